@@ -1,0 +1,238 @@
+"""All-reduce algorithms, each with its closed form beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+
+from colllib.algorithms import allgather, broadcast, reducescatter, trees
+from colllib.cost import Cost
+from colllib.exact import IntArray
+from colllib.primitives import Shares, all_reduce, check_ranks
+from colllib.primitives import broadcast as broadcast_blocks
+from colllib.schedule import Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
+
+
+def ring(ranks: int, *, first: int = 0, shares: Shares | None = None) -> Schedule:
+    """Ring reduce-scatter, then ring all-gather.
+
+    Args:
+        ranks: number of ranks N.
+        first: the chunk that rank r sends first is r + first (0 as the textbooks draw it).
+        shares: the chunks' shares of M (default: N equal ones).
+
+    Source: Patarasuk & Yuan (2009).
+
+    >>> ring(4)
+    Schedule(4 ranks, 4 blocks, 6 steps)
+    """
+    halves = (
+        reducescatter.ring(ranks, first=first, shares=shares),
+        allgather.ring(ranks, first=first + 1, shares=shares),
+    )
+    return in_sequence(*halves)
+
+
+def ring_cost(ranks: int) -> Cost:
+    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
+
+    >>> ring_cost(512)
+    Cost(n_alpha=1022, n_beta=511/256)
+    """
+    return reducescatter.ring_cost(ranks) + allgather.ring_cost(ranks)
+
+
+def binomial_tree(ranks: int, *, root: int = 0) -> Schedule:
+    """Reduce to the root of one binomial tree, then broadcast down the same tree.
+
+    >>> binomial_tree(5)
+    Schedule(5 ranks, 1 blocks, 6 steps)
+    """
+    down = broadcast.binomial_tree(ranks, root=root)
+    return in_sequence(reversed_in_time(down), down)
+
+
+def binomial_tree_cost(ranks: int) -> Cost:
+    """Closed form of `binomial_tree` on one full-duplex port per rank.
+
+    >>> binomial_tree_cost(512)
+    Cost(n_alpha=18, n_beta=18)
+    """
+    return broadcast.binomial_tree_cost(ranks) + broadcast.binomial_tree_cost(ranks)
+
+
+def double_binary_tree(
+    ranks: int, *, segments: int = 1, parents: tuple[Sequence[int], Sequence[int]] | None = None
+) -> Schedule:
+    """Two complementary trees, each reducing and then broadcasting half of the vector.
+
+    With one segment a whole level of both trees moves in each step, as the textbooks draw it; a
+    parent of two children then receives twice in that step, and the ledger charges its port for
+    both. From two segments on the edges take turns in two colours, so that no rank sends or
+    receives more than one segment in a step.
+
+    Args:
+        ranks: number of ranks N, any.
+        segments: segments P into which each tree's half is cut.
+        parents: the two trees as arrays of parents, -1 at the root (default:
+            `trees.complementary`).
+
+    Source: Sanders, Speck & Träff (2009).
+
+    >>> double_binary_tree(4), double_binary_tree(4, segments=8)
+    (Schedule(4 ranks, 2 blocks, 4 steps), Schedule(4 ranks, 16 blocks, 34 steps))
+    """
+    check_ranks(ranks)
+    if segments < 1:
+        raise ValueError(f"segments = {segments}: must be at least 1")
+    if ranks == 1:
+        return Schedule.from_steps(all_reduce(1), [])
+    first, second = trees.complementary(ranks) if parents is None else parents
+    pair = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
+    down = _two_trees_down(pair, segments)
+    return in_sequence(reversed_in_time(down), down)
+
+
+def double_binary_tree_cost(ranks: int, segments: int = 1) -> Cost:
+    """Closed form of `double_binary_tree` on one full-duplex port per rank.
+
+    One segment: two children of a level meet on their parent's port, so every level costs M, but
+    for the level next to the root of an even-N tree, which has one child. From two segments on:
+    R rounds each way, of M/2P each, where the first segment needs F rounds to reach every rank and
+    the others follow two rounds apart. F comes from the trees and their colours.
+
+    >>> double_binary_tree_cost(512), double_binary_tree_cost(4, segments=8)
+    (Cost(n_alpha=18, n_beta=17), Cost(n_alpha=34, n_beta=17/8))
+    """
+    check_ranks(ranks)
+    if ranks <= 2:
+        return Cost(2 * segments * (ranks - 1), ranks - 1)
+    if segments == 1:
+        depth = ranks.bit_length() - 1 if ranks % 2 else (ranks - 1).bit_length()
+        return Cost(2 * depth, 2 * depth - (1 - ranks % 2))
+    rounds = fill_rounds(ranks) + 2 * (segments - 1)
+    return Cost(2 * rounds, Fraction(rounds, segments))
+
+
+@cache
+def fill_rounds(ranks: int) -> int:
+    """Rounds until the first segments have reached every rank down both coloured trees.
+
+    2 log2 N - 1 where N is a power of two.
+
+    >>> [fill_rounds(n) for n in (4, 8, 16, 512)]
+    [3, 5, 7, 17]
+    """
+    pair = trees.complementary(ranks)
+    colours = trees.two_colours(*pair)
+    return max(int(trees.first_arrivals(tree, colour).max()) for tree, colour in zip(pair, colours, strict=True))
+
+
+def _two_trees_down(pair: tuple[IntArray, IntArray], segments: int) -> Schedule:
+    """Broadcast half of the vector down each of two trees, in the same steps."""
+    ranks = len(pair[0])
+    blocks = [broadcast_blocks(ranks, segments, root=int(np.argmax(tree == trees.ROOT))) for tree in pair]
+    if segments == 1:
+        halves = [trees.down_by_level(tree, block) for tree, block in zip(pair, blocks, strict=True)]
+    else:
+        colours = trees.two_colours(*pair)
+        halves = [trees.down_coloured(*tree) for tree in zip(pair, colours, blocks, strict=True)]
+    return side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
+
+
+def recursive_doubling(ranks: int) -> Schedule:
+    """Exchange the whole vector with a partner at distance 1, 2, 4, ...
+
+    Where N is no power of two the surplus ranks fold in first and get the result last.
+
+    Source: Thakur, Rabenseifner & Gropp (2005), section 4.4.
+
+    >>> recursive_doubling(4), recursive_doubling(6)
+    (Schedule(4 ranks, 1 blocks, 2 steps), Schedule(6 ranks, 1 blocks, 4 steps))
+    """
+    check_ranks(ranks)
+    power = 1 << (ranks.bit_length() - 1)
+    rank = np.arange(power)
+    steps = [Step.of(rank, rank ^ (1 << k), 0, add=True) for k in range(power.bit_length() - 1)]
+    return _folded(Schedule.from_steps(all_reduce(power), steps), ranks)
+
+
+def recursive_doubling_cost(ranks: int) -> Cost:
+    """Closed form of `recursive_doubling` on one full-duplex port per rank.
+
+    >>> recursive_doubling_cost(512), recursive_doubling_cost(6)
+    (Cost(n_alpha=9, n_beta=9), Cost(n_alpha=4, n_beta=4))
+    """
+    rounds = ranks.bit_length() - 1
+    return Cost(rounds, rounds) + _fold_cost(ranks)
+
+
+def rabenseifner(ranks: int, *, order: str = "near") -> Schedule:
+    """Recursive halving, then recursive doubling of the chunks: optimal bytes in 2 log2 N steps.
+
+    Where N is no power of two the surplus ranks fold in first and get the result last.
+
+    Args:
+        ranks: number of ranks N.
+        order: "near" halves with the partner at distance 1 first, "far" with the partner at
+            distance N/2 first. The all-gather undoes the order.
+
+    Source: Rabenseifner (2004); Thakur, Rabenseifner & Gropp (2005), section 4.5.
+
+    >>> rabenseifner(4), rabenseifner(6, order="far")
+    (Schedule(4 ranks, 4 blocks, 4 steps), Schedule(6 ranks, 4 blocks, 6 steps))
+    """
+    check_ranks(ranks)
+    if order not in ("near", "far"):
+        raise ValueError(f"order {order!r}: must be 'near' or 'far'")
+    power = 1 << (ranks.bit_length() - 1)
+    bits = list(range(power.bit_length() - 1))
+    rank = np.arange(power)
+    halving = []
+    settled = 0
+    for bit in bits if order == "near" else reversed(bits):
+        # a block goes to the partner if it agrees with the sender on every settled bit but not on this one
+        distance = 1 << bit
+        free = np.array([b for b in rank if b & (settled | distance) == 0], dtype=np.intp)
+        block = (rank[:, None] & settled) | (~rank[:, None] & distance) | free
+        halving.append(Step.of(np.repeat(rank, len(free)), np.repeat(rank ^ distance, len(free)), block.ravel(), True))
+        settled |= distance
+    doubling = [Step(step.dst, step.src, step.block, ~step.add) for step in reversed(halving)]
+    return _folded(Schedule.from_steps(all_reduce(power, shares=power), halving + doubling), ranks)
+
+
+def rabenseifner_cost(ranks: int) -> Cost:
+    """Closed form of `rabenseifner` on one full-duplex port per rank, either order.
+
+    >>> rabenseifner_cost(512), rabenseifner_cost(6)
+    (Cost(n_alpha=18, n_beta=511/256), Cost(n_alpha=6, n_beta=7/2))
+    """
+    rounds = ranks.bit_length() - 1
+    power = 1 << rounds
+    return Cost(2 * rounds, Fraction(2 * (power - 1), power)) + _fold_cost(ranks)
+
+
+def _folded(inner: Schedule, ranks: int) -> Schedule:
+    """An all-reduce of the largest power of two made one of any N: rank 2i + 1 joins rank 2i and sits out."""
+    surplus = ranks - inner.ranks
+    if surplus == 0:
+        return inner
+    even = 2 * np.arange(surplus)
+    survivors = np.concatenate((even, np.arange(2 * surplus, ranks)))
+    middle = placed(inner, survivors.tolist(), ranks)
+    count = len(inner.blocks)
+    block = np.tile(np.arange(count), surplus)
+    src, dst = np.repeat(even + 1, count), np.repeat(even, count)
+    steps = [
+        Step.of(src, dst, block, add=True),
+        *(middle.step(t) for t in range(middle.num_steps)),
+        Step.of(dst, src, block),
+    ]
+    return Schedule.from_steps(all_reduce(ranks, shares=count), steps)
+
+
+def _fold_cost(ranks: int) -> Cost:
+    return Cost(0, 0) if ranks & (ranks - 1) == 0 else Cost(2, 2)

@@ -1,0 +1,48 @@
+"""Reduce-scatter algorithms."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from colllib.cost import Cost
+from colllib.primitives import Shares, check_ranks, reduce_scatter
+from colllib.schedule import Schedule, Step
+
+
+def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | None = None) -> Schedule:
+    """Ring reduce-scatter: partial sums travel round the ring and grow by one contribution a step.
+
+    Args:
+        ranks: number of ranks N.
+        first: rank r sends chunk r + first (times the direction) in its first step. -1 leaves rank
+            r with chunk r, as NCCL's and torch's interfaces promise; 0 leaves it with the next
+            rank's chunk, as the textbooks draw it.
+        direction: 1 sends to rank r + 1, -1 to rank r - 1.
+        shares: the chunks' shares of M (default: N equal ones).
+
+    Source: Patarasuk & Yuan (2009), section 4.
+
+    >>> ring(4, first=0).blocks.target
+    array([3, 0, 1, 2])
+    """
+    check_ranks(ranks)
+    rank = np.arange(ranks)
+    neighbour = (rank + direction) % ranks
+    owner = (rank - direction * (1 + first)) % ranks
+    add = np.ones(ranks, dtype=np.bool_)
+
+    def step(t: int) -> Step:
+        return Step(rank, neighbour, (rank + direction * (first - t)) % ranks, add)
+
+    return Schedule(reduce_scatter(ranks, shares, owner), ranks - 1, step)
+
+
+def ring_cost(ranks: int) -> Cost:
+    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
+
+    >>> ring_cost(4)
+    Cost(n_alpha=3, n_beta=3/4)
+    """
+    return Cost(ranks - 1, Fraction(ranks - 1, ranks))

@@ -1,0 +1,216 @@
+"""Trees as arrays of parents, and schedules that reduce and broadcast along them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from colllib.exact import IntArray
+from colllib.primitives import Blocks, check_rank, check_ranks
+from colllib.schedule import Schedule, Step
+
+ROOT = -1
+
+
+def binomial(ranks: int, root: int = 0) -> IntArray:
+    """The binomial tree: counted from the root, r's parent is r without its highest bit.
+
+    The holding set doubles: in step k, 2^k ranks send to the next 2^k.
+
+    >>> binomial(6)
+    array([-1,  0,  0,  1,  0,  1])
+    """
+    check_ranks(ranks)
+    check_rank("root", root, ranks)
+    relative = np.arange(1, ranks)
+    highest = 1 << np.floor(np.log2(relative)).astype(np.intp)
+    parent = np.full(ranks, ROOT)
+    parent[(relative + root) % ranks] = (relative - highest + root) % ranks
+    return parent
+
+
+def complementary(ranks: int) -> tuple[IntArray, IntArray]:
+    """Two binary trees on all ranks in which every rank is interior in at most one.
+
+    Both are in-order search trees, so leaves and interior ranks alternate. For even N rank 0 is
+    put on top of a tree of the other ranks and the second tree is the mirror image; for odd N
+    the tree stands by itself and the second one is shifted by a rank.
+
+    Args:
+        ranks: number of ranks N, any.
+
+    Source: Sanders, Speck & Träff (2009), section 3; the alternation for any N is ours.
+
+    >>> first, second = complementary(6)
+    >>> sorted(set(first[first >= 0]) & set(second[second >= 0]))
+    []
+    """
+    check_ranks(ranks)
+    parent = np.full(ranks, ROOT)
+    if ranks % 2:
+        _in_order(parent, 0, ranks, ROOT)
+        second = np.roll(np.where(parent == ROOT, ROOT, (parent + 1) % ranks), 1)
+        return parent, second
+    _in_order(parent, 1, ranks, 0)
+    mirrored = np.where(parent == ROOT, ROOT, ranks - 1 - parent)[::-1]
+    return parent, np.ascontiguousarray(mirrored)
+
+
+def _in_order(parent: IntArray, start: int, stop: int, above: int) -> None:
+    """Hang a search tree of ranks start..stop-1, an odd number, below `above`: leaves at every second rank."""
+    count = stop - start
+    middle = start + count // 2
+    if count > 1 and (middle - start) % 2 == 0:
+        middle += 1
+    parent[middle] = above
+    if count > 1:
+        _in_order(parent, start, middle, middle)
+        _in_order(parent, middle + 1, stop, middle)
+
+
+def depths(parent: Sequence[int] | IntArray) -> IntArray:
+    """Each rank's distance from the root.
+
+    Raises:
+        ValueError: if the parents form no tree with one root.
+
+    >>> depths(binomial(6))
+    array([0, 1, 1, 2, 1, 2])
+    """
+    parents = np.asarray(parent, dtype=np.intp)
+    if (parents == ROOT).sum() != 1 or parents.min() < ROOT or parents.max() >= len(parents):
+        raise ValueError(f"parents {parents.tolist()}: a tree has one root, marked {ROOT}, and parents among its ranks")
+    depth = np.zeros(len(parents), dtype=np.intp)
+    above = parents.copy()
+    for _ in range(len(parents)):
+        below = above != ROOT
+        if not below.any():
+            return depth
+        depth[below] += 1
+        above[below] = parents[above[below]]
+    raise ValueError(f"parents {parents.tolist()}: going up from some rank never reaches the root")
+
+
+def down_by_level(parent: Sequence[int] | IntArray, blocks: Blocks) -> Schedule:
+    """Broadcast along a tree, one level a step: a parent sends to all its children at once.
+
+    Several children on one port share it, and the ledger charges that.
+
+    >>> from colllib.primitives import broadcast
+    >>> down_by_level([-1, 0, 0], broadcast(3)).num_steps
+    1
+    """
+    depth = depths(parent)
+    parents = np.asarray(parent)
+    block = np.arange(len(blocks))
+
+    def step(t: int) -> Step:
+        child = np.flatnonzero(depth == t + 1)
+        return Step.of(np.repeat(parents[child], len(block)), np.repeat(child, len(block)), np.tile(block, len(child)))
+
+    return Schedule.from_steps(blocks, [step(t) for t in range(int(depth.max()))])
+
+
+def down_one_child_a_step(
+    parent: Sequence[int] | IntArray, order: Sequence[int] | IntArray, blocks: Blocks
+) -> Schedule:
+    """Broadcast along a tree on one port: a parent serves one child a step.
+
+    Args:
+        parent: parent of each rank.
+        order: the step in which each rank receives.
+        blocks: what is broadcast.
+    """
+    parents, when = np.asarray(parent), np.asarray(order)
+    block = np.arange(len(blocks))
+
+    def step(t: int) -> Step:
+        child = np.flatnonzero((when == t) & (parents != ROOT))
+        return Step.of(np.repeat(parents[child], len(block)), np.repeat(child, len(block)), np.tile(block, len(child)))
+
+    return Schedule.from_steps(blocks, [step(t) for t in range(int(when.max()) + 1)] if len(parents) > 1 else [])
+
+
+def two_colours(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
+    """Colour the edges of two trees with 0 and 1 so that no rank sends or receives two of one colour.
+
+    Parent-to-child edges as (sender, receiver) pairs form a bipartite graph: a rank sends on at
+    most two edges where no rank is interior in both trees, and receives on at most two, one a
+    tree. Paths and even cycles alternate, starting with 0 at an edge below a root.
+
+    Returns:
+        for each tree, the colour of the edge into each rank (-1 at the root).
+
+    Source: Sanders, Speck & Träff (2009), section 4.
+
+    Raises:
+        ValueError: if some rank has more than two children in both trees together.
+
+    >>> two_colours(*complementary(4))
+    (array([-1,  1,  0,  0]), array([ 0,  0,  1, -1]))
+    """
+    trees = (first, second)
+    level = [depths(tree) for tree in trees]
+    edges = [(tree, int(child)) for tree in (0, 1) for child in np.flatnonzero(trees[tree] != ROOT)]
+    edges.sort(key=lambda edge: level[edge[0]][edge[1]])
+    sends: dict[int, list[tuple[int, int]]] = {}
+    for edge in edges:
+        sends.setdefault(int(trees[edge[0]][edge[1]]), []).append(edge)
+    for rank, out in sends.items():
+        if len(out) > 2:
+            raise ValueError(f"rank {rank} has {len(out)} children in the two trees: one port can serve only 2 in turn")
+    colour: dict[tuple[int, int], int] = {}
+    for start in edges:
+        pending = [(start, 0)] if start not in colour else []
+        while pending:
+            edge, c = pending.pop()
+            if edge in colour:
+                continue
+            colour[edge] = c
+            tree, child = edge
+            touching = [other for other in sends[int(trees[tree][child])] if other != edge]
+            if trees[1 - tree][child] != ROOT:
+                touching.append((1 - tree, child))
+            pending.extend((other, 1 - c) for other in touching)
+    result = tuple(np.full(len(first), -1) for _ in trees)
+    for (tree, child), c in colour.items():
+        result[tree][child] = c
+    return result[0], result[1]
+
+
+def down_coloured(parent: IntArray, colour: IntArray, blocks: Blocks, period: int = 2) -> Schedule:
+    """Broadcast the blocks one after another along a tree whose edges take turns.
+
+    In round t an edge of colour t mod `period` sends the next block that its parent holds and its
+    child lacks. With the colours of `two_colours` a rank sends at most one block and receives at
+    most one in every round, over both trees together.
+
+    Args:
+        parent: parent of each rank.
+        colour: colour of the edge into each rank.
+        blocks: what is broadcast, block after block.
+        period: number of colours.
+    """
+    ready = first_arrivals(parent, colour, period)
+    child = np.flatnonzero(np.asarray(parent) != ROOT)
+    first = ready[child] - 1
+    count = len(blocks)
+
+    def step(t: int) -> Step:
+        turn = (t - first) // period
+        now = (t >= first) & ((t - first) % period == 0) & (turn < count)
+        return Step.of(parent[child[now]], child[now], turn[now])
+
+    rounds = int(ready.max()) + period * (count - 1) if len(child) else 0
+    return Schedule(blocks, rounds, step)
+
+
+def first_arrivals(parent: IntArray, colour: IntArray, period: int = 2) -> IntArray:
+    """The number of rounds after which each rank holds block 0 in `down_coloured`."""
+    ready = np.zeros(len(parent), dtype=np.intp)
+    for child in np.argsort(depths(parent), kind="stable"):
+        if parent[child] != ROOT:
+            earliest = int(ready[parent[child]])
+            ready[child] = earliest + (int(colour[child]) - earliest) % period + 1
+    return ready

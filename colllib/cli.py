@@ -1,0 +1,303 @@
+"""The command line: `colllib list | run | trace | ladder | claims`, each with --json."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from typing import Any
+
+import click
+from tabulate import tabulate
+
+from colllib import algorithms, units
+from colllib.events import event_clock
+from colllib.execution import trace as trace_states
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung
+from colllib.ladder import ladder as make_ladder
+from colllib.ladder import run as run_algorithm
+from colllib.primitives import PRIMITIVES
+from colllib.topology import TOPOLOGIES, Topology, star
+from colllib.topology import find as find_topology
+
+MOST_TRACED = 64  # ranks times blocks grow into pages nobody reads
+
+
+class Quantity(click.ParamType):
+    """A command-line value with a unit."""
+
+    def __init__(self, kind: str) -> None:
+        self.name = self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        return units.parse(self.kind, value) if isinstance(value, str) else value
+
+
+def _priced(command: Any) -> Any:
+    for option in (
+        click.option("--bandwidth", type=Quantity("bandwidth"), default=ANCHOR_BANDWIDTH, help="BW, such as 900GB/s"),
+        click.option("--alpha", type=Quantity("time"), default=ANCHOR_ALPHA, help="latency, such as 0.5us"),
+        click.option("--message", type=Quantity("message size"), default=ANCHOR_MESSAGE, help="M, such as 16MB"),
+    ):
+        command = option(command)
+    return command
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="print JSON")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Collective communication, executed message by message."""
+
+
+@cli.command("list")
+@_json
+def list_command(as_json: bool) -> None:
+    """Primitives, algorithms and topologies."""
+    found: dict[str, Any] = {
+        "primitives": {p.name: p.statement for p in PRIMITIVES.values()},
+        "algorithms": {
+            name: [a.name for a in algorithms.ALGORITHMS if a.primitive == name]
+            for name in PRIMITIVES
+            if any(a.primitive == name for a in algorithms.ALGORITHMS)
+        },
+        "topologies": [form for _, form in TOPOLOGIES.values()],
+        "presets": {
+            "anchor": {
+                "ranks": ANCHOR_RANKS,
+                "message_bytes": ANCHOR_MESSAGE,
+                "alpha_s": ANCHOR_ALPHA,
+                "bandwidth_bytes_per_s": ANCHOR_BANDWIDTH,
+            }
+        },
+    }
+    if as_json:
+        return _print_json(found)
+    rows = [
+        (name, ", ".join(found["algorithms"].get(name, ["(none yet)"])), text)
+        for name, text in found["primitives"].items()
+    ]
+    click.echo(tabulate(rows, headers=("primitive", "algorithms", "what becomes true"), tablefmt="simple"))
+    click.echo(f"\ntopologies: {', '.join(found['topologies'])}")
+    click.echo(
+        f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, alpha = {units.seconds(ANCHOR_ALPHA)}, "
+        f"BW = {units.rate(ANCHOR_BANDWIDTH)}"
+    )
+
+
+@cli.command("run")
+@click.argument("primitive")
+@click.argument("algorithm")
+@click.option("--on", "on", default=f"star:{ANCHOR_RANKS}", help="topology, such as star:512")
+@_priced
+@click.option("--segments", default=None, help="a whole number, or best")
+@click.option("--clock", default="lockstep", help="lockstep or event")
+@_json
+def run_command(
+    primitive: str,
+    algorithm: str,
+    on: str,
+    message: float,
+    alpha: float,
+    bandwidth: float,
+    segments: str | None,
+    clock: str,
+    as_json: bool,
+) -> None:
+    """Execute one algorithm, prove its end state, count its cost."""
+    if clock not in ("lockstep", "event"):
+        raise ValueError(f"clock {clock!r}: must be lockstep or event")
+    chosen = algorithms.find(primitive, algorithm)
+    where = find_topology(on)
+    price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    rung = run_algorithm(chosen, where, segments=_segments(chosen, segments), **price)
+    result = _described(rung, where)
+    result["clock"] = clock
+    result["time_s"] = (
+        rung.seconds if clock == "lockstep" else event_clock(rung.execution.schedule, where, **price).seconds
+    )
+    if as_json:
+        return _print_json(result)
+    click.echo(_sentences(result))
+
+
+def _segments(chosen: algorithms.Algorithm, text: str | None) -> int | None:
+    if text == "best" and chosen.segmented:
+        return None
+    if text is None or text == "best":
+        return 1
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"segments {text!r}: must be a whole number of at least 1, or best")
+    return int(text)
+
+
+def _described(rung: Rung, where: Topology) -> dict[str, Any]:
+    run, chosen = rung.execution, rung.algorithm
+    options = {"segments": rung.segments} if chosen.segmented else {}
+    result = {
+        "primitive": chosen.primitive,
+        "algorithm": chosen.name,
+        "topology": where.name,
+        "port_model": where.port_model,
+        "ranks": where.ranks,
+        "segments": rung.segments,
+        # execute has proved the end state; this is the proof that it is the primitive's
+        "correct": PRIMITIVES[chosen.primitive].accepts(run.schedule.blocks),
+        "steps": run.schedule.num_steps,
+        "messages": run.schedule.num_messages,
+        "n_alpha": run.cost.n_alpha,
+        "n_beta": str(run.cost.n_beta),
+        "sent_max": str(max(run.sent)),
+        "received_max": str(max(run.received)),
+        "link_load_max": str(max(run.link_total, default=0)),
+    }
+    formula = chosen.cost(where.ranks, **options)
+    if where.port_model == star(1).port_model:
+        result["closed_form"] = {
+            "n_alpha": formula.n_alpha,
+            "n_beta": str(formula.n_beta),
+            "agrees": formula == run.cost,
+        }
+    return result
+
+
+def _sentences(result: dict[str, Any]) -> str:
+    parts = f", {result['segments']} segments" if result["segments"] > 1 else ""
+    lines = [
+        f"{result['primitive']} {result['algorithm']}{parts} on {result['topology']} ({result['port_model']})",
+        f"  end state   {'proved' if result['correct'] else 'not that of the primitive'}, "
+        f"{result['steps']} steps, {result['messages']} messages",
+        f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']}",
+        f"  per rank    sent at most {result['sent_max']} M, received at most {result['received_max']} M",
+        f"  per link    at most {result['link_load_max']} M",
+    ]
+    if formula := result.get("closed_form"):
+        verdict = "agrees" if formula["agrees"] else "does not agree"
+        lines.append(f"  closed form n_alpha = {formula['n_alpha']}, n_beta = {formula['n_beta']}: {verdict}")
+    lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({result['clock']} clock)")
+    return "\n".join(lines)
+
+
+@cli.command("trace")
+@click.argument("primitive")
+@click.argument("algorithm")
+@click.option("--on", "on", default="star:4", help="topology, such as ring:4")
+@click.option("--segments", default=None, help="a whole number")
+@_json
+def trace_command(primitive: str, algorithm: str, on: str, segments: str | None, as_json: bool) -> None:
+    """The state of every rank after every step: which ranks' contributions are in which block."""
+    chosen = algorithms.find(primitive, algorithm)
+    where = find_topology(on)
+    count = _segments(chosen, segments)
+    if segments is not None and not chosen.segmented:
+        raise ValueError(f"{primitive} {algorithm} takes no segments: leave them out")
+    if where.ranks > MOST_TRACED:
+        raise ValueError(f"a trace of {where.ranks} ranks is unreadable: take at most {MOST_TRACED}")
+    if segments == "best":
+        raise ValueError("segments 'best': a trace has no message size, give a whole number")
+    schedule = chosen.build(where.ranks, **({"segments": count} if chosen.segmented else {}))
+    states: list[dict[str, Any]] = [
+        {
+            "step": t,
+            "messages": [] if t == 0 else _messages(schedule.step(t - 1)),
+            "ranks": [
+                {
+                    str(block): _contributions(state[rank, block])
+                    for block in range(len(schedule.blocks))
+                    if (rank, block) in state
+                }
+                for rank in range(where.ranks)
+            ],
+        }
+        for t, state in enumerate(trace_states(schedule))
+    ]
+    if as_json:
+        return _print_json({"primitive": primitive, "algorithm": algorithm, "ranks": where.ranks, "states": states})
+    for state in states:
+        click.echo(f"{'before' if state['step'] == 0 else 'after step ' + str(state['step'])}")
+        rows = [
+            [
+                f"rank {rank}",
+                *("+".join(map(str, held.get(str(block), []))) or "-" for block in range(len(schedule.blocks))),
+            ]
+            for rank, held in enumerate(state["ranks"])
+        ]
+        click.echo(tabulate(rows, headers=["", *(f"block {block}" for block in range(len(schedule.blocks)))]) + "\n")
+
+
+def _contributions(value: Counter[int]) -> list[int]:
+    return sorted(value.elements())
+
+
+def _messages(step: Any) -> list[dict[str, Any]]:
+    return [
+        {"src": s, "dst": d, "block": b, "add": a}
+        for s, d, b, a in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), step.add.tolist(), strict=True)
+    ]
+
+
+@cli.command("ladder")
+@click.argument("primitive")
+@click.option("--ranks", type=int, default=None, help="N, on a star")
+@click.option("--on", "on", default=None, help="topology, such as ring:16")
+@_priced
+@_json
+def ladder_command(
+    primitive: str, ranks: int | None, on: str | None, message: float, alpha: float, bandwidth: float, as_json: bool
+) -> None:
+    """Every algorithm for a primitive, fastest first, at its best number of segments."""
+    if ranks is not None and on is not None:
+        raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
+    where = find_topology(on) if on else star(ANCHOR_RANKS if ranks is None else ranks)
+    rungs = make_ladder(primitive, where, message=message, alpha=alpha, bandwidth=bandwidth)
+    if as_json:
+        rows = [{**_described(rung, where), "clock": "lockstep", "time_s": rung.seconds} for rung in rungs]
+        return _print_json({"primitive": primitive, "topology": where.name, "rungs": rows})
+    table = [
+        (
+            rung.label,
+            rung.cost.n_alpha,
+            str(rung.cost.n_beta),
+            units.seconds(rung.seconds, 4),
+            f"{_ratio(rung, rungs[0])}",
+        )
+        for rung in rungs
+    ]
+    click.echo(
+        f"{primitive} on {where.name} ({where.port_model}), M = {units.size(message)}, "
+        f"alpha = {units.seconds(alpha)}, BW = {units.rate(bandwidth)}, lock-step clock\n"
+    )
+    click.echo(tabulate(table, headers=("algorithm", "n_alpha", "n_beta", "time", "of fastest"), disable_numparse=True))
+
+
+def _ratio(rung: Rung, fastest: Rung) -> str:
+    return "1.00x" if rung.seconds == fastest.seconds else f"{rung.seconds / fastest.seconds:.2f}x"
+
+
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line: bad input ends with status 2 and one line on standard error."""
+    try:
+        status = cli.main(arguments, prog_name="colllib", standalone_mode=False)
+    except click.ClickException as error:
+        status = _refuse(error.format_message())
+    except ValueError as error:
+        status = _refuse(str(error))
+    except BrokenPipeError:
+        status = 1
+    except (click.Abort, KeyboardInterrupt):
+        status = 130
+    sys.exit(status or 0)
+
+
+def _refuse(message: str) -> int:
+    click.echo("colllib: " + " ".join(message.split()), err=True)
+    return 2
+
+
+if __name__ == "__main__":
+    main()

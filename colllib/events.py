@@ -1,0 +1,187 @@
+"""The event-driven clock: a message starts when its blocks have arrived and its links are free.
+
+The lock-step clock waits at the end of every step for the slowest link; this one does not. A link
+serves messages first come, first served; alpha delays a message and does not occupy the link.
+Within its route a message cuts through: its head asks for the next link as soon as it gets there,
+and waits there if the link is busy. A node passes a block on only once it has arrived in full.
+Blocks from one node to one other in one step travel as one message.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.cost import check_quantities
+from colllib.exact import IntArray
+from colllib.schedule import Schedule
+from colllib.topology import Topology, star
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """When every message was sent and received.
+
+    Attributes:
+        step, src, dst: of each message, shape (m,), in schedule order.
+        size: its share of M, shape (m,).
+        ready: when its blocks were there, in seconds, shape (m,).
+        start: when its first link was free, in seconds, shape (m,).
+        arrival: when it had arrived in full, in seconds, shape (m,).
+    """
+
+    step: IntArray
+    src: IntArray
+    dst: IntArray
+    size: NDArray[np.float64]
+    ready: NDArray[np.float64]
+    start: NDArray[np.float64]
+    arrival: NDArray[np.float64]
+
+    @property
+    def seconds(self) -> float:
+        """When the last message has arrived."""
+        return float(self.arrival.max(initial=0.0))
+
+
+def event_clock(
+    schedule: Schedule, topology: Topology | None = None, *, message: float, alpha: float, bandwidth: float
+) -> Timeline:
+    """Run a schedule message by message, each as early as its data and its links allow.
+
+    The schedule's steps fix only which value a message carries; a message that adds to a block is
+    usable together with all earlier additions to it. Messages that become ready at the same
+    moment are served in schedule order.
+
+    Args:
+        schedule: what to run; `execute` proves it.
+        topology: where (default: a star with one full-duplex port per rank).
+        message: M in bytes.
+        alpha: latency unit in seconds.
+        bandwidth: BW in bytes per second.
+
+    Returns:
+        the timeline; its `seconds` is the completion time.
+
+    >>> from colllib.algorithms import broadcast
+    >>> from colllib.schedule import pipelined
+    >>> chain = pipelined(broadcast.chain(3), 2)
+    >>> event_clock(chain, message=8, alpha=1, bandwidth=1).seconds  # lock-step: 3 * (1 + 4)
+    14.0
+    """
+    topology = star(schedule.ranks) if topology is None else topology
+    check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
+    flows = _Flows(schedule, topology)
+    return flows.run(message / bandwidth, alpha)
+
+
+class _Flows:
+    """Messages, the values they need and the values they make."""
+
+    def __init__(self, schedule: Schedule, topology: Topology) -> None:
+        self.alpha, self.bandwidth = topology.alpha, topology.bandwidth
+        self.step: list[int] = []
+        self.src: list[int] = []
+        self.dst: list[int] = []
+        self.size: list[float] = []  # share of M
+        self.links: list[list[int]] = []  # of its route
+        self.waits: list[int] = []  # values a message still waits for
+        self.makes: list[list[int]] = []
+        self.readers: list[list[int]] = []  # per value: messages that carry it
+        self.grown: list[list[int]] = []  # per value: values that are additions to it
+        self.parts: list[int] = []  # per value: what it still waits for, its message included
+        version: dict[tuple[int, int], int] = {}
+        for t in range(schedule.num_steps):
+            self._add_step(schedule, topology, t, version)
+
+    def _add_step(self, schedule: Schedule, topology: Topology, t: int, version: dict[tuple[int, int], int]) -> None:
+        step = schedule.step(t)
+        pair = step.src * schedule.nodes + step.dst
+        bundles, of_message = np.unique(pair, return_inverse=True)
+        first = len(self.step)
+        src, dst = np.divmod(bundles, schedule.nodes)
+        share = schedule.blocks.share
+        size = np.bincount(of_message, share.numerators[step.block], len(bundles)) / share.denominator
+        owner, link = topology.router(src, dst)
+        self.step += [t] * len(bundles)
+        self.src += src.tolist()
+        self.dst += dst.tolist()
+        self.size += size.tolist()
+        order = np.argsort(owner, kind="stable")
+        hops = np.bincount(owner, minlength=len(bundles))
+        self.links += [part.tolist() for part in np.split(link[order], np.cumsum(hops)[:-1])]
+        self.waits += [0] * len(bundles)
+        self.makes += [[] for _ in bundles]
+        written: dict[tuple[int, int], int] = {}
+        for i, a, block in zip((of_message + first).tolist(), step.src.tolist(), step.block.tolist(), strict=True):
+            value = version.get((a, block))
+            if value is not None:
+                self.readers[value].append(i)
+                self.waits[i] += 1
+        arrivals = zip(
+            (of_message + first).tolist(), step.dst.tolist(), step.block.tolist(), step.add.tolist(), strict=True
+        )
+        for i, b, block, add in arrivals:
+            value = len(self.readers)
+            self.readers.append([])
+            self.grown.append([])
+            self.makes[i].append(value)
+            older = written.get((b, block), version.get((b, block))) if add else None
+            self.parts.append(1 if older is None else 2)
+            if older is not None:
+                self.grown[older].append(value)
+            written[b, block] = value
+        version.update(written)
+
+    def run(self, message_time: float, alpha: float) -> Timeline:
+        count = len(self.step)
+        ready, start, arrival = (np.zeros(count) for _ in range(3))
+        delay = alpha * self.alpha.numerators / self.alpha.denominator
+        slowness = message_time * self.bandwidth.denominator / self.bandwidth.numerators
+        free = [0.0] * len(delay)
+        tail = [0.0] * count
+        there = [0.0] * len(self.readers)
+        # the head of message i asks for its hop-th link at this moment
+        queue = [(0.0, i, 0) for i in range(count) if self.waits[i] == 0]
+        heapq.heapify(queue)
+        while queue:
+            now, i, hop = heapq.heappop(queue)
+            link = self.links[i][hop]
+            begin = max(now, free[link])
+            tail[i] = free[link] = max(begin + self.size[i] * slowness[link], tail[i])
+            if hop == 0:
+                start[i] = begin
+            if hop + 1 < len(self.links[i]):
+                tail[i] += delay[link]
+                heapq.heappush(queue, (begin + delay[link], i, hop + 1))
+                continue
+            arrival[i] = tail[i] + delay[link]
+            for value in self.makes[i]:
+                self._arrived(value, float(arrival[i]), there, ready, queue)
+        step, src, dst = (np.array(values, dtype=np.intp) for values in (self.step, self.src, self.dst))
+        return Timeline(step, src, dst, np.array(self.size), ready, start, arrival)
+
+    def _arrived(
+        self,
+        value: int,
+        when: float,
+        there: list[float],
+        ready: NDArray[np.float64],
+        queue: list[tuple[float, int, int]],
+    ) -> None:
+        pending = [(value, when)]
+        while pending:
+            value, when = pending.pop()
+            there[value] = max(there[value], when)
+            self.parts[value] -= 1
+            if self.parts[value]:
+                continue
+            for reader in self.readers[value]:
+                ready[reader] = max(ready[reader], there[value])
+                self.waits[reader] -= 1
+                if self.waits[reader] == 0:
+                    heapq.heappush(queue, (float(ready[reader]), reader, 0))
+            pending.extend((larger, there[value]) for larger in self.grown[value])

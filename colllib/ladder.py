@@ -1,0 +1,124 @@
+"""Ladders: every algorithm for one primitive, executed on one topology and priced for one message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from colllib.algorithms import Algorithm, of
+from colllib.cost import Cost, best_segments
+from colllib.execution import Execution, execute
+from colllib.topology import Topology
+
+# the anchor where the numbers of all chapters meet
+ANCHOR_RANKS = 512
+ANCHOR_MESSAGE = 16e6
+ANCHOR_ALPHA = 0.5e-6
+ANCHOR_BANDWIDTH = 900e9
+
+
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """One algorithm on a ladder.
+
+    Attributes:
+        algorithm: which.
+        segments: how many, 1 where the algorithm takes none.
+        execution: the run that the numbers come from.
+        seconds: its lock-step time.
+    """
+
+    algorithm: Algorithm
+    segments: int
+    execution: Execution
+    seconds: float
+
+    @property
+    def cost(self) -> Cost:
+        """The executed cost."""
+        return self.execution.cost
+
+    @property
+    def label(self) -> str:
+        """The algorithm, with its segments where it is pipelined."""
+        return self.algorithm.label + (f", P = {self.segments}" if self.segments > 1 else "")
+
+
+def run(
+    algorithm: Algorithm,
+    topology: Topology,
+    *,
+    message: float,
+    alpha: float,
+    bandwidth: float,
+    segments: int | None = None,
+) -> Rung:
+    """Execute one algorithm and price it.
+
+    Args:
+        algorithm: which.
+        topology: where.
+        message: M in bytes.
+        alpha: latency in seconds.
+        bandwidth: BW in bytes per second.
+        segments: how many; None takes the best whole number where the algorithm is segmented.
+
+    Raises:
+        ValueError: if segments are given to an algorithm that takes none.
+
+    >>> from colllib import star
+    >>> from colllib.algorithms import find
+    >>> rung = run(find("all-reduce", "ring"), star(4), message=4e6, alpha=1e-6, bandwidth=1e9)
+    >>> rung.cost, round(rung.seconds * 1e6)
+    (Cost(n_alpha=6, n_beta=3/2), 6006)
+    """
+    price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    if not algorithm.segmented:
+        if segments not in (None, 1):
+            raise ValueError(f"{algorithm.primitive} {algorithm.name} takes no segments: leave them out")
+        segments = 1
+        schedule = algorithm.build(topology.ranks)
+    else:
+        if segments is None:
+            segments = best(algorithm, topology.ranks, **price)
+        schedule = algorithm.build(topology.ranks, segments=segments)
+    execution = execute(schedule, topology)
+    return Rung(algorithm, segments, execution, execution.cost.seconds(**price))
+
+
+def best(algorithm: Algorithm, ranks: int, *, message: float, alpha: float, bandwidth: float) -> int:
+    """The best whole number of segments by the closed form, which tests hold against execution.
+
+    >>> from colllib.algorithms import find
+    >>> best(find("all-reduce", "double-binary-tree"), 512, message=16e6, alpha=0.5e-6, bandwidth=900e9)
+    12
+    """
+    cost = partial(algorithm.cost, ranks)
+    # one segment is a schedule of its own kind: the search runs over two and more
+    more = best_segments(lambda p: cost(p + 1), message=message, alpha=alpha, bandwidth=bandwidth) + 1
+    return min((1, more), key=lambda p: cost(p).seconds(message=message, alpha=alpha, bandwidth=bandwidth))
+
+
+def ladder(
+    primitive: str,
+    topology: Topology,
+    *,
+    message: float,
+    alpha: float,
+    bandwidth: float,
+) -> list[Rung]:
+    """Every algorithm for a primitive, fastest first, each executed; segmented ones at their best P.
+
+    Args:
+        primitive: its name.
+        topology: where.
+        message: M in bytes.
+        alpha: latency in seconds.
+        bandwidth: BW in bytes per second.
+
+    >>> from colllib import star
+    >>> [rung.label for rung in ladder("all-reduce", star(8), message=1e9, alpha=1e-6, bandwidth=1e9)][:2]
+    ['Rabenseifner', 'ring']
+    """
+    rungs = [run(algorithm, topology, message=message, alpha=alpha, bandwidth=bandwidth) for algorithm in of(primitive)]
+    return sorted(rungs, key=lambda rung: (rung.seconds, rung.algorithm.name))

@@ -1,0 +1,285 @@
+"""The seven primitives: who holds which blocks before, and who must hold them after.
+
+A block moves as a unit. `source` says who holds (or, for a reduction, who contributes to) a
+block before; `target` says who must hold it afterwards, with each contribution in it exactly
+once. Both are a rank or a group of ranks, and those two facts per block express all seven
+primitives, on any root, any group and any sizes:
+
+==============  ==============  ===============  ===============================
+primitive       source          target           a block is
+==============  ==============  ===============  ===============================
+broadcast       the root        every rank       a slice of the vector
+reduce          every rank      the root         a slice of the vector
+all-reduce      every rank      every rank       a slice of the vector
+reduce-scatter  every rank      its owner        the owner's slice
+all-gather      its owner       every rank       the owner's shard
+all-to-all      one rank        one rank         a (source, destination) pair
+point-to-point  one rank        another rank     a slice of the vector
+==============  ==============  ===============  ===============================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from colllib.exact import Fractions, IntArray
+
+Shares = int | Sequence[Fraction]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The units that move, with their exact share of M, their sources and their targets.
+
+    Args:
+        ranks: number of ranks N, at least 1.
+        share: share of the message M, shape (B,).
+        source: who holds or contributes to the block before, shape (B,). A value r < N is
+            rank r; a value N + g is `groups[g]`.
+        target: who must hold the block after, encoded in the same way, shape (B,).
+        groups: arrays of ranks.
+
+    Raises:
+        ValueError: if a source or target names no rank and no group.
+
+    >>> blocks = broadcast(4, root=2)
+    >>> blocks.holders(blocks.source[0]), blocks.holders(blocks.target[0])
+    (array([2]), array([0, 1, 2, 3]))
+    """
+
+    ranks: int
+    share: Fractions
+    source: IntArray
+    target: IntArray
+    groups: tuple[IntArray, ...]
+
+    def __post_init__(self) -> None:
+        check_ranks(self.ranks)
+        limit = self.ranks + len(self.groups)
+        for name, values in (("source", self.source), ("target", self.target)):
+            if len(values) != len(self.share):
+                raise ValueError(f"{len(values)} {name}s for {len(self.share)} blocks: one each is needed")
+            if len(values) and not (values.min() >= 0 and values.max() < limit):
+                raise ValueError(f"a {name} outside 0..{limit - 1} names no rank and no group")
+
+    def __len__(self) -> int:
+        return len(self.share)
+
+    def holders(self, who: int) -> IntArray:
+        """The ranks that a source or target value stands for."""
+        return np.array([who]) if who < self.ranks else self.groups[who - self.ranks]
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A primitive as a specification.
+
+    Args:
+        name: the field's name, in kebab-case.
+        source: "root", "owner" or "all": who holds a block before.
+        target: "root", "owner" or "all": who must hold it after.
+        statement: the specification in one sentence.
+    """
+
+    name: str
+    source: str
+    target: str
+    statement: str
+
+    def accepts(self, blocks: Blocks) -> bool:
+        """Whether a schedule's blocks ask for just this primitive on all ranks.
+
+        >>> PRIMITIVES["all-reduce"].accepts(all_reduce(4)), PRIMITIVES["reduce"].accepts(all_reduce(4))
+        (True, False)
+        """
+        sides = ((self.source, blocks.source), (self.target, blocks.target))
+        return all(_side_is(kind, who, blocks) for kind, who in sides) and self._moves_one_message(blocks)
+
+    def _moves_one_message(self, blocks: Blocks) -> bool:
+        if self.name != "all-to-all":
+            return blocks.share.total() == 1
+        sent = np.bincount(blocks.source, blocks.share.numerators, blocks.ranks)
+        return bool((sent == blocks.share.denominator).all())
+
+
+def _side_is(kind: str, who: IntArray, blocks: Blocks) -> bool:
+    if kind == "all":
+        return all(len(set(blocks.holders(value))) == blocks.ranks for value in np.unique(who))
+    single = [len(blocks.holders(value)) == 1 for value in np.unique(who)]
+    return all(single) and (kind != "root" or len(np.unique(who)) <= 1)
+
+
+PRIMITIVES = {
+    primitive.name: primitive
+    for primitive in (
+        Primitive("broadcast", "root", "all", "the root holds V; then every rank holds V"),
+        Primitive("reduce", "all", "root", "rank i holds V_i; then the root holds the sum of all V_i"),
+        Primitive("all-reduce", "all", "all", "rank i holds V_i; then every rank holds the sum of all V_i"),
+        Primitive(
+            "reduce-scatter", "all", "owner", "rank i holds V_i; then rank i holds slice i of the sum of all V_j"
+        ),
+        Primitive("all-gather", "owner", "all", "rank i holds shard i; then every rank holds all the shards"),
+        Primitive(
+            "all-to-all", "owner", "owner", "rank i holds a block for every j; then rank j holds a block from every i"
+        ),
+        Primitive("point-to-point", "root", "root", "rank a holds V; then rank b holds V"),
+    )
+}
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_ranks(ranks: int) -> None:
+    """Refuse a number of ranks that is no whole number of at least 1."""
+    if not _is_whole(ranks) or ranks < 1:
+        raise ValueError(f"N = {ranks!r}: the number of ranks must be a whole number of at least 1")
+
+
+def check_rank(name: str, rank: int, ranks: int) -> None:
+    """Refuse a rank outside 0..N-1."""
+    if not _is_whole(rank) or not 0 <= rank < ranks:
+        raise ValueError(f"{name} {rank!r}: must be one of the ranks 0..{ranks - 1}")
+
+
+def broadcast(ranks: int, shares: Shares = 1, root: int = 0) -> Blocks:
+    """Broadcast: the root's vector, cut into slices, must reach every rank.
+
+    Args:
+        ranks: number of ranks N.
+        shares: a number of equal slices, or each slice's exact share of M.
+        root: the rank that holds the vector, 0..N-1.
+
+    Raises:
+        ValueError: for N < 1, a root outside 0..N-1, or shares that do not sum to 1.
+
+    >>> len(broadcast(5, shares=3, root=4))
+    3
+    """
+    check_ranks(ranks)
+    check_rank("root", root, ranks)
+    return _uniform(ranks, _slices(shares), root, ranks)
+
+
+def reduce(ranks: int, shares: Shares = 1, root: int = 0) -> Blocks:
+    """Reduce: the sum over all ranks, slice by slice, must reach the root.
+
+    Args and errors as for `broadcast`.
+
+    >>> blocks = reduce(3, root=1)
+    >>> blocks.holders(blocks.target[0])
+    array([1])
+    """
+    check_ranks(ranks)
+    check_rank("root", root, ranks)
+    return _uniform(ranks, _slices(shares), ranks, root)
+
+
+def all_reduce(ranks: int, shares: Shares = 1) -> Blocks:
+    """All-reduce: the sum over all ranks, slice by slice, must reach every rank.
+
+    >>> blocks = all_reduce(3, shares=[Fraction(1, 4), Fraction(3, 4)])
+    >>> blocks.share[1]
+    Fraction(3, 4)
+    """
+    check_ranks(ranks)
+    return _uniform(ranks, _slices(shares), ranks, ranks)
+
+
+def reduce_scatter(ranks: int, shares: Shares | None = None, owner: Sequence[int] | IntArray | None = None) -> Blocks:
+    """Reduce-scatter: the sum of each slice must reach the slice's owner.
+
+    Args:
+        ranks: number of ranks N.
+        shares: the slices' shares of M (default: N equal ones).
+        owner: each slice's owner (default: rank i owns slice i), shape (B,).
+
+    >>> reduce_scatter(3, owner=[1, 2, 0]).target
+    array([1, 2, 0])
+    """
+    check_ranks(ranks)
+    share, owners = _owned(ranks, shares, owner)
+    return Blocks(ranks, share, np.full(len(share), ranks), owners, (np.arange(ranks),))
+
+
+def all_gather(ranks: int, shares: Shares | None = None, owner: Sequence[int] | IntArray | None = None) -> Blocks:
+    """All-gather: each owner's shard must reach every rank. Arguments as for `reduce_scatter`.
+
+    >>> all_gather(3).source
+    array([0, 1, 2])
+    """
+    check_ranks(ranks)
+    share, owners = _owned(ranks, shares, owner)
+    return Blocks(ranks, share, owners, np.full(len(share), ranks), (np.arange(ranks),))
+
+
+def all_to_all(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> Blocks:
+    """All-to-all: block (i, j) is held by rank i and must reach rank j.
+
+    Args:
+        ranks: number of ranks N.
+        shares: shares[i][j], the share of M that rank i has for rank j (default: 1/N each);
+            block (i, j) has index i * N + j.
+
+    >>> blocks = all_to_all(3)
+    >>> int(blocks.source[5]), int(blocks.target[5]), blocks.share[5]
+    (1, 2, Fraction(1, 3))
+    """
+    check_ranks(ranks)
+    if shares is None:
+        share = Fractions.equal(ranks * ranks, ranks)
+    else:
+        if len(shares) != ranks or any(len(row) != ranks for row in shares):
+            raise ValueError(f"the shares of an all-to-all must form a {ranks} x {ranks} table")
+        share = _checked([Fraction(value) for row in shares for value in row])
+    source, target = np.divmod(np.arange(ranks * ranks), ranks)
+    return Blocks(ranks, share, source, target, ())
+
+
+def point_to_point(ranks: int, shares: Shares = 1, source: int = 0, target: int = 1) -> Blocks:
+    """Point-to-point: rank `source`'s vector must reach rank `target`.
+
+    >>> point_to_point(4, source=3, target=0).target
+    array([0])
+    """
+    check_ranks(ranks)
+    check_rank("source", source, ranks)
+    check_rank("target", target, ranks)
+    return _uniform(ranks, _slices(shares), source, target)
+
+
+def _uniform(ranks: int, share: Fractions, source: int, target: int) -> Blocks:
+    count = len(share)
+    return Blocks(ranks, share, np.full(count, source), np.full(count, target), (np.arange(ranks),))
+
+
+def _checked(values: list[Fraction]) -> Fractions:
+    if any(value < 0 for value in values):
+        raise ValueError(f"a share of {min(values)}: shares of a message must not be negative")
+    return Fractions.of(values)
+
+
+def _slices(shares: Shares) -> Fractions:
+    if isinstance(shares, int | np.integer):
+        if shares < 1:
+            raise ValueError(f"{shares} slices: a message must be cut into at least 1")
+        return Fractions.equal(int(shares))
+    share = _checked([Fraction(value) for value in shares])
+    if share.total() != 1:
+        raise ValueError(f"the shares sum to {share.total()}: they must sum to 1, the whole message")
+    return share
+
+
+def _owned(ranks: int, shares: Shares | None, owner: Sequence[int] | IntArray | None) -> tuple[Fractions, IntArray]:
+    share = _slices(ranks if shares is None else shares)
+    owners = np.arange(ranks) if owner is None else np.asarray(owner, dtype=np.intp)
+    if len(owners) != len(share):
+        raise ValueError(f"{len(owners)} owners for {len(share)} blocks: one each is needed")
+    for rank in np.unique(owners):
+        check_rank("owner", int(rank), ranks)
+    return share, owners

@@ -1,0 +1,159 @@
+"""All-reduce: every closed form against the executed ledger, over a range of N."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colllib.algorithms import allreduce, of, trees
+from colllib.bounds import lower_bound
+from colllib.cost import Cost
+from colllib.execution import execute
+from colllib.primitives import PRIMITIVES
+from colllib.schedule import pipelined
+from colllib.topology import full_mesh, star
+
+SIZES = [*range(2, 34), 64, 72, 512]
+SEGMENTS = [1, 2, 3, 8, 13]
+
+
+@pytest.mark.parametrize("algorithm", of("all-reduce"), ids=lambda a: a.name)
+@pytest.mark.parametrize("ranks", SIZES)
+def test_execution_proves_the_end_state_and_agrees_with_the_closed_form(algorithm, ranks):
+    for segments in SEGMENTS if algorithm.segmented else [None]:
+        options = {} if segments is None else {"segments": segments}
+        schedule = algorithm.build(ranks, **options)
+        run = execute(schedule)
+        assert PRIMITIVES["all-reduce"].accepts(schedule.blocks)
+        assert run.cost == algorithm.cost(ranks, **options)
+
+
+@pytest.mark.parametrize("ranks", SIZES)
+def test_both_orders_of_rabenseifner_cost_the_same(ranks):
+    near, far = (execute(allreduce.rabenseifner(ranks, order=order)) for order in ("near", "far"))
+    assert near.cost == far.cost == allreduce.rabenseifner_cost(ranks)
+
+
+@pytest.mark.parametrize("algorithm", of("all-reduce"), ids=lambda a: a.name)
+@pytest.mark.parametrize("ranks", [2, 3, 4, 7, 8, 12])
+def test_real_numbers_come_out_as_numpy_sums_them(algorithm, ranks):
+    schedule = algorithm.build(ranks)
+    blocks = len(schedule.blocks)
+    vectors = np.random.default_rng(ranks).integers(0, 1000, (ranks, blocks))
+    final = reference.values(schedule, vectors.tolist())
+    assert all(final[r, b] == vectors[:, b].sum() for r in range(ranks) for b in range(blocks))
+
+
+@pytest.mark.parametrize("algorithm", of("all-reduce"), ids=lambda a: a.name)
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8, 33, 64])
+def test_nothing_beats_the_lower_bound(algorithm, ranks):
+    cost, bound = execute(algorithm.build(ranks)).cost, lower_bound("all-reduce", ranks)
+    assert cost.n_alpha >= bound.n_alpha
+    assert cost.n_beta >= bound.n_beta
+
+
+@pytest.mark.parametrize("ranks", SIZES)
+def test_ring_and_rabenseifner_on_a_power_of_two_attain_the_bandwidth_bound(ranks):
+    assert execute(allreduce.ring(ranks)).cost.n_beta == lower_bound("all-reduce", ranks).n_beta
+    if ranks & (ranks - 1) == 0:
+        assert execute(allreduce.rabenseifner(ranks)).cost.n_beta == lower_bound("all-reduce", ranks).n_beta
+
+
+@given(st.integers(1, 400))
+def test_no_rank_is_interior_in_both_complementary_trees(ranks):
+    for tree in (pair := trees.complementary(ranks)):
+        assert int(trees.depths(tree).max()) <= ranks.bit_length()
+        assert np.bincount(tree[tree != trees.ROOT], minlength=1).max() <= 2
+    interior = [set(tree[tree != trees.ROOT].tolist()) for tree in pair]
+    assert ranks == 1 or not (interior[0] & interior[1])
+
+
+@given(st.integers(3, 120), st.integers(2, 12))
+def test_a_pipelined_double_tree_sends_and_receives_once_per_rank_and_step(ranks, segments):
+    assert reference.busiest_ports(allreduce.double_binary_tree(ranks, segments=segments)) == (1, 1)
+
+
+def test_nccls_shift_leaves_rank_0_interior_in_both_trees_for_odd_n():
+    # src/graph/trees.cc, ncclGetBtree and ncclGetDtree: r - b if bit 2b is set or r + b is too large, else r + b
+    def nccl(ranks):
+        def parent(r):
+            bit = r & -r
+            up = (r ^ bit) | (bit << 1)
+            return up if up < ranks else r ^ bit
+
+        return np.array([trees.ROOT if r == 0 else parent(r) for r in range(ranks)])
+
+    for ranks in range(3, 40, 2):
+        first = nccl(ranks)
+        second = np.roll(np.where(first == trees.ROOT, trees.ROOT, (first + 1) % ranks), 1)
+        both = set(first[first >= 0].tolist()) & set(second[second >= 0].tolist())
+        assert both == {0}
+
+
+def test_the_double_trees_bandwidth_term_depends_on_the_port_model():
+    """The three values that one text gives, 1, 2 and log2 N, each belong to a port model and a P."""
+    ranks, depth = 64, 6
+    whole = allreduce.double_binary_tree(ranks)
+    assert execute(whole, star(ranks)).cost.n_beta == 2 * depth - 1
+    assert execute(whole, full_mesh(ranks)).cost.n_beta == depth
+
+    fine = allreduce.double_binary_tree(ranks, segments=4000)
+    one_port = execute(fine, star(ranks)).cost.n_beta
+    two_ports = execute(fine, star(ranks, ports=2)).cost.n_beta
+    assert 2 < one_port < Fraction(201, 100)
+    assert two_ports == one_port / 2
+    # with a link per pair of ranks every level can move at once, but the way up one tree shares links with
+    # the way down the other: half of M and half of M
+    run = execute(pipelined(whole, 4000), full_mesh(ranks))
+    assert max(run.link_total) == 1
+    assert 1 <= run.cost.n_beta < Fraction(101, 100)
+
+
+def test_the_textbooks_own_pair_of_trees_is_taken_as_given():
+    run = execute(allreduce.double_binary_tree(4, parents=([-1, 0, 0, 1], [3, 2, 3, -1])))
+    assert run.cost == Cost(4, 3)
+    assert execute(run.schedule, full_mesh(4)).cost == Cost(4, 2)
+
+
+def test_trees_with_a_rank_interior_in_both_need_more_than_two_colours():
+    with pytest.raises(ValueError, match="rank 0 has 4 children"):
+        allreduce.double_binary_tree(3, parents=([-1, 0, 0], [-1, 0, 0]), segments=2)
+
+
+@pytest.mark.parametrize(
+    ("build", "complaint"),
+    [
+        (lambda: allreduce.ring(0), "N = 0"),
+        (lambda: allreduce.rabenseifner(4, order="nearest"), "order 'nearest'"),
+        (lambda: allreduce.double_binary_tree(4, segments=0), "segments = 0"),
+        (lambda: allreduce.double_binary_tree(3, parents=([-1, -1, 0], [-1, 0, 0])), "one root"),
+        (lambda: allreduce.double_binary_tree(3, parents=([-1, 2, 1], [-1, 0, 0])), "never reaches the root"),
+        (lambda: allreduce.binomial_tree(4, root=4), "root 4"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(build, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        build()
+    assert complaint in str(refusal.value)
+
+
+@given(st.integers(1, 20), st.integers(0, 19))
+def test_the_tree_may_have_any_root(ranks, root):
+    schedule = allreduce.binomial_tree(ranks, root=root % ranks)
+    assert execute(schedule).cost == allreduce.binomial_tree_cost(ranks)
+
+
+@given(st.lists(st.fractions(min_value=0, max_value=1, max_denominator=9), min_size=1, max_size=8))
+def test_a_ring_of_uneven_chunks_is_proved_and_pays_for_its_largest_one_in_every_step(parts):
+    total = sum(parts)
+    shares = [part / total for part in parts] if total else [Fraction(1, len(parts))] * len(parts)
+    schedule = allreduce.ring(len(shares), shares=shares)
+    assert execute(schedule).cost.n_beta == schedule.num_steps * max(shares)
+
+
+def test_a_schedule_for_other_shares_than_its_blocks_is_refused():
+    with pytest.raises(ValueError, match="3 owners for 2 blocks"):
+        allreduce.ring(3, shares=2)

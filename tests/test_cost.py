@@ -1,0 +1,97 @@
+"""Costs, crossovers, best segments, bounds and bus factors."""
+
+from fractions import Fraction
+from math import inf, isclose, nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colllib.algorithms import allreduce, broadcast
+from colllib.bounds import bus_factor, lower_bound
+from colllib.cost import Cost, best_segments, crossover, half_bandwidth_message
+from colllib.execution import execute
+from colllib.primitives import PRIMITIVES
+from colllib.schedule import pipelined
+
+costs = st.builds(Cost, st.integers(0, 40), st.fractions(min_value=0, max_value=20, max_denominator=30))
+ANCHOR = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+
+
+def test_counts_are_exact_and_whole_where_they_can_be():
+    cost = Cost(Fraction(6, 2), 1)
+    assert cost.n_alpha == 3
+    assert isinstance(cost.n_alpha, int)
+    assert isinstance(cost.n_beta, Fraction)
+
+
+@given(costs, costs)
+def test_at_the_crossover_two_costs_are_equal_and_beyond_it_the_order_turns(first, second):
+    where = crossover(first, second)
+    if where is None:
+        a, b = (first.n_alpha, first.n_beta), (second.n_alpha, second.n_beta)
+        assert all(x <= y for x, y in zip(a, b, strict=True)) or all(x >= y for x, y in zip(a, b, strict=True))
+        return
+
+    def gap(m):
+        return first.n_alpha + first.n_beta * m - second.n_alpha - second.n_beta * m
+
+    assert gap(where) == 0
+    assert gap(where / 2) * gap(where * 2) < 0
+    assert crossover(second, first) == where
+
+
+def test_half_of_the_time_is_latency_at_the_half_bandwidth_message():
+    cost = allreduce.ring_cost(8)
+    message = float(half_bandwidth_message(cost)) * 1e-6 * 1e9
+    total = cost.seconds(message=message, alpha=1e-6, bandwidth=1e9)
+    assert isclose(total, 2 * float(cost.n_alpha) * 1e-6)
+
+
+@given(st.integers(2, 40), st.floats(1e2, 1e10))
+def test_the_best_number_of_segments_beats_all_others(ranks, message):
+    def cost(p):
+        return Cost(ranks + p - 2, Fraction(ranks + p - 2, p))
+
+    price = {"message": message, "alpha": 1e-6, "bandwidth": 100e9}
+    best = best_segments(cost, **price, limit=4096)
+    fastest = min(cost(p).seconds(**price) for p in range(1, 4097))
+    assert cost(best).seconds(**price) == fastest
+
+
+def test_the_best_segments_of_an_executed_chain_are_those_of_its_closed_form():
+    def executed(p):
+        return execute(pipelined(broadcast.chain(8), p)).cost
+
+    assert best_segments(executed, **ANCHOR, limit=64) == min(range(1, 65), key=lambda p: executed(p).seconds(**ANCHOR))
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_one_rank_costs_nothing_at_all(primitive):
+    assert lower_bound(primitive, 1) == Cost(0, 0)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8, 512])
+def test_bus_factors_are_the_bandwidth_bounds_of_one_port_per_rank(ranks):
+    # nccl-tests divides by what every algorithm must move, so that the wire's speed remains
+    for primitive in PRIMITIVES:
+        assert bus_factor(primitive, ranks) == lower_bound(primitive, ranks).n_beta
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda: Cost(1, 1).seconds(message=-1, alpha=1, bandwidth=1), "message size -1"),
+        (lambda: Cost(1, 1).seconds(message=1, alpha=nan, bandwidth=1), "alpha nan"),
+        (lambda: Cost(1, 1).seconds(message=1, alpha=1, bandwidth=0), "bandwidth 0"),
+        (lambda: Cost(1, 1).seconds(message=inf, alpha=1, bandwidth=1), "message size inf"),
+        (lambda: half_bandwidth_message(Cost(3, 0)), "no half-bandwidth"),
+        (lambda: lower_bound("gossip", 3), "unknown primitive 'gossip'"),
+        (lambda: lower_bound("reduce", 0), "N = 0"),
+        (lambda: bus_factor("gossip", 3), "unknown primitive 'gossip'"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(call, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        call()
+    assert complaint in str(refusal.value)

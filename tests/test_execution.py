@@ -1,0 +1,256 @@
+"""The executor: it proves what is true, and names rank, block and step of what is not."""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.algorithms import ALGORITHMS, allreduce, broadcast
+from colllib.execution import ScheduleError, execute, trace
+from colllib.primitives import all_gather, all_reduce, all_to_all, reduce, reduce_scatter
+from colllib.primitives import broadcast as broadcast_blocks
+from colllib.schedule import Schedule, Step
+from colllib.topology import from_links, full_mesh, ring, star
+
+
+def spoilt(schedule, t, change):
+    """The schedule with one step replaced."""
+    steps = [schedule.step(k) for k in range(schedule.num_steps)]
+    steps[t] = change(steps[t])
+    return Schedule.from_steps(schedule.blocks, steps)
+
+
+def without(step, i):
+    return Step(*(np.delete(values, i) for values in step))
+
+
+def refusal(schedule, topology=None):
+    with pytest.raises(ScheduleError, match=r"^[^\n]+$") as error:
+        execute(schedule, topology)
+    return error.value
+
+
+def test_a_block_sent_before_it_arrives_is_named_with_rank_and_step():
+    early = Schedule.from_steps(broadcast_blocks(3), [Step.of(1, 2, 0), Step.of(0, 1, 0)])
+    error = refusal(early)
+    assert (error.rank, error.block, error.step) == (1, 0, 0)
+    assert "rank 1 sends block 0 to rank 2 but does not hold it" in str(error)
+
+
+def test_a_missing_contribution_is_named():
+    error = refusal(spoilt(allreduce.binomial_tree(4), 0, lambda step: without(step, 0)))
+    assert "lacks the contribution of rank" in str(error)
+    # every rank's final value is wrong, the first one is reported with the step that wrote it
+    assert (error.rank, error.block) == (0, 0)
+
+
+def test_a_contribution_counted_twice_is_found_in_the_step_that_counts_it():
+    ring4 = allreduce.ring(4)
+    steps = [ring4.step(t) for t in range(3)]
+    twice = Schedule.from_steps(all_reduce(4, 4), [*steps[:2], steps[1], *steps[2:]])
+    error = refusal(twice)
+    assert "adds a contribution of rank" in str(error)
+    assert error.step == 2
+
+
+def test_a_block_that_never_arrives_is_named():
+    error = refusal(Schedule.from_steps(broadcast_blocks(3), [Step.of(0, 1, 0)]))
+    assert (error.rank, error.block, error.step) == (2, 0, None)
+    assert "never receives block 0" in str(error)
+
+
+def test_a_sum_that_ends_at_the_wrong_owner_is_refused():
+    wrong = Schedule.from_steps(reduce_scatter(2, owner=[1, 0]), [Step.of([0, 1], [1, 0], [1, 0], add=True)])
+    error = refusal(wrong)
+    # block 0 ended at rank 0 and block 1 at rank 1: each at the wrong one
+    assert (error.rank, error.block) in {(0, 1), (1, 0)}
+
+
+def test_a_copy_over_a_partial_sum_loses_contributions_and_is_refused():
+    ring4 = allreduce.ring(4)
+    error = refusal(spoilt(ring4, 1, lambda step: step._replace(add=~step.add)))
+    assert "lacks the contribution" in str(error)
+
+
+def test_two_messages_that_overwrite_one_cell_in_one_step_are_refused():
+    race = Schedule.from_steps(all_gather(3), [Step.of([0, 1], [2, 2], [0, 0])])
+    with pytest.raises(ScheduleError):
+        execute(race)
+    blocks = all_reduce(3)
+    race = Schedule.from_steps(blocks, [Step.of([0, 1], [2, 2], [0, 0], add=[True, False])])
+    error = refusal(race)
+    assert (error.rank, error.block, error.step) == (2, 0, 0)
+    assert "more than once" in str(error)
+
+
+def test_several_additions_into_one_cell_in_one_step_all_count():
+    gather = Schedule.from_steps(reduce(5), [Step.of([1, 2, 3, 4], 0, 0, add=True)])
+    run = execute(gather)
+    assert run.cost.n_beta == 4
+    assert run.partners() == (1, 4)
+
+
+def test_a_message_to_oneself_is_refused():
+    error = refusal(Schedule.from_steps(broadcast_blocks(2), [Step.of(0, 0, 0)]))
+    assert "to itself" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("step", "complaint"),
+    [(Step.of(0, 7, 0), "node 7 does not exist"), (Step.of(-1, 1, 0), "node -1"), (Step.of(0, 1, 3), "block 3")],
+)
+def test_nodes_and_blocks_that_do_not_exist_are_refused(step, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        execute(Schedule.from_steps(broadcast_blocks(2), [step]))
+
+
+def test_a_topology_of_another_size_is_refused():
+    with pytest.raises(ValueError, match=r"4 ranks does not fit star:5"):
+        execute(allreduce.ring(4), star(5))
+
+
+def test_a_foreign_value_in_the_place_of_a_block_is_refused():
+    # block (0, 1) of an all-to-all must come from rank 0; here rank 1 keeps nothing of it
+    swap = Schedule.from_steps(all_to_all(2), [Step.of(0, 1, 1)])
+    error = refusal(swap)
+    assert (error.rank, error.block) == (0, 2)
+
+
+def up_and_down(add=True):
+    """An all-reduce through a switch: everybody sends up, the switch adds and sends down."""
+    n = 3
+    ranks = np.arange(n)
+    steps = [Step.of(ranks, n, 0, add=add), Step.of(n, ranks, 0)]
+    return Schedule.from_steps(all_reduce(n), steps, switches=1)
+
+
+def hub(**allowed):
+    n = 3
+    links = [(r, n) for r in range(n)] + [(n, r) for r in range(n)]
+    return from_links("hub", n, links, switches=1, **allowed)
+
+
+def test_a_switch_that_may_combine_and_replicate_reduces_in_the_network():
+    run = execute(up_and_down(), hub(combines=True, replicates=True))
+    assert (run.cost.n_alpha, run.cost.n_beta) == (2, 2)
+    assert set(run.sent) == {1} == set(run.received)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "complaint"),
+    [({"replicates": True}, "do not combine"), ({"combines": True}, "do not replicate")],
+)
+def test_a_switch_is_refused_what_it_cannot_do(allowed, complaint):
+    error = refusal(up_and_down(), hub(**allowed))
+    assert complaint in str(error)
+    assert error.rank == 3
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: f"{a.primitive}-{a.name}")
+@given(n=st.integers(1, 17), segments=st.integers(1, 5))
+@settings(max_examples=25, deadline=None)
+def test_trace_and_executor_agree_with_a_second_interpreter(algorithm, n, segments):
+    schedule = algorithm.build(n, **({"segments": segments} if algorithm.segmented else {}))
+    assert list(trace(schedule)) == list(reference.states(schedule))
+    assert reference.holds(schedule)
+    run = execute(schedule)
+    assert (run.cost.n_alpha, run.cost.n_beta) == reference.star_cost(schedule)
+
+
+@given(
+    build=st.sampled_from([allreduce.ring, allreduce.double_binary_tree, allreduce.rabenseifner]),
+    n=st.integers(2, 9),
+    data=st.data(),
+)
+@settings(deadline=None)
+def test_no_dropped_message_goes_unnoticed(build, n, data):
+    schedule = build(n)
+    t = data.draw(st.integers(0, schedule.num_steps - 1))
+    i = data.draw(st.integers(0, len(schedule.step(t).src) - 1))
+    with pytest.raises(ScheduleError):
+        execute(spoilt(schedule, t, lambda step: without(step, i)))
+
+
+@given(n=st.integers(2, 8), data=st.data())
+@settings(deadline=None, max_examples=200)
+def test_random_schedules_are_proved_exactly_when_the_second_interpreter_agrees(n, data):
+    rank = st.integers(0, n - 1)
+    message = st.tuples(rank, rank, st.integers(0, 1), st.just(True)).filter(lambda m: m[0] != m[1])
+    steps = data.draw(st.lists(st.lists(message, min_size=1, max_size=n), max_size=6))
+    schedule = Schedule.from_steps(
+        reduce(n, shares=2), [Step.of(*(list(values) for values in zip(*step, strict=True))) for step in steps]
+    )
+    if reference.holds(schedule):
+        execute(schedule)
+    else:
+        with pytest.raises(ScheduleError):
+            execute(schedule)
+
+
+def test_counts_do_not_overflow_however_often_a_contribution_is_doubled():
+    both = Step.of([0, 1], [1, 0], 0, add=True)
+    error = refusal(Schedule.from_steps(all_reduce(2), [both] * 70))
+    assert "already holds" in str(error)
+    assert error.step == 1
+
+
+def test_the_ledger_of_a_physical_ring_counts_every_hop():
+    chain = Schedule.from_steps(broadcast_blocks(6), [Step.of([0] * 5, [1, 2, 3, 4, 5], 0)])
+    run = execute(chain, ring(6))
+    assert run.cost.n_alpha == 3  # rank 3 is three hops away
+    # ranks 1, 2 and 3 are reached upwards, 5 and 4 downwards
+    assert [str(load) for load in run.link_load(0)] == ["3", "2", "1", "0", "0", "0", "0", "0", "0", "0", "1", "2"]
+    assert run.cost.n_beta == 3
+    assert run.link_total == run.link_load(0)
+
+
+def test_link_loads_of_all_steps_sum_to_the_totals():
+    run = execute(allreduce.rabenseifner(8), ring(8))
+    total = [sum(loads) for loads in zip(*(run.link_load(t) for t in range(run.schedule.num_steps)), strict=True)]
+    assert list(run.link_total) == total
+    assert run.cost.n_beta == sum(max(run.link_load(t)) for t in range(run.schedule.num_steps))
+
+
+def test_bandwidths_that_differ_price_the_slowest_link():
+    fast_and_slow = from_links("two", 2, [(0, 1), (1, 0)], bandwidth=[3, Fraction(1, 2)], alpha=[1, 5])
+    run = execute(allreduce.recursive_doubling(2), fast_and_slow)
+    assert (run.cost.n_alpha, run.cost.n_beta) == (5, 2)
+
+
+def test_a_topology_without_a_route_is_refused():
+    one_way = from_links("one-way", 2, [(0, 1)])
+    with pytest.raises(ValueError, match="no route from node 1 to node 0"):
+        execute(allreduce.ring(2), one_way)
+
+
+def test_one_rank_needs_no_step_and_is_proved():
+    for algorithm in ALGORITHMS:
+        run = execute(algorithm.build(1))
+        assert (run.cost.n_alpha, run.cost.n_beta, run.sent) == (0, 0, (0,))
+
+
+def test_uneven_chunks_are_counted_exactly():
+    shares = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6), Fraction(0)]
+    schedule = allreduce.ring(4, shares=shares)
+    run = execute(schedule)
+    assert (run.cost.n_alpha, run.cost.n_beta) == reference.star_cost(schedule)
+    assert run.cost.n_beta == 6 * Fraction(1, 2)  # some port carries the largest chunk in every step
+
+
+def test_full_mesh_gives_every_pair_a_link():
+    run = execute(Schedule.from_steps(reduce(5), [Step.of([1, 2, 3, 4], 0, 0, add=True)]), full_mesh(5))
+    assert run.cost.n_beta == 1
+    assert Counter(run.link_total) == {1: 4, 0: 16}
+
+
+def test_the_chain_is_traced_as_it_is_run():
+    assert [sorted(rank for rank, _ in state) for state in trace(broadcast.chain(4, root=1))] == [
+        [1],
+        [1, 2],
+        [1, 2, 3],
+        [0, 1, 2, 3],
+    ]

@@ -1,0 +1,30 @@
+"""Ladders: executed rungs at the best number of segments."""
+
+import pytest
+
+from colllib.algorithms import find, of
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, best, ladder, run
+from colllib.topology import star
+
+ANCHOR = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
+
+
+def test_a_ladder_holds_every_algorithm_fastest_first():
+    rungs = ladder("all-reduce", star(12), **ANCHOR)
+    assert {rung.algorithm for rung in rungs} == set(of("all-reduce"))
+    assert [rung.seconds for rung in rungs] == sorted(rung.seconds for rung in rungs)
+
+
+@pytest.mark.parametrize("message", [1e3, 1e6, 16e6, 1e9])
+def test_no_other_number_of_segments_is_faster_when_executed(message):
+    tree = find("all-reduce", "double-binary-tree")
+    price = {**ANCHOR, "message": message}
+    chosen = run(tree, star(16), **price)
+    assert chosen.segments == best(tree, 16, **price)
+    around = [1, *range(2, 40), chosen.segments + 1]
+    assert all(run(tree, star(16), segments=p, **price).seconds >= chosen.seconds for p in around)
+
+
+def test_segments_for_an_algorithm_that_takes_none_are_refused():
+    with pytest.raises(ValueError, match="takes no segments"):
+        run(find("all-reduce", "ring"), star(4), segments=2, **ANCHOR)

@@ -1,0 +1,93 @@
+"""Primitives as specifications of who holds what before and after."""
+
+from fractions import Fraction
+
+import pytest
+
+from colllib.primitives import (
+    PRIMITIVES,
+    Blocks,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    broadcast,
+    point_to_point,
+    reduce,
+    reduce_scatter,
+)
+
+
+def sides(blocks):
+    return [
+        (set(blocks.holders(int(s)).tolist()), set(blocks.holders(int(t)).tolist()))
+        for s, t in zip(blocks.source, blocks.target, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 12])
+def test_each_primitive_says_who_holds_a_block_before_and_who_must_hold_it_after(ranks):
+    everyone = set(range(ranks))
+    root = ranks - 1
+    assert sides(broadcast(ranks, root=root)) == [({root}, everyone)]
+    assert sides(reduce(ranks, root=root)) == [(everyone, {root})]
+    assert sides(all_reduce(ranks)) == [(everyone, everyone)]
+    assert sides(reduce_scatter(ranks)) == [(everyone, {r}) for r in range(ranks)]
+    assert sides(all_gather(ranks)) == [({r}, everyone) for r in range(ranks)]
+    assert sides(all_to_all(ranks)) == [({i}, {j}) for i in range(ranks) for j in range(ranks)]
+    assert sides(point_to_point(ranks, source=0, target=root)) == [({0}, {root})]
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_each_primitive_accepts_its_own_blocks_and_no_others(ranks):
+    blocks = {
+        "broadcast": broadcast(ranks),
+        "reduce": reduce(ranks),
+        "all-reduce": all_reduce(ranks),
+        "reduce-scatter": reduce_scatter(ranks),
+        "all-gather": all_gather(ranks),
+        "all-to-all": all_to_all(ranks),
+        "point-to-point": point_to_point(ranks),
+    }
+    assert blocks.keys() == PRIMITIVES.keys()
+    accepted = {(p, b) for p, primitive in PRIMITIVES.items() for b in blocks if primitive.accepts(blocks[b])}
+    # a broadcast is an all-gather in which one rank owns everything, and so on: special cases are accepted
+    special = {("all-gather", "broadcast"), ("reduce-scatter", "reduce")}
+    assert accepted == {(name, name) for name in blocks} | special
+
+
+def test_sizes_may_be_uneven_down_to_nothing():
+    shares = [Fraction(1, 2), Fraction(0), Fraction(1, 3), Fraction(1, 6)]
+    assert list(all_gather(4, shares).share) == shares
+    assert PRIMITIVES["all-gather"].accepts(all_gather(4, shares))
+    table = [[Fraction(0), Fraction(1)], [Fraction(1, 4), Fraction(3, 4)]]
+    assert PRIMITIVES["all-to-all"].accepts(all_to_all(2, table))
+
+
+@pytest.mark.parametrize(
+    ("build", "complaint"),
+    [
+        (lambda: all_reduce(0), "N = 0"),
+        (lambda: all_reduce(-3), "N = -3"),
+        (lambda: all_reduce(2.5), "N = 2.5"),
+        (lambda: all_reduce(True), "N = True"),
+        (lambda: broadcast(4, root=4), "root 4: must be one of the ranks 0..3"),
+        (lambda: broadcast(4, root=-1), "root -1"),
+        (lambda: point_to_point(2, target=2), "target 2"),
+        (lambda: all_reduce(4, shares=0), "0 slices"),
+        (lambda: all_reduce(4, shares=[Fraction(1, 2)]), "sum to 1/2"),
+        (lambda: all_reduce(4, shares=[Fraction(-1), Fraction(2)]), "share of -1"),
+        (lambda: all_gather(3, owner=[0, 1]), "2 owners for 3 blocks"),
+        (lambda: all_gather(3, owner=[0, 1, 3]), "owner 3"),
+        (lambda: all_to_all(2, [[Fraction(1)]]), "2 x 2 table"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line_that_names_the_value(build, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        build()
+    assert complaint in str(refusal.value)
+
+
+def test_a_source_that_is_no_rank_and_no_group_is_refused():
+    good = broadcast(3)
+    with pytest.raises(ValueError, match="source outside"):
+        Blocks(3, good.share, good.source + 9, good.target, good.groups)

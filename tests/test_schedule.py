@@ -1,0 +1,143 @@
+"""The algebra of schedules: what it makes still does what it must, and costs what a second count says."""
+
+from fractions import Fraction
+
+import pytest
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colllib.algorithms import allgather, allreduce, broadcast, reducescatter
+from colllib.execution import ScheduleError, execute
+from colllib.primitives import PRIMITIVES
+from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed, reversed_in_time, scaled, side_by_side
+
+ranks = st.integers(1, 13)
+builders = st.sampled_from(
+    [
+        allreduce.ring,
+        allreduce.binomial_tree,
+        allreduce.double_binary_tree,
+        allreduce.recursive_doubling,
+        allreduce.rabenseifner,
+        allgather.ring,
+        reducescatter.ring,
+        broadcast.chain,
+        broadcast.binomial_tree,
+    ]
+)
+
+
+def agrees(schedule):
+    """Executor and reference interpreter agree on the end state and on every count."""
+    run = execute(schedule)
+    assert reference.holds(schedule)
+    assert (run.cost.n_alpha, run.cost.n_beta) == reference.star_cost(schedule)
+    sent, received = reference.traffic(schedule)
+    assert list(run.sent) == [sent[r] for r in range(schedule.ranks)]
+    assert list(run.received) == [received[r] for r in range(schedule.ranks)]
+    assert run.partners() == reference.busiest_ports(schedule)
+    return run
+
+
+@given(builders, ranks, st.integers(1, 5), st.integers(1, 3))
+def test_pipelining_keeps_the_end_state_and_the_bytes(build, n, segments, interval):
+    whole = build(n)
+    cut = pipelined(whole, segments, interval)
+    run = agrees(cut)
+    assert run.sent == execute(whole).sent
+    if whole.num_steps:
+        assert cut.num_steps == whole.num_steps + (segments - 1) * interval
+        assert len(cut.blocks) == segments * len(whole.blocks)
+
+
+@given(st.sampled_from([allgather.ring, reducescatter.ring, broadcast.chain, broadcast.binomial_tree]), ranks)
+def test_time_reversal_swaps_source_and_target_and_costs_the_same(build, n):
+    forward = build(n)
+    backward = reversed_in_time(forward)
+    assert agrees(backward).cost == execute(forward).cost
+    assert backward.blocks.source.tolist() == forward.blocks.target.tolist()
+    again = reversed_in_time(backward)
+    assert [list(step) for step in reference.messages(again)] == [list(step) for step in reference.messages(forward)]
+
+
+def test_reversing_an_exchange_of_sums_gives_no_all_reduce_and_execution_says_so():
+    with pytest.raises(ScheduleError, match="lacks the contribution"):
+        execute(reversed_in_time(allreduce.recursive_doubling(4)))
+
+
+def test_a_block_sent_from_one_rank_to_one_other_stays_a_copy_when_reversed():
+    from colllib.primitives import point_to_point
+
+    relay = Schedule.from_steps(point_to_point(3, target=2), [Step.of(0, 1, 0), Step.of(1, 2, 0)])
+    agrees(reversed_in_time(relay))
+    assert not reversed_in_time(relay).step(0).add.any()
+
+
+@given(builders, ranks, st.randoms(use_true_random=False), st.integers(0, 6))
+def test_a_placed_schedule_costs_the_same_and_leaves_the_other_ranks_alone(build, n, random, extra):
+    onto = random.sample(range(n + extra), n)
+    inner = build(n)
+    outer = placed(inner, onto, n + extra)
+    run = agrees(outer)
+    assert run.cost == execute(inner).cost
+    assert [run.sent[rank] for rank in onto] == list(execute(inner).sent)
+    assert sum(run.sent) == sum(execute(inner).sent)
+
+
+@given(builders, builders, ranks)
+def test_side_by_side_keeps_both_end_states_and_adds_their_bytes(first, second, n):
+    a, b = first(n), second(n)
+    both = agrees(side_by_side(a, b))
+    assert both.schedule.num_steps == max(a.num_steps, b.num_steps)
+    assert [x + y for x, y in zip(execute(a).sent, execute(b).sent, strict=True)] == list(both.sent)
+
+
+@given(ranks, st.fractions(min_value=0, max_value=5, max_denominator=12))
+def test_scaling_a_message_scales_its_bytes_and_no_steps(n, factor):
+    whole, part = execute(allreduce.ring(n)), execute(scaled(allreduce.ring(n), factor))
+    assert part.cost.n_beta == whole.cost.n_beta * factor
+    assert part.cost.n_alpha == whole.cost.n_alpha
+
+
+def test_two_rings_with_half_a_message_each_share_the_ports_of_a_star():
+    halves = [
+        scaled(in_sequence(reducescatter.ring(6, direction=d), allgather.ring(6, direction=d, first=0)), Fraction(1, 2))
+        for d in (1, -1)
+    ]
+    run = agrees(side_by_side(*halves))
+    assert PRIMITIVES["all-reduce"].accepts(run.schedule.blocks)
+    assert run.cost == execute(allreduce.ring(6)).cost
+
+
+def test_concurrent_groups_on_disjoint_ranks_do_not_slow_each_other_on_a_star():
+    left = placed(allreduce.ring(4), [0, 2, 4, 6], 8)
+    right = placed(allreduce.ring(4), [1, 3, 5, 7], 8)
+    assert agrees(side_by_side(left, right)).cost == execute(allreduce.ring(4)).cost
+
+
+def test_a_sequence_that_does_not_fit_together_is_refuted_by_execution():
+    # the second half expects rank r to own chunk r + 1, the first leaves it with chunk r
+    with pytest.raises(ScheduleError):
+        execute(in_sequence(reducescatter.ring(4, first=-1), allgather.ring(4, first=1)))
+
+
+@pytest.mark.parametrize(
+    ("build", "complaint"),
+    [
+        (lambda: in_sequence(allreduce.ring(3), allreduce.ring(4)), "same ranks"),
+        (lambda: in_sequence(allreduce.ring(3), broadcast.chain(3)), "same blocks"),
+        (lambda: side_by_side(), "at least one"),
+        (lambda: side_by_side(allreduce.ring(3), allreduce.ring(4)), "[3, 4] ranks"),
+        (lambda: placed(allreduce.ring(3), [0, 1]), "must name 3 different ranks"),
+        (lambda: placed(allreduce.ring(3), [0, 1, 1]), "must name 3 different ranks"),
+        (lambda: placed(allreduce.ring(3), [0, 1, 5], 5), "place 5"),
+        (lambda: scaled(allreduce.ring(3), -1), "negative"),
+        (lambda: pipelined(allreduce.ring(3), 0), "segments = 0"),
+        (lambda: pipelined(allreduce.ring(3), 2, 0), "interval = 0"),
+    ],
+)
+def test_operations_that_make_no_sense_are_refused_in_one_line(build, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        build()
+    assert complaint in str(refusal.value)

@@ -1,0 +1,90 @@
+"""Topologies: links, routes and what a graph library says about them."""
+
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colllib.topology import Topology, find, from_links, full_mesh, ring, star
+
+
+def paths(topology: Topology, src, dst):
+    """The nodes along each route, followed link by link."""
+    message, link = topology.router(np.asarray(src), np.asarray(dst))
+    routes = []
+    for i, (a, b) in enumerate(zip(src, dst, strict=True)):
+        nodes = [a]
+        for used in link[message == i]:
+            assert topology.link_src[used] == nodes[-1]
+            nodes.append(int(topology.link_dst[used]))
+        assert nodes[-1] == b
+        routes.append(nodes)
+    return routes
+
+
+@given(st.integers(2, 9), st.sampled_from([star, ring, full_mesh]))
+def test_every_route_is_a_shortest_path_over_existing_links(n, build):
+    topology = build(n)
+    pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
+    graph = topology.to_networkx()
+    for (a, b), route in zip(pairs, paths(topology, *zip(*pairs, strict=True)), strict=True):
+        assert len(route) - 1 == nx.shortest_path_length(graph, a, b)
+
+
+@pytest.mark.parametrize(("build", "links"), [(star, 14), (ring, 14), (full_mesh, 42)])
+def test_seven_ranks_have_the_links_their_topology_owns(build, links):
+    topology = build(7)
+    assert topology.num_links == links == topology.to_networkx().number_of_edges()
+
+
+def test_small_rings_do_not_count_a_link_twice():
+    assert [ring(n).num_links for n in (1, 2, 3)] == [0, 2, 6]
+
+
+def test_a_ring_sends_the_antipode_up():
+    assert paths(ring(4), [1], [3]) == [[1, 2, 3]]
+
+
+def test_a_star_has_the_declared_alpha_from_rank_to_rank():
+    topology = star(3)
+    _, link = topology.router(np.array([0]), np.array([2]))
+    assert sum(topology.alpha[int(i)] for i in link) == 1
+    assert [topology.link_name(int(i)) for i in link] == ["0 -> s0", "s0 -> 2"]
+
+
+def test_bonded_ports_multiply_the_bandwidth_and_nothing_else():
+    assert set(star(3, ports=4).bandwidth) == {Fraction(4)}
+    assert list(star(3, ports=4).alpha) == list(star(3).alpha)
+    assert star(3, ports=4).port_model == "4 full-duplex ports per rank"
+
+
+def test_general_links_are_routed_over_fewest_hops_by_the_lowest_numbered_neighbour():
+    square = from_links("square", 4, [(0, 1), (0, 2), (1, 3), (2, 3), (3, 0)])
+    assert paths(square, [0, 3], [3, 1]) == [[0, 1, 3], [3, 0, 1]]
+
+
+@pytest.mark.parametrize("spec", ["star:8", "ring:5", "full-mesh:3"])
+def test_a_topology_is_found_by_the_name_it_prints(spec):
+    assert find(spec).name == spec
+
+
+@pytest.mark.parametrize(
+    ("build", "complaint"),
+    [
+        (lambda: find("start:8"), "known are star:N, ring:N, full-mesh:N"),
+        (lambda: find("star"), "whole number"),
+        (lambda: find("star:eight"), "as in star:N"),
+        (lambda: find("star:0"), "N = 0"),
+        (lambda: star(3, ports=0), "0 ports"),
+        (lambda: from_links("odd", 2, [(0, 2)]), "leaves the nodes 0..1"),
+        (lambda: from_links("odd", 2, [(0, 1)], alpha=[1, 2]), "2 latencies for 1 links"),
+        (lambda: from_links("odd", 2, [(0, 1)], bandwidth=[0]), "bandwidth of 0"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(build, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        build()
+    assert complaint in str(refusal.value)
