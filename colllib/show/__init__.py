@@ -1,0 +1,24 @@
+"""Figures, tables and explorers: the edge of the library that draws.
+
+``import colllib`` does not import this package, nor matplotlib and ipywidgets with it.
+"""
+
+from colllib.show.control import Control, Part
+from colllib.show.explorer import Explorer
+from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.lines import Mark, lines, number
+from colllib.show.table import Table
+
+__all__ = [
+    "Chart",
+    "Control",
+    "Explorer",
+    "Mark",
+    "Part",
+    "Table",
+    "axes",
+    "bars",
+    "lines",
+    "number",
+    "svg_figure",
+]

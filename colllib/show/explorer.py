@@ -1,0 +1,238 @@
+"""The explorer: controls, and parts that Python renders for every state the controls can reach.
+
+One object serves both worlds.  With a kernel it is ipywidgets; in a page without one it is native
+HTML controls and a small script that swaps the fragments rendered here.  Nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from colllib.show.control import Control, Part, State
+from colllib.show.theme import escape
+
+if TYPE_CHECKING:
+    from colllib.show.live import Live
+
+MOST_STATES = 4_000
+MOST_BYTES = 6_000_000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every state, rendered: nested lists of fragment numbers over the controls, and the fragments."""
+
+    start: list[int]
+    controls: list[dict[str, Any]]
+    parts: list[dict[str, Any]]
+    fragments: list[str]
+    play: int | None
+
+    def json(self) -> str:
+        """The payload for the page's script, the same text on every machine."""
+        return json.dumps(vars(self), ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Explorer:
+    """Controls and parts, with a summary that is read out after each move.
+
+    `summary` is a `Part`, or a function of all the values, that returns plain text; by default it
+    repeats the controls.  `play` names the control that Previous, Play and Next move.
+
+    >>> square = Part(("n",), lambda s: f"<p>{s['n']} squared is {s['n'] ** 2}</p>")
+    >>> explorer = Explorer("Squares", [Control("n", "Number n", range(5), start=2)], [square])
+    >>> explorer
+    Explorer: Squares (Number n)
+    >>> explorer.grid.fragments[:2]
+    ['<p>0 squared is 0</p>', '<p>1 squared is 1</p>']
+    """
+
+    title: str
+    controls: Sequence[Control]
+    parts: Sequence[Part]
+    summary: Part | Callable[[State], str] | None = None
+    play: str | None = None
+
+    def __post_init__(self) -> None:
+        names = [control.name for control in self.controls]
+        if not names or not self.parts:
+            raise ValueError(f"explorer {self.title!r} needs at least one control and one part")
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"two controls have the name {name!r}; names must differ")
+        if self.play is not None and self.play not in names:
+            raise ValueError(f"play names {self.play!r}, which is no control; the controls are {', '.join(names)}")
+        for place, control in enumerate(self.controls):
+            for name in control.depends_on or ():
+                if name not in names[:place]:
+                    raise ValueError(f"control {control.name!r} depends on {name!r}, which is no earlier control")
+        for number, part in enumerate(self.all_parts):
+            for name in part.depends_on:
+                if name not in names:
+                    what = f"{self._part_name(number)} depends on {name!r}"
+                    raise ValueError(f"{what}, which is no control; the controls are {', '.join(names)}")
+        self.start  # noqa: B018  (raises where a start value is not on offer)
+
+    def __repr__(self) -> str:
+        return f"Explorer: {self.title} ({', '.join(control.label for control in self.controls)})"
+
+    # -- states ---------------------------------------------------------------------------
+
+    @cached_property
+    def all_parts(self) -> tuple[Part, ...]:
+        """The parts, and last of all the summary, whose text is escaped."""
+        given = self.summary
+        told = given if isinstance(given, Part) else Part(tuple(c.name for c in self.controls), given or self._repeat)
+        return (*self.parts, Part(told.depends_on, lambda state: escape(told.render(state))))
+
+    def _part_name(self, number: int) -> str:
+        return "the summary" if number == len(self.parts) else f"part {number + 1}"
+
+    def _repeat(self, state: State) -> str:
+        told = []
+        for place, control in enumerate(self.controls):
+            told.append(f"{control.label}: {self.choices(place, state)[state[control.name]]}")
+        return "; ".join(told) + "."
+
+    def needs(self, place: int) -> tuple[int, ...]:
+        """The earlier controls that decide what control number `place` offers."""
+        control = self.controls[place]
+        if not callable(control.values):
+            return ()
+        if control.depends_on is None:
+            return tuple(range(place))
+        return self.closure(control.depends_on)
+
+    def closure(self, names: Sequence[str]) -> tuple[int, ...]:
+        """The controls named, and those that decide what they offer, in order."""
+        found: set[int] = set()
+        for place, control in enumerate(self.controls):
+            if control.name in names:
+                found |= {place, *self.needs(place)}
+        return tuple(sorted(found))
+
+    @cached_property
+    def _offers(self) -> dict[tuple[Any, ...], dict[Any, str]]:
+        return {}
+
+    def choices(self, place: int, state: State) -> dict[Any, str]:
+        """What control number `place` offers in `state`, as value: text."""
+        seen = {self.controls[k].name: state[self.controls[k].name] for k in self.needs(place)}
+        key = (place, *seen.values())
+        if key not in self._offers:
+            self._offers[key] = self.controls[place].choices(seen)
+        return self._offers[key]
+
+    @cached_property
+    def start(self) -> State:
+        """The state that is shown first."""
+        state: State = {}
+        for place, control in enumerate(self.controls):
+            offered = self.choices(place, state)
+            value = next(iter(offered)) if control.start is None else control.start
+            if value not in offered:
+                raise ValueError(
+                    f"control {control.name!r} starts at {value!r}, which is not among its values: "
+                    f"{', '.join(map(str, islice(offered, 12)))}{', ...' if len(offered) > 12 else ''}"
+                )
+            state[control.name] = value
+        return state
+
+    def states(self, on: Sequence[int], state: State | None = None) -> Iterator[State]:
+        """Every state of the controls numbered `on` (which must include what they need)."""
+        state = state or {}
+        if not on:
+            yield state
+            return
+        for value in self.choices(on[0], state):
+            yield from self.states(on[1:], {**state, self.controls[on[0]].name: value})
+
+    def tree(self, on: Sequence[int], leaf: Callable[[State], Any], state: State | None = None) -> Any:
+        """`leaf` of every state, as nested lists with one level for each control in `on`."""
+        state = state or {}
+        if not on:
+            return leaf(state)
+        name = self.controls[on[0]].name
+        return [self.tree(on[1:], leaf, {**state, name: value}) for value in self.choices(on[0], state)]
+
+    def _texts(self, place: int, state: State) -> list[str]:
+        return list(self.choices(place, state).values())
+
+    def _limit(self, on: Sequence[int], what: str) -> None:
+        if sum(1 for _ in islice(self.states(on), MOST_STATES + 1)) > MOST_STATES:
+            raise ValueError(
+                f"{what} has more than {MOST_STATES:,} states; let it depend on fewer controls, or offer fewer values"
+            )
+
+    # -- rendering ------------------------------------------------------------------------
+
+    @cached_property
+    def _rendered(self) -> dict[tuple[Any, ...], str]:
+        return {}
+
+    def render(self, number: int, state: State) -> str:
+        """The markup of a part (the last one is the summary) in `state`; each is made once."""
+        part = self.all_parts[number]
+        key = (number, *(state[name] for name in part.depends_on))
+        if key not in self._rendered:
+            self._rendered[key] = part.html(state)
+        return self._rendered[key]
+
+    @cached_property
+    def grid(self) -> Grid:
+        """Every part in every state; raises ValueError where that is too much for a page."""
+        known: dict[str, int] = {}
+
+        def placed(number: int) -> Callable[[State], int]:
+            return lambda state: known.setdefault(self.render(number, state), len(known))
+
+        parts = []
+        for number, part in enumerate(self.all_parts):
+            on = self.closure(part.depends_on)
+            self._limit(on, f"{self._part_name(number)} ({', '.join(part.depends_on)})")
+            parts.append({"on": on, "tree": self.tree(on, placed(number))})
+        controls = []
+        for place, control in enumerate(self.controls):
+            on = self.needs(place)
+            self._limit(on, f"the range of control {control.name!r}")
+            controls.append({"on": on, "tree": self.tree(on, partial(self._texts, place))})
+        start = [list(self.choices(k, self.start)).index(self.start[c.name]) for k, c in enumerate(self.controls)]
+        names = [control.name for control in self.controls]
+        grid = Grid(start, controls, parts, list(known), names.index(self.play) if self.play else None)
+        if len(grid.json().encode()) > MOST_BYTES:
+            size = len(grid.json().encode()) / 1e6
+            raise ValueError(
+                f"explorer {self.title!r} unpacks to {size:.1f} MB, over the {MOST_BYTES / 1e6:g} MB a page can take; "
+                "offer fewer values, or split large parts"
+            )
+        return grid
+
+    # -- showing --------------------------------------------------------------------------
+
+    @cached_property
+    def live(self) -> Live:
+        """The ipywidgets form: ``live.controls[name]`` moves, ``live.parts`` follow."""
+        from colllib.show.live import Live
+
+        return Live(self)
+
+    @cached_property
+    def _html(self) -> str:
+        from colllib.show.page import static_html
+
+        return static_html(self)
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        bundle: dict[str, Any] = {"text/plain": repr(self), "text/html": self._html}
+        view = self.live.box._repr_mimebundle_()
+        bundle.update({kind: data for kind, data in view.items() if kind.endswith("widget-view+json")})
+        return bundle

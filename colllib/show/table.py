@@ -1,0 +1,96 @@
+"""Tables that are HTML in a page and aligned text everywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tabulate import tabulate
+
+from colllib.show.theme import escape, style
+
+Align = Literal["left", "right", "center"]
+
+
+def _numeric(cell: object) -> bool:
+    text = str(cell).replace(",", "").replace("\u2009", "").strip()
+    head = text.split(" ")[0].split("/")[0].rstrip("%")
+    try:
+        float(head)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Headers, rows, a caption that states the conclusion; columns of numbers to the right.
+
+    Cells are text or anything with a ``str``; markup in them is escaped.
+
+    >>> Table(["algorithm", "steps"], [["ring", 14], ["tree", 6]], "Steps at N = 8")
+    Steps at N = 8
+    algorithm      steps
+    -----------  -------
+    ring              14
+    tree               6
+    """
+
+    headers: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    caption: str | None = None
+    align: Sequence[Align] | None = None
+    row_headers: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.headers:
+            raise ValueError("a table needs at least one header")
+        for place, row in enumerate(self.rows, 1):
+            if len(row) != len(self.headers):
+                raise ValueError(f"row {place} has {len(row)} cells; the headers say {len(self.headers)}")
+        if self.align is not None:
+            if len(self.align) != len(self.headers):
+                raise ValueError(f"align names {len(self.align)} columns; the headers say {len(self.headers)}")
+            for wanted in self.align:
+                if wanted not in ("left", "right", "center"):
+                    raise ValueError(f"align {wanted!r} is not left, right or center")
+
+    @property
+    def columns(self) -> tuple[Align, ...]:
+        """The alignment in use: the one given, else right for columns of numbers."""
+        if self.align is not None:
+            return tuple(self.align)
+        numeric = [bool(self.rows) and all(_numeric(row[k]) for row in self.rows) for k in range(len(self.headers))]
+        return tuple("right" if is_numeric else "left" for is_numeric in numeric)
+
+    def fragment(self) -> str:
+        """The table alone, for use inside an explorer's part (the part scrolls)."""
+        mark = [f' class="cl-{a}"' if a != "left" else "" for a in self.columns]
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        head = "".join(
+            f'<th scope="col"{m}>{escape(h)}</th>' if h else "<td></td>"
+            for h, m in zip(self.headers, mark, strict=True)
+        )
+        body = []
+        for row in self.rows:
+            cells = [f"<td{m}>{escape(cell)}</td>" for cell, m in zip(row, mark, strict=True)]
+            if self.row_headers:
+                cells[0] = f'<th scope="row"{mark[0]}>{escape(row[0])}</th>'
+            body.append(f"<tr>{''.join(cells)}</tr>")
+        return (
+            f'<table class="colllib-table">{caption}<thead><tr>{head}</tr></thead>'
+            f"<tbody>{''.join(body)}</tbody></table>"
+        )
+
+    def _repr_html_(self) -> str:
+        name = escape(self.caption or ", ".join(self.headers))
+        return (
+            f'{style("theme")}<div class="colllib cl-scroll" tabindex="0" role="group" '
+            f'aria-label="Table: {name}">{self.fragment()}</div>'
+        )
+
+    def __repr__(self) -> str:
+        cells = [[str(cell) for cell in row] for row in self.rows]
+        text = tabulate(cells, headers=list(self.headers), colalign=self.columns, disable_numparse=True)
+        return f"{self.caption}\n{text}" if self.caption else text

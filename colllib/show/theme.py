@@ -1,0 +1,67 @@
+"""Style sheets, escaping and colours shared by everything that is shown."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from html import escape as _escape
+from importlib import resources
+
+#: Light-theme values of the series colours ``--cl-s1`` to ``--cl-s8`` (see ``static/theme.css``).
+SERIES = (
+    "#0b5cad",
+    "#a83f08",
+    "#17703a",
+    "#83359f",
+    "#086b76",
+    "#b0222f",
+    "#6c5d05",
+    "#57606a",
+)
+
+
+@cache
+def asset(name: str) -> str:
+    """Text of a file in ``colllib/show/static``."""
+    return (resources.files(__package__) / "static" / name).read_text(encoding="utf-8").strip()
+
+
+@cache
+def style(*sheets: str) -> str:
+    """A ``<style>`` element holding the named sheets, without their comments.
+
+    >>> style("theme").startswith("<style>")
+    True
+    """
+    text = " ".join(asset(f"{name}.css") for name in sheets)
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return f"<style>{' '.join(text.split())}</style>"
+
+
+def escape(text: object) -> str:
+    """Text made safe for HTML content and for quoted attributes.
+
+    >>> escape('a < "b"')
+    'a &lt; &quot;b&quot;'
+    """
+    return _escape(str(text), quote=True)
+
+
+def digest(text: str, length: int = 10) -> str:
+    """A short name for a content, the same on every machine.
+
+    >>> digest("ring")
+    '16b9745831'
+    """
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
+
+
+def colour(index: int) -> str:
+    """CSS colour of a series, counted from 0, with a fallback for hosts without our sheet.
+
+    >>> colour(0)
+    'var(--cl-s1,#0b5cad)'
+    """
+    place = index % len(SERIES)
+    return f"var(--cl-s{place + 1},{SERIES[place]})"

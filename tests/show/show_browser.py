@@ -1,0 +1,98 @@
+"""Open a page in a real Chromium with the network refused; benchmarks call `move_times` too."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def chromium() -> str | None:
+    """Path of a Chromium: the one named in the environment, else the system's."""
+    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def write_page(folder: Path, *shown: Any, theme: str | None = None) -> Path:
+    """A bare HTML page with the static form of each object, as a host without our CSS gives it."""
+    name = f' data-theme="{theme}"' if theme else ""
+    bodies = "\n".join(item._repr_html_() for item in shown)
+    page = folder / "page.html"
+    page.write_text(
+        f'<!doctype html><html lang="en"{name}><head><meta charset="utf-8"><title>Page</title>'
+        f'<meta name="viewport" content="width=device-width"></head><body>{bodies}</body></html>',
+        encoding="utf-8",
+    )
+    return page
+
+
+@contextmanager
+def opened(page: Path, **options: Any) -> Iterator[tuple[Any, list[str]]]:
+    """The page in Chromium, and the list of what went wrong: refused requests, script errors."""
+    from playwright.sync_api import sync_playwright
+
+    troubles: list[str] = []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
+        context = browser.new_context(**options)
+
+        def decide(route: Any) -> None:
+            if route.request.url.startswith(("file:", "data:", "blob:")):
+                route.continue_()
+            else:
+                troubles.append(f"request: {route.request.url}")
+                route.abort()
+
+        context.route("**/*", decide)
+        tab = context.new_page()
+        tab.on("pageerror", lambda error: troubles.append(f"error: {error}"))
+        tab.on(
+            "console",
+            lambda m: troubles.append(f"console: {m.text}") if m.type == "error" else None,
+        )
+        tab.goto(page.resolve().as_uri())
+        yield tab, troubles
+        browser.close()
+
+
+def move_times(page: Path) -> list[float]:
+    """Milliseconds of script time for each move, over all positions of all controls of a page."""
+    with opened(page) as (tab, _):
+        tab.wait_for_selector(".cl-running")
+        return list(
+            tab.evaluate(
+                """() => {
+                  const times = [];
+                  document.addEventListener("colllib:change", (e) => times.push(e.detail.milliseconds));
+                  const set = (node, value) => {
+                    node.value = value;
+                    node.dispatchEvent(new Event("input", { bubbles: true }));
+                  };
+                  for (const node of document.querySelectorAll("[data-control]")) {
+                    const end = node.options ? node.options.length - 1 : Number(node.max);
+                    for (let k = 0; k <= end; k += 1) set(node, k);
+                  }
+                  return times;
+                }"""
+            )
+        )
+
+
+if __name__ == "__main__":
+    import sys
+
+    for path in map(Path, sys.argv[1:]):
+        times = sorted(move_times(path))
+        print(f"{path}: {len(times)} moves, median {times[len(times) // 2]:.2f} ms, longest {times[-1]:.2f} ms")

@@ -1,0 +1,253 @@
+"""The explorer's grid, its static form and its widgets, without a browser."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from show_toy import steps, toy
+
+from colllib.show import Control, Explorer, Part, Table
+from colllib.show.theme import digest
+
+N = Control("n", "Ranks N", [2, 4, 8])
+SHOW = Part(("n",), lambda s: f"<p>{s['n']}</p>")
+
+
+def payload(html: str) -> dict:
+    found = re.search(r'data-digest="(\w+)">([\w+/=]+)</script>', html)
+    assert found
+    text = gzip.decompress(base64.b64decode(found[2])).decode()
+    assert digest(text, 16) == found[1]
+    return json.loads(text)
+
+
+def fragment(data: dict, part: int, *indices: int) -> str:
+    node = data["parts"][part]["tree"]
+    for control in data["parts"][part]["on"]:
+        node = node[indices[control]]
+    return data["fragments"][node]
+
+
+def test_same_bytes_in_another_process():
+    script = "import show_toy; from colllib.show.theme import digest; print(digest(show_toy.toy()._repr_html_(), 64))"
+    path = ":".join(p for p in sys.path if p)
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONPATH": path, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert runs == {digest(toy()._repr_html_(), 64) + "\n"}
+
+
+def test_the_library_does_not_import_its_edge():
+    script = "import sys, colllib; print([m for m in ('colllib.show', 'matplotlib', 'ipywidgets') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"
+
+
+def test_showing_an_explorer_needs_no_matplotlib():
+    script = "import sys, colllib.show; print('matplotlib' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
+
+
+def test_payload_holds_every_state_once():
+    data = payload(toy()._repr_html_())
+    assert len(data["fragments"]) == len(set(data["fragments"]))
+    for a, algorithm in enumerate(("ring", "tree")):
+        for k, n in enumerate((2, 4, 8, 16, 32)):
+            for step in range(steps(algorithm, n) + 1):
+                assert f"After step {step}<" in fragment(data, 2, a, k, step)
+    assert data["start"] == [0, 2, 0]
+    assert data["play"] == 2
+    assert fragment(data, 3, 1, 1) == "<p>Half of 4 is 2 &amp; that is all.</p>"
+
+
+def test_equal_fragments_are_kept_once_and_rendered_once_a_state():
+    calls = []
+    parity = Part(("n",), lambda s: calls.append(s) or f"<p>{s['n'] % 2}</p>")
+    grid = Explorer("Parity", [Control("n", "n", range(10))], [parity, parity], summary=lambda s: "x").grid
+    assert grid.fragments == ["<p>0</p>", "<p>1</p>", "x"]
+    assert len(calls) == 20
+    assert all(set(state) == {"n"} for state in calls)
+
+
+def test_a_part_is_rendered_only_for_what_it_depends_on():
+    calls = []
+    other = Control("m", "m", range(50))
+    Explorer("x", [N, other], [Part(("n",), lambda s: calls.append(s) or "<p></p>")]).grid  # noqa: B018
+    assert calls == [{"n": 2}, {"n": 4}, {"n": 8}]
+
+
+def test_a_dependent_range_brings_its_controls_along():
+    step = Control("step", "Step", lambda s: range(s["n"]), depends_on=("n",))
+    kind = Control("kind", "Kind", ["a", "b"])
+    explorer = Explorer("x", [N, kind, step], [Part(("step",), lambda s: f"<p>{s}</p>")])
+    assert explorer.closure(("step",)) == (0, 2)
+    assert [len(texts) for texts in explorer.grid.controls[2]["tree"]] == [2, 4, 8]
+    assert [len(row) for row in explorer.grid.parts[0]["tree"]] == [2, 4, 8]
+    assert len([f for f in explorer.grid.fragments if "step" in f]) == 8
+
+
+def test_default_summary_repeats_the_controls():
+    explorer = Explorer("x", [Control("n", "Ranks N", {2: "two <2>"})], [SHOW])
+    assert "Ranks N: two &lt;2&gt;." in explorer._repr_html_()
+
+
+def test_a_summary_may_depend_on_fewer_controls():
+    big = [Control(name, name, range(100)) for name in "abc"]
+    told = Part(("a",), lambda s: f"a is {s['a']}")
+    assert len(Explorer("x", big, [Part(("b",), lambda s: "<p></p>")], summary=told).grid.fragments) == 101
+
+
+def test_text_is_escaped_everywhere():
+    evil = '</script><b title="x">'
+    control = Control("n", evil, [evil, "x"], kind="select")
+    html = Explorer(evil, [control], [Part((), lambda s: "<p>1</p>", evil)], summary=lambda s: evil)._repr_html_()
+    assert evil not in html
+    assert html.count("</script>") == 2
+    assert "&lt;/script&gt;&lt;b title=&quot;x&quot;&gt;" in html
+
+
+def test_static_form_reads_without_script():
+    html = toy()._repr_html_()
+    assert '<fieldset class="cl-controls" disabled>' in html
+    assert "lets you change: Algorithm (Ring, Tree &lt;binomial&gt;); Ranks N from 2 to 32; Step from 0 of 14" in html
+    assert "After step 0" in html
+    assert "ring on 8 ranks, step 0 &lt; 15" in html
+    assert 'aria-valuetext="8"' in html
+    assert '<option value="0" selected>Ring</option>' in html
+    assert "http:" not in html
+    assert "https:" not in html
+
+
+def test_fragments_may_be_charts_tables_or_text():
+    part = Part(("n",), lambda s: Table(["n"], [[s["n"]]]))
+    html = Explorer("x", [N], [part])._repr_html_()
+    assert html.count("<style>") == 1
+    assert html.count("<table") == 1
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Explorer("x", [N, N], [SHOW]), "two controls have the name 'n'"),
+        (lambda: Explorer("x", [], [SHOW]), "at least one control and one part"),
+        (lambda: Explorer("x", [N], []), "at least one control and one part"),
+        (
+            lambda: Explorer("x", [N], [SHOW], play="m"),
+            "play names 'm', which is no control; the controls are n",
+        ),
+        (
+            lambda: Explorer("x", [N], [Part(("m",), str)]),
+            "part 1 depends on 'm', which is no control",
+        ),
+        (
+            lambda: Explorer("x", [N], [SHOW], summary=Part(("m",), str)),
+            "the summary depends on 'm'",
+        ),
+        (
+            lambda: Explorer("x", [Control("n", "N", [2], start=3)], [SHOW]),
+            "starts at 3, .* among its values: 2",
+        ),
+        (
+            lambda: Explorer("x", [Control("n", "N", [])], [SHOW]),
+            "control 'n' has no values; give at least one",
+        ),
+        (
+            lambda: Explorer("x", [Control("n", "N", [1, 1.5], format="{:.0f}".format)], [SHOW]).grid,
+            None,
+        ),
+        (
+            lambda: Explorer("x", [Control("n", "N", [1, 1.1], format="{:.0f}".format)], [SHOW]),
+            "the same text",
+        ),
+        (
+            lambda: Explorer("x", [Control("n", "N", [1, 2, 1])], [SHOW]),
+            "control 'n' offers 1 twice",
+        ),
+        (
+            lambda: Control("n", "N", [1], kind="knob"),
+            "has the kind 'knob'; say 'slider' or 'select'",
+        ),
+        (lambda: Control("n", "N", [1], depends_on=("m",)), "its values must be a function"),
+        (
+            lambda: Explorer(
+                "x",
+                [Control("n", "N", lambda s: [1], depends_on=("m",)), Control("m", "M", [1])],
+                [SHOW],
+            ),
+            "depends on 'm', which is no earlier control",
+        ),
+        (
+            lambda: Explorer("x", [N, Control("k", "k", lambda s: range(s["n"] - 4))], [SHOW], str).grid,
+            "control 'k' has no values where n = 2",
+        ),
+        (
+            lambda: Explorer("x", [Control("n", "N", range(4001))], [SHOW]).grid,
+            r"part 1 \(n\) has more than 4,000",
+        ),
+        (
+            lambda: Explorer("x", [Control("n", "N", range(4))], [Part(("n",), lambda s: str(s) * 10**6)]).grid,
+            "unpacks to .* MB, over the 6 MB",
+        ),
+    ],
+)
+def test_mistakes_are_named(build, message):
+    if message is None:
+        build()
+        return
+    with pytest.raises(ValueError, match=message) as caught:
+        build()
+    assert "\n" not in str(caught.value)
+
+
+def test_widgets_follow_python():
+    live = toy().live
+    assert "After step 0" in live.parts[2].value
+    live.controls["step"].index = 5
+    assert "After step 5" in live.parts[2].value
+    assert "step 5" in live.parts[-1].value
+    live.controls["algorithm"].index = 1
+    assert len(live.controls["step"].options) == 7
+    assert live.controls["step"].index == 5
+    live.controls["n"].index = 0
+    assert live.controls["step"].index == 2
+    assert live.state == {"algorithm": "tree", "n": 2, "step": 2}
+    assert "After step 2" in live.parts[2].value
+
+
+def test_widgets_keep_a_text_that_moves():
+    powers = {"any": range(2, 9), "powers": [2, 4, 8]}
+    kind = Control("kind", "Kind", list(powers), kind="select")
+    live = Explorer("x", [kind, Control("n", "N", lambda s: powers[s["kind"]], start=4)], [SHOW]).live
+    live.controls["kind"].index = 1
+    assert live.state == {"kind": "powers", "n": 4}
+
+
+def test_widget_buttons_step_and_stop_at_the_ends():
+    live = toy().live
+    previous, _, following = live.box.children[4].children
+    previous.click()
+    assert live.state["step"] == 0
+    following.click()
+    assert live.state["step"] == 1
+    previous.click()
+    assert live.state["step"] == 0
+
+
+def test_bundle_has_all_three_forms():
+    explorer = toy()
+    bundle = explorer._repr_mimebundle_()
+    assert bundle["text/plain"] == "Explorer: Steps of an all-reduce (Algorithm, Ranks N, Step)"
+    assert bundle["text/html"] == explorer._repr_html_()
+    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == explorer.live.box.model_id

@@ -1,0 +1,170 @@
+"""Figures: deterministic, themed, described, and clear about wrong input."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from colllib.show import Mark, axes, bars, lines, number, svg_figure
+from colllib.show.theme import SERIES, asset
+
+CURVES = {"ring": ([2, 4, 8], [2, 6, 14]), "tree": ([2, 4, 8], [2, 4, 6])}
+
+
+def plotted():
+    figure, ax = axes()
+    ax.plot([1, 2, 3], [1, 4, 9], marker="o", label="squares")
+    ax.plot([1, 2, 3], [1, 8, 27], label="<cubes>")
+    ax.legend()
+    return svg_figure(figure, 'Squares & "cubes".')
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, two: str) -> float:
+    dark, light = sorted((luminance(one), luminance(two)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_matplotlib_figure_has_the_same_bytes_twice():
+    assert plotted()._repr_html_() == plotted()._repr_html_()
+
+
+def test_matplotlib_figure_is_themed_and_scales():
+    html = plotted().fragment()
+    assert "#000000" not in html
+    assert "currentColor" in html
+    assert f"var(--cl-s1,{SERIES[0]})" in html
+    assert f"var(--cl-s2,{SERIES[1]})" in html
+    head = re.search(r"<svg [^>]*>", html)
+    assert head
+    assert "viewBox" in head[0]
+    assert "width=" not in head[0]
+    assert "<metadata" not in html
+    assert html.count("<style") == 0
+    assert "&lt;cubes&gt;</text>" in html
+
+
+def test_ids_are_all_used_and_differ_between_figures():
+    figure, ax = axes()
+    ax.plot([1, 2], [5, 3], marker="s")
+    other = svg_figure(figure, "Another.").fragment()
+    ours = plotted().fragment()
+    names = set(re.findall(r' id="([^"]+)"', ours))
+    assert names
+    assert names == set(re.findall(r'(?:href="|url\()#([\w-]+)', ours))
+    assert not names & set(re.findall(r' id="([^"]+)"', other))
+
+
+def test_alt_text_is_the_repr_and_is_escaped_in_html():
+    chart = plotted()
+    assert repr(chart) == 'Squares & "cubes".'
+    assert 'role="img" aria-label="Squares &amp; &quot;cubes&quot;."' in chart.fragment()
+
+
+def test_a_figure_without_alt_text_is_refused():
+    with pytest.raises(ValueError, match="needs an alt text"):
+        svg_figure(axes()[0], " ")
+
+
+def test_lines_say_who_is_lowest_at_both_ends():
+    chart = lines(CURVES, x_label="ranks N", y_label="steps", log_x=2)
+    assert repr(chart).endswith("At 8: tree 6 (lowest) to ring 14 (highest).")
+
+
+def test_lines_differ_in_colour_and_in_style():
+    html = lines(CURVES, x_label="N", y_label="steps").fragment()
+    styles = re.findall(r'd="M0 5H30" style="(stroke:[^"]+)" stroke-width="2.5"([^/]*)/', html)
+    assert len(styles) == 2
+    assert styles[0][0] != styles[1][0]
+    assert styles[0][1] != styles[1][1]
+
+
+@pytest.mark.parametrize("log_y", [0, 2, True])
+@pytest.mark.parametrize("values", [[3, 3], [1e-9, 1e9], [999.5, 1000.5], [7]])
+def test_lines_draw_any_range_inside_the_picture(log_y, values):
+    xs = range(1, len(values) + 1)
+    chart = lines({"a": (xs, values)}, x_label="x", y_label="y", log_y=log_y, y_from_zero=False)
+    for x, y in re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", chart.body):
+        assert 0 <= float(x) <= 380
+        assert 0 <= float(y) <= 250
+    assert chart.body.count("<text") >= 5
+
+
+def test_labels_of_series_and_marks_are_escaped():
+    html = lines({"<b>": ([1, 2], [1, 2])}, x_label="x", y_label="y", marks=[Mark(1, "a<b")]).fragment()
+    assert "<b>" not in html
+    assert "&lt;b&gt;" in html
+    assert "a&lt;b" in html
+
+
+@pytest.mark.parametrize(
+    ("series", "options", "message"),
+    [
+        ({}, {}, "1 to 8 series, not 0"),
+        ({"a": ([1], [])}, {}, "series 'a' has 1 x and 0 y"),
+        ({"a": ([1, 2], [0, 1])}, {"log_y": 10}, "series 'a' has y = 0; it must be positive"),
+        ({"a": ([1], [float("nan")])}, {}, "y = nan; it must be finite"),
+        ({"a": ([1], [1])}, {"log_x": 1}, "2 or more, not 1"),
+        ({"a": ([1], [1])}, {"log_x": 2, "marks": [Mark(0, "zero")]}, "mark 'zero' has x = 0"),
+    ],
+)
+def test_lines_refuse_what_they_cannot_draw(series, options, message):
+    with pytest.raises(ValueError, match=message):
+        lines(series, x_label="x", y_label="y", **options)
+
+
+def test_bars_are_sorted_with_a_total_order():
+    one = bars({"b": 1, "a": 1, "c": 0.5})
+    assert repr(one) == "Bar chart, lowest first: c 0.5; a 1; b 1."
+    assert one == bars({"c": 0.5, "a": 1, "b": 1})
+
+
+def test_bars_on_a_logarithmic_scale_say_so():
+    chart = bars({"a": 20, "b": 2000}, log=True)
+    assert "Logarithmic scale; the bars start at 10." in chart.body
+    assert [float(w) for w in re.findall(r"width:([\d.]+)%", chart.body)] == pytest.approx([13.08, 100])
+    assert "width:100.00%" in bars({"a": 10}, log=True).body
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        ({}, {}, "at least one value"),
+        ({"a": -1}, {}, "'a' has the value -1; it must be finite and zero or more"),
+        ({"a": 0}, {"log": True}, "must be finite and positive"),
+        ({"a": 1}, {"highlight": ["b"]}, "highlight 'b' is not a bar; the bars are a"),
+    ],
+)
+def test_bars_refuse_what_they_cannot_draw(values, options, message):
+    with pytest.raises(ValueError, match=message):
+        bars(values, **options)
+
+
+def test_numbers_are_short():
+    assert [number(v) for v in (1e6, 1.5e7, 2e-3, 123456)] == [
+        "10⁶",
+        "1.5×10⁷",
+        "2×10⁻³",
+        "123,456",
+    ]
+
+
+def test_every_colour_reads_on_its_background_in_both_themes():
+    found = dict(re.findall(r"(--cl-[\w-]+): [^;]*?(light-dark\([^)]+\))", asset("theme.css")))
+    pairs = {name: re.findall(r"#[0-9a-f]{6}", value) for name, value in found.items()}
+    grounds = {name: pair for name, pair in pairs.items() if name in ("--cl-bg", "--cl-soft")}
+    inks = ["fg", "muted", "accent", "ok", "move", "bad", *(f"s{k}" for k in range(1, 9))]
+    for theme in (0, 1):
+        for ink in inks:
+            for ground in grounds.values():
+                assert contrast(pairs[f"--cl-{ink}"][theme], ground[theme]) >= 4.5, (ink, theme)
+        for ink in ("ok", "move", "bad"):
+            assert contrast(pairs[f"--cl-{ink}"][theme], pairs[f"--cl-{ink}-soft"][theme]) >= 4.5, ink
+        assert contrast(pairs["--cl-edge"][theme], pairs["--cl-bg"][theme]) >= 3
+    assert [pairs[f"--cl-s{k}"][0] for k in range(1, 9)] == list(SERIES)
