@@ -472,29 +472,34 @@ def _check_counts(schedule: Schedule, counts: NDArray[np.int32], lanes: IntArray
 
 
 def _refuse_end(schedule: Schedule, rank: int, block: int) -> None:
-    """Replay with exact sets to say what is wrong with a final value, and in which step it went wrong."""
+    """Replay one block with exact sets to say what is wrong with its final value, and since which step."""
     wanted = {int(r) for r in schedule.blocks.holders(int(schedule.blocks.source[block]))}
-    written: int | None = None
-    final: Counter[int] = Counter()
-    for t, state in enumerate(trace(schedule), start=-1):
-        for (node, other), value in state.items():
-            twice = [r for r, times in value.items() if times > 1]
-            if other == block and twice:
+    held: dict[int, Counter[int]] = {r: Counter([r]) for r in wanted}
+    written: dict[int, int] = {}
+    for t in range(schedule.num_steps):
+        step = schedule.step(t)
+        mine = np.flatnonzero(step.block == block)
+        sent = [(int(step.dst[i]), bool(step.add[i]), held[int(step.src[i])]) for i in mine]
+        for node, add, value in sent:
+            held[node] = held[node] + value if add and node in held else value
+            written[node] = t
+            if max(held[node].values()) > 1:
+                twice = min(r for r, times in held[node].items() if times > 1)
                 raise ScheduleError(
-                    f"step {t}: {_node(schedule, node)} adds a contribution of rank {min(twice)} to block {block} "
+                    f"step {t}: {_node(schedule, node)} adds a contribution of rank {twice} to block {block} "
                     "that it already holds; each may be counted once",
                     node,
                     block,
                     t,
                 )
-        if t >= 0 and ((schedule.step(t).dst == rank) & (schedule.step(t).block == block)).any():
-            written = t
-        final = state.get((rank, block), final)
-    if not final:
-        raise ScheduleError(
-            f"rank {rank} never receives block {block}, which it must hold at the end", rank, block, None
-        )
-    missing, foreign = sorted(wanted - set(final)), sorted(set(final) - wanted)
-    what = f"lacks the contribution of rank {missing[0]}" if missing else f"holds one of rank {foreign[0]}, not its own"
-    when = "no step wrote it" if written is None else f"step {written} wrote it last"
-    raise ScheduleError(f"rank {rank} ends with a block {block} that {what}; {when}", rank, block, written)
+    if rank not in held:
+        never = f"rank {rank} never receives block {block}, which it must hold at the end"
+        raise ScheduleError(never, rank, block, None)
+    missing = min(wanted - set(held[rank]))
+    when = f"step {written[rank]} wrote it last" if rank in written else "no step wrote it"
+    raise ScheduleError(
+        f"rank {rank} ends with a block {block} that lacks the contribution of rank {missing}; {when}",
+        rank,
+        block,
+        written.get(rank),
+    )

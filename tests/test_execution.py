@@ -254,3 +254,15 @@ def test_the_chain_is_traced_as_it_is_run():
         [1, 2, 3],
         [0, 1, 2, 3],
     ]
+
+
+def test_a_fault_among_half_a_million_messages_is_found_and_named():
+    schedule = allreduce.ring(512)
+
+    def step(t):
+        return without(schedule.step(t), 77) if t == 300 else schedule.step(t)
+
+    error = refusal(Schedule(schedule.blocks, schedule.num_steps, step))
+    # rank 77 sends chunk 77 - 300 in step 300: from rank 78 on its sum lacks what rank 77 had gathered
+    assert error.block == (77 - 300) % 512
+    assert "lacks the contribution" in str(error)

@@ -1,0 +1,40 @@
+"""How long the library takes. Run with `make bench`; nothing here asserts a time.
+
+Each benchmark names the target that the project sets itself for one core. A machine is judged by
+the ratio to the first benchmark, which is a fixed amount of numpy work.
+"""
+
+import resource
+
+import numpy as np
+import pytest
+
+from colllib import execute, star
+from colllib.algorithms import allreduce
+from colllib.events import event_clock
+
+
+def test_yardstick_of_plain_numpy(benchmark):
+    """A thousand weighted bincounts over 512 messages: what the ledger cannot do without."""
+    where, weight = np.arange(512), np.ones(512)
+    benchmark(lambda: [np.bincount(where, weight, 512) for _ in range(1000)])
+
+
+@pytest.mark.parametrize(("ranks", "target"), [(512, "0.1 s, 150 MB"), (4096, "4 s, 1 GB")])
+def test_ring_all_reduce_executed_proved_and_counted(benchmark, ranks, target):
+    benchmark.extra_info["target"] = target
+    rounds = 3 if ranks > 1000 else 20
+    run = benchmark.pedantic(lambda: execute(allreduce.ring(ranks), star(ranks)), rounds=rounds, warmup_rounds=1)
+    benchmark.extra_info["peak_memory_MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    assert run.cost == allreduce.ring_cost(ranks)
+
+
+def test_rabenseifner_on_512_ranks(benchmark):
+    run = benchmark(lambda: execute(allreduce.rabenseifner(512)))
+    assert run.cost == allreduce.rabenseifner_cost(512)
+
+
+def test_event_clock_of_a_pipelined_double_tree(benchmark):
+    schedule = allreduce.double_binary_tree(512, segments=12)
+    line = benchmark(lambda: event_clock(schedule, message=16e6, alpha=0.5e-6, bandwidth=900e9))
+    assert line.seconds < execute(schedule).cost.seconds(message=16e6, alpha=0.5e-6, bandwidth=900e9)
