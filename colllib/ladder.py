@@ -107,7 +107,7 @@ def ladder(
     alpha: float,
     bandwidth: float,
 ) -> list[Rung]:
-    """Every algorithm for a primitive, fastest first, each executed; segmented ones at their best P.
+    """Every algorithm that can serve N ranks, fastest first, each executed; segmented ones at their best P.
 
     Args:
         primitive: its name.
@@ -120,5 +120,9 @@ def ladder(
     >>> [rung.label for rung in ladder("all-reduce", star(8), message=1e9, alpha=1e-6, bandwidth=1e9)][:2]
     ['Rabenseifner', 'ring']
     """
-    rungs = [run(algorithm, topology, message=message, alpha=alpha, bandwidth=bandwidth) for algorithm in of(primitive)]
+    rungs = [
+        run(algorithm, topology, message=message, alpha=alpha, bandwidth=bandwidth)
+        for algorithm in of(primitive)
+        if algorithm.fits(topology.ranks)
+    ]
     return sorted(rungs, key=lambda rung: (rung.seconds, rung.algorithm.name))

@@ -176,8 +176,9 @@ def _joined_blocks(parts: Sequence[Blocks]) -> Blocks:
 def reversed_in_time(schedule: Schedule) -> Schedule:
     """The schedule backwards: every message returns, every copy becomes an addition and vice versa.
 
-    A broadcast becomes a reduce, an all-gather a reduce-scatter. A block that one rank sends to
-    one other stays a copy: there is nothing to add to.
+    A broadcast becomes a reduce, an all-gather a reduce-scatter, provided that no rank receives
+    what it holds already: backwards that would be counted twice, and `execute` says so. A block
+    that goes from one rank to one other stays a copy: there is nothing to add to.
 
     >>> from colllib.algorithms import allgather
     >>> from colllib.execution import execute

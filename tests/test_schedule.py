@@ -66,6 +66,11 @@ def test_reversing_an_exchange_of_sums_gives_no_all_reduce_and_execution_says_so
         execute(reversed_in_time(allreduce.recursive_doubling(4)))
 
 
+def test_reversing_a_broadcast_that_sends_the_root_what_it_holds_counts_twice_and_execution_says_so():
+    with pytest.raises(ScheduleError, match="already holds"):
+        execute(reversed_in_time(broadcast.scatter_allgather(4)))
+
+
 def test_a_block_sent_from_one_rank_to_one_other_stays_a_copy_when_reversed():
     from colllib.primitives import point_to_point
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from colllib.algorithms import allgather, allreduce, broadcast, reducescatter
+from colllib.algorithms import allgather, allreduce, alltoall, broadcast, pointtopoint, reduce, reducescatter
 from colllib.cost import Cost
-from colllib.schedule import Schedule, reversed_in_time
+from colllib.schedule import Schedule
+
+_NAMES = {"rabenseifner": "Rabenseifner", "bruck": "Bruck", "pat": "PAT"}
 
 
 @dataclass(frozen=True)
@@ -19,16 +21,26 @@ class Algorithm:
         name: the algorithm's name, in kebab-case.
         build: makes the schedule from the number of ranks, and `segments` where `segmented`.
         cost: the closed form with the same arguments, on a star with one full-duplex port per rank.
-        reference: where it comes from, a key of the bibliography.
+        reference: where it comes from, a key of the bibliography, or None for common knowledge.
         segmented: whether it takes a number of segments.
+        power_of_two: whether it inherently needs N to be a power of two.
     """
 
     primitive: str
     name: str
     build: Callable[..., Schedule]
     cost: Callable[..., Cost]
-    reference: str
+    reference: str | None
     segmented: bool = False
+    power_of_two: bool = False
+
+    def fits(self, ranks: int) -> bool:
+        """Whether it can serve N ranks.
+
+        >>> find("all-gather", "recursive-doubling").fits(6)
+        False
+        """
+        return not self.power_of_two or ranks & (ranks - 1) == 0
 
     @property
     def label(self) -> str:
@@ -37,7 +49,7 @@ class Algorithm:
         >>> find("all-reduce", "double-binary-tree").label
         'double binary tree'
         """
-        return self.name.replace("-", " ").replace("rabenseifner", "Rabenseifner")
+        return _NAMES.get(self.name, self.name.replace("-", " "))
 
 
 ALGORITHMS = (
@@ -60,19 +72,65 @@ ALGORITHMS = (
     ),
     Algorithm("all-reduce", "rabenseifner", allreduce.rabenseifner, allreduce.rabenseifner_cost, "rabenseifner2004"),
     Algorithm("all-gather", "ring", allgather.ring, allgather.ring_cost, "patarasuk2009"),
-    Algorithm("reduce-scatter", "ring", reducescatter.ring, reducescatter.ring_cost, "patarasuk2009"),
-    Algorithm("broadcast", "chain", broadcast.chain, broadcast.chain_cost, "thakur2005"),
-    Algorithm("broadcast", "binomial-tree", broadcast.binomial_tree, broadcast.binomial_tree_cost, "thakur2005"),
     Algorithm(
-        "reduce", "chain", lambda ranks: reversed_in_time(broadcast.chain(ranks)), broadcast.chain_cost, "thakur2005"
+        "all-gather",
+        "recursive-doubling",
+        allgather.recursive_doubling,
+        allgather.recursive_doubling_cost,
+        "thakur2005",
+        power_of_two=True,
     ),
+    Algorithm("all-gather", "bruck", allgather.bruck, allgather.bruck_cost, "bruck1997"),
+    Algorithm("all-gather", "pat", allgather.pat, allgather.pat_cost, "jeaugey2025"),
+    Algorithm("reduce-scatter", "ring", reducescatter.ring, allgather.ring_cost, "patarasuk2009"),
+    Algorithm(
+        "reduce-scatter",
+        "recursive-halving",
+        reducescatter.recursive_halving,
+        allgather.recursive_doubling_cost,
+        "thakur2005",
+        power_of_two=True,
+    ),
+    Algorithm("reduce-scatter", "bruck", reducescatter.bruck, allgather.bruck_cost, "bruck1997"),
+    Algorithm("reduce-scatter", "pat", reducescatter.pat, allgather.pat_cost, "jeaugey2025"),
+    Algorithm("broadcast", "chain", broadcast.chain, broadcast.chain_cost, "thakur2005", segmented=True),
+    Algorithm(
+        "broadcast",
+        "binomial-tree",
+        broadcast.binomial_tree,
+        broadcast.binomial_tree_cost,
+        "thakur2005",
+        segmented=True,
+    ),
+    Algorithm("broadcast", "two-tree", broadcast.two_tree, broadcast.two_tree_cost, "sanders2009", segmented=True),
+    Algorithm(
+        "broadcast",
+        "scatter-allgather",
+        broadcast.scatter_allgather,
+        broadcast.scatter_allgather_cost,
+        "thakur2005",
+    ),
+    Algorithm("reduce", "chain", reduce.chain, broadcast.chain_cost, "thakur2005", segmented=True),
     Algorithm(
         "reduce",
         "binomial-tree",
-        lambda ranks: reversed_in_time(broadcast.binomial_tree(ranks)),
+        reduce.binomial_tree,
         broadcast.binomial_tree_cost,
         "thakur2005",
+        segmented=True,
     ),
+    Algorithm("reduce", "two-tree", reduce.two_tree, broadcast.two_tree_cost, "sanders2009", segmented=True),
+    Algorithm(
+        "reduce",
+        "scatter-allgather",
+        reduce.scatter_allgather,
+        broadcast.scatter_allgather_cost,
+        "thakur2005",
+    ),
+    Algorithm("all-to-all", "pairwise", alltoall.pairwise, alltoall.pairwise_cost, "thakur2005"),
+    Algorithm("all-to-all", "bruck", alltoall.bruck, alltoall.bruck_cost, "bruck1997"),
+    Algorithm("all-to-all", "ring-relay", alltoall.ring_relay, alltoall.ring_relay_cost, None),
+    Algorithm("point-to-point", "direct", pointtopoint.direct, pointtopoint.direct_cost, "hockney1994"),
 )
 
 
@@ -83,7 +141,7 @@ def of(primitive: str) -> tuple[Algorithm, ...]:
         ValueError: for a primitive without algorithms.
 
     >>> [algorithm.name for algorithm in of("all-gather")]
-    ['ring']
+    ['ring', 'recursive-doubling', 'bruck', 'pat']
     """
     found = tuple(algorithm for algorithm in ALGORITHMS if algorithm.primitive == primitive)
     if not found:

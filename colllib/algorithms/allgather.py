@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from colllib.cost import Cost
+from colllib.exact import IntArray
 from colllib.primitives import Shares, all_gather, check_ranks
 from colllib.schedule import Schedule, Step
 
@@ -35,6 +36,132 @@ def ring(ranks: int, *, first: int = 0, direction: int = 1, shares: Shares | Non
         return Step(rank, neighbour, (rank + direction * (first - t)) % ranks, add)
 
     return Schedule(all_gather(ranks, shares, owner), ranks - 1, step)
+
+
+def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
+    """Exchange all that one holds with a partner; what is held doubles in every step.
+
+    Args:
+        ranks: number of ranks N, a power of two (`bruck` does the same for any N).
+        order: "near" starts with the partner at distance 1, "far" with the one at distance N/2.
+
+    Source: Thakur, Rabenseifner & Gropp (2005), section 4.1.
+
+    Raises:
+        ValueError: if N is no power of two.
+
+    >>> [len(recursive_doubling(8).step(t).src) // 8 for t in range(3)]
+    [1, 2, 4]
+    """
+    check_power_of_two(ranks, "recursive doubling", "bruck")
+    if order not in ("near", "far"):
+        raise ValueError(f"order {order!r}: must be 'near' or 'far'")
+    rank = np.arange(ranks)
+    bits = range(ranks.bit_length() - 1)
+    held = rank[:, None]
+    steps = []
+    for bit in bits if order == "near" else reversed(bits):
+        partner = rank ^ (1 << bit)
+        count = held.shape[1]
+        steps.append(Step.of(np.repeat(rank, count), np.repeat(partner, count), held.ravel()))
+        held = np.concatenate((held, held[partner]), axis=1)
+    return Schedule.from_steps(all_gather(ranks), steps)
+
+
+def recursive_doubling_cost(ranks: int) -> Cost:
+    """Closed form of `recursive_doubling` on one full-duplex port per rank, either order.
+
+    >>> recursive_doubling_cost(8)
+    Cost(n_alpha=3, n_beta=7/8)
+    """
+    check_power_of_two(ranks, "recursive doubling", "bruck")
+    return Cost(ranks.bit_length() - 1, Fraction(ranks - 1, ranks))
+
+
+def check_power_of_two(ranks: int, what: str, instead: str) -> None:
+    """Refuse a number of ranks that an algorithm inherently cannot serve."""
+    check_ranks(ranks)
+    if ranks & (ranks - 1):
+        raise ValueError(f"N = {ranks}: {what} needs a power of two; {instead} serves any N")
+
+
+def bruck(ranks: int) -> Schedule:
+    """Send all that one holds, up to what is still missing, to the rank 1, 2, 4, ... below.
+
+    Args:
+        ranks: number of ranks N, any.
+
+    Source: Bruck et al. (1997), section 4.
+
+    >>> [len(bruck(6).step(t).src) // 6 for t in range(3)]
+    [1, 2, 2]
+    """
+    check_ranks(ranks)
+    rank = np.arange(ranks)
+    steps = []
+    for k in range((ranks - 1).bit_length()):
+        count = min(1 << k, ranks - (1 << k))
+        block = (rank[:, None] + np.arange(count)) % ranks
+        steps.append(Step.of(np.repeat(rank, count), np.repeat((rank - (1 << k)) % ranks, count), block.ravel()))
+    return Schedule.from_steps(all_gather(ranks), steps)
+
+
+def bruck_cost(ranks: int) -> Cost:
+    """Closed form of `bruck` on one full-duplex port per rank.
+
+    >>> bruck_cost(6)
+    Cost(n_alpha=3, n_beta=5/6)
+    """
+    check_ranks(ranks)
+    return Cost((ranks - 1).bit_length(), Fraction(ranks - 1, ranks))
+
+
+def pat(ranks: int, *, cap: int | None = None) -> Schedule:
+    """Parallel aggregated trees: Bruck's shifts, largest first, with at most `cap` blocks a message.
+
+    Every block travels down a binomial tree of its own, all trees rotated copies of one. The round
+    with shift d carries about N / 2d blocks per rank; a cap splits it into several steps.
+
+    Args:
+        ranks: number of ranks N, any.
+        cap: the most blocks in one message (default: no limit).
+
+    Source: Jeaugey (2025), "PAT: a new algorithm for all-gather and reduce-scatter operations at scale".
+
+    >>> pat(8).num_steps, pat(8, cap=1).num_steps
+    (3, 7)
+    """
+    check_ranks(ranks)
+    if cap is not None and cap < 1:
+        raise ValueError(f"cap = {cap}: a message must hold at least 1 block")
+    rank = np.arange(ranks)
+    steps = []
+    for offsets, shift in _pat_rounds(ranks):
+        size = len(offsets) if cap is None else cap
+        for start in range(0, len(offsets), size):
+            part = offsets[start : start + size]
+            block = (rank[:, None] - part) % ranks
+            steps.append(
+                Step.of(np.repeat(rank, len(part)), np.repeat((rank + shift) % ranks, len(part)), block.ravel())
+            )
+    return Schedule.from_steps(all_gather(ranks), steps)
+
+
+def _pat_rounds(ranks: int) -> list[tuple[IntArray, int]]:
+    """For each shift, largest first, the distances from home of the blocks that are passed on."""
+    shifts = [1 << k for k in reversed(range((ranks - 1).bit_length()))]
+    return [(np.arange(0, ranks - shift, 2 * shift), shift) for shift in shifts]
+
+
+def pat_cost(ranks: int, cap: int | None = None) -> Cost:
+    """Closed form of `pat` on one full-duplex port per rank.
+
+    >>> pat_cost(8), pat_cost(8, cap=2)
+    (Cost(n_alpha=3, n_beta=7/8), Cost(n_alpha=4, n_beta=7/8))
+    """
+    check_ranks(ranks)
+    steps = sum(-(-len(offsets) // (cap or len(offsets))) for offsets, _ in _pat_rounds(ranks))
+    return Cost(steps, Fraction(ranks - 1, ranks))
 
 
 def ring_cost(ranks: int) -> Cost:

@@ -1,17 +1,27 @@
-"""Broadcast algorithms. Their time reversals are the reduce algorithms."""
+"""Broadcast algorithms."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+
 import numpy as np
 
-from colllib.algorithms import trees
+from colllib.algorithms import allgather, trees
 from colllib.cost import Cost
+from colllib.exact import IntArray
 from colllib.primitives import broadcast, check_rank, check_ranks
-from colllib.schedule import Schedule, Step
+from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed, scaled, side_by_side
 
 
-def chain(ranks: int, *, root: int = 0) -> Schedule:
-    """The whole vector from rank to rank, N - 1 steps. `pipelined` turns it into the ring broadcast.
+def chain(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
+    """From rank to rank along a chain, segment after segment: with several segments, the ring broadcast.
+
+    Args:
+        ranks: number of ranks N.
+        segments: segments P into which the vector is cut and pipelined.
+        root: the rank that holds the vector.
 
     >>> chain(4, root=2).step(0)
     Step(src=array([2]), dst=array([3]), block=array([0]), add=array([False]))
@@ -19,21 +29,28 @@ def chain(ranks: int, *, root: int = 0) -> Schedule:
     check_ranks(ranks)
     check_rank("root", root, ranks)
     steps = [Step.of((root + t) % ranks, (root + t + 1) % ranks, 0) for t in range(ranks - 1)]
-    return Schedule.from_steps(broadcast(ranks, root=root), steps)
+    return pipelined(Schedule.from_steps(broadcast(ranks, root=root), steps), segments)
 
 
-def chain_cost(ranks: int) -> Cost:
+def chain_cost(ranks: int, segments: int = 1) -> Cost:
     """Closed form of `chain` on one full-duplex port per rank.
 
-    >>> chain_cost(4)
-    Cost(n_alpha=3, n_beta=3)
+    >>> chain_cost(4), chain_cost(4, segments=4)
+    (Cost(n_alpha=3, n_beta=3), Cost(n_alpha=6, n_beta=3/2))
     """
     check_ranks(ranks)
-    return Cost(ranks - 1, ranks - 1)
+    steps = ranks + segments - 2 if ranks > 1 else 0
+    return Cost(steps, Fraction(steps, segments))
 
 
-def binomial_tree(ranks: int, *, root: int = 0) -> Schedule:
-    """The set of ranks that hold the vector doubles in every step.
+def binomial_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
+    """The set of ranks that hold a segment doubles in every step; segments follow one step apart.
+
+    Args:
+        ranks: number of ranks N.
+        segments: segments P into which the vector is cut and pipelined. The root sends to all its
+            children from one port, so this shortens nothing there: the ledger shows it.
+        root: the rank that holds the vector.
 
     >>> binomial_tree(6).num_steps
     3
@@ -41,14 +58,121 @@ def binomial_tree(ranks: int, *, root: int = 0) -> Schedule:
     parent = trees.binomial(ranks, root)
     relative = (np.arange(ranks) - root) % ranks
     order = np.floor(np.log2(np.maximum(relative, 1))).astype(np.intp)
-    return trees.down_one_child_a_step(parent, order, broadcast(ranks, root=root))
+    return pipelined(trees.down_one_child_a_step(parent, order, broadcast(ranks, root=root)), segments)
 
 
-def binomial_tree_cost(ranks: int) -> Cost:
+def binomial_tree_cost(ranks: int, segments: int = 1) -> Cost:
     """Closed form of `binomial_tree` on one full-duplex port per rank.
 
-    >>> binomial_tree_cost(6)
-    Cost(n_alpha=3, n_beta=3)
+    The root's port carries every segment to every one of its ceil(log2 N) children, however fine.
+
+    >>> binomial_tree_cost(6), binomial_tree_cost(6, segments=10)
+    (Cost(n_alpha=3, n_beta=3), Cost(n_alpha=12, n_beta=3))
     """
     check_ranks(ranks)
-    return Cost((ranks - 1).bit_length(), (ranks - 1).bit_length())
+    children = (ranks - 1).bit_length()
+    return Cost(children + segments - 1 if children else 0, children)
+
+
+def two_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
+    """Half of the vector down each of two complementary trees of the other ranks, whose roots the root serves in turn.
+
+    A rank sends and receives at most one segment in each step.
+
+    Args:
+        ranks: number of ranks N, any.
+        segments: segments P into which each half is cut.
+        root: the rank that holds the vector.
+
+    Source: Sanders, Speck & Träff (2009).
+
+    >>> two_tree(8, segments=4)
+    Schedule(8 ranks, 8 blocks, 12 steps)
+    """
+    check_ranks(ranks)
+    check_rank("root", root, ranks)
+    if segments < 1:
+        raise ValueError(f"segments = {segments}: must be at least 1")
+    if ranks == 1:
+        return Schedule.from_steps(broadcast(1), [])
+    pair = _below_root(ranks)
+    halves = [
+        trees.down_coloured(tree, colour, broadcast(ranks, segments))
+        for tree, colour in zip(pair, trees.two_colours(*pair), strict=True)
+    ]
+    whole = side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
+    return placed(whole, ((np.arange(ranks) + root) % ranks).tolist())
+
+
+def _below_root(ranks: int) -> tuple[IntArray, IntArray]:
+    """The complementary trees of ranks 1..N-1, both hung below rank 0."""
+    first, second = (
+        np.concatenate(([trees.ROOT], np.where(tree == trees.ROOT, 0, tree + 1)))
+        for tree in trees.complementary(ranks - 1)
+    )
+    return first, second
+
+
+def two_tree_cost(ranks: int, segments: int = 1) -> Cost:
+    """Closed form of `two_tree` on one full-duplex port per rank; the fill comes from the trees.
+
+    >>> two_tree_cost(8, segments=4)
+    Cost(n_alpha=12, n_beta=3/2)
+    """
+    check_ranks(ranks)
+    if ranks == 1:
+        return Cost(0, 0)
+    rounds = two_tree_fill(ranks) + 2 * (segments - 1)
+    return Cost(rounds, Fraction(rounds, 2 * segments))
+
+
+@cache
+def two_tree_fill(ranks: int) -> int:
+    """Rounds until the first segments of `two_tree` have reached every rank.
+
+    >>> [two_tree_fill(n) for n in (2, 3, 5, 9, 17)]
+    [2, 4, 5, 7, 9]
+    """
+    pair = _below_root(ranks)
+    colours = trees.two_colours(*pair)
+    return max(int(trees.first_arrivals(tree, colour).max()) for tree, colour in zip(pair, colours, strict=True))
+
+
+def scatter_allgather(ranks: int, *, root: int = 0) -> Schedule:
+    """Scatter the vector down a binomial tree, then all-gather it round the ring.
+
+    Source: Thakur, Rabenseifner & Gropp (2005), section 4.2; Chan et al. (2007), section 4.
+
+    >>> scatter_allgather(8).num_steps
+    10
+    """
+    return in_sequence(scatter(ranks, root=root), allgather.ring(ranks))
+
+
+def scatter(ranks: int, *, root: int = 0) -> Schedule:
+    """Send every rank its slice of the root's vector down a binomial tree, half of what one holds at a time.
+
+    >>> scatter(6).num_steps
+    3
+    """
+    check_ranks(ranks)
+    check_rank("root", root, ranks)
+    steps = []
+    for k in reversed(range((ranks - 1).bit_length())):
+        distance = 1 << k
+        src = np.arange(0, ranks - distance, 2 * distance)
+        sent = [(a, b) for a in src.tolist() for b in range(a + distance, min(a + 2 * distance, ranks))]
+        sender, block = np.array(sent, dtype=np.intp).T
+        steps.append(Step.of((sender + root) % ranks, (sender + distance + root) % ranks, (block + root) % ranks))
+    blocks = replace(broadcast(ranks, ranks, root), target=np.arange(ranks))
+    return Schedule.from_steps(blocks, steps)
+
+
+def scatter_allgather_cost(ranks: int) -> Cost:
+    """Closed form of `scatter_allgather` on one full-duplex port per rank.
+
+    >>> scatter_allgather_cost(8)
+    Cost(n_alpha=10, n_beta=7/4)
+    """
+    check_ranks(ranks)
+    return Cost((ranks - 1).bit_length(), Fraction(ranks - 1, ranks)) + allgather.ring_cost(ranks)

@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from colllib.algorithms import allgather
 from colllib.cost import Cost
 from colllib.primitives import Shares, check_ranks, reduce_scatter
-from colllib.schedule import Schedule, Step
+from colllib.schedule import Schedule, Step, reversed_in_time
 
 
 def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | None = None) -> Schedule:
@@ -46,3 +47,37 @@ def ring_cost(ranks: int) -> Cost:
     Cost(n_alpha=3, n_beta=3/4)
     """
     return Cost(ranks - 1, Fraction(ranks - 1, ranks))
+
+
+def recursive_halving(ranks: int, *, order: str = "near") -> Schedule:
+    """Give the partner the half that it will own and keep the other: `allgather.recursive_doubling` backwards.
+
+    Args:
+        ranks: number of ranks N, a power of two (`bruck` does the same for any N).
+        order: the order of the all-gather that it reverses: "near" ends with the partner at
+            distance 1, "far" with the one at distance N/2.
+
+    Source: Thakur, Rabenseifner & Gropp (2005), section 4.3.
+
+    >>> [len(recursive_halving(8).step(t).src) // 8 for t in range(3)]
+    [4, 2, 1]
+    """
+    return reversed_in_time(allgather.recursive_doubling(ranks, order=order))
+
+
+def bruck(ranks: int) -> Schedule:
+    """`allgather.bruck` backwards, for any N.
+
+    >>> bruck(6).num_steps
+    3
+    """
+    return reversed_in_time(allgather.bruck(ranks))
+
+
+def pat(ranks: int, *, cap: int | None = None) -> Schedule:
+    """`allgather.pat` backwards: parallel aggregated trees towards the owners.
+
+    >>> pat(8, cap=2).num_steps
+    4
+    """
+    return reversed_in_time(allgather.pat(ranks, cap=cap))

@@ -1,0 +1,128 @@
+"""Broadcast, reduce, all-gather, reduce-scatter, all-to-all and point-to-point, each against its closed form."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colllib.algorithms import ALGORITHMS, allgather, alltoall, broadcast, find, of, reducescatter, trees
+from colllib.execution import execute
+from colllib.primitives import PRIMITIVES
+from colllib.topology import full_mesh, ring
+
+SIZES = [*range(1, 34), 64, 72]
+
+
+@pytest.mark.parametrize(
+    "algorithm", [a for a in ALGORITHMS if a.primitive != "all-reduce"], ids=lambda a: f"{a.primitive}-{a.name}"
+)
+@pytest.mark.parametrize("ranks", SIZES)
+def test_execution_agrees_with_the_closed_form(algorithm, ranks):
+    if not algorithm.fits(ranks):
+        with pytest.raises(ValueError, match=rf"^N = {ranks}: .* needs a power of two; .* serves any N$"):
+            algorithm.build(ranks)
+        return
+    for segments in (1, 2, 3, 8) if algorithm.segmented else (None,):
+        options = {} if segments is None else {"segments": segments}
+        schedule = algorithm.build(ranks, **options)
+        assert PRIMITIVES[algorithm.primitive].accepts(schedule.blocks)
+        assert execute(schedule).cost == algorithm.cost(ranks, **options)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 6, 8, 13, 16])
+@pytest.mark.parametrize("cap", [1, 2, 3, 100])
+def test_a_cap_on_the_message_splits_pats_rounds_and_moves_no_byte_more(ranks, cap):
+    for build in (allgather.pat, reducescatter.pat):
+        schedule = build(ranks, cap=cap)
+        assert execute(schedule).cost == allgather.pat_cost(ranks, cap)
+        assert reference.star_cost(schedule)[1] == execute(build(ranks)).cost.n_beta
+        assert all(np.bincount(schedule.step(t).src).max() <= cap for t in range(schedule.num_steps))
+
+
+@pytest.mark.parametrize("order", ["near", "far"])
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8, 32])
+def test_both_orders_of_recursive_doubling_cost_the_same(ranks, order):
+    for build in (allgather.recursive_doubling, reducescatter.recursive_halving):
+        assert execute(build(ranks, order=order)).cost == allgather.recursive_doubling_cost(ranks)
+
+
+@pytest.mark.parametrize("ranks", SIZES)
+@pytest.mark.parametrize("tie", ["up", "split"])
+@pytest.mark.parametrize("bundled", [True, False])
+def test_the_ring_relay_costs_what_it_should_on_a_star_and_on_a_ring(ranks, tie, bundled):
+    schedule = alltoall.ring_relay(ranks, tie=tie, bundled=bundled)
+    assert PRIMITIVES["all-to-all"].accepts(schedule.blocks) or tie == "split"
+    assert execute(schedule).cost == alltoall.ring_relay_cost(ranks, tie, bundled)
+    assert execute(schedule, ring(ranks)).cost == alltoall.ring_relay_cost_on_ring(ranks, tie, bundled)
+
+
+@given(st.integers(2, 60), st.integers(1, 9), st.integers(0, 59))
+def test_the_two_tree_broadcast_respects_one_port(ranks, segments, root):
+    schedule = broadcast.two_tree(ranks, segments=segments, root=root % ranks)
+    assert reference.busiest_ports(schedule) == (1, 1)
+    assert execute(schedule).cost == broadcast.two_tree_cost(ranks, segments)
+
+
+@given(st.integers(2, 40), st.integers(1, 12))
+def test_pipelining_a_binomial_tree_on_one_port_moves_no_byte_less_through_its_root(ranks, segments):
+    run = execute(broadcast.binomial_tree(ranks, segments=segments))
+    assert run.sent[0] == run.cost.n_beta == (ranks - 1).bit_length()
+
+
+def test_a_link_per_pair_of_ranks_is_what_a_pipelined_binomial_tree_needs():
+    run = execute(broadcast.binomial_tree(32, segments=1000), full_mesh(32))
+    assert run.cost.n_beta == Fraction(1004, 1000)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
+def test_an_all_to_all_transposes_real_numbers(ranks):
+    for build in (alltoall.pairwise, alltoall.bruck, alltoall.ring_relay):
+        vectors = [[100 * (b // ranks) + b % ranks for b in range(ranks * ranks)] for _ in range(ranks)]
+        final = reference.values(build(ranks), vectors)
+        assert all(final[j, i * ranks + j] == 100 * i + j for i in range(ranks) for j in range(ranks))
+
+
+@given(st.integers(1, 12), st.integers(-3, 3), st.sampled_from([1, -1]))
+def test_a_ring_may_start_with_any_chunk_and_go_either_way(ranks, first, direction):
+    scatter = reducescatter.ring(ranks, first=first, direction=direction)
+    gather = allgather.ring(ranks, first=first, direction=direction)
+    for schedule in (scatter, gather):
+        assert execute(schedule).cost == reducescatter.ring_cost(ranks)
+        assert reference.holds(schedule)
+
+
+def test_the_interface_convention_leaves_rank_r_with_chunk_r_and_the_textbooks_with_the_next():
+    assert reducescatter.ring(5).blocks.target.tolist() == [0, 1, 2, 3, 4]
+    textbook = reducescatter.ring(5, first=0).blocks.target
+    assert [int(np.flatnonzero(textbook == rank)[0]) for rank in range(5)] == [1, 2, 3, 4, 0]
+
+
+@given(st.integers(1, 20), st.integers(0, 19))
+def test_broadcast_works_from_any_root(ranks, root):
+    for build in (broadcast.chain, broadcast.binomial_tree, broadcast.scatter_allgather):
+        execute(schedule := build(ranks, root=root % ranks))
+        assert reference.busiest_ports(schedule) <= (1, 1)
+
+
+def test_the_binomial_tree_has_as_many_ranks_at_each_depth_as_pascals_triangle_says():
+    assert np.bincount(trees.depths(trees.binomial(16))).tolist() == [1, 4, 6, 4, 1]
+
+
+@pytest.mark.parametrize(
+    ("look_up", "complaint"),
+    [
+        (lambda: find("all-reduce", "butterfly"), "known are ring"),
+        (lambda: find("all-reduction", "ring"), "known are all-reduce"),
+        (lambda: allgather.pat(4, cap=0), "cap = 0"),
+        (lambda: allgather.recursive_doubling(4, order="up"), "order 'up'"),
+        (lambda: alltoall.ring_relay(4, tie="down"), "tie 'down'"),
+        (lambda: of("gossip"), "no algorithm for primitive 'gossip'"),
+    ],
+)
+def test_what_does_not_exist_is_refused_with_what_does(look_up, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        look_up()
+    assert complaint in str(refusal.value)
