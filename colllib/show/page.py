@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import gzip
+import zlib
 from typing import TYPE_CHECKING
 
 from colllib.show.theme import asset, digest, escape, style
@@ -58,7 +58,7 @@ def static_html(explorer: Explorer) -> str:
     """
     grid = explorer.grid
     payload = grid.json()
-    packed = base64.b64encode(gzip.compress(payload.encode(), mtime=0)).decode()
+    packed = base64.b64encode(zlib.compress(payload.encode(), 9)).decode()
     last = len(explorer.parts)
     parts = []
     for number, part in enumerate(explorer.parts):

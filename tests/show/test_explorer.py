@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import re
 import subprocess
 import sys
+import zlib
 
 import pytest
 from show_toy import steps, toy
@@ -22,7 +22,7 @@ SHOW = Part(("n",), lambda s: f"<p>{s['n']}</p>")
 def payload(html: str) -> dict:
     found = re.search(r'data-digest="(\w+)">([\w+/=]+)</script>', html)
     assert found
-    text = gzip.decompress(base64.b64decode(found[2])).decode()
+    text = zlib.decompress(base64.b64decode(found[2])).decode()
     assert digest(text, 16) == found[1]
     return json.loads(text)
 

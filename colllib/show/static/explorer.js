@@ -10,7 +10,7 @@
 
   async function unpack(script) {
     const bytes = Uint8Array.from(atob(script.textContent.trim()), (c) => c.charCodeAt(0));
-    const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     return JSON.parse(await new Response(plain).text());
   }
 
