@@ -11,7 +11,7 @@ import numpy as np
 from colllib.algorithms import allgather, broadcast, reducescatter, trees
 from colllib.cost import Cost
 from colllib.exact import IntArray
-from colllib.primitives import Shares, all_reduce, check_ranks
+from colllib.primitives import Shares, all_reduce, check_ranks, reduce_scatter
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
 
@@ -43,6 +43,64 @@ def ring_cost(ranks: int) -> Cost:
     Cost(n_alpha=1022, n_beta=511/256)
     """
     return reducescatter.ring_cost(ranks) + allgather.ring_cost(ranks)
+
+
+def bidirectional_ring(ranks: int) -> Schedule:
+    """Two rings at once, one each way round, each with half of the vector.
+
+    It takes as many steps as one ring. It moves half as much over each link where a rank owns one
+    link per neighbour, and just as much where both ways share one port.
+
+    >>> bidirectional_ring(6).num_steps
+    10
+    """
+    check_ranks(ranks)
+    halves = (
+        in_sequence(reducescatter.ring(ranks, direction=way), allgather.ring(ranks, direction=way)) for way in (1, -1)
+    )
+    return side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
+
+
+def shortest_way_ring(ranks: int) -> Schedule:
+    """Every partial sum travels to its owner the shorter way round, from both sides at once, and back.
+
+    It takes half as many steps as one ring. For even N the rank opposite an owner sends half of
+    its chunk each way.
+
+    >>> shortest_way_ring(6).num_steps, shortest_way_ring(7).num_steps
+    (6, 6)
+    """
+    check_ranks(ranks)
+    owner = np.arange(ranks)
+    low, high = 2 * owner, 2 * owner + 1  # the halves of the owner's chunk
+    steps = []
+    for d in range(ranks // 2, 0, -1):
+        sides = []
+        for way in (1, -1):
+            src = (owner - way * d) % ranks
+            halves = (low,) if 2 * d == ranks and way == 1 else (high,) if 2 * d == ranks else (low, high)
+            sides += [Step.of(src, (src + way) % ranks, half, add=True) for half in halves]
+        steps.append(Step.joined(sides))
+    scatter = Schedule.from_steps(reduce_scatter(ranks, 2 * ranks, np.repeat(owner, 2)), steps)
+    return in_sequence(scatter, reversed_in_time(scatter))
+
+
+def bidirectional_ring_cost(ranks: int) -> Cost:
+    """Closed form of `bidirectional_ring` on one full-duplex port per rank; half the bytes on a physical ring.
+
+    >>> bidirectional_ring_cost(6)
+    Cost(n_alpha=10, n_beta=5/3)
+    """
+    return ring_cost(ranks)
+
+
+def shortest_way_ring_cost(ranks: int) -> Cost:
+    """Closed form of `shortest_way_ring` on one full-duplex port per rank; half the bytes on a physical ring.
+
+    >>> shortest_way_ring_cost(6)
+    Cost(n_alpha=6, n_beta=5/3)
+    """
+    return Cost(2 * (ranks // 2), ring_cost(ranks).n_beta)
 
 
 def binomial_tree(ranks: int, *, root: int = 0) -> Schedule:

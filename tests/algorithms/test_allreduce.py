@@ -14,7 +14,7 @@ from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import pipelined
-from colllib.topology import full_mesh, star
+from colllib.topology import full_mesh, ring, star
 
 SIZES = [*range(2, 34), 64, 72, 512]
 SEGMENTS = [1, 2, 3, 8, 13]
@@ -35,6 +35,19 @@ def test_execution_proves_the_end_state_and_agrees_with_the_closed_form(algorith
 def test_both_orders_of_rabenseifner_cost_the_same(ranks):
     near, far = (execute(allreduce.rabenseifner(ranks, order=order)) for order in ("near", "far"))
     assert near.cost == far.cost == allreduce.rabenseifner_cost(ranks)
+
+
+@pytest.mark.parametrize("ranks", SIZES[:-1])
+def test_the_two_bidirectional_rings_are_different_things(ranks):
+    """Half the vector each way saves bytes on a physical ring and no step; the shorter way saves both."""
+    halves, shorter = allreduce.bidirectional_ring(ranks), allreduce.shortest_way_ring(ranks)
+    assert execute(halves).cost == allreduce.bidirectional_ring_cost(ranks)
+    assert execute(shorter).cost == allreduce.shortest_way_ring_cost(ranks)
+    one_way = execute(allreduce.ring(ranks), ring(ranks)).cost
+    # two ranks have one link each way: there is no other way round
+    bytes_each = one_way.n_beta / 2 if ranks > 2 else one_way.n_beta
+    assert execute(halves, ring(ranks)).cost == Cost(2 * (ranks - 1), bytes_each)
+    assert execute(shorter, ring(ranks)).cost == Cost(2 * (ranks // 2), bytes_each)
 
 
 @pytest.mark.parametrize("algorithm", of("all-reduce"), ids=lambda a: a.name)
