@@ -5,7 +5,7 @@ from math import isclose
 
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from colllib.algorithms import allreduce, broadcast, of
@@ -29,7 +29,6 @@ def test_a_pipelined_chain_pays_alpha_once_per_hop_and_bytes_once_per_segment(n,
 
 @pytest.mark.parametrize("algorithm", of("all-reduce"), ids=lambda a: a.name)
 @given(n=st.integers(1, 12), ports=st.integers(1, 3))
-@settings(deadline=None)
 def test_nothing_starts_before_it_is_there_nor_shares_a_link(algorithm, n, ports):
     schedule = algorithm.build(n)
     line = event_clock(schedule, star(n, ports), **PRICES)

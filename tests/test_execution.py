@@ -152,7 +152,7 @@ def test_a_switch_is_refused_what_it_cannot_do(allowed, complaint):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: f"{a.primitive}-{a.name}")
 @given(n=st.integers(1, 17), segments=st.integers(1, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_trace_and_executor_agree_with_a_second_interpreter(algorithm, n, segments):
     n = n if algorithm.fits(n) else 1 << n.bit_length()
     schedule = algorithm.build(n, **({"segments": segments} if algorithm.segmented else {}))
@@ -167,7 +167,6 @@ def test_trace_and_executor_agree_with_a_second_interpreter(algorithm, n, segmen
     n=st.integers(2, 9),
     data=st.data(),
 )
-@settings(deadline=None)
 def test_no_dropped_message_goes_unnoticed(build, n, data):
     schedule = build(n)
     t = data.draw(st.integers(0, schedule.num_steps - 1))
@@ -177,7 +176,7 @@ def test_no_dropped_message_goes_unnoticed(build, n, data):
 
 
 @given(n=st.integers(2, 8), data=st.data())
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_random_schedules_are_proved_exactly_when_the_second_interpreter_agrees(n, data):
     rank = st.integers(0, n - 1)
     message = st.tuples(rank, rank, st.integers(0, 1), st.just(True)).filter(lambda m: m[0] != m[1])

@@ -1,0 +1,111 @@
+# Everything a contributor runs; `make` alone lists the targets.
+SHELL := bash
+.SHELLFLAGS := -eo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+WORKERS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+SITE := _build/html
+
+# The stamp's name holds a checksum of what it depends on: a branch switch, which touches dates and not contents, installs
+# nothing, and a changed lock file installs the change.
+KEY := $(shell cat pyproject.toml requirements.lock | cksum | cut -d ' ' -f 1)
+INSTALLED := $(VENV)/installed-$(KEY)
+LAB_INSTALLED := $(VENV)/lab-installed-$(KEY)
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable
+
+# No user's settings decide what a notebook shows: kernels and matplotlib look here and not in the home directory.
+export IPYTHONDIR := $(CURDIR)/.cache/ipython
+export MPLCONFIGDIR := $(CURDIR)/.cache/matplotlib
+$(shell mkdir -p $(IPYTHONDIR) $(MPLCONFIGDIR))
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 24
+
+.PHONY: venv
+venv: $(INSTALLED) ## create .venv and install colllib with what the book and the tests need
+
+$(INSTALLED):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo 'make: $(PYTHON) is missing or older than 3.11. Say which Python to use: make PYTHON=python3.12 ...' >&2; exit 1; }
+	@echo 'Installing into $(VENV), about a minute the first time'
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || if $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+	  $(PYTHON) -m venv $(VENV); \
+	elif $(PYTHON) -c 'import pip, venv' 2>/dev/null; then \
+	  $(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --quiet --python $(BIN)/python install pip; \
+	else \
+	  echo 'make: $(PYTHON) can make no virtual environment (neither ensurepip nor pip). On Debian and Ubuntu: sudo apt-get install python3-venv' >&2; exit 1; \
+	fi
+	@$(PIP_INSTALL) '.[book,test]'
+	@$(BIN)/python -c 'import matplotlib.font_manager' 2>/dev/null # builds the font cache, which else tells a notebook so
+	@rm -f $(VENV)/installed-* $(VENV)/lab-installed-*
+	@touch $@
+
+$(LAB_INSTALLED): $(INSTALLED)
+	@echo 'Installing JupyterLab into $(VENV), about a minute the first time'
+	@$(PIP_INSTALL) '.[lab]'
+	@touch $@
+
+.PHONY: book
+book: $(INSTALLED) ## build the book, every warning an error, and say where it is
+	@rm -rf $(SITE) _build/.doctrees
+	$(BIN)/jupyter-book build . -W -n --keep-going --all --quiet
+	@echo 'The book: $(SITE)/index.html'
+
+.PHONY: test
+test: lint unit check-notebooks book browser ## make everything and run the whole suite
+	@echo 'make test: lint, types, unit and property tests, doctests, notebooks, book and browser tests have passed'
+
+.PHONY: lint
+lint: $(INSTALLED) ## formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+.PHONY: unit
+unit: $(INSTALLED) ## unit and property tests, and doctests
+	$(BIN)/python -m pytest -n $(WORKERS) --benchmark-disable --doctest-modules colllib tests --ignore tests/book
+
+.PHONY: check-notebooks
+check-notebooks: $(INSTALLED) ## re-execute every notebook and compare with its stored outputs; changes nothing
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --benchmark-disable --nbval --nbval-current-env --nbval-sanitize-with tests/notebooks/nbval.cfg notebooks
+
+.PHONY: browser
+browser: $(INSTALLED) ## check the built pages in Chromium, with the network refused
+	@test -e $(SITE)/index.html || $(MAKE) book
+	$(BIN)/python -m pytest -n $(WORKERS) --benchmark-disable tests/book
+
+.PHONY: notebooks
+notebooks: $(INSTALLED) ## re-execute every notebook and write its outputs back, normalised
+	$(BIN)/python scripts/notebooks.py --workers $(WORKERS) notebooks/*.ipynb
+
+.PHONY: lab
+lab: $(LAB_INSTALLED) ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+.PHONY: bench
+bench: $(INSTALLED) ## run the benchmarks
+	$(BIN)/python -m pytest --override-ini 'python_files=bench_*.py test_*.py' benchmarks
+
+.PHONY: format
+format: $(INSTALLED) ## format the code and fix what lint can fix
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# uv writes one lock file for every platform and Python version that the project supports, with no addresses in it.
+.PHONY: lock
+lock: ## write requirements.lock anew from pyproject.toml (make lock UPGRADE=--upgrade takes newer versions)
+	@test -x .cache/uv/bin/uv || { $(PYTHON) -m venv .cache/uv && .cache/uv/bin/pip install --quiet uv; }
+	.cache/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --extra book --extra test --extra lab \
+	  --custom-compile-command 'make lock' $(UPGRADE) --output-file requirements.lock pyproject.toml
+
+.PHONY: clean
+clean: ## remove what was built; .venv stays
+	rm -rf _build .cache .pytest_cache .ruff_cache .mypy_cache .hypothesis .benchmarks dist
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

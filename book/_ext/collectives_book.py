@@ -1,0 +1,107 @@
+"""The book's own Sphinx extension: no third-party requests, no script errors, and things computed while building.
+
+- MathJax is copied out of the package that carries it, one file of 2 MB.
+- Written pages are repaired in three places where the theme or the bibliography is wrong (see ``REPAIRS``).
+- sphinx-thebe, which jupyter-book always loads, is kept from adding its scripts: they name addresses of other projects,
+  and declare one constant twice, which is a SyntaxError on every page.
+- The directive ``{execute}`` runs Python while the book is built and puts its last expression into the page.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import shutil
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util.docutils import SphinxDirective
+
+REPAIRS = [
+    # A page opened as a file may not preload fonts, and says so to the console. The stylesheet loads them anyway.
+    (re.compile(r'\s*<link rel="preload" as="font"[^>]*>'), ""),
+    # The entries of a list are list items; the role that docutils gives them is deprecated.
+    (re.compile(r'(<div class="citation"[^>]*) role="doc-biblioentry"'), r'\1 role="listitem"'),
+    # The sidebar's head and search field lie outside every landmark.
+    (
+        re.compile(r'<div class="bd-sidebar-primary bd-sidebar">'),
+        r'<div class="bd-sidebar-primary bd-sidebar" role="region" aria-label="Book">',
+    ),
+]
+THEBE_LISTENERS = {"init_thebe_core", "update_thebe_context"}
+
+
+def disconnect_thebe(app: Sphinx, config: Config) -> None:
+    """Take sphinx-thebe's two page-changing listeners off their events; its stylesheet and node stay."""
+    for listeners in app.events.listeners.values():
+        for listener in list(listeners):
+            if listener.handler.__module__ == "sphinx_thebe" and listener.handler.__name__ in THEBE_LISTENERS:
+                app.disconnect(listener.id)
+
+
+def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
+    """Copy ``tex-svg.js`` to where ``mathjax_path`` says it is."""
+    if error is not None or app.builder.format != "html":
+        return
+    package = importlib.util.find_spec("sphinx-mathjax-offline")
+    if package is None or package.origin is None:
+        raise RuntimeError("sphinx-mathjax-offline is not installed; run: make venv")
+    source = Path(package.origin).parent / "static" / "mathjax" / "tex-svg.js"
+    target = Path(app.outdir) / "_static" / app.config.mathjax_path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def repair_pages(app: Sphinx, error: Exception | None) -> None:
+    """Apply `REPAIRS` to every page."""
+    if error is not None or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for pattern, replacement in REPAIRS:
+            text = pattern.sub(replacement, text)
+        page.write_text(text, encoding="utf-8")
+
+
+class Execute(SphinxDirective):
+    """Python, run while the book is built; the value of the last expression goes into the page.
+
+    An object with ``_repr_html_`` (a table, a figure, an explorer) is put in as it is; a string is read as
+    Markdown, headings included.
+    """
+
+    has_content = True
+    required_arguments = 0
+    optional_arguments = 0
+    option_spec: ClassVar[dict[str, Any]] = {}
+
+    def run(self) -> list[nodes.Node]:
+        self.assert_has_content()
+        source, line = self.get_source_info()
+        tree = ast.parse("\n".join(self.content), filename=source)
+        last = tree.body[-1]
+        if not isinstance(last, ast.Expr):
+            raise self.error("the directive's last line must be an expression, whose value is shown")
+        names: dict[str, Any] = {"__name__": "__book__"}
+        try:
+            exec(compile(ast.Module(tree.body[:-1], []), source, "exec"), names)
+            value = eval(compile(ast.Expression(last.value), source, "eval"), names)
+        except Exception as error:
+            raise self.error(f"{type(error).__name__}: {error} (in the directive at line {line})") from error
+        if isinstance(value, str):
+            return list(self.parse_text_to_nodes(value, allow_section_headings=True))
+        if hasattr(value, "_repr_html_"):
+            return [nodes.raw("", value._repr_html_(), format="html")]
+        return [nodes.literal_block("", repr(value))]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("execute", Execute)
+    app.connect("config-inited", disconnect_thebe, priority=900)
+    app.connect("build-finished", copy_mathjax)
+    app.connect("build-finished", repair_pages)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,76 @@
+"""Draws the picture of README.md: what an all-reduce over 512 ranks costs, by message size.
+
+    python scripts/readme_picture.py
+
+Writes book/_static/all-reduce-512.svg, which a test compares with what this script draws now.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from colllib import units
+from colllib.algorithms import of
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_RANKS, best
+from colllib.show import axes, svg_figure
+from colllib.show.theme import asset
+
+PICTURE = Path(__file__).parents[1] / "book" / "_static" / "all-reduce-512.svg"
+WIDTH, HEIGHT = 640, 380
+
+
+def times(sizes: list[float]) -> dict[str, list[float]]:
+    """Seconds of every all-reduce algorithm at every size, by the closed forms that tests hold against execution."""
+    found: dict[str, list[float]] = {}
+    for algorithm in of("all-reduce"):
+        found[algorithm.label] = []
+        for size in sizes:
+            price = {"message": size, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
+            options = {"segments": best(algorithm, ANCHOR_RANKS, **price)} if algorithm.segmented else {}
+            found[algorithm.label].append(algorithm.cost(ANCHOR_RANKS, **options).seconds(**price))
+    return found
+
+
+def picture() -> tuple[str, str]:
+    """The picture as a standalone SVG, and its alt text."""
+    sizes = [float(size) for size in np.logspace(3, 11, 65)]
+    seconds = times(sizes)
+    figure, ax = axes(WIDTH, HEIGHT)
+    for label, line in seconds.items():
+        ax.loglog(sizes, line, label=label)
+    ax.set_xticks([1e3, 1e5, 1e7, 1e9, 1e11], [units.size(size) for size in (1e3, 1e5, 1e7, 1e9, 1e11)])
+    ax.set_yticks([1e-5, 1e-3, 1e-1], [units.seconds(time) for time in (1e-5, 1e-3, 1e-1)])
+    ax.minorticks_off()
+    ax.set_xlabel("message size M")
+    ax.set_ylabel("time of one all-reduce")
+    ax.legend(frameon=False)
+    fastest, slowest = [], []
+    for i in (0, -1):
+        order = sorted((line[i], label) for label, line in seconds.items())
+        fastest.append(order[0][1])
+        slowest.append(order[-1][1])
+    alt = (
+        f"Time of one all-reduce over {ANCHOR_RANKS} ranks against message size. At {units.size(sizes[0])} "
+        f"{fastest[0]} is fastest and {slowest[0]} slowest, at {units.size(sizes[-1])} {fastest[1]} and {slowest[1]}."
+    )
+    return standalone(svg_figure(figure, alt).body), alt
+
+
+def standalone(svg: str) -> str:
+    """An SVG of colllib's with the colours of both themes and a background, for use as an image."""
+    names = r"(--cl-(?:fg|bg|line|muted|s\d)):[^;]*(light-dark\(#\w+, #\w+\))"
+    colours = " ".join(f"{name}: {value};" for name, value in re.findall(names, asset("theme.css")))
+    style = f"svg {{ color-scheme: light dark; font-family: sans-serif; color: var(--cl-fg); {colours} }}"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}"'
+    background = f'<style>{style}</style><rect width="100%" height="100%" rx="6" fill="var(--cl-bg)"/>'
+    start = svg.index(">") + 1
+    return svg[:start].replace("<svg", head, 1) + background + svg[start:] + "\n"
+
+
+if __name__ == "__main__":
+    svg, alt = picture()
+    PICTURE.write_text(svg, encoding="utf-8")
+    print(alt)

@@ -1,0 +1,82 @@
+"""The built files themselves, without a browser: links resolve, and nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What a browser fetches by itself, as against a link that a reader may follow.
+FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "object": "data"}
+
+
+class Page(HTMLParser):
+    """The targets in a page, its links, and what it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.targets: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attributes}
+        self.targets |= {given[name] for name in ("id", "name") if name in given}
+        if tag == "a" and "href" in given:
+            self.links.append(given["href"])
+        if tag == "link" and given.get("rel") in ("next", "prev", "index", "search", "canonical"):
+            return
+        if (attribute := FETCHED.get(tag)) and given.get(attribute):
+            self.loads.append(given[attribute])
+
+
+@cache
+def read(path: Path) -> Page:
+    return Page(path.read_text(encoding="utf-8"))
+
+
+def test_links_resolve(site, page_path):
+    """Every link within the book leads to a page and to a place on it."""
+    here = site / page_path
+    wrong = []
+    for link in read(here).links:
+        parts = urlsplit(link)
+        if parts.scheme or parts.netloc:
+            continue
+        there = (here.parent / unquote(parts.path)).resolve() if parts.path else here
+        place = unquote(parts.fragment)
+        if not there.exists() or (place and there.suffix == ".html" and place not in read(there).targets):
+            wrong.append(link)
+    assert not wrong
+
+
+def test_nothing_is_loaded_from_elsewhere(site, page_path):
+    """Scripts, styles and pictures are files of the book."""
+    here = site / page_path
+    for load in read(here).loads:
+        parts = urlsplit(load)
+        assert parts.scheme in ("", "data"), f"{page_path} loads {load}"
+        assert not parts.netloc, f"{page_path} loads {load}"
+        assert parts.scheme == "data" or (here.parent / unquote(parts.path)).exists(), f"{page_path}: no {load}"
+
+
+def test_no_one_elses_addresses(site, page_path):
+    """Neither jupyter-book's own repository nor sphinx-thebe's example is named anywhere."""
+    text = (site / page_path).read_text(encoding="utf-8")
+    assert not re.search(r"executablebooks/jupyter-book|binder-examples|unpkg\.com|jsdelivr|cdnjs", text)
+
+
+def test_every_page_of_the_contents_is_built(site):
+    """`_toc.yml` and the built pages are the same list."""
+    yaml = pytest.importorskip("yaml")
+    contents = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    names = [contents["root"]]
+    names += [chapter["file"] for part in contents["parts"] for chapter in part["chapters"]]
+    assert all((site / f"{name}.html").exists() for name in names)

@@ -1,0 +1,88 @@
+"""`scripts/notebooks.py` writes the same bytes each time, and refuses what would not be the same tomorrow."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "notebooks.py"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def write(path, *sources):
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path
+
+
+def output(data, **metadata):
+    return nbformat.v4.new_output("execute_result", data=data, metadata=metadata, execution_count=3)
+
+
+def of(*outputs):
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("show()", outputs=list(outputs))])
+
+
+def test_two_runs_give_the_same_bytes(script, tmp_path):
+    path = write(
+        tmp_path / "a.ipynb", "import ipywidgets\nprint(1, flush=True)\nprint(2)", "", "from os import getcwd\n'x'"
+    )
+    assert script.renew(path) == "rewritten"
+    first = path.read_bytes()
+    assert script.renew(path) == "unchanged"
+    assert path.read_bytes() == first
+    cells = nbformat.read(path, as_version=4).cells
+    assert [cell.execution_count for cell in cells] == [1, 2], "the empty cell is gone"
+    assert [o.text for o in cells[0].outputs] == ["1\n2\n"]
+
+
+def test_an_explorer_keeps_its_static_form_and_loses_its_view(script, tmp_path):
+    source = """from colllib.show import Control, Explorer, Part
+Explorer("Squares", [Control("n", "n", range(3))], [Part(("n",), lambda s: str(s["n"] ** 2))])"""
+    path = write(tmp_path / "a.ipynb", source)
+    script.renew(path)
+    (cell,) = nbformat.read(path, as_version=4).cells
+    assert set(cell.outputs[0].data) == {"text/plain", "text/html"}
+
+
+def test_what_differs_from_run_to_run_goes(script):
+    notebook = of(
+        output({"text/plain": "2", "text/html": "<b>2</b>", WIDGET: {"model_id": "0ab"}}, **{WIDGET: {"x": 1}})
+    )
+    notebook.cells[0].metadata.update(execution={"iopub.status.busy": "now"}, tags=["hide-input"], collapsed=False)
+    notebook.metadata.update(language_info={"name": "python", "version": "3.11.7"}, widgets={"state": {}})
+    result = script.normalise(notebook)
+    assert result.metadata.language_info == {"name": "python"}
+    assert "widgets" not in result.metadata
+    assert result.cells[0].metadata == {"tags": ["hide-input"]}
+    assert result.cells[0].outputs[0].metadata == {}
+    assert result.cells[0].outputs[0].execution_count == 1
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (output({WIDGET: {"model_id": "x"}, "text/plain": "VBox()"}), "static form"),
+        (output({"text/plain": "<Thing at 0x7f12ab34cd56>"}), "address"),
+        (output({"image/png": "aa==", "text/plain": "<Figure>"}), "pixels"),
+        (output({"text/plain": f"'{sys.prefix}/lib'"}), "path of this machine"),
+        (nbformat.v4.new_output("stream", name="stderr", text="a warning"), "stderr"),
+        (nbformat.v4.new_output("error", ename="KeyError", evalue="'x'", traceback=[]), "KeyError"),
+    ],
+)
+def test_what_could_not_be_the_same_tomorrow_is_refused(script, bad, says):
+    with pytest.raises(script.Refused, match=says):
+        script.normalise(of(bad))
+
+
+def test_a_failing_notebook_is_left_alone_and_named(tmp_path):
+    path = write(tmp_path / "fails.ipynb", "1 + 1", "1 / 0")
+    before = path.read_bytes()
+    run = subprocess.run([sys.executable, str(SCRIPT), str(path)], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "fails.ipynb: refused: a cell raises ZeroDivisionError" in run.stderr
+    assert path.read_bytes() == before

@@ -1,0 +1,75 @@
+"""What goes for the files of the project as a whole."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+PINS = dict(re.findall(r"^([a-z0-9][a-z0-9._-]*)==(\S+)", LOCK, re.M))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_the_lock_holds_no_addresses():
+    """Neither an index nor a path: only names and versions, which any index can serve."""
+    for line in LOCK.splitlines():
+        assert re.fullmatch(r"\s*#.*|[a-z0-9._-]+==\S+( ; .*)?", line), line
+    assert not re.search(r"https?:|file:|git\+|--index|--find-links|/[a-z]+/", LOCK)
+
+
+def test_the_lock_pins_every_dependency():
+    wanted = PROJECT["dependencies"] + [name for extra in PROJECT["optional-dependencies"].values() for name in extra]
+    for requirement in wanted:
+        name, _, exact = re.fullmatch(r"([A-Za-z0-9._-]+)(?:(==|>=)(.*))?", requirement).groups()
+        assert name in PINS, f"{name} is not in requirements.lock; run: make lock"
+        assert "==" not in requirement or PINS[name] == exact, requirement
+
+
+def git(*words, fine=(0,)):
+    if shutil.which("git") is None:
+        pytest.skip("no git here")
+    run = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    if run.returncode not in fine:
+        pytest.skip(f"not a git checkout: {run.stderr.strip()}")
+    return run
+
+
+def files_of_the_project():
+    listing = git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return [ROOT / name for name in listing.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_nothing_names_this_machine_or_a_package_index():
+    """No path of the machine it was written on, no host of a package registry: a clone works alone."""
+    never = re.compile(
+        r"/(?:home|root|Users|work|opt)/[a-z]|/tmp/[a-z]|\b(?:files\.pythonhosted|pypi|registry\.npmjs)\.org"
+    )
+    for path in files_of_the_project():
+        if path == Path(__file__).resolve():
+            continue
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        found = never.search(text)
+        assert not found, f"{path.relative_to(ROOT)}: {found[0]!r}"
+
+
+def test_ci_runs_the_test_command_of_the_readme():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert script.splitlines()[-1] == "make test"
+    assert "set -euo pipefail" in script
+    assert "make test" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_the_package_reads_ships_with_it():
+    """The build takes the whole package, so a data file needs no list; but git must not ignore it."""
+    data = [path for path in (ROOT / "colllib").rglob("*") if path.suffix in (".css", ".js", ".csv")]
+    assert data
+    assert not git("check-ignore", *map(str, data), fine=(0, 1)).stdout

@@ -1,0 +1,36 @@
+"""README.md shows what the code gives, and names what exists."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from colllib.cli import main
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_picture_is_what_its_script_draws_and_its_alt_text_says_so():
+    script = runpy.run_path(str(ROOT / "scripts" / "readme_picture.py"))
+    svg, alt = script["picture"]()
+    assert script["PICTURE"].read_text(encoding="utf-8") == svg, "run: python scripts/readme_picture.py"
+    assert f"![{alt}](" in README
+
+
+def test_the_table_is_what_the_command_prints(capsys):
+    command, table = re.search(r"```console\n\$ \.venv/bin/colllib (.*?)\n(.*?)```", README, re.S).groups()
+    with pytest.raises(SystemExit) as end:
+        main(command.split())
+    assert end.value.code == 0
+    assert capsys.readouterr().out == table
+
+
+def test_every_target_and_place_it_names_exists():
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    assert set(re.findall(r"`?make ([a-z-]+)`", README)) <= targets
+    for place in re.findall(r"^\| `([^`]+)/?` \|", README, re.M):
+        assert (ROOT / place).exists(), place
