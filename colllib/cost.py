@@ -102,7 +102,7 @@ def best_segments(
 
     Args:
         cost: the cost at P segments, such as a closed form that execution has confirmed. Its time
-            must fall and then rise along P = 1, 2, 4, 8, ..., as (L + P - 1)(alpha + M / P BW) does.
+            must fall and then rise along P, as (L + P - 1)(alpha + M / P BW) does.
         message: M in bytes.
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
@@ -116,11 +116,21 @@ def best_segments(
     15
     """
     check_ranks(limit)
+    check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
+    latency, load = Fraction(alpha), Fraction(message) / Fraction(bandwidth)
 
-    def time(segments: int) -> float:
-        return cost(segments).seconds(message=message, alpha=alpha, bandwidth=bandwidth)
+    def time(segments: int) -> Fraction:
+        priced = cost(segments)
+        return priced.n_alpha * latency + priced.n_beta * load
 
     top = 1
     while top < limit and time(min(2 * top, limit)) < time(top):
         top = min(2 * top, limit)
-    return min(range(max(1, top // 2), min(2 * top, limit) + 1), key=time)
+    low, high = max(1, top // 2), min(2 * top, limit)
+    while low < high:
+        middle = (low + high) // 2
+        if time(middle + 1) < time(middle):
+            low = middle + 1
+        else:
+            high = middle
+    return low

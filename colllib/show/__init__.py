@@ -4,10 +4,12 @@
 """
 
 from colllib.show.control import Control, Part
+from colllib.show.cost_explorer import cost_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.lines import Mark, lines, number
 from colllib.show.table import Table
+from colllib.show.trace_player import trace_player
 
 __all__ = [
     "Chart",
@@ -18,7 +20,9 @@ __all__ = [
     "Table",
     "axes",
     "bars",
+    "cost_explorer",
     "lines",
     "number",
     "svg_figure",
+    "trace_player",
 ]

@@ -1,0 +1,204 @@
+"""The cost explorer: every algorithm for a primitive over message size, latency, bandwidth and ranks."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+from colllib import ladder, units
+from colllib.algorithms import Algorithm, of
+from colllib.bounds import lower_bound
+from colllib.cost import Cost, crossover
+from colllib.show.control import Control, Part, State
+from colllib.show.explorer import Explorer
+from colllib.show.lines import lines
+from colllib.show.table import Table
+from colllib.show.theme import escape
+
+RANKS = (2, 4, 6, 8, 16, 32, 64, 72, 128, 512, 1024, 4096)
+MESSAGES = (1e3, 10e3, 100e3, 1e6, 16e6, 100e6, 1e9, 10e9, 100e9)
+ALPHAS = (0.1e-6, 0.5e-6, 1e-6, 5e-6)
+BANDWIDTHS = (50e9, 100e9, 400e9, 900e9, 1.8e12)
+CURVE = tuple(10 ** (3 + k / 3) for k in range(25))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One algorithm at one message size, at its best number of segments."""
+
+    algorithm: Algorithm
+    segments: int
+    cost: Cost
+    alphas: float
+    """Its time in units of alpha."""
+
+
+def cost_explorer(primitive: str = "all-reduce") -> Explorer:
+    """N, M, alpha and BW against all algorithms of a primitive: curves, table, winner, crossovers.
+
+    The times come from the closed forms on a star with one full-duplex port per rank, on the
+    lock-step clock; tests hold the closed forms against execution. Segmented algorithms take the
+    best whole number of segments for each message.
+
+    Args:
+        primitive: its name.
+
+    >>> cost_explorer()
+    Explorer: Cost of an all-reduce (Ranks N, Message M, Latency alpha, Bandwidth BW)
+    """
+    field = _field(primitive)
+
+    def here(state: State) -> list[Line]:
+        return field(state["n"], state["m"] / (state["alpha"] * state["bw"]))
+
+    article = "an" if primitive[0] in "ao" else "a"
+    network = ("n", "alpha", "bw")
+    return Explorer(
+        f"Cost of {article} {primitive}",
+        [
+            Control("n", "Ranks N", RANKS, ladder.ANCHOR_RANKS),
+            Control("m", "Message M", MESSAGES, ladder.ANCHOR_MESSAGE, format=units.size),
+            Control("alpha", "Latency alpha", ALPHAS, ladder.ANCHOR_ALPHA, format=units.seconds),
+            Control("bw", "Bandwidth BW", BANDWIDTHS, ladder.ANCHOR_BANDWIDTH, format=units.rate),
+        ],
+        [
+            Part(("n", "m", "alpha", "bw"), lambda s: _table(here(s), s, primitive), "Algorithms, fastest first"),
+            Part(network, lambda s: _curves(field, s), "Time against message size"),
+            Part(network, lambda s: _turns(field, s)),
+            Part((), lambda s: _NOTE),
+        ],
+        summary=Part(("n", "m", "alpha", "bw"), lambda s: _told(here(s), s, primitive)),
+    )
+
+
+_NOTE = (
+    "<p>Star, one full-duplex port per rank, lock-step clock. The times are those of the closed forms; tests hold each "
+    "of them against an execution, message by message. P is the best whole number of segments for that M.</p>"
+)
+
+
+def _field(primitive: str) -> Callable[[int, float], list[Line]]:
+    """All algorithms, fastest first, from N and the message in units of alpha * BW: nothing else matters."""
+
+    @cache
+    def field(ranks: int, message: float) -> list[Line]:
+        found = []
+        for algorithm in of(primitive):
+            if not algorithm.fits(ranks):
+                continue
+            segments = (
+                ladder.best(algorithm, ranks, message=message, alpha=1, bandwidth=1) if algorithm.segmented else 1
+            )
+            cost = algorithm.cost(ranks, **({"segments": segments} if algorithm.segmented else {}))
+            found.append(Line(algorithm, segments, cost, cost.seconds(message=message, alpha=1, bandwidth=1)))
+        return sorted(found, key=lambda line: (line.alphas, line.algorithm.name))
+
+    return field
+
+
+def _name(line: Line) -> str:
+    return line.algorithm.label
+
+
+def _table(lines_here: list[Line], state: State, primitive: str) -> Table:
+    bound = lower_bound(primitive, state["n"])
+    price = {"message": state["m"], "alpha": state["alpha"], "bandwidth": state["bw"]}
+    rows = [
+        (
+            _name(line),
+            line.segments if line.algorithm.segmented else "",
+            line.cost.n_alpha,
+            str(line.cost.n_beta),
+            units.seconds(line.cost.seconds(**price), 4),
+            f"{line.alphas / lines_here[0].alphas:.2f}",
+        )
+        for line in lines_here
+    ]
+    rows.append(("lower bounds", "", bound.n_alpha, str(bound.n_beta), units.seconds(bound.seconds(**price), 4), ""))
+    headers = ["algorithm", "P", "n_alpha", "n_beta", "time", "of fastest"]
+    return Table(headers, rows, align=("left", "right", "right", "right", "right", "right"))
+
+
+def _curves(field: Callable[[int, float], list[Line]], state: State) -> object:
+    unit = state["alpha"] * state["bw"]
+    series: dict[str, tuple[list[float], list[float]]] = {}
+    names = sorted({_name(line) for line in field(state["n"], CURVE[0] / unit)})
+    for name in names:
+        series[name] = ([], [])
+    for message in CURVE:
+        for line in field(state["n"], message / unit):
+            series[_name(line)][0].append(message)
+            series[_name(line)][1].append(line.alphas * state["alpha"])
+    return lines(
+        series,
+        x_label="message M",
+        y_label="time",
+        log_x=10,
+        log_y=10,
+        x_format=units.size,
+        y_format=units.seconds,
+        title=f"Time against message size, N = {state['n']}",
+    )
+
+
+def _turns(field: Callable[[int, float], list[Line]], state: State) -> str:
+    unit = state["alpha"] * state["bw"]
+    changes = crossovers(lambda message: field(state["n"], message / unit), unit)
+    if not changes:
+        only = _name(field(state["n"], CURVE[0] / unit)[0])
+        return f"<p>{escape(only[0].upper() + only[1:])} is fastest at every size from 1 kB to 100 GB.</p>"
+    told = "; ".join(f"from <b>{units.size(size)}</b> on {escape(_name(after))}" for size, _, after in changes)
+    return f"<p>Fastest below that: {escape(_name(changes[0][1]))}; {told}.</p>"
+
+
+def crossovers(
+    winners: Callable[[float], list[Line]], unit: float, sizes: tuple[float, ...] = CURVE
+) -> list[tuple[float, Line, Line]]:
+    """Where the fastest algorithm changes along the message size: (size, before, after).
+
+    Exact where both lines keep their segments; else bisected on the curves at the best P.
+
+    Args:
+        winners: the algorithms at a message size in bytes, fastest first.
+        unit: alpha * BW in bytes.
+        sizes: the message sizes to look between.
+    """
+    found = []
+    for low, high in pairwise(sizes):
+        while winners(low)[0].algorithm != winners(high)[0].algorithm:
+            before = winners(low)[0]
+            size = _turn(winners, before.algorithm, low, high, unit)
+            after = winners(size * (1 + 1e-9))[0]
+            found.append((size, before, after))
+            low = size * (1 + 1e-9)
+    return found
+
+
+def _turn(winners: Callable[[float], list[Line]], before: Algorithm, low: float, high: float, unit: float) -> float:
+    after = winners(high)[0]
+    exact = crossover(winners(low)[0].cost, after.cost)
+    if exact is not None and not before.segmented and not after.algorithm.segmented:
+        size = float(exact) * unit
+        if winners(size * (1 - 1e-9))[0].algorithm == before:
+            return size
+    steps = 1 << 20
+    ratio = high / low
+    at = bisect_left(range(steps), True, key=lambda k: winners(low * ratio ** (k / steps))[0].algorithm != before)
+    return low * float(ratio ** (at / steps))
+
+
+def _told(lines_here: list[Line], state: State, primitive: str) -> str:
+    first = lines_here[0]
+    price = {"message": state["m"], "alpha": state["alpha"], "bandwidth": state["bw"]}
+    floor = lower_bound(primitive, state["n"]).seconds(**price)
+    told = f"At N = {state['n']} and M = {units.size(state['m'])}, {_name(first)} is fastest with "
+    told += (
+        f"{units.seconds(first.alphas * state['alpha'])}, {first.alphas * state['alpha'] / floor:.2f} times the bound"
+    )
+    if len(lines_here) > 1:
+        second = lines_here[1]
+        told += f"; next is {_name(second)} with {units.seconds(second.alphas * state['alpha'])}"
+    return told + "."

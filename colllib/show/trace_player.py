@@ -1,0 +1,244 @@
+"""The trace player: any algorithm on a few ranks, step by step, every block on every rank."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from math import cos, hypot, pi, sin
+
+from colllib import algorithms
+from colllib.execution import Execution, execute, trace
+from colllib.schedule import Schedule, Step
+from colllib.show.control import Control, Part, State
+from colllib.show.explorer import Explorer
+from colllib.show.theme import escape
+
+Build = Callable[[int], Schedule]
+
+
+@dataclass(frozen=True)
+class Play:
+    """One schedule, executed on a star, with its state before the first and after every step."""
+
+    run: Execution
+    states: tuple[dict[tuple[int, int], Counter[int]], ...]
+
+    @property
+    def schedule(self) -> Schedule:
+        """What is played."""
+        return self.run.schedule
+
+    def messages(self, t: int) -> Step:
+        """The messages that led to state t."""
+        return self.schedule.step(t - 1) if t else Step.of([], [], [])
+
+
+def variants(primitive: str) -> dict[str, tuple[str, Build, Callable[[int], bool]]]:
+    """What the player offers for a primitive: name -> (text, builder from N, which N it serves).
+
+    >>> list(variants("all-reduce"))[2:4]
+    ['double-binary-tree', 'double-binary-tree, P = 4']
+    """
+    offered: dict[str, tuple[str, Build, Callable[[int], bool]]] = {}
+    for algorithm in algorithms.of(primitive):
+        text = algorithm.label[0].upper() + algorithm.label[1:]
+        offered[algorithm.name] = (text, algorithm.build, algorithm.fits)
+        if algorithm.segmented:
+            cut = f"{algorithm.name}, P = 4"
+            offered[cut] = (f"{text}, 4 segments", _with(algorithm.build, segments=4), algorithm.fits)
+        if algorithm.name == "rabenseifner":
+            offered["rabenseifner, far"] = (f"{text}, far first", _with(algorithm.build, order="far"), algorithm.fits)
+    return offered
+
+
+def _with(build: Callable[..., Schedule], **options: object) -> Build:
+    return lambda ranks: build(ranks, **options)
+
+
+def trace_player(
+    primitive: str = "all-reduce",
+    *,
+    ranks: Sequence[int] = range(2, 9),
+    start: tuple[str, int, int] | None = None,
+) -> Explorer:
+    """Every algorithm for a primitive, step by step: who holds which contributions, what moves, what it has cost.
+
+    Args:
+        primitive: its name.
+        ranks: the numbers of ranks on offer.
+        start: algorithm, N and the number of steps done that are shown first (default: the first
+            algorithm, N = 4, half way through).
+
+    Raises:
+        ValueError: for an unknown primitive, or a start that is not on offer.
+
+    >>> trace_player(ranks=[2, 4])
+    Explorer: All-reduce, step by step (Algorithm, Ranks N, Steps done)
+    """
+    offered = variants(primitive)
+
+    @cache
+    def play(name: str, n: int) -> Play:
+        schedule = offered[name][1](n)
+        return Play(execute(schedule), tuple(trace(schedule)))
+
+    def played(state: State) -> tuple[Play, int]:
+        return play(state["algorithm"], state["n"]), state["step"]
+
+    name, n, done = start or (next(iter(offered)), 4, play(next(iter(offered)), 4).schedule.num_steps // 2)
+    return Explorer(
+        f"{primitive[0].upper()}{primitive[1:]}, step by step",
+        [
+            Control("algorithm", "Algorithm", {key: text for key, (text, _, _) in offered.items()}, name, "select"),
+            Control("n", "Ranks N", lambda s: [r for r in ranks if offered[s["algorithm"]][2](r)], n),
+            Control("step", "Steps done", lambda s: _counted(play(s["algorithm"], s["n"])), done),
+        ],
+        [
+            Part(_ALL, lambda s: _picture(*played(s)), "Messages of this step, and contributions on each rank"),
+            Part(_ALL, lambda s: _moves(*played(s))),
+            Part(_ALL, lambda s: _costs(*played(s))),
+        ],
+        summary=Part(_ALL, lambda s: _told(*played(s))),
+        play="step",
+    )
+
+
+_ALL = ("algorithm", "n", "step")
+
+
+def _counted(play: Play) -> dict[int, str]:
+    last = play.schedule.num_steps
+    return {t: f"{t} of {last}" for t in range(last + 1)}
+
+
+def _picture(play: Play, t: int) -> str:
+    return f'<div class="cl-beside">{_circle(play, t)}{_grid(play, t)}</div>'
+
+
+def _grid(play: Play, t: int) -> str:
+    """Ranks by blocks: the contributions in each cell, what just arrived, what is complete."""
+    schedule, state = play.schedule, play.states[t]
+    step = play.messages(t)
+    arrived = set(zip(step.dst.tolist(), step.block.tolist(), strict=True))
+    sent = _sent(play, t)
+    head = "".join(f'<th scope="col">{b}</th>' for b in range(len(schedule.blocks)))
+    rows = []
+    for rank in range(schedule.ranks):
+        cells = (
+            _cell(schedule, state.get((rank, block)), rank, block, (rank, block) in arrived)
+            for block in range(len(schedule.blocks))
+        )
+        rows.append(f'<tr><th scope="row">{rank}</th>{"".join(cells)}<td class="s">{sent[rank]}</td></tr>')
+    return (
+        '<table class="colllib-table cl-trace"><caption>Contributions held, by rank (rows) and block (columns)'
+        f'</caption><thead><tr><th scope="col">rank</th>{head}<th scope="col">sent, M</th></tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _cell(schedule: Schedule, value: Counter[int] | None, rank: int, block: int, arrived: bool) -> str:
+    if value is None:
+        return "<td>·</td>"
+    blocks = schedule.blocks
+    source = blocks.holders(int(blocks.source[block]))
+    complete = len(value) == len(source)
+    wanted = rank in blocks.holders(int(blocks.target[block]))
+    marks = "d" * (complete and wanted) + " m" * arrived
+    text = "Σ" if complete and len(source) > 1 else _runs(sorted(value.elements()))
+    return f'<td class="{marks.strip()}">{text}</td>' if marks else f"<td>{text}</td>"
+
+
+def _runs(ranks: list[int]) -> str:
+    """Ranks joined by +, three or more in a row as a range: 0+2–4."""
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return "+".join(f"{run[0]}–{run[-1]}" if len(run) > 2 else "+".join(map(str, run)) for run in runs)
+
+
+def _sent(play: Play, t: int) -> list[Fraction]:
+    share = play.schedule.blocks.share
+    total = [0] * play.schedule.ranks
+    for k in range(1, t + 1):
+        step = play.messages(k)
+        for src, block in zip(step.src.tolist(), step.block.tolist(), strict=True):
+            total[src] += int(share.numerators[block])
+    return [Fraction(count, share.denominator) for count in total]
+
+
+def _bundles(step: Step) -> dict[tuple[int, int, bool], list[int]]:
+    found: dict[tuple[int, int, bool], list[int]] = {}
+    for src, dst, block, add in zip(*(values.tolist() for values in step), strict=True):
+        found.setdefault((src, dst, add), []).append(block)
+    return found
+
+
+def _moves(play: Play, t: int) -> str:
+    if t == 0:
+        return "<p>Nothing has moved yet.</p>"
+    items = "".join(
+        f"<li>{src} → {dst}: {_listed(blocks)} {'added' if add else 'copied'}</li>"
+        for (src, dst, add), blocks in sorted(_bundles(play.messages(t)).items())
+    )
+    return f"<p>Step {t} moved, from rank → to rank:</p><ul class='cl-moves'>{items or '<li>nothing</li>'}</ul>"
+
+
+def _listed(blocks: list[int]) -> str:
+    return f"{'block' if len(blocks) == 1 else 'blocks'} {', '.join(map(str, sorted(blocks)))}"
+
+
+def _costs(play: Play, t: int) -> str:
+    run = play.run
+    alpha = Fraction(int(run.step_alpha[:t].sum()), run.topology.alpha.denominator)
+    beta = Fraction(int(run.step_beta[:t].sum()), run.beta_denominator)
+    return (
+        f"<p><b>So far</b> n_alpha = {alpha} of {run.cost.n_alpha}, n_beta = {beta} of {run.cost.n_beta} "
+        "(star, one full-duplex port per rank). <b>Σ</b> is a complete sum; green is where it must end; "
+        "orange has just arrived.</p>"
+    )
+
+
+def _told(play: Play, t: int) -> str:
+    blocks = play.schedule.blocks
+    done = wanted = 0
+    for block in range(len(blocks)):
+        need = len(blocks.holders(int(blocks.source[block])))
+        for rank in blocks.holders(int(blocks.target[block])):
+            wanted += 1
+            done += len(play.states[t].get((int(rank), block), ())) == need
+    moved = len(play.messages(t).src)
+    said = f"Step {t} of {play.schedule.num_steps}: {moved} blocks moved" if t else "Before the first step"
+    return f"{said}; {done} of {wanted} places have their final value."
+
+
+def _circle(play: Play, t: int) -> str:
+    """The ranks on a circle and an arrow for every pair that has just exchanged something."""
+    n = play.schedule.ranks
+    where = [(110 + 84 * sin(2 * pi * r / n), 104 - 84 * cos(2 * pi * r / n)) for r in range(n)]
+    arrows = "".join(_arrow(where[src], where[dst], add) for src, dst, add in sorted(_bundles(play.messages(t))))
+    ranks = "".join(
+        f'<circle cx="{x:.0f}" cy="{y:.0f}" r="14"/><text x="{x:.0f}" y="{y + 5:.0f}">{r}</text>'
+        for r, (x, y) in enumerate(where)
+    )
+    alt = escape(_told(play, t))
+    return f'<svg class="cl-circle" viewBox="0 0 220 208" role="img" aria-label="{alt}">{arrows}{ranks}</svg>'
+
+
+def _arrow(start: tuple[float, float], end: tuple[float, float], add: bool) -> str:
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = hypot(dx, dy)
+    ux, uy = dx / length, dy / length
+    # bent to its left, so that the two ways between a pair stay apart
+    mx, my = (start[0] + end[0]) / 2 + uy * 9, (start[1] + end[1]) / 2 - ux * 9
+    tx, ty = end[0] - ux * 16 + uy * 2, end[1] - uy * 16 - ux * 2
+    sx, sy = start[0] + ux * 15, start[1] + uy * 15
+    head = f"M{tx:.0f} {ty:.0f}L{tx - ux * 9 + uy * 5:.0f} {ty - uy * 9 - ux * 5:.0f}"
+    head += f"L{tx - ux * 9 - uy * 5:.0f} {ty - uy * 9 + ux * 5:.0f}Z"
+    kind = "" if add else ' class="c"'
+    return f'<path d="M{sx:.0f} {sy:.0f}Q{mx:.0f} {my:.0f} {tx:.0f} {ty:.0f}"{kind}/><path d="{head}" class="h"/>'
