@@ -271,6 +271,37 @@ def ladder_command(
     click.echo(tabulate(table, headers=("algorithm", "n_alpha", "n_beta", "time", "of fastest"), disable_numparse=True))
 
 
+@cli.command("claims")
+@click.option("--source", default=None, help="000 to 004")
+@click.option("--verdict", default=None, help="reproduced, refuted, inconsistent, open, ...")
+@click.option("--chapter", default=None, help="such as 02-all-reduce")
+@_json
+def claims_command(source: str | None, verdict: str | None, chapter: str | None, as_json: bool) -> None:
+    """What the sources claim, and what execution says to it."""
+    from colllib import claims
+
+    wanted = (
+        ("source", source, list(claims.SOURCES)),
+        ("verdict", verdict, [v.value for v in claims.Verdict]),
+        ("chapter", chapter, list(claims.CHAPTERS)),
+    )
+    for name, value, known in wanted:
+        if value is not None and value not in known:
+            raise ValueError(f"unknown {name} {value!r}: known are {', '.join(known)}")
+    rows = [
+        {**vars(entry.claim), **vars(entry.finding), "verdict": entry.verdict.value, "chapter": entry.chapter}
+        for entry in claims.ledger()
+    ]
+    for name, value, _ in wanted:
+        rows = [row for row in rows if value is None or row[name] == value]
+    if as_json:
+        return _print_json(rows)
+    table = [(row["id"], row["verdict"], row["statement"], row["claimed"], row["executed"]) for row in rows]
+    headers = ("claim", "verdict", "what is said", "claimed", "executed")
+    click.echo(tabulate(table, headers=headers, disable_numparse=True, maxcolwidths=[None, None, 48, 28, 48]))
+    click.echo("\n" + ", ".join(f"{count} {name}" for name, count in Counter(row["verdict"] for row in rows).items()))
+
+
 def _ratio(rung: Rung, fastest: Rung) -> str:
     return "1.00x" if rung.seconds == fastest.seconds else f"{rung.seconds / fastest.seconds:.2f}x"
 

@@ -3,6 +3,7 @@
 ``import colllib`` does not import this package, nor matplotlib and ipywidgets with it.
 """
 
+from colllib.show.claims import claims_table
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
 from colllib.show.explorer import Explorer
@@ -20,6 +21,7 @@ __all__ = [
     "Table",
     "axes",
     "bars",
+    "claims_table",
     "cost_explorer",
     "lines",
     "number",

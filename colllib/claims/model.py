@@ -1,0 +1,229 @@
+"""Answers on the alpha-beta model, bounds and bus bandwidth."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import partial
+
+from colllib.algorithms import Algorithm, allgather, allreduce, alltoall, find, of, pointtopoint, reducescatter
+from colllib.bounds import bus_factor, lower_bound
+from colllib.claims.finding import Finding, answer, not_checkable
+from colllib.cost import crossover
+from colllib.execution import execute
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, run
+from colllib.primitives import PRIMITIVES
+from colllib.schedule import in_sequence
+from colllib.topology import star
+
+CHAPTER = "01-alpha-beta"
+SIZES = (2, 3, 4, 5, 6, 7, 8, 12, 16, 33, 64)
+POWERS = (2, 4, 8, 16, 64, 512)
+
+not_checkable(
+    CHAPTER,
+    {
+        "E-00-002": "A count of references inside the source, whose text the project does not carry.",
+        "E-00-004": "A definition; this book counts the longest route's alpha in every step.",
+        "E-00-005": "A definition, and this book's too; what a rank owns is the port model's business.",
+        "E-00-006": "A property of switches; the book takes it from measurements, not from execution.",
+        "E-00-007": "A definition for fabrics of several tiers.",
+        "E-00-008": "A definition; the factors it needs are checked one by one.",
+        "E-01-203": "A property of hardware.",
+    },
+)
+
+PART_00_SECTIONS = (
+    "Symbols",
+    "The seven primitives",
+    "Cost-model skeleton",
+    "Per-algorithm costs (topology-free)",
+    "Per-topology specializations",
+    "Hierarchical composition",
+    "In-network collectives (INC)",
+    "Realistic cost: eta coefficients",
+)
+
+
+@answer(CHAPTER, "E-00-001")
+def _anchor_numbers_in_the_cheatsheet() -> Finding:
+    present = any("512" in title or "anchor" in title for title in PART_00_SECTIONS)
+    return Finding.compare(True, present, "The file index promises them; none of the eight sections holds them.")
+
+
+@answer(CHAPTER, "E-00-003")
+def _n_beta_is_bytes_per_rank() -> Finding:
+    claimed, executed = {}, {}
+    for algorithm in of("all-reduce"):
+        result = execute(algorithm.build(8))
+        executed[algorithm.name] = Fraction(result.cost.n_beta)
+        claimed[algorithm.name] = max(result.sent)
+    because = (
+        "The most loaded port may be another one in every step, so the sum over steps exceeds what any rank sends: "
+        "for trees the source itself counts steps, not bytes."
+    )
+    return Finding.compare(claimed, executed, because)
+
+
+_STATES = {
+    "E-00-009": "broadcast",
+    "E-00-010": "reduce",
+    "E-00-011": "all-reduce",
+    "E-00-012": "reduce-scatter",
+    "E-00-013": "all-gather",
+    "E-00-014": "all-to-all",
+    "E-00-015": "point-to-point",
+}
+# who holds a block before -> who must hold it after, as the table's rows say
+_SAID = {
+    "broadcast": ("root", "all"),
+    "reduce": ("all", "root"),
+    "all-reduce": ("all", "all"),
+    "reduce-scatter": ("all", "owner"),
+    "all-gather": ("owner", "all"),
+    "all-to-all": ("owner", "owner"),
+    "point-to-point": ("root", "root"),
+}
+
+
+def _state(name: str) -> Finding:
+    # execute proves the end state of the schedule that is then compared with the row
+    schedule = execute(of(name)[0].build(4)).schedule
+    primitive = PRIMITIVES[name]
+    proved = (primitive.source, primitive.target) if primitive.accepts(schedule.blocks) else None
+    return Finding.compare(_SAID[name], proved)
+
+
+for _id, _name in _STATES.items():
+    answer(CHAPTER, _id)(partial(_state, _name))
+
+
+@answer(CHAPTER, "E-00-016")
+def _all_reduce_is_reduce_scatter_and_all_gather() -> Finding:
+    proved = {
+        n: PRIMITIVES["all-reduce"].accepts(
+            execute(in_sequence(reducescatter.ring(n), allgather.ring(n))).schedule.blocks
+        )
+        for n in SIZES
+    }
+    return Finding.compare(dict.fromkeys(SIZES, True), proved)
+
+
+def _anchored(algorithm: Algorithm, message: float) -> float:
+    return run(algorithm, star(64), message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH).seconds
+
+
+@answer(CHAPTER, "E-00-017")
+def _every_collective_is_linear_in_the_message() -> Finding:
+    sizes = (4e6, 16e6, 28e6)
+    bent = {}
+    for algorithm in of("all-reduce"):
+        low, middle, high = (_anchored(algorithm, m) for m in sizes)
+        bent[algorithm.name] = abs(low + high - 2 * middle) > 1e-9 * middle
+    because = (
+        "One schedule costs n_alpha alpha + n_beta M/BW, but a pipelined algorithm takes another "
+        "number of segments for "
+        "every M, and its time grows with a square-root term in between."
+    )
+    return Finding.compare(dict.fromkeys(bent, False), bent, because)
+
+
+def _bound(primitive: str, claimed: dict[int, Fraction], because: str = "") -> Finding:
+    executed = {n: min(Fraction(execute(a.build(n)).cost.n_beta) for a in of(primitive) if a.fits(n)) for n in SIZES}
+    assert all(executed[n] >= lower_bound(primitive, n).n_beta for n in SIZES)
+    return Finding.compare(claimed, executed, because)
+
+
+@answer(CHAPTER, "E-00-018")
+def _bound_of_broadcast() -> Finding:
+    executed = {n: min(min(execute(a.build(n)).received[1:]) for a in of("broadcast")) for n in SIZES}
+    because = (
+        "A rank that lacks the vector must receive all of it, so n_beta is at least 1; (N-1)/N "
+        "bounds what is scattered "
+        "or gathered."
+    )
+    return Finding.compare({n: Fraction(n - 1, n) for n in SIZES}, executed, because, "chan2007")
+
+
+@answer(CHAPTER, "E-00-019")
+def _bound_of_all_gather() -> Finding:
+    return _bound("all-gather", {n: Fraction(n - 1, n) for n in SIZES})
+
+
+@answer(CHAPTER, "E-00-020")
+def _bound_of_all_reduce() -> Finding:
+    return _bound("all-reduce", {n: Fraction(2 * (n - 1), n) for n in SIZES})
+
+
+@answer(CHAPTER, "E-00-021")
+def _bound_of_all_to_all() -> Finding:
+    executed = {n: Fraction(execute(alltoall.pairwise(n)).cost.n_beta) for n in SIZES}
+    return Finding.compare({n: Fraction(n - 1, n) for n in SIZES}, executed)
+
+
+@answer(CHAPTER, "E-01-001", "E-01-119")
+def _one_message() -> Finding:
+    return Finding.compare(pointtopoint.direct_cost(2), execute(pointtopoint.direct(2)).cost)
+
+
+@answer(CHAPTER, "E-01-194")
+def _algorithm_bandwidth() -> Finding:
+    return Finding.rounds({"100": 1e9 / 10e-3 / 1e9})
+
+
+def _factor(primitive: str, claimed: dict[int, Fraction], because: str = "") -> Finding:
+    return Finding.compare(claimed, {n: bus_factor(primitive, n) for n in SIZES}, because, "nccltests")
+
+
+_AWAY = {n: Fraction(n - 1, n) for n in SIZES}
+_FACTORS = {
+    "E-01-195": ("all-reduce", {n: 2 * away for n, away in _AWAY.items()}),
+    "E-01-196": ("all-gather", _AWAY),
+    "E-01-197": ("reduce-scatter", _AWAY),
+    "E-01-198": ("broadcast", _AWAY),
+    "E-01-199": ("all-to-all", _AWAY),
+    "E-01-200": ("reduce", dict.fromkeys(SIZES, Fraction(1))),
+}
+_BROADCAST = "nccl-tests multiplies the algorithm bandwidth of a broadcast with 1: every rank receives all of M."
+for _id, (_name, _claimed) in _FACTORS.items():
+    answer(CHAPTER, _id)(partial(_factor, _name, _claimed, _BROADCAST))
+
+
+@answer(CHAPTER, "E-01-201")
+def _the_factor_is_the_algorithms_n_beta() -> Finding:
+    executed = {a.name: Fraction(execute(a.build(64)).cost.n_beta) for a in of("all-reduce")}
+    because = (
+        "The factor belongs to the primitive: it is the least any algorithm can move over one "
+        "full-duplex port per rank. "
+        "With a worse algorithm the bus bandwidth falls, which is what it is for."
+    )
+    return Finding.compare(dict.fromkeys(executed, bus_factor("all-reduce", 64)), executed, because, "nccltests")
+
+
+@answer(CHAPTER, "E-01-202")
+def _bus_bandwidth_of_100_ranks() -> Finding:
+    return Finding.rounds({"891": float(450 * bus_factor("all-reduce", 100))})
+
+
+@answer(CHAPTER, "R-02")
+def _crossover_of_64_ranks() -> Finding:
+    ring, tree = (find("all-reduce", name).cost(64) for name in ("ring", "binomial-tree"))
+    exact = float(crossover(ring, tree) or 0) * 1e-6 * 100e9 / 1e6
+    rough = 1e-6 * 100e9 * 64 / (6 - 1) / 1e6
+    printed = {"1.28": rough, "1.14": exact, "12": 100 * (rough / exact - 1)}
+    return Finding.rounds(printed, "The percentage was taken from the two rounded sizes.")
+
+
+@answer(CHAPTER, "R-03")
+def _crossover_of_256_ranks() -> Finding:
+    ring, tree = (execute(build(256)).cost for build in (allreduce.ring, allreduce.binomial_tree))
+    slope = {cost: float(cost.n_beta) / 200e9 for cost in (ring, tree)}
+    return Finding.rounds(
+        {
+            "35.3": float(crossover(ring, tree) or 0) * 5e-6 * 200e9 / 1e6,
+            "2.55": float(ring.n_alpha) * 5e-6 * 1e3,
+            "80": float(tree.n_alpha) * 5e-6 * 1e6,
+            "9.96": slope[ring] * 1e12,
+            "8": slope[tree] * 1e11,
+            "7.004": (slope[tree] - slope[ring]) * 1e11,
+        }
+    )
