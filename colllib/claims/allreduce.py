@@ -9,6 +9,7 @@ from math import sqrt
 
 import numpy as np
 
+from colllib import units
 from colllib.algorithms import allgather, allreduce, broadcast, find, reduce, reducescatter, trees
 from colllib.bounds import lower_bound
 from colllib.claims.finding import Finding, answer, not_checkable
@@ -204,10 +205,10 @@ def _reduce_and_broadcast_against_the_double_tree() -> Finding:
 
 @answer(CHAPTER, "E-01-003")
 def _rabenseifner_materialises_the_scattered_sums() -> Finding:
-    never = not _is_reduce_scatter(8)
+    seen = "materialised" if _is_reduce_scatter(8) else "not materialised"
     return Finding.compare(
-        True,
-        never,
+        "not materialised",
+        seen,
         "After log2 N steps every rank holds one complete sum: the first half alone is proved to be a reduce-scatter.",
     )
 
@@ -285,9 +286,9 @@ def _directions() -> Finding:
             if parent >= 0:
                 used[child][number].add("out")
                 used[parent][number].add("in")
-    apart = {rank: not (first & second) for rank, (first, second) in used.items()}
+    apart = {f"R{rank} keeps the directions apart": not (first & second) for rank, (first, second) in used.items()}
     return Finding.compare(
-        dict.fromkeys(range(4), True), apart, "While both trees reduce, an interior rank of one sends upwards in both."
+        dict.fromkeys(apart, True), apart, "While both trees reduce, an interior rank of one sends upwards in both."
     )
 
 
@@ -349,7 +350,10 @@ def _limit_of_the_switch() -> Finding:
 def _double_tree_against_ring() -> Finding:
     price = {**ANCHOR, "message": 1e12}
     fastest = {n: _best_double_tree(n, 1e12).seconds for n in (8, 72)}
-    dominates = {n: seconds < execute(allreduce.ring(n)).cost.seconds(**price) for n, seconds in fastest.items()}
+    dominates = {
+        f"double tree faster at 1 TB, N = {n}": seconds < execute(allreduce.ring(n)).cost.seconds(**price)
+        for n, seconds in fastest.items()
+    }
     because = (
         "On one port per rank the ring moves 2(N-1)/N and the double tree never less than 2: the "
         "ring wins large messages."
@@ -380,7 +384,10 @@ def _practice_at_512() -> Finding:
 
 @answer(LADDER, "E-01-093")
 def _coefficient_below_the_ring() -> Finding:
-    possible = {n: _double_tree(n, MANY).cost.n_beta < lower_bound("all-reduce", n).n_beta for n in (8, 64, 512)}
+    possible = {
+        f"n_beta below 2(N-1)/N, N = {n}": _double_tree(n, MANY).cost.n_beta < lower_bound("all-reduce", n).n_beta
+        for n in (8, 64, 512)
+    }
     because = "2(N-1)/N is the lower bound of one full-duplex port per rank; no c_real can lie below it."
     return Finding.compare(dict.fromkeys(possible, True), possible, because, "patarasuk2009")
 
@@ -394,7 +401,8 @@ def _penalty_of_recursive_doubling() -> Finding:
 @answer(CHAPTER, "E-01-146")
 def _cross_reference() -> Finding:
     appendix_a = ("Parallel Aggregated Trees (PAT) — scale-out AG / RS",)  # one heading, without numbered sections
-    return Finding.compare(True, any("A.3" in title for title in appendix_a), "Pipelining is analysed in appendix C.")
+    found = "present" if any("A.3" in title for title in appendix_a) else "absent"
+    return Finding.compare("present", found, "Pipelining is analysed in appendix C.")
 
 
 @answer(CHAPTER, "E-01-151")
@@ -408,7 +416,9 @@ def _payloads() -> Finding:
 @answer(CHAPTER, "E-01-153")
 def _double_tree_against_rabenseifner_in_the_limit() -> Finding:
     beats = {
-        n: _double_tree(n, MANY).cost.n_beta <= execute(allreduce.rabenseifner(n)).cost.n_beta for n in (8, 64, 512)
+        f"double tree at most Rabenseifner's, N = {n}": _double_tree(n, MANY).cost.n_beta
+        <= execute(allreduce.rabenseifner(n)).cost.n_beta
+        for n in (8, 64, 512)
     }
     return Finding.compare(dict.fromkeys(beats, True), beats, "2(N-1)/N against at least 2, on one port per rank.")
 
@@ -445,7 +455,9 @@ def _double_tree_against_rabenseifner() -> Finding:
     for message in (1e3, 1e6, 16e6, 1e9, 100e9):
         price = {**ANCHOR, "message": message}
         tree = _best_double_tree(512, message)
-        wins[f"M = {message:g} B"] = tree.seconds < execute(allreduce.rabenseifner(512)).cost.seconds(**price)
+        wins[f"double tree faster at {units.size(message)}"] = tree.seconds < execute(
+            allreduce.rabenseifner(512)
+        ).cost.seconds(**price)
     because = (
         "On one port per rank Rabenseifner is faster at every size: as few steps as the double "
         "tree in one piece, and fewer bytes."
@@ -456,7 +468,8 @@ def _double_tree_against_rabenseifner() -> Finding:
 @answer(CHAPTER, "E-01-157")
 def _pipelined_rabenseifner() -> Finding:
     below = {
-        p: execute(pipelined(allreduce.rabenseifner(16), p)).cost.n_beta < lower_bound("all-reduce", 16).n_beta
+        f"n_beta below 2(N-1)/N with P = {p}": execute(pipelined(allreduce.rabenseifner(16), p)).cost.n_beta
+        < lower_bound("all-reduce", 16).n_beta
         for p in (2, 8, 64)
     }
     because = "It attains the lower bound unpipelined; no segmentation moves fewer bytes over the same port."
@@ -467,7 +480,7 @@ def _pipelined_rabenseifner() -> Finding:
 def _no_regime_for_recursive_doubling() -> Finding:
     fastest = ladder("all-reduce", star(512), **{**ANCHOR, "message": 10e3})[0].algorithm.name
     because = "With log2 N steps it needs half as many as any tree; for small messages nothing is as fast."
-    return Finding.compare(True, fastest != "recursive-doubling", because)
+    return Finding.compare("another", "recursive doubling" if fastest == "recursive-doubling" else "another", because)
 
 
 @answer(CHAPTER, "E-01-159")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from colllib.claims import SOURCES, Entry, Verdict
+from colllib.claims import SOURCES, Claim, Entry, Verdict
 from colllib.show.table import Table
 from colllib.show.theme import escape, style
 
@@ -90,11 +90,15 @@ def errata() -> str:
             inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
             lines += [
                 f"**{claim.id}, {_plain(where)}.** {_plain(claim.statement)}{_plain(inputs)}",
-                f": *{entry.verdict.value}.* Claimed: {_plain(claim.claimed) or 'as stated'}. "
+                f": *{entry.verdict.value}.* Claimed: {_plain(_claimed(claim))}. "
                 f"Executed: {_plain(finding.executed)}. {_plain(finding.because)}{cited}",
                 "",
             ]
     return "\n".join(lines)
+
+
+def _claimed(claim: Claim) -> str:
+    return claim.claimed if claim.claimed not in ("", "-") else "as stated"
 
 
 def _plain(text: str) -> str:
@@ -111,7 +115,7 @@ def _table(entries: list[Entry]) -> Table:
             " ".join(
                 filter(None, (e.claim.statement, f"[{e.claim.inputs}]" if e.claim.inputs not in ("", "-") else ""))
             ),
-            e.claim.claimed or "as stated",
+            _claimed(e.claim),
             e.verdict.value,
             e.finding.executed,
             e.finding.because,
