@@ -9,6 +9,7 @@ from colllib.show.cost_explorer import cost_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.lines import Mark, lines, number
+from colllib.show.message_explorer import message_explorer
 from colllib.show.table import Table
 from colllib.show.trace_player import trace_player
 
@@ -24,6 +25,7 @@ __all__ = [
     "claims_table",
     "cost_explorer",
     "lines",
+    "message_explorer",
     "number",
     "svg_figure",
     "trace_player",

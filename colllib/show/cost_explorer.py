@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from math import isclose, log
 
 from colllib import ladder, units
 from colllib.algorithms import Algorithm, of
@@ -14,7 +15,7 @@ from colllib.bounds import lower_bound
 from colllib.cost import Cost, crossover
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
-from colllib.show.lines import lines
+from colllib.show.lines import RIGHT, WIDTH, describe, lines
 from colllib.show.table import Table
 from colllib.show.theme import escape
 
@@ -23,6 +24,8 @@ MESSAGES = (1e3, 10e3, 100e3, 1e6, 16e6, 100e6, 1e9, 10e9, 100e9)
 ALPHAS = (0.1e-6, 0.5e-6, 1e-6, 5e-6)
 BANDWIDTHS = (50e9, 100e9, 400e9, 900e9, 1.8e12)
 CURVE = tuple(10 ** (3 + k / 3) for k in range(25))
+
+LABEL = 6  # characters of the widest time on the axis, such as "100 ms"
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
         [
             Part(("n", "m", "alpha", "bw"), lambda s: _table(here(s), s, primitive), "Algorithms, fastest first"),
             Part(network, lambda s: _curves(field, s), "Time against message size"),
+            Part(("m",), lambda s: _here(s["m"])),
             Part(network, lambda s: _turns(field, s)),
             Part((), lambda s: _NOTE),
         ],
@@ -76,7 +80,9 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
 
 _NOTE = (
     "<p>Star, one full-duplex port per rank, lock-step clock. The times are those of the closed forms; tests hold each "
-    "of them against an execution, message by message. P is the best whole number of segments for that M.</p>"
+    "of them against an execution, message by message. P is the best whole number of "
+    "segments for that M. Each of the two lower bounds holds by itself; their sum is a floor that no schedule need "
+    "reach. Of equally fast algorithms, the list of sizes names the first by alphabet.</p>"
 )
 
 
@@ -109,16 +115,16 @@ def _table(lines_here: list[Line], state: State, primitive: str) -> Table:
     rows = [
         (
             _name(line),
-            line.segments if line.algorithm.segmented else "",
-            line.cost.n_alpha,
-            str(line.cost.n_beta),
             units.seconds(line.cost.seconds(**price), 4),
             f"{line.alphas / lines_here[0].alphas:.2f}",
+            line.cost.n_alpha,
+            str(line.cost.n_beta),
+            line.segments if line.algorithm.segmented else "",
         )
         for line in lines_here
     ]
-    rows.append(("lower bounds", "", bound.n_alpha, str(bound.n_beta), units.seconds(bound.seconds(**price), 4), ""))
-    headers = ["algorithm", "P", "n_alpha", "n_beta", "time", "of fastest"]
+    rows.append(("lower bounds", units.seconds(bound.seconds(**price), 4), "", bound.n_alpha, str(bound.n_beta), ""))
+    headers = ["algorithm", "time", "of fastest", "n_alpha", "n_beta", "P"]
     return Table(headers, rows, align=("left", "right", "right", "right", "right", "right"))
 
 
@@ -136,11 +142,30 @@ def _curves(field: Callable[[int, float], list[Line]], state: State) -> object:
         series,
         x_label="message M",
         y_label="time",
+        alt=describe(series, "message M", "time", units.size, units.seconds),
         log_x=10,
         log_y=10,
         x_format=units.size,
-        y_format=units.seconds,
+        y_format=_tick,
         title=f"Time against message size, N = {state['n']}",
+    )
+
+
+def _tick(value: float) -> str:
+    """A time for the axis, always as wide, so that the axis of sizes has one place in every state."""
+    return units.seconds(value).rjust(LABEL, "\u2007")
+
+
+def _here(message: float) -> str:
+    """A pointer below the axis of sizes at M: small, so that the curves need not be drawn again for each M."""
+    left, right = 12 + 6.8 * LABEL, WIDTH - RIGHT
+    at = left + (right - left) * log(message / CURVE[0]) / log(CURVE[-1] / CURVE[0])
+    anchor = "start" if at < WIDTH / 2 else "end"
+    beside = at + (9 if anchor == "start" else -9)
+    return (
+        f'<div class="colllib cl-figure"><svg viewBox="0 0 {WIDTH:g} 16" font-size="12" aria-hidden="true">'
+        f'<path d="M{at:.1f} 1l5 11h-10z"/><text x="{beside:.1f}" y="12" text-anchor="{anchor}">'
+        f"M = {units.size(message)}</text></svg></div>"
     )
 
 
@@ -150,8 +175,9 @@ def _turns(field: Callable[[int, float], list[Line]], state: State) -> str:
     if not changes:
         only = _name(field(state["n"], CURVE[0] / unit)[0])
         return f"<p>{escape(only[0].upper() + only[1:])} is fastest at every size from 1 kB to 100 GB.</p>"
-    told = "; ".join(f"from <b>{units.size(size)}</b> on {escape(_name(after))}" for size, _, after in changes)
-    return f"<p>Fastest below that: {escape(_name(changes[0][1]))}; {told}.</p>"
+    told = "; ".join(f"from <b>{units.size(size)}</b> on, {escape(_name(after))}" for size, _, after in changes)
+    span = f"{units.size(CURVE[0])} to {units.size(CURVE[-1])}"
+    return f"<p>Fastest from {span}: at first {escape(_name(changes[0][1]))}; {told}.</p>"
 
 
 def crossovers(
@@ -194,11 +220,15 @@ def _told(lines_here: list[Line], state: State, primitive: str) -> str:
     first = lines_here[0]
     price = {"message": state["m"], "alpha": state["alpha"], "bandwidth": state["bw"]}
     floor = lower_bound(primitive, state["n"]).seconds(**price)
-    told = f"At N = {state['n']} and M = {units.size(state['m'])}, {_name(first)} is fastest with "
-    told += (
-        f"{units.seconds(first.alphas * state['alpha'])}, {first.alphas * state['alpha'] / floor:.2f} times the bound"
+    equal = [line for line in lines_here if isclose(line.alphas, first.alphas, rel_tol=1e-12)]
+    names = " and ".join(filter(None, [", ".join(map(_name, equal[:-1])), _name(equal[-1])]))
+    fastest = f"{names} {'is' if len(equal) == 1 else 'are equally'} fastest"
+    told = (
+        f"At N = {state['n']} and M = {units.size(state['m'])}, {fastest} with "
+        f"{units.seconds(first.alphas * state['alpha'])}, "
+        f"{first.alphas * state['alpha'] / floor:.2f} times the lower bounds' sum"
     )
-    if len(lines_here) > 1:
-        second = lines_here[1]
-        told += f"; next is {_name(second)} with {units.seconds(second.alphas * state['alpha'])}"
+    if len(equal) < len(lines_here):
+        following = lines_here[len(equal)]
+        told += f"; next is {_name(following)} with {units.seconds(following.alphas * state['alpha'])}"
     return told + "."

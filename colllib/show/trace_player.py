@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from math import cos, hypot, pi, sin
 
 from colllib import algorithms
@@ -23,6 +24,7 @@ Build = Callable[[int], Schedule]
 class Play:
     """One schedule, executed on a star, with its state before the first and after every step."""
 
+    name: str
     run: Execution
     states: tuple[dict[tuple[int, int], Counter[int]], ...]
 
@@ -70,7 +72,7 @@ def trace_player(
         primitive: its name.
         ranks: the numbers of ranks on offer.
         start: algorithm, N and the number of steps done that are shown first (default: the first
-            algorithm, N = 4, half way through).
+            algorithm, N = 4 or the nearest on offer, half way through).
 
     Raises:
         ValueError: for an unknown primitive, or a start that is not on offer.
@@ -78,17 +80,24 @@ def trace_player(
     >>> trace_player(ranks=[2, 4])
     Explorer: All-reduce, step by step (Algorithm, Ranks N, Steps done)
     """
-    offered = variants(primitive)
+    offered = {name: kind for name, kind in variants(primitive).items() if any(map(kind[2], ranks))}
 
     @cache
     def play(name: str, n: int) -> Play:
         schedule = offered[name][1](n)
-        return Play(execute(schedule), tuple(trace(schedule)))
+        return Play(offered[name][0], execute(schedule), tuple(trace(schedule)))
 
     def played(state: State) -> tuple[Play, int]:
         return play(state["algorithm"], state["n"]), state["step"]
 
-    name, n, done = start or (next(iter(offered)), 4, play(next(iter(offered)), 4).schedule.num_steps // 2)
+    if start is None:
+        if not offered:
+            raise ValueError(f"no algorithm for {primitive} serves any of the ranks {list(ranks)}: offer others")
+        name = next(iter(offered))
+        n = min(filter(offered[name][2], ranks), key=lambda r: (abs(r - 4), r))
+        done = play(name, n).schedule.num_steps // 2
+    else:
+        name, n, done = start
     return Explorer(
         f"{primitive[0].upper()}{primitive[1:]}, step by step",
         [
@@ -124,7 +133,8 @@ def _grid(play: Play, t: int) -> str:
     step = play.messages(t)
     arrived = set(zip(step.dst.tolist(), step.block.tolist(), strict=True))
     sent = _sent(play, t)
-    head = "".join(f'<th scope="col">{b}</th>' for b in range(len(schedule.blocks)))
+    names = _names(schedule)
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
     rows = []
     for rank in range(schedule.ranks):
         cells = (
@@ -133,7 +143,7 @@ def _grid(play: Play, t: int) -> str:
         )
         rows.append(f'<tr><th scope="row">{rank}</th>{"".join(cells)}<td class="s">{sent[rank]}</td></tr>')
     return (
-        '<table class="colllib-table cl-trace"><caption>Contributions held, by rank (rows) and block (columns)'
+        '<table class="colllib-table cl-trace"><caption>Contributions by rank and block'
         f'</caption><thead><tr><th scope="col">rank</th>{head}<th scope="col">sent, M</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
@@ -179,18 +189,27 @@ def _bundles(step: Step) -> dict[tuple[int, int, bool], list[int]]:
     return found
 
 
+def _names(schedule: Schedule) -> list[str]:
+    """What to call each block: its number, or source→target where every pair of ranks has one."""
+    pairs = list(zip(schedule.blocks.source.tolist(), schedule.blocks.target.tolist(), strict=True))
+    if sorted(pairs) == list(product(range(schedule.ranks), repeat=2)):
+        return [f"{source}→{target}" for source, target in pairs]
+    return [str(block) for block in range(len(pairs))]
+
+
 def _moves(play: Play, t: int) -> str:
+    names = _names(play.schedule)
     if t == 0:
         return "<p>Nothing has moved yet.</p>"
     items = "".join(
-        f"<li>{src} → {dst}: {_listed(blocks)} {'added' if add else 'copied'}</li>"
+        f"<li>{src} → {dst}: {_listed(blocks, names)} {'added' if add else 'copied'}</li>"
         for (src, dst, add), blocks in sorted(_bundles(play.messages(t)).items())
     )
     return f"<p>Step {t} moved, from rank → to rank:</p><ul class='cl-moves'>{items or '<li>nothing</li>'}</ul>"
 
 
-def _listed(blocks: list[int]) -> str:
-    return f"{'block' if len(blocks) == 1 else 'blocks'} {', '.join(map(str, sorted(blocks)))}"
+def _listed(blocks: list[int], names: list[str]) -> str:
+    return f"{'block' if len(blocks) == 1 else 'blocks'} {', '.join(names[b] for b in sorted(blocks))}"
 
 
 def _costs(play: Play, t: int) -> str:
@@ -199,8 +218,9 @@ def _costs(play: Play, t: int) -> str:
     beta = Fraction(int(run.step_beta[:t].sum()), run.beta_denominator)
     return (
         f"<p><b>So far</b> n_alpha = {alpha} of {run.cost.n_alpha}, n_beta = {beta} of {run.cost.n_beta} "
-        "(star, one full-duplex port per rank). <b>Σ</b> is a complete sum; green is where it must end; "
-        "orange has just arrived.</p>"
+        "(star, one full-duplex port per rank, lock-step clock).</p><p><b>Reading it</b> Solid arrows add, dashed "
+        "ones copy. <b>Σ</b> is a complete sum; a filled green cell holds its final value; a framed one has just "
+        "arrived.</p>"
     )
 
 
@@ -213,8 +233,9 @@ def _told(play: Play, t: int) -> str:
             wanted += 1
             done += len(play.states[t].get((int(rank), block), ())) == need
     moved = len(play.messages(t).src)
-    said = f"Step {t} of {play.schedule.num_steps}: {moved} blocks moved" if t else "Before the first step"
-    return f"{said}; {done} of {wanted} places have their final value."
+    last = play.schedule.num_steps
+    said = f"step {t} of {last} moved {moved} block{'s' * (moved != 1)}" if t else f"none of {last} steps is done"
+    return f"{play.name} on {play.schedule.ranks} ranks: {said}; {done} of {wanted} places have their final value."
 
 
 def _circle(play: Play, t: int) -> str:

@@ -13,7 +13,15 @@ from colllib.execution import execute
 from colllib.show import trace_player
 from colllib.show.trace_player import variants
 
+PRIMITIVES = sorted({a.primitive for a in ALGORITHMS})
 CELL = re.compile(r"<td(?: class=\"([dm ]*)\")?>([^<]*)</td>")
+
+
+class First:
+    """The first t steps of a schedule, as far as the second interpreter needs it."""
+
+    def __init__(self, schedule, t):
+        self.blocks, self.step, self.num_steps = schedule.blocks, schedule.step, t
 
 
 def shown(player, name, n, step):
@@ -60,7 +68,45 @@ def test_running_costs_end_at_the_executed_total():
     assert f"n_alpha = {cost.n_alpha} of {cost.n_alpha}, n_beta = {cost.n_beta} of {cost.n_beta}" in told
 
 
-@pytest.mark.parametrize("primitive", sorted({a.primitive for a in ALGORITHMS} - {"all-reduce"}))
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+@pytest.mark.parametrize("n", [2, 4, 7])
+def test_messages_and_running_costs_are_what_a_second_interpreter_finds(primitive, n):
+    player = trace_player(primitive)
+    for name, (_, build, fits) in variants(primitive).items():
+        if not fits(n):
+            continue
+        schedule = build(n)
+        steps = list(reference.messages(schedule))
+        for t in range(schedule.num_steps + 1):
+            state = {"algorithm": name, "n": n, "step": t}
+            listed = re.findall(r"<li>(\d+) → (\d+): blocks? (.*?) (added|copied)</li>", player.render(1, state))
+            expected = {(src, dst, add): 0 for src, dst, _, add in (steps[t - 1] if t else ())}
+            for src, dst, _, add in steps[t - 1] if t else ():
+                expected[src, dst, add] += 1
+            found = {(int(a), int(b), how == "added"): what.count(",") + 1 for a, b, what, how in listed}
+            assert found == expected
+            alpha, beta = reference.star_cost(First(schedule, t))
+            assert f"n_alpha = {alpha} of " in player.render(2, state)
+            assert f"n_beta = {beta} of " in player.render(2, state)
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_cells_of_every_primitive_are_marked_final_where_the_second_interpreter_says_so(primitive):
+    player, n = trace_player(primitive), 4
+    for name, (_, build, _) in variants(primitive).items():
+        schedule = build(n)
+        blocks = schedule.blocks
+        for t, state in enumerate(reference.states(schedule)):
+            for rank, (cells, _) in enumerate(shown(player, name, n, t)):
+                for block, (held, marks) in enumerate(cells):
+                    source = {int(r) for r in blocks.holders(int(blocks.source[block]))}
+                    value = set(state.get((rank, block), ()))
+                    assert (held or set()) == value
+                    wanted = rank in blocks.holders(int(blocks.target[block]))
+                    assert ("d" in marks) == (wanted and value == source)
+
+
+@pytest.mark.parametrize("primitive", [p for p in PRIMITIVES if p != "all-reduce"])
 def test_every_primitive_can_be_played_to_its_end(primitive):
     player = trace_player(primitive, ranks=[2, 4, 5])
     for name in variants(primitive):
@@ -76,13 +122,33 @@ def test_two_players_give_the_same_bytes_and_stay_small():
     assert len(first) < 250_000
 
 
+def test_only_the_blocks_of_an_all_to_all_are_named_by_source_and_target():
+    heads = {}
+    for primitive in PRIMITIVES:
+        player = trace_player(primitive, ranks=[2])
+        for name in variants(primitive):
+            html = player.render(0, {"algorithm": name, "n": 2, "step": 0})
+            heads.setdefault(primitive, set()).update(re.findall(r'<th scope="col">(\d+(?:→\d+)?)</th>', html))
+    assert heads.pop("all-to-all") == {"0→0", "0→1", "1→0", "1→1"}
+    assert not any("→" in head for found in heads.values() for head in found)
+
+
+def test_without_a_start_the_nearest_to_four_ranks_is_shown_and_what_serves_none_is_left_out():
+    player = trace_player("all-gather", ranks=[3, 6, 7])
+    assert player.start["n"] == 3
+    assert "recursive-doubling" not in player.choices(0, {})
+    assert player.grid.fragments
+    with pytest.raises(ValueError, match="no algorithm for all-gather serves any of the ranks"):
+        trace_player("all-gather", ranks=[])
+
+
 def test_a_start_that_is_not_on_offer_is_refused():
     with pytest.raises(ValueError, match="algorithm"):
         trace_player(start=("butterfly", 4, 0))
 
 
 def test_in_a_page_without_kernel_and_network_the_algorithm_and_the_step_can_be_changed(tmp_path, with_chromium):
-    with opened(write_page(tmp_path, trace_player())) as (tab, _):
+    with opened(write_page(tmp_path, trace_player())) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
         tab.get_by_role("combobox", name="Algorithm").select_option(label="Recursive doubling")
         tab.get_by_role("slider", name="Ranks N").press("End")
@@ -92,3 +158,8 @@ def test_in_a_page_without_kernel_and_network_the_algorithm_and_the_step_can_be_
         assert tab.locator(".cl-trace td.d").count() == 8
         steps.press("ArrowLeft")
         assert tab.locator(".cl-trace td.d").count() == 0
+        told = tab.locator("[aria-live]").inner_text()
+        assert told.startswith("Recursive doubling on 8 ranks: step 2 of 3 moved 8 blocks")
+        tab.get_by_role("button", name="Next").click()
+        assert steps.get_attribute("aria-valuetext") == "3 of 3"
+        assert troubles == []
