@@ -66,7 +66,8 @@ class Execution:
     beta_denominator: int = field(repr=False)
 
     def __repr__(self) -> str:
-        return f"Execution({self.schedule!r} on {self.topology.name}: {self.cost!r})"
+        cost = f"n_alpha={self.cost.n_alpha}, n_beta={self.cost.n_beta}"
+        return f"Execution({self.schedule.num_steps} steps on {self.topology.name}: {cost})"
 
     @property
     def cost(self) -> Cost:
