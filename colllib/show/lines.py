@@ -133,7 +133,8 @@ def _grid(x: _Axis, y: _Axis, x_format: Format, y_format: Format) -> str:
     for value in x.ticks(5):
         at = x(value)
         out.append(f'<path d="M{at:.1f} {y.start:.1f}v4" stroke="currentColor"/>')
-        out.append(_text(min(at, WIDTH - 16), y.start + 17, "middle", x_format(value)))
+        label = x_format(value)
+        out.append(_text(min(at, WIDTH - 3.4 * len(label)), y.start + 17, "middle", label))
     out.append(f'<path d="M{x.start:.1f} {y.start:.1f}H{x.stop:.1f}" stroke="currentColor"/>')
     return "".join(out)
 
