@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from colllib.claims import allreduce, model, others
+from colllib.claims import allreduce, model, rooted
 from colllib.claims.finding import ANSWERS, Finding, Verdict
 
 __all__ = ["CHAPTERS", "SOURCES", "Claim", "Entry", "Finding", "Verdict", "claims", "for_chapter", "ledger"]
@@ -25,7 +25,7 @@ SOURCES = {
     "004": "Vijay Janapa Reddi, Machine Learning Systems, chapter Collective Communication",
 }
 
-CHAPTERS = (model.CHAPTER, allreduce.CHAPTER, allreduce.LADDER, others.CHAPTER)
+CHAPTERS = (model.CHAPTER, allreduce.CHAPTER, allreduce.LADDER, rooted.CHAPTER)
 
 
 @dataclass(frozen=True)

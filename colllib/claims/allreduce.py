@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, partial
 from math import sqrt
@@ -14,6 +13,7 @@ from colllib.algorithms import allgather, allreduce, broadcast, find, reduce, re
 from colllib.bounds import lower_bound
 from colllib.claims.finding import Finding, answer, not_checkable
 from colllib.claims.model import POWERS, SIZES
+from colllib.claims.traces import agreeing, printed
 from colllib.cost import Cost, crossover
 from colllib.events import event_clock
 from colllib.execution import Execution, execute, trace
@@ -525,38 +525,6 @@ def _tree_against_ring() -> Finding:
 
 # -- printed states ---------------------------------------------------------------------------
 
-ALL = "0123"
-
-
-def _cells(text: str) -> list[str | None]:
-    """A printed row: ranks whose contributions a slot holds, S for the full sum, ? for what is not printed."""
-    return [None if cell == "?" else ALL if cell == "S" else "".join(sorted(cell)) for cell in text.split()]
-
-
-def _state_after(schedule: Schedule, t: int, chunk_of_block: Sequence[int]) -> list[list[str]]:
-    """What each rank holds in each chunk after t steps, chunks that lie in one block sharing its value."""
-    state = list(trace(schedule))[t]
-    rows = []
-    for rank in range(4):
-        row = [""] * 4
-        for block in range(len(schedule.blocks)):
-            width = 4 // len(schedule.blocks)
-            for k in range(width):
-                row[chunk_of_block[block * width + k]] = "".join(map(str, sorted(state[rank, block].elements())))
-        rows.append(row)
-    return rows
-
-
-def _printed(build: Callable[[], Schedule], t: int, rows: Sequence[str], chunk_of_block: Sequence[int]) -> Finding:
-    executed, claimed = {}, {}
-    for rank, (row, held) in enumerate(zip(rows, _state_after(build(), t, chunk_of_block), strict=True)):
-        for chunk, cell in enumerate(_cells(row)):
-            if cell is not None:
-                claimed[f"R{rank} chunk {chunk}"] = cell
-                executed[f"R{rank} chunk {chunk}"] = held[chunk]
-    return Finding.compare(claimed, executed)
-
-
 _RING = {
     "E-01-055": (1, ("0 0 0 03", "01 1 1 1", "2 12 2 2", "3 3 23 3")),
     "E-01-056": (2, ("0 0 023 03", "01 1 1 013", "012 12 2 2", "3 123 23 3")),
@@ -603,7 +571,7 @@ def _traces() -> None:
         (_HALVING, lambda: allreduce.rabenseifner(4), relabelled),
     ):
         for name, (t, rows) in table.items():
-            answer(CHAPTER, name)(partial(_printed, build, t, rows, chunks))
+            answer(CHAPTER, name)(partial(printed, build, t, rows, chunks))
 
 
 def _widened(step: Step) -> Step:
@@ -632,7 +600,7 @@ def _numbers() -> Finding:
                 place = f"step {t}, P{rank}[{chunk}]"
                 claimed[place] = int(cell)
                 executed[place] = sum(start[r][chunk] for r in state[rank, chunk].elements())
-    return Finding.compare(claimed, executed)
+    return agreeing(claimed, executed)
 
 
 @answer(CHAPTER, "R-04")

@@ -141,6 +141,30 @@ def test_second_count_chain_and_binomial_tree():
             sent, _ = reference.traffic(broadcast.binomial_tree(n, segments=p))
             assert sent[0] == (n - 1).bit_length()
     assert verdicts("E-00-022", "E-00-023", "E-00-024", "E-00-025") == {Verdict.REFUTED}
+    assert verdicts("E-01-017", "E-01-030", "E-01-050", "E-01-032") == {Verdict.REFUTED}
+    assert reference.star_cost(broadcast.chain(8, segments=8)) == (14, Fraction(14, 8))
+    assert verdicts("E-01-022", "E-01-029", "E-01-040", "E-01-046", "E-01-049") == {Verdict.REFUTED}
+    # the root's partners, counted from the messages of 512 ranks
+    met = {dst for step in reference.messages(broadcast.binomial_tree(512)) for src, dst, _, _ in step if src == 0}
+    assert len(met) == 9
+    assert verdicts("E-01-023") == {Verdict.REFUTED}
+
+
+def test_second_count_the_chain_at_its_best_p_has_one_alpha_less():
+    """min over real P of (L + P - 1)(a + m / P) is (sqrt((L-1) a) + sqrt(m))^2, by expanding the square."""
+    steps, a, m = 511, 0.5, 16e6 / 900e9 * 1e6
+    least = min((steps + p - 1) * (a + m / p) for p in range(1, 2000))
+    assert abs(least - (((steps - 1) * a) ** 0.5 + m**0.5) ** 2) < 0.01
+    assert abs(least + a - (steps * a + m + 2 * ((steps - 1) * a * m) ** 0.5)) < 0.01
+    assert verdicts("E-01-016") == {Verdict.REFUTED}
+
+
+def test_second_count_the_two_traced_binomial_trees_differ():
+    edges = []
+    for parent in ([-1, 0, 0, 1], [-1, 0, 0, 2]):  # 1 sends to 3; 3 sends to 2
+        edges.append({(child, up) for child, up in enumerate(parent) if up >= 0})
+    assert edges[0] != edges[1]
+    assert verdicts("E-01-044") == {Verdict.INCONSISTENT}
 
 
 def test_second_count_every_rank_but_the_root_receives_the_whole_vector():
