@@ -89,7 +89,7 @@ def test_a_pipelined_double_tree_sends_and_receives_once_per_rank_and_step(ranks
     assert reference.busiest_ports(allreduce.double_binary_tree(ranks, segments=segments)) == (1, 1)
 
 
-def test_nccls_shift_leaves_rank_0_interior_in_both_trees_for_odd_n():
+def test_nccls_shift_leaves_rank_0_interior_in_both_trees_for_odd_n_with_one_child_in_each():
     # src/graph/trees.cc, ncclGetBtree and ncclGetDtree: r - b if bit 2b is set or r + b is too large, else r + b
     def nccl(ranks):
         def parent(r):
@@ -104,6 +104,9 @@ def test_nccls_shift_leaves_rank_0_interior_in_both_trees_for_odd_n():
         second = np.roll(np.where(first == trees.ROOT, trees.ROOT, (first + 1) % ranks), 1)
         both = set(first[first >= 0].tolist()) & set(second[second >= 0].tolist())
         assert both == {0}
+        assert [int((tree == 0).sum()) for tree in (first, second)] == [1, 1]
+        pair = (first.tolist(), second.tolist())
+        assert max(execute(allreduce.double_binary_tree(ranks, parents=pair)).sent) <= 2
 
 
 def test_the_double_trees_bandwidth_term_depends_on_the_port_model():
