@@ -274,7 +274,7 @@ def ladder_command(
 @cli.command("claims")
 @click.option("--source", default=None, help="000 to 004")
 @click.option("--verdict", default=None, help="reproduced, refuted, inconsistent, open, ...")
-@click.option("--chapter", default=None, help="such as 02-all-reduce")
+@click.option("--chapter", default=None, help="such as 07-all-reduce")
 @_json
 def claims_command(source: str | None, verdict: str | None, chapter: str | None, as_json: bool) -> None:
     """What the sources claim, and what execution says to it."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
+from pkgutil import iter_modules
 
-from colllib.claims import allreduce, model, rooted
 from colllib.claims.finding import ANSWERS, Finding, Verdict
 
 __all__ = ["CHAPTERS", "SOURCES", "Claim", "Entry", "Finding", "Verdict", "claims", "for_chapter", "ledger"]
@@ -25,7 +25,11 @@ SOURCES = {
     "004": "Vijay Janapa Reddi, Machine Learning Systems, chapter Collective Communication",
 }
 
-CHAPTERS = (model.CHAPTER, allreduce.CHAPTER, allreduce.LADDER, rooted.CHAPTER)
+for _module in iter_modules(__path__):  # every module of this package registers answers
+    import_module(f"{__name__}.{_module.name}")
+
+#: The chapters that have claims, in reading order, and last the appendix.
+CHAPTERS = tuple(sorted({chapter for chapter, _ in ANSWERS.values()}))
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time
 from colllib.topology import Topology, from_links, full_mesh, star
 
-CHAPTER = "02-all-reduce"
-LADDER = "03-ladder-512"
+CHAPTER = "07-all-reduce"
+LADDER = "09-ladder-512"
 ANCHOR = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
 TREE = find("all-reduce", "double-binary-tree")
 UNIT = ANCHOR_ALPHA * ANCHOR_BANDWIDTH

@@ -37,7 +37,7 @@ def claims_table(entries: Iterable[Entry]) -> Folded:
     """The claims of a chapter: what fails stands open, what holds is folded.
 
     >>> from colllib.claims import for_chapter
-    >>> claims_table(for_chapter("03-ladder-512"))
+    >>> claims_table(for_chapter("09-ladder-512"))
     refuted or inconsistent: ...
     reproduced: ...
     """
