@@ -45,6 +45,16 @@ def test_run_reports_the_executed_counts_and_the_closed_form():
     assert found["time_s"] == cost.seconds(message=16e6, alpha=0.5e-6, bandwidth=900e9)
 
 
+def test_run_and_trace_take_the_options_of_an_algorithm():
+    assert answer("run", "all-gather", "pat", "--on", "star:8", "--with", "cap=1")["n_alpha"] == 7
+    found = answer("trace", "broadcast", "chain", "--on", "star:3", "--with", "root=2")
+    assert [sorted(held) for held in found["states"][0]["ranks"]] == [[], [], ["0"]]
+    found = answer(
+        "run", "all-to-all", "ring-relay", "--on", "ring:8", "--with", "tie=split", "--with", "bundled=false"
+    )
+    assert (found["n_alpha"], found["options"]) == (10, ["tie=split", "bundled=false"])
+
+
 def test_a_closed_form_of_another_port_model_is_not_claimed():
     found = answer("run", "all-reduce", "recursive-doubling", "--on", "ring:8")
     assert "closed_form" not in found
@@ -111,6 +121,11 @@ def test_every_command_also_speaks_to_people(arguments):
         (["ladder", "all-reduce", "--ranks", "4", "--on", "star:4"], "not both"),
         (["trace", "all-reduce", "ring", "--on", "star:500"], "at most 64"),
         (["trace", "all-reduce", "ring", "--segments", "3"], "takes no segments"),
+        (["run", "broadcast", "chain", "--on", "star:4", "--with", "root=4"], "0..3"),
+        (["run", "broadcast", "chain", "--with", "root"], "NAME=VALUE"),
+        (["run", "broadcast", "chain", "--with", "root=x"], "whole number"),
+        (["run", "broadcast", "chain", "--with", "cap=1"], "it takes root"),
+        (["run", "all-to-all", "ring-relay", "--with", "bundled=7"], "true or false"),
         (["run"], "PRIMITIVE"),
         (["dance"], "dance"),
     ],

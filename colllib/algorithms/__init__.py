@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
 
 from colllib.algorithms import allgather, allreduce, alltoall, broadcast, pointtopoint, reduce, reducescatter
 from colllib.cost import Cost
@@ -41,6 +43,35 @@ class Algorithm:
         False
         """
         return not self.power_of_two or ranks & (ranks - 1) == 0
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What else can be chosen, such as a root: the name of each option and its type.
+
+        >>> find("all-gather", "pat").options, find("broadcast", "chain").options
+        ({'cap': 'int'}, {'root': 'int'})
+        """
+        found = {
+            name: str(choice.annotation).split(" ")[0] for name, choice in signature(self.build).parameters.items()
+        }
+        plain = {name: kind for name, kind in found.items() if kind in ("int", "str", "bool")}
+        return {name: kind for name, kind in plain.items() if name not in ("ranks", "segments")}
+
+    def configured(self, options: Mapping[str, int | str | bool]) -> Algorithm:
+        """The same algorithm with some of its options chosen.
+
+        Raises:
+            ValueError: for an option that it does not take.
+
+        >>> find("all-gather", "pat").configured({"cap": 1}).cost(8)
+        Cost(n_alpha=7, n_beta=7/8)
+        """
+        for name in options:
+            if name not in self.options:
+                taken = ", ".join(self.options) or "none"
+                raise ValueError(f"{self.primitive} {self.name} takes no option {name!r}: it takes {taken}")
+        priced = {name: value for name, value in options.items() if name in signature(self.cost).parameters}
+        return replace(self, build=partial(self.build, **options), cost=partial(self.cost, **priced))
 
     @property
     def label(self) -> str:
