@@ -13,12 +13,13 @@ from tabulate import tabulate
 from colllib import algorithms, units
 from colllib.events import event_clock
 from colllib.execution import trace as trace_states
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, argument
 from colllib.ladder import ladder as make_ladder
 from colllib.ladder import run as run_algorithm
 from colllib.primitives import PRIMITIVES
 from colllib.topology import TOPOLOGIES, Topology, star
 from colllib.topology import find as find_topology
+from colllib.topology.lattice import PER_NEIGHBOUR
 
 MOST_TRACED = 64  # ranks times blocks grow into pages nobody reads
 
@@ -58,16 +59,17 @@ def cli() -> None:
 @_json
 def list_command(as_json: bool) -> None:
     """Primitives, algorithms and topologies."""
+    every = algorithms.ALGORITHMS + algorithms.LATTICE_ALGORITHMS
     found: dict[str, Any] = {
         "primitives": {p.name: p.statement for p in PRIMITIVES.values()},
         "algorithms": {
-            name: [a.name for a in algorithms.ALGORITHMS if a.primitive == name]
+            name: [a.name for a in every if a.primitive == name]
             for name in PRIMITIVES
-            if any(a.primitive == name for a in algorithms.ALGORITHMS)
+            if any(a.primitive == name for a in every)
         },
         "options": {
             f"{a.primitive} {a.name}": [*(["segments"] if a.segmented else []), *a.options]
-            for a in algorithms.ALGORITHMS
+            for a in every
             if a.segmented or a.options
         },
         "topologies": [form for _, form in TOPOLOGIES.values()],
@@ -181,8 +183,9 @@ def _described(rung: Rung, where: Topology) -> dict[str, Any]:
         "received_max": str(max(run.received)),
         "link_load_max": str(max(run.link_total, default=0)),
     }
-    formula = chosen.cost(where.ranks, **options)
-    if where.port_model == star(1).port_model:
+    expected = PER_NEIGHBOUR if chosen.on_lattice else star(1).port_model
+    if chosen.has_closed_form and where.port_model == expected:
+        formula = chosen.cost(argument(chosen, where), **options)
         result["closed_form"] = {
             "n_alpha": formula.n_alpha,
             "n_beta": str(formula.n_beta),
@@ -229,7 +232,7 @@ def trace_command(
         raise ValueError(f"a trace of {where.ranks} ranks is unreadable: take at most {MOST_TRACED}")
     if segments == "best":
         raise ValueError("segments 'best': a trace has no message size, give a whole number")
-    schedule = chosen.build(where.ranks, **({"segments": count} if chosen.segmented else {}))
+    schedule = chosen.build(argument(chosen, where), **({"segments": count} if chosen.segmented else {}))
     states: list[dict[str, Any]] = [
         {
             "step": t,

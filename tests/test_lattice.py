@@ -8,7 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.topology import Lattice, equal_injection, find, line, mesh, ring, star, torus, twisted_torus
+from colllib.algorithms.lattice import line_reduce_scatter
+from colllib.execution import execute
+from colllib.primitives import point_to_point
+from colllib.schedule import Schedule, Step, reversed_in_time
+from colllib.topology import Lattice, equal_injection, find, line, mesh, one_port, ring, star, torus, twisted_torus
 
 SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda dims: prod(dims) <= 60)
 
@@ -81,6 +85,19 @@ def test_equal_injection_divides_a_ranks_bandwidth_among_its_links():
         assert "together" in slow.port_model
     assert equal_injection(torus((8, 8, 8)), total=6).bandwidth[0] == 1
     assert equal_injection(torus((1,))).num_links == 0
+
+
+def test_one_port_charges_what_a_rank_sends_itself_and_not_what_passes_by():
+    """0 to 2 on a line passes rank 1, whose own port stays free; sending both ways at once shares the port."""
+    where = one_port(line(3))
+    past = Schedule.from_steps(point_to_point(3, source=0, target=2), [Step.of(0, 2, 0)])
+    done = execute(past, where)
+    assert (done.cost.n_alpha, done.cost.n_beta) == (2, 1)
+    assert [str(load) for load in done.link_total[4:]] == ["1", "0", "0", "0", "0", "1"]
+    both = execute(reversed_in_time(line_reduce_scatter(5)), one_port(line(5))).cost
+    assert both.n_beta > execute(reversed_in_time(line_reduce_scatter(5)), line(5)).cost.n_beta
+    with pytest.raises(ValueError, match="star:4 has switches"):
+        one_port(star(4))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection
+from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, one_port
 from colllib.topology.graph import from_links, full_mesh
 from colllib.topology.lattice import line, mesh, ring, torus, twisted_torus
 from colllib.topology.star import star
@@ -25,6 +25,7 @@ __all__ = [
     "full_mesh",
     "line",
     "mesh",
+    "one_port",
     "ring",
     "star",
     "torus",

@@ -179,3 +179,42 @@ def equal_injection(topology: Topology, total: Fraction | int = 1) -> Topology:
         bandwidth=topology.bandwidth.scaled(Fraction(total) / most),
         port_model=f"{topology.port_model}, {total} BW together",
     )
+
+
+def one_port(topology: Topology) -> Topology:
+    """The topology with one full-duplex port of BW between every rank and the wires.
+
+    Each rank gets a router of its own, which takes over its links; rank and router are joined by
+    one link each way, which adds no latency. Traffic that only passes by does not cross the port.
+
+    Raises:
+        ValueError: if the topology has switches: their ranks have one port each already.
+
+    >>> from colllib.topology import torus
+    >>> one_port(torus((3, 3)))
+    Topology(torus:3x3 behind one port, 9 ranks, 9 switches, 54 links)
+    """
+    if topology.switches:
+        raise ValueError(f"{topology.name} has switches: say there what a rank's port is")
+    rank, links = np.arange(topology.ranks), topology.num_links
+    router = rank + topology.ranks
+
+    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        message, link = topology.router(src, dst)
+        own = np.arange(len(src))
+        crossed = np.concatenate((links + src, link, links + topology.ranks + dst))
+        order = np.argsort(np.concatenate((own, message, own)), kind="stable")
+        return np.concatenate((own, message, own))[order], crossed[order]
+
+    alpha = [topology.alpha, Fractions.equal(2 * topology.ranks, 0)]
+    return replace(
+        topology,
+        name=f"{topology.name} behind one port",
+        switches=topology.ranks,
+        link_src=np.concatenate((topology.link_src + topology.ranks, rank, router)),
+        link_dst=np.concatenate((topology.link_dst + topology.ranks, router, rank)),
+        alpha=Fractions.joined(alpha),
+        bandwidth=Fractions.joined([topology.bandwidth, Fractions.equal(2 * topology.ranks, 2 * topology.ranks)]),
+        router=route,
+        port_model="one full-duplex port per rank",
+    )
