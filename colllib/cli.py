@@ -59,7 +59,7 @@ def cli() -> None:
 @_json
 def list_command(as_json: bool) -> None:
     """Primitives, algorithms and topologies."""
-    every = algorithms.ALGORITHMS + algorithms.LATTICE_ALGORITHMS
+    every = algorithms.ALGORITHMS + algorithms.SPECIAL_ALGORITHMS
     found: dict[str, Any] = {
         "primitives": {p.name: p.statement for p in PRIMITIVES.values()},
         "algorithms": {
@@ -183,7 +183,7 @@ def _described(rung: Rung, where: Topology) -> dict[str, Any]:
         "received_max": str(max(run.received)),
         "link_load_max": str(max(run.link_total, default=0)),
     }
-    expected = PER_NEIGHBOUR if chosen.on_lattice else star(1).port_model
+    expected = PER_NEIGHBOUR if chosen.takes == "lattice" else star(1).port_model
     if chosen.has_closed_form and where.port_model == expected:
         formula = chosen.cost(argument(chosen, where), **options)
         result["closed_form"] = {

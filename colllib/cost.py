@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import isfinite
 
 from colllib.primitives import check_ranks
@@ -119,6 +120,7 @@ def best_segments(
     check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
     latency, load = Fraction(alpha), Fraction(message) / Fraction(bandwidth)
 
+    @cache
     def time(segments: int) -> Fraction:
         priced = cost(segments)
         return priced.n_alpha * latency + priced.n_beta * load

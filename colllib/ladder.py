@@ -87,21 +87,25 @@ def run(
     return Rung(algorithm, segments, execution, execution.cost.seconds(**price))
 
 
-def argument(algorithm: Algorithm, topology: Topology) -> int | Lattice:
-    """What an algorithm is built from there: the number of ranks, or the axes.
+def argument(algorithm: Algorithm, topology: Topology) -> int | Lattice | Topology:
+    """What an algorithm is built from there: the number of ranks, the axes, or the topology itself.
 
     Raises:
         ValueError: if it needs axes and the topology has none.
     """
-    if not algorithm.on_lattice:
+    if algorithm.takes == "ranks":
         return topology.ranks
+    if algorithm.takes == "topology":
+        return topology
     if topology.lattice is None:
         name = f"{algorithm.primitive} {algorithm.name}"
         raise ValueError(f"{name} is made for a ring, line, torus or mesh: {topology.name} has no axes")
     return topology.lattice
 
 
-def best(algorithm: Algorithm, ranks: int | Lattice, *, message: float, alpha: float, bandwidth: float) -> int:
+def best(
+    algorithm: Algorithm, ranks: int | Lattice | Topology, *, message: float, alpha: float, bandwidth: float
+) -> int:
     """The best whole number of segments by the closed form, which tests hold against execution.
 
     >>> from colllib.algorithms import find

@@ -349,24 +349,35 @@ def check_step(schedule: Schedule, topology: Topology | None, t: int, step: Step
 
 
 def _check_switches(schedule: Schedule, topology: Topology, t: int, step: Step) -> None:
-    adds = np.flatnonzero((step.dst >= schedule.ranks) & step.add)
+    to_switch = step.dst >= schedule.ranks
+    adds = np.flatnonzero(to_switch & step.add)
     if len(adds) and not topology.combines:
-        node, block = int(step.dst[adds[0]]), int(step.block[adds[0]])
-        raise ScheduleError(
-            f"step {t}: {_node(schedule, node)} of {topology.name} must add block {block}; its switches do not combine",
-            node,
-            block,
-            t,
-        )
+        _refuse_switch(schedule, topology, t, int(step.dst[adds[0]]), int(step.block[adds[0]]), "add", "combine")
     sends = np.flatnonzero(step.src >= schedule.ranks)
     key = step.src[sends] * len(schedule.blocks) + step.block[sends]
-    if topology.replicates or len(np.unique(key)) == len(key):
-        return
-    values, counts = np.unique(key, return_counts=True)
-    node, block = divmod(int(values[counts > 1][0]), len(schedule.blocks))
+    if not topology.replicates and len(np.unique(key)) < len(key):
+        values, counts = np.unique(key, return_counts=True)
+        node, block = divmod(int(values[counts > 1][0]), len(schedule.blocks))
+        _refuse_switch(schedule, topology, t, node, block, "send to several nodes", "replicate")
+    bundled = np.flatnonzero(to_switch & ~step.add)
+    if len(bundled) and not topology.scatters:
+        pair = step.src[bundled] * schedule.nodes + step.dst[bundled]
+        target = schedule.blocks.target[step.block[bundled]]
+        order = np.argsort(pair, kind="stable")
+        mixed = np.flatnonzero((pair[order][1:] == pair[order][:-1]) & (target[order][1:] != target[order][:-1]))
+        if len(mixed):
+            i = bundled[order[mixed[0] + 1]]
+            _refuse_switch(
+                schedule, topology, t, int(step.dst[i]), int(step.block[i]), "take out of a bundle", "scatter"
+            )
+
+
+def _refuse_switch(
+    schedule: Schedule, topology: Topology, t: int, node: int, block: int, what: str, capability: str
+) -> None:
     raise ScheduleError(
-        f"step {t}: {_node(schedule, node)} of {topology.name} must send block {block} to several nodes; "
-        "its switches do not replicate",
+        f"step {t}: {_node(schedule, node)} of {topology.name} must {what} block {block}; "
+        f"its switches do not {capability}",
         node,
         block,
         t,

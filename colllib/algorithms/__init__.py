@@ -12,6 +12,7 @@ from colllib.algorithms import (
     allreduce,
     alltoall,
     broadcast,
+    innetwork,
     lattice,
     pointtopoint,
     reduce,
@@ -41,15 +42,15 @@ class Algorithm:
     Args:
         primitive: the primitive's name.
         name: the algorithm's name, in kebab-case.
-        build: makes the schedule from the number of ranks (from the `Lattice` where `on_lattice`),
+        build: makes the schedule from the number of ranks (from the `Lattice` or the topology itself, as `takes` says),
             and `segments` where `segmented`.
         cost: the closed form with the same arguments, on a star with one full-duplex port per rank
             (on the lattice with one full-duplex link per neighbour); `no_closed_form` where there is none.
         reference: where it comes from, a key of the bibliography, or None for common knowledge.
         segmented: whether it takes a number of segments.
         power_of_two: whether it inherently needs N (every axis) to be a power of two.
-        on_lattice: whether it is made for rings, lines, tori and meshes.
-        wraps: whether it needs rings, so that no mesh will do.
+        takes: what it is built from: "ranks", a "lattice", or a "topology" with switches that take part.
+        needs: what the lattice ("wraps") or the switches ("combines", "replicates", "scatters") must offer.
     """
 
     primitive: str
@@ -59,8 +60,8 @@ class Algorithm:
     reference: str | None
     segmented: bool = False
     power_of_two: bool = False
-    on_lattice: bool = False
-    wraps: bool = False
+    takes: str = "ranks"
+    needs: tuple[str, ...] = ()
 
     def fits(self, ranks: int) -> bool:
         """Whether it can serve N ranks.
@@ -82,10 +83,16 @@ class Algorithm:
         >>> [find("all-reduce", "dim-ring").serves(where) for where in (mesh((3, 3)), star(9))]
         [True, False]
         """
-        if not self.on_lattice:
+        if self.takes == "ranks":
             return self.fits(topology.ranks)
+        if self.takes == "topology":
+            return topology.switches > 0 and all(getattr(topology, what) for what in self.needs)
         axes = topology.lattice
-        return axes is not None and all(self.fits(size) for size in axes.dims) and (axes.wraps or not self.wraps)
+        return (
+            axes is not None
+            and all(self.fits(size) for size in axes.dims)
+            and all(getattr(axes, what) for what in self.needs)
+        )
 
     @property
     def options(self) -> dict[str, str]:
@@ -211,90 +218,132 @@ ALGORITHMS = (
 )
 
 
-def _on_lattice(
-    primitive: str,
-    name: str,
-    build: Callable[..., Schedule],
-    cost: Callable[..., Cost],
-    reference: str,
-    **flags: bool,
-) -> Algorithm:
-    return Algorithm(primitive, name, build, cost, reference, on_lattice=True, **flags)
+_LATTICE = {"takes": "lattice"}
+_TORUS = {"takes": "lattice", "needs": ("wraps",)}
+_CHAIN = _LATTICE | {"segmented": True}
+_TREES = _TORUS | {"segmented": True}
+_HALVING = _LATTICE | {"power_of_two": True}
+_ADDS = {"takes": "topology", "needs": ("combines",), "segmented": True}
+_COPIES = {"takes": "topology", "needs": ("replicates",), "segmented": True}
+_BOTH = {"takes": "topology", "needs": ("combines", "replicates"), "segmented": True}
+_SCATTERS = {"takes": "topology", "needs": ("scatters",), "segmented": True}
 
-
-#: What is made for lattices: it takes the axes instead of a number of ranks.
-LATTICE_ALGORITHMS = (
-    _on_lattice("broadcast", "dim-chain", lattice.dim_chain, lattice.dim_chain_cost, "sack2015", segmented=True),
-    _on_lattice(
-        "broadcast",
-        "all-links",
-        lattice.all_links_broadcast,
-        lattice.all_links_broadcast_cost,
-        "johnsson1989",
-        segmented=True,
-        wraps=True,
-    ),
-    _on_lattice("reduce", "dim-chain", lattice.dim_chain_reduce, lattice.dim_chain_cost, "sack2015", segmented=True),
-    _on_lattice(
-        "reduce",
-        "all-links",
-        lattice.all_links_reduce,
-        lattice.all_links_broadcast_cost,
-        "johnsson1989",
-        segmented=True,
-        wraps=True,
-    ),
-    _on_lattice("all-reduce", "dim-ring", lattice.dim_ring, lattice.dim_ring_cost, "sack2015"),
-    _on_lattice(
-        "all-reduce",
-        "dim-shortest-way",
-        lattice.dim_shortest_way,
-        lattice.dim_shortest_way_cost,
-        "sack2015",
-        wraps=True,
-    ),
-    _on_lattice("all-reduce", "rotated-dim-ring", lattice.rotated_dim_ring, no_closed_form, "sack2015"),
-    _on_lattice(
-        "all-reduce",
-        "breadth-first",
-        lattice.breadth_first,
-        lattice.breadth_first_all_reduce_cost,
-        "zhao2025",
-        wraps=True,
-    ),
-    _on_lattice(
-        "all-reduce",
-        "dim-rabenseifner",
-        lattice.dim_rabenseifner,
-        no_closed_form,
-        "rabenseifner2004",
-        power_of_two=True,
-    ),
-    _on_lattice("all-reduce", "swing", lattice.swing, no_closed_form, "desensi2024", power_of_two=True),
-    _on_lattice("reduce-scatter", "dim-ring", lattice.dim_ring_reduce_scatter, lattice.dim_ring_half_cost, "sack2015"),
-    _on_lattice(
-        "reduce-scatter",
-        "breadth-first",
-        lattice.breadth_first_reduce_scatter,
-        lattice.breadth_first_cost,
-        "zhao2025",
-        wraps=True,
-    ),
-    _on_lattice("all-gather", "dim-ring", lattice.dim_ring_all_gather, lattice.dim_ring_half_cost, "sack2015"),
-    _on_lattice(
-        "all-gather",
-        "breadth-first",
-        lattice.breadth_first_all_gather,
-        lattice.breadth_first_cost,
-        "zhao2025",
-        wraps=True,
-    ),
-    _on_lattice("all-to-all", "relay", relay.relay, no_closed_form, "zhao2025"),
+#: What is made for one kind of topology: it takes the axes, or the topology itself, instead of a number of ranks.
+SPECIAL_ALGORITHMS: tuple[Algorithm, ...] = tuple(
+    Algorithm(primitive, name, build, cost, reference, **kind)
+    for primitive, name, build, cost, reference, kind in (
+        (
+            "broadcast",
+            "dim-chain",
+            lattice.dim_chain,
+            lattice.dim_chain_cost,
+            "sack2015",
+            _CHAIN,
+        ),
+        (
+            "broadcast",
+            "all-links",
+            lattice.all_links_broadcast,
+            lattice.all_links_broadcast_cost,
+            "johnsson1989",
+            _TREES,
+        ),
+        ("broadcast", "in-network", innetwork.multicast, innetwork.multicast_cost, "graham2016", _COPIES),
+        (
+            "reduce",
+            "dim-chain",
+            lattice.dim_chain_reduce,
+            lattice.dim_chain_cost,
+            "sack2015",
+            _CHAIN,
+        ),
+        (
+            "reduce",
+            "all-links",
+            lattice.all_links_reduce,
+            lattice.all_links_broadcast_cost,
+            "johnsson1989",
+            _TREES,
+        ),
+        ("reduce", "in-network", innetwork.reduce_to_root, innetwork.whole_vector_cost, "graham2016", _ADDS),
+        ("all-reduce", "dim-ring", lattice.dim_ring, lattice.dim_ring_cost, "sack2015", _LATTICE),
+        ("all-reduce", "dim-shortest-way", lattice.dim_shortest_way, lattice.dim_shortest_way_cost, "sack2015", _TORUS),
+        ("all-reduce", "rotated-dim-ring", lattice.rotated_dim_ring, no_closed_form, "sack2015", _LATTICE),
+        (
+            "all-reduce",
+            "breadth-first",
+            lattice.breadth_first,
+            lattice.breadth_first_all_reduce_cost,
+            "zhao2025",
+            _TORUS,
+        ),
+        (
+            "all-reduce",
+            "dim-rabenseifner",
+            lattice.dim_rabenseifner,
+            no_closed_form,
+            "rabenseifner2004",
+            _HALVING,
+        ),
+        ("all-reduce", "swing", lattice.swing, no_closed_form, "desensi2024", _HALVING),
+        ("all-reduce", "in-network", innetwork.one_shot_all_reduce, innetwork.whole_vector_cost, "graham2016", _BOTH),
+        (
+            "all-reduce",
+            "in-network-two-shot",
+            innetwork.two_shot_all_reduce,
+            innetwork.two_shot_cost,
+            "klenk2020",
+            _BOTH,
+        ),
+        (
+            "reduce-scatter",
+            "dim-ring",
+            lattice.dim_ring_reduce_scatter,
+            lattice.dim_ring_half_cost,
+            "sack2015",
+            _LATTICE,
+        ),
+        (
+            "reduce-scatter",
+            "breadth-first",
+            lattice.breadth_first_reduce_scatter,
+            lattice.breadth_first_cost,
+            "zhao2025",
+            _TORUS,
+        ),
+        (
+            "reduce-scatter",
+            "in-network",
+            innetwork.scatter_reduced,
+            innetwork.scatter_reduced_cost,
+            "graham2016",
+            _ADDS,
+        ),
+        ("all-gather", "dim-ring", lattice.dim_ring_all_gather, lattice.dim_ring_half_cost, "sack2015", _LATTICE),
+        (
+            "all-gather",
+            "breadth-first",
+            lattice.breadth_first_all_gather,
+            lattice.breadth_first_cost,
+            "zhao2025",
+            _TORUS,
+        ),
+        (
+            "all-gather",
+            "in-network",
+            innetwork.gather_multicast,
+            innetwork.gather_multicast_cost,
+            "graham2016",
+            _COPIES,
+        ),
+        ("all-to-all", "relay", relay.relay, no_closed_form, "zhao2025", _LATTICE),
+        ("all-to-all", "in-network", innetwork.scatter_bundles, innetwork.scatter_bundles_cost, None, _SCATTERS),
+    )
 )
 
 
 def serving(primitive: str, topology: Topology) -> tuple[Algorithm, ...]:
-    """All algorithms of a primitive that can run on a topology: those for any network first, then those for lattices.
+    """All algorithms of a primitive that can run on a topology: those for any network first.
 
     Raises:
         ValueError: for a primitive without algorithms.
@@ -303,12 +352,12 @@ def serving(primitive: str, topology: Topology) -> tuple[Algorithm, ...]:
     >>> [algorithm.name for algorithm in serving("all-gather", mesh((3, 2)))]
     ['ring', 'bruck', 'pat', 'dim-ring']
     """
-    made_for_lattices = tuple(algorithm for algorithm in LATTICE_ALGORITHMS if algorithm.primitive == primitive)
-    return tuple(algorithm for algorithm in of(primitive) + made_for_lattices if algorithm.serves(topology))
+    special = tuple(algorithm for algorithm in SPECIAL_ALGORITHMS if algorithm.primitive == primitive)
+    return tuple(algorithm for algorithm in of(primitive) + special if algorithm.serves(topology))
 
 
 def of(primitive: str) -> tuple[Algorithm, ...]:
-    """All algorithms of a primitive that need no lattice, in the order of the table.
+    """All algorithms of a primitive that run on any topology, in the order of the table.
 
     Raises:
         ValueError: for a primitive without algorithms.
@@ -332,7 +381,7 @@ def find(primitive: str, name: str) -> Algorithm:
     >>> find("all-reduce", "ring").cost(4)
     Cost(n_alpha=6, n_beta=3/2)
     """
-    found = (*of(primitive), *(algorithm for algorithm in LATTICE_ALGORITHMS if algorithm.primitive == primitive))
+    found = (*of(primitive), *(algorithm for algorithm in SPECIAL_ALGORITHMS if algorithm.primitive == primitive))
     for algorithm in found:
         if algorithm.name == name:
             return algorithm

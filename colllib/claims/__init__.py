@@ -7,6 +7,7 @@ verdict is computed when the ledger is built, by comparing what is claimed with 
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module, resources
@@ -93,11 +94,18 @@ def ledger() -> tuple[Entry, ...]:
     >>> {entry.verdict.value for entry in ledger()} <= {verdict.value for verdict in Verdict}
     True
     """
-    entries = []
-    for claim in claims():
-        chapter, answer = ANSWERS.get(claim.id, ("", Finding.open))
-        entries.append(Entry(claim, answer(), chapter))
-    return tuple(entries)
+    return tuple(_entry(claim) for claim in claims())
+
+
+@cache
+def _entry(claim: Claim) -> Entry:
+    chapter, answer = ANSWERS.get(claim.id, ("", Finding.open))
+    return Entry(claim, _answered(answer), chapter)
+
+
+@cache
+def _answered(answer: Callable[[], Finding]) -> Finding:
+    return answer()  # one function may answer several claims
 
 
 def for_chapter(name: str) -> tuple[Entry, ...]:
@@ -111,4 +119,4 @@ def for_chapter(name: str) -> tuple[Entry, ...]:
     """
     if name not in CHAPTERS:
         raise ValueError(f"no claims for chapter {name!r}: known are {', '.join(CHAPTERS)}")
-    return tuple(entry for entry in ledger() if entry.chapter == name)
+    return tuple(_entry(claim) for claim in claims() if ANSWERS.get(claim.id, ("", None))[0] == name)

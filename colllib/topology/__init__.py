@@ -11,10 +11,11 @@ from collections.abc import Callable
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, one_port
 from colllib.topology.graph import from_links, full_mesh
 from colllib.topology.lattice import line, mesh, ring, torus, twisted_torus
-from colllib.topology.star import star
+from colllib.topology.star import Latency, star, switch_tree
 
 __all__ = [
     "TOPOLOGIES",
+    "Latency",
     "Lattice",
     "NoRouteError",
     "Router",
@@ -28,6 +29,7 @@ __all__ = [
     "one_port",
     "ring",
     "star",
+    "switch_tree",
     "torus",
     "twisted_torus",
 ]
@@ -35,6 +37,20 @@ __all__ = [
 
 def _number(build: Callable[[int], Topology]) -> Callable[[str], Topology]:
     return lambda size: build(int(size))
+
+
+def _inc_star(ranks: int) -> Topology:
+    return star(ranks, combines=True, replicates=True, scatters=True)
+
+
+def _tree(active: bool) -> Callable[[str], Topology]:
+    def build(size: str) -> Topology:
+        parts = size.split("x")
+        if len(parts) != 2:
+            raise ValueError(f"switch tree {size!r}: give ranks and radix, as in switch-tree:64x16")
+        return switch_tree(int(parts[0]), int(parts[1]), combines=active, replicates=active, scatters=active)
+
+    return build
 
 
 def _dims(build: Callable[[tuple[int, ...]], Topology]) -> Callable[[str], Topology]:
@@ -50,6 +66,9 @@ TOPOLOGIES: dict[str, tuple[Callable[[str], Topology], str]] = {
     "mesh": (_dims(mesh), "mesh:4x4"),
     "twisted-torus": (_number(twisted_torus), "twisted-torus:K"),
     "full-mesh": (_number(full_mesh), "full-mesh:N"),
+    "switch-tree": (_tree(False), "switch-tree:64x16"),
+    "inc-star": (_number(_inc_star), "inc-star:N"),
+    "inc-switch-tree": (_tree(True), "inc-switch-tree:64x16"),
 }
 
 

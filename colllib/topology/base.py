@@ -91,6 +91,7 @@ class Topology:
         port_model: what a rank owns, in words that a table can print.
         combines: whether switches may add what arrives.
         replicates: whether switches may send one block to several nodes.
+        scatters: whether switches may take apart a bundle of blocks for different ranks.
         lattice: the axes of a ring, line, torus or mesh; None elsewhere.
 
     >>> from colllib.topology import star
@@ -109,6 +110,7 @@ class Topology:
     port_model: str
     combines: bool = False
     replicates: bool = False
+    scatters: bool = False
     lattice: Lattice | None = None
 
     @property

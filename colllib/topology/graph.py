@@ -40,6 +40,7 @@ def from_links(
     port_model: str = "as the links say",
     combines: bool = False,
     replicates: bool = False,
+    scatters: bool = False,
 ) -> Topology:
     """A topology from its directed links, routed over fewest hops (ties: the lowest-numbered node).
 
@@ -53,6 +54,7 @@ def from_links(
         port_model: what a rank owns.
         combines: whether switches may add.
         replicates: whether switches may multicast.
+        scatters: whether switches may take a bundle apart.
 
     Raises:
         ValueError: if a link leaves the nodes or a bandwidth is not positive.
@@ -85,6 +87,7 @@ def from_links(
         port_model,
         combines,
         replicates,
+        scatters,
     )
 
 

@@ -1,19 +1,80 @@
-"""Ranks around one switch."""
+"""Ranks around one switch, or below a tree of switches."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import check_ranks
 from colllib.topology.base import Topology
+from colllib.topology.graph import from_links
 
 
-def star(ranks: int, ports: int = 1) -> Topology:
+@dataclass(frozen=True)
+class Latency:
+    """What alpha, from rank to rank through one switch, is made of, in units of alpha.
+
+    Args:
+        endpoint: software and network interface of the sender.
+        hop: one link; there are two of them.
+        switch: one traversal of a switch.
+
+    Raises:
+        ValueError: if a part is negative or endpoint + 2 hop + switch is not 1.
+
+    >>> Latency(endpoint=Fraction(4, 5), switch=Fraction(1, 5)).up
+    Fraction(4, 5)
+    """
+
+    endpoint: Fraction = Fraction(1, 2)
+    hop: Fraction = Fraction(0)
+    switch: Fraction = Fraction(1, 2)
+
+    def __post_init__(self) -> None:
+        total = self.endpoint + 2 * self.hop + self.switch
+        if min(self.endpoint, self.hop, self.switch) < 0 or total != 1:
+            raise ValueError(
+                f"endpoint + 2 hop + switch = {total}: the parts of alpha must sum to 1, and none be negative"
+            )
+
+    @property
+    def up(self) -> Fraction:
+        """From a rank to its switch: the endpoint and a link."""
+        return Fraction(self.endpoint + self.hop)
+
+    @property
+    def down(self) -> Fraction:
+        """Out of a switch: its traversal and a link."""
+        return Fraction(self.switch + self.hop)
+
+
+HALVES = Latency()
+
+
+def star(
+    ranks: int,
+    ports: int = 1,
+    *,
+    latency: Latency = HALVES,
+    combines: bool = False,
+    replicates: bool = False,
+    scatters: bool = False,
+) -> Topology:
     """N ranks around one switch, each with one full-duplex link of `ports` times BW.
 
-    The two links of a route have the declared alpha together, half each. With several ports they
-    are bonded, as NVLink's are: k ports act as one link of k times the bandwidth.
+    The two links of a route have the declared alpha together. With several ports they are bonded,
+    as NVLink's are: k ports act as one link of k times the bandwidth.
+
+    Args:
+        ranks: number of ranks N.
+        ports: bonded ports of a rank.
+        latency: how alpha divides into endpoint, links and switch.
+        combines: whether the switch may add what arrives.
+        replicates: whether it may send one block to several ranks.
+        scatters: whether it may take a bundle apart.
 
     >>> star(2).alpha[0]
     Fraction(1, 2)
@@ -26,16 +87,92 @@ def star(ranks: int, ports: int = 1) -> Topology:
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         message = np.arange(len(src))
-        return np.concatenate((message, message)), np.concatenate((src, dst + ranks))
+        up, down = src < ranks, dst < ranks
+        if up.all() and down.all():
+            return np.concatenate((message, message)), np.concatenate((src, dst + ranks))
+        return np.concatenate((message[up], message[down])), np.concatenate((src[up], dst[down] + ranks))
 
+    active = combines or replicates or scatters
+    name = f"{'inc-' if active else ''}star:{ranks}"
+    alpha = [Fractions.of([part]).repeated(ranks) for part in (latency.up, latency.down)]
     return Topology(
-        name=f"star:{ranks}" if ports == 1 else f"star:{ranks} with {ports} ports",
+        name=name if ports == 1 else f"{name} with {ports} ports",
         ranks=ranks,
         switches=1,
         link_src=np.concatenate((nodes, hub)),
         link_dst=np.concatenate((hub, nodes)),
-        alpha=Fractions.equal(2 * ranks, ranks),
+        alpha=Fractions.joined(alpha),
         bandwidth=Fractions.equal(2 * ranks, 2 * ranks * ports),
         router=route,
         port_model=f"{'one full-duplex port' if ports == 1 else f'{ports} full-duplex ports'} per rank",
+        combines=combines,
+        replicates=replicates,
+        scatters=scatters,
+    )
+
+
+def switch_tree(
+    ranks: int,
+    radix: int,
+    *,
+    uplinks: int = 1,
+    latency: Latency = HALVES,
+    combines: bool = False,
+    replicates: bool = False,
+    scatters: bool = False,
+) -> Topology:
+    """N ranks below a tree of switches with `radix` ports each, of which all but the root use `uplinks` upwards.
+
+    The uplinks of a switch are bonded. The root is the last switch. Leaves are filled one after
+    the other, and so is every level above.
+
+    Args:
+        ranks: number of ranks N.
+        radix: ports of a switch, at least three times `uplinks`.
+        uplinks: ports of a switch that lead up.
+        latency: how alpha divides: a route of s switches costs endpoint + (s + 1) hops + s switches.
+        combines: whether switches may add what arrives.
+        replicates: whether they may send one block to several nodes.
+        scatters: whether they may take a bundle apart.
+
+    Raises:
+        ValueError: for a radix that leaves no tree.
+
+    >>> switch_tree(16, 4).switches, switch_tree(4, 4).switches
+    (9, 1)
+    """
+    check_ranks(ranks)
+    if uplinks < 1 or radix < 3 * uplinks:
+        raise ValueError(f"radix {radix} with {uplinks} uplinks: a switch must have room for two others below it")
+    links: list[tuple[int, int]] = []
+    alpha: list[Fraction] = []
+    speed: list[int] = []
+    below, node = list(range(ranks)), ranks
+    while True:
+        ports = 1 if below[0] < ranks else uplinks  # that a child takes
+        top = len(below) * ports <= radix
+        width = (radix if top else radix - uplinks) // ports
+        above = []
+        for start in range(0, len(below), width):
+            for child in below[start : start + width]:
+                links += [(child, node), (node, child)]
+                alpha += [latency.up if child < ranks else latency.down, latency.down]
+                speed += [ports] * 2
+            above.append(node)
+            node += 1
+        below = above
+        if top:
+            break
+    active = "inc-" if combines or replicates or scatters else ""
+    return from_links(
+        f"{active}switch-tree:{ranks}x{radix}",
+        ranks,
+        links,
+        switches=node - ranks,
+        alpha=alpha,
+        bandwidth=speed,
+        port_model="one full-duplex port per rank",
+        combines=combines,
+        replicates=replicates,
+        scatters=scatters,
     )

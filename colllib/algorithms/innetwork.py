@@ -1,0 +1,326 @@
+"""Collectives in which switches take part: they add, replicate and take bundles apart.
+
+Switches are nodes of the schedule. Every message goes over one link, up from a rank towards the
+root of the switches' tree or down from it, and each level is a step. Cut into segments the way up
+and the way down overlap; what formulas call the fused limit is what many segments approach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.cost import Cost
+from colllib.exact import IntArray
+from colllib.primitives import (
+    Blocks,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    broadcast,
+    check_rank,
+    reduce,
+    reduce_scatter,
+)
+from colllib.schedule import Schedule, Step, in_sequence, pipelined
+from colllib.topology import Topology
+
+Mask = NDArray[np.bool_]
+
+
+class SwitchTree:
+    """The switches of a topology as a tree above its ranks, with the last switch as root.
+
+    Attributes:
+        parent: the node above each node, -1 at the root, shape (nodes,).
+        level: 0 for ranks, else one more than the highest node below, shape (nodes,).
+        below: whether rank r stands below node n, shape (nodes, N).
+
+    Raises:
+        ValueError: if the topology is no tree with ranks as its leaves.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        import networkx as nx
+
+        graph = topology.to_networkx().to_undirected()
+        inner = any(graph.degree(rank) != 1 for rank in range(topology.ranks))
+        if topology.switches == 0 or inner or not nx.is_tree(graph):
+            raise ValueError(f"{topology.name}: in-network collectives need ranks below a tree of switches")
+        self.ranks, self.nodes, self.switches = topology.ranks, topology.nodes, topology.switches
+        root = topology.nodes - 1
+        self.parent = np.full(topology.nodes, -1)
+        order = [root]
+        for up, down in nx.bfs_edges(graph, root):
+            self.parent[down] = up
+            order.append(down)
+        self.level = np.zeros(topology.nodes, dtype=np.intp)
+        self.below = np.zeros((topology.nodes, topology.ranks), dtype=np.bool_)
+        self.below[np.arange(topology.ranks), np.arange(topology.ranks)] = True
+        for node in reversed(order[1:]):
+            self.level[self.parent[node]] = max(self.level[self.parent[node]], self.level[node] + 1)
+            self.below[self.parent[node]] |= self.below[node]
+        # a leaf switch may hang high in an uneven tree: a node sends up when all below it can have arrived
+        self.height = int(self.level[root])
+
+    def up(self, carries: Mask, add: bool) -> list[Step]:
+        """All levels upwards: node n sends block b to its parent where carries[n, b]."""
+        return [self._level(carries, level, add, down=False) for level in self._levels]
+
+    def down(self, carries: Mask) -> list[Step]:
+        """All levels downwards: node n receives block b from its parent where carries[n, b]."""
+        return [self._level(carries, level, False, down=True) for level in reversed(self._levels)]
+
+    @property
+    def _levels(self) -> range:
+        return range(self.height if self.ranks > 1 else 0)  # one rank has nothing to send
+
+    def _level(self, carries: Mask, level: int, add: bool, down: bool) -> Step:
+        node, block = np.nonzero(carries & (self.level == level)[:, None] & (self.parent >= 0)[:, None])
+        src, dst = (self.parent[node], node) if down else (node, self.parent[node])
+        return Step.of(src, dst, block, add)
+
+
+def _everyone(tree: SwitchTree, blocks: Blocks) -> Mask:
+    return np.ones((tree.nodes, len(blocks)), dtype=np.bool_)
+
+
+def _towards(tree: SwitchTree, ranks: IntArray) -> Mask:
+    """For each node and block, whether the block's rank stands below the node: (nodes, B)."""
+    return tree.below[:, ranks]
+
+
+def _one_shot(tree: SwitchTree, blocks: Blocks, up: Mask, down: Mask, *, add: bool, segments: int) -> Schedule:
+    steps = tree.up(up, add) + tree.down(down)
+    return pipelined(Schedule.from_steps(blocks, steps, tree.switches), segments)
+
+
+def one_shot_all_reduce(topology: Topology, *, segments: int = 1) -> Schedule:
+    """Every rank pushes its vector up, the switches add, and the sum is replicated down.
+
+    Args:
+        topology: ranks below one switch or a tree of them.
+        segments: segments P into which the vector is cut and pipelined.
+
+    Source: Graham et al. (2016), section 3; Klenk et al. (2020).
+
+    >>> from colllib.topology import star
+    >>> one_shot_all_reduce(star(8)).num_steps
+    2
+    """
+    tree = SwitchTree(topology)
+    every = _everyone(tree, all_reduce(tree.ranks))
+    return _one_shot(tree, all_reduce(tree.ranks), every, every, add=True, segments=segments)
+
+
+def reduce_to_root(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedule:
+    """Every rank pushes its vector up, the switches add, and the sum goes down to the root.
+
+    >>> from colllib.topology import star
+    >>> reduce_to_root(star(8), root=3).num_steps
+    2
+    """
+    check_rank("root", root, topology.ranks)
+    tree = SwitchTree(topology)
+    blocks = reduce(tree.ranks, root=root)
+    down = _towards(tree, np.array([root]))
+    return _one_shot(tree, blocks, _everyone(tree, blocks), down, add=True, segments=segments)
+
+
+def multicast(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedule:
+    """The root pushes its vector up once, and the switches replicate it down to all other ranks.
+
+    >>> from colllib.topology import star
+    >>> multicast(star(8)).num_steps
+    2
+    """
+    check_rank("root", root, topology.ranks)
+    tree = SwitchTree(topology)
+    up = _towards(tree, np.array([root]))
+    down = _everyone(tree, broadcast(tree.ranks))
+    down[root] = False
+    return _one_shot(tree, broadcast(tree.ranks, root=root), up, down, add=False, segments=segments)
+
+
+def scatter_reduced(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
+    """Reduce-scatter: every rank pushes its vector up, the switches add, and each slice goes down to its owner.
+
+    Args:
+        topology: ranks below one switch or a tree of them.
+        segments: segments P into which every slice is cut and pipelined.
+        keep_own: a rank keeps its own part of its own slice at home and adds it at the end, so
+            that it pushes (N-1)/N instead of the whole vector.
+
+    >>> from colllib.topology import star
+    >>> scatter_reduced(star(8)).num_steps
+    2
+    """
+    tree = SwitchTree(topology)
+    ranks = np.arange(tree.ranks)
+    to_owner = _towards(tree, ranks)
+    up = _everyone(tree, reduce_scatter(tree.ranks))
+    if keep_own:
+        up[ranks, ranks] = False
+    rising, falling = tree.up(up, add=True), tree.down(to_owner)
+    if keep_own:
+        # a switch above the owner alone has nothing to send up for that slice: what reaches the owner is all the others
+        falling = [step._replace(add=step.dst < tree.ranks) for step in falling]
+        rising = [_held(step, tree) for step in rising]
+    schedule = Schedule.from_steps(reduce_scatter(tree.ranks), rising + falling, tree.switches)
+    return pipelined(schedule, segments)
+
+
+def _held(step: Step, tree: SwitchTree) -> Step:
+    """Without what a node cannot hold: the slice of an owner below it from whom nobody else stands below."""
+    alone = tree.below[step.src].sum(axis=1) == 1
+    owner_below = tree.below[step.src, step.block]
+    return step.taken(~(alone & owner_below))
+
+
+def gather_multicast(topology: Topology, *, segments: int = 1) -> Schedule:
+    """All-gather: every rank pushes its shard up, and the switches replicate it down to all other ranks.
+
+    >>> from colllib.topology import star
+    >>> gather_multicast(star(8)).num_steps
+    2
+    """
+    tree = SwitchTree(topology)
+    ranks = np.arange(tree.ranks)
+    down = _everyone(tree, all_gather(tree.ranks))
+    down[ranks, ranks] = False
+    return _one_shot(tree, all_gather(tree.ranks), _towards(tree, ranks), down, add=False, segments=segments)
+
+
+def two_shot_all_reduce(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
+    """A reduce-scatter through the switches, then an all-gather through them, as NVLink SHARP does it.
+
+    Each rank pushes its vector and the sum of its slice, and receives that sum and the other slices.
+
+    Args:
+        topology: ranks below one switch or a tree of them.
+        segments: segments P into which every slice is cut and pipelined.
+        keep_own: as for `scatter_reduced`.
+
+    >>> from colllib.topology import star
+    >>> two_shot_all_reduce(star(8)).num_steps
+    4
+    """
+    both = in_sequence(scatter_reduced(topology, keep_own=keep_own), gather_multicast(topology))
+    return pipelined(both, segments)
+
+
+def scatter_bundles(topology: Topology, *, segments: int = 1) -> Schedule:
+    """All-to-all: every rank pushes all its blocks up in one message, and the switches take it apart.
+
+    On a tree of switches all blocks go up to the root and down again.
+
+    >>> from colllib.topology import star
+    >>> scatter_bundles(star(8)).num_steps
+    2
+    """
+    tree = SwitchTree(topology)
+    blocks = all_to_all(tree.ranks)
+    away = blocks.source != blocks.target
+    up, down = _towards(tree, blocks.source) & away, _towards(tree, blocks.target) & away
+    return _one_shot(tree, blocks, up, down, add=False, segments=segments)
+
+
+def _through_one_switch(topology: Topology, stages: Sequence[tuple[str, Fraction]], segments: int) -> Cost:
+    """Closed form of stages through the one switch of a star: each goes "up" or "down" with a share of M on every port.
+
+    Stage i works on segment t - i in step t; what goes up and what comes down share no link, and a
+    step lasts as long as the latency of the slower of the two ways.
+    """
+    if topology.switches != 1 or topology.link_src.shape[0] != 2 * topology.ranks:
+        raise ValueError(f"{topology.name}: the closed form is that of one switch; execute it")
+    if topology.ranks == 1:
+        return Cost(0, 0)
+    n_alpha = n_beta = Fraction(0)
+    latency = {"up": topology.alpha[0], "down": topology.alpha[topology.ranks]}
+    # the busy stages of a step are a window that grows, stands for most steps, and shrinks
+    last = len(stages) + segments - 1
+    for t in (*range(min(len(stages), last)), *range(max(len(stages), segments), last)):
+        times = _step_of(stages, t, segments, latency)
+        n_alpha, n_beta = n_alpha + times[0], n_beta + times[1]
+    standing = max(0, segments - len(stages))
+    if standing:
+        times = _step_of(stages, len(stages) - 1, segments, latency)
+        n_alpha, n_beta = n_alpha + standing * times[0], n_beta + standing * times[1]
+    return Cost(n_alpha, n_beta / topology.bandwidth[0])
+
+
+def _step_of(
+    stages: Sequence[tuple[str, Fraction]], t: int, segments: int, latency: Mapping[str, Fraction]
+) -> tuple[Fraction, Fraction]:
+    busy = [stage for i, stage in enumerate(stages) if 0 <= t - i < segments]
+    load = {way: sum((share for w, share in busy if w == way), Fraction(0)) for way in ("up", "down")}
+    return max(latency[way] for way, _ in busy), max(load.values()) / segments
+
+
+def whole_vector_cost(topology: Topology, segments: int = 1) -> Cost:
+    """Closed form of `one_shot_all_reduce` and `reduce_to_root` on one switch.
+
+    >>> from colllib.topology import star
+    >>> whole_vector_cost(star(8)), whole_vector_cost(star(8), segments=9)
+    (Cost(n_alpha=1, n_beta=2), Cost(n_alpha=5, n_beta=10/9))
+    """
+    return _through_one_switch(topology, [("up", Fraction(1)), ("down", Fraction(1))], segments)
+
+
+def multicast_cost(topology: Topology, segments: int = 1) -> Cost:
+    """Closed form of `multicast` on one switch.
+
+    >>> from colllib.topology import star
+    >>> multicast_cost(star(8), segments=4)
+    Cost(n_alpha=5/2, n_beta=5/4)
+    """
+    return whole_vector_cost(topology, segments)
+
+
+def scatter_reduced_cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
+    """Closed form of `scatter_reduced` on one switch.
+
+    >>> from colllib.topology import star
+    >>> scatter_reduced_cost(star(8)), scatter_reduced_cost(star(8), keep_own=True)
+    (Cost(n_alpha=1, n_beta=9/8), Cost(n_alpha=1, n_beta=1))
+    """
+    part = Fraction(1, topology.ranks)
+    return _through_one_switch(topology, [("up", 1 - part if keep_own else Fraction(1)), ("down", part)], segments)
+
+
+def gather_multicast_cost(topology: Topology, segments: int = 1) -> Cost:
+    """Closed form of `gather_multicast` on one switch.
+
+    >>> from colllib.topology import star
+    >>> gather_multicast_cost(star(8))
+    Cost(n_alpha=1, n_beta=1)
+    """
+    part = Fraction(1, topology.ranks)
+    return _through_one_switch(topology, [("up", part), ("down", 1 - part)], segments)
+
+
+def two_shot_cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
+    """Closed form of `two_shot_all_reduce` on one switch: n_beta tends to 1 + 1/N, or to 1 with the own part kept.
+
+    >>> from colllib.topology import star
+    >>> two_shot_cost(star(8)), round(float(two_shot_cost(star(8), segments=10**6).n_beta), 4)
+    (Cost(n_alpha=2, n_beta=17/8), 1.125)
+    """
+    part = Fraction(1, topology.ranks)
+    push = 1 - part if keep_own else Fraction(1)
+    stages = [("up", push), ("down", part), ("up", part), ("down", 1 - part)]
+    return _through_one_switch(topology, stages, segments)
+
+
+def scatter_bundles_cost(topology: Topology, segments: int = 1) -> Cost:
+    """Closed form of `scatter_bundles` on one switch.
+
+    >>> from colllib.topology import star
+    >>> scatter_bundles_cost(star(8))
+    Cost(n_alpha=1, n_beta=7/4)
+    """
+    away = Fraction(topology.ranks - 1, topology.ranks)
+    return _through_one_switch(topology, [("up", away), ("down", away)], segments)

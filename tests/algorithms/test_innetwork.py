@@ -1,0 +1,142 @@
+"""Collectives through switches: proved, counted byte by byte, refused where a switch cannot do what it must."""
+
+from fractions import Fraction
+
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.algorithms import SPECIAL_ALGORITHMS, innetwork, serving
+from colllib.execution import ScheduleError, execute
+from colllib.ladder import best, run
+from colllib.primitives import PRIMITIVES
+from colllib.topology import Latency, find, mesh, star, switch_tree
+
+ALL = {"combines": True, "replicates": True, "scatters": True}
+THROUGH = [algorithm for algorithm in SPECIAL_ALGORITHMS if algorithm.takes == "topology"]
+NAMES = [f"{algorithm.primitive}-{algorithm.name}" for algorithm in THROUGH]
+# what must rank r send and receive, as shares of M, on one switch
+TRAFFIC = {
+    "broadcast-in-network": (lambda n, r: int(r == 0), lambda n, r: int(r != 0)),
+    "reduce-in-network": (lambda n, r: 1, lambda n, r: int(r == 0)),
+    "all-reduce-in-network": (lambda n, r: 1, lambda n, r: 1),
+    "all-reduce-in-network-two-shot": (lambda n, r: 1 + Fraction(1, n), lambda n, r: 1),
+    "reduce-scatter-in-network": (lambda n, r: 1, lambda n, r: Fraction(1, n)),
+    "all-gather-in-network": (lambda n, r: Fraction(1, n), lambda n, r: 1 - Fraction(1, n)),
+    "all-to-all-in-network": (lambda n, r: 1 - Fraction(1, n), lambda n, r: 1 - Fraction(1, n)),
+}
+
+
+@pytest.mark.parametrize("algorithm", THROUGH, ids=NAMES)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 6, 8, 13])
+@pytest.mark.parametrize("segments", [1, 2, 3, 7])
+def test_one_switch_does_it_at_the_closed_forms_cost(algorithm, ranks, segments):
+    for latency in (Latency(), Latency(endpoint=Fraction(3, 5), hop=Fraction(1, 10), switch=Fraction(1, 5))):
+        where = star(ranks, latency=latency, **ALL)
+        schedule = algorithm.build(where, segments=segments)
+        assert PRIMITIVES[algorithm.primitive].accepts(schedule.blocks)
+        assert execute(schedule, where).cost == algorithm.cost(where, segments=segments)
+
+
+@pytest.mark.parametrize(("algorithm", "name"), list(zip(THROUGH, NAMES, strict=True)), ids=NAMES)
+@pytest.mark.parametrize("ranks", [2, 5, 8])
+def test_every_host_sends_and_receives_just_what_the_mechanism_says(algorithm, name, ranks):
+    sent, received = reference.traffic(algorithm.build(star(ranks, **ALL), segments=2))
+    out, into = TRAFFIC[name]
+    assert [sent[r] for r in range(ranks)] == [out(ranks, r) for r in range(ranks)]
+    assert [received[r] for r in range(ranks)] == [into(ranks, r) for r in range(ranks)]
+
+
+def test_keeping_its_own_slice_saves_a_rank_one_part_in_n():
+    for ranks in (2, 5, 8):
+        where = star(ranks, **ALL)
+        for build in (innetwork.scatter_reduced, innetwork.two_shot_all_reduce):
+            whole, kept = (execute(build(where, segments=3, keep_own=own), where) for own in (False, True))
+            assert max(whole.sent) - max(kept.sent) == Fraction(1, ranks)
+        assert kept.cost == innetwork.two_shot_cost(where, 3, keep_own=True)
+
+
+@given(st.integers(1, 40), st.integers(3, 8), st.integers(1, 3), st.integers(1, 3), st.data())
+@settings(max_examples=40)
+def test_trees_of_switches_serve_any_number_of_ranks(ranks, radix, uplinks, segments, data):
+    where = switch_tree(ranks, max(radix, 3 * uplinks), uplinks=uplinks, **ALL)
+    algorithm = data.draw(st.sampled_from(THROUGH))
+    schedule = algorithm.build(where, segments=segments)
+    done = execute(schedule, where)
+    assert PRIMITIVES[algorithm.primitive].accepts(schedule.blocks)
+    assert reference.holds(schedule)
+    tiers = innetwork.SwitchTree(where).height
+    rounds = 2 if algorithm.name == "in-network-two-shot" else 1
+    assert schedule.num_steps == (2 * tiers * rounds + segments - 1 if ranks > 1 else 0)
+    assert done.topology.ranks == ranks
+
+
+@given(st.integers(1, 500), st.integers(3, 16), st.integers(1, 2))
+def test_no_switch_has_more_links_than_ports(ranks, radix, uplinks):
+    radix = max(radix, 3 * uplinks)
+    where = switch_tree(ranks, radix, uplinks=uplinks)
+    ports = {n: Fraction(0) for n in range(ranks, where.nodes)}
+    for src, speed in zip(where.link_src.tolist(), where.bandwidth, strict=True):
+        if src >= ranks:
+            ports[src] += speed
+    assert max(ports.values()) <= radix
+    assert where.switches == 1 or where.switches > (ranks - 1) // radix
+
+
+def test_a_two_tier_tree_of_radix_64_has_no_room_for_4096_ranks():
+    """A leaf needs a port for its uplink: 64 leaves of 63."""
+    assert innetwork.SwitchTree(switch_tree(64 * 63, 64)).height == 2
+    assert innetwork.SwitchTree(switch_tree(64 * 63 + 1, 64)).height == 3
+
+
+@pytest.mark.parametrize(
+    ("build", "lacking", "complaint"),
+    [
+        (innetwork.one_shot_all_reduce, "combines", r"switch 0 of inc-star:4 must add block 0; .* do not combine"),
+        (innetwork.one_shot_all_reduce, "replicates", "send to several nodes block 0; its switches do not replicate"),
+        (innetwork.gather_multicast, "replicates", "do not replicate"),
+        (innetwork.scatter_bundles, "scatters", r"take out of a bundle block \d+; its switches do not scatter"),
+    ],
+)
+def test_a_switch_that_cannot_is_named(build, lacking, complaint):
+    where = star(4, **{**ALL, lacking: False})
+    with pytest.raises(ScheduleError, match=complaint) as refusal:
+        execute(build(where), where)
+    assert refusal.value.rank == 4
+
+
+def test_a_plain_switch_still_passes_blocks_on_one_by_one():
+    """Bundles of one need no descriptor: a reduce to the root needs no replication, a two-shot no scattering."""
+    where = star(4, combines=True)
+    assert execute(innetwork.reduce_to_root(where), where).cost.n_beta == 2
+    assert execute(innetwork.scatter_reduced(where), where).cost.n_beta == Fraction(5, 4)
+
+
+def test_the_ladder_takes_what_the_switches_can_do():
+    price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+    assert "in-network" not in [a.name for a in serving("all-reduce", star(8))]
+    assert {"in-network", "in-network-two-shot"} <= {a.name for a in serving("all-reduce", find("inc-star:8"))}
+    chosen = next(a for a in serving("all-reduce", find("inc-star:8")) if a.name == "in-network")
+    segments = best(chosen, find("inc-star:8"), **price)
+    times = [
+        run(chosen, find("inc-star:8"), segments=p, **price).seconds for p in (segments - 1, segments, segments + 1)
+    ]
+    assert min(times) == times[1]
+
+
+@pytest.mark.parametrize(
+    ("build", "complaint"),
+    [
+        (lambda: Latency(endpoint=Fraction(1)), "must sum to 1"),
+        (lambda: switch_tree(8, 2), "radix 2"),
+        (lambda: switch_tree(0, 8), "N = 0"),
+        (lambda: innetwork.SwitchTree(mesh((3, 3))), "a tree of switches"),
+        (lambda: find("inc-switch-tree:64"), "switch-tree:64x16"),
+        (lambda: innetwork.whole_vector_cost(switch_tree(8, 4)), "execute it"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(build, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        build()
+    assert complaint in str(refusal.value)
