@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from colllib.algorithms import allgather, allreduce, alltoall, broadcast, pointtopoint, reduce, reducescatter
+from colllib.algorithms import allgather, allreduce, alltoall, broadcast, circulant, pointtopoint, reduce, reducescatter
 from colllib.cost import Cost
 from colllib.schedule import Schedule
 
@@ -110,6 +110,7 @@ ALGORITHMS = (
         broadcast.scatter_allgather_cost,
         "thakur2005",
     ),
+    Algorithm("broadcast", "circulant", circulant.circulant, circulant.circulant_cost, "traff2024", segmented=True),
     Algorithm("reduce", "chain", reduce.chain, broadcast.chain_cost, "thakur2005", segmented=True),
     Algorithm(
         "reduce",
@@ -127,6 +128,7 @@ ALGORITHMS = (
         broadcast.scatter_allgather_cost,
         "thakur2005",
     ),
+    Algorithm("reduce", "circulant", reduce.circulant, circulant.circulant_cost, "traff2024", segmented=True),
     Algorithm("all-to-all", "pairwise", alltoall.pairwise, alltoall.pairwise_cost, "thakur2005"),
     Algorithm("all-to-all", "bruck", alltoall.bruck, alltoall.bruck_cost, "bruck1997"),
     Algorithm("all-to-all", "ring-relay", alltoall.ring_relay, alltoall.ring_relay_cost, None),
