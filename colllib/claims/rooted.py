@@ -214,6 +214,7 @@ def _chain_at_its_best(build: Callable[..., Schedule]) -> Finding:
 
 
 @answer(CHAPTER, "E-01-017", "E-01-030")
+@cache
 def _chain_has_both_at_once() -> Finding:
     return _chain_at_its_best(broadcast.chain)
 
@@ -233,11 +234,13 @@ def _levels() -> Finding:
 
 
 @answer(CHAPTER, "E-01-021", "E-01-028")
+@cache
 def _tree_in_one_piece() -> Finding:
     return counted({"binomial tree": broadcast.binomial_tree}, lambda n: Cost(_log(n), _log(n)), SIZES)
 
 
 @answer(CHAPTER, "E-01-045", "E-01-048")
+@cache
 def _tree_up_in_one_piece() -> Finding:
     return counted({"binomial tree": reduce.binomial_tree}, lambda n: Cost(_log(n), _log(n)), SIZES)
 
@@ -246,6 +249,7 @@ _MORE_THAN_TWO = tuple(n for n in SIZES if n > 2)
 
 
 @answer(CHAPTER, "E-01-022", "E-01-029")
+@cache
 def _tree_in_many_pieces() -> Finding:
     """Held against the source's formula at each P, not against its limit."""
     claimed = lambda n, p: _assembly_line(_log(n), p)  # noqa: E731
@@ -253,6 +257,7 @@ def _tree_in_many_pieces() -> Finding:
 
 
 @answer(CHAPTER, "E-01-046", "E-01-049")
+@cache
 def _tree_up_in_many_pieces() -> Finding:
     claimed = lambda n, p: _assembly_line(_log(n), p)  # noqa: E731
     return _in_segments(reduce.binomial_tree, claimed, _MORE_THAN_TWO, because=_ROOT_UP)
