@@ -12,6 +12,7 @@ from colllib.algorithms import (
     allreduce,
     alltoall,
     broadcast,
+    circulant,
     innetwork,
     lattice,
     pointtopoint,
@@ -194,6 +195,7 @@ ALGORITHMS = (
         broadcast.scatter_allgather_cost,
         "thakur2005",
     ),
+    Algorithm("broadcast", "circulant", circulant.circulant, circulant.circulant_cost, "traff2024", segmented=True),
     Algorithm("reduce", "chain", reduce.chain, broadcast.chain_cost, "thakur2005", segmented=True),
     Algorithm(
         "reduce",
@@ -211,6 +213,7 @@ ALGORITHMS = (
         broadcast.scatter_allgather_cost,
         "thakur2005",
     ),
+    Algorithm("reduce", "circulant", reduce.circulant, circulant.circulant_cost, "traff2024", segmented=True),
     Algorithm("all-to-all", "pairwise", alltoall.pairwise, alltoall.pairwise_cost, "thakur2005"),
     Algorithm("all-to-all", "bruck", alltoall.bruck, alltoall.bruck_cost, "bruck1997"),
     Algorithm("all-to-all", "ring-relay", alltoall.ring_relay, alltoall.ring_relay_cost, None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from colllib.algorithms import broadcast, reducescatter
+from colllib.algorithms import circulant as circulant_graph
 from colllib.schedule import Schedule, in_sequence, reversed_in_time
 
 
@@ -31,6 +32,15 @@ def two_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     True
     """
     return reversed_in_time(broadcast.two_tree(ranks, segments=segments, root=root))
+
+
+def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
+    """`circulant.circulant` backwards: every rank receives each segment once, so each sum goes up a tree of its own.
+
+    >>> circulant(12, segments=5).num_steps
+    8
+    """
+    return reversed_in_time(circulant_graph.circulant(ranks, segments=segments, root=root))
 
 
 def scatter_allgather(ranks: int, *, root: int = 0) -> Schedule:

@@ -1,11 +1,11 @@
-"""Answers on the cheatsheet's rows for the primitives other than all-reduce."""
+"""Answers on the cheatsheet's rows for all-gather, reduce-scatter and all-to-all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from colllib.algorithms import allgather, alltoall, broadcast, reduce, reducescatter
+from colllib.algorithms import allgather, alltoall, reducescatter
 from colllib.claims.finding import Finding, answer
 from colllib.claims.model import POWERS, SIZES
 from colllib.cost import Cost
@@ -29,39 +29,6 @@ def counted(
 
 def _log(n: int) -> int:
     return (n - 1).bit_length()
-
-
-_TWO_COLUMNS = (
-    "n_alpha = {} belongs to the unsegmented schedule and n_beta = 1 to the limit of endlessly many segments, "
-    "where n_alpha grows without end: no schedule has both."
-)
-
-
-@answer(CHAPTER, "E-00-022")
-def _chain_broadcast() -> Finding:
-    return counted({"chain": broadcast.chain}, lambda n: Cost(n - 1, 1), SIZES, _TWO_COLUMNS.format("N-1"))
-
-
-@answer(CHAPTER, "E-00-024")
-def _chain_reduce() -> Finding:
-    return counted({"chain": reduce.chain}, lambda n: Cost(n - 1, 1), SIZES, _TWO_COLUMNS.format("N-1"))
-
-
-_ROOT = (
-    "On one port the root sends every segment to each of its log2 N children, so n_beta "
-    "stays log2 N however finely the "
-    "vector is cut; a link per child would be needed for 1."
-)
-
-
-@answer(CHAPTER, "E-00-023")
-def _binomial_broadcast() -> Finding:
-    return counted({"binomial tree": broadcast.binomial_tree}, lambda n: Cost(_log(n), 1), SIZES, _ROOT)
-
-
-@answer(CHAPTER, "E-00-025")
-def _binomial_reduce() -> Finding:
-    return counted({"binomial tree": reduce.binomial_tree}, lambda n: Cost(_log(n), 1), SIZES, _ROOT)
 
 
 @answer(CHAPTER, "E-00-030")
