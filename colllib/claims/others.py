@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from colllib.algorithms import allgather, alltoall, broadcast, reduce, reducescatter
+from colllib.algorithms import alltoall, broadcast, reduce
 from colllib.claims.finding import Finding, answer
 from colllib.claims.model import POWERS, SIZES
 from colllib.cost import Cost
@@ -62,24 +62,6 @@ def _binomial_broadcast() -> Finding:
 @answer(CHAPTER, "E-00-025")
 def _binomial_reduce() -> Finding:
     return counted({"binomial tree": reduce.binomial_tree}, lambda n: Cost(_log(n), 1), SIZES, _ROOT)
-
-
-@answer(CHAPTER, "E-00-030")
-def _ring_halves() -> Finding:
-    builds = {"all-gather": allgather.ring, "reduce-scatter": reducescatter.ring}
-    return counted(builds, lambda n: Cost(n - 1, Fraction(n - 1, n)), SIZES)
-
-
-@answer(CHAPTER, "E-00-031")
-def _pat() -> Finding:
-    builds = {"all-gather": allgather.pat, "reduce-scatter": reducescatter.pat}
-    return counted(builds, lambda n: Cost(_log(n), Fraction(n - 1, n)), SIZES)
-
-
-@answer(CHAPTER, "E-00-032")
-def _recursive_halves() -> Finding:
-    builds = {"all-gather": allgather.recursive_doubling, "reduce-scatter": reducescatter.recursive_halving}
-    return counted(builds, lambda n: Cost(_log(n), Fraction(n - 1, n)), POWERS)
 
 
 @answer(CHAPTER, "E-00-033")
