@@ -125,9 +125,9 @@ def pat_explorer() -> Explorer:
         run, ring = pat(state["n"], state["cap"]), others(state["n"])["ring"]
         held = units.size(run.most * state["m"] / state["n"])
         return (
-            f"PAT on {state['n']} ranks with at most {state['cap']} shards a message: {run.cost.n_alpha} steps, "
+            f"PAT on {state['n']} ranks with at most {_shards(state['cap'])} a message: {run.cost.n_alpha} steps, "
             f"{units.seconds(seconds(run, state))} against {units.seconds(seconds(ring, state))} by ring; "
-            f"a rank parks at most {run.most} shards, {held}."
+            f"a rank parks at most {_shards(run.most)}, {held}."
         )
 
     every = ("n", "cap", "m", "fabric")
@@ -147,6 +147,10 @@ def pat_explorer() -> Explorer:
         ],
         summary=Part(every, told),
     )
+
+
+def _shards(count: int) -> str:
+    return f"{count} shard{'s' * (count != 1)}"
 
 
 _NOTE = (
