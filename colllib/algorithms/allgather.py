@@ -192,11 +192,12 @@ def _depth_first(root: int, size: int) -> list[tuple[int, int]]:
     return edges
 
 
-def pat_cost(ranks: int, cap: int | None = None) -> Cost:
-    """Closed form of `pat` in depth-first order, on one full-duplex port per rank.
+def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
+    """Closed form of `pat` on one full-duplex port per rank.
 
-    With A subtrees, log2 A rounds plant their roots; each subtree of ceil2(N) / A ranks is walked
-    in as many steps as it has edges, but for edges that lead beyond rank N in every subtree.
+    Depth first with A subtrees, log2 A rounds plant their roots; each subtree of ceil2(N) / A ranks
+    is walked in as many steps as it has edges, but for edges that lead beyond rank N in every
+    subtree. Round by round, the round with shift d takes as many steps as its blocks need messages.
 
     >>> pat_cost(8), pat_cost(8, cap=2), pat_cost(512, cap=16)
     (Cost(n_alpha=3, n_beta=7/8), Cost(n_alpha=4, n_beta=7/8), Cost(n_alpha=35, n_beta=511/512))
@@ -205,8 +206,14 @@ def pat_cost(ranks: int, cap: int | None = None) -> Cost:
     if ranks == 1:
         return Cost(0, 0)
     span = 1 << (ranks - 1).bit_length()
-    subtrees = 1 << (min(cap or span, span // 2).bit_length() - 1)
-    return Cost(subtrees.bit_length() - 1 + min(ranks, span // subtrees) - 1, Fraction(ranks - 1, ranks))
+    most = min(cap or span, span // 2)
+    if order == "rounds":
+        shifts = [1 << k for k in range(span.bit_length() - 1)]
+        steps = sum(-(-(-(-(ranks - shift) // (2 * shift))) // most) for shift in shifts)
+    else:
+        subtrees = 1 << (most.bit_length() - 1)
+        steps = subtrees.bit_length() - 1 + min(ranks, span // subtrees) - 1
+    return Cost(steps, Fraction(ranks - 1, ranks))
 
 
 def ring_cost(ranks: int) -> Cost:
