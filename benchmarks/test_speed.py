@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from colllib import execute, star
-from colllib.algorithms import allreduce
+from colllib.algorithms import allreduce, alltoall
 from colllib.events import event_clock
 
 
@@ -32,6 +32,14 @@ def test_ring_all_reduce_executed_proved_and_counted(benchmark, ranks, target):
 def test_rabenseifner_on_512_ranks(benchmark):
     run = benchmark(lambda: execute(allreduce.rabenseifner(512)))
     assert run.cost == allreduce.rabenseifner_cost(512)
+
+
+def test_pairwise_all_to_all_of_512_ranks(benchmark):
+    """261,632 messages of as many blocks."""
+    benchmark.extra_info["target"] = "0.5 s, 1 GB"
+    run = benchmark(lambda: execute(alltoall.pairwise(512)))
+    benchmark.extra_info["peak_memory_MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    assert run.cost == alltoall.pairwise_cost(512)
 
 
 def test_event_clock_of_a_pipelined_double_tree(benchmark):

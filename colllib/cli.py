@@ -13,12 +13,13 @@ from tabulate import tabulate
 from colllib import algorithms, units
 from colllib.events import event_clock
 from colllib.execution import trace as trace_states
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, argument
 from colllib.ladder import ladder as make_ladder
 from colllib.ladder import run as run_algorithm
 from colllib.primitives import PRIMITIVES
 from colllib.topology import TOPOLOGIES, Topology, star
 from colllib.topology import find as find_topology
+from colllib.topology.lattice import PER_NEIGHBOUR
 
 MOST_TRACED = 64  # ranks times blocks grow into pages nobody reads
 
@@ -43,6 +44,9 @@ def _priced(command: Any) -> Any:
     return command
 
 
+_with = click.option(
+    "--with", "options", multiple=True, metavar="NAME=VALUE", help="an option of the algorithm, such as root=3 or cap=2"
+)
 _json = click.option("--json", "as_json", is_flag=True, help="print JSON")
 
 
@@ -55,12 +59,18 @@ def cli() -> None:
 @_json
 def list_command(as_json: bool) -> None:
     """Primitives, algorithms and topologies."""
+    every = algorithms.ALGORITHMS + algorithms.LATTICE_ALGORITHMS
     found: dict[str, Any] = {
         "primitives": {p.name: p.statement for p in PRIMITIVES.values()},
         "algorithms": {
-            name: [a.name for a in algorithms.ALGORITHMS if a.primitive == name]
+            name: [a.name for a in every if a.primitive == name]
             for name in PRIMITIVES
-            if any(a.primitive == name for a in algorithms.ALGORITHMS)
+            if any(a.primitive == name for a in every)
+        },
+        "options": {
+            f"{a.primitive} {a.name}": [*(["segments"] if a.segmented else []), *a.options]
+            for a in every
+            if a.segmented or a.options
         },
         "topologies": [form for _, form in TOPOLOGIES.values()],
         "presets": {
@@ -74,11 +84,14 @@ def list_command(as_json: bool) -> None:
     }
     if as_json:
         return _print_json(found)
+    click.echo(tabulate(found["primitives"].items(), headers=("primitive", "what becomes true"), tablefmt="simple"))
     rows = [
-        (name, ", ".join(found["algorithms"].get(name, ["(none yet)"])), text)
-        for name, text in found["primitives"].items()
+        (name, algorithm, ", ".join(found["options"].get(f"{name} {algorithm}", [])))
+        for name, names in found["algorithms"].items()
+        for algorithm in names
     ]
-    click.echo(tabulate(rows, headers=("primitive", "algorithms", "what becomes true"), tablefmt="simple"))
+    headers = ("primitive", "algorithm", "takes (--segments P, --with NAME=VALUE)")
+    click.echo("\n" + tabulate(rows, headers=headers, tablefmt="simple"))
     click.echo(f"\ntopologies: {', '.join(found['topologies'])}")
     click.echo(
         f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, alpha = {units.seconds(ANCHOR_ALPHA)}, "
@@ -93,6 +106,7 @@ def list_command(as_json: bool) -> None:
 @_priced
 @click.option("--segments", default=None, help="a whole number, or best")
 @click.option("--clock", default="lockstep", help="lockstep or event")
+@_with
 @_json
 def run_command(
     primitive: str,
@@ -103,16 +117,18 @@ def run_command(
     bandwidth: float,
     segments: str | None,
     clock: str,
+    options: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Execute one algorithm, prove its end state, count its cost."""
     if clock not in ("lockstep", "event"):
         raise ValueError(f"clock {clock!r}: must be lockstep or event")
-    chosen = algorithms.find(primitive, algorithm)
+    chosen = _configured(algorithms.find(primitive, algorithm), options)
     where = find_topology(on)
     price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     rung = run_algorithm(chosen, where, segments=_segments(chosen, segments), **price)
     result = _described(rung, where)
+    result["options"] = list(options)
     result["clock"] = clock
     result["time_s"] = (
         rung.seconds if clock == "lockstep" else event_clock(rung.execution.schedule, where, **price).seconds
@@ -120,6 +136,21 @@ def run_command(
     if as_json:
         return _print_json(result)
     click.echo(_sentences(result))
+
+
+def _configured(chosen: algorithms.Algorithm, options: tuple[str, ...]) -> algorithms.Algorithm:
+    values: dict[str, int | str | bool] = {}
+    for text in options:
+        name, _, value = text.partition("=")
+        kind = chosen.options.get(name, "str")
+        if not value or (kind == "int" and not value.lstrip("-").isdecimal()):
+            raise ValueError(
+                f"option {text!r}: write NAME=VALUE, with a whole number such as root=3 where one is needed"
+            )
+        if kind == "bool" and value not in ("true", "false"):
+            raise ValueError(f"option {text!r}: must be true or false")
+        values[name] = int(value) if kind == "int" else value == "true" if kind == "bool" else value
+    return chosen.configured(values)
 
 
 def _segments(chosen: algorithms.Algorithm, text: str | None) -> int | None:
@@ -152,8 +183,9 @@ def _described(rung: Rung, where: Topology) -> dict[str, Any]:
         "received_max": str(max(run.received)),
         "link_load_max": str(max(run.link_total, default=0)),
     }
-    formula = chosen.cost(where.ranks, **options)
-    if where.port_model == star(1).port_model:
+    expected = PER_NEIGHBOUR if chosen.on_lattice else star(1).port_model
+    if chosen.has_closed_form and where.port_model == expected:
+        formula = chosen.cost(argument(chosen, where), **options)
         result["closed_form"] = {
             "n_alpha": formula.n_alpha,
             "n_beta": str(formula.n_beta),
@@ -163,7 +195,8 @@ def _described(rung: Rung, where: Topology) -> dict[str, Any]:
 
 
 def _sentences(result: dict[str, Any]) -> str:
-    parts = f", {result['segments']} segments" if result["segments"] > 1 else ""
+    parts = "".join(f", {text}" for text in result["options"])
+    parts += f", {result['segments']} segments" if result["segments"] > 1 else ""
     lines = [
         f"{result['primitive']} {result['algorithm']}{parts} on {result['topology']} ({result['port_model']})",
         f"  end state   {'proved' if result['correct'] else 'not that of the primitive'}, "
@@ -184,10 +217,13 @@ def _sentences(result: dict[str, Any]) -> str:
 @click.argument("algorithm")
 @click.option("--on", "on", default="star:4", help="topology, such as ring:4")
 @click.option("--segments", default=None, help="a whole number")
+@_with
 @_json
-def trace_command(primitive: str, algorithm: str, on: str, segments: str | None, as_json: bool) -> None:
+def trace_command(
+    primitive: str, algorithm: str, on: str, segments: str | None, options: tuple[str, ...], as_json: bool
+) -> None:
     """The state of every rank after every step: which ranks' contributions are in which block."""
-    chosen = algorithms.find(primitive, algorithm)
+    chosen = _configured(algorithms.find(primitive, algorithm), options)
     where = find_topology(on)
     count = _segments(chosen, segments)
     if segments is not None and not chosen.segmented:
@@ -196,7 +232,7 @@ def trace_command(primitive: str, algorithm: str, on: str, segments: str | None,
         raise ValueError(f"a trace of {where.ranks} ranks is unreadable: take at most {MOST_TRACED}")
     if segments == "best":
         raise ValueError("segments 'best': a trace has no message size, give a whole number")
-    schedule = chosen.build(where.ranks, **({"segments": count} if chosen.segmented else {}))
+    schedule = chosen.build(argument(chosen, where), **({"segments": count} if chosen.segmented else {}))
     states: list[dict[str, Any]] = [
         {
             "step": t,
@@ -252,7 +288,9 @@ def ladder_command(
     where = find_topology(on) if on else star(ANCHOR_RANKS if ranks is None else ranks)
     rungs = make_ladder(primitive, where, message=message, alpha=alpha, bandwidth=bandwidth)
     if as_json:
-        rows = [{**_described(rung, where), "clock": "lockstep", "time_s": rung.seconds} for rung in rungs]
+        rows = [
+            {**_described(rung, where), "options": [], "clock": "lockstep", "time_s": rung.seconds} for rung in rungs
+        ]
         return _print_json({"primitive": primitive, "topology": where.name, "rungs": rows})
     table = [
         (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from colllib.algorithms import Algorithm, of
+from colllib.algorithms import Algorithm, serving
 from colllib.cost import Cost, best_segments
 from colllib.execution import Execution, execute
-from colllib.topology import Topology
+from colllib.topology import Lattice, Topology
 
 # the anchor where the numbers of all chapters meet
 ANCHOR_RANKS = 512
@@ -64,7 +64,7 @@ def run(
         segments: how many; None takes the best whole number where the algorithm is segmented.
 
     Raises:
-        ValueError: if segments are given to an algorithm that takes none.
+        ValueError: if segments are given to an algorithm that takes none, or a lattice is needed and missing.
 
     >>> from colllib import star
     >>> from colllib.algorithms import find
@@ -73,26 +73,43 @@ def run(
     (Cost(n_alpha=6, n_beta=3/2), 6006)
     """
     price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    where = argument(algorithm, topology)
     if not algorithm.segmented:
         if segments not in (None, 1):
             raise ValueError(f"{algorithm.primitive} {algorithm.name} takes no segments: leave them out")
         segments = 1
-        schedule = algorithm.build(topology.ranks)
+        schedule = algorithm.build(where)
     else:
         if segments is None:
-            segments = best(algorithm, topology.ranks, **price)
-        schedule = algorithm.build(topology.ranks, segments=segments)
+            segments = best(algorithm, where, **price)
+        schedule = algorithm.build(where, segments=segments)
     execution = execute(schedule, topology)
     return Rung(algorithm, segments, execution, execution.cost.seconds(**price))
 
 
-def best(algorithm: Algorithm, ranks: int, *, message: float, alpha: float, bandwidth: float) -> int:
+def argument(algorithm: Algorithm, topology: Topology) -> int | Lattice:
+    """What an algorithm is built from there: the number of ranks, or the axes.
+
+    Raises:
+        ValueError: if it needs axes and the topology has none.
+    """
+    if not algorithm.on_lattice:
+        return topology.ranks
+    if topology.lattice is None:
+        name = f"{algorithm.primitive} {algorithm.name}"
+        raise ValueError(f"{name} is made for a ring, line, torus or mesh: {topology.name} has no axes")
+    return topology.lattice
+
+
+def best(algorithm: Algorithm, ranks: int | Lattice, *, message: float, alpha: float, bandwidth: float) -> int:
     """The best whole number of segments by the closed form, which tests hold against execution.
 
     >>> from colllib.algorithms import find
     >>> best(find("all-reduce", "double-binary-tree"), 512, message=16e6, alpha=0.5e-6, bandwidth=900e9)
     12
     """
+    if not algorithm.has_closed_form:
+        raise ValueError(f"{algorithm.primitive} {algorithm.name} has no closed form: give the number of segments")
     cost = partial(algorithm.cost, ranks)
     # one segment is a schedule of its own kind: the search runs over two and more
     more = best_segments(lambda p: cost(p + 1), message=message, alpha=alpha, bandwidth=bandwidth) + 1
@@ -122,7 +139,6 @@ def ladder(
     """
     rungs = [
         run(algorithm, topology, message=message, alpha=alpha, bandwidth=bandwidth)
-        for algorithm in of(primitive)
-        if algorithm.fits(topology.ranks)
+        for algorithm in serving(primitive, topology)
     ]
     return sorted(rungs, key=lambda rung: (rung.seconds, rung.algorithm.name))

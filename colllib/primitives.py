@@ -131,19 +131,20 @@ PRIMITIVES = {
 }
 
 
-def _is_whole(value: object) -> bool:
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, and no truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_ranks(ranks: int) -> None:
     """Refuse a number of ranks that is no whole number of at least 1."""
-    if not _is_whole(ranks) or ranks < 1:
+    if not is_whole(ranks) or ranks < 1:
         raise ValueError(f"N = {ranks!r}: the number of ranks must be a whole number of at least 1")
 
 
 def check_rank(name: str, rank: int, ranks: int) -> None:
     """Refuse a rank outside 0..N-1."""
-    if not _is_whole(rank) or not 0 <= rank < ranks:
+    if not is_whole(rank) or not 0 <= rank < ranks:
         raise ValueError(f"{name} {rank!r}: must be one of the ranks 0..{ranks - 1}")
 
 

@@ -42,6 +42,10 @@ class Step(NamedTuple):
         )
         return cls(*(np.ascontiguousarray(values) for values in arrays))
 
+    def taken(self, which: BoolArray | IntArray) -> Step:
+        """Some of the messages, by a mask or by their places."""
+        return Step(self.src[which], self.dst[which], self.block[which], self.add[which])
+
     @classmethod
     def joined(cls, steps: Sequence[Step]) -> Step:
         """The messages of several steps in one."""

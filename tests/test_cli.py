@@ -24,13 +24,9 @@ def answer(*arguments):
 
 def test_list_names_what_can_be_run():
     found = answer("list")
-    assert found["algorithms"]["all-reduce"] == [
-        "ring",
-        "binomial-tree",
-        "double-binary-tree",
-        "recursive-doubling",
-        "rabenseifner",
-    ]
+    assert {"ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "rabenseifner", "dim-ring"} <= set(
+        found["algorithms"]["all-reduce"]
+    )
     assert len(found["primitives"]) == 7
     assert "star:N" in found["topologies"]
 
@@ -45,10 +41,28 @@ def test_run_reports_the_executed_counts_and_the_closed_form():
     assert found["time_s"] == cost.seconds(message=16e6, alpha=0.5e-6, bandwidth=900e9)
 
 
+def test_run_and_trace_take_the_options_of_an_algorithm():
+    assert answer("run", "all-gather", "pat", "--on", "star:8", "--with", "cap=1")["n_alpha"] == 7
+    found = answer("trace", "broadcast", "chain", "--on", "star:3", "--with", "root=2")
+    assert [sorted(held) for held in found["states"][0]["ranks"]] == [[], [], ["0"]]
+    found = answer(
+        "run", "all-to-all", "ring-relay", "--on", "ring:8", "--with", "tie=split", "--with", "bundled=false"
+    )
+    assert (found["n_alpha"], found["options"]) == (10, ["tie=split", "bundled=false"])
+
+
 def test_a_closed_form_of_another_port_model_is_not_claimed():
     found = answer("run", "all-reduce", "recursive-doubling", "--on", "ring:8")
     assert "closed_form" not in found
     assert (found["n_alpha"], found["n_beta"]) == (7, "7")
+
+
+def test_a_torus_runs_what_is_made_for_its_axes():
+    found = answer("run", "all-reduce", "dim-ring", "--on", "torus:8x8x8")
+    assert (found["n_alpha"], found["n_beta"], found["closed_form"]["agrees"]) == (42, "511/256", True)
+    rungs = answer("ladder", "all-gather", "--on", "mesh:4x2")["rungs"]
+    assert {"ring", "dim-ring"} <= {rung["algorithm"] for rung in rungs}
+    assert answer("trace", "broadcast", "dim-chain", "--on", "torus:2x2")["states"][-1]["step"] == 2
 
 
 def test_run_takes_the_best_number_of_segments_and_either_clock():
@@ -111,6 +125,14 @@ def test_every_command_also_speaks_to_people(arguments):
         (["ladder", "all-reduce", "--ranks", "4", "--on", "star:4"], "not both"),
         (["trace", "all-reduce", "ring", "--on", "star:500"], "at most 64"),
         (["trace", "all-reduce", "ring", "--segments", "3"], "takes no segments"),
+        (["run", "broadcast", "chain", "--on", "star:4", "--with", "root=4"], "0..3"),
+        (["run", "broadcast", "chain", "--with", "root"], "NAME=VALUE"),
+        (["run", "broadcast", "chain", "--with", "root=x"], "whole number"),
+        (["run", "broadcast", "chain", "--with", "cap=1"], "it takes root"),
+        (["run", "all-to-all", "ring-relay", "--with", "bundled=7"], "true or false"),
+        (["run", "all-reduce", "dim-ring", "--on", "star:8"], "has no axes"),
+        (["run", "all-reduce", "swing", "--on", "torus:3x4"], "powers of two"),
+        (["run", "all-reduce", "ring", "--on", "torus:3xx"], "as in torus:8x8x8"),
         (["run"], "PRIMITIVE"),
         (["dance"], "dance"),
     ],

@@ -74,7 +74,7 @@ def test_a_topology_is_found_by_the_name_it_prints(spec):
 @pytest.mark.parametrize(
     ("build", "complaint"),
     [
-        (lambda: find("start:8"), "known are star:N, ring:N, full-mesh:N"),
+        (lambda: find("start:8"), "known are star:N, ring:N, line:N, torus:8x8x8"),
         (lambda: find("star"), "whole number"),
         (lambda: find("star:eight"), "as in star:N"),
         (lambda: find("star:0"), "N = 0"),

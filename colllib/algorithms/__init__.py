@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
 
-from colllib.algorithms import allgather, allreduce, alltoall, broadcast, pointtopoint, reduce, reducescatter
+from colllib.algorithms import (
+    allgather,
+    allreduce,
+    alltoall,
+    broadcast,
+    lattice,
+    pointtopoint,
+    reduce,
+    reducescatter,
+    relay,
+)
 from colllib.cost import Cost
 from colllib.schedule import Schedule
+from colllib.topology import Topology
 
 _NAMES = {"rabenseifner": "Rabenseifner", "bruck": "Bruck", "pat": "PAT"}
+
+
+def no_closed_form(*_: object, **__: object) -> Cost:
+    """The cost of an algorithm that has no closed form: it must be executed.
+
+    Raises:
+        ValueError: always.
+    """
+    raise ValueError("this algorithm has no closed form: execute it")
 
 
 @dataclass(frozen=True)
@@ -19,11 +41,15 @@ class Algorithm:
     Args:
         primitive: the primitive's name.
         name: the algorithm's name, in kebab-case.
-        build: makes the schedule from the number of ranks, and `segments` where `segmented`.
-        cost: the closed form with the same arguments, on a star with one full-duplex port per rank.
+        build: makes the schedule from the number of ranks (from the `Lattice` where `on_lattice`),
+            and `segments` where `segmented`.
+        cost: the closed form with the same arguments, on a star with one full-duplex port per rank
+            (on the lattice with one full-duplex link per neighbour); `no_closed_form` where there is none.
         reference: where it comes from, a key of the bibliography, or None for common knowledge.
         segmented: whether it takes a number of segments.
-        power_of_two: whether it inherently needs N to be a power of two.
+        power_of_two: whether it inherently needs N (every axis) to be a power of two.
+        on_lattice: whether it is made for rings, lines, tori and meshes.
+        wraps: whether it needs rings, so that no mesh will do.
     """
 
     primitive: str
@@ -33,6 +59,8 @@ class Algorithm:
     reference: str | None
     segmented: bool = False
     power_of_two: bool = False
+    on_lattice: bool = False
+    wraps: bool = False
 
     def fits(self, ranks: int) -> bool:
         """Whether it can serve N ranks.
@@ -41,6 +69,55 @@ class Algorithm:
         False
         """
         return not self.power_of_two or ranks & (ranks - 1) == 0
+
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether its cost can be said without executing it."""
+        return self.cost is not no_closed_form
+
+    def serves(self, topology: Topology) -> bool:
+        """Whether it can run there.
+
+        >>> from colllib.topology import mesh, star
+        >>> [find("all-reduce", "dim-ring").serves(where) for where in (mesh((3, 3)), star(9))]
+        [True, False]
+        """
+        if not self.on_lattice:
+            return self.fits(topology.ranks)
+        axes = topology.lattice
+        return axes is not None and all(self.fits(size) for size in axes.dims) and (axes.wraps or not self.wraps)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What else can be chosen, such as a root: the name of each option and its type.
+
+        >>> find("all-gather", "pat").options, find("broadcast", "chain").options
+        ({'cap': 'int'}, {'root': 'int'})
+        """
+        found = {
+            name: str(choice.annotation).split(" ")[0] for name, choice in signature(self.build).parameters.items()
+        }
+        plain = {name: kind for name, kind in found.items() if kind in ("int", "str", "bool")}
+        return {name: kind for name, kind in plain.items() if name not in ("ranks", "segments")}
+
+    def configured(self, options: Mapping[str, int | str | bool]) -> Algorithm:
+        """The same algorithm with some of its options chosen.
+
+        Raises:
+            ValueError: for an option that it does not take.
+
+        >>> find("all-gather", "pat").configured({"cap": 1}).cost(8)
+        Cost(n_alpha=7, n_beta=7/8)
+        """
+        for name in options:
+            if name not in self.options:
+                taken = ", ".join(self.options) or "none"
+                raise ValueError(f"{self.primitive} {self.name} takes no option {name!r}: it takes {taken}")
+        build = partial(self.build, **options)
+        if not self.has_closed_form:
+            return replace(self, build=build)
+        priced = {name: value for name, value in options.items() if name in signature(self.cost).parameters}
+        return replace(self, build=build, cost=partial(self.cost, **priced))
 
     @property
     def label(self) -> str:
@@ -134,8 +211,104 @@ ALGORITHMS = (
 )
 
 
+def _on_lattice(
+    primitive: str,
+    name: str,
+    build: Callable[..., Schedule],
+    cost: Callable[..., Cost],
+    reference: str,
+    **flags: bool,
+) -> Algorithm:
+    return Algorithm(primitive, name, build, cost, reference, on_lattice=True, **flags)
+
+
+#: What is made for lattices: it takes the axes instead of a number of ranks.
+LATTICE_ALGORITHMS = (
+    _on_lattice("broadcast", "dim-chain", lattice.dim_chain, lattice.dim_chain_cost, "sack2015", segmented=True),
+    _on_lattice(
+        "broadcast",
+        "all-links",
+        lattice.all_links_broadcast,
+        lattice.all_links_broadcast_cost,
+        "johnsson1989",
+        segmented=True,
+        wraps=True,
+    ),
+    _on_lattice("reduce", "dim-chain", lattice.dim_chain_reduce, lattice.dim_chain_cost, "sack2015", segmented=True),
+    _on_lattice(
+        "reduce",
+        "all-links",
+        lattice.all_links_reduce,
+        lattice.all_links_broadcast_cost,
+        "johnsson1989",
+        segmented=True,
+        wraps=True,
+    ),
+    _on_lattice("all-reduce", "dim-ring", lattice.dim_ring, lattice.dim_ring_cost, "sack2015"),
+    _on_lattice(
+        "all-reduce",
+        "dim-shortest-way",
+        lattice.dim_shortest_way,
+        lattice.dim_shortest_way_cost,
+        "sack2015",
+        wraps=True,
+    ),
+    _on_lattice("all-reduce", "rotated-dim-ring", lattice.rotated_dim_ring, no_closed_form, "sack2015"),
+    _on_lattice(
+        "all-reduce",
+        "breadth-first",
+        lattice.breadth_first,
+        lattice.breadth_first_all_reduce_cost,
+        "zhao2025",
+        wraps=True,
+    ),
+    _on_lattice(
+        "all-reduce",
+        "dim-rabenseifner",
+        lattice.dim_rabenseifner,
+        no_closed_form,
+        "rabenseifner2004",
+        power_of_two=True,
+    ),
+    _on_lattice("all-reduce", "swing", lattice.swing, no_closed_form, "desensi2024", power_of_two=True),
+    _on_lattice("reduce-scatter", "dim-ring", lattice.dim_ring_reduce_scatter, lattice.dim_ring_half_cost, "sack2015"),
+    _on_lattice(
+        "reduce-scatter",
+        "breadth-first",
+        lattice.breadth_first_reduce_scatter,
+        lattice.breadth_first_cost,
+        "zhao2025",
+        wraps=True,
+    ),
+    _on_lattice("all-gather", "dim-ring", lattice.dim_ring_all_gather, lattice.dim_ring_half_cost, "sack2015"),
+    _on_lattice(
+        "all-gather",
+        "breadth-first",
+        lattice.breadth_first_all_gather,
+        lattice.breadth_first_cost,
+        "zhao2025",
+        wraps=True,
+    ),
+    _on_lattice("all-to-all", "relay", relay.relay, no_closed_form, "zhao2025"),
+)
+
+
+def serving(primitive: str, topology: Topology) -> tuple[Algorithm, ...]:
+    """All algorithms of a primitive that can run on a topology: those for any network first, then those for lattices.
+
+    Raises:
+        ValueError: for a primitive without algorithms.
+
+    >>> from colllib.topology import mesh
+    >>> [algorithm.name for algorithm in serving("all-gather", mesh((3, 2)))]
+    ['ring', 'bruck', 'pat', 'dim-ring']
+    """
+    made_for_lattices = tuple(algorithm for algorithm in LATTICE_ALGORITHMS if algorithm.primitive == primitive)
+    return tuple(algorithm for algorithm in of(primitive) + made_for_lattices if algorithm.serves(topology))
+
+
 def of(primitive: str) -> tuple[Algorithm, ...]:
-    """All algorithms of a primitive, in the order of the table.
+    """All algorithms of a primitive that need no lattice, in the order of the table.
 
     Raises:
         ValueError: for a primitive without algorithms.
@@ -159,8 +332,9 @@ def find(primitive: str, name: str) -> Algorithm:
     >>> find("all-reduce", "ring").cost(4)
     Cost(n_alpha=6, n_beta=3/2)
     """
-    for algorithm in of(primitive):
+    found = (*of(primitive), *(algorithm for algorithm in LATTICE_ALGORITHMS if algorithm.primitive == primitive))
+    for algorithm in found:
         if algorithm.name == name:
             return algorithm
-    known = ", ".join(algorithm.name for algorithm in of(primitive))
+    known = ", ".join(algorithm.name for algorithm in found)
     raise ValueError(f"unknown algorithm {name!r} for {primitive}: known are {known}")

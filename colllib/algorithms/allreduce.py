@@ -61,14 +61,13 @@ def bidirectional_ring(ranks: int) -> Schedule:
     return side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
 
 
-def shortest_way_ring(ranks: int) -> Schedule:
-    """Every partial sum travels to its owner the shorter way round, from both sides at once, and back.
+def shortest_way_reduce_scatter(ranks: int) -> Schedule:
+    """Every partial sum travels to its owner the shorter way round, from both sides at once.
 
-    It takes half as many steps as one ring. For even N the rank opposite an owner sends half of
-    its chunk each way.
+    Each chunk is two blocks: for even N the rank opposite its owner sends one half each way.
 
-    >>> shortest_way_ring(6).num_steps, shortest_way_ring(7).num_steps
-    (6, 6)
+    >>> shortest_way_reduce_scatter(6).num_steps
+    3
     """
     check_ranks(ranks)
     owner = np.arange(ranks)
@@ -81,7 +80,16 @@ def shortest_way_ring(ranks: int) -> Schedule:
             halves = (low,) if 2 * d == ranks and way == 1 else (high,) if 2 * d == ranks else (low, high)
             sides += [Step.of(src, (src + way) % ranks, half, add=True) for half in halves]
         steps.append(Step.joined(sides))
-    scatter = Schedule.from_steps(reduce_scatter(ranks, 2 * ranks, np.repeat(owner, 2)), steps)
+    return Schedule.from_steps(reduce_scatter(ranks, 2 * ranks, np.repeat(owner, 2)), steps)
+
+
+def shortest_way_ring(ranks: int) -> Schedule:
+    """`shortest_way_reduce_scatter`, then the same backwards: half as many steps as one ring.
+
+    >>> shortest_way_ring(6).num_steps, shortest_way_ring(7).num_steps
+    (6, 6)
+    """
+    scatter = shortest_way_reduce_scatter(ranks)
     return in_sequence(scatter, reversed_in_time(scatter))
 
 

@@ -1,0 +1,670 @@
+"""Algorithms for tori and meshes: reductions and gathers axis by axis, trees, breadth-first schedules.
+
+They take a `Lattice` instead of a number of ranks. Where a schedule uses several links of a rank in
+one step, it is meant for a rank that owns a link per neighbour; the ledger charges it elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import product
+from math import lcm
+
+import numpy as np
+
+from colllib.algorithms import allreduce, reducescatter, trees
+from colllib.cost import Cost
+from colllib.exact import IntArray
+from colllib.primitives import all_gather, broadcast, check_rank
+from colllib.primitives import reduce_scatter as reduce_scatter_blocks
+from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
+from colllib.topology import Lattice
+
+# -- reduce-scatter, all-gather and all-reduce, axis by axis -------------------------------------
+
+
+def axis_by_axis(
+    lattice: Lattice, on_axis: Callable[[int], Schedule], order: Sequence[int] | None = None, pieces: int = 1
+) -> Schedule:
+    """A reduce-scatter over a lattice from a reduce-scatter for one axis: on all lines of an axis, then of the next.
+
+    In the phase of an axis a rank still holds the chunks of all owners that share its coordinates
+    on the axes done before; they move in groups, as the chunks of the one-axis schedule do.
+
+    Args:
+        lattice: the axes.
+        on_axis: a reduce-scatter for d ranks, whose owners each have `pieces` blocks.
+        order: the axes in the order of the phases (default: as given).
+        pieces: the blocks of one owner.
+
+    >>> from colllib.execution import execute
+    >>> execute(axis_by_axis(Lattice((3, 2)), reducescatter.ring)).cost
+    Cost(n_alpha=3, n_beta=5/6)
+    """
+    axes = tuple(range(len(lattice.dims))) if order is None else tuple(order)
+    phases = [_Phase(lattice, on_axis(lattice.dims[axis]), axis, axes[:i]) for i, axis in enumerate(axes)]
+    ends = np.cumsum([0, *(phase.steps for phase in phases)])
+    owner = np.repeat(np.arange(lattice.ranks), pieces)
+
+    def step(t: int) -> Step:
+        phase = int(np.searchsorted(ends, t, side="right")) - 1
+        return phases[phase].step(t - int(ends[phase]))
+
+    return Schedule(reduce_scatter_blocks(lattice.ranks, lattice.ranks * pieces, owner), int(ends[-1]), step)
+
+
+class _Phase:
+    """One axis: the steps of a one-axis reduce-scatter, on all its lines and for all chunks that are still held."""
+
+    def __init__(self, lattice: Lattice, schedule: Schedule, axis: int, done: tuple[int, ...]) -> None:
+        self.schedule, self.steps = schedule, schedule.num_steps
+        self.stride = lattice.strides[axis]
+        free = tuple(k for k in range(len(lattice.dims)) if k != axis and k not in done)
+        self.settled, self.free = (_offsets(lattice, axes) for axes in (done, free))
+        owner = schedule.blocks.target
+        self.pieces = max(1, len(owner) // max(1, schedule.ranks))
+        nth = np.zeros(len(owner), dtype=np.intp)  # which of its owner's blocks a block is
+        for rank in range(schedule.ranks):
+            mine = np.flatnonzero(owner == rank)
+            nth[mine] = np.arange(len(mine))
+        self.owner, self.nth = owner, nth
+        self.last: tuple[IntArray, IntArray, IntArray, IntArray] | None = None
+
+    def step(self, t: int) -> Step:
+        inner = self.schedule.step(t)
+        shape = (len(inner.src), len(self.settled), len(self.free), len(self.free))
+        # in a ring src and dst are the same arrays in every step, and so they are here: routes are found once
+        if self.last is None or self.last[0] is not inner.src or self.last[1] is not inner.dst:
+            held = self.settled[None, :, None, None] + self.free[None, None, :, None]
+            src, dst = (
+                np.broadcast_to((end * self.stride)[:, None, None, None] + held, shape).ravel()
+                for end in (inner.src, inner.dst)
+            )
+            self.last = (inner.src, inner.dst, src, dst)
+        chunk = (self.owner[inner.block] * self.stride)[:, None, None, None]
+        owner = chunk + self.settled[None, :, None, None] + self.free[None, None, None, :]
+        block = owner * self.pieces + self.nth[inner.block][:, None, None, None]
+        add = np.broadcast_to(inner.add[:, None, None, None], shape).ravel()
+        return Step(self.last[2], self.last[3], np.broadcast_to(block, shape).ravel(), add)
+
+
+def _offsets(lattice: Lattice, axes: tuple[int, ...]) -> IntArray:
+    """What all coordinates on some axes add to a rank's number."""
+    found = np.zeros(1, dtype=np.intp)
+    for axis in axes:
+        found = (np.arange(lattice.dims[axis])[:, None] * lattice.strides[axis] + found).ravel()
+    return found
+
+
+def line_reduce_scatter(ranks: int) -> Schedule:
+    """Reduce-scatter on an open line: partial sums flow to their owner from both ends, farthest owner first.
+
+    As many steps as the ring, and as many bytes over the busiest link; a rank inside the line
+    sends both ways at once.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import line
+    >>> execute(line_reduce_scatter(4), line(4)).cost
+    Cost(n_alpha=3, n_beta=3/4)
+    """
+    at = np.arange(ranks)
+    steps = []
+    for t in range(ranks - 1):
+        up = at[(at <= t) & (ranks - 1 - (t - at) > at)]
+        steps.append(
+            Step.of(
+                np.concatenate((up, ranks - 1 - up)),
+                np.concatenate((up + 1, ranks - 2 - up)),
+                np.concatenate((ranks - 1 - (t - up), t - up)),
+                add=True,
+            )
+        )
+    return Schedule.from_steps(reduce_scatter_blocks(ranks), steps)
+
+
+def _one_way(lattice: Lattice, direction: int) -> Callable[[int], Schedule]:
+    if not lattice.wraps:
+        return line_reduce_scatter
+    return lambda size: reducescatter.ring(size, direction=direction)
+
+
+def dim_ring_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
+    """Reduce-scatter round a ring (on a mesh: along a line) on every axis in turn.
+
+    Args:
+        lattice: the axes.
+        order: the axes in the order of the phases (default: as given).
+        direction: 1 or -1, the way round every ring.
+
+    Source: Sack & Gropp (2015), section 3; Barnett et al. (1994).
+
+    >>> dim_ring_reduce_scatter(Lattice((8, 8, 8))).num_steps
+    21
+    """
+    return axis_by_axis(lattice, _one_way(lattice, direction), order)
+
+
+def dim_ring_all_gather(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
+    """`dim_ring_reduce_scatter` backwards: the last of its axes first.
+
+    >>> dim_ring_all_gather(Lattice((4, 4))).num_steps
+    6
+    """
+    return reversed_in_time(dim_ring_reduce_scatter(lattice, order=order, direction=direction))
+
+
+def dim_ring(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
+    """All-reduce: `dim_ring_reduce_scatter`, then the same backwards.
+
+    >>> dim_ring(Lattice((2, 2, 2)))
+    Schedule(8 ranks, 8 blocks, 6 steps)
+    """
+    down = dim_ring_reduce_scatter(lattice, order=order, direction=direction)
+    return in_sequence(down, reversed_in_time(down))
+
+
+def dim_ring_half_cost(lattice: Lattice) -> Cost:
+    """Closed form of `dim_ring_reduce_scatter` and `dim_ring_all_gather`, one link per neighbour.
+
+    >>> dim_ring_half_cost(Lattice((8, 8, 8)))
+    Cost(n_alpha=21, n_beta=511/512)
+    """
+    return Cost(sum(size - 1 for size in lattice.dims), Fraction(lattice.ranks - 1, lattice.ranks))
+
+
+def dim_ring_cost(lattice: Lattice) -> Cost:
+    """Closed form of `dim_ring`, one link per neighbour.
+
+    >>> dim_ring_cost(Lattice((8, 8, 8)))
+    Cost(n_alpha=42, n_beta=511/256)
+    """
+    return dim_ring_half_cost(lattice) + dim_ring_half_cost(lattice)
+
+
+def dim_shortest_way_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = None) -> Schedule:
+    """Reduce-scatter on every axis in turn, each partial sum the shorter way round, from both sides at once.
+
+    >>> dim_shortest_way_reduce_scatter(Lattice((8, 8, 8))).num_steps
+    12
+    """
+    _needs_wrap(lattice, "the shorter way round")
+    return axis_by_axis(lattice, allreduce.shortest_way_reduce_scatter, order, pieces=2)
+
+
+def dim_shortest_way(lattice: Lattice) -> Schedule:
+    """All-reduce: `dim_shortest_way_reduce_scatter`, then the same backwards.
+
+    >>> dim_shortest_way(Lattice((8, 8, 8))).num_steps
+    24
+    """
+    down = dim_shortest_way_reduce_scatter(lattice)
+    return in_sequence(down, reversed_in_time(down))
+
+
+def dim_shortest_way_half_cost(lattice: Lattice) -> Cost:
+    """Closed form of one half of `dim_shortest_way`, one link per neighbour: two links share an axis of three or more.
+
+    >>> dim_shortest_way_half_cost(Lattice((8, 8, 8)))
+    Cost(n_alpha=12, n_beta=511/1024)
+    """
+    load, held = Fraction(0), Fraction(1)
+    for size in lattice.dims:
+        load += held * Fraction(size - 1, size) / (2 if size > 2 else 1)
+        held /= size
+    return Cost(sum(size // 2 for size in lattice.dims), load)
+
+
+def dim_shortest_way_cost(lattice: Lattice) -> Cost:
+    """Closed form of `dim_shortest_way`, one link per neighbour.
+
+    >>> dim_shortest_way_cost(Lattice((4, 4)))
+    Cost(n_alpha=8, n_beta=15/16)
+    """
+    return dim_shortest_way_half_cost(lattice) + dim_shortest_way_half_cost(lattice)
+
+
+def _needs_wrap(lattice: Lattice, what: str) -> None:
+    if not lattice.wraps:
+        raise ValueError(f"mesh {lattice}: {what} needs rings; dim-ring serves meshes")
+
+
+def rotated(lattice: Lattice, build: Callable[..., Schedule]) -> Schedule:
+    """2k copies of an axis-by-axis schedule in the same steps, each with M/2k: all links at once.
+
+    Copy c starts at axis c mod k and goes round in direction 1 or -1 as c div k is even or odd. Where
+    no axis is longer than 2 there is one direction and k copies.
+
+    Args:
+        lattice: the axes.
+        build: makes a schedule from the lattice, an `order` and a `direction`.
+
+    Source: Sack & Gropp (2015), section 4.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import torus
+    >>> execute(rotated(Lattice((4, 4, 4)), dim_ring), torus((4, 4, 4))).cost
+    Cost(n_alpha=18, n_beta=21/64)
+    """
+    axes = [axis for axis, size in enumerate(lattice.dims) if size > 1] or [0]
+    rest = [axis for axis in range(len(lattice.dims)) if axis not in axes]
+    ways = (1, -1) if max(lattice.dims) > 2 and lattice.wraps else (1,)
+    copies = [
+        build(lattice, order=(*axes[start:], *axes[:start], *rest), direction=way)
+        for way in ways
+        for start in range(len(axes))
+    ]
+    return side_by_side(*(scaled(copy, Fraction(1, len(copies))) for copy in copies))
+
+
+def rotated_dim_ring(lattice: Lattice) -> Schedule:
+    """All-reduce: 2k rotated copies of `dim_ring`.
+
+    >>> rotated_dim_ring(Lattice((3, 3))).num_steps
+    8
+    """
+    return rotated(lattice, dim_ring)
+
+
+def rotated_dim_ring_cost(lattice: Lattice) -> Cost:
+    """Closed form of `rotated_dim_ring` on a torus whose axes all have the same size, at least 3.
+
+    >>> rotated_dim_ring_cost(Lattice((8, 8, 8)))
+    Cost(n_alpha=42, n_beta=511/1536)
+    """
+    sizes = {size for size in lattice.dims if size > 1}
+    if len(sizes) > 1 or min(sizes, default=3) < 3 or not lattice.wraps:
+        raise ValueError(f"{lattice}: the closed form needs a torus with axes of one size, at least 3; execute it")
+    one = dim_ring_cost(lattice)
+    links = 2 * sum(size > 1 for size in lattice.dims)
+    return Cost(one.n_alpha, Fraction(one.n_beta) / max(links, 1))
+
+
+# -- butterflies ---------------------------------------------------------------------------------
+
+
+def butterfly(partners: Sequence[IntArray]) -> Schedule:
+    """The reduce-scatter in which rank r exchanges with partners[s][r] in step s and sends what that side will own.
+
+    Args:
+        partners: one involution of the ranks per step, such that every rank reaches every other
+            one in just one way.
+
+    Raises:
+        ValueError: if a step is no involution, or some rank is reached twice or never.
+
+    >>> rank = np.arange(8)
+    >>> [len(butterfly([rank ^ 4, rank ^ 2, rank ^ 1]).step(t).src) // 8 for t in range(3)]
+    [4, 2, 1]
+    """
+    ranks = len(partners[0]) if partners else 1
+    reach = np.arange(ranks)[:, None]  # reach[r]: the owners that r can still serve
+    steps: list[Step] = []
+    for s in reversed(range(len(partners))):
+        partner = np.asarray(partners[s])
+        if (partner[partner] != np.arange(ranks)).any():
+            raise ValueError(f"step {s}: the partners must pair the ranks off")
+        sent = reach[partner]
+        count = sent.shape[1]
+        steps.append(Step.of(np.repeat(np.arange(ranks), count), np.repeat(partner, count), sent.ravel(), add=True))
+        reach = np.concatenate((reach, sent), axis=1)
+    if any(len(set(row.tolist())) != ranks for row in reach[:: max(1, ranks // 8)]) or reach.shape[1] != ranks:
+        raise ValueError(f"{len(partners)} steps do not lead from every rank to each of {ranks} in just one way")
+    return Schedule.from_steps(reduce_scatter_blocks(ranks), steps[::-1])
+
+
+def _powers(lattice: Lattice, what: str) -> list[int]:
+    for size in lattice.dims:
+        if size & (size - 1):
+            raise ValueError(f"axis of size {size}: {what} needs powers of two; dim-ring serves any size")
+    return [size.bit_length() - 1 for size in lattice.dims]
+
+
+def dim_rabenseifner(lattice: Lattice, *, order: str = "near") -> Schedule:
+    """All-reduce: recursive halving on every axis in turn, then doubling back.
+
+    Args:
+        lattice: the axes, each a power of two.
+        order: "near" halves with the partner at distance 1 on an axis first, "far" with the one at
+            distance d/2.
+
+    >>> dim_rabenseifner(Lattice((8, 8, 8))).num_steps
+    18
+    """
+    bits = _powers(lattice, "halving")
+    if order not in ("near", "far"):
+        raise ValueError(f"order {order!r}: must be 'near' or 'far'")
+    rank = np.arange(lattice.ranks)
+    partners = [
+        rank ^ (lattice.strides[axis] << bit)
+        for axis, count in enumerate(bits)
+        for bit in (range(count) if order == "near" else reversed(range(count)))
+    ]
+    down = butterfly(partners)
+    return in_sequence(down, reversed_in_time(down))
+
+
+def swing(lattice: Lattice) -> Schedule:
+    """All-reduce by swinging: partners at distances 1, 1, 3, 5, 11, ... on one axis after the other.
+
+    Even coordinates add 1, -1, 3, -5, 11, ... and odd ones subtract it: on a ring the same number
+    of halvings as Rabenseifner's with partners that are nearer.
+
+    Args:
+        lattice: the axes, each a power of two.
+
+    Source: De Sensi et al. (2024), "Swing: Short-cutting Rings for Higher Bandwidth Allreduce".
+
+    >>> swing(Lattice((8, 8))).num_steps
+    12
+    """
+    bits = _powers(lattice, "swinging")
+    rank = np.arange(lattice.ranks)
+    partners = []
+    for s in range(max(bits, default=0)):
+        shift = sum((-2) ** i for i in range(s + 1))
+        for axis, count in enumerate(bits):
+            if s < count:
+                at, stride = lattice.coordinate(rank, axis), lattice.strides[axis]
+                to = (at + np.where(at % 2 == 0, shift, -shift)) % lattice.dims[axis]
+                partners.append(rank + (to - at) * stride)
+    down = butterfly(partners)
+    return in_sequence(down, reversed_in_time(down))
+
+
+# -- broadcast and reduce ------------------------------------------------------------------------
+
+
+def _distances(lattice: Lattice, axis: int, root: int, both: bool) -> tuple[IntArray, IntArray]:
+    """For every rank: the way from the root's coordinate on an axis, and the hops."""
+    size = lattice.dims[axis]
+    start = int(lattice.coordinate(np.array([root]), axis)[0])
+    away = lattice.coordinate(np.arange(lattice.ranks), axis) - start
+    if not lattice.wraps:
+        return np.sign(away), np.abs(away)
+    ahead = away % size
+    if not both:
+        return np.ones(lattice.ranks, dtype=np.intp), ahead
+    return np.where(2 * ahead <= size, 1, -1), np.minimum(ahead, size - ahead)
+
+
+def dim_chain(lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool = True) -> Schedule:
+    """Broadcast along the first axis, from there along the second, and so on, segment after segment.
+
+    Args:
+        lattice: the axes.
+        segments: segments P into which the vector is cut and pipelined.
+        root: the rank that holds the vector.
+        both: go both ways round a ring, or up only. A line is always followed to both its ends.
+
+    >>> dim_chain(Lattice((3, 3))).num_steps, dim_chain(Lattice((3, 3)), both=False).num_steps
+    (2, 4)
+    """
+    check_rank("root", root, lattice.ranks)
+    rank = np.arange(lattice.ranks)
+    when, parent = np.zeros(lattice.ranks, dtype=np.intp), np.full(lattice.ranks, trees.ROOT)
+    for axis, (size, stride) in enumerate(zip(lattice.dims, lattice.strides, strict=True)):
+        way, hops = _distances(lattice, axis, root, both)
+        at = lattice.coordinate(rank, axis)
+        back = rank + ((at - way) % size - at) * stride
+        parent = np.where(hops > 0, back, parent)
+        when += hops
+    blocks = broadcast(lattice.ranks, root=root)
+    return pipelined(trees.down_one_child_a_step(parent, when - 1, blocks), segments)
+
+
+def dim_chain_cost(lattice: Lattice, segments: int = 1, root: int = 0, both: bool = True) -> Cost:
+    """Closed form of `dim_chain`, one link per neighbour.
+
+    >>> dim_chain_cost(Lattice((8, 8, 8))), dim_chain_cost(Lattice((8, 8, 8)), segments=11)
+    (Cost(n_alpha=12, n_beta=12), Cost(n_alpha=22, n_beta=2))
+    """
+    far = [int(_distances(lattice, axis, root, both)[1].max()) for axis in range(len(lattice.dims))]
+    steps = sum(far) + segments - 1 if lattice.ranks > 1 else 0
+    return Cost(steps, Fraction(steps, segments))
+
+
+def dim_chain_reduce(lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool = True) -> Schedule:
+    """`dim_chain` backwards.
+
+    >>> dim_chain_reduce(Lattice((2, 2, 2))).num_steps
+    3
+    """
+    return reversed_in_time(dim_chain(lattice, segments=segments, root=root, both=both))
+
+
+def disjoint_trees(lattice: Lattice, root: int = 0) -> list[IntArray]:
+    """Spanning trees of a torus from one root, one per link of the root, no two over one link.
+
+    Tree j begins with the root's link in direction j (up or down an axis a). A rank that stands
+    beside the root's hyperplane, off axis a, removes another axis first: which one, and in which
+    direction, is a permutation of the directions whose axes it is off, so that each tree comes in
+    over another link. A rank with the root's coordinate on axis a is a leaf, reached over axis a.
+
+    Args:
+        lattice: the axes, with wraparound.
+        root: the root of all trees.
+
+    Returns:
+        arrays of parents, -1 at the root.
+
+    Source: for hypercubes Johnsson & Ho (1989), "Optimum broadcasting and personalized
+    communication in hypercubes"; the rule for any torus is ours, and tests check it.
+
+    >>> [tree.tolist() for tree in disjoint_trees(Lattice((3,)))]
+    [[-1, 0, 1], [-1, 2, 0]]
+    """
+    _needs_wrap(lattice, "packing trees")
+    check_rank("root", root, lattice.ranks)
+    ways = [(axis, way) for axis, size in enumerate(lattice.dims) for way in (1, -1)[: min(max(size - 1, 0), 2)]]
+    found = [np.full(lattice.ranks, trees.ROOT) for _ in ways]
+    for place in product(*(range(size) for size in lattice.dims)):
+        if any(place):
+            rank = _shifted(lattice, root, place)
+            for tree, came in zip(found, _arrivals(lattice, ways, place), strict=True):
+                axis, way = ways[came]
+                tree[rank] = _shifted(lattice, rank, tuple(-way * (k == axis) for k in range(len(place))))
+    return found
+
+
+def _arrivals(lattice: Lattice, ways: list[tuple[int, int]], place: tuple[int, ...]) -> list[int]:
+    """For each tree, the direction in which it reaches a place, given by its distance from the root on each axis."""
+    off = [j for j, (axis, _) in enumerate(ways) if place[axis]]
+    came = list(range(len(ways)))
+    if len({ways[j][0] for j in off}) < 2:
+        return came
+    if len(off) == 3 and len({ways[j][0] for j in off}) == 2:  # a long axis and one of size 2
+        (up, down), (short,) = (
+            [j for j in off if ways[j][0] == axis]
+            for axis in sorted({ways[j][0] for j in off}, key=lambda a: -lattice.dims[a])
+        )
+        last = place[ways[up][0]] == lattice.dims[ways[up][0]] - 1
+        came[up], came[down], came[short] = (up, short, down) if last else (short, down, up)
+        return came
+    shift = 1 if len(off) == 2 else 2
+    for i, j in enumerate(off):
+        came[j] = off[(i + shift) % len(off)]
+    return came
+
+
+def _shifted(lattice: Lattice, rank: int, by: tuple[int, ...]) -> int:
+    at = lattice.coordinates(rank)
+    return sum(
+        (a + b) % size * stride for a, b, size, stride in zip(at, by, lattice.dims, lattice.strides, strict=True)
+    )
+
+
+def all_links_broadcast(lattice: Lattice, *, segments: int = 1, root: int = 0) -> Schedule:
+    """Broadcast down all of `disjoint_trees` at once, each with an equal part of the vector in segments.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import torus
+    >>> execute(all_links_broadcast(Lattice((4, 4)), segments=93), torus((4, 4))).cost
+    Cost(n_alpha=99, n_beta=33/124)
+    """
+    _needs_wrap(lattice, "packing trees")
+    if lattice.ranks == 1:
+        return Schedule.from_steps(broadcast(1), [])
+    parents = disjoint_trees(lattice, root)
+    copies = [trees.down_by_level(tree, broadcast(lattice.ranks, root=root)) for tree in parents]
+    return side_by_side(*(scaled(pipelined(copy, segments), Fraction(1, len(copies))) for copy in copies))
+
+
+def all_links_broadcast_cost(lattice: Lattice, segments: int = 1) -> Cost:
+    """Closed form of `all_links_broadcast`, one link per neighbour: every link serves one tree; the depth is counted.
+
+    >>> all_links_broadcast_cost(Lattice((4, 4)), segments=93)
+    Cost(n_alpha=99, n_beta=33/124)
+    """
+    if lattice.ranks == 1:
+        return Cost(0, 0)
+    parents = disjoint_trees(lattice)
+    steps = max(int(trees.depths(tree).max()) for tree in parents) + segments - 1
+    return Cost(steps, Fraction(steps, segments * len(parents)))
+
+
+def all_links_reduce(lattice: Lattice, *, segments: int = 1, root: int = 0) -> Schedule:
+    """`all_links_broadcast` backwards.
+
+    >>> all_links_reduce(Lattice((3, 3)), segments=2).num_steps
+    6
+    """
+    return reversed_in_time(all_links_broadcast(lattice, segments=segments, root=root))
+
+
+# -- breadth-first broadcasts --------------------------------------------------------------------
+
+
+def breadth_first_all_gather(lattice: Lattice) -> Schedule:
+    """Every shard spreads over shortest paths only, and each step divides it evenly among the links it may come by.
+
+    In step t every rank receives the shards of all owners at distance t. A shard may come from
+    any neighbour that is nearer to its owner; a transportation problem, the same for every rank of
+    a torus, divides the shards into pieces so that the busiest link carries as little as it can.
+
+    Args:
+        lattice: the axes, with wraparound.
+
+    Source: Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective Communications",
+    and Zhao's dissertation, sections 3.6.2 and A.6.1.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import torus
+    >>> execute(breadth_first_all_gather(Lattice((5, 4))), torus((5, 4))).cost
+    Cost(n_alpha=4, n_beta=19/80)
+    """
+    _needs_wrap(lattice, "breadth-first broadcasting")
+    layers = _layers(lattice)
+    bounds = [_least_busy(layer) for layer in layers]
+    pieces = lcm(*(bound.denominator for bound in bounds)) if bounds else 1
+    steps = [
+        _layer_step(lattice, _divided(layer, int(bound * pieces), pieces), pieces)
+        for layer, bound in zip(layers, bounds, strict=True)
+    ]
+    owner = np.repeat(np.arange(lattice.ranks), pieces)
+    return Schedule.from_steps(all_gather(lattice.ranks, lattice.ranks * pieces, owner), steps)
+
+
+def breadth_first_cost(lattice: Lattice) -> Cost:
+    """Closed form of `breadth_first_all_gather` and its reversal, one link per neighbour, from its transport problems.
+
+    >>> breadth_first_cost(Lattice((8, 8, 8)))
+    Cost(n_alpha=12, n_beta=511/3072)
+    """
+    bounds = [_least_busy(layer) for layer in _layers(lattice)]
+    return Cost(len(bounds), sum(bounds, Fraction(0)) / lattice.ranks)
+
+
+Layer = dict[tuple[int, ...], tuple[tuple[int, int], ...]]
+
+
+def _layers(lattice: Lattice) -> list[Layer]:
+    """For each distance, the places there and the directions by which a shortest path can come in."""
+    layers: list[Layer] = [{} for _ in range(sum(size // 2 for size in lattice.dims))]
+    for place in product(*(range(size) for size in lattice.dims)):
+        distance = sum(min(at, size - at) for at, size in zip(place, lattice.dims, strict=True))
+        if distance:
+            came: list[tuple[int, int]] = []
+            for axis, (at, size) in enumerate(zip(place, lattice.dims, strict=True)):
+                if at and 2 * at <= size:
+                    came.append((axis, 1))
+                if at and 2 * at >= size > 2:
+                    came.append((axis, -1))
+            layers[distance - 1][place] = tuple(came)
+    return layers
+
+
+def _least_busy(layer: Layer) -> Fraction:
+    """What the busiest direction must carry: the largest share of any set of directions that some places depend on."""
+    ways = sorted({way for came in layer.values() for way in came})
+    most = Fraction(0)
+    for chosen in product((False, True), repeat=len(ways)):
+        some = {way for way, taken in zip(ways, chosen, strict=True) if taken}
+        if some:
+            most = max(most, Fraction(sum(set(came) <= some for came in layer.values()), len(some)))
+    return most
+
+
+def _divided(layer: Layer, capacity: int, pieces: int) -> dict[tuple[tuple[int, ...], tuple[int, int]], int]:
+    """How many pieces of each place's shard come by each direction: a maximum flow on integers."""
+    import networkx as nx
+
+    graph: nx.DiGraph[object] = nx.DiGraph()
+    for place, came in layer.items():
+        graph.add_edge("shards", place, capacity=pieces)
+        for way in came:
+            graph.add_edge(place, ("by", way), capacity=pieces)
+            graph.add_edge(("by", way), "links", capacity=capacity)
+    value, flow = nx.maximum_flow(graph, "shards", "links")
+    assert value == pieces * len(layer)
+    return {(place, way): flow[place]["by", way] for place, came in layer.items() for way in came}
+
+
+def _layer_step(lattice: Lattice, divided: dict[tuple[tuple[int, ...], tuple[int, int]], int], pieces: int) -> Step:
+    rank = np.arange(lattice.ranks)
+    src, dst, block = [], [], []
+    used: dict[tuple[int, ...], int] = {}
+    for (place, (axis, way)), count in divided.items():
+        start = used.get(place, 0)
+        used[place] = start + count
+        owner = _moved(lattice, rank, tuple(-at for at in place))
+        sender = _moved(lattice, rank, tuple(-way * (k == axis) for k in range(len(place))))
+        src.append(np.repeat(sender, count))
+        dst.append(np.repeat(rank, count))
+        block.append((owner[:, None] * pieces + np.arange(start, start + count)).ravel())
+    return Step.of(np.concatenate(src), np.concatenate(dst), np.concatenate(block))
+
+
+def _moved(lattice: Lattice, rank: IntArray, by: tuple[int, ...]) -> IntArray:
+    found = np.zeros_like(rank)
+    for axis, (size, stride) in enumerate(zip(lattice.dims, lattice.strides, strict=True)):
+        found = found + (lattice.coordinate(rank, axis) + by[axis]) % size * stride
+    return found
+
+
+def breadth_first_reduce_scatter(lattice: Lattice) -> Schedule:
+    """`breadth_first_all_gather` backwards.
+
+    >>> breadth_first_reduce_scatter(Lattice((3, 3))).num_steps
+    2
+    """
+    return reversed_in_time(breadth_first_all_gather(lattice))
+
+
+def breadth_first(lattice: Lattice) -> Schedule:
+    """All-reduce: `breadth_first_reduce_scatter`, then `breadth_first_all_gather`.
+
+    >>> breadth_first(Lattice((4, 4))).num_steps
+    8
+    """
+    up = breadth_first_all_gather(lattice)
+    return in_sequence(reversed_in_time(up), up)
+
+
+def breadth_first_all_reduce_cost(lattice: Lattice) -> Cost:
+    """Closed form of `breadth_first`, one link per neighbour.
+
+    >>> breadth_first_all_reduce_cost(Lattice((8, 8, 8)))
+    Cost(n_alpha=24, n_beta=511/1536)
+    """
+    return breadth_first_cost(lattice) + breadth_first_cost(lattice)

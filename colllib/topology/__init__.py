@@ -1,0 +1,72 @@
+"""Topologies: ranks, switches and directed links with latency and bandwidth, and the routes over them.
+
+Latencies are exact multiples of one unit alpha and bandwidths of one unit BW, so that costs stay
+exact; seconds appear only when a Cost is priced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, one_port
+from colllib.topology.graph import from_links, full_mesh
+from colllib.topology.lattice import line, mesh, ring, torus, twisted_torus
+from colllib.topology.star import star
+
+__all__ = [
+    "TOPOLOGIES",
+    "Lattice",
+    "NoRouteError",
+    "Router",
+    "Topology",
+    "equal_injection",
+    "find",
+    "from_links",
+    "full_mesh",
+    "line",
+    "mesh",
+    "one_port",
+    "ring",
+    "star",
+    "torus",
+    "twisted_torus",
+]
+
+
+def _number(build: Callable[[int], Topology]) -> Callable[[str], Topology]:
+    return lambda size: build(int(size))
+
+
+def _dims(build: Callable[[tuple[int, ...]], Topology]) -> Callable[[str], Topology]:
+    return lambda size: build(tuple(int(part) for part in size.split("x")))
+
+
+# name -> (builder from the text behind the colon, what the command line expects)
+TOPOLOGIES: dict[str, tuple[Callable[[str], Topology], str]] = {
+    "star": (_number(star), "star:N"),
+    "ring": (_number(ring), "ring:N"),
+    "line": (_number(line), "line:N"),
+    "torus": (_dims(torus), "torus:8x8x8"),
+    "mesh": (_dims(mesh), "mesh:4x4"),
+    "twisted-torus": (_number(twisted_torus), "twisted-torus:K"),
+    "full-mesh": (_number(full_mesh), "full-mesh:N"),
+}
+
+
+def find(spec: str) -> Topology:
+    """The topology that a text such as "star:512" or "torus:8x8x8" names.
+
+    Raises:
+        ValueError: for an unknown name or a size that is no whole number of at least 1.
+
+    >>> find("ring:8"), find("torus:4x4x2")
+    (Topology(ring:8, 8 ranks, 0 switches, 16 links), Topology(torus:4x4x2, 32 ranks, 0 switches, 160 links))
+    """
+    name, _, size = spec.partition(":")
+    if name not in TOPOLOGIES:
+        known = ", ".join(form for _, form in TOPOLOGIES.values())
+        raise ValueError(f"unknown topology {spec!r}: known are {known}")
+    build, form = TOPOLOGIES[name]
+    if not all(part.lstrip("-").isdecimal() for part in size.split("x")) or ("x" in size and "x" not in form):
+        raise ValueError(f"topology {spec!r}: the size must be a whole number, as in {form}")
+    return build(size)

@@ -1,0 +1,185 @@
+"""Rings, lines, tori and meshes: ranks on a lattice, each with a link to its neighbours on every axis.
+
+Messages travel along one axis after the other, the shorter way round. An axis of size 2 has one
+link each way, not two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from colllib.exact import IntArray
+from colllib.primitives import check_ranks
+from colllib.topology.base import Lattice, Router, Topology, uniform
+from colllib.topology.graph import from_links
+
+PER_NEIGHBOUR = "one full-duplex link per neighbour"
+TIES = ("up", "balanced")
+
+
+def torus(dims: Sequence[int], *, tie: str = "up", order: Sequence[int] | None = None) -> Topology:
+    """Ranks on a lattice whose axes close to rings.
+
+    Args:
+        dims: the number of ranks on each axis, the first one fastest in rank order.
+        tie: which way to the antipode on an axis of even size: always "up", or "balanced":
+            up or down by the parity of where the message starts on this axis and of the
+            coordinates of both its ends on the others, so that uniform traffic goes half each way.
+        order: the axes in the order in which a message travels along them (default: as given).
+
+    Raises:
+        ValueError: for a size below 1, an unknown tie rule, or an order that is no permutation.
+
+    >>> torus((8, 8, 8)), torus((4, 4, 2)).num_links // 32
+    (Topology(torus:8x8x8, 512 ranks, 0 switches, 3072 links), 5)
+    """
+    return _lattice("torus", Lattice(tuple(dims)), tie, order)
+
+
+def mesh(dims: Sequence[int], *, order: Sequence[int] | None = None) -> Topology:
+    """Ranks on a lattice whose axes are open lines: a torus without the links that close its rings.
+
+    Args and errors as for `torus`; a line has no ties.
+
+    >>> mesh((4, 4)).num_links
+    48
+    """
+    return _lattice("mesh", Lattice(tuple(dims), wraps=False), "up", order)
+
+
+def ring(ranks: int, *, tie: str = "up") -> Topology:
+    """N ranks in a ring: a torus of one axis.
+
+    >>> ring(5).num_links, ring(2).num_links
+    (10, 2)
+    """
+    check_ranks(ranks)
+    return replace(torus((ranks,), tie=tie), name=f"ring:{ranks}")
+
+
+def line(ranks: int) -> Topology:
+    """N ranks in a row: a mesh of one axis.
+
+    >>> line(5).num_links
+    8
+    """
+    check_ranks(ranks)
+    return replace(mesh((ranks,)), name=f"line:{ranks}")
+
+
+def _lattice(kind: str, lattice: Lattice, tie: str, order: Sequence[int] | None) -> Topology:
+    axes = tuple(range(len(lattice.dims))) if order is None else tuple(order)
+    if sorted(axes) != list(range(len(lattice.dims))):
+        raise ValueError(f"order {list(axes)}: must name each of the axes 0..{len(lattice.dims) - 1} once")
+    if tie not in TIES:
+        raise ValueError(f"tie {tie!r}: must be one of {', '.join(TIES)}")
+    src, dst, link_of = _links(lattice)
+    router = _router(lattice, link_of, tie, axes)
+    return uniform(f"{kind}:{lattice}", lattice.ranks, src, dst, router, PER_NEIGHBOUR, lattice)
+
+
+def neighbour(lattice: Lattice, rank: IntArray, axis: int, way: int) -> IntArray:
+    """The next ranks on an axis, up (way 1) or down (way -1), with wraparound; only a torus has it everywhere."""
+    size, stride = lattice.dims[axis], lattice.strides[axis]
+    at = rank // stride % size
+    return rank + ((at + way) % size - at) * stride
+
+
+def _links(lattice: Lattice) -> tuple[IntArray, IntArray, IntArray]:
+    """The ends of all links, and the link that leaves each rank by axis and way: (axes, 2, N), -1 for none."""
+    rank = np.arange(lattice.ranks)
+    link_of = np.full((len(lattice.dims), 2, lattice.ranks), -1)
+    sources: list[IntArray] = []
+    targets: list[IntArray] = []
+    count = 0
+    for axis, size in enumerate(lattice.dims):
+        at = lattice.coordinate(rank, axis)
+        for side, way in enumerate((1, -1)):
+            if size == 1 or (size == 2 and lattice.wraps and way == -1):
+                continue
+            inside = (at < size - 1) if way == 1 else (at > 0)
+            here = rank if lattice.wraps else rank[inside]
+            link_of[axis, side, here] = count + np.arange(len(here))
+            sources.append(here)
+            targets.append(neighbour(lattice, here, axis, way))
+            count += len(here)
+        if size == 2 and lattice.wraps:  # up and down are the same link
+            link_of[axis, 1] = link_of[axis, 0]
+    empty = np.zeros(0, dtype=np.intp)
+    return np.concatenate([*sources, empty]), np.concatenate([*targets, empty]), link_of
+
+
+def shortest_way(
+    lattice: Lattice, axis: int, src: IntArray, dst: IntArray, tie: str = "up"
+) -> tuple[IntArray, IntArray]:
+    """For pairs of ranks: 1 or -1, the shorter way along an axis, and the hops.
+
+    >>> shortest_way(Lattice((6,)), 0, np.array([0, 0]), np.array([3, 4]))
+    (array([ 1, -1]), array([3, 2]))
+    """
+    size = lattice.dims[axis]
+    start, end = lattice.coordinate(src, axis), lattice.coordinate(dst, axis)
+    if not lattice.wraps:
+        return np.where(end >= start, 1, -1), np.abs(end - start)
+    ahead = (end - start) % size
+    up = 2 * ahead < size
+    if tie == "up":
+        up |= 2 * ahead == size
+    else:
+        others = (
+            lattice.coordinate(dst, k) + lattice.coordinate(src, k) for k in range(len(lattice.dims)) if k != axis
+        )
+        up |= (2 * ahead == size) & ((start + sum(others)) % 2 == 0)
+    return np.where(up, 1, -1), np.minimum(ahead, size - ahead)
+
+
+def _router(lattice: Lattice, link_of: IntArray, tie: str, order: tuple[int, ...]) -> Router:
+    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        messages: list[IntArray] = []
+        links: list[IntArray] = []
+        at = np.asarray(src)
+        for axis in order:
+            size, stride = lattice.dims[axis], lattice.strides[axis]
+            way, hops = shortest_way(lattice, axis, src, dst, tie)
+            message = np.repeat(np.arange(len(src)), hops)
+            hop = np.arange(len(message)) - np.repeat(np.cumsum(hops) - hops, hops)
+            start = at[message] // stride % size
+            here = at[message] + ((start + way[message] * hop) % size - start) * stride
+            messages.append(message)
+            links.append(link_of[axis, (1 - way[message]) // 2, here])
+            at = at + (lattice.coordinate(dst, axis) - lattice.coordinate(at, axis)) * stride
+        message = np.concatenate(messages)
+        if len(order) == 1:
+            return message, links[0]
+        in_turn = np.argsort(message, kind="stable")
+        return message[in_turn], np.concatenate(links)[in_turn]
+
+    return route
+
+
+def twisted_torus(width: int) -> Topology:
+    """The k x 2k torus whose wraparound along the long axis shifts the short one by k: Camarero et al. (2010).
+
+    Rank (x, y) with 0 <= x < 2k and 0 <= y < k has neighbours (x + 1, y) and (x, y + 1); leaving
+    at y = k - 1 comes back at y = 0 with x moved on by k. Routed over fewest hops.
+
+    Source: Camarero, Martinez & Beivide (2010), "L-networks: a topological model for regular 2D
+    interconnection networks"; used between TPU v4 cubes (Jouppi et al. 2023).
+
+    >>> import networkx
+    >>> networkx.diameter(twisted_torus(4).to_networkx()), networkx.diameter(torus((8, 4)).to_networkx())
+    (4, 6)
+    """
+    check_ranks(width)
+    long = 2 * width
+    links = set()
+    for y in range(width):
+        for x in range(long):
+            here = x + long * y
+            for there in ((x + 1) % long + long * y, x + long * (y + 1) if y + 1 < width else (x + width) % long):
+                links |= {(here, there), (there, here)} if here != there else set()
+    found = from_links(f"twisted-torus:{width}", long * width, sorted(links), port_model=PER_NEIGHBOUR)
+    return found

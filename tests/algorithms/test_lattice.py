@@ -1,0 +1,213 @@
+"""Algorithms for tori and meshes: proved, held against closed forms, lower bounds and a second count."""
+
+from fractions import Fraction
+from math import prod
+
+import networkx as nx
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.algorithms import LATTICE_ALGORITHMS, find, lattice, relay, serving, trees
+from colllib.execution import execute
+from colllib.ladder import argument, run
+from colllib.primitives import PRIMITIVES
+from colllib.topology import Lattice, mesh, ring, star, torus
+
+SHAPES = [
+    (1,),
+    (2,),
+    (5,),
+    (6,),
+    (2, 2),
+    (3, 2),
+    (4, 3),
+    (2, 2, 2),
+    (4, 4),
+    (3, 3, 3),
+    (4, 2, 3),
+    (1, 4, 1),
+    (6, 3),
+    (8, 2),
+]
+ANY = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda dims: prod(dims) <= 48).map(tuple)
+
+
+@pytest.mark.parametrize("algorithm", LATTICE_ALGORITHMS, ids=lambda a: f"{a.primitive}-{a.name}")
+@pytest.mark.parametrize("dims", SHAPES, ids=str)
+@pytest.mark.parametrize("build", [torus, mesh], ids=["torus", "mesh"])
+def test_every_algorithm_is_proved_on_every_shape_and_agrees_with_its_closed_form(algorithm, dims, build):
+    where = build(dims)
+    if not algorithm.serves(where):
+        with pytest.raises(ValueError, match=r"needs (rings|powers of two); dim-ring serves"):
+            algorithm.build(where.lattice)
+        return
+    for segments in (1, 3) if algorithm.segmented else (None,):
+        options = {} if segments is None else {"segments": segments}
+        schedule = algorithm.build(where.lattice, **options)
+        if algorithm.primitive != "all-to-all":
+            assert PRIMITIVES[algorithm.primitive].accepts(schedule.blocks)
+        done = execute(schedule, where)
+        if algorithm.has_closed_form:
+            assert done.cost == algorithm.cost(where.lattice, **options)
+
+
+@given(ANY, st.booleans(), st.data())
+@settings(max_examples=40)
+def test_axis_by_axis_works_in_every_order_and_direction(dims, wraps, data):
+    axes = Lattice(dims, wraps)
+    order = data.draw(st.permutations(range(len(dims))))
+    way = data.draw(st.sampled_from([1, -1]))
+    schedule = lattice.dim_ring(axes, order=order, direction=way)
+    assert reference.holds(schedule)
+    where = torus(dims) if wraps else mesh(dims)
+    assert execute(schedule, where).cost == lattice.dim_ring_cost(axes)
+    # on one port per rank a torus' ring still costs what the links say; a line sends both ways at once
+    if wraps:
+        assert reference.star_cost(schedule) == (
+            lattice.dim_ring_cost(axes).n_alpha,
+            lattice.dim_ring_cost(axes).n_beta,
+        )
+
+
+@given(ANY, st.integers(0, 47))
+def test_the_trees_of_a_torus_span_it_and_share_no_link(dims, root):
+    axes = Lattice(dims)
+    packed = lattice.disjoint_trees(axes, root % axes.ranks)
+    assert len(packed) == sum(min(size - 1, 2) for size in dims)
+    used = [(int(up), child) for tree in packed for child, up in enumerate(tree) if up != trees.ROOT]
+    assert len(used) == len(set(used))
+    assert set(used) <= set(torus(dims).to_networkx().edges)
+    for tree in packed:
+        assert tree[root % axes.ranks] == trees.ROOT
+        trees.depths(tree)  # refuses what is no tree
+
+
+@given(ANY, st.integers(1, 4), st.integers(0, 47))
+@settings(max_examples=30)
+def test_all_links_carry_a_broadcast_and_a_reduce_at_once(dims, segments, root):
+    axes = Lattice(dims)
+    root %= axes.ranks
+    for build in (lattice.all_links_broadcast, lattice.all_links_reduce):
+        done = execute(build(axes, segments=segments, root=root), torus(dims))
+        assert done.cost == lattice.all_links_broadcast_cost(axes, segments)
+        parts = sum(min(size - 1, 2) for size in dims)
+        if parts:
+            assert max(done.link_total) == Fraction(1, parts)
+
+
+@pytest.mark.parametrize("dims", [(5,), (8,), (4, 4), (5, 4), (3, 3, 3), (6, 5), (4, 4, 4)])
+def test_breadth_first_schedules_meet_both_bounds_on_tori(dims):
+    """No shard can come faster than its distance, and N-1 shards come in over so many links."""
+    axes = Lattice(dims)
+    done = execute(lattice.breadth_first_all_gather(axes), torus(dims))
+    assert done.cost.n_alpha == nx.diameter(torus(dims).to_networkx())
+    links = sum(min(size - 1, 2) for size in dims)
+    assert done.cost.n_beta >= Fraction(axes.ranks - 1, axes.ranks * links)
+    assert set(done.received) == {Fraction(axes.ranks - 1, axes.ranks)}
+    # the text behind it proves equality for every torus without an axis of size 2
+    assert done.cost.n_beta == Fraction(axes.ranks - 1, axes.ranks * links)
+
+
+@given(ANY)
+@settings(max_examples=25)
+def test_no_link_of_a_breadth_first_step_could_carry_less(dims):
+    """The largest share that any set of directions must carry, against a linear program."""
+    from scipy.optimize import linprog
+
+    for layer in lattice._layers(Lattice(dims)):
+        ways = sorted({way for came in layer.values() for way in came})
+        pairs = [(i, way) for i, came in enumerate(layer.values()) for way in came]
+        cost = [0] * len(pairs) + [1]
+        whole = [[float(i == k) for i, _ in pairs] + [0] for k in range(len(layer))]
+        loads = [[float(way == w) for _, way in pairs] + [-1] for w in ways]
+        least = linprog(cost, A_ub=loads, b_ub=[0] * len(ways), A_eq=whole, b_eq=[1] * len(layer)).fun
+        assert abs(least - lattice._least_busy(layer)) < 1e-9
+
+
+def test_rotated_copies_use_all_links_where_the_axes_are_alike():
+    for dims in ((3,), (4, 4), (3, 3, 3), (5, 5, 1)):
+        axes = Lattice(dims)
+        assert execute(lattice.rotated_dim_ring(axes), torus(dims)).cost == lattice.rotated_dim_ring_cost(axes)
+    uneven = execute(lattice.rotated_dim_ring(Lattice((4, 3))), torus((4, 3)))
+    assert uneven.cost.n_beta > Fraction(2 * 11, 12 * 4)
+    with pytest.raises(ValueError, match="axes of one size"):
+        lattice.rotated_dim_ring_cost(Lattice((4, 3)))
+
+
+def test_halving_on_a_ring_pays_for_its_far_partners():
+    """d = 8: near first sends 1/2 over one hop, 1/4 over two, 1/8 over four; shared links carry several."""
+    near = execute(lattice.dim_rabenseifner(Lattice((8,))), ring(8)).cost
+    far = execute(lattice.dim_rabenseifner(Lattice((8,)), order="far"), ring(8)).cost
+    assert near.n_alpha == far.n_alpha == 2 * (1 + 2 + 4)
+    assert near.n_beta < far.n_beta
+    assert execute(lattice.swing(Lattice((8,))), ring(8)).cost.n_alpha == 2 * (1 + 1 + 3)
+    assert execute(lattice.swing(Lattice((8,))), star(8)).cost.n_beta == Fraction(7, 4)
+
+
+@pytest.mark.parametrize(
+    ("partners", "complaint"),
+    [
+        ([np.array([1, 2, 0])], "pair the ranks off"),
+        ([np.array([1, 0, 3, 2]), np.array([1, 0, 3, 2])], "in just one way"),
+        ([np.array([1, 0, 3, 2])], "in just one way"),
+    ],
+)
+def test_a_butterfly_that_does_not_reach_everyone_once_is_refused(partners, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        lattice.butterfly(partners)
+
+
+@given(ANY, st.sampled_from(relay.TIES), st.booleans(), st.booleans(), st.booleans())
+@settings(max_examples=60)
+def test_relayed_blocks_arrive_over_shortest_paths_however_they_are_routed(dims, tie, phased, rotated, wraps):
+    axes = Lattice(dims, wraps)
+    where = torus(dims) if wraps else mesh(dims)
+    schedule = relay.relay(axes, tie=tie, phased=phased, rotated=rotated)
+    done = execute(schedule, where)
+    assert schedule.num_steps == nx.diameter(where.to_networkx())
+    # every block crosses as many links as its destination is away
+    away = dict(nx.all_pairs_shortest_path_length(where.to_networkx()))
+    hops = sum(sum(to.values()) for to in away.values())
+    assert sum(done.link_total) == Fraction(hops, axes.ranks)
+    assert max(done.link_total, default=0) >= relay.relay_load(axes)
+
+
+@pytest.mark.parametrize("dims", [(4, 4), (3, 3, 3), (4, 4, 4), (6, 6), (5, 5)])
+def test_rotated_slices_leave_no_link_idle_where_the_axes_are_alike(dims):
+    axes = Lattice(dims)
+    for phased in (False, True):
+        done = execute(relay.relay(axes, tie="split", rotated=True, phased=phased), torus(dims))
+        assert done.cost.n_beta == relay.relay_load(axes)
+
+
+@pytest.mark.parametrize("dims", [(4, 4), (5, 3), (4, 2, 3), (6,)])
+def test_link_loads_are_those_of_the_executed_relay_and_of_one_rank_by_symmetry(dims):
+    loads = relay.link_loads(torus(dims))
+    executed = execute(relay.relay(Lattice(dims), tie="up"), torus(dims)).link_total
+    assert loads == executed
+    assert set(loads) == {load for pair in relay.torus_link_loads(Lattice(dims)) for load in pair if load}
+
+
+def test_one_block_on_a_link_and_step_takes_at_least_as_many_steps_as_the_busiest_link_has_blocks():
+    for where in (torus((4, 4), tie="balanced"), torus((5, 3)), mesh((3, 3))):
+        done = execute(relay.relay_one_by_one(where), where)
+        busiest = max(relay.link_loads(where)) * where.ranks
+        assert done.cost.n_alpha >= busiest
+        assert done.link_total == relay.link_loads(where)
+        for t in range(done.schedule.num_steps):
+            assert max(done.link_load(t)) == Fraction(1, where.ranks)
+
+
+def test_an_algorithm_that_needs_axes_is_refused_where_there_are_none():
+    price = {"message": 1e6, "alpha": 1e-6, "bandwidth": 1e9}
+    with pytest.raises(ValueError, match=r"made for a ring, line, torus or mesh: star:8 has no axes"):
+        run(find("all-reduce", "dim-ring"), star(8), **price)
+    with pytest.raises(ValueError, match="needs rings"):
+        run(find("all-reduce", "breadth-first"), mesh((3, 3)), **price)
+    with pytest.raises(ValueError, match="tie 'left'"):
+        relay.relay(Lattice((4,)), tie="left")
+    assert argument(find("all-reduce", "dim-ring"), torus((2, 2))) == Lattice((2, 2))
+    assert "swing" not in [a.name for a in serving("all-reduce", torus((6, 4)))]
