@@ -209,7 +209,8 @@ def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
     most = min(cap or span, span // 2)
     if order == "rounds":
         shifts = [1 << k for k in range(span.bit_length() - 1)]
-        steps = sum(-(-(-(-(ranks - shift) // (2 * shift))) // most) for shift in shifts)
+        blocks = [len(range(0, ranks - shift, 2 * shift)) for shift in shifts]
+        steps = sum(-(-count // most) for count in blocks)
     else:
         subtrees = 1 << (most.bit_length() - 1)
         steps = subtrees.bit_length() - 1 + min(ranks, span // subtrees) - 1
