@@ -100,7 +100,7 @@ class Algorithm:
         """What else can be chosen, such as a root: the name of each option and its type.
 
         >>> find("all-gather", "pat").options, find("broadcast", "chain").options
-        ({'cap': 'int'}, {'root': 'int'})
+        ({'cap': 'int', 'order': 'str'}, {'root': 'int'})
         """
         found = {
             name: str(choice.annotation).split(" ")[0] for name, choice in signature(self.build).parameters.items()

@@ -116,51 +116,104 @@ def bruck_cost(ranks: int) -> Cost:
     return Cost((ranks - 1).bit_length(), Fraction(ranks - 1, ranks))
 
 
-def pat(ranks: int, *, cap: int | None = None) -> Schedule:
+def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule:
     """Parallel aggregated trees: Bruck's shifts, largest first, with at most `cap` blocks a message.
 
-    Every block travels down a binomial tree of its own, all trees rotated copies of one. The round
-    with shift d carries about N / 2d blocks per rank; a cap splits it into several steps.
+    Every block travels down a binomial tree of its own, all trees rotated copies of one. Without a
+    cap the round with shift d carries about N / 2d blocks per rank. A cap A < N/2 can be kept in two
+    orders, which take the same number of steps for powers of two but not the same memory:
+
+    * "depth", as NCCL does it: rounds as before until A subtrees have a root, then all A subtrees at
+      once depth first, so that a rank parks only what lies on the way to where the trees are (see
+      `colllib.staging`). A is rounded down to a power of two.
+    * "rounds": each round is split into steps of at most A blocks, level by level.
+
+    NCCL sends to the rank below instead of the one above, which is the same schedule mirrored.
 
     Args:
         ranks: number of ranks N, any.
         cap: the most blocks in one message (default: no limit).
+        order: "depth" or "rounds".
 
-    Source: Jeaugey (2025), "PAT: a new algorithm for all-gather and reduce-scatter operations at scale".
+    Source: Jeaugey (2025), "PAT: a new algorithm for all-gather and reduce-scatter operations at
+    scale"; NCCL, src/include/collectives.h, PatAGAlgorithm.
 
-    >>> pat(8).num_steps, pat(8, cap=1).num_steps
-    (3, 7)
+    >>> pat(8).num_steps, pat(8, cap=2).num_steps, pat(8, cap=1).num_steps
+    (3, 4, 7)
     """
-    check_ranks(ranks)
-    if cap is not None and cap < 1:
-        raise ValueError(f"cap = {cap}: a message must hold at least 1 block")
     rank = np.arange(ranks)
     steps = []
-    for offsets, shift in _pat_rounds(ranks):
-        size = len(offsets) if cap is None else cap
-        for start in range(0, len(offsets), size):
-            part = offsets[start : start + size]
-            block = (rank[:, None] - part) % ranks
-            steps.append(
-                Step.of(np.repeat(rank, len(part)), np.repeat((rank + shift) % ranks, len(part)), block.ravel())
-            )
+    for offsets, shift in _pat_steps(ranks, cap, order):
+        block = (rank[:, None] - offsets) % ranks
+        target = (rank + shift) % ranks
+        steps.append(Step.of(np.repeat(rank, len(offsets)), np.repeat(target, len(offsets)), block.ravel()))
     return Schedule.from_steps(all_gather(ranks), steps)
 
 
-def _pat_rounds(ranks: int) -> list[tuple[IntArray, int]]:
-    """For each shift, largest first, the distances from home of the blocks that are passed on."""
-    shifts = [1 << k for k in reversed(range((ranks - 1).bit_length()))]
+def _pat_steps(ranks: int, cap: int | None, order: str) -> list[tuple[IntArray, int]]:
+    """For each step, the distances from home of the blocks that are passed on, and how far."""
+    check_ranks(ranks)
+    if cap is not None and cap < 1:
+        raise ValueError(f"cap = {cap}: a message must hold at least 1 block")
+    if order not in ("depth", "rounds"):
+        raise ValueError(f"order {order!r}: must be 'depth' or 'rounds'")
+    if ranks == 1:
+        return []
+    span = 1 << (ranks - 1).bit_length()
+    most = span // 2 if cap is None else min(cap, span // 2)
+    if order == "rounds":
+        rounds = _pat_rounds(ranks, span // 2, 1)
+        return [(part[i : i + most], shift) for part, shift in rounds for i in range(0, len(part), most)]
+    subtrees = 1 << (most.bit_length() - 1)
+    size = span // subtrees
+    roots = np.arange(0, span, size)
+    steps = _pat_rounds(ranks, span // 2, size)
+    for below, shift in _depth_first(0, size):
+        offsets = roots + below
+        offsets = offsets[offsets + shift < ranks]
+        if len(offsets):
+            steps.append((offsets, shift))
+    return steps
+
+
+def _pat_rounds(ranks: int, largest: int, smallest: int) -> list[tuple[IntArray, int]]:
+    """A round for each shift, largest first, down to the smallest."""
+    shifts = [largest >> k for k in range((largest // smallest).bit_length())]
     return [(np.arange(0, ranks - shift, 2 * shift), shift) for shift in shifts]
 
 
-def pat_cost(ranks: int, cap: int | None = None) -> Cost:
+def _depth_first(root: int, size: int) -> list[tuple[int, int]]:
+    """The edges (node, shift) of a binomial tree of `size` nodes, farthest child first, depth first."""
+    edges = []
+    shift = size // 2
+    while shift:
+        edges += [(root, shift), *_depth_first(root + shift, shift)]
+        shift //= 2
+    return edges
+
+
+def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
     """Closed form of `pat` on one full-duplex port per rank.
 
-    >>> pat_cost(8), pat_cost(8, cap=2)
-    (Cost(n_alpha=3, n_beta=7/8), Cost(n_alpha=4, n_beta=7/8))
+    Depth first with A subtrees, log2 A rounds plant their roots; each subtree of ceil2(N) / A ranks
+    is walked in as many steps as it has edges, but for edges that lead beyond rank N in every
+    subtree. Round by round, the round with shift d takes as many steps as its blocks need messages.
+
+    >>> pat_cost(8), pat_cost(8, cap=2), pat_cost(512, cap=16)
+    (Cost(n_alpha=3, n_beta=7/8), Cost(n_alpha=4, n_beta=7/8), Cost(n_alpha=35, n_beta=511/512))
     """
     check_ranks(ranks)
-    steps = sum(-(-len(offsets) // (cap or len(offsets))) for offsets, _ in _pat_rounds(ranks))
+    if ranks == 1:
+        return Cost(0, 0)
+    span = 1 << (ranks - 1).bit_length()
+    most = min(cap or span, span // 2)
+    if order == "rounds":
+        shifts = [1 << k for k in range(span.bit_length() - 1)]
+        blocks = [len(range(0, ranks - shift, 2 * shift)) for shift in shifts]
+        steps = sum(-(-count // most) for count in blocks)
+    else:
+        subtrees = 1 << (most.bit_length() - 1)
+        steps = subtrees.bit_length() - 1 + min(ranks, span // subtrees) - 1
     return Cost(steps, Fraction(ranks - 1, ranks))
 
 

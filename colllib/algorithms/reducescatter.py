@@ -74,10 +74,10 @@ def bruck(ranks: int) -> Schedule:
     return reversed_in_time(allgather.bruck(ranks))
 
 
-def pat(ranks: int, *, cap: int | None = None) -> Schedule:
+def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule:
     """`allgather.pat` backwards: parallel aggregated trees towards the owners.
 
     >>> pat(8, cap=2).num_steps
     4
     """
-    return reversed_in_time(allgather.pat(ranks, cap=cap))
+    return reversed_in_time(allgather.pat(ranks, cap=cap, order=order))

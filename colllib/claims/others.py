@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from colllib.algorithms import allgather, alltoall, reducescatter
+from colllib.algorithms import alltoall
 from colllib.claims.finding import Finding, answer
 from colllib.claims.model import POWERS, SIZES
 from colllib.cost import Cost
@@ -29,24 +29,6 @@ def counted(
 
 def _log(n: int) -> int:
     return (n - 1).bit_length()
-
-
-@answer(CHAPTER, "E-00-030")
-def _ring_halves() -> Finding:
-    builds = {"all-gather": allgather.ring, "reduce-scatter": reducescatter.ring}
-    return counted(builds, lambda n: Cost(n - 1, Fraction(n - 1, n)), SIZES)
-
-
-@answer(CHAPTER, "E-00-031")
-def _pat() -> Finding:
-    builds = {"all-gather": allgather.pat, "reduce-scatter": reducescatter.pat}
-    return counted(builds, lambda n: Cost(_log(n), Fraction(n - 1, n)), SIZES)
-
-
-@answer(CHAPTER, "E-00-032")
-def _recursive_halves() -> Finding:
-    builds = {"all-gather": allgather.recursive_doubling, "reduce-scatter": reducescatter.recursive_halving}
-    return counted(builds, lambda n: Cost(_log(n), Fraction(n - 1, n)), POWERS)
 
 
 @answer(CHAPTER, "E-00-033")
