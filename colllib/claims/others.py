@@ -1,11 +1,11 @@
-"""Answers on the cheatsheet's rows for the primitives other than all-reduce."""
+"""Answers on the cheatsheet's rows for the primitives other than all-reduce and all-to-all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from colllib.algorithms import allgather, alltoall, broadcast, reduce, reducescatter
+from colllib.algorithms import allgather, broadcast, reduce, reducescatter
 from colllib.claims.finding import Finding, answer
 from colllib.claims.model import POWERS, SIZES
 from colllib.cost import Cost
@@ -80,24 +80,3 @@ def _pat() -> Finding:
 def _recursive_halves() -> Finding:
     builds = {"all-gather": allgather.recursive_doubling, "reduce-scatter": reducescatter.recursive_halving}
     return counted(builds, lambda n: Cost(_log(n), Fraction(n - 1, n)), POWERS)
-
-
-@answer(CHAPTER, "E-00-033")
-def _pairwise() -> Finding:
-    return counted({"pairwise": alltoall.pairwise}, lambda n: Cost(n - 1, Fraction(n - 1, n)), SIZES)
-
-
-@answer(CHAPTER, "E-00-034")
-def _ring_relay() -> Finding:
-    executed = {n: alltoall.ring_relay(n, bundled=False).num_steps for n in SIZES}
-    because = (
-        "With one block on a link and step, distances 1 to N/2 need 1 + 2 + ... + N/2 steps: N-1 only up to N = 4 "
-        "(with bundles, N/2 steps)."
-    )
-    return Finding.compare({n: n - 1 for n in SIZES}, executed, because)
-
-
-@answer(CHAPTER, "E-00-035")
-def _bruck() -> Finding:
-    sizes = tuple(n for n in POWERS if n <= 64)
-    return counted({"Bruck": alltoall.bruck}, lambda n: Cost(_log(n), Fraction(_log(n), 2)), sizes)
