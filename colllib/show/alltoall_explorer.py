@@ -57,14 +57,14 @@ def fastest_radix(ranks: int, *, message: float, alpha: float, bandwidth: float)
 
 def ways(ranks: int, best: int) -> list[Line]:
     """All that the table compares, with `best` as the best radix."""
-    star, one = "star, one port", "lock-step"
+    star, one = "star", "lock-step"
     relay = ring_relay_cost_on_ring(ranks, "split")
     found = [
         Line("pairwise", star, one, pairwise_cost(ranks)),
         Line("Bruck, radix 2", star, one, bruck_cost(ranks)),
         Line("pairwise", star, "event", Cost(1, pairwise_cost(ranks).n_beta)),
-        Line("ring relay, ties split", "ring, a link of BW per neighbor", one, relay),
-        Line("ring relay, ties split", "ring, links of BW/2", one, Cost(relay.n_alpha, 2 * Fraction(relay.n_beta))),
+        Line("ring relay, ties split", "ring", one, relay),
+        Line("ring relay, ties split", "ring, BW/2", one, Cost(relay.n_alpha, 2 * Fraction(relay.n_beta))),
     ]
     if best not in (2, ranks):
         found.append(Line(f"Bruck, radix {best}", star, one, bruck_cost(ranks, best)))
@@ -100,8 +100,8 @@ def alltoall_explorer() -> Explorer:
 _ALL = ("n", "m", "alpha", "bw")
 _NOTE = (
     "<p>M is what each rank sends in all, so M/N goes to each destination. Radix 2 is Bruck's algorithm, radix N is "
-    "pairwise exchange. A ring with a link of BW per neighbor can inject twice what the star's one port can; links of "
-    "BW/2 make it equal.</p>"
+    "pairwise exchange. On the star a rank has one full-duplex port of BW, on the ring a link of BW to each neighbor, "
+    "which together inject twice as much; links of BW/2 make it equal.</p>"
 )
 
 
@@ -138,16 +138,16 @@ def _table(state: State) -> Table:
     rows = [
         (
             way.name,
+            units.seconds(way.cost.seconds(**price), 4),
             way.wires,
             way.clock,
-            units.seconds(way.cost.seconds(**price), 4),
             way.cost.n_alpha,
             str(way.cost.n_beta),
         )
         for way in found
     ]
-    headers = ["algorithm", "wires", "clock", "time", "n_alpha", "n_beta"]
-    return Table(headers, rows, align=("left", "left", "left", "right", "right", "right"))
+    headers = ["algorithm", "time", "wires", "clock", "n_alpha", "n_beta"]
+    return Table(headers, rows, align=("left", "right", "left", "left", "right", "right"))
 
 
 def _told(state: State) -> str:

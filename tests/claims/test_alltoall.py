@@ -77,6 +77,9 @@ def test_second_count_all_reduce_needs_twice_the_bytes_on_one_port():
         ):
             per_rank[name] = max(reference.traffic(schedule)[0].values())
         assert per_rank["all-reduce"] == 2 * per_rank["all-to-all"] == 2 * per_rank["all-gather"]
+    for n in range(4, 12):  # links of a ring: bytes times hops over 2N links, against N-1 chunks each way
+        hungrier = Fraction(sum(min(d, n - d) for d in range(n)), 2 * n) > Fraction(n - 1, n)
+        assert hungrier == (n >= 8)
     assert verdicts("E-01-100") == {Verdict.REFUTED}
 
 

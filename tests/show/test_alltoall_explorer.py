@@ -61,3 +61,9 @@ def test_it_starts_where_neither_bruck_nor_pairwise_is_fastest():
     price = {"message": start["m"], "alpha": start["alpha"], "bandwidth": start["bw"]}
     assert fastest_radix(start["n"], **price) not in (2, start["n"])
     assert len(explorer.grid.json()) < 4_000_000
+
+
+def test_the_event_clocks_row_holds_at_the_anchor_too():
+    price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+    (row,) = [way for way in ways(512, 2) if way.clock == "event"]
+    assert event_clock(alltoall.pairwise(512), **price).seconds == pytest.approx(row.cost.seconds(**price), rel=1e-9)
