@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -12,8 +13,12 @@ from colllib.primitives import Blocks, all_to_all, check_ranks
 from colllib.schedule import Schedule, Step
 
 
-def pairwise(ranks: int) -> Schedule:
+def pairwise(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> Schedule:
     """In round k every rank sends rank r + k its block and receives one from rank r - k.
+
+    Args:
+        ranks: number of ranks N, any.
+        shares: shares[i][j], the share of M that rank i has for rank j (default: 1/N each).
 
     Source: Thakur, Rabenseifner & Gropp (2005), section 4.6.
 
@@ -28,49 +33,119 @@ def pairwise(ranks: int) -> Schedule:
         partner = (rank + t + 1) % ranks
         return Step(rank, partner, rank * ranks + partner, copy)
 
-    return Schedule(all_to_all(ranks), ranks - 1, step)
+    return Schedule(all_to_all(ranks, shares), ranks - 1, step)
 
 
-def pairwise_cost(ranks: int) -> Cost:
-    """Closed form of `pairwise` on one full-duplex port per rank.
+def pairwise_cost(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> Cost:
+    """Closed form of `pairwise` on one full-duplex port per rank: every round waits for its largest block.
 
     >>> pairwise_cost(4)
     Cost(n_alpha=3, n_beta=3/4)
     """
     check_ranks(ranks)
-    return Cost(ranks - 1, Fraction(ranks - 1, ranks))
+    if shares is None:
+        return Cost(ranks - 1, Fraction(ranks - 1, ranks))
+    largest = (max(shares[i][(i + k) % ranks] for i in range(ranks)) for k in range(1, ranks))
+    return Cost(ranks - 1, sum(largest, Fraction(0)))
 
 
-def bruck(ranks: int) -> Schedule:
-    """A block with distance j = (destination - source) mod N hops 2^b for every bit b of j.
+def bruck(ranks: int, radix: int = 2) -> Schedule:
+    """A block with distance j = (destination - source) mod N hops v * k^p for every digit v of j in base k.
+
+    One round for every place p and every digit v = 1..k-1 that occurs there. Base 2 is the
+    algorithm that is usually called Bruck; base N is `pairwise`.
 
     Args:
         ranks: number of ranks N, any.
+        radix: the base k, at least 2.
 
-    Source: Bruck et al. (1997), section 3. Their rotations before and after only reorder memory.
+    Source: Bruck et al. (1997), section 3. Their rotations before and after only reorder memory
+    (`bruck_buffers`).
 
-    >>> bruck(6).num_steps
-    3
+    >>> bruck(6).num_steps, bruck(64, radix=8).num_steps, bruck(64, radix=64).num_steps
+    (3, 14, 63)
     """
-    check_ranks(ranks)
+    _check_radix(ranks, radix)
     source, target = np.divmod(np.arange(ranks * ranks), ranks)
     distance = (target - source) % ranks
-    steps = []
-    for bit in range((ranks - 1).bit_length()):
-        block = np.flatnonzero(distance >> bit & 1)
-        at = (source[block] + distance[block] % (1 << bit)) % ranks
-        steps.append(Step.of(at, (at + (1 << bit)) % ranks, block))
-    return Schedule.from_steps(all_to_all(ranks), steps)
+    hops = [(place, digit) for place in _places(ranks, radix) for digit in range(1, radix) if digit * place < ranks]
+
+    def step(t: int) -> Step:
+        place, digit = hops[t]
+        block = np.flatnonzero(distance // place % radix == digit)
+        at = (source[block] + distance[block] % place) % ranks
+        return Step.of(at, (at + digit * place) % ranks, block)
+
+    return Schedule(all_to_all(ranks), len(hops), step)
 
 
-def bruck_cost(ranks: int) -> Cost:
-    """Closed form of `bruck` on one full-duplex port per rank: one block for each set bit of 1..N-1.
+def bruck_cost(ranks: int, radix: int = 2) -> Cost:
+    """Closed form of `bruck` on one full-duplex port per rank: one block for each nonzero digit of 1..N-1.
 
     >>> bruck_cost(8), bruck_cost(6)
     (Cost(n_alpha=3, n_beta=3/2), Cost(n_alpha=3, n_beta=7/6))
+    >>> bruck_cost(64, radix=8), bruck_cost(64, radix=64)
+    (Cost(n_alpha=14, n_beta=7/4), Cost(n_alpha=63, n_beta=63/64))
     """
+    _check_radix(ranks, radix)
+    places = _places(ranks, radix)
+    rounds = sum(min(radix - 1, (ranks - 1) // place) for place in places)
+    distance = np.arange(ranks)
+    nonzero = sum(int((distance // place % radix > 0).sum()) for place in places)
+    return Cost(rounds, Fraction(nonzero, ranks))
+
+
+def _check_radix(ranks: int, radix: int) -> None:
     check_ranks(ranks)
-    return Cost((ranks - 1).bit_length(), Fraction(sum(j.bit_count() for j in range(ranks)), ranks))
+    if radix < 2:
+        raise ValueError(f"radix = {radix}: a base must be at least 2")
+
+
+def _places(ranks: int, radix: int) -> list[int]:
+    """The powers of the radix that are distances between ranks: 1, k, k^2, ... below N."""
+    places = []
+    place = 1
+    while place < ranks:
+        places.append(place)
+        place *= radix
+    return places
+
+
+def bruck_buffers(ranks: int, radix: int = 2) -> Iterator[list[list[int]]]:
+    """Which block lies in which slot of each rank's buffer: before, rotated, after every round, and at the end.
+
+    The rounds move blocks between ranks, and this follows them as they are executed. A block
+    sits in the slot of its distance all the way: the first rotation puts it there, every round
+    sends whole slots and fills them with what arrives, and the last permutation moves slot j of
+    rank r to slot (r - j) mod N, the number of the block's source.
+
+    Args:
+        ranks: number of ranks N.
+        radix: the base k.
+
+    Yields:
+        buffers[rank][slot], the index i * N + j of the block from rank i to rank j.
+
+    >>> first, *_, last = bruck_buffers(3)
+    >>> first, last
+    ([[0, 1, 2], [3, 4, 5], [6, 7, 8]], [[0, 3, 6], [1, 4, 7], [2, 5, 8]])
+    """
+    schedule = bruck(ranks, radix)
+    source, target = schedule.blocks.source, schedule.blocks.target
+    place = source.copy()
+
+    def laid_out(slot: IntArray) -> list[list[int]]:
+        buffers = np.empty((ranks, ranks), dtype=np.intp)
+        buffers[place, slot] = np.arange(len(place))
+        return [[int(block) for block in row] for row in buffers]
+
+    yield laid_out(target)
+    yield laid_out((target - place) % ranks)
+    for t in range(schedule.num_steps):
+        step = schedule.step(t)
+        place[step.block] = step.dst
+        yield laid_out((target - source) % ranks)
+    yield laid_out(source)
 
 
 def ring_relay(ranks: int, *, tie: str = "up", bundled: bool = True) -> Schedule:

@@ -10,6 +10,8 @@ from fractions import Fraction
 from functools import partial
 
 from colllib.cost import Cost
+from colllib.execution import execute
+from colllib.schedule import Schedule
 
 
 class Verdict(StrEnum):
@@ -145,3 +147,15 @@ def not_checkable(chapter: str, reasons: Mapping[str, str]) -> None:
     """Register claims that no execution can decide, with the reason for each."""
     for name, because in reasons.items():
         answer(chapter, name)(partial(Finding.not_checkable, because))
+
+
+def counted(
+    builds: Mapping[str, Callable[[int], Schedule]],
+    claimed: Callable[[int], Cost],
+    sizes: tuple[int, ...],
+    because: str = "",
+) -> Finding:
+    """The claimed cost against the executed one on a star, for every schedule and N."""
+    executed = {f"{name}, N = {n}": execute(build(n)).cost for name, build in builds.items() for n in sizes}
+    said = {f"{name}, N = {n}": claimed(n) for name in builds for n in sizes}
+    return Finding.compare(said, executed, because)

@@ -8,9 +8,8 @@ from functools import partial
 import numpy as np
 
 from colllib.algorithms import allgather, allreduce, reducescatter
-from colllib.claims.finding import Finding, answer, not_checkable
+from colllib.claims.finding import Finding, answer, counted, not_checkable
 from colllib.claims.model import SIZES
-from colllib.claims.others import counted
 from colllib.claims.traces import agreeing, printed
 from colllib.cost import Cost
 from colllib.events import event_clock

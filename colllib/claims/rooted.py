@@ -9,9 +9,8 @@ from math import comb, sqrt
 
 from colllib.algorithms import allgather, broadcast, find, reduce, reducescatter, trees
 from colllib.claims import others
-from colllib.claims.finding import Finding, answer, not_checkable
+from colllib.claims.finding import Finding, answer, counted, not_checkable
 from colllib.claims.model import POWERS, SIZES
-from colllib.claims.others import counted
 from colllib.claims.traces import printed
 from colllib.cost import Cost, best_segments
 from colllib.execution import execute

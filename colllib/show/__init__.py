@@ -3,6 +3,7 @@
 ``import colllib`` does not import this package, nor matplotlib and ipywidgets with it.
 """
 
+from colllib.show.alltoall_explorer import alltoall_explorer
 from colllib.show.claims import claims_table
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
@@ -21,6 +22,7 @@ __all__ = [
     "Mark",
     "Part",
     "Table",
+    "alltoall_explorer",
     "axes",
     "bars",
     "claims_table",

@@ -15,6 +15,7 @@ from colllib.execution import Execution, execute, trace
 from colllib.schedule import Schedule, Step
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
+from colllib.show.pair_grid import has_pairs, pair_grid, sent_so_far
 from colllib.show.theme import escape
 
 Build = Callable[[int], Schedule]
@@ -53,6 +54,11 @@ def variants(primitive: str) -> dict[str, tuple[str, Build, Callable[[int], bool
             offered[cut] = (f"{text}, 4 segments", _with(algorithm.build, segments=4), algorithm.fits)
         if algorithm.name == "rabenseifner":
             offered["rabenseifner, far"] = (f"{text}, far first", _with(algorithm.build, order="far"), algorithm.fits)
+        if (primitive, algorithm.name) == ("all-to-all", "bruck"):
+            offered["bruck, radix 3"] = (f"{text}, radix 3", _with(algorithm.build, radix=3), algorithm.fits)
+        if algorithm.name == "ring-relay":
+            singly = _with(algorithm.build, bundled=False)
+            offered["ring-relay, singly"] = (f"{text}, one block at a time", singly, algorithm.fits)
     return offered
 
 
@@ -124,7 +130,8 @@ def _counted(play: Play) -> dict[int, str]:
 
 
 def _picture(play: Play, t: int) -> str:
-    return f'<div class="cl-beside">{_circle(play, t)}{_grid(play, t)}</div>'
+    grid = pair_grid(play.schedule, t) if has_pairs(play.schedule) else _grid(play, t)
+    return f'<div class="cl-beside">{_circle(play, t)}{grid}</div>'
 
 
 def _grid(play: Play, t: int) -> str:
@@ -191,10 +198,9 @@ def _bundles(step: Step) -> dict[tuple[int, int, bool], list[int]]:
 
 def _names(schedule: Schedule) -> list[str]:
     """What to call each block: its number, or source→target where every pair of ranks has one."""
-    pairs = list(zip(schedule.blocks.source.tolist(), schedule.blocks.target.tolist(), strict=True))
-    if sorted(pairs) == list(product(range(schedule.ranks), repeat=2)):
-        return [f"{source}→{target}" for source, target in pairs]
-    return [str(block) for block in range(len(pairs))]
+    if has_pairs(schedule):
+        return [f"{source}→{target}" for source, target in product(range(schedule.ranks), repeat=2)]
+    return [str(block) for block in range(len(schedule.blocks))]
 
 
 def _moves(play: Play, t: int) -> str:
@@ -216,12 +222,24 @@ def _costs(play: Play, t: int) -> str:
     run = play.run
     alpha = Fraction(int(run.step_alpha[:t].sum()), run.topology.alpha.denominator)
     beta = Fraction(int(run.step_beta[:t].sum()), run.beta_denominator)
+    pairs = has_pairs(play.schedule)
+    also = f"; {sent_so_far(play.schedule, t)}" if pairs else ""
     return (
         f"<p><b>So far</b> n_alpha = {alpha} of {run.cost.n_alpha}, n_beta = {beta} of {run.cost.n_beta} "
-        "(star, one full-duplex port per rank, lock-step clock).</p><p><b>Reading it</b> Solid arrows add, dashed "
-        "ones copy. <b>Σ</b> is a complete sum; a filled green cell holds its final value; a framed one has just "
-        "arrived.</p>"
+        f"(star, one full-duplex port per rank, lock-step clock){also}.</p><p><b>Reading it</b> "
+        f"{_READING_PAIRS if pairs else _READING}</p>"
     )
+
+
+_READING = (
+    "Solid arrows add, dashed ones copy. <b>Σ</b> is a complete sum; a filled green cell holds its final value; "
+    "a framed one has just arrived."
+)
+_READING_PAIRS = (
+    "One row for each source, one column for each destination; the number and the color say which rank has the "
+    "block now. A bold number has reached its destination; a framed cell has just moved. At first every row has one "
+    "color, in the end every column."
+)
 
 
 def _told(play: Play, t: int) -> str:
