@@ -31,6 +31,25 @@ def busy_ports(schedule: Schedule) -> list[int]:
     return [len(np.unique(schedule.step(t).src)) for t in range(schedule.num_steps)]
 
 
+def port_messages(schedule: Schedule) -> list[int]:
+    """The most messages that one node sends, or one node receives, in each step.
+
+    The lock-step clock charges a step one alpha, however many messages share a port. The sum of
+    this list is what it would charge if each message on a port paid its own.
+
+    >>> from colllib.algorithms import broadcast
+    >>> from colllib.schedule import pipelined
+    >>> port_messages(pipelined(broadcast.binomial_tree(8), 3))
+    [1, 2, 3, 2, 1]
+    """
+    most = []
+    for t in range(schedule.num_steps):
+        step = schedule.step(t)
+        pairs = np.unique(np.stack((step.src, step.dst)), axis=1)
+        most.append(max(int(np.bincount(ends).max(initial=0)) for ends in pairs))
+    return most
+
+
 def phases(busy: list[int]) -> Phases:
     """Steps before the first fullest one, from there to the last fullest one, and after it.
 

@@ -10,7 +10,7 @@ import reference
 from colllib.algorithms import allreduce, broadcast, reduce
 from colllib.events import event_clock
 from colllib.execution import execute
-from colllib.pipeline import best_segments_unrounded, busiest_link, busy_ports, phases, pipeline_cost
+from colllib.pipeline import best_segments_unrounded, busiest_link, busy_ports, phases, pipeline_cost, port_messages
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.topology import full_mesh
@@ -88,3 +88,24 @@ def test_a_step_without_messages_takes_no_time_on_the_event_clock():
     line = event_clock(Schedule.from_steps(broadcast_blocks(3), steps), message=4, alpha=1, bandwidth=1)
     assert line.step.tolist() == [0, 2]
     assert line.arrival.tolist() == [5, 10]
+
+
+@pytest.mark.parametrize("schedule", [pipelined(allreduce.double_binary_tree(8), 5), broadcast.two_tree(9, segments=4)])
+def test_messages_on_the_busiest_port_are_those_a_second_interpreter_meets(schedule):
+    found = []
+    for step in reference.messages(schedule):
+        ends = [("out", src, dst) for src, dst, _, _ in step] + [("in", dst, src) for src, dst, _, _ in step]
+        ports: dict[tuple[str, int], set[int]] = {}
+        for side, port, other in ends:
+            ports.setdefault((side, port), set()).add(other)
+        found.append(max(map(len, ports.values())))
+    assert port_messages(schedule) == found
+
+
+@pytest.mark.parametrize("p", [32, 128])
+def test_two_colours_take_a_step_for_each_message_that_collides_without_them(p):
+    coloured = allreduce.double_binary_tree(64, segments=p)
+    crowded = pipelined(allreduce.double_binary_tree(64), p)
+    assert set(port_messages(coloured)) == {1}
+    assert coloured.num_steps == sum(port_messages(crowded)) > crowded.num_steps
+    assert reference.star_cost(coloured)[1] == reference.star_cost(crowded)[1]
