@@ -13,7 +13,7 @@ from colllib.execution import execute
 from colllib.pipeline import best_segments_unrounded, busiest_link, busy_ports, phases, pipeline_cost, port_messages
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Schedule, Step, pipelined
-from colllib.topology import full_mesh
+from colllib.topology import from_links, full_mesh, ring, star
 
 
 @pytest.mark.parametrize("build", [broadcast.chain, reduce.chain])
@@ -66,6 +66,25 @@ def test_no_pipelining_gets_below_the_busiest_port_and_many_segments_get_there(s
         assert previous is None or n_beta <= previous
         previous = n_beta
     assert previous - floor < Fraction(1, 10)
+
+
+@pytest.mark.parametrize("build", [allreduce.recursive_doubling, allreduce.double_binary_tree, broadcast.binomial_tree])
+@pytest.mark.parametrize(
+    "where",
+    [
+        ring(8),
+        full_mesh(8),
+        star(8, ports=3),
+        from_links("cube", 8, [(r, r ^ d) for r in range(8) for d in (1, 2, 4)], bandwidth=[1, 2, 3] * 8),
+    ],
+    ids=repr,
+)
+def test_nor_below_the_busiest_link_of_other_topologies(build, where):
+    schedule = build(8)
+    floor = busiest_link(execute(schedule, where))
+    few, many = (execute(pipelined(schedule, p), where).cost.n_beta for p in (3, 300))
+    assert floor <= many <= few
+    assert many - floor < Fraction(1, 10)
 
 
 @pytest.mark.parametrize("stages", [2, 3, 9, 511])

@@ -99,7 +99,7 @@ def pipeline_explorer(message: float = MESSAGE) -> Explorer:
             drawn(stepped, schedule, n, look, edges, "Lock-step clock"),
             drawn(flight(name, n, p, r), schedule, n, look, title="Event clock"),
         )
-        both = "".join(f'<div style="flex:1 1 20em">{chart.fragment()}</div>' for chart in charts)
+        both = "".join(f'<div style="flex:1 1 24em">{chart.fragment()}</div>' for chart in charts)
         return f'<div class="cl-beside">{both}</div>'
 
     @cache
