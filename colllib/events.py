@@ -99,6 +99,8 @@ class _Flows:
 
     def _add_step(self, schedule: Schedule, topology: Topology, t: int, version: dict[tuple[int, int], int]) -> None:
         step = schedule.step(t)
+        if not len(step.src):
+            return
         pair = step.src * schedule.nodes + step.dst
         bundles, of_message = np.unique(pair, return_inverse=True)
         first = len(self.step)

@@ -8,7 +8,6 @@ from functools import cache, partial
 from math import comb, sqrt
 
 from colllib.algorithms import allgather, broadcast, find, reduce, reducescatter, trees
-from colllib.claims import others
 from colllib.claims.finding import Finding, answer, counted, not_checkable
 from colllib.claims.model import POWERS, SIZES
 from colllib.claims.traces import printed
@@ -356,7 +355,7 @@ def _one_tree_for_both() -> Finding:
     return Finding.statements({"§3.2": down, "§4.2": up}, "two trees", because)
 
 
-@answer(others.CHAPTER, "E-01-094")
+@answer("06-all-gather-and-reduce-scatter", "E-01-094")
 def _ring_halves_of_four() -> Finding:
     executed = {"RS": execute(reducescatter.ring(4)).cost, "AG": execute(allgather.ring(4)).cost}
     return Finding.compare(dict.fromkeys(executed, Cost(3, Fraction(3, 4))), executed)

@@ -12,6 +12,8 @@ from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.lines import Mark, lines, number
 from colllib.show.message_explorer import message_explorer
 from colllib.show.pat_explorer import pat_explorer
+from colllib.show.pipeline_explorer import pipeline_explorer
+from colllib.show.space_time import space_time
 from colllib.show.table import Table
 from colllib.show.trace_player import trace_player
 
@@ -31,6 +33,8 @@ __all__ = [
     "message_explorer",
     "number",
     "pat_explorer",
+    "pipeline_explorer",
+    "space_time",
     "svg_figure",
     "trace_player",
 ]

@@ -1,0 +1,354 @@
+"""Space-time diagrams: when each port sends what, drawn from an execution on either clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import Literal
+
+import numpy as np
+
+from colllib import units
+from colllib.events import event_clock
+from colllib.exact import IntArray
+from colllib.execution import Execution, execute
+from colllib.pipeline import busy_ports
+from colllib.schedule import Schedule, Step
+from colllib.show.figure import Chart
+from colllib.show.lines import _linear_ticks
+from colllib.show.theme import SERIES, colour, escape
+from colllib.topology import Topology, star
+
+Clock = Literal["lock-step", "event"]
+Rows = Literal["ranks", "steps"]
+
+SCALE = 4  # units of the drawing per unit of type, so that places are whole numbers
+WIDTH, LEFT, RIGHT, TOP = 380 * SCALE, 30 * SCALE, 8 * SCALE, 18 * SCALE
+PITCH, THICK = 17 * SCALE, 12 * SCALE
+MOST_RANKS = 16
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One message on its sender's port.
+
+    Attributes:
+        row: the rank that sends, or the step of the schedule before it was cut.
+        start: when it starts to leave, in seconds.
+        left: when its last byte has left.
+        arrival: when the receiver has it in full; on the lock-step clock the end of the step.
+        blocks: what it carries.
+        lane: 0, or higher where a row sends several at a time over links of their own.
+    """
+
+    row: int
+    start: float
+    left: float
+    arrival: float
+    blocks: tuple[int, ...]
+    lane: int = 0
+
+
+def bars_of(
+    schedule: Schedule,
+    topology: Topology | None = None,
+    *,
+    message: float,
+    alpha: float,
+    bandwidth: float,
+    clock: Clock = "event",
+) -> list[Bar]:
+    """Every message with its times, in schedule order; the row is the rank that sends it.
+
+    Args:
+        schedule: what to run.
+        topology: where (default: a star with one full-duplex port per rank).
+        message: M in bytes.
+        alpha: latency in seconds.
+        bandwidth: BW in bytes per second.
+        clock: "event" or "lock-step".
+
+    >>> from colllib.algorithms import broadcast
+    >>> [bar.arrival for bar in bars_of(broadcast.chain(3), message=4, alpha=1, bandwidth=1)]
+    [5.0, 10.0]
+    """
+    topology = star(schedule.ranks) if topology is None else topology
+    if clock == "event":
+        line = event_clock(schedule, topology, message=message, alpha=alpha, bandwidth=bandwidth)
+        sending = line.size * _slowness(topology, line.src, line.dst)[0] * (message / bandwidth)
+        times = zip(line.src.tolist(), line.start.tolist(), (line.start + sending).tolist(), strict=True)
+        arrivals = zip(line.arrival.tolist(), _carried(schedule), strict=True)
+        return [Bar(*head, *tail) for head, tail in zip(times, arrivals, strict=True)]
+    edges = step_edges(execute(schedule, topology), message=message, alpha=alpha, bandwidth=bandwidth)
+    return bars_of_steps(schedule, topology, edges, message / bandwidth)
+
+
+def bars_of_steps(schedule: Schedule, topology: Topology, edges: Sequence[float], message_time: float) -> list[Bar]:
+    """The bars on the lock-step clock: in a step a link sends one message after another."""
+    share = schedule.blocks.share
+    found = []
+    for t in range(schedule.num_steps):
+        pairs = _bundles(schedule.step(t))
+        if not pairs:
+            continue
+        src, dst = np.array(list(pairs), dtype=np.intp).T
+        slowness, first = _slowness(topology, src, dst)
+        free: dict[int, float] = {}
+        for i, ((a, _), blocks) in enumerate(pairs.items()):
+            size = int(share.numerators[list(blocks)].sum()) / share.denominator
+            start = free.get(int(first[i]), edges[t])
+            left = start + size * float(slowness[i]) * message_time
+            free[int(first[i])] = left
+            found.append(Bar(a, start, left, edges[t + 1], blocks))
+    return found
+
+
+def _slowness(topology: Topology, src: IntArray, dst: IntArray) -> tuple[np.ndarray, IntArray]:
+    """For each message the time per byte of its first link, in units of 1/BW, and that link."""
+    owner, link = topology.router(src, dst)
+    order = np.argsort(owner, kind="stable")
+    first = link[order][np.searchsorted(owner[order], np.arange(len(src)))]
+    return topology.bandwidth.denominator / topology.bandwidth.numerators[first], first
+
+
+def step_edges(run: Execution, *, message: float, alpha: float, bandwidth: float) -> list[float]:
+    """When each step of the lock-step clock begins, and last when the final one ends, in seconds.
+
+    >>> from colllib.algorithms import broadcast
+    >>> step_edges(execute(broadcast.chain(3)), message=4, alpha=1, bandwidth=1)
+    [0.0, 5.0, 10.0]
+    """
+    lasts = run.step_alpha * alpha / run.topology.alpha.denominator
+    lasts = lasts + run.step_beta * (message / bandwidth) / run.beta_denominator
+    return [0.0, *np.cumsum(lasts).tolist()]
+
+
+def _bundles(step: Step) -> dict[tuple[int, int], tuple[int, ...]]:
+    """The blocks of each message of a step, in the order of a timeline: by sender and receiver."""
+    pairs: dict[tuple[int, int], list[int]] = {}
+    for src, dst, block in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
+        pairs.setdefault((src, dst), []).append(block)
+    return {pair: tuple(sorted(pairs[pair])) for pair in sorted(pairs)}
+
+
+def _carried(schedule: Schedule) -> list[tuple[int, ...]]:
+    """The blocks of each message, in the order of a timeline."""
+    return [blocks for t in range(schedule.num_steps) for blocks in _bundles(schedule.step(t)).values()]
+
+
+def space_time(
+    schedule: Schedule,
+    topology: Topology | None = None,
+    *,
+    message: float,
+    alpha: float,
+    bandwidth: float,
+    clock: Clock = "event",
+    segments: int = 1,
+    rows: Rows = "ranks",
+    interval: int = 1,
+    until: float | None = None,
+    time_format: Callable[[float], str] = units.seconds,
+    x_label: str = "time",
+    title: str = "",
+) -> Chart:
+    """Draw when each rank sends which segment: a bar while its port is busy, a thin line until it has arrived.
+
+    On the lock-step clock the grid shows the steps, and below them stands how many ranks send.
+
+    Args:
+        schedule: what to run, on at most 16 ranks.
+        topology: where (default: a star with one full-duplex port per rank).
+        message: M in bytes.
+        alpha: latency in seconds.
+        bandwidth: BW in bytes per second.
+        clock: "event" or "lock-step".
+        segments: segments P per original block: labels count from 0 in each, and the segments of
+            the second block (a second tree's half) are drawn hollow.
+        rows: "ranks", or "steps": the steps of the schedule before `pipelined` cut it.
+        interval: as given to `pipelined`, for rows of steps.
+        until: end of the time axis (default: the last arrival), to compare two clocks.
+        time_format: how the axis prints a time.
+        x_label: what the axis measures.
+        title: a heading.
+
+    Raises:
+        ValueError: for more than 16 ranks, or an unknown clock.
+
+    >>> from colllib.algorithms import broadcast
+    >>> chain = broadcast.chain(4, segments=3)
+    >>> space_time(chain, message=6e-6, alpha=1e-6, bandwidth=1, clock="lock-step", segments=3)
+    Space-time diagram, lock-step clock: 9 messages from 3 of 4 ranks end after 15 us. \
+In the 5 steps 1, 2, 3, 2, 1 ranks send.
+    """
+    if clock not in ("lock-step", "event"):
+        raise ValueError(f"clock {clock!r}: must be 'lock-step' or 'event'")
+    price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    bars = bars_of(schedule, topology, clock=clock, **price)
+    count = schedule.ranks
+    if rows == "steps":
+        bars = _by_step(bars, schedule, segments, interval)
+        count = schedule.num_steps - (segments - 1) * interval
+    edges = step_edges(execute(schedule, topology), **price) if clock == "lock-step" else []
+    look = Look(segments, until, time_format, x_label, "rank" if rows == "ranks" else "step")
+    return drawn(bars, schedule, count, look, edges, title)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a space-time diagram is drawn; see `space_time`."""
+
+    segments: int = 1
+    until: float | None = None
+    time_format: Callable[[float], str] = units.seconds
+    x_label: str = "time"
+    row_name: str = "rank"
+
+
+def drawn(
+    bars: list[Bar], schedule: Schedule, rows: int, look: Look, edges: Sequence[float] = (), title: str = ""
+) -> Chart:
+    """The diagram of bars that `bars_of` made; `edges` are the steps of the lock-step clock, where it is that clock.
+
+    Raises:
+        ValueError: for more than 16 ranks.
+    """
+    if schedule.ranks > MOST_RANKS:
+        raise ValueError(f"{schedule.ranks} ranks: a space-time diagram shows at most {MOST_RANKS}")
+    busy = busy_ports(schedule)
+    end = max((bar.arrival for bar in bars), default=0.0)
+    body = _drawing(_in_lanes(bars), rows, look.until or end, edges, busy, look)
+    return Chart(body, _told(schedule, bool(edges), end, busy, len(bars), look.time_format), title)
+
+
+def _told(
+    schedule: Schedule, lockstep: bool, end: float, busy: list[int], count: int, time_format: Callable[[float], str]
+) -> str:
+    senders = {int(src) for t in range(schedule.num_steps) for src in schedule.step(t).src}
+    said = f"Space-time diagram, {'lock-step' if lockstep else 'event'} clock: {count} messages "
+    said += f"from {len(senders)} of {schedule.ranks} ranks end after {time_format(end)}."
+    if lockstep:
+        said += f" In the {len(busy)} steps {', '.join(map(str, busy))} ranks send."
+    return said
+
+
+def _by_step(bars: list[Bar], schedule: Schedule, segments: int, interval: int) -> list[Bar]:
+    """The bars on rows of the steps before the schedule was cut; messages that coincide become one."""
+    stages = [
+        t - (blocks[0] % segments) * interval
+        for t in range(schedule.num_steps)
+        for blocks in _bundles(schedule.step(t)).values()
+    ]
+    moved = [replace(bar, row=stage) for bar, stage in zip(bars, stages, strict=True)]
+    return list(dict.fromkeys(moved))
+
+
+def _in_lanes(bars: list[Bar]) -> list[Bar]:
+    """Bars of one row that overlap get lanes of their own."""
+    free: dict[int, list[float]] = {}
+    placed = []
+    for bar in sorted(bars, key=lambda bar: (bar.row, bar.start)):
+        lanes = free.setdefault(bar.row, [])
+        lane = next((k for k, until in enumerate(lanes) if until <= bar.start * (1 + 1e-9)), len(lanes))
+        lanes[lane : lane + 1] = [bar.left]
+        placed.append(replace(bar, lane=lane))
+    return placed
+
+
+def _drawing(bars: list[Bar], rows: int, end: float, edges: Sequence[float], busy: Sequence[int], look: Look) -> str:
+    lanes = 1 + max((bar.lane for bar in bars), default=0)
+    thick = max(THICK // lanes, 3)
+    floor = TOP + rows * PITCH
+    across = (WIDTH - LEFT - RIGHT) / end if end else 0.0
+
+    def x(time: float) -> int:
+        return round(LEFT + time * across)
+
+    def y(bar: Bar) -> int:
+        return round(TOP + (bar.row + 0.5) * PITCH + (bar.lane - (lanes - 1) / 2) * thick)
+
+    out = [_frame(rows, floor, look.row_name), _axis(x, end, floor, edges, busy, look)]
+    flights = "".join(f"M{x(bar.left)} {y(bar)}H{x(bar.arrival)}" for bar in bars if x(bar.arrival) > x(bar.left))
+    out.append(f'<g fill="none"><path d="{flights}" stroke="currentColor" stroke-width="{max(2, thick // 10)}"/>')
+    segments = look.segments
+    kind = {bar: (bar.blocks[0] // segments % 2, bar.blocks[0] % segments % len(SERIES)) for bar in bars}
+    labels = []
+    for (hollow, series), group in groupby(sorted(bars, key=kind.__getitem__), key=kind.__getitem__):
+        mine = list(group)
+        gap = 2 if all(x(bar.left) - x(bar.start) > 8 for bar in mine) else 0
+        path = "".join(f"M{x(bar.start)} {y(bar)}H{x(bar.left) - gap}" for bar in mine)
+        out.append(f'<path d="{path}" style="stroke:{colour(series)}" stroke-width="{thick}"/>')
+        if hollow:
+            wide = [bar for bar in mine if x(bar.left) - x(bar.start) > 10 + gap]
+            inner = "".join(f"M{x(bar.start) + 4} {y(bar)}H{x(bar.left) - gap - 4}" for bar in wide)
+            out.append(f'<path d="{inner}" stroke="var(--cl-bg,#fff)" stroke-width="{thick - 8}"/>')
+        labels += [(x(bar.start), x(bar.left), y(bar), _label(bar, segments), hollow) for bar in mine]
+    out.append("</g>")
+    size = min(10 * SCALE, thick + 4)
+    for hollow in (0, 1):
+        fit = [
+            ((left + right) // 2, up + round(0.36 * size), text)
+            for left, right, up, text, inside in labels
+            if inside == hollow and right - left >= 0.62 * size * len(text) + 4
+        ]
+        fill = "currentColor" if hollow else "var(--cl-bg,#fff)"
+        out.append(_texts(fit, f'font-size="{size}" font-weight="600" fill="{fill}"'))
+    height = floor + (58 if edges else 44) * SCALE
+    return f'<svg viewBox="0 0 {WIDTH} {height}" font-size="{12 * SCALE}" aria-hidden="true">{"".join(out)}</svg>'
+
+
+def _label(bar: Bar, segments: int) -> str:
+    numbers = [block % segments for block in bar.blocks] if segments > 1 else list(bar.blocks)
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}"
+
+
+def _texts(places: Sequence[tuple[int, int, str]], look: str) -> str:
+    """Texts at their places, centred; those of one character share one element, which keeps a diagram small."""
+    if not places:
+        return ""
+    short = [place for place in places if len(place[2]) == 1]
+    out = [f'<text x="{x}" y="{y}">{escape(text)}</text>' for x, y, text in places if len(text) > 1]
+    if short:
+        xs, ys, texts = zip(*short, strict=True)
+        up = str(ys[0]) if len(set(ys)) == 1 else " ".join(map(str, ys))
+        out.append(f'<text x="{" ".join(map(str, xs))}" y="{up}">{"".join(texts)}</text>')
+    return f'<g text-anchor="middle" {look}>{"".join(out)}</g>'
+
+
+def _frame(rows: int, floor: int, row_name: str) -> str:
+    grid = "".join(f"M{LEFT} {TOP + k * PITCH}H{WIDTH - RIGHT}" for k in range(1, rows))
+    names = [(LEFT - 12 * SCALE, round(TOP + (k + 0.5) * PITCH + 4 * SCALE), str(k)) for k in range(rows)]
+    return (
+        f'<path d="{grid}" stroke="var(--cl-line,#c3c9d0)" stroke-width="2"/>'
+        f'<path d="M{LEFT} {floor}H{WIDTH - RIGHT}" stroke="currentColor" stroke-width="4"/>'
+        f'<text x="0" y="{11 * SCALE}">{row_name}</text>{_texts(names, "")}'
+    )
+
+
+def _axis(
+    x: Callable[[float], int], end: float, floor: int, edges: Sequence[float], busy: Sequence[int], look: Look
+) -> str:
+    if not end:
+        return ""
+    out = []
+    if edges:
+        grid = "".join(f"M{x(edge)} {TOP}V{floor}" for edge in edges)
+        out.append(f'<path d="{grid}" stroke="var(--cl-edge,#77808a)" stroke-width="2" stroke-dasharray="6 6"/>')
+        size = 10 * SCALE
+        muted = f'font-size="{size}" fill="var(--cl-muted,#57606a)"'
+        places = [
+            ((x(a) + x(b)) // 2, floor + 12 * SCALE, str(count))
+            for (a, b), count in zip(pairwise(edges), busy, strict=True)
+        ]
+        room = min(x(b) - x(a) for a, b in pairwise(edges))
+        if room > 0.62 * size * max(len(text) for _, _, text in places):
+            out.append(_texts(places, muted) + f'<text x="0" y="{floor + 12 * SCALE}" {muted}>send</text>')
+    base = floor + (29 if edges else 15) * SCALE
+    ticks = _linear_ticks(0.0, end, 5)
+    marks = "".join(f"M{x(tick)} {floor}v{4 * SCALE}" for tick in ticks)
+    out.append(f'<path d="{marks}" stroke="currentColor" stroke-width="4"/>')
+    named = [(tick, look.time_format(tick)) for tick in ticks]
+    places = [(min(x(tick), WIDTH - round(3.6 * SCALE * len(text))), base, text) for tick, text in named]
+    places.append(((LEFT + WIDTH - RIGHT) // 2, base + 15 * SCALE, look.x_label))
+    return "".join(out) + _texts(places, "")

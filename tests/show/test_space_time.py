@@ -1,0 +1,179 @@
+"""Space-time diagrams and the pipeline explorer: every bar against a timetable worked out by hand."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+import reference
+from show_browser import opened, write_page
+
+from colllib.algorithms import allreduce, broadcast
+from colllib.cost import best_segments
+from colllib.execution import execute
+from colllib.schedule import pipelined
+from colllib.show import pipeline_explorer, space_time
+from colllib.show.pipeline_explorer import CURVE, FEW, RANKS, SEGMENTS, pipelines
+from colllib.show.space_time import bars_of
+from colllib.topology import full_mesh
+
+PRICE = {"message": 12.0, "alpha": 1.0, "bandwidth": 1.0}
+
+
+def places(chart):
+    """The bars of a drawing as (x from, x to, y), largest stroke only."""
+    paths = re.findall(r'<path d="([^"]*)" style="stroke:[^"]*" stroke-width="(\d+)"', chart.body)
+    return sorted((int(a), int(b), int(y)) for path, _ in paths for a, y, b in re.findall(r"M(\d+) (\d+)H(\d+)", path))
+
+
+@pytest.mark.parametrize(("n", "p"), [(4, 3), (6, 4), (3, 6)])
+def test_lock_step_bars_of_a_chain_stand_where_the_conveyor_puts_them(n, p):
+    """Segment k leaves rank r in step r + k, each step lasts alpha + M / P BW, sending takes M / P BW of it."""
+    bars = bars_of(broadcast.chain(n, segments=p), clock="lock-step", **PRICE)
+    step = 1 + 12 / p
+    expected = {(r, k): (r + k) * step for r in range(n - 1) for k in range(p)}
+    assert {(bar.row, bar.blocks[0]): pytest.approx(bar.start) for bar in bars} == expected
+    assert all(bar.left == pytest.approx(bar.start + 12 / p) for bar in bars)
+    assert all(bar.arrival == pytest.approx(bar.start + step) for bar in bars)
+
+
+@pytest.mark.parametrize(("n", "p"), [(4, 3), (6, 4), (3, 6)])
+def test_event_bars_of_a_chain_follow_without_gaps(n, p):
+    """Segment k leaves rank r once it is there, r (alpha + M / P BW), and once the k before it have left."""
+    bars = bars_of(broadcast.chain(n, segments=p), **PRICE)
+    for bar in bars:
+        assert bar.start == pytest.approx(bar.row * (1 + 12 / p) + bar.blocks[0] * 12 / p)
+        assert bar.arrival == pytest.approx(bar.left + 1)
+
+
+@pytest.mark.parametrize("clock", ["lock-step", "event"])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        broadcast.binomial_tree(8, segments=4),
+        broadcast.two_tree(7, segments=3),
+        allreduce.double_binary_tree(6, segments=2),
+        allreduce.ring(5),
+    ],
+)
+def test_no_port_sends_two_messages_at_once_and_nothing_is_sent_before_it_came(schedule, clock):
+    bars = bars_of(schedule, clock=clock, **PRICE)
+    counted = [(s, b) for step in reference.messages(schedule) for s, _, b, _ in step]
+    assert sorted((bar.row, b) for bar in bars for b in bar.blocks) == sorted(counted)
+    for rank in range(schedule.ranks):
+        mine = sorted((bar.start, bar.left) for bar in bars if bar.row == rank)
+        assert all(after[0] >= before[1] - 1e-9 for before, after in pairwise(mine))
+    end = max(bar.arrival for bar in bars)
+    if clock == "lock-step":
+        n_alpha, n_beta = reference.star_cost(schedule)
+        assert end == pytest.approx(float(n_alpha + n_beta * 12))
+
+
+def test_the_drawing_places_each_bar_in_proportion_to_its_time():
+    chart = space_time(broadcast.chain(4, segments=3), clock="lock-step", segments=3, **PRICE)
+    drawn = places(chart)
+    assert len(drawn) == 9
+    left = min(a for a, _, _ in drawn)
+    step = (1520 - 32 - left) / 5
+    assert sorted(a for a, _, _ in drawn) == sorted(round(left + (r + k) * step) for r in range(3) for k in range(3))
+    assert len({y for _, _, y in drawn}) == 3
+
+
+def test_alt_text_counts_messages_and_busy_ranks():
+    chart = space_time(broadcast.chain(4, segments=3), clock="lock-step", segments=3, **PRICE)
+    assert "9 messages from 3 of 4 ranks end after 25 s" in chart.alt
+    assert "1, 2, 3, 2, 1 ranks send" in chart.alt
+    assert 'role="img"' in chart.fragment()
+
+
+def test_rows_of_steps_show_one_bar_for_each_segment_and_step():
+    cut = pipelined(allreduce.recursive_doubling(8), 4)
+    chart = space_time(cut, full_mesh(8), rows="steps", segments=4, clock="lock-step", **PRICE)
+    assert len(places(chart)) == 3 * 4
+
+
+def test_several_links_of_one_rank_get_lanes():
+    cut = pipelined(allreduce.recursive_doubling(8), 4)
+    chart = space_time(cut, full_mesh(8), segments=4, **PRICE)
+    assert len(places(chart)) == 8 * 3 * 4
+    assert len({y for _, _, y in places(chart)}) > 8
+
+
+def test_bad_requests_are_refused():
+    with pytest.raises(ValueError, match="at most 16"):
+        space_time(broadcast.chain(17), **PRICE)
+    with pytest.raises(ValueError, match="lock-step"):
+        space_time(broadcast.chain(3), clock="wall", **PRICE)
+
+
+# -- the explorer -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def explorer():
+    return pipeline_explorer()
+
+
+def test_every_segmented_broadcast_is_on_offer():
+    names = {a.name for a in pipelines().values() if a.primitive == "broadcast"}
+    assert {"chain", "binomial-tree", "two-tree"} <= names
+
+
+@pytest.mark.parametrize("name", pipelines())
+@pytest.mark.parametrize("n", [4, 8])
+def test_the_counts_are_those_of_a_second_interpreter(explorer, name, n):
+    for p in (1, 4):
+        html = explorer.render(1, {"schedule": name, "n": n, "p": p})
+        cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", html.split("<tbody>")[1])
+        schedule = pipelines()[name].build(n, segments=p)
+        n_alpha, n_beta = reference.star_cost(schedule)
+        senders = [len({src for src, *_ in step}) for step in reference.messages(schedule)]
+        top = max(senders)
+        full = [t for t, count in enumerate(senders) if count == top]
+        fill, drain = full[0], len(senders) - 1 - full[-1]
+        assert cells == [str(v) for v in (n_alpha, n_beta, fill, len(senders) - fill - drain, drain, top)]
+
+
+@pytest.mark.parametrize("name", pipelines())
+def test_the_closed_form_of_the_curve_is_the_executed_cost(name):
+    algorithm = pipelines()[name]
+    for n in RANKS:
+        for p in {*CURVE, *SEGMENTS, *FEW}:
+            assert algorithm.cost(n, segments=p) == execute(algorithm.build(n, segments=p)).cost
+
+
+def test_the_best_number_of_segments_of_the_chain_is_marked_and_told(explorer):
+    state = {"schedule": "Broadcast, chain", "n": 8, "p": 4, "alpha": 0.5e-6, "bw": 800e9}
+
+    def seconds(p):
+        return (7 + p - 1) * (0.5e-6 + 4e6 / p / 800e9)
+
+    best = min(range(1, 200), key=seconds)
+    assert f"best P = {best}" in explorer.render(2, state)
+    told = explorer.render(4, state)
+    assert f"best is P = {best} with {seconds(best) * 1e6:.1f} us" in told
+    assert f"{seconds(4) * 1e6:.1f} us on the lock-step clock" in told
+    assert best == best_segments(
+        lambda p: pipelines()["Broadcast, chain"].cost(8, segments=p), message=4e6, alpha=0.5e-6, bandwidth=800e9
+    )
+
+
+def test_the_explorer_stays_within_the_budget_of_a_page(explorer):
+    assert len(explorer.grid.json()) < 5_500_000
+    assert sum(1 for _ in explorer.states(range(5))) < 2_000
+    assert len(explorer._repr_html_()) < 1_500_000
+
+
+def test_moving_every_control_in_a_page_without_kernel(tmp_path, with_chromium, explorer):
+    with opened(write_page(tmp_path, explorer)) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        tab.get_by_role("combobox", name="Schedule").select_option(label="Broadcast, binomial tree")
+        tab.get_by_role("slider", name="Ranks N").press("End")
+        assert tab.get_by_role("slider", name="Ranks N").get_attribute("aria-valuetext") == "16"
+        tab.get_by_role("slider", name="Segments P").press("End")
+        told = tab.locator("[aria-live]").inner_text()
+        assert told.startswith("Broadcast, binomial tree, N = 16, P = 8: ")
+        assert str(Fraction(4)) in tab.locator(".colllib-table tbody").inner_text().split()
+        assert troubles == []
