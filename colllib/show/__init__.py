@@ -10,6 +10,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.lines import Mark, lines, number
 from colllib.show.message_explorer import message_explorer
+from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.table import Table
 from colllib.show.trace_player import trace_player
 
@@ -27,6 +28,7 @@ __all__ = [
     "lines",
     "message_explorer",
     "number",
+    "parallelism_explorer",
     "svg_figure",
     "trace_player",
 ]
