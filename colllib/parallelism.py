@@ -6,13 +6,15 @@ many bytes M in the book's convention, how often. `price` runs the closed forms 
 against execution and picks the fastest algorithm.
 
 What is counted is what the ranks of the last pipeline stage issue, for balanced routing to the
-experts, without recomputation of activations. Left out, because small: the vocabulary's own
+experts, without recomputation of activations. Every matrix is cut TP ways (norms and routers, which
+are copies, are too small to matter); each rank of a TP group dispatches the same tokens, to its part
+of the experts. Left out, because small: the vocabulary's own
 tensor-parallel collectives, the router's statistics, the gradient norm, the loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
@@ -259,6 +261,22 @@ class Call:
     def sent(self) -> float:
         """Bytes that the busiest rank sends in a step with an algorithm that attains the lower bound."""
         return self.count * self.message * float(lower_bound(self.primitive, self.ranks).n_beta)
+
+
+def merged(calls: Iterable[Call]) -> tuple[Call, ...]:
+    """The calls, with those that differ only in what they move as one.
+
+    >>> [one] = merged(training(MODELS["Llama 3.1 8B"], Plan(tp=8), tokens=8192))
+    >>> one.count, one.why
+    (128, 'outputs of attention and MLP; input gradients of attention and MLP')
+    """
+    found: dict[tuple[str, str, int, float], Call] = {}
+    for call in calls:
+        key = (call.axis, call.primitive, call.ranks, call.message)
+        if key in found:
+            call = replace(call, count=found[key].count + call.count, why=f"{found[key].why}; {call.why}")
+        found[key] = call
+    return tuple(found.values())
 
 
 def training(

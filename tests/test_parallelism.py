@@ -11,7 +11,7 @@ import pytest
 from colllib import execute, in_sequence, ladder, star
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
 from colllib.buffers import run_on
-from colllib.parallelism import MODELS, Plan, Precision, bubble, copies, decoding, memory, price, training
+from colllib.parallelism import MODELS, Plan, Precision, bubble, copies, decoding, memory, merged, price, training
 
 LLAMA, DEEPSEEK, MIXTRAL = MODELS["Llama 3.1 405B"], MODELS["DeepSeek-V3"], MODELS["Mixtral 8x7B"]
 TOKENS = 2**24
@@ -154,6 +154,15 @@ def test_a_decoded_token_has_no_gradients():
     }
     [call] = decoding(LLAMA, Plan(tp=8), sequences=64)
     assert (call.primitive, call.count, call.message) == ("all-reduce", 252, 64 * 16384 * 2)
+
+
+def test_merging_keeps_every_byte():
+    calls = training(DEEPSEEK, Plan(dp=128, ep=64, pp=16), tokens=2**22, microbatches=4)
+    fewer = merged(calls)
+    assert len(fewer) < len(calls)
+    for axis in ("DP", "EP", "PP"):
+        assert total(fewer, axis) == pytest.approx(total(calls, axis), rel=1e-12)
+    assert sum(call.count for call in fewer) == sum(call.count for call in calls)
 
 
 def test_memory_is_what_the_distributed_optimizer_says():

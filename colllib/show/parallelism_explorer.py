@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 from colllib import ladder, units
-from colllib.parallelism import MODELS, Call, Plan, Priced, bubble, memory, price, training
+from colllib.parallelism import MODELS, Call, Plan, Priced, bubble, memory, merged, price, training
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, bars
@@ -86,15 +86,9 @@ def _microbatches(state: State) -> int:
     return int(state["tokens"] // (state["dp"] * SEQUENCE))
 
 
-def _calls(state: State) -> list[Call]:
-    """The calls of a step; those that differ only in what they are for are one line."""
-    found: dict[tuple[object, ...], Call] = {}
+def _calls(state: State) -> tuple[Call, ...]:
     model = MODELS[state["model"]]
-    for call in training(model, _plan(state), tokens=state["tokens"], microbatches=_microbatches(state)):
-        key = (call.axis, call.primitive, call.ranks, call.message)
-        count = found[key].count + call.count if key in found else call.count
-        found[key] = Call(*key, count, "")
-    return list(found.values())
+    return merged(training(model, _plan(state), tokens=state["tokens"], microbatches=_microbatches(state)))
 
 
 def _sums(priced: list[Priced], value: Callable[[Priced], float]) -> dict[str, float]:
@@ -119,16 +113,15 @@ def _table(priced: list[Priced]) -> Table:
             one.call.axis,
             one.call.primitive,
             one.call.ranks,
-            units.size(one.call.message),
-            f"{one.call.count:,}",
+            f"{one.call.count:,} × {units.size(one.call.message)}",
             units.size(one.call.sent),
             units.seconds(one.total),
             one.algorithm.label,
         )
         for one in priced
     ]
-    headers = ["axis", "collective", "ranks", "M", "calls", "sent", "time", "fastest"]
-    return Table(headers, rows, align=("left", "left", "right", "right", "right", "right", "right", "left"))
+    headers = ["axis", "collective", "ranks", "calls × M", "sent", "time", "fastest"]
+    return Table(headers, rows, align=("left", "left", "right", "right", "right", "right", "left"))
 
 
 def _told(priced: list[Priced], state: State) -> str:

@@ -44,6 +44,9 @@ def test_second_count_relay_on_a_ring():
         assert Fraction(up, n) > Fraction(n - 1, n)
         assert alltoall.ring_relay(n).num_steps == n // 2 < n - 1
         assert alltoall.ring_relay(n, bundled=False).num_steps == up > n - 1
+    # one block at a time, both counts are what is claimed only where 1 + 2 + ... + N/2 happens to be N - 1
+    holds = [n for n in range(2, 40) if sum(d for d in range(1, n) if 2 * d <= n) == n - 1]
+    assert holds == [2, 4, 7]
     # four ranks, one block on a link: 1 + 2 steps, as the source traces it
     assert alltoall.ring_relay(4, bundled=False).num_steps == 3
     assert verdicts("E-01-127") == {Verdict.REFUTED}

@@ -36,8 +36,9 @@ def test_the_times_are_those_of_executed_schedules(state):
     plan = Plan(**{name: state[name] for name in ("dp", "tp", "pp", "ep", "zero")})
     microbatches = state["tokens"] // state["dp"] // 8192
     calls = training(MODELS[state["model"]], plan, tokens=state["tokens"], microbatches=microbatches)
-    assert sum(int(row[4].replace(",", "")) for row in shown) == sum(call.count for call in calls)
-    for axis, primitive, ranks, message, count, _, time, label in shown:
+    assert sum(int(row[3].split(" × ")[0].replace(",", "")) for row in shown) == sum(call.count for call in calls)
+    for axis, primitive, ranks, calls_of_size, _, time, label in shown:
+        count, message = calls_of_size.split(" × ")
         same = [c for c in calls if (c.axis, c.primitive, units.size(c.message)) == (axis, primitive, message)]
         [algorithm] = [found for found in of(primitive) if found.label == label]
         schedule = algorithm.build(int(ranks))
