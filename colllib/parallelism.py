@@ -8,8 +8,8 @@ against execution and picks the fastest algorithm.
 What is counted is what the ranks of the last pipeline stage issue, for balanced routing to the
 experts, without recomputation of activations. Every matrix is cut TP ways (norms and routers, which
 are copies, are too small to matter); each rank of a TP group dispatches the same tokens, to its part
-of the experts. Left out, because small: the vocabulary's own
-tensor-parallel collectives, the router's statistics, the gradient norm, the loss.
+of the experts. Left out, because small: the vocabulary's own tensor-parallel collectives, the
+router's statistics, the gradient norm, the loss.
 """
 
 from __future__ import annotations
