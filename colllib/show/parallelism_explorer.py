@@ -68,7 +68,7 @@ def parallelism_explorer() -> Explorer:
 
 _NOTE = (
     "<p>Star, one full-duplex port per GPU, lock-step clock; the fastest algorithm for each call. TP stays in the box, "
-    "at 900 GB/s and 0.5 us. One microbatch is a sequence of 8,192 tokens; BF16 on the wire, gradients reduced in FP32. "
+    "at 900 GB/s and 0.5 us. A microbatch is a sequence of 8,192 tokens; BF16 on the wire, gradients reduced in FP32. "
     "Counted is a GPU of the last stage. Times add up as if nothing overlapped.</p>"
 )
 
