@@ -11,6 +11,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.lines import Mark, lines, number
 from colllib.show.message_explorer import message_explorer
+from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
 from colllib.show.pipeline_explorer import pipeline_explorer
 from colllib.show.space_time import space_time
@@ -32,6 +33,7 @@ __all__ = [
     "lines",
     "message_explorer",
     "number",
+    "parallelism_explorer",
     "pat_explorer",
     "pipeline_explorer",
     "space_time",

@@ -1,0 +1,543 @@
+"""From a model and a parallel plan to the collectives that one training step, or one decoded token, issues.
+
+A `Model` is a published configuration; its parameters are counted from it. A `Plan` says how the work
+is cut. `training` and `decoding` turn both into `Call`s: which primitive, over how many ranks, how
+many bytes M in the book's convention, how often. `price` runs the closed forms that tests hold
+against execution and picks the fastest algorithm.
+
+What is counted is what the ranks of the last pipeline stage issue, for balanced routing to the
+experts, without recomputation of activations. Every matrix is cut TP ways (norms and routers, which
+are copies, are too small to matter); each rank of a TP group dispatches the same tokens, to its part
+of the experts. Left out, because small: the vocabulary's own tensor-parallel collectives, the
+router's statistics, the gradient norm, the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import comb
+
+from colllib import ladder
+from colllib.algorithms import Algorithm, of
+from colllib.bounds import lower_bound
+from colllib.cost import Cost
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Sizes of multi-head latent attention (DeepSeek-V2 and -V3).
+
+    Args:
+        query_rank: width of the compressed queries.
+        kv_rank: width of the compressed keys and values.
+        plain: width of a head's query and key without position.
+        rotary: width of the part with position, which all heads share.
+        value: width of a head's value.
+    """
+
+    query_rank: int
+    kv_rank: int
+    plain: int
+    rotary: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Model:
+    """A decoder-only transformer with SwiGLU and RMSNorm, by its published configuration.
+
+    Args:
+        name: as published.
+        reference: a key of the bibliography.
+        layers: how many.
+        hidden: width of the residual stream.
+        heads: query heads.
+        kv_heads: key and value heads.
+        head_width: width of a head.
+        ffn: inner width of a dense layer's MLP; 0 where every layer has experts.
+        vocabulary: tokens; input and output matrices are separate.
+        experts: routed experts of a layer, 0 for a dense model.
+        top_k: routed experts that a token visits.
+        expert_ffn: inner width of an expert.
+        shared_experts: experts that every token visits.
+        dense_layers: layers without experts at the bottom of a model with experts.
+        router_bias: whether the router has one number per expert beside its matrix.
+        latent: the sizes of latent attention, None for grouped-query attention.
+
+    >>> f"{MODELS['Llama 3.1 405B'].parameters:,}"
+    '405,853,388,800'
+    """
+
+    name: str
+    reference: str
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_width: int
+    ffn: int
+    vocabulary: int
+    experts: int = 0
+    top_k: int = 0
+    expert_ffn: int = 0
+    shared_experts: int = 0
+    dense_layers: int = 0
+    router_bias: bool = False
+    latent: Latent | None = None
+
+    @property
+    def expert_layers(self) -> int:
+        """Layers with experts."""
+        return self.layers - self.dense_layers if self.experts else 0
+
+    @property
+    def attention(self) -> int:
+        """Parameters of one layer's attention."""
+        if self.latent is None:
+            return 2 * self.hidden * self.head_width * (self.heads + self.kv_heads)
+        a = self.latent
+        queries = self.hidden * a.query_rank + a.query_rank + a.query_rank * self.heads * (a.plain + a.rotary)
+        keys = self.hidden * (a.kv_rank + a.rotary) + a.kv_rank + a.kv_rank * self.heads * (a.plain + a.value)
+        return queries + keys + self.heads * a.value * self.hidden
+
+    @property
+    def expert(self) -> int:
+        """Parameters of one expert."""
+        return 3 * self.hidden * self.expert_ffn
+
+    def beside_experts(self, with_experts: bool) -> int:
+        """Parameters of one layer but for its routed experts."""
+        always = self.attention + 2 * self.hidden
+        if not with_experts:
+            return always + 3 * self.hidden * self.ffn
+        router = self.hidden * self.experts + (self.experts if self.router_bias else 0)
+        return always + router + self.shared_experts * self.expert
+
+    @property
+    def kv_width(self) -> int:
+        """Numbers that attention keeps of a token in one layer: keys and values, or what they come from."""
+        if self.latent is None:
+            return 2 * self.kv_heads * self.head_width
+        return self.latent.kv_rank + self.latent.rotary
+
+    @property
+    def parameters(self) -> int:
+        """All parameters."""
+        return self._count(self.experts)
+
+    @property
+    def active(self) -> int:
+        """Parameters that one token meets."""
+        return self._count(self.top_k)
+
+    def _count(self, experts: int) -> int:
+        dense = self.layers - self.expert_layers
+        layers = dense * self.beside_experts(False)
+        if self.experts:
+            layers += self.expert_layers * (self.beside_experts(True) + experts * self.expert)
+        return layers + self.hidden + 2 * self.vocabulary * self.hidden
+
+
+MODELS = {
+    model.name: model
+    for model in (
+        Model("Llama 3.1 8B", "llama3", 32, 4096, 32, 8, 128, 14336, 128256),
+        Model("Llama 3.1 70B", "llama3", 80, 8192, 64, 8, 128, 28672, 128256),
+        Model("Llama 3.1 405B", "llama3", 126, 16384, 128, 8, 128, 53248, 128256),
+        Model("Mixtral 8x7B", "mixtral", 32, 4096, 32, 8, 128, 0, 32000, experts=8, top_k=2, expert_ffn=14336),
+        Model(
+            "DeepSeek-V3",
+            "deepseekv3",
+            layers=61,
+            hidden=7168,
+            heads=128,
+            kv_heads=128,
+            head_width=128,
+            ffn=18432,
+            vocabulary=129280,
+            experts=256,
+            top_k=8,
+            expert_ffn=2048,
+            shared_experts=1,
+            dense_layers=3,
+            router_bias=True,
+            latent=Latent(query_rank=1536, kv_rank=512, plain=128, rotary=64, value=128),
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Bytes per number on the wire.
+
+    Args:
+        activation: activations and their gradients, and what experts send back.
+        parameter: parameters that are gathered.
+        gradient: parameters' gradients that are reduced; 4 where sums are kept in FP32.
+        dispatch: activations on the way to the experts, forward.
+    """
+
+    activation: int = 2
+    parameter: int = 2
+    gradient: int = 4
+    dispatch: int = 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many ways each axis cuts the work. GPUs = DP x TP x PP x CP; EP's ranks are among DP's and CP's.
+
+    Args:
+        dp: data parallel: replicas, each with its part of the batch.
+        tp: tensor parallel: ranks that share each matrix.
+        pp: pipeline parallel: stages of consecutive layers.
+        cp: context parallel: ranks that share each sequence.
+        ep: expert parallel: ranks that share each layer's experts.
+        zero: what data parallelism shards: 0 nothing, 1 optimizer state, 2 and gradients, 3 and
+            parameters (FSDP).
+        sequence_parallel: whether TP keeps the activations between its matrices cut along the
+            sequence: reduce-scatter and all-gather instead of all-reduce.
+
+    Raises:
+        ValueError: for a number below 1, a ZeRO stage that does not exist, or an EP that does not
+            divide DP x CP.
+
+    >>> Plan(dp=128, tp=8, pp=16).gpus
+    16384
+    """
+
+    dp: int = 1
+    tp: int = 1
+    pp: int = 1
+    cp: int = 1
+    ep: int = 1
+    zero: int = 1
+    sequence_parallel: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("dp", "tp", "pp", "cp", "ep"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} = {getattr(self, name)}: must be at least 1")
+        if self.zero not in (0, 1, 2, 3):
+            raise ValueError(f"zero = {self.zero}: the stages of ZeRO are 0 (none), 1, 2 and 3")
+        if self.replicas % self.ep:
+            raise ValueError(f"ep = {self.ep} does not divide dp x cp = {self.replicas}, whose ranks it takes")
+
+    @property
+    def gpus(self) -> int:
+        """Ranks in all."""
+        return self.dp * self.tp * self.pp * self.cp
+
+    @property
+    def replicas(self) -> int:
+        """Ranks that hold the same parameters, but for experts: DP x CP."""
+        return self.dp * self.cp
+
+
+@dataclass(frozen=True)
+class Call:
+    """A collective that each rank of its group issues.
+
+    Attributes:
+        axis: DP, TP, SP, CP, EP or PP.
+        primitive: which.
+        ranks: over how many.
+        message: M in bytes, by the book's convention for the primitive.
+        count: how often in one step.
+        why: what it moves.
+    """
+
+    axis: str
+    primitive: str
+    ranks: int
+    message: float
+    count: int
+    why: str
+
+    @cached_property
+    def sent(self) -> float:
+        """Bytes that the busiest rank sends in a step with an algorithm that attains the lower bound."""
+        return self.count * self.message * float(lower_bound(self.primitive, self.ranks).n_beta)
+
+
+def merged(calls: Iterable[Call]) -> tuple[Call, ...]:
+    """The calls, with those that differ only in what they move as one.
+
+    >>> [one] = merged(training(MODELS["Llama 3.1 8B"], Plan(tp=8), tokens=8192))
+    >>> one.count, one.why
+    (128, 'outputs of attention and MLP; input gradients of attention and MLP')
+    """
+    found: dict[tuple[str, str, int, float], Call] = {}
+    for call in calls:
+        key = (call.axis, call.primitive, call.ranks, call.message)
+        if key in found:
+            call = replace(call, count=found[key].count + call.count, why=f"{found[key].why}; {call.why}")
+        found[key] = call
+    return tuple(found.values())
+
+
+def training(
+    model: Model,
+    plan: Plan,
+    *,
+    tokens: int,
+    microbatches: int = 1,
+    precision: Precision | None = None,
+) -> tuple[Call, ...]:
+    """The collectives of one training step, as a rank of the last pipeline stage issues them.
+
+    Args:
+        model: the model.
+        plan: the plan.
+        tokens: in one step, over all ranks.
+        microbatches: passes per step and replica (gradient accumulation, or what fills the pipeline).
+        precision: bytes per number (default: BF16, with gradients reduced in FP32).
+
+    Raises:
+        ValueError: if the tokens cannot be divided among replicas and microbatches, or the plan does not
+            fit the model.
+
+    >>> plan = Plan(dp=128, tp=8, pp=16)
+    >>> for call in training(MODELS["Llama 3.1 405B"], plan, tokens=2**24, microbatches=16):
+    ...     print(call.axis, call.primitive, call.ranks, round(call.message / 1e6), "MB,", call.count, "times")
+    DP reduce-scatter 128 13801 MB, 1 times
+    DP all-gather 128 6901 MB, 1 times
+    TP all-reduce 8 268 MB, 256 times
+    TP all-reduce 8 268 MB, 256 times
+    PP point-to-point 2 268 MB, 32 times
+    """
+    _check(model, plan)
+    size = precision or Precision()
+    share, rest = divmod(tokens, plan.replicas * microbatches)
+    if tokens < 1 or microbatches < 1 or rest:
+        raise ValueError(
+            f"{tokens} tokens cannot be divided evenly among {plan.replicas} replicas x {microbatches} microbatches"
+        )
+    stage = _Stage(model, plan)
+    calls = [*_gradients(stage, size, microbatches)]
+    calls += _tensor(stage, share, size.activation, microbatches, backward=True)
+    calls += _context(stage, share, size.activation, microbatches)
+    calls += _experts(stage, share, size, microbatches, backward=True)
+    calls += _pipeline(stage, share, size.activation, 2 * microbatches, "activations forward, their gradients back")
+    return tuple(call for call in calls if call.ranks > 1 and call.message and call.count)
+
+
+def decoding(model: Model, plan: Plan, *, sequences: int, precision: Precision | None = None) -> tuple[Call, ...]:
+    """The collectives between two tokens of a sequence: all layers, all stages, one token per sequence.
+
+    Args:
+        model: the model.
+        plan: the plan; its DP issues nothing, its CP must be 1.
+        sequences: in flight on each replica (each rank of EP has as many).
+        precision: as for `training`.
+
+    >>> [call] = decoding(MODELS["Llama 3.1 70B"], Plan(tp=8), sequences=1)
+    >>> call.primitive, call.message, call.count
+    ('all-reduce', 16384, 160)
+    """
+    _check(model, plan)
+    if sequences < 1 or plan.cp > 1:
+        raise ValueError(f"sequences = {sequences}, cp = {plan.cp}: decoding needs at least 1 sequence, and cp = 1")
+    size = precision or Precision()
+    whole = _Stage(model, replace(plan, pp=1))
+    calls = _tensor(whole, sequences, size.activation, 1, backward=False)
+    calls += _experts(whole, sequences, size, 1, backward=False)
+    calls += _pipeline(_Stage(model, plan), sequences, size.activation, plan.pp - 1, "activations to the next stage")
+    return tuple(call for call in calls if call.ranks > 1)
+
+
+def memory(model: Model, plan: Plan) -> float:
+    """Bytes per GPU for BF16 parameters, FP32 gradients and FP32 Adam state, on the last stage.
+
+    18 bytes per parameter, of which ZeRO shards 12, 16 or all. Activations are not in it.
+
+    >>> round(memory(MODELS["Llama 3.1 8B"], Plan(dp=8, zero=3)) / 1e9, 2)
+    18.07
+    """
+    stage = _Stage(model, plan)
+    sharded = (0, 12, 16, 18)[plan.zero]
+    total = 0.0
+    for parameters, ranks in ((stage.shared, plan.replicas), (stage.routed, plan.replicas // plan.ep)):
+        total += parameters * (18 - sharded + sharded / ranks)
+    return total
+
+
+def bubble(stages: int, microbatches: int) -> float:
+    """The share of a step in which a stage of a plain pipeline waits: (p - 1)/(m + p - 1).
+
+    Args:
+        stages: p.
+        microbatches: m.
+
+    >>> bubble(4, 12)
+    0.2
+    """
+    return (stages - 1) / (microbatches + stages - 1)
+
+
+def copies(experts: int, top_k: int, ranks: int) -> float:
+    """Ranks that a token must reach on average when its k experts are a random choice, spread over the ranks.
+
+    Never more than k, and what an all-to-all that sends one copy per rank, and not one per expert, moves.
+
+    >>> round(copies(256, 8, 8), 2), copies(8, 2, 8)
+    (5.29, 2.0)
+    """
+    here = experts // ranks
+    return ranks * (1 - comb(experts - here, top_k) / comb(experts, top_k))
+
+
+def _check(model: Model, plan: Plan) -> None:
+    if plan.pp > model.layers:
+        raise ValueError(f"pp = {plan.pp}: {model.name} has {model.layers} layers")
+    if plan.ep > 1 and (not model.experts or model.experts % plan.ep):
+        raise ValueError(f"ep = {plan.ep}: must divide the {model.experts} experts of {model.name}")
+    if model.heads % plan.tp:
+        raise ValueError(f"tp = {plan.tp}: must divide the {model.heads} heads of {model.name}")
+    if plan.sequence_parallel and model.experts:
+        raise ValueError("sequence parallelism inside a layer with experts is not modelled here: leave it out")
+
+
+class _Stage:
+    """What a rank of the last pipeline stage holds."""
+
+    def __init__(self, model: Model, plan: Plan) -> None:
+        self.model, self.plan = model, plan
+        self.layers = -(-model.layers // plan.pp)
+        self.expert_layers = min(self.layers, model.expert_layers)
+        dense = self.layers - self.expert_layers
+        vocabulary = model.vocabulary * model.hidden * (2 if plan.pp == 1 else 1)
+        beside = dense * model.beside_experts(False)
+        if self.expert_layers:
+            beside += self.expert_layers * model.beside_experts(True)
+        self.shared = (beside + vocabulary + model.hidden) / plan.tp
+        self.routed = self.expert_layers * model.experts * model.expert / (plan.tp * plan.ep)
+
+
+def _gradients(stage: _Stage, size: Precision, microbatches: int) -> list[Call]:
+    plan = stage.plan
+    groups = [("", stage.shared, plan.replicas, stage.layers)]
+    if stage.routed:
+        groups = [
+            ("", stage.shared, plan.replicas, stage.layers),
+            (" of the experts", stage.routed, plan.replicas // plan.ep, stage.expert_layers),
+        ]
+    calls = []
+    for whose, parameters, ranks, layers in groups:
+        gradient, parameter = parameters * size.gradient, parameters * size.parameter
+        if plan.zero == 0:
+            calls.append(Call("DP", "all-reduce", ranks, gradient, 1, "gradients" + whose))
+            continue
+        # sharded parameters come and go layer by layer, sharded gradients leave after each microbatch
+        parts = layers if plan.zero == 3 else 1
+        scatters = microbatches if plan.zero > 1 else 1
+        gathers = 2 * microbatches if plan.zero == 3 else 1
+        when = ", before each use" if plan.zero == 3 else ", after the optimizer"
+        calls += [
+            Call("DP", "reduce-scatter", ranks, gradient / parts, parts * scatters, "gradients" + whose),
+            Call("DP", "all-gather", ranks, parameter / parts, parts * gathers, "parameters" + whose + when),
+        ]
+    return calls
+
+
+def _tensor(stage: _Stage, tokens: int, width: int, microbatches: int, *, backward: bool) -> list[Call]:
+    model, plan = stage.model, stage.plan
+    message = tokens * model.hidden * width
+    blocks = 2 * stage.layers * microbatches  # attention and MLP
+    ways = (("forward", True), ("backward", backward))
+    calls = []
+    for way, happens in ways:
+        if happens and plan.sequence_parallel:
+            calls += [
+                Call("SP", "all-gather", plan.tp, message, blocks, f"into attention and MLP, {way}"),
+                Call("SP", "reduce-scatter", plan.tp, message, blocks, f"out of attention and MLP, {way}"),
+            ]
+        elif happens:
+            what = "outputs" if way == "forward" else "input gradients"
+            calls.append(Call("TP", "all-reduce", plan.tp, message, blocks, f"{what} of attention and MLP"))
+    if plan.sequence_parallel and backward:
+        calls.append(Call("SP", "all-gather", plan.tp, message, blocks, "inputs once more, for the weights' gradients"))
+    return calls
+
+
+def _context(stage: _Stage, tokens: int, width: int, microbatches: int) -> list[Call]:
+    model, plan = stage.model, stage.plan
+    heads = 1 if model.latent else min(plan.tp, model.kv_heads)  # TP shares the heads, a latent has none
+    message = tokens * plan.cp * model.kv_width / heads * width
+    count = stage.layers * microbatches
+    return [
+        Call("CP", "all-gather", plan.cp, message, 2 * count, "keys and values, forward and again backward"),
+        Call("CP", "reduce-scatter", plan.cp, message, count, "gradients of keys and values"),
+    ]
+
+
+def _experts(stage: _Stage, tokens: int, size: Precision, microbatches: int, *, backward: bool) -> list[Call]:
+    model, plan = stage.model, stage.plan
+    numbers = tokens * model.top_k * model.hidden
+    count = stage.expert_layers * microbatches
+    back = Call("EP", "all-to-all", plan.ep, numbers * size.activation, count, "combine")
+    calls = [Call("EP", "all-to-all", plan.ep, numbers * size.dispatch, count, "dispatch"), back]
+    if backward:
+        calls.append(replace(back, count=2 * count, why="gradients of combine and dispatch"))
+    return calls
+
+
+def _pipeline(stage: _Stage, tokens: int, width: int, count: int, why: str) -> list[Call]:
+    model, plan = stage.model, stage.plan
+    cut = plan.tp if plan.sequence_parallel else 1  # whole activations are sent by every rank of a TP group
+    message = tokens * model.hidden * width / cut
+    return [Call("PP", "point-to-point", min(2, plan.pp), message, count, why)]
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A call with the fastest algorithm for it.
+
+    Attributes:
+        call: which.
+        algorithm: the fastest on a star, one full-duplex port per rank, lock-step clock.
+        segments: its best number of segments.
+        cost: its cost, by the closed form.
+        seconds: for one call.
+        bound: the sum of the two lower bounds for one call, in seconds.
+    """
+
+    call: Call
+    algorithm: Algorithm
+    segments: int
+    cost: Cost
+    seconds: float
+    bound: float
+
+    @property
+    def total(self) -> float:
+        """Seconds of all the calls in a step, one after another."""
+        return self.call.count * self.seconds
+
+
+def price(call: Call, *, alpha: float, bandwidth: float, use: Callable[[Algorithm], bool] | None = None) -> Priced:
+    """The fastest algorithm for a call, on a star with one full-duplex port per rank, lock-step clock.
+
+    Args:
+        call: which.
+        alpha: latency in seconds.
+        bandwidth: BW in bytes per second.
+        use: which algorithms to consider (default: all).
+
+    >>> [call] = decoding(MODELS["Llama 3.1 70B"], Plan(tp=8), sequences=1)
+    >>> found = price(call, alpha=0.5e-6, bandwidth=900e9)
+    >>> found.algorithm.name, f"{found.seconds * 1e6:.2f} us"
+    ('recursive-doubling', '1.55 us')
+    """
+    here = {"message": call.message, "alpha": alpha, "bandwidth": bandwidth}
+    found = []
+    for algorithm in of(call.primitive):
+        if algorithm.fits(call.ranks) and (use is None or use(algorithm)):
+            segments = ladder.best(algorithm, call.ranks, **here) if algorithm.segmented else 1
+            cost = algorithm.cost(call.ranks, **({"segments": segments} if algorithm.segmented else {}))
+            found.append((cost.seconds(**here), algorithm, segments, cost))
+    seconds, algorithm, segments, cost = min(found, key=lambda one: one[0])
+    return Priced(call, algorithm, segments, cost, seconds, lower_bound(call.primitive, call.ranks).seconds(**here))
