@@ -102,7 +102,7 @@ format: $(INSTALLED) ## format the code and fix what lint can fix
 .PHONY: lock
 lock: ## write requirements.lock anew from pyproject.toml (make lock UPGRADE=--upgrade takes newer versions)
 	@test -x .cache/uv/bin/uv || { $(PYTHON) -m venv .cache/uv && .cache/uv/bin/pip install --quiet uv; }
-	.cache/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --extra book --extra test --extra lab \
+	.cache/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --extra book --extra test --extra lab --extra mpi \
 	  --custom-compile-command 'make lock' $(UPGRADE) --output-file requirements.lock pyproject.toml
 
 .PHONY: clean
