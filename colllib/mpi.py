@@ -160,7 +160,7 @@ def run(schedule: Schedule, buffer: Array, communicator: Any, *, elements: int) 
             _take_step(schedule.step(t), rank, held, count, buffer.dtype, private)
     finally:
         private.Free()
-    return np.concatenate([buffer[:0], *(held[block] for block in outputs(schedule.blocks, rank).tolist())])
+    return _joined([held[block] for block in outputs(schedule.blocks, rank).tolist()], buffer.dtype)
 
 
 def _take_step(
@@ -173,7 +173,7 @@ def _take_step(
     arrived = {src: np.empty(int(count[step.block[which]].sum()), dtype) for src, which in coming.items()}
     requests = [communicator.Irecv(bundle.view(np.uint8), source=src) for src, bundle in arrived.items()]
     for dst, which in leaving.items():
-        bundle = np.concatenate([held[block] for block in step.block[which].tolist()])
+        bundle = _joined([held[block] for block in step.block[which].tolist()], dtype)
         requests.append(communicator.Isend(bundle.view(np.uint8), dest=dst))
     for request in requests:
         request.Wait()
@@ -185,12 +185,16 @@ def _take_step(
         held[block] = held[block] + parts[i] if step.add[i] and block in held else parts[i]
 
 
+def _joined(parts: list[Array], dtype: np.dtype[Any]) -> Array:
+    """Blocks end to end, in just this dtype: numpy alone would turn foreign byte orders into the machine's."""
+    return np.concatenate([np.empty(0, dtype), *parts], dtype=dtype)
+
+
 def _check(schedule: Schedule) -> None:
     """Refuse, before anything is sent, what would let a process wait for ever."""
     if schedule.switches:
         raise ValueError(
-            f"the schedule uses {schedule.switches} switches, and MPI has none that a schedule could use: "
-            "give one in which only ranks send"
+            "the schedule sends through switches, and MPI offers none to send to: give one in which only ranks send"
         )
     held = _sides(schedule.blocks, schedule.blocks.source)
     for t in range(schedule.num_steps):
