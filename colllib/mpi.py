@@ -52,7 +52,7 @@ def world() -> Any:
 def library() -> str:
     """Name and version of the MPI in use, as it gives them itself."""
     text: str = importlib.import_module("mpi4py.MPI").Get_library_version()
-    return text.partition(",")[0].splitlines()[0].strip("\0 ")
+    return " ".join(text.partition(",")[0].splitlines()[0].replace("Version:", "").strip("\0").split())
 
 
 def fitting(blocks: Blocks, at_least: int = 1) -> int:

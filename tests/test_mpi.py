@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,8 @@ from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Schedule, Step
 
 TESTS = Path(__file__).resolve().parent
+PAGE = (TESTS.parent / "book" / "witness.md").read_text(encoding="utf-8")
+RANKS = [2, 3, 5, 8]
 FUNCTIONS = {
     "broadcast": "MPI_Bcast",
     "reduce": "MPI_Reduce",
@@ -102,7 +105,7 @@ def is_proved(schedule):
     return True
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
+@pytest.mark.parametrize("ranks", RANKS)
 def test_mpi_gives_what_the_executor_proves_and_nothing_else(mpirun, ranks):
     done = mpirun(ranks, sys.executable, TESTS / "mpi_worker.py")
     assert done.returncode == 0, done.stderr
@@ -144,7 +147,7 @@ def miscounted(schedule, result):
             yield f"sent {result['sent']} elements over MPI, {ledger} by the ledger"
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 5, 8])
+@pytest.mark.parametrize("ranks", RANKS)
 def test_the_mutants_are_of_every_kind(ranks):
     """Or else that executor and MPI agree on them would say little."""
     mutants = [case for case in mpi_worker.cases(ranks) if case.name.startswith("mutant")]
@@ -258,6 +261,17 @@ def test_a_rank_that_breaks_takes_the_others_with_it(mpirun):
     done = mpirun(3, sys.executable, "-c", code)
     assert done.returncode != 0
     assert "rank 1 is broken" in done.stderr
+
+
+def test_the_page_says_what_is_done_and_its_example_runs(mpirun):
+    assert f"on {', '.join(map(str, RANKS[:-1]))} and {RANKS[-1]} ranks" in PAGE
+    assert len({case.dtype for case in mpi_worker.cases(3)}) == 5
+    assert "for five types of numbers" in PAGE
+    command = re.search(r"```console\n\$ mpirun -n 8 --oversubscribe \.venv/bin/colllib (.*)\n```", PAGE)[1]
+    assert mpirun(8, *COLLLIB[:-1], *command.split()).returncode == 0
+    example = re.search(r"```python\n(.*?)```", PAGE, re.S)[1]
+    done = mpirun(3, sys.executable, "-c", example + "assert total.tolist() == [3.0] * 30")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # --- the same code between threads, with no MPI
