@@ -17,6 +17,7 @@ SITE := _build/html
 KEY := $(shell cat pyproject.toml requirements.lock | cksum | cut -d ' ' -f 1)
 INSTALLED := $(VENV)/installed-$(KEY)
 LAB_INSTALLED := $(VENV)/lab-installed-$(KEY)
+MPI_INSTALLED := $(VENV)/mpi-installed-$(KEY)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable
 
 # No user's settings decide what a notebook shows: kernels and matplotlib look here and not in the home directory.
@@ -44,12 +45,17 @@ $(INSTALLED):
 	fi
 	@$(PIP_INSTALL) '.[book,test]'
 	@$(BIN)/python -c 'import matplotlib.font_manager' 2>/dev/null # builds the font cache, which else tells a notebook so
-	@rm -f $(VENV)/installed-* $(VENV)/lab-installed-*
+	@rm -f $(VENV)/installed-* $(VENV)/lab-installed-* $(VENV)/mpi-installed-*
 	@touch $@
 
 $(LAB_INSTALLED): $(INSTALLED)
 	@echo 'Installing JupyterLab into $(VENV), about a minute the first time'
 	@$(PIP_INSTALL) '.[lab]'
+	@touch $@
+
+$(MPI_INSTALLED): $(INSTALLED)
+	@echo 'Installing mpi4py into $(VENV)'
+	@$(PIP_INSTALL) '.[mpi]'
 	@touch $@
 
 .PHONY: book
@@ -68,9 +74,14 @@ lint: $(INSTALLED) ## formatting, lint and types
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# Where CI=true the tests of the second witness may not be skipped, so what they need is installed.
 .PHONY: unit
-unit: $(INSTALLED) ## unit and property tests, and doctests
+unit: $(INSTALLED) $(if $(filter true,$(CI)),$(MPI_INSTALLED)) ## unit and property tests, and doctests
 	$(BIN)/python -m pytest -n $(WORKERS) --benchmark-disable --doctest-modules colllib tests --ignore tests/book
+
+.PHONY: mpi
+mpi: $(MPI_INSTALLED) ## hold the schedules against a real MPI, such as Debian's openmpi-bin; from then on unit does too
+	$(BIN)/python -m pytest --benchmark-disable tests/test_mpi.py
 
 .PHONY: check-notebooks
 check-notebooks: $(INSTALLED) ## re-execute every notebook and compare with its stored outputs; changes nothing
@@ -102,7 +113,7 @@ format: $(INSTALLED) ## format the code and fix what lint can fix
 .PHONY: lock
 lock: ## write requirements.lock anew from pyproject.toml (make lock UPGRADE=--upgrade takes newer versions)
 	@test -x .cache/uv/bin/uv || { $(PYTHON) -m venv .cache/uv && .cache/uv/bin/pip install --quiet uv; }
-	.cache/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --extra book --extra test --extra lab \
+	.cache/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --extra book --extra test --extra lab --extra mpi \
 	  --custom-compile-command 'make lock' $(UPGRADE) --output-file requirements.lock pyproject.toml
 
 .PHONY: clean

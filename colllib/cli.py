@@ -1,9 +1,12 @@
-"""The command line: `colllib list | run | trace | ladder | claims`, each with --json."""
+"""The command line: `colllib list | run | trace | ladder | claims | mpi-run`, each with --json."""
 
 from __future__ import annotations
 
+import inspect
 import json
+import os
 import sys
+import traceback
 from collections import Counter
 from typing import Any
 
@@ -22,6 +25,8 @@ from colllib.topology import find as find_topology
 from colllib.topology.lattice import PER_NEIGHBOUR
 
 MOST_TRACED = 64  # ranks times blocks grow into pages nobody reads
+SUMMED_EXACTLY = ("float64", "float32", "int64", "int32", "complex128")  # by MPI as by numpy
+RANK_OF_PROCESS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")  # what the mpiruns say to each process
 
 
 class Quantity(click.ParamType):
@@ -340,6 +345,76 @@ def claims_command(source: str | None, verdict: str | None, chapter: str | None,
     click.echo("\n" + ", ".join(f"{count} {name}" for name, count in Counter(row["verdict"] for row in rows).items()))
 
 
+@cli.command("mpi-run")
+@click.argument("primitive")
+@click.argument("algorithm")
+@click.option("--segments", type=int, default=None, help="a whole number")
+@click.option("--elements", type=int, default=None, help="length of M (default: at least 1000, as fits)")
+@click.option("--dtype", type=click.Choice(SUMMED_EXACTLY), default="float64", help="type of an element")
+@click.option("--root", type=int, default=None, help="where the algorithm has one")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="of the random inputs")
+@_json
+def mpi_run_command(
+    primitive: str,
+    algorithm: str,
+    segments: int | None,
+    elements: int | None,
+    dtype: str,
+    root: int | None,
+    seed: int,
+    as_json: bool,
+) -> int:
+    """Run an algorithm over real MPI, one process a rank, and compare with MPI's own collective.
+
+    Start it with mpirun, such as: mpirun -n 8 colllib mpi-run all-reduce ring
+    """
+    chosen = algorithms.find(primitive, algorithm)
+    options = {name: value for name, value in (("segments", segments), ("root", root)) if value is not None}
+    for name in options:
+        if name not in inspect.signature(chosen.build).parameters:
+            raise ValueError(f"{primitive} {algorithm} takes no {name}: leave it out")
+    from colllib import mpi
+
+    try:
+        world = mpi.world()
+    except ImportError as error:
+        raise ValueError(str(error)) from error
+    try:
+        schedule = chosen.build(world.Get_size(), **options)
+        found = mpi.witness(primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
+    except ValueError:
+        raise  # every process has the same one
+    except Exception:
+        traceback.print_exc()
+        world.Abort(3)  # else the others would wait for this one
+    if world.Get_rank() != 0:
+        return 0
+    result = {
+        "primitive": primitive,
+        "algorithm": algorithm,
+        **options,
+        "ranks": found.ranks,
+        "elements": found.elements,
+        "dtype": found.dtype,
+        "steps": schedule.num_steps,
+        "equal": found.equal,
+        "differing_ranks": list(found.differing),
+        "mpi_function": found.function,
+        "mpi_library": mpi.library(),
+    }
+    if as_json:
+        _print_json(result)
+    else:
+        parts = "".join(f", {name} {value}" for name, value in options.items())
+        verdict = "equal on every rank" if found.equal else f"DIFFERENT on ranks {result['differing_ranks']}"
+        click.echo(
+            f"{primitive} {algorithm}{parts} on {found.ranks} ranks, {found.elements} elements of {found.dtype}: "
+            f"{verdict}\n  colllib  MPI messages in steps: {schedule.num_steps}\n"
+            f"  MPI      {found.function} of {result['mpi_library']}"
+        )
+    return 0 if found.equal else 1
+
+
 def _ratio(rung: Rung, fastest: Rung) -> str:
     return "1.00x" if rung.seconds == fastest.seconds else f"{rung.seconds / fastest.seconds:.2f}x"
 
@@ -349,7 +424,11 @@ def _print_json(value: Any) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line: bad input ends with status 2 and one line on standard error."""
+    """Run the command line: bad input ends with status 2 and one line on standard error.
+
+    Under mpirun the first process speaks for all and its status is the job's; the others end with 0,
+    so that none of them makes mpirun stop the first one before it has spoken.
+    """
     try:
         status = cli.main(arguments, prog_name="colllib", standalone_mode=False)
     except click.ClickException as error:
@@ -364,6 +443,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _refuse(message: str) -> int:
+    if any(os.environ.get(name, "0") != "0" for name in RANK_OF_PROCESS):
+        return 0
     click.echo("colllib: " + " ".join(message.split()), err=True)
     return 2
 

@@ -1,0 +1,452 @@
+"""The second witness: schedules run rank by rank over real MPI, and MPI's own collectives on the same inputs.
+
+`run` makes this process one rank of a schedule: real buffers, nonblocking point-to-point messages,
+no executor. `witness` runs a schedule that way, gives the same inputs to MPI's own collective and
+compares the buffers bit by bit. Under mpirun, for all-reduce::
+
+    mpirun -n 8 colllib mpi-run all-reduce ring
+
+This needs an MPI, and the extra that installs mpi4py: ``pip install 'colllib[mpi]'``. Nothing else
+in colllib imports this module.
+
+How a buffer holds blocks, everywhere here: a rank's input is the blocks that it holds or
+contributes to, its output the blocks that it must hold afterwards, one after another, by source
+rank, then by target rank, then by number. That is how MPI's own buffers are laid out.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import gcd
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.exact import IntArray
+from colllib.execution import ScheduleError
+from colllib.primitives import PRIMITIVES, Blocks
+from colllib.schedule import BoolArray, Schedule, Step
+
+Array = NDArray[Any]
+LARGEST_SUM = 2**24  # float32 holds every integer up to here, and so do the other types
+
+
+def world() -> Any:
+    """All processes that mpirun started, as one communicator; this process alone without mpirun.
+
+    Raises:
+        ImportError: if mpi4py is not installed, or finds no MPI; the message says what to install.
+    """
+    try:
+        return importlib.import_module("mpi4py.MPI").COMM_WORLD
+    except ModuleNotFoundError as error:
+        raise ImportError("mpi4py is not installed: pip install 'colllib[mpi]'") from error
+    except (ImportError, RuntimeError) as error:
+        why = str(error).partition("\n")[0]
+        raise ImportError(f"mpi4py finds no MPI ({why}): install one, such as Debian's openmpi-bin") from error
+
+
+def library() -> str:
+    """Name and version of the MPI in use, as it gives them itself."""
+    text: str = importlib.import_module("mpi4py.MPI").Get_library_version()
+    return " ".join(text.partition(",")[0].splitlines()[0].replace("Version:", "").strip("\0").split())
+
+
+def fitting(blocks: Blocks, at_least: int = 1) -> int:
+    """The smallest message that no share cuts through an element.
+
+    Args:
+        blocks: the blocks of a schedule.
+        at_least: the least number of elements wanted.
+
+    Returns:
+        a number of elements for M.
+
+    >>> from colllib.primitives import all_gather
+    >>> fitting(all_gather(6)), fitting(all_gather(6), at_least=1000)
+    (6, 1002)
+    """
+    share = blocks.share
+    unit = share.denominator // gcd(share.denominator, *share.numerators.tolist())
+    return unit * max(1, -(-at_least // unit))
+
+
+def counts(blocks: Blocks, elements: int) -> IntArray:
+    """How many elements each block has in a message of `elements`.
+
+    Raises:
+        ValueError: if a share cuts through an element, naming the lengths that fit.
+
+    >>> from fractions import Fraction
+    >>> from colllib.primitives import broadcast
+    >>> counts(broadcast(4, shares=[Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]), 12)
+    array([6, 4, 2])
+    """
+    unit = fitting(blocks)
+    if elements < 1 or elements % unit:
+        above = unit * max(1, -(-elements // unit))
+        right = f"{above - unit} or {above}" if above > unit else f"{above}"
+        raise ValueError(f"{elements} elements: the blocks need a multiple of {unit}, such as {right}")
+    share = blocks.share
+    # each product is divisible; Python's integers do not overflow on the way
+    return np.array([n * elements // share.denominator for n in share.numerators.tolist()], dtype=np.intp)
+
+
+def inputs(blocks: Blocks, rank: int) -> IntArray:
+    """The blocks that a rank holds or contributes to, in the order of its input buffer.
+
+    >>> from colllib.primitives import all_to_all
+    >>> inputs(all_to_all(3), rank=1)
+    array([3, 4, 5])
+    """
+    return _in_order(blocks, blocks.source, rank)
+
+
+def outputs(blocks: Blocks, rank: int) -> IntArray:
+    """The blocks that a rank must hold afterwards, in the order of its output buffer.
+
+    >>> from colllib.primitives import all_to_all
+    >>> outputs(all_to_all(3), rank=1)
+    array([1, 4, 7])
+    """
+    return _in_order(blocks, blocks.target, rank)
+
+
+def _in_order(blocks: Blocks, side: IntArray, rank: int) -> IntArray:
+    its = [who for who in np.unique(side) if rank in blocks.holders(int(who))]
+    # groups of ranks count as equal: only single ranks sort
+    order = np.lexsort((np.minimum(blocks.target, blocks.ranks), np.minimum(blocks.source, blocks.ranks)))
+    return order[np.isin(side[order], its)]
+
+
+def run(schedule: Schedule, buffer: Array, communicator: Any, *, elements: int) -> Array:
+    """Be one rank of a schedule: send and receive what it says, step by step.
+
+    Every process of the communicator calls this with the same schedule. What one rank sends one
+    other in one step is one MPI message. There is no barrier: a rank goes on as soon as its own
+    messages are through. Additions happen at the receiver, in the order in which the schedule
+    lists the messages, however they arrive.
+
+    Args:
+        schedule: any schedule without switches.
+        buffer: this rank's input, of any dtype (see the module's docstring for the order); empty, but
+            of the same dtype, on a rank that contributes nothing.
+        communicator: an mpi4py communicator of as many processes as the schedule has ranks.
+        elements: the length of the whole message M, in elements.
+
+    Returns:
+        this rank's output, a new array.
+
+    Raises:
+        ValueError: on every process, if anything does not fit: the number of processes, the length
+            of a buffer, switches, shares that cut through an element.
+        ScheduleError: on every process, if the schedule sends what the sender does not hold, or
+            leaves a target with nothing. Wrong values are not noticed here: that is for `witness`.
+    """
+    if schedule.ranks != communicator.Get_size():
+        size = communicator.Get_size()
+        raise ValueError(f"a schedule for {schedule.ranks} ranks and {size} processes: start one for each rank")
+    _check(schedule)
+    rank = communicator.Get_rank()
+    _agree(communicator, _misfit(schedule.blocks, rank, buffer, elements), (buffer.dtype.str, elements))
+    count, given = counts(schedule.blocks, elements), inputs(schedule.blocks, rank)
+    held = dict(zip(given.tolist(), np.split(buffer.copy(), np.cumsum(count[given])[:-1]), strict=False))
+    private = communicator.Dup()  # the caller's own messages cannot be mistaken for these
+    try:
+        for t in range(schedule.num_steps):
+            _take_step(schedule.step(t), rank, held, count, buffer.dtype, private)
+    finally:
+        private.Free()
+    return _joined([held[block] for block in outputs(schedule.blocks, rank).tolist()], buffer.dtype)
+
+
+def _take_step(
+    step: Step, rank: int, held: dict[int, Array], count: IntArray, dtype: np.dtype[Any], communicator: Any
+) -> None:
+    """One rank's part of one step: everything leaves before anything that arrives is applied."""
+    to_me, from_me = step.dst == rank, step.src == rank
+    coming = {int(src): np.flatnonzero(to_me & (step.src == src)) for src in np.unique(step.src[to_me])}
+    leaving = {int(dst): np.flatnonzero(from_me & (step.dst == dst)) for dst in np.unique(step.dst[from_me])}
+    arrived = {src: np.empty(int(count[step.block[which]].sum()), dtype) for src, which in coming.items()}
+    requests = [communicator.Irecv(bundle.view(np.uint8), source=src) for src, bundle in arrived.items()]
+    for dst, which in leaving.items():
+        bundle = _joined([held[block] for block in step.block[which].tolist()], dtype)
+        requests.append(communicator.Isend(bundle.view(np.uint8), dest=dst))
+    for request in requests:
+        request.Wait()
+    parts: dict[int, Array] = {}  # by the message's place in the step, so that the order of addition is the schedule's
+    for src, which in coming.items():
+        parts.update(zip(which.tolist(), np.split(arrived[src], np.cumsum(count[step.block[which]])[:-1]), strict=True))
+    for i in sorted(parts):
+        block = int(step.block[i])
+        held[block] = held[block] + parts[i] if step.add[i] and block in held else parts[i]
+
+
+def _joined(parts: list[Array], dtype: np.dtype[Any]) -> Array:
+    """Blocks end to end, in just this dtype: numpy alone would turn foreign byte orders into the machine's."""
+    return np.concatenate([np.empty(0, dtype), *parts], dtype=dtype)
+
+
+def _check(schedule: Schedule) -> None:
+    """Refuse, before anything is sent, what would let a process wait for ever."""
+    if schedule.switches:
+        raise ValueError(
+            "the schedule sends through switches, and MPI offers none to send to: give one in which only ranks send"
+        )
+    held = _sides(schedule.blocks, schedule.blocks.source)
+    for t in range(schedule.num_steps):
+        step = schedule.step(t)
+        for name, values, limit in (
+            ("rank", step.src, len(held)),
+            ("rank", step.dst, len(held)),
+            ("block", step.block, held.shape[1]),
+        ):
+            if ((values < 0) | (values >= limit)).any():
+                raise ValueError(f"step {t}: a {name} outside 0..{limit - 1}")
+        _refuse(~held[step.src, step.block], "sends a block that it does not hold", t, step.src, step.block)
+        _refuse(step.src == step.dst, "sends a block to itself", t, step.src, step.block)
+        into = step.dst * held.shape[1] + step.block
+        several = np.bincount(into, minlength=held.size)[into] > 1
+        crowded = "receives a block several times, of which one replaces it"
+        _refuse(several & ~step.add, crowded, t, step.dst, step.block)
+        held[step.dst, step.block] = True
+    rank, block = np.nonzero(_sides(schedule.blocks, schedule.blocks.target))
+    _refuse(~held[rank, block], "never receives a block that it must hold", None, rank, block)
+
+
+def _sides(blocks: Blocks, side: IntArray) -> BoolArray:
+    """Which rank is one of a block's sources, or targets: shape (ranks, blocks)."""
+    table = np.zeros((blocks.ranks, len(blocks)), dtype=np.bool_)
+    for block, who in enumerate(side):
+        table[blocks.holders(int(who)), block] = True
+    return table
+
+
+def _refuse(wrong: BoolArray, what: str, t: int | None, rank: IntArray, block: IntArray) -> None:
+    if wrong.any():
+        i = int(np.flatnonzero(wrong)[0])
+        when = "" if t is None else f"step {t}: "
+        raise ScheduleError(f"{when}rank {rank[i]} {what}: block {block[i]}", int(rank[i]), int(block[i]), t)
+
+
+def _misfit(blocks: Blocks, rank: int, buffer: Array, elements: int) -> str | None:
+    """What is wrong with what one rank gives, if anything."""
+    try:
+        wanted = int(counts(blocks, elements)[inputs(blocks, rank)].sum())
+    except ValueError as error:
+        return str(error)
+    if buffer.dtype.hasobject:
+        return f"a buffer of {buffer.dtype} holds Python objects, which cannot be sent as they are"
+    if buffer.shape != (wanted,):
+        return f"a buffer of shape {buffer.shape}: the schedule needs ({wanted},)"
+    return None
+
+
+def _agree(communicator: Any, problem: str | None, kind: tuple[str, int]) -> None:
+    """All processes go on, or all refuse: one that refused alone would leave the others waiting."""
+    said = communicator.allgather((problem, kind))
+    for rank, (complaint, (dtype, elements)) in enumerate(said):
+        if complaint is not None:
+            raise ValueError(f"rank {rank}: {complaint}")
+        if (dtype, elements) != said[0][1]:
+            raise ValueError(
+                f"rank {rank} has {elements} elements of {dtype} and rank 0 {said[0][1][1]} of {said[0][1][0]}: "
+                "all ranks must agree"
+            )
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What a schedule gave over MPI, held against MPI's own collective.
+
+    Attributes:
+        primitive: the primitive's name.
+        function: the MPI function that was asked.
+        ranks: number of processes.
+        elements: the length of the message M.
+        dtype: of what type.
+        differing: the ranks whose two buffers differ in at least one bit.
+    """
+
+    primitive: str
+    function: str
+    ranks: int
+    elements: int
+    dtype: str
+    differing: tuple[int, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether all ranks hold the same both ways."""
+        return not self.differing
+
+
+def witness(
+    primitive: str,
+    schedule: Schedule,
+    communicator: Any,
+    *,
+    elements: int | None = None,
+    dtype: str = "float64",
+    seed: int = 0,
+) -> Witness:
+    """Run a schedule over MPI messages, then MPI's own collective on the same inputs, and compare.
+
+    The inputs are random whole numbers, so small that every sum of them is exact in the dtype:
+    the order of additions makes no difference, and equal means equal in every bit.
+
+    Args:
+        primitive: the name of the primitive that the schedule is for.
+        schedule: what to run; it may be wrong, that is what this finds out.
+        communicator: an mpi4py communicator of as many processes as the schedule has ranks.
+        elements: the length of M (default: the least of at least 1000 that fits the shares).
+        dtype: a number type that MPI knows and that holds whole numbers up to 2**24.
+        seed: of the inputs.
+
+    Raises:
+        ValueError: on every process, for an unknown primitive, or blocks that are not the
+            primitive's; and as for `run`.
+    """
+    if primitive not in PRIMITIVES:
+        raise ValueError(f"unknown primitive {primitive!r}: known are {', '.join(PRIMITIVES)}")
+    blocks = schedule.blocks
+    if not PRIMITIVES[primitive].accepts(blocks):
+        raise ValueError(f"{schedule!r} moves the blocks of another primitive than {primitive}")
+    elements = fitting(blocks, 1000) if elements is None else elements
+    rank = communicator.Get_rank()
+    length = int(counts(blocks, elements)[inputs(blocks, rank)].sum())
+    buffer = numbers(length, rank, blocks.ranks, dtype, seed)
+    mine = run(schedule, buffer, communicator, elements=elements)
+    theirs = collective(primitive, blocks, buffer, communicator, elements=elements)
+    differs = communicator.allgather(mine.tobytes() != theirs.tobytes())
+    function = mpi_function(primitive, blocks)
+    wrong = tuple(int(r) for r in np.flatnonzero(differs))
+    return Witness(primitive, function, blocks.ranks, elements, np.dtype(dtype).name, wrong)
+
+
+def numbers(length: int, rank: int, ranks: int, dtype: str = "float64", seed: int = 0) -> Array:
+    """A rank's random input: whole numbers from 1 up, of which N add up exactly.
+
+    >>> numbers(3, rank=1, ranks=2**24)
+    array([1., 1., 1.])
+    """
+    drawn = np.random.default_rng([seed, rank]).integers(1, max(1, LARGEST_SUM // ranks), length, endpoint=True)
+    return drawn.astype(dtype)
+
+
+def mpi_function(primitive: str, blocks: Blocks) -> str:
+    """The function of MPI that does what a primitive says; the ones that end in v take uneven sizes.
+
+    >>> from colllib.primitives import all_gather
+    >>> mpi_function("all-gather", all_gather(4))
+    'MPI_Allgather'
+    """
+    return _COLLECTIVES[primitive][0] + ("v" if primitive in _VECTOR and not _even(blocks) else "")
+
+
+def collective(primitive: str, blocks: Blocks, buffer: Array, communicator: Any, *, elements: int) -> Array:
+    """MPI's own collective on this rank's input; returns this rank's output.
+
+    Args as for `run`; no schedule takes part, the blocks only say who has how much of what.
+    """
+    output = np.empty(int(counts(blocks, elements)[outputs(blocks, communicator.Get_rank())].sum()), buffer.dtype)
+    _COLLECTIVES[primitive][1](_Ask(blocks, buffer, output, communicator, elements))
+    return output
+
+
+@dataclass(frozen=True)
+class _Ask:
+    """What MPI is asked to do: from `send` into `receive`."""
+
+    blocks: Blocks
+    send: Array
+    receive: Array
+    communicator: Any
+    elements: int
+
+    @property
+    def rank(self) -> int:
+        return int(self.communicator.Get_rank())
+
+    @property
+    def source(self) -> int:
+        return int(self.blocks.holders(int(self.blocks.source[0]))[0])
+
+    @property
+    def target(self) -> int:
+        return int(self.blocks.holders(int(self.blocks.target[0]))[0])
+
+    def sizes(self, side: IntArray, among: IntArray | None = None) -> list[int]:
+        """How many elements each rank has on one side, among all blocks or some of them."""
+        some = np.arange(len(self.blocks)) if among is None else among
+        size = counts(self.blocks, self.elements)[some]
+        return [int(size[side[some] == rank].sum()) for rank in range(self.blocks.ranks)]
+
+
+def _even(blocks: Blocks) -> bool:
+    """Whether every source, or every pair of source and target, has as much as every other."""
+    ranks = blocks.ranks
+    pairs = bool((blocks.target < ranks).all())
+    key = blocks.source * ranks + blocks.target if pairs else blocks.source
+    size = np.bincount(key, blocks.share.numerators, ranks * ranks if pairs else ranks)
+    return bool((size == size[0]).all())
+
+
+def _broadcast(ask: _Ask) -> None:
+    if ask.rank == ask.source:
+        ask.receive[:] = ask.send
+    ask.communicator.Bcast(ask.receive, root=ask.source)
+
+
+def _reduce(ask: _Ask) -> None:
+    ask.communicator.Reduce(ask.send, ask.receive if ask.rank == ask.target else None, root=ask.target)
+
+
+def _all_reduce(ask: _Ask) -> None:
+    ask.communicator.Allreduce(ask.send, ask.receive)
+
+
+def _reduce_scatter(ask: _Ask) -> None:
+    ask.communicator.Reduce_scatter(ask.send, ask.receive, recvcounts=ask.sizes(ask.blocks.target))
+
+
+def _all_gather(ask: _Ask) -> None:
+    if _even(ask.blocks):
+        ask.communicator.Allgather(ask.send, ask.receive)
+    else:
+        ask.communicator.Allgatherv(ask.send, [ask.receive, ask.sizes(ask.blocks.source)])
+
+
+def _all_to_all(ask: _Ask) -> None:
+    blocks = ask.blocks
+    if _even(blocks):
+        ask.communicator.Alltoall(ask.send, ask.receive)
+    else:
+        to = ask.sizes(blocks.target, inputs(blocks, ask.rank))
+        origin = ask.sizes(blocks.source, outputs(blocks, ask.rank))
+        ask.communicator.Alltoallv([ask.send, to], [ask.receive, origin])
+
+
+def _point_to_point(ask: _Ask) -> None:
+    sending, receiving = ask.rank == ask.source, ask.rank == ask.target
+    if sending and receiving:
+        ask.receive[:] = ask.send
+    elif sending:
+        ask.communicator.Send(ask.send, dest=ask.target)
+    elif receiving:
+        ask.communicator.Recv(ask.receive, source=ask.source)
+
+
+_VECTOR = ("all-gather", "all-to-all")
+_COLLECTIVES: dict[str, tuple[str, Callable[[_Ask], None]]] = {
+    "broadcast": ("MPI_Bcast", _broadcast),
+    "reduce": ("MPI_Reduce", _reduce),
+    "all-reduce": ("MPI_Allreduce", _all_reduce),
+    "reduce-scatter": ("MPI_Reduce_scatter", _reduce_scatter),
+    "all-gather": ("MPI_Allgather", _all_gather),
+    "all-to-all": ("MPI_Alltoall", _all_to_all),
+    "point-to-point": ("MPI_Send and MPI_Recv", _point_to_point),
+}
