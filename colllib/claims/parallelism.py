@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from colllib.algorithms import allgather, allreduce, alltoall, pointtopoint
-from colllib.claims.finding import Finding, answer
+from colllib.claims.finding import Finding, answer, counted
 from colllib.claims.model import POWERS, SIZES
-from colllib.claims.others import counted
 from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.topology import ring
