@@ -1,0 +1,290 @@
+"""What can be measured on any topology: links per rank, wires, hops, and the bisection, found as a cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from math import ceil, prod
+
+import numpy as np
+
+from colllib.exact import IntArray
+from colllib.topology.base import Lattice, Router, Topology
+
+# Up to so many ranks every half is tried: 2^20 sets pass through numpy at once, and 35 maximum flows are quick.
+MOST_RANKS = 20
+MOST_RANKS_BEHIND_SWITCHES = 8
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """The narrowest cut found between two halves of the ranks, and what is proved about all of them.
+
+    Attributes:
+        bandwidth: one way across the cut found, in units of BW.
+        at_least: what no cut between two halves is below.
+        half: the ranks on one side of the cut found, N/2 of them, rounded down.
+        proof: where `at_least` comes from.
+    """
+
+    bandwidth: Fraction
+    at_least: Fraction
+    half: tuple[int, ...]
+    proof: str
+
+    @property
+    def exact(self) -> bool:
+        """Whether no other half has a narrower cut."""
+        return self.at_least == self.bandwidth
+
+
+def links_per_rank(topology: Topology) -> tuple[int, ...]:
+    """How many links leave each rank: its neighbours, or its ports.
+
+    >>> from colllib.topology import line, torus
+    >>> set(links_per_rank(torus((4, 4, 2)))), links_per_rank(line(4))
+    ({5}, (1, 2, 2, 1))
+    """
+    return tuple(np.bincount(topology.link_src, minlength=topology.nodes)[: topology.ranks].tolist())
+
+
+def wires(topology: Topology) -> int:
+    """Full-duplex wires: pairs of nodes with a link each way, or at least one way.
+
+    >>> from colllib.topology import full_mesh, star
+    >>> wires(star(8)), wires(full_mesh(8))
+    (8, 28)
+    """
+    ends = np.sort(np.stack((topology.link_src, topology.link_dst)), axis=0)
+    return len(np.unique(ends, axis=1).T)
+
+
+def diameter(topology: Topology) -> int:
+    """The links on the shortest path between the two ranks that are farthest apart.
+
+    Raises:
+        ValueError: if some rank cannot reach another.
+
+    >>> from colllib.topology import star, torus
+    >>> diameter(star(512)), diameter(torus((8, 8, 8)))
+    (2, 12)
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
+    links = (np.ones(topology.num_links), (topology.link_src, topology.link_dst))
+    graph = csr_array(links, shape=(topology.nodes, topology.nodes))
+    ranks = np.arange(topology.ranks)
+    hops = shortest_path(graph, unweighted=True, indices=ranks)[:, ranks]
+    if not np.isfinite(hops).all():
+        raise ValueError(f"{topology.name} is not connected: some rank cannot reach another")
+    return int(hops.max())
+
+
+def cut_bandwidth(topology: Topology, half: tuple[int, ...]) -> Fraction:
+    """What can leave a set of ranks for the others at a time, switches on whichever side suits the traffic.
+
+    Args:
+        topology: where.
+        half: the ranks on the sending side.
+
+    Returns:
+        the bandwidth of the least cut between the two sets of ranks, one way, in units of BW.
+
+    >>> from colllib.topology import ring, star
+    >>> cut_bandwidth(ring(8), (0, 1, 2, 3)), cut_bandwidth(ring(8), (0, 2, 4, 6)), cut_bandwidth(star(8), (0, 1, 2, 3))
+    (Fraction(2, 1), Fraction(8, 1), Fraction(4, 1))
+    """
+    inside = np.zeros(topology.nodes, dtype=bool)
+    inside[list(half)] = True
+    speed = topology.bandwidth
+    if not topology.switches:
+        crosses = inside[topology.link_src] & ~inside[topology.link_dst]
+        return Fraction(int(speed.numerators[crosses].sum()), speed.denominator)
+    import networkx as nx
+
+    graph: nx.DiGraph[object] = nx.DiGraph()
+    for a, b, units in zip(topology.link_src.tolist(), topology.link_dst.tolist(), speed.numerators, strict=True):
+        graph.add_edge(a, b, capacity=int(units))
+    for rank in range(topology.ranks):
+        graph.add_edge(*(("from", rank) if inside[rank] else (rank, "to")))
+    return Fraction(int(nx.maximum_flow_value(graph, "from", "to")), speed.denominator)
+
+
+def bisection(topology: Topology) -> Bisection:
+    """The narrowest cut between two halves of the ranks: of N/2 ranks each, one more on one side where N is odd.
+
+    Small topologies: every half is tried. Large ones: a cut is searched along the axes (or with
+    networkx's Kernighan-Lin search), and an all-to-all proves from below how narrow a cut can be. It
+    brings a block from every rank of one half to every rank of the other; if no link carries more
+    than c blocks, the cut must have a link for every c of them. Where that leaves a gap on a mesh or
+    torus, the theorem behind `lattice_bisection` closes it.
+
+    Source: for the bound Leighton (1992), "Introduction to Parallel Algorithms and Architectures".
+
+    >>> from colllib.topology import full_mesh, torus
+    >>> found = bisection(torus((8, 8, 8)))
+    >>> found.bandwidth, found.exact, found.proof
+    (Fraction(128, 1), True, 'an all-to-all')
+    >>> bisection(torus((3, 3))).bandwidth, bisection(full_mesh(7)).bandwidth
+    (Fraction(8, 1), Fraction(12, 1))
+    """
+    if topology.ranks < 2:
+        return Bisection(Fraction(0), Fraction(0), (), "one rank")
+    if _ranks_alike(topology):
+        half = tuple(range(topology.ranks // 2))
+        through = cut_bandwidth(topology, half)
+        return Bisection(through, through, half, "all halves are alike")
+    if topology.switches == 0 and topology.ranks <= MOST_RANKS:
+        return _every_half(topology)
+    if topology.ranks <= MOST_RANKS_BEHIND_SWITCHES:
+        halves = combinations(range(topology.ranks), topology.ranks // 2)
+        through, half = min((cut_bandwidth(topology, half), half) for half in halves)
+        return Bisection(through, through, half, "every half tried")
+    return _searched(topology)
+
+
+def _searched(topology: Topology) -> Bisection:
+    at_least, proof = _at_least(topology), "an all-to-all"
+    found: list[tuple[Fraction, tuple[int, ...]]] = []
+    for half in _candidates(topology):
+        found.append((cut_bandwidth(topology, half), half))
+        if found[-1][0] == at_least:
+            break
+    through, half = min(found)
+    lattice = topology.lattice
+    if through > at_least and lattice is not None and not topology.switches and _has_theorem(lattice):
+        theorem = lattice_bisection(lattice) * topology.bandwidth[0]
+        return Bisection(through, max(theorem, at_least), half, "a theorem")
+    return Bisection(through, at_least, half, proof)
+
+
+def _has_theorem(lattice: Lattice) -> bool:
+    return not (lattice.wraps and 2 in lattice.dims)
+
+
+def _ranks_alike(topology: Topology) -> bool:
+    """Whether there is one switch, and every rank has the same link to it and nothing else."""
+    ends = np.stack((topology.link_src, topology.link_dst))
+    return (
+        topology.switches == 1
+        and bool((ends.max(axis=0) == topology.ranks).all())
+        and len(set(topology.bandwidth.numerators.tolist())) == 1
+    )
+
+
+def _every_half(topology: Topology) -> Bisection:
+    ranks = topology.ranks
+    sets = np.arange(1 << ranks, dtype=np.uint32)
+    sets = sets[np.bitwise_count(sets) == ranks // 2]
+    out = np.zeros(len(sets), dtype=np.int64)
+    back = np.zeros(len(sets), dtype=np.int64)
+    has = [(sets >> rank & 1).astype(bool) for rank in range(ranks)]
+    links = zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth.numerators, strict=True)
+    for a, b, units in links:
+        out += units * (has[a] & ~has[b])
+        back += units * (has[b] & ~has[a])
+    through = np.minimum(out, back)
+    best = int(through.argmin())
+    bandwidth = Fraction(int(through[best]), topology.bandwidth.denominator)
+    half = tuple(rank for rank in range(ranks) if has[rank][best])
+    return Bisection(bandwidth, bandwidth, half, "every half tried")
+
+
+def _candidates(topology: Topology) -> Iterator[tuple[int, ...]]:
+    """Halves that may have a narrow cut: along each axis of a lattice, else by rank order, improved by exchanges."""
+    ranks = np.arange(topology.ranks)
+    size = topology.ranks // 2
+    lattice = topology.lattice
+    if lattice is not None:
+        longest_first = sorted(range(len(lattice.dims)), key=lambda axis: -lattice.dims[axis])
+        for axis in longest_first:
+            order = [axis, *(other for other in longest_first if other != axis)]
+            places = np.lexsort([lattice.coordinate(ranks, other) for other in reversed(order)])
+            yield tuple(sorted(places[:size].tolist()))
+        return
+    yield tuple(range(size))
+    yield tuple(range(0, 2 * size, 2))
+    if topology.switches == 0:
+        import networkx as nx
+
+        graph = topology.to_networkx().to_undirected()
+        for seed in range(3):
+            sides = nx.algorithms.community.kernighan_lin_bisection(graph, weight="none", seed=seed)
+            yield min((tuple(sorted(side)) for side in sides), key=lambda side: len(side))
+
+
+def _at_least(topology: Topology) -> Fraction:
+    """What an all-to-all over the topology's routes proves: no cut between halves is narrower."""
+    ranks, speed = topology.ranks, topology.bandwidth
+    pairs = (ranks // 2) * (ranks - ranks // 2)
+    if topology.lattice is None and not topology.switches and topology.num_links < 8 * ranks:
+        busiest = _shared_out(topology)
+    else:
+        load = _pairs_on_links(topology)
+        busiest = max(Fraction(a, b) for a, b in set(zip(load.tolist(), speed.numerators.tolist(), strict=True)))
+    # every cut is a whole number of the unit that all bandwidths are multiples of
+    return Fraction(ceil(Fraction(pairs) / busiest), speed.denominator)
+
+
+def _pairs_on_links(topology: Topology) -> IntArray:
+    """How many pairs of ranks are routed over each link."""
+    router, ranks = _even_router(topology), topology.ranks
+    load = np.zeros(topology.num_links, dtype=np.intp)
+    for start in range(0, ranks, 32):  # some sources at a time: a long ring has many hops
+        source, target = (part.ravel() for part in np.mgrid[start : min(start + 32, ranks), :ranks])
+        away = source != target
+        load += np.bincount(router(source[away], target[away])[1], minlength=topology.num_links)
+    return load
+
+
+def _shared_out(topology: Topology) -> Fraction:
+    """The most that a link carries for its bandwidth, where every pair spreads over all its shortest paths."""
+    import networkx as nx
+
+    carried = nx.edge_betweenness_centrality(topology.to_networkx(), normalized=False)
+    speed = {
+        (a, b): units
+        for a, b, units in zip(
+            topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth.numerators, strict=True
+        )
+    }
+    # betweenness is a float: a little more than it says keeps the bound on the safe side
+    return Fraction(max(load / speed[link] for link, load in carried.items()) * (1 + 1e-9))
+
+
+def _even_router(topology: Topology) -> Router:
+    """The topology's routes; on a torus those that share out the ties, over the same links."""
+    from colllib.topology.lattice import torus
+
+    if topology.lattice is not None and topology.lattice.wraps and topology.switches == 0:
+        return torus(topology.lattice.dims, tie="balanced").router
+    return topology.router
+
+
+def lattice_bisection(lattice: Lattice) -> Fraction:
+    """Closed form of the bisection of a mesh, and of a torus whose axes have at least 3 ranks, in units of BW one way.
+
+    Cut the longest axis in two. If it is odd, a layer is left over in the middle: cut that along the
+    next longest axis, and so on until an axis is even. On a torus every cut is there twice.
+
+    Raises:
+        ValueError: for a torus with an axis of size 2.
+
+    Source: Arjona Aroca & Fernandez Anta (2014), "Bisection (Band)Width of Product Networks with
+    Application to Data Centers"; before it for meshes with one odd size Efe & Feng.
+
+    >>> [int(lattice_bisection(axes)) for axes in (Lattice((8, 8, 8)), Lattice((3, 3)), Lattice((3, 3), wraps=False))]
+    [128, 8, 4]
+    """
+    sizes = sorted((size for size in lattice.dims if size > 1), reverse=True)
+    if not _has_theorem(lattice):
+        raise ValueError(f"torus {lattice}: the closed form needs axes of at least 3 ranks; find the cut")
+    through = 0
+    for place, size in enumerate(sizes):
+        through += prod(sizes[place + 1 :])
+        if size % 2 == 0:
+            break
+    return Fraction(through * (2 if lattice.wraps else 1))

@@ -1,0 +1,145 @@
+"""Links, wires, hops and bisections, against networkx and against every half tried with plain sets."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import networkx as nx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.topology import (
+    Lattice,
+    cuts,
+    equal_injection,
+    from_links,
+    full_mesh,
+    line,
+    mesh,
+    one_port,
+    ring,
+    star,
+    switch_tree,
+    torus,
+    twisted_torus,
+)
+from colllib.topology.cuts import bisection, cut_bandwidth, diameter, lattice_bisection, links_per_rank, wires
+
+SMALL = [
+    ring(3), ring(6), ring(9), line(2), line(7), torus((3, 2)), torus((3, 3)), torus((5, 2)), mesh((3, 3)),
+    mesh((4, 2)), torus((2, 2, 2)), full_mesh(5), full_mesh(8), twisted_torus(2), torus((4, 3)), mesh((5, 2)),
+]  # fmt: skip
+
+
+def narrowest(topology):
+    """Every half, link by link."""
+    links = list(zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth, strict=True))
+    ranks = range(topology.ranks)
+    return min(
+        sum((speed for a, b, speed in links if a in half and b not in half), Fraction(0))
+        for chosen in combinations(ranks, topology.ranks // 2)
+        for half in [set(chosen)]
+    )
+
+
+@pytest.mark.parametrize("topology", SMALL, ids=lambda t: t.name)
+def test_the_narrowest_of_all_halves_is_found(topology):
+    found = bisection(topology)
+    assert found.bandwidth == narrowest(topology) == cut_bandwidth(topology, found.half)
+    assert found.exact
+    assert len(found.half) == topology.ranks // 2
+
+
+@pytest.mark.parametrize("topology", SMALL, ids=lambda t: t.name)
+def test_the_search_for_large_topologies_never_contradicts_the_trial_of_all_halves(topology, monkeypatch):
+    least = bisection(topology).bandwidth
+    monkeypatch.setattr(cuts, "MOST_RANKS", 0)
+    monkeypatch.setattr(cuts, "MOST_RANKS_BEHIND_SWITCHES", 0)
+    searched = bisection(topology)
+    assert searched.at_least <= least <= searched.bandwidth
+    assert searched.bandwidth == cut_bandwidth(topology, searched.half)
+
+
+@given(st.lists(st.integers(3, 6), min_size=1, max_size=3).filter(lambda d: 3 < Lattice(tuple(d)).ranks <= 20))
+@settings(max_examples=20, deadline=None)
+def test_the_theorem_on_tori_agrees_with_the_trial_of_all_halves(dims):
+    assert bisection(torus(dims)).bandwidth == lattice_bisection(Lattice(tuple(dims)))
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=3).filter(lambda d: 2 < Lattice(tuple(d)).ranks <= 20))
+@settings(max_examples=30, deadline=None)
+def test_the_theorem_on_meshes_agrees_with_the_trial_of_all_halves(dims):
+    assert bisection(mesh(dims)).bandwidth == lattice_bisection(Lattice(tuple(dims), wraps=False))
+
+
+@pytest.mark.parametrize("dims", [(512,), (32, 16), (8, 8, 8), (16, 8, 4), (8, 4, 4, 4), (2,) * 9])
+def test_cut_and_bound_meet_at_512_ranks(dims):
+    closed, opened = bisection(torus(dims)), bisection(mesh(dims))
+    longest = max(dims)
+    assert closed.exact
+    assert opened.exact
+    assert closed.bandwidth == (2 * 512 // longest if longest > 2 else 256)
+    assert opened.bandwidth == 512 // longest
+
+
+def test_an_odd_lattice_is_settled_by_the_theorem_and_says_so():
+    found = bisection(torus((5, 5)))
+    assert (found.bandwidth, found.exact, found.proof) == (12, True, "a theorem")
+    with pytest.raises(ValueError, match="axes of at least 3"):
+        lattice_bisection(Lattice((4, 2)))
+
+
+def test_what_is_not_proved_is_not_called_exact():
+    found = bisection(twisted_torus(4))
+    assert found.at_least < found.bandwidth == 16
+    assert not found.exact
+    assert found.bandwidth == 2 * bisection(torus((8, 4))).bandwidth
+
+
+def test_a_switch_takes_the_side_that_suits_the_traffic():
+    for n in (2, 3, 7, 8, 30):
+        assert bisection(star(n)).bandwidth == n // 2  # the smaller half's links
+    assert bisection(star(8, ports=3)).bandwidth == 12
+    assert bisection(switch_tree(8, 4)).bandwidth == narrowest_through_switches(switch_tree(8, 4))
+    assert bisection(one_port(ring(6))).bandwidth == 2
+
+
+def narrowest_through_switches(topology):
+    """Every half with every place of the switches: what a maximum flow must equal."""
+    links = list(zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth, strict=True))
+    switches = range(topology.ranks, topology.nodes)
+    sides = [
+        set(half) | set(some)
+        for half in combinations(range(topology.ranks), topology.ranks // 2)
+        for count in range(len(switches) + 1)
+        for some in combinations(switches, count)
+    ]
+    return min(sum((speed for a, b, speed in links if a in side and b not in side), Fraction(0)) for side in sides)
+
+
+def test_slower_links_make_a_narrower_cut():
+    assert bisection(equal_injection(torus((4, 4)))).bandwidth == Fraction(8, 4)
+    assert bisection(equal_injection(torus((8, 8, 8)))).bandwidth == Fraction(128, 6)
+    assert bisection(equal_injection(torus((5, 5)))).bandwidth == Fraction(12, 4)
+    assert bisection(equal_injection(full_mesh(16))).bandwidth == Fraction(64, 15)
+
+
+def test_one_way_links_are_cut_the_narrower_way():
+    oneway = from_links("one way round", 4, [(0, 1), (1, 2), (2, 3), (3, 0)])
+    assert bisection(oneway).bandwidth == 1
+    assert wires(oneway) == 4
+
+
+@pytest.mark.parametrize("topology", [*SMALL, star(5), switch_tree(16, 4), twisted_torus(4)], ids=lambda t: t.name)
+def test_hops_and_links_are_networkxs(topology):
+    graph = topology.to_networkx()
+    hops = dict(nx.all_pairs_shortest_path_length(graph))
+    assert diameter(topology) == max(hops[a][b] for a in range(topology.ranks) for b in range(topology.ranks))
+    assert wires(topology) == graph.to_undirected().number_of_edges()
+    assert links_per_rank(topology) == tuple(graph.out_degree(r) for r in range(topology.ranks))
+
+
+def test_one_rank_has_no_halves_and_loose_ends_no_diameter():
+    assert bisection(star(1)).bandwidth == 0
+    with pytest.raises(ValueError, match="not connected"):
+        diameter(from_links("loose", 3, [(0, 1), (1, 0)]))
