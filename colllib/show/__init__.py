@@ -10,13 +10,16 @@ from colllib.show.cost_explorer import cost_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.lines import Mark, lines, number
+from colllib.show.mesh_explorer import mesh_explorer
 from colllib.show.message_explorer import message_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
 from colllib.show.pipeline_explorer import pipeline_explorer
 from colllib.show.space_time import space_time
 from colllib.show.table import Table
+from colllib.show.topology_explorer import topology_explorer
 from colllib.show.trace_player import trace_player
+from colllib.show.wiring import wiring
 
 __all__ = [
     "Chart",
@@ -31,6 +34,7 @@ __all__ = [
     "claims_table",
     "cost_explorer",
     "lines",
+    "mesh_explorer",
     "message_explorer",
     "number",
     "parallelism_explorer",
@@ -38,5 +42,7 @@ __all__ = [
     "pipeline_explorer",
     "space_time",
     "svg_figure",
+    "topology_explorer",
     "trace_player",
+    "wiring",
 ]

@@ -1,0 +1,130 @@
+"""The mesh explorer: what the wires of a mesh carry, beside those of the torus of the same shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import cache
+
+from colllib.algorithms import lattice, relay
+from colllib.execution import Execution, execute
+from colllib.schedule import Schedule
+from colllib.show.control import Control, Part, State
+from colllib.show.explorer import Explorer
+from colllib.show.figure import Chart
+from colllib.show.table import Table
+from colllib.show.wiring import wiring
+from colllib.topology import Lattice, Topology, mesh, torus
+from colllib.topology.cuts import wires
+
+SHAPES = ((8,), (12,), (3, 3), (4, 4), (5, 5), (6, 4), (8, 4), (6, 6), (8, 8))
+
+
+def _middle(axes: Lattice) -> int:
+    return sum(size // 2 * stride for size, stride in zip(axes.dims, axes.strides, strict=True))
+
+
+COLLECTIVES: dict[str, Callable[[Lattice], Schedule]] = {
+    "all-to-all, relayed": relay.relay,
+    "all-reduce, dim-ring": lattice.dim_ring,
+    "all-reduce, rotated dim-ring": lattice.rotated_dim_ring,
+    "broadcast from a corner": lattice.dim_chain,
+    "broadcast from the middle": lambda axes: lattice.dim_chain(axes, root=_middle(axes)),
+}
+
+
+@cache
+def run(collective: str, dims: tuple[int, ...], wraps: bool) -> Execution:
+    """A collective, executed on the torus or mesh of a shape, a link of BW per neighbour and way.
+
+    >>> max(run("all-to-all, relayed", (8,), False).link_total)
+    Fraction(2, 1)
+    """
+    where = torus(dims) if wraps else mesh(dims)
+    return execute(COLLECTIVES[collective](Lattice(dims, wraps)), where)
+
+
+def loads(done: Execution) -> Mapping[tuple[int, int], Fraction]:
+    """For each wire, what its busier direction carried over the whole run, in units of M."""
+    where = done.topology
+    found: dict[tuple[int, int], Fraction] = {}
+    for a, b, load in zip(where.link_src.tolist(), where.link_dst.tolist(), done.link_total, strict=True):
+        wire = (min(a, b), max(a, b))
+        found[wire] = max(load, found.get(wire, Fraction(0)))
+    return found
+
+
+def mesh_explorer() -> Explorer:
+    """Collective and shape against the loads of all wires, on a mesh and on the torus of the same shape.
+
+    >>> mesh_explorer()
+    Explorer: What the wires carry (Collective, Shape)
+    """
+    both = ("collective", "dims")
+    shapes = {dims: " x ".join(map(str, dims)) if len(dims) > 1 else f"{dims[0]} in a row" for dims in SHAPES}
+    return Explorer(
+        "What the wires carry",
+        [
+            Control("collective", "Collective", list(COLLECTIVES), kind="select"),
+            Control("dims", "Shape", shapes, (8, 8)),
+        ],
+        [
+            Part(both, lambda s: _picture(s, False)),
+            Part(both, lambda s: _picture(s, True)),
+            Part(both, _table, "Mesh and torus"),
+            Part((), lambda s: _NOTE),
+        ],
+        summary=Part(both, _told),
+    )
+
+
+_NOTE = (
+    "<p>The thicker a wire, the more its busier direction carries over the whole run; both pictures have one scale, "
+    "and the busiest wires of the two are colored. Every rank has a full-duplex link of BW to each neighbor; "
+    "lock-step. Wires that leave a grid come back at the other end of their row or column.</p>"
+)
+
+
+def _pair(state: State) -> tuple[Execution, Execution]:
+    return run(state["collective"], state["dims"], False), run(state["collective"], state["dims"], True)
+
+
+def _picture(state: State, wraps: bool) -> Chart:
+    done = _pair(state)[wraps]
+    found = loads(done)
+    most = max(max(loads(each).values()) for each in _pair(state))
+    top, low = max(found.values()), min(found.values())
+    busiest = [f"{a}-{b}" for (a, b), load in found.items() if load == top]
+    what = "torus" if wraps else "mesh"
+    alt = (
+        f"{what.capitalize()} {done.topology.lattice}: wires carry between {low} M and {top} M; "
+        f"{len(busiest)} of {len(found)} wires carry the most, among them {', '.join(busiest[:4])}."
+    )
+    title = f"{what.capitalize()}: {len(busiest)} of {len(found)} wires carry the most, {top} M"
+    return wiring(done.topology, width={wire: float(load / most) for wire, load in found.items()}, title=title, alt=alt)
+
+
+def _mean(done: Execution) -> float:
+    return float(sum(done.link_total, Fraction(0))) / len(done.link_total)
+
+
+def _row(name: str, done: Execution) -> tuple[object, ...]:
+    where: Topology = done.topology
+    top = max(done.link_total)
+    return (name, wires(where), done.cost.n_alpha, str(done.cost.n_beta), str(top), f"{_mean(done) / float(top):.0%}")
+
+
+def _table(state: State) -> Table:
+    opened, closed = _pair(state)
+    headers = ["", "wires", "n_alpha", "n_beta", "busiest link, M", "mean link / busiest"]
+    return Table(headers, [_row("mesh", opened), _row("torus", closed)])
+
+
+def _told(state: State) -> str:
+    opened, closed = _pair(state)
+    name, shape = state["collective"], opened.topology.lattice
+    a, b = max(opened.link_total), max(closed.link_total)
+    return (
+        f"{name[0].upper()}{name[1:]}, on {shape}: the mesh's busiest link carries {a} M, the torus's {b} M, "
+        f"{float(a / b):.2f} times as much; {opened.cost.n_alpha} against {closed.cost.n_alpha} latencies."
+    )

@@ -1,0 +1,127 @@
+"""The topology explorer: a picture, the cut that bisects it, and what links, hops and cuts are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
+
+from colllib.show.control import Control, Part, State
+from colllib.show.explorer import Explorer
+from colllib.show.figure import Chart
+from colllib.show.table import Table
+from colllib.show.wiring import wiring
+from colllib.topology import Topology, full_mesh, line, mesh, ring, star, torus, twisted_torus
+from colllib.topology.cuts import Bisection, bisection, diameter, links_per_rank, wires
+
+_GRIDS = ((3, 3), (4, 3), (4, 4), (5, 4), (6, 4), (8, 4), (5, 5))
+_CUBES = ((2, 2, 2), (3, 3, 2), (3, 3, 3), (4, 4, 2))
+_COUNTS = (3, 4, 5, 6, 7, 8, 12, 16)
+
+#: Kind -> its sizes, and what builds it from one.
+KINDS: dict[str, tuple[tuple[object, ...], Callable[..., Topology]]] = {
+    "star": (_COUNTS, star),
+    "full mesh": (_COUNTS, full_mesh),
+    "ring": (_COUNTS, ring),
+    "line": (_COUNTS, line),
+    "2-D torus": (_GRIDS, torus),
+    "2-D mesh": (_GRIDS, mesh),
+    "3-D torus": (_CUBES, torus),
+    "3-D mesh": (_CUBES, mesh),
+    "twisted torus": ((2, 3, 4), twisted_torus),
+}
+
+
+def _text(kind: str, size: object) -> str:
+    if isinstance(size, tuple):
+        return " x ".join(map(str, size))
+    return f"{2 * int(str(size))} x {size}" if kind == "twisted torus" else str(size)
+
+
+@cache
+def _measured(kind: str, size: object) -> tuple[Topology, Bisection]:
+    topology = KINDS[kind][1](size)
+    return topology, bisection(topology)
+
+
+def topology_explorer() -> Explorer:
+    """Kind and size against neighbours, diameter, wires and bisection, with the cut in the picture.
+
+    All numbers are measured on the links; the bisection is the narrowest of all halves, or cut and bound.
+
+    >>> topology_explorer()
+    Explorer: Topologies and their cuts (Topology, Size)
+    """
+    both = ("kind", "size")
+    return Explorer(
+        "Topologies and their cuts",
+        [
+            Control("kind", "Topology", list(KINDS), "2-D torus", "select"),
+            Control("size", "Size", lambda s: {size: _text(s["kind"], size) for size in KINDS[s["kind"]][0]}, _START),
+        ],
+        [Part(both, _picture), Part(both, _table, "What is measured"), Part((), lambda s: _NOTE)],
+        summary=Part(both, _told),
+    )
+
+
+_START = (5, 4)
+_NOTE = (
+    "<p>Squares and circles are the two halves, heavy wires the cut. A wire that leaves the grid comes back at the "
+    "other end of its row or column; on the twisted torus the number says at which rank. Bandwidths are one way. At "
+    "equal injection the links are so slow that the best-connected rank sends BW over all of its links together.</p>"
+)
+
+
+def floors(topology: Topology, found: Bisection) -> tuple[Fraction, Fraction]:
+    """What the cut found demands of an all-to-all, in units of M/BW: with links of BW, and at equal injection.
+
+    Each of h ranks on one side has a block of M/N for each of N - h ranks on the other.
+
+    >>> floors(ring(8), bisection(ring(8)))
+    (Fraction(1, 1), Fraction(2, 1))
+    """
+    half = topology.ranks // 2
+    crossing = Fraction(half * (topology.ranks - half), topology.ranks)
+    across = crossing / found.bandwidth
+    return across, across * max(links_per_rank(topology))
+
+
+def _picture(state: State) -> Chart:
+    topology, found = _measured(state["kind"], state["size"])
+    others = [rank for rank in range(topology.ranks) if rank not in found.half]
+    alt = (
+        f"{topology.name.replace(':', ' ')}: {topology.ranks} ranks and {wires(topology)} wires. The cut between ranks "
+        f"{_listed(found.half)} and {_listed(others)} lets {found.bandwidth} BW through each way."
+    )
+    columns = 2 * state["size"] if state["kind"] == "twisted torus" else 0
+    return wiring(topology, half=found.half, columns=columns, alt=alt)
+
+
+def _listed(ranks: object) -> str:
+    return ", ".join(map(str, ranks))  # type: ignore[call-overload]
+
+
+def _table(state: State) -> Table:
+    topology, found = _measured(state["kind"], state["size"])
+    links = links_per_rank(topology)
+    each = f"{links[0]}" if len(set(links)) == 1 else f"{min(links)} to {max(links)}"
+    per_link, equal = floors(topology, found)
+    known = "exact" if found.exact else f"found; proved: at least {found.at_least}"
+    rows = [
+        ("ranks N", topology.ranks, ""),
+        ("links per rank", each, "bonded to one port" if topology.switches else "one per neighbor"),
+        ("wires", wires(topology), "full duplex"),
+        ("diameter D", diameter(topology), "links"),
+        ("bisection", f"{found.bandwidth} BW", f"{known} ({found.proof})"),
+        ("all-to-all, n_beta at least", str(per_link), "by this cut, every link BW"),
+        ("all-to-all, n_beta at least", str(equal), "by this cut, at equal injection"),
+    ]
+    return Table(["", "measured", ""], rows, align=("left", "right", "left"))
+
+
+def _told(state: State) -> str:
+    topology, found = _measured(state["kind"], state["size"])
+    return (
+        f"{state['kind'][0].upper()}{state['kind'][1:]} {_text(state['kind'], state['size'])}: {topology.ranks} ranks, "
+        f"{wires(topology)} wires, diameter {diameter(topology)}, bisection {found.bandwidth} BW one way."
+    )
