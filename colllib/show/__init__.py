@@ -3,13 +3,16 @@
 ``import colllib`` does not import this package, nor matplotlib and ipywidgets with it.
 """
 
+from colllib.show.bounds_explorer import bounds_explorer
 from colllib.show.claims import claims_table
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.holdings import before_after
 from colllib.show.lines import Mark, lines, number
 from colllib.show.message_explorer import message_explorer
+from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.table import Table
 from colllib.show.trace_player import trace_player
 
@@ -22,11 +25,14 @@ __all__ = [
     "Table",
     "axes",
     "bars",
+    "before_after",
+    "bounds_explorer",
     "claims_table",
     "cost_explorer",
     "lines",
     "message_explorer",
     "number",
+    "primitive_explorer",
     "svg_figure",
     "trace_player",
 ]
