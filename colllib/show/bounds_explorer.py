@@ -86,12 +86,21 @@ def bounds_explorer() -> Explorer:
             Control("n", "Ranks N", RANKS, 16),
             Control("ports", "What a rank owns", PORTS, "one", "select"),
         ],
-        [Part(_ALL, _plane, "Latencies against bytes"), Part(_ALL, _table, "Distance from the bounds")],
+        [
+            Part(_ALL, _plane, "Latencies against bytes"),
+            Part((), lambda s: _NOTE),
+            Part(_ALL, _table, "Distance from the bounds"),
+        ],
         summary=Part(_ALL, _told),
     )
 
 
 _ALL = ("primitive", "n", "ports")
+_NOTE = (
+    "<p>Both axes are logarithmic. A circle is an algorithm of the table, executed on a star in lock-step; it has a name "
+    "unless another one is at least as good in both. The bounds hold for one message per port and step, without help "
+    "from the switch.</p>"
+)
 
 
 def _bound(state: State) -> Cost:

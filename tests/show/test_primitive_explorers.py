@@ -79,7 +79,7 @@ def test_a_port_that_goes_one_way_at_a_time():
 def test_the_table_of_the_bounds_explorer_is_executed():
     explorer = bounds_explorer()
     state = {"primitive": "all-reduce", "n": 6, "ports": "one"}
-    found = {row[0]: row[1:] for row in rows(explorer.render(1, state))}
+    found = {row[0]: row[1:] for row in rows(explorer.render(2, state))}
     bound = lower_bound("all-reduce", 6)
     assert found["lower bounds"][0] == str(bound.n_alpha)
     for algorithm in of("all-reduce"):
@@ -105,11 +105,11 @@ def test_pipelined_algorithms_stand_there_with_every_p():
 
 def test_what_is_read_out_says_who_attains_what():
     explorer = bounds_explorer()
-    said = explorer.render(2, {"primitive": "all-reduce", "n": 16, "ports": "one"})
+    said = explorer.render(3, {"primitive": "all-reduce", "n": 16, "ports": "one"})
     assert "nothing here attains both bounds of all-reduce" in said
     assert "fewest latencies: recursive doubling" in said
     assert f"4 steps cost n_beta = {bytes_in_fewest_steps('all-reduce', 16)} at least" in said
-    said = explorer.render(2, {"primitive": "all-gather", "n": 16, "ports": "one"})
+    said = explorer.render(3, {"primitive": "all-gather", "n": 16, "ports": "one"})
     assert "attain both bounds of all-gather" in said
-    said = explorer.render(2, {"primitive": "all-reduce", "n": 12, "ports": "one"})
+    said = explorer.render(3, {"primitive": "all-reduce", "n": 12, "ports": "one"})
     assert "No schedule can" not in said
