@@ -98,8 +98,8 @@ def bounds_explorer() -> Explorer:
 _ALL = ("primitive", "n", "ports")
 _NOTE = (
     "<p>Both axes are logarithmic. A circle is an algorithm of the table, executed on a star in lock-step; it has "
-    "a name unless another one is at least as good in both. The bounds hold for one message per port and step, without help "
-    "from the switch.</p>"
+    "a name unless another one is at least as good in both. The bounds hold for one message per port and step, "
+    "without help from the switch.</p>"
 )
 
 
