@@ -12,6 +12,7 @@ from colllib.show.lines import Mark, lines, number
 from colllib.show.message_explorer import message_explorer
 from colllib.show.table import Table
 from colllib.show.trace_player import trace_player
+from colllib.show.winners_map import winners_map
 
 __all__ = [
     "Chart",
@@ -29,4 +30,5 @@ __all__ = [
     "number",
     "svg_figure",
     "trace_player",
+    "winners_map",
 ]
