@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from colllib.bounds import bus_factor
+from colllib.cost import Cost
 from colllib.ladder import Rung
 from colllib.primitives import all_reduce, check_ranks
 from colllib.schedule import Schedule, Step
@@ -127,6 +128,24 @@ def through_switch(ranks: int, *, shots: int = 2) -> tuple[Schedule, Topology]:
     wires = [(r, hub) for r in range(ranks)] + [(hub, r) for r in range(ranks)]
     where = from_links("adding switch", ranks, wires, switches=1, combines=True, replicates=True)
     return Schedule.from_steps(all_reduce(ranks, ranks if shots == 2 else 1), steps, switches=1), where
+
+
+def through_switch_cost(ranks: int, *, shots: int = 2, segments: int = 1) -> Cost:
+    """Closed form of `through_switch`, pipelined: up and down go on at once.
+
+    With two shots a port carries M and, as owner of a slice, M/N each way; the first and the last
+    two rounds of a pipeline carry only one of the two.
+
+    >>> through_switch_cost(8), through_switch_cost(8, segments=100)
+    (Cost(n_alpha=4, n_beta=9/4), Cost(n_alpha=103, n_beta=923/800))
+    """
+    check_ranks(ranks)
+    if shots == 1:
+        return Cost(segments + 1, Fraction(segments + 1, segments))
+    both = 1 + Fraction(1, ranks)
+    if segments <= 2:
+        return Cost(segments + 3, 2 * both if segments == 1 else (4 + Fraction(1, ranks)) / 2)
+    return Cost(segments + 3, ((segments - 1) * both + 4) / segments)
 
 
 def ideal_gain(ranks: int, *, shots: int = 2) -> Fraction:

@@ -3,6 +3,7 @@
 ``import colllib`` does not import this package, nor matplotlib and ipywidgets with it.
 """
 
+from colllib.show.busbw_explorer import busbw_explorer
 from colllib.show.claims import claims_table
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
@@ -23,6 +24,7 @@ __all__ = [
     "Table",
     "axes",
     "bars",
+    "busbw_explorer",
     "claims_table",
     "cost_explorer",
     "lines",
