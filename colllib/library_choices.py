@@ -93,7 +93,6 @@ _NAMES = {
     ("broadcast", "scatter_ring_allgather"): "scatter-allgather",
     ("broadcast", "ring"): "chain",
     ("reduce", "binomial"): "binomial-tree",
-    ("reduce", "reduce_scatter_gather"): "scatter-allgather",
     ("reduce", "ring"): "chain",
     ("all-to-all", "brucks"): "bruck",
     ("all-to-all", "modified_bruck"): "bruck",

@@ -34,7 +34,7 @@ LEFT, TOP, CELL, ROW = 34.0, 4.0, 13.6, 15.0
 WIDTH = LEFT + CELL * len(MESSAGES) + 6
 
 
-def winners_map(primitive: str = "all-reduce") -> Explorer:
+def winners_map(primitive: str = "all-reduce", library: str = NOBODY) -> Explorer:
     """Who is fastest at each N and M, and what MPICH, Open MPI and NCCL take there.
 
     The map comes from the closed forms on a star with one full-duplex port per rank, on the
@@ -43,6 +43,7 @@ def winners_map(primitive: str = "all-reduce") -> Explorer:
 
     Args:
         primitive: the one that is shown first.
+        library: the one that is compared first, or nobody.
 
     >>> winners_map()
     Explorer: Who wins where (Primitive, Latency alpha, Bandwidth BW, Compare with)
@@ -55,7 +56,7 @@ def winners_map(primitive: str = "all-reduce") -> Explorer:
             Control("primitive", "Primitive", PRIMITIVES, primitive, kind="select"),
             Control("alpha", "Latency alpha", ALPHAS, ALPHAS[0], format=units.seconds),
             Control("bw", "Bandwidth BW", BANDWIDTHS, BANDWIDTHS[-1], format=units.rate),
-            Control("library", "Compare with", (NOBODY, *LIBRARIES), NOBODY, kind="select"),
+            Control("library", "Compare with", (NOBODY, *LIBRARIES), library, kind="select"),
         ],
         [
             Part(network, _map),
