@@ -117,7 +117,7 @@ def _rows(state: State) -> Table:
                 f"{100 * busbw / state['bw']:.0f} %",
             )
         )
-    headers = ["size (B)", "count (float)", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "of the wire"]
+    headers = ["size (B)", "count", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "of the wire"]
     return Table(headers, rows, align=("right",) * 6)
 
 
