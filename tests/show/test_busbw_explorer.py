@@ -9,8 +9,7 @@ import pytest
 from colllib import execute, ladder, pipelined, star
 from colllib.algorithms import find
 from colllib.busbw import through_switch
-from colllib.show import busbw_explorer
-from colllib.show.busbw_explorer import ROWS, SWITCH
+from colllib.show.busbw_explorer import ROWS, SWITCH, busbw_explorer
 
 
 @pytest.fixture(scope="module")

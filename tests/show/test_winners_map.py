@@ -9,7 +9,6 @@ from show_browser import opened, write_page
 
 from colllib import ladder, star, units
 from colllib.algorithms import of
-from colllib.show import winners_map
 from colllib.show.winners_map import (
     ALPHAS,
     BANDWIDTHS,
@@ -20,6 +19,7 @@ from colllib.show.winners_map import (
     codes,
     compared,
     crossings,
+    winners_map,
 )
 
 
