@@ -5,6 +5,7 @@
 
 from colllib.show.alltoall_explorer import alltoall_explorer
 from colllib.show.bounds_explorer import bounds_explorer
+from colllib.show.busbw_explorer import busbw_explorer
 from colllib.show.claims import claims_table
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
@@ -20,6 +21,7 @@ from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.space_time import space_time
 from colllib.show.table import Table
 from colllib.show.trace_player import trace_player
+from colllib.show.winners_map import winners_map
 
 __all__ = [
     "Chart",
@@ -33,6 +35,7 @@ __all__ = [
     "bars",
     "before_after",
     "bounds_explorer",
+    "busbw_explorer",
     "claims_table",
     "cost_explorer",
     "lines",
@@ -45,4 +48,5 @@ __all__ = [
     "space_time",
     "svg_figure",
     "trace_player",
+    "winners_map",
 ]
