@@ -6,33 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 
-from colllib.algorithms import allreduce, reducescatter
+from colllib.algorithms import allreduce, alltoall, reducescatter
 from colllib.algorithms.lattice import axis_by_axis
 from colllib.claims.finding import Finding, answer
 from colllib.cost import Cost
 from colllib.execution import Execution, execute
 from colllib.schedule import Schedule, in_sequence, reversed_in_time
-from colllib.topology import Lattice, Topology, from_links, ring
+from colllib.topology import Lattice, boxes, ring
 
 CHAPTER = "07-all-reduce"
 NODES = GPUS = 8
 # alpha = 1 us and BW = 100 GB/s are the units of exercise 3: NVLink has 600 GB/s, the network 5 us
 ALPHA, BANDWIDTH, MESSAGE = 1e-6, 100e9, 1e9
-
-
-def boxes(nodes: int, gpus: int) -> Topology:
-    """Nodes of GPUs: a fast switch in each, and a network card per GPU on one slow switch.
-
-    Rank r is GPU r % gpus of node r // gpus. Routes take the fewest hops, and within a node the fast switch.
-    """
-    ranks = nodes * gpus
-    links, alpha, speed = [], [], []
-    for rank in range(ranks):
-        for switch, latency, bandwidth in ((ranks + rank // gpus, 1, 6), (ranks + nodes, 5, 1)):
-            links += [(rank, switch), (switch, rank)]
-            alpha += [Fraction(latency, 2)] * 2
-            speed += [bandwidth] * 2
-    return from_links("boxes", ranks, links, switches=nodes + 1, alpha=alpha, bandwidth=speed)
 
 
 def _ring_of_rings() -> Schedule:
@@ -68,15 +53,8 @@ def _bytes_over_the_network() -> Finding:
     executed = {}
     for name, schedule in (("flat ring", allreduce.ring(64)), ("ring of rings", _ring_of_rings())):
         run = execute(schedule, boxes(NODES, GPUS))
-        network = run.topology.link_dst == 64 + NODES
-        of_node = [
-            sum(
-                run.link_total[int(link)]
-                for link in np.flatnonzero(network)
-                if run.topology.link_src[link] // GPUS == n
-            )
-            for n in range(NODES)
-        ]
+        uplinks = np.flatnonzero(run.topology.link_dst == run.topology.nodes - 1)
+        of_node = [run.link_total[int(link)] for link in uplinks]
         executed[name] = f"{float(max(of_node)):.2f} GB out of each node"
     claimed = {"flat ring": "1.00 GB out of each node", "ring of rings": "0.12 GB out of each node"}
     because = (
@@ -115,3 +93,41 @@ def _ring_against_folded_halving() -> Finding:
 def _ghosts() -> Finding:
     sent = execute(allreduce.rabenseifner(8)).sent
     return Finding.compare(Fraction(1, 4), sum(sent[6:]) / sum(sent))
+
+
+def _formula(count: int, ranks: int, oversubscription: int) -> float:
+    """The three phases of the nested ring in units of alpha, M / BW being 1,000 of them."""
+    inside = Cost(ranks - 1, Fraction(ranks - 1, ranks) / 6)
+    between = Cost(5 * 2 * (count - 1), oversubscription * Fraction(2 * (count - 1), count) / ranks)
+    return (inside + between + inside).seconds(message=1e3, alpha=1, bandwidth=1)
+
+
+@answer(CHAPTER, "E-00-045", "E-00-046")
+def _three_phases() -> Finding:
+    executed, claimed = {}, {}
+    for count, ranks, narrow in ((2, 4, 1), (4, 2, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
+        down = axis_by_axis(Lattice((ranks, count)), reducescatter.ring)
+        where = boxes(count, ranks, oversubscription=narrow)
+        run = execute(in_sequence(down, reversed_in_time(down)), where)
+        times = zip(run.step_alpha, run.step_beta, strict=True)
+        unit = where.alpha.denominator
+        seconds = sum(int(a) / unit + 1e3 * int(b) / run.beta_denominator for a, b in times)
+        executed[f"{count} boxes of {ranks}, s = {narrow}"] = round(seconds, 6)
+        claimed[f"{count} boxes of {ranks}, s = {narrow}"] = round(_formula(count, ranks, narrow), 6)
+    return Finding.compare(claimed, executed)
+
+
+@answer(CHAPTER, "E-00-047")
+def _all_to_all_between_boxes() -> Finding:
+    executed, claimed = {}, {}
+    for count, ranks in ((2, 4), (4, 4), (8, 8)):
+        where = boxes(count, ranks)
+        run = execute(alltoall.pairwise(count * ranks), where)
+        card = np.flatnonzero((where.link_src == 0) & (where.link_dst == count * ranks + count))
+        executed[f"{count} boxes of {ranks}"] = run.link_total[int(card[0])]
+        claimed[f"{count} boxes of {ranks}"] = 1 - Fraction(1, count * ranks)
+    because = (
+        "What stays in the box does not cross the network: a rank's card carries (L-1)/L of M for L boxes, and "
+        "(N-1)/N only if every box holds one rank."
+    )
+    return Finding.compare(claimed, executed, because)

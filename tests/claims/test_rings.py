@@ -52,8 +52,9 @@ def test_second_count_ring_and_folded_halving_at_six_ranks():
     assert refuted("R-11")
 
 
-def test_the_boxes_have_a_fast_switch_inside_and_a_slow_one_between():
-    where = rings.boxes(2, 2)
-    message, link = where.router(np.array([0, 0]), np.array([1, 2]))
-    alpha = [sum(where.alpha[int(e)] for e in link[message == i]) for i in (0, 1)]
-    assert alpha == [1, 5]
+def test_second_count_only_what_leaves_the_box_crosses_its_cards():
+    for boxes, ranks in ((2, 4), (4, 4)):
+        total = boxes * ranks
+        away = sum(dst // ranks != 0 for dst in range(total))
+        assert Fraction(away, total) == Fraction(boxes - 1, boxes)
+    assert refuted("E-00-047")
