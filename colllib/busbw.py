@@ -6,14 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
 from colllib.bounds import bus_factor
-from colllib.cost import Cost
 from colllib.ladder import Rung
-from colllib.primitives import all_reduce, check_ranks
-from colllib.schedule import Schedule, Step
-from colllib.topology import Topology, from_links
 
 ELEMENT = 4  # bytes of a float32, the default type of nccl-tests
 
@@ -93,59 +87,6 @@ def rows(rungs: Iterable[Rung], message: float) -> list[Row]:
             )
         )
     return found
-
-
-def through_switch(ranks: int, *, shots: int = 2) -> tuple[Schedule, Topology]:
-    """An all-reduce that a switch adds up, and the star whose switch may add and replicate.
-
-    Args:
-        ranks: number of ranks N.
-        shots: 1: everybody sends the vector, the switch adds and sends the sum to all. 2: everybody
-            reads the sum of its own slice through the switch, and writes it to all through the
-            switch, as NVLS does (multimem.ld_reduce, then multimem.st).
-
-    Raises:
-        ValueError: for another number of shots.
-
-    >>> from colllib import execute
-    >>> execute(*through_switch(8)).sent[0]
-    Fraction(9, 8)
-    """
-    check_ranks(ranks)
-    if shots not in (1, 2):
-        raise ValueError(f"{shots} shots: an all-reduce through the switch takes 1 or 2")
-    rank, hub = np.arange(ranks), ranks
-    if shots == 1:
-        steps = [Step.of(rank, hub, 0, add=True), Step.of(hub, rank, 0)]
-    else:
-        everyone, slices = np.divmod(np.arange(ranks * ranks), ranks)
-        steps = [
-            Step.of(everyone, hub, slices, add=True),
-            Step.of(hub, rank, rank),
-            Step.of(rank, hub, rank),
-            Step.of(hub, everyone, slices),
-        ]
-    wires = [(r, hub) for r in range(ranks)] + [(hub, r) for r in range(ranks)]
-    where = from_links("adding switch", ranks, wires, switches=1, combines=True, replicates=True)
-    return Schedule.from_steps(all_reduce(ranks, ranks if shots == 2 else 1), steps, switches=1), where
-
-
-def through_switch_cost(ranks: int, *, shots: int = 2, segments: int = 1) -> Cost:
-    """Closed form of `through_switch`, pipelined: up and down go on at once.
-
-    With two shots a port carries M and, as owner of a slice, M/N each way; the first and the last
-    two rounds of a pipeline carry only one of the two.
-
-    >>> through_switch_cost(8), through_switch_cost(8, segments=100)
-    (Cost(n_alpha=4, n_beta=9/4), Cost(n_alpha=103, n_beta=923/800))
-    """
-    check_ranks(ranks)
-    if shots == 1:
-        return Cost(segments + 1, Fraction(segments + 1, segments))
-    both = 1 + Fraction(1, ranks)
-    if segments <= 2:
-        return Cost(segments + 3, 2 * both if segments == 1 else (4 + Fraction(1, ranks)) / 2)
-    return Cost(segments + 3, ((segments - 1) * both + 4) / segments)
 
 
 def ideal_gain(ranks: int, *, shots: int = 2) -> Fraction:

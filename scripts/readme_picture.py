@@ -24,7 +24,7 @@ SHOWN = ("ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "r
 
 
 def times(sizes: list[float]) -> dict[str, list[float]]:
-    """Seconds of the best-known all-reduce algorithms at every size, by the closed forms that tests hold against execution."""
+    """Seconds of the best-known algorithms at every size, by the closed forms that tests hold against execution."""
     found: dict[str, list[float]] = {}
     for algorithm in (find("all-reduce", name) for name in SHOWN):
         found[algorithm.label] = []

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from colllib import execute, ladder, pipelined, star
-from colllib.algorithms import allreduce
+from colllib import execute, ladder, star
+from colllib.algorithms import allreduce, innetwork
 from colllib.bounds import bus_factor
 from colllib.busbw import (
     H200_BY_RANKS,
@@ -15,33 +15,19 @@ from colllib.busbw import (
     count,
     ideal_gain,
     rows,
-    through_switch,
-    through_switch_cost,
 )
-
-
-@pytest.mark.parametrize("ranks", [2, 3, 4, 5, 8, 9])
-@pytest.mark.parametrize("shots", [1, 2])
-def test_the_closed_form_through_the_switch_is_the_executed_cost(ranks, shots):
-    schedule, where = through_switch(ranks, shots=shots)
-    for segments in (1, 2, 3, 4, 5, 9):
-        executed = execute(pipelined(schedule, segments), where).cost
-        assert executed == through_switch_cost(ranks, shots=shots, segments=segments)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 7, 8, 33])
 def test_what_a_port_carries_through_the_switch(ranks):
     """By hand: my whole vector goes up once; as an owner I read one slice and write it again."""
-    for shots, load in ((1, Fraction(1)), (2, 1 + Fraction(1, ranks))):
-        ledger = execute(*through_switch(ranks, shots=shots))
-        assert set(ledger.sent[:ranks]) == set(ledger.received[:ranks]) == {load}
+    where = star(ranks, combines=True, replicates=True)
+    builds = (innetwork.one_shot_all_reduce, innetwork.two_shot_all_reduce)
+    for shots, load, build in ((1, Fraction(1), builds[0]), (2, 1 + Fraction(1, ranks), builds[1])):
+        ledger = execute(build(where), where)
+        assert set(ledger.sent[:ranks]) == {load}
         assert ideal_gain(ranks, shots=shots) == execute(allreduce.ring(ranks)).sent[0] / load
     assert ideal_gain(ranks) == Fraction(2 * (ranks - 1), ranks + 1)
-
-
-def test_other_numbers_of_shots_are_refused():
-    with pytest.raises(ValueError, match="takes 1 or 2"):
-        through_switch(4, shots=3)
 
 
 @pytest.mark.parametrize("primitive", ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all"])

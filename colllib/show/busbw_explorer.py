@@ -6,13 +6,15 @@ from functools import cache
 
 from colllib import units
 from colllib.algorithms import find, of
-from colllib.busbw import bus_bandwidth, count, through_switch_cost
+from colllib.algorithms.innetwork import two_shot_cost
+from colllib.busbw import bus_bandwidth, count
 from colllib.cost import best_segments
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import lines
 from colllib.show.table import Table
+from colllib.topology import star
 from colllib.winners import standing
 
 PRIMITIVES = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all")
@@ -70,13 +72,9 @@ def seconds(primitive: str, name: str, ranks: int, message: float, alpha: float,
     if name != SWITCH:
         return standing(primitive, name, ranks, message / (alpha * bandwidth)).alphas * alpha
     # pieces overlap from the third on
-    more = 2 + best_segments(
-        lambda p: through_switch_cost(ranks, segments=p + 2), message=message, alpha=alpha, bandwidth=bandwidth
-    )
-    return min(
-        through_switch_cost(ranks, segments=p).seconds(message=message, alpha=alpha, bandwidth=bandwidth)
-        for p in (1, 2, more)
-    )
+    where = star(ranks)
+    more = 2 + best_segments(lambda p: two_shot_cost(where, p + 2), message=message, alpha=alpha, bandwidth=bandwidth)
+    return min(two_shot_cost(where, p).seconds(message=message, alpha=alpha, bandwidth=bandwidth) for p in (1, 2, more))
 
 
 def _point(state: State, message: float) -> tuple[float, float, float]:

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from colllib import execute, ladder, pipelined, star
+from colllib import execute, ladder, star
 from colllib.algorithms import find
-from colllib.busbw import through_switch
+from colllib.algorithms.innetwork import two_shot_all_reduce
 from colllib.show.busbw_explorer import ROWS, SWITCH, busbw_explorer
 
 
@@ -37,10 +37,10 @@ def test_a_row_is_an_execution(explorer, primitive, name, n):
 def test_the_switch_is_an_execution_too(explorer):
     state = explorer.start
     assert state["algorithm"] == SWITCH
-    schedule, where = through_switch(8)
+    where = star(8, combines=True, replicates=True)
     message, row = ROWS[3], columns(explorer.render(1, state))[3]
     price = {"message": message, "alpha": state["alpha"], "bandwidth": state["bw"]}
-    executed = min(execute(pipelined(schedule, p), where).cost.seconds(**price) for p in range(1, 12))
+    executed = min(execute(two_shot_all_reduce(where, segments=p), where).cost.seconds(**price) for p in range(1, 12))
     assert row[2] == f"{executed * 1e6:,.2f}"
 
 
