@@ -18,6 +18,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.lines import RIGHT, WIDTH, describe, lines
 from colllib.show.table import Table
 from colllib.show.theme import escape
+from colllib.winners import standing
 
 RANKS = (2, 4, 6, 8, 16, 64, 72, 128, 512, 1024, 4096)
 MESSAGES = (1e3, 10e3, 100e3, 1e6, 16e6, 100e6, 1e9, 10e9, 100e9)
@@ -95,9 +96,7 @@ def _field(primitive: str) -> Callable[[int, float], list[Line]]:
         for algorithm in of(primitive):
             if not algorithm.fits(ranks):
                 continue
-            segments = (
-                ladder.best(algorithm, ranks, message=message, alpha=1, bandwidth=1) if algorithm.segmented else 1
-            )
+            segments = standing(primitive, algorithm.name, ranks, message).segments
             cost = algorithm.cost(ranks, **({"segments": segments} if algorithm.segmented else {}))
             found.append(Line(algorithm, segments, cost, cost.seconds(message=message, alpha=1, bandwidth=1)))
         return sorted(found, key=lambda line: (line.alphas, line.algorithm.name))
