@@ -16,6 +16,8 @@ from colllib.topology.base import Lattice, Router, Topology
 # Up to so many ranks every half is tried: 2^20 sets pass through numpy at once, and 35 maximum flows are quick.
 MOST_RANKS = 20
 MOST_RANKS_BEHIND_SWITCHES = 8
+# Beyond that a sweep over the ranks settles every half at once, if its table has no more entries than this.
+MOST_ENTRIES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,9 @@ def bisection(topology: Topology) -> Bisection:
     Small topologies: every half is tried. Large ones: a cut is searched along the axes (or with
     networkx's Kernighan-Lin search), and an all-to-all proves from below how narrow a cut can be. It
     brings a block from every rank of one half to every rank of the other; if no link carries more
-    than c blocks, the cut must have a link for every c of them. Where that leaves a gap on a mesh or
-    torus, the theorem behind `lattice_bisection` closes it.
+    than c blocks, the cut must have a link for every c of them. Where that leaves a gap, a sweep over
+    the ranks closes it if the topology is long and thin enough (`swept`), and on larger meshes and
+    tori the theorem behind `lattice_bisection`.
 
     Source: for the bound Leighton (1992), "Introduction to Parallel Algorithms and Architectures".
 
@@ -130,6 +133,9 @@ def bisection(topology: Topology) -> Bisection:
     (Fraction(128, 1), True, 'an all-to-all')
     >>> bisection(torus((3, 3))).bandwidth, bisection(full_mesh(7)).bandwidth
     (Fraction(8, 1), Fraction(12, 1))
+    >>> found = bisection(torus((7, 7)))
+    >>> found.bandwidth, found.proof
+    (Fraction(16, 1), 'a sweep over the ranks')
     """
     if topology.ranks < 2:
         return Bisection(Fraction(0), Fraction(0), (), "one rank")
@@ -154,6 +160,8 @@ def _searched(topology: Topology) -> Bisection:
         if found[-1][0] == at_least:
             break
     through, half = min(found)
+    if through > at_least and (least := swept(topology)) is not None:
+        return Bisection(through, least, half, "a sweep over the ranks")
     lattice = topology.lattice
     if through > at_least and lattice is not None and not topology.switches and _has_theorem(lattice):
         theorem = lattice_bisection(lattice) * topology.bandwidth[0]
@@ -214,6 +222,80 @@ def _candidates(topology: Topology) -> Iterator[tuple[int, ...]]:
         for seed in range(3):
             sides = nx.algorithms.community.kernighan_lin_bisection(graph, weight="none", seed=seed)
             yield min((tuple(sorted(side)) for side in sides), key=lambda side: len(side))
+
+
+def swept(topology: Topology) -> Fraction | None:
+    """The narrowest cut of all halves, by dynamic programming: rank after rank joins one side or the other.
+
+    What the links still to come cost depends only on how many ranks have joined the first side, and on
+    the sides of the ranks that still have links to come. So for each such number and sides the cheapest
+    past is enough. Unlike a trial of every half it grows with the width of the topology, not with N.
+
+    Returns:
+        the bandwidth one way, in units of BW; None with switches, or where the table would be too large.
+
+    >>> from colllib.topology import full_mesh, torus, twisted_torus
+    >>> swept(torus((8, 4))), swept(twisted_torus(4)), swept(full_mesh(64))
+    (Fraction(8, 1), Fraction(16, 1), None)
+    """
+    if topology.switches:
+        return None
+    order, width = min(((order, _width(topology, order)) for order in _orders(topology)), key=lambda found: found[1])
+    larger = topology.ranks - topology.ranks // 2
+    if (larger + 1) << width > MOST_ENTRIES:
+        return None
+    near: dict[int, list[tuple[int, int, int]]] = {rank: [] for rank in order}  # other end, out, back
+    links = zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth.numerators, strict=True)
+    for a, b, units in links:
+        near[a].append((b, int(units), 0))
+        near[b].append((a, 0, int(units)))
+    beyond = 1 + sum(map(int, topology.bandwidth.numerators))
+    place = {rank: at for at, rank in enumerate(order)}
+    table = np.full(larger + 1, beyond, dtype=np.int64)
+    table[0] = 0
+    open_ranks: list[int] = []  # an axis of length 2 for each, the last axis counts ranks on the first side
+    for rank in order:
+        joined = np.full_like(table, beyond)
+        joined[..., 1:] = table[..., :-1]
+        table = np.stack((table, joined), axis=-2)
+        open_ranks.append(rank)
+        for other, out, back in near[rank]:
+            if other in open_ranks and other != rank:
+                _side(table, open_ranks, (rank, 1), (other, 0))[...] += out
+                _side(table, open_ranks, (rank, 0), (other, 1))[...] += back
+        done = [each for each in open_ranks if all(place[end] <= place[rank] for end, _, _ in near[each])]
+        for each in done:
+            table = table.min(axis=open_ranks.index(each))
+            open_ranks.remove(each)
+    return Fraction(int(table[[topology.ranks // 2, larger]].min()), topology.bandwidth.denominator)
+
+
+def _side(table: IntArray, open_ranks: list[int], *sides: tuple[int, int]) -> IntArray:
+    """The part of the table in which the given ranks are on the given sides."""
+    where: list[slice | int] = [slice(None)] * table.ndim
+    for rank, side in sides:
+        where[open_ranks.index(rank)] = side
+    return table[tuple(where)]
+
+
+def _orders(topology: Topology) -> Iterator[list[int]]:
+    """Orders in which a sweep may visit the ranks: as they are numbered, and along each axis of a lattice."""
+    yield list(range(topology.ranks))
+    if topology.lattice is not None:
+        for axis in range(len(topology.lattice.dims)):
+            along = topology.lattice.coordinate(np.arange(topology.ranks), axis)
+            yield np.argsort(along, kind="stable").tolist()
+
+
+def _width(topology: Topology, order: list[int]) -> int:
+    """The most ranks that have links to come at a time, with the one that joins."""
+    place = np.empty(topology.ranks, dtype=np.intp)
+    place[order] = np.arange(topology.ranks)
+    last = place.copy()
+    np.maximum.at(last, topology.link_src, place[topology.link_dst])
+    np.maximum.at(last, topology.link_dst, place[topology.link_src])
+    still = np.bincount(place, minlength=topology.ranks + 1) - np.bincount(last + 1, minlength=topology.ranks + 2)[:-1]
+    return int(still.cumsum().max())
 
 
 def _at_least(topology: Topology) -> Fraction:
