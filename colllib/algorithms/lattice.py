@@ -97,29 +97,34 @@ def _offsets(lattice: Lattice, axes: tuple[int, ...]) -> IntArray:
     return found
 
 
-def line_reduce_scatter(ranks: int) -> Schedule:
+def line_reduce_scatter(ranks: int, *, together: bool = True) -> Schedule:
     """Reduce-scatter on an open line: partial sums flow to their owner from both ends, farthest owner first.
 
     As many steps as the ring, and as many bytes over the busiest link; a rank inside the line
     sends both ways at once.
 
+    Args:
+        ranks: N.
+        together: whether sums flow up and down the line at the same time, or first all up, then all down.
+
     >>> from colllib.execution import execute
     >>> from colllib.topology import line
     >>> execute(line_reduce_scatter(4), line(4)).cost
     Cost(n_alpha=3, n_beta=3/4)
+    >>> execute(line_reduce_scatter(4, together=False), line(4)).cost
+    Cost(n_alpha=6, n_beta=3/2)
     """
     at = np.arange(ranks)
-    steps = []
+    up, down = [], []
     for t in range(ranks - 1):
-        up = at[(at <= t) & (ranks - 1 - (t - at) > at)]
-        steps.append(
-            Step.of(
-                np.concatenate((up, ranks - 1 - up)),
-                np.concatenate((up + 1, ranks - 2 - up)),
-                np.concatenate((ranks - 1 - (t - up), t - up)),
-                add=True,
-            )
-        )
+        src = at[(at <= t) & (ranks - 1 - (t - at) > at)]
+        up.append((src, src + 1, ranks - 1 - (t - src)))
+        down.append((ranks - 1 - src, ranks - 2 - src, t - src))
+    both = [
+        (np.concatenate((a, x)), np.concatenate((b, y)), np.concatenate((c, z)))
+        for (a, b, c), (x, y, z) in zip(up, down, strict=True)
+    ]
+    steps = [Step.of(src, dst, block, add=True) for src, dst, block in (both if together else up + down)]
     return Schedule.from_steps(reduce_scatter_blocks(ranks), steps)
 
 

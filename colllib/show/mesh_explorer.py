@@ -14,7 +14,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.table import Table
 from colllib.show.wiring import wiring
-from colllib.topology import Lattice, Topology, mesh, torus
+from colllib.topology import Lattice, mesh, torus
 from colllib.topology.cuts import wires
 
 SHAPES = ((8,), (12,), (3, 3), (4, 4), (5, 5), (6, 4), (8, 4), (6, 6), (8, 8))
@@ -26,6 +26,7 @@ def _middle(axes: Lattice) -> int:
 
 COLLECTIVES: dict[str, Callable[[Lattice], Schedule]] = {
     "all-to-all, relayed": relay.relay,
+    "reduce-scatter, axis by axis": lattice.dim_ring_reduce_scatter,
     "all-reduce, dim-ring": lattice.dim_ring,
     "all-reduce, rotated dim-ring": lattice.rotated_dim_ring,
     "broadcast from a corner": lattice.dim_chain,
@@ -108,16 +109,20 @@ def _mean(done: Execution) -> float:
     return float(sum(done.link_total, Fraction(0))) / len(done.link_total)
 
 
-def _row(name: str, done: Execution) -> tuple[object, ...]:
-    where: Topology = done.topology
+def _rows(done: Execution) -> dict[str, object]:
     top = max(done.link_total)
-    return (name, wires(where), done.cost.n_alpha, str(done.cost.n_beta), str(top), f"{_mean(done) / float(top):.0%}")
+    return {
+        "wires": wires(done.topology),
+        "n_alpha": done.cost.n_alpha,
+        "n_beta": str(done.cost.n_beta),
+        "busiest link, M": str(top),
+        "mean link / busiest": f"{_mean(done) / float(top):.0%}",
+    }
 
 
 def _table(state: State) -> Table:
-    opened, closed = _pair(state)
-    headers = ["", "wires", "n_alpha", "n_beta", "busiest link, M", "mean link / busiest"]
-    return Table(headers, [_row("mesh", opened), _row("torus", closed)])
+    opened, closed = map(_rows, _pair(state))
+    return Table(["", "mesh", "torus"], [(name, opened[name], closed[name]) for name in opened])
 
 
 def _told(state: State) -> str:

@@ -67,8 +67,9 @@ def topology_explorer() -> Explorer:
 _START = (5, 4)
 _NOTE = (
     "<p>Squares and circles are the two halves, heavy wires the cut. A wire that leaves the grid comes back at the "
-    "other end of its row or column; on the twisted torus the number says at which rank. Bandwidths are one way. At "
-    "equal injection the links are so slow that the best-connected rank sends BW over all of its links together.</p>"
+    "other end of its row or column; on the twisted torus the number says at which rank. The floor is the n_beta "
+    "that the cut demands of an all-to-all: if every link has BW, and if links are so slow that the "
+    "best-connected rank sends BW over all of its links together.</p>"
 )
 
 
@@ -106,17 +107,18 @@ def _table(state: State) -> Table:
     links = links_per_rank(topology)
     each = f"{links[0]}" if len(set(links)) == 1 else f"{min(links)} to {max(links)}"
     per_link, equal = floors(topology, found)
-    known = "exact" if found.exact else f"found; proved: at least {found.at_least}"
+    known = "proof that it is exact" if found.exact else f"proof of at least {found.at_least}"
     rows = [
-        ("ranks N", topology.ranks, ""),
-        ("links per rank", each, "bonded to one port" if topology.switches else "one per neighbor"),
-        ("wires", wires(topology), "full duplex"),
-        ("diameter D", diameter(topology), "links"),
-        ("bisection", f"{found.bandwidth} BW", f"{known} ({found.proof})"),
-        ("all-to-all, n_beta at least", str(per_link), "by this cut, every link BW"),
-        ("all-to-all, n_beta at least", str(equal), "by this cut, at equal injection"),
+        ("ranks N", topology.ranks),
+        ("links per rank", each),
+        ("wires, full duplex", wires(topology)),
+        ("diameter D, links", diameter(topology)),
+        ("bisection, BW one way", str(found.bandwidth)),
+        (known, found.proof),
+        ("all-to-all floor, BW per link", str(per_link)),
+        ("all-to-all floor, BW per rank", str(equal)),
     ]
-    return Table(["", "measured", ""], rows, align=("left", "right", "left"))
+    return Table(["", "measured"], rows)
 
 
 def _told(state: State) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -17,13 +17,14 @@ from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.pair_grid import has_pairs, pair_grid, sent_so_far
 from colllib.show.theme import escape
+from colllib.topology import Topology, star
 
 Build = Callable[[int], Schedule]
 
 
 @dataclass(frozen=True)
 class Play:
-    """One schedule, executed on a star, with its state before the first and after every step."""
+    """One schedule, executed, with its state before the first and after every step."""
 
     name: str
     run: Execution
@@ -71,6 +72,8 @@ def trace_player(
     *,
     ranks: Sequence[int] = range(2, 9),
     start: tuple[str, int, int] | None = None,
+    offer: Mapping[str, tuple[str, Build]] | None = None,
+    where: Callable[[int], Topology] = star,
 ) -> Explorer:
     """Every algorithm for a primitive, step by step: who holds which contributions, what moves, what it has cost.
 
@@ -79,19 +82,26 @@ def trace_player(
         ranks: the numbers of ranks on offer.
         start: algorithm, N and the number of steps done that are shown first (default: the first
             algorithm, N = 4 or the nearest on offer, half way through).
+        offer: other schedules than the library's list: name -> (text, builder from N).
+        where: the topology from N (default: a star); an open line is drawn as one.
 
     Raises:
         ValueError: for an unknown primitive, or a start that is not on offer.
 
     >>> trace_player(ranks=[2, 4])
     Explorer: All-reduce, step by step (Algorithm, Ranks N, Steps done)
+    >>> from colllib.algorithms.lattice import line_reduce_scatter
+    >>> from colllib.topology import line
+    >>> trace_player("reduce-scatter", ranks=[4], offer={"line": ("From both ends", line_reduce_scatter)}, where=line)
+    Explorer: Reduce-scatter, step by step (Algorithm, Ranks N, Steps done)
     """
-    offered = {name: kind for name, kind in variants(primitive).items() if any(map(kind[2], ranks))}
+    kinds = variants(primitive) if offer is None else {k: (*given, lambda _: True) for k, given in offer.items()}
+    offered = {name: kind for name, kind in kinds.items() if any(map(kind[2], ranks))}
 
     @cache
     def play(name: str, n: int) -> Play:
         schedule = offered[name][1](n)
-        return Play(offered[name][0], execute(schedule), tuple(trace(schedule)))
+        return Play(offered[name][0], execute(schedule, where(n)), tuple(trace(schedule)))
 
     def played(state: State) -> tuple[Play, int]:
         return play(state["algorithm"], state["n"]), state["step"]
@@ -224,9 +234,10 @@ def _costs(play: Play, t: int) -> str:
     beta = Fraction(int(run.step_beta[:t].sum()), run.beta_denominator)
     pairs = has_pairs(play.schedule)
     also = f"; {sent_so_far(play.schedule, t)}" if pairs else ""
+    wires = run.topology.name.split(":")[0]
     return (
         f"<p><b>So far</b> n_alpha = {alpha} of {run.cost.n_alpha}, n_beta = {beta} of {run.cost.n_beta} "
-        f"(star, one full-duplex port per rank, lock-step clock){also}.</p><p><b>Reading it</b> "
+        f"({wires}, {run.topology.port_model}, lock-step clock){also}.</p><p><b>Reading it</b> "
         f"{_READING_PAIRS if pairs else _READING}</p>"
     )
 
@@ -257,16 +268,20 @@ def _told(play: Play, t: int) -> str:
 
 
 def _circle(play: Play, t: int) -> str:
-    """The ranks on a circle and an arrow for every pair that has just exchanged something."""
+    """The ranks on a circle, or in a row, and an arrow for every pair that has just exchanged something."""
     n = play.schedule.ranks
+    axes, size = play.run.topology.lattice, 'viewBox="0 0 220 208"'
     where = [(110 + 84 * sin(2 * pi * r / n), 104 - 84 * cos(2 * pi * r / n)) for r in range(n)]
+    if axes is not None and not axes.wraps and len(axes.dims) == 1:
+        where = [(20 + 60 * r, 30) for r in range(n)]
+        size = f'viewBox="0 0 {60 * n - 20} 60" style="width:{4.6 * n:.1f}em"'
     arrows = "".join(_arrow(where[src], where[dst], add) for src, dst, add in sorted(_bundles(play.messages(t))))
     ranks = "".join(
         f'<circle cx="{x:.0f}" cy="{y:.0f}" r="14"/><text x="{x:.0f}" y="{y + 5:.0f}">{r}</text>'
         for r, (x, y) in enumerate(where)
     )
     alt = escape(_told(play, t))
-    return f'<svg class="cl-circle" viewBox="0 0 220 208" role="img" aria-label="{alt}">{arrows}{ranks}</svg>'
+    return f'<svg class="cl-circle" {size} role="img" aria-label="{alt}">{arrows}{ranks}</svg>'
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float], add: bool) -> str:

@@ -161,13 +161,13 @@ def _router(lattice: Lattice, link_of: IntArray, tie: str, order: tuple[int, ...
 
 
 def twisted_torus(width: int) -> Topology:
-    """The k x 2k torus whose wraparound along the long axis shifts the short one by k: Camarero et al. (2010).
+    """The k x 2k torus whose wraparound along the long axis shifts the short one by k: Camara et al. (2010).
 
     Rank (x, y) with 0 <= x < 2k and 0 <= y < k has neighbours (x + 1, y) and (x, y + 1); leaving
     at y = k - 1 comes back at y = 0 with x moved on by k. Routed over fewest hops.
 
-    Source: Camarero, Martinez & Beivide (2010), "L-networks: a topological model for regular 2D
-    interconnection networks"; used between TPU v4 cubes (Jouppi et al. 2023).
+    Source: Camara et al. (2010), "Twisted Torus Topologies for Enhanced Interconnection Networks"; TPU
+    v4 offers twists in three dimensions (Jouppi et al. 2023).
 
     >>> import networkx
     >>> networkx.diameter(twisted_torus(4).to_networkx()), networkx.diameter(torus((8, 4)).to_networkx())

@@ -8,10 +8,12 @@ import pytest
 import reference
 from show_browser import opened, write_page
 
-from colllib.algorithms import ALGORITHMS
+from colllib.algorithms import ALGORITHMS, reducescatter
+from colllib.algorithms.lattice import line_reduce_scatter
 from colllib.execution import execute
 from colllib.show import trace_player
 from colllib.show.trace_player import variants
+from colllib.topology import line
 
 PRIMITIVES = sorted({a.primitive for a in ALGORITHMS})
 CELL = re.compile(r"<td(?: class=\"([dm ]*)\")?>([^<]*)</td>")
@@ -161,6 +163,19 @@ def test_without_a_start_the_nearest_to_four_ranks_is_shown_and_what_serves_none
     assert player.grid.fragments
     with pytest.raises(ValueError, match="no algorithm for all-gather serves any of the ranks"):
         trace_player("all-gather", ranks=[])
+
+
+def test_other_schedules_are_played_on_another_topology_and_a_line_is_drawn_as_a_row():
+    offer = {"both": ("From both ends", line_reduce_scatter), "ring": ("Round a ring", reducescatter.ring)}
+    player = trace_player("reduce-scatter", ranks=[5], offer=offer, where=line)
+    for name, build in (("both", line_reduce_scatter), ("ring", reducescatter.ring)):
+        cost = execute(build(5), line(5)).cost
+        told = player.render(2, {"algorithm": name, "n": 5, "step": 4})
+        assert f"n_alpha = {cost.n_alpha} of {cost.n_alpha}, n_beta = {cost.n_beta} of {cost.n_beta} (line, " in told
+    assert execute(reducescatter.ring(5), line(5)).cost.n_alpha == 4 * 4  # the message that closes the ring
+    picture = player.render(0, {"algorithm": "both", "n": 5, "step": 1})
+    assert set(re.findall(r'<circle cx="[0-9]+" cy="([0-9]+)"', picture)) == {"30"}
+    assert set(re.findall(r'cy="([0-9]+)"', trace_player(ranks=[5]).render(0, trace_player(ranks=[5]).start))) > {"20"}
 
 
 def test_a_start_that_is_not_on_offer_is_refused():

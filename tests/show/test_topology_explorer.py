@@ -1,0 +1,84 @@
+"""The topology explorer shows what is measured, and the cut that it names is the one that it draws."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from colllib.algorithms.relay import link_loads
+from colllib.show.topology_explorer import KINDS, floors, topology_explorer
+from colllib.topology import full_mesh, mesh, ring, star, torus
+from colllib.topology.cuts import bisection
+
+EXPLORER = topology_explorer()
+STATES = [{"kind": kind, "size": size} for kind, (sizes, _) in KINDS.items() for size in sizes]
+CELLS = re.compile(r'<tr><th scope="row">([^<]*)</th><td[^>]*>([^<]*)</td>')
+
+
+def shown(state):
+    return dict(CELLS.findall(EXPLORER.render(1, state)))
+
+
+def by_hand(kind, size):
+    """Ranks, wires and diameter from the definition."""
+    if kind in ("star", "full mesh", "ring", "line"):
+        n = size
+        wires = {"star": n, "full mesh": n * (n - 1) // 2, "ring": n, "line": n - 1}[kind]
+        return n, wires, {"star": 2, "full mesh": 1, "ring": n // 2, "line": n - 1}[kind]
+    if kind == "twisted torus":
+        return 2 * size * size, None, None
+    places = list(product(*map(range, size)))
+    found = {
+        frozenset((place, (*place[:axis], (place[axis] + 1) % d, *place[axis + 1 :])))
+        for place in places
+        for axis, d in enumerate(size)
+        if "torus" in kind or place[axis] + 1 < d
+    }
+    return len(places), len(found), sum(d // 2 if "torus" in kind else d - 1 for d in size)
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda s: f"{s['kind']} {s['size']}")
+def test_ranks_wires_and_diameter_are_those_of_the_definition(state):
+    ranks, wires, hops = by_hand(state["kind"], state["size"])
+    rows = shown(state)
+    assert int(rows["ranks N"]) == ranks
+    if wires is not None:
+        assert (int(rows["wires, full duplex"]), int(rows["diameter D, links"])) == (wires, hops)
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda s: f"{s['kind']} {s['size']}")
+def test_the_cut_that_is_drawn_has_the_bandwidth_that_is_told(state):
+    picture = EXPLORER.render(0, state)
+    told = re.search(r"lets ([0-9]+) BW through", picture)
+    assert told is not None
+    assert shown(state)["bisection, BW one way"] == told[1]
+    if state["kind"] != "star":  # through a switch every rank of the half has its link in the cut
+        bold = re.findall(r'<path d="[^"lL]*([lL])[^"]*"[^>]*stroke-width="3.5"', picture)
+        assert bold.count("L") + bold.count("l") / 2 == int(told[1])
+
+
+def test_every_bisection_on_offer_is_proved():
+    assert all("proof that it is exact" in shown(state) for state in STATES)
+
+
+@pytest.mark.parametrize("where", [ring(8), torus((4, 4)), torus((5, 4)), torus((3, 3, 2)), mesh((4, 3)), full_mesh(6)])
+def test_no_executed_all_to_all_is_below_the_floor_of_the_cut(where):
+    per_link, per_rank = floors(where, bisection(where))
+    assert max(link_loads(where)) >= per_link
+    assert per_rank >= per_link
+
+
+def test_floors_by_hand():
+    """32 ranks each have 32 blocks of M/64 for the other half, over 16 wires, or over 4 times slower ones."""
+    assert floors(torus((8, 8)), bisection(torus((8, 8)))) == (1, 4)
+    assert floors(star(8), bisection(star(8))) == (Fraction(1, 2), Fraction(1, 2))
+
+
+def test_it_starts_where_the_usual_formula_fails():
+    start = EXPLORER.start
+    assert start == {"kind": "2-D torus", "size": (5, 4)}
+    assert bisection(torus((5, 4))).bandwidth != Fraction(2 * 20, 5)
+    assert len(EXPLORER.grid.json()) < 1_000_000
