@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from colllib.algorithms.relay import link_loads
 from colllib.topology import (
     Lattice,
     cuts,
@@ -23,7 +24,17 @@ from colllib.topology import (
     torus,
     twisted_torus,
 )
-from colllib.topology.cuts import bisection, cut_bandwidth, diameter, lattice_bisection, links_per_rank, swept, wires
+from colllib.topology.cuts import (
+    bisection,
+    cut_bandwidth,
+    diameter,
+    floor_by_cut,
+    floor_by_hops,
+    lattice_bisection,
+    links_per_rank,
+    swept,
+    wires,
+)
 
 SMALL = [
     ring(3), ring(6), ring(9), line(2), line(7), torus((3, 2)), torus((3, 3)), torus((5, 2)), mesh((3, 3)),
@@ -179,6 +190,32 @@ def narrowest_through_switches(topology):
         for some in combinations(switches, count)
     ]
     return min(sum((speed for a, b, speed in links if a in side and b not in side), Fraction(0)) for side in sides)
+
+
+@pytest.mark.parametrize(
+    "topology", [*SMALL, star(8), torus((4, 4), tie="balanced"), twisted_torus(4)], ids=lambda t: t.name
+)
+def test_no_routed_all_to_all_is_below_its_floors(topology):
+    most = max(link_loads(topology))
+    assert most >= floor_by_cut(topology, bisection(topology))
+    assert most >= floor_by_hops(topology)
+
+
+def test_floors_by_hand():
+    """A ring of 8: hops 1 1 2 2 3 3 4 from each rank, shared by 2 links; 4 x 4 blocks of M/8 over 2 wires."""
+    assert floor_by_hops(ring(8)) == Fraction(16, 2 * 8)
+    assert floor_by_cut(ring(8), bisection(ring(8))) == Fraction(16, 2 * 8)
+    assert floor_by_hops(full_mesh(5)) == Fraction(1, 5)
+    assert floor_by_hops(equal_injection(full_mesh(5))) == Fraction(4, 5)
+    assert floor_by_hops(torus((8, 8, 8))) == floor_by_cut(torus((8, 8, 8)), bisection(torus((8, 8, 8)))) == 1
+
+
+def test_a_twist_spreads_its_hops_evenly_and_meets_the_floor():
+    """Every pair over all its shortest paths, by networkx: no link carries more than the mean."""
+    for k in (3, 4, 5):
+        where = twisted_torus(k)
+        through = nx.edge_betweenness_centrality(where.to_networkx(), normalized=False)
+        assert max(through.values()) / where.ranks == pytest.approx(float(floor_by_hops(where)))
 
 
 def test_slower_links_make_a_narrower_cut():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache
 
 from colllib.show.control import Control, Part, State
@@ -12,7 +11,7 @@ from colllib.show.figure import Chart
 from colllib.show.table import Table
 from colllib.show.wiring import wiring
 from colllib.topology import Topology, full_mesh, line, mesh, ring, star, torus, twisted_torus
-from colllib.topology.cuts import Bisection, bisection, diameter, links_per_rank, wires
+from colllib.topology.cuts import Bisection, bisection, diameter, floor_by_cut, floor_by_hops, links_per_rank, wires
 
 _GRIDS = ((3, 3), (4, 3), (4, 4), (5, 4), (6, 4), (8, 4), (5, 5))
 _CUBES = ((2, 2, 2), (3, 3, 2), (3, 3, 3), (4, 4, 2))
@@ -67,24 +66,10 @@ def topology_explorer() -> Explorer:
 _START = (5, 4)
 _NOTE = (
     "<p>Squares and circles are the two halves, heavy wires the cut. A wire that leaves the grid comes back at the "
-    "other end of its row or column; on the twisted torus the number says at which rank. The floor is the n_beta "
-    "that the cut demands of an all-to-all: if every link has BW, and if links are so slow that the "
-    "best-connected rank sends BW over all of its links together.</p>"
+    "other end of its row or column; on the twisted torus the number says at which rank. A floor is an n_beta that no "
+    "all-to-all is below: what crosses the cut, and all hops shared by all links. BW per rank: links so slow that "
+    "the best-connected rank sends BW over all of its links together.</p>"
 )
-
-
-def floors(topology: Topology, found: Bisection) -> tuple[Fraction, Fraction]:
-    """What the cut found demands of an all-to-all, in units of M/BW: with links of BW, and at equal injection.
-
-    Each of h ranks on one side has a block of M/N for each of N - h ranks on the other.
-
-    >>> floors(ring(8), bisection(ring(8)))
-    (Fraction(1, 1), Fraction(2, 1))
-    """
-    half = topology.ranks // 2
-    crossing = Fraction(half * (topology.ranks - half), topology.ranks)
-    across = crossing / found.bandwidth
-    return across, across * max(links_per_rank(topology))
 
 
 def _picture(state: State) -> Chart:
@@ -106,7 +91,7 @@ def _table(state: State) -> Table:
     topology, found = _measured(state["kind"], state["size"])
     links = links_per_rank(topology)
     each = f"{links[0]}" if len(set(links)) == 1 else f"{min(links)} to {max(links)}"
-    per_link, equal = floors(topology, found)
+    by_cut, by_hops = floor_by_cut(topology, found), floor_by_hops(topology)
     known = "proof that it is exact" if found.exact else f"proof of at least {found.at_least}"
     rows = [
         ("ranks N", topology.ranks),
@@ -115,8 +100,9 @@ def _table(state: State) -> Table:
         ("diameter D, links", diameter(topology)),
         ("bisection, BW one way", str(found.bandwidth)),
         (known, found.proof),
-        ("all-to-all floor, BW per link", str(per_link)),
-        ("all-to-all floor, BW per rank", str(equal)),
+        ("all-to-all floor by the cut", str(by_cut)),
+        ("all-to-all floor by hops", str(by_hops)),
+        ("the larger, at BW per rank", str(max(by_cut, by_hops) * max(links))),
     ]
     return Table(["", "measured"], rows)
 

@@ -73,6 +73,11 @@ def diameter(topology: Topology) -> int:
     >>> diameter(star(512)), diameter(torus((8, 8, 8)))
     (2, 12)
     """
+    return int(_hops(topology).max())
+
+
+def _hops(topology: Topology) -> IntArray:
+    """The links on the shortest path from each rank to each."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
 
@@ -82,7 +87,34 @@ def diameter(topology: Topology) -> int:
     hops = shortest_path(graph, unweighted=True, indices=ranks)[:, ranks]
     if not np.isfinite(hops).all():
         raise ValueError(f"{topology.name} is not connected: some rank cannot reach another")
-    return int(hops.max())
+    return np.asarray(hops, dtype=np.intp)
+
+
+def floor_by_hops(topology: Topology) -> Fraction:
+    """What the hops demand of an all-to-all: n_beta if all blocks go the shortest way and all links share them.
+
+    Raises:
+        ValueError: if some rank cannot reach another.
+
+    >>> from colllib.topology import star, torus, twisted_torus
+    >>> floor_by_hops(star(8)), floor_by_hops(torus((8, 4))), floor_by_hops(twisted_torus(4))
+    (Fraction(7, 8), Fraction(3, 4), Fraction(21, 32))
+    """
+    speed = topology.bandwidth
+    return Fraction(int(_hops(topology).sum()), topology.ranks) / Fraction(
+        int(speed.numerators.sum()), speed.denominator
+    )
+
+
+def floor_by_cut(topology: Topology, found: Bisection) -> Fraction:
+    """What a cut demands of an all-to-all, in n_beta: h ranks have a block for each of N - h others.
+
+    >>> from colllib.topology import torus, twisted_torus
+    >>> [floor_by_cut(where, bisection(where)) for where in (torus((8, 4)), twisted_torus(4))]
+    [Fraction(1, 1), Fraction(1, 2)]
+    """
+    half = topology.ranks // 2
+    return Fraction(half * (topology.ranks - half), topology.ranks) / found.bandwidth
 
 
 def cut_bandwidth(topology: Topology, half: tuple[int, ...]) -> Fraction:

@@ -8,9 +8,8 @@ from itertools import product
 
 import pytest
 
-from colllib.algorithms.relay import link_loads
-from colllib.show.topology_explorer import KINDS, floors, topology_explorer
-from colllib.topology import full_mesh, mesh, ring, star, torus
+from colllib.show.topology_explorer import KINDS, topology_explorer
+from colllib.topology import torus
 from colllib.topology.cuts import bisection
 
 EXPLORER = topology_explorer()
@@ -64,17 +63,11 @@ def test_every_bisection_on_offer_is_proved():
     assert all("proof that it is exact" in shown(state) for state in STATES)
 
 
-@pytest.mark.parametrize("where", [ring(8), torus((4, 4)), torus((5, 4)), torus((3, 3, 2)), mesh((4, 3)), full_mesh(6)])
-def test_no_executed_all_to_all_is_below_the_floor_of_the_cut(where):
-    per_link, per_rank = floors(where, bisection(where))
-    assert max(link_loads(where)) >= per_link
-    assert per_rank >= per_link
-
-
-def test_floors_by_hand():
-    """32 ranks each have 32 blocks of M/64 for the other half, over 16 wires, or over 4 times slower ones."""
-    assert floors(torus((8, 8)), bisection(torus((8, 8)))) == (1, 4)
-    assert floors(star(8), bisection(star(8))) == (Fraction(1, 2), Fraction(1, 2))
+def test_the_floors_are_told_and_the_larger_counts_at_equal_injection():
+    told = shown({"kind": "twisted torus", "size": 4})
+    assert told["all-to-all floor by the cut"] == "1/2"
+    assert told["all-to-all floor by hops"] == "21/32"
+    assert told["the larger, at BW per rank"] == "21/8"
 
 
 def test_it_starts_where_the_usual_formula_fails():
