@@ -18,6 +18,7 @@ import numpy as np
 from colllib.cost import Cost
 from colllib.primitives import PRIMITIVES, check_ranks
 from colllib.topology import Topology
+from colllib.topology.cuts import cut_bandwidth
 
 MOST_RANKS_TO_CUT = 12
 
@@ -289,19 +290,7 @@ def capacity(topology: Topology, inside: Collection[int]) -> Fraction:
     >>> capacity(ring(8), range(4)), capacity(star(8), range(4))
     (Fraction(2, 1), Fraction(4, 1))
     """
-    speed = topology.bandwidth
-    if not topology.switches:
-        member = np.isin(np.arange(topology.nodes), list(inside))
-        leaving = member[topology.link_src] & ~member[topology.link_dst]
-        return speed.taken(np.flatnonzero(leaving)).total()
-    import networkx as nx
-
-    graph: nx.DiGraph[object] = nx.DiGraph()
-    for src, dst, rate in zip(topology.link_src.tolist(), topology.link_dst.tolist(), speed.numerators, strict=True):
-        graph.add_edge(src, dst, capacity=int(rate))
-    for rank in range(topology.ranks):
-        graph.add_edge(*(("source", rank) if rank in inside else (rank, "sink")))
-    return Fraction(int(nx.maximum_flow_value(graph, "source", "sink")), speed.denominator)
+    return cut_bandwidth(topology, tuple(inside))
 
 
 def worst_cut(primitive: str, topology: Topology, *, root: int = 0) -> Cut:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colllib.algorithms.relay import link_loads
+from colllib.bounds import capacity
 from colllib.topology import (
     Lattice,
     cuts,
@@ -43,13 +44,13 @@ SMALL = [
 
 
 def narrowest(topology):
-    """Every half, link by link."""
+    """Every half, link by link, both ways."""
     links = list(zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth, strict=True))
     ranks = range(topology.ranks)
     return min(
         sum((speed for a, b, speed in links if a in half and b not in half), Fraction(0))
-        for chosen in combinations(ranks, topology.ranks // 2)
-        for half in [set(chosen)]
+        for size in {topology.ranks // 2, topology.ranks - topology.ranks // 2}
+        for half in map(set, combinations(ranks, size))
     )
 
 
@@ -244,3 +245,12 @@ def test_one_rank_has_no_halves_and_loose_ends_no_diameter():
     assert bisection(star(1)).bandwidth == 0
     with pytest.raises(ValueError, match="not connected"):
         diameter(from_links("loose", 3, [(0, 1), (1, 0)]))
+
+
+@given(st.lists(st.integers(2, 5), min_size=1, max_size=2), st.booleans())
+@settings(max_examples=20, deadline=None)
+def test_the_bounds_take_their_capacities_from_the_same_cuts(dims, wraps):
+    where = (torus if wraps else mesh)(dims)
+    half = range(where.ranks // 2)
+    leaving = [a in half and b not in half for a, b in zip(where.link_src, where.link_dst, strict=True)]
+    assert capacity(where, half) == cut_bandwidth(where, tuple(half)) == sum(leaving)

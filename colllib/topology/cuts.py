@@ -25,7 +25,7 @@ class Bisection:
     """The narrowest cut found between two halves of the ranks, and what is proved about all of them.
 
     Attributes:
-        bandwidth: one way across the cut found, in units of BW.
+        bandwidth: one way across the cut found, the narrower way, in units of BW.
         at_least: what no cut between two halves is below.
         half: the ranks on one side of the cut found, N/2 of them, rounded down.
         proof: where `at_least` comes from.
@@ -147,6 +147,12 @@ def cut_bandwidth(topology: Topology, half: tuple[int, ...]) -> Fraction:
     return Fraction(int(nx.maximum_flow_value(graph, "from", "to")), speed.denominator)
 
 
+def _narrower_way(topology: Topology, half: tuple[int, ...]) -> Fraction:
+    """What can cross between a half and the others, the way in which less can."""
+    others = tuple(rank for rank in range(topology.ranks) if rank not in half)
+    return min(cut_bandwidth(topology, half), cut_bandwidth(topology, others))
+
+
 def bisection(topology: Topology) -> Bisection:
     """The narrowest cut between two halves of the ranks: of N/2 ranks each, one more on one side where N is odd.
 
@@ -179,7 +185,7 @@ def bisection(topology: Topology) -> Bisection:
         return _every_half(topology)
     if topology.ranks <= MOST_RANKS_BEHIND_SWITCHES:
         halves = combinations(range(topology.ranks), topology.ranks // 2)
-        through, half = min((cut_bandwidth(topology, half), half) for half in halves)
+        through, half = min((_narrower_way(topology, half), half) for half in halves)
         return Bisection(through, through, half, "every half tried")
     return _searched(topology)
 
@@ -188,7 +194,7 @@ def _searched(topology: Topology) -> Bisection:
     at_least, proof = _at_least(topology), "an all-to-all"
     found: list[tuple[Fraction, tuple[int, ...]]] = []
     for half in _candidates(topology):
-        found.append((cut_bandwidth(topology, half), half))
+        found.append((_narrower_way(topology, half), half))
         if found[-1][0] == at_least:
             break
     through, half = min(found)
