@@ -22,7 +22,7 @@ KINDS: dict[str, tuple[tuple[object, ...], Callable[..., Topology]]] = {
     "star": (_COUNTS, star),
     "full mesh": (_COUNTS, full_mesh),
     "ring": (_COUNTS, ring),
-    "line": (_COUNTS, line),
+    "line": ((3, 4, 5, 6, 7, 8, 9, 10), line),
     "2-D torus": (_GRIDS, torus),
     "2-D mesh": (_GRIDS, mesh),
     "3-D torus": (_CUBES, torus),

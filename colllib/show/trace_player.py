@@ -270,12 +270,16 @@ def _told(play: Play, t: int) -> str:
 def _circle(play: Play, t: int) -> str:
     """The ranks on a circle, or in a row, and an arrow for every pair that has just exchanged something."""
     n = play.schedule.ranks
-    axes, size = play.run.topology.lattice, 'viewBox="0 0 220 208"'
+    axes, size, in_a_row = play.run.topology.lattice, 'viewBox="0 0 220 208"', False
     where = [(110 + 84 * sin(2 * pi * r / n), 104 - 84 * cos(2 * pi * r / n)) for r in range(n)]
     if axes is not None and not axes.wraps and len(axes.dims) == 1:
-        where = [(20 + 60 * r, 30) for r in range(n)]
-        size = f'viewBox="0 0 {60 * n - 20} 60" style="width:{4.6 * n:.1f}em"'
-    arrows = "".join(_arrow(where[src], where[dst], add) for src, dst, add in sorted(_bundles(play.messages(t))))
+        in_a_row, middle = True, 30 + 6 * max(0, n - 6)
+        where = [(20 + 60 * r, middle) for r in range(n)]
+        size = f'viewBox="0 0 {60 * n - 20} {2 * middle}" style="width:{4.6 * n:.1f}em"'
+    arrows = "".join(
+        _arrow(where[src], where[dst], add, 9 + 12 * (abs(src - dst) - 1) * in_a_row)
+        for src, dst, add in sorted(_bundles(play.messages(t)))
+    )
     ranks = "".join(
         f'<circle cx="{x:.0f}" cy="{y:.0f}" r="14"/><text x="{x:.0f}" y="{y + 5:.0f}">{r}</text>'
         for r, (x, y) in enumerate(where)
@@ -284,12 +288,12 @@ def _circle(play: Play, t: int) -> str:
     return f'<svg class="cl-circle" {size} role="img" aria-label="{alt}">{arrows}{ranks}</svg>'
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float], add: bool) -> str:
+def _arrow(start: tuple[float, float], end: tuple[float, float], add: bool, bend: int) -> str:
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = hypot(dx, dy)
     ux, uy = dx / length, dy / length
     # bent to its left, so that the two ways between a pair stay apart
-    mx, my = (start[0] + end[0]) / 2 + uy * 9, (start[1] + end[1]) / 2 - ux * 9
+    mx, my = (start[0] + end[0]) / 2 + uy * bend, (start[1] + end[1]) / 2 - ux * bend
     tx, ty = end[0] - ux * 16 + uy * 2, end[1] - uy * 16 - ux * 2
     sx, sy = start[0] + ux * 15, start[1] + uy * 15
     head = f"M{tx:.0f} {ty:.0f}L{tx - ux * 9 + uy * 5:.0f} {ty - uy * 9 - ux * 5:.0f}"

@@ -173,7 +173,7 @@ def bisection(topology: Topology) -> Bisection:
     (Fraction(8, 1), Fraction(12, 1))
     >>> found = bisection(torus((7, 7)))
     >>> found.bandwidth, found.proof
-    (Fraction(16, 1), 'a sweep over the ranks')
+    (Fraction(16, 1), 'a sweep')
     """
     if topology.ranks < 2:
         return Bisection(Fraction(0), Fraction(0), (), "one rank")
@@ -199,7 +199,7 @@ def _searched(topology: Topology) -> Bisection:
             break
     through, half = min(found)
     if through > at_least and (least := swept(topology)) is not None:
-        return Bisection(through, least, half, "a sweep over the ranks")
+        return Bisection(through, least, half, "a sweep")
     lattice = topology.lattice
     if through > at_least and lattice is not None and not topology.switches and _has_theorem(lattice):
         theorem = lattice_bisection(lattice) * topology.bandwidth[0]
