@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, one_port
+from colllib.topology.clos import flow_hash, leaf_spine
 from colllib.topology.graph import from_links, full_mesh
 from colllib.topology.lattice import line, mesh, ring, torus, twisted_torus
 from colllib.topology.star import Latency, star, switch_tree
@@ -22,8 +23,10 @@ __all__ = [
     "Topology",
     "equal_injection",
     "find",
+    "flow_hash",
     "from_links",
     "full_mesh",
+    "leaf_spine",
     "line",
     "mesh",
     "one_port",
@@ -53,6 +56,13 @@ def _tree(active: bool) -> Callable[[str], Topology]:
     return build
 
 
+def _leaf_spine(size: str) -> Topology:
+    parts = size.split("x")
+    if len(parts) != 3:
+        raise ValueError(f"leaf-spine {size!r}: give leaves, ranks per leaf and spines, as in leaf-spine:8x8x4")
+    return leaf_spine(int(parts[0]), int(parts[1]), int(parts[2]))
+
+
 def _dims(build: Callable[[tuple[int, ...]], Topology]) -> Callable[[str], Topology]:
     return lambda size: build(tuple(int(part) for part in size.split("x")))
 
@@ -67,6 +77,7 @@ TOPOLOGIES: dict[str, tuple[Callable[[str], Topology], str]] = {
     "twisted-torus": (_number(twisted_torus), "twisted-torus:K"),
     "full-mesh": (_number(full_mesh), "full-mesh:N"),
     "switch-tree": (_tree(False), "switch-tree:64x16"),
+    "leaf-spine": (_leaf_spine, "leaf-spine:8x8x4"),
     "inc-star": (_number(_inc_star), "inc-star:N"),
     "inc-switch-tree": (_tree(True), "inc-switch-tree:64x16"),
 }
