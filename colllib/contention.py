@@ -46,11 +46,15 @@ class Eta:
             )
 
 
-#: The fabrics of Lu's profile.
+_NVLS_8 = Fraction(470, 450) / bus_factor("all-reduce", 8)
+
+#: The fabrics of Lu's profile, and what the same measurement of NVLS gives with the bus factor of its own N = 8.
 PROFILES: Mapping[str, Eta] = {
     "ideal": Eta(Fraction(1), Fraction(1), "the model without contention"),
     "crossbar": Eta(Fraction(1), Fraction(4, 5), "Lu, part 05 section 4.1: bus bandwidth 360 of 450 GB/s, 8 H100"),
     "nvls": Eta(Fraction(1), Fraction(13, 25), "Lu, part 05 section 4.1: 1.3 times 0.80 over 2"),
+    "nvls one-shot": Eta(Fraction(1), _NVLS_8, "470 of 450 GB/s over 7/4"),
+    "nvls two-shot": Eta(Fraction(1), _NVLS_8 * Fraction(9, 8), "470 of 450 GB/s over 7/4, times 9/8"),
     "torus": Eta(Fraction(6, 5), Fraction(3, 5), "Lu, part 05 section 4.1: the reciprocal of 1.63, TPU v4"),
 }
 

@@ -1,4 +1,4 @@
-"""Contention: coefficients against arithmetic, joint executions against each job alone, fast loads against `execute`."""
+"""Contention: coefficients against arithmetic, jobs in company against each alone, fast loads against `execute`."""
 
 from __future__ import annotations
 
