@@ -1,4 +1,4 @@
-"""The contention explorer: jobs on a torus or a leaf-spine fabric, where they lie, which links they share, what it costs."""
+"""The contention explorer: jobs on a torus or a leaf-spine fabric, the links they share, what it costs."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def contention_explorer() -> Explorer:
 _PLACE = ("fabric", "work", "groups", "layout", "draw")
 _ALL = (*_PLACE, "m")
 _NOTE = (
-    "<p>Torus: one full-duplex link of 900 GB/s per neighbour, routed along X, then Y, each direction drawn as a line "
+    "<p>Torus: one full-duplex link of 900 GB/s per neighbor, routed along X, then Y, each direction drawn as a line "
     "of its own. Leaf-spine: one port of 900 GB/s "
     "per rank; every two ranks below different leaves hash to one spine. Alpha 0.5 us, lock-step clock, all jobs in "
     "the same steps. A load of k is k times what one rank sends in all.</p>"
@@ -225,7 +225,8 @@ def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: 
     for job in range(-1, len(here.places)):
         mine = [rank for rank in range(here.topology.ranks) if job_of.get(rank, -1) == job]
         dots = "".join(
-            f"M{x - radius:g} {y:g}a{radius:g} {radius:g} 0 1 0 {2 * radius:g} 0a{radius:g} {radius:g} 0 1 0-{2 * radius:g} 0"
+            f"M{x - radius:g} {y:g}a{radius:g} {radius:g} 0 1 0 {2 * radius:g} 0"
+            f"a{radius:g} {radius:g} 0 1 0-{2 * radius:g} 0"
             for x, y in map(spot, mine)
         )
         fill = "var(--cl-bg,#fff)" if job < 0 else colour(job % len(SERIES))
@@ -293,5 +294,6 @@ def _spine_picture(here: Scene) -> str:
     width = 205 + 2 * (spines * 11 + 18)
     return (
         f'<svg viewBox="0 0 {width} 215" fill="currentColor" aria-hidden="true">'
-        f'<text x="44" y="14" font-size="11">ranks, by job</text>{names}{"".join(out)}{_job_marks(here, spot, 7.5)}</svg>'
+        f'<text x="44" y="14" font-size="11">ranks, by job</text>{names}{"".join(out)}'
+        f"{_job_marks(here, spot, 7.5)}</svg>"
     )
