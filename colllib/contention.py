@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.bounds import bus_factor
+from colllib.busbw import H200_BY_RANKS
 from colllib.cost import Cost
 from colllib.events import event_clock
 from colllib.exact import IntArray
@@ -89,16 +90,9 @@ def implied_eta_beta(bus_bandwidth: float, link: float, n_beta: Fraction | int, 
     return float(n_beta) / float(bus_factor("all-reduce", ranks)) * bus_bandwidth / link
 
 
-#: Bus bandwidths of an all-reduce of 8 GiB on H200 by ranks, in bytes per second: as NCCL 2.27.7 chose (NVLS from
-#: 5 ranks on), and with NVLS switched off. S. Bekman, Machine Learning Engineering, network/README.md, section
-#: SHARP, commit c53741b8.
-NVLS_BY_RANKS: Mapping[int, tuple[float, float]] = {
-    5: (414.2e9, 364.4e9),
-    6: (435.6e9, 365.1e9),
-    7: (460.0e9, 365.7e9),
-    8: (473.1e9, 365.6e9),
-}
-NVLINK4 = 450e9
+#: Bus bandwidths by ranks where NCCL chose NVLS, in bytes per second: as it chose, and with NVLS switched off.
+NVLS_BY_RANKS: Mapping[int, tuple[float, float]] = {n: pair for n, pair in H200_BY_RANKS.busbw.items() if n > 4}
+NVLINK4 = H200_BY_RANKS.link
 
 
 def one_shot(ranks: int) -> Fraction:

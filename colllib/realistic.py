@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
 
 from colllib import ladder
@@ -74,6 +75,40 @@ class Line:
         algorithm = find(self.primitive, self.name)
         options = {"segments": segments} if self.segmented else {}
         return execute(algorithm.build(ladder.argument(algorithm, topology), **options), topology).cost
+
+
+def break_even(slower: Line, faster: Line, eta: Eta, *, message: float, alpha: float, bandwidth: float) -> float | None:
+    """The eta_beta of the faster line's fabric at which it takes as long as the slower line.
+
+    Args:
+        slower: priced with `eta`.
+        faster: priced with its own eta_alpha, and eta_beta falling from 1.
+        eta: the coefficients of the slower line's fabric.
+        message: M in bytes.
+        alpha: latency in seconds.
+        bandwidth: BW in bytes per second.
+
+    Returns:
+        The coefficient to four digits, or None if the line is not faster even at 1.
+
+    >>> price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+    >>> round(break_even(line("all-gather", "recursive-doubling"), line("all-gather", "in-network"),
+    ...                  PROFILES["crossbar"], **price), 2)
+    0.68
+    """
+    price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    target = slower.seconds(eta, **price)
+
+    def wins(beta: Fraction) -> bool:
+        return faster.seconds(Eta(faster.eta.alpha, beta), **price) < target
+
+    low, high = Fraction(0), Fraction(1)
+    if not wins(high):
+        return None
+    while high - low > Fraction(1, 20_000):
+        middle = (low + high) / 2
+        low, high = (low, middle) if wins(middle) else (middle, high)
+    return float(high)
 
 
 @cache

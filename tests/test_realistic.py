@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from colllib.contention import PROFILES
-from colllib.realistic import LINES, line, lines_of
+from colllib.realistic import LINES, break_even, line, lines_of
 
 PRICE = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
 
@@ -42,3 +42,28 @@ def test_lines_are_found_by_name_or_refused():
     ]
     with pytest.raises(ValueError, match="no line for broadcast chain"):
         line("broadcast", "chain")
+
+
+@pytest.mark.parametrize(
+    ("slower", "faster"),
+    [
+        (("all-reduce", "rabenseifner"), ("all-reduce", "in-network")),
+        (("all-reduce", "dim-ring"), ("all-reduce", "rabenseifner")),
+        (("all-to-all", "pairwise"), ("all-to-all", "relay")),
+    ],
+)
+def test_at_the_break_even_two_lines_take_equally_long(slower, faster):
+    slow, fast = line(*slower), line(*faster)
+    beta = break_even(slow, fast, slow.eta, **PRICE)
+    target = slow.seconds(slow.eta, **PRICE)
+    # every count of segments, priced by hand: none beats the slower line below the coefficient, one does above it
+    for shift, wins in ((0.999, False), (1.001, True)):
+        latency, rate = 0.5e-6 * float(fast.eta.alpha), 900e9 * beta * shift
+        pieces = range(1, 100) if fast.segmented else (1,)
+        best = min(float(c.n_alpha) * latency + float(c.n_beta) * 16e6 / rate for c in map(fast.cost, pieces))
+        assert (best < target) == wins
+
+
+def test_a_line_that_is_slower_at_its_best_never_breaks_even():
+    dim_ring, halving = line("all-reduce", "dim-ring"), line("all-reduce", "rabenseifner")
+    assert break_even(halving, dim_ring, PROFILES["ideal"], **PRICE) is None

@@ -61,6 +61,7 @@ def _routes(fabric: str) -> tuple[IntArray, IntArray, int]:
     return np.asarray(dst[away][message], dtype=np.intp), link, where.num_links
 
 
+@cache
 def popularity(kind: str, strength: float, capacity: float, seed: int) -> NDArray[np.float64]:
     """The share of M that every rank sends to each expert, as floats, shape (64,).
 
