@@ -32,7 +32,7 @@ WORKS: dict[str, tuple[str, Callable[[int], Schedule]]] = {
     "pairwise": ("pairwise all-to-all", alltoall.pairwise),
 }
 GROUPS = (1, 2, 4, 8)
-LAYOUTS = {"rows": "aligned: 8 neighbours each", "columns": "strided: every 8th rank", "drawn": "scattered at random"}
+LAYOUTS = {"rows": "aligned: 8 neighbors each", "columns": "strided: every 8th rank", "drawn": "scattered at random"}
 DRAWS = (1, 2, 3, 4, 5, 6)
 MESSAGES = (10e3, 1e6, 16e6, 1e9)
 
