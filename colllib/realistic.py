@@ -68,13 +68,8 @@ class Line:
         return PROFILES[self.profile]
 
     def executed(self, segments: int = 1) -> Cost:
-        """Its cost, executed and proved."""
-        topology = topology_of(self.fabric)
-        if self.name == "relay":
-            return execute(relay.relay(Lattice((8, 8, 8)), tie="split", rotated=True), topology).cost
-        algorithm = find(self.primitive, self.name)
-        options = {"segments": segments} if self.segmented else {}
-        return execute(algorithm.build(ladder.argument(algorithm, topology), **options), topology).cost
+        """Its cost, executed and proved, once for each number of segments."""
+        return _executed(self, segments)
 
 
 def break_even(slower: Line, faster: Line, eta: Eta, *, message: float, alpha: float, bandwidth: float) -> float | None:
@@ -115,6 +110,16 @@ def break_even(slower: Line, faster: Line, eta: Eta, *, message: float, alpha: f
 def topology_of(fabric: str) -> Topology:
     """The topology that a line runs on."""
     return find_topology(fabric)
+
+
+@cache
+def _executed(line: Line, segments: int) -> Cost:
+    topology = topology_of(line.fabric)
+    if line.name == "relay":
+        return execute(relay.relay(Lattice((8, 8, 8)), tie="split", rotated=True), topology).cost
+    algorithm = find(line.primitive, line.name)
+    options = {"segments": segments} if line.segmented else {}
+    return execute(algorithm.build(ladder.argument(algorithm, topology), **options), topology).cost
 
 
 @cache

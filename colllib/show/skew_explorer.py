@@ -38,12 +38,10 @@ class Load:
     Attributes:
         skewed: load of the busiest link, in M.
         uniform: the same with equal shares.
-        mean: the mean load of a link that is used under equal shares, in M.
     """
 
     skewed: float
     uniform: float
-    mean: float
 
     @property
     def factor(self) -> float:
@@ -83,7 +81,7 @@ def load(fabric: str, kind: str, strength: float, capacity: float, seed: int) ->
     target, link, count = _routes(fabric)
     skewed = np.bincount(link, popularity(kind, strength, capacity, seed)[target], count)
     uniform = np.bincount(link, minlength=count) / RANKS
-    return Load(float(skewed.max()), float(uniform.max()), float(uniform[uniform > 0].mean()))
+    return Load(float(skewed.max()), float(uniform.max()))
 
 
 def skew_explorer() -> Explorer:
@@ -163,4 +161,4 @@ def _told(state: State) -> str:
     found = {fabric: load(fabric, *_key(state)).factor for fabric in FABRICS}
     dropped = 1 - popularity(*_key(state)).sum()
     listed = ", ".join(f"{factor:.2f} times on the {fabric}" for fabric, factor in found.items())
-    return f"The all-to-all takes {listed} what it takes with equal shares; {100 * dropped:.0f} % is dropped."
+    return f"Against equal shares the all-to-all takes {listed}; {100 * dropped:.0f} % is dropped."
