@@ -10,6 +10,7 @@ from colllib.show.cost_explorer import cost_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.lines import Mark, lines, number
+from colllib.show.link_heat import heat, heat_map, link_heat_explorer
 from colllib.show.message_explorer import message_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
@@ -30,7 +31,10 @@ __all__ = [
     "bars",
     "claims_table",
     "cost_explorer",
+    "heat",
+    "heat_map",
     "lines",
+    "link_heat_explorer",
     "message_explorer",
     "number",
     "parallelism_explorer",
