@@ -193,7 +193,8 @@ class Wrapped:
     Raises:
         ValueError: for other sizes.
 
-    Source: Camarero, Martinez & Beivide (2010); Jouppi et al. (2023).
+    Source: Cámara et al. (2010), "Twisted Torus Topologies for Enhanced Interconnection Networks";
+    Jouppi et al. (2023).
 
     >>> Wrapped((4, 8)).diameter, Wrapped((4, 8), twisted=False).diameter
     (4, 6)
