@@ -272,7 +272,7 @@ def _links(found: Heat) -> str:
             u, v = at[dst]
             arrows.append(_arrow(u - 38 * dx + sx, v - 38 * dy + sy, dx, dy, 26, level))
         middle = 12 + room / 2
-        nx, ny = x + dx * middle + 3.2 * sx, y + dy * middle + (3.1 * sy if sy > 0 else 1.9 * sy) + (3.5 if dy else 0)
+        nx, ny = x + dx * middle + 3.2 * sx, y + dy * middle + (3.7 * sy if sy > 0 else 2.1 * sy) + (3.5 if dy else 0)
         bold = ' font-weight="700"' if load == most else ""
         if load:
             numbers.append(f'<text x="{nx:.4g}" y="{ny:.4g}"{bold}>{amount(load / found.unit)}</text>')
