@@ -7,7 +7,7 @@ those whose messages crossed the link.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -111,11 +111,15 @@ class Heat:
         run: the execution.
         loads: of every directed link, in units of M.
         crossings: per link, how often each block's messages crossed it.
+        most: the load that is drawn hottest; None for that of the busiest link.
+        names: what to write beside each link in place of its load, or nothing.
     """
 
     run: Execution
     loads: tuple[Fraction, ...]
     crossings: tuple[Mapping[int, int], ...]
+    most: Fraction | None = None
+    names: tuple[str, ...] = ()
 
     @property
     def hottest(self) -> int:
@@ -146,10 +150,26 @@ def heat(shape: str, collective: str, rule: str, sender: int | None = None) -> H
     where = torus(dims) if kind == "torus" else mesh(dims)
     assert where.lattice is not None
     schedule, where = RULES[collective][rule][0](where.lattice, where)
-    run = execute(schedule, where)
+    return heat_of(execute(schedule, where), range(schedule.num_steps), sender)
+
+
+def heat_of(run: Execution, steps: Iterable[int], sender: int | None = None) -> Heat:
+    """What some steps of an execution put on the links.
+
+    Args:
+        run: the execution.
+        steps: which of its steps, from 0.
+        sender: count only the blocks that begin at this rank (of an all-to-all); None for all.
+
+    >>> from colllib.topology import ring
+    >>> run = execute(relay.relay_one_by_one(ring(4)), ring(4))
+    >>> [str(sum(heat_of(run, [t]).loads)) for t in range(3)]  # in each step, of the 8 links
+    ['2', '1', '1']
+    """
+    schedule, where = run.schedule, run.topology
     share = schedule.blocks.share
     crossed: list[Counter[int]] = [Counter() for _ in range(where.num_links)]
-    for t in range(schedule.num_steps):
+    for t in steps:
         step = schedule.step(t)
         message, link = where.router(step.src, step.dst)
         for block, wire in zip(step.block[message].tolist(), link.tolist(), strict=True):
@@ -253,7 +273,7 @@ def _links(found: Heat) -> str:
     at, _, _, gap = _place(where)
     assert where.lattice is not None
     width = where.lattice.dims[0]
-    most = max(found.loads)
+    most = found.most or max(found.loads)
     arrows, numbers = [], []
     for link, load in enumerate(found.loads):
         src, dst = int(where.link_src[link]), int(where.link_dst[link])
@@ -275,7 +295,8 @@ def _links(found: Heat) -> str:
         nx, ny = x + dx * middle + 3.2 * sx, y + dy * middle + (3.7 * sy if sy > 0 else 2.1 * sy) + (3.5 if dy else 0)
         bold = ' font-weight="700"' if load == most else ""
         if load:
-            numbers.append(f'<text x="{nx:.4g}" y="{ny:.4g}"{bold}>{amount(load / found.unit)}</text>')
+            said = found.names[link] if found.names else amount(load / found.unit)
+            numbers.append(f'<text x="{nx:.4g}" y="{ny:.4g}"{bold}>{said}</text>')
     halo = 'fill="currentColor" text-anchor="middle" paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="2.5"'
     return f'<g fill="none" style="{_COLORS}">{"".join(arrows)}</g><g {halo}>{"".join(numbers)}</g>'
 
@@ -294,14 +315,16 @@ def _ranks(where: Topology, sender: int | None) -> str:
 
 
 def _legend(found: Heat) -> str:
-    most = max(found.loads)
+    """For every color on the map, the loads that have it."""
+    most = found.most or max(found.loads)
+    at: dict[int, list[str]] = {}
+    for load in sorted(set(found.loads)):
+        at.setdefault(_level(load, most), []).append(amount(load / found.unit))
     keys = []
-    for level in range(1, _LEVELS + 1):
-        low, high = (amount(most * k / _LEVELS / found.unit) for k in (level - 1, level))
-        keys.append(
-            f'<span><svg width="30" height="12" fill="none">{_arrow(1, 6, 1, 0, 28, level)}</svg>'
-            f"{f'over {low} to ' if level > 1 else 'up to '}{high}</span>"
-        )
+    for level, loads in at.items():
+        said = "idle" if level == 0 else ", ".join(loads) if len(loads) < 3 else f"{loads[0]} to {loads[-1]}"
+        arrow = f'<svg width="30" height="12" fill="none">{_arrow(1, 6, 1, 0, 28, level)}</svg>'
+        keys.append(f"<span>{arrow}{said}</span>")
     return f'<div class="cl-legend" style="{_COLORS}">{"".join(keys)}</div>'
 
 
