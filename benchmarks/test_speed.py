@@ -5,6 +5,7 @@ the ratio to the first benchmark, which is a fixed amount of numpy work.
 """
 
 import resource
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -65,12 +66,18 @@ def test_all_to_all_on_8x8x8_scheduled_proved_and_counted(benchmark):
     assert (run.cost.n_alpha, max(run.link_total)) == (12, 1)
 
 
-def test_all_to_all_on_8x8x8_in_slices(benchmark):
-    """1,119,744 parts of blocks: every block in three slices, those with ties in halves."""
-    lattice = Lattice((8, 8, 8))
+SLICED = {(8, 8, 8): 1, (16, 8, 4): Fraction(389, 192), (32, 4, 4): 4, (32, 16): 4}
+
+
+@pytest.mark.parametrize("dims", SLICED, ids=str)
+def test_all_to_all_of_512_ranks_in_slices(benchmark, dims):
+    """On 8x8x8 1,119,744 parts of blocks: every block in three slices, those with ties in halves."""
+    lattice = Lattice(dims)
     schedule = relay.relay(lattice, tie="split", rotated=True)
-    run = benchmark.pedantic(lambda: execute(schedule, torus((8, 8, 8))), rounds=1)
-    assert (run.cost.n_alpha, run.cost.n_beta) == (12, relay.relay_load(lattice))
+    run = benchmark.pedantic(lambda: execute(schedule, torus(dims)), rounds=1)
+    assert run.cost.n_alpha == sum(size // 2 for size in dims)
+    assert run.cost.n_beta == SLICED[dims]
+    assert (run.cost.n_beta == relay.relay_load(lattice)) == (dims != (16, 8, 4))
 
 
 def test_link_loads_of_an_all_to_all_on_16x16x16(benchmark):

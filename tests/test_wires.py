@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 
 import networkx as nx
@@ -68,6 +69,24 @@ def test_a_cut_needs_two_sides_and_axes():
         cut(ring(4), range(4))
     with pytest.raises(ValueError, match="no axes"):
         middle_cut(star(4))
+
+
+@pytest.mark.parametrize(
+    ("dims", "above"),
+    [((4, 2), Fraction(1, 16)), ((8, 4), 0), ((16, 4), 0), ((8, 4, 4), 0), ((6, 4), 0), ((8, 4, 2), Fraction(5, 384))],
+)
+def test_slices_on_unequal_axes_attain_the_bound_or_nearly(dims, above):
+    """The number is settled by the second interpreter's messages: per step, what the busiest link carries."""
+    schedule = relay.relay(Lattice(dims), tie="split", rotated=True)
+    share = list(schedule.blocks.share)
+    total = Fraction(0)
+    for step in reference.messages(schedule):
+        load = Counter()
+        for src, dst, block, _ in step:
+            load[src, dst] += share[block]
+        total += max(load.values())
+    assert total == execute(schedule, torus(dims)).cost.n_beta
+    assert total - middle_cut(torus(dims)).bound == above
 
 
 def plain_hops(dims):
