@@ -13,6 +13,8 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.holdings import before_after
 from colllib.show.lines import Mark, lines, number
+from colllib.show.link_heat import heat, heat_map, link_heat_explorer
+from colllib.show.link_steps import link_steps_explorer
 from colllib.show.message_explorer import message_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
@@ -38,7 +40,11 @@ __all__ = [
     "busbw_explorer",
     "claims_table",
     "cost_explorer",
+    "heat",
+    "heat_map",
     "lines",
+    "link_heat_explorer",
+    "link_steps_explorer",
     "message_explorer",
     "number",
     "parallelism_explorer",
