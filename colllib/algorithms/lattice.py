@@ -388,7 +388,9 @@ def _distances(lattice: Lattice, axis: int, root: int, both: bool) -> tuple[IntA
     return np.where(2 * ahead <= size, 1, -1), np.minimum(ahead, size - ahead)
 
 
-def dim_chain(lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool = True) -> Schedule:
+def dim_chain(
+    lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool = True, phased: bool = False
+) -> Schedule:
     """Broadcast along the first axis, from there along the second, and so on, segment after segment.
 
     Args:
@@ -396,6 +398,8 @@ def dim_chain(lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool 
         segments: segments P into which the vector is cut and pipelined.
         root: the rank that holds the vector.
         both: go both ways round a ring, or up only. A line is always followed to both its ends.
+        phased: an axis waits until the one before is done, instead of starting wherever the vector
+            has arrived. It takes as many steps.
 
     >>> dim_chain(Lattice((3, 3))).num_steps, dim_chain(Lattice((3, 3)), both=False).num_steps
     (2, 4)
@@ -408,7 +412,7 @@ def dim_chain(lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool 
         at = lattice.coordinate(rank, axis)
         back = rank + ((at - way) % size - at) * stride
         parent = np.where(hops > 0, back, parent)
-        when += hops
+        when = np.where(hops > 0, when.max() + hops, when) if phased else when + hops
     blocks = broadcast(lattice.ranks, root=root)
     return pipelined(trees.down_one_child_a_step(parent, when - 1, blocks), segments)
 
@@ -424,13 +428,15 @@ def dim_chain_cost(lattice: Lattice, segments: int = 1, root: int = 0, both: boo
     return Cost(steps, Fraction(steps, segments))
 
 
-def dim_chain_reduce(lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool = True) -> Schedule:
+def dim_chain_reduce(
+    lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool = True, phased: bool = False
+) -> Schedule:
     """`dim_chain` backwards.
 
     >>> dim_chain_reduce(Lattice((2, 2, 2))).num_steps
     3
     """
-    return reversed_in_time(dim_chain(lattice, segments=segments, root=root, both=both))
+    return reversed_in_time(dim_chain(lattice, segments=segments, root=root, both=both, phased=phased))
 
 
 def disjoint_trees(lattice: Lattice, root: int = 0) -> list[IntArray]:
