@@ -16,6 +16,7 @@ from colllib.show.pat_explorer import pat_explorer
 from colllib.show.pipeline_explorer import pipeline_explorer
 from colllib.show.space_time import space_time
 from colllib.show.table import Table
+from colllib.show.torus_player import torus_player
 from colllib.show.trace_player import trace_player
 
 __all__ = [
@@ -38,5 +39,6 @@ __all__ = [
     "pipeline_explorer",
     "space_time",
     "svg_figure",
+    "torus_player",
     "trace_player",
 ]
