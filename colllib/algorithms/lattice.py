@@ -21,6 +21,25 @@ from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
 from colllib.topology import Lattice
 
+# -- one ring through all axes -------------------------------------------------------------------
+
+
+def snake(lattice: Lattice) -> list[int]:
+    """All ranks in an order for a flat ring: each is a neighbour of the next, as one mows a lawn.
+
+    The last is a neighbour of the first as well where the last axis of a torus has even size.
+    Use it with `placed`.
+
+    >>> snake(Lattice((2, 2)))
+    [0, 1, 3, 2]
+    """
+    places: list[tuple[int, ...]] = [()]
+    for size in lattice.dims:
+        turned = [places if at % 2 == 0 else places[::-1] for at in range(size)]
+        places = [(*place, at) for at, row in enumerate(turned) for place in row]
+    return [sum(at * stride for at, stride in zip(place, lattice.strides, strict=True)) for place in places]
+
+
 # -- reduce-scatter, all-gather and all-reduce, axis by axis -------------------------------------
 
 

@@ -161,24 +161,10 @@ def _rings_at_once() -> Finding:
     return Finding.compare({"rings of an axis": 256, "ranks of each": 16}, executed)
 
 
-def snake(axes: Lattice) -> list[int]:
-    """All ranks of a torus as one mows a lawn: each two in a row are neighbors, and with a last axis of even size
-    the last and the first as well.
-
-    >>> snake(Lattice((2, 2)))
-    [0, 1, 3, 2]
-    """
-    places: list[tuple[int, ...]] = [()]
-    for size in axes.dims:
-        turned = [places if at % 2 == 0 else places[::-1] for at in range(size)]
-        places = [(*place, at) for at, row in enumerate(turned) for place in row]
-    return [sum(at * stride for at, stride in zip(place, axes.strides, strict=True)) for place in places]
-
-
 @cache
 def _flat_ring(dims: tuple[int, ...]) -> Cost:
     """The flat ring's all-reduce on the wires of a torus, from neighbor to neighbor."""
-    return execute(placed(allreduce.ring(prod(dims)), snake(Lattice(dims))), torus(dims)).cost
+    return execute(placed(allreduce.ring(prod(dims)), lattice.snake(Lattice(dims))), torus(dims)).cost
 
 
 def _compression(dims: tuple[int, ...]) -> float:
@@ -200,7 +186,7 @@ def _compression_of_512() -> Finding:
 def _compression_of_4096() -> Finding:
     """The flat ring's hops are routed; the rings of the axes are executed one by one."""
     axes = Lattice((16, 16, 16))
-    order = np.array(snake(axes))
+    order = np.array(lattice.snake(axes))
     message, _ = torus(axes.dims).router(order, np.roll(order, -1))
     hops = int(np.bincount(message).max())
     steps = sum(execute(reducescatter.ring(size), ring(size)).cost.n_alpha for size in axes.dims)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property, partial
+from math import prod
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from colllib.show.theme import colour, escape
 from colllib.topology import Lattice, torus
 
 AXES = "XYZ"
-SHAPES = ((2, 2, 2), (3, 3), (4, 3), (4, 4), (3, 3, 3), (4, 4, 4))
+SHAPES = ((2, 2, 2), (6,), (3, 3), (4, 3), (4, 4), (4, 3, 2), (3, 3, 3), (4, 4, 4))
+MOST_RANKS, MOST_AXES = 64, 3
 OFFERED: dict[str, tuple[str, Callable[[Lattice], Schedule]]] = {
     "dim-ring": ("All-reduce: dim-ring, axis by axis", lattice.dim_ring),
     "dim-shortest-way": ("All-reduce: axis by axis, both ways round", lattice.dim_shortest_way),
@@ -52,6 +54,11 @@ class Play:
     def steps(self) -> int:
         """Number of steps."""
         return self.run.schedule.num_steps
+
+    @cached_property
+    def places(self) -> list[tuple[int, ...]]:
+        """The coordinates x, y, z of each rank, 0 on axes that the torus lacks."""
+        return [(*self.axes.coordinates(rank), 0, 0)[:3] for rank in range(self.axes.ranks)]
 
     @cached_property
     def counts(self) -> list[IntArray]:
@@ -96,7 +103,7 @@ class Play:
         """Each link of the torus: the rank it leaves, its axis, and 1 or -1 for up or down (round a ring as well)."""
         where, found = self.run.topology, []
         for src, dst in zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True):
-            here, there = self.axes.coordinates(src), self.axes.coordinates(dst)
+            here, there = self.places[src], self.places[dst]
             axis = next(k for k, (a, b) in enumerate(zip(here, there, strict=True)) if a != b)
             size = self.axes.dims[axis]
             up = (there[axis] - here[axis]) % size == 1 and (size > 2 or here[axis] == 0)
@@ -144,13 +151,20 @@ class Play:
         return [sum(filter(None, self.loads(t)), Fraction(0)) for t in range(1, self.steps + 1)]
 
 
-def torus_player(start: tuple[str, tuple[int, ...], int] = ("dim-ring", (2, 2, 2), 1)) -> Explorer:
+def torus_player(
+    start: tuple[str, tuple[int, ...], int] = ("dim-ring", (2, 2, 2), 1),
+    shapes: Sequence[tuple[int, ...]] = SHAPES,
+) -> Explorer:
     """Collectives on small tori, step by step: slices side by side, links that work and links that idle.
 
     Everything is executed on a torus with one full-duplex link per neighbor, lock-step clock.
 
     Args:
         start: algorithm, dims and the number of steps done that are shown first.
+        shapes: the dims to choose from, each with up to three axes and 64 ranks.
+
+    Raises:
+        ValueError: for an algorithm, dims or a shape that is not on offer.
 
     >>> torus_player()
     Explorer: On a torus, step by step (Algorithm, Torus, Steps done)
@@ -169,13 +183,19 @@ def torus_player(start: tuple[str, tuple[int, ...], int] = ("dim-ring", (2, 2, 2
         return {t: f"{t} of {last}" for t in range(last + 1)}
 
     name, dims, done = start
-    shapes = {shape: " × ".join(map(str, shape)) for shape in SHAPES}
+    if name not in OFFERED:
+        raise ValueError(f"algorithm {name!r}: must be one of {', '.join(OFFERED)}")
+    if dims not in shapes:
+        raise ValueError(f"dims {dims}: must be one of the shapes, {', '.join(map(_shape, shapes))}")
+    for shape in shapes:
+        if not 1 <= len(shape) <= MOST_AXES or not 1 < prod(shape) <= MOST_RANKS:
+            raise ValueError(f"shape {shape}: must have 1 to {MOST_AXES} axes and 2 to {MOST_RANKS} ranks")
     every = ("algorithm", "dims", "step")
     return Explorer(
         "On a torus, step by step",
         [
             Control("algorithm", "Algorithm", {key: text for key, (text, _) in OFFERED.items()}, name, "select"),
-            Control("dims", "Torus", shapes, dims, "select"),
+            Control("dims", "Torus", {shape: _shape(shape) for shape in shapes}, dims, "select"),
             Control("step", "Steps done", steps, done),
         ],
         [
@@ -190,9 +210,13 @@ def torus_player(start: tuple[str, tuple[int, ...], int] = ("dim-ring", (2, 2, 2
     )
 
 
+def _shape(dims: tuple[int, ...]) -> str:
+    return " × ".join(map(str, dims)) if len(dims) > 1 else f"a ring of {dims[0]}"
+
+
 def told(play: Play, t: int) -> str:
     """The state in words, from its data."""
-    shape = " × ".join(map(str, play.axes.dims))
+    shape = _shape(play.axes.dims)
     done, last = play.cost(t), play.cost(play.steps)
     whole = sum(share == 1 and count == play.needed for share, count in play.furthest(t))
     busy = play.busy(t)
@@ -323,7 +347,7 @@ def _arrows(play: Play, t: int, z: int, dims: tuple[int, ...]) -> str:
     paths: dict[tuple[int, str], list[str]] = {}
     ends = play.run.topology.link_dst.tolist()
     for (src, axis, way), dst, load in zip(play.links, ends, play.loads(t), strict=True):
-        at = (*play.axes.coordinates(src), 0, 0)[:3]
+        at = play.places[src]
         if at[2] != z:
             continue
         left, top = EDGE + GAP + at[0] * pitch, GAP + 18 + (dims[1] - 1 - at[1]) * pitch

@@ -81,3 +81,18 @@ def test_the_summary_and_the_table_say_the_same_numbers():
 def test_every_state_renders_and_the_page_stays_small():
     assert sum(1 for _ in EXPLORER.states([0, 1, 2])) < 2000
     assert len(EXPLORER.grid.json().encode()) < 5_000_000
+
+
+def test_a_reader_may_choose_other_shapes_and_bad_ones_are_refused_in_one_line():
+    other = torus_player(("dim-ring", (2, 3, 4), 3), [(2, 3, 4), (5,)])
+    text = other.render(len(other.all_parts) - 1, {"algorithm": "dim-ring", "dims": (2, 3, 4), "step": 3})
+    assert "on 2 × 3 × 4: step 3 of 12 uses 24 of 120 links (24 on Y)" in text
+    for start, shapes, complaint in (
+        (("dim-ring", (3, 3), 1), [(2, 2)], "dims (3, 3): must be one of the shapes, 2 × 2"),
+        (("flat", (2, 2), 1), [(2, 2)], "algorithm 'flat': must be one of dim-ring"),
+        (("dim-ring", (5, 5, 5), 1), [(5, 5, 5)], "1 to 3 axes and 2 to 64 ranks"),
+        (("dim-ring", (2, 2, 2, 2), 1), [(2, 2, 2, 2)], "1 to 3 axes"),
+    ):
+        with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+            torus_player(start, shapes)
+        assert complaint in str(refusal.value)
