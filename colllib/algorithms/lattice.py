@@ -631,18 +631,26 @@ def _least_busy(layer: Layer) -> Fraction:
 
 
 def _divided(layer: Layer, capacity: int, pieces: int) -> dict[tuple[tuple[int, ...], tuple[int, int]], int]:
-    """How many pieces of each place's shard come by each direction: a maximum flow on integers."""
+    """How many pieces of each place's shard come by each direction: a maximum flow on integers.
+
+    The nodes are numbers: with names their hashes, and so the flow that is found, would differ from run to run.
+    """
     import networkx as nx
 
-    graph: nx.DiGraph[object] = nx.DiGraph()
+    ways = sorted({way for came in layer.values() for way in came})
+    shards, links = 0, 1
+    place_node = {place: node for node, place in enumerate(layer, 2)}
+    way_node = {way: node for node, way in enumerate(ways, 2 + len(layer))}
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    for node in way_node.values():
+        graph.add_edge(node, links, capacity=capacity)
     for place, came in layer.items():
-        graph.add_edge("shards", place, capacity=pieces)
+        graph.add_edge(shards, place_node[place], capacity=pieces)
         for way in came:
-            graph.add_edge(place, ("by", way), capacity=pieces)
-            graph.add_edge(("by", way), "links", capacity=capacity)
-    value, flow = nx.maximum_flow(graph, "shards", "links")
+            graph.add_edge(place_node[place], way_node[way], capacity=pieces)
+    value, flow = nx.maximum_flow(graph, shards, links)
     assert value == pieces * len(layer)
-    return {(place, way): flow[place]["by", way] for place, came in layer.items() for way in came}
+    return {(place, way): flow[place_node[place]][way_node[way]] for place, came in layer.items() for way in came}
 
 
 def _layer_step(lattice: Lattice, divided: dict[tuple[tuple[int, ...], tuple[int, int]], int], pieces: int) -> Step:
