@@ -22,6 +22,7 @@ from colllib.show.pipeline_explorer import pipeline_explorer
 from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.space_time import space_time
 from colllib.show.table import Table
+from colllib.show.torus_player import torus_player
 from colllib.show.trace_player import trace_player
 from colllib.show.winners_map import winners_map
 
@@ -53,6 +54,7 @@ __all__ = [
     "primitive_explorer",
     "space_time",
     "svg_figure",
+    "torus_player",
     "trace_player",
     "winners_map",
 ]

@@ -58,12 +58,6 @@ def _in_turn(axes: Lattice, where: Topology) -> tuple[Schedule, Topology]:
     return relay.relay_one_by_one(routes), where
 
 
-def _snake(axes: Lattice) -> list[int]:
-    """A way through all ranks, row by row, every other row backwards."""
-    width, height = axes.dims
-    return [x + width * y for y in range(height) for x in (range(width) if y % 2 == 0 else reversed(range(width)))]
-
-
 def _ring(order: Callable[[Lattice], list[int]]) -> _Run:
     from colllib.schedule import placed
 
@@ -85,7 +79,7 @@ RULES: dict[str, dict[str, tuple[_Run, bool]]] = {
         "along X, then Y": (lambda axes, where: (lattice.dim_ring(axes), where), False),
         "rotated copies, all directions": (lambda axes, where: (lattice.rotated_dim_ring(axes), where), False),
         "one ring in rank order": (_ring(lambda axes: list(range(axes.ranks))), False),
-        "one ring as a snake": (_ring(_snake), False),
+        "one ring as a snake": (_ring(lattice.snake), False),
     },
 }
 
