@@ -15,6 +15,8 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.holdings import before_after
 from colllib.show.lines import Mark, lines, number
+from colllib.show.link_heat import heat, heat_map, link_heat_explorer
+from colllib.show.link_steps import link_steps_explorer
 from colllib.show.message_explorer import message_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
@@ -23,6 +25,7 @@ from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.skew_explorer import skew_explorer
 from colllib.show.space_time import space_time
 from colllib.show.table import Table
+from colllib.show.torus_player import torus_player
 from colllib.show.trace_player import trace_player
 from colllib.show.winners_map import winners_map
 
@@ -43,7 +46,11 @@ __all__ = [
     "contention_explorer",
     "cost_explorer",
     "eta_explorer",
+    "heat",
+    "heat_map",
     "lines",
+    "link_heat_explorer",
+    "link_steps_explorer",
     "message_explorer",
     "number",
     "parallelism_explorer",
@@ -53,6 +60,7 @@ __all__ = [
     "skew_explorer",
     "space_time",
     "svg_figure",
+    "torus_player",
     "trace_player",
     "winners_map",
 ]
