@@ -118,9 +118,8 @@ def best(
     cost = partial(algorithm.cost, ranks)
     # few segments may be a schedule of its own kind, or too few to fill the pipeline: the search runs over the others
     more = best_segments(lambda p: cost(p + FEW), message=message, alpha=alpha, bandwidth=bandwidth) + FEW
-    return min(
-        (*range(1, FEW + 1), more), key=lambda p: cost(p).seconds(message=message, alpha=alpha, bandwidth=bandwidth)
-    )
+    tried = {p: cost(p).seconds(message=message, alpha=alpha, bandwidth=bandwidth) for p in (*range(1, FEW + 1), more)}
+    return min(tried, key=tried.__getitem__)
 
 
 def ladder(
