@@ -117,8 +117,10 @@ def best(
         raise ValueError(f"{algorithm.primitive} {algorithm.name} has no closed form: give the number of segments")
     cost = partial(algorithm.cost, ranks)
     # few segments may be a schedule of its own kind, or too few to fill the pipeline: the search runs over the others
-    more = best_segments(lambda p: cost(p + FEW), message=message, alpha=alpha, bandwidth=bandwidth) + FEW
-    tried = {p: cost(p).seconds(message=message, alpha=alpha, bandwidth=bandwidth) for p in (*range(1, FEW + 1), more)}
+    more: int = best_segments(lambda p: cost(p + FEW), message=message, alpha=alpha, bandwidth=bandwidth) + FEW
+    tried: dict[int, float] = {
+        p: cost(p).seconds(message=message, alpha=alpha, bandwidth=bandwidth) for p in (*range(1, FEW + 1), more)
+    }
     return min(tried, key=tried.__getitem__)
 
 
