@@ -212,7 +212,7 @@ def test_second_count_all_to_all_on_a_torus():
 
 
 def test_second_count_a_torus_has_six_links():
-    """On 4x4x4, what a rank sends and what a link carries: breadth-first, and rings through one axis after the other."""
+    """On 4x4x4, what a rank sends and what a link carries: breadth-first, and rings through each axis in turn."""
     from colllib.algorithms import lattice
     from colllib.execution import execute
 
