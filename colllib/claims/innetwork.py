@@ -415,10 +415,10 @@ def _ring_at_4096() -> Finding:
 
 @answer(CHAPTER, "E-04-026")
 def _one_or_two_tiers() -> Finding:
-    """alpha_switch = 0.5 us and no endpoint, as the formula has it; N decides the tiers alone, so 56 stand for 512."""
+    """alpha_switch = 0.5 us and no endpoint, as the formula has it; N decides the tiers alone, so 12 stand for 512."""
     alone = Latency(endpoint=Fraction(0), switch=Fraction(1))
     times = []
-    for where in (inc_tree(56, 8, alone), inc_star(8, alone)):
+    for where in (inc_tree(12, 4, alone), inc_star(4, alone)):
         schedule = innetwork.one_shot_all_reduce(where, segments=STREAM)
         times.append(_us(event_clock(schedule, where, **ANCHOR).seconds))
     because = (
@@ -703,8 +703,8 @@ def _ratios(claimed: Mapping[str, Fraction], executed: Mapping[str, Fraction], b
 
 
 def _many(primitive: str, name: str, segments: int) -> int:
-    """n_beta in many segments, to the nearest whole number, on 64 ranks."""
-    return round(float(execute(find(primitive, name).build(64, segments=segments)).cost.n_beta))
+    """n_beta in many segments, to the nearest whole number, on 16 ranks."""
+    return round(float(execute(find(primitive, name).build(16, segments=segments)).cost.n_beta))
 
 
 @cache
@@ -733,7 +733,7 @@ _TWICE_AS_LARGE = (
 def _summary_all_reduce_tree() -> Finding:
     cost = execute(allreduce.double_binary_tree(RANKS)).cost
     executed = {
-        "large M": Fraction(_many("all-reduce", "double-binary-tree", 2000), _inc_load("all-reduce")),
+        "large M": Fraction(_many("all-reduce", "double-binary-tree", 500), _inc_load("all-reduce")),
         "small M": Fraction(cost.n_alpha) / latency_of("all-reduce"),
     }
     return _ratios({"small M": Fraction(9), "large M": Fraction(2)}, executed, _TWICE_AS_LARGE)
@@ -750,7 +750,7 @@ def _summary_broadcast_tree() -> Finding:
     executed = {}
     for p in ("broadcast", "reduce"):
         executed[f"{p}, small M"] = _software_steps(p, "binomial-tree") / latency_of(p)
-        executed[f"{p}, large M"] = Fraction(_many(p, "two-tree", 2000), _inc_load(p))
+        executed[f"{p}, large M"] = Fraction(_many(p, "two-tree", 500), _inc_load(p))
     return _ratios({key: Fraction(9 if "small" in key else 1) for key in executed}, executed)
 
 
@@ -785,7 +785,7 @@ def _summary_torus_broadcast() -> Finding:
     executed = {}
     for p in ("broadcast", "reduce"):
         executed[f"{p}, small M"] = on_torus(p, "dim-chain", 1).cost.n_alpha / latency_of(p)
-        load = Fraction(on_torus(p, "dim-chain", STREAM).cost.n_beta)
+        load = Fraction(on_torus(p, "dim-chain", STREAM // 4).cost.n_beta)
         executed[f"{p}, large M"] = Fraction(round(load), _inc_load(p))
     return _ratios({key: Fraction(12 if "small" in key else 1) for key in executed}, executed)
 

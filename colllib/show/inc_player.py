@@ -193,22 +193,47 @@ def _places(side: Side) -> list[tuple[float, float]]:
     return found
 
 
+_DOCK = 0.6  # how far from the middle of a switch its cables end, as a share of how far off they start
+
+
+def _dock(place: list[tuple[float, float]], below: int, above: int) -> float:
+    """Where the cable from a node meets the switch above it."""
+    return place[above][0] + _DOCK * (place[below][0] - place[above][0])
+
+
+def _widths(side: Side, place: list[tuple[float, float]]) -> dict[int, float]:
+    """Half the width of every switch: enough for its cables."""
+    found = dict.fromkeys(range(side.tree.ranks, side.tree.nodes), 14.0)
+    for below, above in enumerate(side.tree.parent.tolist()):
+        if above >= 0:
+            found[above] = max(found[above], abs(_dock(place, below, above) - place[above][0]) + 10)
+    return found
+
+
+def _ends(place: list[tuple[float, float]], src: int, dst: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Both ends of an arrow along the cable between a node and the switch above it."""
+    below, above = (src, dst) if place[src][1] > place[dst][1] else (dst, src)
+    ends = {below: place[below], above: (_dock(place, below, above), place[above][1])}
+    return ends[src], ends[dst]
+
+
 def _tree(side: Side, t: int) -> str:
     schedule = side.run.schedule
     place, n = _places(side), schedule.ranks
     step = schedule.step(t - 1) if t else None
     parent = side.tree.parent
     lines = "".join(
-        f'<path d="M{place[a][0]:.0f} {place[a][1]:.0f}L{place[b][0]:.0f} {place[b][1]:.0f}" '
+        f'<path d="M{place[a][0]:.0f} {place[a][1]:.0f}L{_dock(place, a, b):.0f} {place[b][1]:.0f}" '
         'style="stroke:var(--cl-edge);stroke-width:1"/>'
         for a, b in enumerate(parent.tolist())
         if b >= 0
     )
-    arrows = "".join(_arrow(place[a], place[b], add) for a, b, add in sorted(_bundles(step))) if step else ""
+    arrows = "".join(_arrow(*_ends(place, a, b), add) for a, b, add in sorted(_bundles(step))) if step else ""
+    wide = _widths(side, place)
     nodes = "".join(
         f'<circle cx="{x:.0f}" cy="{y:.0f}" r="13"/><text x="{x:.0f}" y="{y + 5:.0f}">{k}</text>'
         if k < n
-        else f'<rect x="{x - 14:.0f}" y="{y - 13:.0f}" width="28" height="26" rx="3" '
+        else f'<rect x="{x - wide[k]:.0f}" y="{y - 13:.0f}" width="{2 * wide[k]:.0f}" height="26" rx="3" '
         'style="fill:var(--cl-soft);stroke:var(--cl-fg);stroke-width:1.5"/>'
         f'<text x="{x:.0f}" y="{y + 5:.0f}">S{k - n}</text>'
         for k, (x, y) in enumerate(place)
@@ -268,9 +293,7 @@ def _costs(side: Side, t: int) -> str:
     made = ""
     if side.run.schedule.switches:
         starts, switches = parts(side, t)
-        made = f" ({starts} × 3/5 for endpoints, {switches} × 2/5 for switches)"
-    else:
-        made = f" ({t} × 1)"
+        made = f" ({starts} × {PARTS.endpoint} for endpoints, {switches} × {PARTS.switch} for switches)"
     return (
         f"<p><b>{side.name}</b> after {t} of {side.steps} steps: n_alpha = {alpha} of {cost.n_alpha}{made}, "
         f"n_beta = {beta} of {cost.n_beta}.</p>"
