@@ -12,6 +12,7 @@ from colllib.show.cost_explorer import cost_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.holdings import before_after
+from colllib.show.inc_explorer import inc_explorer
 from colllib.show.inc_player import inc_player
 from colllib.show.lines import Mark, lines, number
 from colllib.show.message_explorer import message_explorer
@@ -39,6 +40,7 @@ __all__ = [
     "busbw_explorer",
     "claims_table",
     "cost_explorer",
+    "inc_explorer",
     "inc_player",
     "lines",
     "message_explorer",
