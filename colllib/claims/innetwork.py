@@ -712,7 +712,7 @@ def _many(primitive: str, name: str, segments: int) -> int:
 @cache
 def _inc_load(primitive: str) -> int:
     where = inc_star(8)
-    return round(float(execute(BUILDS[primitive](where, segments=STREAM), where).cost.n_beta))
+    return round(float(execute(BUILDS[primitive](where, segments=STREAM // 8), where).cost.n_beta))
 
 
 @answer(TABLES, "E-04-055")

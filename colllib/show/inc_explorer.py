@@ -19,8 +19,8 @@ from colllib.topology import Latency, Topology, star
 
 PRIMITIVES = ("all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all")
 RANKS = (2, 8, 72, 512)
-ENDPOINTS = (100e-9, 300e-9, 1e-6, 3e-6)
-SWITCHES = (100e-9, 200e-9, 500e-9)
+ENDPOINTS = (300e-9, 1e-6, 3e-6)
+SWITCHES = (200e-9, 500e-9)
 SIZES = (1e4, 1e5, 1e6, 4e6, 16e6, 1e8, 1e9)
 BANDWIDTH = 900e9
 _ALL = ("primitive", "n", "endpoint", "switch")

@@ -19,7 +19,7 @@ from colllib.show.theme import escape
 from colllib.show.trace_player import Play, _arrow, _bundles, _circle, _runs
 from colllib.topology import Latency, Topology, star, switch_tree
 
-RANKS = range(2, 9)
+RANKS = (2, 3, 4, 5, 6, 8)
 SEGMENTS = (1, 4)
 PARTS = Latency(endpoint=Fraction(3, 5), switch=Fraction(2, 5))
 FABRICS = {"one": "One switch", "tree": "Two levels of switches"}
