@@ -166,5 +166,5 @@ def inc_explorer() -> Explorer:
 
 _NOTE = (
     f"<p>One switch, one full-duplex port of {units.rate(BANDWIDTH)} per rank. Endpoint and switch together are one "
-    "alpha, for software and switch alike.</p>"
+    "alpha, for software and switch alike. In a reduce-scatter every rank pushes its whole vector.</p>"
 )
