@@ -7,21 +7,27 @@ from colllib.show.alltoall_explorer import alltoall_explorer
 from colllib.show.bounds_explorer import bounds_explorer
 from colllib.show.busbw_explorer import busbw_explorer
 from colllib.show.claims import claims_table
+from colllib.show.contention_explorer import contention_explorer
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
+from colllib.show.eta_explorer import eta_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.holdings import before_after
 from colllib.show.inc_explorer import inc_explorer
 from colllib.show.inc_player import inc_player
 from colllib.show.lines import Mark, lines, number
+from colllib.show.link_heat import heat, heat_map, link_heat_explorer
+from colllib.show.link_steps import link_steps_explorer
 from colllib.show.message_explorer import message_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
 from colllib.show.pipeline_explorer import pipeline_explorer
 from colllib.show.primitive_explorer import primitive_explorer
+from colllib.show.skew_explorer import skew_explorer
 from colllib.show.space_time import space_time
 from colllib.show.table import Table
+from colllib.show.torus_player import torus_player
 from colllib.show.trace_player import trace_player
 from colllib.show.winners_map import winners_map
 
@@ -39,18 +45,26 @@ __all__ = [
     "bounds_explorer",
     "busbw_explorer",
     "claims_table",
+    "contention_explorer",
     "cost_explorer",
+    "eta_explorer",
+    "heat",
+    "heat_map",
     "inc_explorer",
     "inc_player",
     "lines",
+    "link_heat_explorer",
+    "link_steps_explorer",
     "message_explorer",
     "number",
     "parallelism_explorer",
     "pat_explorer",
     "pipeline_explorer",
     "primitive_explorer",
+    "skew_explorer",
     "space_time",
     "svg_figure",
+    "torus_player",
     "trace_player",
     "winners_map",
 ]
