@@ -20,6 +20,7 @@ from colllib.show.trace_player import Play, _arrow, _bundles, _circle, _runs
 from colllib.topology import Latency, Topology, star, switch_tree
 
 RANKS = (2, 3, 4, 5, 6, 8)
+BEND = 9  # how far an arrow leaves its cable
 SEGMENTS = (1, 4)
 PARTS = Latency(endpoint=Fraction(3, 5), switch=Fraction(2, 5))
 FABRICS = {"one": "One switch", "tree": "Two levels of switches"}
@@ -228,7 +229,7 @@ def _tree(side: Side, t: int) -> str:
         for a, b in enumerate(parent.tolist())
         if b >= 0
     )
-    arrows = "".join(_arrow(*_ends(place, a, b), add) for a, b, add in sorted(_bundles(step))) if step else ""
+    arrows = "".join(_arrow(*_ends(place, a, b), add, BEND) for a, b, add in sorted(_bundles(step))) if step else ""
     wide = _widths(side, place)
     nodes = "".join(
         f'<circle cx="{x:.0f}" cy="{y:.0f}" r="13"/><text x="{x:.0f}" y="{y + 5:.0f}">{k}</text>'
