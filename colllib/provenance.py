@@ -213,33 +213,38 @@ class Summed:
     def prove(self) -> None:
         """Refuse an end state in which a target lacks a contribution or holds one more than once."""
         target = self.schedule.blocks.target[self.blocks]
-        for who in np.unique(target):
+        single = np.flatnonzero(target < self.schedule.ranks)
+        if len(single):  # blocks do not meet: one sweep serves all that end at one rank each
+            self._prove_lanes(target[single][None], single)
+        for who in np.unique(target[target >= self.schedule.ranks]):
             self._prove_at(self.schedule.blocks.holders(int(who)), np.flatnonzero(target == who))
 
     def _prove_at(self, members: IntArray, column: IntArray) -> None:
         grid = self.cells.reshape(self.schedule.nodes, len(self.blocks))
-        ids = self.next_id
         lead = grid[members[0], column]
         lanes = members[:1] if all((grid[rank, column] == lead).all() for rank in members) else members
-        wide = max(1, LANE_CELLS // ids)
+        wide = max(1, LANE_CELLS // self.next_id)
         for start in range(0, len(lanes), wide):
             chosen = lanes[start : start + wide]
-            final = grid[np.ix_(chosen, column)]
-            if final.min() < 0:
-                lane, i = np.argwhere(final < 0)[0]
-                refuse_end(self.schedule, int(chosen[lane]), int(self.blocks[column[i]]))
-            self._check_counts(_multiplicities(final, ids, grid.size, self.operands), chosen, column)
+            self._prove_lanes(np.repeat(chosen[:, None], len(column), axis=1), column)
 
-    def _check_counts(self, counts: Ids, lanes: IntArray, column: IntArray) -> None:
+    def _prove_lanes(self, where: IntArray, column: IntArray) -> None:
+        """In each lane the column's final value stands at the rank that `where`, (lanes, columns), names."""
+        grid = self.cells.reshape(self.schedule.nodes, len(self.blocks))
+        final = grid[where, column]
+        if final.min() < 0:
+            lane, i = np.argwhere(final < 0)[0]
+            refuse_end(self.schedule, int(where[lane, i]), int(self.blocks[column[i]]))
+        counts = _multiplicities(final, self.next_id, grid.size, self.operands)
         source = self.schedule.blocks.source[self.blocks[column]]
-        table = counts.reshape(self.schedule.nodes, len(self.blocks), len(lanes))
+        table = counts.reshape(self.schedule.nodes, len(self.blocks), len(where))
         for who in np.unique(source):
-            of_group = column[source == who]
+            of_group = np.flatnonzero(source == who)
             for rank in self.schedule.blocks.holders(int(who)):
-                wrong = table[rank, of_group] != 1
+                wrong = table[rank, column[of_group]] != 1
                 if wrong.any():
                     i, lane = np.argwhere(wrong)[0]
-                    refuse_end(self.schedule, int(lanes[lane]), int(self.blocks[of_group[i]]))
+                    refuse_end(self.schedule, int(where[lane, of_group[i]]), int(self.blocks[column[of_group[i]]]))
 
 
 def _multiplicities(

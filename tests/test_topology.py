@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.topology import Topology, boxes, find, from_links, full_mesh, ring, star
+from colllib.topology import Topology, boxes, find, from_links, full_mesh, ring, star, switch_tree
 
 
 def paths(topology: Topology, src, dst):
@@ -101,3 +101,16 @@ def test_boxes_have_a_fast_switch_inside_and_a_network_between():
     with pytest.raises(ValueError, match="oversubscription 0"):
         boxes(2, 2, oversubscription=0)
     assert find("boxes:2x3").ranks == 6
+
+
+@pytest.mark.parametrize(
+    ("ranks", "radix", "uplinks"), [(1, 3, 1), (3, 4, 1), (5, 4, 1), (16, 4, 1), (13, 9, 3), (40, 5, 1)]
+)
+def test_routes_in_a_tree_of_switches_are_the_shortest(ranks, radix, uplinks):
+    """Against breadth-first search over the same links."""
+    where = switch_tree(ranks, radix, uplinks=uplinks)
+    links = list(zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True))
+    other = from_links("same", ranks, links, switches=where.switches)
+    src, dst = (grid.ravel() for grid in np.meshgrid(range(where.nodes), range(where.nodes)))
+    for ours, theirs in zip(where.router(src, dst), other.router(src, dst), strict=True):
+        assert np.array_equal(ours, theirs)

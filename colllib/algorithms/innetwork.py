@@ -44,19 +44,23 @@ class SwitchTree:
     """
 
     def __init__(self, topology: Topology) -> None:
-        import networkx as nx
-
-        graph = topology.to_networkx().to_undirected()
-        inner = any(graph.degree(rank) != 1 for rank in range(topology.ranks))
-        if topology.switches == 0 or inner or not nx.is_tree(graph):
-            raise ValueError(f"{topology.name}: in-network collectives need ranks below a tree of switches")
+        near: list[set[int]] = [set() for _ in range(topology.nodes)]
+        for a, b in zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True):
+            near[a].add(b)
+            near[b].add(a)
         self.ranks, self.nodes, self.switches = topology.ranks, topology.nodes, topology.switches
         root = topology.nodes - 1
         self.parent = np.full(topology.nodes, -1)
-        order = [root]
-        for up, down in nx.bfs_edges(graph, root):
-            self.parent[down] = up
-            order.append(down)
+        order, seen = [root], {root}
+        for up in order:  # grows while it is walked: breadth first
+            for down in sorted(near[up] - seen):
+                self.parent[down] = up
+                order.append(down)
+            seen |= near[up]
+        inner = any(len(near[rank]) != 1 for rank in range(topology.ranks))
+        tree = len(order) == topology.nodes and sum(map(len, near)) == 2 * (topology.nodes - 1)
+        if topology.switches == 0 or inner or not tree:
+            raise ValueError(f"{topology.name}: in-network collectives need ranks below a tree of switches")
         self.level = np.zeros(topology.nodes, dtype=np.intp)
         self.below = np.zeros((topology.nodes, topology.ranks), dtype=np.bool_)
         self.below[np.arange(topology.ranks), np.arange(topology.ranks)] = True

@@ -14,6 +14,8 @@ from colllib.show.eta_explorer import eta_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.holdings import before_after
+from colllib.show.inc_explorer import inc_explorer
+from colllib.show.inc_player import inc_player
 from colllib.show.lines import Mark, lines, number
 from colllib.show.link_heat import heat, heat_map, link_heat_explorer
 from colllib.show.link_steps import link_steps_explorer
@@ -51,6 +53,8 @@ __all__ = [
     "eta_explorer",
     "heat",
     "heat_map",
+    "inc_explorer",
+    "inc_player",
     "lines",
     "link_heat_explorer",
     "link_steps_explorer",

@@ -9,8 +9,7 @@ import numpy as np
 
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import check_ranks
-from colllib.topology.base import Topology
-from colllib.topology.graph import from_links
+from colllib.topology.base import Router, Topology
 
 
 @dataclass(frozen=True)
@@ -164,15 +163,50 @@ def switch_tree(
         if top:
             break
     active = "inc-" if combines or replicates or scatters else ""
-    return from_links(
-        f"{active}switch-tree:{ranks}x{radix}",
-        ranks,
-        links,
+    ends = np.array(links).reshape(-1, 2)
+    return Topology(
+        name=f"{active}switch-tree:{ranks}x{radix}",
+        ranks=ranks,
         switches=node - ranks,
-        alpha=alpha,
-        bandwidth=speed,
+        link_src=ends[:, 0],
+        link_dst=ends[:, 1],
+        alpha=Fractions.of(alpha),
+        bandwidth=Fractions.of(speed),
+        router=_tree_router(ends, node),
         port_model="one full-duplex port per rank",
         combines=combines,
         replicates=replicates,
         scatters=scatters,
     )
+
+
+def _tree_router(ends: IntArray, nodes: int) -> Router:
+    """Routes in a tree whose links come in pairs, up then down, and whose last node is the root."""
+    parent, climb = np.full(nodes, -1), np.full(nodes, -1)
+    parent[ends[::2, 0]] = ends[::2, 1]
+    climb[ends[::2, 0]] = np.arange(0, len(ends), 2)  # the link up; the one down is the next
+    depth = np.zeros(nodes, dtype=np.intp)
+    for node in range(nodes - 2, -1, -1):  # a parent has a higher number
+        depth[node] = depth[parent[node]] + 1
+    last = 2 * int(depth.max(initial=0))
+
+    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        message, a, b = np.arange(len(src)), np.array(src), np.array(dst)
+        found = []
+        for k in range(last + 1):
+            apart = a != b
+            message, a, b = message[apart], a[apart], b[apart]
+            if not len(message):
+                break
+            rises = depth[a] >= depth[b]
+            # what falls is met from the end of the route
+            place = np.where(rises, k, 2 * last - k)
+            found.append((message, place, np.where(rises, climb[a], climb[b] + 1)))
+            a, b = np.where(rises, parent[a], a), np.where(rises, b, parent[b])
+        if not found:
+            return message, message
+        who, place, link = (np.concatenate(part) for part in zip(*found, strict=True))
+        order = np.lexsort((place, who))
+        return who[order], link[order]
+
+    return route

@@ -140,3 +140,14 @@ def test_bad_input_is_refused_in_one_line(build, complaint):
     with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
         build()
     assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize("message", [1e3, 1e6, 16e6, 1e9])
+def test_the_best_number_of_segments_is_found_though_too_few_fill_no_pipeline(message):
+    """At P = 2 and 3 the two-shot moves no byte less than in one piece, so a search must not stop there."""
+    where = find("inc-star:512")
+    price = {"message": message, "alpha": 0.5e-6, "bandwidth": 900e9}
+    for name in ("in-network", "in-network-two-shot"):
+        chosen = next(a for a in serving("all-reduce", where) if a.name == name)
+        times = {p: chosen.cost(where, segments=p).seconds(**price) for p in range(1, 400)}
+        assert best(chosen, where, **price) == min(times, key=times.__getitem__)
