@@ -7,7 +7,7 @@ price. Fabrics are named as on the command line, such as "torus:8x8x8".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
@@ -21,7 +21,7 @@ from colllib.algorithms import allgather, allreduce, alltoall, atonce, broadcast
 from colllib.algorithms import reduce as reduces
 from colllib.bounds import lower_bound
 from colllib.cost import Cost, best_segments
-from colllib.exact import Fractions
+from colllib.exact import Fractions, IntArray
 from colllib.execution import execute
 from colllib.pipeline import pipeline_cost
 from colllib.schedule import Schedule, placed, side_by_side
@@ -344,7 +344,7 @@ def _all_reduce_on_lattice(primitive: str, spec: str, axes: Lattice) -> tuple[Wa
 
 
 def _all_to_all_on_lattice(primitive: str, spec: str, axes: Lattice) -> tuple[Way, ...]:
-    if axes.wraps and all(size % 2 == 0 for size in axes.dims):
+    if axes.ranks > LARGE and all(size % 2 == 0 for size in axes.dims):
         build = lambda _: relay.relay(axes, rotated=True)  # noqa: E731
         cost = lambda _: relay_cost(axes)  # noqa: E731
         return (_formula(primitive, spec, "rotated relay", build, cost, segmented=False, shipped=True),)
@@ -352,43 +352,67 @@ def _all_to_all_on_lattice(primitive: str, spec: str, axes: Lattice) -> tuple[Wa
 
 
 def relay_cost(axes: Lattice) -> Cost:
-    """The cost of `relay(axes, rotated=True)` on a torus with even axes, counted from a few ranks by symmetry.
+    """The cost of `relay(axes, rotated=True)` on even axes, counted from a few ranks by symmetry.
 
-    Moving every rank by an even number of places on each axis maps the schedule to itself, so what
-    the blocks of the 2^k ranks with coordinates 0 and 1 load says what all blocks load.
+    On a torus, moving every rank by an even number of places on each axis maps the schedule to
+    itself: the blocks of the 2^k ranks with coordinates 0 and 1 say what all blocks load. On a
+    mesh, mirroring an axis does: one half of each axis says it.
 
     Args:
-        axes: the axes, with wraparound and of even size.
+        axes: the axes, each of even size.
 
     Raises:
-        ValueError: for an odd axis or a mesh.
+        ValueError: for an odd axis.
 
     >>> relay_cost(Lattice((8, 8, 8)))
     Cost(n_alpha=12, n_beta=13/12)
     """
-    if not axes.wraps or any(size % 2 for size in axes.dims):
-        raise ValueError(f"{axes}: the symmetry needs a torus with even axes; execute the relay")
+    if any(size % 2 for size in axes.dims):
+        raise ValueError(f"{axes}: the symmetry needs even axes; execute the relay")
     k = len(axes.dims)
-    few = np.array([sum(b * s for b, s in zip(bits, axes.strides, strict=True)) for bits in product((0, 1), repeat=k)])
+    some = [range(2 if axes.wraps else size // 2) for size in axes.dims]
+    few = np.array([sum(at * s for at, s in zip(place, axes.strides, strict=True)) for place in product(*some)])
+    far = sum(size // 2 if axes.wraps else size - 1 for size in axes.dims)
+    load = np.zeros((far, k, 2, 2**k if axes.wraps else axes.ranks), dtype=np.intp)
+    weight = np.array([1 << axis for axis in range(k)] if axes.wraps else axes.strides)
+    for when, axis, side, place in _hops(axes, few):
+        where = ((place % 2 if axes.wraps else place) * weight[:, None]).sum(axis=0)
+        np.add.at(load, (when, np.full_like(when, axis), side, where), 1)
+    if not axes.wraps:
+        load = _mirrored(load, axes)
+    return Cost(far, Fraction(int(load.max(axis=(1, 2, 3)).sum()), axes.ranks * k))
+
+
+def _hops(axes: Lattice, few: IntArray) -> Iterator[tuple[IntArray, int, IntArray, IntArray]]:
+    """What the blocks of a few ranks do in a rotated relay: steps, axis, 0 or 1 for up or down, and where from."""
+    k = len(axes.dims)
     src, dst = np.repeat(few, axes.ranks), np.tile(np.arange(axes.ranks), len(few))
     moves = [shortest_way(axes, axis, src, dst, "balanced") for axis in range(k)]
-    start = np.stack([axes.coordinate(src, axis) for axis in range(k)])
     end = np.stack([axes.coordinate(dst, axis) for axis in range(k)])
-    steps = sum(size // 2 for size in axes.dims)
-    load = np.zeros((steps, k, 2, 2**k), dtype=np.intp)
     for turn in range(k):
-        at, done = start.copy(), np.zeros(len(src), dtype=np.intp)
+        at = np.stack([axes.coordinate(src, axis) for axis in range(k)])
+        done = np.zeros(len(src), dtype=np.intp)
         for axis in (*range(turn, k), *range(turn)):
             way, hops = moves[axis]
-            side = np.where((way < 0) & (axes.dims[axis] > 2), 1, 0)
-            for hop in range(axes.dims[axis] // 2):
+            # both ways round a ring of two are one link
+            side = np.where((way < 0) & ((axes.dims[axis] > 2) | (not axes.wraps)), 1, 0)
+            for hop in range(int(hops.max(initial=0))):
                 going = np.flatnonzero(hops > hop)
-                here = at.copy()
-                here[axis] = (at[axis] + way * hop) % axes.dims[axis]
-                parity = (here[:, going] % 2 * (1 << np.arange(k))[:, None]).sum(axis=0)
-                np.add.at(load, (done[going] + hop, axis, side[going], parity), 1)
+                place = at[:, going]
+                place[axis] = (place[axis] + way[going] * hop) % axes.dims[axis]
+                yield done[going] + hop, axis, side[going], place
             at[axis], done = end[axis], done + hops
-    return Cost(steps, Fraction(int(load.max(axis=(1, 2, 3)).sum()), axes.ranks * k))
+
+
+def _mirrored(load: IntArray, axes: Lattice) -> IntArray:
+    """The load of all ranks' blocks on a mesh from that of one corner's: a mirrored axis also turns its ways round."""
+    k, shape = len(axes.dims), load.shape
+    load = load.reshape(*shape[:3], *axes.dims[::-1])
+    for axis in range(k):
+        mirror = np.flip(load, axis=3 + k - 1 - axis).copy()
+        mirror[:, axis] = mirror[:, axis, ::-1]
+        load = load + mirror
+    return load.reshape(shape)
 
 
 # -- ladders and tables --------------------------------------------------------------------------

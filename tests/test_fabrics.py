@@ -8,7 +8,7 @@ import reference
 from colllib import fabrics
 from colllib.algorithms import atonce, relay
 from colllib.execution import execute
-from colllib.topology import Lattice, equal_injection, find, full_mesh, torus
+from colllib.topology import Lattice, equal_injection, find, full_mesh, mesh, torus
 
 SMALL = ("star:6", "star:8", "torus:4x4", "torus:4x2x4", "torus:3x5", "ring:6", "mesh:4x3", "mesh:2x4x2", "full-mesh:6")
 PRICE = {"message": 3e6, "alpha": 1e-6, "bandwidth": 100e9}
@@ -44,14 +44,16 @@ def test_the_best_number_of_segments_is_the_best_of_all():
                 assert way.priced(**PRICE).seconds == pytest.approx(min(times), rel=1e-12)
 
 
+@pytest.mark.parametrize("wires", [torus, mesh])
 @pytest.mark.parametrize("dims", [(2,), (4,), (8,), (2, 2), (4, 2), (4, 4), (6, 4), (2, 4, 2), (4, 4, 4), (2, 2, 2, 2)])
-def test_the_relay_counted_by_symmetry_is_the_executed_one(dims):
-    axes = Lattice(dims)
-    assert fabrics.relay_cost(axes) == execute(relay.relay(axes, rotated=True), torus(dims)).cost
+def test_the_relay_counted_by_symmetry_is_the_executed_one(dims, wires):
+    axes = wires(dims).lattice
+    assert fabrics.relay_cost(axes) == execute(relay.relay(axes, rotated=True), wires(dims)).cost
+    assert fabrics.floor("all-to-all", wires(dims).name).n_alpha == fabrics.relay_cost(axes).n_alpha
 
 
 def test_the_symmetry_is_refused_where_there_is_none():
-    for axes in (Lattice((3, 4)), Lattice((4, 4), wraps=False)):
+    for axes in (Lattice((3, 4)), Lattice((4, 5), wraps=False)):
         with pytest.raises(ValueError, match="even axes; execute the relay"):
             fabrics.relay_cost(axes)
 

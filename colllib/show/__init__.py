@@ -9,6 +9,7 @@ from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.ladder_explorer import ladder_explorer
 from colllib.show.lines import Mark, lines, number
 from colllib.show.message_explorer import message_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
@@ -30,6 +31,7 @@ __all__ = [
     "bars",
     "claims_table",
     "cost_explorer",
+    "ladder_explorer",
     "lines",
     "message_explorer",
     "number",

@@ -1,0 +1,81 @@
+"""The ladder explorer: its rungs against executions under both port conventions, its words against its rungs."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from show_browser import opened, write_page
+
+from colllib import fabrics, units
+from colllib.execution import execute
+from colllib.show.ladder_explorer import Bar, fabric_name, ladder_explorer, rung_bars
+from colllib.topology import equal_injection, find
+
+QUICK = ("star:512", "torus:8x8x8", "torus:32x16", "mesh:32x16")
+
+
+def rows(html):
+    return [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", html)[1:]]
+
+
+@pytest.mark.parametrize("primitive", ["broadcast", "reduce", "all-gather", "all-reduce"])
+@pytest.mark.parametrize("equal", [False, True])
+def test_the_rungs_shown_are_executed(primitive, equal):
+    price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+    state = {"p": primitive, "m": 16e6, "alpha": 0.5e-6, "bw": 900e9, "ports": equal, "choice": True}
+    shown = {row[0]: row for row in rows(ladder_explorer().render(1, state))}
+    for rung in fabrics.rungs(primitive, QUICK, **price, equal_injection=equal, shipped=True):
+        where = find(rung.way.fabric)
+        cost = execute(rung.way.build(rung.segments), equal_injection(where) if equal else where).cost
+        row = shown[fabric_name(rung.way.fabric)]
+        assert row[1] == units.seconds(cost.seconds(**price), 4)
+        assert row[3:5] == [str(cost.n_alpha), str(cost.n_beta)]
+
+
+def test_an_all_to_all_of_512_on_a_torus_is_what_the_explorer_says():
+    state = {"p": "all-to-all", "m": 16e6, "alpha": 0.5e-6, "bw": 900e9, "ports": False, "choice": False}
+    shown = {row[0]: row for row in rows(ladder_explorer().render(1, state))}
+    way = fabrics.ways("all-to-all", "torus:8x8x8")[0]
+    cost = execute(way.build(1), find("torus:8x8x8")).cost
+    assert shown["torus 8x8x8"][3:5] == [str(cost.n_alpha), str(cost.n_beta)]
+
+
+def test_the_words_name_the_winner_and_what_the_other_convention_would_change():
+    explorer = ladder_explorer()
+    number = len(explorer.all_parts) - 1
+    for ports in (False, True):
+        state = {**explorer.start, "ports": ports}
+        table = rows(explorer.render(1, state))
+        told = explorer.render(number, state)
+        assert told.startswith(f"Fastest: {table[0][0]}")
+        built = next(row[0] for row in table if not row[0].startswith("full mesh"))
+        others = rows(explorer.render(1, {**explorer.start, "ports": not ports}))
+        other = next(row[0] for row in others if not row[0].startswith("full mesh"))
+        assert f"{built} leads" in told
+        assert other != built
+        assert told.endswith(f"changes to {other}.")
+
+
+def test_rungs_of_another_making_can_stand_on_the_same_ladder():
+    def quick(**state):
+        return [Bar("wish", state["primitive"], fabrics.floor("broadcast", "star:8"), 1e-12, 0.0)]
+
+    explorer = ladder_explorer((rung_bars, quick))
+    assert rows(explorer.render(1, explorer.start))[0][0] == "wish"
+
+
+def test_it_stays_small_and_is_the_same_each_time():
+    first = ladder_explorer()
+    assert len(first.grid.json()) < 4_000_000
+    assert first.grid.json() == ladder_explorer().grid.json()
+
+
+def test_in_a_page_without_kernel_and_network_the_rungs_follow_the_controls(tmp_path, with_chromium):
+    with opened(write_page(tmp_path, ladder_explorer())) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        tab.get_by_label("What BW is").select_option(label="BW for all links of a rank together")
+        assert "star 512 leads" in tab.locator("[aria-live]").inner_text()
+        tab.get_by_role("slider", name="Message M").press("Home")
+        assert tab.get_by_role("slider", name="Message M").get_attribute("aria-valuetext") == "1 kB"
+        assert troubles == []
