@@ -1,28 +1,163 @@
-"""Lower bounds for one full-duplex port per rank and no help from switches."""
+"""Lower bounds: what no schedule can beat, each with its port model.
+
+Three kinds. *Per rank*: what one rank cannot avoid to send or receive. *On average*: what all ranks
+together must send, spread over all ports. *By cut*: what must leave a set of nodes, over the links
+that leave it. Switches that add or replicate escape the second kind, never the other two.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
+from math import comb
+
+import numpy as np
 
 from colllib.cost import Cost
 from colllib.primitives import PRIMITIVES, check_ranks
+from colllib.topology import Topology
+
+MOST_RANKS_TO_CUT = 12
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What any schedule must move, in units of M, without help from switches.
+
+    Attributes:
+        send: the most that some one rank must send.
+        receive: the most that some one rank must receive.
+        both: the most that some one rank must send and receive together.
+        total: what all ranks together must send, and so receive.
+    """
+
+    send: Fraction
+    receive: Fraction
+    both: Fraction
+    total: Fraction
+
+
+def least_traffic(primitive: str, ranks: int) -> Traffic:
+    """What a primitive makes its ranks move, whatever the schedule.
+
+    * Broadcast: the root sends every byte at least once, N-1 ranks must receive it. Reduce is the
+      same backwards.
+    * All-reduce: a rank's contribution to each element must leave it once, and word from the others
+      must reach it once: 1 and 1. All together: of each element N-1 partial sums must be sent
+      before anyone can know the total, and then N-1 ranks must be told: 2(N-1) (Patarasuk & Yuan
+      2009, Theorem 1).
+    * All-gather: a rank receives N-1 shards and sends its own at least once. Reduce-scatter is the
+      same backwards.
+    * All-to-all: a rank sends N-1 blocks and receives N-1.
+
+    Args:
+        primitive: its name.
+        ranks: number of ranks N.
+
+    Raises:
+        ValueError: for an unknown primitive or N < 1.
+
+    >>> least_traffic("all-reduce", 4)
+    Traffic(send=Fraction(1, 1), receive=Fraction(1, 1), both=Fraction(2, 1), total=Fraction(6, 1))
+    """
+    check_ranks(ranks)
+    if primitive not in PRIMITIVES:
+        raise ValueError(f"unknown primitive {primitive!r}: known are {', '.join(PRIMITIVES)}")
+    if ranks == 1:
+        return Traffic(*[Fraction(0)] * 4)
+    one, own, away, others = Fraction(1), Fraction(1, ranks), Fraction(ranks - 1, ranks), Fraction(ranks - 1)
+    return {
+        "broadcast": Traffic(one, one, one, others),
+        "reduce": Traffic(one, one, one, others),
+        "all-reduce": Traffic(one, one, 2 * one, 2 * others),
+        "reduce-scatter": Traffic(away, own, one, others),
+        "all-gather": Traffic(own, away, one, others),
+        "all-to-all": Traffic(away, away, 2 * away, others),
+        "point-to-point": Traffic(one, one, one, one),
+    }[primitive]
+
+
+def fewest_steps(ranks: int, ports: int = 1) -> int:
+    """Steps until what one rank knows can be known to N, or the other way round: ceil(log_(k+1) N).
+
+    Everybody who knows it tells one other rank through each of its k ports, so the number of those
+    who know it grows at most (k+1)-fold in a step.
+
+    Args:
+        ranks: number of ranks N.
+        ports: number of ports k of a rank, each with one message in and one out per step.
+
+    >>> fewest_steps(512), fewest_steps(512, ports=3), fewest_steps(512, ports=511)
+    (9, 5, 1)
+    """
+    check_ranks(ranks)
+    if ports < 1:
+        raise ValueError(f"{ports} ports: a rank needs at least 1")
+    steps, reached = 0, 1
+    while reached < ranks:
+        reached *= ports + 1
+        steps += 1
+    return steps
+
+
+@dataclass(frozen=True)
+class PortBound:
+    """Lower bounds for a port model: latencies, and bytes by the rank and on average.
+
+    Attributes:
+        n_alpha: the fewest steps.
+        rank: n_beta by what one rank cannot avoid.
+        average: n_beta by the traffic of all, spread evenly over all ports.
+    """
+
+    n_alpha: int
+    rank: Fraction
+    average: Fraction
+
+    @property
+    def n_beta(self) -> Fraction:
+        """The larger of the two."""
+        return max(self.rank, self.average)
+
+
+def port_bound(primitive: str, ranks: int, *, ports: int = 1, full_duplex: bool = True) -> PortBound:
+    """Lower bounds for k ports of BW per rank, full-duplex or not, and no help from switches.
+
+    A port that is not full-duplex sends or receives, not both at once, so its two loads add up.
+
+    Args:
+        primitive: its name.
+        ranks: number of ranks N.
+        ports: number of ports k of a rank.
+        full_duplex: whether a port sends and receives at the same time.
+
+    >>> bound = port_bound("all-reduce", 8)
+    >>> bound.rank, bound.average
+    (Fraction(1, 1), Fraction(7, 4))
+    >>> port_bound("all-to-all", 8, full_duplex=False).n_beta
+    Fraction(7, 4)
+    """
+    traffic = least_traffic(primitive, ranks)
+    steps = fewest_steps(ranks, ports)
+    if primitive == "point-to-point":
+        steps = min(1, steps)
+    rank = max(traffic.send, traffic.receive) if full_duplex else traffic.both
+    average = traffic.total / ranks * (1 if full_duplex else 2)
+    return PortBound(steps, rank / ports, average / ports)
 
 
 def lower_bound(primitive: str, ranks: int) -> Cost:
     """The fewest latencies and the fewest bytes on the busiest port, each by itself.
 
-    No schedule beats either part; some primitive and N may allow no schedule that attains both
-    at once. One port sends and receives one message of bandwidth BW at a time.
+    One full-duplex port per rank sends and receives one message of bandwidth BW at a time. Some
+    primitive and N allow no schedule that attains both parts at once: `colllib.search` settles
+    small cases, `bytes_in_fewest_steps` the powers of two.
 
-    * n_alpha: what one rank knows, or contributes, reaches at most twice as many ranks in a step,
-      so ceil(log2 N) steps; one for point-to-point.
-    * n_beta, broadcast and reduce: a rank that lacks the vector must receive all of it, or one
-      that contributes must send as much as it keeps others from seeing: 1.
-    * n_beta, all-gather, reduce-scatter, all-to-all: a rank lacks (N-1)/N of its result, or must
-      give away (N-1)/N of what it holds.
-    * n_beta, all-reduce: 2(N-1)/N on the average rank (Patarasuk & Yuan 2009, Theorem 1): of every
-      element N-1 partial sums must be sent before anyone knows the total, and N-1 ranks must then
-      be told.
+    * n_alpha: ceil(log2 N) (`fewest_steps`), 1 for point-to-point.
+    * n_beta: the larger of what one rank cannot avoid and the average (`port_bound`): 1 for
+      broadcast and reduce, 2(N-1)/N for all-reduce, (N-1)/N for the others.
 
     Args:
         primitive: its name.
@@ -34,15 +169,186 @@ def lower_bound(primitive: str, ranks: int) -> Cost:
     >>> lower_bound("all-reduce", 512)
     Cost(n_alpha=9, n_beta=511/256)
     """
-    check_ranks(ranks)
-    if primitive not in PRIMITIVES:
+    bound = port_bound(primitive, ranks)
+    return Cost(bound.n_alpha, bound.n_beta)
+
+
+# -- both bounds at once ------------------------------------------------------------------------
+
+
+def bytes_in_fewest_steps(primitive: str, ranks: int) -> Fraction:
+    """The least n_beta of any schedule of only log2 N steps, one full-duplex port, N a power of two.
+
+    With N = 2^L and L steps, the set of ranks that know of a byte must double in every step, so
+    whoever knows it sends it in every step. The root of a broadcast, and every rank of an
+    all-reduce, therefore sends M in each of the L steps. A reduce is a broadcast backwards. In an
+    all-to-all the blocks must take `all_to_all_hops` hops. All-gather and reduce-scatter meet both
+    bounds at once.
+
+    Raises:
+        ValueError: if N is no power of two.
+
+    >>> bytes_in_fewest_steps("broadcast", 8), bytes_in_fewest_steps("all-to-all", 8)
+    (Fraction(3, 1), Fraction(3, 2))
+    """
+    bound = lower_bound(primitive, ranks)
+    if ranks & (ranks - 1):
+        raise ValueError(f"N = {ranks}: the argument needs a power of two")
+    if primitive in ("broadcast", "reduce", "all-reduce"):
+        return Fraction(bound.n_alpha)
+    if primitive == "all-to-all":
+        return Fraction(all_to_all_hops(ranks, int(bound.n_alpha)), ranks)
+    return Fraction(bound.n_beta)
+
+
+def all_to_all_hops(ranks: int, steps: int, ports: int = 1) -> int:
+    """The fewest hops that one rank's blocks take in an all-to-all of T steps; over N, a bound on n_beta.
+
+    A block that moves in h of the T steps has C(T, h) choices of steps, each of which ends at one
+    rank (k^h with k ports). So at most that many ranks are h hops away, and the cheapest plan fills
+    them in order of h.
+
+    Args:
+        ranks: number of ranks N.
+        steps: number of steps T.
+        ports: number of ports k of a rank.
+
+    Raises:
+        ValueError: if T steps do not reach N ranks.
+
+    >>> all_to_all_hops(4, 2), all_to_all_hops(4, 3), all_to_all_hops(512, 9)
+    (4, 3, 2304)
+    """
+    left, hops = ranks - 1, 0
+    if fewest_steps(ranks, ports) > steps:
+        raise ValueError(f"{steps} steps do not reach {ranks} ranks with {ports} ports")
+    for h in range(1, steps + 1):
+        here = min(left, comb(steps, h) * ports**h)
+        left -= here
+        hops += h * here
+    return hops
+
+
+# -- cuts -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A set of ranks, what must leave it, and over which links.
+
+    Attributes:
+        inside: the ranks of the set.
+        crossing: what must leave it, in units of M.
+        capacity: the bandwidth that leaves it, in units of BW.
+    """
+
+    inside: tuple[int, ...]
+    crossing: Fraction
+    capacity: Fraction
+
+    @property
+    def n_beta(self) -> Fraction:
+        """The bound: crossing over capacity."""
+        return self.crossing / self.capacity
+
+
+def crossing(primitive: str, ranks: int, inside: Collection[int], *, root: int = 0, target: int = -1) -> Fraction:
+    """What must leave a set of ranks, in units of M, even if every switch can add and replicate.
+
+    Args:
+        primitive: its name.
+        ranks: number of ranks N.
+        inside: the ranks of the set.
+        root: of a broadcast or reduce; the source of a point-to-point.
+        target: of a point-to-point (default: the last rank).
+
+    >>> [str(crossing(name, 8, range(4))) for name in ("all-reduce", "all-gather", "all-to-all")]
+    ['1', '1/2', '2']
+    """
+    size = len(set(inside))
+    if size in (0, ranks):
+        return Fraction(0)
+    amount = {
+        "broadcast": Fraction(root in inside),
+        "reduce": Fraction(root not in inside),
+        "all-reduce": Fraction(1),
+        "reduce-scatter": Fraction(ranks - size, ranks),
+        "all-gather": Fraction(size, ranks),
+        "all-to-all": Fraction(size * (ranks - size), ranks),
+        "point-to-point": Fraction(root in inside and target % ranks not in inside),
+    }
+    if primitive not in amount:
         raise ValueError(f"unknown primitive {primitive!r}: known are {', '.join(PRIMITIVES)}")
-    if ranks == 1:
-        return Cost(0, 0)
-    away = Fraction(ranks - 1, ranks)
-    whole = Fraction(1)
-    share = {"broadcast": whole, "reduce": whole, "point-to-point": whole, "all-reduce": 2 * away}.get(primitive, away)
-    return Cost(1 if primitive == "point-to-point" else (ranks - 1).bit_length(), share)
+    return amount[primitive]
+
+
+def capacity(topology: Topology, inside: Collection[int]) -> Fraction:
+    """The bandwidth from a set of ranks to all others, in units of BW: a minimum cut through the switches.
+
+    >>> from colllib.topology import ring, star
+    >>> capacity(ring(8), range(4)), capacity(star(8), range(4))
+    (Fraction(2, 1), Fraction(4, 1))
+    """
+    speed = topology.bandwidth
+    if not topology.switches:
+        member = np.isin(np.arange(topology.nodes), list(inside))
+        leaving = member[topology.link_src] & ~member[topology.link_dst]
+        return speed.taken(np.flatnonzero(leaving)).total()
+    import networkx as nx
+
+    graph: nx.DiGraph[object] = nx.DiGraph()
+    for src, dst, rate in zip(topology.link_src.tolist(), topology.link_dst.tolist(), speed.numerators, strict=True):
+        graph.add_edge(src, dst, capacity=int(rate))
+    for rank in range(topology.ranks):
+        graph.add_edge(*(("source", rank) if rank in inside else (rank, "sink")))
+    return Fraction(int(nx.maximum_flow_value(graph, "source", "sink")), speed.denominator)
+
+
+def worst_cut(primitive: str, topology: Topology, *, root: int = 0) -> Cut:
+    """The set of ranks whose links bound n_beta most; of equal ones the smallest, lowest-numbered.
+
+    Args:
+        primitive: its name.
+        topology: with at most 12 ranks: all 2^N sets are tried.
+        root: of a broadcast or reduce.
+
+    Raises:
+        ValueError: for more ranks, or only one.
+
+    >>> from colllib.topology import ring
+    >>> cut = worst_cut("all-to-all", ring(8))
+    >>> cut.inside, cut.n_beta
+    ((0, 1, 2, 3), Fraction(1, 1))
+    """
+    ranks = topology.ranks
+    if not 2 <= ranks <= MOST_RANKS_TO_CUT:
+        raise ValueError(f"N = {ranks}: all sets of ranks are tried, for 2 to {MOST_RANKS_TO_CUT} ranks")
+    best: Cut | None = None
+    for size in range(1, ranks):
+        for inside in combinations(range(ranks), size):
+            needed = crossing(primitive, ranks, inside, root=root)
+            if not needed:
+                continue
+            cut = Cut(inside, needed, capacity(topology, inside))
+            if not cut.capacity:
+                raise ValueError(f"nothing leaves the ranks {inside} of {topology.name}")
+            if best is None or cut.n_beta > best.n_beta:
+                best = cut
+    assert best is not None  # every primitive makes something leave some set
+    return best
+
+
+def injection_bound(primitive: str, topology: Topology) -> Fraction:
+    """The average bound on any topology whose switches neither add nor replicate: traffic over injection.
+
+    >>> from colllib.topology import ring, star
+    >>> injection_bound("all-reduce", star(8)), injection_bound("all-reduce", ring(8))
+    (Fraction(7, 4), Fraction(7, 8))
+    """
+    if topology.combines or topology.replicates:
+        raise ValueError(f"the switches of {topology.name} help: what ranks send is not all that moves")
+    leaving = topology.bandwidth.taken(np.flatnonzero(topology.link_src < topology.ranks)).total()
+    return least_traffic(primitive, topology.ranks).total / leaving
 
 
 BUS_FACTORS = {

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from colllib.schedule import Schedule
+from colllib.values import final_values
 
 Numbers = NDArray[Any]
 
@@ -43,16 +44,10 @@ def run_on(schedule: Schedule, buffers: Sequence[ArrayLike]) -> list[Numbers]:
     """
     arrays = [np.asarray(buffer) for buffer in buffers]
     lengths = _lengths(schedule, arrays)
-    state = _cut(schedule, arrays, lengths)
-    for t in range(schedule.num_steps):
-        step = schedule.step(t)
-        messages = list(zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), step.add.tolist(), strict=True))
-        sent = [state[src, block] for src, _, block, _ in messages]  # all read before any writes
-        for (_, dst, block, add), piece in zip(messages, sent, strict=True):
-            state[dst, block] = state[dst, block] + piece if add and (dst, block) in state else piece
+    final = final_values(schedule, _cut(schedule, arrays, lengths))
     nothing = next(array for array in arrays if array.ndim)[:0]
     return [
-        np.concatenate([nothing, *(state[rank, block] for block in held)])
+        np.concatenate([nothing, *(final[rank][block] for block in held)])
         for rank, held in enumerate(_held(schedule, "target"))
     ]
 
@@ -88,11 +83,11 @@ def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> list[int]:
     return [int(row) for row in rows]
 
 
-def _cut(schedule: Schedule, arrays: Sequence[Numbers], lengths: list[int]) -> dict[tuple[int, int], Numbers]:
-    state: dict[tuple[int, int], Numbers] = {}
+def _cut(schedule: Schedule, arrays: Sequence[Numbers], lengths: list[int]) -> list[list[Numbers | None]]:
+    pieces: list[list[Numbers | None]] = [[None] * len(schedule.blocks) for _ in arrays]
     for rank, held in enumerate(_held(schedule, "source")):
         at = 0
         for block in held:
-            state[rank, block] = arrays[rank][at : at + lengths[block]]
+            pieces[rank][block] = arrays[rank][at : at + lengths[block]]
             at += lengths[block]
-    return state
+    return pieces

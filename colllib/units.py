@@ -74,7 +74,7 @@ def parse(kind: str, text: str) -> float:
 
 def _scaled(value: float, unit: str, prefixes: tuple[tuple[float, str], ...], digits: int) -> str:
     # what would round up to 1000 of one prefix is shown as 1 of the next
-    rounded = abs(float(f"{value:.{digits}g}"))
+    rounded = max(abs(value), abs(float(f"{value:.{digits}g}")))
     scale, prefix = next((pair for pair in prefixes if rounded >= pair[0]), prefixes[-1])
     return f"{_digits(value / scale, digits)} {prefix}{unit}"
 

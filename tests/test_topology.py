@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.topology import Topology, find, from_links, full_mesh, ring, star
+from colllib.topology import Topology, boxes, find, from_links, full_mesh, ring, star
 
 
 def paths(topology: Topology, src, dst):
@@ -88,3 +88,16 @@ def test_bad_input_is_refused_in_one_line(build, complaint):
     with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
         build()
     assert complaint in str(refusal.value)
+
+
+def test_boxes_have_a_fast_switch_inside_and_a_network_between():
+    where = boxes(2, 2, oversubscription=2)
+    message, link = where.router(np.array([0, 0]), np.array([1, 2]))
+    for i, (alpha, speed) in enumerate(((1, 6), (5, 1))):
+        taken = [int(e) for e in link[message == i]]
+        assert sum(where.alpha[e] for e in taken) == alpha
+        assert min(where.bandwidth[e] for e in taken) == speed
+    assert min(boxes(2, 4, oversubscription=8).bandwidth) == Fraction(1, 2)
+    with pytest.raises(ValueError, match="oversubscription 0"):
+        boxes(2, 2, oversubscription=0)
+    assert find("boxes:2x3").ranks == 6

@@ -63,3 +63,8 @@ def test_times_are_shown_with_the_digits_they_deserve(value, text):
 )
 def test_sizes_are_shown_in_decimal_units(value, text):
     assert units.size(value) == text
+
+
+def test_a_size_that_rounds_down_from_a_power_of_1024_keeps_its_prefix():
+    assert [units.binary_size(2.0**k) for k in (10, 20, 30, 40)] == ["1 KiB", "1 MiB", "1 GiB", "1 TiB"]
+    assert units.binary_size(1023) == "1020 B"

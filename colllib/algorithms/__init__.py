@@ -24,7 +24,13 @@ from colllib.cost import Cost
 from colllib.schedule import Schedule
 from colllib.topology import Topology
 
-_NAMES = {"rabenseifner": "Rabenseifner", "bruck": "Bruck", "pat": "PAT"}
+_NAMES = {
+    "rabenseifner": "Rabenseifner",
+    "bruck": "Bruck",
+    "pat": "PAT",
+    "reduce-broadcast": "reduce + broadcast",
+    "dim-rabenseifner": "Rabenseifner by axes",
+}
 
 
 def no_closed_form(*_: object, **__: object) -> Cost:
@@ -156,6 +162,28 @@ ALGORITHMS = (
         "thakur2005",
     ),
     Algorithm("all-reduce", "rabenseifner", allreduce.rabenseifner, allreduce.rabenseifner_cost, "rabenseifner2004"),
+    Algorithm(
+        "all-reduce",
+        "bidirectional-ring",
+        allreduce.bidirectional_ring,
+        allreduce.bidirectional_ring_cost,
+        "patarasuk2009",
+    ),
+    Algorithm(
+        "all-reduce",
+        "shortest-way-ring",
+        allreduce.shortest_way_ring,
+        allreduce.shortest_way_ring_cost,
+        None,
+    ),
+    Algorithm(
+        "all-reduce",
+        "reduce-broadcast",
+        allreduce.reduce_broadcast,
+        allreduce.reduce_broadcast_cost,
+        "traff2024",
+        segmented=True,
+    ),
     Algorithm("all-gather", "ring", allgather.ring, allgather.ring_cost, "patarasuk2009"),
     Algorithm(
         "all-gather",

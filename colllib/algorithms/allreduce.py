@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from colllib.algorithms import allgather, broadcast, reducescatter, trees
+from colllib.algorithms import allgather, broadcast, circulant, reducescatter, trees
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.primitives import Shares, all_reduce, check_ranks, reduce_scatter
@@ -130,6 +130,32 @@ def binomial_tree_cost(ranks: int) -> Cost:
     return broadcast.binomial_tree_cost(ranks) + broadcast.binomial_tree_cost(ranks)
 
 
+def reduce_broadcast(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
+    """A round-optimal reduce to a root, then a round-optimal broadcast from it.
+
+    Args:
+        ranks: number of ranks N, any.
+        segments: segments P into which the vector is cut and pipelined, in each of the two.
+        root: the rank that holds the sum in between.
+
+    Source: Träff (2024).
+
+    >>> reduce_broadcast(8, segments=4)
+    Schedule(8 ranks, 4 blocks, 12 steps)
+    """
+    down = circulant.circulant(ranks, segments=segments, root=root)
+    return in_sequence(reversed_in_time(down), down)
+
+
+def reduce_broadcast_cost(ranks: int, segments: int = 1) -> Cost:
+    """Closed form of `reduce_broadcast` on one full-duplex port per rank.
+
+    >>> reduce_broadcast_cost(512, segments=10)
+    Cost(n_alpha=36, n_beta=18/5)
+    """
+    return circulant.circulant_cost(ranks, segments) + circulant.circulant_cost(ranks, segments)
+
+
 def double_binary_tree(
     ranks: int, *, segments: int = 1, parents: tuple[Sequence[int], Sequence[int]] | None = None
 ) -> Schedule:
@@ -236,7 +262,7 @@ def recursive_doubling_cost(ranks: int) -> Cost:
     return Cost(rounds, rounds) + _fold_cost(ranks)
 
 
-def rabenseifner(ranks: int, *, order: str = "near") -> Schedule:
+def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Schedule:
     """Recursive halving, then recursive doubling of the chunks: optimal bytes in 2 log2 N steps.
 
     Where N is no power of two the surplus ranks fold in first and get the result last.
@@ -245,11 +271,13 @@ def rabenseifner(ranks: int, *, order: str = "near") -> Schedule:
         ranks: number of ranks N.
         order: "near" halves with the partner at distance 1 first, "far" with the partner at
             distance N/2 first. The all-gather undoes the order.
+        fused: make one of the last step of the halving and the first of the doubling: both sides
+            of a pair send what they hold of their two blocks, and add. One step fewer, no byte more.
 
     Source: Rabenseifner (2004); Thakur, Rabenseifner & Gropp (2005), section 4.5.
 
-    >>> rabenseifner(4), rabenseifner(6, order="far")
-    (Schedule(4 ranks, 4 blocks, 4 steps), Schedule(6 ranks, 4 blocks, 6 steps))
+    >>> rabenseifner(4), rabenseifner(6, order="far"), rabenseifner(4, fused=True).num_steps
+    (Schedule(4 ranks, 4 blocks, 4 steps), Schedule(6 ranks, 4 blocks, 6 steps), 3)
     """
     check_ranks(ranks)
     if order not in ("near", "far"):
@@ -267,10 +295,13 @@ def rabenseifner(ranks: int, *, order: str = "near") -> Schedule:
         halving.append(Step.of(np.repeat(rank, len(free)), np.repeat(rank ^ distance, len(free)), block.ravel(), True))
         settled |= distance
     doubling = [Step(step.dst, step.src, step.block, ~step.add) for step in reversed(halving)]
+    if fused and halving:
+        both = Step.joined([halving.pop(), doubling.pop(0)])
+        halving.append(both._replace(add=np.ones(len(both.src), dtype=np.bool_)))
     return _folded(Schedule.from_steps(all_reduce(power, shares=power), halving + doubling), ranks)
 
 
-def rabenseifner_cost(ranks: int) -> Cost:
+def rabenseifner_cost(ranks: int, fused: bool = False) -> Cost:
     """Closed form of `rabenseifner` on one full-duplex port per rank, either order.
 
     >>> rabenseifner_cost(512), rabenseifner_cost(6)
@@ -278,7 +309,8 @@ def rabenseifner_cost(ranks: int) -> Cost:
     """
     rounds = ranks.bit_length() - 1
     power = 1 << rounds
-    return Cost(2 * rounds, Fraction(2 * (power - 1), power)) + _fold_cost(ranks)
+    steps = 2 * rounds - (1 if fused and rounds else 0)
+    return Cost(steps, Fraction(2 * (power - 1), power)) + _fold_cost(ranks)
 
 
 def _folded(inner: Schedule, ranks: int) -> Schedule:

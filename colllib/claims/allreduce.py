@@ -26,6 +26,8 @@ from colllib.topology import Topology, from_links, full_mesh, star
 
 CHAPTER = "07-all-reduce"
 LADDER = "09-ladder-512"
+PRIMITIVES_CHAPTER = "02-primitives"
+BOUNDS_CHAPTER = "03-lower-bounds"
 ANCHOR = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
 TREE = find("all-reduce", "double-binary-tree")
 UNIT = ANCHOR_ALPHA * ANCHOR_BANDWIDTH
@@ -191,7 +193,7 @@ def _single_tree_said_twice() -> Finding:
     return Finding.statements(said, executed, "The sentence drops the factor 2 of the formula just above it.")
 
 
-@answer(CHAPTER, "E-01-004")
+@answer(PRIMITIVES_CHAPTER, "E-01-004")
 def _reduce_and_broadcast_against_the_double_tree() -> Finding:
     n = 64
     apart = in_sequence(reduce.two_tree(n, segments=MANY), broadcast.two_tree(n, segments=MANY))
@@ -203,7 +205,7 @@ def _reduce_and_broadcast_against_the_double_tree() -> Finding:
     return Finding.rounds({"2.0": float(ratio)}, because)
 
 
-@answer(CHAPTER, "E-01-003")
+@answer(PRIMITIVES_CHAPTER, "E-01-003")
 def _rabenseifner_materialises_the_scattered_sums() -> Finding:
     seen = "materialised" if _is_reduce_scatter(8) else "not materialised"
     return Finding.compare(
@@ -237,7 +239,7 @@ def _ring_indices() -> Finding:
     return Finding.compare(claimed, executed)
 
 
-@answer(CHAPTER, "E-01-063")
+@answer(BOUNDS_CHAPTER, "E-01-063")
 def _floor_argument() -> Finding:
     # leaving once and arriving at the N-1 others once, without sums on the way
     claimed = {n: Fraction(n - 1) for n in SIZES}

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
 
-from colllib.algorithms import Algorithm, allgather, allreduce, alltoall, find, of, pointtopoint, reducescatter
-from colllib.bounds import bus_factor, lower_bound
+from colllib.algorithms import Algorithm, allreduce, find, of, pointtopoint
 from colllib.claims.finding import Finding, answer, not_checkable
 from colllib.cost import crossover
 from colllib.execution import execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, run
-from colllib.primitives import PRIMITIVES
-from colllib.schedule import in_sequence
 from colllib.topology import star
 
 CHAPTER = "01-alpha-beta"
@@ -68,50 +64,6 @@ def _n_beta_is_bytes_per_rank() -> Finding:
     return Finding.compare(claimed, executed, because)
 
 
-_STATES = {
-    "E-00-009": "broadcast",
-    "E-00-010": "reduce",
-    "E-00-011": "all-reduce",
-    "E-00-012": "reduce-scatter",
-    "E-00-013": "all-gather",
-    "E-00-014": "all-to-all",
-    "E-00-015": "point-to-point",
-}
-# who holds a block before -> who must hold it after, as the table's rows say
-_SAID = {
-    "broadcast": ("root", "all"),
-    "reduce": ("all", "root"),
-    "all-reduce": ("all", "all"),
-    "reduce-scatter": ("all", "owner"),
-    "all-gather": ("owner", "all"),
-    "all-to-all": ("owner", "owner"),
-    "point-to-point": ("root", "root"),
-}
-
-
-def _state(name: str) -> Finding:
-    # execute proves the end state of the schedule that is then compared with the row
-    schedule = execute(of(name)[0].build(4)).schedule
-    primitive = PRIMITIVES[name]
-    proved = (primitive.source, primitive.target) if primitive.accepts(schedule.blocks) else None
-    return Finding.compare(_SAID[name], proved)
-
-
-for _id, _name in _STATES.items():
-    answer(CHAPTER, _id)(partial(_state, _name))
-
-
-@answer(CHAPTER, "E-00-016")
-def _all_reduce_is_reduce_scatter_and_all_gather() -> Finding:
-    proved = {
-        n: PRIMITIVES["all-reduce"].accepts(
-            execute(in_sequence(reducescatter.ring(n), allgather.ring(n))).schedule.blocks
-        )
-        for n in SIZES
-    }
-    return Finding.compare(dict.fromkeys(SIZES, True), proved)
-
-
 def _anchored(algorithm: Algorithm, message: float) -> float:
     return run(algorithm, star(64), message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH).seconds
 
@@ -131,81 +83,9 @@ def _every_collective_is_linear_in_the_message() -> Finding:
     return Finding.compare(dict.fromkeys(straight, True), straight, because)
 
 
-def _bound(primitive: str, claimed: dict[int, Fraction], because: str = "") -> Finding:
-    executed = {n: min(Fraction(execute(a.build(n)).cost.n_beta) for a in of(primitive) if a.fits(n)) for n in SIZES}
-    assert all(executed[n] >= lower_bound(primitive, n).n_beta for n in SIZES)
-    return Finding.compare(claimed, executed, because)
-
-
-@answer(CHAPTER, "E-00-018")
-def _bound_of_broadcast() -> Finding:
-    executed = {n: min(min(execute(a.build(n)).received[1:]) for a in of("broadcast")) for n in SIZES}
-    because = (
-        "A rank that lacks the vector must receive all of it, so n_beta is at least 1; (N-1)/N "
-        "bounds what is scattered "
-        "or gathered."
-    )
-    return Finding.compare({n: Fraction(n - 1, n) for n in SIZES}, executed, because, "chan2007")
-
-
-@answer(CHAPTER, "E-00-019")
-def _bound_of_all_gather() -> Finding:
-    return _bound("all-gather", {n: Fraction(n - 1, n) for n in SIZES})
-
-
-@answer(CHAPTER, "E-00-020")
-def _bound_of_all_reduce() -> Finding:
-    return _bound("all-reduce", {n: Fraction(2 * (n - 1), n) for n in SIZES})
-
-
-@answer(CHAPTER, "E-00-021")
-def _bound_of_all_to_all() -> Finding:
-    executed = {n: Fraction(execute(alltoall.pairwise(n)).cost.n_beta) for n in SIZES}
-    return Finding.compare({n: Fraction(n - 1, n) for n in SIZES}, executed)
-
-
 @answer(CHAPTER, "E-01-001", "E-01-119")
 def _one_message() -> Finding:
     return Finding.compare(pointtopoint.direct_cost(2), execute(pointtopoint.direct(2)).cost)
-
-
-@answer(CHAPTER, "E-01-194")
-def _algorithm_bandwidth() -> Finding:
-    return Finding.rounds({"100": 1e9 / 10e-3 / 1e9})
-
-
-def _factor(primitive: str, claimed: dict[int, Fraction], because: str = "") -> Finding:
-    return Finding.compare(claimed, {n: bus_factor(primitive, n) for n in SIZES}, because, "nccltests")
-
-
-_AWAY = {n: Fraction(n - 1, n) for n in SIZES}
-_FACTORS = {
-    "E-01-195": ("all-reduce", {n: 2 * away for n, away in _AWAY.items()}),
-    "E-01-196": ("all-gather", _AWAY),
-    "E-01-197": ("reduce-scatter", _AWAY),
-    "E-01-198": ("broadcast", _AWAY),
-    "E-01-199": ("all-to-all", _AWAY),
-    "E-01-200": ("reduce", dict.fromkeys(SIZES, Fraction(1))),
-}
-_BROADCAST = "nccl-tests multiplies the algorithm bandwidth of a broadcast with 1: every rank receives all of M."
-for _id, (_name, _claimed) in _FACTORS.items():
-    answer(CHAPTER, _id)(partial(_factor, _name, _claimed, _BROADCAST))
-
-
-@answer(CHAPTER, "E-01-201")
-def _the_factor_is_the_algorithms_n_beta() -> Finding:
-    executed = {a.name: Fraction(execute(a.build(64)).cost.n_beta) for a in of("all-reduce")}
-    because = (
-        "The factor belongs to the primitive: it is the least any algorithm can move over one "
-        "full-duplex port per rank. "
-        "With a worse algorithm the bus bandwidth falls, which is what it is for."
-    )
-    return Finding.compare(dict.fromkeys(executed, bus_factor("all-reduce", 64)), executed, because, "nccltests")
-
-
-@answer(CHAPTER, "E-01-202")
-def _bus_bandwidth_of_100_ranks() -> Finding:
-    return Finding.rounds({"891": float(450 * bus_factor("all-reduce", 100))})
 
 
 @answer(CHAPTER, "R-02")

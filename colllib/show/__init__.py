@@ -4,20 +4,25 @@
 """
 
 from colllib.show.alltoall_explorer import alltoall_explorer
+from colllib.show.bounds_explorer import bounds_explorer
+from colllib.show.busbw_explorer import busbw_explorer
 from colllib.show.claims import claims_table
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.holdings import before_after
 from colllib.show.ladder_explorer import ladder_explorer
 from colllib.show.lines import Mark, lines, number
 from colllib.show.message_explorer import message_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
 from colllib.show.pipeline_explorer import pipeline_explorer
+from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.space_time import space_time
 from colllib.show.table import Table
 from colllib.show.trace_player import trace_player
+from colllib.show.winners_map import winners_map
 
 __all__ = [
     "Chart",
@@ -29,6 +34,9 @@ __all__ = [
     "alltoall_explorer",
     "axes",
     "bars",
+    "before_after",
+    "bounds_explorer",
+    "busbw_explorer",
     "claims_table",
     "cost_explorer",
     "ladder_explorer",
@@ -38,7 +46,9 @@ __all__ = [
     "parallelism_explorer",
     "pat_explorer",
     "pipeline_explorer",
+    "primitive_explorer",
     "space_time",
     "svg_figure",
     "trace_player",
+    "winners_map",
 ]

@@ -18,12 +18,13 @@ from colllib.show.explorer import Explorer
 from colllib.show.lines import RIGHT, WIDTH, describe, lines
 from colllib.show.table import Table
 from colllib.show.theme import escape
+from colllib.winners import standing
 
-RANKS = (2, 4, 6, 8, 16, 32, 64, 72, 128, 512, 1024, 4096)
+RANKS = (2, 4, 6, 8, 16, 64, 72, 128, 512, 1024, 4096)
 MESSAGES = (1e3, 10e3, 100e3, 1e6, 16e6, 100e6, 1e9, 10e9, 100e9)
 ALPHAS = (0.1e-6, 0.5e-6, 1e-6, 5e-6)
 BANDWIDTHS = (50e9, 100e9, 400e9, 900e9, 1.8e12)
-CURVE = tuple(10 ** (3 + k / 3) for k in range(25))
+CURVE = tuple(10 ** (3 + k / 2) for k in range(17))
 
 LABEL = 6  # characters of the widest time on the axis, such as "100 ms"
 
@@ -95,9 +96,7 @@ def _field(primitive: str) -> Callable[[int, float], list[Line]]:
         for algorithm in of(primitive):
             if not algorithm.fits(ranks):
                 continue
-            segments = (
-                ladder.best(algorithm, ranks, message=message, alpha=1, bandwidth=1) if algorithm.segmented else 1
-            )
+            segments = standing(primitive, algorithm.name, ranks, message).segments
             cost = algorithm.cost(ranks, **({"segments": segments} if algorithm.segmented else {}))
             found.append(Line(algorithm, segments, cost, cost.seconds(message=message, alpha=1, bandwidth=1)))
         return sorted(found, key=lambda line: (line.alphas, line.algorithm.name))

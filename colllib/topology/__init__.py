@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, one_port
+from colllib.topology.boxes import boxes
 from colllib.topology.graph import from_links, full_mesh
 from colllib.topology.lattice import line, mesh, ring, torus, twisted_torus
 from colllib.topology.star import Latency, star, switch_tree
@@ -20,6 +21,7 @@ __all__ = [
     "NoRouteError",
     "Router",
     "Topology",
+    "boxes",
     "equal_injection",
     "find",
     "from_links",
@@ -43,14 +45,22 @@ def _inc_star(ranks: int) -> Topology:
     return star(ranks, combines=True, replicates=True, scatters=True)
 
 
-def _tree(active: bool) -> Callable[[str], Topology]:
-    def build(size: str) -> Topology:
+def _tree(ranks: int, radix: int) -> Topology:
+    return switch_tree(ranks, radix)
+
+
+def _inc_tree(ranks: int, radix: int) -> Topology:
+    return switch_tree(ranks, radix, combines=True, replicates=True, scatters=True)
+
+
+def _pair(build: Callable[[int, int], Topology], form: str) -> Callable[[str], Topology]:
+    def of_two(size: str) -> Topology:
         parts = size.split("x")
         if len(parts) != 2:
-            raise ValueError(f"switch tree {size!r}: give ranks and radix, as in switch-tree:64x16")
-        return switch_tree(int(parts[0]), int(parts[1]), combines=active, replicates=active, scatters=active)
+            raise ValueError(f"size {size!r}: two whole numbers are needed, as in {form}")
+        return build(int(parts[0]), int(parts[1]))
 
-    return build
+    return of_two
 
 
 def _dims(build: Callable[[tuple[int, ...]], Topology]) -> Callable[[str], Topology]:
@@ -66,9 +76,10 @@ TOPOLOGIES: dict[str, tuple[Callable[[str], Topology], str]] = {
     "mesh": (_dims(mesh), "mesh:4x4"),
     "twisted-torus": (_number(twisted_torus), "twisted-torus:K"),
     "full-mesh": (_number(full_mesh), "full-mesh:N"),
-    "switch-tree": (_tree(False), "switch-tree:64x16"),
+    "switch-tree": (_pair(_tree, "switch-tree:64x16"), "switch-tree:64x16"),
+    "boxes": (_pair(boxes, "boxes:8x8"), "boxes:8x8"),
     "inc-star": (_number(_inc_star), "inc-star:N"),
-    "inc-switch-tree": (_tree(True), "inc-switch-tree:64x16"),
+    "inc-switch-tree": (_pair(_inc_tree, "inc-switch-tree:64x16"), "inc-switch-tree:64x16"),
 }
 
 

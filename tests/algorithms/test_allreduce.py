@@ -20,6 +20,15 @@ SIZES = [*range(2, 34), 64, 72, 512]
 SEGMENTS = [1, 2, 3, 8, 13]
 
 
+def test_fusing_the_middle_of_the_halving_saves_a_step_and_no_byte():
+    for ranks in (1, 2, 4, 6, 8, 12, 64):
+        for order in ("near", "far"):
+            run = execute(allreduce.rabenseifner(ranks, order=order, fused=True))
+            assert run.cost == allreduce.rabenseifner_cost(ranks, fused=True)
+            assert run.sent == execute(allreduce.rabenseifner(ranks, order=order)).sent
+    assert reference.star_cost(allreduce.rabenseifner(8, fused=True)) == (5, Fraction(7, 4))
+
+
 @pytest.mark.parametrize("algorithm", of("all-reduce"), ids=lambda a: a.name)
 @pytest.mark.parametrize("ranks", SIZES)
 def test_execution_proves_the_end_state_and_agrees_with_the_closed_form(algorithm, ranks):

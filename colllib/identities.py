@@ -1,0 +1,91 @@
+"""One primitive out of others: the identities, each as a schedule that `execute` can prove."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from colllib.algorithms import allgather, broadcast, reduce, reducescatter
+from colllib.schedule import Schedule, in_sequence, reversed_in_time, scaled, side_by_side
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A way to get one primitive out of others.
+
+    Attributes:
+        primitive: what it makes true.
+        text: out of what, in words.
+        build: the schedule, from the number of ranks and the root (which most ignore).
+    """
+
+    primitive: str
+    text: str
+    build: Callable[[int, int], Schedule]
+
+
+def _scattered(ranks: int, root: int) -> Schedule:
+    return in_sequence(broadcast.scatter(ranks, root=root), allgather.bruck(ranks))
+
+
+def _gathered(ranks: int, root: int) -> Schedule:
+    return in_sequence(reducescatter.bruck(ranks), reversed_in_time(broadcast.scatter(ranks, root=root)))
+
+
+def _each(build: Callable[[int], Schedule], ranks: int, factor: Fraction | int) -> Schedule:
+    return side_by_side(*(scaled(build(root), factor) for root in range(ranks)))
+
+
+IDENTITIES = (
+    Identity(
+        "all-reduce",
+        "reduce-scatter, then all-gather",
+        lambda n, root: in_sequence(reducescatter.ring(n), allgather.ring(n)),
+    ),
+    Identity(
+        "all-reduce",
+        "reduce, then broadcast",
+        lambda n, root: in_sequence(reduce.binomial_tree(n, root=root), broadcast.binomial_tree(n, root=root)),
+    ),
+    Identity("broadcast", "a reduce, backwards", lambda n, root: reversed_in_time(reduce.binomial_tree(n, root=root))),
+    Identity("broadcast", "scatter, then all-gather", _scattered),
+    Identity(
+        "reduce", "a broadcast, backwards", lambda n, root: reversed_in_time(broadcast.binomial_tree(n, root=root))
+    ),
+    Identity("reduce", "reduce-scatter, then gather", _gathered),
+    Identity("all-gather", "a reduce-scatter, backwards", lambda n, root: reversed_in_time(reducescatter.ring(n))),
+    Identity(
+        "all-gather",
+        "N broadcasts side by side, each of M/N, down a chain",
+        lambda n, root: _each(lambda r: broadcast.chain(n, root=r), n, Fraction(1, n)),
+    ),
+    Identity(
+        "all-gather",
+        "N broadcasts side by side, each of M/N, down a binomial tree",
+        lambda n, root: _each(lambda r: broadcast.binomial_tree(n, root=r), n, Fraction(1, n)),
+    ),
+    Identity("reduce-scatter", "an all-gather, backwards", lambda n, root: reversed_in_time(allgather.ring(n))),
+    Identity(
+        "reduce-scatter",
+        "N reduces side by side, each of M/N, up a chain",
+        lambda n, root: _each(lambda r: reduce.chain(n, root=r), n, Fraction(1, n)),
+    ),
+    Identity(
+        "all-to-all",
+        "N scatters side by side, each of M, down a binomial tree",
+        lambda n, root: _each(lambda r: broadcast.scatter(n, root=r), n, 1),
+    ),
+)
+
+
+def of(primitive: str) -> tuple[Identity, ...]:
+    """The identities that make a primitive true; none for point-to-point.
+
+    >>> from colllib.execution import execute
+    >>> for identity in of("all-reduce"):
+    ...     print(identity.text, execute(identity.build(8, 0)).cost)
+    reduce-scatter, then all-gather Cost(n_alpha=14, n_beta=7/4)
+    reduce, then broadcast Cost(n_alpha=6, n_beta=6)
+    """
+    return tuple(identity for identity in IDENTITIES if identity.primitive == primitive)

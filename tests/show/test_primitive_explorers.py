@@ -1,0 +1,115 @@
+"""The explorers of the primitives and of the bounds: their numbers against executions."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import reference
+
+from colllib import identities
+from colllib.algorithms import find, of
+from colllib.bounds import bytes_in_fewest_steps, lower_bound, port_bound
+from colllib.primitives import PRIMITIVES
+from colllib.show import bounds_explorer, primitive_explorer
+from colllib.show.bounds_explorer import SEGMENTS, entries, one_way_cost
+from colllib.show.primitive_explorer import MESSAGE, an_instance
+
+
+def rows(html):
+    return [
+        [re.sub("<.*?>", "", cell) for cell in re.findall(r"<t[hd].*?</t[hd]>", row)]
+        for row in re.findall(r"<tr>(.*?)</tr>", html)
+    ][1:]
+
+
+def test_an_instance_is_the_primitive_from_that_root():
+    for name, primitive in PRIMITIVES.items():
+        for n in (2, 3, 5):
+            for root in range(n):
+                schedule = an_instance(name, n, root)
+                assert primitive.accepts(schedule.blocks)
+                assert reference.holds(schedule)
+    assert an_instance("broadcast", 5, 3).blocks.source.tolist() == [3]
+    assert set(MESSAGE) == set(PRIMITIVES)
+
+
+def test_the_identities_shown_have_the_costs_of_the_second_count():
+    explorer = primitive_explorer()
+    for name in PRIMITIVES:
+        found = rows(explorer.render(2, {"primitive": name, "n": 5, "root": 0}))
+        counted = [(i.text, *map(str, reference.star_cost(i.build(5, 0)))) for i in identities.of(name)]
+        assert [tuple(row) for row in found] == counted
+
+
+def test_the_bounds_shown_and_said_are_the_bounds():
+    explorer = primitive_explorer()
+    state = {"primitive": "all-reduce", "n": 6, "root": 0}
+    assert rows(explorer.render(3, state))[0] == ["full-duplex", "3", "1", "5/3"]
+    assert rows(explorer.render(3, state))[1] == ["one way at a time", "3", "2", "10/3"]
+    assert "n_alpha = 3, n_beta = 5/3." in explorer.render(4, state)
+
+
+def test_only_rooted_primitives_offer_a_root():
+    explorer = primitive_explorer()
+    assert explorer.choices(2, {"primitive": "reduce", "n": 3}) == {0: "0", 1: "1", 2: "2"}
+    assert explorer.choices(2, {"primitive": "all-gather", "n": 3}) == {0: "no root"}
+
+
+def one_way_by_hand(schedule):
+    total = Fraction(0)
+    shares = list(schedule.blocks.share)
+    for step in reference.messages(schedule):
+        load = [Fraction(0)] * schedule.ranks
+        for src, dst, block, _ in step:
+            load[src] += shares[block]
+            load[dst] += shares[block]
+        total += max(load)
+    return total
+
+
+def test_a_port_that_goes_one_way_at_a_time():
+    for name in ("broadcast", "all-reduce", "all-to-all"):
+        for algorithm in of(name):
+            schedule = algorithm.build(8)
+            assert one_way_cost(schedule).n_beta == one_way_by_hand(schedule)
+            assert one_way_cost(schedule).n_beta >= port_bound(name, 8, full_duplex=False).n_beta
+
+
+def test_the_table_of_the_bounds_explorer_is_executed():
+    explorer = bounds_explorer()
+    state = {"primitive": "all-reduce", "n": 6, "ports": "one"}
+    found = {row[0]: row[1:] for row in rows(explorer.render(2, state))}
+    bound = lower_bound("all-reduce", 6)
+    assert found["lower bounds"][0] == str(bound.n_alpha)
+    for algorithm in of("all-reduce"):
+        if not algorithm.segmented:
+            steps, load = reference.star_cost(algorithm.build(6))
+            assert found[algorithm.label] == [
+                str(steps),
+                f"{steps / bound.n_alpha:.2f}",
+                str(load),
+                f"{float(load / bound.n_beta):.2f}",
+            ]
+    four = dict(entries("all-reduce", 6, "four"))
+    assert four["ring"].n_beta == find("all-reduce", "ring").cost(6).n_beta / 4
+
+
+def test_pipelined_algorithms_stand_there_with_every_p():
+    names = [name for name, _ in entries("broadcast", 4, "one")]
+    assert [name for name in names if name.startswith("chain")] == [
+        "chain",
+        *(f"chain, P = {p}" for p in SEGMENTS[1:]),
+    ]
+
+
+def test_what_is_read_out_says_who_attains_what():
+    explorer = bounds_explorer()
+    said = explorer.render(3, {"primitive": "all-reduce", "n": 16, "ports": "one"})
+    assert "nothing here attains both bounds of all-reduce" in said
+    assert "fewest latencies: recursive doubling" in said
+    assert f"4 steps cost n_beta = {bytes_in_fewest_steps('all-reduce', 16)} at least" in said
+    said = explorer.render(3, {"primitive": "all-gather", "n": 16, "ports": "one"})
+    assert "attain both bounds of all-gather" in said
+    said = explorer.render(3, {"primitive": "all-reduce", "n": 12, "ports": "one"})
+    assert "No schedule can" not in said

@@ -1,0 +1,212 @@
+"""Bounds against executions: nothing that runs beats them, and each is attained somewhere."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations, product
+
+import networkx as nx
+import numpy as np
+import pytest
+import reference
+
+from colllib.algorithms import ALGORITHMS, allgather, allreduce, alltoall, broadcast, of
+from colllib.bounds import (
+    all_to_all_hops,
+    bytes_in_fewest_steps,
+    capacity,
+    crossing,
+    fewest_steps,
+    injection_bound,
+    least_traffic,
+    lower_bound,
+    port_bound,
+    worst_cut,
+)
+from colllib.execution import execute
+from colllib.primitives import PRIMITIVES, all_reduce
+from colllib.schedule import Schedule, Step, pipelined
+from colllib.search import least_bytes
+from colllib.topology import from_links, full_mesh, ring, star
+
+SIZES = (2, 3, 4, 5, 6, 7, 8, 12, 16)
+FITTING = [(a, n) for a in ALGORITHMS for n in SIZES if a.fits(n)]
+
+
+@pytest.mark.parametrize(("algorithm", "n"), FITTING)
+def test_no_algorithm_moves_less_than_the_least_traffic(algorithm, n):
+    traffic = least_traffic(algorithm.primitive, n)
+    sent, received = reference.traffic(algorithm.build(n))
+    assert max(sent.values()) >= traffic.send
+    assert max(received.values()) >= traffic.receive
+    assert max(sent[r] + received[r] for r in range(n)) >= traffic.both
+    assert sum(sent.values()) == sum(received.values()) >= traffic.total
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+@pytest.mark.parametrize("n", SIZES)
+def test_the_least_traffic_is_attained_by_some_algorithm(name, n):
+    """In each of the four quantities by itself: no bound is weaker than it need be."""
+    traffic = least_traffic(name, n)
+    ledgers = [reference.traffic(a.build(n)) for a in of(name) if a.fits(n)]
+    assert min(sum(sent.values()) for sent, _ in ledgers) == traffic.total
+    if name == "all-reduce":  # what each rank must move, and one that moves no more: a leaf of a tree
+        tree, _ = reference.traffic(allreduce.binomial_tree(n))
+        assert min(tree[r] for r in range(n)) == traffic.send
+    else:
+        assert min(max(received.values()) for _, received in ledgers) <= max(traffic.receive, traffic.send)
+
+
+def test_of_one_element_fewer_than_twice_n_minus_1_messages_make_no_all_reduce():
+    """Brute force, N = 2 and 3: every sequence of single messages, each added or copied."""
+    for n in (2, 3):
+        full = frozenset(range(n))
+        states = {tuple(frozenset([r]) for r in range(n))}
+        count = 0
+        while (full,) * n not in states:
+            after = set()
+            for state in states:
+                for src, dst in product(range(n), repeat=2):
+                    values = [state[src]] + [state[src] | state[dst]] * (not state[src] & state[dst])
+                    after |= {(*state[:dst], value, *state[dst + 1 :]) for value in values}
+            states, count = after, count + 1
+        assert count == least_traffic("all-reduce", n).total
+
+
+@pytest.mark.parametrize("ports", [1, 2, 3])
+def test_steps_with_k_ports(ports):
+    for n in range(1, 300):
+        steps = fewest_steps(n, ports)
+        assert (ports + 1) ** steps >= n
+        assert steps == 0 or (ports + 1) ** (steps - 1) < n
+
+
+def test_one_port_and_more_ports():
+    assert port_bound("all-reduce", 8).n_beta == 2 * port_bound("all-reduce", 8, ports=2).n_beta
+    for name, n in product(PRIMITIVES, SIZES):
+        both, one_way = port_bound(name, n), port_bound(name, n, full_duplex=False)
+        assert both.n_beta == lower_bound(name, n).n_beta <= one_way.n_beta <= 2 * both.n_beta
+
+
+@pytest.mark.parametrize("exponent", range(1, 8))
+def test_the_price_of_the_fewest_steps_is_what_the_logarithmic_algorithms_pay(exponent):
+    n = 2**exponent
+    pairs = {
+        "broadcast": broadcast.binomial_tree,
+        "all-reduce": allreduce.recursive_doubling,
+        "all-gather": allgather.bruck,
+        "all-to-all": alltoall.bruck,
+    }
+    for name, build in pairs.items():
+        assert reference.star_cost(build(n)) == (exponent, bytes_in_fewest_steps(name, n))
+
+
+def test_the_price_of_the_fewest_steps_is_what_the_search_finds():
+    for name in ("broadcast", "reduce", "all-reduce", "all-gather", "reduce-scatter", "all-to-all"):
+        for n in (2, 4):
+            found = least_bytes(name, n, fewest_steps(n))
+            assert found is not None
+            assert found.n_beta == bytes_in_fewest_steps(name, n)
+    with pytest.raises(ValueError, match="power of two"):
+        bytes_in_fewest_steps("broadcast", 6)
+
+
+def test_hops_of_an_all_to_all():
+    for n in range(2, 40):
+        assert all_to_all_hops(n, n - 1) == n - 1  # pairwise: one hop for each block
+        steps = fewest_steps(n)
+        assert Fraction(all_to_all_hops(n, steps), n) <= reference.star_cost(alltoall.bruck(n))[1]
+    for n, steps in ((3, 2), (4, 2), (4, 3)):
+        assert Fraction(all_to_all_hops(n, steps), n) == least_bytes("all-to-all", n, steps).n_beta
+    with pytest.raises(ValueError, match="do not reach"):
+        all_to_all_hops(9, 3)
+
+
+def test_what_crosses_a_cut_crosses_it_in_every_algorithm():
+    n = 6
+    for algorithm in ALGORITHMS:
+        if not algorithm.fits(n):
+            continue
+        schedule = algorithm.build(n)
+        shares = list(schedule.blocks.share)
+        for size in range(1, n):
+            for inside in combinations(range(n), size):
+                moved = sum(
+                    shares[block]
+                    for step in reference.messages(schedule)
+                    for src, dst, block, _ in step
+                    if src in inside and dst not in inside
+                )
+                assert moved >= crossing(algorithm.primitive, n, inside)
+
+
+def two_boxes():
+    links = [(a, b) for box in (0, 4) for a in range(box, box + 4) for b in range(box, box + 4) if a != b]
+    return from_links("two boxes", 8, [*links, (0, 4), (4, 0)])
+
+
+def test_capacity_is_the_minimum_cut_of_networkx():
+    for topology in (ring(6), full_mesh(4), star(5), star(4, ports=3), two_boxes()):
+        graph = topology.to_networkx()
+        for a, b in graph.edges:
+            graph.edges[a, b]["capacity"] = graph.edges[a, b]["bandwidth"]
+        for inside in [(0,), (0, 1), (0, 1, 2)]:
+            wide = graph.copy()
+            for rank in range(topology.ranks):
+                wide.add_edge(*(("s", rank) if rank in inside else (rank, "t")), capacity=10**6)
+            assert capacity(topology, inside) == nx.minimum_cut_value(wide, "s", "t")
+
+
+@pytest.mark.parametrize("topology", [ring(5), ring(8), star(6), full_mesh(5), two_boxes()])
+def test_no_algorithm_beats_a_cut_or_the_injection(topology):
+    n = topology.ranks
+    for algorithm in ALGORITHMS:
+        if algorithm.fits(n):
+            n_beta = execute(algorithm.build(n), topology).cost.n_beta
+            assert n_beta >= worst_cut(algorithm.primitive, topology).n_beta
+            assert n_beta >= injection_bound(algorithm.primitive, topology)
+
+
+def test_two_boxes_are_bound_by_the_link_between_them():
+    cut = worst_cut("all-to-all", two_boxes())
+    assert (cut.inside, cut.capacity, cut.n_beta) == ((0, 1, 2, 3), 1, 2)
+
+
+def through_the_switch(n):
+    links = [(r, n) for r in range(n)] + [(n, r) for r in range(n)]
+    where = from_links(f"switch:{n}", n, links, switches=1, combines=True, replicates=True)
+    steps = [Step.of(np.arange(n), n, 0, add=True), Step.of(n, np.arange(n), 0)]
+    return Schedule.from_steps(all_reduce(n), steps, switches=1), where
+
+
+def test_a_switch_that_adds_beats_the_average_and_no_cut():
+    schedule, where = through_the_switch(8)
+    run = execute(pipelined(schedule, 50), where)
+    sent, received = reference.traffic(run.schedule)
+    assert {sent[r] for r in range(8)} == {received[r] for r in range(8)} == {1}
+    assert worst_cut("all-reduce", where).n_beta == 1 < run.cost.n_beta < lower_bound("all-reduce", 8).n_beta
+    with pytest.raises(ValueError, match="switches of switch:8 help"):
+        injection_bound("all-reduce", where)
+
+
+def test_adding_what_is_sent_to_what_is_received_proves_too_much():
+    """Send (N-1)/N and receive (N-1)/N, added: pairwise all-to-all would be impossible on a full-duplex port."""
+    for n in (3, 4, 8):
+        sent, received = reference.traffic(alltoall.pairwise(n))
+        assert {sent[r] for r in range(n)} == {received[r] for r in range(n)} == {Fraction(n - 1, n)}
+        assert reference.star_cost(alltoall.pairwise(n))[1] < 2 * Fraction(n - 1, n)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: least_traffic("gossip", 3), "unknown primitive 'gossip'"),
+        (lambda: crossing("gossip", 3, [0]), "unknown primitive 'gossip'"),
+        (lambda: fewest_steps(4, ports=0), "0 ports"),
+        (lambda: worst_cut("broadcast", ring(13)), "2 to 12 ranks"),
+        (lambda: worst_cut("broadcast", from_links("apart", 2, [(1, 0)])), "nothing leaves"),
+    ],
+)
+def test_bad_input_is_refused(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()

@@ -1,0 +1,55 @@
+"""Bus bandwidth: the columns of nccl-tests by hand, the switch by execution and by a second count."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from colllib import execute, ladder, star
+from colllib.algorithms import allreduce, innetwork
+from colllib.bounds import bus_factor
+from colllib.busbw import (
+    H200_BY_RANKS,
+    bus_bandwidth,
+    count,
+    ideal_gain,
+    rows,
+)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 7, 8, 33])
+def test_what_a_port_carries_through_the_switch(ranks):
+    """By hand: my whole vector goes up once; as an owner I read one slice and write it again."""
+    where = star(ranks, combines=True, replicates=True)
+    builds = (innetwork.one_shot_all_reduce, innetwork.two_shot_all_reduce)
+    for shots, load, build in ((1, Fraction(1), builds[0]), (2, 1 + Fraction(1, ranks), builds[1])):
+        ledger = execute(build(where), where)
+        assert set(ledger.sent[:ranks]) == {load}
+        assert ideal_gain(ranks, shots=shots) == execute(allreduce.ring(ranks)).sent[0] / load
+    assert ideal_gain(ranks) == Fraction(2 * (ranks - 1), ranks + 1)
+
+
+@pytest.mark.parametrize("primitive", ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all"])
+def test_no_algorithm_on_one_port_shows_more_than_the_wire(primitive):
+    for ranks in (3, 8):
+        for message in (1e3, 1e9):
+            price = {"message": message, "alpha": 1e-6, "bandwidth": 100e9}
+            for row in rows(ladder.ladder(primitive, star(ranks), **price), message):
+                assert row.busbw <= 100e9 * (1 + 1e-12)
+                assert row.algbw == pytest.approx(row.busbw / float(bus_factor(primitive, ranks)))
+
+
+def test_the_columns_of_a_printed_table():
+    """nccl-tests prints for 8 ranks, 1 GiB in 8,203.9 us: algbw 130.88, busbw 229.04 GB/s."""
+    message, time = 2.0**30, 8203.9e-6
+    assert round(message / time / 1e9, 2) == 130.88
+    assert round(bus_bandwidth("all-reduce", 8, message, time) / 1e9, 2) == 229.04
+    assert count("all-reduce", 8, 268435456) == 67108864
+    assert count("all-to-all", 64, 268435456) == 1048576
+
+
+def test_the_published_gains_are_five_sixths_of_the_ideal_ones():
+    shares = [chosen / ring / float(ideal_gain(n)) for n, (chosen, ring) in H200_BY_RANKS.busbw.items() if n > 4]
+    assert [round(share, 2) for share in shares] == [0.85, 0.84, 0.84, 0.83]
+    assert [round(a / b, 2) for a, b in H200_BY_RANKS.busbw.values()] == [1.0, 1.14, 1.19, 1.26, 1.29]

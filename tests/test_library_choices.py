@@ -1,0 +1,123 @@
+"""Libraries' choices: the tables as their sources state them, at both sides of each limit."""
+
+from __future__ import annotations
+
+import pytest
+
+from colllib.library_choices import LIBRARIES, MPICH, OPEN_MPI, choice, nccl_times
+
+PRIMITIVES = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all")
+
+
+def named(library, primitive, ranks, message, **more):
+    return choice(library, primitive, ranks, message, **more).named
+
+
+@pytest.mark.parametrize("ranks", [512, 777, 1024, 2047])
+def test_open_mpi_has_no_ring_for_a_commutative_all_reduce_at_512_to_2047_ranks(ranks):
+    taken = {named("Open MPI", "all-reduce", ranks, 2**k) for k in range(40)}
+    assert taken == {"nonoverlapping", "recursive_doubling", "rabenseifner"}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "message", "wanted"),
+    [
+        (8, 8191, "recursive_doubling"),
+        (8, 8192, "rabenseifner"),
+        (3, 65536, "segmented_ring"),
+        (64, 262143, "recursive_doubling"),
+        (64, 262144, "rabenseifner"),
+        (512, 2047, "nonoverlapping"),
+        (512, 2048, "recursive_doubling"),
+        (512, 16384, "rabenseifner"),
+        (4096, 2048, "recursive_doubling"),  # the table says segmented ring; 512 elements are too few for it
+        (4096, 32768, "rabenseifner"),
+    ],
+)
+def test_open_mpi_all_reduce(ranks, message, wanted):
+    assert named("Open MPI", "all-reduce", ranks, message) == wanted
+
+
+def test_open_mpi_compares_the_share_of_one_rank_for_all_gather_and_all_to_all():
+    assert named("Open MPI", "all-gather", 64, 64 * 511) == "recursive_doubling"
+    assert named("Open MPI", "all-gather", 64, 64 * 512) == "neighbor"
+    assert named("Open MPI", "all-gather", 64, 64 * 65536) == "ring"
+    assert named("Open MPI", "all-to-all", 512, 512 * 511) == "modified_bruck"
+    assert named("Open MPI", "all-to-all", 512, 512 * 512) == "linear_sync"
+    assert named("Open MPI", "all-to-all", 512, 512 * 262144) == "pairwise"
+    assert named("Open MPI", "reduce-scatter", 16, 262143) == "recursive_halving"
+    assert named("Open MPI", "reduce-scatter", 16, 262144) == "ring"
+    assert choice("Open MPI", "broadcast", 16, 1e6) is None  # not read: its trees are not in this book
+
+
+@pytest.mark.parametrize(
+    ("primitive", "ranks", "message", "wanted"),
+    [
+        ("all-reduce", 8, 8, "recursive_doubling"),
+        ("all-reduce", 8, 28, "recursive_doubling"),  # 7 elements for 8 ranks
+        ("all-reduce", 8, 32, "reduce_scatter_allgather"),
+        ("all-reduce", 7, 16, "reduce_scatter_allgather"),  # 4 elements, and 4 is the power of two below 7
+        ("all-gather", 8, 524287, "recursive_doubling"),
+        ("all-gather", 8, 524288, "ring"),
+        ("all-gather", 6, 81919, "brucks"),
+        ("all-gather", 6, 81920, "ring"),
+        ("reduce-scatter", 6, 524287, "recursive_halving"),
+        ("reduce-scatter", 6, 524288, "pairwise"),
+        ("broadcast", 7, 1e9, "binomial"),
+        ("broadcast", 8, 12288, "binomial"),
+        ("broadcast", 8, 12289, "scatter_recursive_doubling_allgather"),
+        ("broadcast", 8, 524289, "scatter_ring_allgather"),
+        ("broadcast", 12, 12289, "scatter_ring_allgather"),
+        ("reduce", 8, 2048, "binomial"),
+        ("reduce", 8, 2049, "reduce_scatter_gather"),
+        ("reduce", 1024, 2052, "binomial"),  # 513 elements for 1,024 ranks
+        ("all-to-all", 8, 8 * 256, "brucks"),
+        ("all-to-all", 8, 8 * 257, "scattered"),
+        ("all-to-all", 7, 7 * 256, "scattered"),
+        ("all-to-all", 8, 8 * 32769, "pairwise"),
+    ],
+)
+def test_mpich(primitive, ranks, message, wanted):
+    assert named("MPICH", primitive, ranks, message) == wanted
+
+
+def test_the_book_has_no_schedule_where_a_library_folds_an_all_gather():
+    assert choice("Open MPI", "all-gather", 6, 100).algorithm is None
+    assert choice("Open MPI", "all-gather", 8, 100).algorithm == "recursive-doubling"
+    assert choice("MPICH", "reduce-scatter", 6, 100).algorithm is None
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_every_library_answers_at_every_size_without_a_gap(library, primitive):
+    tables = {"MPICH": MPICH, "Open MPI": OPEN_MPI, "NCCL": dict.fromkeys(PRIMITIVES)}
+    for ranks in (3, 6, 8, 64, 100, 512, 5000):
+        for message in (1, 100, 1e5, 1e12):
+            assert (choice(library, primitive, ranks, message) is None) == (primitive not in tables[library])
+
+
+def test_nccl_estimates_by_hand():
+    """8 nodes, 1 MB, 50 GB/s: a call, the steps, the plateau, the bytes over the algorithm bandwidth."""
+    times = nccl_times("all-reduce", 8, 1e6, bandwidth=50e9)
+    assert times["ring", "LL"] == pytest.approx((6.6 + 14 * 5.0 + 1e6 / (1000 * 20.4 * 8 / 14)) * 1e-6)
+    assert times["ring", "Simple"] == pytest.approx(((8.4 + 14 * 14.0) * 1.4 + 1e6 / (1000 * 50 * 8 / 14)) * 1e-6)
+    # 1 MB lies between 2^13 and 2^14 times 64 bytes: entry 13 of the corrections
+    tree = 0.92 * 50 * 120 / 128 * 0.6 / 2
+    assert times["tree", "LL128"] == pytest.approx((14.0 + 6 * 8.5 + 1e6 / (1000 * tree)) * 1e-6)
+    gather = nccl_times("all-gather", 8, 1e6, bandwidth=50e9)
+    assert gather["pat", "Simple"] == pytest.approx((8 + 3 * 4.0 + 8 * 2.8 + 1e6 / 37500) * 1e-6)
+
+
+def test_a_tree_is_not_corrected_beyond_256_mib():
+    below, above = (nccl_times("all-reduce", 64, m)["tree", "Simple"] for m in (2**29 - 1, 2**29))
+    assert above / below == pytest.approx(0.9, rel=0.01)
+
+
+def test_unknown_libraries_and_single_ranks_are_refused():
+    with pytest.raises(ValueError, match="known are MPICH"):
+        choice("LAM", "all-reduce", 8, 1e3)
+    with pytest.raises(ValueError, match="at least 2 ranks"):
+        choice("MPICH", "all-reduce", 1, 1e3)
+    with pytest.raises(ValueError, match="at least 3"):
+        nccl_times("all-reduce", 2, 1e3)
+    assert choice("NCCL", "all-reduce", 2, 1e3) is None

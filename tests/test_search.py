@@ -1,0 +1,185 @@
+"""The search against brute force that shares no code with it, and its schedules against both interpreters."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations, product
+
+import pytest
+import reference
+
+from colllib.algorithms import allreduce, alltoall, broadcast
+from colllib.bounds import lower_bound
+from colllib.execution import execute
+from colllib.primitives import PRIMITIVES
+from colllib.schedule import reversed_in_time
+from colllib.search import BACKWARDS, SEARCHED, least_bytes, least_steps, patterns
+
+CASES = [
+    *((name, 2, steps) for name in SEARCHED for steps in (1, 2)),
+    *((name, 3, steps) for name in SEARCHED for steps in (2, 3, 4)),
+    *((name, 4, 2) for name in SEARCHED),
+    ("broadcast", 4, 3),
+    ("all-reduce", 4, 3),
+    ("all-to-all", 4, 3),
+]
+
+
+@pytest.mark.parametrize(("name", "n", "steps"), CASES)
+def test_what_is_found_is_proved_on_one_port_and_beats_no_bound(name, n, steps):
+    best = least_bytes(name, n, steps)
+    assert (best is None) == (steps < least_steps(name, n))
+    if best is None:
+        return
+    run = execute(best.schedule)
+    assert PRIMITIVES[name].accepts(best.schedule.blocks)
+    assert run.cost.n_beta == best.n_beta >= lower_bound(name, n).n_beta
+    assert run.partners() == (1, 1)
+    assert best.schedule.num_steps == steps
+    # and by the second interpreter
+    assert reference.holds(best.schedule)
+    assert reference.star_cost(best.schedule)[1] == best.n_beta
+    assert reference.busiest_ports(best.schedule) == (1, 1)
+
+
+def test_more_steps_never_cost_more_bytes():
+    for name, n in (("broadcast", 3), ("all-reduce", 3), ("all-to-all", 3)):
+        found = [least_bytes(name, n, steps) for steps in range(1, 5)]
+        values = [best.n_beta for best in found if best]
+        assert values == sorted(values, reverse=True)
+        assert all(found[k] for k in range(found.index(next(filter(None, found))), 4))
+
+
+def test_least_steps_beats_no_bound_and_no_algorithm():
+    for name in SEARCHED:
+        for n in range(1, 5):
+            assert least_steps(name, n) >= lower_bound(name, n).n_alpha
+    for name in SEARCHED:
+        if name != "all-reduce":  # to copy, or to add up for one, takes just the bound
+            assert [least_steps(name, n) for n in range(1, 6)] == [0, 1, 2, 2, 3]
+    for n in (3, 4):
+        assert least_steps("broadcast", n) <= broadcast.binomial_tree(n).num_steps
+        assert least_steps("all-to-all", n) <= alltoall.bruck(n).num_steps
+        assert least_steps("all-reduce", n) <= allreduce.recursive_doubling(n).num_steps
+
+
+def test_backwards_is_as_good():
+    for name, forward in BACKWARDS.items():
+        best = least_bytes(name, 3, 3)
+        assert best.n_beta == least_bytes(forward, 3, 3).n_beta
+        again = reversed_in_time(best.schedule)
+        assert PRIMITIVES[forward].accepts(again.blocks)
+        assert execute(again).cost == execute(best.schedule).cost
+
+
+def test_patterns_are_all_that_cannot_be_extended():
+    """Every set of messages that leaves at most one per port is part of one of them."""
+    for n in (2, 3, 4):
+        edges = {frozenset((s, d) for s, d in enumerate(p) if s != d) for p in patterns(n)}
+        for choice in product(*([d for d in range(n) if d != s] + [None] for s in range(n))):
+            used = [d for d in choice if d is not None]
+            if len(used) == len(set(used)):
+                assert any({(s, d) for s, d in enumerate(choice) if d is not None} <= known for known in edges)
+
+
+# -- brute force: whole blocks of equal size, every message spelled out -----------------------------
+
+
+def brute_broadcast(n, blocks, steps):
+    """The least sum of largest bundles, as a share of M, over all schedules of `steps` steps; None if there is none."""
+    everything = frozenset(range(blocks))
+    states = {(everything, *[frozenset()] * (n - 1)): 0}
+    for _ in range(steps):
+        after = {}
+        for state, cost in states.items():
+            for chosen in sends([bundles(held) for held in state], n):
+                new = list(state)
+                for dst, bundle in chosen:
+                    new[dst] = new[dst] | bundle
+                price = cost + max((len(bundle) for _, bundle in chosen), default=0)
+                key = tuple(new)
+                after[key] = min(price, after.get(key, price))
+        states = after
+    best = states.get((everything,) * n)
+    return None if best is None else Fraction(best, blocks)
+
+
+def bundles(held):
+    items = sorted(held)
+    return [frozenset(i for k, i in enumerate(items) if mask >> k & 1) for mask in range(1, 1 << len(items))]
+
+
+def sends(offers, n, src=0, taken=frozenset()):
+    """Every choice of at most one message from each rank and to each rank."""
+    if src == n:
+        yield []
+        return
+    for rest in sends(offers, n, src + 1, taken):
+        yield rest
+    for dst in range(n):
+        if dst != src and dst not in taken:
+            for rest in sends(offers, n, src + 1, taken | {dst}):
+                for bundle in offers[src]:
+                    yield [(dst, bundle), *rest]
+
+
+@pytest.mark.parametrize(("n", "blocks", "steps"), [(2, 2, 1), (2, 2, 2), (3, 1, 2), (3, 2, 2), (3, 2, 3), (3, 1, 1)])
+def test_broadcast_against_brute_force(n, blocks, steps):
+    best, brute = least_bytes("broadcast", n, steps), brute_broadcast(n, blocks, steps)
+    if best is None:
+        assert brute is None
+    elif blocks % best.n_beta.denominator == 0:
+        assert brute == best.n_beta
+    else:
+        assert brute >= best.n_beta
+
+
+def brute_all_reduce_steps(n):
+    """The fewest steps of any all-reduce of one block: each rank adds, replaces or ignores what it gets."""
+    start = tuple(frozenset([r]) for r in range(n))
+    everyone = frozenset(range(n))
+    states, steps = {start}, 0
+    while (everyone,) * n not in states:
+        after = set()
+        for state in states:
+            for senders in permutations(range(n)):  # rank d hears from senders[d]; itself means nobody
+                choices = []
+                for dst, src in enumerate(senders):
+                    mine = [state[dst], state[src]]
+                    if not state[dst] & state[src]:
+                        mine.append(state[dst] | state[src])
+                    choices.append(mine)
+                after |= set(product(*choices))
+        states, steps = after, steps + 1
+    return steps
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_steps_of_an_all_reduce_against_brute_force(n):
+    assert least_steps("all-reduce", n) == brute_all_reduce_steps(n)
+
+
+def test_three_ranks_that_remember_all_reduce_in_two_steps():
+    """Keeping what arrives apart from one's own, all-gathering whole vectors, needs only the two steps of the bound."""
+    assert least_bytes("all-gather", 3, 2).n_beta * 3 == 2
+    assert least_steps("all-reduce", 3) == 3
+
+
+def test_the_case_that_no_named_algorithm_attains():
+    best = least_bytes("all-reduce", 4, 3)
+    assert best.n_beta == lower_bound("all-reduce", 4).n_beta == reference.star_cost(allreduce.rabenseifner(4))[1]
+    assert allreduce.rabenseifner(4).num_steps == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: least_steps("scan", 3), "searched are broadcast"),
+        (lambda: least_steps("broadcast", 6), "at most 5"),
+        (lambda: least_steps("all-reduce", 5), "at most 4"),
+        (lambda: least_bytes("point-to-point", 2, 1), "no search"),
+    ],
+)
+def test_what_is_not_searched_is_refused(call, words):
+    with pytest.raises(ValueError, match=words):
+        call()
