@@ -344,63 +344,65 @@ def _all_reduce_on_lattice(primitive: str, spec: str, axes: Lattice) -> tuple[Wa
 
 
 def _all_to_all_on_lattice(primitive: str, spec: str, axes: Lattice) -> tuple[Way, ...]:
-    if axes.ranks > LARGE and all(size % 2 == 0 for size in axes.dims):
-        build = lambda _: relay.relay(axes, rotated=True)  # noqa: E731
+    build = partial(relay.relay, axes, tie="split", rotated=True)
+    if axes.ranks > LARGE and (axes.wraps or all(size % 2 == 0 for size in axes.dims)):
         cost = lambda _: relay_cost(axes)  # noqa: E731
-        return (_formula(primitive, spec, "rotated relay", build, cost, segmented=False, shipped=True),)
-    return (_executed(primitive, spec, "rotated relay", partial(relay.relay, axes, rotated=True), shipped=True),)
+        return (_formula(primitive, spec, "rotated relay", lambda _: build(), cost, segmented=False, shipped=True),)
+    return (_executed(primitive, spec, "rotated relay", build, shipped=True),)
 
 
 def relay_cost(axes: Lattice) -> Cost:
-    """The cost of `relay(axes, rotated=True)` on even axes, counted from a few ranks by symmetry.
+    """The cost of `relay(axes, tie="split", rotated=True)`, counted from a few ranks by symmetry.
 
-    On a torus, moving every rank by an even number of places on each axis maps the schedule to
-    itself: the blocks of the 2^k ranks with coordinates 0 and 1 say what all blocks load. On a
-    mesh, mirroring an axis does: one half of each axis says it.
+    On a torus every move maps the schedule to itself: what the blocks of rank 0 load, summed over
+    all links of an axis and direction, is what each of these links carries. On a mesh mirroring an
+    axis maps it to itself: one half of each axis says it.
 
     Args:
-        axes: the axes, each of even size.
+        axes: the axes, each of even size on a mesh.
 
     Raises:
-        ValueError: for an odd axis.
+        ValueError: for a mesh with an odd axis.
 
-    >>> relay_cost(Lattice((8, 8, 8)))
-    Cost(n_alpha=12, n_beta=13/12)
+    >>> relay_cost(Lattice((8, 8, 8))), relay_cost(Lattice((5, 3)))
+    (Cost(n_alpha=12, n_beta=1), Cost(n_alpha=3, n_beta=3/5))
     """
-    if any(size % 2 for size in axes.dims):
+    if not axes.wraps and any(size % 2 for size in axes.dims):
         raise ValueError(f"{axes}: the symmetry needs even axes; execute the relay")
     k = len(axes.dims)
-    some = [range(2 if axes.wraps else size // 2) for size in axes.dims]
+    some = [range(1 if axes.wraps else size // 2) for size in axes.dims]
     few = np.array([sum(at * s for at, s in zip(place, axes.strides, strict=True)) for place in product(*some)])
     far = sum(size // 2 if axes.wraps else size - 1 for size in axes.dims)
-    load = np.zeros((far, k, 2, 2**k if axes.wraps else axes.ranks), dtype=np.intp)
-    weight = np.array([1 << axis for axis in range(k)] if axes.wraps else axes.strides)
-    for when, axis, side, place in _hops(axes, few):
-        where = ((place % 2 if axes.wraps else place) * weight[:, None]).sum(axis=0)
-        np.add.at(load, (when, np.full_like(when, axis), side, where), 1)
+    load = np.zeros((far, k, 2, 1 if axes.wraps else axes.ranks), dtype=np.intp)  # in half blocks
+    for when, axis, side, tied, place in _hops(axes, few):
+        where = np.zeros_like(when) if axes.wraps else (place * np.array(axes.strides)[:, None]).sum(axis=0)
+        # a block half way round goes one half each way
+        np.add.at(load, (when, axis, side, where), 2 - tied)
+        np.add.at(load, (when, axis, 1 - side, where), tied)
     if not axes.wraps:
         load = _mirrored(load, axes)
-    return Cost(far, Fraction(int(load.max(axis=(1, 2, 3)).sum()), axes.ranks * k))
+    return Cost(far, Fraction(int(load.max(axis=(1, 2, 3)).sum()), 2 * axes.ranks * k))
 
 
-def _hops(axes: Lattice, few: IntArray) -> Iterator[tuple[IntArray, int, IntArray, IntArray]]:
-    """What the blocks of a few ranks do in a rotated relay: steps, axis, 0 or 1 for up or down, and where from."""
+def _hops(axes: Lattice, few: IntArray) -> Iterator[tuple[IntArray, int, IntArray, IntArray, IntArray]]:
+    """What the blocks of a few ranks do in a rotated relay: steps, axis, 0 or 1 for up or down, 1 for ties, places."""
     k = len(axes.dims)
     src, dst = np.repeat(few, axes.ranks), np.tile(np.arange(axes.ranks), len(few))
-    moves = [shortest_way(axes, axis, src, dst, "balanced") for axis in range(k)]
+    moves = [shortest_way(axes, axis, src, dst) for axis in range(k)]
     end = np.stack([axes.coordinate(dst, axis) for axis in range(k)])
     for turn in range(k):
         at = np.stack([axes.coordinate(src, axis) for axis in range(k)])
         done = np.zeros(len(src), dtype=np.intp)
         for axis in (*range(turn, k), *range(turn)):
-            way, hops = moves[axis]
+            (way, hops), size = moves[axis], axes.dims[axis]
             # both ways round a ring of two are one link
-            side = np.where((way < 0) & ((axes.dims[axis] > 2) | (not axes.wraps)), 1, 0)
+            ties = (2 * hops == size) & (size > 2) & axes.wraps
             for hop in range(int(hops.max(initial=0))):
                 going = np.flatnonzero(hops > hop)
                 place = at[:, going]
-                place[axis] = (place[axis] + way[going] * hop) % axes.dims[axis]
-                yield done[going] + hop, axis, side[going], place
+                place[axis] = (place[axis] + way[going] * hop) % size
+                side = (way[going] < 0).astype(np.intp)
+                yield done[going] + hop, axis, side, ties[going].astype(np.intp), place
             at[axis], done = end[axis], done + hops
 
 
