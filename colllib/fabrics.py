@@ -377,8 +377,11 @@ def relay_cost(axes: Lattice) -> Cost:
     for when, axis, side, tied, place in _hops(axes, few):
         where = np.zeros_like(when) if axes.wraps else (place * np.array(axes.strides)[:, None]).sum(axis=0)
         # a block half way round goes one half each way
-        np.add.at(load, (when, axis, side, where), 2 - tied)
-        np.add.at(load, (when, axis, 1 - side, where), tied)
+        one, other = (
+            np.ravel_multi_index((when, np.full_like(when, axis), s, where), load.shape) for s in (side, 1 - side)
+        )
+        np.add.at(load.reshape(-1), one, 2 - tied)
+        np.add.at(load.reshape(-1), other, tied)
     if not axes.wraps:
         load = _mirrored(load, axes)
     return Cost(far, Fraction(int(load.max(axis=(1, 2, 3)).sum()), 2 * axes.ranks * k))
