@@ -9,11 +9,10 @@ from functools import cache
 
 from colllib import fabrics, ladder, units
 from colllib.cost import Cost
-from colllib.fabrics import Rung
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import bars
-from colllib.show.table import Table
+from colllib.show.table import Align, Table
 
 MESSAGES = (1e3, 100e3, 1e6, 16e6, 100e6, 1e9)
 ALPHAS = (0.1e-6, 0.5e-6, 2e-6)
@@ -24,14 +23,23 @@ CHOICES = {False: "fastest found", True: "as Lu's table says"}
 
 @dataclass(frozen=True)
 class Bar:
-    """What the explorer shows of a rung: plain data, so that rungs of other makings can stand beside these."""
+    """What the explorer shows of a rung: plain data, so that rungs of other makings can stand beside these.
+
+    Attributes:
+        fabric: its name in prose.
+        algorithm: with its segments.
+        cost: the exact cost.
+        seconds: the time, with what the fabric loses.
+        floor: the two lower bounds of the fabric added, in seconds; 0 where none is known.
+        ideal: the time without losses, None where none are looked at.
+    """
 
     fabric: str
     algorithm: str
     cost: Cost
     seconds: float
     floor: float
-    """The two lower bounds of the fabric added, in seconds; 0 where none is known."""
+    ideal: float | None = None
 
     @property
     def label(self) -> str:
@@ -39,7 +47,10 @@ class Bar:
         return f"{self.fabric}: {self.algorithm}"
 
 
-#: Makes the bars of a state: from primitive, message, alpha, bandwidth, equal_injection and shipped.
+#: What a fabric loses: from its name as on the command line, factors of alpha (1 or more) and of BW (1 or less).
+Losses = Callable[[str], tuple[float, float]]
+
+#: Makes the bars of a state: from primitive, message, alpha, bandwidth, equal_injection, shipped and losses.
 Source = Callable[..., Sequence[Bar]]
 
 
@@ -52,34 +63,37 @@ def rung_bars(
     bandwidth: float,
     equal_injection: bool,
     shipped: bool,
+    losses: Losses | None = None,
 ) -> list[Bar]:
-    """The bars of `fabrics.rungs`.
+    """The bars of `fabrics.rungs`, each fabric with its own losses.
 
     >>> at = {"message": 1e6, "alpha": 1e-6, "bandwidth": 1e9, "equal_injection": False, "shipped": False}
     >>> [bar.label for bar in rung_bars(("star:8", "ring:8"), primitive="all-to-all", **at)]
     ['star 8: pairwise', 'ring 8: rotated relay']
     """
-    price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
-    found = fabrics.rungs(
-        primitive,
-        specs,
-        message=message,
-        alpha=alpha,
-        bandwidth=bandwidth,
-        equal_injection=equal_injection,
-        shipped=shipped,
-    )
-    return [_bar(rung, price) for rung in found]
 
+    def fastest(spec: str, more: float, less: float) -> fabrics.Rung:
+        return fabrics.rungs(
+            primitive,
+            (spec,),
+            message=message,
+            alpha=alpha * more,
+            bandwidth=bandwidth * less,
+            equal_injection=equal_injection,
+            shipped=shipped,
+        )[0]
 
-def _bar(rung: Rung, price: dict[str, float]) -> Bar:
-    spec = rung.way.fabric
-    least = _floor(rung.way.primitive, spec)
-    scale = fabrics.injection(spec) if rung.equal_injection else Fraction(1)
-    floor = Cost(least.n_alpha, least.n_beta * scale).seconds(
-        message=price["message"], alpha=price["alpha"], bandwidth=price["bandwidth"]
-    )
-    return Bar(fabric_name(spec), rung.label, rung.cost, rung.seconds, floor)
+    found = []
+    for spec in specs:
+        least = _floor(primitive, spec)
+        scale = fabrics.injection(spec) if equal_injection else Fraction(1)
+        floor = Cost(least.n_alpha, least.n_beta * scale).seconds(message=message, alpha=alpha, bandwidth=bandwidth)
+        rung = best = fastest(spec, 1, 1)
+        if losses is not None:
+            rung = fastest(spec, *losses(spec))  # maybe in other segments, or another algorithm
+        ideal = best.seconds if losses is not None else None
+        found.append(Bar(fabric_name(spec), rung.label, rung.cost, rung.seconds, floor, ideal))
+    return found
 
 
 _floor = cache(fabrics.floor)
@@ -94,7 +108,15 @@ def fabric_name(spec: str) -> str:
     return spec.replace(":", " ").replace("full-mesh", "full mesh")
 
 
-def ladder_explorer(sources: Sequence[Source] = (rung_bars,)) -> Explorer:
+def ladder_explorer(
+    sources: Sequence[Source] = (rung_bars,),
+    *,
+    messages: Sequence[float] = MESSAGES,
+    alphas: Sequence[float] = ALPHAS,
+    bandwidths: Sequence[float] = BANDWIDTHS,
+    extra: Sequence[Control] = (),
+    losses: Callable[[State], Losses] | None = None,
+) -> Explorer:
     """Primitive, M, alpha, BW and the port convention against the rungs of all fabrics of 512 ranks.
 
     An execution does not depend on the message: every rung is executed once (a few are counted by
@@ -102,40 +124,55 @@ def ladder_explorer(sources: Sequence[Source] = (rung_bars,)) -> Explorer:
 
     Args:
         sources: functions that give the bars of a state; those of all sources stand on one ladder.
+        messages: the values of M on offer, in bytes.
+        alphas: the latencies on offer, in seconds.
+        bandwidths: the bandwidths on offer, in bytes per second.
+        extra: controls beside these, such as one for what a fabric loses.
+        losses: what each fabric loses in a state; times are then shown with and without.
 
     >>> ladder_explorer()
     Explorer: The ladder of 512 ranks (Primitive, Message M, Latency alpha, Bandwidth BW, What BW is, Algorithm)
     """
 
     @cache
-    def found(m: float, alpha: float, bw: float, p: str, ports: bool, choice: bool) -> tuple[Bar, ...]:
-        state = {"message": m, "alpha": alpha, "bandwidth": bw, "equal_injection": ports, "shipped": choice}
-        bars_here = [bar for source in sources for bar in source(primitive=p, **state)]
+    def found(*chosen: object) -> tuple[Bar, ...]:
+        s = dict(zip(names, chosen, strict=True))
+        state = {"message": s["m"], "alpha": s["alpha"], "bandwidth": s["bw"]}
+        state |= {"equal_injection": s["ports"], "shipped": s["choice"]}
+        if losses is not None:
+            state["losses"] = losses(s)
+        bars_here = [bar for source in sources for bar in source(primitive=s["p"], **state)]
         return tuple(sorted(bars_here, key=lambda bar: (bar.seconds, bar.label)))
 
     def here(state: State, **other: object) -> tuple[Bar, ...]:
-        return found(**{**state, **other})
+        return found(*({**state, **other}[name] for name in names))
 
+    controls = [
+        Control("p", "Primitive", fabrics.PRIMITIVES, "all-reduce", kind="select"),
+        Control("m", "Message M", messages, _start(messages, ladder.ANCHOR_MESSAGE), format=units.size),
+        Control("alpha", "Latency alpha", alphas, _start(alphas, ladder.ANCHOR_ALPHA), format=units.seconds),
+        Control("bw", "Bandwidth BW", bandwidths, _start(bandwidths, ladder.ANCHOR_BANDWIDTH), format=units.rate),
+        Control("ports", "What BW is", PORTS, False, kind="select"),
+        Control("choice", "Algorithm", CHOICES, False, kind="select"),
+        *extra,
+    ]
+    names = tuple(control.name for control in controls)
     return Explorer(
         "The ladder of 512 ranks",
+        controls,
         [
-            Control("p", "Primitive", fabrics.PRIMITIVES, "all-reduce", kind="select"),
-            Control("m", "Message M", MESSAGES, ladder.ANCHOR_MESSAGE, format=units.size),
-            Control("alpha", "Latency alpha", ALPHAS, ladder.ANCHOR_ALPHA, format=units.seconds),
-            Control("bw", "Bandwidth BW", BANDWIDTHS, ladder.ANCHOR_BANDWIDTH, format=units.rate),
-            Control("ports", "What BW is", PORTS, False, kind="select"),
-            Control("choice", "Algorithm", CHOICES, False, kind="select"),
-        ],
-        [
-            Part(_ALL, lambda s: _chart(here(s), s), "Rungs, fastest first"),
-            Part(_ALL, lambda s: _table(here(s)), "Costs of the rungs"),
+            Part(names, lambda s: _chart(here(s), s), "Rungs, fastest first"),
+            Part(names, lambda s: _table(here(s)), "Costs of the rungs"),
             Part((), lambda s: _NOTE),
         ],
-        summary=Part(_ALL, lambda s: _told(here(s), here(s, ports=not s["ports"]), s)),
+        summary=Part(names, lambda s: _told(here(s), here(s, ports=not s["ports"]), s)),
     )
 
 
-_ALL = ("p", "m", "alpha", "bw", "ports", "choice")
+def _start(values: Sequence[float], wanted: float) -> float:
+    return min(values, key=lambda value: abs(value - wanted))
+
+
 _NOTE = (
     "<p>Lock-step clock. A rank owns one link on the star, one per neighbor on a torus, ring or mesh (6 on 8x8x8, 7 on "
     "8x4x4x4, 4 on 32x16, 2 on the ring), 511 on the full mesh, which nobody builds at this size. P is the "
@@ -155,10 +192,12 @@ def _chart(found: Sequence[Bar], state: State) -> object:
 
 
 def _table(found: Sequence[Bar]) -> Table:
+    both = any(bar.ideal is not None for bar in found)
     rows = [
         (
             bar.fabric,
             units.seconds(bar.seconds, 4),
+            *((units.seconds(bar.ideal, 4) if bar.ideal is not None else "",) if both else ()),
             f"{bar.seconds / found[0].seconds:.3g}",
             str(bar.cost.n_alpha),
             str(bar.cost.n_beta),
@@ -166,8 +205,9 @@ def _table(found: Sequence[Bar]) -> Table:
         )
         for bar in found
     ]
-    headers = ["fabric", "time", "of fastest", "n_alpha", "n_beta", "over its bound"]
-    return Table(headers, rows, align=("left", "right", "right", "right", "right", "right"))
+    headers = ["fabric", "time", *(["ideal"] if both else []), "of fastest", "n_alpha", "n_beta", "over its bound"]
+    align: list[Align] = ["left", *(["right"] * (len(headers) - 1))]
+    return Table(headers, rows, align=align)
 
 
 def _told(found: Sequence[Bar], otherwise: Sequence[Bar], state: State) -> str:

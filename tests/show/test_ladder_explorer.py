@@ -9,6 +9,7 @@ from show_browser import opened, write_page
 
 from colllib import fabrics, units
 from colllib.execution import execute
+from colllib.show.control import Control
 from colllib.show.ladder_explorer import Bar, fabric_name, ladder_explorer, rung_bars
 from colllib.topology import equal_injection, find
 
@@ -63,6 +64,33 @@ def test_rungs_of_another_making_can_stand_on_the_same_ladder():
 
     explorer = ladder_explorer((rung_bars, quick))
     assert rows(explorer.render(1, explorer.start))[0][0] == "wish"
+
+
+def test_losses_of_each_fabric_stand_beside_the_ideal_times():
+    """The numbers of contention chapters: a star that keeps 4/5 of its BW, a torus with 6/5 of the latency."""
+
+    def losses(state):
+        return lambda spec: (1.0, state["keeps"]) if spec.startswith("star") else (1.2, 1.0)
+
+    explorer = ladder_explorer(
+        (lambda **state: rung_bars(("star:512", "torus:8x8x8"), **state),),
+        messages=(16e6,),
+        alphas=(0.5e-6,),
+        bandwidths=(900e9,),
+        extra=[Control("keeps", "The star keeps", (1.0, 0.8), 0.8)],
+        losses=losses,
+    )
+    state = {**explorer.start, "p": "all-gather"}
+    shown = {row[0]: row for row in rows(explorer.render(1, state))}
+    byte_time = 511 / 512 * 16e6 / 900e9
+    assert shown["star 512"][1:3] == [
+        units.seconds(9 * 0.5e-6 + byte_time / 0.8, 4),
+        units.seconds(9 * 0.5e-6 + byte_time, 4),
+    ]
+    torus = [units.seconds(12 * 0.5e-6 * more + byte_time / 6, 4) for more in (1.2, 1)]
+    assert shown["torus 8x8x8"][1:3] == torus
+    kept = {row[0]: row for row in rows(explorer.render(1, {**state, "keeps": 1.0}))}
+    assert kept["star 512"][1] == kept["star 512"][2]
 
 
 def test_it_stays_small_and_is_the_same_each_time():
