@@ -206,8 +206,8 @@ def _table(found: Sequence[Bar]) -> Table:
         for bar in found
     ]
     headers = ["fabric", "time", *(["ideal"] if both else []), "of fastest", "n_alpha", "n_beta", "over its bound"]
-    align: list[Align] = ["left", *(["right"] * (len(headers) - 1))]
-    return Table(headers, rows, align=align)
+    right: Align = "right"
+    return Table(headers, rows, align=("left", *[right] * (len(headers) - 1)))
 
 
 def _told(found: Sequence[Bar], otherwise: Sequence[Bar], state: State) -> str:
