@@ -281,7 +281,7 @@ def closed_forms(kind: str) -> str:
         kind: "star", "torus", "mesh" or "full-mesh".
 
     >>> print(closed_forms("full-mesh").splitlines()[-1])
-    | | pairwise | $N-1$ | $\\frac{N-1}{N}$ | any | 273 us |
+    | | pairwise | $N-1$ | $\\frac{N-1}{N}$ | any | 273\u00a0us |
     """
     spec = _ANCHORS[kind]
     lines = [
@@ -309,7 +309,9 @@ _OTHER_WAY = {"recursive doubling": "recursive doubling, halving"}
 
 def _row(label: str, kind: str, way: Way) -> str:
     rung, line = _at_anchor(way), formula(kind, way)
-    time = units.seconds(rung.seconds, 3) + (f", $P$ = {rung.segments}" if rung.segments > 1 else "")
+    time = units.seconds(rung.seconds, 3).replace(" ", "\u00a0")
+    if rung.segments > 1:
+        time += f" $P={rung.segments}$"
     name = _OTHER_WAY.get(way.name, way.name) if way.primitive == "all-gather" else way.name
     if line is None:
         cost = rung.cost

@@ -18,6 +18,9 @@ MESSAGES = (1e3, 100e3, 1e6, 16e6, 100e6, 1e9)
 ALPHAS = (0.1e-6, 0.5e-6, 2e-6)
 BANDWIDTHS = (100e9, 900e9)
 PORTS = {False: "BW on each link", True: "BW for all links of a rank together"}
+
+#: A wire for each pair of 512 ranks would lead every ladder, and nobody builds it.
+SPECS = tuple(spec for spec in fabrics.FABRICS if not spec.startswith("full-mesh"))
 CHOICES = {False: "fastest found", True: "as Lu's table says"}
 
 
@@ -55,7 +58,7 @@ Source = Callable[..., Sequence[Bar]]
 
 
 def rung_bars(
-    specs: Sequence[str] = fabrics.FABRICS,
+    specs: Sequence[str] = SPECS,
     *,
     primitive: str,
     message: float,
@@ -163,7 +166,7 @@ def ladder_explorer(
         [
             Part(names, lambda s: _chart(here(s), s), "Rungs, fastest first"),
             Part(names, lambda s: _table(here(s)), "Costs of the rungs"),
-            Part((), lambda s: _NOTE),
+            Part((), lambda s: _note()),
         ],
         summary=Part(names, lambda s: _told(here(s), here(s, ports=not s["ports"]), s)),
     )
@@ -173,12 +176,14 @@ def _start(values: Sequence[float], wanted: float) -> float:
     return min(values, key=lambda value: abs(value - wanted))
 
 
-_NOTE = (
-    "<p>Lock-step clock. A rank owns one link on the star, one per neighbor on a torus, ring or mesh (6 on 8x8x8, 7 on "
-    "8x4x4x4, 4 on 32x16, 2 on the ring), 511 on the full mesh, which nobody builds at this size. P is the "
-    "best whole number of segments. The last column divides the time by the sum of the fabric's two lower bounds. "
-    "Lu's table is that of the explainer series, part 02 section 5.1.</p>"
-)
+def _note() -> str:
+    owned = ", ".join(f"{fabrics.injection(spec)} on {spec.partition(':')[2]}" for spec in SPECS if "torus" in spec)
+    return (
+        "<p>Lock-step clock. A rank owns one link on the star and one per neighbor elsewhere: "
+        f"{owned}, 2 on the ring, and on a mesh as many as on its torus but for the ranks at the rim. "
+        "P is the best whole number of segments. The last column divides the time by the sum of the fabric's two "
+        "lower bounds, without losses. Lu's table is that of the explainer series, part 02 section 5.1.</p>"
+    )
 
 
 def _chart(found: Sequence[Bar], state: State) -> object:
@@ -211,13 +216,9 @@ def _table(found: Sequence[Bar]) -> Table:
 
 
 def _told(found: Sequence[Bar], otherwise: Sequence[Bar], state: State) -> str:
-    first, second = found[0], found[1]
-    buildable = next(bar for bar in found if not bar.fabric.startswith("full mesh"))
-    told = f"Fastest: {first.label} with {units.seconds(first.seconds)}; next {second.label} with "
-    told += f"{units.seconds(second.seconds)}."
-    if buildable is not first:
-        told += f" Of what is built at 512 ranks, {buildable.fabric} leads."
-    other = next(bar for bar in otherwise if not bar.fabric.startswith("full mesh"))
-    stays = "stays" if other.fabric == buildable.fabric else "changes to " + other.fabric
-    convention = PORTS[not state["ports"]]
-    return f"{told} With {convention}, that {stays}."
+    first = found[0]
+    told = f"Fastest: {first.label} with {units.seconds(first.seconds)}"
+    if len(found) > 1:
+        told += f"; next {found[1].label} with {units.seconds(found[1].seconds)}"
+    leads = "leads, too" if otherwise[0].fabric == first.fabric else f"is behind: {otherwise[0].label} leads"
+    return f"{told}. With {PORTS[not state['ports']]}, {first.fabric} {leads}."

@@ -47,15 +47,20 @@ def test_the_words_name_the_winner_and_what_the_other_convention_would_change():
     number = len(explorer.all_parts) - 1
     for ports in (False, True):
         state = {**explorer.start, "ports": ports}
-        table = rows(explorer.render(1, state))
+        first = rows(explorer.render(1, state))[0][0]
+        other = rows(explorer.render(1, {**explorer.start, "ports": not ports}))[0][0]
         told = explorer.render(number, state)
-        assert told.startswith(f"Fastest: {table[0][0]}")
-        built = next(row[0] for row in table if not row[0].startswith("full mesh"))
-        others = rows(explorer.render(1, {**explorer.start, "ports": not ports}))
-        other = next(row[0] for row in others if not row[0].startswith("full mesh"))
-        assert f"{built} leads" in told
-        assert other != built
-        assert told.endswith(f"changes to {other}.")
+        assert other != first
+        assert told.startswith(f"Fastest: {first}: ")
+        assert f"{first} is behind: {other}: " in told
+    short = {**explorer.start, "m": 1e3}
+    assert explorer.render(number, short).endswith("star 512 leads, too.")
+
+
+def test_the_note_counts_links_by_rank():
+    note = ladder_explorer().render(2, ladder_explorer().start)
+    for dims in ((8, 8, 8), (8, 4, 4, 4), (16, 8, 4), (32, 16)):
+        assert f"{2 * len(dims)} on {'x'.join(map(str, dims))}" in note
 
 
 def test_rungs_of_another_making_can_stand_on_the_same_ladder():
@@ -103,7 +108,7 @@ def test_in_a_page_without_kernel_and_network_the_rungs_follow_the_controls(tmp_
     with opened(write_page(tmp_path, ladder_explorer())) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
         tab.get_by_label("What BW is").select_option(label="BW for all links of a rank together")
-        assert "star 512 leads" in tab.locator("[aria-live]").inner_text()
+        assert "Fastest: star 512" in tab.locator("[aria-live]").inner_text()
         tab.get_by_role("slider", name="Message M").press("Home")
         assert tab.get_by_role("slider", name="Message M").get_attribute("aria-valuetext") == "1 kB"
         assert troubles == []
