@@ -5,13 +5,15 @@ the ratio to the first benchmark, which is a fixed amount of numpy work.
 """
 
 import resource
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from colllib import execute, star
-from colllib.algorithms import allreduce, alltoall
+from colllib.algorithms import allreduce, alltoall, relay
 from colllib.events import event_clock
+from colllib.topology import Lattice, torus
 
 
 def test_yardstick_of_plain_numpy(benchmark):
@@ -46,3 +48,40 @@ def test_event_clock_of_a_pipelined_double_tree(benchmark):
     schedule = allreduce.double_binary_tree(512, segments=12)
     line = benchmark(lambda: event_clock(schedule, message=16e6, alpha=0.5e-6, bandwidth=900e9))
     assert line.seconds < execute(schedule).cost.seconds(message=16e6, alpha=0.5e-6, bandwidth=900e9)
+
+
+def test_link_loads_of_an_all_to_all_on_8x8x8(benchmark):
+    """261,632 blocks, each followed over its route: 1,572,864 crossings."""
+    benchmark.extra_info["target"] = "0.3 s"
+    where = torus((8, 8, 8), tie="balanced")
+    loads = benchmark(lambda: relay.link_loads(where))
+    assert (sum(loads) * where.ranks, max(loads)) == (1_572_864, 1)
+
+
+def test_all_to_all_on_8x8x8_scheduled_proved_and_counted(benchmark):
+    benchmark.extra_info["target"] = "2 s, 2 GB"
+    lattice = Lattice((8, 8, 8))
+    run = benchmark.pedantic(lambda: execute(relay.relay(lattice), torus((8, 8, 8))), rounds=3, warmup_rounds=1)
+    benchmark.extra_info["peak_memory_MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    assert (run.cost.n_alpha, max(run.link_total)) == (12, 1)
+
+
+SLICED = {(8, 8, 8): 1, (16, 8, 4): Fraction(389, 192), (32, 4, 4): 4, (32, 16): 4}
+
+
+@pytest.mark.parametrize("dims", SLICED, ids=str)
+def test_all_to_all_of_512_ranks_in_slices(benchmark, dims):
+    """On 8x8x8 1,119,744 parts of blocks: every block in three slices, those with ties in halves."""
+    lattice = Lattice(dims)
+    schedule = relay.relay(lattice, tie="split", rotated=True)
+    run = benchmark.pedantic(lambda: execute(schedule, torus(dims)), rounds=1)
+    assert run.cost.n_alpha == sum(size // 2 for size in dims)
+    assert run.cost.n_beta == SLICED[dims]
+    assert (run.cost.n_beta == relay.relay_load(lattice)) == (dims != (16, 8, 4))
+
+
+def test_link_loads_of_an_all_to_all_on_16x16x16(benchmark):
+    """16,773,120 blocks, by symmetry."""
+    benchmark.extra_info["target"] = "2 s"
+    loads = benchmark(lambda: relay.torus_link_loads(Lattice((16, 16, 16))))
+    assert {sum(pair) for pair in loads} == {4}

@@ -139,7 +139,7 @@ def ladder(
 
     >>> from colllib import star
     >>> [rung.label for rung in ladder("all-reduce", star(8), message=1e9, alpha=1e-6, bandwidth=1e9)][:2]
-    ['Rabenseifner', 'ring']
+    ['Rabenseifner', 'shortest way ring']
     """
     rungs = [
         run(algorithm, topology, message=message, alpha=alpha, bandwidth=bandwidth)

@@ -36,11 +36,11 @@ class Step(NamedTuple):
         >>> Step.of([0, 1], [1, 0], 0, add=True)
         Step(src=array([0, 1]), dst=array([1, 0]), block=array([0, 0]), add=array([ True,  True]))
         """
-        arrays = np.broadcast_arrays(
-            *(np.atleast_1d(np.asarray(values, dtype=np.intp)) for values in (src, dst, block)),
-            np.asarray(add, dtype=np.bool_),
-        )
-        return cls(*(np.ascontiguousarray(values) for values in arrays))
+        columns = [np.atleast_1d(np.asarray(values, dtype=np.intp)) for values in (src, dst, block)]
+        adds = np.atleast_1d(np.asarray(add, dtype=np.bool_))
+        length = next((len(column) for column in (*columns, adds) if len(column) != 1), 1)
+        source, target, blocks = (c if len(c) == length else np.broadcast_to(c, length).copy() for c in columns)
+        return cls(source, target, blocks, adds if len(adds) == length else np.broadcast_to(adds, length).copy())
 
     def taken(self, which: BoolArray | IntArray) -> Step:
         """Some of the messages, by a mask or by their places."""

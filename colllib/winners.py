@@ -97,7 +97,7 @@ def fastest(primitive: str, ranks: int, message: float) -> tuple[Algorithm, ...]
     """The fastest algorithm, or all that tie, in the order of the table of algorithms.
 
     >>> [a.name for a in fastest("all-gather", 6, 10.0)], [a.name for a in fastest("all-reduce", 6, 1e9)]
-    (['bruck', 'pat'], ['ring'])
+    (['bruck', 'pat'], ['shortest-way-ring'])
     """
     ranking = field(primitive, ranks, message)
     tied = {s.algorithm.name for s in ranking if s.alphas <= ranking[0].alphas * (1 + TIE)}

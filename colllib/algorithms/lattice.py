@@ -21,6 +21,25 @@ from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
 from colllib.topology import Lattice
 
+# -- one ring through all axes -------------------------------------------------------------------
+
+
+def snake(lattice: Lattice) -> list[int]:
+    """All ranks in an order for a flat ring: each is a neighbour of the next, as one mows a lawn.
+
+    The last is a neighbour of the first as well where the last axis of a torus has even size.
+    Use it with `placed`.
+
+    >>> snake(Lattice((2, 2)))
+    [0, 1, 3, 2]
+    """
+    places: list[tuple[int, ...]] = [()]
+    for size in lattice.dims:
+        turned = [places if at % 2 == 0 else places[::-1] for at in range(size)]
+        places = [(*place, at) for at, row in enumerate(turned) for place in row]
+    return [sum(at * stride for at, stride in zip(place, lattice.strides, strict=True)) for place in places]
+
+
 # -- reduce-scatter, all-gather and all-reduce, axis by axis -------------------------------------
 
 
@@ -388,7 +407,9 @@ def _distances(lattice: Lattice, axis: int, root: int, both: bool) -> tuple[IntA
     return np.where(2 * ahead <= size, 1, -1), np.minimum(ahead, size - ahead)
 
 
-def dim_chain(lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool = True) -> Schedule:
+def dim_chain(
+    lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool = True, phased: bool = False
+) -> Schedule:
     """Broadcast along the first axis, from there along the second, and so on, segment after segment.
 
     Args:
@@ -396,6 +417,8 @@ def dim_chain(lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool 
         segments: segments P into which the vector is cut and pipelined.
         root: the rank that holds the vector.
         both: go both ways round a ring, or up only. A line is always followed to both its ends.
+        phased: an axis waits until the one before is done, instead of starting wherever the vector
+            has arrived. It takes as many steps.
 
     >>> dim_chain(Lattice((3, 3))).num_steps, dim_chain(Lattice((3, 3)), both=False).num_steps
     (2, 4)
@@ -408,7 +431,7 @@ def dim_chain(lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool 
         at = lattice.coordinate(rank, axis)
         back = rank + ((at - way) % size - at) * stride
         parent = np.where(hops > 0, back, parent)
-        when += hops
+        when = np.where(hops > 0, when.max() + hops, when) if phased else when + hops
     blocks = broadcast(lattice.ranks, root=root)
     return pipelined(trees.down_one_child_a_step(parent, when - 1, blocks), segments)
 
@@ -424,13 +447,15 @@ def dim_chain_cost(lattice: Lattice, segments: int = 1, root: int = 0, both: boo
     return Cost(steps, Fraction(steps, segments))
 
 
-def dim_chain_reduce(lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool = True) -> Schedule:
+def dim_chain_reduce(
+    lattice: Lattice, *, segments: int = 1, root: int = 0, both: bool = True, phased: bool = False
+) -> Schedule:
     """`dim_chain` backwards.
 
     >>> dim_chain_reduce(Lattice((2, 2, 2))).num_steps
     3
     """
-    return reversed_in_time(dim_chain(lattice, segments=segments, root=root, both=both))
+    return reversed_in_time(dim_chain(lattice, segments=segments, root=root, both=both, phased=phased))
 
 
 def disjoint_trees(lattice: Lattice, root: int = 0) -> list[IntArray]:
@@ -606,18 +631,26 @@ def _least_busy(layer: Layer) -> Fraction:
 
 
 def _divided(layer: Layer, capacity: int, pieces: int) -> dict[tuple[tuple[int, ...], tuple[int, int]], int]:
-    """How many pieces of each place's shard come by each direction: a maximum flow on integers."""
+    """How many pieces of each place's shard come by each direction: a maximum flow on integers.
+
+    The nodes are numbers: with names their hashes, and so the flow that is found, would differ from run to run.
+    """
     import networkx as nx
 
-    graph: nx.DiGraph[object] = nx.DiGraph()
+    ways = sorted({way for came in layer.values() for way in came})
+    shards, links = 0, 1
+    place_node = {place: node for node, place in enumerate(layer, 2)}
+    way_node = {way: node for node, way in enumerate(ways, 2 + len(layer))}
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    for node in way_node.values():
+        graph.add_edge(node, links, capacity=capacity)
     for place, came in layer.items():
-        graph.add_edge("shards", place, capacity=pieces)
+        graph.add_edge(shards, place_node[place], capacity=pieces)
         for way in came:
-            graph.add_edge(place, ("by", way), capacity=pieces)
-            graph.add_edge(("by", way), "links", capacity=capacity)
-    value, flow = nx.maximum_flow(graph, "shards", "links")
+            graph.add_edge(place_node[place], way_node[way], capacity=pieces)
+    value, flow = nx.maximum_flow(graph, shards, links)
     assert value == pieces * len(layer)
-    return {(place, way): flow[place]["by", way] for place, came in layer.items() for way in came}
+    return {(place, way): flow[place_node[place]][way_node[way]] for place, came in layer.items() for way in came}
 
 
 def _layer_step(lattice: Lattice, divided: dict[tuple[tuple[int, ...], tuple[int, int]], int], pieces: int) -> Step:

@@ -31,7 +31,7 @@ BOUNDS_CHAPTER = "03-lower-bounds"
 ANCHOR = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
 TREE = find("all-reduce", "double-binary-tree")
 UNIT = ANCHOR_ALPHA * ANCHOR_BANDWIDTH
-MANY = 2000  # segments that stand for "endlessly many"
+MANY = 500  # segments that stand for "endlessly many"
 # the two trees that the source draws for four ranks, as arrays of parents
 FIRST, SECOND = (-1, 0, 0, 1), (3, 2, 3, -1)
 
@@ -341,7 +341,7 @@ def _steps_through_the_switch() -> Finding:
 @answer(CHAPTER, "E-01-084", "E-01-088")
 def _limit_of_the_switch() -> Finding:
     schedule, where = _through_the_switch(8)
-    fused = event_clock(pipelined(schedule, MANY), where, message=1000.0, alpha=1.0, bandwidth=1.0).seconds
+    fused = event_clock(pipelined(schedule, 4 * MANY), where, message=1000.0, alpha=1.0, bandwidth=1.0).seconds
     return Finding.rounds({"1002": fused}, "The fused limit of many segments on the event clock.")
 
 

@@ -1,4 +1,4 @@
-"""Printed states of four ranks and four chunks, held against traces cell by cell."""
+"""Printed states, held against traces cell by cell: of four ranks and four chunks, or of ranks with letters."""
 
 from __future__ import annotations
 
@@ -52,6 +52,28 @@ def printed(
                 claimed[f"R{rank} chunk {chunk}"] = cell
                 executed[f"R{rank} chunk {chunk}"] = held[chunk]
     return agreeing(claimed, executed)
+
+
+def held_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int], str]:
+    """What each rank holds of each block after t steps, ranks by their letters.
+
+    Args:
+        schedule: any schedule.
+        t: number of steps done.
+        letters: the source's letter for each rank.
+
+    Returns:
+        (letter of the rank, block) -> the letters of the ranks whose contributions it holds, sorted.
+
+    >>> from colllib.algorithms import broadcast
+    >>> held_after(broadcast.chain(3), 1, "abc")
+    {('a', 0): 'a', ('b', 0): 'a'}
+    """
+    state = list(trace(schedule))[t]
+    return {
+        (letters[rank], block): "".join(sorted(letters[source] for source in value.elements()))
+        for (rank, block), value in sorted(state.items())
+    }
 
 
 def agreeing(claimed: Mapping[str, object], executed: Mapping[str, object]) -> Finding:

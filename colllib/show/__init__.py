@@ -14,6 +14,8 @@ from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.holdings import before_after
 from colllib.show.ladder_explorer import ladder_explorer
 from colllib.show.lines import Mark, lines, number
+from colllib.show.link_heat import heat, heat_map, link_heat_explorer
+from colllib.show.link_steps import link_steps_explorer
 from colllib.show.message_explorer import message_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
@@ -21,6 +23,7 @@ from colllib.show.pipeline_explorer import pipeline_explorer
 from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.space_time import space_time
 from colllib.show.table import Table
+from colllib.show.torus_player import torus_player
 from colllib.show.trace_player import trace_player
 from colllib.show.winners_map import winners_map
 
@@ -39,8 +42,12 @@ __all__ = [
     "busbw_explorer",
     "claims_table",
     "cost_explorer",
+    "heat",
+    "heat_map",
     "ladder_explorer",
     "lines",
+    "link_heat_explorer",
+    "link_steps_explorer",
     "message_explorer",
     "number",
     "parallelism_explorer",
@@ -49,6 +56,7 @@ __all__ = [
     "primitive_explorer",
     "space_time",
     "svg_figure",
+    "torus_player",
     "trace_player",
     "winners_map",
 ]

@@ -13,6 +13,7 @@ import numpy as np
 
 from colllib.exact import Fractions, IntArray
 from colllib.schedule import Schedule
+from colllib.show.places import node_name
 from colllib.show.theme import SERIES, colour
 
 
@@ -58,7 +59,7 @@ def pair_grid(schedule: Schedule, t: int) -> str:
         for block in range(source * n, source * n + n):
             marks = "d" * bool(place[block] == schedule.blocks.target[block]) + " m" * (block in moved)
             tint = f"--cl-tint:{colour(int(place[block]) % len(SERIES))}"
-            cells.append(f'<td class="{marks.strip()}" style="{tint}">{place[block]}</td>')
+            cells.append(f'<td class="{marks.strip()}" style="{tint}">{node_name(schedule, int(place[block]))}</td>')
         rows.append(f'<tr><th scope="row">{source}→</th>{"".join(cells)}</tr>')
     return (
         '<table class="colllib-table cl-trace cl-pairs"><caption>The rank that has each block, from source → to '
@@ -68,10 +69,10 @@ def pair_grid(schedule: Schedule, t: int) -> str:
 
 def sent_so_far(schedule: Schedule, t: int) -> str:
     """What the ranks have sent after t steps, in words: one share where all have sent the same."""
-    sent = np.zeros(schedule.ranks, dtype=np.intp)
+    sent = np.zeros(schedule.nodes, dtype=np.intp)
     share = schedule.blocks.share
     for k in range(t):
         step = schedule.step(k)
         np.add.at(sent, step.src, share.numerators[step.block])
-    low, high = Fractions(np.array([sent.min(), sent.max()]), share.denominator)
+    low, high = Fractions(np.array([sent[: schedule.ranks].min(), sent[: schedule.ranks].max()]), share.denominator)
     return f"each rank has sent {low} M" if low == high else f"the ranks have sent between {low} and {high} M"

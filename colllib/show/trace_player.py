@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import product
-from math import cos, hypot, pi, sin
+from math import dist, hypot
 
 from colllib import algorithms
 from colllib.execution import Execution, execute, trace
@@ -16,18 +16,21 @@ from colllib.schedule import Schedule, Step
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.pair_grid import has_pairs, pair_grid, sent_so_far
+from colllib.show.places import Point, node_name, places
 from colllib.show.theme import escape
+from colllib.topology import Topology
 
 Build = Callable[[int], Schedule]
 
 
 @dataclass(frozen=True)
 class Play:
-    """One schedule, executed on a star, with its state before the first and after every step."""
+    """One schedule, executed on a star or on other wires, with its state before the first and after every step."""
 
     name: str
     run: Execution
     states: tuple[dict[tuple[int, int], Counter[int]], ...]
+    wires: str = "star, one full-duplex port per rank"
 
     @property
     def schedule(self) -> Schedule:
@@ -54,11 +57,41 @@ def variants(primitive: str) -> dict[str, tuple[str, Build, Callable[[int], bool
             offered[cut] = (f"{text}, 4 segments", _with(algorithm.build, segments=4), algorithm.fits)
         if algorithm.name == "rabenseifner":
             offered["rabenseifner, far"] = (f"{text}, far first", _with(algorithm.build, order="far"), algorithm.fits)
+            fused = _with(algorithm.build, fused=True)
+            offered["rabenseifner, fused"] = (f"{text}, middle step fused", fused, algorithm.fits)
+        if algorithm.name == "pat":
+            for cap, told in ((2, "two blocks"), (1, "one block")):
+                capped = _with(algorithm.build, cap=cap)
+                offered[f"pat, A = {cap}"] = (f"{text}, at most {told} a message", capped, algorithm.fits)
         if (primitive, algorithm.name) == ("all-to-all", "bruck"):
             offered["bruck, radix 3"] = (f"{text}, radix 3", _with(algorithm.build, radix=3), algorithm.fits)
         if algorithm.name == "ring-relay":
             singly = _with(algorithm.build, bundled=False)
             offered["ring-relay, singly"] = (f"{text}, one block at a time", singly, algorithm.fits)
+    return offered
+
+
+def variants_on(primitive: str, topology: Topology) -> dict[str, tuple[str, Callable[[], Schedule]]]:
+    """What the player offers on a topology: what is made for its kind first, then all others that it serves.
+
+    >>> from colllib.topology import mesh
+    >>> list(variants_on("all-gather", mesh((3, 2))))[:4]
+    ['dim-ring', 'ring', 'bruck', 'pat']
+    """
+    offered: dict[str, tuple[str, Callable[[], Schedule]]] = {}
+    for algorithm in algorithms.serving(primitive, topology):
+        if algorithm.takes == "ranks":
+            continue
+        place = topology.lattice if algorithm.takes == "lattice" else topology
+        text = algorithm.label[0].upper() + algorithm.label[1:]
+        offered[algorithm.name] = text, partial(algorithm.build, place)
+        if algorithm.segmented:
+            offered[f"{algorithm.name}, P = 4"] = f"{text}, 4 segments", partial(algorithm.build, place, segments=4)
+        if (primitive, algorithm.name) == ("all-to-all", "relay"):
+            offered["relay, axis after axis"] = f"{text}, axis after axis", partial(algorithm.build, place, phased=True)
+    for name, (text, build, fits) in variants(primitive).items():
+        if fits(topology.ranks):
+            offered[name] = text, partial(build, topology.ranks)
     return offered
 
 
@@ -70,15 +103,18 @@ def trace_player(
     primitive: str = "all-reduce",
     *,
     ranks: Sequence[int] = range(2, 9),
-    start: tuple[str, int, int] | None = None,
+    on: Sequence[Topology] = (),
+    start: tuple[str, int | str, int] | None = None,
 ) -> Explorer:
     """Every algorithm for a primitive, step by step: who holds which contributions, what moves, what it has cost.
 
     Args:
         primitive: its name.
-        ranks: the numbers of ranks on offer.
-        start: algorithm, N and the number of steps done that are shown first (default: the first
-            algorithm, N = 4 or the nearest on offer, half way through).
+        ranks: the numbers of ranks on offer, each on a star.
+        on: small topologies to offer instead, with the algorithms made for them, such as a torus or a
+            star whose switch adds; they go by their names.
+        start: algorithm, N (or the topology's name) and the number of steps done that are shown first
+            (default: the first algorithm, N = 4 or the nearest on offer, half way through).
 
     Raises:
         ValueError: for an unknown primitive, or a start that is not on offer.
@@ -86,6 +122,8 @@ def trace_player(
     >>> trace_player(ranks=[2, 4])
     Explorer: All-reduce, step by step (Algorithm, Ranks N, Steps done)
     """
+    if on:
+        return _player_on(primitive, on, start)
     offered = {name: kind for name, kind in variants(primitive).items() if any(map(kind[2], ranks))}
 
     @cache
@@ -93,35 +131,66 @@ def trace_player(
         schedule = offered[name][1](n)
         return Play(offered[name][0], execute(schedule), tuple(trace(schedule)))
 
-    def played(state: State) -> tuple[Play, int]:
-        return play(state["algorithm"], state["n"]), state["step"]
-
     if start is None:
         if not offered:
             raise ValueError(f"no algorithm for {primitive} serves any of the ranks {list(ranks)}: offer others")
         name = next(iter(offered))
         n = min(filter(offered[name][2], ranks), key=lambda r: (abs(r - 4), r))
-        done = play(name, n).schedule.num_steps // 2
-    else:
-        name, n, done = start
+        start = name, n, play(name, n).schedule.num_steps // 2
+    texts = {key: text for key, (text, _, _) in offered.items()}
+    places = Control("n", "Ranks N", lambda s: [r for r in ranks if offered[s["algorithm"]][2](r)], start[1])
+    return _player(f"{primitive}, step by step", texts, places, play, start)
+
+
+def _player_on(primitive: str, on: Sequence[Topology], start: tuple[str, int | str, int] | None) -> Explorer:
+    offered = {where.name: variants_on(primitive, where) for where in on}
+    texts = {name: text for kinds in offered.values() for name, (text, _) in kinds.items()}
+
+    @cache
+    def play(name: str, wires: str) -> Play:
+        where = next(topology for topology in on if topology.name == wires)
+        text, build = offered[wires][name]
+        schedule = build()
+        said = f"{where.name}, {where.port_model}"
+        return Play(text, execute(schedule, where), tuple(trace(schedule)), said)
+
+    if start is None:
+        name = next(iter(texts))
+        wires = next(wires for wires, kinds in offered.items() if name in kinds)
+        start = name, wires, play(name, wires).schedule.num_steps // 2
+    places = Control(
+        "wires",
+        "Wires",
+        lambda s: [wires for wires, kinds in offered.items() if s["algorithm"] in kinds],
+        start[1],
+        kind="select",
+    )
+    return _player(f"{primitive} on its wires, step by step", texts, places, play, start)
+
+
+def _player(
+    title: str, texts: dict[str, str], places: Control, play: Callable[..., Play], start: tuple[str, int | str, int]
+) -> Explorer:
+    every = ("algorithm", places.name, "step")
+
+    def played(state: State) -> tuple[Play, int]:
+        return play(state["algorithm"], state[places.name]), state["step"]
+
     return Explorer(
-        f"{primitive[0].upper()}{primitive[1:]}, step by step",
+        f"{title[0].upper()}{title[1:]}",
         [
-            Control("algorithm", "Algorithm", {key: text for key, (text, _, _) in offered.items()}, name, "select"),
-            Control("n", "Ranks N", lambda s: [r for r in ranks if offered[s["algorithm"]][2](r)], n),
-            Control("step", "Steps done", lambda s: _counted(play(s["algorithm"], s["n"])), done),
+            Control("algorithm", "Algorithm", texts, start[0], "select"),
+            places,
+            Control("step", "Steps done", lambda s: _counted(play(s["algorithm"], s[places.name])), start[2]),
         ],
         [
-            Part(_ALL, lambda s: _picture(*played(s)), "Messages of this step, and contributions on each rank"),
-            Part(_ALL, lambda s: _moves(*played(s))),
-            Part(_ALL, lambda s: _costs(*played(s))),
+            Part(every, lambda s: _picture(*played(s)), "Messages of this step, and contributions on each rank"),
+            Part(every, lambda s: _moves(*played(s))),
+            Part(every, lambda s: _costs(*played(s))),
         ],
-        summary=Part(_ALL, lambda s: _told(*played(s))),
+        summary=Part(every, lambda s: _told(*played(s))),
         play="step",
     )
-
-
-_ALL = ("algorithm", "n", "step")
 
 
 def _counted(play: Play) -> dict[int, str]:
@@ -143,12 +212,14 @@ def _grid(play: Play, t: int) -> str:
     names = _names(schedule)
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
     rows = []
-    for rank in range(schedule.ranks):
+    for rank in range(schedule.nodes):
         cells = (
             _cell(schedule, state.get((rank, block)), rank, block, (rank, block) in arrived)
             for block in range(len(schedule.blocks))
         )
-        rows.append(f'<tr><th scope="row">{rank}</th>{"".join(cells)}<td class="s">{sent[rank]}</td></tr>')
+        rows.append(
+            f'<tr><th scope="row">{node_name(schedule, rank)}</th>{"".join(cells)}<td class="s">{sent[rank]}</td></tr>'
+        )
     return (
         '<table class="colllib-table cl-trace"><caption>Contributions by rank and block'
         f'</caption><thead><tr><th scope="col">rank</th>{head}<th scope="col">sent, M</th></tr></thead>'
@@ -181,7 +252,7 @@ def _runs(ranks: list[int]) -> str:
 
 def _sent(play: Play, t: int) -> list[Fraction]:
     share = play.schedule.blocks.share
-    total = [0] * play.schedule.ranks
+    total = [0] * play.schedule.nodes
     for k in range(1, t + 1):
         step = play.messages(k)
         for src, block in zip(step.src.tolist(), step.block.tolist(), strict=True):
@@ -207,8 +278,9 @@ def _moves(play: Play, t: int) -> str:
     names = _names(play.schedule)
     if t == 0:
         return "<p>Nothing has moved yet.</p>"
+    node = partial(node_name, play.schedule)
     items = "".join(
-        f"<li>{src} → {dst}: {_listed(blocks, names)} {'added' if add else 'copied'}</li>"
+        f"<li>{node(src)} → {node(dst)}: {_listed(blocks, names)} {'added' if add else 'copied'}</li>"
         for (src, dst, add), blocks in sorted(_bundles(play.messages(t)).items())
     )
     return f"<p>Step {t} moved, from rank → to rank:</p><ul class='cl-moves'>{items or '<li>nothing</li>'}</ul>"
@@ -226,7 +298,7 @@ def _costs(play: Play, t: int) -> str:
     also = f"; {sent_so_far(play.schedule, t)}" if pairs else ""
     return (
         f"<p><b>So far</b> n_alpha = {alpha} of {run.cost.n_alpha}, n_beta = {beta} of {run.cost.n_beta} "
-        f"(star, one full-duplex port per rank, lock-step clock){also}.</p><p><b>Reading it</b> "
+        f"({play.wires}, lock-step clock){also}.</p><p><b>Reading it</b> "
         f"{_READING_PAIRS if pairs else _READING}</p>"
     )
 
@@ -257,24 +329,30 @@ def _told(play: Play, t: int) -> str:
 
 
 def _circle(play: Play, t: int) -> str:
-    """The ranks on a circle and an arrow for every pair that has just exchanged something."""
-    n = play.schedule.ranks
-    where = [(110 + 84 * sin(2 * pi * r / n), 104 - 84 * cos(2 * pi * r / n)) for r in range(n)]
-    arrows = "".join(_arrow(where[src], where[dst], add) for src, dst, add in sorted(_bundles(play.messages(t))))
+    """The ranks on a circle or on their grid, and an arrow for every pair that has just exchanged something."""
+    where = places(play.run.topology, play.schedule.nodes)
+    near = min(dist(where[0], other) for other in where[1:])
+    arrows = []
+    for src, dst, add in sorted(_bundles(play.messages(t))):
+        # on a grid what goes round, or past a neighbour, makes way for it
+        far = play.run.topology.lattice is not None and dist(where[src], where[dst]) > 1.6 * near
+        arrows.append(_arrow(where[src], where[dst], add, 26 if far else 9))
     ranks = "".join(
-        f'<circle cx="{x:.0f}" cy="{y:.0f}" r="14"/><text x="{x:.0f}" y="{y + 5:.0f}">{r}</text>'
+        f'<circle cx="{x:.0f}" cy="{y:.0f}" r="14"/><text x="{x:.0f}" y="{y + 5:.0f}">'
+        f"{node_name(play.schedule, r)}</text>"
         for r, (x, y) in enumerate(where)
     )
     alt = escape(_told(play, t))
-    return f'<svg class="cl-circle" viewBox="0 0 220 208" role="img" aria-label="{alt}">{arrows}{ranks}</svg>'
+    drawn = f"{''.join(arrows)}{ranks}"
+    return f'<svg class="cl-circle" viewBox="0 0 220 208" role="img" aria-label="{alt}">{drawn}</svg>'
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float], add: bool) -> str:
+def _arrow(start: Point, end: Point, add: bool, bend: int) -> str:
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = hypot(dx, dy)
     ux, uy = dx / length, dy / length
     # bent to its left, so that the two ways between a pair stay apart
-    mx, my = (start[0] + end[0]) / 2 + uy * 9, (start[1] + end[1]) / 2 - ux * 9
+    mx, my = (start[0] + end[0]) / 2 + uy * bend, (start[1] + end[1]) / 2 - ux * bend
     tx, ty = end[0] - ux * 16 + uy * 2, end[1] - uy * 16 - ux * 2
     sx, sy = start[0] + ux * 15, start[1] + uy * 15
     head = f"M{tx:.0f} {ty:.0f}L{tx - ux * 9 + uy * 5:.0f} {ty - uy * 9 - ux * 5:.0f}"

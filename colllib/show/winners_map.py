@@ -249,14 +249,18 @@ def crossings(primitive: str, ranks: int, unit: float) -> tuple[tuple[float, Alg
         unit: alpha * BW in bytes.
     """
     row = cells(primitive, unit)[RANKS.index(ranks)]
-    found = []
-    for (low, before), (high, after) in pairwise(zip(MESSAGES, row, strict=True)):
-        if before is after:
-            continue
-        while high / low > 1.00005:
-            middle = (low * high) ** 0.5
-            low, high = (middle, high) if before in fastest(primitive, ranks, middle / unit) else (low, middle)
-        found.append((high, before, after))
+    table = of(primitive)
+    found: list[tuple[float, Algorithm, Algorithm]] = []
+    for (low, before), (top, after) in pairwise(zip(MESSAGES, row, strict=True)):
+        while before is not after:  # a third may win between two cells
+            high = top
+            while high / low > 1.00005:
+                middle = (low * high) ** 0.5
+                low, high = (middle, high) if before in fastest(primitive, ranks, middle / unit) else (low, middle)
+            winners = fastest(primitive, ranks, high / unit)
+            following = after if after in winners else min(winners, key=table.index)
+            found.append((high, before, following))
+            low, before = high, following
     return tuple(found)
 
 

@@ -1,5 +1,8 @@
 """Algorithms for tori and meshes: proved, held against closed forms, lower bounds and a second count."""
 
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from math import prod
 
@@ -112,6 +115,23 @@ def test_breadth_first_schedules_meet_both_bounds_on_tori(dims):
     assert set(done.received) == {Fraction(axes.ranks - 1, axes.ranks)}
     # the text behind it proves equality for every torus without an axis of size 2
     assert done.cost.n_beta == Fraction(axes.ranks - 1, axes.ranks * links)
+
+
+def test_a_breadth_first_schedule_is_the_same_in_every_process():
+    """Python hashes texts anew in each; the schedule must not depend on it."""
+    code = (
+        "from colllib.algorithms import lattice; from colllib.topology import Lattice; "
+        "s = lattice.breadth_first_all_gather(Lattice((4, 4, 4))); "
+        "print([[part.tolist() for part in s.step(t)] for t in range(s.num_steps)])"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(told) == 1
+    assert len(told.pop()) > 1000
 
 
 @given(ANY)

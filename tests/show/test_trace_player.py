@@ -8,12 +8,18 @@ import pytest
 import reference
 from show_browser import opened, write_page
 
-from colllib.algorithms import ALGORITHMS
+from colllib.algorithms import ALGORITHMS, SPECIAL_ALGORITHMS
 from colllib.execution import execute
 from colllib.show import trace_player
-from colllib.show.trace_player import variants
+from colllib.show.trace_player import variants, variants_on
+from colllib.topology import find
 
 PRIMITIVES = sorted({a.primitive for a in ALGORITHMS})
+WIRES = [
+    find(spec)
+    for spec in ("torus:2x2", "torus:3x2", "mesh:3x2", "torus:2x2x2", "inc-star:2", "inc-star:5", "inc-switch-tree:4x3")
+]
+ON_WIRES = [(primitive, where) for where in WIRES for primitive in PRIMITIVES if primitive != "point-to-point"]
 CELL = re.compile(r"<td(?: class=\"([dm ]*)\")?>([^<]*)</td>")
 
 
@@ -135,6 +141,98 @@ def test_every_primitive_can_be_played_to_its_end(primitive):
         text = player.all_parts[-1].html({"algorithm": name, "n": 4, "step": last})
         done, wanted = re.search(r"(\d+) of (\d+) places", text).groups()
         assert done == wanted
+
+
+def test_every_registered_algorithm_is_offered():
+    """Those for any network by the number of ranks; those for one kind of wires wherever they can run."""
+    for algorithm in ALGORITHMS:
+        assert algorithm.name in variants(algorithm.primitive)
+        assert any(variants(algorithm.primitive)[algorithm.name][2](n) for n in range(2, 9))
+    for algorithm in SPECIAL_ALGORITHMS:
+        served = [where for where in WIRES if algorithm.serves(where)]
+        assert served, "choose wires for it"
+        for where in served:
+            assert algorithm.name in variants_on(algorithm.primitive, where)
+    offered = set(variants("all-gather")) | set(variants("all-reduce")) | set(variants("broadcast"))
+    assert offered >= {"pat, A = 1", "pat, A = 2", "bidirectional-ring", "shortest-way-ring", "circulant, P = 4"}
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+def test_every_registered_algorithm_is_played_to_its_end_as_executed(primitive, n):
+    """From nothing done to all places final, every message of every step listed, at the executed cost."""
+    player = trace_player(primitive, ranks=[n])
+    for name, (_, build, fits) in variants(primitive).items():
+        if not fits(n):
+            assert name not in player.choices(0, {})
+            continue
+        schedule, steps = build(n), player.choices(2, {"algorithm": name, "n": n})
+        walked(player, schedule, execute(schedule).cost, {"algorithm": name, "n": n}, steps)
+
+
+@pytest.mark.parametrize(("primitive", "where"), ON_WIRES, ids=lambda value: getattr(value, "name", value))
+def test_every_algorithm_of_some_wires_is_played_to_its_end_as_executed(primitive, where):
+    player = trace_player(primitive, on=[where])
+    offered = variants_on(primitive, where)
+    assert list(player.choices(0, {})) == list(offered)
+    for name, (_, build) in offered.items():
+        schedule, state = build(), {"algorithm": name, "wires": where.name}
+        walked(player, schedule, execute(schedule, where).cost, state, player.choices(2, state))
+
+
+def walked(player, schedule, cost, state, steps):
+    """Render every step of one schedule, and hold what is told, listed and drawn against a second interpreter."""
+    assert list(steps) == list(range(schedule.num_steps + 1))
+    messages = [[], *reference.messages(schedule)]
+    for t in steps:
+        now = state | {"step": t}
+        picture, moves = player.render(0, now), player.render(1, now)
+        assert picture.count("<circle ") == schedule.nodes
+        pairs = {(src, dst, add) for src, dst, _, add in messages[t]}
+        assert picture.count('class="h"') == len(pairs)
+        listed = re.findall(r"<li>(\S+) → (\S+): blocks? (.*?) (added|copied)</li>", moves)
+        assert len(listed) == len(pairs)
+        assert sum(what.count(",") + 1 for _, _, what, _ in listed) == len(messages[t])
+        assert {node(text, schedule) for a, b, _, _ in listed for text in (a, b)} == {
+            end for src, dst, _ in pairs for end in (src, dst)
+        }
+    end = state | {"step": schedule.num_steps}
+    told = f"n_alpha = {cost.n_alpha} of {cost.n_alpha}, n_beta = {cost.n_beta} of {cost.n_beta}"
+    assert told in player.render(2, end)
+    done, wanted = re.search(r"(\d+) of (\d+) places", player.all_parts[-1].html(end)).groups()
+    blocks = schedule.blocks
+    assert done == wanted == str(sum(len(blocks.holders(int(target))) for target in blocks.target))
+
+
+def node(text, schedule):
+    if text == "sw":
+        return schedule.ranks
+    return schedule.ranks + int(text[1:]) if text.startswith("s") else int(text)
+
+
+@pytest.mark.parametrize("primitive", ["all-reduce", "reduce-scatter", "broadcast"])
+@pytest.mark.parametrize("where", WIRES, ids=lambda where: where.name)
+def test_cells_on_wires_hold_what_a_second_interpreter_finds_and_switches_have_their_rows(primitive, where):
+    player = trace_player(primitive, on=[where])
+    for name, (_, build) in variants_on(primitive, where).items():
+        schedule = build()
+        blocks = schedule.blocks
+        for t, state in enumerate(reference.states(schedule)):
+            html = player.render(0, {"algorithm": name, "wires": where.name, "step": t})
+            rows = re.findall(r'<tr><th scope="row">([^<]*)</th>(.*?)<td class="s">', html)
+            assert [node(text, schedule) for text, _ in rows] == list(range(schedule.nodes))
+            for rank, (_, row) in enumerate(rows):
+                for block, (_, text) in enumerate(CELL.findall(row)):
+                    source = {int(r) for r in blocks.holders(int(blocks.source[block]))}
+                    held = source if text == "Σ" else ranks(text, schedule.ranks) or set()
+                    assert held == set(state.get((rank, block), ()))
+
+
+def test_the_way_of_a_block_through_a_switch_is_told_in_the_grid():
+    player = trace_player("all-to-all", on=[find("inc-star:3")], start=("in-network", "inc-star:3", 1))
+    grid = player.render(0, player.start)
+    assert grid.count(">sw</td>") == 6  # all blocks but the three that stay
+    assert "each rank has sent 2/3 M" in player.render(2, player.start)
 
 
 def test_two_players_give_the_same_bytes_and_stay_small():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 from show_browser import opened, write_page
@@ -41,7 +42,7 @@ def test_a_cell_names_a_fastest_rung_of_the_executed_ladder(primitive, ranks, co
     assert seconds == pytest.approx(rungs[0].seconds, rel=1e-9)
 
 
-@pytest.mark.parametrize("primitive", ["all-reduce", "broadcast", "all-to-all"])
+@pytest.mark.parametrize("primitive", ["all-reduce", "all-to-all"])
 @pytest.mark.parametrize("unit", [25e3, 450e3, 9e6])
 def test_on_both_sides_of_a_crossing_the_named_algorithms_win(primitive, unit):
     from colllib.winners import regret
@@ -53,6 +54,17 @@ def test_on_both_sides_of_a_crossing_the_named_algorithms_win(primitive, unit):
             assert regret(primitive, after.name, n, size * 1.0001 / unit) == pytest.approx(1, abs=1e-4)
             seen += 1
     assert seen >= len(RANKS) / 2
+
+
+@pytest.mark.parametrize("primitive", ["broadcast", "reduce"])
+def test_nothing_on_the_map_beats_the_round_optimal_pipeline(primitive):
+    assert {a.name for row in cells(primitive, 450e3) for a in row} == {"circulant"}
+    assert crossings(primitive, 512, 450e3) == ()
+
+
+def test_a_third_winner_between_two_cells_is_found():
+    between = [(b, a) for n in RANKS for _, b, a in crossings("all-reduce", n, 25e3)]
+    assert len(between) > sum(b is not a for row in cells("all-reduce", 25e3) for b, a in pairwise(row))
 
 
 def test_the_codes_are_short_and_tell_the_algorithms_apart():

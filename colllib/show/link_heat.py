@@ -1,0 +1,442 @@
+"""The link-heat map: what every link of a small torus or mesh carries in a collective, and which blocks heat one.
+
+All that is drawn is counted by executing a schedule: the loads are the ledger's, the blocks are
+those whose messages crossed the link.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from string import ascii_letters
+
+from colllib.algorithms import allreduce, lattice, relay
+from colllib.execution import Execution, execute
+from colllib.schedule import Schedule
+from colllib.show.control import Control, Part, State
+from colllib.show.explorer import Explorer
+from colllib.show.figure import Chart
+from colllib.show.theme import escape
+from colllib.topology import Lattice, Topology, mesh, torus
+from colllib.wires import alternating_torus, cut, middle_cut
+
+SHAPES: dict[str, tuple[str, tuple[int, int]]] = {
+    f"{kind} {x}x{y}": (kind, (x, y))
+    for kind, x, y in (
+        ("torus", 4, 4),
+        ("torus", 2, 2),
+        ("torus", 3, 3),
+        ("torus", 4, 2),
+        ("torus", 5, 3),
+        ("torus", 5, 5),
+        ("torus", 6, 4),
+        ("torus", 8, 4),
+        ("torus", 6, 6),
+        ("torus", 8, 1),
+        ("mesh", 3, 3),
+        ("mesh", 4, 4),
+        ("mesh", 6, 4),
+        ("mesh", 6, 6),
+        ("mesh", 8, 1),
+    )
+}
+COLLECTIVES = ("all-to-all", "all-reduce")
+_MOST_NAMES = 36
+
+_Run = Callable[[Lattice, Topology], tuple[Schedule, Topology]]
+
+
+def _relay(**options: object) -> _Run:
+    return lambda axes, where: (relay.relay(axes, **options), where)  # type: ignore[arg-type]
+
+
+def _in_turn(axes: Lattice, where: Topology) -> tuple[Schedule, Topology]:
+    routes = alternating_torus(axes.dims)
+    return relay.relay_one_by_one(routes), where
+
+
+def _ring(order: Callable[[Lattice], list[int]]) -> _Run:
+    from colllib.schedule import placed
+
+    return lambda axes, where: (placed(allreduce.ring(axes.ranks), order(axes)), where)
+
+
+#: collective -> name of a rule -> what it runs, and whether it needs wraparound
+RULES: dict[str, dict[str, tuple[_Run, bool]]] = {
+    "all-to-all": {
+        "X first, ties up": (_relay(tie="up"), True),
+        "X first, ties balanced": (_relay(tie="balanced"), True),
+        "X first, ties split": (_relay(tie="split"), True),
+        "half X first, half Y first, ties split": (_relay(tie="split", rotated=True), True),
+        "axes in turn, one block at a time": (_in_turn, True),
+        "X first": (_relay(), False),
+        "half X first, half Y first": (_relay(rotated=True), False),
+    },
+    "all-reduce": {
+        "along X, then Y": (lambda axes, where: (lattice.dim_ring(axes), where), False),
+        "rotated copies, all directions": (lambda axes, where: (lattice.rotated_dim_ring(axes), where), False),
+        "one ring in rank order": (_ring(lambda axes: list(range(axes.ranks))), False),
+        "one ring as a snake": (_ring(lattice.snake), False),
+    },
+}
+
+
+def rules(shape: str, collective: str) -> list[str]:
+    """The rules that are offered for a shape: ties and balanced routes are a torus' matter.
+
+    >>> rules("mesh 4x4", "all-to-all")
+    ['X first', 'half X first, half Y first']
+    """
+    wraps = SHAPES[shape][0] == "torus"
+    found = RULES[collective]
+    if collective == "all-to-all":
+        return [name for name, (_, needs) in found.items() if needs == wraps]
+    return list(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Heat:
+    """What an execution left on the links.
+
+    Attributes:
+        run: the execution.
+        loads: of every directed link, in units of M.
+        crossings: per link, how often each block's messages crossed it.
+        most: the load that is drawn hottest; None for that of the busiest link.
+        names: what to write beside each link in place of its load, or nothing.
+    """
+
+    run: Execution
+    loads: tuple[Fraction, ...]
+    crossings: tuple[Mapping[int, int], ...]
+    most: Fraction | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def hottest(self) -> int:
+        """The first of the busiest links."""
+        return max(range(len(self.loads)), key=lambda link: (self.loads[link], -link))
+
+    @property
+    def unit(self) -> Fraction:
+        """M/N: what the numbers on the map count."""
+        return Fraction(1, self.run.topology.ranks)
+
+
+@cache
+def heat(shape: str, collective: str, rule: str, sender: int | None = None) -> Heat:
+    """Execute and count what crosses which link.
+
+    Args:
+        shape: a key of `SHAPES`.
+        collective: "all-to-all" or "all-reduce".
+        rule: one of `rules(shape, collective)`.
+        sender: count only the blocks that begin at this rank (of an all-to-all); None for all.
+
+    >>> found = heat("torus 4x4", "all-to-all", "X first, ties up")
+    >>> found.run.topology.link_name(found.hottest), str(found.loads[found.hottest])
+    ('0 -> 1', '3/4')
+    """
+    kind, dims = SHAPES[shape]
+    where = torus(dims) if kind == "torus" else mesh(dims)
+    assert where.lattice is not None
+    schedule, where = RULES[collective][rule][0](where.lattice, where)
+    return heat_of(execute(schedule, where), range(schedule.num_steps), sender)
+
+
+def heat_of(run: Execution, steps: Iterable[int], sender: int | None = None) -> Heat:
+    """What some steps of an execution put on the links.
+
+    Args:
+        run: the execution.
+        steps: which of its steps, from 0.
+        sender: count only the blocks that begin at this rank (of an all-to-all); None for all.
+
+    >>> from colllib.topology import ring
+    >>> run = execute(relay.relay_one_by_one(ring(4)), ring(4))
+    >>> [str(sum(heat_of(run, [t]).loads)) for t in range(3)]  # in each step, of the 8 links
+    ['2', '1', '1']
+    """
+    schedule, where = run.schedule, run.topology
+    share = schedule.blocks.share
+    crossed: list[Counter[int]] = [Counter() for _ in range(where.num_links)]
+    for t in steps:
+        step = schedule.step(t)
+        message, link = where.router(step.src, step.dst)
+        for block, wire in zip(step.block[message].tolist(), link.tolist(), strict=True):
+            if sender is None or schedule.blocks.source[block] == sender:
+                crossed[wire][block] += 1
+    total = [
+        Fraction(sum(int(share.numerators[b]) * times for b, times in found.items()), share.denominator)
+        for found in crossed
+    ]
+    return Heat(run, tuple(total), tuple(crossed))
+
+
+def rank_name(rank: int) -> str:
+    """Ranks as letters, a to z, then A to Z.
+
+    >>> rank_name(2), rank_name(35)
+    ('c', 'J')
+    """
+    return ascii_letters[rank]
+
+
+def link_label(where: Topology, link: int) -> str:
+    """A link as "b→c"."""
+    return f"{rank_name(int(where.link_src[link]))}→{rank_name(int(where.link_dst[link]))}"
+
+
+def amount(value: Fraction) -> str:
+    """A count of blocks: whole, or with as many decimals as it needs, two at most.
+
+    >>> [amount(Fraction(v)) for v in ("8", "15/2", "1/3")]
+    ['8', '7.5', '0.33']
+    """
+    return f"{float(value):.2f}".rstrip("0").rstrip(".")
+
+
+def carried(found: Heat, link: int) -> str:
+    """What a link carried, block by block, in words."""
+    blocks, share = found.run.schedule.blocks, found.run.schedule.blocks.share
+    whole = found.unit
+    pairs: dict[str, Fraction] = {}
+    for block, times in sorted(found.crossings[link].items()):
+        source, target = int(blocks.source[block]), int(blocks.target[block])
+        if source < blocks.ranks and target < blocks.ranks:
+            name = f"{rank_name(source)}→{rank_name(target)}"
+        else:
+            name = "partial and final sums"
+        pairs[name] = pairs.get(name, Fraction(0)) + share[block] * times
+    if not pairs:
+        return "nothing"
+    rest = len(pairs) - _MOST_NAMES
+    pairs = dict(list(pairs.items())[:_MOST_NAMES])
+    told = [name if size == whole else f"{name} ({amount(size / whole)})" for name, size in pairs.items()]
+    return ", ".join(told) + (f" and {rest} more" if rest > 0 else "")
+
+
+# -- drawing -------------------------------------------------------------------------------------
+
+_LEVELS = 5
+
+
+def _place(where: Topology) -> tuple[dict[int, tuple[float, float]], float, float, float]:
+    """Where ranks stand, and width, height and gap of the picture."""
+    assert where.lattice is not None
+    width, height = where.lattice.dims
+    gap = 74.0 if max(width, height) <= 4 else 62.0 if max(width, height) <= 6 else 54.0
+    edge = 46.0 if where.lattice.wraps else 22.0
+    at = {rank: (edge + gap * (rank % width), edge + gap * (height - 1 - rank // width)) for rank in range(where.ranks)}
+    return at, 2 * edge + gap * (width - 1), 2 * edge + gap * (height - 1), gap
+
+
+def _level(load: Fraction, most: Fraction) -> int:
+    """0 for an idle link, else 1 (quietest) to 5 (busiest)."""
+    return int(-(-_LEVELS * load // most)) if load else 0
+
+
+#: Line colors as CSS variables, from the book's blue to its orange; color-mix serves both themes.
+_COLORS = "--h0:var(--cl-line,#c3c9d0);" + ";".join(
+    f"--h{k}:color-mix(in oklab,var(--cl-s2,#a83f08) {100 * (k - 1) // (_LEVELS - 1)}%,var(--cl-s1,#0b5cad))"
+    for k in range(1, _LEVELS + 1)
+)
+
+
+def _arrow(x: float, y: float, dx: int, dy: int, length: float, level: int) -> str:
+    """An arrow from (x, y) in the direction (dx, dy), a unit vector; the wider, the busier."""
+    width = 0.8 + level
+    head, half = 4.5 + width / 2, 1.4 + width / 1.5
+    shaft = length - head
+    dash = ' stroke-dasharray="2 3"' if level == 0 else ""
+    ink = f"var(--h{level})"
+    left = (-dx * head - dy * half, -dy * head + dx * half)
+    return (
+        f'<path d="M{x:.4g} {y:.4g}l{dx * shaft:.4g} {dy * shaft:.4g}" style="stroke:{ink}" '
+        f'stroke-width="{width:.2g}"{dash}/>'
+        f'<path d="M{x + dx * length:.4g} {y + dy * length:.4g}l{left[0]:.4g} {left[1]:.4g}'
+        f'l{2 * dy * half:.4g} {-2 * dx * half:.4g}z" style="fill:{ink}"/>'
+    )
+
+
+def _links(found: Heat) -> str:
+    where = found.run.topology
+    at, _, _, gap = _place(where)
+    assert where.lattice is not None
+    width = where.lattice.dims[0]
+    most = found.most or max(found.loads)
+    arrows, numbers = [], []
+    for link, load in enumerate(found.loads):
+        src, dst = int(where.link_src[link]), int(where.link_dst[link])
+        across = src // width == dst // width
+        moved = dst % width - src % width if across else dst // width - src // width
+        wraps = abs(moved) > 1
+        way = (1 if moved > 0 else -1) * (-1 if wraps else 1)
+        dx, dy = (way, 0) if across else (0, -way)
+        # the two directions keep to their right, like traffic, and each number to its own arrow
+        sx, sy = -5 * dy, 5 * dx
+        x, y = at[src]
+        room = 26.0 if wraps else gap - 24
+        level = _level(load, most)
+        arrows.append(_arrow(x + 12 * dx + sx, y + 12 * dy + sy, dx, dy, room, level))
+        if wraps:  # and where it comes in again
+            u, v = at[dst]
+            arrows.append(_arrow(u - 38 * dx + sx, v - 38 * dy + sy, dx, dy, 26, level))
+        middle = 12 + room / 2
+        nx, ny = x + dx * middle + 3.2 * sx, y + dy * middle + (3.7 * sy if sy > 0 else 2.1 * sy) + (3.5 if dy else 0)
+        bold = ' font-weight="700"' if load == most else ""
+        if load:
+            said = found.names[link] if found.names else amount(load / found.unit)
+            numbers.append(f'<text x="{nx:.4g}" y="{ny:.4g}"{bold}>{said}</text>')
+    halo = 'fill="currentColor" text-anchor="middle" paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="2.5"'
+    return f'<g fill="none" style="{_COLORS}">{"".join(arrows)}</g><g {halo}>{"".join(numbers)}</g>'
+
+
+def _ranks(where: Topology, sender: int | None) -> str:
+    at, _, _, _ = _place(where)
+    out = []
+    for rank, (x, y) in at.items():
+        fill = "var(--cl-s1,#0b5cad)" if rank == sender else "var(--cl-soft,#f3f5f7)"
+        ink = "var(--cl-bg,#fff)" if rank == sender else "currentColor"
+        out.append(
+            f'<circle cx="{x:g}" cy="{y:g}" r="10.5" style="fill:{fill};stroke:var(--cl-edge,#77808a)"/>'
+            f'<text x="{x:g}" y="{y + 4:g}" style="fill:{ink}">{rank_name(rank)}</text>'
+        )
+    return f'<g stroke-width="1" text-anchor="middle">{"".join(out)}</g>'
+
+
+def _legend(found: Heat) -> str:
+    """For every color on the map, the loads that have it."""
+    most = found.most or max(found.loads)
+    at: dict[int, list[str]] = {}
+    for load in sorted(set(found.loads)):
+        at.setdefault(_level(load, most), []).append(amount(load / found.unit))
+    keys = []
+    for level, loads in at.items():
+        said = "idle" if level == 0 else ", ".join(loads) if len(loads) < 3 else f"{loads[0]} to {loads[-1]}"
+        arrow = f'<svg width="30" height="12" fill="none">{_arrow(1, 6, 1, 0, 28, level)}</svg>'
+        keys.append(f"<span>{arrow}{said}</span>")
+    return f'<div class="cl-legend" style="{_COLORS}">{"".join(keys)}</div>'
+
+
+def describe(found: Heat) -> str:
+    """The alt text: the busiest and the quietest links, and how many there are of each load."""
+    where = found.run.topology
+    kinds = Counter(found.loads)
+    told = ", ".join(
+        f"{count} carry {amount(load / found.unit)}" for load, count in sorted(kinds.items(), reverse=True)[:6]
+    )
+    more = f", and {len(kinds) - 6} other loads" if len(kinds) > 6 else ""
+    return (
+        f"{where.name}: map of {where.num_links} directed links by what they carry, in units of M/N: {told}{more}. "
+        f"The first of the busiest is {link_label(where, found.hottest)}."
+    )
+
+
+def heat_map(found: Heat, sender: int | None = None, title: str = "") -> Chart:
+    """Draw the links of a small lattice, colored by load, with the loads as numbers in units of M/N.
+
+    >>> heat_map(heat("torus 2x2", "all-to-all", "X first, ties balanced"))
+    torus:2x2: map of 8 directed links by what they carry, in units of M/N: 8 carry 2. The first of the busiest is a→b.
+    """
+    where = found.run.topology
+    _, width, height, _ = _place(where)
+    body = (
+        f'{_legend(found)}<svg viewBox="0 0 {width:g} {height:g}" font-size="11" aria-hidden="true" '
+        f'style="min-width:{width:.0f}px;max-width:{1.45 * width:.0f}px">{_links(found)}'
+        f"{_ranks(where, sender)}</svg>"
+    )
+    return Chart(body, describe(found), title)
+
+
+# -- the explorer --------------------------------------------------------------------------------
+
+
+def link_heat_explorer() -> Explorer:
+    """Shape, collective and rule against the load of every link, with the hottest link's blocks.
+
+    >>> link_heat_explorer()
+    Explorer: Which link is hot? (Shape, Collective, Rule, Blocks of)
+    """
+    return Explorer(
+        "Which link is hot?",
+        [
+            Control("shape", "Shape", tuple(SHAPES), "torus 4x4", kind="select"),
+            Control("collective", "Collective", COLLECTIVES, "all-to-all", kind="select"),
+            Control(
+                "rule",
+                "Rule",
+                lambda s: rules(s["shape"], s["collective"]),
+                kind="select",
+                depends_on=("shape", "collective"),
+            ),
+            Control(
+                "sender",
+                "Blocks of",
+                lambda s: {-1: "all ranks", **({0: "rank a"} if s["collective"] == "all-to-all" else {})},
+                kind="select",
+                depends_on=("collective",),
+            ),
+        ],
+        [Part(_ALL, _map, "Link map"), Part(_ALL, _facts)],
+        summary=Part(_ALL, _told),
+    )
+
+
+_ALL = ("shape", "collective", "rule", "sender")
+
+
+def _found(state: State) -> tuple[Heat, int | None]:
+    sender = None if state["sender"] < 0 else int(state["sender"])
+    return heat(state["shape"], state["collective"], state["rule"], sender), sender
+
+
+def _map(state: State) -> Chart:
+    found, sender = _found(state)
+    return heat_map(found, sender)
+
+
+def floor(where: Topology, collective: str) -> Fraction:
+    """What the busiest link must carry in any case, in units of M.
+
+    An all-to-all: the cut across the middle of the longest axis, or all hops over all links. An
+    all-reduce: 2(N-1) partial sums and results for every element, over all links.
+    """
+    if collective == "all-reduce":
+        return Fraction(2 * (where.ranks - 1), where.num_links)
+    import networkx as nx
+
+    away = sum(sum(to.values()) for _, to in nx.all_pairs_shortest_path_length(where.to_networkx()))
+    corner = cut(where, [0]).bound
+    return max(middle_cut(where).bound, Fraction(away, where.ranks * where.num_links), corner)
+
+
+def _facts(state: State) -> str:
+    found, sender = _found(state)
+    where, link = found.run.topology, found.hottest
+    whole = heat(state["shape"], state["collective"], state["rule"])
+    cost = whole.run.cost
+    least = floor(where, state["collective"])
+    whose = "" if sender is None else f" of rank {rank_name(sender)}'s blocks"
+    listed = carried(found, link)
+    rows = [
+        f"Hottest link{whose}: <b>{link_label(where, link)}</b> with "
+        f"{amount(found.loads[link] / found.unit)} of M/N, that is {found.loads[link]} of M: {escape(listed)}.",
+        f"Run in lock-step: n_alpha = {cost.n_alpha}, n_beta = {cost.n_beta}; the busiest link alone needs "
+        f"{max(whole.loads)}, and no schedule less than {least}.",
+        f"Numbers on links count M/N = M/{where.ranks}. Port model: {escape(where.port_model)}.",
+    ]
+    return "".join(f"<p>{row}</p>" for row in rows)
+
+
+def _told(state: State) -> str:
+    found, sender = _found(state)
+    where = found.run.topology
+    whose = "all ranks" if sender is None else f"rank {rank_name(sender)}"
+    return (
+        f"{state['collective']} on a {state['shape']}, {state['rule']}, blocks of {whose}: the hottest link is "
+        f"{link_label(where, found.hottest)} with {amount(found.loads[found.hottest] / found.unit)} of M/N."
+    )

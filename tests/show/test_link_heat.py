@@ -1,0 +1,95 @@
+"""The link-heat map shows what execution gives."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+import reference
+
+from colllib.show.link_heat import (
+    SHAPES,
+    amount,
+    carried,
+    describe,
+    floor,
+    heat,
+    heat_map,
+    link_heat_explorer,
+    link_label,
+    rules,
+)
+from colllib.wires import blocks_on
+
+CASES = [
+    (shape, collective, rule)
+    for shape in ("torus 4x4", "torus 5x3", "torus 4x2", "mesh 3x3", "torus 8x1")
+    for collective in ("all-to-all", "all-reduce")
+    for rule in rules(shape, collective)
+]
+
+
+@pytest.mark.parametrize(("shape", "collective", "rule"), CASES)
+def test_the_loads_are_the_ledgers_and_a_second_count(shape, collective, rule):
+    found = heat(shape, collective, rule)
+    assert found.loads == found.run.link_total
+    assert reference.holds(found.run.schedule)
+    where, share = found.run.topology, list(found.run.schedule.blocks.share)
+    graph = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(where.link_src, where.link_dst, strict=True))}
+    second, far = Counter(), False
+    for step in reference.messages(found.run.schedule):
+        for src, dst, block, _ in step:
+            if (src, dst) in graph:
+                second[graph[src, dst]] += share[block]
+            else:  # one ring over all ranks may have far partners, and only that
+                assert "one ring" in rule
+                far = True
+    if not far:
+        assert [second[k] for k in range(where.num_links)] == list(found.loads)
+    assert max(found.loads) >= floor(where, collective)
+    assert found.run.cost.n_beta >= max(found.loads)
+
+
+def test_the_hottest_link_and_its_chunks_are_named():
+    found = heat("torus 4x4", "all-to-all", "X first, ties up")
+    link = found.hottest
+    where = found.run.topology
+    assert (link_label(where, link), found.loads[link]) == ("a→b", Fraction(3, 4))
+    by_route = blocks_on(where, 0, 1)
+    letters = "abcdefghijklmnop"
+    assert carried(found, link) == ", ".join(f"{letters[a]}→{letters[b]}" for a, b in by_route)
+    assert len(by_route) == 12
+
+
+def test_one_senders_blocks_add_up_to_all():
+    one = heat("torus 4x4", "all-to-all", "X first, ties up", 0)
+    every = heat("torus 4x4", "all-to-all", "X first, ties up")
+    assert sum(one.loads) * 16 == sum(every.loads)
+
+
+def test_picture_and_alt_text_say_the_same():
+    found = heat("torus 4x4", "all-to-all", "X first, ties balanced")
+    chart = heat_map(found)
+    numbers = re.findall(r"<text x=\"[^\"]+\" y=\"[^\"]+\"(?: font-weight=\"700\")?>([\d.]+)</text>", chart.body)
+    assert numbers == [amount(load / found.unit) for load in found.loads]
+    assert describe(found) == chart.alt
+    assert "64 carry 8" in chart.alt
+
+
+def test_the_explorer_stays_within_its_budget_and_starts_where_ties_hurt():
+    explorer = link_heat_explorer()
+    states = sum(1 for _ in explorer.states(range(len(explorer.controls))))
+    assert states < 2_000
+    assert len(explorer.grid.json().encode()) < 5_000_000
+    start = explorer.start
+    found = heat(start["shape"], start["collective"], start["rule"])
+    assert max(found.loads) > floor(found.run.topology, start["collective"])
+    assert "12 of M/N" in explorer.render(2, start)
+
+
+def test_every_shape_offers_rules():
+    for shape in SHAPES:
+        for collective in ("all-to-all", "all-reduce"):
+            assert rules(shape, collective)
