@@ -19,7 +19,7 @@ import numpy as np
 from colllib import topology as topologies
 from colllib.algorithms import allgather, allreduce, alltoall, atonce, broadcast, find, lattice, reducescatter, relay
 from colllib.algorithms import reduce as reduces
-from colllib.bounds import lower_bound
+from colllib.bounds import least_traffic, lower_bound
 from colllib.cost import Cost, best_segments
 from colllib.exact import Fractions, IntArray
 from colllib.execution import execute
@@ -43,8 +43,13 @@ FABRICS = (
     "full-mesh:512",
 )
 
+#: The kinds of fabric that have a list of algorithms.
+KINDS = ("star", "inc-star", "full-mesh", "ring", "line", "torus", "mesh")
+
 #: Above so many ranks a few rungs that would take seconds are not executed but priced as `ways` says.
 LARGE = 64
+
+FEW = 4  # stages of the longest pipeline through a switch
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,9 +105,9 @@ class Way:
         if not self.segmented:
             segments = 1
         if segments is None:
-            # one segment may be a schedule of its own kind
-            more = best_segments(lambda p: cost(p + 1), message=message, alpha=alpha, bandwidth=bandwidth) + 1
-            segments = min((1, more), key=lambda p: cost(p).seconds(**price))
+            # with fewer segments than stages a pipeline is a schedule of its own kind
+            more = best_segments(lambda p: cost(p + FEW), message=message, alpha=alpha, bandwidth=bandwidth) + FEW
+            segments = min((*range(1, FEW + 1), more), key=lambda p: cost(p).seconds(**price))
         found = cost(segments)
         return Rung(self, segments, equal_injection, found, found.seconds(**price))
 
@@ -176,8 +181,10 @@ def ways(primitive: str, spec: str) -> tuple[Way, ...]:
     if primitive not in PRIMITIVES:
         raise ValueError(f"unknown primitive {primitive!r}: known are {', '.join(PRIMITIVES)}")
     kind = spec.partition(":")[0]
+    if kind == "inc-star":
+        return _through_switch(primitive, spec)
     if kind not in ("star", "full-mesh") and fabric(spec).lattice is None:
-        raise ValueError(f"no list of algorithms for {spec!r}: known are star, full-mesh, ring, line, torus and mesh")
+        raise ValueError(f"no list of algorithms for {spec!r}: known are {', '.join(KINDS)}")
     found = {"star": _on_star, "full-mesh": _on_full_mesh}.get(kind, _on_lattice)(primitive, spec)
     if primitive != "reduce-scatter" or fabric(spec).ranks <= LARGE:
         return found
@@ -240,6 +247,20 @@ def _on_star(primitive: str, spec: str) -> tuple[Way, ...]:
 
 def _star_cost(primitive: str, name: str, ranks: int, segments: int) -> Cost:
     return find(primitive, name).cost(ranks, segments=segments)
+
+
+def _through_switch(primitive: str, spec: str) -> tuple[Way, ...]:
+    """What a switch that adds, replicates and scatters does by itself."""
+    from colllib.algorithms import SPECIAL_ALGORITHMS
+
+    where = fabric(spec)
+    found = []
+    for algorithm in SPECIAL_ALGORITHMS:
+        if algorithm.primitive == primitive and algorithm.takes == "topology" and algorithm.serves(where):
+            build = lambda p, a=algorithm: a.build(where, segments=p)  # noqa: E731
+            cost = lambda p, a=algorithm: a.cost(where, segments=p)  # noqa: E731
+            found.append(_formula(primitive, spec, algorithm.label, build, cost))
+    return tuple(found)
 
 
 def _on_full_mesh(primitive: str, spec: str) -> tuple[Way, ...]:
@@ -511,7 +532,8 @@ def ideal(primitive: str, spec: str) -> dict[str, Cost]:
 def floor(primitive: str, spec: str) -> Cost:
     """The fewest latencies and the fewest bytes on a fabric, each by itself.
 
-    On a star `lower_bound`. On wires between ranks no block is farther away than its hops, and the
+    On a star `lower_bound`. A switch that takes part leaves what a rank cannot avoid to send or
+    receive, over one route. On wires between ranks no block is farther away than its hops, and the
     links into a rank (for an all-to-all, those across the middle of the longest axis) carry what must cross them.
 
     >>> floor("all-gather", "torus:8x8x8"), floor("all-to-all", "torus:32x16")
@@ -523,6 +545,9 @@ def floor(primitive: str, spec: str) -> Cost:
     load = Fraction(one_port.n_beta)
     if spec.startswith("star"):
         return one_port
+    if spec.startswith("inc-star"):
+        must = least_traffic(primitive, n)
+        return Cost(1, max(must.send, must.receive)) if n > 1 else one_port
     links = np.bincount(where.link_dst, minlength=n)
     if axes is None:  # a link per pair
         return Cost(1, load / (n - 1)) if n > 1 else one_port

@@ -10,7 +10,18 @@ from colllib.algorithms import atonce, relay
 from colllib.execution import execute
 from colllib.topology import Lattice, equal_injection, find, full_mesh, mesh, torus
 
-SMALL = ("star:6", "star:8", "torus:4x4", "torus:4x2x4", "torus:3x5", "ring:6", "mesh:4x3", "mesh:2x4x2", "full-mesh:6")
+SMALL = (
+    "star:6",
+    "star:8",
+    "torus:4x4",
+    "torus:4x2x4",
+    "torus:3x5",
+    "ring:6",
+    "mesh:4x3",
+    "mesh:2x4x2",
+    "full-mesh:6",
+    "inc-star:6",
+)
 PRICE = {"message": 3e6, "alpha": 1e-6, "bandwidth": 100e9}
 
 
@@ -37,8 +48,8 @@ def test_no_execution_is_below_a_floor(primitive, spec):
 
 
 def test_the_best_number_of_segments_is_the_best_of_all():
-    for spec in ("star:8", "torus:4x4", "mesh:4x3", "full-mesh:6"):
-        for way in fabrics.ways("broadcast", spec):
+    for spec in ("star:8", "torus:4x4", "mesh:4x3", "full-mesh:6", "inc-star:8"):
+        for way in (*fabrics.ways("broadcast", spec), *fabrics.ways("all-reduce", spec)):
             if way.segmented:
                 times = [way.priced(**PRICE, segments=p).seconds for p in range(1, 200)]
                 assert way.priced(**PRICE).seconds == pytest.approx(min(times), rel=1e-12)

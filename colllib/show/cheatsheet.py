@@ -146,6 +146,7 @@ HOLDS: Mapping[str, Callable[[Place, int], bool]] = {
     "any": lambda _, __: True,
     "$N = 2^m$": _power_of_two,
     "$N = 2^m$, $N > 2$, $P > 1$": lambda n, p: _power_of_two(n, p) and p > 1 and n != 2,
+    "$P > 2$": lambda _, p: p > 2,
     "$d_i > 2$": lambda axes, _: _axes(axes, lambda d: d > 2),
     "equal axes": lambda axes, _: _axes(axes, lambda d: d > 1, equal=True),
     "equal even axes, $d > 2$": lambda axes, _: _axes(axes, lambda d: d > 2 and d % 2 == 0, equal=True),
@@ -231,9 +232,20 @@ _ON_FULL_MESH = {
     "all-to-all": {"pairwise": _line("N - 1", _AWAY), "at once": _line("1", "1 / N")},
 }
 
+_WHOLE = {"in network": _line("(P + 1) / 2", "(P + 1) / P")}
+_IN_SWITCH = {
+    "broadcast": _WHOLE,
+    "reduce": _WHOLE,
+    "all-gather": {"in network": _line("(P + 1) / 2", "(P * (N - 1) + 1) / (P * N)")},
+    "reduce-scatter": {"in network": _line("(P + 1) / 2", "(P * N + 1) / (P * N)")},
+    "all-reduce": _WHOLE | {"in network two shot": _line("(P + 3) / 2", "((P + 3) * N + P - 4) / (P * N)", "$P > 2$")},
+    "all-to-all": {"in network": _line("(P + 1) / 2", "(P + 1) * (N - 1) / (P * N)")},
+}
+
 #: Kind of fabric -> primitive -> algorithm -> closed form. What is missing has none, and is executed.
 SHEET: Mapping[str, Mapping[str, Mapping[str, Line]]] = {
     "star": _ON_STAR,
+    "inc-star": _IN_SWITCH,
     "torus": _ON_TORUS,
     "mesh": _ON_MESH,
     "full-mesh": _ON_FULL_MESH,
@@ -259,7 +271,13 @@ BOUNDS: Mapping[str, Mapping[str, Line]] = {
     },
 }
 
-_ANCHORS = {"star": "star:512", "torus": "torus:8x8x8", "mesh": "mesh:8x8x8", "full-mesh": "full-mesh:512"}
+_ANCHORS = {
+    "star": "star:512",
+    "inc-star": "inc-star:512",
+    "torus": "torus:8x8x8",
+    "mesh": "mesh:8x8x8",
+    "full-mesh": "full-mesh:512",
+}
 
 
 def formula(kind: str, way: Way) -> Line | None:
@@ -278,7 +296,7 @@ def closed_forms(kind: str) -> str:
     """The algorithms on a kind of fabric as a Markdown table, with executed times at the anchor.
 
     Args:
-        kind: "star", "torus", "mesh" or "full-mesh".
+        kind: a key of `SHEET`.
 
     >>> print(closed_forms("full-mesh").splitlines()[-1])
     | | pairwise | $N-1$ | $\\frac{N-1}{N}$ | any | 273\u00a0us |
@@ -288,7 +306,9 @@ def closed_forms(kind: str) -> str:
         rf"| primitive | algorithm | $n_\alpha$ | $n_\beta$ | for | {fabric_name(spec)} |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    for primitives in (("broadcast", "reduce"), ("all-gather", "reduce-scatter"), ("all-reduce",), ("all-to-all",)):
+    backwards = [("broadcast", "reduce"), ("all-gather", "reduce-scatter"), ("all-reduce",), ("all-to-all",)]
+    # a switch adds on the way up and replicates on the way down: the one is not the other backwards
+    for primitives in [(name,) for name in fabrics.PRIMITIVES] if kind == "inc-star" else backwards:
         label = ", ".join(primitives)
         for way in _in_order(primitives[0], spec):
             lines.append(_row(label, kind, way))

@@ -108,7 +108,7 @@ def fabric_name(spec: str) -> str:
     >>> fabric_name("torus:8x8x8"), fabric_name("full-mesh:512")
     ('torus 8x8x8', 'full mesh 512')
     """
-    return spec.replace(":", " ").replace("full-mesh", "full mesh")
+    return spec.replace(":", " ").replace("full-mesh", "full mesh").replace("inc-star", "star that computes")
 
 
 def ladder_explorer(
@@ -132,6 +132,8 @@ def ladder_explorer(
         bandwidths: the bandwidths on offer, in bytes per second.
         extra: controls beside these, such as one for what a fabric loses.
         losses: what each fabric loses in a state; times are then shown with and without.
+
+    Rungs of switches that add and replicate: ``ladder_explorer((partial(rung_bars, (*SPECS, "inc-star:512")),))``.
 
     >>> ladder_explorer()
     Explorer: The ladder of 512 ranks (Primitive, Message M, Latency alpha, Bandwidth BW, What BW is, Algorithm)
@@ -220,5 +222,5 @@ def _told(found: Sequence[Bar], otherwise: Sequence[Bar], state: State) -> str:
     told = f"Fastest: {first.label} with {units.seconds(first.seconds)}"
     if len(found) > 1:
         told += f"; next {found[1].label} with {units.seconds(found[1].seconds)}"
-    leads = "leads, too" if otherwise[0].fabric == first.fabric else f"is behind: {otherwise[0].label} leads"
-    return f"{told}. With {PORTS[not state['ports']]}, {first.fabric} {leads}."
+    leads = "leads, too" if otherwise[0].fabric == first.fabric else "leads instead"
+    return f"{told}. With {PORTS[not state['ports']]}, {otherwise[0].fabric} {leads}."

@@ -14,6 +14,7 @@ from colllib.topology import Lattice, find
 
 PLACES = {
     "star": ("star:2", "star:3", "star:4", "star:6", "star:7", "star:8", "star:16", "star:32"),
+    "inc-star": ("inc-star:2", "inc-star:3", "inc-star:5", "inc-star:8"),
     "torus": ("torus:3", "torus:4", "torus:4x4", "torus:5x3", "torus:4x3x2", "torus:4x4x4", "torus:6x6", "torus:2x2"),
     "mesh": ("mesh:4", "mesh:3x3", "mesh:4x3", "mesh:2x2x2", "mesh:3x3x3", "mesh:2x5"),
     "full-mesh": ("full-mesh:2", "full-mesh:3", "full-mesh:5", "full-mesh:8", "full-mesh:16"),
@@ -32,7 +33,7 @@ def test_every_closed_form_is_what_executes(kind, primitive):
     for spec in PLACES[kind]:
         for way in fabrics.ways(primitive, spec):
             line = formula(kind, way)
-            for segments in (1, 2, 5) if way.segmented else (1,):
+            for segments in (1, 2, 3, 4, 9) if way.segmented else (1,):
                 if line is not None and HOLDS[line.holds](place(spec), segments):
                     executed = execute(way.build(segments), find(spec)).cost
                     assert line.cost(place(spec), segments) == executed, (spec, way.name, segments)
@@ -61,7 +62,13 @@ def test_what_a_condition_excludes_really_differs():
 @pytest.mark.parametrize("kind", PLACES)
 def test_the_page_has_every_algorithm_and_says_which_have_no_formula(kind):
     page = closed_forms(kind)
-    spec = {"star": "star:512", "torus": "torus:8x8x8", "mesh": "mesh:8x8x8", "full-mesh": "full-mesh:512"}[kind]
+    spec = {
+        "star": "star:512",
+        "inc-star": "inc-star:512",
+        "torus": "torus:8x8x8",
+        "mesh": "mesh:8x8x8",
+        "full-mesh": "full-mesh:512",
+    }[kind]
     for primitive in ("broadcast", "all-gather", "all-reduce", "all-to-all"):
         for way in fabrics.ways(primitive, spec):
             assert way.name in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 from show_browser import opened, write_page
@@ -52,7 +53,7 @@ def test_the_words_name_the_winner_and_what_the_other_convention_would_change():
         told = explorer.render(number, state)
         assert other != first
         assert told.startswith(f"Fastest: {first}: ")
-        assert f"{first} is behind: {other}: " in told
+        assert told.endswith(f", {other} leads instead.")
     short = {**explorer.start, "m": 1e3}
     assert explorer.render(number, short).endswith("star 512 leads, too.")
 
@@ -69,6 +70,16 @@ def test_rungs_of_another_making_can_stand_on_the_same_ladder():
 
     explorer = ladder_explorer((rung_bars, quick))
     assert rows(explorer.render(1, explorer.start))[0][0] == "wish"
+
+
+def test_switches_that_take_part_stand_on_the_same_ladder():
+    """At the anchor one port that carries M each way, in as many pieces as are best, beats adding up at the ranks."""
+    explorer = ladder_explorer((partial(rung_bars, ("star:512", "torus:8x8x8", "inc-star:512")),), messages=(16e6,))
+    state = {**explorer.start, "ports": True}
+    shown = rows(explorer.render(1, state))
+    assert shown[0][0] == "star that computes 512"
+    rung = fabrics.rungs("all-reduce", ("inc-star:512",), message=16e6, alpha=0.5e-6, bandwidth=900e9)[0]
+    assert shown[0][1] == units.seconds(rung.execution_cost().seconds(message=16e6, alpha=0.5e-6, bandwidth=900e9), 4)
 
 
 def test_losses_of_each_fabric_stand_beside_the_ideal_times():
