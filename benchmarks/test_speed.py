@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from colllib import execute, star
+from colllib import contention, execute, star
 from colllib.algorithms import allreduce, alltoall, relay
 from colllib.events import event_clock
 from colllib.topology import Lattice, torus
@@ -48,6 +48,22 @@ def test_event_clock_of_a_pipelined_double_tree(benchmark):
     schedule = allreduce.double_binary_tree(512, segments=12)
     line = benchmark(lambda: event_clock(schedule, message=16e6, alpha=0.5e-6, bandwidth=900e9))
     assert line.seconds < execute(schedule).cost.seconds(message=16e6, alpha=0.5e-6, bandwidth=900e9)
+
+
+def test_64_groups_of_8_at_once_on_a_torus(benchmark):
+    """The ring all-reduce of every group, executed together: 7,168 messages, the loads of 3,072 links."""
+    benchmark.extra_info["target"] = "1 s"
+    groups = [(allreduce.ring(8), row) for row in contention.scattered(512, 8, seed=0)]
+    found = benchmark(lambda: contention.together(groups, torus((8, 8, 8))))
+    assert sum(found.joint.link_count) > 512 * 14
+
+
+def test_a_thousand_placements_of_64_groups(benchmark):
+    benchmark.extra_info["target"] = "60 s"
+    draws = benchmark.pedantic(
+        lambda: contention.study(allreduce.ring(8), torus((8, 8, 8)), draws=1000), rounds=1, warmup_rounds=0
+    )
+    assert len(draws) == 1000
 
 
 def test_link_loads_of_an_all_to_all_on_8x8x8(benchmark):

@@ -7,8 +7,10 @@ from colllib.show.alltoall_explorer import alltoall_explorer
 from colllib.show.bounds_explorer import bounds_explorer
 from colllib.show.busbw_explorer import busbw_explorer
 from colllib.show.claims import claims_table
+from colllib.show.contention_explorer import contention_explorer
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
+from colllib.show.eta_explorer import eta_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.holdings import before_after
@@ -21,6 +23,7 @@ from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
 from colllib.show.pipeline_explorer import pipeline_explorer
 from colllib.show.primitive_explorer import primitive_explorer
+from colllib.show.skew_explorer import skew_explorer
 from colllib.show.space_time import space_time
 from colllib.show.table import Table
 from colllib.show.torus_player import torus_player
@@ -41,7 +44,9 @@ __all__ = [
     "bounds_explorer",
     "busbw_explorer",
     "claims_table",
+    "contention_explorer",
     "cost_explorer",
+    "eta_explorer",
     "heat",
     "heat_map",
     "ladder_explorer",
@@ -54,6 +59,7 @@ __all__ = [
     "pat_explorer",
     "pipeline_explorer",
     "primitive_explorer",
+    "skew_explorer",
     "space_time",
     "svg_figure",
     "torus_player",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, one_port
 from colllib.topology.boxes import boxes
+from colllib.topology.clos import flow_hash, leaf_spine
 from colllib.topology.graph import from_links, full_mesh
 from colllib.topology.lattice import line, mesh, ring, torus, twisted_torus
 from colllib.topology.star import Latency, star, switch_tree
@@ -24,8 +25,10 @@ __all__ = [
     "boxes",
     "equal_injection",
     "find",
+    "flow_hash",
     "from_links",
     "full_mesh",
+    "leaf_spine",
     "line",
     "mesh",
     "one_port",
@@ -63,6 +66,13 @@ def _pair(build: Callable[[int, int], Topology], form: str) -> Callable[[str], T
     return of_two
 
 
+def _leaf_spine(size: str) -> Topology:
+    parts = size.split("x")
+    if len(parts) != 3:
+        raise ValueError(f"leaf-spine {size!r}: give leaves, ranks per leaf and spines, as in leaf-spine:8x8x4")
+    return leaf_spine(int(parts[0]), int(parts[1]), int(parts[2]))
+
+
 def _dims(build: Callable[[tuple[int, ...]], Topology]) -> Callable[[str], Topology]:
     return lambda size: build(tuple(int(part) for part in size.split("x")))
 
@@ -78,6 +88,7 @@ TOPOLOGIES: dict[str, tuple[Callable[[str], Topology], str]] = {
     "full-mesh": (_number(full_mesh), "full-mesh:N"),
     "switch-tree": (_pair(_tree, "switch-tree:64x16"), "switch-tree:64x16"),
     "boxes": (_pair(boxes, "boxes:8x8"), "boxes:8x8"),
+    "leaf-spine": (_leaf_spine, "leaf-spine:8x8x4"),
     "inc-star": (_number(_inc_star), "inc-star:N"),
     "inc-switch-tree": (_pair(_inc_tree, "inc-switch-tree:64x16"), "inc-switch-tree:64x16"),
 }

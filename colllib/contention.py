@@ -1,0 +1,478 @@
+"""Contention: several schedules at once on one topology, and the two coefficients that are meant to stand for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.bounds import bus_factor
+from colllib.busbw import H200_BY_RANKS
+from colllib.cost import Cost
+from colllib.events import event_clock
+from colllib.exact import IntArray
+from colllib.execution import Execution, execute
+from colllib.primitives import all_to_all, check_rank, check_ranks
+from colllib.schedule import Schedule, Step, placed, side_by_side
+from colllib.topology import Topology
+
+# -- the coefficients ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Eta:
+    """What a fabric is said to lose: alpha times eta_alpha, BW times eta_beta.
+
+    Args:
+        alpha: eta_alpha, at least 1.
+        beta: eta_beta, above 0 and at most 1.
+        source: where the two numbers come from.
+
+    Raises:
+        ValueError: for coefficients outside these ranges.
+    """
+
+    alpha: Fraction
+    beta: Fraction
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.alpha < 1 or not 0 < self.beta <= 1:
+            raise ValueError(
+                f"eta = ({self.alpha}, {self.beta}): alpha's must be at least 1, BW's above 0 and at most 1"
+            )
+
+
+_NVLS_8 = Fraction(470, 450) / bus_factor("all-reduce", 8)
+
+#: The fabrics of Lu's profile, and what the same measurement of NVLS gives with the bus factor of its own N = 8.
+PROFILES: Mapping[str, Eta] = {
+    "ideal": Eta(Fraction(1), Fraction(1), "the model without contention"),
+    "crossbar": Eta(Fraction(1), Fraction(4, 5), "Lu, part 05 section 4.1: bus bandwidth 360 of 450 GB/s, 8 H100"),
+    "nvls": Eta(Fraction(1), Fraction(13, 25), "Lu, part 05 section 4.1: 1.3 times 0.80 over 2"),
+    "nvls one-shot": Eta(Fraction(1), _NVLS_8, "470 of 450 GB/s over 7/4"),
+    "nvls two-shot": Eta(Fraction(1), _NVLS_8 * Fraction(9, 8), "470 of 450 GB/s over 7/4, times 9/8"),
+    "torus": Eta(Fraction(6, 5), Fraction(3, 5), "Lu, part 05 section 4.1: the reciprocal of 1.63, TPU v4"),
+}
+
+
+def effective(cost: Cost, eta: Eta) -> Cost:
+    """The cost with the coefficients in it: n_alpha eta_alpha and n_beta / eta_beta.
+
+    Source: Lu (2026), part 05, section 4.
+
+    >>> effective(Cost(18, 2), PROFILES["crossbar"])
+    Cost(n_alpha=18, n_beta=5/2)
+    """
+    return Cost(cost.n_alpha * eta.alpha, cost.n_beta / eta.beta)
+
+
+def implied_eta_beta(bus_bandwidth: float, link: float, n_beta: Fraction | int, ranks: int) -> float:
+    """The eta_beta that makes n_beta M / (eta_beta BW) last as long as an all-reduce that was measured.
+
+    A bus bandwidth is M over the time, times 2(N-1)/N with the N of the measurement. So the time of
+    a large message is 2(N-1)/N M over it, and eta_beta is n_beta over 2(N-1)/N, times the bus
+    bandwidth over the link's.
+
+    Args:
+        bus_bandwidth: as nccl-tests prints it, in bytes per second.
+        link: BW of a rank's links one way, in bytes per second.
+        n_beta: what the algorithm is said to load the busiest link with, in units of M, at this N.
+        ranks: N of the measurement.
+
+    >>> round(implied_eta_beta(360e9, 450e9, Fraction(7, 4), 8), 3), round(implied_eta_beta(470e9, 450e9, 1, 8), 3)
+    (0.8, 0.597)
+    """
+    return float(n_beta) / float(bus_factor("all-reduce", ranks)) * bus_bandwidth / link
+
+
+#: Bus bandwidths by ranks where NCCL chose NVLS, in bytes per second: as it chose, and with NVLS switched off.
+NVLS_BY_RANKS: Mapping[int, tuple[float, float]] = {n: pair for n, pair in H200_BY_RANKS.busbw.items() if n > 4}
+NVLINK4 = H200_BY_RANKS.link
+
+
+def one_shot(ranks: int) -> Fraction:
+    """The bytes on a port when a switch adds whole vectors, cut into pieces without end: M each way."""
+    check_ranks(ranks)
+    return Fraction(1)
+
+
+def two_shot(ranks: int) -> Fraction:
+    """The bytes on a port when every rank fetches the sum of its slice through the switch and stores it to all.
+
+    >>> two_shot(8)
+    Fraction(9, 8)
+    """
+    check_ranks(ranks)
+    return 1 + Fraction(1, ranks)
+
+
+# -- several schedules at once -------------------------------------------------------------------
+
+Job = tuple[Schedule, Sequence[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Several jobs on one topology, executed together and, on demand, each alone.
+
+    Attributes:
+        topology: where.
+        jobs: the schedules, each placed on the topology's ranks.
+        joint: all of them in the same steps, executed and proved.
+    """
+
+    topology: Topology
+    jobs: tuple[Schedule, ...]
+    joint: Execution
+
+    @cached_property
+    def alone(self) -> tuple[Execution, ...]:
+        """Every job executed with the topology to itself."""
+        return tuple(execute(job, self.topology) for job in self.jobs)
+
+    @cached_property
+    def _first_block(self) -> IntArray:
+        return np.cumsum([0, *(len(job.blocks) for job in self.jobs)])
+
+    def job_of(self, block: IntArray) -> IntArray:
+        """The job to which blocks of the joint schedule belong."""
+        return np.asarray(np.searchsorted(self._first_block, block, side="right") - 1, dtype=np.intp)
+
+    @cached_property
+    def users(self) -> IntArray:
+        """How many jobs use each directed link, shape (L,)."""
+        used = np.stack([np.asarray(run.link_count) > 0 for run in self.alone])
+        return np.asarray(used.sum(axis=0), dtype=np.intp)
+
+    @cached_property
+    def in_step(self) -> tuple[Cost, ...]:
+        """Each job's lock-step cost while the others go through their steps at the same time.
+
+        A step lasts for a job as long as its own longest route and the most loaded of the links
+        that it uses in this step, with what the others send over it.
+        """
+        step_alpha = np.zeros(len(self.jobs), dtype=np.intp)
+        step_beta = np.zeros(len(self.jobs), dtype=np.intp)
+        schedule, topology = self.joint.schedule, self.topology
+        speed = topology.bandwidth.numerators
+        whole = int(np.lcm.reduce(speed)) if len(speed) else 1
+        size = schedule.blocks.share.numerators
+        for t in range(schedule.num_steps):
+            step = schedule.step(t)
+            message, link = topology.router(step.src, step.dst)
+            job = self.job_of(step.block)
+            load = np.bincount(link, size[step.block][message], topology.num_links).astype(np.intp) * (whole // speed)
+            alpha = np.bincount(message, topology.alpha.numerators[link], len(step.src)).astype(np.intp)
+            longest, busiest = (np.zeros(len(self.jobs), dtype=np.intp) for _ in range(2))
+            np.maximum.at(longest, job, alpha)
+            np.maximum.at(busiest, job[message], load[link])
+            step_alpha += longest
+            step_beta += busiest
+        unit = Fraction(topology.bandwidth.denominator, schedule.blocks.share.denominator * whole)
+        return tuple(
+            Cost(Fraction(int(a), topology.alpha.denominator), int(b) * unit)
+            for a, b in zip(step_alpha, step_beta, strict=True)
+        )
+
+    def completion(self, *, message: float, alpha: float, bandwidth: float) -> tuple[float, ...]:
+        """When each job is done on the event clock, all starting at 0, in seconds.
+
+        Raises:
+            ValueError: if two jobs send between the same two ranks in the same step: these travel as one message.
+        """
+        line = event_clock(self.joint.schedule, self.topology, message=message, alpha=alpha, bandwidth=bandwidth)
+        owner: dict[tuple[int, int, int], int] = {}
+        for t in range(self.joint.schedule.num_steps):
+            step = self.joint.schedule.step(t)
+            jobs = self.job_of(step.block).tolist()
+            for job, src, dst in zip(jobs, step.src.tolist(), step.dst.tolist(), strict=True):
+                if owner.setdefault((t, src, dst), job) != job:
+                    raise ValueError(f"step {t}: two jobs send from {src} to {dst}, so the event clock bundles them")
+        done = [0.0] * len(self.jobs)
+        sent = zip(line.step.tolist(), line.src.tolist(), line.dst.tolist(), line.arrival.tolist(), strict=True)
+        for t, src, dst, arrival in sent:
+            job = owner[t, src, dst]
+            done[job] = max(done[job], arrival)
+        return tuple(done)
+
+    def slowdowns(
+        self, *, message: float, alpha: float, bandwidth: float, clock: str = "lockstep"
+    ) -> tuple[float, ...]:
+        """Each job's time in company over its time alone, on the same ranks.
+
+        Args:
+            message: M of each job in bytes.
+            alpha: latency in seconds.
+            bandwidth: BW in bytes per second.
+            clock: "lockstep", where all jobs step together, or "event".
+
+        Raises:
+            ValueError: for an unknown clock.
+        """
+        price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+        if clock == "lockstep":
+            pairs = zip(self.in_step, self.alone, strict=True)
+            return tuple(cost.seconds(**price) / run.cost.seconds(**price) for cost, run in pairs)
+        if clock != "event":
+            raise ValueError(f"clock {clock!r}: must be 'lockstep' or 'event'")
+        alone = [event_clock(job, self.topology, **price).seconds for job in self.jobs]
+        return tuple(a / b for a, b in zip(self.completion(**price), alone, strict=True))
+
+
+def together(jobs: Sequence[Job], topology: Topology) -> Together:
+    """Execute several schedules at once, each on ranks of its own choice, with a message of M each.
+
+    Args:
+        jobs: (schedule, ranks): the schedule's rank i is the topology's rank ranks[i].
+        topology: where.
+
+    Raises:
+        ValueError: without a job, or if a schedule does not fit its ranks.
+
+    >>> from colllib.algorithms import allreduce
+    >>> from colllib.topology import ring
+    >>> both = together([(allreduce.ring(3), (0, 2, 4)), (allreduce.ring(3), (1, 3, 5))], ring(6))
+    >>> both.alone[0].cost, both.in_step[0], int(both.users.max())
+    (Cost(n_alpha=8, n_beta=4/3), Cost(n_alpha=8, n_beta=8/3), 2)
+    """
+    own = tuple(placed(schedule, list(ranks), topology.ranks) for schedule, ranks in jobs)
+    return Together(topology, own, execute(side_by_side(*own), topology))
+
+
+# -- where groups lie ----------------------------------------------------------------------------
+
+
+def aligned(ranks: int, size: int) -> IntArray:
+    """Groups of consecutive ranks, shape (ranks / size, size): on a lattice, along its first axis.
+
+    Raises:
+        ValueError: if the size does not divide the ranks.
+
+    >>> aligned(6, 3)
+    array([[0, 1, 2],
+           [3, 4, 5]])
+    """
+    check_ranks(ranks)
+    if size < 1 or ranks % size:
+        raise ValueError(f"groups of {size} among {ranks} ranks: the size must divide the ranks")
+    return np.arange(ranks).reshape(-1, size)
+
+
+def scattered(ranks: int, size: int, seed: int, groups: int | None = None, ordered: bool = False) -> IntArray:
+    """Groups of ranks drawn at random, as a scheduler leaves them that looks at free ranks only.
+
+    Args:
+        ranks: number of ranks N.
+        size: ranks of a group.
+        seed: of the draw.
+        groups: how many (default: as many as there is room for).
+        ordered: sort each group, so that its rank order follows the machine's.
+
+    Raises:
+        ValueError: if there is not room for as many.
+
+    >>> scattered(8, 4, seed=1, ordered=True).shape
+    (2, 4)
+    """
+    groups = ranks // size if groups is None else groups
+    if groups < 1 or groups * size > ranks:
+        raise ValueError(f"{groups} groups of {size} do not fit {ranks} ranks")
+    drawn = np.random.default_rng(seed).permutation(ranks)[: groups * size].reshape(groups, size)
+    return np.sort(drawn, axis=1) if ordered else drawn
+
+
+def cost_of_copies(schedule: Schedule, places: IntArray, topology: Topology) -> Cost:
+    """What `execute` finds for copies of one schedule at once, from link loads alone.
+
+    It proves nothing and keeps no ledger: steps with the same messages are routed once, and a
+    thousand placements take seconds. Tests hold it against `execute`.
+
+    Args:
+        schedule: for n ranks; every copy has a message of M.
+        places: the ranks of each copy, shape (copies, n).
+        topology: where.
+
+    >>> from colllib.algorithms import allreduce
+    >>> from colllib.topology import torus
+    >>> cost_of_copies(allreduce.ring(8), aligned(512, 8), torus((8, 8, 8)))
+    Cost(n_alpha=14, n_beta=7/4)
+    """
+    return _cost(rounds(schedule), places, topology)
+
+
+Pattern = tuple[IntArray, IntArray, IntArray, int]
+
+
+def rounds(schedule: Schedule) -> list[tuple[Pattern, int]]:
+    """A schedule's steps as who sends how much to whom, equal ones once with their number.
+
+    Returns:
+        ((src, dst, size numerator, size denominator), how many steps), in order of first appearance.
+
+    >>> from colllib.algorithms import allreduce
+    >>> [count for _, count in rounds(allreduce.ring(8))]
+    [14]
+    """
+    found: dict[tuple[bytes, bytes, bytes], tuple[Pattern, int]] = {}
+    share = schedule.blocks.share
+    for t in range(schedule.num_steps):
+        step = schedule.step(t)
+        if not len(step.src):
+            continue
+        pair, of_message = np.unique(step.src * schedule.ranks + step.dst, return_inverse=True)
+        size = np.bincount(of_message, share.numerators[step.block], len(pair)).astype(np.intp)
+        src, dst = np.divmod(pair, schedule.ranks)
+        key = (src.tobytes(), dst.tobytes(), size.tobytes())
+        pattern, count = found.get(key, ((src, dst, size, share.denominator), 0))
+        found[key] = (pattern, count + 1)
+    return list(found.values())
+
+
+def _cost(counted: Sequence[tuple[Pattern, int]], places: IntArray, topology: Topology) -> Cost:
+    speed = topology.bandwidth.numerators
+    whole = int(np.lcm.reduce(speed))
+    total = Cost(0, 0)
+    for (src, dst, size, denominator), count in counted:
+        message, link = topology.router(places[:, src].ravel(), places[:, dst].ravel())
+        load = np.bincount(link, np.tile(size, len(places))[message], topology.num_links)
+        busiest = int((load * (whole // speed)).max()) * topology.bandwidth.denominator
+        longest = int(np.bincount(message, topology.alpha.numerators[link]).max(initial=0))
+        total += Cost(
+            Fraction(count * longest, topology.alpha.denominator), Fraction(count * busiest, denominator * whole)
+        )
+    return total
+
+
+@dataclass(frozen=True)
+class Band:
+    """Where a number lies over many draws.
+
+    Attributes:
+        low, middle, high: the 5th, 50th and 95th percentile.
+        draws: of how many.
+    """
+
+    low: float
+    middle: float
+    high: float
+    draws: int
+
+    @classmethod
+    def of(cls, values: Sequence[float] | NDArray[np.float64]) -> Band:
+        """The band of some values.
+
+        >>> Band.of(range(101))
+        Band(low=5.0, middle=50.0, high=95.0, draws=101)
+        """
+        low, middle, high = (float(x) for x in np.percentile(np.asarray(values, dtype=float), (5, 50, 95)))
+        return cls(low, middle, high, len(values))
+
+    def __str__(self) -> str:
+        return f"{self.middle:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def study(
+    schedule: Schedule,
+    topology: Topology,
+    *,
+    draws: int,
+    groups: int | None = None,
+    ordered: bool = False,
+    seed: int = 0,
+) -> list[Cost]:
+    """The lock-step cost of all groups together, for many seeded draws of where they lie.
+
+    Args:
+        schedule: what every group runs.
+        topology: where.
+        draws: how many.
+        groups: how many groups (default: as many as there is room for).
+        ordered: as for `scattered`.
+        seed: of the first draw; the others follow it.
+
+    >>> from colllib.algorithms import allreduce
+    >>> from colllib.topology import star
+    >>> {str(cost.n_beta) for cost in study(allreduce.ring(4), star(16), draws=5)}
+    {'3/2'}
+    """
+    size, ranks, counted = schedule.ranks, topology.ranks, rounds(schedule)
+    return [_cost(counted, scattered(ranks, size, seed + draw, groups, ordered), topology) for draw in range(draws)]
+
+
+# -- skew ----------------------------------------------------------------------------------------
+
+
+def hot_destination(ranks: int, factor: int, hot: int = 0) -> list[list[Fraction]]:
+    """The shares of an all-to-all in which one destination gets `factor` times as much as each other.
+
+    >>> [str(share) for share in hot_destination(4, 3)[1]]
+    ['1/2', '1/6', '1/6', '1/6']
+    """
+    check_ranks(ranks)
+    check_rank("hot destination", hot, ranks)
+    weights = [factor if rank == hot else 1 for rank in range(ranks)]
+    return [_normed(weights)] * ranks
+
+
+def zipf(ranks: int, exponent: float, *, seed: int | None = None) -> list[list[Fraction]]:
+    """The shares of an all-to-all to experts of which the k-th most popular gets k^-exponent as much as the first.
+
+    Args:
+        ranks: number of ranks N, with one expert each.
+        exponent: 0 is uniform.
+        seed: of the order of popularity among the ranks; None takes rank order.
+
+    >>> [str(share) for share in zipf(3, 1)[0]]
+    ['6/11', '3/11', '2/11']
+    """
+    check_ranks(ranks)
+    weights = np.maximum(1, np.round(ZIPF_GRAIN * np.arange(1, ranks + 1) ** -float(exponent))).astype(int)
+    if seed is not None:
+        weights = np.random.default_rng(seed).permutation(weights)
+    return [_normed(weights.tolist())] * ranks
+
+
+ZIPF_GRAIN = 6000  # weights are whole multiples of 1/6000 of the largest, so that shares are exact and small
+
+
+def _normed(weights: Sequence[int]) -> list[Fraction]:
+    total = sum(weights)
+    return [Fraction(weight, total) for weight in weights]
+
+
+def capped(shares: Sequence[Sequence[Fraction]], capacity: Fraction | int) -> list[list[Fraction]]:
+    """The shares with what exceeds an expert's capacity dropped: at most capacity/N of M from each rank.
+
+    >>> [str(share) for share in capped(hot_destination(4, 3), Fraction(5, 4))[0]]
+    ['5/16', '1/6', '1/6', '1/6']
+    """
+    limit = Fraction(capacity) / len(shares)
+    return [[min(share, limit) for share in row] for row in shares]
+
+
+def all_at_once(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> Schedule:
+    """The all-to-all in one step: everybody sends everything, and the busiest link decides.
+
+    >>> execute(all_at_once(8)).cost
+    Cost(n_alpha=1, n_beta=7/8)
+    """
+    blocks = all_to_all(ranks, shares)
+    away = np.flatnonzero(blocks.source != blocks.target)
+    return Schedule.from_steps(blocks, [Step.of(blocks.source[away], blocks.target[away], away)])
+
+
+def skew_factor(topology: Topology, shares: Sequence[Sequence[Fraction]]) -> Fraction:
+    """How many times longer the busiest link of an all-to-all needs than under uniform traffic, executed.
+
+    >>> from colllib.topology import star
+    >>> skew_factor(star(4), hot_destination(4, 3))
+    Fraction(2, 1)
+    """
+    ranks = topology.ranks
+    skewed, uniform = (execute(all_at_once(ranks, s), topology).cost.n_beta for s in (shares, None))
+    return Fraction(skewed) / Fraction(uniform)

@@ -1,0 +1,299 @@
+"""The contention explorer: jobs on a torus or a leaf-spine fabric, the links they share, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from colllib import ladder, units
+from colllib.algorithms import allreduce, alltoall
+from colllib.contention import Together, aligned, scattered, together
+from colllib.cost import Cost
+from colllib.exact import IntArray
+from colllib.schedule import Schedule
+from colllib.show.control import Control, Part, State
+from colllib.show.explorer import Explorer
+from colllib.show.figure import Chart
+from colllib.show.table import Table
+from colllib.show.theme import SERIES, colour
+from colllib.topology import Topology, leaf_spine, torus
+
+SIZE = 8  # ranks of a job, ranks of an axis, leaves, ranks of a leaf
+FABRICS: dict[str, tuple[str, Callable[[], Topology]]] = {
+    "torus": ("torus 8 x 8", lambda: torus((SIZE, SIZE))),
+    "spine8": ("leaf-spine, 8 spines", lambda: leaf_spine(SIZE, SIZE, SIZE, seed=1)),
+    "spine4": ("leaf-spine, 4 spines (2:1)", lambda: leaf_spine(SIZE, SIZE, SIZE // 2, seed=1)),
+}
+WORKS: dict[str, tuple[str, Callable[[int], Schedule]]] = {
+    "ring": ("ring all-reduce", allreduce.ring),
+    "pairwise": ("pairwise all-to-all", alltoall.pairwise),
+}
+GROUPS = (1, 2, 4, 8)
+LAYOUTS = {"rows": "aligned: 8 neighbors each", "columns": "strided: every 8th rank", "drawn": "scattered at random"}
+DRAWS = (1, 2, 3, 4, 5, 6)
+MESSAGES = (10e3, 1e6, 16e6, 1e9)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Jobs on a fabric, executed.
+
+    Attributes:
+        topology: where.
+        places: the ranks of each job, shape (jobs, 8).
+        found: all of them executed together and each alone.
+        aligned: the cost of one job on aligned ranks, alone.
+        unit: what one rank sends, as a share of M: the load that a link of an aligned ring has.
+    """
+
+    topology: Topology
+    places: IntArray
+    found: Together
+    aligned: Cost
+    unit: float
+
+    @property
+    def loads(self) -> IntArray:
+        """What each link carries in all, in units of what one rank sends, rounded up, shape (L,)."""
+        share = self.found.joint.link_count / self.found.joint.schedule.blocks.share.denominator
+        return np.ceil(share / self.unit - 1e-9).astype(np.intp)
+
+
+def places_of(layout: str, groups: int, draw: int) -> IntArray:
+    """The ranks of each job.
+
+    >>> places_of("columns", 2, 0)[:, :3].tolist()
+    [[0, 8, 16], [1, 9, 17]]
+    """
+    rows = aligned(SIZE * SIZE, SIZE)
+    if layout == "drawn":
+        return scattered(SIZE * SIZE, SIZE, draw, groups, ordered=True)
+    return (rows if layout == "rows" else rows.T)[:groups]
+
+
+@cache
+def _fabric(name: str) -> Topology:
+    return FABRICS[name][1]()
+
+
+@cache
+def scene(fabric: str, work: str, groups: int, layout: str, draw: int) -> Scene:
+    """Execute one state of the explorer."""
+    where, schedule = _fabric(fabric), WORKS[work][1](SIZE)
+    places = places_of(layout, groups, draw)
+    found = together([(schedule, row.tolist()) for row in places], where)
+    base = found if layout == "rows" else scene(fabric, work, 1, "rows", 0).found
+    return Scene(where, places, found, base.alone[0].cost, float(base.alone[0].sent[0]))
+
+
+def contention_explorer() -> Explorer:
+    """Where jobs of eight ranks lie, against the load of every link and the slowdown of every job.
+
+    Lock-step clock, all jobs in the same steps, each with a message of M. Layout is the time alone
+    over that of an aligned job alone; sharing is the time in company over the time alone.
+
+    >>> contention_explorer()
+    Explorer: Jobs that share wires (Fabric, Each job runs, Jobs of 8 ranks, Layout, Draw, Message M)
+    """
+    return Explorer(
+        "Jobs that share wires",
+        [
+            Control("fabric", "Fabric", {name: told for name, (told, _) in FABRICS.items()}, "torus", kind="select"),
+            Control("work", "Each job runs", {name: told for name, (told, _) in WORKS.items()}, "ring", kind="select"),
+            Control("groups", "Jobs of 8 ranks", GROUPS, 8),
+            Control("layout", "Layout", LAYOUTS, "drawn", kind="select"),
+            Control("draw", "Draw", _draws, depends_on=("layout",)),
+            Control("m", "Message M", MESSAGES, ladder.ANCHOR_MESSAGE, format=units.size),
+        ],
+        [
+            Part(_PLACE, _picture, "Jobs and link loads"),
+            Part(_ALL, _table, "Slowdown of each job"),
+            Part((), lambda s: _NOTE),
+        ],
+        summary=Part(_ALL, _told),
+    )
+
+
+_PLACE = ("fabric", "work", "groups", "layout", "draw")
+_ALL = (*_PLACE, "m")
+_NOTE = (
+    "<p>Torus: one full-duplex link of 900 GB/s per neighbor, routed along X, then Y, each direction drawn as a line "
+    "of its own. Leaf-spine: one port of 900 GB/s "
+    "per rank; every two ranks below different leaves hash to one spine. Alpha 0.5 us, lock-step clock, all jobs in "
+    "the same steps. A load of k is k times what one rank sends in all.</p>"
+)
+
+
+def _draws(state: State) -> dict[int, str]:
+    return {draw: str(draw) for draw in DRAWS} if state["layout"] == "drawn" else {0: "none"}
+
+
+def _here(state: State) -> Scene:
+    return scene(*(state[name] for name in _PLACE))
+
+
+def _seconds(cost: Cost, state: State) -> float:
+    return cost.seconds(message=state["m"], alpha=ladder.ANCHOR_ALPHA, bandwidth=ladder.ANCHOR_BANDWIDTH)
+
+
+# -- what is shown -------------------------------------------------------------------------------
+
+
+def factors(here: Scene, state: State) -> list[tuple[float, float, float]]:
+    """For each job: its time in company in seconds, the factor of its layout and the factor of sharing."""
+    base = _seconds(here.aligned, state)
+    found = []
+    for run, cost in zip(here.found.alone, here.found.in_step, strict=True):
+        alone, company = _seconds(run.cost, state), _seconds(cost, state)
+        found.append((company, alone / base, company / alone))
+    return found
+
+
+def _table(state: State) -> Table:
+    here = _here(state)
+    rows = []
+    for job, (time, layout, sharing) in enumerate(factors(here, state), 1):
+        cost = here.found.in_step[job - 1]
+        counts = f"{cost.n_alpha}; {float(cost.n_beta):.4g}"
+        rows.append((job, units.seconds(time), f"{layout:.2f}", f"{sharing:.2f}", f"{layout * sharing:.2f}", counts))
+    headers = ["job", "time", "layout", "sharing", "in all", "n_alpha; n_beta"]
+    return Table(headers, rows, "Times as long as an aligned job alone", align=("right",) * 6)
+
+
+def _told(state: State) -> str:
+    here = _here(state)
+    found = factors(here, state)
+    worst = max(range(len(found)), key=lambda job: found[job][1] * found[job][2])
+    _, layout, sharing = found[worst]
+    who = f"{len(found)} jobs on {here.topology.name}, {units.size(state['m'])} each"
+    if layout * sharing < 1 + 1e-9:
+        return f"{who}: every job runs as fast as if it were alone and aligned; the busiest link carries a load of 1."
+    return (
+        f"{who}: job {worst + 1} is slowest, {layout * sharing:.2f} times an aligned job alone: {layout:.2f} by its "
+        f"layout, {sharing:.2f} by sharing. The busiest link carries a load of {int(here.loads.max())}."
+    )
+
+
+def _picture(state: State) -> Chart:
+    here = _here(state)
+    body = _torus_picture(here) if state["fabric"] == "torus" else _spine_picture(here)
+    counts = np.bincount(_level(here.loads), minlength=len(_LEVELS))
+    told = "; ".join(f"{name}: {int(n)}" for name, n in zip(_LEVELS, counts, strict=True) if n)
+    alt = f"{len(here.places)} jobs on {here.topology.name}. Directed links by load: {told}."
+    return Chart(_legend(counts) + body, alt, _title(here))
+
+
+def _title(here: Scene) -> str:
+    busiest = int(here.loads.max())
+    links = int((here.loads == busiest).sum())
+    return f"Busiest: {links} directed link{'s' * (links > 1)} with a load of {busiest}"
+
+
+_LEVELS = ("idle", "load 1", "load 2", "load 3", "load 4 and more")
+_WIDTHS = (0.7, 1.6, 3.0, 4.4, 6.0)
+_HUES = ("var(--cl-line,#c3c9d0)", colour(0), colour(2), colour(1), colour(5))
+
+
+def _level(loads: IntArray) -> IntArray:
+    return np.minimum(loads, len(_LEVELS) - 1)
+
+
+def _legend(counts: IntArray) -> str:
+    keys = [
+        f'<span><svg width="26" height="10"><path d="M0 5H26" style="stroke:{_HUES[k]}" '
+        f'stroke-width="{_WIDTHS[k]}"/></svg>{name}</span>'
+        for k, name in enumerate(_LEVELS)
+        if counts[k]
+    ]
+    return f'<div class="cl-legend">{"".join(keys)}</div>'
+
+
+def _paths(segments: list[list[str]]) -> str:
+    return "".join(
+        f'<path d="{"".join(part)}" style="stroke:{_HUES[k]}" stroke-width="{_WIDTHS[k]}"/>'
+        for k, part in enumerate(segments)
+        if part
+    )
+
+
+def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: float) -> str:
+    job_of = {int(rank): job for job, row in enumerate(here.places) for rank in row}
+    out = []
+    for job in range(-1, len(here.places)):
+        mine = [rank for rank in range(here.topology.ranks) if job_of.get(rank, -1) == job]
+        dots = "".join(
+            f"M{x - radius:g} {y:g}a{radius:g} {radius:g} 0 1 0 {2 * radius:g} 0"
+            f"a{radius:g} {radius:g} 0 1 0-{2 * radius:g} 0"
+            for x, y in map(spot, mine)
+        )
+        fill = "var(--cl-bg,#fff)" if job < 0 else colour(job % len(SERIES))
+        out.append(f'<path d="{dots}" style="fill:{fill}" stroke="currentColor" stroke-width="0.5"/>' if dots else "")
+        if job >= 0:
+            texts = "".join(f'<text x="{x:g}" y="{y + 3.6:g}">{job + 1}</text>' for x, y in map(spot, mine))
+            out.append(f'<g style="fill:var(--cl-bg,#fff)" font-size="10" text-anchor="middle">{texts}</g>')
+    return "".join(out)
+
+
+def _torus_picture(here: Scene) -> str:
+    """Ranks as dots, each direction of a link as a line of its own beside the other, wraparound as stubs."""
+    step, left = 40, 30
+
+    def spot(rank: int) -> tuple[float, float]:
+        return left + step * (rank % SIZE), left + step * (rank // SIZE)
+
+    segments: list[list[str]] = [[] for _ in _LEVELS]
+    levels = _level(here.loads).tolist()
+    ends = zip(here.topology.link_src.tolist(), here.topology.link_dst.tolist(), levels, strict=True)
+    for a, b, level in ends:
+        (x, y), (u, v) = spot(a), spot(b)
+        across, up = a // SIZE == b // SIZE, (u - x, v - y)
+        wraps = max(abs(up[0]), abs(up[1])) > step
+        way = -np.sign(sum(up)) if wraps else np.sign(sum(up))
+        length = int(way) * (step * 0.55 if wraps else step)
+        side = 3.4 * int(way)  # up and down on opposite sides
+        segments[level].append(f"M{x:g} {y + side:g}h{length:g}" if across else f"M{x - side:g} {y:g}v{length:g}")
+    size = 2 * left + step * (SIZE - 1)
+    return (
+        f'<svg viewBox="0 0 {size} {size}" aria-hidden="true"><g fill="none">{_paths(segments)}</g>'
+        f"{_job_marks(here, spot, 8.5)}</svg>"
+    )
+
+
+def _spine_picture(here: Scene) -> str:
+    """The ranks below their leaves, and for every leaf and spine the load of the link up and of the link down."""
+    spines = here.topology.switches - SIZE
+    cell = 17
+
+    def spot(rank: int) -> tuple[float, float]:
+        return 52 + cell * (rank % SIZE), 34 + cell * 1.35 * (rank // SIZE)
+
+    first = 2 * here.topology.ranks
+    levels = _level(here.loads).tolist()
+    out = []
+    for panel, (title, start) in enumerate((("up", first), ("down", first + SIZE * spines))):
+        left = 205 + panel * (spines * 11 + 18)
+        out.append(f'<text x="{left}" y="14" font-size="11">{title}</text>')
+        for leaf in range(SIZE):
+            y = 34 + cell * 1.35 * leaf
+            for spine in range(spines):
+                level = levels[start + leaf * spines + spine]
+                out.append(
+                    f'<rect x="{left + 11 * spine}" y="{y - 8:g}" width="10" height="16" style="fill:{_HUES[level]}"/>'
+                )
+                if level > 1:
+                    out.append(
+                        f'<text x="{left + 11 * spine + 5}" y="{y + 3.5:g}" font-size="10" text-anchor="middle" '
+                        f'style="fill:var(--cl-bg,#fff)">{level}</text>'
+                    )
+    names = "".join(
+        f'<text x="2" y="{38 + cell * 1.35 * leaf:g}" font-size="11">leaf {leaf}</text>' for leaf in range(SIZE)
+    )
+    width = 205 + 2 * (spines * 11 + 18)
+    return (
+        f'<svg viewBox="0 0 {width} 215" fill="currentColor" aria-hidden="true">'
+        f'<text x="44" y="14" font-size="11">ranks, by job</text>{names}{"".join(out)}'
+        f"{_job_marks(here, spot, 7.5)}</svg>"
+    )
