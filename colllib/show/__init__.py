@@ -14,7 +14,7 @@ from colllib.show.eta_explorer import eta_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.holdings import before_after
-from colllib.show.ladder_explorer import ladder_explorer
+from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lines import Mark, lines, number
 from colllib.show.link_heat import heat, heat_map, link_heat_explorer
 from colllib.show.link_steps import link_steps_explorer
@@ -59,6 +59,7 @@ __all__ = [
     "pat_explorer",
     "pipeline_explorer",
     "primitive_explorer",
+    "realistic_ladder_explorer",
     "skew_explorer",
     "space_time",
     "svg_figure",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 from colllib import fabrics, ladder, units
+from colllib.contention import PROFILES
 from colllib.cost import Cost
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
@@ -76,15 +77,7 @@ def rung_bars(
     """
 
     def fastest(spec: str, more: float, less: float) -> fabrics.Rung:
-        return fabrics.rungs(
-            primitive,
-            (spec,),
-            message=message,
-            alpha=alpha * more,
-            bandwidth=bandwidth * less,
-            equal_injection=equal_injection,
-            shipped=shipped,
-        )[0]
+        return _fastest(primitive, spec, message, alpha * more, bandwidth * less, equal_injection, shipped)
 
     found = []
     for spec in specs:
@@ -102,6 +95,22 @@ def rung_bars(
 _floor = cache(fabrics.floor)
 
 
+@cache
+def _fastest(
+    primitive: str, spec: str, message: float, alpha: float, bandwidth: float, equal_injection: bool, shipped: bool
+) -> fabrics.Rung:
+    (rung,) = fabrics.rungs(
+        primitive,
+        (spec,),
+        message=message,
+        alpha=alpha,
+        bandwidth=bandwidth,
+        equal_injection=equal_injection,
+        shipped=shipped,
+    )
+    return rung
+
+
 def fabric_name(spec: str) -> str:
     """A fabric as prose writes it.
 
@@ -117,8 +126,10 @@ def ladder_explorer(
     messages: Sequence[float] = MESSAGES,
     alphas: Sequence[float] = ALPHAS,
     bandwidths: Sequence[float] = BANDWIDTHS,
+    choices: Mapping[bool, str] = CHOICES,
     extra: Sequence[Control] = (),
     losses: Callable[[State], Losses] | None = None,
+    title: str = "The ladder of 512 ranks",
 ) -> Explorer:
     """Primitive, M, alpha, BW and the port convention against the rungs of all fabrics of 512 ranks.
 
@@ -127,11 +138,13 @@ def ladder_explorer(
 
     Args:
         sources: functions that give the bars of a state; those of all sources stand on one ladder.
-        messages: the values of M on offer, in bytes.
+        messages: the values of M on offer, in bytes; what has one value gets no control.
         alphas: the latencies on offer, in seconds.
         bandwidths: the bandwidths on offer, in bytes per second.
+        choices: False for the fastest algorithms, True for those of Lu's table, and what the reader sees of each.
         extra: controls beside these, such as one for what a fabric loses.
         losses: what each fabric loses in a state; times are then shown with and without.
+        title: the heading.
 
     Rungs of switches that add and replicate: ``ladder_explorer((partial(rung_bars, (*SPECS, "inc-star:512")),))``.
 
@@ -150,28 +163,83 @@ def ladder_explorer(
         return tuple(sorted(bars_here, key=lambda bar: (bar.seconds, bar.label)))
 
     def here(state: State, **other: object) -> tuple[Bar, ...]:
-        return found(*({**state, **other}[name] for name in names))
+        return found(*({**fixed, **state, **other}[name] for name in names))
 
-    controls = [
+    offered = [
         Control("p", "Primitive", fabrics.PRIMITIVES, "all-reduce", kind="select"),
         Control("m", "Message M", messages, _start(messages, ladder.ANCHOR_MESSAGE), format=units.size),
         Control("alpha", "Latency alpha", alphas, _start(alphas, ladder.ANCHOR_ALPHA), format=units.seconds),
         Control("bw", "Bandwidth BW", bandwidths, _start(bandwidths, ladder.ANCHOR_BANDWIDTH), format=units.rate),
         Control("ports", "What BW is", PORTS, False, kind="select"),
-        Control("choice", "Algorithm", CHOICES, False, kind="select"),
+        Control("choice", "Algorithm", choices, next(iter(choices)), kind="select"),
         *extra,
     ]
-    names = tuple(control.name for control in controls)
+    names = tuple(control.name for control in offered)
+    controls = [control for control in offered if len(control.choices({})) > 1]
+    fixed = {control.name: control.start for control in offered if control not in controls}
+    moved = tuple(control.name for control in controls)
     return Explorer(
-        "The ladder of 512 ranks",
+        title,
         controls,
         [
-            Part(names, lambda s: _chart(here(s), s), "Rungs, fastest first"),
-            Part(names, lambda s: _table(here(s)), "Costs of the rungs"),
+            Part(moved, lambda s: _chart(here(s), fixed | s), "Rungs, fastest first"),
+            Part(moved, lambda s: _table(here(s)), "Costs of the rungs"),
             Part((), lambda s: _note()),
         ],
-        summary=Part(names, lambda s: _told(here(s), here(s, ports=not s["ports"]), s)),
+        summary=Part(moved, lambda s: _told(here(s), here(s, ports=not s["ports"]), s)),
     )
+
+
+def realistic_ladder_explorer() -> Explorer:
+    """The ladder with rungs of a switch that takes part, and coefficients that the reader sets for each fabric.
+
+    Times with coefficients stand beside the ideal ones. Every fabric runs what is fastest with its
+    own coefficients, in the best number of segments.
+
+    Source of the coefficients shown first: Lu (2026), part 05, section 4.1.
+
+    >>> realistic_ladder_explorer()
+    Explorer: The ladder of 512 ranks, ideal and with coefficients (Primitive, Message M, What BW is, eta_beta, star, \
+eta_beta, switch that adds, eta_beta, wires, eta_alpha, wires)
+    """
+
+    def losses(state: State) -> Losses:
+        adds = state["p"] in ("reduce", "reduce-scatter", "all-reduce")
+
+        def of(spec: str) -> tuple[float, float]:
+            if spec.startswith("inc-star"):
+                return 1.0, float(state["adding"] if adds else state["star"])
+            if spec.startswith("star"):
+                return 1.0, float(state["star"])
+            return float(state["delay"]), float(state["wires"])
+
+        return of
+
+    star, adding, wires = (PROFILES[name] for name in ("crossbar", "nvls", "torus"))
+    return ladder_explorer(
+        (partial(rung_bars, ("star:512", "inc-star:512", "torus:8x8x8", "torus:8x4x4x4", "mesh:8x8x8")),),
+        messages=(100e3, ladder.ANCHOR_MESSAGE, 1e9),
+        alphas=(ladder.ANCHOR_ALPHA,),
+        bandwidths=(ladder.ANCHOR_BANDWIDTH,),
+        choices={False: CHOICES[False]},
+        extra=[
+            Control("star", "eta_beta, star", (Fraction(3, 5), star.beta, _NONE), star.beta, format=_plain),
+            Control(
+                "adding", "eta_beta, switch that adds", (adding.beta, star.beta, _NONE), adding.beta, format=_plain
+            ),
+            Control("wires", "eta_beta, wires", (Fraction(2, 5), wires.beta, _NONE), wires.beta, format=_plain),
+            Control("delay", "eta_alpha, wires", (_NONE, wires.alpha), wires.alpha, format=_plain),
+        ],
+        losses=losses,
+        title="The ladder of 512 ranks, ideal and with coefficients",
+    )
+
+
+_NONE = Fraction(1)
+
+
+def _plain(value: Fraction) -> str:
+    return f"{float(value):.2f}"
 
 
 def _start(values: Sequence[float], wanted: float) -> float:

@@ -11,7 +11,7 @@ from show_browser import opened, write_page
 from colllib import fabrics, units
 from colllib.execution import execute
 from colllib.show.control import Control
-from colllib.show.ladder_explorer import Bar, fabric_name, ladder_explorer, rung_bars
+from colllib.show.ladder_explorer import Bar, fabric_name, ladder_explorer, realistic_ladder_explorer, rung_bars
 from colllib.topology import equal_injection, find
 
 QUICK = ("star:512", "torus:8x8x8", "torus:32x16", "mesh:32x16")
@@ -107,6 +107,23 @@ def test_losses_of_each_fabric_stand_beside_the_ideal_times():
     assert shown["torus 8x8x8"][1:3] == torus
     kept = {row[0]: row for row in rows(explorer.render(1, {**state, "keeps": 1.0}))}
     assert kept["star 512"][1] == kept["star 512"][2]
+
+
+def test_the_realistic_ladder_prices_each_fabric_with_its_own_coefficients():
+    """Against execution, with the coefficients put in by hand: alpha times the one, BW times the other."""
+    explorer = realistic_ladder_explorer()
+    assert len(explorer.grid.json()) < 5_500_000
+    spoiled = {"star:512": (1, 0.8), "inc-star:512": (1, 0.52), "torus:8x8x8": (1.2, 0.6)}
+    for primitive in ("all-reduce", "all-gather"):
+        shown = {row[0]: row for row in rows(explorer.render(1, {**explorer.start, "p": primitive}))}
+        for spec, (more, less) in spoiled.items():
+            if (primitive, spec) == ("all-gather", "inc-star:512"):
+                less = 0.8  # it replicates and adds nothing
+            price = {"message": 16e6, "alpha": 0.5e-6 * more, "bandwidth": 900e9 * less}
+            rung = fabrics.rungs(primitive, (spec,), **price)[0]
+            assert shown[fabric_name(spec)][1] == units.seconds(rung.execution_cost().seconds(**price), 4)
+            ideal = fabrics.rungs(primitive, (spec,), message=16e6, alpha=0.5e-6, bandwidth=900e9)[0]
+            assert shown[fabric_name(spec)][2] == units.seconds(ideal.seconds, 4)
 
 
 def test_it_stays_small_and_is_the_same_each_time():
