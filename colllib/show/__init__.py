@@ -16,6 +16,7 @@ from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.holdings import before_after
 from colllib.show.inc_explorer import inc_explorer
 from colllib.show.inc_player import inc_player
+from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lines import Mark, lines, number
 from colllib.show.link_heat import heat, heat_map, link_heat_explorer
 from colllib.show.link_steps import link_steps_explorer
@@ -55,6 +56,7 @@ __all__ = [
     "heat_map",
     "inc_explorer",
     "inc_player",
+    "ladder_explorer",
     "lines",
     "link_heat_explorer",
     "link_steps_explorer",
@@ -65,6 +67,7 @@ __all__ = [
     "pat_explorer",
     "pipeline_explorer",
     "primitive_explorer",
+    "realistic_ladder_explorer",
     "skew_explorer",
     "space_time",
     "svg_figure",
