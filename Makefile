@@ -93,7 +93,7 @@ browser: $(INSTALLED) ## check the built pages in Chromium, with the network ref
 	$(BIN)/python -m pytest -n $(WORKERS) --benchmark-disable tests/book
 
 .PHONY: notebooks
-notebooks: $(INSTALLED) ## re-execute every notebook and write its outputs back, normalised
+notebooks: $(INSTALLED) ## re-execute every notebook and write its outputs back, normalized
 	$(BIN)/python scripts/notebooks.py --workers $(WORKERS) notebooks/*.ipynb
 
 .PHONY: lab

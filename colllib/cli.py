@@ -22,7 +22,7 @@ from colllib.ladder import run as run_algorithm
 from colllib.primitives import PRIMITIVES
 from colllib.topology import TOPOLOGIES, Topology, star
 from colllib.topology import find as find_topology
-from colllib.topology.lattice import PER_NEIGHBOUR
+from colllib.topology.lattice import PER_NEIGHBOR
 
 MOST_TRACED = 64  # ranks times blocks grow into pages nobody reads
 SUMMED_EXACTLY = ("float64", "float32", "int64", "int32", "complex128")  # by MPI as by numpy
@@ -188,7 +188,7 @@ def _described(rung: Rung, where: Topology) -> dict[str, Any]:
         "received_max": str(max(run.received)),
         "link_load_max": str(max(run.link_total, default=0)),
     }
-    expected = PER_NEIGHBOUR if chosen.takes == "lattice" else star(1).port_model
+    expected = PER_NEIGHBOR if chosen.takes == "lattice" else star(1).port_model
     if chosen.has_closed_form and where.port_model == expected:
         formula = chosen.cost(argument(chosen, where), **options)
         result["closed_form"] = {

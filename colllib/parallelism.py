@@ -398,7 +398,7 @@ def _check(model: Model, plan: Plan) -> None:
     if model.heads % plan.tp:
         raise ValueError(f"tp = {plan.tp}: must divide the {model.heads} heads of {model.name}")
     if plan.sequence_parallel and model.experts:
-        raise ValueError("sequence parallelism inside a layer with experts is not modelled here: leave it out")
+        raise ValueError("sequence parallelism inside a layer with experts is not modeled here: leave it out")
 
 
 class _Stage:

@@ -81,9 +81,9 @@ def pipeline_cost(stages: int, segments: int) -> Cost:
 
 
 def best_segments_unrounded(stages: int, *, message: float, alpha: float, bandwidth: float) -> float:
-    """The real number P* = sqrt((L - 1) M / (alpha BW)) that minimises `pipeline_cost`; below 1 for a small message.
+    """The real number P* = sqrt((L - 1) M / (alpha BW)) that minimizes `pipeline_cost`; below 1 for a small message.
 
-    The best whole number is one of its two neighbours, and at least 1.
+    The best whole number is one of its two neighbors, and at least 1.
 
     Args:
         stages: number of steps L of the schedule in one piece.

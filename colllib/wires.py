@@ -1,6 +1,6 @@
 """What an all-to-all puts on which wire: other routes for a topology, the blocks on a link, cuts, twisted tori.
 
-Every topology here has one full-duplex link per neighbour.
+Every topology here has one full-duplex link per neighbor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from colllib.exact import Fractions, IntArray
 from colllib.primitives import Blocks
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, from_links, torus
-from colllib.topology.lattice import PER_NEIGHBOUR
+from colllib.topology.lattice import PER_NEIGHBOR
 
 # -- routes --------------------------------------------------------------------------------------
 
@@ -233,7 +233,7 @@ class Wrapped:
         return tuple(found)
 
     def topology(self) -> Topology:
-        """One link per neighbour; the routes are any shortest ones."""
+        """One link per neighbor; the routes are any shortest ones."""
         links = set()
         for rank in range(self.ranks):
             for axis in range(len(self.dims)):
@@ -241,7 +241,7 @@ class Wrapped:
                 ahead[axis] += 1
                 links |= {(rank, self.rank(ahead)), (self.rank(ahead), rank)}
         name = f"{'twisted' if self.twisted else 'plain'}-torus:{'x'.join(map(str, self.dims))}"
-        return from_links(name, self.ranks, sorted(links), port_model=PER_NEIGHBOUR)
+        return from_links(name, self.ranks, sorted(links), port_model=PER_NEIGHBOR)
 
     def ways(self) -> list[list[tuple[int, ...]]]:
         """For every rank: all shortest ways to it from rank 0, as signed hops on each axis."""

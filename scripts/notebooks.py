@@ -1,4 +1,4 @@
-"""Execute notebooks and write them back normalised: the same bytes each time, on every machine.
+"""Execute notebooks and write them back normalized: the same bytes each time, on every machine.
 
     python scripts/notebooks.py notebooks/*.ipynb
 
@@ -46,7 +46,7 @@ def execute(notebook: Any, folder: Path, timeout: int = 300) -> None:
         raise Refused(f"{type(error).__name__}: {str(error).splitlines()[0]}") from error
 
 
-def normalised_output(output: Any, where: str) -> Any:
+def normalized_output(output: Any, where: str) -> Any:
     """One output without what differs from run to run; raises `Refused` where that cannot be."""
     kind = output["output_type"]
     if kind == "error":
@@ -77,7 +77,7 @@ def normalised_output(output: Any, where: str) -> Any:
 
 
 def joined(outputs: list[Any]) -> list[Any]:
-    """Neighbouring pieces of stdout as one: how the kernel cuts them is chance."""
+    """Neighboring pieces of stdout as one: how the kernel cuts them is chance."""
     kept: list[Any] = []
     for output in outputs:
         if kept and output["output_type"] == kept[-1]["output_type"] == "stream":
@@ -87,7 +87,7 @@ def joined(outputs: list[Any]) -> list[Any]:
     return kept
 
 
-def normalise(notebook: Any) -> Any:
+def normalize(notebook: Any) -> Any:
     """The notebook as it is stored; raises `Refused`."""
     cells: list[Any] = []
     ids: set[str] = set()
@@ -107,7 +107,7 @@ def normalise(notebook: Any) -> Any:
             continue
         count += 1
         where = f"code cell {count} ({source.splitlines()[0][:50]!r})"
-        outputs = joined([normalised_output(output, where) for output in cell.outputs])
+        outputs = joined([normalized_output(output, where) for output in cell.outputs])
         for output in outputs:
             if output["output_type"] == "execute_result":
                 output["execution_count"] = count
@@ -135,7 +135,7 @@ def renew(path: Path, run: bool = True) -> str:
     notebook = nbformat.reads(before, as_version=4)
     if run:
         execute(notebook, path.parent)
-    after = stored(normalise(notebook))
+    after = stored(normalize(notebook))
     if after == before:
         return "unchanged"
     path.write_text(after, encoding="utf-8")
@@ -150,10 +150,10 @@ def report(path: Path, run: bool) -> tuple[bool, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Execute notebooks and write them back normalised.")
+    parser = argparse.ArgumentParser(description="Execute notebooks and write them back normalized.")
     parser.add_argument("notebooks", nargs="+", type=Path)
     parser.add_argument("--workers", type=int, default=2, help="how many notebooks to run at a time")
-    parser.add_argument("--no-run", action="store_true", help="only normalise what is stored")
+    parser.add_argument("--no-run", action="store_true", help="only normalize what is stored")
     options = parser.parse_args()
     with ProcessPoolExecutor(options.workers) as pool:
         results = list(pool.map(partial(report, run=not options.no_run), options.notebooks))

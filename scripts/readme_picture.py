@@ -61,10 +61,10 @@ def picture() -> tuple[str, str]:
 
 
 def standalone(svg: str) -> str:
-    """An SVG of colllib's with the colours of both themes and a background, for use as an image."""
+    """An SVG of colllib's with the colors of both themes and a background, for use as an image."""
     names = r"(--cl-(?:fg|bg|line|muted|s\d)):[^;]*(light-dark\(#\w+, #\w+\))"
-    colours = " ".join(f"{name}: {value};" for name, value in re.findall(names, asset("theme.css")))
-    style = f"svg {{ color-scheme: light dark; font-family: sans-serif; color: var(--cl-fg); {colours} }}"
+    colors = " ".join(f"{name}: {value};" for name, value in re.findall(names, asset("theme.css")))
+    style = f"svg {{ color-scheme: light dark; font-family: sans-serif; color: var(--cl-fg); {colors} }}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}"'
     background = f'<style>{style}</style><rect width="100%" height="100%" rx="6" fill="var(--cl-bg)"/>'
     start = svg.index(">") + 1

@@ -40,7 +40,7 @@ def test_every_route_is_a_path_of_fewest_hops(dims, tie, wraps, data):
 
 
 @given(SHAPES)
-def test_neighbours_links_and_diameter_follow_the_axes(dims):
+def test_neighbors_links_and_diameter_follow_the_axes(dims):
     closed, opened = torus(dims).to_networkx(), mesh(dims).to_networkx()
     assert {closed.out_degree(n) for n in closed} == {sum(min(d - 1, 2) for d in dims)}
     assert nx.diameter(closed) == sum(d // 2 for d in dims)
@@ -70,7 +70,7 @@ def test_uniform_traffic_loads_every_link_alike_on_odd_axes_and_on_balanced_even
         assert all(len(set(loads.tolist())) == 1 for loads in per_axis)
 
 
-def test_the_twisted_torus_has_four_neighbours_and_the_smaller_diameter():
+def test_the_twisted_torus_has_four_neighbors_and_the_smaller_diameter():
     for width in (3, 4, 6):
         graph = twisted_torus(width).to_networkx()
         assert {graph.out_degree(n) for n in graph} == {4}

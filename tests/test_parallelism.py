@@ -228,7 +228,7 @@ def test_a_decoded_token_and_a_training_step_want_different_algorithms():
         (lambda: training(LLAMA, Plan(dp=2, ep=2), tokens=8192), "must divide the 0 experts"),
         (lambda: training(LLAMA, Plan(tp=7), tokens=8192), "128 heads"),
         (lambda: training(LLAMA, Plan(pp=127), tokens=8192), "126 layers"),
-        (lambda: training(MIXTRAL, Plan(tp=8, sequence_parallel=True), tokens=8192), "not modelled"),
+        (lambda: training(MIXTRAL, Plan(tp=8, sequence_parallel=True), tokens=8192), "not modeled"),
         (lambda: decoding(LLAMA, Plan(cp=2), sequences=1), "cp = 1"),
     ],
 )

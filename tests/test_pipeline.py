@@ -89,7 +89,7 @@ def test_nor_below_the_busiest_link_of_other_topologies(build, where):
 
 @pytest.mark.parametrize("stages", [2, 3, 9, 511])
 @pytest.mark.parametrize("ratio", [0.01, 1.0, 35.6, 4000.0])
-def test_the_best_whole_number_is_a_neighbour_of_the_best_real_one(stages, ratio):
+def test_the_best_whole_number_is_a_neighbor_of_the_best_real_one(stages, ratio):
     real = best_segments_unrounded(stages, message=ratio, alpha=1, bandwidth=1)
     times = {p: pipeline_cost(stages, p).seconds(message=ratio, alpha=1, bandwidth=1) for p in range(1, int(real) + 50)}
     assert abs(min(times, key=times.__getitem__) - max(real, 1)) < 1
@@ -122,9 +122,9 @@ def test_messages_on_the_busiest_port_are_those_a_second_interpreter_meets(sched
 
 
 @pytest.mark.parametrize("p", [32, 128])
-def test_two_colours_take_a_step_for_each_message_that_collides_without_them(p):
-    coloured = allreduce.double_binary_tree(64, segments=p)
+def test_two_colors_take_a_step_for_each_message_that_collides_without_them(p):
+    colored = allreduce.double_binary_tree(64, segments=p)
     crowded = pipelined(allreduce.double_binary_tree(64), p)
-    assert set(port_messages(coloured)) == {1}
-    assert coloured.num_steps == sum(port_messages(crowded)) > crowded.num_steps
-    assert reference.star_cost(coloured)[1] == reference.star_cost(crowded)[1]
+    assert set(port_messages(colored)) == {1}
+    assert colored.num_steps == sum(port_messages(crowded)) > crowded.num_steps
+    assert reference.star_cost(colored)[1] == reference.star_cost(crowded)[1]

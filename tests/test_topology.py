@@ -61,7 +61,7 @@ def test_bonded_ports_multiply_the_bandwidth_and_nothing_else():
     assert star(3, ports=4).port_model == "4 full-duplex ports per rank"
 
 
-def test_general_links_are_routed_over_fewest_hops_by_the_lowest_numbered_neighbour():
+def test_general_links_are_routed_over_fewest_hops_by_the_lowest_numbered_neighbor():
     square = from_links("square", 4, [(0, 1), (0, 2), (1, 3), (2, 3), (3, 0)])
     assert paths(square, [0, 3], [3, 1]) == [[0, 1, 3], [3, 0, 1]]
 

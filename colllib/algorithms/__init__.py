@@ -52,7 +52,7 @@ class Algorithm:
         build: makes the schedule from the number of ranks (from the `Lattice` or the topology itself, as `takes` says),
             and `segments` where `segmented`.
         cost: the closed form with the same arguments, on a star with one full-duplex port per rank
-            (on the lattice with one full-duplex link per neighbour); `no_closed_form` where there is none.
+            (on the lattice with one full-duplex link per neighbor); `no_closed_form` where there is none.
         reference: where it comes from, a key of the bibliography, or None for common knowledge.
         segmented: whether it takes a number of segments.
         power_of_two: whether it inherently needs N (every axis) to be a power of two.

@@ -28,12 +28,12 @@ def ring(ranks: int, *, first: int = 0, direction: int = 1, shares: Shares | Non
     """
     check_ranks(ranks)
     rank = np.arange(ranks)
-    neighbour = (rank + direction) % ranks
+    neighbor = (rank + direction) % ranks
     owner = (rank - direction * first) % ranks
     add = np.zeros(ranks, dtype=np.bool_)
 
     def step(t: int) -> Step:
-        return Step(rank, neighbour, (rank + direction * (first - t)) % ranks, add)
+        return Step(rank, neighbor, (rank + direction * (first - t)) % ranks, add)
 
     return Schedule(all_gather(ranks, shares, owner), ranks - 1, step)
 

@@ -49,7 +49,7 @@ def bidirectional_ring(ranks: int) -> Schedule:
     """Two rings at once, one each way round, each with half of the vector.
 
     It takes as many steps as one ring. It moves half as much over each link where a rank owns one
-    link per neighbour, and just as much where both ways share one port.
+    link per neighbor, and just as much where both ways share one port.
 
     >>> bidirectional_ring(6).num_steps
     10
@@ -163,7 +163,7 @@ def double_binary_tree(
 
     With one segment a whole level of both trees moves in each step, as the textbooks draw it; a
     parent of two children then receives twice in that step, and the ledger charges its port for
-    both. From two segments on the edges take turns in two colours, so that no rank sends or
+    both. From two segments on the edges take turns in two colors, so that no rank sends or
     receives more than one segment in a step.
 
     Args:
@@ -194,7 +194,7 @@ def double_binary_tree_cost(ranks: int, segments: int = 1) -> Cost:
     One segment: two children of a level meet on their parent's port, so every level costs M, but
     for the level next to the root of an even-N tree, which has one child. From two segments on:
     R rounds each way, of M/2P each, where the first segment needs F rounds to reach every rank and
-    the others follow two rounds apart. F comes from the trees and their colours.
+    the others follow two rounds apart. F comes from the trees and their colors.
 
     >>> double_binary_tree_cost(512), double_binary_tree_cost(4, segments=8)
     (Cost(n_alpha=18, n_beta=17), Cost(n_alpha=34, n_beta=17/8))
@@ -211,7 +211,7 @@ def double_binary_tree_cost(ranks: int, segments: int = 1) -> Cost:
 
 @cache
 def fill_rounds(ranks: int) -> int:
-    """Rounds until the first segments have reached every rank down both coloured trees.
+    """Rounds until the first segments have reached every rank down both colored trees.
 
     2 log2 N - 1 where N is a power of two.
 
@@ -219,8 +219,8 @@ def fill_rounds(ranks: int) -> int:
     [3, 5, 7, 17]
     """
     pair = trees.complementary(ranks)
-    colours = trees.two_colours(*pair)
-    return max(int(trees.first_arrivals(tree, colour).max()) for tree, colour in zip(pair, colours, strict=True))
+    colors = trees.two_colors(*pair)
+    return max(int(trees.first_arrivals(tree, color).max()) for tree, color in zip(pair, colors, strict=True))
 
 
 def _two_trees_down(pair: tuple[IntArray, IntArray], segments: int) -> Schedule:
@@ -230,8 +230,8 @@ def _two_trees_down(pair: tuple[IntArray, IntArray], segments: int) -> Schedule:
     if segments == 1:
         halves = [trees.down_by_level(tree, block) for tree, block in zip(pair, blocks, strict=True)]
     else:
-        colours = trees.two_colours(*pair)
-        halves = [trees.down_coloured(*tree) for tree in zip(pair, colours, blocks, strict=True)]
+        colors = trees.two_colors(*pair)
+        halves = [trees.down_colored(*tree) for tree in zip(pair, colors, blocks, strict=True)]
     return side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
 
 

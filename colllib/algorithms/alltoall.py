@@ -206,7 +206,7 @@ def ring_relay_cost(ranks: int, tie: str = "up", bundled: bool = True) -> Cost:
 
 
 def ring_relay_cost_on_ring(ranks: int, tie: str = "up", bundled: bool = True) -> Cost:
-    """Closed form of `ring_relay` on a physical ring: one full-duplex link per neighbour.
+    """Closed form of `ring_relay` on a physical ring: one full-duplex link per neighbor.
 
     >>> ring_relay_cost_on_ring(8), ring_relay_cost_on_ring(8, tie="split")
     (Cost(n_alpha=4, n_beta=5/4), Cost(n_alpha=4, n_beta=1))

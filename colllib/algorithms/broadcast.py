@@ -97,8 +97,8 @@ def two_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
         return Schedule.from_steps(broadcast(1), [])
     pair = _below_root(ranks)
     halves = [
-        trees.down_coloured(tree, colour, broadcast(ranks, segments))
-        for tree, colour in zip(pair, trees.two_colours(*pair), strict=True)
+        trees.down_colored(tree, color, broadcast(ranks, segments))
+        for tree, color in zip(pair, trees.two_colors(*pair), strict=True)
     ]
     whole = side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
     return placed(whole, ((np.arange(ranks) + root) % ranks).tolist())
@@ -134,8 +134,8 @@ def two_tree_fill(ranks: int) -> int:
     [2, 4, 5, 7, 9]
     """
     pair = _below_root(ranks)
-    colours = trees.two_colours(*pair)
-    return max(int(trees.first_arrivals(tree, colour).max()) for tree, colour in zip(pair, colours, strict=True))
+    colors = trees.two_colors(*pair)
+    return max(int(trees.first_arrivals(tree, color).max()) for tree, color in zip(pair, colors, strict=True))
 
 
 def scatter_allgather(ranks: int, *, root: int = 0) -> Schedule:

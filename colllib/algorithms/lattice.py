@@ -1,7 +1,7 @@
 """Algorithms for tori and meshes: reductions and gathers axis by axis, trees, breadth-first schedules.
 
 They take a `Lattice` instead of a number of ranks. Where a schedule uses several links of a rank in
-one step, it is meant for a rank that owns a link per neighbour; the ledger charges it elsewhere.
+one step, it is meant for a rank that owns a link per neighbor; the ledger charges it elsewhere.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from colllib.topology import Lattice
 
 
 def snake(lattice: Lattice) -> list[int]:
-    """All ranks in an order for a flat ring: each is a neighbour of the next, as one mows a lawn.
+    """All ranks in an order for a flat ring: each is a neighbor of the next, as one mows a lawn.
 
-    The last is a neighbour of the first as well where the last axis of a torus has even size.
+    The last is a neighbor of the first as well where the last axis of a torus has even size.
     Use it with `placed`.
 
     >>> snake(Lattice((2, 2)))
@@ -189,7 +189,7 @@ def dim_ring(lattice: Lattice, *, order: Sequence[int] | None = None, direction:
 
 
 def dim_ring_half_cost(lattice: Lattice) -> Cost:
-    """Closed form of `dim_ring_reduce_scatter` and `dim_ring_all_gather`, one link per neighbour.
+    """Closed form of `dim_ring_reduce_scatter` and `dim_ring_all_gather`, one link per neighbor.
 
     >>> dim_ring_half_cost(Lattice((8, 8, 8)))
     Cost(n_alpha=21, n_beta=511/512)
@@ -198,7 +198,7 @@ def dim_ring_half_cost(lattice: Lattice) -> Cost:
 
 
 def dim_ring_cost(lattice: Lattice) -> Cost:
-    """Closed form of `dim_ring`, one link per neighbour.
+    """Closed form of `dim_ring`, one link per neighbor.
 
     >>> dim_ring_cost(Lattice((8, 8, 8)))
     Cost(n_alpha=42, n_beta=511/256)
@@ -227,7 +227,7 @@ def dim_shortest_way(lattice: Lattice) -> Schedule:
 
 
 def dim_shortest_way_half_cost(lattice: Lattice) -> Cost:
-    """Closed form of one half of `dim_shortest_way`, one link per neighbour: two links share an axis of three or more.
+    """Closed form of one half of `dim_shortest_way`, one link per neighbor: two links share an axis of three or more.
 
     >>> dim_shortest_way_half_cost(Lattice((8, 8, 8)))
     Cost(n_alpha=12, n_beta=511/1024)
@@ -240,7 +240,7 @@ def dim_shortest_way_half_cost(lattice: Lattice) -> Cost:
 
 
 def dim_shortest_way_cost(lattice: Lattice) -> Cost:
-    """Closed form of `dim_shortest_way`, one link per neighbour.
+    """Closed form of `dim_shortest_way`, one link per neighbor.
 
     >>> dim_shortest_way_cost(Lattice((4, 4)))
     Cost(n_alpha=8, n_beta=15/16)
@@ -442,7 +442,7 @@ def dim_chain(
 
 
 def dim_chain_cost(lattice: Lattice, segments: int = 1, root: int = 0, both: bool = True) -> Cost:
-    """Closed form of `dim_chain`, one link per neighbour.
+    """Closed form of `dim_chain`, one link per neighbor.
 
     >>> dim_chain_cost(Lattice((8, 8, 8))), dim_chain_cost(Lattice((8, 8, 8)), segments=11)
     (Cost(n_alpha=12, n_beta=12), Cost(n_alpha=22, n_beta=2))
@@ -541,7 +541,7 @@ def all_links_broadcast(lattice: Lattice, *, segments: int = 1, root: int = 0) -
 
 
 def all_links_broadcast_cost(lattice: Lattice, segments: int = 1) -> Cost:
-    """Closed form of `all_links_broadcast`, one link per neighbour: every link serves one tree; the depth is counted.
+    """Closed form of `all_links_broadcast`, one link per neighbor: every link serves one tree; the depth is counted.
 
     >>> all_links_broadcast_cost(Lattice((4, 4)), segments=93)
     Cost(n_alpha=99, n_beta=33/124)
@@ -569,7 +569,7 @@ def breadth_first_all_gather(lattice: Lattice) -> Schedule:
     """Every shard spreads over shortest paths only, and each step divides it evenly among the links it may come by.
 
     In step t every rank receives the shards of all owners at distance t. A shard may come from
-    any neighbour that is nearer to its owner; a transportation problem, the same for every rank of
+    any neighbor that is nearer to its owner; a transportation problem, the same for every rank of
     a torus, divides the shards into pieces so that the busiest link carries as little as it can.
 
     Args:
@@ -596,7 +596,7 @@ def breadth_first_all_gather(lattice: Lattice) -> Schedule:
 
 
 def breadth_first_cost(lattice: Lattice) -> Cost:
-    """Closed form of `breadth_first_all_gather` and its reversal, one link per neighbour, from its transport problems.
+    """Closed form of `breadth_first_all_gather` and its reversal, one link per neighbor, from its transport problems.
 
     >>> breadth_first_cost(Lattice((8, 8, 8)))
     Cost(n_alpha=12, n_beta=511/3072)
@@ -700,7 +700,7 @@ def breadth_first(lattice: Lattice) -> Schedule:
 
 
 def breadth_first_all_reduce_cost(lattice: Lattice) -> Cost:
-    """Closed form of `breadth_first`, one link per neighbour.
+    """Closed form of `breadth_first`, one link per neighbor.
 
     >>> breadth_first_all_reduce_cost(Lattice((8, 8, 8)))
     Cost(n_alpha=24, n_beta=511/1536)

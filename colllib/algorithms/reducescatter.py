@@ -30,12 +30,12 @@ def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | No
     """
     check_ranks(ranks)
     rank = np.arange(ranks)
-    neighbour = (rank + direction) % ranks
+    neighbor = (rank + direction) % ranks
     owner = (rank - direction * (1 + first)) % ranks
     add = np.ones(ranks, dtype=np.bool_)
 
     def step(t: int) -> Step:
-        return Step(rank, neighbour, (rank + direction * (first - t)) % ranks, add)
+        return Step(rank, neighbor, (rank + direction * (first - t)) % ranks, add)
 
     return Schedule(reduce_scatter(ranks, shares, owner), ranks - 1, step)
 

@@ -132,22 +132,22 @@ def down_one_child_a_step(
     return Schedule.from_steps(blocks, [step(t) for t in range(int(when.max()) + 1)] if len(parents) > 1 else [])
 
 
-def two_colours(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
-    """Colour the edges of two trees with 0 and 1 so that no rank sends or receives two of one colour.
+def two_colors(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
+    """Color the edges of two trees with 0 and 1 so that no rank sends or receives two of one color.
 
     Parent-to-child edges as (sender, receiver) pairs form a bipartite graph: a rank sends on at
     most two edges where no rank is interior in both trees, and receives on at most two, one a
     tree. Paths and even cycles alternate, starting with 0 at an edge below a root.
 
     Returns:
-        for each tree, the colour of the edge into each rank (-1 at the root).
+        for each tree, the color of the edge into each rank (-1 at the root).
 
     Source: Sanders, Speck & Träff (2009), section 4.
 
     Raises:
         ValueError: if some rank has more than two children in both trees together.
 
-    >>> two_colours(*complementary(4))
+    >>> two_colors(*complementary(4))
     (array([-1,  1,  0,  0]), array([ 0,  0,  1, -1]))
     """
     trees = (first, second)
@@ -160,39 +160,39 @@ def two_colours(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray]:
     for rank, out in sends.items():
         if len(out) > 2:
             raise ValueError(f"rank {rank} has {len(out)} children in the two trees: one port can serve only 2 in turn")
-    colour: dict[tuple[int, int], int] = {}
+    color: dict[tuple[int, int], int] = {}
     for start in edges:
-        pending = [(start, 0)] if start not in colour else []
+        pending = [(start, 0)] if start not in color else []
         while pending:
             edge, c = pending.pop()
-            if edge in colour:
+            if edge in color:
                 continue
-            colour[edge] = c
+            color[edge] = c
             tree, child = edge
             touching = [other for other in sends[int(trees[tree][child])] if other != edge]
             if trees[1 - tree][child] != ROOT:
                 touching.append((1 - tree, child))
             pending.extend((other, 1 - c) for other in touching)
     result = tuple(np.full(len(first), -1) for _ in trees)
-    for (tree, child), c in colour.items():
+    for (tree, child), c in color.items():
         result[tree][child] = c
     return result[0], result[1]
 
 
-def down_coloured(parent: IntArray, colour: IntArray, blocks: Blocks, period: int = 2) -> Schedule:
+def down_colored(parent: IntArray, color: IntArray, blocks: Blocks, period: int = 2) -> Schedule:
     """Broadcast the blocks one after another along a tree whose edges take turns.
 
-    In round t an edge of colour t mod `period` sends the next block that its parent holds and its
-    child lacks. With the colours of `two_colours` a rank sends at most one block and receives at
+    In round t an edge of color t mod `period` sends the next block that its parent holds and its
+    child lacks. With the colors of `two_colors` a rank sends at most one block and receives at
     most one in every round, over both trees together.
 
     Args:
         parent: parent of each rank.
-        colour: colour of the edge into each rank.
+        color: color of the edge into each rank.
         blocks: what is broadcast, block after block.
-        period: number of colours.
+        period: number of colors.
     """
-    ready = first_arrivals(parent, colour, period)
+    ready = first_arrivals(parent, color, period)
     child = np.flatnonzero(np.asarray(parent) != ROOT)
     first = ready[child] - 1
     count = len(blocks)
@@ -206,11 +206,11 @@ def down_coloured(parent: IntArray, colour: IntArray, blocks: Blocks, period: in
     return Schedule(blocks, rounds, step)
 
 
-def first_arrivals(parent: IntArray, colour: IntArray, period: int = 2) -> IntArray:
-    """The number of rounds after which each rank holds block 0 in `down_coloured`."""
+def first_arrivals(parent: IntArray, color: IntArray, period: int = 2) -> IntArray:
+    """The number of rounds after which each rank holds block 0 in `down_colored`."""
     ready = np.zeros(len(parent), dtype=np.intp)
     for child in np.argsort(depths(parent), kind="stable"):
         if parent[child] != ROOT:
             earliest = int(ready[parent[child]])
-            ready[child] = earliest + (int(colour[child]) - earliest) % period + 1
+            ready[child] = earliest + (int(color[child]) - earliest) % period + 1
     return ready

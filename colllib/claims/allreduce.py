@@ -206,10 +206,10 @@ def _reduce_and_broadcast_against_the_double_tree() -> Finding:
 
 
 @answer(PRIMITIVES_CHAPTER, "E-01-003")
-def _rabenseifner_materialises_the_scattered_sums() -> Finding:
-    seen = "materialised" if _is_reduce_scatter(8) else "not materialised"
+def _rabenseifner_materializes_the_scattered_sums() -> Finding:
+    seen = "materialized" if _is_reduce_scatter(8) else "not materialized"
     return Finding.compare(
-        "not materialised",
+        "not materialized",
         seen,
         "After log2 N steps every rank holds one complete sum: the first half alone is proved to be a reduce-scatter.",
     )
@@ -564,13 +564,13 @@ def _traces() -> None:
     doubling = allreduce.recursive_doubling(4)
     wide = Schedule.from_steps(quarters, [_widened(doubling.step(t)) for t in range(doubling.num_steps)])
     # the source lets ranks 0 to 3 keep chunks 0, 3, 1, 2; ours keep the block of their own number
-    relabelled = (0, 3, 1, 2)
+    relabeled = (0, 3, 1, 2)
     for table, build, chunks in (
         (_RING, lambda: allreduce.ring(4), range(4)),
         (_SINGLE, _single_tree, range(4)),
         (_DOUBLE, _printed_double_tree, range(4)),
         (_DOUBLING, lambda: wide, range(4)),
-        (_HALVING, lambda: allreduce.rabenseifner(4), relabelled),
+        (_HALVING, lambda: allreduce.rabenseifner(4), relabeled),
     ):
         for name, (t, rows) in table.items():
             answer(CHAPTER, name)(partial(printed, build, t, rows, chunks))

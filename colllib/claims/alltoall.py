@@ -241,7 +241,7 @@ def _relay_equals_pairwise() -> Finding:
     claimed = {f"{name}, N = {n}": execute(alltoall.pairwise(n)).cost for name in relays for n in SIZES}
     because = (
         "Pairwise moves every block once, the relay d times: its bandwidth term grows like N/8 with a link per "
-        "neighbour and like N/4 with one port, while pairwise on a star stays below 1."
+        "neighbor and like N/4 with one port, while pairwise on a star stays below 1."
     )
     return Finding.compare(claimed, executed, because)
 

@@ -136,7 +136,7 @@ def _scattered() -> Finding:
     time = Band.of([cost.seconds(**ANCHOR) / ideal.seconds(**ANCHOR) for cost in full])
     because = (
         "2(N-1) = 30 counts steps, and a step lasts as long as its longest route: over 200 draws of 16 ranks, "
-        f"in rank order, n_alpha is {alpha} times that of an aligned 8 x 2 block, lock-step, one link per neighbour; "
+        f"in rank order, n_alpha is {alpha} times that of an aligned 8 x 2 block, lock-step, one link per neighbor; "
         f"with all 32 groups scattered 16 MB take {time} times as long."
     )
     within = alpha.low >= 2 and alpha.high <= 4
@@ -203,7 +203,7 @@ def _absorbs() -> Finding:
     because = (
         "All that goes to the hot rank goes through its one port: ten times the share of the others makes the "
         f"all-to-all {float(found['star:64']):.1f} times as long on a star of 64, more than on an 8 x 8 torus "
-        f"({float(found['torus:8x8']):.1f}) or mesh ({float(found['mesh:8x8']):.1f}) with a link per neighbour."
+        f"({float(found['torus:8x8']):.1f}) or mesh ({float(found['mesh:8x8']):.1f}) with a link per neighbor."
     )
     return Finding.compare("1x", f"{float(found['star:64']):.1f}x", because)
 

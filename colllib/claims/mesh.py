@@ -91,7 +91,7 @@ def _full_mesh_is_a_star() -> Finding:
 
 
 @answer(CHAPTER, "E-02-094")
-def _neighbours() -> Finding:
+def _neighbors() -> Finding:
     axes = Lattice((3, 3, 3))
     links = links_per_rank(mesh((3, 3, 3)))
     said = {(1, 1, 1): 6, (1, 1, 0): 5, (0, 1, 0): 4, (0, 0, 0): 3}

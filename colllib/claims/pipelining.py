@@ -116,7 +116,7 @@ def _time_at_the_best() -> Finding:
 
 @cache
 def torus(*sides: int) -> Topology:
-    """A torus with a link to each neighbour, both ways."""
+    """A torus with a link to each neighbor, both ways."""
     shape = np.arange(int(np.prod(sides))).reshape(sides)
     links = set()
     for axis in range(len(sides)):
@@ -127,7 +127,7 @@ def torus(*sides: int) -> Topology:
 
 
 @answer(CHAPTER, "E-01-184")
-def _neighbours_on_a_torus() -> Finding:
+def _neighbors_on_a_torus() -> Finding:
     executed = {f"{len(s)}-D ports": int((torus(*s).link_src == 0).sum()) for s in ((5,), (4, 4), (3, 3, 3))}
     claimed = {"1-D ports": 2, "2-D ports": 4, "3-D ports": 6}
     whole = allreduce.recursive_doubling(512)

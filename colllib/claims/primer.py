@@ -1,4 +1,4 @@
-"""Answers on what topologies are: neighbours, diameters, wires, bisections."""
+"""Answers on what topologies are: neighbors, diameters, wires, bisections."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ not_checkable(
     },
 )
 
-# -- neighbours and wires ------------------------------------------------------------------------
+# -- neighbors and wires ------------------------------------------------------------------------
 
 
 @answer(CHAPTER, "E-02-003")
-def _neighbours() -> Finding:
+def _neighbors() -> Finding:
     executed = {Lattice(dims): set(links_per_rank(torus(dims))) for dims in SHAPES}
     return Finding.compare({axes: {sum(min(d - 1, 2) for d in axes.dims)} for axes in executed}, executed)
 
 
-def _neighbours_of(claimed: int, *shapes: tuple[int, ...]) -> Finding:
+def _neighbors_of(claimed: int, *shapes: tuple[int, ...]) -> Finding:
     executed = {str(Lattice(dims)): set(links_per_rank(torus(dims))) for dims in shapes}
     return Finding.compare({key: {claimed} for key in executed}, executed)
 
 
-answer(CHAPTER, "E-02-004")(lambda: _neighbours_of(5, (3, 3, 2), (4, 4, 2), (7, 7, 2)))
-answer(CHAPTER, "E-02-005")(lambda: _neighbours_of(6, (3, 3, 4), (4, 4, 4), (7, 7, 4)))
-answer(CHAPTER, "E-02-006")(lambda: _neighbours_of(6, (3, 3, 3)))
-answer(CHAPTER, "E-02-007")(lambda: _neighbours_of(6, (3, 3, 4)))
-answer(CHAPTER, "E-02-008")(lambda: _neighbours_of(6, (16, 16, 4)))
-answer(CHAPTER, "E-02-009")(lambda: _neighbours_of(5, (4, 4, 2)))
-answer(CHAPTER, "E-02-010")(lambda: _neighbours_of(3, (2, 2, 2)))
-answer(CHAPTER, "E-02-011")(lambda: _neighbours_of(2, (8, 1, 1)))
+answer(CHAPTER, "E-02-004")(lambda: _neighbors_of(5, (3, 3, 2), (4, 4, 2), (7, 7, 2)))
+answer(CHAPTER, "E-02-005")(lambda: _neighbors_of(6, (3, 3, 4), (4, 4, 4), (7, 7, 4)))
+answer(CHAPTER, "E-02-006")(lambda: _neighbors_of(6, (3, 3, 3)))
+answer(CHAPTER, "E-02-007")(lambda: _neighbors_of(6, (3, 3, 4)))
+answer(CHAPTER, "E-02-008")(lambda: _neighbors_of(6, (16, 16, 4)))
+answer(CHAPTER, "E-02-009")(lambda: _neighbors_of(5, (4, 4, 2)))
+answer(CHAPTER, "E-02-010")(lambda: _neighbors_of(3, (2, 2, 2)))
+answer(CHAPTER, "E-02-011")(lambda: _neighbors_of(2, (8, 1, 1)))
 
 
 def _axis_of(topology: Topology, a: int, b: int) -> int:
@@ -73,7 +73,7 @@ def _edges_of_a_cube() -> Finding:
     return Finding.compare({"edges": 12, "per axis": {4}}, executed)
 
 
-_NEIGHBOURS = {  # as the source lists them, in its order: axis by axis
+_NEIGHBORS = {  # as the source lists them, in its order: axis by axis
     (1, 1, 1): "011 211 101 121 110 112",
     (0, 0, 0): "100 200 010 020 001 002",
     (0, 1, 2): "112 212 002 022 011 010",
@@ -82,12 +82,12 @@ _WRAPS = {(1, 1, 1): 0, (0, 0, 0): 3, (0, 1, 2): 2}
 
 
 @answer(CHAPTER, "E-02-013")
-def _neighbours_in_a_cube_of_three() -> Finding:
+def _neighbors_in_a_cube_of_three() -> Finding:
     where = torus((3, 3, 3))
     axes = Lattice((3, 3, 3))
     claimed: dict[str, object] = {}
     executed: dict[str, object] = {}
-    for place, listed in _NEIGHBOURS.items():
+    for place, listed in _NEIGHBORS.items():
         rank = int(np.dot(place, axes.strides))
         near = [axes.coordinates(int(b)) for b in where.link_dst[where.link_src == rank]]
         executed[f"of {place}"] = {"".join(map(str, at)) for at in near}

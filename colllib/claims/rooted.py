@@ -81,7 +81,7 @@ _TREE_UP = {
 
 
 def _printed_reduce_tree() -> Schedule:
-    """The tree whose steps the source traces for reduce: neighbours first."""
+    """The tree whose steps the source traces for reduce: neighbors first."""
     return reversed_in_time(trees.down_one_child_a_step([-1, 0, 0, 2], [0, 1, 0, 1], needs(4)))
 
 
@@ -145,7 +145,7 @@ def _time_of_the_chain(n: int, segments: int) -> float:
 
 @answer(CHAPTER, "E-01-015")
 def _best_segments_of_the_chain() -> Finding:
-    """The whole numbers on either side of the root are executed against each other and against their neighbours."""
+    """The whole numbers on either side of the root are executed against each other and against their neighbors."""
     claimed, executed = {}, {}
     for n in (8, 64, 128):
         root = int(sqrt((n - 2) * ANCHOR_MESSAGE / ANCHOR_BANDWIDTH / ANCHOR_ALPHA))

@@ -154,7 +154,7 @@ for _id, (_t, _chunks, _sums) in CUBE_ALL_REDUCE.items():
 def _rings_at_once() -> Finding:
     """The X links of the torus fall into so many rings, counted as connected components of equal size."""
     where = torus((16, 16, 16))
-    on_x = abs(where.link_src - where.link_dst) % 16 != 0  # neighbours on other axes are multiples of 16 apart
+    on_x = abs(where.link_src - where.link_dst) % 16 != 0  # neighbors on other axes are multiples of 16 apart
     links = zip(where.link_src[on_x].tolist(), where.link_dst[on_x].tolist(), strict=True)
     rings = list(nx.connected_components(nx.Graph(links)))
     executed = {"rings of an axis": len(rings), "ranks of each": max(map(len, rings))}

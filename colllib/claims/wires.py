@@ -240,7 +240,7 @@ def _two_axes_to_three() -> Finding:
 
 @answer(CHAPTER, "E-02-089")
 def _against_a_star() -> Finding:
-    """A link of BW per neighbour, six of them, against one port of BW: as the source compares."""
+    """A link of BW per neighbor, six of them, against one port of BW: as the source compares."""
     star = alltoall.pairwise_cost(ANCHOR_RANKS).n_beta
     return Finding.rounds({"1": float(_busiest((8, 8, 8)) / star)})
 

@@ -18,7 +18,7 @@ from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.table import Table
-from colllib.show.theme import SERIES, colour
+from colllib.show.theme import SERIES, color
 from colllib.topology import Topology, leaf_spine, torus
 
 SIZE = 8  # ranks of a job, ranks of an axis, leaves, ranks of a leaf
@@ -194,7 +194,7 @@ def _title(here: Scene) -> str:
 
 _LEVELS = ("idle", "load 1", "load 2", "load 3", "load 4 and more")
 _WIDTHS = (0.7, 1.6, 3.0, 4.4, 6.0)
-_HUES = ("var(--cl-line,#c3c9d0)", colour(0), colour(2), colour(1), colour(5))
+_HUES = ("var(--cl-line,#c3c9d0)", color(0), color(2), color(1), color(5))
 
 
 def _level(loads: IntArray) -> IntArray:
@@ -229,7 +229,7 @@ def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: 
             f"a{radius:g} {radius:g} 0 1 0-{2 * radius:g} 0"
             for x, y in map(spot, mine)
         )
-        fill = "var(--cl-bg,#fff)" if job < 0 else colour(job % len(SERIES))
+        fill = "var(--cl-bg,#fff)" if job < 0 else color(job % len(SERIES))
         out.append(f'<path d="{dots}" style="fill:{fill}" stroke="currentColor" stroke-width="0.5"/>' if dots else "")
         if job >= 0:
             texts = "".join(f'<text x="{x:g}" y="{y + 3.6:g}">{job + 1}</text>' for x, y in map(spot, mine))

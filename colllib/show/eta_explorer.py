@@ -12,7 +12,7 @@ from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.table import Table
-from colllib.show.theme import colour, escape
+from colllib.show.theme import color, escape
 
 PRIMITIVES = {name: name for name in ("all-reduce", "all-gather", "all-to-all")}
 MESSAGES = (100e3, 16e6, 1e9)
@@ -104,7 +104,7 @@ def _picture(state: State) -> Chart:
         bars = "".join(
             f'<rect y="{y}" width="{max(1.0, 376 * value / longest):.1f}" height="7" rx="1.5" style="fill:{hue}" '
             f'opacity="{opacity}"/>'
-            for y, value, hue, opacity in ((0, ideal, colour(0), 0.45), (8, real, colour(1), 1))
+            for y, value, hue, opacity in ((0, ideal, color(0), 0.45), (8, real, color(1), 1))
         )
         rows.append(
             f"<div>{escape(line.label)}: {units.seconds(ideal)} &rarr; <b>{units.seconds(real)}</b></div>"
@@ -113,7 +113,7 @@ def _picture(state: State) -> Chart:
     keys = "".join(
         f'<span><svg width="26" height="10"><rect width="26" height="9" style="fill:{hue}" opacity="{opacity}"/></svg>'
         f"{name}</span>"
-        for name, hue, opacity in (("ideal", colour(0), 0.45), ("with the coefficients", colour(1), 1))
+        for name, hue, opacity in (("ideal", color(0), 0.45), ("with the coefficients", color(1), 1))
     )
     told = "; ".join(f"{ln.label} {units.seconds(a)}, then {units.seconds(b)}" for ln, (a, b) in found.items())
     title = f"{next(iter(found)).label} is fastest"

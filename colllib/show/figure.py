@@ -1,4 +1,4 @@
-"""Figures as inline SVG: text one can select, colours that follow the theme, an alt text.
+"""Figures as inline SVG: text one can select, colors that follow the theme, an alt text.
 
 A `Chart` is markup together with the sentence that says what it shows.  `lines` and `bars`
 draw without matplotlib (a fifth of a millisecond each, so that an explorer can afford hundreds);
@@ -93,7 +93,7 @@ def bars(
 
 
 def axes(width: float = 380, height: float = 260) -> tuple[Figure, Axes]:
-    """A matplotlib figure and axes with the book's type size, colours and line styles.
+    """A matplotlib figure and axes with the book's type size, colors and line styles.
 
     Sizes are in the units of the SVG, in which text is 12 high; 380 wide reads well on a phone.
     """
@@ -132,7 +132,7 @@ def svg_figure(figure: Figure, alt: str, *, title: str = "") -> Chart:
     return Chart(_tidy(out.getvalue()), alt, title)
 
 
-_COLOURS = {
+_COLORS = {
     "#000000": "currentColor",
     "#ffffff": "var(--cl-bg,#ffffff)",
     "#b0b0b0": "var(--cl-line,#c3c9d0)",
@@ -164,7 +164,7 @@ def _tidy(svg: str) -> str:
 
     def tag(match: re.Match[str]) -> str:
         text = re.sub(r"-?\d+\.\d{3,}", lambda n: f"{float(n[0]):.2f}".rstrip("0").rstrip("."), match[0])
-        text = re.sub(r"#[0-9a-f]{6}\b", lambda c: _COLOURS.get(c[0], c[0]), text)
+        text = re.sub(r"#[0-9a-f]{6}\b", lambda c: _COLORS.get(c[0], c[0]), text)
         text = re.sub(r"; font-family: [^;\"]*", "", text)  # the page's own
         return re.sub(r' transform="rotate\(-?0 [^"]*"', "", text)
 

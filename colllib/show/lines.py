@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from colllib.show.figure import Chart
-from colllib.show.theme import SERIES, colour, escape
+from colllib.show.theme import SERIES, color, escape
 
 Points = tuple[Sequence[float], Sequence[float]]
 Format = Callable[[float], str]
@@ -156,10 +156,10 @@ def _mark(mark: Mark, x: _Axis, y: _Axis) -> str:
 def _curve(k: int, xs: Sequence[float], ys: Sequence[float], x: _Axis, y: _Axis, dots: bool) -> str:
     places = [f"{x(a):.1f} {y(b):.1f}" for a, b in zip(xs, ys, strict=True)]
     dash = f' stroke-dasharray="{DASHES[k]}"' if DASHES[k] else ""
-    out = f'<path d="M{"L".join(places)}" style="stroke:{colour(k)}" stroke-width="2"{dash}/>'
+    out = f'<path d="M{"L".join(places)}" style="stroke:{color(k)}" stroke-width="2"{dash}/>'
     if dots:
         rings = "".join(f"M{place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0" for place in places)
-        out += f'<path d="{rings}" style="fill:{colour(k)}"/>'
+        out += f'<path d="{rings}" style="fill:{color(k)}"/>'
     return out
 
 
@@ -168,7 +168,7 @@ def _legend(labels: Sequence[str]) -> str:
     for k, label in enumerate(labels):
         dash = f' stroke-dasharray="{DASHES[k]}"' if DASHES[k] else ""
         keys.append(
-            f'<span><svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{colour(k)}" '
+            f'<span><svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{color(k)}" '
             f'stroke-width="2.5"{dash}/></svg>{escape(label)}</span>'
         )
     return f'<div class="cl-legend">{"".join(keys)}</div>'
@@ -188,7 +188,7 @@ def lines(
     title: str = "",
     alt: str | None = None,
 ) -> Chart:
-    """Draw each series ``label: (xs, ys)`` with a colour and a line style of its own.
+    """Draw each series ``label: (xs, ys)`` with a color and a line style of its own.
 
     `log_x` and `log_y` are the base of a logarithmic axis (True means 10), 0 for a linear one.
 

@@ -36,7 +36,7 @@ COLLECTIVES: dict[str, Callable[[Lattice], Schedule]] = {
 
 @cache
 def run(collective: str, dims: tuple[int, ...], wraps: bool) -> Execution:
-    """A collective, executed on the torus or mesh of a shape, a link of BW per neighbour and way.
+    """A collective, executed on the torus or mesh of a shape, a link of BW per neighbor and way.
 
     >>> max(run("all-to-all, relayed", (8,), False).link_total)
     Fraction(2, 1)

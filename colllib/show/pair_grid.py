@@ -1,8 +1,8 @@
-"""The state of an all-to-all as a source x destination grid: each cell names and colours the rank that has the block.
+"""The state of an all-to-all as a source x destination grid: each cell names and colors the rank that has the block.
 
 The columns of blocks that the trace player draws for other primitives would be N squared here. A
 block of an all-to-all is at one place at a time, so one cell for each block is enough; and the
-colours turn from rows into columns as the transposition proceeds.
+colors turn from rows into columns as the transposition proceeds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from colllib.exact import Fractions, IntArray
 from colllib.schedule import Schedule
 from colllib.show.places import node_name
-from colllib.show.theme import SERIES, colour
+from colllib.show.theme import SERIES, color
 
 
 def has_pairs(schedule: Schedule) -> bool:
@@ -58,7 +58,7 @@ def pair_grid(schedule: Schedule, t: int) -> str:
         cells = []
         for block in range(source * n, source * n + n):
             marks = "d" * bool(place[block] == schedule.blocks.target[block]) + " m" * (block in moved)
-            tint = f"--cl-tint:{colour(int(place[block]) % len(SERIES))}"
+            tint = f"--cl-tint:{color(int(place[block]) % len(SERIES))}"
             cells.append(f'<td class="{marks.strip()}" style="{tint}">{node_name(schedule, int(place[block]))}</td>')
         rows.append(f'<tr><th scope="row">{source}→</th>{"".join(cells)}</tr>')
     return (

@@ -17,7 +17,7 @@ from colllib.pipeline import busy_ports
 from colllib.schedule import Schedule, Step
 from colllib.show.figure import Chart
 from colllib.show.lines import _linear_ticks
-from colllib.show.theme import SERIES, colour, escape
+from colllib.show.theme import SERIES, color, escape
 from colllib.topology import Topology, star
 
 Clock = Literal["lock-step", "event"]
@@ -278,7 +278,7 @@ def _drawing(bars: list[Bar], rows: int, end: float, edges: Sequence[float], bus
         mine = list(group)
         gap = 2 if all(x(bar.left) - x(bar.start) > 8 for bar in mine) else 0
         path = "".join(f"M{x(bar.start)} {y(bar)}H{x(bar.left) - gap}" for bar in mine)
-        out.append(f'<path d="{path}" style="stroke:{colour(series)}" stroke-width="{thick}"/>')
+        out.append(f'<path d="{path}" style="stroke:{color(series)}" stroke-width="{thick}"/>')
         if hollow:
             wide = [bar for bar in mine if x(bar.left) - x(bar.start) > 10 + gap]
             inner = "".join(f"M{x(bar.start) + 4} {y(bar)}H{x(bar.left) - gap - 4}" for bar in wide)
@@ -304,7 +304,7 @@ def _label(bar: Bar, segments: int) -> str:
 
 
 def _texts(places: Sequence[tuple[int, int, str]], look: str) -> str:
-    """Texts at their places, centred; those of one character share one element, which keeps a diagram small."""
+    """Texts at their places, centered; those of one character share one element, which keeps a diagram small."""
     if not places:
         return ""
     short = [place for place in places if len(place[2]) == 1]

@@ -1,4 +1,4 @@
-"""Style sheets, escaping and colours shared by everything that is shown."""
+"""Style sheets, escaping and colors shared by everything that is shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from html import escape as _escape
 from importlib import resources
 
-#: Light-theme values of the series colours ``--cl-s1`` to ``--cl-s8`` (see ``static/theme.css``).
+#: Light-theme values of the series colors ``--cl-s1`` to ``--cl-s8`` (see ``static/theme.css``).
 SERIES = (
     "#0b5cad",
     "#a83f08",
@@ -57,10 +57,10 @@ def digest(text: str, length: int = 10) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
-def colour(index: int) -> str:
-    """CSS colour of a series, counted from 0, with a fallback for hosts without our sheet.
+def color(index: int) -> str:
+    """CSS color of a series, counted from 0, with a fallback for hosts without our sheet.
 
-    >>> colour(0)
+    >>> color(0)
     'var(--cl-s1,#0b5cad)'
     """
     place = index % len(SERIES)

@@ -44,7 +44,7 @@ def _measured(kind: str, size: object) -> tuple[Topology, Bisection]:
 
 
 def topology_explorer() -> Explorer:
-    """Kind and size against neighbours, diameter, wires and bisection, with the cut in the picture.
+    """Kind and size against neighbors, diameter, wires and bisection, with the cut in the picture.
 
     All numbers are measured on the links; the bisection is the narrowest of all halves, or cut and bound.
 

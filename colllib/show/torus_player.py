@@ -17,7 +17,7 @@ from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.table import Table
-from colllib.show.theme import colour, escape
+from colllib.show.theme import color, escape
 from colllib.topology import Lattice, torus
 
 AXES = "XYZ"
@@ -234,7 +234,7 @@ def told(play: Play, t: int) -> str:
 
 
 def _tint(axis: int) -> str:
-    return colour((0, 1, 3)[axis])
+    return color((0, 1, 3)[axis])
 
 
 def _calendar(play: Play, t: int) -> str:

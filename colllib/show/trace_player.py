@@ -351,7 +351,7 @@ def _circle(play: Play, t: int) -> str:
     near = min(dist(where[0], other) for other in where[1:])
     arrows = []
     for src, dst, add in sorted(_bundles(play.messages(t))):
-        # on a grid what goes round, or past a neighbour, makes way for it
+        # on a grid what goes round, or past a neighbor, makes way for it
         far = axes is not None and dist(where[src], where[dst]) > 1.6 * near
         bend = 9 + 12 * (abs(src - dst) - 1) if in_a_row else 26 if far else 9
         arrows.append(_arrow(where[src], where[dst], add, bend))

@@ -16,7 +16,7 @@ from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.table import Table
-from colllib.show.theme import SERIES, colour, escape
+from colllib.show.theme import SERIES, color, escape
 from colllib.winners import fastest, regret
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ def codes(primitive: str) -> dict[Algorithm, str]:
 
 
 def _hue(primitive: str, algorithm: Algorithm) -> int:
-    """The place of an algorithm's colour: those that ever win on the map come first."""
+    """The place of an algorithm's color: those that ever win on the map come first."""
     return _hues(primitive).index(algorithm) % len(SERIES)
 
 
@@ -131,7 +131,7 @@ def _hues(primitive: str) -> list[Algorithm]:
 
 
 def _runs(row: Sequence[T]) -> list[tuple[int, int, T]]:
-    """Equal neighbours: (first column, number of columns, value)."""
+    """Equal neighbors: (first column, number of columns, value)."""
     found, at = [], 0
     for value, group in groupby(row):
         length = len(list(group))
@@ -184,7 +184,7 @@ def _map(state: State) -> Chart:
     body, letters = [], codes(primitive)
     for k, row in enumerate(rows):
         for column, length, algorithm in _runs(row):
-            style = f'style="fill:{colour(_hue(primitive, algorithm))}" fill-opacity=".22" stroke="var(--cl-bg,#fff)"'
+            style = f'style="fill:{color(_hue(primitive, algorithm))}" fill-opacity=".22" stroke="var(--cl-bg,#fff)"'
             body.append(_box(k, column, length, style))
             body.append(_letters(k, column, length, letters[algorithm]))
     often = Counter(algorithm for row in rows for algorithm in row)
@@ -192,7 +192,7 @@ def _map(state: State) -> Chart:
     for algorithm, _ in often.most_common():
         swatch = (
             '<svg width="26" height="15" font-size="10"><path d="M0 0h26v15h-26z" '
-            f'style="fill:{colour(_hue(primitive, algorithm))}" fill-opacity=".22"/>'
+            f'style="fill:{color(_hue(primitive, algorithm))}" fill-opacity=".22"/>'
             f'<text x="13" y="11" text-anchor="middle" fill="currentColor">{letters[algorithm]}</text></svg>'
         )
         keys.append(f"<span>{swatch}{escape(algorithm.label + _ties(primitive, _unit(state), algorithm))}</span>")

@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from colllib.show.figure import Chart
-from colllib.show.theme import colour, escape
+from colllib.show.theme import color, escape
 from colllib.topology import Lattice, Topology
 
 Point = tuple[float, float]
-PITCH = 46.0  # between neighbours on a lattice
+PITCH = 46.0  # between neighbors on a lattice
 STUB = 17.0  # how far a wire that wraps round sticks out at both ends
 MARGIN = 26.0
 
@@ -132,10 +132,10 @@ def wiring(
 def _look(cut: bool, load: float | None) -> str:
     if load is not None:
         weight = 1.0 + 6.0 * load
-        tone = colour(1) if load > 0.999 else "currentColor"
+        tone = color(1) if load > 0.999 else "currentColor"
         return f' style="stroke:{tone}" stroke-width="{weight:.2f}" stroke-opacity="{0.25 + 0.75 * load:.2f}"'
     if cut:
-        return f' style="stroke:{colour(1)}" stroke-width="3.5"'
+        return f' style="stroke:{color(1)}" stroke-width="3.5"'
     return ' stroke="var(--cl-edge,#77808a)" stroke-width="1.3"'
 
 
@@ -145,7 +145,7 @@ def _node(node: int, x: float, y: float, filled: bool, switch: bool) -> str:
         body = f'<rect x="{x - 15:.1f}" y="{y - 9:.1f}" width="30" height="18" fill="var(--cl-soft,#f3f5f7)" {edge}/>'
         return body + f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle">S</text>'
     if filled:
-        shape = f'<rect x="{x - 10:.1f}" y="{y - 10:.1f}" width="20" height="20" style="fill:{colour(0)}" {edge}/>'
+        shape = f'<rect x="{x - 10:.1f}" y="{y - 10:.1f}" width="20" height="20" style="fill:{color(0)}" {edge}/>'
         text = ' fill="var(--cl-bg,#fff)"'
     else:
         shape = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="11" fill="var(--cl-bg,#fff)" {edge}/>'

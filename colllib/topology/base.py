@@ -60,7 +60,7 @@ class Lattice:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """How far apart two neighbours on each axis are in rank order."""
+        """How far apart two neighbors on each axis are in rank order."""
         return tuple(prod(self.dims[:axis]) for axis in range(len(self.dims)))
 
     def coordinate(self, rank: IntArray, axis: int) -> IntArray:
@@ -165,7 +165,7 @@ def uniform(
 def equal_injection(topology: Topology, total: Fraction | int = 1) -> Topology:
     """The topology with links so slow that the best-connected rank injects `total` times BW over all its links.
 
-    A rank of a torus owns a link per neighbour, a rank of a star one link: this is the fair
+    A rank of a torus owns a link per neighbor, a rank of a star one link: this is the fair
     comparison of the two where what a rank may spend on bandwidth is given.
 
     >>> from colllib.topology import torus

@@ -43,7 +43,7 @@ class Bisection:
 
 
 def links_per_rank(topology: Topology) -> tuple[int, ...]:
-    """How many links leave each rank: its neighbours, or its ports.
+    """How many links leave each rank: its neighbors, or its ports.
 
     >>> from colllib.topology import line, torus
     >>> set(links_per_rank(torus((4, 4, 2)))), links_per_rank(line(4))

@@ -1,4 +1,4 @@
-"""Rings, lines, tori and meshes: ranks on a lattice, each with a link to its neighbours on every axis.
+"""Rings, lines, tori and meshes: ranks on a lattice, each with a link to its neighbors on every axis.
 
 Messages travel along one axis after the other, the shorter way round. An axis of size 2 has one
 link each way, not two.
@@ -16,7 +16,7 @@ from colllib.primitives import check_ranks
 from colllib.topology.base import Lattice, Router, Topology, uniform
 from colllib.topology.graph import from_links
 
-PER_NEIGHBOUR = "one full-duplex link per neighbour"
+PER_NEIGHBOR = "one full-duplex link per neighbor"
 TIES = ("up", "balanced")
 
 
@@ -78,10 +78,10 @@ def _lattice(kind: str, lattice: Lattice, tie: str, order: Sequence[int] | None)
         raise ValueError(f"tie {tie!r}: must be one of {', '.join(TIES)}")
     src, dst, link_of = _links(lattice)
     router = _router(lattice, link_of, tie, axes)
-    return uniform(f"{kind}:{lattice}", lattice.ranks, src, dst, router, PER_NEIGHBOUR, lattice)
+    return uniform(f"{kind}:{lattice}", lattice.ranks, src, dst, router, PER_NEIGHBOR, lattice)
 
 
-def neighbour(lattice: Lattice, rank: IntArray, axis: int, way: int) -> IntArray:
+def neighbor(lattice: Lattice, rank: IntArray, axis: int, way: int) -> IntArray:
     """The next ranks on an axis, up (way 1) or down (way -1), with wraparound; only a torus has it everywhere."""
     size, stride = lattice.dims[axis], lattice.strides[axis]
     at = rank // stride % size
@@ -104,7 +104,7 @@ def _links(lattice: Lattice) -> tuple[IntArray, IntArray, IntArray]:
             here = rank if lattice.wraps else rank[inside]
             link_of[axis, side, here] = count + np.arange(len(here))
             sources.append(here)
-            targets.append(neighbour(lattice, here, axis, way))
+            targets.append(neighbor(lattice, here, axis, way))
             count += len(here)
         if size == 2 and lattice.wraps:  # up and down are the same link
             link_of[axis, 1] = link_of[axis, 0]
@@ -163,7 +163,7 @@ def _router(lattice: Lattice, link_of: IntArray, tie: str, order: tuple[int, ...
 def twisted_torus(width: int) -> Topology:
     """The k x 2k torus whose wraparound along the long axis shifts the short one by k: Camara et al. (2010).
 
-    Rank (x, y) with 0 <= x < 2k and 0 <= y < k has neighbours (x + 1, y) and (x, y + 1); leaving
+    Rank (x, y) with 0 <= x < 2k and 0 <= y < k has neighbors (x + 1, y) and (x, y + 1); leaving
     at y = k - 1 comes back at y = 0 with x moved on by k. Routed over fewest hops.
 
     Source: Camara et al. (2010), "Twisted Torus Topologies for Enhanced Interconnection Networks"; TPU
@@ -181,5 +181,5 @@ def twisted_torus(width: int) -> Topology:
             here = x + long * y
             for there in ((x + 1) % long + long * y, x + long * (y + 1) if y + 1 < width else (x + width) % long):
                 links |= {(here, there), (there, here)} if here != there else set()
-    found = from_links(f"twisted-torus:{width}", long * width, sorted(links), port_model=PER_NEIGHBOUR)
+    found = from_links(f"twisted-torus:{width}", long * width, sorted(links), port_model=PER_NEIGHBOR)
     return found

@@ -143,7 +143,7 @@ def test_the_textbooks_own_pair_of_trees_is_taken_as_given():
     assert execute(run.schedule, full_mesh(4)).cost == Cost(4, 2)
 
 
-def test_trees_with_a_rank_interior_in_both_need_more_than_two_colours():
+def test_trees_with_a_rank_interior_in_both_need_more_than_two_colors():
     with pytest.raises(ValueError, match="rank 0 has 4 children"):
         allreduce.double_binary_tree(3, parents=([-1, 0, 0], [-1, 0, 0]), segments=2)
 

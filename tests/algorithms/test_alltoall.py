@@ -62,7 +62,7 @@ def hot(ranks, factor, target=0):
     return [[unit * (factor if j == target else 1) for j in range(ranks)] for _ in range(ranks)]
 
 
-def favourites(ranks, factor, target):
+def favorites(ranks, factor, target):
     """Rank i has `factor` times as much for target(i) as for any other."""
     return [hot(ranks, factor, target(i))[i] for i in range(ranks)]
 
@@ -70,7 +70,7 @@ def favourites(ranks, factor, target):
 @pytest.mark.parametrize("ranks", [2, 5, 8, 9])
 @pytest.mark.parametrize("factor", [1, 3, 10])
 def test_uneven_shares_cost_the_largest_block_of_every_round(ranks, factor):
-    for shares in (hot(ranks, factor), favourites(ranks, factor, lambda i: 2 * i % ranks)):
+    for shares in (hot(ranks, factor), favorites(ranks, factor, lambda i: 2 * i % ranks)):
         schedule = alltoall.pairwise(ranks, shares)
         run = execute(schedule)
         assert PRIMITIVES["all-to-all"].accepts(schedule.blocks)
@@ -79,14 +79,14 @@ def test_uneven_shares_cost_the_largest_block_of_every_round(ranks, factor):
         assert run.cost.n_beta >= max(run.received)
 
 
-def test_a_hot_receiver_sets_the_time_on_both_clocks_and_scattered_favourites_on_one():
-    """By arithmetic: 9 ranks, a favourite gets 8 units of 16."""
+def test_a_hot_receiver_sets_the_time_on_both_clocks_and_scattered_favorites_on_one():
+    """By arithmetic: 9 ranks, a favorite gets 8 units of 16."""
     price = {"message": 16.0, "alpha": 0.0, "bandwidth": 1.0}
     one = alltoall.pairwise(9, hot(9, 8))
     assert execute(one).cost.n_beta * 16 == 8 * 8  # eight others send eight units each to one port
     assert event_clock(one, **price).seconds == 8 * 8
-    each = alltoall.pairwise(9, favourites(9, 8, lambda i: 2 * i % 9))
-    assert max(execute(each).received) * 16 == 8 + 7  # every port receives one favourite's block and seven others
+    each = alltoall.pairwise(9, favorites(9, 8, lambda i: 2 * i % 9))
+    assert max(execute(each).received) * 16 == 8 + 7  # every port receives one favorite's block and seven others
     assert execute(each).cost.n_beta * 16 == 8 * 8  # yet every round waits for one large block
     assert 8 + 7 <= event_clock(each, **price).seconds < 8 * 8
 

@@ -38,7 +38,7 @@ FLAGS = [
 ]
 LOCAL = ("file:", "data:", "blob:", "about:")
 
-# Formulas typeset, and colours that fade in from one theme to the other at their end.
+# Formulas typeset, and colors that fade in from one theme to the other at their end.
 SETTLED = """async () => {
   await window.MathJax?.startup?.promise;
   await Promise.allSettled(document.getAnimations().filter((a) => a instanceof CSSTransition).map((a) => a.finished));

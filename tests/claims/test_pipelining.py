@@ -63,7 +63,7 @@ def test_second_count_an_interior_rank_of_a_binomial_tree_has_many_children():
     assert verdicts("E-01-187", "E-01-188") == {Verdict.REFUTED}
 
 
-def test_the_torus_has_the_neighbours_that_its_coordinates_give():
+def test_the_torus_has_the_neighbors_that_its_coordinates_give():
     for sides in ((5,), (4, 4), (3, 3, 3), (4, 3)):
         links = set(zip(*(values.tolist() for values in (torus(*sides).link_src, torus(*sides).link_dst)), strict=True))
         degree = Counter(src for src, _ in links)

@@ -24,7 +24,7 @@ def test_the_chapter_answers_its_part_of_the_source():
     assert set(ENTRIES) == scope | {"E-00-043", "E-00-044"}
 
 
-def neighbours(dims):
+def neighbors(dims):
     """The pairs of a torus, from coordinates alone."""
     for place in product(*map(range, dims)):
         for axis, size in enumerate(dims):
@@ -36,7 +36,7 @@ def neighbours(dims):
 def test_second_count_the_bisection_of_a_torus_with_an_odd_longest_axis():
     """Every half, edge by edge; the halves as sets of coordinates."""
     for dims, executed in (((3, 2), 3), ((3, 3), 8), ((4, 3), 6), ((5, 2), 5)):
-        edges = set(neighbours(dims))
+        edges = set(neighbors(dims))
         places = list(product(*map(range, dims)))
         halves = combinations(places, len(places) // 2)
         narrowest = min(sum(len(edge & set(half)) == 1 for edge in edges) for half in halves)

@@ -55,7 +55,7 @@ def test_what_differs_from_run_to_run_goes(script):
     )
     notebook.cells[0].metadata.update(execution={"iopub.status.busy": "now"}, tags=["hide-input"], collapsed=False)
     notebook.metadata.update(language_info={"name": "python", "version": "3.11.7"}, widgets={"state": {}})
-    result = script.normalise(notebook)
+    result = script.normalize(notebook)
     assert result.metadata.language_info == {"name": "python"}
     assert "widgets" not in result.metadata
     assert result.cells[0].metadata == {"tags": ["hide-input"]}
@@ -76,7 +76,7 @@ def test_what_differs_from_run_to_run_goes(script):
 )
 def test_what_could_not_be_the_same_tomorrow_is_refused(script, bad, says):
     with pytest.raises(script.Refused, match=says):
-        script.normalise(of(bad))
+        script.normalize(of(bad))
 
 
 def test_a_failing_notebook_is_left_alone_and_named(tmp_path):

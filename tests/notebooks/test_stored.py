@@ -53,8 +53,8 @@ def test_every_cell_is_executed_and_every_widget_has_its_static_form(path):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_is_stored_as_the_script_writes_it(path, script):
-    """Normalising what is stored changes nothing, so the next `make notebooks` shows only what changed in substance."""
-    assert script.stored(script.normalise(read(path))) == path.read_text(encoding="utf-8")
+    """Normalizing what is stored changes nothing, so the next `make notebooks` shows only what changed in substance."""
+    assert script.stored(script.normalize(read(path))) == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

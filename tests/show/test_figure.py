@@ -20,8 +20,8 @@ def plotted():
     return svg_figure(figure, 'Squares & "cubes".')
 
 
-def luminance(colour: str) -> float:
-    channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+def luminance(color: str) -> float:
+    channels = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -77,7 +77,7 @@ def test_lines_say_who_is_lowest_at_both_ends():
     assert repr(chart).endswith("At 8: tree 6 (lowest) to ring 14 (highest).")
 
 
-def test_lines_differ_in_colour_and_in_style():
+def test_lines_differ_in_color_and_in_style():
     html = lines(CURVES, x_label="N", y_label="steps").fragment()
     styles = re.findall(r'd="M0 5H30" style="(stroke:[^"]+)" stroke-width="2.5"([^/]*)/', html)
     assert len(styles) == 2
@@ -155,7 +155,7 @@ def test_numbers_are_short():
     ]
 
 
-def test_every_colour_reads_on_its_background_in_both_themes():
+def test_every_color_reads_on_its_background_in_both_themes():
     found = dict(re.findall(r"(--cl-[\w-]+): [^;]*?(light-dark\([^)]+\))", asset("theme.css")))
     pairs = {name: re.findall(r"#[0-9a-f]{6}", value) for name, value in found.items()}
     grounds = {name: pair for name, pair in pairs.items() if name in ("--cl-bg", "--cl-soft")}
