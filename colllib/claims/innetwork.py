@@ -161,7 +161,8 @@ def _software_steps(primitive: str, name: str) -> Fraction:
 
 def _counted_twice(primitive: str, elsewhere: str) -> Finding:
     """A row that counts two switches where another place counts one for the same trip."""
-    return Finding.statements({"this row": 2, elsewhere: 1}, traversals(primitive)["switches"], _TWO_ROWS)
+    crossed = traversals(primitive)["switches"]
+    return Finding.statements({"this row": 2, elsewhere: 1}, f"switches crossed: {crossed}", _TWO_ROWS)
 
 
 for _id, _primitive, _elsewhere in (
