@@ -34,8 +34,8 @@ KINDS: dict[str, tuple[tuple[object, ...], Callable[..., Topology]]] = {
 
 def _text(kind: str, size: object) -> str:
     if isinstance(size, tuple):
-        return " x ".join(map(str, size))
-    return f"{2 * int(str(size))} x {size}" if kind == "twisted torus" else str(size)
+        return " × ".join(map(str, size))
+    return f"{2 * int(str(size))} × {size}" if kind == "twisted torus" else str(size)
 
 
 @cache
