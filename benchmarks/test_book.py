@@ -10,12 +10,12 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "show"))
 
-from show_browser import chromium, move_times, write_page  # noqa: E402
+from show_browser import find_chromium, move_times, write_page  # noqa: E402
 
 from colllib.show import cost_explorer, trace_player  # noqa: E402
 
 
-@pytest.mark.skipif(chromium() is None, reason="no Chromium")
+@pytest.mark.skipif(find_chromium() is None, reason="no Chromium")
 @pytest.mark.parametrize("build", [trace_player, cost_explorer])
 def test_moves_of_an_explorer_in_a_page(benchmark, tmp_path, build):
     """Target: 5 ms of script time a move. The measured moves stand in extra_info, in ms."""

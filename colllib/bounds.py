@@ -18,7 +18,7 @@ import numpy as np
 from colllib.cost import Cost
 from colllib.primitives import PRIMITIVES, check_ranks
 from colllib.topology import Topology
-from colllib.topology.cuts import cut_bandwidth
+from colllib.topology.cuts import cut_links
 
 MOST_RANKS_TO_CUT = 12
 
@@ -235,22 +235,24 @@ def all_to_all_hops(ranks: int, steps: int, ports: int = 1) -> int:
 
 @dataclass(frozen=True)
 class Cut:
-    """A set of ranks, what must leave it, and over which links.
+    """Some ranks against all others: what a primitive must bring out, and over which links.
 
     Attributes:
-        inside: the ranks of the set.
-        crossing: what must leave it, in units of M.
-        capacity: the bandwidth that leaves it, in units of BW.
+        inside: the ranks on one side.
+        crossing: what must leave them, in units of M.
+        links: directed links that lead out.
+        bandwidth: of these links together, in units of BW.
     """
 
     inside: tuple[int, ...]
     crossing: Fraction
-    capacity: Fraction
+    links: int
+    bandwidth: Fraction
 
     @property
     def n_beta(self) -> Fraction:
-        """The bound: crossing over capacity."""
-        return self.crossing / self.capacity
+        """The bound: crossing over bandwidth."""
+        return self.crossing / self.bandwidth
 
 
 def crossing(primitive: str, ranks: int, inside: Collection[int], *, root: int = 0, target: int = -1) -> Fraction:
@@ -283,14 +285,53 @@ def crossing(primitive: str, ranks: int, inside: Collection[int], *, root: int =
     return amount[primitive]
 
 
-def capacity(topology: Topology, inside: Collection[int]) -> Fraction:
-    """The bandwidth from a set of ranks to all others, in units of BW: a minimum cut through the switches.
+def cut(primitive: str, topology: Topology, inside: Collection[int], *, root: int = 0) -> Cut:
+    """What a primitive must push out of some ranks, and over how much bandwidth.
 
-    >>> from colllib.topology import ring, star
-    >>> capacity(ring(8), range(4)), capacity(star(8), range(4))
-    (Fraction(2, 1), Fraction(4, 1))
+    Args:
+        primitive: its name.
+        topology: where; a switch stands on whichever side suits the traffic.
+        inside: the ranks on one side; none, or all of them, is no cut.
+        root: of a broadcast or reduce.
+
+    Raises:
+        ValueError: if a side is empty, or no link leads out.
+
+    >>> from colllib.topology import torus
+    >>> half = cut("all-to-all", torus((4, 4)), [rank for rank in range(16) if rank % 4 < 2])
+    >>> half.crossing, half.links, half.n_beta
+    (Fraction(4, 1), 8, Fraction(1, 2))
     """
-    return cut_bandwidth(topology, tuple(inside))
+    side = tuple(sorted(set(inside)))
+    if not 0 < len(side) < topology.ranks:
+        raise ValueError(f"{len(side)} of {topology.ranks} ranks: no cut")
+    links = cut_links(topology, side)
+    if not len(links):
+        raise ValueError(f"nothing leaves the ranks {side} of {topology.name}")
+    needed = crossing(primitive, topology.ranks, side, root=root)
+    return Cut(side, needed, len(links), topology.bandwidth.taken(links).total())
+
+
+def middle_cut(topology: Topology) -> Cut:
+    """What an all-to-all meets across the middle of a lattice's longest axis: of all axes the largest bound.
+
+    Raises:
+        ValueError: for a topology without axes.
+
+    >>> from colllib.topology import torus
+    >>> middle_cut(torus((16, 8, 4))).n_beta, middle_cut(torus((5, 5))).n_beta
+    (Fraction(2, 1), Fraction(3, 5))
+    """
+    lattice = topology.lattice
+    if lattice is None:
+        raise ValueError(f"{topology.name} has no axes: give the side of the cut yourself")
+    rank = np.arange(lattice.ranks)
+    cuts = [
+        cut("all-to-all", topology, np.flatnonzero(lattice.coordinate(rank, axis) < size // 2).tolist())
+        for axis, size in enumerate(lattice.dims)
+        if size > 1
+    ]
+    return max(cuts, key=lambda found: found.n_beta)
 
 
 def worst_cut(primitive: str, topology: Topology, *, root: int = 0) -> Cut:
@@ -305,8 +346,8 @@ def worst_cut(primitive: str, topology: Topology, *, root: int = 0) -> Cut:
         ValueError: for more ranks, or only one.
 
     >>> from colllib.topology import ring
-    >>> cut = worst_cut("all-to-all", ring(8))
-    >>> cut.inside, cut.n_beta
+    >>> found = worst_cut("all-to-all", ring(8))
+    >>> found.inside, found.n_beta
     ((0, 1, 2, 3), Fraction(1, 1))
     """
     ranks = topology.ranks
@@ -315,14 +356,11 @@ def worst_cut(primitive: str, topology: Topology, *, root: int = 0) -> Cut:
     best: Cut | None = None
     for size in range(1, ranks):
         for inside in combinations(range(ranks), size):
-            needed = crossing(primitive, ranks, inside, root=root)
-            if not needed:
+            if not crossing(primitive, ranks, inside, root=root):
                 continue
-            cut = Cut(inside, needed, capacity(topology, inside))
-            if not cut.capacity:
-                raise ValueError(f"nothing leaves the ranks {inside} of {topology.name}")
-            if best is None or cut.n_beta > best.n_beta:
-                best = cut
+            found = cut(primitive, topology, inside, root=root)
+            if best is None or found.n_beta > best.n_beta:
+                best = found
     assert best is not None  # every primitive makes something leave some set
     return best
 

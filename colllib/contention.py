@@ -10,14 +10,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from colllib.algorithms import direct
 from colllib.bounds import bus_factor
 from colllib.busbw import H200_BY_RANKS
 from colllib.cost import Cost
 from colllib.events import event_clock
 from colllib.exact import IntArray
 from colllib.execution import Execution, execute
-from colllib.primitives import all_to_all, check_rank, check_ranks
-from colllib.schedule import Schedule, Step, placed, side_by_side
+from colllib.primitives import check_rank, check_ranks
+from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Topology
 
 # -- the coefficients ----------------------------------------------------------------------------
@@ -455,17 +456,6 @@ def capped(shares: Sequence[Sequence[Fraction]], capacity: Fraction | int) -> li
     return [[min(share, limit) for share in row] for row in shares]
 
 
-def all_at_once(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> Schedule:
-    """The all-to-all in one step: everybody sends everything, and the busiest link decides.
-
-    >>> execute(all_at_once(8)).cost
-    Cost(n_alpha=1, n_beta=7/8)
-    """
-    blocks = all_to_all(ranks, shares)
-    away = np.flatnonzero(blocks.source != blocks.target)
-    return Schedule.from_steps(blocks, [Step.of(blocks.source[away], blocks.target[away], away)])
-
-
 def skew_factor(topology: Topology, shares: Sequence[Sequence[Fraction]]) -> Fraction:
     """How many times longer the busiest link of an all-to-all needs than under uniform traffic, executed.
 
@@ -474,5 +464,5 @@ def skew_factor(topology: Topology, shares: Sequence[Sequence[Fraction]]) -> Fra
     Fraction(2, 1)
     """
     ranks = topology.ranks
-    skewed, uniform = (execute(all_at_once(ranks, s), topology).cost.n_beta for s in (shares, None))
+    skewed, uniform = (execute(direct.all_to_all(ranks, s), topology).cost.n_beta for s in (shares, None))
     return Fraction(skewed) / Fraction(uniform)

@@ -125,10 +125,19 @@ def best_segments(
         priced = cost(segments)
         return priced.n_alpha * latency + priced.n_beta * load
 
-    top = 1
+    return first_lowest(time, 1, limit)
+
+
+def first_lowest(time: Callable[[int], Fraction] | Callable[[int], float], low: int, limit: int) -> int:
+    """The smallest whole number from `low` to `limit` at which a time that falls and then rises is lowest.
+
+    >>> first_lowest(lambda p: p + 100 / p, 2, 1000)
+    10
+    """
+    top = low
     while top < limit and time(min(2 * top, limit)) < time(top):
         top = min(2 * top, limit)
-    low, high = max(1, top // 2), min(2 * top, limit)
+    low, high = max(low, top // 2), min(2 * top, limit)
     while low < high:
         middle = (low + high) // 2
         if time(middle + 1) < time(middle):

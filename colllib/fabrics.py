@@ -17,14 +17,14 @@ from math import ceil, log2
 import numpy as np
 
 from colllib import topology as topologies
-from colllib.algorithms import allgather, allreduce, alltoall, atonce, broadcast, find, lattice, reducescatter, relay
+from colllib.algorithms import allgather, allreduce, alltoall, broadcast, direct, find, lattice, reducescatter, relay
 from colllib.algorithms import reduce as reduces
 from colllib.bounds import least_traffic, lower_bound
 from colllib.cost import Cost, best_segments
-from colllib.exact import Fractions, IntArray
+from colllib.exact import IntArray
 from colllib.execution import execute
 from colllib.pipeline import pipeline_cost
-from colllib.schedule import Schedule, placed, side_by_side
+from colllib.schedule import Schedule
 from colllib.topology import Lattice, Topology
 from colllib.topology.lattice import shortest_way
 
@@ -285,15 +285,15 @@ def _on_full_mesh(primitive: str, spec: str) -> tuple[Way, ...]:
         found.append(_formula(primitive, spec, "binomial tree", build, cost, shipped=True))
     if primitive == "all-reduce":
         found.append(_executed(primitive, spec, "recursive doubling", partial(allreduce.recursive_doubling, n)))
-    at_once = {
-        "broadcast": atonce.broadcast,
-        "reduce": atonce.reduce,
-        "all-gather": atonce.all_gather,
-        "reduce-scatter": atonce.reduce_scatter,
-        "all-reduce": atonce.all_reduce,
-        "all-to-all": atonce.all_to_all,
+    straight = {
+        "broadcast": direct.broadcast,
+        "reduce": direct.reduce,
+        "all-gather": direct.all_gather,
+        "reduce-scatter": direct.reduce_scatter,
+        "all-reduce": direct.all_reduce,
+        "all-to-all": direct.all_to_all,
     }[primitive]
-    return (*found, _executed(primitive, spec, "at once", partial(at_once, n)))
+    return (*found, _executed(primitive, spec, "direct", partial(straight, n)))
 
 
 def _on_lattice(primitive: str, spec: str) -> tuple[Way, ...]:
@@ -557,49 +557,3 @@ def floor(primitive: str, spec: str) -> Cost:
     # an all-reduce is held to the average rank, all else to the rank with the fewest links
     ports = Fraction(where.num_links, n) if primitive == "all-reduce" else int(links.min())
     return Cost(far, load / ports)
-
-
-# -- many groups at once, and traffic that is not uniform ----------------------------------------
-
-
-def lines_of(axes: Lattice, axis: int) -> list[list[int]]:
-    """The ranks of every line along an axis.
-
-    >>> lines_of(Lattice((3, 2)), 0)
-    [[0, 1, 2], [3, 4, 5]]
-    """
-    first = np.flatnonzero(axes.coordinate(np.arange(axes.ranks), axis) == 0)
-    return [[int(rank + k * axes.strides[axis]) for k in range(axes.dims[axis])] for rank in first]
-
-
-def in_groups(build: Callable[[int], Schedule], groups: Sequence[Sequence[int]], ranks: int) -> Schedule:
-    """The same collective in several groups of ranks in the same steps, each with a message of its own.
-
-    Args:
-        build: makes the schedule of a group from its number of ranks.
-        groups: the ranks of each group, in the order of the schedule.
-        ranks: number of ranks of the fabric.
-
-    >>> from colllib.topology import torus
-    >>> execute(in_groups(allreduce.ring, lines_of(Lattice((4, 4)), 1), 16), torus((4, 4))).cost
-    Cost(n_alpha=6, n_beta=3/2)
-    """
-    return side_by_side(*(placed(build(len(group)), group, ranks) for group in groups))
-
-
-def skewed(schedule: Schedule, hot: Sequence[int], factor: int) -> Schedule:
-    """An all-to-all in which every rank sends some destinations `factor` times as much as the others, and M in all.
-
-    Args:
-        schedule: an all-to-all with one block for each pair of ranks.
-        hot: the destinations that are sent more.
-        factor: how many times as much.
-
-    >>> from colllib.algorithms import alltoall
-    >>> execute(skewed(alltoall.pairwise(4), [0], 2)).cost
-    Cost(n_alpha=3, n_beta=6/5)
-    """
-    weight = np.ones(schedule.ranks, dtype=np.intp)
-    weight[list(hot)] = factor
-    shares = Fractions(weight[schedule.blocks.target], int(weight.sum()))
-    return replace(schedule, blocks=replace(schedule.blocks, share=shares))

@@ -7,14 +7,16 @@ against `ladder.best`, which is exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from colllib.algorithms import Algorithm, find, of
+from colllib.cost import first_lowest
 
 #: Times that differ by less than this share are a tie.
 TIE = 1e-9
+
+MOST_SEGMENTS = 2**20
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def standing(primitive: str, name: str, ranks: int, message: float) -> Standing:
     if not algorithm.segmented:
         return Standing(algorithm, 1, time(1))
     # one segment is a schedule of its own kind: the search runs over two and more, as in `ladder.best`
-    best = min((1, _lowest(time)), key=time)
+    best = min((1, first_lowest(time, 2, MOST_SEGMENTS)), key=time)
     return Standing(algorithm, best, time(best))
 
 
@@ -76,21 +78,6 @@ def standing(primitive: str, name: str, ranks: int, message: float) -> Standing:
 def _counts(algorithm: Algorithm, ranks: int, segments: int) -> tuple[float, float]:
     cost = algorithm.cost(ranks, **({"segments": segments} if algorithm.segmented else {}))
     return float(cost.n_alpha), float(cost.n_beta)
-
-
-def _lowest(time: Callable[[int], float], low: int = 2, limit: int = 2**20) -> int:
-    """The P from 2 on at which a time that falls and then rises is lowest."""
-    top = low
-    while top < limit and time(2 * top) < time(top):
-        top *= 2
-    low, high = max(low, top // 2), 2 * top
-    while low < high:
-        middle = (low + high) // 2
-        if time(middle + 1) < time(middle):
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def fastest(primitive: str, ranks: int, message: float) -> tuple[Algorithm, ...]:

@@ -9,17 +9,20 @@ import networkx as nx
 import numpy as np
 import pytest
 import reference
+from hypothesis import given
+from hypothesis import strategies as st
 
 from colllib.algorithms import ALGORITHMS, allgather, allreduce, alltoall, broadcast, of
 from colllib.bounds import (
     all_to_all_hops,
     bytes_in_fewest_steps,
-    capacity,
     crossing,
+    cut,
     fewest_steps,
     injection_bound,
     least_traffic,
     lower_bound,
+    middle_cut,
     port_bound,
     worst_cut,
 )
@@ -27,7 +30,8 @@ from colllib.execution import execute
 from colllib.primitives import PRIMITIVES, all_reduce
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.search import least_bytes
-from colllib.topology import from_links, full_mesh, ring, star
+from colllib.topology import from_links, full_mesh, leaf_spine, ring, star, torus
+from colllib.topology.cuts import cut_bandwidth
 
 SIZES = (2, 3, 4, 5, 6, 7, 8, 12, 16)
 FITTING = [(a, n) for a in ALGORITHMS for n in SIZES if a.fits(n)]
@@ -140,12 +144,37 @@ def test_what_crosses_a_cut_crosses_it_in_every_algorithm():
                 assert moved >= crossing(algorithm.primitive, n, inside)
 
 
+@given(st.sets(st.integers(0, 11), min_size=1, max_size=11))
+def test_a_cut_counts_what_a_graph_library_counts(side):
+    where = torus((4, 3))
+    graph = where.to_networkx()
+    found = cut("all-to-all", where, side)
+    both_ways = nx.cut_size(graph, side, set(range(12)) - side)
+    assert 2 * found.links == both_ways == 2 * found.bandwidth
+    assert found.crossing == Fraction(len(side) * (12 - len(side)), 12)
+
+
+def test_a_cut_needs_two_sides_and_axes():
+    with pytest.raises(ValueError, match="no cut"):
+        cut("broadcast", ring(4), [])
+    with pytest.raises(ValueError, match="no cut"):
+        cut("broadcast", ring(4), range(4))
+    with pytest.raises(ValueError, match="no axes"):
+        middle_cut(star(4))
+
+
+def test_a_cut_through_switches_counts_the_links_where_it_runs():
+    """4 of 8 ranks: their own links; with two leaves of 4 ranks and 2 spines: from leaf to spine, 2 links of BW."""
+    assert cut("all-gather", star(8), range(4)).links == 4
+    assert cut("all-gather", leaf_spine(2, 4, 2), range(4)).links == cut_bandwidth(leaf_spine(2, 4, 2), range(4)) == 2
+
+
 def two_boxes():
     links = [(a, b) for box in (0, 4) for a in range(box, box + 4) for b in range(box, box + 4) if a != b]
     return from_links("two boxes", 8, [*links, (0, 4), (4, 0)])
 
 
-def test_capacity_is_the_minimum_cut_of_networkx():
+def test_the_bandwidth_of_a_cut_is_the_minimum_cut_of_networkx():
     for topology in (ring(6), full_mesh(4), star(5), star(4, ports=3), two_boxes()):
         graph = topology.to_networkx()
         for a, b in graph.edges:
@@ -154,7 +183,7 @@ def test_capacity_is_the_minimum_cut_of_networkx():
             wide = graph.copy()
             for rank in range(topology.ranks):
                 wide.add_edge(*(("s", rank) if rank in inside else (rank, "t")), capacity=10**6)
-            assert capacity(topology, inside) == nx.minimum_cut_value(wide, "s", "t")
+            assert cut_bandwidth(topology, inside) == nx.minimum_cut_value(wide, "s", "t")
 
 
 @pytest.mark.parametrize("topology", [ring(5), ring(8), star(6), full_mesh(5), two_boxes()])
@@ -168,8 +197,8 @@ def test_no_algorithm_beats_a_cut_or_the_injection(topology):
 
 
 def test_two_boxes_are_bound_by_the_link_between_them():
-    cut = worst_cut("all-to-all", two_boxes())
-    assert (cut.inside, cut.capacity, cut.n_beta) == ((0, 1, 2, 3), 1, 2)
+    found = worst_cut("all-to-all", two_boxes())
+    assert (found.inside, found.bandwidth, found.n_beta) == ((0, 1, 2, 3), 1, 2)
 
 
 def through_the_switch(n):

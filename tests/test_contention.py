@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from colllib import Schedule, execute, star
-from colllib.algorithms import allgather, allreduce, alltoall, lattice
+from colllib.algorithms import allgather, allreduce, alltoall, direct, lattice
 from colllib.contention import (
     NVLINK4,
     NVLS_BY_RANKS,
@@ -18,7 +18,6 @@ from colllib.contention import (
     Band,
     Eta,
     aligned,
-    all_at_once,
     capped,
     cost_of_copies,
     effective,
@@ -203,7 +202,7 @@ def test_the_hot_port_of_a_star_decides(ranks, factor):
     assert all(sum(row) == 1 for row in shares)
     assert skew_factor(star(ranks), shares) == Fraction(factor * ranks, ranks - 1 + factor)
     by_rounds = execute(alltoall.pairwise(ranks, shares)).cost.n_beta  # in every round someone sends to the hot one
-    assert by_rounds == execute(all_at_once(ranks, shares)).cost.n_beta
+    assert by_rounds == execute(direct.all_to_all(ranks, shares)).cost.n_beta
 
 
 def test_zipf_is_uniform_at_exponent_0_and_capacity_cuts_the_hottest():
@@ -275,5 +274,5 @@ def test_the_fabric_agrees_with_the_same_links_routed_by_fewest_hops():
     fabric = leaf_spine(3, 2, 1, uplink=2)
     pairs = list(zip(fabric.link_src.tolist(), fabric.link_dst.tolist(), strict=True))
     same = from_links("same", 6, pairs, switches=4, alpha=list(fabric.alpha), bandwidth=list(fabric.bandwidth))
-    for schedule in (allreduce.ring(6), alltoall.pairwise(6), all_at_once(6)):
+    for schedule in (allreduce.ring(6), alltoall.pairwise(6), direct.all_to_all(6)):
         assert execute(schedule, fabric).cost == execute(schedule, same).cost

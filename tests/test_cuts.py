@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colllib.algorithms.relay import link_loads
-from colllib.bounds import capacity
+from colllib.bounds import cut, middle_cut
 from colllib.topology import (
     Lattice,
     cuts,
@@ -29,7 +29,6 @@ from colllib.topology.cuts import (
     bisection,
     cut_bandwidth,
     diameter,
-    floor_by_cut,
     floor_by_hops,
     lattice_bisection,
     links_per_rank,
@@ -198,17 +197,17 @@ def narrowest_through_switches(topology):
 )
 def test_no_routed_all_to_all_is_below_its_floors(topology):
     most = max(link_loads(topology))
-    assert most >= floor_by_cut(topology, bisection(topology))
+    assert most >= cut("all-to-all", topology, bisection(topology).half).n_beta
     assert most >= floor_by_hops(topology)
 
 
 def test_floors_by_hand():
     """A ring of 8: hops 1 1 2 2 3 3 4 from each rank, shared by 2 links; 4 x 4 blocks of M/8 over 2 wires."""
     assert floor_by_hops(ring(8)) == Fraction(16, 2 * 8)
-    assert floor_by_cut(ring(8), bisection(ring(8))) == Fraction(16, 2 * 8)
+    assert cut("all-to-all", ring(8), bisection(ring(8)).half).n_beta == Fraction(16, 2 * 8)
     assert floor_by_hops(full_mesh(5)) == Fraction(1, 5)
     assert floor_by_hops(equal_injection(full_mesh(5))) == Fraction(4, 5)
-    assert floor_by_hops(torus((8, 8, 8))) == floor_by_cut(torus((8, 8, 8)), bisection(torus((8, 8, 8)))) == 1
+    assert floor_by_hops(torus((8, 8, 8))) == middle_cut(torus((8, 8, 8))).n_beta == 1
 
 
 def test_a_twist_spreads_its_hops_evenly_and_meets_the_floor():
@@ -245,12 +244,3 @@ def test_one_rank_has_no_halves_and_loose_ends_no_diameter():
     assert bisection(star(1)).bandwidth == 0
     with pytest.raises(ValueError, match="not connected"):
         diameter(from_links("loose", 3, [(0, 1), (1, 0)]))
-
-
-@given(st.lists(st.integers(2, 5), min_size=1, max_size=2), st.booleans())
-@settings(max_examples=20, deadline=None)
-def test_the_bounds_take_their_capacities_from_the_same_cuts(dims, wraps):
-    where = (torus if wraps else mesh)(dims)
-    half = range(where.ranks // 2)
-    leaving = [a in half and b not in half for a, b in zip(where.link_src, where.link_dst, strict=True)]
-    assert capacity(where, half) == cut_bandwidth(where, tuple(half)) == sum(leaving)

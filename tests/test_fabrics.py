@@ -3,10 +3,9 @@
 from fractions import Fraction
 
 import pytest
-import reference
 
 from colllib import fabrics
-from colllib.algorithms import atonce, relay
+from colllib.algorithms import relay
 from colllib.execution import execute
 from colllib.topology import Lattice, equal_injection, find, full_mesh, mesh, torus
 
@@ -93,25 +92,6 @@ def test_rings_on_a_large_full_mesh_are_priced_by_their_closed_form_and_cost_tha
         ring = fabrics.ways(primitive, "full-mesh:72")[0]
         assert not ring.executed
         assert execute(ring.build(1), full_mesh(72)).cost == ring.cost(1)
-
-
-@pytest.mark.parametrize("ranks", [2, 3, 6, 9])
-def test_at_once_every_message_has_a_link_of_its_own(ranks):
-    for build, cost in (
-        (atonce.all_to_all, atonce.one_step_cost),
-        (atonce.all_gather, atonce.one_step_cost),
-        (atonce.reduce_scatter, atonce.one_step_cost),
-        (atonce.all_reduce, atonce.two_step_cost),
-        (atonce.broadcast, atonce.two_step_cost),
-        (atonce.reduce, atonce.two_step_cost),
-    ):
-        schedule = build(ranks)
-        assert execute(schedule, full_mesh(ranks)).cost == cost(ranks)
-        assert reference.holds(schedule)
-        for step in reference.messages(schedule):
-            pairs = [(src, dst) for src, dst, _, _ in step]
-            assert len(pairs) == len(set(pairs))
-    assert execute(atonce.broadcast(ranks, root=ranks - 1), full_mesh(ranks)).cost == atonce.two_step_cost(ranks)
 
 
 def test_injection_is_what_the_best_connected_rank_owns():

@@ -12,6 +12,7 @@ from colllib.primitives import Blocks, all_to_all
 from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, Topology
 from colllib.topology.lattice import shortest_way
+from colllib.topology.twisted import Wrapped
 
 TIES = ("up", "balanced", "split")
 
@@ -180,3 +181,31 @@ def relay_load(lattice: Lattice) -> Fraction:
             total = Fraction(sum(min(at, size - at) for at in range(size)), size)
             loads.append(total / (2 if size > 2 else 1))
     return max(loads)
+
+
+def wrapped_relay(shape: Wrapped) -> Schedule:
+    """An all-to-all on a plain or twisted torus: every block in two slices per axis, spread over the shortest ways.
+
+    All ranks do the same, moved. A slice makes one hop in every step. The ways are chosen so that
+    all directions carry alike, or nearly.
+
+    >>> from colllib.execution import execute
+    >>> twisted = Wrapped((4, 8))
+    >>> max(execute(wrapped_relay(twisted), twisted.topology()).link_total)
+    Fraction(21, 32)
+    """
+    slices = 2 * len(shape.dims)
+    chosen, moved = shape.spread(slices), shape.moved()
+    rank = np.arange(shape.ranks)
+    target = np.repeat(rank, slices)  # of rank 0's slices; rank r's come after all of r - 1's
+    trails = [shape.trail(way, number % len(shape.dims)) for number, way in enumerate(chosen)]
+    share = Fractions.equal(len(chosen) * shape.ranks, shape.ranks)
+    blocks = Blocks(shape.ranks, share, np.repeat(rank, len(chosen)), moved[:, target].ravel(), ())
+
+    def step(t: int) -> Step:
+        going = np.array([number for number, trail in enumerate(trails) if len(trail) > t + 1], dtype=np.intp)
+        here, there = (np.array([trails[number][t + k] for number in going]) for k in (0, 1))
+        block = rank[:, None] * len(chosen) + going
+        return Step.of(moved[:, here].ravel(), moved[:, there].ravel(), block.ravel())
+
+    return Schedule(blocks, max(map(len, trails)) - 1, step)

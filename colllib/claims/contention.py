@@ -9,13 +9,12 @@ from itertools import product
 
 import numpy as np
 
-from colllib.algorithms import allreduce, alltoall, find, lattice
+from colllib.algorithms import allreduce, alltoall, direct, find, lattice
 from colllib.claims.finding import Finding, Verdict, answer
 from colllib.contention import (
     NVLINK4,
     PROFILES,
     Band,
-    all_at_once,
     effective,
     hot_destination,
     implied_eta_beta,
@@ -193,7 +192,7 @@ def _bisection() -> Finding:
     claimed, executed = {}, {}
     for dims in ((8, 8), (4, 4, 4), (8, 4)):
         where = torus(dims, tie="balanced")
-        total = execute(all_at_once(where.ranks), where).link_total
+        total = execute(direct.all_to_all(where.ranks), where).link_total
         right = [int(rank) % dims[0] >= dims[0] // 2 for rank in range(where.ranks)]
         ends = zip(where.link_src.tolist(), where.link_dst.tolist(), total, strict=True)
         executed[where.name] = sum((load for a, b, load in ends if right[a] != right[b]), Fraction(0))
@@ -512,7 +511,7 @@ def _scales() -> Finding:
     executed = {}
     for size in (4, 6, 8):
         where = torus((size,) * 3, tie="balanced")
-        grows = execute(all_at_once(size**3), where).cost.n_beta
+        grows = execute(direct.all_to_all(size**3), where).cost.n_beta
         executed[f"N = {size**3}"] = f"torus {float(grows):g}, star {float(_star_load(size**3)):.2f}"
     because = (
         "It is the torus that pays: the bytes on its busiest link grow with the axis, d/8 for even d, and a star's "

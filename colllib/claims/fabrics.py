@@ -6,15 +6,16 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
 
-from colllib import fabrics
-from colllib.algorithms import allgather, allreduce, alltoall, atonce, broadcast, lattice, reduce, reducescatter, relay
+from colllib.algorithms import allgather, allreduce, alltoall, broadcast, lattice, reduce, reducescatter, relay
 from colllib.claims.finding import Finding, answer
 from colllib.claims.model import POWERS
+from colllib.contention import hot_destination, skew_factor, together
 from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.pipeline import busiest_link
 from colllib.schedule import Schedule, pipelined
 from colllib.topology import Lattice, Topology, full_mesh, mesh, star, torus
+from colllib.topology.lattice import lines_along
 
 CHAPTER = "17-ladder-every-primitive"
 SIZES = (3, 4, 7, 8, 12, 64)
@@ -230,13 +231,13 @@ def _compression_by_halving() -> Finding:
 def groups_of_eight(axis_count: int) -> Cost:
     """Ring all-reduces of 8 ranks on all lines along the first axes of an 8x8x8 torus, all at once."""
     where = torus((8, 8, 8))
-    groups = [group for axis in range(axis_count) for group in fabrics.lines_of(_axes(where), axis)]
-    return execute(fabrics.in_groups(allreduce.ring, groups, 512), where).cost
+    groups = [group for axis in range(axis_count) for group in lines_along(_axes(where), axis)]
+    return together([(allreduce.ring(8), group.tolist()) for group in groups], where).joint.cost
 
 
 @answer(CHAPTER, "E-02-129")
 def _replicas_along_one_axis() -> Finding:
-    alone = execute(fabrics.in_groups(allreduce.ring, [range(8)], 512), torus((8, 8, 8))).cost
+    alone = together([(allreduce.ring(8), range(8))], torus((8, 8, 8))).joint.cost
     executed = {
         "64 groups along X slow each other down": groups_of_eight(1) != alone,
         "192 groups along X, Y and Z slow each other down": groups_of_eight(3) != alone,
@@ -248,16 +249,10 @@ def _replicas_along_one_axis() -> Finding:
     return Finding.compare(dict.fromkeys(executed, True), executed, because)
 
 
-def skew(where: Topology, hot: tuple[int, ...], factor: int) -> Fraction:
-    """How much more the busiest link carries when the hot destinations are sent `factor` times as much."""
-    even = atonce.all_to_all(where.ranks)
-    uniform, hotter = (busiest_link(execute(s, where)) for s in (even, fabrics.skewed(even, hot, factor)))
-    return hotter / uniform
-
-
 @answer(CHAPTER, "E-02-130")
 def _hot_expert() -> Finding:
-    on_star, on_torus = skew(star(512), (0,), 10), skew(torus((8, 8, 8), tie="balanced"), (0,), 10)
+    shares = hot_destination(512, 10)
+    on_star, on_torus = (skew_factor(where, shares) for where in (star(512), torus((8, 8, 8), tie="balanced")))
     executed = {"star": f"{float(on_star):.1f}x", "torus pays more than the star": on_torus > on_star}
     because = (
         f"The hot rank's one port on a star carries {float(on_star):.1f} times its uniform load; on the 8x8x8 torus "

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from math import ceil
 
-from colllib.algorithms import allgather, allreduce, alltoall, broadcast, fullmesh, lattice, reducescatter, relay
+from colllib.algorithms import allgather, allreduce, alltoall, broadcast, direct, lattice, reducescatter, relay
 from colllib.claims.finding import Finding, answer, not_checkable
 from colllib.cost import Cost
 from colllib.execution import execute
@@ -54,7 +54,7 @@ def _all_to_all_through_one_port() -> Finding:
     for n in SIZES:
         executed[f"N = {n}, pairwise"] = Fraction(execute(alltoall.pairwise(n), full_mesh(n)).cost.n_beta)
         executed[f"N = {n}, behind one port"] = Fraction(
-            execute(fullmesh.all_to_all(n), one_port(full_mesh(n))).cost.n_beta
+            execute(direct.all_to_all(n), one_port(full_mesh(n))).cost.n_beta
         )
     return Finding.compare({key: Fraction(n - 1, n) for n in SIZES for key in executed if f"= {n}," in key}, executed)
 

@@ -107,7 +107,7 @@ def _chips_of_a_pod() -> Finding:
         f"16 x 16 x 16 is {Lattice((16, 16, 16)).ranks}, the size of a TPU v4 pod; the documentation gives a v5p pod "
         f"{V5P_POD:,} chips and its largest slice {Lattice(V5P_LARGEST_SLICE)}."
     )
-    return Finding.compare(Lattice((16, 16, 16)).ranks, V5P_POD, because, "cloudtpu")
+    return Finding.compare(Lattice((16, 16, 16)).ranks, V5P_POD, because, "tpuv5p")
 
 
 @answer(CHAPTER, "E-02-016")

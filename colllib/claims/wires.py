@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 
 from colllib.algorithms import alltoall, relay
+from colllib.bounds import middle_cut
 from colllib.claims.finding import Finding, answer
 from colllib.cost import Cost
 from colllib.events import event_clock
@@ -19,7 +20,7 @@ from colllib.ladder import ANCHOR_RANKS
 from colllib.primitives import Blocks, all_to_all
 from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, Topology, torus
-from colllib.wires import alternating_torus, blocks_on, middle_cut, with_routes
+from colllib.wires import alternating_torus, blocks_on, with_routes
 
 CHAPTER = "15-all-to-all-on-wires"
 SMALL = (4, 4)
@@ -138,12 +139,12 @@ def _severed() -> Finding:
 
 @answer(CHAPTER, "E-02-156")
 def _chunks_across() -> Finding:
-    return Finding.compare(64, middle_cut(torus(SMALL)).blocks)
+    return Finding.compare(64, middle_cut(torus(SMALL)).crossing * Lattice(SMALL).ranks)
 
 
 @answer(CHAPTER, "E-02-157")
 def _bytes_across() -> Finding:
-    return Finding.compare(Fraction(4), middle_cut(torus(SMALL)).share)
+    return Finding.compare(Fraction(4), middle_cut(torus(SMALL)).crossing)
 
 
 @answer(CHAPTER, "E-02-158")
@@ -165,7 +166,7 @@ def _chunks_per_link() -> Finding:
 def _half() -> Finding:
     """A bound from the cut, and a schedule that attains it."""
     claimed = {"cut": Fraction(1, 2), "executed": Fraction(1, 2)}
-    return Finding.compare(claimed, {"cut": middle_cut(torus(SMALL)).bound, "executed": _relay(SMALL).cost.n_beta})
+    return Finding.compare(claimed, {"cut": middle_cut(torus(SMALL)).n_beta, "executed": _relay(SMALL).cost.n_beta})
 
 
 @answer(CHAPTER, "E-02-083")
@@ -176,7 +177,7 @@ def _eighth_of_the_longest() -> Finding:
     for dims in shapes:
         name = str(Lattice(dims))
         claimed[name] = (Fraction(max(dims), 8), Fraction(max(dims), 8))
-        executed[name] = (middle_cut(torus(dims)).bound, relay.relay_load(Lattice(dims)))
+        executed[name] = (middle_cut(torus(dims)).n_beta, relay.relay_load(Lattice(dims)))
     return Finding.compare(claimed, executed)
 
 
@@ -215,7 +216,7 @@ def _no_escape() -> Finding:
     claimed, executed = {}, {}
     for dims in CUBES:
         phased = _relay(dims, "split", True, True).cost.n_beta
-        least = middle_cut(torus(dims)).bound
+        least = middle_cut(torus(dims)).n_beta
         claimed[f"decomposed over the bound, {Lattice(dims)}"] = Fraction(len(dims))
         executed[f"decomposed over the bound, {Lattice(dims)}"] = phased / least
     because = (

@@ -218,18 +218,18 @@ _ON_MESH = {
     },
     "all-to-all": {},
 }
-_TREE = {"binomial tree": _line("lg(N) + P - 1", _PIPELINED), "at once": _line("2", "2 / N")}
+_TREE = {"binomial tree": _line("lg(N) + P - 1", _PIPELINED), "direct": _line("2", "2 / N")}
 _ON_FULL_MESH = {
     "broadcast": _TREE,
     "reduce": _TREE,
-    "all-gather": {"ring": _line("N - 1", _AWAY), "at once": _line("1", "1 / N")},
-    "reduce-scatter": {"ring": _line("N - 1", _AWAY), "at once": _line("1", "1 / N")},
+    "all-gather": {"ring": _line("N - 1", _AWAY), "direct": _line("1", "1 / N")},
+    "reduce-scatter": {"ring": _line("N - 1", _AWAY), "direct": _line("1", "1 / N")},
     "all-reduce": {
         "ring": _line("2 * (N - 1)", _TWICE),
         "recursive doubling": _line("lg(N)", "lg(N)", _POWER),
-        "at once": _line("2", "2 / N"),
+        "direct": _line("2", "2 / N"),
     },
-    "all-to-all": {"pairwise": _line("N - 1", _AWAY), "at once": _line("1", "1 / N")},
+    "all-to-all": {"pairwise": _line("N - 1", _AWAY), "direct": _line("1", "1 / N")},
 }
 
 _WHOLE = {"in network": _line("(P + 1) / 2", "(P + 1) / P")}

@@ -14,6 +14,7 @@ from functools import cache
 from string import ascii_letters
 
 from colllib.algorithms import allreduce, lattice, relay
+from colllib.bounds import cut, middle_cut
 from colllib.execution import Execution, execute
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
@@ -21,7 +22,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.theme import escape
 from colllib.topology import Lattice, Topology, mesh, torus
-from colllib.wires import alternating_torus, cut, middle_cut
+from colllib.wires import alternating_torus
 
 SHAPES: dict[str, tuple[str, tuple[int, int]]] = {
     f"{kind} {x}x{y}": (kind, (x, y))
@@ -410,8 +411,8 @@ def floor(where: Topology, collective: str) -> Fraction:
     import networkx as nx
 
     away = sum(sum(to.values()) for _, to in nx.all_pairs_shortest_path_length(where.to_networkx()))
-    corner = cut(where, [0]).bound
-    return max(middle_cut(where).bound, Fraction(away, where.ranks * where.num_links), corner)
+    corner = cut("all-to-all", where, [0]).n_beta
+    return max(middle_cut(where).n_beta, Fraction(away, where.ranks * where.num_links), corner)
 
 
 def _facts(state: State) -> str:

@@ -62,7 +62,7 @@ def mesh_explorer() -> Explorer:
     Explorer: What the wires carry (Collective, Shape)
     """
     both = ("collective", "dims")
-    shapes = {dims: " x ".join(map(str, dims)) if len(dims) > 1 else f"{dims[0]} in a row" for dims in SHAPES}
+    shapes = {dims: " × ".join(map(str, dims)) if len(dims) > 1 else f"{dims[0]} in a row" for dims in SHAPES}
     return Explorer(
         "What the wires carry",
         [

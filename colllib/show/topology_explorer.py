@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from colllib.bounds import cut
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.table import Table
 from colllib.show.wiring import wiring
 from colllib.topology import Topology, full_mesh, line, mesh, ring, star, torus, twisted_torus
-from colllib.topology.cuts import Bisection, bisection, diameter, floor_by_cut, floor_by_hops, links_per_rank, wires
+from colllib.topology.cuts import Bisection, bisection, diameter, floor_by_hops, links_per_rank, wires
 
 _GRIDS = ((3, 3), (4, 3), (4, 4), (5, 4), (6, 4), (8, 4), (5, 5))
 _CUBES = ((2, 2, 2), (3, 3, 2), (3, 3, 3), (4, 4, 2))
@@ -33,8 +34,8 @@ KINDS: dict[str, tuple[tuple[object, ...], Callable[..., Topology]]] = {
 
 def _text(kind: str, size: object) -> str:
     if isinstance(size, tuple):
-        return " x ".join(map(str, size))
-    return f"{2 * int(str(size))} x {size}" if kind == "twisted torus" else str(size)
+        return " × ".join(map(str, size))
+    return f"{2 * int(str(size))} × {size}" if kind == "twisted torus" else str(size)
 
 
 @cache
@@ -91,7 +92,7 @@ def _table(state: State) -> Table:
     topology, found = _measured(state["kind"], state["size"])
     links = links_per_rank(topology)
     each = f"{links[0]}" if len(set(links)) == 1 else f"{min(links)} to {max(links)}"
-    by_cut, by_hops = floor_by_cut(topology, found), floor_by_hops(topology)
+    by_cut, by_hops = cut("all-to-all", topology, found.half).n_beta, floor_by_hops(topology)
     known = "proof that it is exact" if found.exact else f"proof of at least {found.at_least}"
     rows = [
         ("ranks N", topology.ranks),

@@ -12,8 +12,9 @@ from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal
 from colllib.topology.boxes import boxes
 from colllib.topology.clos import flow_hash, leaf_spine
 from colllib.topology.graph import from_links, full_mesh
-from colllib.topology.lattice import line, mesh, ring, torus, twisted_torus
+from colllib.topology.lattice import line, mesh, ring, torus
 from colllib.topology.star import Latency, star, switch_tree
+from colllib.topology.twisted import twisted_torus
 
 __all__ = [
     "TOPOLOGIES",

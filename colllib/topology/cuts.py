@@ -1,8 +1,8 @@
-"""What can be measured on any topology: links per rank, wires, hops, and the bisection, found as a cut."""
+"""What can be measured on any topology: links per rank, wires, hops, cuts and the bisection."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -106,45 +106,44 @@ def floor_by_hops(topology: Topology) -> Fraction:
     )
 
 
-def floor_by_cut(topology: Topology, found: Bisection) -> Fraction:
-    """What a cut demands of an all-to-all, in n_beta: h ranks have a block for each of N - h others.
-
-    >>> from colllib.topology import torus, twisted_torus
-    >>> [floor_by_cut(where, bisection(where)) for where in (torus((8, 4)), twisted_torus(4))]
-    [Fraction(1, 1), Fraction(1, 2)]
-    """
-    half = topology.ranks // 2
-    return Fraction(half * (topology.ranks - half), topology.ranks) / found.bandwidth
-
-
-def cut_bandwidth(topology: Topology, half: tuple[int, ...]) -> Fraction:
+def cut_bandwidth(topology: Topology, side: Collection[int]) -> Fraction:
     """What can leave a set of ranks for the others at a time, switches on whichever side suits the traffic.
 
     Args:
         topology: where.
-        half: the ranks on the sending side.
+        side: the ranks on the sending side.
 
     Returns:
         the bandwidth of the least cut between the two sets of ranks, one way, in units of BW.
 
     >>> from colllib.topology import ring, star
-    >>> cut_bandwidth(ring(8), (0, 1, 2, 3)), cut_bandwidth(ring(8), (0, 2, 4, 6)), cut_bandwidth(star(8), (0, 1, 2, 3))
+    >>> cut_bandwidth(ring(8), range(4)), cut_bandwidth(ring(8), (0, 2, 4, 6)), cut_bandwidth(star(8), range(4))
     (Fraction(2, 1), Fraction(8, 1), Fraction(4, 1))
     """
-    inside = np.zeros(topology.nodes, dtype=bool)
-    inside[list(half)] = True
-    speed = topology.bandwidth
-    if not topology.switches:
-        crosses = inside[topology.link_src] & ~inside[topology.link_dst]
-        return Fraction(int(speed.numerators[crosses].sum()), speed.denominator)
-    import networkx as nx
+    return topology.bandwidth.taken(cut_links(topology, side)).total()
 
-    graph: nx.DiGraph[object] = nx.DiGraph()
-    for a, b, units in zip(topology.link_src.tolist(), topology.link_dst.tolist(), speed.numerators, strict=True):
-        graph.add_edge(a, b, capacity=int(units))
-    for rank in range(topology.ranks):
-        graph.add_edge(*(("from", rank) if inside[rank] else (rank, "to")))
-    return Fraction(int(nx.maximum_flow_value(graph, "from", "to")), speed.denominator)
+
+def cut_links(topology: Topology, side: Collection[int]) -> IntArray:
+    """The directed links of the cut that `cut_bandwidth` measures.
+
+    >>> from colllib.topology import ring
+    >>> cut_links(ring(8), range(4)).tolist()
+    [3, 8]
+    """
+    inside = np.zeros(topology.nodes, dtype=bool)
+    inside[list(side)] = True
+    if topology.switches:
+        import networkx as nx
+
+        speed = topology.bandwidth.numerators
+        graph: nx.DiGraph[object] = nx.DiGraph()
+        for a, b, units in zip(topology.link_src.tolist(), topology.link_dst.tolist(), speed, strict=True):
+            graph.add_edge(a, b, capacity=int(units))
+        for rank in range(topology.ranks):
+            graph.add_edge(*(("from", rank) if inside[rank] else (rank, "to")))
+        _, (near, _) = nx.minimum_cut(graph, "from", "to")
+        inside[[node for node in near if node != "from"]] = True
+    return np.flatnonzero(inside[topology.link_src] & ~inside[topology.link_dst])
 
 
 def _narrower_way(topology: Topology, half: tuple[int, ...]) -> Fraction:

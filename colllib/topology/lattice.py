@@ -14,7 +14,6 @@ import numpy as np
 from colllib.exact import IntArray
 from colllib.primitives import check_ranks
 from colllib.topology.base import Lattice, Router, Topology, uniform
-from colllib.topology.graph import from_links
 
 PER_NEIGHBOR = "one full-duplex link per neighbor"
 TIES = ("up", "balanced")
@@ -88,6 +87,18 @@ def neighbor(lattice: Lattice, rank: IntArray, axis: int, way: int) -> IntArray:
     return rank + ((at + way) % size - at) * stride
 
 
+def lines_along(lattice: Lattice, axis: int) -> IntArray:
+    """The ranks of every line along an axis, in order, shape (N / d, d) for an axis of d ranks.
+
+    >>> lines_along(Lattice((3, 2)), 1)
+    array([[0, 3],
+           [1, 4],
+           [2, 5]])
+    """
+    first = np.flatnonzero(lattice.coordinate(np.arange(lattice.ranks), axis) == 0)
+    return first[:, None] + np.arange(lattice.dims[axis]) * lattice.strides[axis]
+
+
 def _links(lattice: Lattice) -> tuple[IntArray, IntArray, IntArray]:
     """The ends of all links, and the link that leaves each rank by axis and way: (axes, 2, N), -1 for none."""
     rank = np.arange(lattice.ranks)
@@ -158,28 +169,3 @@ def _router(lattice: Lattice, link_of: IntArray, tie: str, order: tuple[int, ...
         return message[in_turn], np.concatenate(links)[in_turn]
 
     return route
-
-
-def twisted_torus(width: int) -> Topology:
-    """The k x 2k torus whose wraparound along the long axis shifts the short one by k: Camara et al. (2010).
-
-    Rank (x, y) with 0 <= x < 2k and 0 <= y < k has neighbors (x + 1, y) and (x, y + 1); leaving
-    at y = k - 1 comes back at y = 0 with x moved on by k. Routed over fewest hops.
-
-    Source: Camara et al. (2010), "Twisted Torus Topologies for Enhanced Interconnection Networks"; TPU
-    v4 offers twists in three dimensions (Jouppi et al. 2023).
-
-    >>> import networkx
-    >>> networkx.diameter(twisted_torus(4).to_networkx()), networkx.diameter(torus((8, 4)).to_networkx())
-    (4, 6)
-    """
-    check_ranks(width)
-    long = 2 * width
-    links = set()
-    for y in range(width):
-        for x in range(long):
-            here = x + long * y
-            for there in ((x + 1) % long + long * y, x + long * (y + 1) if y + 1 < width else (x + width) % long):
-                links |= {(here, there), (there, here)} if here != there else set()
-    found = from_links(f"twisted-torus:{width}", long * width, sorted(links), port_model=PER_NEIGHBOR)
-    return found

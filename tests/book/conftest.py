@@ -11,8 +11,6 @@ fail instead. They read ``_build/html``: run ``make book`` first.
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -20,22 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import FLAGS, needed_chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 
 EXPLORER = 'class="colllib cl-explorer"'
 
-# A container has no sandbox of its own to offer and no GPU; the rest keeps Chromium itself from calling home.
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 LOCAL = ("file:", "data:", "blob:", "about:")
 
 # Formulas typeset, and colors that fade in from one theme to the other at their end.
@@ -51,12 +40,6 @@ def pages(site: Path = SITE) -> list[str]:
     """Every page of the built book, as paths below `site`, but for `index.html`, which only leads to the first."""
     found = (path.relative_to(site) for path in site.rglob("*.html"))
     return sorted(str(path) for path in found if path.parts[0] != "_static" and str(path) != "index.html")
-
-
-def find_chromium() -> str | None:
-    """A Chromium: the one named in the environment, else the system's."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -79,13 +62,7 @@ def site() -> Path:
 @pytest.fixture(scope="session")
 def chromium_path() -> str:
     """Where Chromium is; skips without one, fails without one in CI."""
-    path = find_chromium()
-    if path is None:
-        message = "no Chromium here: install Debian's chromium, or name one in $CHROMIUM"
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(f"{message} (in CI the browser tests must run)")
-        pytest.skip(message)
-    return path
+    return needed_chromium()
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,9 @@ import pytest
 import reference
 
 from colllib import claims
-from colllib.algorithms import allreduce, alltoall, find, lattice
+from colllib.algorithms import allreduce, alltoall, direct, find, lattice
 from colllib.claims import Verdict
-from colllib.contention import all_at_once, hot_destination
+from colllib.contention import hot_destination
 from colllib.topology import Lattice, star
 
 CONTENTION = {entry.claim.id: entry for entry in claims.for_chapter("20-contention")}
@@ -128,7 +128,7 @@ def test_second_count_a_scattered_group_pays_its_longest_route_in_every_step():
 
 def test_second_count_one_port_takes_all_that_goes_to_the_hot_rank():
     for n in (8, 64):
-        port = reference.star_cost(all_at_once(n, hot_destination(n, 10)))[1]
+        port = reference.star_cost(direct.all_to_all(n, hot_destination(n, 10)))[1]
         assert port == (n - 1) * Fraction(10, n + 9)
         assert port / Fraction(n - 1, n) == Fraction(10 * n, n + 9)
     # a torus divides it among the hot rank's links: count what enters over the busiest of four

@@ -7,10 +7,12 @@ from itertools import product
 import pytest
 import reference
 
-from colllib import claims, fabrics
-from colllib.algorithms import allreduce, alltoall, broadcast, lattice, reduce
+from colllib import claims
+from colllib.algorithms import allreduce, broadcast, direct, lattice, reduce
 from colllib.claims import Verdict
+from colllib.contention import hot_destination
 from colllib.topology import Lattice
+from colllib.topology.lattice import lines_along
 
 ENTRIES = {entry.claim.id: entry for entry in claims.for_chapter("17-ladder-every-primitive")}
 
@@ -81,7 +83,7 @@ def test_second_count_groups_on_parallel_lines_share_no_link_and_scattered_ones_
     axes = Lattice(dims)
     users = defaultdict(set)
     for axis in range(3):
-        for number, group in enumerate(fabrics.lines_of(axes, axis)):
+        for number, group in enumerate(lines_along(axes, axis).tolist()):
             assert len({rank // axes.strides[axis] % 8 for rank in group}) == 8
             for src, dst in zip(group, [*group[1:], group[0]], strict=True):
                 for link in route(src, dst, dims):
@@ -110,6 +112,6 @@ def test_second_count_a_hot_destination_on_a_star_and_on_a_torus():
         loads[hot] = (max(port.values()), max(links.values()))
     assert loads[factor][0] / loads[1][0] == Fraction(factor * ranks, total)
     assert 1 < loads[factor][1] / loads[1][1] < loads[factor][0] / loads[1][0]
-    star = reference.star_cost(fabrics.skewed(alltoall.pairwise(16), [0], factor))[1]
+    star = reference.star_cost(direct.all_to_all(16, hot_destination(16, factor)))[1]
     assert star == 15 * Fraction(factor, 15 + factor)
     assert verdicts("E-02-130") == {Verdict.REFUTED}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -10,14 +9,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # show_toy.py and show_browser.py, which benchmarks import too
 
-from show_browser import chromium
+from chromium import needed_chromium
 
 
 @pytest.fixture
 def with_chromium() -> None:
     """Skip where there is no Chromium; in CI that is a failure."""
-    if chromium() is None:
-        message = "Chromium not found: install Debian's chromium, or name it in $CHROMIUM"
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(message)
-        pytest.skip(message)
+    needed_chromium()

@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-def chromium() -> str | None:
-    """Path of a Chromium: the one named in the environment, else the system's."""
-    return os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+from chromium import FLAGS, find_chromium
 
 
 def write_page(folder: Path, *shown: Any, theme: str | None = None) -> Path:
@@ -45,7 +30,7 @@ def opened(page: Path, **options: Any) -> Iterator[tuple[Any, list[str]]]:
 
     troubles: list[str] = []
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
+        browser = play.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         context = browser.new_context(**options)
 
         def decide(route: Any) -> None:

@@ -10,8 +10,8 @@ import pytest
 import reference
 
 from colllib import units
-from colllib.algorithms import allreduce
-from colllib.contention import all_at_once, capped, hot_destination, together, zipf
+from colllib.algorithms import allreduce, direct
+from colllib.contention import capped, hot_destination, together, zipf
 from colllib.execution import execute
 from colllib.realistic import lines_of
 from colllib.show.contention_explorer import FABRICS, WORKS, contention_explorer, factors, places_of, scene
@@ -92,15 +92,15 @@ def test_link_loads_of_skewed_traffic_are_the_executed_ones(fabric, capacity):
     where = SKEW_FABRICS[fabric]()
     shares = zipf(64, 1.0, seed=2)
     assert load(fabric, "zipf", 1.0, 0, 2).skewed == pytest.approx(
-        float(execute(all_at_once(64, shares), where).cost.n_beta)
+        float(execute(direct.all_to_all(64, shares), where).cost.n_beta)
     )
-    assert load(fabric, "zipf", 1.0, 0, 2).uniform == float(execute(all_at_once(64), where).cost.n_beta)
+    assert load(fabric, "zipf", 1.0, 0, 2).uniform == float(execute(direct.all_to_all(64), where).cost.n_beta)
     if capacity:  # what is dropped stays at home: the shares need not add up to M for the links
         limit = [[min(share, Fraction(capacity, 64)) for share in row] for row in shares]
         found = load(fabric, "zipf", 1.0, capacity, 2).skewed
         assert capped(shares, capacity) == limit
         own = [float(share) for share in limit[0]]
-        assert found <= float(execute(all_at_once(64, shares), where).cost.n_beta)
+        assert found <= float(execute(direct.all_to_all(64, shares), where).cost.n_beta)
         assert popularity("zipf", 1.0, capacity, 2).tolist() == pytest.approx(own)
 
 

@@ -1,11 +1,12 @@
-"""Algorithms for a link per pair of ranks: everything that is due leaves at once, each message over a link of its own.
+"""Direct algorithms: every message goes straight from the rank that has a block to one that needs it.
 
-On a star the same steps put N-1 messages on one port in one step, which the meaning of alpha in
-this book does not price: use them on a full mesh.
+On a full mesh, with a link per pair of ranks, a step of these uses all links. On a star the same
+schedules are allowed, and the ledger charges each port for the N - 1 messages that meet there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -15,36 +16,38 @@ from colllib.cost import Cost
 from colllib.schedule import Schedule, Step, in_sequence, reversed_in_time
 
 
-def all_to_all(ranks: int) -> Schedule:
-    """Every block straight to its destination, all in one step.
+def all_to_all(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> Schedule:
+    """Every block goes straight to its destination, all of them in one step.
+
+    Args:
+        ranks: number of ranks N.
+        shares: of M, by source and destination (default: all alike).
 
     >>> from colllib.execution import execute
     >>> from colllib.topology import full_mesh
-    >>> execute(all_to_all(8), full_mesh(8)).cost
-    Cost(n_alpha=1, n_beta=1/8)
+    >>> execute(all_to_all(8), full_mesh(8)).cost, execute(all_to_all(8)).cost
+    (Cost(n_alpha=1, n_beta=1/8), Cost(n_alpha=1, n_beta=7/8))
     """
-    blocks = primitives.all_to_all(ranks)
+    blocks = primitives.all_to_all(ranks, shares)
     away = np.flatnonzero(blocks.source != blocks.target)
-    steps = [Step.of(blocks.source[away], blocks.target[away], away)] if len(away) else []
+    steps = [Step.of(blocks.source[away], blocks.target[away], away)] if ranks > 1 else []
     return Schedule.from_steps(blocks, steps)
 
 
 def all_gather(ranks: int) -> Schedule:
-    """Every rank's shard to all others in one step.
+    """Every owner sends its shard to all others, in one step.
 
-    >>> from colllib.execution import execute
-    >>> from colllib.topology import full_mesh
-    >>> execute(all_gather(8), full_mesh(8)).cost
-    Cost(n_alpha=1, n_beta=1/8)
+    >>> all_gather(8).num_steps
+    1
     """
     src, dst = np.divmod(np.arange(ranks * ranks), ranks)
     away = src != dst
-    steps = [Step.of(src[away], dst[away], src[away])] if away.any() else []
+    steps = [Step.of(src[away], dst[away], src[away])] if ranks > 1 else []
     return Schedule.from_steps(primitives.all_gather(ranks), steps)
 
 
 def reduce_scatter(ranks: int) -> Schedule:
-    """`all_gather` backwards: every rank's contribution straight to the chunk's owner.
+    """`all_gather` backwards: everyone sends each owner its share, and the owner adds N - 1 of them up, in one step.
 
     >>> reduce_scatter(8).num_steps
     1
@@ -53,12 +56,12 @@ def reduce_scatter(ranks: int) -> Schedule:
 
 
 def all_reduce(ranks: int) -> Schedule:
-    """`reduce_scatter`, then `all_gather`.
+    """`reduce_scatter`, then `all_gather`: two steps for any N.
 
     >>> from colllib.execution import execute
     >>> from colllib.topology import full_mesh
-    >>> execute(all_reduce(8), full_mesh(8)).cost
-    Cost(n_alpha=2, n_beta=1/4)
+    >>> execute(all_reduce(6), full_mesh(6)).cost
+    Cost(n_alpha=2, n_beta=1/3)
     """
     return in_sequence(reduce_scatter(ranks), all_gather(ranks))
 

@@ -1,0 +1,36 @@
+"""Where Chromium is, how it is started, and what a test does without one; tests and benchmarks share it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+# A container has no sandbox of its own to offer and no GPU; the rest keeps Chromium itself from calling home.
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def find_chromium() -> str | None:
+    """A Chromium: the one named in the environment, else the system's."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+def needed_chromium() -> str:
+    """Where Chromium is; skips the test without one, fails it without one in CI."""
+    import pytest
+
+    path = find_chromium()
+    if path is None:
+        message = "no Chromium here: install Debian's chromium, or name one in $CHROMIUM"
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(f"{message} (in CI the browser tests must run)")
+        pytest.skip(message)
+    return path
