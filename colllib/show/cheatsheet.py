@@ -25,7 +25,7 @@ Name = Mapping[str, Fraction]
 
 @dataclass(frozen=True)
 class Formula:
-    """An expression in N, P, k (axes), lg(N), and over the axes total(d - 1), total(d // 2), most(d).
+    """An expression in N, P, k (axes), lg(N), over the axes total(d - 1), total(d // 2), most(d); or in any names.
 
     >>> Formula("2 * (N - 1) / N").value(8), Formula("2 * (N - 1) / N").tex
     (Fraction(7, 4), '\\\\frac{2(N-1)}{N}')
@@ -49,6 +49,14 @@ class Formula:
         dims = place.dims if isinstance(place, Lattice) else (place,)
         names = {"N": Fraction(prod(dims)), "P": Fraction(segments), "k": Fraction(len(dims))}
         return _value(self._tree, names, dims)
+
+    def of(self, **names: int | Fraction) -> Fraction:
+        """Its value for other names.
+
+        >>> Formula("(L - 1) * m").of(L=9, m=Fraction(1, 2))
+        Fraction(4, 1)
+        """
+        return _value(self._tree, {name: Fraction(value) for name, value in names.items()}, ())
 
 
 def _value(node: ast.expr, names: Name, dims: Sequence[int]) -> Fraction:
@@ -77,11 +85,14 @@ _OPERATIONS: Mapping[type[ast.operator], Callable[[Fraction, Fraction], Fraction
 }
 
 
+_LETTERS = {"d": "d_i", "a": r"n_\alpha", "b": r"n_\beta", "a2": r"n_\alpha'", "b2": r"n_\beta'"}
+
+
 def _tex(node: ast.expr) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.Name):
-        return "d_i" if node.id == "d" else node.id
+        return _LETTERS.get(node.id, node.id)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         (inner,) = node.args
         if node.func.id == "lg":
@@ -271,6 +282,20 @@ BOUNDS: Mapping[str, Mapping[str, Line]] = {
     },
 }
 
+#: The size at which two costs are equal, in units of alpha BW.
+CROSSOVER = Formula("(a2 - a) / (b - b2)")
+#: The square of the best real number of segments of a pipeline of L steps, for m = M / (alpha BW).
+BEST_SEGMENTS_SQUARED = Formula("(L - 1) * m")
+#: What algorithm bandwidth is multiplied by to give bus bandwidth.
+BUS_FACTORS: Mapping[str, Formula] = {
+    "broadcast": Formula("1"),
+    "reduce": Formula("1"),
+    "all-gather": Formula("(N - 1) / N"),
+    "reduce-scatter": Formula("(N - 1) / N"),
+    "all-to-all": Formula("(N - 1) / N"),
+    "all-reduce": Formula("2 * (N - 1) / N"),
+}
+
 _ANCHORS = {
     "star": "star:512",
     "inc-star": "inc-star:512",
@@ -359,3 +384,28 @@ def bounds_table() -> str:
 
 def _parts(line: Line) -> tuple[Formula, Formula]:
     return line.n_alpha, line.n_beta
+
+
+def handy() -> str:
+    r"""Three formulas that one looks up, as a Markdown list.
+
+    >>> print(handy().splitlines()[-1])  # doctest: +ELLIPSIS
+    - Bus bandwidth is $M/t$ times $1$ for broadcast and reduce, ...
+    """
+    names: dict[str, list[str]] = {}
+    for primitive, factor in BUS_FACTORS.items():
+        names.setdefault(factor.tex, []).append(primitive)
+    factors = [f"${factor}$ for {_joined(primitives)}" for factor, primitives in names.items()]
+    return "\n".join(
+        [
+            rf"- Two schedules without segments cost the same at $M^* = {CROSSOVER.tex}\,\alpha\,\mathrm{{BW}}$ "
+            "([the first rungs](../notebooks/09-ladder-512)).",
+            rf"- A pipeline of $L$ steps is fastest with about $P^* = \sqrt{{{BEST_SEGMENTS_SQUARED.tex}}}$ segments, "
+            r"where $m = M/(\alpha\,\mathrm{BW})$ ([pipelining](../notebooks/05-pipelining)).",
+            f"- Bus bandwidth is $M/t$ times {_joined(factors)} ([bus bandwidth](../notebooks/10-bus-bandwidth)).",
+        ]
+    )
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import combinations
+from math import isqrt
 
 import pytest
 
 from colllib import fabrics
+from colllib.algorithms import allgather, allreduce, alltoall, broadcast, reduce, reducescatter
+from colllib.bounds import bus_factor
 from colllib.execution import execute
-from colllib.show.cheatsheet import BOUNDS, HOLDS, SHEET, Formula, bounds_table, closed_forms, formula
+from colllib.show.cheatsheet import (
+    BEST_SEGMENTS_SQUARED,
+    BOUNDS,
+    BUS_FACTORS,
+    CROSSOVER,
+    HOLDS,
+    SHEET,
+    Formula,
+    bounds_table,
+    closed_forms,
+    formula,
+    handy,
+)
 from colllib.topology import Lattice, find
 
 PLACES = {
@@ -109,3 +125,43 @@ def test_the_tables_are_whole():
     for kind in PLACES:
         rows = closed_forms(kind).splitlines()
         assert len({len(re.findall(r"\|", row)) for row in rows}) == 1
+
+
+def test_the_handy_crossover_is_where_two_executed_times_are_equal():
+    builds = allreduce.ring, allreduce.binomial_tree, allreduce.rabenseifner, allreduce.recursive_doubling
+    costs = [execute(build(16)).cost for build in builds]
+    crossed = 0
+    for one, two in combinations(costs, 2):
+        if one.n_beta == two.n_beta:
+            continue
+        m = CROSSOVER.of(a=one.n_alpha, a2=two.n_alpha, b=one.n_beta, b2=two.n_beta)
+        assert one.n_alpha + one.n_beta * m == two.n_alpha + two.n_beta * m
+        crossed += m > 0
+    assert crossed == 3
+    assert CROSSOVER.tex in handy()
+
+
+@pytest.mark.parametrize(("ranks", "m"), [(4, 3), (5, 100), (9, 7), (12, 1000)])
+def test_the_handy_number_of_segments_is_beside_the_fastest_executed_one(ranks, m):
+    squared = BEST_SEGMENTS_SQUARED.of(L=ranks - 1, m=m)
+    least = isqrt(squared.numerator // squared.denominator)
+    costs = {p: execute(broadcast.chain(ranks, segments=p)).cost for p in range(1, 3 * least + 4)}
+    assert min(costs, key=lambda p: costs[p].n_alpha + costs[p].n_beta * m) in (least, least + 1)
+    assert BEST_SEGMENTS_SQUARED.tex in handy()
+
+
+def test_the_handy_factors_are_the_least_that_one_port_carries():
+    """Held against executions that attain the bound, in the limit of many segments where it needs them."""
+    attain = {
+        "broadcast": lambda n: broadcast.chain(n, segments=400),
+        "reduce": lambda n: reduce.chain(n, segments=400),
+        "all-gather": allgather.ring,
+        "reduce-scatter": reducescatter.ring,
+        "all-to-all": alltoall.pairwise,
+        "all-reduce": allreduce.ring,
+    }
+    assert set(BUS_FACTORS) == set(fabrics.PRIMITIVES)
+    for primitive, factor in BUS_FACTORS.items():
+        assert f"${factor.tex}$" in handy()
+        for n in (2, 3, 8, 13):
+            assert factor.value(n) == bus_factor(primitive, n) == max(execute(attain[primitive](n)).link_total)
