@@ -96,6 +96,9 @@ def half_bandwidth_message(cost: Cost) -> Fraction:
     return Fraction(cost.n_alpha) / Fraction(cost.n_beta)
 
 
+FEW = 4  # numbers of segments that are tried one by one
+
+
 def best_segments(
     cost: Callable[[int], Cost], *, message: float, alpha: float, bandwidth: float, limit: int = 2**20
 ) -> int:
@@ -103,7 +106,8 @@ def best_segments(
 
     Args:
         cost: the cost at P segments, such as a closed form that execution has confirmed. Its time
-            must fall and then rise along P, as (L + P - 1)(alpha + M / P BW) does.
+            must fall and then rise along P, as (L + P - 1)(alpha + M / P BW) does; the first four
+            may be anything, since a pipeline of fewer segments than stages is a schedule of its own kind.
         message: M in bytes.
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
@@ -125,14 +129,15 @@ def best_segments(
         priced = cost(segments)
         return priced.n_alpha * latency + priced.n_beta * load
 
-    top = 1
+    first = top = min(FEW + 1, limit)
     while top < limit and time(min(2 * top, limit)) < time(top):
         top = min(2 * top, limit)
-    low, high = max(1, top // 2), min(2 * top, limit)
+    low, high = max(first, top // 2), min(2 * top, limit)
     while low < high:
         middle = (low + high) // 2
         if time(middle + 1) < time(middle):
             low = middle + 1
         else:
             high = middle
-    return low
+    best: int = min((*range(1, first), low), key=time)
+    return best

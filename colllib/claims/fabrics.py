@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cache, partial
 
 from colllib import fabrics
-from colllib.algorithms import allgather, allreduce, alltoall, atonce, broadcast, lattice, reduce, reducescatter, relay
+from colllib.algorithms import allgather, allreduce, alltoall, broadcast, lattice, reduce, reducescatter, relay
 from colllib.claims.finding import Finding, answer
 from colllib.claims.model import POWERS
 from colllib.cost import Cost
@@ -248,16 +248,9 @@ def _replicas_along_one_axis() -> Finding:
     return Finding.compare(dict.fromkeys(executed, True), executed, because)
 
 
-def skew(where: Topology, hot: tuple[int, ...], factor: int) -> Fraction:
-    """How much more the busiest link carries when the hot destinations are sent `factor` times as much."""
-    even = atonce.all_to_all(where.ranks)
-    uniform, hotter = (busiest_link(execute(s, where)) for s in (even, fabrics.skewed(even, hot, factor)))
-    return hotter / uniform
-
-
 @answer(CHAPTER, "E-02-130")
 def _hot_expert() -> Finding:
-    on_star, on_torus = skew(star(512), (0,), 10), skew(torus((8, 8, 8), tie="balanced"), (0,), 10)
+    on_star, on_torus = fabrics.skew(star(512), (0,), 10), fabrics.skew(torus((8, 8, 8), tie="balanced"), (0,), 10)
     executed = {"star": f"{float(on_star):.1f}x", "torus pays more than the star": on_torus > on_star}
     because = (
         f"The hot rank's one port on a star carries {float(on_star):.1f} times its uniform load; on the 8x8x8 torus "
