@@ -223,6 +223,16 @@ def way(primitive: str, spec: str, name: str) -> Way:
     raise ValueError(f"no {name!r} for {primitive} on {spec}: known are {known}")
 
 
+@cache
+def proved(way: Way, segments: int = 1) -> Cost:
+    """A way's cost, executed and proved, once for each number of segments.
+
+    >>> proved(way("broadcast", "star:4", "chain"), 3)
+    Cost(n_alpha=5, n_beta=5/3)
+    """
+    return way.cost(segments) if way.executed else execute(way.build(segments), fabric(way.fabric)).cost
+
+
 def _executed(primitive: str, spec: str, name: str, build: Callable[[], Schedule], shipped: bool = False) -> Way:
     """A way without segments, run once when its cost is first asked for."""
 

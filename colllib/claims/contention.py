@@ -28,7 +28,6 @@ from colllib.contention import (
 )
 from colllib.cost import Cost
 from colllib.execution import ScheduleError, execute
-from colllib.fabrics import Way
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
 from colllib.primitives import all_reduce
 from colllib.realistic import Line, line
@@ -287,16 +286,12 @@ RELAY = line("all-to-all", "rotated relay")
 
 
 @cache
-def proved(way: Way, segments: int = 1) -> Cost:
-    """A way's cost, executed and proved, once for each number of segments."""
-    return execute(way.build(segments), fabrics.fabric(way.fabric)).cost
-
-
-@cache
 def micro(of: Line) -> tuple[float, float]:
     """A line's executed time at the anchor without and with the coefficients, in microseconds."""
     ideal, real = of.ideal(**ANCHOR), of.real(**ANCHOR)
-    ideal_us, real_us = (effective(proved(r.way, r.segments), r.eta).seconds(**ANCHOR) * 1e6 for r in (ideal, real))
+    ideal_us, real_us = (
+        effective(fabrics.proved(r.way, r.segments), r.eta).seconds(**ANCHOR) * 1e6 for r in (ideal, real)
+    )
     return ideal_us, real_us
 
 
@@ -350,8 +345,8 @@ def _tree_increase() -> Finding:
 @answer(LADDER, "E-05-025")
 def _torus_row() -> Finding:
     because = (
-        f"n_beta is {proved(TORUS.way).n_beta}, not 2, and the total is {micro(TORUS)[0]:.2f} us: the printed 57 takes "
-        "the limit and rounds up."
+        f"n_beta is {fabrics.proved(TORUS.way).n_beta}, not 2, and the total is {micro(TORUS)[0]:.2f} us: "
+        "the printed 57 takes the limit and rounds up."
     )
     return _row(TORUS, "57", "84", because)
 
@@ -364,7 +359,7 @@ def _torus_increase() -> Finding:
 
 @answer(LADDER, "E-05-027")
 def _torus_bytes() -> Finding:
-    cost = proved(TORUS.way)
+    cost = fabrics.proved(TORUS.way)
     load = effective(cost, TORUS.eta).n_beta / Fraction(cost.n_beta)
     because = f"1/0.60 is {float(load):.3f}, whatever the schedule."
     return Finding.rounds({"65": 100 * (float(load) - 1)}, because)
@@ -465,7 +460,7 @@ def _gather_margin() -> Finding:
 def _dominated() -> Finding:
     share = {}
     for of in (GATHER_INC, GATHER, GATHER_TORUS):
-        cost = proved(of.way)
+        cost = fabrics.proved(of.way)
         share[of.label] = f"{100 * float(cost.n_alpha) * ANCHOR_ALPHA / cost.seconds(**ANCHOR):.0f} %"
     because = (
         f"At 16 MB the latencies are {', '.join(share.values())} of the three lines; these differ by their latencies, "

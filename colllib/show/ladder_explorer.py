@@ -211,7 +211,7 @@ eta_beta, switch that adds, eta_beta, wires, eta_alpha, wires)
         return of
 
     def adding(state: State) -> dict[Fraction, str]:
-        values = (Fraction(2, 5), PROFILES["nvls"].beta, Fraction(3, 5), _NONE)
+        values = (Fraction(2, 5), PROFILES["nvls"].beta, _NONE)
         return {value: _plain(value) for value in values} if state["p"] in _ADDS else {_NONE: "not used"}
 
     star, wires = PROFILES["crossbar"], PROFILES["torus"]
@@ -235,8 +235,11 @@ eta_beta, switch that adds, eta_beta, wires, eta_alpha, wires)
 _ADDS = ("reduce", "reduce-scatter", "all-reduce")  # what asks the switch to add
 
 
+_TABLE = {(line.primitive, line.fabric, line.name) for line in LINES}
+
+
 def _in_the_table(way: Way) -> bool:
-    return any((way.primitive, way.fabric, way.name) == (one.primitive, one.fabric, one.name) for one in LINES)
+    return (way.primitive, way.fabric, way.name) in _TABLE
 
 
 _NONE = Fraction(1)

@@ -161,7 +161,7 @@ def test_the_pairs_of_bars_and_the_words_are_those_of_the_table():
     assert widths[1::2] == sorted(widths[1::2])
     told = REALISTIC.render(len(REALISTIC.all_parts) - 1, state)
     assert told.startswith(f"Fastest: {table[0][0]} with ")
-    spoiled = {**state, "p": "all-gather", "adding": Fraction(1), "wires": Fraction(1, 5)}
+    spoiled = {**state, "p": "all-gather", "adding": Fraction(1), "star": Fraction(1), "wires": Fraction(1, 5)}
     told = REALISTIC.render(len(REALISTIC.all_parts) - 1, spoiled)
     assert told.startswith("Fastest: star that computes 512: in network")
     assert "; without coefficients it was torus 8x8x8: breadth first" in told
