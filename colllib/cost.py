@@ -122,12 +122,15 @@ def best_segments(
     """
     check_ranks(limit)
     check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
-    latency, load = Fraction(alpha), Fraction(message) / Fraction(bandwidth)
+    latency, load = Fraction(alpha) * Fraction(bandwidth), Fraction(message)
+    # whole multiples of one unit of time: exact, and cheaper to compare than fractions
+    unit = latency.denominator * load.denominator
+    latency_units, load_units = int(latency * unit), int(load * unit)
 
     @cache
-    def time(segments: int) -> Fraction:
+    def time(segments: int) -> Fraction | int:
         priced = cost(segments)
-        return priced.n_alpha * latency + priced.n_beta * load
+        return priced.n_alpha * latency_units + priced.n_beta * load_units
 
     first = top = min(FEW + 1, limit)
     while top < limit and time(min(2 * top, limit)) < time(top):

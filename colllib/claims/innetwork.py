@@ -800,11 +800,16 @@ def _seventy() -> Finding:
     return Finding.compare("70", ", ".join(map(str, executed)), because)
 
 
+def _all_links(dims: tuple[int, ...]) -> Fraction:
+    """n_beta of an all-reduce over all links at once; 64 ranks stand for 512, which take seconds."""
+    return Fraction(execute(find("all-reduce", "breadth-first").build(Lattice(dims)), torus(dims)).cost.n_beta)
+
+
 @answer(TABLES, "E-04-069")
 def _torus_pays_twice() -> Finding:
     executed = {
         "dim-ring": round(float(on_torus("all-reduce", "dim-ring").n_beta), 1),
-        "breadth-first": round(float(on_torus("all-reduce", "breadth-first").n_beta), 1),
+        "breadth-first": round(float(_all_links((4, 4, 4))), 1),
     }
     because = (
         "A ring through one axis after the other keeps one of the six links of a rank busy; used all at once they "
