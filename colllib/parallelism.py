@@ -248,6 +248,7 @@ class Call:
         message: M in bytes, by the book's convention for the primitive.
         count: how often in one step.
         why: what it moves.
+        senders: how many ranks take turns in sending: 2 for a pipeline's pair that sends both ways.
     """
 
     axis: str
@@ -256,11 +257,12 @@ class Call:
     message: float
     count: int
     why: str
+    senders: int = 1
 
     @cached_property
     def sent(self) -> float:
         """Bytes that the busiest rank sends in a step with an algorithm that attains the lower bound."""
-        return self.count * self.message * float(lower_bound(self.primitive, self.ranks).n_beta)
+        return self.count * self.message * float(lower_bound(self.primitive, self.ranks).n_beta) / self.senders
 
 
 def merged(calls: Iterable[Call]) -> tuple[Call, ...]:
@@ -321,7 +323,7 @@ def training(
     calls += _tensor(stage, share, size.activation, microbatches, backward=True)
     calls += _context(stage, share, size.activation, microbatches)
     calls += _experts(stage, share, size, microbatches, backward=True)
-    calls += _pipeline(stage, share, size.activation, 2 * microbatches, "activations forward, their gradients back")
+    calls += _pipeline(stage, share, size.activation, 2 * microbatches, "activations forward, their gradients back", 2)
     return tuple(call for call in calls if call.ranks > 1 and call.message and call.count)
 
 
@@ -485,11 +487,11 @@ def _experts(stage: _Stage, tokens: int, size: Precision, microbatches: int, *, 
     return calls
 
 
-def _pipeline(stage: _Stage, tokens: int, width: int, count: int, why: str) -> list[Call]:
+def _pipeline(stage: _Stage, tokens: int, width: int, count: int, why: str, senders: int = 1) -> list[Call]:
     model, plan = stage.model, stage.plan
     cut = plan.tp if plan.sequence_parallel else 1  # whole activations are sent by every rank of a TP group
     message = tokens * model.hidden * width / cut
-    return [Call("PP", "point-to-point", min(2, plan.pp), message, count, why)]
+    return [Call("PP", "point-to-point", min(2, plan.pp), message, count, why, senders)]
 
 
 @dataclass(frozen=True)

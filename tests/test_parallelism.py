@@ -145,6 +145,14 @@ def test_ring_attention_sends_what_a_ring_all_gather_sends():
         assert set(result.sent) == {Fraction(n - 1, n)}
 
 
+def test_the_last_stage_sends_the_gradients_back_and_only_receives_the_activations():
+    microbatches, message = 16, 8192 * 16384 * 2
+    [call] = [c for c in training(LLAMA, Plan(dp=128, tp=8, pp=16), tokens=TOKENS, microbatches=16) if c.axis == "PP"]
+    assert (call.count, call.sent) == (2 * microbatches, microbatches * message)
+    [call] = [c for c in decoding(LLAMA, Plan(tp=8, pp=2), sequences=3) if c.axis == "PP"]
+    assert (call.count, call.sent) == (1, 3 * 16384 * 2)
+
+
 def test_a_decoded_token_has_no_gradients():
     calls = decoding(DEEPSEEK, Plan(dp=64, ep=64, pp=2), sequences=32)
     assert {call.axis for call in calls} == {"EP", "PP"}

@@ -1,8 +1,9 @@
 """Collectives in which switches take part: they add, replicate and take bundles apart.
 
 Switches are nodes of the schedule. Every message goes over one link, up from a rank towards the
-root of the switches' tree or down from it, and each level is a step. Cut into segments the way up
-and the way down overlap; what formulas call the fused limit is what many segments approach.
+root of the switches' tree or down from it, and each level is a step. What only is copied or passed
+on never comes down a link that it went up. Cut into segments the way up and the way down overlap;
+what formulas call the fused limit is what many segments approach.
 """
 
 from __future__ import annotations
@@ -145,9 +146,7 @@ def multicast(topology: Topology, *, segments: int = 1, root: int = 0) -> Schedu
     check_rank("root", root, topology.ranks)
     tree = SwitchTree(topology)
     up = _towards(tree, np.array([root]))
-    down = _everyone(tree, broadcast(tree.ranks))
-    down[root] = False
-    return _one_shot(tree, broadcast(tree.ranks, root=root), up, down, add=False, segments=segments)
+    return _one_shot(tree, broadcast(tree.ranks, root=root), up, ~up, add=False, segments=segments)
 
 
 def scatter_reduced(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
@@ -193,10 +192,8 @@ def gather_multicast(topology: Topology, *, segments: int = 1) -> Schedule:
     2
     """
     tree = SwitchTree(topology)
-    ranks = np.arange(tree.ranks)
-    down = _everyone(tree, all_gather(tree.ranks))
-    down[ranks, ranks] = False
-    return _one_shot(tree, all_gather(tree.ranks), _towards(tree, ranks), down, add=False, segments=segments)
+    up = _towards(tree, np.arange(tree.ranks))
+    return _one_shot(tree, all_gather(tree.ranks), up, ~up, add=False, segments=segments)
 
 
 def two_shot_all_reduce(topology: Topology, *, segments: int = 1, keep_own: bool = False) -> Schedule:
@@ -217,20 +214,30 @@ def two_shot_all_reduce(topology: Topology, *, segments: int = 1, keep_own: bool
     return pipelined(both, segments)
 
 
-def scatter_bundles(topology: Topology, *, segments: int = 1) -> Schedule:
+def scatter_bundles(topology: Topology, *, segments: int = 1, by_root: bool = False) -> Schedule:
     """All-to-all: every rank pushes all its blocks up in one message, and the switches take it apart.
 
-    On a tree of switches all blocks go up to the root and down again.
+    On a tree of switches a block turns around in the lowest switch above both its ranks.
 
-    >>> from colllib.topology import star
-    >>> scatter_bundles(star(8)).num_steps
-    2
+    Args:
+        topology: ranks below one switch or a tree of them.
+        segments: segments P into which every block is cut and pipelined.
+        by_root: every block goes up to the root, also where both its ranks stand below one lower switch.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import switch_tree
+    >>> tree = switch_tree(12, 4, scatters=True)  # four leaves of three
+    >>> for by_root in (False, True):
+    ...     run = execute(scatter_bundles(tree, by_root=by_root), tree)
+    ...     print(run.schedule.num_steps, max(run.link_total))
+    4 9/4
+    4 11/4
     """
     tree = SwitchTree(topology)
     blocks = all_to_all(tree.ranks)
-    away = blocks.source != blocks.target
-    up, down = _towards(tree, blocks.source) & away, _towards(tree, blocks.target) & away
-    return _one_shot(tree, blocks, up, down, add=False, segments=segments)
+    rises, falls = _towards(tree, blocks.source), _towards(tree, blocks.target)
+    stays = (blocks.source == blocks.target) if by_root else rises & falls
+    return _one_shot(tree, blocks, rises & ~stays, falls & ~stays, add=False, segments=segments)
 
 
 def _through_one_switch(topology: Topology, stages: Sequence[tuple[str, Fraction]], segments: int) -> Cost:

@@ -39,8 +39,8 @@ not_checkable(
     {
         "E-04-001": "A property of endpoint software; section 3 of the same text puts the endpoint and the switch "
         "together at 0.5 us.",
-        "E-04-007": "A statement about what ships; NCCL's model (src/graph/tuning.cc) has NVLS for all-reduce, "
-        "all-gather and reduce-scatter, and only a ring for broadcast.",
+        "E-04-007": "A statement about what ships; NCCL's model (src/tuning/nvls.cc, cost_model.cc) has NVLS for "
+        "all-reduce, all-gather and reduce-scatter, and only a ring for broadcast.",
         "E-04-012": "A statement about what ships.",
     },
 )

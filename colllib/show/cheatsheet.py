@@ -303,7 +303,7 @@ def closed_forms(kind: str) -> str:
     """
     spec = _ANCHORS[kind]
     lines = [
-        rf"| primitive | algorithm | $n_\alpha$ | $n_\beta$ | for | {fabric_name(spec)} |",
+        rf"| primitive | algorithm | latencies $n_\alpha$ | bytes $n_\beta$ | for | {fabric_name(spec)} |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     backwards = [("broadcast", "reduce"), ("all-gather", "reduce-scatter"), ("all-reduce",), ("all-to-all",)]

@@ -75,7 +75,7 @@ class Table:
         body = []
         for row in self.rows:
             cells = [f"<td{m}>{escape(cell)}</td>" for cell, m in zip(row, mark, strict=True)]
-            if self.row_headers:
+            if self.row_headers and str(row[0]):
                 cells[0] = f'<th scope="row"{mark[0]}>{escape(row[0])}</th>'
             body.append(f"<tr>{''.join(cells)}</tr>")
         return (

@@ -1,5 +1,6 @@
 """Collectives through switches: proved, counted byte by byte, refused where a switch cannot do what it must."""
 
+from collections import Counter
 from fractions import Fraction
 
 import pytest
@@ -70,6 +71,45 @@ def test_trees_of_switches_serve_any_number_of_ranks(ranks, radix, uplinks, segm
     rounds = 2 if algorithm.name == "in-network-two-shot" else 1
     assert schedule.num_steps == (2 * tiers * rounds + segments - 1 if ranks > 1 else 0)
     assert done.topology.ranks == ranks
+
+
+@given(st.integers(2, 60), st.integers(3, 9), st.integers(1, 3), st.data())
+@settings(max_examples=60)
+def test_what_is_only_passed_on_turns_around_in_the_lowest_switch_above_both(ranks, radix, segments, data):
+    """Every link of any tree, by hand: from s ranks below it to the other N - s, and the other way."""
+    where = switch_tree(ranks, radix, **ALL)
+    root = data.draw(st.integers(0, ranks - 1))
+    parent = {a: b for a, b in zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True) if a < b}
+    below = {node: {node} if node < ranks else set() for node in range(where.nodes)}
+    for node in range(where.nodes - 1):  # a parent has a higher number than its children
+        below[parent[node]] |= below[node]
+    one = Fraction(1, ranks)
+    rise_and_fall = {
+        innetwork.scatter_bundles: lambda s: (len(s) * (ranks - len(s)) * one,) * 2,
+        innetwork.gather_multicast: lambda s: (len(s) * one, (ranks - len(s)) * one),
+        innetwork.multicast: lambda s: (int(root in s), int(root not in s)),
+    }
+    for build, expected in rise_and_fall.items():
+        options = {"root": root} if build is innetwork.multicast else {}
+        schedule = build(where, segments=segments, **options)
+        assert reference.holds(schedule)
+        crossed = Counter()
+        for step in reference.messages(schedule):
+            for src, dst, block, _ in step:
+                crossed[src, dst] += schedule.blocks.share[block]
+        for node, above in parent.items():
+            assert (crossed[node, above], crossed[above, node]) == expected(below[node])
+
+
+@pytest.mark.parametrize(("ranks", "radix"), [(5, 3), (12, 4), (13, 4), (64, 9)])
+def test_by_the_root_every_uplink_also_carries_what_its_own_ranks_send_each_other(ranks, radix):
+    where = switch_tree(ranks, radix, **ALL)
+    turned, climbed = (execute(innetwork.scatter_bundles(where, by_root=by), where) for by in (False, True))
+    below = innetwork.SwitchTree(where).below.sum(axis=1)
+    for k, (a, b) in enumerate(zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True)):
+        s = int(below[min(a, b)])
+        assert climbed.link_total[k] - turned.link_total[k] == Fraction(s * (s - 1), ranks)
+    assert climbed.cost.n_alpha == turned.cost.n_alpha
 
 
 @given(st.integers(1, 500), st.integers(3, 16), st.integers(1, 2))
