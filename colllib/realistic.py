@@ -46,7 +46,7 @@ class Line:
         >>> price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
         >>> tree = line("all-reduce", "double binary tree")
         >>> tree.ideal(**price).segments, tree.real(**price).segments
-        (12, 14)
+        (12, 13)
         """
         return self.way.priced(**price, eta=self.eta)  # type: ignore[arg-type]
 
