@@ -23,9 +23,8 @@ def _bound(primitive: str, claimed: dict[int, Fraction], because: str = "") -> F
 def _bound_of_broadcast() -> Finding:
     executed = {n: min(min(execute(a.build(n)).received[1:]) for a in of("broadcast")) for n in SIZES}
     because = (
-        "A rank that lacks the vector must receive all of it, so n_beta is at least 1; (N-1)/N "
-        "bounds what is scattered "
-        "or gathered."
+        "No schedule goes below (N-1)/N, but the bound is higher: a rank that lacks the vector must receive all of it, "
+        "so n_beta is at least 1. (N-1)/N is the bound for what is scattered or gathered."
     )
     return Finding.compare({n: Fraction(n - 1, n) for n in SIZES}, executed, because, "chan2007")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from colllib import fabrics
 from colllib.algorithms import allreduce, alltoall, find, lattice
-from colllib.claims.finding import Finding, answer
+from colllib.claims.finding import Finding, Verdict, answer
 from colllib.contention import (
     NVLINK4,
     PROFILES,
@@ -32,7 +32,7 @@ from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
 from colllib.primitives import all_reduce
 from colllib.realistic import Line, line
 from colllib.schedule import Schedule, placed, side_by_side
-from colllib.topology import Lattice, Topology, leaf_spine, mesh, star, torus
+from colllib.topology import Lattice, Topology, leaf_spine, mesh, star, switch_tree, torus
 
 CHAPTER = "20-contention"
 LADDER = "21-realistic-ladder"
@@ -56,10 +56,11 @@ def _floor() -> Finding:
     idle = PROFILES["crossbar"].beta
     shared = idle * Fraction(pair.alone[0].cost.n_beta) / Fraction(pair.in_step[0].n_beta)
     because = (
-        "Sharing a link lowers eta_beta, so what an idle machine reaches is the largest value, a ceiling: two rings "
-        "over the same links, each at 0.80, run at 0.40; it is the loss that has a floor."
+        "What an idle machine reaches is the largest value, and sharing a link lowers it: two rings over the same "
+        "links, each at 0.80, run at 0.40. The heading has the word; it is the loss that has a floor."
     )
-    return Finding.compare("no eta_beta below 0.80", f"{float(shared):.2f} for two jobs over the same links", because)
+    said = {"the heading of section 2.1": "a ceiling", "its text": "a floor"}
+    return Finding.statements(said, f"{float(shared):.2f} for two jobs over the same links", because)
 
 
 @answer(CHAPTER, "E-05-012", "E-00-055")
@@ -131,17 +132,22 @@ def _sixteen() -> Finding:
 
 @answer(CHAPTER, "E-05-004")
 def _scattered() -> Finding:
-    ideal = lattice.dim_ring_cost(Lattice((8, 2)))
-    single, full = (study(allreduce.ring(16), torus(CUBE), draws=200, groups=g, ordered=True) for g in (1, None))
+    """In steps, as the text counts, and in time at the anchor; what latencies do is in the note."""
+    ideal, ring = lattice.dim_ring_cost(Lattice((8, 2))), allreduce.ring(16)
+    single, full = (study(ring, torus(CUBE), draws=200, groups=g, ordered=True) for g in (1, None))
+    steps = float(ring.num_steps / ideal.n_alpha)
     alpha = Band.of([float(cost.n_alpha / ideal.n_alpha) for cost in single])
-    time = Band.of([cost.seconds(**ANCHOR) / ideal.seconds(**ANCHOR) for cost in full])
-    because = (
-        "2(N-1) = 30 counts steps, and a step lasts as long as its longest route: over 200 draws of 16 ranks, "
-        f"in rank order, n_alpha is {alpha} times that of an aligned 8 x 2 block, lock-step, one link per neighbor; "
-        f"with all 32 groups scattered 16 MB take {time} times as long."
+    alone, crowd = (Band.of([cost.seconds(**ANCHOR) / ideal.seconds(**ANCHOR) for cost in s]) for s in (single, full))
+    where = (
+        f"For one group of 16 in rank order on an idle cube, against an aligned 8 x 2 block: {steps:.1f} times the "
+        f"steps, and {alone} times the time at 16 MB, over 200 draws. But a step lasts as long as its longest "
+        f"route: in latencies, which is what short messages pay, it is {alpha} times the ideal, and with all 32 groups "
+        f"scattered 16 MB take {crowd} times as long."
     )
-    within = alpha.low >= 2 and alpha.high <= 4
-    return Finding.compare("2 to 4", "2 to 4" if within else f"{alpha} in n_alpha", because)
+    executed = {"steps, rounded": 2 <= round(steps) <= 4, "time at 16 MB, as a rule": 2 <= alone.middle <= 4}
+    return Finding.compare(dict.fromkeys(executed, True), executed, where).holding(
+        where, f"{steps:.1f} in steps, {alone} in time at 16 MB"
+    )
 
 
 @cache
@@ -272,6 +278,29 @@ def _cross_leaf() -> Finding:
     return Finding.compare("0.80, 0.50, 0.25", _told(executed), because)
 
 
+def _across_pods(s: int) -> Fraction:
+    """The executed eta_beta of traffic between pods of a three-tier tree, oversubscribed s times at both boundaries.
+
+    A switch has 2 uplinks and 2 s links down; the uplinks of a switch are bonded, so that no flows collide.
+    """
+    pod = 2 * s * s
+    ranks = pod * (s + 1)
+    fabric = switch_tree(ranks, 2 * s + 2, uplinks=2)
+    rank = np.arange(ranks)
+    load = np.bincount(fabric.router(rank, (rank + pod) % ranks)[1], minlength=fabric.num_links)
+    return 1 / Fraction(max(int(count) / speed for count, speed in zip(load, fabric.bandwidth, strict=True)))
+
+
+@answer(CHAPTER, "E-05-020")
+def _two_boundaries() -> Finding:
+    executed = _across_pods(2)
+    because = (
+        "What passes both boundaries is divided at both: 1/(s2 s3), as the word says. The minimum in the formula is an "
+        f"upper bound that no such fabric reaches (s = 3 at both: {_across_pods(3)})."
+    )
+    return Finding.statements({"the word": Fraction(1, 4), "the formula": Fraction(1, 2)}, executed, because)
+
+
 # -- the realistic ladder ------------------------------------------------------------------------
 
 INC = line("all-reduce", "in network")
@@ -346,11 +375,15 @@ def _tree_increase() -> Finding:
 
 @answer(LADDER, "E-05-025")
 def _torus_row() -> Finding:
-    because = (
-        f"n_beta is {fabrics.proved(TORUS.way).n_beta}, not 2, and the total is {micro(TORUS)[0]:.2f} us: "
-        "the printed 57 takes the limit and rounds up."
+    """57 is printed as the sum of 21 and 35.5."""
+    cost, realistic = fabrics.proved(TORUS.way), micro(TORUS)[1]
+    alpha, load = (part.seconds(**ANCHOR) * 1e6 for part in (Cost(cost.n_alpha, 0), Cost(0, cost.n_beta)))
+    ideal, rounded = Finding.adds_up({"21": alpha, "35.5": load}, "57"), Finding.rounds({"84": realistic})
+    return (
+        replace(ideal, executed=f"{ideal.executed}, {rounded.executed}")
+        if rounded.verdict is Verdict.ROUNDED
+        else rounded
     )
-    return _row(TORUS, "57", "84", because)
 
 
 @answer(LADDER, "E-05-026")

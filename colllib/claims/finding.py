@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
+from decimal import ROUND_HALF_UP, Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
@@ -32,7 +32,8 @@ class Finding:
     Attributes:
         verdict: computed by the constructors below, never chosen.
         executed: what execution gives, as short text; empty where nothing was executed.
-        because: one sentence on a refutation, an inconsistency or what cannot be checked.
+        because: one sentence on a refutation, an inconsistency or what cannot be checked; on what is reproduced, the
+            convention under which it holds, where it needs one.
         reference: a key of the bibliography, where a primary source settles the matter.
     """
 
@@ -50,6 +51,18 @@ class Finding:
     def not_checkable(cls, because: str) -> Finding:
         """No execution can decide it, and why."""
         return cls(Verdict.NOT_CHECKABLE, because=because)
+
+    def holding(self, where: str, executed: str = "") -> Finding:
+        """The same finding with the convention under which it is reproduced, where it is, and a better text.
+
+        >>> Finding.compare(1, 1).holding("With a link per pair.").because
+        'With a link per pair.'
+        >>> Finding.compare(1, 2, "It is two.").holding("With a link per pair.").because
+        'It is two.'
+        """
+        if self.verdict not in (Verdict.REPRODUCED, Verdict.ROUNDED):
+            return self
+        return replace(self, because=where, executed=executed or self.executed)
 
     @classmethod
     def compare(cls, claimed: object, executed: object, because: str = "", reference: str = "") -> Finding:
@@ -83,11 +96,30 @@ class Finding:
         """
         values = ", ".join(f"{value:.6g}" for value in printed.values())
         for text, value in printed.items():
-            digits = max(0, -int(Decimal(text).as_tuple().exponent))
-            if f"{value:.{digits}f}" != text:
+            if f"{value:.{_digits(text)}f}" != text:
                 return cls(Verdict.REFUTED, f"{value:.6g} (printed {text})", because, reference)
         exact = all(Fraction(text) == value for text, value in printed.items())
         return cls(Verdict.REPRODUCED if exact else Verdict.ROUNDED, values)
+
+    @classmethod
+    def adds_up(cls, parts: Mapping[str, float], total: str, because: str = "", reference: str = "") -> Finding:
+        """Printed parts against values, and a printed total that is rounded from their sum as it is printed.
+
+        >>> Finding.adds_up({"21": 21.0, "35.5": 35.486}, "57").verdict.value
+        'reproduced to its rounding'
+        >>> Finding.adds_up({"21": 21.0, "35.5": 35.486}, "58", "It is less.").executed
+        '56.486 (printed 58)'
+        """
+        found, value = cls.rounds(parts, because, reference), sum(parts.values())
+        shown = sum((Decimal(text) for text in parts), Decimal(0))
+        if found.verdict is Verdict.REFUTED or f"{value:.{_digits(total)}f}" == total:
+            return found if found.verdict is Verdict.REFUTED else cls.rounds({**parts, total: value})
+        if shown.quantize(Decimal(total), ROUND_HALF_UP) != Decimal(total):
+            return cls(Verdict.REFUTED, f"{value:.6g} (printed {total})", because, reference)
+        rounded = (
+            f"The parts round as printed, and {total} is rounded from their sum of {shown}: unrounded, {value:.2f}."
+        )
+        return cls(Verdict.ROUNDED, f"{value:.6g}", rounded)
 
     @classmethod
     def statements(cls, said: Mapping[str, object], executed: object, because: str, reference: str = "") -> Finding:
@@ -101,6 +133,11 @@ class Finding:
             return cls.compare(values[0], executed, because, reference)
         told = "; ".join(f"{place} says {_text(value)}" for place, value in said.items())
         return cls(Verdict.INCONSISTENT, f"{_text(executed)} ({told})", because, reference)
+
+
+def _digits(printed: str) -> int:
+    """How many decimals are printed."""
+    return max(0, -int(Decimal(printed).as_tuple().exponent))
 
 
 def _text(value: object) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 from colllib import fabrics, switches
 from colllib.algorithms import allreduce, alltoall, atonce, find, innetwork, relay
@@ -127,24 +127,21 @@ def _rounds_to(printed: str, values: Sequence[float], because: str = "") -> Find
 
 
 _ONE_ALPHA = (
-    "The message goes up one link, through the switch once and down one link: one start at an endpoint and one switch, "
-    "which is the alpha that every software row pays for a step."
+    "The trip has two hops, as the texts count it, up to the switch and down again, but one start at an endpoint and "
+    "one switch: the alpha that every software row pays for a step of two links, and not the latency of two switches."
 )
-_TWO_VALUES = (
-    "Software's latency over the speed-up of a row is not what its alpha column says with 0.2 us of 0.5 us for a "
-    "switch; the trip is one start at an endpoint and one switch, one alpha."
+_TWO_ROWS = (
+    "The same trip, up to the switch and down again, is counted twice here and once there: executed, every collective "
+    "through one switch has two links, one start at an endpoint and one switch."
+)
+_ONE_SWITCH = (
+    "One switch is crossed, and an endpoint starts the trip once, which the column leaves out; the speed-up holds for "
+    "one alpha against one alpha per step."
 )
 _TWICE = (
     "The texts count the same one-way trip through one switch once and twice; executed it starts at one endpoint and "
     "crosses one switch."
 )
-SWITCH = PARTS.switch
-
-
-def _row(primitive: str, column: Fraction, from_speedup: Fraction) -> Finding:
-    """A row's alpha column against the alpha that its speed-up column implies, and both against execution."""
-    said = {"alpha column": column, "speed-up column": from_speedup}
-    return Finding.statements(said, latency_of(primitive), _TWO_VALUES)
 
 
 def _software_steps(primitive: str, name: str) -> Fraction:
@@ -156,28 +153,63 @@ def _once(primitive: str, name: str) -> Cost:
     return fabrics.proved(fabrics.way(primitive, f"star:{RANKS}", find(primitive, name).label))
 
 
-for _ids, _primitive, _factor, _software, _speedup in (
-    (("E-00-048", "E-04-013", "E-04-057"), "all-reduce", 2, ("all-reduce", "ring"), RANKS - 1),
-    (("E-00-049", "E-04-014", "E-04-061"), "reduce", 1, ("reduce", "binomial-tree"), 9),
-    (("E-00-050", "E-04-015", "E-04-059"), "reduce-scatter", 2, ("reduce-scatter", "ring"), Fraction(RANKS - 1, 2)),
-    (("E-00-051", "E-04-016"), "all-gather", 2, ("all-gather", "ring"), Fraction(RANKS - 1, 2)),
-    (("E-00-052",), "broadcast", 2, ("broadcast", "binomial-tree"), 9),
-    (("E-04-017",), "broadcast", 1, ("broadcast", "binomial-tree"), 9),
-    (("E-04-018", "E-04-063"), "all-to-all", 1, ("all-to-all", "pairwise"), RANKS - 1),
-    (("E-00-053",), "all-to-all", 1, ("all-to-all", "pairwise"), RANKS),
+def _counted_twice(primitive: str, elsewhere: str) -> Finding:
+    """A row that counts two switches where another place counts one for the same trip."""
+    crossed = traversals(primitive)["switches"]
+    return Finding.statements({"this row": 2, elsewhere: 1}, f"switches crossed: {crossed}", _TWO_ROWS)
+
+
+for _id, _primitive, _elsewhere in (
+    ("E-00-048", "all-reduce", "the row of reduce"),
+    ("E-00-050", "reduce-scatter", "the row of reduce"),
+    ("E-00-051", "all-gather", "the row of reduce"),
+    ("E-00-052", "broadcast", "part 04 section 1.4"),
+    ("E-04-013", "all-reduce", "the row of reduce"),
+    ("E-04-015", "reduce-scatter", "the row of reduce"),
+    ("E-04-016", "all-gather", "the row of reduce"),
+    ("E-04-057", "all-reduce", "the row of broadcast and reduce"),
+    ("E-04-059", "all-gather", "the row of broadcast and reduce"),
+):  # section 4 of part 04 is a table of the second chapter
+    answer(TABLES if _id >= "E-04-055" else CHAPTER, _id)(partial(_counted_twice, _primitive, _elsewhere))
+
+
+def _counted_once(rivals: tuple[tuple[str, str], ...], speedup: int) -> Finding:
+    """A row with one switch: the switches of the trip, and the gain in latencies over software."""
+    claimed: dict[str, Fraction] = {}
+    executed: dict[str, Fraction] = {}
+    for primitive, name in rivals:
+        claimed |= {f"switches, {primitive}": Fraction(1), f"speed-up, {primitive}": Fraction(speedup)}
+        executed |= {
+            f"switches, {primitive}": Fraction(traversals(primitive)["switches"]),
+            f"speed-up, {primitive}": _software_steps(primitive, name) / latency_of(primitive),
+        }
+    return Finding.compare(claimed, executed, _ONE_ALPHA).holding(_ONE_SWITCH)
+
+
+_REDUCE, _BROADCAST, _ALL_TO_ALL = (
+    ("reduce", "binomial-tree"),
+    ("broadcast", "binomial-tree"),
+    ("all-to-all", "pairwise"),
+)
+for _id, _rivals, _speedup in (
+    ("E-00-049", (_REDUCE,), 9),
+    ("E-04-014", (_REDUCE,), 9),
+    ("E-04-017", (_BROADCAST,), 9),
+    ("E-04-018", (_ALL_TO_ALL,), RANKS - 1),
+    ("E-04-061", (_BROADCAST, _REDUCE), 9),
+    ("E-04-063", (_ALL_TO_ALL,), RANKS - 1),
 ):
+    answer(TABLES if _id >= "E-04-055" else CHAPTER, _id)(partial(_counted_once, _rivals, _speedup))
 
-    @cache
-    def _inconsistent_row(
-        primitive: str = _primitive,
-        factor: int = _factor,
-        rival: tuple[str, str] = _software,
-        speedup: Fraction | int = _speedup,
-    ) -> Finding:
-        return _row(primitive, factor * SWITCH, _software_steps(*rival) / Fraction(speedup))
 
-    for _id in _ids:  # section 4 of part 04 is a table of the second chapter
-        answer(TABLES if _id >= "E-04-055" else CHAPTER, _id)(_inconsistent_row)
+@answer(CHAPTER, "E-00-053")
+def _effective_bandwidth() -> Finding:
+    """BW over n_beta, as the same part defines it, of an all-to-all whose bundles the switch takes apart."""
+    said = {"this row": Fraction(RANKS - 1, RANKS), "part 04 section 1.4": Fraction(1)}
+    because = (
+        "BW_eff is BW / n_beta, and n_beta is (N-1)/N: the cheatsheet prints the inverse, the other table the limit."
+    )
+    return Finding.statements(said, 1 / Fraction(_hardware(RANKS).n_beta), because)
 
 
 def _two_texts(primitive: str) -> Finding:
@@ -348,12 +380,17 @@ _UPLINKS = "A switch below the root gives a port to its uplink, so that it takes
 
 @answer(CHAPTER, "E-04-022")
 def _steps_of_a_tree() -> Finding:
+    """r is the fan-in of a level, as the text defines it: a switch has r ports below and one more for its uplink."""
     claimed, executed = {}, {}
-    for radix, ranks in ((4, 4), (4, 12), (4, 16), (8, 60), (64, 4096)):
-        tiers = next(k for k in range(1, 9) if radix**k >= ranks)
-        claimed[f"N = {ranks}, r = {radix}"] = 2 * tiers
-        executed[f"N = {ranks}, r = {radix}"] = innetwork.one_shot_all_reduce(_tree(ranks, radix)).num_steps
-    return Finding.compare(claimed, executed, f"The steps are 2k, but k is more than log_r N: {_UPLINKS.lower()}")
+    for fan_in, ranks in ((3, 9), (3, 13), (4, 4), (4, 11), (4, 16), (4, 64), (8, 60), (64, 4096)):
+        tiers = next(k for k in range(1, 9) if fan_in**k >= ranks)
+        claimed[f"N = {ranks}, r = {fan_in}"] = 2 * tiers
+        executed[f"N = {ranks}, r = {fan_in}"] = innetwork.one_shot_all_reduce(_tree(ranks, fan_in + 1)).num_steps
+    where = (
+        "In hops, and with r switches or ranks below a switch, as the text defines r: its uplink is one port more "
+        "(see E-04-023). The switches on the way are 2k - 1."
+    )
+    return Finding.compare(claimed, executed, "The tree is higher.").holding(where)
 
 
 def room(radix: int, tiers: int) -> int:
@@ -434,8 +471,16 @@ def _star_ring() -> Finding:
     return _software_row("all-reduce", "ring", "546")
 
 
-@answer(TABLES, "E-04-028", "E-04-031")
-@cache
+@answer(TABLES, "E-04-028")
+def _star_halving() -> Finding:
+    """The row names two algorithms; it is the second that executes as printed (for the first: E-04-031)."""
+    cost = _once("all-reduce", "rabenseifner")
+    alpha, load = (_us(part.seconds(**ANCHOR)) for part in (Cost(cost.n_alpha, 0), Cost(0, cost.n_beta)))
+    found = Finding.adds_up({"9": alpha, "35.5": load}, "45", "The parts add up to less.")
+    return found.holding(f"For Rabenseifner, the second of the two algorithms that the row names. {found.because}")
+
+
+@answer(TABLES, "E-04-031")
 def _star_tree() -> Finding:
     because = _TREE_LIMIT.format(_us(software("all-reduce", "rabenseifner")))
     return _software_row("all-reduce", "double-binary-tree", "45", because)
@@ -456,8 +501,7 @@ def _inc_rung() -> Finding:
 def _torus_ring() -> Finding:
     cost = on_torus("all-reduce", "dim-ring")
     alpha, load = (part.seconds(**ANCHOR) for part in (Cost(cost.n_alpha, 0), Cost(0, cost.n_beta)))
-    because = "21 + 35.49 is 56.49: rounding the two parts first adds half a microsecond too much."
-    return Finding.rounds({"21": _us(alpha), "35.5": _us(load), "57": _us(alpha + load)}, because)
+    return Finding.adds_up({"21": _us(alpha), "35.5": _us(load)}, "57", "The parts add up to less.")
 
 
 @answer(TABLES, "E-04-032")

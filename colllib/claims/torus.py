@@ -534,8 +534,7 @@ def _hops_saved() -> Finding:
 def _ring_at_the_anchor() -> Finding:
     cost = _dim_ring((8, 8, 8)).cost
     alpha, load = (part.seconds(**PRICE) * 1e6 for part in (Cost(cost.n_alpha, 0), Cost(0, cost.n_beta)))
-    because = "21 + 35.49 is 56.49: rounding the two parts first adds half a microsecond too much."
-    return Finding.rounds({"21": alpha, "35.5": load, "57": alpha + load}, because)
+    return Finding.adds_up({"21": alpha, "35.5": load}, "57", "The parts add up to less.")
 
 
 @answer(CHAPTER, "E-02-137")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from colllib.claims import SOURCES, Claim, Entry, Verdict
+from colllib.claims import SOURCES, Claim, Entry, Finding, Verdict
 from colllib.show.table import Table
 from colllib.show.theme import escape, style
 
@@ -76,25 +76,42 @@ def appendix() -> Folded:
 
 
 def errata() -> str:
-    """The refuted and inconsistent claims, in the order of the sources, as Markdown for their owners."""
+    """The refuted and inconsistent claims, in the order of the sources, as Markdown for their owners.
+
+    Claims of one part with the same answer stand together, where the first of them stands.
+    """
     from colllib.claims import ledger
 
     lines = []
     failing = [e for e in ledger() if e.verdict in (Verdict.REFUTED, Verdict.INCONSISTENT)]
     for source, group in groupby(failing, key=lambda e: e.claim.source):
         lines += [f"## {SOURCES[source]}", ""]
-        for entry in group:
-            claim, finding = entry.claim, entry.finding
-            cited = f" {{cite:p}}`{finding.reference}`" if finding.reference else ""
-            where = claim.where or "no section given"
-            inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
-            lines += [
-                f"**{claim.id}, {_plain(where)}.** {_plain(claim.statement)}{_plain(inputs)}",
-                f": *{entry.verdict.value}.* Claimed: {_plain(_claimed(claim))}. "
-                f"Executed: {_plain(finding.executed)}. {_plain(finding.because)}{cited}",
-                "",
-            ]
+        for part, entries in groupby(group, key=lambda e: e.claim.where.partition(",")[0]):
+            if part:
+                lines += [f"### {part.capitalize()}", ""]
+            together: dict[Finding, list[Claim]] = {}
+            for entry in entries:
+                together.setdefault(entry.finding, []).append(entry.claim)
+            for finding, alike in together.items():
+                lines += _erratum(finding, alike)
     return "\n".join(lines)
+
+
+def _erratum(finding: Finding, alike: list[Claim]) -> list[str]:
+    """A term for what is said, in one place or several, and its definition."""
+    said = []
+    for claim in alike:
+        where = claim.where or "no section given"
+        inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
+        said.append(f"**{claim.id}, {_plain(where)}.** {_plain(claim.statement)}{_plain(inputs)}")
+    claimed = "; ".join(dict.fromkeys(_claimed(claim) for claim in alike))
+    cited = f" {{cite:p}}`{finding.reference}`" if finding.reference else ""
+    return [
+        "; ".join(said),
+        f": *{finding.verdict.value}.* Claimed: {_plain(claimed)}. "
+        f"Executed: {_plain(finding.executed)}. {_plain(finding.because)}{cited}",
+        "",
+    ]
 
 
 def _claimed(claim: Claim) -> str:

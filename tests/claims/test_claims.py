@@ -17,6 +17,7 @@ from colllib import claims
 from colllib.algorithms import allreduce, alltoall, broadcast, of, reduce
 from colllib.claims import Finding, Verdict
 from colllib.cost import Cost
+from colllib.execution import execute
 from colllib.schedule import Schedule, pipelined
 
 ENTRIES = {entry.claim.id: entry for entry in claims.ledger()}
@@ -72,6 +73,13 @@ def test_every_answered_claim_has_a_chapter_and_no_open_one_has():
         (Finding.statements({"here": 1, "there": 1}, 1, ""), Verdict.REPRODUCED),
         (Finding.statements({"here": 1, "there": 1}, 2, ""), Verdict.REFUTED),
         (Finding.statements({"here": 1, "there": 2}, 2, ""), Verdict.INCONSISTENT),
+        (Finding.adds_up({"21": 21.0, "35.5": 35.49}, "57"), Verdict.ROUNDED),
+        (Finding.adds_up({"21": 21.0, "35.5": 35.49}, "56"), Verdict.ROUNDED),
+        (Finding.adds_up({"21": 21.0, "35.5": 35.49}, "58", "no"), Verdict.REFUTED),
+        (Finding.adds_up({"21": 21.6, "35.5": 35.49}, "57", "no"), Verdict.REFUTED),
+        (Finding.adds_up({"1": 1.0, "2": 2.0}, "3"), Verdict.REPRODUCED),
+        (Finding.compare(3, 3).holding("where"), Verdict.REPRODUCED),
+        (Finding.compare(3, 4, "no").holding("where"), Verdict.REFUTED),
         (Finding.not_checkable("why"), Verdict.NOT_CHECKABLE),
         (Finding.open(), Verdict.OPEN),
     ],
@@ -100,7 +108,7 @@ def test_second_count_double_tree_in_one_piece():
         depth = (n - 1).bit_length()
         assert reference.star_cost(allreduce.double_binary_tree(n)) == (2 * depth, 2 * depth - 1)
     assert reference.star_cost(allreduce.double_binary_tree(4, parents=PRINTED)) == (4, 3)
-    assert verdicts("E-00-027", "E-00-037", "E-01-078", "E-01-079", "E-01-086") == {Verdict.REFUTED}
+    assert verdicts("E-01-078", "E-01-079", "E-01-086") == {Verdict.REFUTED}
 
 
 def test_second_count_double_tree_in_many_pieces():
@@ -113,6 +121,7 @@ def test_second_count_double_tree_in_many_pieces():
         assert reference.star_cost(allreduce.rabenseifner(n))[1] < 2
     assert verdicts("E-01-053", "E-01-080", "E-01-087", "E-01-089", "E-01-093") == {Verdict.REFUTED}
     assert verdicts("E-01-153", "E-01-156", "E-00-036") == {Verdict.REFUTED}
+    assert verdicts("E-00-027", "E-00-037") == {Verdict.REPRODUCED}  # the same 2, as a limit
     assert verdicts("E-01-193") == {Verdict.INCONSISTENT}
 
 
@@ -142,22 +151,29 @@ def test_second_count_chain_and_binomial_tree():
             sent, _ = reference.traffic(broadcast.binomial_tree(n, segments=p))
             assert sent[0] == (n - 1).bit_length()
     assert verdicts("E-00-022", "E-00-023", "E-00-024", "E-00-025") == {Verdict.REFUTED}
-    assert verdicts("E-01-017", "E-01-030", "E-01-050", "E-01-032") == {Verdict.REFUTED}
+    assert verdicts("E-01-032") == {Verdict.REFUTED}
     assert reference.star_cost(broadcast.chain(8, segments=8)) == (14, Fraction(14, 8))
-    assert verdicts("E-01-022", "E-01-029", "E-01-040", "E-01-046", "E-01-049") == {Verdict.REFUTED}
+    assert verdicts("E-01-022", "E-01-046") == {Verdict.REFUTED}
     # the root's partners, counted from the messages of 512 ranks
     met = {dst for step in reference.messages(broadcast.binomial_tree(512)) for src, dst, _, _ in step if src == 0}
     assert len(met) == 9
     assert verdicts("E-01-023") == {Verdict.REFUTED}
 
 
-def test_second_count_the_chain_at_its_best_p_has_one_alpha_less():
+def test_second_count_the_chain_at_its_best_p_tends_to_its_limit():
     """min over real P of (L + P - 1)(a + m / P) is (sqrt((L-1) a) + sqrt(m))^2, by expanding the square."""
     steps, a, m = 511, 0.5, 16e6 / 900e9 * 1e6
     least = min((steps + p - 1) * (a + m / p) for p in range(1, 2000))
     assert abs(least - (((steps - 1) * a) ** 0.5 + m**0.5) ** 2) < 0.01
     assert abs(least + a - (steps * a + m + 2 * ((steps - 1) * a * m) ** 0.5)) < 0.01
-    assert verdicts("E-01-016") == {Verdict.REFUTED}
+    # so the excess over steps alpha + m is a root less an alpha, and its share vanishes as m grows
+    shares = []
+    for m in (1e3, 1e5, 1e7):
+        least = (((steps - 1) * a) ** 0.5 + m**0.5) ** 2
+        shares.append((least - steps * a - m) / (steps * a + m))
+    assert shares == sorted(shares, reverse=True)
+    assert shares[0] > 0.5 > 0.02 > shares[-1]
+    assert verdicts("E-01-016", "E-01-017", "E-01-030", "E-01-050") == {Verdict.REPRODUCED}
 
 
 def test_second_count_the_two_traced_binomial_trees_differ():
@@ -225,11 +241,16 @@ def test_second_count_the_master_formula_with_half_the_payload_tends_to_a_half()
     assert verdicts("E-01-081") == {Verdict.REFUTED}
 
 
-def test_second_count_pipelining_cannot_take_bytes_off_a_port():
+def test_second_count_pipelining_takes_no_bytes_off_a_port_but_spreads_them_over_links():
     for p in (2, 8):
         sent, _ = reference.traffic(pipelined(allreduce.rabenseifner(16), p))
         assert set(sent.values()) == {Fraction(30, 16)}
-    assert verdicts("E-01-157") == {Verdict.REFUTED}
+    sent = Counter()  # over each link of a full mesh: a half both ways to the nearest partner is the most
+    for step in reference.messages(allreduce.rabenseifner(16)):
+        for src, dst, _, _ in step:
+            sent[src, dst] += Fraction(1, 16)
+    assert max(sent.values()) == 1
+    assert verdicts("E-01-157") == {Verdict.REPRODUCED}
 
 
 def test_second_count_small_messages_at_512_ranks():
@@ -253,7 +274,8 @@ def test_second_count_of_a_percentage():
     exact = 2 * (63 - 6) / (12 - 126 / 64) * 1e-6 * 100e9 / 1e6
     assert round(exact, 2) == 1.14
     assert round(100 * (1.28 / exact - 1)) == 13
-    assert verdicts("R-02") == {Verdict.REFUTED}
+    assert round(100 * (1.28 / 1.14 - 1)) == 12
+    assert verdicts("R-02") == {Verdict.ROUNDED}
 
 
 def test_second_count_best_segments_bend_the_line():
@@ -261,7 +283,11 @@ def test_second_count_best_segments_bend_the_line():
     cost = {p: allreduce.double_binary_tree_cost(64, p) for p in range(1, 60)}
     low, middle, high = (min(c.n_alpha * 0.5 + c.n_beta * m / 0.9 for c in cost.values()) for m in (4, 16, 28))
     assert low + high < 2 * middle
-    assert verdicts("E-00-017") == {Verdict.REFUTED}
+    # for one schedule it is a line: its steps, counted by the second interpreter
+    for schedule in (allreduce.ring(6), allreduce.double_binary_tree(8, segments=3)):
+        priced = reference.star_cost(schedule)
+        assert priced == (execute(schedule).cost.n_alpha, execute(schedule).cost.n_beta)
+    assert verdicts("E-00-017") == {Verdict.REPRODUCED}
 
 
 EDITORIAL = {"E-00-001", "E-01-146"}  # about the source's own headings: nothing to count twice
@@ -285,7 +311,7 @@ def colllib(*arguments):
 
 def test_the_command_line_filters_by_source_verdict_and_chapter():
     found = json.loads(colllib("--source", "001", "--verdict", "refuted", "--json").stdout)
-    assert [row["id"] for row in found] == ["R-02", "R-06", "R-09", "R-11"]
+    assert [row["id"] for row in found] == ["R-06", "R-09", "R-11"]
     assert found[0]["because"]
     found = json.loads(colllib("--chapter", "09-ladder-512", "--json").stdout)
     assert {row["chapter"] for row in found} == {"09-ladder-512"}

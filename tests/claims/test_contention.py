@@ -28,8 +28,8 @@ def verdicts(*ids):
     return {ENTRIES[name].verdict for name in ids}
 
 
-def test_every_claim_on_contention_is_answered_but_the_one_on_three_tiers():
-    scope = [f"E-05-{k:03}" for k in range(1, 43) if k != 20] + [f"E-00-{k:03}" for k in range(54, 58)]
+def test_every_claim_on_contention_is_answered():
+    scope = [f"E-05-{k:03}" for k in range(1, 43)] + [f"E-00-{k:03}" for k in range(54, 58)]
     assert sorted(scope) == sorted(ENTRIES)
 
 
@@ -83,7 +83,7 @@ def test_second_count_sharing_a_link_lowers_eta_beta():
     load = ring_over([(x,) for x in (0, 2, 4, 6)], (8,))[0] + ring_over([(x,) for x in (1, 3, 5, 7)], (8,))[0]
     assert max(load.values()) == 2
     assert 0.80 / max(load.values()) == 0.40
-    assert verdicts("E-05-002") == REFUTED
+    assert verdicts("E-05-002") == INCONSISTENT
 
 
 def test_second_count_groups_along_x_meet_on_no_link():
@@ -119,8 +119,11 @@ def test_second_count_a_scattered_group_pays_its_longest_route_in_every_step():
     for _ in range(100):
         group = sorted(dice.sample(places, 16), key=lambda p: p[::-1])
         found.append(30 * ring_over(group)[1] / 16)
-    assert sorted(found)[5] > 8
-    assert verdicts("E-05-004") == REFUTED
+    assert sorted(found)[5] > 8  # in latencies
+    times = sorted((latencies * 16 * ALPHA + 15 / 8 * BYTES) / (16 * ALPHA + 15 / 8 * BYTES) for latencies in found)
+    assert 2 < times[50] < 4  # at 16 MB, where a group alone seldom loads a link twice
+    assert round(30 / 16) == 2  # in steps
+    assert verdicts("E-05-004") <= REPRODUCED
 
 
 def test_second_count_one_port_takes_all_that_goes_to_the_hot_rank():
@@ -151,6 +154,10 @@ def test_second_count_uplinks_at_a_fraction_of_their_rate():
     assert smaller == [0.80, 0.50, 0.25]
     assert verdicts("E-05-018") == INCONSISTENT
     assert verdicts("E-05-019", "E-00-057") == REFUTED
+    # two boundaries: 8 ranks of a pod over 2 uplinks, of which each stands for a rank's worth
+    hosts, leaves, uplinks = 4, 2, 2
+    assert (Fraction(uplinks, hosts), Fraction(uplinks, hosts * leaves)) == (Fraction(1, 2), Fraction(1, 4))
+    assert verdicts("E-05-020") == INCONSISTENT
     assert verdicts("E-05-016", "E-05-017") <= REPRODUCED
 
 
@@ -187,7 +194,9 @@ def test_second_count_the_rows_of_the_all_reduce():
     assert round(tree(0.8)) == 111
     assert (round(halving(1), 1), round(halving(0.8), 1)) == (44.5, 53.4)
     assert (round(dim_ring(1, 1)), round(dim_ring(1.2, 0.6))) == (56, 84)
-    assert verdicts("E-05-021", "E-05-023", "E-05-025") == REFUTED
+    assert verdicts("E-05-021", "E-05-023") == REFUTED
+    assert (round(42 * ALPHA), round(511 / 256 * BYTES, 1)) == (21, 35.5)  # which add up to 56.5, printed 57
+    assert verdicts("E-05-025") <= REPRODUCED
 
 
 def test_second_count_the_increases():

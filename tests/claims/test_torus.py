@@ -70,7 +70,7 @@ def test_the_chapter_has_every_answer_in_its_scope_and_none_is_open():
 
 def test_every_refusal_in_this_chapter_has_a_second_count_here():
     second = {"E-00-040", "E-02-029", "E-02-030", "E-02-038", "E-02-045", "E-02-058", "E-02-059"}
-    second |= {"E-02-071", "E-02-072"} | {f"E-02-{k}" for k in range(131, 139)}
+    second |= {"E-02-071", "E-02-072"} | {f"E-02-{k}" for k in range(131, 139) if k != 136}
     assert {name for name, e in ENTRIES.items() if e.verdict in (Verdict.REFUTED, Verdict.INCONSISTENT)} == second
 
 
@@ -213,8 +213,10 @@ def test_second_count_the_bytes_of_one_halving_by_hand():
 
 
 def test_second_count_the_sum_of_the_anchor_s_ring_rounds_to_56():
-    assert round(42 * 0.5 + 2 * 511 / 512 * 16e6 / 900e9 * 1e6) == 56
-    assert verdicts("E-02-136") == REFUTED
+    alpha, load = 42 * 0.5, 2 * 511 / 512 * 16e6 / 900e9 * 1e6
+    assert round(alpha + load) == 56
+    assert (round(alpha), round(load, 1)) == (21, 35.5)  # which add up to 56.5, printed 57
+    assert verdicts("E-02-136") == {Verdict.ROUNDED}
 
 
 @pytest.mark.parametrize("dims", [(2, 2, 2), (4, 4, 4)])
