@@ -48,11 +48,13 @@ class Eta:
             )
 
 
+IDEAL = Eta(Fraction(1), Fraction(1), "the model without contention")
+
 _NVLS_8 = Fraction(470, 450) / bus_factor("all-reduce", 8)
 
 #: The fabrics of Lu's profile, and what the same measurement of NVLS gives with the bus factor of its own N = 8.
 PROFILES: Mapping[str, Eta] = {
-    "ideal": Eta(Fraction(1), Fraction(1), "the model without contention"),
+    "ideal": IDEAL,
     "crossbar": Eta(Fraction(1), Fraction(4, 5), "Lu, part 05 section 4.1: bus bandwidth 360 of 450 GB/s, 8 H100"),
     "nvls": Eta(Fraction(1), Fraction(13, 25), "Lu, part 05 section 4.1: 1.3 times 0.80 over 2"),
     "nvls one-shot": Eta(Fraction(1), _NVLS_8, "470 of 450 GB/s over 7/4"),

@@ -96,6 +96,9 @@ def half_bandwidth_message(cost: Cost) -> Fraction:
     return Fraction(cost.n_alpha) / Fraction(cost.n_beta)
 
 
+FEW = 4  # numbers of segments that are tried one by one
+
+
 def best_segments(
     cost: Callable[[int], Cost], *, message: float, alpha: float, bandwidth: float, limit: int = 2**20
 ) -> int:
@@ -103,7 +106,8 @@ def best_segments(
 
     Args:
         cost: the cost at P segments, such as a closed form that execution has confirmed. Its time
-            must fall and then rise along P, as (L + P - 1)(alpha + M / P BW) does.
+            must fall and then rise along P, as (L + P - 1)(alpha + M / P BW) does; the first four
+            may be anything, since a pipeline of fewer segments than stages is a schedule of its own kind.
         message: M in bytes.
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
@@ -118,17 +122,22 @@ def best_segments(
     """
     check_ranks(limit)
     check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
-    latency, load = Fraction(alpha), Fraction(message) / Fraction(bandwidth)
+    latency, load = Fraction(alpha) * Fraction(bandwidth), Fraction(message)
+    # whole multiples of one unit of time: exact, and cheaper to compare than fractions
+    unit = latency.denominator * load.denominator
+    latency_units, load_units = int(latency * unit), int(load * unit)
 
     @cache
-    def time(segments: int) -> Fraction:
+    def time(segments: int) -> Fraction | int:
         priced = cost(segments)
-        return priced.n_alpha * latency + priced.n_beta * load
+        return priced.n_alpha * latency_units + priced.n_beta * load_units
 
-    return first_lowest(time, 1, limit)
+    first = min(FEW + 1, limit)
+    best: int = min((*range(1, first), first_lowest(time, first, limit)), key=time)
+    return best
 
 
-def first_lowest(time: Callable[[int], Fraction] | Callable[[int], float], low: int, limit: int) -> int:
+def first_lowest(time: Callable[[int], Fraction | int] | Callable[[int], float], low: int, limit: int) -> int:
     """The smallest whole number from `low` to `limit` at which a time that falls and then rises is lowest.
 
     >>> first_lowest(lambda p: p + 100 / p, 2, 1000)

@@ -7,26 +7,37 @@ price. Fabrics are named as on the command line, such as "torus:8x8x8".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
-from itertools import product
 from math import ceil, log2
 
 import numpy as np
 
 from colllib import topology as topologies
-from colllib.algorithms import allgather, allreduce, alltoall, broadcast, direct, find, lattice, reducescatter, relay
+from colllib.algorithms import (
+    Algorithm,
+    allgather,
+    allreduce,
+    alltoall,
+    broadcast,
+    direct,
+    find,
+    lattice,
+    of,
+    reducescatter,
+    relay,
+    serving,
+)
 from colllib.algorithms import reduce as reduces
 from colllib.bounds import least_traffic, lower_bound
+from colllib.contention import IDEAL, Eta, effective
 from colllib.cost import Cost, best_segments
-from colllib.exact import IntArray
 from colllib.execution import execute
 from colllib.pipeline import pipeline_cost
 from colllib.schedule import Schedule
 from colllib.topology import Lattice, Topology
-from colllib.topology.lattice import shortest_way
 
 PRIMITIVES = ("broadcast", "reduce", "all-gather", "reduce-scatter", "all-reduce", "all-to-all")
 
@@ -48,8 +59,6 @@ KINDS = ("star", "inc-star", "full-mesh", "ring", "line", "torus", "mesh")
 
 #: Above so many ranks a few rungs that would take seconds are not executed but priced as `ways` says.
 LARGE = 64
-
-FEW = 4  # stages of the longest pipeline through a switch
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +94,7 @@ class Way:
         bandwidth: float,
         equal_injection: bool = False,
         segments: int | None = None,
+        eta: Eta = IDEAL,
     ) -> Rung:
         """The way for a message: at the best whole number of segments unless one is given.
 
@@ -94,6 +104,7 @@ class Way:
             bandwidth: BW in bytes per second.
             equal_injection: a rank's links have BW together, instead of each.
             segments: how many.
+            eta: what the fabric is said to lose; the best number of segments follows it.
         """
         scale = injection(self.fabric) if equal_injection else Fraction(1)
 
@@ -105,11 +116,11 @@ class Way:
         if not self.segmented:
             segments = 1
         if segments is None:
-            # with fewer segments than stages a pipeline is a schedule of its own kind
-            more = best_segments(lambda p: cost(p + FEW), message=message, alpha=alpha, bandwidth=bandwidth) + FEW
-            segments = min((*range(1, FEW + 1), more), key=lambda p: cost(p).seconds(**price))
+            segments = best_segments(
+                lambda p: effective(cost(p), eta), message=message, alpha=alpha, bandwidth=bandwidth
+            )
         found = cost(segments)
-        return Rung(self, segments, equal_injection, found, found.seconds(**price))
+        return Rung(self, segments, equal_injection, eta, found, effective(found, eta).seconds(**price))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +131,15 @@ class Rung:
         way: the algorithm on its fabric.
         segments: how many.
         equal_injection: whether a rank's links have BW together, instead of each.
-        cost: the exact cost under that convention.
-        seconds: its lock-step time.
+        eta: what the fabric is said to lose.
+        cost: the exact cost under that convention: the counts, which no coefficient changes.
+        seconds: its lock-step time, with the coefficients.
     """
 
     way: Way
     segments: int
     equal_injection: bool
+    eta: Eta
     cost: Cost
     seconds: float
 
@@ -193,6 +206,32 @@ def ways(primitive: str, spec: str) -> tuple[Way, ...]:
     return tuple(replace(way, cost=twin.cost, executed=False) for way, twin in mirrored)
 
 
+def way(primitive: str, spec: str, name: str) -> Way:
+    """The way of a fabric that goes by a name.
+
+    Raises:
+        ValueError: if there is none, naming the known ones.
+
+    >>> way("all-to-all", "torus:8x8x8", "rotated relay").cost(1)
+    Cost(n_alpha=12, n_beta=1)
+    """
+    for found in ways(primitive, spec):
+        if found.name == name:
+            return found
+    known = ", ".join(found.name for found in ways(primitive, spec))
+    raise ValueError(f"no {name!r} for {primitive} on {spec}: known are {known}")
+
+
+@cache
+def proved(way: Way, segments: int = 1) -> Cost:
+    """A way's cost, executed and proved, once for each number of segments.
+
+    >>> proved(way("broadcast", "star:4", "chain"), 3)
+    Cost(n_alpha=5, n_beta=5/3)
+    """
+    return way.cost(segments) if way.executed else execute(way.build(segments), fabric(way.fabric)).cost
+
+
 def _executed(primitive: str, spec: str, name: str, build: Callable[[], Schedule], shipped: bool = False) -> Way:
     """A way without segments, run once when its cost is first asked for."""
 
@@ -203,18 +242,26 @@ def _executed(primitive: str, spec: str, name: str, build: Callable[[], Schedule
     return Way(primitive, spec, name, lambda _: build(), cost, shipped=shipped)
 
 
-def _formula(
-    primitive: str,
-    spec: str,
-    name: str,
-    build: Callable[[int], Schedule],
-    cost: Callable[[int], Cost],
-    *,
-    segmented: bool = True,
-    shipped: bool = False,
-) -> Way:
-    """A way priced by a closed form that tests hold against execution."""
-    return Way(primitive, spec, name, build, cache(cost), segmented, executed=False, shipped=shipped)
+def _closed(spec: str, algorithm: Algorithm, what: int | Lattice | Topology, *, shipped: bool = False) -> Way:
+    """An algorithm, built from what it takes, priced by its closed form, which tests hold against execution."""
+
+    def options(segments: int) -> dict[str, int]:
+        return {"segments": segments} if algorithm.segmented else {}
+
+    @cache
+    def cost(segments: int) -> Cost:
+        return algorithm.cost(what, **options(segments))
+
+    return Way(
+        algorithm.primitive,
+        spec,
+        algorithm.label,
+        lambda segments: algorithm.build(what, **options(segments)),
+        cost,
+        algorithm.segmented,
+        executed=False,
+        shipped=shipped,
+    )
 
 
 _SHIPPED_ON_STAR = {
@@ -228,8 +275,6 @@ _SHIPPED_ON_STAR = {
 
 
 def _on_star(primitive: str, spec: str) -> tuple[Way, ...]:
-    from colllib.algorithms import of
-
     ranks = fabric(spec).ranks
     found = []
     for algorithm in of(primitive):
@@ -237,30 +282,16 @@ def _on_star(primitive: str, spec: str) -> tuple[Way, ...]:
             continue
         shipped = algorithm.name in _SHIPPED_ON_STAR[primitive]
         if algorithm.segmented:
-            build = lambda p, a=algorithm: a.build(ranks, segments=p)  # noqa: E731
-            cost = partial(_star_cost, primitive, algorithm.name, ranks)
-            found.append(_formula(primitive, spec, algorithm.label, build, cost, shipped=shipped))
+            found.append(_closed(spec, algorithm, ranks, shipped=shipped))
         else:
             found.append(_executed(primitive, spec, algorithm.label, partial(algorithm.build, ranks), shipped))
     return tuple(found)
 
 
-def _star_cost(primitive: str, name: str, ranks: int, segments: int) -> Cost:
-    return find(primitive, name).cost(ranks, segments=segments)
-
-
 def _through_switch(primitive: str, spec: str) -> tuple[Way, ...]:
     """What a switch that adds, replicates and scatters does by itself."""
-    from colllib.algorithms import SPECIAL_ALGORITHMS
-
     where = fabric(spec)
-    found = []
-    for algorithm in SPECIAL_ALGORITHMS:
-        if algorithm.primitive == primitive and algorithm.takes == "topology" and algorithm.serves(where):
-            build = lambda p, a=algorithm: a.build(where, segments=p)  # noqa: E731
-            cost = lambda p, a=algorithm: a.cost(where, segments=p)  # noqa: E731
-            found.append(_formula(primitive, spec, algorithm.label, build, cost))
-    return tuple(found)
+    return tuple(_closed(spec, one, where) for one in serving(primitive, where) if one.takes == "topology")
 
 
 def _on_full_mesh(primitive: str, spec: str) -> tuple[Way, ...]:
@@ -274,15 +305,12 @@ def _on_full_mesh(primitive: str, spec: str) -> tuple[Way, ...]:
     }
     found = [_executed(primitive, spec, name, build, shipped=True) for name, build in named.get(primitive, ())]
     if found and n > LARGE and primitive != "all-to-all":
-        ring = find(primitive, "ring")
-        build = lambda _: ring.build(n)  # noqa: E731
-        cost = lambda _: ring.cost(n)  # noqa: E731
-        found = [_formula(primitive, spec, ring.label, build, cost, segmented=False, shipped=True)]
+        found = [_closed(spec, find(primitive, "ring"), n, shipped=True)]
     if primitive in ("broadcast", "reduce"):
         module = broadcast if primitive == "broadcast" else reduces
         build = lambda p: module.binomial_tree(n, segments=p)  # noqa: E731
         cost = lambda p: pipeline_cost(depth, p)  # noqa: E731
-        found.append(_formula(primitive, spec, "binomial tree", build, cost, shipped=True))
+        found.append(Way(primitive, spec, "binomial tree", build, cost, True, executed=False, shipped=True))
     if primitive == "all-reduce":
         found.append(_executed(primitive, spec, "recursive doubling", partial(allreduce.recursive_doubling, n)))
     straight = {
@@ -310,18 +338,10 @@ def _on_lattice(primitive: str, spec: str) -> tuple[Way, ...]:
 
 
 def _rooted_on_lattice(primitive: str, spec: str, axes: Lattice) -> tuple[Way, ...]:
-    names = ("dim-chain", "all-links") if axes.wraps else ("dim-chain",)
-    found = []
-    for name in names:
-        algorithm = find(primitive, name)
-        build = lambda p, a=algorithm: a.build(axes, segments=p)  # noqa: E731
-        cost = _all_links(axes) if name == "all-links" else partial(_chain_cost, axes)
-        found.append(_formula(primitive, spec, algorithm.label, build, cost, shipped=name == "dim-chain"))
-    return tuple(found)
-
-
-def _chain_cost(axes: Lattice, segments: int) -> Cost:
-    return lattice.dim_chain_cost(axes, segments)
+    chain = _closed(spec, find(primitive, "dim-chain"), axes, shipped=True)
+    if not axes.wraps:
+        return (chain,)
+    return chain, replace(_closed(spec, find(primitive, "all-links"), axes), cost=_all_links(axes))
 
 
 def _all_links(axes: Lattice) -> Callable[[int], Cost]:
@@ -341,9 +361,7 @@ def _halves_on_lattice(primitive: str, spec: str, axes: Lattice) -> tuple[Way, .
     ring = find(primitive, "dim-ring")
     found = [_executed(primitive, spec, ring.label, partial(ring.build, axes), shipped=True)]
     if axes.wraps:
-        best = find(primitive, "breadth-first")
-        cost = lambda _: best.cost(axes)  # noqa: E731
-        found.append(_formula(primitive, spec, best.label, lambda _: best.build(axes), cost, segmented=False))
+        found.append(_closed(spec, find(primitive, "breadth-first"), axes))
     else:
         half = lattice.dim_ring_all_gather if primitive == "all-gather" else lattice.dim_ring_reduce_scatter
         found.append(_executed(primitive, spec, "rotated dim ring", partial(lattice.rotated, axes, half)))
@@ -353,9 +371,7 @@ def _halves_on_lattice(primitive: str, spec: str, axes: Lattice) -> tuple[Way, .
 def _all_reduce_on_lattice(primitive: str, spec: str, axes: Lattice) -> tuple[Way, ...]:
     found = [_executed(primitive, spec, "dim ring", partial(lattice.dim_ring, axes), shipped=True)]
     if axes.wraps:
-        cost = lambda _: lattice.breadth_first_all_reduce_cost(axes)  # noqa: E731
-        build = lambda _: lattice.breadth_first(axes)  # noqa: E731
-        found.append(_formula(primitive, spec, "breadth first", build, cost, segmented=False))
+        found.append(_closed(spec, find(primitive, "breadth-first"), axes))
     else:
         found.append(_executed(primitive, spec, "rotated dim ring", partial(lattice.rotated_dim_ring, axes)))
     if axes.ranks <= 64 or len(axes.dims) > 1:  # on a ring of 512 its routes are too long to be worth it
@@ -365,80 +381,7 @@ def _all_reduce_on_lattice(primitive: str, spec: str, axes: Lattice) -> tuple[Wa
 
 
 def _all_to_all_on_lattice(primitive: str, spec: str, axes: Lattice) -> tuple[Way, ...]:
-    build = partial(relay.relay, axes, tie="split", rotated=True)
-    if axes.ranks > LARGE and (axes.wraps or all(size % 2 == 0 for size in axes.dims)):
-        cost = lambda _: relay_cost(axes)  # noqa: E731
-        return (_formula(primitive, spec, "rotated relay", lambda _: build(), cost, segmented=False, shipped=True),)
-    return (_executed(primitive, spec, "rotated relay", build, shipped=True),)
-
-
-def relay_cost(axes: Lattice) -> Cost:
-    """The cost of `relay(axes, tie="split", rotated=True)`, counted from a few ranks by symmetry.
-
-    On a torus every move maps the schedule to itself: what the blocks of rank 0 load, summed over
-    all links of an axis and direction, is what each of these links carries. On a mesh mirroring an
-    axis maps it to itself: one half of each axis says it.
-
-    Args:
-        axes: the axes, each of even size on a mesh.
-
-    Raises:
-        ValueError: for a mesh with an odd axis.
-
-    >>> relay_cost(Lattice((8, 8, 8))), relay_cost(Lattice((5, 3)))
-    (Cost(n_alpha=12, n_beta=1), Cost(n_alpha=3, n_beta=3/5))
-    """
-    if not axes.wraps and any(size % 2 for size in axes.dims):
-        raise ValueError(f"{axes}: the symmetry needs even axes; execute the relay")
-    k = len(axes.dims)
-    some = [range(1 if axes.wraps else size // 2) for size in axes.dims]
-    few = np.array([sum(at * s for at, s in zip(place, axes.strides, strict=True)) for place in product(*some)])
-    far = sum(size // 2 if axes.wraps else size - 1 for size in axes.dims)
-    load = np.zeros((far, k, 2, 1 if axes.wraps else axes.ranks), dtype=np.intp)  # in half blocks
-    for when, axis, side, tied, place in _hops(axes, few):
-        where = np.zeros_like(when) if axes.wraps else (place * np.array(axes.strides)[:, None]).sum(axis=0)
-        # a block half way round goes one half each way
-        one, other = (
-            np.ravel_multi_index((when, np.full_like(when, axis), s, where), load.shape) for s in (side, 1 - side)
-        )
-        np.add.at(load.reshape(-1), one, 2 - tied)
-        np.add.at(load.reshape(-1), other, tied)
-    if not axes.wraps:
-        load = _mirrored(load, axes)
-    return Cost(far, Fraction(int(load.max(axis=(1, 2, 3)).sum()), 2 * axes.ranks * k))
-
-
-def _hops(axes: Lattice, few: IntArray) -> Iterator[tuple[IntArray, int, IntArray, IntArray, IntArray]]:
-    """What the blocks of a few ranks do in a rotated relay: steps, axis, 0 or 1 for up or down, 1 for ties, places."""
-    k = len(axes.dims)
-    src, dst = np.repeat(few, axes.ranks), np.tile(np.arange(axes.ranks), len(few))
-    moves = [shortest_way(axes, axis, src, dst) for axis in range(k)]
-    end = np.stack([axes.coordinate(dst, axis) for axis in range(k)])
-    for turn in range(k):
-        at = np.stack([axes.coordinate(src, axis) for axis in range(k)])
-        done = np.zeros(len(src), dtype=np.intp)
-        for axis in (*range(turn, k), *range(turn)):
-            (way, hops), size = moves[axis], axes.dims[axis]
-            # both ways round a ring of two are one link
-            ties = (2 * hops == size) & (size > 2) & axes.wraps
-            for hop in range(int(hops.max(initial=0))):
-                going = np.flatnonzero(hops > hop)
-                place = at[:, going]
-                place[axis] = (place[axis] + way[going] * hop) % size
-                side = (way[going] < 0).astype(np.intp)
-                yield done[going] + hop, axis, side, ties[going].astype(np.intp), place
-            at[axis], done = end[axis], done + hops
-
-
-def _mirrored(load: IntArray, axes: Lattice) -> IntArray:
-    """The load of all ranks' blocks on a mesh from that of one corner's: a mirrored axis also turns its ways round."""
-    k, shape = len(axes.dims), load.shape
-    load = load.reshape(*shape[:3], *axes.dims[::-1])
-    for axis in range(k):
-        mirror = np.flip(load, axis=3 + k - 1 - axis).copy()
-        mirror[:, axis] = mirror[:, axis, ::-1]
-        load = load + mirror
-    return load.reshape(shape)
+    return (_closed(spec, find(primitive, "rotated-relay"), axes, shipped=True),)
 
 
 # -- ladders and tables --------------------------------------------------------------------------
@@ -463,7 +406,7 @@ def rungs(
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
         equal_injection: a rank's links have BW together, instead of each.
-        shipped: choose among the algorithms that Lu's table names, instead of all.
+        shipped: choose among the algorithms that Lu's table names, instead of all; a fabric without any has no rung.
 
     >>> price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
     >>> [rung.way.fabric for rung in rungs("all-reduce", ("star:8", "torus:2x2x2"), **price)]
@@ -471,12 +414,13 @@ def rungs(
     """
     found = []
     for spec in specs:
-        here = [way for way in ways(primitive, spec) if way.shipped or not shipped]
         priced = [
             way.priced(message=message, alpha=alpha, bandwidth=bandwidth, equal_injection=equal_injection)
-            for way in here
+            for way in ways(primitive, spec)
+            if way.shipped or not shipped
         ]
-        found.append(min(priced, key=lambda rung: (rung.seconds, rung.way.name)))
+        if priced:
+            found.append(min(priced, key=lambda rung: (rung.seconds, rung.way.name)))
     return sorted(found, key=lambda rung: (rung.seconds, specs.index(rung.way.fabric)))
 
 

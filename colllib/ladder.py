@@ -15,7 +15,6 @@ ANCHOR_RANKS = 512
 ANCHOR_MESSAGE = 16e6
 ANCHOR_ALPHA = 0.5e-6
 ANCHOR_BANDWIDTH = 900e9
-FEW = 4  # numbers of segments that are tried one by one
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,13 +114,7 @@ def best(
     """
     if not algorithm.has_closed_form:
         raise ValueError(f"{algorithm.primitive} {algorithm.name} has no closed form: give the number of segments")
-    cost = partial(algorithm.cost, ranks)
-    # few segments may be a schedule of its own kind, or too few to fill the pipeline: the search runs over the others
-    more: int = best_segments(lambda p: cost(p + FEW), message=message, alpha=alpha, bandwidth=bandwidth) + FEW
-    tried: dict[int, float] = {
-        p: cost(p).seconds(message=message, alpha=alpha, bandwidth=bandwidth) for p in (*range(1, FEW + 1), more)
-    }
-    return min(tried, key=tried.__getitem__)
+    return best_segments(partial(algorithm.cost, ranks), message=message, alpha=alpha, bandwidth=bandwidth)
 
 
 def ladder(

@@ -7,7 +7,7 @@ import pytest
 from colllib import fabrics
 from colllib.algorithms import relay
 from colllib.execution import execute
-from colllib.topology import Lattice, equal_injection, find, full_mesh, mesh, torus
+from colllib.topology import Lattice, equal_injection, find, full_mesh
 
 SMALL = (
     "star:6",
@@ -54,30 +54,11 @@ def test_the_best_number_of_segments_is_the_best_of_all():
                 assert way.priced(**PRICE).seconds == pytest.approx(min(times), rel=1e-12)
 
 
-@pytest.mark.parametrize("wires", [torus, mesh])
-@pytest.mark.parametrize("dims", [(2,), (4,), (8,), (2, 2), (4, 2), (4, 4), (6, 4), (2, 4, 2), (4, 4, 4), (2, 2, 2, 2)])
-def test_the_relay_counted_by_symmetry_is_the_executed_one(dims, wires):
-    axes = wires(dims).lattice
-    assert fabrics.relay_cost(axes) == execute(relay.relay(axes, tie="split", rotated=True), wires(dims)).cost
-    assert fabrics.floor("all-to-all", wires(dims).name).n_alpha == fabrics.relay_cost(axes).n_alpha
-
-
-@pytest.mark.parametrize("dims", [(3,), (5, 3), (5, 4), (3, 2, 5), (7, 2)])
-def test_on_a_torus_the_symmetry_holds_for_odd_axes_too(dims):
-    cost = execute(relay.relay(Lattice(dims), tie="split", rotated=True), torus(dims)).cost
-    assert fabrics.relay_cost(Lattice(dims)) == cost
-
-
 @pytest.mark.parametrize("dims", [(4, 4), (6, 6), (8, 4), (4, 4, 4), (8, 4, 4), (8, 8, 8), (8, 4, 4, 4), (32, 16)])
 def test_on_even_axes_of_four_and_more_the_relay_meets_the_bisection_bound(dims):
     spec = "torus:" + "x".join(map(str, dims))
-    assert fabrics.relay_cost(Lattice(dims)) == fabrics.floor("all-to-all", spec)
+    assert relay.rotated_relay_cost(Lattice(dims)) == fabrics.floor("all-to-all", spec)
     assert fabrics.floor("all-to-all", spec).n_beta == Fraction(max(dims), 8)
-
-
-def test_the_symmetry_is_refused_where_there_is_none():
-    with pytest.raises(ValueError, match="even axes; execute the relay"):
-        fabrics.relay_cost(Lattice((4, 5), wraps=False))
 
 
 def test_a_large_reduce_scatter_is_priced_as_the_all_gather_backwards_and_costs_that():

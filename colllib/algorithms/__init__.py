@@ -368,6 +368,7 @@ SPECIAL_ALGORITHMS: tuple[Algorithm, ...] = tuple(
             _COPIES,
         ),
         ("all-to-all", "relay", relay.relay, no_closed_form, "zhao2025", _LATTICE),
+        ("all-to-all", "rotated-relay", relay.rotated_relay, relay.rotated_relay_cost, "zhao2025", _LATTICE),
         ("all-to-all", "in-network", innetwork.scatter_bundles, innetwork.scatter_bundles_cost, None, _SCATTERS),
     )
 )

@@ -8,8 +8,9 @@ what formulas call the fused limit is what many segments approach.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,26 +250,30 @@ def _through_one_switch(topology: Topology, stages: Sequence[tuple[str, Fraction
         raise ValueError(f"{topology.name}: the closed form is that of one switch; execute it")
     if topology.ranks == 1:
         return Cost(0, 0)
-    n_alpha = n_beta = Fraction(0)
-    latency = {"up": topology.alpha[0], "down": topology.alpha[topology.ranks]}
-    # the busy stages of a step are a window that grows, stands for most steps, and shrinks
-    last = len(stages) + segments - 1
-    for t in (*range(min(len(stages), last)), *range(max(len(stages), segments), last)):
-        times = _step_of(stages, t, segments, latency)
-        n_alpha, n_beta = n_alpha + times[0], n_beta + times[1]
-    standing = max(0, segments - len(stages))
-    if standing:
-        times = _step_of(stages, len(stages) - 1, segments, latency)
-        n_alpha, n_beta = n_alpha + standing * times[0], n_beta + standing * times[1]
-    return Cost(n_alpha, n_beta / topology.bandwidth[0])
+    few = min(segments, len(stages))
+    rim, standing = _windows(tuple(stages), few, topology.alpha[0], topology.alpha[topology.ranks])
+    full = segments - few
+    return Cost(rim[0] + full * standing[0], (rim[1] + full * standing[1]) / segments / topology.bandwidth[0])
 
 
-def _step_of(
-    stages: Sequence[tuple[str, Fraction]], t: int, segments: int, latency: Mapping[str, Fraction]
-) -> tuple[Fraction, Fraction]:
-    busy = [stage for i, stage in enumerate(stages) if 0 <= t - i < segments]
-    load = {way: sum((share for w, share in busy if w == way), Fraction(0)) for way in ("up", "down")}
-    return max(latency[way] for way, _ in busy), max(load.values()) / segments
+@cache
+def _windows(
+    stages: tuple[tuple[str, Fraction], ...], segments: int, up: Fraction, down: Fraction
+) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
+    """Latency and load, in shares of a segment: of a run in no more segments than stages, and of a step of all stages.
+
+    The busy stages of a step are a window that grows, stands for every further segment, and shrinks.
+    """
+
+    def step(busy: Sequence[tuple[str, Fraction]]) -> tuple[Fraction, Fraction]:
+        load = {way: sum((share for w, share in busy if w == way), Fraction(0)) for way in ("up", "down")}
+        return max({"up": up, "down": down}[way] for way, _ in busy), max(load.values())
+
+    steps = [
+        step([stage for i, stage in enumerate(stages) if 0 <= t - i < segments])
+        for t in range(len(stages) + segments - 1)
+    ]
+    return (sum((a for a, _ in steps), Fraction(0)), sum((b for _, b in steps), Fraction(0))), step(stages)
 
 
 def whole_vector_cost(topology: Topology, segments: int = 1) -> Cost:

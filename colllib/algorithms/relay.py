@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
+from itertools import product
 
 import numpy as np
 
+from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import Blocks, all_to_all
 from colllib.schedule import Schedule, Step
@@ -42,6 +45,77 @@ def relay(lattice: Lattice, *, tie: str = "balanced", phased: bool = False, rota
     paths = _Paths(lattice, tie, turns)
     longest = [int(paths.hops[:, axis].max(initial=0)) for axis in range(len(lattice.dims))]
     return Schedule(paths.blocks, sum(longest), lambda t: paths.step(t, longest if phased else None))
+
+
+def rotated_relay(lattice: Lattice) -> Schedule:
+    """`relay` with its ties split and its blocks sliced: all axes at a time, both ways alike.
+
+    >>> rotated_relay(Lattice((4, 4))).num_steps
+    4
+    """
+    return relay(lattice, tie="split", rotated=True)
+
+
+def rotated_relay_cost(lattice: Lattice) -> Cost:
+    """The cost of `rotated_relay` on its lattice, counted from a few ranks by symmetry.
+
+    On a torus every move maps the schedule to itself: what the blocks of rank 0 load, summed over
+    all links of an axis and direction, is what each of these links carries. On a mesh mirroring an
+    axis of even size maps it to itself: one half of the axis says it.
+
+    >>> rotated_relay_cost(Lattice((8, 8, 8))), rotated_relay_cost(Lattice((5, 3)))
+    (Cost(n_alpha=12, n_beta=1), Cost(n_alpha=3, n_beta=3/5))
+    """
+    axes = Lattice(tuple(size for size in lattice.dims if size > 1) or (1,), lattice.wraps)
+    k, whole = len(axes.dims), 1 if axes.wraps else axes.ranks
+    mirrors = [] if axes.wraps else [axis for axis, size in enumerate(axes.dims) if size % 2 == 0]
+    some = [range(1 if axes.wraps else size // 2 if axis in mirrors else size) for axis, size in enumerate(axes.dims)]
+    few = np.array([sum(at * s for at, s in zip(place, axes.strides, strict=True)) for place in product(*some)])
+    far = sum(size // 2 if axes.wraps else size - 1 for size in axes.dims)
+    if not far:
+        return Cost(0, 0)
+    load = np.zeros((far, k, 2, whole), dtype=np.intp)  # in half blocks
+    for when, axis, side, tied, place in _hops(axes, few):
+        where = np.zeros_like(when) if axes.wraps else (place * np.array(axes.strides)[:, None]).sum(axis=0)
+        # a block half way round goes one half each way
+        one, other = (
+            np.ravel_multi_index((when, np.full_like(when, axis), s, where), load.shape) for s in (side, 1 - side)
+        )
+        np.add.at(load.reshape(-1), one, 2 - tied)
+        np.add.at(load.reshape(-1), other, tied)
+    for axis in mirrors:
+        load = load + _mirrored(load, axes, axis)
+    return Cost(far, Fraction(int(load.max(axis=(1, 2, 3)).sum()), 2 * axes.ranks * k))
+
+
+def _hops(axes: Lattice, few: IntArray) -> Iterator[tuple[IntArray, int, IntArray, IntArray, IntArray]]:
+    """What the blocks of a few ranks do in a rotated relay: steps, axis, 0 or 1 for up or down, 1 for ties, places."""
+    k = len(axes.dims)
+    src, dst = np.repeat(few, axes.ranks), np.tile(np.arange(axes.ranks), len(few))
+    moves = [shortest_way(axes, axis, src, dst) for axis in range(k)]
+    end = np.stack([axes.coordinate(dst, axis) for axis in range(k)])
+    for turn in range(k):
+        at = np.stack([axes.coordinate(src, axis) for axis in range(k)])
+        done = np.zeros(len(src), dtype=np.intp)
+        for axis in (*range(turn, k), *range(turn)):
+            (way, hops), size = moves[axis], axes.dims[axis]
+            # both ways round a ring of two are one link
+            ties = (2 * hops == size) & (size > 2) & axes.wraps
+            for hop in range(int(hops.max(initial=0))):
+                going = np.flatnonzero(hops > hop)
+                place = at[:, going]
+                place[axis] = (place[axis] + way[going] * hop) % size
+                side = (way[going] < 0).astype(np.intp)
+                yield done[going] + hop, axis, side, ties[going].astype(np.intp), place
+            at[axis], done = end[axis], done + hops
+
+
+def _mirrored(load: IntArray, axes: Lattice, axis: int) -> IntArray:
+    """The loads seen in a mirror across one axis, which also turns that axis's ways round."""
+    k, shape = len(axes.dims), load.shape
+    mirror = np.flip(load.reshape(*shape[:3], *axes.dims[::-1]), axis=3 + k - 1 - axis).copy()
+    mirror[:, axis] = mirror[:, axis, ::-1]
+    return mirror.reshape(shape)
 
 
 class _Paths:

@@ -7,21 +7,19 @@ best whole number of segments.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache, partial
 
-import numpy as np
-
-from colllib.algorithms import SPECIAL_ALGORITHMS, Algorithm, allgather, allreduce, alltoall, find, innetwork, relay
+from colllib import fabrics, switches
+from colllib.algorithms import allreduce, alltoall, direct, find, innetwork, relay
 from colllib.algorithms.innetwork import SwitchTree
 from colllib.claims.finding import Finding, Verdict, answer, not_checkable
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.events import event_clock
 from colllib.execution import Execution, ScheduleError, execute
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, Rung, run
-from colllib.primitives import all_to_all
-from colllib.schedule import Schedule, Step
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, run
+from colllib.switches import STREAM
 from colllib.topology import Latency, Lattice, Topology, ring, star, switch_tree, torus
 
 CHAPTER = "18-in-network"
@@ -29,12 +27,12 @@ TABLES = "19-in-network-tables"
 PRICE = {"alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
 ANCHOR = {"message": ANCHOR_MESSAGE, **PRICE}
 RANKS = 512
-STREAM = 512  # segments that stand for a stream
 SIZES = (2, 5, 8, 16)
 CUBE = (8, 8, 8)
 HALVES = ("all-gather", "reduce-scatter")
 # one alpha of 0.5 us, of which the source gives the switch 0.2 us (part 04 sections 1.3 and 3)
 PARTS = Latency(endpoint=Fraction(3, 5), switch=Fraction(2, 5))
+ENDPOINT, SWITCHING = 300e-9, 200e-9
 
 not_checkable(
     CHAPTER,
@@ -59,14 +57,7 @@ def inc_tree(ranks: int, radix: int, latency: Latency = PARTS) -> Topology:
     return switch_tree(ranks, radix, latency=latency, combines=True, replicates=True, scatters=True)
 
 
-BUILDS: dict[str, Callable[..., Schedule]] = {
-    "all-reduce": innetwork.one_shot_all_reduce,
-    "reduce-scatter": innetwork.scatter_reduced,
-    "all-gather": innetwork.gather_multicast,
-    "broadcast": innetwork.multicast,
-    "reduce": innetwork.reduce_to_root,
-    "all-to-all": innetwork.scatter_bundles,
-}
+BUILDS = {primitive: find(primitive, "in-network").build for primitive in fabrics.PRIMITIVES}
 
 
 @cache
@@ -91,37 +82,35 @@ def latency_of(primitive: str, ranks: int = 8) -> Fraction:
     return Fraction(execute(BUILDS[primitive](where), where).cost.n_alpha)
 
 
-@cache
-def streamed(primitive: str, ranks: int = 8, message: float = ANCHOR_MESSAGE) -> float:
+def streamed(primitive: str, message: float = ANCHOR_MESSAGE) -> float:
     """Seconds on the event clock in many segments."""
-    where = inc_star(ranks)
-    schedule = BUILDS[primitive](where, segments=STREAM)
-    return event_clock(schedule, where, message=message, **PRICE).seconds
+    return switches.streamed(primitive, message, ENDPOINT, SWITCHING)
 
 
-def _at_best(
-    algorithm: Algorithm, where: Topology, message: float = ANCHOR_MESSAGE, segments: int | None = None
-) -> Rung:
-    return run(algorithm, where, message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH, segments=segments)
-
-
-@cache
-def software(primitive: str, name: str, message: float = ANCHOR_MESSAGE, ranks: int = RANKS) -> float:
-    """Seconds in lock-step on a star, at the best whole number of segments."""
-    return _at_best(find(primitive, name), star(ranks), message).seconds
+def _at_best(primitive: str, fabric: str, name: str, message: float = ANCHOR_MESSAGE) -> fabrics.Rung:
+    return fabrics.way(primitive, fabric, find(primitive, name).label).priced(
+        message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH
+    )
 
 
 @cache
-def in_lockstep(primitive: str, message: float = ANCHOR_MESSAGE, ranks: int = RANKS) -> float:
-    """Seconds in lock-step through one switch, at the best whole number of segments."""
-    (chosen,) = (a for a in SPECIAL_ALGORITHMS if (a.primitive, a.name) == (primitive, "in-network"))
-    return _at_best(chosen, inc_star(ranks), message).seconds
+def software(primitive: str, name: str, message: float = ANCHOR_MESSAGE) -> float:
+    """Seconds in lock-step on a star, executed at the best whole number of segments."""
+    best = _at_best(primitive, f"star:{RANKS}", name, message)
+    return fabrics.proved(best.way, best.segments).seconds(message=message, **PRICE)
 
 
 @cache
-def on_torus(primitive: str, name: str, segments: int | None = None) -> Execution:
-    """An algorithm on the 8x8x8 torus, at the best whole number of segments or at the one given."""
-    return _at_best(find(primitive, name), torus(CUBE), segments=segments).execution
+def in_lockstep(primitive: str, message: float = ANCHOR_MESSAGE) -> float:
+    """Seconds in lock-step through one switch, executed at the best whole number of segments."""
+    chosen, where = find(primitive, "in-network"), inc_star(RANKS)
+    return run(chosen, where, message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH).seconds
+
+
+def on_torus(primitive: str, name: str, segments: int | None = None) -> Cost:
+    """An algorithm executed on the 8x8x8 torus, at the best whole number of segments or at the one given."""
+    best = _at_best(primitive, "torus:8x8x8", name)
+    return fabrics.proved(best.way, best.segments if segments is None else segments)
 
 
 def _us(seconds: float) -> float:
@@ -156,7 +145,12 @@ _TWICE = (
 
 
 def _software_steps(primitive: str, name: str) -> Fraction:
-    return Fraction(execute(find(primitive, name).build(RANKS)).cost.n_alpha)
+    return Fraction(_once(primitive, name).n_alpha)
+
+
+def _once(primitive: str, name: str) -> Cost:
+    """A piece of software on the star, executed in one piece."""
+    return fabrics.proved(fabrics.way(primitive, f"star:{RANKS}", find(primitive, name).label))
 
 
 def _counted_twice(primitive: str, elsewhere: str) -> Finding:
@@ -318,16 +312,9 @@ def _pairwise_72() -> Cost:
     return execute(alltoall.pairwise(72)).cost
 
 
-def in_one_step(ranks: int) -> Schedule:
-    """Every block of an all-to-all sent in one step: it cuts through the switch, as the hardware's bundles do."""
-    blocks = all_to_all(ranks)
-    (away,) = np.nonzero(blocks.source != blocks.target)
-    return Schedule.from_steps(blocks, [Step.of(blocks.source[away], blocks.target[away], away)])
-
-
 @cache
 def _hardware(ranks: int) -> Cost:
-    return execute(in_one_step(ranks)).cost
+    return execute(direct.all_to_all(ranks)).cost
 
 
 @answer(TABLES, "E-04-008")
@@ -371,7 +358,7 @@ def _double_tree_sends_two() -> Finding:
 
 @answer(CHAPTER, "E-04-020")
 def _software_saturates() -> Finding:
-    gather = execute(allgather.ring(RANKS)).cost.n_beta
+    gather = _once("all-gather", "ring").n_beta
     tree = execute(find("broadcast", "two-tree").build(16, segments=2000)).cost.n_beta
     return _rounds_to("1.0", [float(gather), float(tree)])
 
@@ -487,7 +474,7 @@ def _star_ring() -> Finding:
 @answer(TABLES, "E-04-028")
 def _star_halving() -> Finding:
     """The row names two algorithms; it is the second that executes as printed (for the first: E-04-031)."""
-    cost = execute(allreduce.rabenseifner(RANKS)).cost
+    cost = _once("all-reduce", "rabenseifner")
     alpha, load = (_us(part.seconds(**ANCHOR)) for part in (Cost(cost.n_alpha, 0), Cost(0, cost.n_beta)))
     found = Finding.adds_up({"9": alpha, "35.5": load}, "45", "The parts add up to less.")
     return found.holding(f"For Rabenseifner, the second of the two algorithms that the row names. {found.because}")
@@ -512,7 +499,7 @@ def _inc_rung() -> Finding:
 
 @answer(TABLES, "E-04-030")
 def _torus_ring() -> Finding:
-    cost = on_torus("all-reduce", "dim-ring").cost
+    cost = on_torus("all-reduce", "dim-ring")
     alpha, load = (part.seconds(**ANCHOR) for part in (Cost(cost.n_alpha, 0), Cost(0, cost.n_beta)))
     return Finding.adds_up({"21": _us(alpha), "35.5": _us(load)}, "57", "The parts add up to less.")
 
@@ -521,7 +508,7 @@ def _torus_ring() -> Finding:
 def _net_speed_ups() -> Finding:
     inc = streamed("all-reduce")
     tree = software("all-reduce", "rabenseifner") / inc
-    cube = on_torus("all-reduce", "dim-ring").cost.seconds(**ANCHOR) / inc
+    cube = on_torus("all-reduce", "dim-ring").seconds(**ANCHOR) / inc
     ring_of_512 = software("all-reduce", "ring") / inc
     because = (
         f"Against the double tree that the text names it is {software('all-reduce', 'double-binary-tree') / inc:.1f}, "
@@ -570,7 +557,7 @@ def _regime_1_gb() -> Finding:
 @answer(TABLES, "E-04-037")
 def _half_latency() -> Finding:
     """Rabenseifner's cost, whose numbers the formula takes."""
-    cost = execute(allreduce.rabenseifner(RANKS)).cost
+    cost = _once("all-reduce", "rabenseifner")
     size = half_bandwidth_message(cost) * Fraction(ANCHOR_ALPHA) * Fraction(ANCHOR_BANDWIDTH)
     return Finding.rounds({"4": float(size) / 1e6})
 
@@ -599,7 +586,7 @@ def _gather_through_the_switch() -> Finding:
 
 @answer(TABLES, "E-04-041")
 def _gather_on_the_torus() -> Finding:
-    return _rounds_to("28.2", [_us(on_torus(primitive, "dim-ring").cost.seconds(**ANCHOR)) for primitive in HALVES])
+    return _rounds_to("28.2", [_us(on_torus(primitive, "dim-ring").seconds(**ANCHOR)) for primitive in HALVES])
 
 
 _NO_P = (
@@ -609,8 +596,8 @@ _NO_P = (
 
 
 def _limit_row(name: str, text: str) -> Finding:
-    best = _at_best(find("broadcast", name), star(RANKS))
-    return Finding.rounds({text: _us(best.seconds)}, _NO_P.format(best.segments, _us(best.seconds)))
+    best, time = _at_best("broadcast", f"star:{RANKS}", name), _us(software("broadcast", name))
+    return Finding.rounds({text: time}, _NO_P.format(best.segments, time))
 
 
 @answer(TABLES, "E-04-042")
@@ -630,9 +617,8 @@ def _broadcast_through_the_switch() -> Finding:
 
 @answer(TABLES, "E-04-045")
 def _broadcast_on_the_torus() -> Finding:
-    done = on_torus("broadcast", "dim-chain")
-    segments = done.schedule.num_steps - 11
-    time = _us(done.cost.seconds(**ANCHOR))
+    time = _us(on_torus("broadcast", "dim-chain").seconds(**ANCHOR))
+    segments = _at_best("broadcast", "torus:8x8x8", "dim-chain").segments
     return Finding.rounds({"23.8": time}, _NO_P.format(segments, time))
 
 
@@ -703,8 +689,8 @@ def _small_ceilings() -> Finding:
 
 @answer(TABLES, "E-04-052")
 def _torus_against_the_switch() -> Finding:
-    gather = on_torus("all-gather", "dim-ring").cost.seconds(**ANCHOR)
-    chain = on_torus("broadcast", "dim-chain").cost.seconds(**ANCHOR)
+    gather = on_torus("all-gather", "dim-ring").seconds(**ANCHOR)
+    chain = on_torus("broadcast", "dim-chain").seconds(**ANCHOR)
     executed = {
         "all-gather": 1.25 <= gather / in_lockstep("all-gather") < 1.55,
         "ten times faster than the ring": round(software("all-gather", "ring") / gather) == 10,
@@ -760,7 +746,7 @@ def _inc_load(primitive: str) -> int:
 
 @answer(TABLES, "E-04-055")
 def _summary_all_reduce_ring() -> Finding:
-    cost = execute(allreduce.ring(RANKS)).cost
+    cost = _once("all-reduce", "ring")
     executed = {
         "large M": Fraction(round(cost.n_beta), _inc_load("all-reduce")),
         "small M": cost.n_alpha / latency_of("all-reduce"),
@@ -776,7 +762,7 @@ _TWICE_AS_LARGE = (
 
 @answer(TABLES, "E-04-056")
 def _summary_all_reduce_tree() -> Finding:
-    cost = execute(allreduce.double_binary_tree(RANKS)).cost
+    cost = _once("all-reduce", "double-binary-tree")
     executed = {
         "large M": Fraction(_many("all-reduce", "double-binary-tree", 500), _inc_load("all-reduce")),
         "small M": Fraction(cost.n_alpha) / latency_of("all-reduce"),
@@ -801,7 +787,7 @@ def _summary_broadcast_tree() -> Finding:
 
 @answer(TABLES, "E-04-062")
 def _summary_all_to_all() -> Finding:
-    cost = execute(alltoall.pairwise(RANKS)).cost
+    cost = _once("all-to-all", "pairwise")
     executed = {
         "small M": cost.n_alpha / latency_of("all-to-all"),
         "large M": Fraction(round(cost.n_beta), _inc_load("all-to-all")),
@@ -811,7 +797,7 @@ def _summary_all_to_all() -> Finding:
 
 @answer(TABLES, "E-04-064")
 def _summary_torus_all_reduce() -> Finding:
-    cost = on_torus("all-reduce", "dim-ring").cost
+    cost = on_torus("all-reduce", "dim-ring")
     executed = {
         "large M": Fraction(round(cost.n_beta), _inc_load("all-reduce")),
         "small M": cost.n_alpha / latency_of("all-reduce"),
@@ -821,7 +807,7 @@ def _summary_torus_all_reduce() -> Finding:
 
 @answer(TABLES, "E-04-065")
 def _summary_torus_gather() -> Finding:
-    executed = {p: on_torus(p, "dim-ring").cost.n_alpha / latency_of(p) for p in ("all-gather", "reduce-scatter")}
+    executed = {p: on_torus(p, "dim-ring").n_alpha / latency_of(p) for p in ("all-gather", "reduce-scatter")}
     return _ratios(dict.fromkeys(executed, Fraction(21, 2)), executed, _TWICE_AS_LARGE)
 
 
@@ -829,8 +815,8 @@ def _summary_torus_gather() -> Finding:
 def _summary_torus_broadcast() -> Finding:
     executed = {}
     for p in ("broadcast", "reduce"):
-        executed[f"{p}, small M"] = on_torus(p, "dim-chain", 1).cost.n_alpha / latency_of(p)
-        load = Fraction(on_torus(p, "dim-chain", STREAM // 4).cost.n_beta)
+        executed[f"{p}, small M"] = on_torus(p, "dim-chain", 1).n_alpha / latency_of(p)
+        load = Fraction(on_torus(p, "dim-chain", STREAM // 4).n_beta)
         executed[f"{p}, large M"] = Fraction(round(load), _inc_load(p))
     return _ratios({key: Fraction(12 if "small" in key else 1) for key in executed}, executed)
 
@@ -858,11 +844,16 @@ def _seventy() -> Finding:
     return Finding.compare("70", ", ".join(map(str, executed)), because)
 
 
+def _all_links(dims: tuple[int, ...]) -> Fraction:
+    """n_beta of an all-reduce over all links at once; 64 ranks stand for 512, which take seconds."""
+    return Fraction(execute(find("all-reduce", "breadth-first").build(Lattice(dims)), torus(dims)).cost.n_beta)
+
+
 @answer(TABLES, "E-04-069")
 def _torus_pays_twice() -> Finding:
     executed = {
-        "dim-ring": round(float(on_torus("all-reduce", "dim-ring").cost.n_beta), 1),
-        "breadth-first": round(float(on_torus("all-reduce", "breadth-first").cost.n_beta), 1),
+        "dim-ring": round(float(on_torus("all-reduce", "dim-ring").n_beta), 1),
+        "breadth-first": round(float(_all_links((4, 4, 4))), 1),
     }
     because = (
         "A ring through one axis after the other keeps one of the six links of a rank busy; used all at once they "

@@ -10,7 +10,6 @@ from colllib.show.claims import claims_table
 from colllib.show.contention_explorer import contention_explorer
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
-from colllib.show.eta_explorer import eta_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.holdings import before_after
@@ -51,7 +50,6 @@ __all__ = [
     "claims_table",
     "contention_explorer",
     "cost_explorer",
-    "eta_explorer",
     "heat",
     "heat_map",
     "inc_explorer",

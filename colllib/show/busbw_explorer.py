@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 from colllib import units
 from colllib.algorithms import find, of
@@ -71,10 +71,9 @@ def seconds(primitive: str, name: str, ranks: int, message: float, alpha: float,
     """
     if name != SWITCH:
         return standing(primitive, name, ranks, message / (alpha * bandwidth)).alphas * alpha
-    # pieces overlap from the third on
-    where = star(ranks)
-    more = 2 + best_segments(lambda p: two_shot_cost(where, p + 2), message=message, alpha=alpha, bandwidth=bandwidth)
-    return min(two_shot_cost(where, p).seconds(message=message, alpha=alpha, bandwidth=bandwidth) for p in (1, 2, more))
+    cost = partial(two_shot_cost, star(ranks))
+    best = best_segments(cost, message=message, alpha=alpha, bandwidth=bandwidth)
+    return cost(best).seconds(message=message, alpha=alpha, bandwidth=bandwidth)
 
 
 def _point(state: State, message: float) -> tuple[float, float, float]:

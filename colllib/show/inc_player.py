@@ -64,7 +64,7 @@ def fabrics(ranks: int) -> dict[str, str]:
     return {name: text for name, text in FABRICS.items() if name == "one" or ranks >= 4}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Side:
     """One of the two runs, with its states and what each node sent and received so far."""
 
@@ -171,14 +171,23 @@ _READING = (
 
 
 def _network(inc: Side, _: Side, step: int) -> str:
-    t = min(step, inc.steps)
-    return f'<div class="cl-beside">{_tree(inc, t)}{_holdings(inc, t)}</div>{_costs(inc, t)}'
+    return _inside(inc, min(step, inc.steps))
 
 
 def _software(_: Side, soft: Side, step: int) -> str:
-    t = min(step, soft.steps)
-    picture = _circle(Play(soft.name, soft.run, soft.states), t)
-    return f'<div class="cl-beside">{picture}{_holdings(soft, t)}</div>{_costs(soft, t)}'
+    return _outside(soft, min(step, soft.steps))
+
+
+# one side waits at its end while the other goes on, and the same software runs beside every fabric
+@cache
+def _inside(side: Side, t: int) -> str:
+    return f'<div class="cl-beside">{_tree(side, t)}{_holdings(side, t)}</div>{_costs(side, t)}'
+
+
+@cache
+def _outside(side: Side, t: int) -> str:
+    picture = _circle(Play(side.name, side.run, side.states), t)
+    return f'<div class="cl-beside">{picture}{_holdings(side, t)}</div>{_costs(side, t)}'
 
 
 def _places(side: Side) -> list[tuple[float, float]]:
@@ -313,6 +322,7 @@ def done(side: Side, t: int) -> tuple[int, int]:
     return ready, wanted
 
 
+@cache
 def _said(side: Side, t: int) -> str:
     ready, wanted = done(side, t)
     return f"{side.name}: {t} of {side.steps} steps done, {ready} of {wanted} places have their final value"

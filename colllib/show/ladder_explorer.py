@@ -8,12 +8,15 @@ from fractions import Fraction
 from functools import cache, partial
 
 from colllib import fabrics, ladder, units
-from colllib.contention import PROFILES
+from colllib.contention import IDEAL, PROFILES, Eta
 from colllib.cost import Cost
+from colllib.fabrics import Rung, Way
+from colllib.realistic import LINES
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
-from colllib.show.figure import bars
+from colllib.show.figure import Chart, bars
 from colllib.show.table import Align, Table
+from colllib.show.theme import color, escape
 
 MESSAGES = (1e3, 100e3, 1e6, 16e6, 100e6, 1e9)
 ALPHAS = (0.1e-6, 0.5e-6, 2e-6)
@@ -35,7 +38,7 @@ class Bar:
         cost: the exact cost.
         seconds: the time, with what the fabric loses.
         floor: the two lower bounds of the fabric added, in seconds; 0 where none is known.
-        ideal: the time without losses, None where none are looked at.
+        ideal: the same algorithm's time without losses, in segments of its own; None where none are looked at.
     """
 
     fabric: str
@@ -51,8 +54,8 @@ class Bar:
         return f"{self.fabric}: {self.algorithm}"
 
 
-#: What a fabric loses: from its name as on the command line, factors of alpha (1 or more) and of BW (1 or less).
-Losses = Callable[[str], tuple[float, float]]
+#: What each way loses.
+Losses = Callable[[Way], Eta]
 
 #: Makes the bars of a state: from primitive, message, alpha, bandwidth, equal_injection, shipped and losses.
 Source = Callable[..., Sequence[Bar]]
@@ -60,6 +63,7 @@ Source = Callable[..., Sequence[Bar]]
 
 def rung_bars(
     specs: Sequence[str] = SPECS,
+    also: Callable[[Way], bool] = lambda _: False,
     *,
     primitive: str,
     message: float,
@@ -69,26 +73,30 @@ def rung_bars(
     shipped: bool,
     losses: Losses | None = None,
 ) -> list[Bar]:
-    """The bars of `fabrics.rungs`, each fabric with its own losses.
+    """The bars of each fabric: what is fastest there, with losses and without, and ways that are to be seen anyhow.
 
     >>> at = {"message": 1e6, "alpha": 1e-6, "bandwidth": 1e9, "equal_injection": False, "shipped": False}
     >>> [bar.label for bar in rung_bars(("star:8", "ring:8"), primitive="all-to-all", **at)]
     ['star 8: pairwise', 'ring 8: rotated relay']
     """
-
-    def fastest(spec: str, more: float, less: float) -> fabrics.Rung:
-        return _fastest(primitive, spec, message, alpha * more, bandwidth * less, equal_injection, shipped)
-
     found = []
     for spec in specs:
         least = _floor(primitive, spec)
         scale = fabrics.injection(spec) if equal_injection else Fraction(1)
         floor = Cost(least.n_alpha, least.n_beta * scale).seconds(message=message, alpha=alpha, bandwidth=bandwidth)
-        rung = best = fastest(spec, 1, 1)
-        if losses is not None:
-            rung = fastest(spec, *losses(spec))  # maybe in other segments, or another algorithm
-        ideal = best.seconds if losses is not None else None
-        found.append(Bar(fabric_name(spec), rung.label, rung.cost, rung.seconds, floor, ideal))
+        rungs = {}
+        for way in fabrics.ways(primitive, spec):
+            if way.shipped or not shipped:
+                etas = (losses(way) if losses else IDEAL, IDEAL)
+                rungs[way] = [_priced(way, message, alpha, bandwidth, equal_injection, eta) for eta in etas]
+        if not rungs:
+            continue
+        best = {min(rungs, key=lambda way: (rungs[way][k].seconds, not also(way), way.name)) for k in (0, 1)}
+        found += [
+            Bar(fabric_name(spec), real.label, real.cost, real.seconds, floor, ideal.seconds if losses else None)
+            for way, (real, ideal) in rungs.items()
+            if way in best or also(way)
+        ]
     return found
 
 
@@ -96,19 +104,8 @@ _floor = cache(fabrics.floor)
 
 
 @cache
-def _fastest(
-    primitive: str, spec: str, message: float, alpha: float, bandwidth: float, equal_injection: bool, shipped: bool
-) -> fabrics.Rung:
-    (rung,) = fabrics.rungs(
-        primitive,
-        (spec,),
-        message=message,
-        alpha=alpha,
-        bandwidth=bandwidth,
-        equal_injection=equal_injection,
-        shipped=shipped,
-    )
-    return rung
+def _priced(way: Way, message: float, alpha: float, bandwidth: float, equal_injection: bool, eta: Eta) -> Rung:
+    return way.priced(message=message, alpha=alpha, bandwidth=bandwidth, equal_injection=equal_injection, eta=eta)
 
 
 def fabric_name(spec: str) -> str:
@@ -143,7 +140,7 @@ def ladder_explorer(
         bandwidths: the bandwidths on offer, in bytes per second.
         choices: False for the fastest algorithms, True for those of Lu's table, and what the reader sees of each.
         extra: controls beside these, such as one for what a fabric loses.
-        losses: what each fabric loses in a state; times are then shown with and without.
+        losses: what each way loses in a state; times are then shown with and without.
         title: the heading.
 
     Rungs of switches that add and replicate: ``ladder_explorer((partial(rung_bars, (*SPECS, "inc-star:512")),))``.
@@ -175,7 +172,7 @@ def ladder_explorer(
         *extra,
     ]
     names = tuple(control.name for control in offered)
-    controls = [control for control in offered if len(control.choices({})) > 1]
+    controls = [control for control in offered if control.depends_on or len(control.choices({})) > 1]
     fixed = {control.name: control.start for control in offered if control not in controls}
     moved = tuple(control.name for control in controls)
     return Explorer(
@@ -184,7 +181,7 @@ def ladder_explorer(
         [
             Part(moved, lambda s: _chart(here(s), fixed | s), "Rungs, fastest first"),
             Part(moved, lambda s: _table(here(s)), "Costs of the rungs"),
-            Part((), lambda s: _note()),
+            Part((), lambda s: _note_on_losses() if losses else _note()),
         ],
         summary=Part(moved, lambda s: _told(here(s), here(s, ports=not s["ports"]), s)),
     )
@@ -193,8 +190,8 @@ def ladder_explorer(
 def realistic_ladder_explorer() -> Explorer:
     """The ladder with rungs of a switch that takes part, and coefficients that the reader sets for each fabric.
 
-    Times with coefficients stand beside the ideal ones. Every fabric runs what is fastest with its
-    own coefficients, in the best number of segments.
+    Times with coefficients stand beside the ideal ones, each in its best number of segments. Beside what is
+    fastest on a fabric stand the lines of the table in `colllib.realistic`.
 
     Source of the coefficients shown first: Lu (2026), part 05, section 4.1.
 
@@ -204,35 +201,45 @@ eta_beta, switch that adds, eta_beta, wires, eta_alpha, wires)
     """
 
     def losses(state: State) -> Losses:
-        adds = state["p"] in ("reduce", "reduce-scatter", "all-reduce")
-
-        def of(spec: str) -> tuple[float, float]:
-            if spec.startswith("inc-star"):
-                return 1.0, float(state["adding"] if adds else state["star"])
-            if spec.startswith("star"):
-                return 1.0, float(state["star"])
-            return float(state["delay"]), float(state["wires"])
+        def of(way: Way) -> Eta:
+            if way.fabric.startswith("inc-star"):
+                return Eta(_NONE, state["adding"] if way.primitive in _ADDS else state["star"])
+            if way.fabric.startswith("star"):
+                return Eta(_NONE, state["star"])
+            return Eta(state["delay"], state["wires"])
 
         return of
 
-    star, adding, wires = (PROFILES[name] for name in ("crossbar", "nvls", "torus"))
+    def adding(state: State) -> dict[Fraction, str]:
+        values = (Fraction(2, 5), PROFILES["nvls"].beta, _NONE)
+        return {value: _plain(value) for value in values} if state["p"] in _ADDS else {_NONE: "not used"}
+
+    star, wires = PROFILES["crossbar"], PROFILES["torus"]
     return ladder_explorer(
-        (partial(rung_bars, ("star:512", "inc-star:512", "torus:8x8x8", "torus:8x4x4x4", "mesh:8x8x8")),),
+        (partial(rung_bars, tuple(dict.fromkeys(line.fabric for line in LINES)), _in_the_table),),
         messages=(100e3, ladder.ANCHOR_MESSAGE, 1e9),
         alphas=(ladder.ANCHOR_ALPHA,),
         bandwidths=(ladder.ANCHOR_BANDWIDTH,),
         choices={False: CHOICES[False]},
         extra=[
             Control("star", "eta_beta, star", (Fraction(3, 5), star.beta, _NONE), star.beta, format=_plain),
-            Control(
-                "adding", "eta_beta, switch that adds", (adding.beta, star.beta, _NONE), adding.beta, format=_plain
-            ),
-            Control("wires", "eta_beta, wires", (Fraction(2, 5), wires.beta, _NONE), wires.beta, format=_plain),
+            Control("adding", "eta_beta, switch that adds", adding, depends_on=("p",), start=PROFILES["nvls"].beta),
+            Control("wires", "eta_beta, wires", (Fraction(1, 5), wires.beta, _NONE), wires.beta, format=_plain),
             Control("delay", "eta_alpha, wires", (_NONE, wires.alpha), wires.alpha, format=_plain),
         ],
         losses=losses,
         title="The ladder of 512 ranks, ideal and with coefficients",
     )
+
+
+_ADDS = ("reduce", "reduce-scatter", "all-reduce")  # what asks the switch to add
+
+
+_TABLE = {(line.primitive, line.fabric, line.name) for line in LINES}
+
+
+def _in_the_table(way: Way) -> bool:
+    return (way.primitive, way.fabric, way.name) in _TABLE
 
 
 _NONE = Fraction(1)
@@ -252,27 +259,80 @@ def _note() -> str:
         "<p>Lock-step clock. A rank owns one link on the star and one per neighbor elsewhere: "
         f"{owned}, 2 on the ring, and on a mesh as many as on its torus but for the ranks at the rim. "
         "P is the best whole number of segments. The last column divides the time by the sum of the fabric's two "
-        "lower bounds, without losses. Lu's table is that of the explainer series, part 02 section 5.1.</p>"
+        "lower bounds. Lu's table is that of the explainer series, part 02 section 5.1.</p>"
+    )
+
+
+def _note_on_losses() -> str:
+    owned = fabrics.injection("torus:8x8x8")
+    return (
+        f"<p>Lock-step clock. A rank owns one link on a star and {owned} on the torus. An eta_beta divides a fabric's "
+        "bytes, eta_alpha multiplies its latencies; both ways through a switch that adds have the same. P is the best "
+        "whole number of segments with the coefficients. Margin: times as long as the fastest.</p>"
     )
 
 
 def _chart(found: Sequence[Bar], state: State) -> object:
+    title = f"{state['p'].capitalize()} of {units.size(state['m'])}"
+    if any(bar.ideal is not None for bar in found):
+        return _pairs(found, title)
     return bars(
         {bar.label: bar.seconds for bar in found},
         value_format=lambda value: units.seconds(value, 3),
         log=True,
         highlight=[found[0].label],
-        title=f"{state['p'].capitalize()} of {units.size(state['m'])}",
+        title=title,
     )
 
 
+def _pairs(found: Sequence[Bar], title: str) -> Chart:
+    """Two bars a rung: without losses, pale, and with them."""
+    longest = max(max(bar.seconds, bar.ideal or 0) for bar in found)
+    kinds = (("ideal", color(0), 0.45), ("with the coefficients", color(1), 1))
+    rows = []
+    for bar in found:
+        drawn = "".join(
+            f'<rect y="{8 * k}" width="{max(1.0, 376 * time / longest):.0f}" height="7" rx="1.5" style="fill:{hue}" '
+            f'opacity="{opacity}"/>'
+            for k, (time, (_, hue, opacity)) in enumerate(zip((bar.ideal or 0, bar.seconds), kinds, strict=True))
+        )
+        times = f"{units.seconds(bar.ideal or 0, 3)} &rarr; <b>{units.seconds(bar.seconds, 3)}</b>"
+        rows.append(
+            f'<div>{escape(bar.label)}: {times}</div><svg viewBox="0 0 380 18" aria-hidden="true">{drawn}</svg>'
+        )
+    keys = "".join(
+        f'<span><svg width="26" height="10"><rect width="26" height="9" style="fill:{hue}" opacity="{opacity}"/></svg>'
+        f"{name}</span>"
+        for name, hue, opacity in kinds
+    )
+    told = "; ".join(
+        f"{bar.label} {units.seconds(bar.ideal or 0, 3)}, then {units.seconds(bar.seconds, 3)}" for bar in found
+    )
+    body = f'<div class="cl-legend">{keys}</div>{"".join(rows)}'
+    return Chart(body, f"Time without and with coefficients: {told}.", title)
+
+
 def _table(found: Sequence[Bar]) -> Table:
-    both = any(bar.ideal is not None for bar in found)
+    right: Align = "right"
+    if all(bar.ideal is not None for bar in found):
+        least = min(bar.ideal or 0 for bar in found)
+        rows = [
+            (
+                bar.label,
+                units.seconds(bar.ideal or 0, 4),
+                units.seconds(bar.seconds, 4),
+                f"{100 * (bar.seconds / (bar.ideal or 1) - 1):.0f} %",
+                f"{(bar.ideal or 0) / least:.2f}",
+                f"{bar.seconds / found[0].seconds:.2f}",
+            )
+            for bar in found
+        ]
+        headers = ["", "ideal", "realistic", "rise", "margin, ideal", "realistic"]
+        return Table(headers, rows, align=("left", *[right] * 5))
     rows = [
         (
             bar.fabric,
             units.seconds(bar.seconds, 4),
-            *((units.seconds(bar.ideal, 4) if bar.ideal is not None else "",) if both else ()),
             f"{bar.seconds / found[0].seconds:.3g}",
             str(bar.cost.n_alpha),
             str(bar.cost.n_beta),
@@ -280,16 +340,8 @@ def _table(found: Sequence[Bar]) -> Table:
         )
         for bar in found
     ]
-    headers = [
-        "fabric",
-        *(["realistic", "ideal"] if both else ["time"]),
-        "of fastest",
-        "n_alpha",
-        "n_beta",
-        "over its bound",
-    ]
-    right: Align = "right"
-    return Table(headers, rows, align=("left", *[right] * (len(headers) - 1)))
+    headers = ["fabric", "time", "of fastest", "n_alpha", "n_beta", "over its bound"]
+    return Table(headers, rows, align=("left", *[right] * 5))
 
 
 def _told(found: Sequence[Bar], otherwise: Sequence[Bar], state: State) -> str:
@@ -297,5 +349,8 @@ def _told(found: Sequence[Bar], otherwise: Sequence[Bar], state: State) -> str:
     told = f"Fastest: {first.label} with {units.seconds(first.seconds)}"
     if len(found) > 1:
         told += f"; next {found[1].label} with {units.seconds(found[1].seconds)}"
+    if first.ideal is not None:
+        before = min(found, key=lambda bar: (bar.ideal or 0, bar.label))
+        told += ", as without coefficients" if before is first else f"; without coefficients it was {before.label}"
     leads = "leads, too" if otherwise[0].fabric == first.fabric else "leads instead"
     return f"{told}. With {PORTS[not state['ports']]}, {otherwise[0].fabric} {leads}."

@@ -1,4 +1,4 @@
-"""The explorers of jobs that share wires, of popular experts and of the coefficients show what execution gives."""
+"""The explorers of jobs that share wires and of popular experts show what execution gives."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from colllib import units
 from colllib.algorithms import allreduce, direct
 from colllib.contention import capped, hot_destination, together, zipf
 from colllib.execution import execute
-from colllib.realistic import lines_of
 from colllib.show.contention_explorer import FABRICS, WORKS, contention_explorer, factors, places_of, scene
-from colllib.show.eta_explorer import eta_explorer, eta_of, times
 from colllib.show.skew_explorer import FABRICS as SKEW_FABRICS
 from colllib.show.skew_explorer import STRENGTHS, load, popularity, skew_explorer
 
-JOBS, SKEW, ETAS = contention_explorer(), skew_explorer(), eta_explorer()
+JOBS, SKEW = contention_explorer(), skew_explorer()
 
 
 def cells(html):
@@ -121,38 +119,3 @@ def test_the_skew_table_shows_the_loads():
     for fabric in SKEW_FABRICS:
         assert shown[fabric][2] == f"{load(fabric, 'zipf', 1.0, 0, 1).factor:.2f}"
     assert len(SKEW.grid.json()) < 3_000_000
-
-
-# -- coefficients ---------------------------------------------------------------------------------
-
-
-def test_ones_change_nothing():
-    one = Fraction(1)
-    for primitive in ("all-reduce", "all-gather", "all-to-all"):
-        state = {"primitive": primitive, "m": 16e6, "star": one, "adding": one, "wires": one, "delay": one}
-        assert all(ideal == real for ideal, real in times(state).values())
-
-
-def test_the_bars_show_lines_priced_by_their_own_coefficients():
-    state = dict(ETAS.start)
-    price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
-    for line in lines_of("all-reduce"):
-        eta = eta_of(line, state)
-        cost = line.executed(line.segments(eta, **price))
-        n_alpha, n_beta = float(cost.n_alpha * eta.alpha), float(Fraction(cost.n_beta) / eta.beta)
-        seconds = n_alpha * 0.5e-6 + n_beta * 16e6 / 900e9
-        assert times(state)[line][1] == pytest.approx(seconds)
-        assert f"<b>{units.seconds(seconds)}</b>" in ETAS.render(0, state)
-
-
-def test_the_summary_says_whether_the_fastest_stays():
-    state = {
-        **ETAS.start,
-        "primitive": "all-gather",
-        "adding": Fraction(1),
-        "wires": Fraction(1, 5),
-        "delay": Fraction(2),
-    }
-    told = ETAS.render(3, state)
-    assert "star that replicates is fastest, without coefficients it was torus, breadth-first" in told
-    assert len(ETAS.grid.json()) < 5_000_000

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from functools import partial
 
 import pytest
 from show_browser import opened, write_page
 
 from colllib import fabrics, units
+from colllib.contention import Eta
 from colllib.execution import execute
+from colllib.realistic import lines_of
 from colllib.show.control import Control
 from colllib.show.ladder_explorer import Bar, fabric_name, ladder_explorer, realistic_ladder_explorer, rung_bars
 from colllib.topology import equal_injection, find
 
+LATE = Eta(Fraction(6, 5), Fraction(1))
+REALISTIC = realistic_ladder_explorer()
 QUICK = ("star:512", "torus:8x8x8", "torus:32x16", "mesh:32x16")
 
 
@@ -86,44 +91,99 @@ def test_losses_of_each_fabric_stand_beside_the_ideal_times():
     """The numbers of contention chapters: a star that keeps 4/5 of its BW, a torus with 6/5 of the latency."""
 
     def losses(state):
-        return lambda spec: (1.0, state["keeps"]) if spec.startswith("star") else (1.2, 1.0)
+        return lambda way: Eta(Fraction(1), state["keeps"]) if way.fabric.startswith("star") else LATE
 
     explorer = ladder_explorer(
         (lambda **state: rung_bars(("star:512", "torus:8x8x8"), **state),),
         messages=(16e6,),
         alphas=(0.5e-6,),
         bandwidths=(900e9,),
-        extra=[Control("keeps", "The star keeps", (1.0, 0.8), 0.8)],
+        extra=[Control("keeps", "The star keeps", (Fraction(1), Fraction(4, 5)), Fraction(4, 5))],
         losses=losses,
     )
     state = {**explorer.start, "p": "all-gather"}
+    star, torus = "star 512: Bruck", "torus 8x8x8: breadth first"
     shown = {row[0]: row for row in rows(explorer.render(1, state))}
     byte_time = 511 / 512 * 16e6 / 900e9
-    assert shown["star 512"][1:3] == [
-        units.seconds(9 * 0.5e-6 + byte_time / 0.8, 4),
+    assert shown[star][1:3] == [
         units.seconds(9 * 0.5e-6 + byte_time, 4),
+        units.seconds(9 * 0.5e-6 + byte_time / 0.8, 4),
     ]
-    torus = [units.seconds(12 * 0.5e-6 * more + byte_time / 6, 4) for more in (1.2, 1)]
-    assert shown["torus 8x8x8"][1:3] == torus
-    kept = {row[0]: row for row in rows(explorer.render(1, {**state, "keeps": 1.0}))}
-    assert kept["star 512"][1] == kept["star 512"][2]
+    assert shown[torus][1:3] == [units.seconds(12 * 0.5e-6 * more + byte_time / 6, 4) for more in (1, 1.2)]
+    kept = {row[0]: row for row in rows(explorer.render(1, {**state, "keeps": Fraction(1)}))}
+    assert kept[star][1] == kept[star][2]
+    assert kept[star][3] == "0 %"
 
 
-def test_the_realistic_ladder_prices_each_fabric_with_its_own_coefficients():
+@pytest.mark.parametrize("primitive", ["all-reduce", "all-gather"])
+def test_the_realistic_ladder_prices_each_way_with_its_fabrics_coefficients(primitive):
     """Against execution, with the coefficients put in by hand: alpha times the one, BW times the other."""
-    explorer = realistic_ladder_explorer()
-    assert len(explorer.grid.json()) < 5_500_000
     spoiled = {"star:512": (1, 0.8), "inc-star:512": (1, 0.52), "torus:8x8x8": (1.2, 0.6)}
-    for primitive in ("all-reduce", "all-gather"):
-        shown = {row[0]: row for row in rows(explorer.render(1, {**explorer.start, "p": primitive}))}
-        for spec, (more, less) in spoiled.items():
-            if (primitive, spec) == ("all-gather", "inc-star:512"):
-                less = 0.8  # it replicates and adds nothing
-            price = {"message": 16e6, "alpha": 0.5e-6 * more, "bandwidth": 900e9 * less}
-            rung = fabrics.rungs(primitive, (spec,), **price)[0]
-            assert shown[fabric_name(spec)][1] == units.seconds(rung.execution_cost().seconds(**price), 4)
-            ideal = fabrics.rungs(primitive, (spec,), message=16e6, alpha=0.5e-6, bandwidth=900e9)[0]
-            assert shown[fabric_name(spec)][2] == units.seconds(ideal.seconds, 4)
+    if primitive == "all-gather":
+        spoiled["inc-star:512"] = (1, 0.8)  # it replicates and adds nothing
+    html = REALISTIC.render(1, {**REALISTIC.start, "p": primitive, "adding": adding(primitive)})
+    shown = {row[0]: row for row in rows(html)}
+    for line in lines_of(primitive):
+        more, less = spoiled[line.fabric]
+        slow = {"message": 16e6, "alpha": 0.5e-6 * more, "bandwidth": 900e9 * less}
+        rung = line.way.priced(**slow)
+        row = shown[f"{fabric_name(line.fabric)}: {rung.label}"]
+        assert row[2] == units.seconds(execution_cost(rung).seconds(**slow), 4)
+        assert row[1] == units.seconds(line.ideal(message=16e6, alpha=0.5e-6, bandwidth=900e9).seconds, 4)
+
+
+def adding(primitive):
+    return Fraction(13, 25) if primitive == "all-reduce" else Fraction(1)
+
+
+def execution_cost(rung):
+    # a breadth-first all-reduce of 512 takes seconds: tests/test_realistic.py executes it
+    return rung.cost if rung.way.name == "breadth first" else rung.execution_cost()
+
+
+@pytest.mark.parametrize("primitive", fabrics.PRIMITIVES)
+def test_coefficients_of_one_change_nothing(primitive):
+    one = Fraction(1)
+    ones = {"p": primitive, "star": one, "adding": one, "wires": one, "delay": one}
+    for ports in (False, True):
+        shown = rows(REALISTIC.render(1, {**REALISTIC.start, **ones, "ports": ports}))
+        assert all(row[1] == row[2] and row[3] == "0 %" and row[4] == row[5] for row in shown)
+        assert {row[0].partition(":")[0] for row in shown} == {"star 512", "star that computes 512", "torus 8x8x8"}
+
+
+def test_the_pairs_of_bars_and_the_words_are_those_of_the_table():
+    state = dict(REALISTIC.start)
+    table = rows(REALISTIC.render(1, state))
+    drawn = REALISTIC.render(0, state)
+    widths = [int(width) for width in re.findall(r'<rect y="\d" width="(\d+)"', drawn)]
+    assert len(widths) == 2 * len(table)
+    assert all(ideal <= real for ideal, real in zip(widths[::2], widths[1::2], strict=True))
+    assert widths[1::2] == sorted(widths[1::2])
+    told = REALISTIC.render(len(REALISTIC.all_parts) - 1, state)
+    assert told.startswith(f"Fastest: {table[0][0]} with ")
+    spoiled = {**state, "p": "all-gather", "adding": Fraction(1), "star": Fraction(1), "wires": Fraction(1, 5)}
+    told = REALISTIC.render(len(REALISTIC.all_parts) - 1, spoiled)
+    assert told.startswith("Fastest: star that computes 512: in network")
+    assert "; without coefficients it was torus 8x8x8: breadth first" in told
+
+
+def test_what_the_chapter_asks_for_can_be_found():
+    """The plain star overtakes one shot; the torus loses an all-to-all to Bruck."""
+    for state, first, second in (
+        ({"adding": Fraction(2, 5), "star": Fraction(1)}, "star 512: Rab", "star that computes 512: in network,"),
+        (
+            {"p": "all-to-all", "adding": Fraction(1), "wires": Fraction(1, 5), "star": Fraction(1)},
+            "star 512: Bruck",
+            "torus",
+        ),
+    ):
+        order = [row[0] for row in rows(REALISTIC.render(1, {**REALISTIC.start, **state}))]
+        place = [next(k for k, name in enumerate(order) if name.startswith(start)) for start in (first, second)]
+        assert place[0] < place[1]
+
+
+def test_the_realistic_ladder_stays_small():
+    assert len(REALISTIC.grid.json()) < 5_000_000
 
 
 def test_it_stays_small_and_is_the_same_each_time():

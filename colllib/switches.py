@@ -1,0 +1,100 @@
+"""Collectives through one switch that takes part, against software on the same ports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+from colllib import ladder
+from colllib.algorithms import Algorithm, find, serving
+from colllib.bounds import least_traffic
+from colllib.cost import Cost
+from colllib.events import event_clock
+from colllib.topology import Latency, Topology, star
+
+STREAM = 512  # segments that stand for a stream
+
+
+@dataclass(frozen=True)
+class Race:
+    """The fastest software and the fastest way through the switch, for one message.
+
+    Attributes:
+        software, through: names, with the segments where there are several.
+        seconds: lock-step time of the software.
+        lockstep: lock-step time through the switch.
+        streamed: what the event clock tends to through the switch, in ever more segments.
+    """
+
+    software: str
+    seconds: float
+    through: str
+    lockstep: float
+    streamed: float
+
+
+def able_star(ranks: int, endpoint: float, switch: float) -> Topology:
+    """One switch that can do everything; endpoint and switch, in seconds, make up alpha."""
+    first, second = (Fraction(round(time * 1e9)) for time in (endpoint, switch))
+    parts = Latency(endpoint=first / (first + second), switch=second / (first + second))
+    return star(ranks, latency=parts, combines=True, replicates=True, scatters=True)
+
+
+def stream_limit(primitive: str, ranks: int) -> Cost:
+    """What a collective through one switch tends to on the event clock, in ever more segments.
+
+    One alpha, and what the busier way of a port carries; nothing waits for a whole segment.
+
+    >>> stream_limit("all-reduce", 8), stream_limit("all-gather", 8)
+    (Cost(n_alpha=1, n_beta=1), Cost(n_alpha=1, n_beta=7/8))
+    """
+    if ranks == 1:
+        return Cost(0, 0)
+    least = least_traffic(primitive, ranks)
+    whole = primitive == "reduce-scatter"  # as drawn: a rank pushes its own slice too
+    return Cost(1, Fraction(1) if whole else max(least.send, least.receive))
+
+
+def race(primitive: str, ranks: int, message: float, endpoint: float, switch: float) -> Race:
+    """The closed forms, which tests hold against execution, at the best whole numbers of segments.
+
+    >>> race("all-reduce", 512, 10e3, 300e-9, 200e-9).software
+    'recursive doubling'
+    """
+    where = able_star(ranks, endpoint, switch)
+    price = {"message": message, "alpha": endpoint + switch, "bandwidth": ladder.ANCHOR_BANDWIDTH}
+
+    def timed(algorithm: Algorithm) -> tuple[float, str]:
+        argument = ladder.argument(algorithm, where)
+        if not algorithm.segmented:
+            return algorithm.cost(argument).seconds(**price), algorithm.label
+        p = ladder.best(algorithm, argument, **price)
+        label = algorithm.label + (f", P = {p}" if p > 1 else "")
+        return algorithm.cost(argument, segments=p).seconds(**price), label
+
+    offered = [a for a in serving(primitive, where) if a.has_closed_form]
+    software = min(timed(a) for a in offered if a.takes == "ranks")
+    through = min(timed(a) for a in offered if a.takes == "topology")
+    streamed = stream_limit(primitive, ranks).seconds(**price)
+    return Race(software[1], software[0], through[1], through[0], streamed)
+
+
+@cache
+def streamed(primitive: str, message: float, endpoint: float, switch: float, ranks: int = 8) -> float:
+    """Seconds through one switch in 512 segments, executed on the event clock: nearly the `stream_limit`.
+
+    Args:
+        primitive: its name.
+        message: M in bytes.
+        endpoint: what an endpoint takes of alpha, in seconds.
+        switch: what the switch takes.
+        ranks: how many; one switch takes as long for any number where no rank is spared its own share of M.
+
+    >>> round(streamed("all-reduce", 16e6, 300e-9, 200e-9) * 1e6, 1)
+    18.3
+    """
+    where = able_star(ranks, endpoint, switch)
+    schedule = find(primitive, "in-network").build(where, segments=STREAM)
+    price = {"message": message, "alpha": endpoint + switch, "bandwidth": ladder.ANCHOR_BANDWIDTH}
+    return event_clock(schedule, where, **price).seconds
