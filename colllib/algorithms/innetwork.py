@@ -90,6 +90,16 @@ class SwitchTree:
         return Step.of(src, dst, block, add)
 
 
+def room(radix: int, tiers: int) -> int:
+    """The most ranks below so many tiers of switches with one uplink each.
+
+    >>> from colllib.topology import switch_tree
+    >>> room(4, 2), [SwitchTree(switch_tree(ranks, 4)).height for ranks in (12, 13)]
+    (12, [2, 3])
+    """
+    return int(radix * (radix - 1) ** (tiers - 1))
+
+
 def _everyone(tree: SwitchTree, blocks: Blocks) -> Mask:
     return np.ones((tree.nodes, len(blocks)), dtype=np.bool_)
 

@@ -13,7 +13,7 @@ from functools import cache, partial
 
 from colllib import fabrics, switches
 from colllib.algorithms import allreduce, alltoall, direct, find, innetwork, relay
-from colllib.algorithms.innetwork import SwitchTree
+from colllib.algorithms.innetwork import SwitchTree, room
 from colllib.claims.finding import Finding, Verdict, answer, not_checkable
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.events import event_clock
@@ -391,15 +391,6 @@ def _steps_of_a_tree() -> Finding:
         "(see E-04-023). The switches on the way are 2k - 1."
     )
     return Finding.compare(claimed, executed, "The tree is higher.").holding(where)
-
-
-def room(radix: int, tiers: int) -> int:
-    """The most ranks below so many tiers of switches with one uplink each.
-
-    >>> [room(4, 1), room(4, 2), _tiers(12, 4), _tiers(13, 4)]
-    [4, 12, 2, 3]
-    """
-    return int(radix * (radix - 1) ** (tiers - 1))
 
 
 @answer(CHAPTER, "E-04-023")
