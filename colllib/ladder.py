@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from colllib.algorithms import Algorithm, serving
 from colllib.cost import Cost, best_segments
@@ -61,7 +61,8 @@ def run(
         message: M in bytes.
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
-        segments: how many; None takes the best whole number where the algorithm is segmented.
+        segments: how many; None takes the best whole number where the algorithm is segmented, by the closed form
+            where it holds and else by a search over executions.
 
     Raises:
         ValueError: if segments are given to an algorithm that takes none, or a lattice is needed and missing.
@@ -77,13 +78,25 @@ def run(
     if not algorithm.segmented:
         if segments not in (None, 1):
             raise ValueError(f"{algorithm.primitive} {algorithm.name} takes no segments: leave them out")
-        segments = 1
-        schedule = algorithm.build(where)
+        execution = execute(algorithm.build(where), topology)
+        return Rung(algorithm, 1, execution, execution.cost.seconds(**price))
+
+    def executed(pieces: int) -> Execution:
+        return execute(algorithm.build(where, segments=pieces), topology)
+
+    if segments is None:
+        segments = best(algorithm, where, **price) if algorithm.has_closed_form else 1
+        execution = executed(segments)
+        if not algorithm.has_closed_form or execution.cost != algorithm.cost(where, segments=segments):
+            # no closed form for these links: the time along P may have several valleys, so keep the better of two
+            found = best_segments(
+                cache(lambda pieces: executed(pieces).cost), message=message, alpha=alpha, bandwidth=bandwidth
+            )
+            execution, segments = min(
+                ((execution, segments), (executed(found), found)), key=lambda pair: pair[0].cost.seconds(**price)
+            )
     else:
-        if segments is None:
-            segments = best(algorithm, where, **price)
-        schedule = algorithm.build(where, segments=segments)
-    execution = execute(schedule, topology)
+        execution = executed(segments)
     return Rung(algorithm, segments, execution, execution.cost.seconds(**price))
 
 
@@ -107,6 +120,9 @@ def best(
     algorithm: Algorithm, ranks: int | Lattice | Topology, *, message: float, alpha: float, bandwidth: float
 ) -> int:
     """The best whole number of segments by the closed form, which tests hold against execution.
+
+    Raises:
+        ValueError: for an algorithm without a closed form.
 
     >>> from colllib.algorithms import find
     >>> best(find("all-reduce", "double-binary-tree"), 512, message=16e6, alpha=0.5e-6, bandwidth=900e9)

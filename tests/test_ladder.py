@@ -4,7 +4,7 @@ import pytest
 
 from colllib.algorithms import find, of
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, best, ladder, run
-from colllib.topology import star
+from colllib.topology import mesh, ring, star, switch_tree, torus
 
 ANCHOR = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
 
@@ -23,6 +23,22 @@ def test_no_other_number_of_segments_is_faster_when_executed(message):
     assert chosen.segments == best(tree, 16, **price)
     around = [1, *range(2, 40), chosen.segments + 1]
     assert all(run(tree, star(16), segments=p, **price).seconds >= chosen.seconds for p in around)
+
+
+@pytest.mark.parametrize("wires", [torus((4, 4)), mesh((4, 3)), ring(9), switch_tree(12, 4, uplinks=1)], ids=str)
+@pytest.mark.parametrize("name", ["chain", "two-tree"])
+def test_on_wires_of_other_kinds_segments_are_counted_there_and_not_on_a_star(wires, name):
+    algorithm = find("broadcast", name)
+    chosen = run(algorithm, wires, **ANCHOR)
+    on_star = run(algorithm, wires, segments=best(algorithm, wires.ranks, **ANCHOR), **ANCHOR)
+    assert chosen.seconds <= on_star.seconds
+    around = [run(algorithm, wires, segments=p, **ANCHOR).seconds for p in range(1, 2 * chosen.segments + 10)]
+    assert chosen.seconds <= 1.03 * min(around)
+
+
+def test_a_pipelined_tree_on_a_torus_gains_from_fewer_segments_than_on_a_star():
+    tree = find("all-reduce", "double-binary-tree")
+    assert run(tree, torus((8, 8)), **ANCHOR).segments < best(tree, 64, **ANCHOR)
 
 
 def test_segments_for_an_algorithm_that_takes_none_are_refused():
