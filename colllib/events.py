@@ -93,11 +93,11 @@ class _Flows:
         self.readers: list[list[int]] = []  # per value: messages that carry it
         self.grown: list[list[int]] = []  # per value: values that are additions to it
         self.parts: list[int] = []  # per value: what it still waits for, its message included
-        version: dict[tuple[int, int], int] = {}
+        version: dict[int, int] = {}  # by node * number of blocks + block
         for t in range(schedule.num_steps):
             self._add_step(schedule, topology, t, version)
 
-    def _add_step(self, schedule: Schedule, topology: Topology, t: int, version: dict[tuple[int, int], int]) -> None:
+    def _add_step(self, schedule: Schedule, topology: Topology, t: int, version: dict[int, int]) -> None:
         step = schedule.step(t)
         if not len(step.src):
             return
@@ -117,32 +117,32 @@ class _Flows:
         self.links += [part.tolist() for part in np.split(link[order], np.cumsum(hops)[:-1])]
         self.waits += [0] * len(bundles)
         self.makes += [[] for _ in bundles]
-        written: dict[tuple[int, int], int] = {}
-        for i, a, block in zip((of_message + first).tolist(), step.src.tolist(), step.block.tolist(), strict=True):
-            value = version.get((a, block))
+        written: dict[int, int] = {}
+        message = (of_message + first).tolist()
+        for i, place in zip(message, (step.src * len(schedule.blocks) + step.block).tolist(), strict=True):
+            value = version.get(place)
             if value is not None:
                 self.readers[value].append(i)
                 self.waits[i] += 1
-        arrivals = zip(
-            (of_message + first).tolist(), step.dst.tolist(), step.block.tolist(), step.add.tolist(), strict=True
-        )
-        for i, b, block, add in arrivals:
+        places = (step.dst * len(schedule.blocks) + step.block).tolist()
+        for i, place, add in zip(message, places, step.add.tolist(), strict=True):
             value = len(self.readers)
             self.readers.append([])
             self.grown.append([])
             self.makes[i].append(value)
-            older = written.get((b, block), version.get((b, block))) if add else None
+            older = written.get(place, version.get(place)) if add else None
             self.parts.append(1 if older is None else 2)
             if older is not None:
                 self.grown[older].append(value)
-            written[b, block] = value
+            written[place] = value
         version.update(written)
 
     def run(self, message_time: float, alpha: float) -> Timeline:
         count = len(self.step)
-        ready, start, arrival = (np.zeros(count) for _ in range(3))
-        delay = alpha * self.alpha.numerators / self.alpha.denominator
-        slowness = message_time * self.bandwidth.denominator / self.bandwidth.numerators
+        # lists, because single elements are read and written: there numpy is slower
+        ready, start, arrival = ([0.0] * count for _ in range(3))
+        delay = (alpha * self.alpha.numerators / self.alpha.denominator).tolist()
+        slowness = (message_time * self.bandwidth.denominator / self.bandwidth.numerators).tolist()
         free = [0.0] * len(delay)
         tail = [0.0] * count
         there = [0.0] * len(self.readers)
@@ -162,16 +162,16 @@ class _Flows:
                 continue
             arrival[i] = tail[i] + delay[link]
             for value in self.makes[i]:
-                self._arrived(value, float(arrival[i]), there, ready, queue)
+                self._arrived(value, arrival[i], there, ready, queue)
         step, src, dst = (np.array(values, dtype=np.intp) for values in (self.step, self.src, self.dst))
-        return Timeline(step, src, dst, np.array(self.size), ready, start, arrival)
+        return Timeline(step, src, dst, *(np.array(values) for values in (self.size, ready, start, arrival)))
 
     def _arrived(
         self,
         value: int,
         when: float,
         there: list[float],
-        ready: NDArray[np.float64],
+        ready: list[float],
         queue: list[tuple[float, int, int]],
     ) -> None:
         pending = [(value, when)]
@@ -185,5 +185,5 @@ class _Flows:
                 ready[reader] = max(ready[reader], there[value])
                 self.waits[reader] -= 1
                 if self.waits[reader] == 0:
-                    heapq.heappush(queue, (float(ready[reader]), reader, 0))
+                    heapq.heappush(queue, (ready[reader], reader, 0))
             pending.extend((larger, there[value]) for larger in self.grown[value])
