@@ -28,9 +28,11 @@ class Cost:
     n_beta: Fraction | int
 
     def __post_init__(self) -> None:
-        alpha = Fraction(self.n_alpha)
-        object.__setattr__(self, "n_alpha", int(alpha) if alpha.denominator == 1 else alpha)
-        object.__setattr__(self, "n_beta", Fraction(self.n_beta))
+        if type(self.n_alpha) is not int:
+            alpha = Fraction(self.n_alpha)
+            object.__setattr__(self, "n_alpha", int(alpha) if alpha.denominator == 1 else alpha)
+        if type(self.n_beta) is not Fraction:
+            object.__setattr__(self, "n_beta", Fraction(self.n_beta))
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.n_alpha + other.n_alpha, self.n_beta + other.n_beta)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from inspect import signature
 
 from colllib.algorithms import (
@@ -388,6 +388,7 @@ def serving(primitive: str, topology: Topology) -> tuple[Algorithm, ...]:
     return tuple(algorithm for algorithm in of(primitive) + special if algorithm.serves(topology))
 
 
+@cache
 def of(primitive: str) -> tuple[Algorithm, ...]:
     """All algorithms of a primitive that run on any topology, in the order of the table.
 
@@ -404,6 +405,7 @@ def of(primitive: str) -> tuple[Algorithm, ...]:
     return found
 
 
+@cache
 def find(primitive: str, name: str) -> Algorithm:
     """One algorithm by its names.
 

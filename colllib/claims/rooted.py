@@ -323,6 +323,7 @@ def _tree_wins(primitive: str, n: int, message: float) -> bool:
 _FROM_1_KB_TO_1_GB = (1e3, 100e3, ANCHOR_MESSAGE, 100e6, 1e9)
 
 
+@cache
 def _mesh_time(build: Callable[..., Schedule], steps: int, n: int, message: float) -> float:
     """The time at the best P where every pair has a link, and both schedules are assembly lines (E-01-024)."""
     p = best_segments(partial(_assembly_line, steps), message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH)

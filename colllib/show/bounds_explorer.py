@@ -20,7 +20,7 @@ from colllib.show.table import Align, Table
 from colllib.topology import star
 
 PRIMITIVE_NAMES = ("broadcast", "reduce", "all-reduce", "reduce-scatter", "all-gather", "all-to-all")
-RANKS = (2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64)
+RANKS = (2, 3, 4, 6, 8, 12, 16, 64)
 SEGMENTS = (1, 4, 32)
 PORTS = {
     "one": "one full-duplex port",

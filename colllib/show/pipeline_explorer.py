@@ -23,7 +23,7 @@ SEGMENTS = (1, 2, 3, 4, 6, 8)
 FEW = (1, 2, 4, 8)  # for the largest N, whose diagrams are large
 ALPHAS = (0.5e-6, 2e-6)
 BANDWIDTHS = (50e9, 200e9, 800e9)
-CURVE = (1, 2, 3, 4, 6, 8, 12, 16)
+CURVE = (1, 2, 4, 8, 16)
 _ALL = ("schedule", "n", "p", "alpha", "bw")
 
 
