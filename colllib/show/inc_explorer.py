@@ -57,14 +57,14 @@ def inc_explorer() -> Explorer:
                 units.size(m),
                 r.software,
                 units.seconds(r.seconds),
-                r.through,
+                r.through.removeprefix("in network").lstrip(", ") or "one piece",
                 units.seconds(r.lockstep),
                 units.seconds(r.streamed),
                 f"{r.seconds / r.streamed:.2f}",
             )
             for m, r in zip(SIZES, of(state), strict=True)
         ]
-        headers = ["M", "fastest software", "time", "through the switch", "time", "streamed", "gain"]
+        headers = ["M", "fastest software", "time", "the switch", "time", "streamed", "gain"]
         return Table(headers, rows, "Lock-step clock at the best whole number of segments; streamed on the event clock")
 
     def told(state: State) -> str:
