@@ -77,7 +77,7 @@ def list_command(as_json: bool) -> None:
             for a in every
             if a.segmented or a.options
         },
-        "topologies": [form for _, form in TOPOLOGIES.values()],
+        "topologies": [form.example for form in TOPOLOGIES.values()],
         "presets": {
             "anchor": {
                 "ranks": ANCHOR_RANKS,

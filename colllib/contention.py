@@ -15,8 +15,8 @@ from colllib.bounds import bus_factor
 from colllib.busbw import H200_BY_RANKS
 from colllib.cost import Cost
 from colllib.events import event_clock
-from colllib.exact import IntArray
-from colllib.execution import Execution, execute
+from colllib.exact import IntArray, counted
+from colllib.execution import Execution, Ledger, execute, kinds_of, priced_by_kind
 from colllib.primitives import check_rank, check_ranks
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Topology
@@ -149,7 +149,7 @@ class Together:
     @cached_property
     def users(self) -> IntArray:
         """How many jobs use each directed link, shape (L,)."""
-        used = np.stack([np.asarray(run.link_count) > 0 for run in self.alone])
+        used = np.stack([run.ledger.link > 0 for run in self.alone])
         return np.asarray(used.sum(axis=0), dtype=np.intp)
 
     @cached_property
@@ -159,27 +159,20 @@ class Together:
         A step lasts for a job as long as its own longest route and the most loaded of the links
         that it uses in this step, with what the others send over it.
         """
-        step_alpha = np.zeros(len(self.jobs), dtype=np.intp)
-        step_beta = np.zeros(len(self.jobs), dtype=np.intp)
         schedule, topology = self.joint.schedule, self.topology
-        speed = topology.bandwidth.numerators
-        whole = int(np.lcm.reduce(speed)) if len(speed) else 1
-        size = schedule.blocks.share.numerators
+        share, count = schedule.blocks.share, len(self.jobs)
+        hops = np.zeros((count, schedule.num_steps, topology.levels), dtype=np.intp)
+        loads = np.zeros((count, schedule.num_steps, len(topology.tiers)), dtype=share.numerators.dtype)
         for t in range(schedule.num_steps):
             step = schedule.step(t)
             message, link = topology.router(step.src, step.dst)
             job = self.job_of(step.block)
-            load = np.bincount(link, size[step.block][message], topology.num_links).astype(np.intp) * (whole // speed)
-            alpha = np.bincount(message, topology.alpha.numerators[link], len(step.src)).astype(np.intp)
-            longest, busiest = (np.zeros(len(self.jobs), dtype=np.intp) for _ in range(2))
-            np.maximum.at(longest, job, alpha)
-            np.maximum.at(busiest, job[message], load[link])
-            step_alpha += longest
-            step_beta += busiest
-        unit = Fraction(topology.bandwidth.denominator, schedule.blocks.share.denominator * whole)
+            load = counted(link, share.numerators[step.block][message], topology.num_links)
+            level, latency = topology.latencies(message, link, len(step.src))
+            np.maximum.at(hops[:, t], (job, level), latency)
+            np.maximum.at(loads[:, t], (job[message], topology.tier[link]), load[link])
         return tuple(
-            Cost(Fraction(int(a), topology.alpha.denominator), int(b) * unit)
-            for a, b in zip(step_alpha, step_beta, strict=True)
+            priced_by_kind(topology, kinds_of(topology, hops[k], loads[k], share.denominator)) for k in range(count)
         )
 
     def completion(self, *, message: float, alpha: float, bandwidth: float) -> tuple[float, ...]:
@@ -328,7 +321,7 @@ def rounds(schedule: Schedule) -> list[tuple[Pattern, int]]:
         if not len(step.src):
             continue
         pair, of_message = np.unique(step.src * schedule.ranks + step.dst, return_inverse=True)
-        size = np.bincount(of_message, share.numerators[step.block], len(pair)).astype(np.intp)
+        size = counted(of_message, share.numerators[step.block], len(pair))
         src, dst = np.divmod(pair, schedule.ranks)
         key = (src.tobytes(), dst.tobytes(), size.tobytes())
         pattern, count = found.get(key, ((src, dst, size, share.denominator), 0))
@@ -336,19 +329,11 @@ def rounds(schedule: Schedule) -> list[tuple[Pattern, int]]:
     return list(found.values())
 
 
-def _cost(counted: Sequence[tuple[Pattern, int]], places: IntArray, topology: Topology) -> Cost:
-    speed = topology.bandwidth.numerators
-    whole = int(np.lcm.reduce(speed))
-    total = Cost(0, 0)
-    for (src, dst, size, denominator), count in counted:
-        message, link = topology.router(places[:, src].ravel(), places[:, dst].ravel())
-        load = np.bincount(link, np.tile(size, len(places))[message], topology.num_links)
-        busiest = int((load * (whole // speed)).max()) * topology.bandwidth.denominator
-        longest = int(np.bincount(message, topology.alpha.numerators[link]).max(initial=0))
-        total += Cost(
-            Fraction(count * longest, topology.alpha.denominator), Fraction(count * busiest, denominator * whole)
-        )
-    return total
+def _cost(patterns: Sequence[tuple[Pattern, int]], places: IntArray, topology: Topology) -> Cost:
+    ledger = Ledger(topology, len(patterns), patterns[0][0][3] if patterns else 1)
+    for t, ((src, dst, size, _), _) in enumerate(patterns):
+        ledger.record(t, places[:, src].ravel(), places[:, dst].ravel(), np.tile(size, len(places)))
+    return ledger.cost(np.array([times for _, times in patterns], dtype=np.intp))
 
 
 @dataclass(frozen=True)
@@ -403,8 +388,8 @@ def study(
     >>> {str(cost.n_beta) for cost in study(allreduce.ring(4), star(16), draws=5)}
     {'3/2'}
     """
-    size, ranks, counted = schedule.ranks, topology.ranks, rounds(schedule)
-    return [_cost(counted, scattered(ranks, size, seed + draw, groups, ordered), topology) for draw in range(draws)]
+    size, ranks, patterns = schedule.ranks, topology.ranks, rounds(schedule)
+    return [_cost(patterns, scattered(ranks, size, seed + draw, groups, ordered), topology) for draw in range(draws)]
 
 
 # -- skew ----------------------------------------------------------------------------------------

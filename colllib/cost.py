@@ -1,14 +1,67 @@
-"""Costs: an integer count of latencies and an exact share of the message, priced in seconds at the end."""
+"""Costs: exact counts of latencies and exact shares of the message, priced in seconds at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import isfinite
+from typing import NamedTuple
 
-from colllib.primitives import check_ranks
+from colllib.primitives import is_whole
+
+Price = float | Sequence[float]
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Links of one speed.
+
+    Args:
+        name: what tables call it.
+        bandwidth: of each link, in units of the BW of its level, above 0.
+        level: which of the topology's (alpha, BW) pairs it is measured in, counted from the innermost.
+        cables: of how many equal cables a link consists. A message takes one cable; ports that one
+            message uses together are one link, and one cable.
+
+    Raises:
+        ValueError: for a bandwidth that is not positive, a negative level or fewer than one cable.
+
+    >>> Tier("uplink", Fraction(8, 3), level=1, cables=3).bandwidth
+    Fraction(8, 3)
+    """
+
+    name: str = "link"
+    bandwidth: Fraction = Fraction(1)
+    level: int = 0
+    cables: int = 1
+
+    def __post_init__(self) -> None:
+        if self.bandwidth <= 0:
+            raise ValueError(f"bandwidth {self.bandwidth} of tier {self.name!r}: every link needs a positive one")
+        if self.level < 0 or self.cables < 1:
+            raise ValueError(
+                f"tier {self.name!r}: level {self.level} must be at least 0, cables {self.cables} at least 1"
+            )
+
+
+class Kind(NamedTuple):
+    """Steps that cost the same at every alpha and bandwidth.
+
+    A step lasts as long as its longest route, which is the largest hops[t] * alpha[t], and its
+    busiest link, which is the largest loads[t] * M / bandwidth[t].
+
+    Attributes:
+        steps: how many.
+        hops: per tier, the most latencies on a route on which this tier is the outermost.
+        loads: per tier, the share of M on its busiest link.
+    """
+
+    steps: int
+    hops: tuple[int | Fraction, ...]
+    loads: tuple[Fraction, ...]
 
 
 @dataclass(frozen=True)
@@ -29,8 +82,7 @@ class Cost:
 
     def __post_init__(self) -> None:
         if type(self.n_alpha) is not int:
-            alpha = Fraction(self.n_alpha)
-            object.__setattr__(self, "n_alpha", int(alpha) if alpha.denominator == 1 else alpha)
+            object.__setattr__(self, "n_alpha", whole_if_possible(Fraction(self.n_alpha)))
         if type(self.n_beta) is not Fraction:
             object.__setattr__(self, "n_beta", Fraction(self.n_beta))
 
@@ -40,23 +92,129 @@ class Cost:
     def __repr__(self) -> str:
         return f"Cost(n_alpha={self.n_alpha}, n_beta={self.n_beta})"
 
-    def seconds(self, *, message: float, alpha: float, bandwidth: float) -> float:
+    def time(self, message: Fraction | int, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction]) -> Fraction:
+        """The exact time; arguments as for `seconds`, with one alpha and one bandwidth for each level."""
+        return self.n_alpha * alpha[0] + self.n_beta * message / bandwidth[0]
+
+    @property
+    def levels(self) -> int:
+        """How many alphas and bandwidths it takes to price it."""
+        return 1
+
+    def seconds(self, *, message: float, alpha: Price, bandwidth: Price) -> float:
         """The time for a message of M bytes.
 
         Args:
             message: M in bytes, at least 0.
-            alpha: latency in seconds, at least 0.
-            bandwidth: BW in bytes per second and direction, above 0.
+            alpha: latency in seconds, at least 0; over several tiers one for each level, innermost first.
+            bandwidth: BW in bytes per second and direction, above 0; likewise.
 
         Raises:
-            ValueError: naming the quantity that is negative, zero where it may not be, or not finite.
+            ValueError: naming the quantity that is negative, zero where it may not be, or not finite,
+                or the number of values that is wrong.
 
         >>> t = Cost(1022, Fraction(511, 256)).seconds(message=16e6, alpha=0.5e-6, bandwidth=900e9)
         >>> round(t * 1e6, 2)
         546.49
         """
-        check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
-        return float(self.n_alpha) * alpha + float(self.n_beta) * message / bandwidth
+        (first,), (speed,) = values_per_level(1, message=message, alpha=alpha, bandwidth=bandwidth)
+        return finite(float(self.n_alpha) * first + float(self.n_beta) * message / speed)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class TieredCost(Cost):
+    """A cost over links of several levels: kinds of step, which can be priced at any alphas and bandwidths.
+
+    Its `n_alpha` and `n_beta` are None, because no single number is true of several speeds.
+
+    Args:
+        tiers: of the topology.
+        kinds: equal ones are put together.
+
+    >>> inner, outer = Tier("box"), Tier("card", level=1)
+    >>> cost = TieredCost((inner, outer), [Kind(3, (1, 0), (Fraction(1, 2), Fraction(0))), Kind(1, (0, 1), (0, 1))])
+    >>> cost.seconds(message=2, alpha=[1, 10], bandwidth=[1, 0.5])
+    20.0
+    """
+
+    tiers: tuple[Tier, ...]
+    kinds: tuple[Kind, ...]
+
+    def __init__(self, tiers: Sequence[Tier], kinds: Iterable[Kind]) -> None:
+        counted: Counter[tuple[tuple[int | Fraction, ...], tuple[Fraction, ...]]] = Counter()
+        for kind in kinds:
+            counted[kind.hops, kind.loads] += kind.steps
+        merged = tuple(Kind(steps, hops, loads) for (hops, loads), steps in counted.items() if steps)
+        for name, value in (("n_alpha", None), ("n_beta", None), ("tiers", tuple(tiers)), ("kinds", merged)):
+            object.__setattr__(self, name, value)
+
+    def __add__(self, other: Cost) -> Cost:
+        if not isinstance(other, TieredCost) or other.tiers != self.tiers:
+            raise ValueError(f"{self!r} and {other!r} are costs over different tiers: they cannot be added")
+        return TieredCost(self.tiers, (*self.kinds, *other.kinds))
+
+    def __repr__(self) -> str:
+        return f"TieredCost({', '.join(tier.name for tier in self.tiers)}: {list(map(tuple, self.kinds))})"
+
+    @property
+    def levels(self) -> int:
+        """How many alphas and bandwidths it takes to price it."""
+        return 1 + max(tier.level for tier in self.tiers)
+
+    def time(self, message: Fraction | int, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction]) -> Fraction:
+        """The exact time; arguments as for `seconds`."""
+        return sum((kind.steps * self.step_time(kind, message, alpha, bandwidth) for kind in self.kinds), Fraction(0))
+
+    def step_time(
+        self, kind: Kind, message: Fraction | int, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction]
+    ) -> Fraction:
+        """How long one step of a kind takes."""
+        longest = max(hops * alpha[tier.level] for tier, hops in zip(self.tiers, kind.hops, strict=True))
+        busiest = max(
+            load / (tier.bandwidth * bandwidth[tier.level]) for tier, load in zip(self.tiers, kind.loads, strict=True)
+        )
+        return longest + busiest * message
+
+    def seconds(self, *, message: float, alpha: Price, bandwidth: Price) -> float:
+        """The time for a message of M bytes, with one alpha and one bandwidth for each level; as for `Cost`."""
+        alphas, speeds = values_per_level(self.levels, message=message, alpha=alpha, bandwidth=bandwidth)
+        exact = self.time(Fraction(message), [Fraction(a) for a in alphas], [Fraction(b) for b in speeds])
+        return finite(float(exact))
+
+
+def whole_if_possible(value: Fraction) -> int | Fraction:
+    """A fraction as an int where it is one."""
+    return int(value) if value.denominator == 1 else value
+
+
+def finite(seconds: float) -> float:
+    """Refuse a time that is too long for a floating-point number."""
+    if not isfinite(seconds):
+        raise ValueError(f"a time of {seconds} s: the message is too large for this bandwidth, or alpha too long")
+    return seconds
+
+
+def values_per_level(
+    levels: int, *, message: float, alpha: Price, bandwidth: Price
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The alphas and the bandwidths, one for each level, checked.
+
+    Raises:
+        ValueError: for a wrong number of values, or a quantity that cannot be.
+
+    >>> values_per_level(1, message=1, alpha=2, bandwidth=[3])
+    ((2,), (3,))
+    """
+    found: list[tuple[float, ...]] = []
+    for name, values in (("alpha", alpha), ("bandwidth", bandwidth)):
+        several = tuple(values) if isinstance(values, Sequence) else (values,)
+        if len(several) != levels:
+            needed = "one value is" if levels == 1 else f"{levels} values, innermost first, are"
+            raise ValueError(f"{len(several)} values for {name}: {needed} needed here")
+        found.append(several)
+    for first, speed in zip(*found, strict=True):
+        check_quantities(message=message, alpha=first, bandwidth=speed)
+    return found[0], found[1]
 
 
 def check_quantities(*, message: float, alpha: float, bandwidth: float) -> None:
@@ -102,7 +260,7 @@ FEW = 4  # numbers of segments that are tried one by one
 
 
 def best_segments(
-    cost: Callable[[int], Cost], *, message: float, alpha: float, bandwidth: float, limit: int = 2**20
+    cost: Callable[[int], Cost], *, message: float, alpha: Price, bandwidth: Price, limit: int = 2**20
 ) -> int:
     """The whole number of segments P that makes a pipelined schedule fastest.
 
@@ -122,16 +280,24 @@ def best_segments(
     >>> best_segments(chain, message=16e6, alpha=0.5e-6, bandwidth=900e9)
     15
     """
-    check_ranks(limit)
-    check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
-    latency, load = Fraction(alpha) * Fraction(bandwidth), Fraction(message)
+    if not is_whole(limit) or limit < 1:
+        raise ValueError(f"limit = {limit!r}: the largest number of segments must be a whole number of at least 1")
+    limit = int(limit)
+    levels = cost(1).levels
+    alphas, speeds = values_per_level(levels, message=message, alpha=alpha, bandwidth=bandwidth)
+    if max(alphas) == 0:
+        raise ValueError("alpha = 0: without latency every further segment pays, and no number of them is best")
+    exact = [[Fraction(value) for value in values] for values in (alphas, speeds)]
     # whole multiples of one unit of time: exact, and cheaper to compare than fractions
+    latency, load = exact[0][0] * exact[1][0], Fraction(message)
     unit = latency.denominator * load.denominator
     latency_units, load_units = int(latency * unit), int(load * unit)
 
     @cache
     def time(segments: int) -> Fraction | int:
         priced = cost(segments)
+        if levels > 1:
+            return priced.time(load, *exact)
         return priced.n_alpha * latency_units + priced.n_beta * load_units
 
     first = min(FEW + 1, limit)

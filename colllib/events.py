@@ -1,7 +1,8 @@
 """The event-driven clock: a message starts when its blocks have arrived and its links are free.
 
 The lock-step clock waits at the end of every step for the slowest link; this one does not. A link
-serves messages first come, first served; alpha delays a message and does not occupy the link.
+serves messages first come, first served; alpha delays a message and does not occupy the link. A
+link of several cables serves as many messages at once: each takes the first cable that is free.
 Within its route a message cuts through: its head asks for the next link as soon as it gets there,
 and waits there if the link is busy. A node passes a block on only once it has arrived in full.
 Blocks from one node to one other in one step travel as one message.
@@ -10,13 +11,15 @@ Blocks from one node to one other in one step travel as one message.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.cost import check_quantities
-from colllib.exact import IntArray
+from colllib.cost import Price, finite, values_per_level
+from colllib.exact import Fractions, IntArray, counted
+from colllib.execution import check_fit
 from colllib.schedule import Schedule
 from colllib.topology import Topology, star
 
@@ -48,7 +51,7 @@ class Timeline:
 
 
 def event_clock(
-    schedule: Schedule, topology: Topology | None = None, *, message: float, alpha: float, bandwidth: float
+    schedule: Schedule, topology: Topology | None = None, *, message: float, alpha: Price, bandwidth: Price
 ) -> Timeline:
     """Run a schedule message by message, each as early as its data and its links allow.
 
@@ -60,11 +63,14 @@ def event_clock(
         schedule: what to run; `execute` proves it.
         topology: where (default: a star with one full-duplex port per rank).
         message: M in bytes.
-        alpha: latency unit in seconds.
-        bandwidth: BW in bytes per second.
+        alpha: latency unit in seconds, one for each level of the topology.
+        bandwidth: BW in bytes per second, likewise.
 
     Returns:
         the timeline; its `seconds` is the completion time.
+
+    Raises:
+        ValueError: if the topology has another number of ranks, or a quantity cannot be.
 
     >>> from colllib.algorithms import broadcast
     >>> from colllib.schedule import pipelined
@@ -73,21 +79,24 @@ def event_clock(
     14.0
     """
     topology = star(schedule.ranks) if topology is None else topology
-    check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
-    flows = _Flows(schedule, topology)
-    return flows.run(message / bandwidth, alpha)
+    check_fit(schedule, topology)
+    alphas, speeds = values_per_level(topology.levels, message=message, alpha=alpha, bandwidth=bandwidth)
+    line = _Flows(schedule, topology).run(message, alphas, speeds)
+    finite(line.seconds)
+    return line
 
 
 class _Flows:
     """Messages, the values they need and the values they make."""
 
     def __init__(self, schedule: Schedule, topology: Topology) -> None:
-        self.alpha, self.bandwidth = topology.alpha, topology.bandwidth
+        self.topology = topology
         self.step: list[int] = []
         self.src: list[int] = []
         self.dst: list[int] = []
         self.size: list[float] = []  # share of M
         self.links: list[list[int]] = []  # of its route
+        self.outermost: list[int] = []  # level of its route, whose alpha it pays
         self.waits: list[int] = []  # values a message still waits for
         self.makes: list[list[int]] = []
         self.readers: list[list[int]] = []  # per value: messages that carry it
@@ -106,7 +115,7 @@ class _Flows:
         first = len(self.step)
         src, dst = np.divmod(bundles, schedule.nodes)
         share = schedule.blocks.share
-        size = np.bincount(of_message, share.numerators[step.block], len(bundles)) / share.denominator
+        size = Fractions(counted(of_message, share.numerators[step.block], len(bundles)), share.denominator).as_floats()
         owner, link = topology.router(src, dst)
         self.step += [t] * len(bundles)
         self.src += src.tolist()
@@ -115,6 +124,7 @@ class _Flows:
         order = np.argsort(owner, kind="stable")
         hops = np.bincount(owner, minlength=len(bundles))
         self.links += [part.tolist() for part in np.split(link[order], np.cumsum(hops)[:-1])]
+        self.outermost += topology.latencies(owner, link, len(bundles))[0].tolist()
         self.waits += [0] * len(bundles)
         self.makes += [[] for _ in bundles]
         written: dict[int, int] = {}
@@ -137,13 +147,20 @@ class _Flows:
             written[place] = value
         version.update(written)
 
-    def run(self, message_time: float, alpha: float) -> Timeline:
+    def run(self, message: float, alpha: Sequence[float], bandwidth: Sequence[float]) -> Timeline:
         count = len(self.step)
         # lists, because single elements are read and written: there numpy is slower
         ready, start, arrival = ([0.0] * count for _ in range(3))
-        delay = (alpha * self.alpha.numerators / self.alpha.denominator).tolist()
-        slowness = (message_time * self.bandwidth.denominator / self.bandwidth.numerators).tolist()
-        free = [0.0] * len(delay)
+        tiers, tier_of = self.topology.tiers, self.topology.tier.tolist()
+        level = [tiers[tier].level for tier in tier_of]
+        # a route pays the parts of its outermost level's alpha
+        part = self.topology.alpha.as_floats().tolist()
+        delay = [
+            [a * alpha[depth] if at == depth else 0.0 for a, at in zip(part, level, strict=True)]
+            for depth in range(self.topology.levels)
+        ]
+        slowness = [message * tier.cables / (float(tier.bandwidth) * bandwidth[tier.level]) for tier in tiers]
+        free = [[0.0] * tiers[tier].cables for tier in tier_of]  # per link: when each of its cables is, soonest first
         tail = [0.0] * count
         there = [0.0] * len(self.readers)
         # the head of message i asks for its hop-th link at this moment
@@ -152,15 +169,17 @@ class _Flows:
         while queue:
             now, i, hop = heapq.heappop(queue)
             link = self.links[i][hop]
-            begin = max(now, free[link])
-            tail[i] = free[link] = max(begin + self.size[i] * slowness[link], tail[i])
+            begin = max(now, free[link][0])
+            tail[i] = max(begin + self.size[i] * slowness[tier_of[link]], tail[i])
+            heapq.heapreplace(free[link], tail[i])
+            later = delay[self.outermost[i]][link]
             if hop == 0:
                 start[i] = begin
             if hop + 1 < len(self.links[i]):
-                tail[i] += delay[link]
-                heapq.heappush(queue, (begin + delay[link], i, hop + 1))
+                tail[i] += later
+                heapq.heappush(queue, (begin + later, i, hop + 1))
                 continue
-            arrival[i] = tail[i] + delay[link]
+            arrival[i] = tail[i] + later
             for value in self.makes[i]:
                 self._arrived(value, arrival[i], there, ready, queue)
         step, src, dst = (np.array(values, dtype=np.intp) for values in (self.step, self.src, self.dst))

@@ -1,4 +1,8 @@
-"""Exact rational arrays: integer numerators over one common denominator."""
+"""Exact rational arrays: whole numerators over one common denominator, of any size.
+
+Numerators are machine integers as long as they fit and Python's own integers beyond: slower, and
+never wrong.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,68 @@ from numpy.typing import NDArray
 
 IntArray = NDArray[np.intp]
 
-# Sums of numerators pass through float64 in numpy's weighted bincount, which is
-# exact below this bound.
-LARGEST_EXACT = 2**53
+LARGEST_FLOAT = 2**53  # below it a float64 holds every whole number, and so numpy's weighted bincount is exact
+LARGEST_INT = 2**62  # machine integers below it may be added in pairs
+
+
+def integers(values: Iterable[int]) -> IntArray:
+    """Whole numbers as machine integers if all fit, else as Python's.
+
+    >>> integers([1, 2]).dtype.kind, integers([1, 2**70]).dtype.kind
+    ('i', 'O')
+    """
+    exact = list(values)
+    fits = max(map(abs, exact), default=0) < LARGEST_INT
+    return np.array(exact, dtype=np.intp if fits else object)
+
+
+def _fitting(array: IntArray, times: int) -> IntArray:
+    """The array in a type in which every value, `times` over, is exact."""
+    if array.dtype == object:
+        return array
+    largest = max(int(array.max(initial=0)), -int(array.min(initial=0)))
+    return array.astype(object) if max(largest, 1) * times >= LARGEST_INT else array
+
+
+def counted(where: IntArray, weight: IntArray, size: int) -> IntArray:
+    """The sum of the weights at each place 0..size-1, exactly.
+
+    Args:
+        where: places, shape (n,).
+        weight: non-negative whole numbers, shape (n,).
+        size: how many places.
+
+    >>> counted(np.array([0, 2, 0]), np.array([5, 1, 2**53]), 3)
+    array([9007199254740997, 0, 1], dtype=object)
+    """
+    if weight.strides == (0,) and len(weight) and len(weight) * int(weight[0]) < LARGEST_INT:
+        return np.bincount(where, minlength=size) * int(weight[0])
+    if weight.dtype != object and float(weight.sum(dtype=np.float64)) < LARGEST_FLOAT:
+        return np.bincount(where, weight, size).astype(np.intp)
+    found = np.zeros(size, dtype=object)
+    np.add.at(found, where, weight.astype(object))
+    return found
+
+
+def gathered(values: IntArray, index: IntArray) -> IntArray:
+    """values[index], without copies where all values are one cell of memory."""
+    if values.strides == (0,):
+        return np.broadcast_to(values[:1], index.shape)
+    return values[index]
+
+
+def accumulated(total: IntArray, more: IntArray) -> IntArray:
+    """The sum of two arrays, exactly: in place while machine integers will do.
+
+    >>> accumulated(np.array([2**62 - 1]), np.array([2**62 - 1]))
+    array([9223372036854775806], dtype=object)
+    """
+    large = object in (total.dtype, more.dtype) or max(total.max(initial=0), more.max(initial=0)) >= LARGEST_INT >> 1
+    if large:
+        total = total.astype(object)
+        more = more.astype(object)
+    total += more
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,12 +85,11 @@ class Fractions:
     """An array of exact fractions.
 
     Args:
-        numerators: integers, shape (n,).
+        numerators: whole numbers, shape (n,); of type object where they do not fit a machine integer.
         denominator: the common denominator, at least 1.
 
     Raises:
-        ValueError: if the denominator is below 1 or the numerators do not fit
-            into exact arithmetic.
+        ValueError: if the denominator is below 1.
 
     >>> shares = Fractions.of([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])
     >>> shares.numerators, shares.denominator
@@ -42,10 +104,6 @@ class Fractions:
     def __post_init__(self) -> None:
         if self.denominator < 1:
             raise ValueError(f"denominator {self.denominator}: must be at least 1")
-        if self.denominator >= LARGEST_EXACT:
-            raise ValueError(
-                f"a common denominator of {self.denominator} is too large: the shares need one below 2**53"
-            )
 
     @classmethod
     def of(cls, values: Iterable[Fraction | int]) -> Fractions:
@@ -56,20 +114,17 @@ class Fractions:
         """
         exact = [Fraction(value) for value in values]
         denominator = lcm(*(value.denominator for value in exact)) if exact else 1
-        if denominator >= LARGEST_EXACT:
-            raise ValueError(f"a common denominator of {denominator} is too large: the shares need one below 2**53")
-        numerators = [value.numerator * (denominator // value.denominator) for value in exact]
-        return cls(np.array(numerators, dtype=np.intp), denominator)
+        return cls(integers(value.numerator * (denominator // value.denominator) for value in exact), denominator)
 
     @classmethod
     def equal(cls, count: int, total: Fraction | int = 1) -> Fractions:
-        """`count` equal parts of `total`.
+        """`count` equal parts of `total`; they share one cell of memory and cannot be written to.
 
         >>> list(Fractions.equal(3, Fraction(1, 2)))
         [Fraction(1, 6), Fraction(1, 6), Fraction(1, 6)]
         """
         part = Fraction(total) / max(count, 1)
-        return cls(np.full(count, part.numerator, dtype=np.intp), part.denominator)
+        return cls(np.broadcast_to(integers([part.numerator]), (count,)), part.denominator)
 
     def __len__(self) -> int:
         return len(self.numerators)
@@ -85,22 +140,42 @@ class Fractions:
         if len(self) != len(other):
             return False
         common = lcm(self.denominator, other.denominator)
-        mine = self.numerators * (common // self.denominator)
-        return bool((mine == other.numerators * (common // other.denominator)).all())
+        mine, theirs = self._over(common), other._over(common)
+        return bool((mine == theirs).all())
+
+    def _over(self, denominator: int) -> IntArray:
+        """The numerators over a multiple of the denominator."""
+        factor = denominator // self.denominator
+        return self.numerators if factor == 1 else _fitting(self.numerators, factor) * factor
 
     def total(self) -> Fraction:
         """The exact sum."""
-        return Fraction(int(self.numerators.sum()), self.denominator)
+        return Fraction(int(_fitting(self.numerators, len(self)).sum()), self.denominator)
 
     def largest(self) -> Fraction:
         """The largest value, 0 for an empty array."""
         return Fraction(int(self.numerators.max(initial=0)), self.denominator)
 
+    def as_floats(self) -> NDArray[np.float64]:
+        """The values, rounded to floating point.
+
+        >>> Fractions.of([Fraction(1, 4), 3]).as_floats()
+        array([0.25, 3.  ])
+        """
+        if self.numerators.dtype == object or self.denominator >= LARGEST_INT:
+            return np.array([float(value) for value in self])
+        return self.numerators / self.denominator
+
     def scaled(self, factor: Fraction | int) -> Fractions:
-        """Every value times an exact factor."""
+        """Every value times an exact factor.
+
+        >>> Fractions.of([Fraction(1, 2)]).scaled(Fraction(2, 3))[0]
+        Fraction(1, 3)
+        """
         factor = Fraction(factor)
         shared = gcd(int(np.gcd.reduce(self.numerators)) if len(self) else 0, factor.denominator) or 1
-        numerators = self.numerators // shared * factor.numerator
+        numerators = self.numerators // shared
+        numerators = _fitting(numerators, abs(factor.numerator)) * factor.numerator
         return Fractions(numerators, self.denominator * (factor.denominator // shared))
 
     def repeated(self, times: int) -> Fractions:
@@ -115,5 +190,5 @@ class Fractions:
     def joined(parts: Sequence[Fractions]) -> Fractions:
         """Several arrays end to end, over their common denominator."""
         denominator = lcm(*(part.denominator for part in parts)) if parts else 1
-        arrays = [part.numerators * (denominator // part.denominator) for part in parts]
+        arrays = [part._over(denominator) for part in parts]
         return Fractions(np.concatenate(arrays) if arrays else np.zeros(0, np.intp), denominator)

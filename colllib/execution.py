@@ -2,78 +2,213 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
-from colllib.cost import Cost
-from colllib.exact import LARGEST_EXACT, IntArray
+from colllib.cost import Cost, Kind, TieredCost, whole_if_possible
+from colllib.exact import IntArray, accumulated, counted, gathered
 from colllib.provenance import Provenance, ScheduleError, trace
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, star
 
-__all__ = ["Execution", "ScheduleError", "execute", "trace"]
+__all__ = ["Execution", "Ledger", "ScheduleError", "check_fit", "execute", "trace"]
+
+
+CHUNK = 2**17  # messages that are routed at a time: their arrays stay in the cache
+
+
+class Ledger:
+    """What crosses which link: adds up, step by step, exactly.
+
+    Per step it keeps what decides the step's price at every alpha and bandwidth: for each tier the
+    busiest link's load, and the longest route on which the tier is the outermost one.
+
+    Args:
+        topology: where.
+        steps: number of steps T.
+        denominator: of the sizes that are recorded.
+
+    Attributes:
+        sent: per node, what it sent, shape (nodes,).
+        received: per node, what it received, shape (nodes,).
+        link: per directed link, what crossed it, shape (L,).
+        hops: per step and level, in units of alpha / `topology.alpha.denominator`, shape (T, levels).
+        loads: per step and tier, shape (T, tiers).
+    """
+
+    def __init__(self, topology: Topology, steps: int, denominator: int) -> None:
+        self.topology, self.denominator = topology, denominator
+        self.sent, self.received = (np.zeros(topology.nodes, dtype=np.intp) for _ in range(2))
+        self.link = np.zeros(topology.num_links, dtype=np.intp)
+        self.hops = np.zeros((steps, topology.levels), dtype=np.intp)
+        self.loads = np.zeros((steps, len(topology.tiers)), dtype=np.intp)
+        self.pattern: tuple[IntArray, IntArray, list[tuple[int, IntArray, IntArray]], list[int]] | None = None
+
+    def record(self, t: int, src: IntArray, dst: IntArray, size: IntArray) -> None:
+        """Step t: messages with their ends and sizes, all of shape (n,)."""
+        if not len(src):
+            return
+        self.sent = accumulated(self.sent, counted(src, size, len(self.sent)))
+        self.received = accumulated(self.received, counted(dst, size, len(self.received)))
+        routes, hops = self._routes(src, dst)
+        load = np.zeros_like(self.link)
+        for start, message, link in routes:
+            load = accumulated(load, counted(link, gathered(size[start : start + CHUNK], message), len(load)))
+        self.link = accumulated(self.link, load)
+        self.hops = _written(self.hops, t, hops)
+        self.loads = _written(self.loads, t, self.busiest(load))
+
+    def busiest(self, load: IntArray) -> list[int]:
+        """The load of each tier's busiest link."""
+        tiers = len(self.topology.tiers)
+        if tiers == 1:
+            return [int(load.max(initial=0))]
+        return [int(load[self.topology.tier == tier].max(initial=0)) for tier in range(tiers)]
+
+    def _routes(self, src: IntArray, dst: IntArray) -> tuple[list[tuple[int, IntArray, IntArray]], list[int]]:
+        # rings and trees send along the same edges again and again: the arrays are the same objects
+        if self.pattern is None or self.pattern[0] is not src or self.pattern[1] is not dst:
+            routes, longest = [], [0] * self.topology.levels
+            for start in range(0, len(src), CHUNK):
+                some = slice(start, start + CHUNK)
+                message, link = self.topology.router(src[some], dst[some])
+                level, hops = self.topology.latencies(message, link, len(src[some]))
+                longest = [max(most, int(hops[level == which].max(initial=0))) for which, most in enumerate(longest)]
+                routes.append((start, message, link))
+            self.pattern = (src, dst, routes, longest)
+        return self.pattern[2:]
+
+    def cost(self, times: IntArray | None = None) -> Cost:
+        """The lock-step cost, counting step t once, or times[t] times."""
+        return priced_by_kind(self.topology, self.kinds(np.arange(len(self.hops)), times))
+
+    def kinds(self, steps: IntArray, times: IntArray | None = None) -> list[Kind]:
+        """Some steps, those that cost the same at every alpha and bandwidth counted together."""
+        return kinds_of(self.topology, self.hops[steps], self.loads[steps], self.denominator, times)
+
+
+def _written(table: IntArray, t: int, row: list[int]) -> IntArray:
+    if table.dtype != object and max(row, default=0) > np.iinfo(np.intp).max:
+        table = table.astype(object)
+    table[t] = row
+    return table
+
+
+def kinds_of(
+    topology: Topology, hops: IntArray, loads: IntArray, denominator: int, times: IntArray | None = None
+) -> list[Kind]:
+    """Steps as kinds, from their rows of hops per level and loads per tier.
+
+    Args:
+        topology: whose tiers the columns are.
+        hops: in units of alpha / `topology.alpha.denominator`, shape (T, levels).
+        loads: in units of M / denominator, shape (T, tiers).
+        denominator: of the loads.
+        times: how often each step counts (default: once), shape (T,).
+    """
+    rows = np.concatenate((hops, loads), axis=1)
+    weight = np.ones(len(rows), dtype=np.intp) if times is None else times
+    if len(rows) == 0:
+        return []
+    order = np.lexsort(rows.T[::-1])
+    rows, weight = rows[order], weight[order]
+    first = np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)]
+    counts = np.add.reduceat(weight, np.flatnonzero(first))
+    levels = topology.levels
+    outermost = {tier.level: place for place, tier in reversed(list(enumerate(topology.tiers)))}
+    found = []
+    for row, count in zip(rows[first].tolist(), counts.tolist(), strict=True):
+        latency: list[int | Fraction] = [0] * len(topology.tiers)
+        for level, place in outermost.items():
+            latency[place] = whole_if_possible(Fraction(row[level], topology.alpha.denominator))
+        shares = tuple(Fraction(value, denominator) for value in row[levels:])
+        if count and (any(latency) or any(shares)):
+            found.append(Kind(count, tuple(latency), shares))
+    return found
+
+
+def priced_by_kind(topology: Topology, kinds: Iterable[Kind]) -> Cost:
+    """The cost of kinds of step: two numbers where the topology has one alpha and one BW."""
+    if topology.levels > 1:
+        return TieredCost(topology.tiers, kinds)
+    n_alpha, n_beta = Fraction(0), Fraction(0)
+    for kind in kinds:
+        n_alpha += kind.steps * sum(kind.hops)
+        n_beta += kind.steps * max(load / tier.bandwidth for load, tier in zip(kind.loads, topology.tiers, strict=True))
+    return Cost(n_alpha, n_beta)
 
 
 @dataclass(frozen=True, eq=False)
 class Execution:
     """A schedule that was run and whose end state is proved, with its ledger.
 
-    Loads are exact fractions of M. The totals and each step's largest load are kept; the whole
+    Loads are exact fractions of M. The totals and each step's largest loads are kept; the whole
     ledger of a step is counted again on demand by `link_load`.
 
     Attributes:
         schedule: what was run.
         topology: where.
-        sent_count: per node, what it sent, in units of M / share denominator, shape (nodes,).
-        received_count: per node, what it received, shape (nodes,).
-        link_count: per directed link, what crossed it, shape (L,).
-        step_alpha: per step, the longest route's latency, in units of alpha / alpha denominator.
-        step_beta: per step, the most loaded link's share over its bandwidth, shape (T,), as
-            numerators over `beta_denominator`, in units of M/BW.
+        ledger: what crossed which link.
     """
 
     schedule: Schedule
     topology: Topology
-    sent_count: IntArray = field(repr=False)
-    received_count: IntArray = field(repr=False)
-    link_count: IntArray = field(repr=False)
-    step_alpha: IntArray = field(repr=False)
-    step_beta: IntArray = field(repr=False)
-    beta_denominator: int = field(repr=False)
+    ledger: Ledger = field(repr=False)
 
     def __repr__(self) -> str:
-        cost = f"n_alpha={self.cost.n_alpha}, n_beta={self.cost.n_beta}"
+        cost = f"n_alpha={self.cost.n_alpha}, n_beta={self.cost.n_beta}" if self.cost.levels == 1 else str(self.cost)
         return f"Execution({self.schedule.num_steps} steps on {self.topology.name}: {cost})"
 
-    @property
+    @cached_property
     def cost(self) -> Cost:
         """The lock-step cost: a step lasts its longest route's alpha plus its most loaded link."""
-        alpha = Fraction(int(self.step_alpha.sum()), self.topology.alpha.denominator)
-        return Cost(alpha, Fraction(int(self.step_beta.sum()), self.beta_denominator))
+        return self.ledger.cost()
+
+    def cost_of(self, steps: Iterable[int]) -> Cost:
+        """The lock-step cost of some of the steps.
+
+        >>> from colllib.algorithms import allreduce
+        >>> run = execute(allreduce.rabenseifner(8))
+        >>> run.cost_of(range(3)), run.cost_of([0])
+        (Cost(n_alpha=3, n_beta=7/8), Cost(n_alpha=1, n_beta=1/2))
+        """
+        return priced_by_kind(self.topology, self.kinds(steps))
+
+    def kinds(self, steps: Iterable[int] | None = None) -> list[Kind]:
+        """All steps or some, those that cost the same at every alpha and bandwidth together; per tier on any topology.
+
+        >>> from colllib.algorithms import allreduce
+        >>> execute(allreduce.ring(4)).kinds()
+        [Kind(steps=6, hops=(1,), loads=(Fraction(1, 4),))]
+        """
+        chosen = range(self.schedule.num_steps) if steps is None else steps
+        return self.ledger.kinds(np.fromiter(chosen, dtype=np.intp))
 
     @property
     def sent(self) -> tuple[Fraction, ...]:
         """What each rank sent, as a share of M."""
-        return self._shares(self.sent_count[: self.schedule.ranks])
+        return self._shares(self.ledger.sent[: self.schedule.ranks])
 
     @property
     def received(self) -> tuple[Fraction, ...]:
         """What each rank received, as a share of M."""
-        return self._shares(self.received_count[: self.schedule.ranks])
+        return self._shares(self.ledger.received[: self.schedule.ranks])
 
     @property
     def link_total(self) -> tuple[Fraction, ...]:
         """What crossed each directed link over the whole run, as a share of M."""
-        return self._shares(self.link_count)
+        return self._shares(self.ledger.link)
 
     def link_load(self, t: int) -> tuple[Fraction, ...]:
         """What crosses each directed link in step t, as a share of M."""
         step = self.schedule.step(t)
         message, link = self.topology.router(step.src, step.dst)
         share = self.schedule.blocks.share.numerators[step.block]
-        return self._shares(_count(link, share[message], self.topology.num_links))
+        return self._shares(counted(link, share[message], self.topology.num_links))
 
     def partners(self) -> tuple[int, int]:
         """The most nodes that one node sends to, and that one receives from, in a single step."""
@@ -109,75 +244,22 @@ def execute(schedule: Schedule, topology: Topology | None = None) -> Execution:
     (Cost(n_alpha=6, n_beta=3/2), Fraction(3, 2))
     """
     topology = star(schedule.ranks) if topology is None else topology
-    _check_fit(schedule, topology)
-    cells, ledger = Provenance(schedule), _Ledger(schedule, topology)
+    check_fit(schedule, topology)
+    share = schedule.blocks.share
+    cells, ledger = Provenance(schedule), Ledger(topology, schedule.num_steps, share.denominator)
     for t in range(schedule.num_steps):
-        step = schedule.step(t)
+        step: Step = schedule.step(t)
         cells.advance(t, step, topology)
-        ledger.record(t, step)
+        ledger.record(t, step.src, step.dst, gathered(share.numerators, step.block))
     cells.prove()
-    return ledger.execution()
+    return Execution(schedule, topology, ledger)
 
 
-def _check_fit(schedule: Schedule, topology: Topology) -> None:
+def check_fit(schedule: Schedule, topology: Topology) -> None:
+    """Refuse a topology with another number of ranks, or too few switches."""
     if topology.ranks != schedule.ranks:
         raise ValueError(
             f"a schedule for {schedule.ranks} ranks does not fit {topology.name}, which has {topology.ranks}"
         )
     if schedule.switches > topology.switches:
         raise ValueError(f"the schedule uses {schedule.switches} switches, {topology.name} has {topology.switches}")
-
-
-def _count(where: IntArray, weight: IntArray, size: int) -> IntArray:
-    return np.bincount(where, weight, size).astype(np.intp)
-
-
-class _Ledger:
-    """Adds up, step by step, what crosses which link."""
-
-    def __init__(self, schedule: Schedule, topology: Topology) -> None:
-        self.schedule, self.topology = schedule, topology
-        share, speed = schedule.blocks.share, topology.bandwidth.numerators
-        if float(share.numerators.sum(dtype=np.float64)) * max(1, schedule.num_steps) >= LARGEST_EXACT:
-            raise ValueError(f"shares with the common denominator {share.denominator} are too fine to count exactly")
-        self.size = share.numerators
-        # a load times its weight is proportional to the time it takes; the weights are integers
-        self.speed_lcm = int(np.lcm.reduce(speed)) if len(speed) else 1
-        self.weight = self.speed_lcm // speed
-        self.sent = np.zeros(topology.nodes)
-        self.received = np.zeros(topology.nodes)
-        self.link = np.zeros(topology.num_links)
-        self.step_alpha = np.zeros(schedule.num_steps, dtype=np.intp)
-        self.step_beta = np.zeros(schedule.num_steps, dtype=np.intp)
-        self.pattern: tuple[IntArray, IntArray, IntArray, IntArray, int] | None = None
-
-    def record(self, t: int, step: Step) -> None:
-        if not len(step.src):
-            return
-        message, link, self.step_alpha[t] = self._routes(step)
-        size = self.size[step.block]
-        self.sent += np.bincount(step.src, size, len(self.sent))
-        self.received += np.bincount(step.dst, size, len(self.sent))
-        load = np.bincount(link, size[message], len(self.link))
-        self.link += load
-        self.step_beta[t] = (load * self.weight).max()
-
-    def _routes(self, step: Step) -> tuple[IntArray, IntArray, int]:
-        # rings and trees send along the same edges again and again: the arrays are the same objects
-        if self.pattern is None or self.pattern[0] is not step.src or self.pattern[1] is not step.dst:
-            message, link = self.topology.router(step.src, step.dst)
-            alpha = np.bincount(message, self.topology.alpha.numerators[link], len(step.src))
-            self.pattern = (step.src, step.dst, message, link, int(alpha.max()))
-        return self.pattern[2:]
-
-    def execution(self) -> Execution:
-        return Execution(
-            self.schedule,
-            self.topology,
-            self.sent.astype(np.intp),
-            self.received.astype(np.intp),
-            self.link.astype(np.intp),
-            self.step_alpha,
-            self.step_beta * self.topology.bandwidth.denominator,
-            self.schedule.blocks.share.denominator * self.speed_lcm,
-        )

@@ -26,7 +26,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from colllib.exact import Fractions, IntArray
+from colllib.exact import Fractions, IntArray, counted
 
 Shares = int | Sequence[Fraction]
 
@@ -44,7 +44,8 @@ class Blocks:
         groups: arrays of ranks.
 
     Raises:
-        ValueError: if a source or target names no rank and no group.
+        ValueError: if a source or target names no rank and no group, a group is empty or names
+            a rank that is not there, or a share is negative.
 
     >>> blocks = broadcast(4, root=2)
     >>> blocks.holders(blocks.source[0]), blocks.holders(blocks.target[0])
@@ -60,6 +61,13 @@ class Blocks:
     def __post_init__(self) -> None:
         check_ranks(self.ranks)
         limit = self.ranks + len(self.groups)
+        for group in self.groups:
+            if not len(group) or group.min() < 0 or group.max() >= self.ranks or len(np.unique(group)) < len(group):
+                raise ValueError(
+                    f"a group of the ranks {group.tolist()[:8]}: must name some of 0..{self.ranks - 1}, each once"
+                )
+        if len(self.share) and self.share.numerators.min() < 0:
+            raise ValueError(f"a share of {min(self.share)}: shares of a message must not be negative")
         for name, values in (("source", self.source), ("target", self.target)):
             if len(values) != len(self.share):
                 raise ValueError(f"{len(values)} {name}s for {len(self.share)} blocks: one each is needed")
@@ -91,26 +99,38 @@ class Primitive:
     statement: str
 
     def accepts(self, blocks: Blocks) -> bool:
-        """Whether a schedule's blocks ask for just this primitive on all ranks.
+        """Whether a schedule's blocks ask for just this primitive on all ranks, with one message M.
+
+        Every owner has a block, every pair of an all-to-all too, be it of no size.
 
         >>> PRIMITIVES["all-reduce"].accepts(all_reduce(4)), PRIMITIVES["reduce"].accepts(all_reduce(4))
         (True, False)
+        >>> PRIMITIVES["all-gather"].accepts(broadcast(4)), PRIMITIVES["all-gather"].accepts(all_gather(4))
+        (False, True)
         """
         sides = ((self.source, blocks.source), (self.target, blocks.target))
-        return all(_side_is(kind, who, blocks) for kind, who in sides) and self._moves_one_message(blocks)
-
-    def _moves_one_message(self, blocks: Blocks) -> bool:
-        if self.name != "all-to-all":
-            return blocks.share.total() == 1
-        sent = np.bincount(blocks.source, blocks.share.numerators, blocks.ranks)
-        return bool((sent == blocks.share.denominator).all())
+        if not len(blocks) or not all(_side_is(kind, who, blocks) for kind, who in sides):
+            return False
+        if self.name == "all-to-all":
+            return _is_all_to_all(blocks)
+        apart = self.name != "point-to-point" or blocks.ranks == 1 or bool((blocks.source != blocks.target).all())
+        return apart and blocks.share.total() == 1
 
 
 def _side_is(kind: str, who: IntArray, blocks: Blocks) -> bool:
     if kind == "all":
-        return all(len(set(blocks.holders(value))) == blocks.ranks for value in np.unique(who))
-    single = [len(blocks.holders(value)) == 1 for value in np.unique(who)]
-    return all(single) and (kind != "root" or len(np.unique(who)) <= 1)
+        return all(len(blocks.holders(value)) == blocks.ranks for value in np.unique(who))
+    found = np.unique([int(blocks.holders(value)[0]) for value in np.unique(who)])
+    single = all(len(blocks.holders(value)) == 1 for value in np.unique(who))
+    return single and len(found) == (1 if kind == "root" else blocks.ranks)
+
+
+def _is_all_to_all(blocks: Blocks) -> bool:
+    """Whether there is a block for every pair of ranks, and every rank sends M together."""
+    pair = np.zeros(blocks.ranks**2, dtype=np.bool_)
+    pair[blocks.source * blocks.ranks + blocks.target] = True
+    sent = counted(blocks.source, blocks.share.numerators, blocks.ranks)
+    return bool(pair.all()) and bool((sent == blocks.share.denominator).all())
 
 
 PRIMITIVES = {
@@ -134,6 +154,22 @@ PRIMITIVES = {
 def is_whole(value: object) -> bool:
     """Whether a value is a whole number, and no truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def whole_numbers(name: str, values: object) -> IntArray:
+    """An array of whole numbers, shape (n,) or ().
+
+    Raises:
+        ValueError: naming a value that is not whole.
+
+    >>> whole_numbers("rank", [1, 2])
+    array([1, 2])
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" and array.size:
+        wrong = next((value for value in array.ravel().tolist() if not is_whole(value)), array.ravel()[0])
+        raise ValueError(f"{name} {wrong!r}: must be a whole number")
+    return array.astype(np.intp, copy=False)
 
 
 def check_ranks(ranks: int) -> None:
@@ -251,6 +287,8 @@ def point_to_point(ranks: int, shares: Shares = 1, source: int = 0, target: int 
     check_ranks(ranks)
     check_rank("source", source, ranks)
     check_rank("target", target, ranks)
+    if source == target and ranks > 1:
+        raise ValueError(f"source and target are both rank {source}: a message needs two ranks")
     return _uniform(ranks, _slices(shares), source, target)
 
 
@@ -278,7 +316,7 @@ def _slices(shares: Shares) -> Fractions:
 
 def _owned(ranks: int, shares: Shares | None, owner: Sequence[int] | IntArray | None) -> tuple[Fractions, IntArray]:
     share = _slices(ranks if shares is None else shares)
-    owners = np.arange(ranks) if owner is None else np.asarray(owner, dtype=np.intp)
+    owners = np.arange(ranks) if owner is None else whole_numbers("owner", owner)
     if len(owners) != len(share):
         raise ValueError(f"{len(owners)} owners for {len(share)} blocks: one each is needed")
     for rank in np.unique(owners):

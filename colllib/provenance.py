@@ -11,7 +11,8 @@ are exact at every size.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,17 @@ from colllib.topology import Topology
 NOTHING = -1
 LANE_CELLS = 2**25  # counts held at once by the backward sweep
 MOST_IDS = 2**31
-MOST_BITS = 2**34
+MOST_BITS = 2**33  # beyond it, lists of holders take less memory where blocks visit few nodes
+MOST_CELLS = 2**36
+FEW_KEYS = 2**25  # a table of so many is cheaper than sorting
+CHUNK = 2**17  # messages, or blocks, that are looked at at a time: their arrays stay in the cache
+HASHES = (
+    0x9E3779B97F4A7C1,
+    0x85EBCA6B1D3C5E7,
+    0xC2B2AE3D27D4EB4F >> 4 | 1,
+    0x165667B19E3779F,
+    0x27D4EB2F165667C5 >> 2 | 1,
+)
 
 Ids = NDArray[np.int32]
 
@@ -49,7 +60,8 @@ class Provenance:
         self.schedule = schedule
         plain = schedule.blocks.source < schedule.ranks
         self.plain = plain
-        self.moved = Moved(schedule, np.flatnonzero(plain)) if plain.any() else None
+        every = slice(None)
+        self.moved = Moved(schedule, every if plain.all() else np.flatnonzero(plain)) if plain.any() else None
         self.summed = Summed(schedule, np.flatnonzero(~plain)) if not plain.all() else None
 
     def advance(self, t: int, step: Step, topology: Topology | None) -> None:
@@ -74,86 +86,175 @@ class Provenance:
 
 
 class Moved:
-    """Cells of blocks that come from one rank each, as bits."""
+    """Cells of blocks that come from one rank each: who holds which, and who holds it more than once."""
 
-    def __init__(self, schedule: Schedule, blocks: IntArray) -> None:
+    def __init__(self, schedule: Schedule, blocks: IntArray | slice) -> None:
         self.schedule = schedule
-        self.blocks, self.column = blocks, _columns(schedule, blocks)
-        size = schedule.nodes * len(blocks)
-        if size >= MOST_BITS:
-            raise ValueError(f"{schedule.nodes} nodes x {len(blocks)} blocks are more than 2**34 cells: too large")
-        self.held = np.zeros(size // 8 + 1, dtype=np.uint8)
-        self.spoiled: NDArray[np.uint8] | None = None  # holds the block more than once
-        _set(self.held, self.cell(schedule.blocks.source[blocks], blocks))
+        self.source, self.target = schedule.blocks.source[blocks], schedule.blocks.target[blocks]
+        self.count = len(self.source)
+        self.blocks = None if isinstance(blocks, slice) else blocks
+        self.column = None if self.blocks is None else _columns(schedule, self.blocks)
+        size = schedule.nodes * self.count
+        self.held: Bits | Holders = Bits(size) if size < MOST_BITS else Holders(schedule.nodes, self.source)
+        self.spoiled: Bits | None = None  # holds the block more than once
+        self.by_cell = size < FEW_KEYS
+        self.meet = Meetings(size if self.by_cell else self.count)
+        if isinstance(self.held, Bits):
+            self.held.add(self.source * self.count + np.arange(self.count))
 
     def cell(self, node: IntArray, block: IntArray) -> IntArray:
         """Where a node's copy of a block stands."""
-        return node * len(self.blocks) + self.column[block]
+        return node * self.count + (block if self.column is None else self.column[block])
 
     def advance(self, t: int, step: Step) -> None:
         """Apply the messages of one step that carry such blocks."""
         if not len(step.src):
             return
-        source, into = self.cell(step.src, step.block), self.cell(step.dst, step.block)
-        missing = ~_get(self.held, source)
-        if missing.any():
-            _refuse_unheld(self.schedule, step, int(np.flatnonzero(missing)[0]), t)
-        spoiled = None if self.spoiled is None else _get(self.spoiled, source)
-        for now in _turns(self.schedule, t, step, into):
-            self._arrive(into[now], step.add[now], None if spoiled is None else spoiled[now])
+        parts = [slice(start, start + CHUNK) for start in range(0, len(step.src), CHUNK)]
+        spoiled = np.zeros(len(step.src), dtype=np.bool_) if self.spoiled is not None else None
+        for part in parts:
+            source = self.cell(step.src[part], step.block[part])
+            missing = ~self.held.has(source)
+            if missing.any():
+                _refuse_unheld(self.schedule, step, part.start + int(np.flatnonzero(missing)[0]), t)
+            if self.spoiled is not None and spoiled is not None:
+                spoiled[part] = self.spoiled.has(source)
+        turns: Iterable[IntArray | slice]
+        if not self.meet.any(self._meeting(step)):
+            turns = parts
+        else:
+            turns = _turns(self.schedule, t, step, self.cell(step.dst, step.block))
+        for now in turns:
+            into = self.cell(step.dst[now], step.block[now])
+            self._arrive(into, step.add[now], None if spoiled is None else spoiled[now])
+
+    def _meeting(self, step: Step) -> IntArray:
+        """Keys that differ only where no cell receives two messages: cells, or blocks if cells are too many."""
+        if self.by_cell:
+            return self.cell(step.dst, step.block)
+        return step.block if self.column is None else self.column[step.block]
 
     def _arrive(self, into: IntArray, add: NDArray[np.bool_], spoiled: NDArray[np.bool_] | None) -> None:
-        twice = into[add & _get(self.held, into)] if add.any() else into[:0]
+        twice = into[add & self.held.has(into)] if add.any() else into[:0]
         if self.spoiled is not None and spoiled is not None:
-            kept = _get(self.spoiled, into)
-            _clear(self.spoiled, into)
-            _set(self.spoiled, into[spoiled | (kept & add)])
+            kept = self.spoiled.has(into)
+            self.spoiled.remove(into)
+            self.spoiled.add(into[spoiled | (kept & add)])
         if len(twice):
-            self.spoiled = np.zeros_like(self.held) if self.spoiled is None else self.spoiled
-            _set(self.spoiled, twice)
-        _set(self.held, into)
+            if self.spoiled is None:
+                self.spoiled = Bits(self.schedule.nodes * self.count)
+            self.spoiled.add(twice)
+        self.held.add(into)
 
     def prove(self) -> None:
         """Refuse an end state in which a target lacks its block or holds it more than once."""
-        target = self.schedule.blocks.target[self.blocks]
-        single = target < self.schedule.ranks
-        self._prove_there(target[single], self.blocks[single])
-        for who in np.unique(target[~single]):
-            wanted = self.blocks[target == who]
+        for start in range(0, self.count, CHUNK):
+            target = self.target[start : start + CHUNK]
+            single = target < self.schedule.ranks
+            self._prove_there(target[single], start + np.flatnonzero(single))
+        for who in np.unique(self.target[self.target >= self.schedule.ranks]):
+            wanted = np.flatnonzero(self.target == who)
             for rank in self.schedule.blocks.holders(int(who)):
                 self._prove_there(np.full(len(wanted), rank), wanted)
 
-    def _prove_there(self, rank: IntArray, block: IntArray) -> None:
-        cells = self.cell(rank, block)
-        wrong = ~_get(self.held, cells)
+    def _prove_there(self, rank: IntArray, place: IntArray) -> None:
+        cells = rank * self.count + place
+        wrong = ~self.held.has(cells)
         if self.spoiled is not None:
-            wrong |= _get(self.spoiled, cells)
+            wrong |= self.spoiled.has(cells)
         if wrong.any():
             i = int(np.flatnonzero(wrong)[0])
-            refuse_end(self.schedule, int(rank[i]), int(block[i]))
+            block = place[i] if self.blocks is None else self.blocks[place[i]]
+            refuse_end(self.schedule, int(rank[i]), int(block))
+
+
+class Bits:
+    """A set of cells, a bit for each that there could be."""
+
+    def __init__(self, size: int) -> None:
+        if size >= MOST_CELLS:
+            raise ValueError(f"{size} cells of nodes and blocks are more than 2**36: too large to execute")
+        self.bits = np.zeros(size // 8 + 1, dtype=np.uint8)
+
+    def has(self, cell: IntArray) -> NDArray[np.bool_]:
+        """Which of the cells are in the set."""
+        found: NDArray[np.bool_] = self.bits[cell >> 3] & _mask(cell) != 0
+        return found
+
+    def add(self, cell: IntArray) -> None:
+        """Put cells into the set."""
+        np.bitwise_or.at(self.bits, cell >> 3, _mask(cell))  # several cells may share a byte
+
+    def remove(self, cell: IntArray) -> None:
+        """Take cells out of the set."""
+        np.bitwise_and.at(self.bits, cell >> 3, ~_mask(cell))
+
+
+def _mask(cell: IntArray) -> NDArray[np.uint8]:
+    return np.left_shift(np.uint8(1), (cell & 7).astype(np.uint8))
+
+
+class Holders:
+    """A set of cells as a list of nodes for each block: small where a block visits few of many nodes."""
+
+    def __init__(self, nodes: int, source: IntArray) -> None:
+        self.blocks = len(source)
+        kind = np.min_scalar_type(-nodes - 1)
+        self.lists = [source.astype(kind)]
+        self.nobody = kind.type(-1)
+
+    def has(self, cell: IntArray) -> NDArray[np.bool_]:
+        """Which of the cells are in the set."""
+        node, block = np.divmod(cell, self.blocks)
+        found: NDArray[np.bool_] = self.lists[0][block] == node
+        for one in self.lists[1:]:
+            found |= one[block] == node
+        return found
+
+    def add(self, cell: IntArray) -> None:
+        """Put cells into the set, each block at most once."""
+        node, block = np.divmod(cell[~self.has(cell)], self.blocks)
+        for one in self.lists:
+            empty = one[block] == self.nobody
+            one[block[empty]] = node[empty]
+            node, block = node[~empty], block[~empty]
+        while len(node):
+            if len(self.lists) * self.blocks >= MOST_IDS:
+                raise ValueError(
+                    f"{self.blocks} blocks visit more than {len(self.lists)} nodes each: too large to execute"
+                )
+            self.lists.append(np.full(self.blocks, self.nobody))
+            first = np.unique(block, return_index=True)[1]
+            self.lists[-1][block[first]] = node[first]
+            rest = np.ones(len(node), dtype=bool)
+            rest[first] = False
+            node, block = node[rest], block[rest]
+
+
+class Meetings:
+    """Whether some of many keys are equal, without sorting them."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.last: Ids | None = None
+
+    def any(self, key: IntArray) -> bool:
+        """Whether two of the keys, each below `size`, are the same."""
+        if len(key) * 64 < self.size and self.size >= FEW_KEYS:
+            order = np.sort(key)
+            return bool((order[1:] == order[:-1]).any())
+        if self.last is None:
+            self.last = np.empty(self.size, dtype=np.int32)  # what stands there before does not matter
+        number = np.arange(len(key), dtype=np.int32)
+        self.last[key] = number
+        return bool((self.last[key] != number).any())
 
 
 def _columns(schedule: Schedule, blocks: IntArray) -> IntArray:
+    """Where each block of the schedule stands among some of them."""
     column = np.zeros(len(schedule.blocks), dtype=np.intp)
     column[blocks] = np.arange(len(blocks))
     return column
-
-
-def _get(bits: NDArray[np.uint8], where: IntArray) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = bits[where >> 3] & _mask(where) != 0
-    return found
-
-
-def _mask(where: IntArray) -> NDArray[np.uint8]:
-    return np.left_shift(np.uint8(1), (where & 7).astype(np.uint8))
-
-
-def _set(bits: NDArray[np.uint8], where: IntArray) -> None:
-    np.bitwise_or.at(bits, where >> 3, _mask(where))  # several cells may share a byte
-
-
-def _clear(bits: NDArray[np.uint8], where: IntArray) -> None:
-    np.bitwise_and.at(bits, where >> 3, ~_mask(where))
 
 
 class Summed:
@@ -184,21 +285,27 @@ class Summed:
         """Apply the messages of one step that carry such blocks."""
         if not len(step.src):
             return
-        value = self.cells[self.cell(step.src, step.block)]
+        source = self.cell(step.src, step.block)
+        value = self.cells[source]
         if value.min() < 0:
             _refuse_unheld(self.schedule, step, int(np.flatnonzero(value < 0)[0]), t)
         into = self.cell(step.dst, step.block)
-        for now in _turns(self.schedule, t, step, into):
-            self._arrive(into[now], step.add[now], value[now])
-
-    def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids) -> None:
-        if not add.any():
-            self.cells[into] = value
+        held, number = self.cells[into], np.arange(len(into), dtype=np.int32)
+        self.cells[into] = number
+        if (self.cells[into] == number).all():  # no cell receives two messages
+            exchanged = bool((self.cells[source] != value).any())  # some cell both sends and receives
+            self._arrive(into, step.add, value, held, exchanged)
             return
+        self.cells[into] = held
+        for now in _turns(self.schedule, t, step, into):
+            self._arrive(into[now], step.add[now], value[now], self.cells[into[now]])
+
+    def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, held: Ids, exchanged: bool = True) -> None:
         if not add.all():
             self.cells[into[~add]] = value[~add]
-            into, value = into[add], value[add]
-        held = self.cells[into]
+            into, value, held = into[add], value[add], held[add]
+        if not len(into):
+            return
         if held.min() < 0:  # what is added to nothing is stored
             empty = held < 0
             self.cells[into[empty]] = value[empty]
@@ -206,9 +313,14 @@ class Summed:
         if self.next_id + len(into) >= MOST_IDS:
             raise ValueError("more than 2**31 values: this schedule is too large to execute")
         if len(into):
+            if exchanged:
+                new, first = _numbered(held, value)
+                held, value = held[first], value[first]
+            else:
+                new = np.arange(len(into), dtype=np.int32)
             self.operands.append((held, value))
-            self.cells[into] = np.arange(self.next_id, self.next_id + len(into), dtype=np.int32)
-            self.next_id += len(into)
+            self.cells[into] = new + self.next_id
+            self.next_id += len(held)
 
     def prove(self) -> None:
         """Refuse an end state in which a target lacks a contribution or holds one more than once."""
@@ -245,6 +357,29 @@ class Summed:
                 if wrong.any():
                     i, lane = np.argwhere(wrong)[0]
                     refuse_end(self.schedule, int(where[lane, of_group[i]]), int(self.blocks[column[of_group[i]]]))
+
+
+def _numbered(left: Ids, right: Ids) -> tuple[Ids, IntArray]:
+    """A number for each sum of two values, mostly the same for the same two, and the places where each first stands.
+
+    Two ranks that exchange their values make the same sum; with one number for both, one proof serves both. The
+    table of places is indexed by a hash; what meets there without being equal goes on to another hash.
+    """
+    pair = np.minimum(left, right).astype(np.int64) << 32 | np.maximum(left, right)
+    lead = np.arange(len(left), dtype=np.int32)
+    waiting = lead.copy()
+    size = 1 << (2 * len(left)).bit_length()
+    table = np.empty(size, dtype=np.int32)
+    for odd in HASHES:
+        slot = (pair[waiting] * odd >> 31) & (size - 1)
+        table[slot[::-1]] = waiting[::-1]
+        same = pair[table[slot]] == pair[waiting]
+        lead[waiting[same]] = table[slot[same]]
+        waiting = waiting[~same]
+        if not len(waiting):
+            break
+    first = lead == np.arange(len(lead))
+    return (np.cumsum(first, dtype=np.int32) - 1)[lead], np.flatnonzero(first)
 
 
 def _multiplicities(
@@ -297,12 +432,11 @@ def trace(schedule: Schedule) -> Iterator[dict[tuple[int, int], Counter[int]]]:
 
 def _turns(schedule: Schedule, t: int, step: Step, into: IntArray) -> Iterator[IntArray | slice]:
     """The messages in turns, so that in each a cell receives at most one: several must all be additions."""
-    order = np.sort(into)
-    if not (order[1:] == order[:-1]).any():
-        yield slice(None)
-        return
     order = np.argsort(into, kind="stable")
     first = np.r_[True, into[order][1:] != into[order][:-1]]
+    if first.all():
+        yield slice(None)
+        return
     turn = np.arange(len(into)) - np.maximum.accumulate(np.where(first, np.arange(len(into)), 0))
     crowded = np.isin(into, into[order][~first])
     if not step.add[crowded].all():
@@ -335,6 +469,10 @@ def _node(schedule: Schedule, node: int) -> str:
 
 
 def check_step(schedule: Schedule, topology: Topology | None, t: int, step: Step) -> None:
+    """Refuse a message between nodes, or of a block, that do not exist, to its own sender, or beyond what switches can.
+
+    A switch that does not replicate may still send a block on as often as it likes: once a step.
+    """
     nodes, blocks = schedule.nodes, len(schedule.blocks)
     for name, values, limit in (("node", step.src, nodes), ("node", step.dst, nodes), ("block", step.block, blocks)):
         if values.min() < 0 or values.max() >= limit:
@@ -367,7 +505,7 @@ def _check_switches(schedule: Schedule, topology: Topology, t: int, step: Step) 
     bundled = np.flatnonzero(to_switch & ~step.add)
     if len(bundled) and not topology.scatters:
         pair = step.src[bundled] * schedule.nodes + step.dst[bundled]
-        target = schedule.blocks.target[step.block[bundled]]
+        target = _receivers(schedule)[schedule.blocks.target[step.block[bundled]]]
         order = np.argsort(pair, kind="stable")
         mixed = np.flatnonzero((pair[order][1:] == pair[order][:-1]) & (target[order][1:] != target[order][:-1]))
         if len(mixed):
@@ -375,6 +513,16 @@ def _check_switches(schedule: Schedule, topology: Topology, t: int, step: Step) 
             _refuse_switch(
                 schedule, topology, t, int(step.dst[i]), int(step.block[i]), "take out of a bundle", "scatter"
             )
+
+
+def _receivers(schedule: Schedule) -> IntArray:
+    """For every value of a target, a number that is the same for the same set of ranks."""
+    seen: dict[bytes, int] = {}
+    groups = [
+        seen.setdefault(np.unique(group).tobytes(), schedule.ranks + i)
+        for i, group in enumerate(schedule.blocks.groups)
+    ]
+    return np.concatenate((np.arange(schedule.ranks), np.array(groups, dtype=np.intp)))
 
 
 def _refuse_switch(
@@ -389,31 +537,39 @@ def _refuse_switch(
     )
 
 
+class _Value(NamedTuple):
+    """How often each contribution is in a value, and where one was first counted twice: step, node and contributor."""
+
+    counts: Counter[int]
+    twice: tuple[int, int, int] | None = None
+
+
 def refuse_end(schedule: Schedule, rank: int, block: int) -> None:
-    """Replay one block with exact sets to say what is wrong with its final value, and since which step."""
+    """Replay one block with exact sets to say what is wrong with its final value at a rank, and since which step."""
     wanted = {int(r) for r in schedule.blocks.holders(int(schedule.blocks.source[block]))}
-    held: dict[int, Counter[int]] = {r: Counter([r]) for r in wanted}
+    held = {r: _Value(Counter([r])) for r in wanted}
     written: dict[int, int] = {}
     for t in range(schedule.num_steps):
         step = schedule.step(t)
         mine = np.flatnonzero(step.block == block)
         sent = [(int(step.dst[i]), bool(step.add[i]), held[int(step.src[i])]) for i in mine]
         for node, add, value in sent:
-            held[node] = held[node] + value if add and node in held else value
+            held[node] = _sum(held[node], value, t, node) if add and node in held else value
             written[node] = t
-            if max(held[node].values()) > 1:
-                twice = min(r for r, times in held[node].items() if times > 1)
-                raise ScheduleError(
-                    f"step {t}: {_node(schedule, node)} adds a contribution of rank {twice} to block {block} "
-                    "that it already holds; each may be counted once",
-                    node,
-                    block,
-                    t,
-                )
     if rank not in held:
         never = f"rank {rank} never receives block {block}, which it must hold at the end"
         raise ScheduleError(never, rank, block, None)
-    missing = min(wanted - set(held[rank]))
+    if (twice := held[rank].twice) is not None:
+        step_of, node, who = twice
+        ends = "" if node == rank else f", and rank {rank} ends with it"
+        raise ScheduleError(
+            f"step {step_of}: {_node(schedule, node)} adds a contribution of rank {who} to block {block} "
+            f"that it already holds{ends}; each may be counted once",
+            node,
+            block,
+            step_of,
+        )
+    missing = min(wanted - set(held[rank].counts))
     when = f"step {written[rank]} wrote it last" if rank in written else "no step wrote it"
     raise ScheduleError(
         f"rank {rank} ends with a block {block} that lacks the contribution of rank {missing}; {when}",
@@ -421,3 +577,11 @@ def refuse_end(schedule: Schedule, rank: int, block: int) -> None:
         block,
         written.get(rank),
     )
+
+
+def _sum(mine: _Value, arrived: _Value, t: int, node: int) -> _Value:
+    counts = mine.counts + arrived.counts
+    twice = mine.twice or arrived.twice
+    if twice is None and max(counts.values()) > 1:
+        twice = (t, node, min(r for r, times in counts.items() if times > 1))
+    return _Value(counts, twice)

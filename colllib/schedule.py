@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.exact import Fractions, IntArray
-from colllib.primitives import Blocks, check_rank, check_ranks
+from colllib.primitives import Blocks, check_rank, check_ranks, is_whole, whole_numbers
 
 BoolArray = NDArray[np.bool_]
 
@@ -33,10 +33,14 @@ class Step(NamedTuple):
     def of(cls, src: object, dst: object, block: object, add: object = False) -> Step:
         """A step from anything that broadcasts to arrays of one length.
 
+        Raises:
+            ValueError: for a node or block that is no whole number.
+
         >>> Step.of([0, 1], [1, 0], 0, add=True)
         Step(src=array([0, 1]), dst=array([1, 0]), block=array([0, 0]), add=array([ True,  True]))
         """
-        columns = [np.atleast_1d(np.asarray(values, dtype=np.intp)) for values in (src, dst, block)]
+        named = (("node", src), ("node", dst), ("block", block))
+        columns = [np.atleast_1d(whole_numbers(name, values)) for name, values in named]
         adds = np.atleast_1d(np.asarray(add, dtype=np.bool_))
         length = next((len(column) for column in (*columns, adds) if len(column) != 1), 1)
         source, target, blocks = (c if len(c) == length else np.broadcast_to(c, length).copy() for c in columns)
@@ -273,8 +277,8 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
     Cost(n_alpha=6, n_beta=3/2)
     """
     for name, value in (("segments", segments), ("interval", interval)):
-        if value < 1:
-            raise ValueError(f"{name} = {value}: must be at least 1")
+        if not is_whole(value) or value < 1:
+            raise ValueError(f"{name} = {value!r}: must be a whole number of at least 1")
     if segments == 1 or schedule.num_steps == 0:
         return schedule
     old = schedule.blocks

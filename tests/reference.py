@@ -88,3 +88,95 @@ def values(schedule, vectors):
         for dst, block, add, value in sent:
             state[dst, block] = state[dst, block] + value if add and (dst, block) in state else value
     return state
+
+
+def routes(topology, pairs):
+    """The links of each route, asked for one at a time, as {pair: [link, ...]}."""
+    import numpy as np
+
+    found = {}
+    for src, dst in pairs:
+        message, link = topology.router(np.array([src]), np.array([dst]))
+        assert set(message.tolist()) <= {0}
+        found[src, dst] = link.tolist()
+    return found
+
+
+def route_latency(topology, links, alpha):
+    """A route's latency: the parts of alpha of its links of the outermost level, times that level's alpha."""
+    levels = [topology.tiers[int(topology.tier[link])].level for link in links]
+    top = max(levels, default=0)
+    return (
+        sum((topology.alpha[int(k)] for k, at in zip(links, levels, strict=True) if at == top), Fraction(0))
+        * alpha[top]
+    )
+
+
+def tiered_time(schedule, topology, message, alpha, bandwidth):
+    """The lock-step time on any topology, by dictionaries of fractions: one alpha and one BW for each level."""
+    shares = list(schedule.blocks.share)
+    total = Fraction(0)
+    for step in messages(schedule):
+        pairs = {(src, dst) for src, dst, _, _ in step}
+        route = routes(topology, pairs)
+        longest = max((route_latency(topology, route[pair], alpha) for pair in pairs), default=Fraction(0))
+        load = defaultdict(Fraction)
+        for src, dst, block, _ in step:
+            for link in route[src, dst]:
+                load[link] += shares[block]
+        busiest = Fraction(0)
+        for link, share in load.items():
+            tier = topology.tiers[int(topology.tier[link])]
+            busiest = max(busiest, share * message / (tier.bandwidth * bandwidth[tier.level]))
+        total += longest + busiest
+    return total
+
+
+def event_times(schedule, topology, message, alpha, bandwidth):
+    """When each message arrives on the event clock: {(step, src, dst): time}, by scanning for what is next."""
+    shares = list(schedule.blocks.share)
+    bundles = {}
+    for t, step in enumerate(messages(schedule)):
+        for src, dst, block, add in step:
+            bundles.setdefault((t, src, dst), []).append((block, add))
+    flows = sorted(bundles)
+
+    # a message needs what its sender's cells were last written by; an addition is there with the older ones
+    def writers(node, block, before):
+        """The messages whose arrival makes the value that the cell holds before a step."""
+        needed = []
+        for t in range(before - 1, -1, -1):
+            here = [(f, add) for f in flows if f[0] == t and f[2] == node for b, add in bundles[f] if b == block]
+            needed += [f for f, _ in here]
+            if here and not all(add for _, add in here):
+                break
+        return needed
+
+    waits = {f: {g for block, _ in bundles[f] for g in writers(f[1], block, f[0])} for f in flows}
+    route = routes(topology, {f[1:] for f in flows})
+    tier = {link: topology.tiers[int(topology.tier[link])] for links in route.values() for link in links}
+    cables = {link: [Fraction(0)] * tier[link].cables for link in tier}
+    at, tail, hop, done = {}, {}, dict.fromkeys(flows, 0), {}
+    while len(done) < len(flows):
+        for f in flows:
+            if f not in at and waits[f] <= set(done):
+                at[f] = max((done[g] for g in waits[f]), default=Fraction(0))
+                tail[f] = Fraction(0)
+        # the earliest request is served first, ties in schedule order, then nearer hops first
+        when, f = min((at[g], flows.index(g), hop[g], g) for g in at if g not in done)[0::3]
+        links = route[f[1:]]
+        link = links[hop[f]]
+        free = min(cables[link])
+        begin = max(when, free)
+        speed = tier[link].bandwidth * bandwidth[tier[link].level] / tier[link].cables
+        size = sum(shares[block] for block, _ in bundles[f]) * message
+        tail[f] = max(begin + size / speed, tail[f])
+        cables[link][cables[link].index(free)] = tail[f]
+        top = max(tier[k].level for k in links)
+        later = topology.alpha[int(link)] * alpha[top] if tier[link].level == top else Fraction(0)
+        tail[f] += later
+        at[f] = begin + later
+        hop[f] += 1
+        if hop[f] == len(links):
+            done[f] = tail[f]
+    return done

@@ -203,7 +203,7 @@ def test_two_boxes_are_bound_by_the_link_between_them():
 
 def through_the_switch(n):
     links = [(r, n) for r in range(n)] + [(n, r) for r in range(n)]
-    where = from_links(f"switch:{n}", n, links, switches=1, combines=True, replicates=True)
+    where = from_links(f"switch:{n}", n, links, switches=1, alpha=[1] * 2 * n, combines=True, replicates=True)
     steps = [Step.of(np.arange(n), n, 0, add=True), Step.of(n, np.arange(n), 0)]
     return Schedule.from_steps(all_reduce(n), steps, switches=1), where
 

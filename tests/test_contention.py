@@ -107,8 +107,8 @@ def test_a_job_in_company_is_counted_message_by_message(topology, seed):
             beta_of[j] += max(load[link] for route in routes for link in route)
     assert list(found.in_step) == [Cost(a, b) for a, b in zip(alpha_of, beta_of, strict=True)]
     assert found.joint.cost.n_beta == execute(side_by_side(*found.jobs), topology).cost.n_beta >= max(beta_of)
-    total = np.sum([run.link_count for run in found.alone], axis=0)
-    assert (total == found.joint.link_count).all()
+    total = np.sum([run.ledger.link for run in found.alone], axis=0)
+    assert (total == found.joint.ledger.link).all()
 
 
 def test_jobs_of_different_lengths_and_primitives_run_together():
@@ -253,7 +253,7 @@ def test_hashing_piles_flows_up_and_spreading_by_destination_does_not():
     def worst(fabric):
         return max(np.bincount(fabric.router(rank, dst)[1]).max() for dst in shifted)
 
-    assert worst(leaf_spine(8, 8, 8, spread="destination")) == 1
+    assert worst(leaf_spine(8, 8, 8, routing="fixed")) == 1
     assert all(worst(leaf_spine(8, 8, 8, seed=seed)) >= 3 for seed in range(20))
 
 
@@ -262,8 +262,8 @@ def test_bad_fabrics_are_refused():
         leaf_spine(2, 2, 0)
     with pytest.raises(ValueError, match="uplink = 0"):
         leaf_spine(2, 2, 1, uplink=0)
-    with pytest.raises(ValueError, match="must be one of hash, destination"):
-        leaf_spine(2, 2, 1, spread="adaptive")
+    with pytest.raises(ValueError, match="must be one of hash, fixed, spread"):
+        leaf_spine(2, 2, 1, routing="adaptive")
     with pytest.raises(ValueError, match="seed = -1"):
         leaf_spine(2, 2, 1, seed=-1)
     with pytest.raises(ValueError, match="only forward"):

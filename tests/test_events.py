@@ -1,20 +1,26 @@
 """The event-driven clock, against arithmetic done by hand and against the lock-step clock."""
 
+from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from math import isclose
 
+import numpy as np
 import pytest
 import reference
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_schedules import ANYWHERE, wirings
 
-from colllib.algorithms import allreduce, broadcast, of
+from colllib.algorithms import allreduce, broadcast, find, of, reducescatter
+from colllib.algorithms.nested import nested
 from colllib.events import event_clock
+from colllib.exact import Fractions
 from colllib.execution import execute
+from colllib.primitives import Blocks, all_gather, reduce
 from colllib.primitives import broadcast as broadcast_blocks
-from colllib.primitives import reduce
-from colllib.schedule import Schedule, Step, pipelined
-from colllib.topology import from_links, ring, star
+from colllib.schedule import Schedule, Step, pipelined, reversed_in_time
+from colllib.topology import Latency, Lattice, boxes, from_links, leaf_spine, ring, star
 
 UNIT = {"message": 1.0, "alpha": 1.0, "bandwidth": 1.0}
 PRICES = {"message": 1e6, "alpha": 1e-6, "bandwidth": 1e9}
@@ -92,3 +98,99 @@ def test_every_message_of_the_schedule_is_on_the_timeline():
 def test_bad_quantities_are_refused():
     with pytest.raises(ValueError, match="bandwidth 0"):
         event_clock(broadcast.chain(2), message=1, alpha=1, bandwidth=0)
+
+
+POWERS = st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4)])
+PARTS = st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1), Fraction(3)])
+
+
+@given(data=st.data(), ranks=st.integers(1, 6), levels=st.integers(1, 2))
+@settings(max_examples=150, deadline=None)
+def test_the_clock_is_that_of_an_independent_event_loop(data, ranks, levels):
+    """Random schedules on random wirings with cables; powers of two, so that floating point breaks no tie."""
+    algorithm = find(*data.draw(st.sampled_from(ANYWHERE)))
+    schedule = algorithm.build(ranks) if algorithm.fits(ranks) else allreduce.recursive_doubling(ranks)
+    if data.draw(st.booleans()):
+        schedule = pipelined(schedule, 2)
+    # shares that are no power of two would round
+    count = len(schedule.blocks)
+    whole = replace(schedule, blocks=replace(schedule.blocks, share=Fractions.equal(count, count)))
+    net = data.draw(wirings(ranks, POWERS, PARTS, most_levels=levels, most_cables=3))
+    alpha, speed = (data.draw(st.lists(POWERS, min_size=net.levels, max_size=net.levels)) for _ in range(2))
+    line = event_clock(whole, net, message=2.0, alpha=[float(a) for a in alpha], bandwidth=[float(b) for b in speed])
+    expected = reference.event_times(whole, net, Fraction(2), alpha, speed)
+    found = zip(line.step.tolist(), line.src.tolist(), line.dst.tolist(), line.arrival.tolist(), strict=True)
+    assert {(t, src, dst): Fraction(when) for t, src, dst, when in found} == expected
+
+
+@pytest.mark.parametrize("k", [1, 2, 4, 8])
+def test_k_messages_over_a_link_of_k_cables_take_what_one_takes(k):
+    """k ranks of a box send to k ranks of the next: over boxes, over leaves and a spine, over any trunk."""
+    across = Schedule.from_steps(all_gather(2 * k), [Step.of(range(k), range(k, 2 * k), range(k))])
+    trunk = [*((r, 2 * k) for r in range(k)), (2 * k, 2 * k + 1), *((2 * k + 1, r) for r in range(k, 2 * k))]
+    wide = [1] * k + [k] + [1] * k
+    for net, levels in (
+        (boxes((2, k)), 2),
+        (leaf_spine(2, k, 1, uplink=k), 1),
+        (from_links("trunk", 2 * k, trunk, switches=2, bandwidth=wide, cables=wide, latency=Latency()), 1),
+    ):
+        price = {"message": 2.0 * k, "alpha": [0.5] * levels, "bandwidth": [1.0] * levels}
+        one = event_clock(taken(across, 1), net, **price).seconds
+        assert event_clock(across, net, **price).seconds == one
+
+
+def taken(schedule, count):
+    """Only the first messages of each step."""
+    steps = [Step(*(values[:count] for values in schedule.step(t))) for t in range(schedule.num_steps)]
+    return Schedule.from_steps(schedule.blocks, steps)
+
+
+def test_on_boxes_with_full_uplinks_the_nested_ring_takes_what_lock_step_says():
+    inside = reducescatter.ring(8)
+    rings = nested(Lattice((8, 8)), [(0, inside), (1, allreduce.ring(8)), (0, reversed_in_time(inside))])
+    price = {"message": 1e9, "alpha": (1e-6, 5e-6), "bandwidth": (600e9, 100e9)}
+    assert isclose(
+        event_clock(rings, boxes((8, 8)), **price).seconds, execute(rings, boxes((8, 8))).cost.seconds(**price)
+    )
+
+
+def test_bonded_ports_carry_one_message_at_a_time_and_a_trunk_carries_several():
+    two = Schedule.from_steps(broadcast_blocks(3, shares=2), [Step.of(0, [1, 2], [0, 1])])
+    price = {"message": 4.0, "alpha": 1.0, "bandwidth": 1.0}
+    wires = [(0, 3), (3, 1), (3, 2)]
+
+    def arrivals(cables):
+        net = from_links("w", 3, wires, switches=1, bandwidth=[2, 2, 2], cables=[cables, 1, 1], latency=Latency())
+        return event_clock(two, net, **price).arrival.tolist()
+
+    assert arrivals(cables=1) == [2.0, 3.0]  # one after the other, each over both ports
+    assert arrivals(cables=2) == [3.0, 3.0]  # side by side, each over one cable
+
+
+def test_an_uplink_may_be_any_fraction_of_a_card():
+    across = Schedule.from_steps(all_gather(16), [Step.of(range(8), range(8, 16), range(8))])
+    net = boxes((2, 8), oversubscription=3)
+    assert net.tiers[2].bandwidth == Fraction(8, 3)
+    assert net.tiers[2].cables == 3
+    # eight messages over three cables of 8/9 BW: three rounds, of two messages the last
+    line = event_clock(across, net, message=16.0, alpha=(0, 0), bandwidth=(1, 1))
+    assert sorted(line.arrival.round(6).tolist()) == [1.125] * 3 + [2.25] * 3 + [3.375] * 2
+
+
+def test_a_schedule_that_does_not_fit_is_refused():
+    for net in (star(3), ring(3)):
+        with pytest.raises(ValueError, match="4 ranks does not fit"):
+            event_clock(broadcast.chain(4), net, **UNIT)
+
+
+def overtaking():
+    """Block a goes 0 -> 1 -> 2 and back with c; b, of step 2, is ready at once and fills the port of rank 2."""
+    a, b, c = range(3)
+    blocks = Blocks(3, Fractions.of([1, 4, 4]), np.array([0, 0, 2]), np.array([3, 2, 0]), (np.arange(3),))
+    return Schedule.from_steps(blocks, [Step.of(0, 1, a), Step.of(1, 2, a), Step.of([0, 2, 2], [2, 0, 0], [b, a, c])])
+
+
+def test_a_later_step_may_overtake_and_make_the_event_clock_the_slower_one():
+    """The smallest case: first come, first served lets a message of step 2 delay one of step 1 that others wait for."""
+    assert execute(overtaking()).cost.seconds(**UNIT) == 2 + 2 + 6
+    assert event_clock(overtaking(), **UNIT).seconds == 7 + 6

@@ -132,7 +132,7 @@ def up_and_down(add=True):
 def hub(**allowed):
     n = 3
     links = [(r, n) for r in range(n)] + [(n, r) for r in range(n)]
-    return from_links("hub", n, links, switches=1, **allowed)
+    return from_links("hub", n, links, switches=1, alpha=[1] * 2 * n, **allowed)
 
 
 def test_a_switch_that_may_combine_and_replicate_reduces_in_the_network():

@@ -2,8 +2,10 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
+from colllib.exact import Fractions
 from colllib.primitives import (
     PRIMITIVES,
     Blocks,
@@ -50,9 +52,44 @@ def test_each_primitive_accepts_its_own_blocks_and_no_others(ranks):
     }
     assert blocks.keys() == PRIMITIVES.keys()
     accepted = {(p, b) for p, primitive in PRIMITIVES.items() for b in blocks if primitive.accepts(blocks[b])}
-    # a broadcast is an all-gather in which one rank owns everything, and so on: special cases are accepted
-    special = {("all-gather", "broadcast"), ("reduce-scatter", "reduce")}
-    assert accepted == {(name, name) for name in blocks} | special
+    # not even a broadcast as the all-gather of one rank's shard: every rank must own one
+    assert accepted == {(name, name) for name in blocks}
+
+
+@pytest.mark.parametrize(
+    ("primitive", "blocks"),
+    [
+        ("all-to-all", Blocks(3, Fractions.equal(3), np.arange(3), np.arange(3), ())),
+        ("all-to-all", Blocks(3, Fractions.equal(3, 3), np.arange(3), np.zeros(3, dtype=int), ())),
+        ("point-to-point", Blocks(3, Fractions.equal(1), np.array([1]), np.array([1]), ())),
+        ("all-gather", all_gather(3, owner=[0, 1, 1])),
+        ("reduce-scatter", reduce_scatter(3, owner=[2, 1, 1])),
+        ("broadcast", Blocks(3, Fractions.equal(0), np.zeros(0, dtype=int), np.zeros(0, dtype=int), ())),
+    ],
+)
+def test_what_moves_too_little_is_not_the_primitive(primitive, blocks):
+    assert not PRIMITIVES[primitive].accepts(blocks)
+
+
+@pytest.mark.parametrize(
+    ("groups", "target", "complaint"),
+    [
+        (([0, 5],), 3, "group of the ranks [0, 5]"),
+        (([],), 3, "group of the ranks []"),
+        (([1, 1],), 3, "group of the ranks [1, 1]"),
+        ((), 3, "a target outside 0..2"),
+        ((), -1, "a target outside 0..2"),
+    ],
+)
+def test_blocks_name_ranks_that_are_there(groups, target, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        Blocks(3, Fractions.equal(1), np.array([0]), np.array([target]), tuple(np.array(g, dtype=int) for g in groups))
+    assert complaint in str(refusal.value)
+
+
+def test_owners_are_whole_numbers():
+    with pytest.raises(ValueError, match=r"owner 1\.5: must be a whole number"):
+        reduce_scatter(2, owner=[1.5, 0])
 
 
 def test_sizes_may_be_uneven_down_to_nothing():

@@ -14,6 +14,7 @@ from math import lcm
 import numpy as np
 
 from colllib.algorithms import allreduce, reducescatter, trees
+from colllib.algorithms.nested import nested
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.primitives import all_gather, broadcast, check_rank
@@ -43,77 +44,10 @@ def snake(lattice: Lattice) -> list[int]:
 # -- reduce-scatter, all-gather and all-reduce, axis by axis -------------------------------------
 
 
-def axis_by_axis(
-    lattice: Lattice, on_axis: Callable[[int], Schedule], order: Sequence[int] | None = None, pieces: int = 1
-) -> Schedule:
-    """A reduce-scatter over a lattice from a reduce-scatter for one axis: on all lines of an axis, then of the next.
-
-    In the phase of an axis a rank still holds the chunks of all owners that share its coordinates
-    on the axes done before; they move in groups, as the chunks of the one-axis schedule do.
-
-    Args:
-        lattice: the axes.
-        on_axis: a reduce-scatter for d ranks, whose owners each have `pieces` blocks.
-        order: the axes in the order of the phases (default: as given).
-        pieces: the blocks of one owner.
-
-    >>> from colllib.execution import execute
-    >>> execute(axis_by_axis(Lattice((3, 2)), reducescatter.ring)).cost
-    Cost(n_alpha=3, n_beta=5/6)
-    """
-    axes = tuple(range(len(lattice.dims))) if order is None else tuple(order)
-    phases = [_Phase(lattice, on_axis(lattice.dims[axis]), axis, axes[:i]) for i, axis in enumerate(axes)]
-    ends = np.cumsum([0, *(phase.steps for phase in phases)])
-    owner = np.repeat(np.arange(lattice.ranks), pieces)
-
-    def step(t: int) -> Step:
-        phase = int(np.searchsorted(ends, t, side="right")) - 1
-        return phases[phase].step(t - int(ends[phase]))
-
-    return Schedule(reduce_scatter_blocks(lattice.ranks, lattice.ranks * pieces, owner), int(ends[-1]), step)
-
-
-class _Phase:
-    """One axis: the steps of a one-axis reduce-scatter, on all its lines and for all chunks that are still held."""
-
-    def __init__(self, lattice: Lattice, schedule: Schedule, axis: int, done: tuple[int, ...]) -> None:
-        self.schedule, self.steps = schedule, schedule.num_steps
-        self.stride = lattice.strides[axis]
-        free = tuple(k for k in range(len(lattice.dims)) if k != axis and k not in done)
-        self.settled, self.free = (_offsets(lattice, axes) for axes in (done, free))
-        owner = schedule.blocks.target
-        self.pieces = max(1, len(owner) // max(1, schedule.ranks))
-        nth = np.zeros(len(owner), dtype=np.intp)  # which of its owner's blocks a block is
-        for rank in range(schedule.ranks):
-            mine = np.flatnonzero(owner == rank)
-            nth[mine] = np.arange(len(mine))
-        self.owner, self.nth = owner, nth
-        self.last: tuple[IntArray, IntArray, IntArray, IntArray] | None = None
-
-    def step(self, t: int) -> Step:
-        inner = self.schedule.step(t)
-        shape = (len(inner.src), len(self.settled), len(self.free), len(self.free))
-        # in a ring src and dst are the same arrays in every step, and so they are here: routes are found once
-        if self.last is None or self.last[0] is not inner.src or self.last[1] is not inner.dst:
-            held = self.settled[None, :, None, None] + self.free[None, None, :, None]
-            src, dst = (
-                np.broadcast_to((end * self.stride)[:, None, None, None] + held, shape).ravel()
-                for end in (inner.src, inner.dst)
-            )
-            self.last = (inner.src, inner.dst, src, dst)
-        chunk = (self.owner[inner.block] * self.stride)[:, None, None, None]
-        owner = chunk + self.settled[None, :, None, None] + self.free[None, None, None, :]
-        block = owner * self.pieces + self.nth[inner.block][:, None, None, None]
-        add = np.broadcast_to(inner.add[:, None, None, None], shape).ravel()
-        return Step(self.last[2], self.last[3], np.broadcast_to(block, shape).ravel(), add)
-
-
-def _offsets(lattice: Lattice, axes: tuple[int, ...]) -> IntArray:
-    """What all coordinates on some axes add to a rank's number."""
-    found = np.zeros(1, dtype=np.intp)
-    for axis in axes:
-        found = (np.arange(lattice.dims[axis])[:, None] * lattice.strides[axis] + found).ravel()
-    return found
+def _by_axes(lattice: Lattice, on_axis: Callable[[int], Schedule], order: Sequence[int] | None) -> Schedule:
+    """A schedule for every line of an axis, then of the next."""
+    axes = range(len(lattice.dims)) if order is None else order
+    return nested(lattice, [(axis, on_axis(lattice.dims[axis])) for axis in axes])
 
 
 def line_reduce_scatter(ranks: int, *, together: bool = True) -> Schedule:
@@ -166,7 +100,7 @@ def dim_ring_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = N
     >>> dim_ring_reduce_scatter(Lattice((8, 8, 8))).num_steps
     21
     """
-    return axis_by_axis(lattice, _one_way(lattice, direction), order)
+    return _by_axes(lattice, _one_way(lattice, direction), order)
 
 
 def dim_ring_all_gather(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
@@ -213,7 +147,7 @@ def dim_shortest_way_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | 
     12
     """
     _needs_wrap(lattice, "the shorter way round")
-    return axis_by_axis(lattice, allreduce.shortest_way_reduce_scatter, order, pieces=2)
+    return _by_axes(lattice, allreduce.shortest_way_reduce_scatter, order)
 
 
 def dim_shortest_way(lattice: Lattice) -> Schedule:

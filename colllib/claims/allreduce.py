@@ -348,7 +348,7 @@ def _through_the_switch(n: int) -> tuple[Schedule, Topology]:
     ranks = np.arange(n)
     steps = [Step.of(ranks, n, 0, add=True), Step.of(n, ranks, 0)]
     links = [(r, n) for r in range(n)] + [(n, r) for r in range(n)]
-    where = from_links(f"switch:{n}", n, links, switches=1, combines=True, replicates=True)
+    where = from_links(f"switch:{n}", n, links, switches=1, alpha=[1] * 2 * n, combines=True, replicates=True)
     return Schedule.from_steps(all_reduce(n), steps, switches=1), where
 
 
@@ -430,7 +430,7 @@ def _cross_reference() -> Finding:
 @answer(CHAPTER, "E-01-151")
 def _payloads() -> Finding:
     run4 = execute(allreduce.rabenseifner(4))
-    each = {f"step {t + 1}": Fraction(int(beta), run4.beta_denominator) for t, beta in enumerate(run4.step_beta)}
+    each = {f"step {t + 1}": run4.cost_of([t]).n_beta for t in range(run4.schedule.num_steps)}
     said = zip(each, (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)), strict=True)
     return Finding.compare(dict(said), each)
 

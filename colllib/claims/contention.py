@@ -225,7 +225,7 @@ def _tiers(s: int, uplinks_too: bool = True) -> tuple[Fraction, Fraction]:
     hardware, leaves, hosts = Fraction(4, 5), 4, 8
     uplink = Fraction(hosts, s) * (hardware if uplinks_too else 1) / hardware
     fabric = leaf_spine(leaves, hosts, 1, uplink=uplink)
-    fabric = replace(fabric, bandwidth=fabric.bandwidth.scaled(hardware))
+    fabric = replace(fabric, tiers=tuple(replace(tier, bandwidth=tier.bandwidth * hardware) for tier in fabric.tiers))
     rank = np.arange(leaves * hosts)
     inside = rank // hosts * hosts + (rank + 1) % hosts
     across = (rank + hosts) % len(rank)

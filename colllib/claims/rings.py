@@ -3,44 +3,46 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, reducescatter
-from colllib.algorithms.lattice import axis_by_axis
+from colllib.algorithms.nested import nested
 from colllib.claims.finding import Finding, answer
 from colllib.cost import Cost
 from colllib.execution import Execution, execute
-from colllib.schedule import Schedule, in_sequence, reversed_in_time
+from colllib.schedule import Schedule, reversed_in_time
 from colllib.topology import Lattice, boxes, ring
 
 CHAPTER = "07-all-reduce"
 NODES = GPUS = 8
-# alpha = 1 us and BW = 100 GB/s are the units of exercise 3: NVLink has 600 GB/s, the network 5 us
-ALPHA, BANDWIDTH, MESSAGE = 1e-6, 100e9, 1e9
+# exercise 3: 600 GB/s and 1 us in a node, 100 GB/s and 5 us between nodes
+PRICE: dict[str, Any] = {"message": 1e9, "alpha": (1e-6, 5e-6), "bandwidth": (600e9, 100e9)}
 
 
 def _ring_of_rings() -> Schedule:
     """Reduce-scatter in the node, then across nodes, and the way back."""
-    down = axis_by_axis(Lattice((GPUS, NODES)), reducescatter.ring)
-    return in_sequence(down, reversed_in_time(down))
+    return hierarchical_ring(NODES, GPUS)
+
+
+def hierarchical_ring(count: int, ranks: int) -> Schedule:
+    """Rings on the boxes, then between them, then back."""
+    inside, between = reducescatter.ring(ranks), allreduce.ring(count)
+    return nested(Lattice((ranks, count)), [(0, inside), (1, between), (0, reversed_in_time(inside))])
 
 
 def _phases(run: Execution) -> list[float]:
     """Milliseconds of the reduce-scatter in the node, of all that crosses the network, and of the all-gather."""
-    times = [
-        float(Fraction(int(a), run.topology.alpha.denominator)) * ALPHA
-        + float(Fraction(int(b), run.beta_denominator)) * MESSAGE / BANDWIDTH
-        for a, b in zip(run.step_alpha, run.step_beta, strict=True)
-    ]
-    inside = GPUS - 1
-    return [1e3 * sum(part) for part in (times[:inside], times[inside:-inside], times[-inside:])]
+    steps, inside = range(run.schedule.num_steps), GPUS - 1
+    phases = (steps[:inside], steps[inside:-inside], steps[-inside:])
+    return [1e3 * run.cost_of(phase).seconds(**PRICE) for phase in phases]
 
 
 @answer(CHAPTER, "R-05")
 def _flat_against_nested_ring() -> Finding:
-    flat, nested = (execute(schedule, boxes(NODES, GPUS)) for schedule in (allreduce.ring(64), _ring_of_rings()))
-    slow = flat.cost.seconds(message=MESSAGE, alpha=ALPHA, bandwidth=BANDWIDTH) * 1e3
+    flat, nested = (execute(schedule, boxes((NODES, GPUS))) for schedule in (allreduce.ring(64), _ring_of_rings()))
+    slow = flat.cost.seconds(**PRICE) * 1e3
     first, second, third = _phases(nested)
     if round(first, 9) != round(third, 9):
         raise ValueError("the two phases inside a node must take equally long")
@@ -52,7 +54,7 @@ def _flat_against_nested_ring() -> Finding:
 def _bytes_over_the_network() -> Finding:
     executed = {}
     for name, schedule in (("flat ring", allreduce.ring(64)), ("ring of rings", _ring_of_rings())):
-        run = execute(schedule, boxes(NODES, GPUS))
+        run = execute(schedule, boxes((NODES, GPUS)))
         uplinks = np.flatnonzero(run.topology.link_dst == run.topology.nodes - 1)
         of_node = [run.link_total[int(link)] for link in uplinks]
         executed[name] = f"{float(max(of_node)):.2f} GB out of each node"
@@ -106,12 +108,8 @@ def _formula(count: int, ranks: int, oversubscription: int) -> float:
 def _three_phases() -> Finding:
     executed, claimed = {}, {}
     for count, ranks, narrow in ((2, 4, 1), (4, 2, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
-        down = axis_by_axis(Lattice((ranks, count)), reducescatter.ring)
-        where = boxes(count, ranks, oversubscription=narrow)
-        run = execute(in_sequence(down, reversed_in_time(down)), where)
-        times = zip(run.step_alpha, run.step_beta, strict=True)
-        unit = where.alpha.denominator
-        seconds = sum(int(a) / unit + 1e3 * int(b) / run.beta_denominator for a, b in times)
+        run = execute(hierarchical_ring(count, ranks), boxes((count, ranks), oversubscription=narrow))
+        seconds = run.cost.seconds(message=1e3, alpha=(1, 5), bandwidth=(6, 1))
         executed[f"{count} boxes of {ranks}, s = {narrow}"] = round(seconds, 6)
         claimed[f"{count} boxes of {ranks}, s = {narrow}"] = round(_formula(count, ranks, narrow), 6)
     return Finding.compare(claimed, executed)
@@ -121,7 +119,7 @@ def _three_phases() -> Finding:
 def _all_to_all_between_boxes() -> Finding:
     executed, claimed = {}, {}
     for count, ranks in ((2, 4), (4, 4), (8, 8)):
-        where = boxes(count, ranks)
+        where = boxes((count, ranks))
         run = execute(alltoall.pairwise(count * ranks), where)
         card = np.flatnonzero((where.link_src == 0) & (where.link_dst == count * ranks + count))
         executed[f"{count} boxes of {ranks}"] = run.link_total[int(card[0])]

@@ -320,7 +320,7 @@ def _phases(run: Execution, dims: tuple[int, ...]) -> list[Fraction]:
     """The n_beta of each phase of a dim-ring all-reduce, X-RS first."""
     sizes = [*dims, *dims[::-1]]
     ends = np.cumsum([0, *(size - 1 for size in sizes)])
-    return [Fraction(int(run.step_beta[a:b].sum()), run.beta_denominator) for a, b in pairwise(ends.tolist())]
+    return [Fraction(run.cost_of(range(a, b)).n_beta) for a, b in pairwise(ends.tolist())]
 
 
 def _phase_row(row: int) -> Finding:

@@ -20,7 +20,7 @@ from colllib.ladder import ANCHOR_RANKS
 from colllib.primitives import Blocks, all_to_all
 from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, Topology, torus
-from colllib.wires import alternating_torus, blocks_on, with_routes
+from colllib.topology.routes import alternating_torus, blocks_on, with_routes
 
 CHAPTER = "15-all-to-all-on-wires"
 SMALL = (4, 4)

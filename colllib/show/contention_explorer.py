@@ -58,7 +58,7 @@ class Scene:
     @property
     def loads(self) -> IntArray:
         """What each link carries in all, in units of what one rank sends, rounded up, shape (L,)."""
-        share = self.found.joint.link_count / self.found.joint.schedule.blocks.share.denominator
+        share = self.found.joint.ledger.link / self.found.joint.schedule.blocks.share.denominator
         return np.ceil(share / self.unit - 1e-9).astype(np.intp)
 
 

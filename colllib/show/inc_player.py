@@ -10,6 +10,7 @@ from functools import cache, cached_property, partial
 
 from colllib.algorithms import allgather, allreduce, alltoall, broadcast, innetwork, reduce, reducescatter
 from colllib.algorithms.innetwork import SwitchTree
+from colllib.cost import Cost
 from colllib.execution import Execution, execute, trace
 from colllib.schedule import Schedule, pipelined
 from colllib.show.control import Control, Part, State
@@ -93,11 +94,9 @@ class Side:
                 into[dst] += int(share.numerators[block])
         return [Fraction(n, share.denominator) for n in out], [Fraction(n, share.denominator) for n in into]
 
-    def paid(self, t: int) -> tuple[Fraction, Fraction]:
-        """n_alpha and n_beta after t steps."""
-        run = self.run
-        alpha = Fraction(int(run.step_alpha[:t].sum()), run.topology.alpha.denominator)
-        return alpha, Fraction(int(run.step_beta[:t].sum()), run.beta_denominator)
+    def paid(self, t: int) -> Cost:
+        """The cost of the first t steps."""
+        return self.run.cost_of(range(t))
 
 
 def through(collective: str, ranks: int, where: str, segments: int) -> Side:
@@ -298,15 +297,15 @@ def parts(side: Side, t: int) -> tuple[int, int]:
 
 
 def _costs(side: Side, t: int) -> str:
-    alpha, beta = side.paid(t)
+    paid = side.paid(t)
     cost = side.run.cost
     made = ""
     if side.run.schedule.switches:
         starts, switches = parts(side, t)
         made = f" ({starts} × {PARTS.endpoint} for endpoints, {switches} × {PARTS.switch} for switches)"
     return (
-        f"<p><b>{side.name}</b> after {t} of {side.steps} steps: n_alpha = {alpha} of {cost.n_alpha}{made}, "
-        f"n_beta = {beta} of {cost.n_beta}.</p>"
+        f"<p><b>{side.name}</b> after {t} of {side.steps} steps: n_alpha = {paid.n_alpha} of {cost.n_alpha}{made}, "
+        f"n_beta = {paid.n_beta} of {cost.n_beta}.</p>"
     )
 
 
@@ -333,6 +332,6 @@ def told(inc: Side, soft: Side, step: int) -> str:
     said = []
     for side in (inc, soft):
         t = min(step, side.steps)
-        alpha, beta = side.paid(t)
-        said.append(f"{_said(side, t)}, n_alpha {alpha}, n_beta {beta}")
+        paid = side.paid(t)
+        said.append(f"{_said(side, t)}, n_alpha {paid.n_alpha}, n_beta {paid.n_beta}")
     return f"{'. '.join(said)}."

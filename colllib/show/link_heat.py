@@ -22,7 +22,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.theme import escape
 from colllib.topology import Lattice, Topology, mesh, torus
-from colllib.wires import alternating_torus
+from colllib.topology.routes import alternating_torus
 
 SHAPES: dict[str, tuple[str, tuple[int, int]]] = {
     f"{kind} {x}x{y}": (kind, (x, y))

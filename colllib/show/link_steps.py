@@ -15,7 +15,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.link_heat import Heat, amount, heat_map, heat_of, rank_name
 from colllib.topology import Lattice, Topology, torus
-from colllib.wires import alternating_torus
+from colllib.topology.routes import alternating_torus
 
 DIMS = (4, 4)
 
@@ -131,7 +131,7 @@ def _map(state: State) -> Chart:
 def _facts(state: State) -> str:
     done, t = progress(state["way"]), state["step"]
     run = done.run
-    beta = Fraction(int(run.step_beta[:t].sum()), run.beta_denominator)
+    beta = run.cost_of(range(t)).n_beta
     names = WAYS[state["way"]][1]
     reading = (
         "<b>ak</b> beside a link is the block from a to k."

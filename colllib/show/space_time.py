@@ -109,7 +109,7 @@ def _slowness(topology: Topology, src: IntArray, dst: IntArray) -> tuple[np.ndar
     owner, link = topology.router(src, dst)
     order = np.argsort(owner, kind="stable")
     first = link[order][np.searchsorted(owner[order], np.arange(len(src)))]
-    return topology.bandwidth.denominator / topology.bandwidth.numerators[first], first
+    return 1 / topology.bandwidth.as_floats()[first], first
 
 
 def step_edges(run: Execution, *, message: float, alpha: float, bandwidth: float) -> list[float]:
@@ -119,8 +119,10 @@ def step_edges(run: Execution, *, message: float, alpha: float, bandwidth: float
     >>> step_edges(execute(broadcast.chain(3)), message=4, alpha=1, bandwidth=1)
     [0.0, 5.0, 10.0]
     """
-    lasts = run.step_alpha * alpha / run.topology.alpha.denominator
-    lasts = lasts + run.step_beta * (message / bandwidth) / run.beta_denominator
+    lasts = [
+        run.cost_of([t]).seconds(message=message, alpha=alpha, bandwidth=bandwidth)
+        for t in range(run.schedule.num_steps)
+    ]
     return [0.0, *np.cumsum(lasts).tolist()]
 
 

@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 
 from colllib.algorithms import lattice
+from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.execution import Execution, execute
 from colllib.schedule import Schedule
@@ -132,17 +133,13 @@ class Play:
                 found[axis].append(load)
         return found
 
-    def cost(self, t: int) -> tuple[Fraction, Fraction]:
-        """n_alpha and n_beta of the first t steps."""
-        run = self.run
-        return (
-            Fraction(int(run.step_alpha[:t].sum()), run.topology.alpha.denominator),
-            Fraction(int(run.step_beta[:t].sum()), run.beta_denominator),
-        )
+    def cost(self, t: int) -> Cost:
+        """The cost of the first t steps."""
+        return self.run.cost_of(range(t))
 
     def use(self, t: int) -> Fraction:
         """Of the time that t steps spend on bytes, the part that the average link works."""
-        beta = self.cost(t)[1]
+        beta = Fraction(self.cost(t).n_beta)
         return sum(self.carried[:t], Fraction(0)) / beta / self.run.topology.num_links if beta else Fraction(0)
 
     @cached_property
@@ -229,7 +226,7 @@ def told(play: Play, t: int) -> str:
     )
     return (
         f"{play.text}, on {shape}: {moved}; {whole} of {play.axes.ranks} ranks have everything; "
-        f"n_alpha {done[0]} of {last[0]}, n_beta {done[1]} of {last[1]}."
+        f"n_alpha {done.n_alpha} of {last.n_alpha}, n_beta {done.n_beta} of {last.n_beta}."
     )
 
 
@@ -400,7 +397,7 @@ def _costs(play: Play, t: int) -> str:
     done, last = play.cost(t), play.cost(play.steps)
     use = f"; the average link has worked {float(play.use(t)):.0%} of the time that bytes take" if t else ""
     return (
-        f"<p><b>So far</b> n_alpha = {done[0]} of {last[0]}, n_beta = {done[1]} of {last[1]}{use}. "
+        f"<p><b>So far</b> n_alpha = {done.n_alpha} of {last.n_alpha}, n_beta = {done.n_beta} of {last.n_beta}{use}. "
         f"Over the whole run: {float(play.use(play.steps)):.0%}.</p>"
     )
 

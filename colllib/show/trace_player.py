@@ -303,12 +303,11 @@ def _listed(blocks: list[int], names: list[str]) -> str:
 
 def _costs(play: Play, t: int) -> str:
     run = play.run
-    alpha = Fraction(int(run.step_alpha[:t].sum()), run.topology.alpha.denominator)
-    beta = Fraction(int(run.step_beta[:t].sum()), run.beta_denominator)
+    paid = run.cost_of(range(t))
     pairs = has_pairs(play.schedule)
     also = f"; {sent_so_far(play.schedule, t)}" if pairs else ""
     return (
-        f"<p><b>So far</b> n_alpha = {alpha} of {run.cost.n_alpha}, n_beta = {beta} of {run.cost.n_beta} "
+        f"<p><b>So far</b> n_alpha = {paid.n_alpha} of {run.cost.n_alpha}, n_beta = {paid.n_beta} of {run.cost.n_beta} "
         f"({play.wires}, lock-step clock){also}.</p><p><b>Reading it</b> "
         f"{_READING_PAIRS if pairs else _READING}</p>"
     )

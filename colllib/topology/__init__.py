@@ -7,17 +7,25 @@ exact; seconds appear only when a Cost is priced.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from inspect import signature
+from typing import Any
 
-from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, one_port
+from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, injection, one_port
 from colllib.topology.boxes import boxes
-from colllib.topology.clos import flow_hash, leaf_spine
+from colllib.topology.clos import fat_tree, leaf_spine
 from colllib.topology.graph import from_links, full_mesh
+from colllib.topology.latency import HALVES, Latency
 from colllib.topology.lattice import line, mesh, ring, torus
-from colllib.topology.star import Latency, star, switch_tree
+from colllib.topology.routes import flow_hash
+from colllib.topology.star import star, switch_tree
 from colllib.topology.twisted import twisted_torus
 
 __all__ = [
     "TOPOLOGIES",
+    "Form",
     "Latency",
     "Lattice",
     "NoRouteError",
@@ -25,15 +33,18 @@ __all__ = [
     "Topology",
     "boxes",
     "equal_injection",
+    "fat_tree",
     "find",
     "flow_hash",
     "from_links",
     "full_mesh",
+    "injection",
     "leaf_spine",
     "line",
     "mesh",
     "one_port",
     "ring",
+    "shortened",
     "star",
     "switch_tree",
     "torus",
@@ -41,74 +52,130 @@ __all__ = [
 ]
 
 
-def _number(build: Callable[[int], Topology]) -> Callable[[str], Topology]:
-    return lambda size: build(int(size))
+MOST_DIGITS = 18  # of a number in an expression
 
 
-def _inc_star(ranks: int) -> Topology:
-    return star(ranks, combines=True, replicates=True, scatters=True)
+@dataclass(frozen=True)
+class Form:
+    """How an expression names a kind of topology.
+
+    Args:
+        build: makes it; its arguments after the sizes are the options of the expression.
+        sizes: how many numbers stand behind the colon, 0 for any number of them, which are then one argument.
+        example: what the command line shows.
+    """
+
+    build: Callable[..., Topology]
+    sizes: int
+    example: str
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the expression and their defaults.
+
+        >>> TOPOLOGIES["torus"].options
+        {'tie': 'up', 'order': 'none'}
+        """
+        found: dict[str, str] = {}
+        for name, parameter in list(signature(self.build).parameters.items())[max(1, self.sizes) :]:
+            if name == "latency":
+                found |= {part: str(getattr(HALVES, part)) for part in ("endpoint", "hop", "switch")}
+            else:
+                found[name] = str(parameter.default).lower()
+        return found
 
 
-def _tree(ranks: int, radix: int) -> Topology:
-    return switch_tree(ranks, radix)
+def _inc(build: Callable[..., Topology]) -> Callable[..., Topology]:
+    return partial(build, combines=True, replicates=True, scatters=True)
 
 
-def _inc_tree(ranks: int, radix: int) -> Topology:
-    return switch_tree(ranks, radix, combines=True, replicates=True, scatters=True)
-
-
-def _pair(build: Callable[[int, int], Topology], form: str) -> Callable[[str], Topology]:
-    def of_two(size: str) -> Topology:
-        parts = size.split("x")
-        if len(parts) != 2:
-            raise ValueError(f"size {size!r}: two whole numbers are needed, as in {form}")
-        return build(int(parts[0]), int(parts[1]))
-
-    return of_two
-
-
-def _leaf_spine(size: str) -> Topology:
-    parts = size.split("x")
-    if len(parts) != 3:
-        raise ValueError(f"leaf-spine {size!r}: give leaves, ranks per leaf and spines, as in leaf-spine:8x8x4")
-    return leaf_spine(int(parts[0]), int(parts[1]), int(parts[2]))
-
-
-def _dims(build: Callable[[tuple[int, ...]], Topology]) -> Callable[[str], Topology]:
-    return lambda size: build(tuple(int(part) for part in size.split("x")))
-
-
-# name -> (builder from the text behind the colon, what the command line expects)
-TOPOLOGIES: dict[str, tuple[Callable[[str], Topology], str]] = {
-    "star": (_number(star), "star:N"),
-    "ring": (_number(ring), "ring:N"),
-    "line": (_number(line), "line:N"),
-    "torus": (_dims(torus), "torus:8x8x8"),
-    "mesh": (_dims(mesh), "mesh:4x4"),
-    "twisted-torus": (_number(twisted_torus), "twisted-torus:K"),
-    "full-mesh": (_number(full_mesh), "full-mesh:N"),
-    "switch-tree": (_pair(_tree, "switch-tree:64x16"), "switch-tree:64x16"),
-    "boxes": (_pair(boxes, "boxes:8x8"), "boxes:8x8"),
-    "leaf-spine": (_leaf_spine, "leaf-spine:8x8x4"),
-    "inc-star": (_number(_inc_star), "inc-star:N"),
-    "inc-switch-tree": (_pair(_inc_tree, "inc-switch-tree:64x16"), "inc-switch-tree:64x16"),
+#: The kinds of topology that an expression can name.
+TOPOLOGIES: dict[str, Form] = {
+    "star": Form(star, 1, "star:N"),
+    "ring": Form(ring, 1, "ring:N"),
+    "line": Form(line, 1, "line:N"),
+    "torus": Form(torus, 0, "torus:8x8x8"),
+    "mesh": Form(mesh, 0, "mesh:4x4"),
+    "twisted-torus": Form(twisted_torus, 1, "twisted-torus:K"),
+    "full-mesh": Form(full_mesh, 1, "full-mesh:N"),
+    "boxes": Form(boxes, 0, "boxes:64x8"),
+    "leaf-spine": Form(leaf_spine, 3, "leaf-spine:8x8x4"),
+    "fat-tree": Form(fat_tree, 1, "fat-tree:K"),
+    "switch-tree": Form(switch_tree, 2, "switch-tree:64x16"),
+    "inc-star": Form(_inc(star), 1, "inc-star:N"),
+    "inc-switch-tree": Form(_inc(switch_tree), 2, "inc-switch-tree:64x16"),
 }
 
 
-def find(spec: str) -> Topology:
-    """The topology that a text such as "star:512" or "torus:8x8x8" names.
+def find(expression: str) -> Topology:
+    """The topology that an expression such as "star:512", "torus:8x8x8" or "boxes:64x8,cards=1" names.
+
+    Args:
+        expression: a name, its sizes behind a colon, and options behind commas.
 
     Raises:
-        ValueError: for an unknown name or a size that is no whole number of at least 1.
+        ValueError: for an unknown name or option, or a value that cannot be.
 
-    >>> find("ring:8"), find("torus:4x4x2")
-    (Topology(ring:8, 8 ranks, 0 switches, 16 links), Topology(torus:4x4x2, 32 ranks, 0 switches, 160 links))
+    >>> find("ring:8"), find("boxes:4x8,cards=2,oversubscription=2").tiers[2].bandwidth
+    (Topology(ring:8, 8 ranks, 0 switches, 16 links), Fraction(1, 1))
     """
-    name, _, size = spec.partition(":")
+    head, *rest = expression.strip().split(",")
+    name, _, size = head.partition(":")
     if name not in TOPOLOGIES:
-        known = ", ".join(form for _, form in TOPOLOGIES.values())
-        raise ValueError(f"unknown topology {spec!r}: known are {known}")
-    build, form = TOPOLOGIES[name]
-    if not all(part.lstrip("-").isdecimal() for part in size.split("x")) or ("x" in size and "x" not in form):
-        raise ValueError(f"topology {spec!r}: the size must be a whole number, as in {form}")
-    return build(size)
+        known = ", ".join(form.example for form in TOPOLOGIES.values())
+        raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}")
+    form = TOPOLOGIES[name]
+    numbers = [_whole(part, f"topology {shortened(expression)!r}: the size", form.example) for part in size.split("x")]
+    if form.sizes and len(numbers) != form.sizes:
+        needed = "one whole number is" if form.sizes == 1 else f"{form.sizes} whole numbers are"
+        raise ValueError(f"topology {shortened(expression)!r}: {needed} needed, as in {form.example}")
+    options = dict(_option(part, name, form) for part in rest)
+    parts = {part: options.pop(part) for part in ("endpoint", "hop", "switch") if part in options}
+    if parts:
+        options["latency"] = Latency(**parts)
+    return form.build(*numbers, **options) if form.sizes else form.build(tuple(numbers), **options)
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """A text for an error message, cut where it is long.
+
+    >>> shortened("a" * 100, 5)
+    'aaaaa...'
+    """
+    return text if len(text) <= most else text[:most] + "..."
+
+
+def _whole(text: str, what: str, example: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS):
+        raise ValueError(f"{what} {shortened(text)!r} must be a whole number, as in {example}")
+    return int(text)
+
+
+def _option(text: str, name: str, form: Form) -> tuple[str, Any]:
+    key, _, value = text.partition("=")
+    taken = form.options
+    if key not in taken:
+        listed = ", ".join(f"{option} ({default})" for option, default in taken.items()) or "none"
+        raise ValueError(f"{name} takes no option {shortened(key)!r}; its options and their defaults: {listed}")
+    what = f"option {key} of {name}:"
+    if taken[key] in ("true", "false"):
+        if value not in ("true", "false"):
+            raise ValueError(f"{what} {shortened(value)!r} must be true or false")
+        return key, value == "true"
+    if key in ("tie", "routing"):
+        return key, value
+    if key in ("cards", "seed", "ports", "uplinks"):
+        return key, _whole(value, what, f"{key}=2")
+    if key == "order":
+        return key, tuple(_whole(part, what, f"{key}=1:0") for part in value.split(":"))
+    several = tuple(_fraction(part, what) for part in value.split(":"))
+    return key, several[0] if len(several) == 1 else several
+
+
+def _fraction(text: str, what: str) -> Fraction:
+    try:
+        if not text.isascii() or len(text) > MOST_DIGITS or "e" in text.lower() or "_" in text:
+            raise ValueError
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{what} {shortened(text)!r} must be a number or a fraction, such as 2 or 8/3") from None

@@ -1,7 +1,12 @@
 """What a topology is: ranks, switches and directed links with latency and bandwidth, and the routes over them.
 
-Latencies are exact multiples of one unit alpha and bandwidths of one unit BW, so that costs stay
-exact; seconds appear only when a Cost is priced.
+Every link belongs to a tier, which is links of one speed, and every tier to a level, which has one
+alpha and one BW. Latencies are exact multiples of an alpha and bandwidths of a BW, so that costs
+stay exact; seconds appear only when a Cost is priced.
+
+The one rule for latency: **a route's latency is that of its outermost level**, the parts of alpha
+of its links of that level added up. With one level, which is every network of a single technology,
+that is the sum over all links; between boxes, what is crossed inside them adds nothing.
 """
 
 from __future__ import annotations
@@ -9,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from colllib.exact import Fractions, IntArray
+from colllib.cost import Tier
+from colllib.exact import Fractions, IntArray, counted
 from colllib.primitives import is_whole
 
 if TYPE_CHECKING:
@@ -85,14 +92,18 @@ class Topology:
         switches: number of switches.
         link_src: node where each directed link starts, shape (L,).
         link_dst: node where each directed link ends, shape (L,).
-        alpha: latency of each link in units of alpha, shape (L,).
-        bandwidth: bandwidth of each link in units of BW, shape (L,).
+        alpha: the part of its level's alpha that each link takes, shape (L,).
+        tier: the tier of each link, a place in `tiers`, shape (L,).
+        tiers: the speeds of the links, innermost first.
         router: the routes of n messages, from their sources and destinations.
         port_model: what a rank owns, in words that a table can print.
         combines: whether switches may add what arrives.
         replicates: whether switches may send one block to several nodes.
         scatters: whether switches may take apart a bundle of blocks for different ranks.
-        lattice: the axes of a ring, line, torus or mesh; None elsewhere.
+        lattice: the axes of a ring, line, torus or mesh, or of places in boxes; None elsewhere.
+
+    Raises:
+        ValueError: if a link has no tier, or takes a negative part of alpha.
 
     >>> from colllib.topology import star
     >>> star(4)
@@ -105,13 +116,57 @@ class Topology:
     link_src: IntArray
     link_dst: IntArray
     alpha: Fractions
-    bandwidth: Fractions
+    tier: IntArray
+    tiers: tuple[Tier, ...]
     router: Router
     port_model: str
     combines: bool = False
     replicates: bool = False
     scatters: bool = False
     lattice: Lattice | None = None
+
+    def __post_init__(self) -> None:
+        links = len(self.link_src)
+        if len(self.alpha) != links or len(self.tier) != links:
+            raise ValueError(f"{len(self.alpha)} latencies and {len(self.tier)} tiers for {links} links of {self.name}")
+        if links and (self.alpha.numerators.min() < 0 or self.tier.min() < 0 or self.tier.max() >= len(self.tiers)):
+            raise ValueError(
+                f"{self.name}: a latency of a link is negative, or its tier not in 0..{len(self.tiers) - 1}"
+            )
+
+    @property
+    def levels(self) -> int:
+        """How many alphas and bandwidths it takes to price a cost here."""
+        return 1 + max((tier.level for tier in self.tiers), default=0)
+
+    @cached_property
+    def bandwidth(self) -> Fractions:
+        """The bandwidth of each link in units of the BW of its level, shape (L,)."""
+        return Fractions.of(tier.bandwidth for tier in self.tiers).taken(self.tier)
+
+    @cached_property
+    def _level(self) -> IntArray:
+        return np.array([tier.level for tier in self.tiers], dtype=np.intp)[self.tier]
+
+    def latencies(self, message: IntArray, link: IntArray, count: int) -> tuple[IntArray, IntArray]:
+        """What the routes of messages take of alpha: the level whose alpha it is, and how much, shapes (count,).
+
+        Args:
+            message: whose route crosses a link, shape (crossings,).
+            link: which, shape (crossings,).
+            count: how many messages.
+
+        Returns:
+            per message its route's outermost level, and the part of that level's alpha in units of
+            1 / `alpha.denominator`.
+        """
+        part = self.alpha.numerators[link]
+        if self.levels == 1:
+            return np.zeros(count, dtype=np.intp), counted(message, part, count)
+        outermost, level = np.zeros(count, dtype=np.intp), self._level[link]
+        np.maximum.at(outermost, message, level)
+        deciding = level == outermost[message]
+        return outermost, counted(message[deciding], part[deciding], count)
 
     @property
     def nodes(self) -> int:
@@ -159,7 +214,20 @@ def uniform(
 ) -> Topology:
     """A topology without switches whose links are all alike."""
     unit = Fractions.equal(len(src), len(src))
-    return Topology(name, ranks, 0, src, dst, unit, unit, router, port_model, lattice=lattice)
+    tier = np.zeros(len(src), dtype=np.intp)
+    return Topology(name, ranks, 0, src, dst, unit, tier, (Tier(),), router, port_model, lattice=lattice)
+
+
+def injection(topology: Topology) -> Fraction:
+    """What the best-connected rank injects over all its links, in units of BW.
+
+    >>> from colllib.topology import star, torus
+    >>> injection(torus((4, 4, 2))), injection(star(8))
+    (Fraction(5, 1), Fraction(1, 1))
+    """
+    speed = topology.bandwidth
+    out = counted(topology.link_src, speed.numerators, topology.nodes)[: topology.ranks]
+    return Fraction(int(out.max(initial=0)), speed.denominator)
 
 
 def equal_injection(topology: Topology, total: Fraction | int = 1) -> Topology:
@@ -168,17 +236,23 @@ def equal_injection(topology: Topology, total: Fraction | int = 1) -> Topology:
     A rank of a torus owns a link per neighbor, a rank of a star one link: this is the fair
     comparison of the two where what a rank may spend on bandwidth is given.
 
+    Raises:
+        ValueError: for a total that is not positive, or a topology of several levels.
+
     >>> from colllib.topology import torus
     >>> equal_injection(torus((4, 4))).bandwidth[0]
     Fraction(1, 4)
     """
-    out = np.bincount(topology.link_src, topology.bandwidth.numerators, topology.nodes)[: topology.ranks]
-    most = Fraction(int(out.max(initial=0)), topology.bandwidth.denominator)
+    if total <= 0:
+        raise ValueError(f"total = {total}: what a rank injects must be positive")
+    if topology.levels > 1:
+        raise ValueError(f"{topology.name} has several levels of BW: what a rank injects is not one number there")
+    most = injection(topology)
     if most == 0:
         return topology
     return replace(
         topology,
-        bandwidth=topology.bandwidth.scaled(Fraction(total) / most),
+        tiers=tuple(replace(tier, bandwidth=tier.bandwidth * total / most) for tier in topology.tiers),
         port_model=f"{topology.port_model}, {total} BW together",
     )
 
@@ -208,15 +282,15 @@ def one_port(topology: Topology) -> Topology:
         order = np.argsort(np.concatenate((own, message, own)), kind="stable")
         return np.concatenate((own, message, own))[order], crossed[order]
 
-    alpha = [topology.alpha, Fractions.equal(2 * topology.ranks, 0)]
     return replace(
         topology,
         name=f"{topology.name} behind one port",
         switches=topology.ranks,
         link_src=np.concatenate((topology.link_src + topology.ranks, rank, router)),
         link_dst=np.concatenate((topology.link_dst + topology.ranks, router, rank)),
-        alpha=Fractions.joined(alpha),
-        bandwidth=Fractions.joined([topology.bandwidth, Fractions.equal(2 * topology.ranks, 2 * topology.ranks)]),
+        alpha=Fractions.joined([topology.alpha, Fractions.equal(2 * topology.ranks, 0)]),
+        tier=np.concatenate((topology.tier, np.full(2 * topology.ranks, len(topology.tiers)))),
+        tiers=(*topology.tiers, Tier("port")),
         router=route,
         port_model="one full-duplex port per rank",
     )

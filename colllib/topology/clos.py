@@ -1,37 +1,21 @@
-"""Two tiers of switches: every leaf switch has a link to every spine switch."""
+"""Clos networks: leaves and spines, and fat-trees of equal switches."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil, prod
 
 import numpy as np
 
+from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import is_whole
-from colllib.topology.base import Router, Topology
-from colllib.topology.star import HALVES, Latency
+from colllib.topology.base import Lattice, NoRouteError, Topology
+from colllib.topology.latency import HALVES, Latency
+from colllib.topology.routes import flow_hash
+from colllib.topology.tree import Tree
 
-SPREADS = ("hash", "destination")
-
-
-def flow_hash(src: IntArray, dst: IntArray, seed: int = 0) -> IntArray:
-    """A number below 2^31 for each pair of nodes: what a switch that hashes flows would take modulo its links.
-
-    The two numbers, side by side in 64 bits and moved by the seed, go through the finalizer of
-    splitmix64. The same pair has the same number in every step, as a flow keeps its path.
-
-    Source: Steele, Lea & Flood (2014), "Fast splittable pseudorandom number generators", figure 14.
-
-    >>> flow_hash(np.array([0, 0, 1]), np.array([8, 9, 8]), seed=1) % 4
-    array([2, 3, 1])
-    """
-    with np.errstate(over="ignore"):
-        x = (np.asarray(src, dtype=np.uint64) << np.uint64(32)) | np.asarray(dst, dtype=np.uint64)
-        x = x + np.uint64(seed + 1) * np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x = x ^ (x >> np.uint64(31))
-    return (x >> np.uint64(33)).astype(np.intp)
+ROUTING = ("hash", "fixed", "spread")
 
 
 def leaf_spine(
@@ -40,23 +24,22 @@ def leaf_spine(
     spines: int,
     *,
     uplink: Fraction | int = 1,
-    spread: str = "hash",
+    routing: str = "hash",
     seed: int = 0,
     latency: Latency = HALVES,
 ) -> Topology:
     """Leaf switches with `hosts` ranks each, and a link from every leaf to every spine.
 
     A leaf is oversubscribed by hosts / (spines * uplink). A message between two leaves takes one
-    spine, and always the same one for the same two ranks. One spine with uplinks k times as fast
-    is the fluid limit of k spines: traffic that divides without remainder.
+    spine, and always the same one for the same two ranks, unless it is spread.
 
     Args:
         leaves: number of leaf switches.
         hosts: ranks below each leaf; rank r is below leaf r div hosts.
         spines: number of spine switches.
         uplink: bandwidth of each link between leaf and spine, in units of BW.
-        spread: which spine a message takes: "hash", by `flow_hash` of its two ends, or
-            "destination", the destination's number modulo the spines.
+        routing: which spine a message takes: "hash", by `flow_hash` of its two ends, "fixed", the
+            destination's number modulo the spines, or "spread" evenly over all, the limit of many flows.
         seed: of the hash.
         latency: how alpha divides: a route of s switches costs endpoint + (s + 1) hops + s switches.
 
@@ -68,55 +51,171 @@ def leaf_spine(
     >>> leaf_spine(8, 8, 4)
     Topology(leaf-spine:8x8x4, 64 ranks, 12 switches, 192 links)
     """
-    for name, count in (("leaves", leaves), ("hosts", hosts), ("spines", spines)):
+    _check(routing, seed, leaves=leaves, hosts=hosts, spines=spines)
+    if uplink <= 0:
+        raise ValueError(f"uplink = {uplink}: a link needs a positive bandwidth")
+    name = f"leaf-spine:{leaves}x{hosts}x{spines}{_options(routing, seed, uplink)}"
+    width = Fraction(uplink)
+    if routing == "spread":
+        return _fluid(name, (hosts, leaves), (spines * width,), latency)
+    return _clos(name, (hosts, leaves), (spines,), (width,), routing, seed, latency)
+
+
+def fat_tree(radix: int, *, routing: str = "fixed", seed: int = 0, latency: Latency = HALVES) -> Topology:
+    """A three-level fat-tree of equal switches: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores.
+
+    It has k^3/4 hosts and full bisection; whether traffic gets it depends on the routing.
+
+    Args:
+        radix: ports k of every switch, even and at least 2.
+        routing: which aggregation switch and core a message takes: "fixed", by the digits of the
+            destination's number, as the source has it, "hash" of its two ends, or "spread" over all.
+        seed: of the hash.
+        latency: as for `leaf_spine`.
+
+    Raises:
+        ValueError: for an odd radix or an unknown rule.
+
+    Source: Al-Fares, Loukissas & Vahdat (2008), sections 2.2 and 3.3.
+
+    >>> fat_tree(4), fat_tree(48).ranks
+    (Topology(fat-tree:4, 16 ranks, 20 switches, 96 links), 27648)
+    """
+    if not is_whole(radix) or radix < 2 or radix % 2:
+        raise ValueError(f"fat-tree:{radix!r}: the switches' ports must be an even whole number of at least 2")
+    _check(routing, seed)
+    half = radix // 2
+    name = f"fat-tree:{radix}{_options(routing, seed, default='fixed')}"
+    if routing == "spread":
+        return _fluid(name, (half, half, radix), (Fraction(half), Fraction(half * half)), latency)
+    return _clos(name, (half, half, radix), (half, half), (Fraction(1), Fraction(1)), routing, seed, latency)
+
+
+def _check(routing: str, seed: int, **counts: int) -> None:
+    for name, count in counts.items():
         if not is_whole(count) or count < 1:
             raise ValueError(f"{name} = {count!r}: must be a whole number of at least 1")
     if not is_whole(seed) or seed < 0:
         raise ValueError(f"seed = {seed!r}: must be a whole number of at least 0")
-    if uplink <= 0:
-        raise ValueError(f"uplink = {uplink}: a link needs a positive bandwidth")
-    if spread not in SPREADS:
-        raise ValueError(f"spread {spread!r}: must be one of {', '.join(SPREADS)}")
-    ranks = leaves * hosts
-    rank = np.arange(ranks)
-    own_leaf = ranks + rank // hosts
-    leaf, spine = (ends.ravel() for ends in np.meshgrid(np.arange(leaves), np.arange(spines), indexing="ij"))
-    leaf, spine = leaf + ranks, spine + ranks + leaves
-    # rank -> leaf, leaf -> rank, leaf -> spine, spine -> leaf
-    pairs = 2 * leaves * spines
-    alpha = [Fractions.of([part]).repeated(count) for part, count in _latencies(latency, ranks, pairs)]
-    speed = [Fractions.equal(2 * ranks, 2 * ranks), Fractions.of([uplink]).repeated(pairs)]
+    if routing not in ROUTING:
+        raise ValueError(f"routing {routing!r}: must be one of {', '.join(ROUTING)}")
+
+
+def _options(routing: str, seed: int, uplink: Fraction | int = 1, default: str = "hash") -> str:
+    parts = [f"uplink={uplink}"] * (uplink != 1) + [f"routing={routing}"] * (routing != default)
+    return "".join(f",{part}" for part in (*parts, *([f"seed={seed}"] * (seed > 0 and routing == "hash"))))
+
+
+def _fluid(name: str, sizes: tuple[int, ...], widths: tuple[Fraction, ...], latency: Latency) -> Topology:
+    """All switches of a level below one node as one switch: what evenly spread traffic sees."""
+    tree = Tree(sizes, first=prod(sizes))
+    child, parent = tree.ends()
+    height = np.repeat(np.arange(len(sizes)), tree.counts[:-1])
+    uplinks = tuple(_uplink(level, width, ceil(width)) for level, width in enumerate(widths))
+    links = len(child)
+    first = np.cumsum([0, *tree.counts[:-1]])
+
+    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        rises, falls = tree.route(np.asarray(src), np.asarray(dst))
+        both = [
+            (way.message, first[way.height] + way.edge + back)
+            for ways, back in ((rises, 0), (falls, links))
+            for way in ways
+        ]
+        return tuple(np.concatenate(part) for part in zip(*both, strict=True))  # type: ignore[return-value]
+
     return Topology(
-        name=f"leaf-spine:{leaves}x{hosts}x{spines}",
-        ranks=ranks,
-        switches=leaves + spines,
-        link_src=np.concatenate((rank, own_leaf, leaf, spine)),
-        link_dst=np.concatenate((own_leaf, rank, spine, leaf)),
-        alpha=Fractions.joined(alpha),
-        bandwidth=Fractions.joined(speed),
-        router=_router(leaves, hosts, spines, spread, seed),
-        port_model="one full-duplex port per rank",
+        name,
+        tree.first,
+        tree.switches,
+        np.concatenate((child, parent)),
+        np.concatenate((parent, child)),
+        Fractions.of([latency.up, latency.down]).taken(
+            np.concatenate((np.minimum(height, 1), np.ones(links, np.intp)))
+        ),
+        np.tile(height, 2),
+        (Tier("port"), *uplinks),
+        route,
+        "one full-duplex port per rank",
+        lattice=Lattice(sizes, wraps=False),
     )
 
 
-def _latencies(latency: Latency, ranks: int, pairs: int) -> list[tuple[Fraction, int]]:
-    return [(latency.up, ranks), (latency.down, ranks), (latency.down, pairs)]
+def _uplink(level: int, width: Fraction, cables: int) -> Tier:
+    return Tier("uplink" if level == 0 else f"uplink {level + 1}", width, cables=cables)
 
 
-def _router(leaves: int, hosts: int, spines: int, spread: str, seed: int) -> Router:
-    ranks = leaves * hosts
+def _clos(
+    name: str,
+    sizes: tuple[int, ...],
+    ups: tuple[int, ...],
+    widths: tuple[Fraction, ...],
+    routing: str,
+    seed: int,
+    latency: Latency,
+) -> Topology:
+    """Hosts below edge switches, and between two levels of switches a link for every digit of a path.
+
+    Level by level the switches are numbered by group, then by which of the group's equal switches
+    they are: a path is one digit per level, and so is the switch that it passes there.
+
+    Args:
+        sizes: hosts of an edge switch, edge switches of a group, groups of a group of groups, ...
+        ups: for each level of switches but the last, how many switches above each is joined to.
+        widths: of those links, in units of BW.
+    """
+    ranks = prod(sizes)
+    groups = [prod(sizes[level + 1 :]) for level in range(len(sizes))]
+    same = [prod(ups[:level]) for level in range(len(sizes))]  # equal switches of a group, by level
+    first = ranks + np.cumsum([0, *(a * b for a, b in zip(groups, same, strict=True))])
+    rank = np.arange(ranks)
+    lower, upper, tier = [rank], [first[0] + rank // sizes[0]], [np.zeros(ranks, dtype=np.intp)]
+    for level, up in enumerate(ups):
+        group, path = np.divmod(np.arange(groups[level] * same[level] * up), same[level] * up)
+        lower.append(first[level] + group * same[level] + path // up)
+        upper.append(first[level + 1] + group // sizes[level + 1] * same[level + 1] + path)
+        tier.append(np.full(len(group), level + 1))
+    child, parent, height = (np.concatenate(part) for part in (lower, upper, tier))
+    links = len(child)
+    start = np.cumsum([0, *(len(part) for part in lower)])
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         src, dst = np.asarray(src), np.asarray(dst)
         if len(src) and max(src.max(), dst.max()) >= ranks:
-            raise ValueError("switches of a leaf-spine fabric only forward: no route starts or ends at one")
+            raise NoRouteError(f"the switches of {name} only forward: no route starts or ends at one")
         own = np.arange(len(src))
-        far = np.flatnonzero(src // hosts != dst // hosts)
-        chosen = (flow_hash(src[far], dst[far], seed) if spread == "hash" else dst[far]) % spines
-        up = 2 * ranks + src[far] // hosts * spines + chosen
-        down = 2 * ranks + (leaves + dst[far] // hosts) * spines + chosen
-        message = np.concatenate((own, far, far, own))
-        order = np.argsort(message, kind="stable")
-        return message[order], np.concatenate((src, up, down, ranks + dst))[order]
+        messages, crossed = [own], [src]
+        falls = [(own, links + dst)]
+        # a digit per level: the same for the way up and the way down
+        digits = flow_hash(src, dst, seed) if routing == "hash" else dst
+        path = np.zeros(len(src), dtype=np.intp)
+        below = sizes[0]
+        for level, up in enumerate(ups):
+            far = np.flatnonzero(src // below != dst // below)
+            path = path * up + digits % up
+            digits = digits // up
+            count = same[level] * up
+            messages.append(far)
+            crossed.append(start[level + 1] + src[far] // below * count + path[far])
+            falls.append((far, links + start[level + 1] + dst[far] // below * count + path[far]))
+            below *= sizes[level + 1]
+        for message, link in reversed(falls):
+            messages.append(message)
+            crossed.append(link)
+        return np.concatenate(messages), np.concatenate(crossed)
 
-    return route
+    return Topology(
+        name,
+        ranks,
+        int(first[-1]) - ranks,
+        np.concatenate((child, parent)),
+        np.concatenate((parent, child)),
+        Fractions.of([latency.up, latency.down]).taken(
+            np.concatenate((np.minimum(height, 1), np.ones(links, np.intp)))
+        ),
+        np.tile(height, 2),
+        (Tier("port"), *(_uplink(level, width, ceil(width)) for level, width in enumerate(widths))),
+        route,
+        "one full-duplex port per rank",
+        lattice=Lattice(sizes, wraps=False),
+    )

@@ -7,9 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import check_ranks
 from colllib.topology.base import NoRouteError, Router, Topology, uniform
+from colllib.topology.latency import HALVES, Latency
 
 
 def full_mesh(ranks: int) -> Topology:
@@ -37,6 +39,9 @@ def from_links(
     switches: int = 0,
     alpha: Sequence[Fraction | int] | None = None,
     bandwidth: Sequence[Fraction | int] | None = None,
+    level: Sequence[int] | None = None,
+    cables: Sequence[int] | None = None,
+    latency: Latency | None = None,
     port_model: str = "as the links say",
     combines: bool = False,
     replicates: bool = False,
@@ -49,15 +54,21 @@ def from_links(
         ranks: number of ranks N.
         links: pairs of nodes; switches are nodes N, N+1, ...
         switches: number of switches.
-        alpha: each link's latency in units of alpha (default 1).
+        alpha: each link's part of alpha. Links between ranks have 1 each unless told otherwise; what
+            a trip through a switch costs has to be said, here or by `latency`.
         bandwidth: each link's bandwidth in units of BW (default 1).
+        level: which of several (alpha, BW) pairs each link is measured in (default 0).
+        cables: of how many equal cables each link consists (default 1).
+        latency: how alpha divides, instead of `alpha`: a route of s switches costs
+            endpoint + (s + 1) hops + s switches.
         port_model: what a rank owns.
         combines: whether switches may add.
         replicates: whether switches may multicast.
         scatters: whether switches may take a bundle apart.
 
     Raises:
-        ValueError: if a link leaves the nodes or a bandwidth is not positive.
+        ValueError: if a link leaves the nodes, a latency is negative or must be given and is not, or
+            a bandwidth is not positive.
 
     >>> line = from_links("line", 3, [(0, 1), (1, 0), (1, 2), (2, 1)])
     >>> line.router(np.array([0]), np.array([2]))
@@ -68,27 +79,46 @@ def from_links(
     ends = np.asarray(links, dtype=np.intp).reshape(-1, 2)
     if len(ends) and not (ends.min() >= 0 and ends.max() < nodes):
         raise ValueError(f"a link of {name} leaves the nodes 0..{nodes - 1}")
-    latencies = Fractions.of([1] * len(ends) if alpha is None else alpha)
-    speeds = Fractions.of([1] * len(ends) if bandwidth is None else bandwidth)
-    for what, values in (("latencies", latencies), ("bandwidths", speeds)):
+    if alpha is None:
+        if latency is None and len(ends) and ends.max() >= ranks:
+            raise ValueError(
+                f"{name} has switches: say what a trip through one costs, by alpha=[...] or latency=Latency()"
+            )
+        alpha = [1 if max(pair) < ranks else _part(latency or HALVES, pair[0] < ranks) for pair in ends.tolist()]
+    elif latency is not None:
+        raise ValueError(f"{name}: give alpha=[...] or latency=Latency(), not both")
+    columns = [
+        [default] * len(ends) if given is None else list(given)
+        for given, default in ((bandwidth, 1), (level, 0), (cables, 1))
+    ]
+    for what, values in zip(("latencies", "bandwidths", "levels", "cables"), (alpha, *columns), strict=True):
         if len(values) != len(ends):
             raise ValueError(f"{len(values)} {what} for {len(ends)} links of {name}: one each is needed")
-    if (speeds.numerators <= 0).any():
-        raise ValueError(f"a bandwidth of {min(speeds)} in {name}: every link needs a positive one")
+    speeds = [(depth, Fraction(speed), bundle) for speed, depth, bundle in zip(*columns, strict=True)]
+    kinds = sorted(set(speeds), key=lambda kind: (kind[0], -kind[1], kind[2]))
+    tiers = tuple(
+        Tier("link" if len(kinds) == 1 else f"{speed} BW", speed, depth, bundle) for depth, speed, bundle in kinds
+    )
+    place = {kind: number for number, kind in enumerate(kinds)}
     return Topology(
         name,
         ranks,
         switches,
         ends[:, 0],
         ends[:, 1],
-        latencies,
-        speeds,
+        Fractions.of(alpha),
+        np.array([place[kind] for kind in speeds], dtype=np.intp),
+        tiers or (Tier(),),
         _fewest_hops(nodes, ends),
         port_model,
         combines,
         replicates,
         scatters,
     )
+
+
+def _part(latency: Latency, leaves_a_rank: bool) -> Fraction:
+    return latency.up if leaves_a_rank else latency.down
 
 
 def _fewest_hops(nodes: int, ends: IntArray) -> Router:

@@ -2,55 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
+from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import check_ranks
 from colllib.topology.base import Router, Topology
-
-
-@dataclass(frozen=True)
-class Latency:
-    """What alpha, from rank to rank through one switch, is made of, in units of alpha.
-
-    Args:
-        endpoint: software and network interface of the sender.
-        hop: one link; there are two of them.
-        switch: one traversal of a switch.
-
-    Raises:
-        ValueError: if a part is negative or endpoint + 2 hop + switch is not 1.
-
-    >>> Latency(endpoint=Fraction(4, 5), switch=Fraction(1, 5)).up
-    Fraction(4, 5)
-    """
-
-    endpoint: Fraction = Fraction(1, 2)
-    hop: Fraction = Fraction(0)
-    switch: Fraction = Fraction(1, 2)
-
-    def __post_init__(self) -> None:
-        total = self.endpoint + 2 * self.hop + self.switch
-        if min(self.endpoint, self.hop, self.switch) < 0 or total != 1:
-            raise ValueError(
-                f"endpoint + 2 hop + switch = {total}: the parts of alpha must sum to 1, and none be negative"
-            )
-
-    @property
-    def up(self) -> Fraction:
-        """From a rank to its switch: the endpoint and a link."""
-        return Fraction(self.endpoint + self.hop)
-
-    @property
-    def down(self) -> Fraction:
-        """Out of a switch: its traversal and a link."""
-        return Fraction(self.switch + self.hop)
-
-
-HALVES = Latency()
+from colllib.topology.latency import HALVES, Latency
 
 
 def star(
@@ -101,7 +61,8 @@ def star(
         link_src=np.concatenate((nodes, hub)),
         link_dst=np.concatenate((hub, nodes)),
         alpha=Fractions.joined(alpha),
-        bandwidth=Fractions.equal(2 * ranks, 2 * ranks * ports),
+        tier=np.zeros(2 * ranks, dtype=np.intp),
+        tiers=(Tier("port", Fraction(ports)),),
         router=route,
         port_model=f"{'one full-duplex port' if ports == 1 else f'{ports} full-duplex ports'} per rank",
         combines=combines,
@@ -145,7 +106,7 @@ def switch_tree(
         raise ValueError(f"radix {radix} with {uplinks} uplinks: a switch must have room for two others below it")
     links: list[tuple[int, int]] = []
     alpha: list[Fraction] = []
-    speed: list[int] = []
+    tier: list[int] = []
     below, node = list(range(ranks)), ranks
     while True:
         ports = 1 if below[0] < ranks else uplinks  # that a child takes
@@ -156,7 +117,7 @@ def switch_tree(
             for child in below[start : start + width]:
                 links += [(child, node), (node, child)]
                 alpha += [latency.up if child < ranks else latency.down, latency.down]
-                speed += [ports] * 2
+                tier += [int(ports > 1)] * 2
             above.append(node)
             node += 1
         below = above
@@ -171,7 +132,8 @@ def switch_tree(
         link_src=ends[:, 0],
         link_dst=ends[:, 1],
         alpha=Fractions.of(alpha),
-        bandwidth=Fractions.of(speed),
+        tier=np.array(tier, dtype=np.intp),
+        tiers=(Tier("port"), Tier("uplink", Fraction(uplinks))) if uplinks > 1 else (Tier("port"),),
         router=_tree_router(ends, node),
         port_model="one full-duplex port per rank",
         combines=combines,

@@ -8,8 +8,8 @@ import reference
 from colllib import claims
 from colllib.algorithms import allreduce, lattice
 from colllib.claims import Verdict
-from colllib.claims.primer import NVLINK5_BOTH_WAYS, NVLINK5_LINKS, V5P_LARGEST_SLICE, V5P_POD, leaf_spine
-from colllib.topology import Lattice
+from colllib.claims.primer import NVLINK5_BOTH_WAYS, NVLINK5_LINKS, V5P_LARGEST_SLICE, V5P_POD
+from colllib.topology import Lattice, leaf_spine
 from colllib.topology.cuts import bisection
 
 ENTRIES = {entry.claim.id: entry for entry in claims.for_chapter("13-topology-primer")}

@@ -15,7 +15,7 @@ from colllib import claims
 from colllib.algorithms import relay
 from colllib.claims import Verdict
 from colllib.topology import Lattice, torus
-from colllib.wires import alternating_torus
+from colllib.topology.routes import alternating_torus
 
 ENTRIES = {entry.claim.id: entry for entry in claims.for_chapter("15-all-to-all-on-wires")}
 

@@ -9,6 +9,7 @@ import pytest
 import reference
 from show_browser import opened, write_page
 
+from colllib.cost import Cost
 from colllib.show import inc_player
 from colllib.show.inc_player import COLLECTIVES, PARTS, around, done, fabrics, holds, parts, through
 
@@ -63,16 +64,16 @@ def test_latency_is_what_its_parts_add_up_to(side):
     for t in range(side.steps + 1):
         starts, switches = parts(side, t)
         if side.run.schedule.switches:
-            assert side.paid(t)[0] == starts * PARTS.endpoint + switches * PARTS.switch
+            assert side.paid(t).n_alpha == starts * PARTS.endpoint + switches * PARTS.switch
         else:
-            assert side.paid(t)[0] == t
-    assert side.paid(side.steps) == (side.run.cost.n_alpha, side.run.cost.n_beta)
+            assert side.paid(t).n_alpha == t
+    assert side.paid(side.steps) == side.run.cost
 
 
 @pytest.mark.parametrize(("where", "switches"), [("one", 1), ("tree", 3)])
 def test_one_piece_is_one_start_and_the_switches_on_the_way(where, switches):
     side = through("one-shot", 8, where, 1)
-    assert side.paid(side.steps) == (Fraction(3, 5) + switches * Fraction(2, 5), side.steps)
+    assert side.paid(side.steps) == Cost(Fraction(3, 5) + switches * Fraction(2, 5), side.steps)
 
 
 def test_the_summary_says_what_the_tables_show():

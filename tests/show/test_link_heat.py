@@ -21,7 +21,7 @@ from colllib.show.link_heat import (
     link_label,
     rules,
 )
-from colllib.wires import blocks_on
+from colllib.topology.routes import blocks_on
 
 CASES = [
     (shape, collective, rule)

@@ -39,7 +39,7 @@ def test_busy_links_are_the_pairs_of_neighbors_that_exchange_something(name, dim
         assert sum(map(len, shown.busy(t).values())) == len(pairs)
         load = sum(shown.run.schedule.blocks.share[block] for _, _, block, _ in step)
         assert sum(map(sum, shown.busy(t).values())) == load
-    assert shown.cost(shown.steps) == (shown.run.cost.n_alpha, shown.run.cost.n_beta)
+    assert shown.cost(shown.steps) == shown.run.cost
 
 
 @pytest.mark.parametrize("dims", [(3, 3), (3, 3, 3), (4, 4, 4)])

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from colllib.show.wiring import layout, wiring
-from colllib.topology import Lattice, from_links, full_mesh, line, mesh, ring, star, torus, twisted_torus
+from colllib.topology import Latency, Lattice, from_links, full_mesh, line, mesh, ring, star, torus, twisted_torus
 
 PATH = re.compile(r"<path d=\"M(-?[0-9.]+) (-?[0-9.]+)([lL])[^\"]*\"([^>]*)/>")
 
@@ -74,7 +74,9 @@ def test_thickness_follows_the_load_and_only_the_most_loaded_is_colored():
 
 def test_a_switch_is_drawn_and_a_title_and_an_alt_text_are_kept():
     chart = wiring(
-        from_links("two leaves", 4, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)], switches=2), title="T", alt="A"
+        from_links("two leaves", 4, [(0, 4), (1, 4), (2, 5), (3, 5), (4, 5)], switches=2, latency=Latency()),
+        title="T",
+        alt="A",
     )
     assert chart.body.count(">S</text>") == 2
     assert (chart.title, chart.alt) == ("T", "A")

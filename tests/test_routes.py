@@ -15,7 +15,7 @@ from colllib.algorithms import relay
 from colllib.bounds import middle_cut
 from colllib.execution import execute
 from colllib.topology import Lattice, mesh, ring, torus
-from colllib.wires import alternating_torus, blocks_on, with_routes
+from colllib.topology.routes import alternating_torus, blocks_on, with_routes
 
 
 def test_own_routes_are_followed_and_wrong_ones_refused():

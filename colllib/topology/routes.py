@@ -1,7 +1,4 @@
-"""What an all-to-all puts on which wire: other routes for a topology, and the blocks on a link.
-
-Every topology here has one full-duplex link per neighbor.
-"""
+"""Routes of one's own: hashed ones, other ones for a topology, and what an all-to-all puts on which link."""
 
 from __future__ import annotations
 
@@ -12,7 +9,28 @@ from itertools import pairwise, product
 import numpy as np
 
 from colllib.exact import IntArray
-from colllib.topology import Topology, torus
+from colllib.topology.base import Topology
+from colllib.topology.lattice import torus
+
+
+def flow_hash(src: IntArray, dst: IntArray, seed: int = 0) -> IntArray:
+    """A number below 2^31 for each pair of nodes: what a switch that hashes flows would take modulo its links.
+
+    The two numbers, side by side in 64 bits and moved by the seed, go through the finalizer of
+    splitmix64. The same pair has the same number in every step, as a flow keeps its path.
+
+    Source: Steele, Lea & Flood (2014), "Fast splittable pseudorandom number generators", figure 14.
+
+    >>> flow_hash(np.array([0, 0, 1]), np.array([8, 9, 8]), seed=1) % 4
+    array([2, 3, 1])
+    """
+    with np.errstate(over="ignore"):
+        x = (np.asarray(src, dtype=np.uint64) << np.uint64(32)) | np.asarray(dst, dtype=np.uint64)
+        x = x + np.uint64(seed + 1) * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x = x ^ (x >> np.uint64(31))
+    return (x >> np.uint64(33)).astype(np.intp)
 
 
 def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]], name: str = "own routes") -> Topology:

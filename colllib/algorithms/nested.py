@@ -1,0 +1,200 @@
+"""Collectives over several axes or tiers, from a schedule for each: the tensor product of schedules.
+
+A block of the whole is one block of each axis: its share is the product of their shares, its
+sources and targets are the products of their rank sets. A phase runs a schedule on all lines of one
+axis at once, for all blocks of the other axes, carried by the ranks that hold them by then: those
+blocks' sources as long as their axis has not run, its targets once it has.
+
+One function gives hierarchical all-reduces (reduce-scatter inside a box, all-reduce between, then
+all-gather inside), collectives axis by axis on a torus, all-to-all in two phases, a broadcast tree
+of trees, and sub-communicators, over any number of tiers with any algorithm on each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import reduce
+from math import prod
+
+import numpy as np
+
+from colllib.exact import Fractions, IntArray
+from colllib.primitives import Blocks
+from colllib.schedule import Schedule, Step
+from colllib.topology import Lattice
+
+
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """A schedule on every line of an axis.
+
+    Args:
+        axis: which.
+        schedule: for as many ranks as the axis has.
+        switches: where switches take part, the topology's switch that each of the schedule's
+            stands for on each line, lines in rank order, shape (lines, switches).
+    """
+
+    axis: int
+    schedule: Schedule
+    switches: IntArray | None = None
+
+
+def nested(lattice: Lattice, phases: Sequence[tuple[int, Schedule] | Phase]) -> Schedule:
+    """The phases one after another, each on all lines of its axis.
+
+    Args:
+        lattice: the axes; of boxes the first axis is the place in the box.
+        phases: what runs on which axis. Phases on one axis must have the same blocks, and what one
+            leaves is what the next needs. An axis without a phase divides the ranks into groups,
+            each of which has a message of its own.
+
+    Raises:
+        ValueError: for an axis that is not there, a schedule for another number of ranks, or phases
+            on one axis that cut the message differently.
+
+    >>> from colllib.algorithms import allgather, allreduce, reducescatter
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import boxes
+    >>> phases = [(0, reducescatter.ring(4)), (1, allreduce.recursive_doubling(2)), (0, allgather.ring(4))]
+    >>> for kind in execute(nested(Lattice((4, 2)), phases), boxes((2, 4))).kinds():
+    ...     print(kind.steps, *kind.loads)
+    1 0 1/4 1
+    6 1/4 0 0
+    """
+    chosen = [phase if isinstance(phase, Phase) else Phase(*phase) for phase in phases]
+    axes = [
+        _Axis(lattice, axis, [phase.schedule for phase in chosen if phase.axis == axis])
+        for axis in range(len(lattice.dims))
+    ]
+    for phase in chosen:
+        if not 0 <= phase.axis < len(axes):
+            raise ValueError(f"axis {phase.axis}: the lattice {lattice} has the axes 0..{len(axes) - 1}")
+    runs, done = [], [0] * len(axes)
+    for phase in chosen:
+        runs.append(_Run(lattice, phase, axes, done))
+        done[phase.axis] += 1
+    ends = np.cumsum([0, *(phase.schedule.num_steps for phase in chosen)])
+
+    def step(t: int) -> Step:
+        which = int(np.searchsorted(ends, t, side="right")) - 1
+        return runs[which].step(t - int(ends[which]))
+
+    used = [int(phase.switches.max(initial=-1)) + 1 for phase in chosen if phase.switches is not None]
+    return Schedule(_blocks(lattice, axes), int(ends[-1]), step, max(used, default=0))
+
+
+class _Axis:
+    """What the schedules on one axis agree on: the blocks, and who has them before and after each."""
+
+    def __init__(self, lattice: Lattice, axis: int, schedules: list[Schedule]) -> None:
+        size = lattice.dims[axis]
+        for schedule in schedules:
+            if schedule.ranks != size:
+                raise ValueError(f"a schedule for {schedule.ranks} ranks on axis {axis} of {lattice}, which has {size}")
+            if not schedule.blocks.share.same_as(schedules[0].blocks.share):
+                raise ValueError(f"the phases on axis {axis} must cut the message into the same blocks")
+        every = np.arange(size)
+        alone = Blocks(size, Fractions.equal(size, size), every, every, ())
+        parts = [schedule.blocks for schedule in schedules] or [alone]
+        self.size, self.share = size, parts[0].share
+        #: who has each block before the first phase, and after each one, as (blocks, value)
+        self.holding = (
+            [(parts[0], parts[0].source), *((part, part.target) for part in parts)] if schedules else [(alone, every)]
+        )
+
+    def pairs(self, done: int) -> tuple[IntArray, IntArray]:
+        """Every (coordinate, block) that is there after so many phases."""
+        part, who = self.holding[done]
+        if (who < part.ranks).all():
+            return who, np.arange(len(who))
+        places = [part.holders(int(value)) for value in who]
+        return np.concatenate(places), np.repeat(np.arange(len(who)), [len(place) for place in places])
+
+
+class _Run:
+    """One phase: the steps of its schedule, on all lines and for all blocks of the other axes."""
+
+    def __init__(self, lattice: Lattice, phase: Phase, axes: list[_Axis], done: list[int]) -> None:
+        self.phase, self.stride, self.ranks = phase, lattice.strides[phase.axis], lattice.ranks
+        counts = [len(axis.share) for axis in axes]
+        self.block_stride = prod(counts[: phase.axis])
+        self.place, self.line, self.block = (np.zeros(1, dtype=np.intp) for _ in range(3))
+        lines = 1
+        for number, axis in enumerate(axes):
+            if number == phase.axis:
+                continue
+            at, block = axis.pairs(done[number])
+            self.place = (at[:, None] * lattice.strides[number] + self.place).ravel()
+            self.line = (at[:, None] * lines + self.line).ravel()
+            self.block = (block[:, None] * prod(counts[:number]) + self.block).ravel()
+            lines *= axis.size
+        self.last: tuple[IntArray, IntArray, IntArray, IntArray] | None = None
+
+    def step(self, t: int) -> Step:
+        inner = self.phase.schedule.step(t)
+        # in a ring src and dst are the same arrays in every step, and so they are here: routes are found once
+        if self.last is None or self.last[0] is not inner.src or self.last[1] is not inner.dst:
+            self.last = (inner.src, inner.dst, self._nodes(inner.src), self._nodes(inner.dst))
+        block = (inner.block[:, None] * self.block_stride + self.block).ravel()
+        return Step(self.last[2], self.last[3], block, np.repeat(inner.add, len(self.block)))
+
+    def _nodes(self, end: IntArray) -> IntArray:
+        node = end[:, None] * self.stride + self.place
+        size = self.phase.schedule.ranks
+        if self.phase.switches is not None and (end >= size).any():
+            of_line = np.asarray(self.phase.switches)[:, np.maximum(end - size, 0)].T
+            node = np.where((end >= size)[:, None], self.ranks + of_line[:, self.line], node)
+        return node.ravel()
+
+
+def _blocks(lattice: Lattice, axes: list[_Axis]) -> Blocks:
+    sources, targets = ([axis.holding[side] for axis in axes] for side in (0, -1))
+    source, groups = _products(lattice, sources, 0)
+    target, more = _products(lattice, targets, len(groups))
+    return Blocks(lattice.ranks, _shares(axes), source, target, (*groups, *more))
+
+
+def _shares(axes: list[_Axis]) -> Fractions:
+    """The products of the axes' shares, the first axis's running fastest."""
+    first = [axis.share[0] if len(axis.share) else Fraction(0) for axis in axes]
+    if all((axis.share.numerators == axis.share.numerators[:1]).all() for axis in axes):
+        count = prod(len(axis.share) for axis in axes)
+        return Fractions.equal(count, count * prod(first))
+    denominator = prod(axis.share.denominator for axis in axes)
+    largest = prod(int(axis.share.numerators.max(initial=0)) for axis in axes)
+    kind = object if largest >= 2**62 else np.intp
+    numerators = reduce(
+        lambda so_far, axis: np.multiply.outer(axis.share.numerators.astype(kind), so_far).ravel(),
+        axes,
+        np.ones(1, dtype=kind),
+    )
+    return Fractions(numerators, denominator)
+
+
+def _products(lattice: Lattice, parts: list[tuple[Blocks, IntArray]], groups: int) -> tuple[IntArray, list[IntArray]]:
+    """For every block of the whole the rank, or the new group of ranks, that the axes' values stand for together."""
+    radix = [part.ranks + len(part.groups) for part, _ in parts]
+    weight = [prod(radix[:number]) for number in range(len(radix))]
+    if all((who < part.ranks).all() for part, who in parts):
+        weight = list(lattice.strides)
+    code = np.zeros(1, dtype=np.intp)
+    for (_, who), scale in zip(parts, weight, strict=True):
+        code = (who[:, None] * scale + code).ravel()
+    if weight == list(lattice.strides) and all((who < part.ranks).all() for part, who in parts):
+        return code, []
+    found: list[IntArray] = []
+    values, place = np.unique(code, return_inverse=True)
+    meaning = np.zeros(len(values), dtype=np.intp)
+    for number, value in enumerate(values.tolist()):
+        ranks = np.zeros(1, dtype=np.intp)
+        for (part, _), scale, size, stride in zip(parts, weight, radix, lattice.strides, strict=True):
+            ranks = (part.holders(value // scale % size)[:, None] * stride + ranks).ravel()
+        if len(ranks) == 1:
+            meaning[number] = ranks[0]
+        else:
+            meaning[number] = lattice.ranks + groups + len(found)
+            found.append(np.sort(ranks))
+    return meaning[place], found

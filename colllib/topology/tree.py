@@ -1,0 +1,90 @@
+"""Equal groups below switches, groups of groups below further switches, with routes found by arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from colllib.exact import IntArray
+
+
+class Crossings(NamedTuple):
+    """The messages that cross edges from one height to the next, and which of these edges."""
+
+    height: int
+    message: IntArray
+    edge: IntArray
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree whose nodes of one height all have as many children: up to the root, or down, there is one way.
+
+    Args:
+        sizes: the children of a node of height 1, of height 2, and so on up to the root.
+        first: number of the first switch; nodes of height 0 are 0..N-1, the others follow by height.
+
+    >>> Tree((2, 3), first=6).ends()
+    (array([0, 1, 2, 3, 4, 5, 6, 7, 8]), array([6, 6, 7, 7, 8, 8, 9, 9, 9]))
+    """
+
+    sizes: tuple[int, ...]
+    first: int
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many nodes there are of each height."""
+        return tuple(prod(self.sizes[height:]) for height in range(len(self.sizes) + 1))
+
+    @property
+    def switches(self) -> int:
+        """How many nodes are above height 0."""
+        return sum(self.counts[1:])
+
+    def start(self, height: int) -> int:
+        """The number of the first node of a height."""
+        return self.first + sum(self.counts[1:height]) if height else 0
+
+    def ends(self) -> tuple[IntArray, IntArray]:
+        """Child and parent of every edge, those from height 0 first."""
+        child = [self.start(height) + np.arange(count) for height, count in enumerate(self.counts[:-1])]
+        parent = [
+            self.start(height + 1) + np.repeat(np.arange(count), size)
+            for height, (count, size) in enumerate(zip(self.counts[1:], self.sizes, strict=True))
+        ]
+        return np.concatenate(child), np.concatenate(parent)
+
+    def height(self, node: IntArray) -> IntArray:
+        """The height of nodes."""
+        found = np.zeros(len(node), dtype=np.intp)
+        for height in range(1, len(self.sizes) + 1):
+            found[(node >= self.start(height)) & (node < self.start(height) + self.counts[height])] = height
+        return found
+
+    def route(self, src: IntArray, dst: IntArray) -> tuple[list[Crossings], list[Crossings]]:
+        """What n routes cross: on the way up, lowest edges first, and on the way down, highest first.
+
+        Args:
+            src: where the routes start, nodes of the tree.
+            dst: where they end.
+
+        Returns:
+            for each height the messages that cross an edge from it, and which edge of this height.
+        """
+        rises: list[Crossings] = []
+        falls: list[Crossings] = []
+        below, above = self.height(src), self.height(dst)
+        # where the ancestors of both ends stand among the nodes of their height
+        start = np.array([self.start(height) for height in range(len(self.sizes) + 1)])
+        source, target = src - start[below], dst - start[above]
+        for height, size in enumerate(self.sizes):
+            here, there = below <= height, above <= height
+            apart = ~(here & there) | (source != target)
+            up, down = np.flatnonzero(here & apart), np.flatnonzero(there & apart)
+            rises.append(Crossings(height, up, source[up]))
+            falls.append(Crossings(height, down, target[down]))
+            source, target = np.where(here, source // size, source), np.where(there, target // size, target)
+        return rises, falls[::-1]

@@ -1,0 +1,176 @@
+"""Boxes, fat-trees and leaf-spines: every port counted, routes by arithmetic as by search."""
+
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colllib.topology import NoRouteError, boxes, fat_tree, find, leaf_spine
+
+
+def walk(topology, src, dst):
+    """The nodes that a message visits, in the order in which its router names the links."""
+    message, link = topology.router(np.array([src]), np.array([dst]))
+    nodes = [src]
+    for used in link[np.argsort(message, kind="stable")]:
+        assert topology.link_src[used] == nodes[-1]
+        nodes.append(int(topology.link_dst[used]))
+    assert nodes[-1] == dst
+    return nodes
+
+
+small = st.lists(st.integers(1, 4), min_size=2, max_size=3).filter(lambda sizes: len(sizes) < 3 or max(sizes) < 4)
+
+
+@given(sizes=small, data=st.data())
+def test_routes_are_walks_and_as_short_as_can_be(sizes, data):
+    cards = data.draw(st.sampled_from([c for c in range(1, sizes[-1] + 1) if sizes[-1] % c == 0]))
+    net = boxes(sizes, cards=cards, seed=data.draw(st.none() | st.integers(0, 3)))
+    graph = nx.MultiDiGraph(list(zip(net.link_src.tolist(), net.link_dst.tolist(), strict=True)))
+    for src in range(net.ranks):
+        for dst in range(net.ranks):
+            if src != dst:
+                assert len(walk(net, src, dst)) - 1 == nx.shortest_path_length(graph, src, dst)
+
+
+@given(sizes=small, data=st.data())
+def test_every_port_is_accounted_for(sizes, data):
+    inner, count = sizes[-1], int(np.prod(sizes[:-1]))
+    cards = data.draw(st.sampled_from([c for c in range(1, inner + 1) if inner % c == 0]))
+    narrow = data.draw(st.sampled_from([1, 2, Fraction(8, 3)]))
+    net = boxes(sizes, cards=cards, oversubscription=narrow)
+    leaf = net.nodes - 1 - sum(int(np.prod(sizes[:k])) for k in range(1, len(sizes) - 1)) - count
+    for box in range(count):
+        # what enters a box's leaf from below is its cards, and what leaves upwards that over the oversubscription
+        into = [
+            k for k in range(net.num_links) if net.link_dst[k] == leaf + box and net.tiers[net.tier[k]].name == "card"
+        ]
+        up = [
+            k for k in range(net.num_links) if net.link_src[k] == leaf + box and net.tiers[net.tier[k]].name == "uplink"
+        ]
+        assert sum(net.bandwidth[k] for k in into) == cards
+        assert sum(net.bandwidth[k] for k in up) == cards / Fraction(narrow)
+    assert Fraction(int((net.link_src < net.ranks).sum())) == 2 * net.ranks  # a port in the box and one to a card
+
+
+def test_a_route_pays_its_outermost_level_only():
+    net = boxes((2, 2, 2))
+    for dst, level in ((1, 0), (2, 1), (4, 2)):
+        message, link = net.router(np.array([0]), np.array([dst]))
+        where, part = net.latencies(message, link, 1)
+        assert (int(where[0]), Fraction(int(part[0]), net.alpha.denominator)) == (level, 1)
+
+
+def test_a_switch_in_a_box_reaches_its_own_ranks_only():
+    net = boxes((2, 2))
+    assert walk(net, 0, 4) == [0, 4]
+    assert walk(net, 5, 3) == [5, 3]
+    for src, dst in ((0, 5), (4, 2), (4, 5), (4, 6), (6, 5)):
+        with pytest.raises(NoRouteError, match=f"from node {src} to node {dst}"):
+            net.router(np.array([src]), np.array([dst]))
+    # through the cards' leaves and the switch above them, up and down
+    assert walk(net, 0, 8) == [0, 6, 8]
+    assert walk(net, 8, 3) == [8, 7, 3]
+    assert walk(net, 6, 2) == [6, 8, 7, 2]
+
+
+def test_hashing_takes_whole_cables_and_keeps_a_flow_on_its_cable():
+    net = boxes((2, 4), seed=1)
+    assert [tier.cables for tier in net.tiers] == [1, 1, 1]
+    uplinks = [k for k in range(net.num_links) if net.tiers[net.tier[k]].name == "uplink"]
+    assert len(uplinks) == 2 * 2 * 4
+    route = net.router(np.arange(4), np.arange(4, 8))[1]
+    assert np.array_equal(route, net.router(np.arange(4), np.arange(4, 8))[1])
+    assert not np.array_equal(route, boxes((2, 4), seed=2).router(np.arange(4), np.arange(4, 8))[1])
+    with pytest.raises(ValueError, match="8/3 BW wide, no whole number of cables"):
+        boxes((2, 8), oversubscription=3, seed=1)
+    assert boxes((2, 8), cards=1, oversubscription=3, seed=1).tiers[2].bandwidth == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("radix", [2, 4, 6, 8])
+@pytest.mark.parametrize("routing", ["fixed", "hash", "spread"])
+def test_a_fat_tree_has_the_hosts_switches_and_links_of_its_source(radix, routing):
+    half = radix // 2
+    net = fat_tree(radix, routing=routing)
+    assert net.ranks == radix**3 // 4
+    if routing != "spread":
+        assert net.switches == 5 * radix**2 // 4
+        degree = np.bincount(net.link_src, minlength=net.nodes)
+        assert (degree[net.ranks :] == radix).all()
+    for dst in range(1, net.ranks):
+        hops = 2 if dst < half else 4 if dst < half * half else 6
+        assert len(walk(net, 0, dst)) - 1 == hops
+
+
+def test_fixed_routes_of_a_fat_tree_serve_every_shift_at_full_bandwidth():
+    """As in the source: a host's digits choose the switches, so hosts of one edge switch climb over different ones."""
+    net = fat_tree(8)
+    rank = np.arange(net.ranks)
+    for shift in (1, 3, 4, 16, 17, 64):
+        load = np.bincount(net.router(rank, (rank + shift) % net.ranks)[1], minlength=net.num_links)
+        assert load.max() == 1
+    hashed = fat_tree(8, routing="hash", seed=1)
+    assert np.bincount(hashed.router(rank, (rank + 64) % net.ranks)[1]).max() >= 3
+    spread = fat_tree(8, routing="spread")
+    load = np.bincount(spread.router(rank, (rank + 64) % net.ranks)[1], minlength=spread.num_links)
+    assert max(Fraction(int(n)) / speed for n, speed in zip(load, spread.bandwidth, strict=True)) == 1
+
+
+def test_thousands_of_ranks_build_at_once():
+    assert boxes((512, 8)).ranks == 4096
+    assert fat_tree(48).num_links == 6 * 27648
+    assert leaf_spine(64, 64, 64).ranks == 4096
+
+
+@pytest.mark.parametrize(
+    ("expression", "complaint"),
+    [
+        ("boxes:8", "give the number of boxes and the ranks of one"),
+        ("boxes:8x0", "a size of 0"),
+        ("boxes:2x8,cards=3", "cards = 3: must divide the 8 ranks"),
+        ("boxes:2x8,oversubscription=1/2", "oversubscription 1/2: must be at least 1"),
+        ("boxes:2x8,oversubscription=2:2", "2 oversubscriptions for 1 tiers"),
+        ("boxes:2x8,uplink=3", "boxes takes no option 'uplink'; its options and their defaults: cards (none)"),
+        ("boxes:2x8,cards=two", "'two' must be a whole number, as in cards=2"),
+        ("boxes:2x8,oversubscription=1e99", "must be a number or a fraction"),
+        ("fat-tree:5", "must be an even whole number"),
+        ("fat-tree:4,routing=ecmp", "routing 'ecmp': must be one of hash, fixed, spread"),
+        ("leaf-spine:8x8", "3 whole numbers are needed, as in leaf-spine:8x8x4"),
+        ("star:٤", "must be a whole number, as in star:N"),
+        ("star:1_0", "must be a whole number"),
+        ("star:" + "9" * 5000, "must be a whole number"),
+        ("torus:4x4,tie=left", "tie 'left'"),
+        ("", "unknown topology ''"),
+    ],
+)
+def test_expressions_that_cannot_be_are_refused_in_one_short_line(expression, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]{1,400}$") as refusal:
+        find(expression)
+    assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "boxes:4x4x8,cards=2,oversubscription=2:4",
+        "boxes:2x8,oversubscription=8/3",
+        "boxes:2x4,seed=3",
+        "leaf-spine:4x4x2,uplink=2,routing=fixed",
+        "leaf-spine:4x4x2,seed=5",
+        "fat-tree:4,routing=hash,seed=2",
+        "fat-tree:4",
+    ],
+)
+def test_a_name_is_the_expression_that_makes_it(expression):
+    assert find(expression).name == expression
+    assert find(find(expression).name).num_links == find(expression).num_links
+
+
+def test_options_reach_the_builders():
+    assert find("star:4,ports=3").bandwidth[0] == 3
+    assert find("star:4,endpoint=4/5,switch=1/5").alpha[0] == Fraction(4, 5)
+    assert find("torus:4x4,order=1:0,tie=balanced").ranks == 16
+    assert find("switch-tree:9x9,uplinks=3").tiers[-1].bandwidth == 3
