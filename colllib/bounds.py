@@ -15,6 +15,7 @@ from math import comb
 
 import numpy as np
 
+from colllib.algorithms.relay import relay_load
 from colllib.cost import Cost
 from colllib.primitives import PRIMITIVES, check_ranks
 from colllib.topology import Topology
@@ -408,3 +409,38 @@ def bus_factor(primitive: str, ranks: int) -> Fraction:
     if primitive not in BUS_FACTORS:
         raise ValueError(f"unknown primitive {primitive!r}: known are {', '.join(BUS_FACTORS)}")
     return BUS_FACTORS[primitive](ranks)
+
+
+def floor(primitive: str, topology: Topology) -> Cost:
+    """The fewest latencies and the fewest bytes on a fabric, each by itself.
+
+    On a star `lower_bound`. A switch that takes part leaves what a rank cannot avoid to send or
+    receive, over one route. On wires between ranks no block is farther away than its hops, and the
+    links into a rank (for an all-to-all, those across the middle of the longest axis) carry what must cross them.
+
+    Raises:
+        ValueError: for boxes and other trees of switches, where no such floor is known.
+
+    >>> from colllib.topology import torus
+    >>> floor("all-gather", torus((8, 8, 8))), floor("all-to-all", torus((32, 16)))
+    (Cost(n_alpha=12, n_beta=511/3072), Cost(n_alpha=24, n_beta=4))
+    """
+    n, axes = topology.ranks, topology.lattice
+    one_port = lower_bound(primitive, n)
+    load = Fraction(one_port.n_beta)
+    if topology.switches > 1:
+        raise ValueError(f"{topology.name}: floors are known for one switch and for wires between ranks")
+    if topology.switches == 1 and not (topology.combines or topology.replicates or topology.scatters):
+        return one_port
+    if topology.switches == 1:
+        must = least_traffic(primitive, n)
+        return Cost(1, max(must.send, must.receive)) if n > 1 else one_port
+    links = np.bincount(topology.link_dst, minlength=n)
+    if axes is None:  # a link per pair
+        return Cost(1, load / (n - 1)) if n > 1 else one_port
+    far = sum(size // 2 if axes.wraps else size - 1 for size in axes.dims)
+    if primitive == "all-to-all":
+        return Cost(far, max(relay_load(axes), load / int(links.min())))
+    # an all-reduce is held to the average rank, all else to the rank with the fewest links
+    ports = Fraction(topology.num_links, n) if primitive == "all-reduce" else int(links.min())
+    return Cost(far, load / ports)

@@ -73,20 +73,17 @@ def rows(rungs: Iterable[Rung], message: float) -> list[Row]:
     >>> [(row.count, round(row.busbw / 1e6)) for row in rows(rungs, 2**30)][:1]
     [(33554432, 1000)]
     """
-    found = []
-    for rung in rungs:
-        primitive, ranks = rung.algorithm.primitive, rung.execution.topology.ranks
-        found.append(
-            Row(
-                rung.label,
-                message,
-                count(primitive, ranks, message),
-                rung.seconds,
-                message / rung.seconds,
-                bus_bandwidth(primitive, ranks, message, rung.seconds),
-            )
+    return [
+        Row(
+            rung.label,
+            message,
+            count(rung.algorithm.primitive, rung.entry.topology.ranks, message),
+            rung.seconds,
+            rung.algbw,
+            rung.busbw,
         )
-    return found
+        for rung in rungs
+    ]
 
 
 def ideal_gain(ranks: int, *, shots: int = 2) -> Fraction:
@@ -96,35 +93,3 @@ def ideal_gain(ranks: int, *, shots: int = 2) -> Fraction:
     (Fraction(14, 9), Fraction(7, 4))
     """
     return bus_factor("all-reduce", ranks) / (Fraction(ranks + 1, ranks) if shots == 2 else 1)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Published bus bandwidths of one machine at one size, with and without the switch adding.
-
-    Attributes:
-        what: machine, software and size.
-        source: where it is published.
-        busbw: ranks -> (bus bandwidth as NCCL chose, with NVLS switched off), in bytes per second.
-        link: the rate of a rank's links one way, in bytes per second.
-    """
-
-    what: str
-    source: str
-    busbw: dict[int, tuple[float, float]]
-    link: float
-
-
-#: At 4 ranks NCCL chose the ring both times.
-H200_BY_RANKS = Measured(
-    what="H200 on NVSwitch, nccl-tests all-reduce, 8 GiB, NCCL 2.27.7",
-    source="S. Bekman, Machine Learning Engineering, network/README.md, section SHARP, commit c53741b8",
-    busbw={
-        4: (363.3e9, 363.3e9),
-        5: (414.2e9, 364.4e9),
-        6: (435.6e9, 365.1e9),
-        7: (460.0e9, 365.7e9),
-        8: (473.1e9, 365.6e9),
-    },
-    link=450e9,
-)

@@ -8,21 +8,24 @@ import os
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 import click
 from tabulate import tabulate
 
 from colllib import algorithms, units
+from colllib.cost import Kind, Price, TieredCost
 from colllib.events import event_clock
 from colllib.execution import trace as trace_states
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, argument
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, skipped
 from colllib.ladder import ladder as make_ladder
 from colllib.ladder import run as run_algorithm
 from colllib.primitives import PRIMITIVES
-from colllib.topology import TOPOLOGIES, Topology, star
+from colllib.topology import TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
-from colllib.topology.lattice import PER_NEIGHBOR
 
 MOST_TRACED = 64  # ranks times blocks grow into pages nobody reads
 SUMMED_EXACTLY = ("float64", "float32", "int64", "int32", "complex128")  # by MPI as by numpy
@@ -30,23 +33,46 @@ RANK_OF_PROCESS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")  # what the 
 
 
 class Quantity(click.ParamType):
-    """A command-line value with a unit."""
+    """A command-line value with a unit, or several with commas between."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, several: bool = False) -> None:
         self.name = self.kind = kind
+        self.several = several
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        return units.parse(self.kind, value) if isinstance(value, str) else value
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        if not self.several:
+            return units.parse(self.kind, value)
+        return tuple(units.parse(self.kind, part) for part in value.split(","))
+
+
+_SEVERAL = "; on several tiers one for each level, innermost first"
 
 
 def _priced(command: Any) -> Any:
+    bandwidth, alpha = Quantity("bandwidth", several=True), Quantity("time", several=True)
     for option in (
-        click.option("--bandwidth", type=Quantity("bandwidth"), default=ANCHOR_BANDWIDTH, help="BW, such as 900GB/s"),
-        click.option("--alpha", type=Quantity("time"), default=ANCHOR_ALPHA, help="latency, such as 0.5us"),
+        click.option("--bandwidth", type=bandwidth, default=None, help=f"BW, such as 900GB/s (the default){_SEVERAL}"),
+        click.option("--alpha", type=alpha, default=None, help=f"latency, such as 0.5us (the default){_SEVERAL}"),
         click.option("--message", type=Quantity("message size"), default=ANCHOR_MESSAGE, help="M, such as 16MB"),
     ):
         command = option(command)
     return command
+
+
+def _price(where: Topology, message: float, alpha: Price | None, bandwidth: Price | None) -> dict[str, Any]:
+    """Message, alphas and bandwidths; the anchor's where none are given and the topology has one level."""
+    levels = where.levels
+    found: dict[str, Any] = {"message": message}
+    for name, given, anchor in (("alpha", alpha, ANCHOR_ALPHA), ("bandwidth", bandwidth, ANCHOR_BANDWIDTH)):
+        values = (anchor,) if given is None else tuple(given)  # type: ignore[arg-type]
+        if len(values) != levels:
+            names = ", ".join(next(tier.name for tier in where.tiers if tier.level == k) for k in range(levels))
+            needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
+            raise ValueError(f"{where.name} takes {needed} for --{name}, not {len(values)}")
+        found[name] = values
+    return found
 
 
 _with = click.option(
@@ -64,7 +90,7 @@ def cli() -> None:
 @_json
 def list_command(as_json: bool) -> None:
     """Primitives, algorithms and topologies."""
-    every = algorithms.ALGORITHMS + algorithms.SPECIAL_ALGORITHMS
+    every = algorithms.CATALOGUE
     found: dict[str, Any] = {
         "primitives": {p.name: p.statement for p in PRIMITIVES.values()},
         "algorithms": {
@@ -78,6 +104,7 @@ def list_command(as_json: bool) -> None:
             if a.segmented or a.options
         },
         "topologies": [form.example for form in TOPOLOGIES.values()],
+        "topology_options": {name: form.options for name, form in TOPOLOGIES.items() if form.options},
         "presets": {
             "anchor": {
                 "ranks": ANCHOR_RANKS,
@@ -97,7 +124,13 @@ def list_command(as_json: bool) -> None:
     ]
     headers = ("primitive", "algorithm", "takes (--segments P, --with NAME=VALUE)")
     click.echo("\n" + tabulate(rows, headers=headers, tablefmt="simple"))
-    click.echo(f"\ntopologies: {', '.join(found['topologies'])}")
+    forms = [
+        (form.example, ", ".join(f"{key}={value}" for key, value in form.options.items()))
+        for form in TOPOLOGIES.values()
+    ]
+    click.echo(
+        "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"), tablefmt="simple")
+    )
     click.echo(
         f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, alpha = {units.seconds(ANCHOR_ALPHA)}, "
         f"BW = {units.rate(ANCHOR_BANDWIDTH)}"
@@ -107,10 +140,13 @@ def list_command(as_json: bool) -> None:
 @cli.command("run")
 @click.argument("primitive")
 @click.argument("algorithm")
-@click.option("--on", "on", default=f"star:{ANCHOR_RANKS}", help="topology, such as star:512")
+@click.option("--on", "on", default=f"star:{ANCHOR_RANKS}", help="topology, such as star:512 or boxes:64x8")
 @_priced
 @click.option("--segments", default=None, help="a whole number, or best")
 @click.option("--clock", default="lockstep", help="lockstep or event")
+@click.option("--tiers", default=None, help="of a hierarchical schedule: an algorithm for each tier, innermost first")
+@click.option("--order", default=None, help="of a hierarchical schedule: inner-first or outer-first")
+@click.option("--root", default=None, help="the root, where there is one")
 @_with
 @_json
 def run_command(
@@ -118,26 +154,30 @@ def run_command(
     algorithm: str,
     on: str,
     message: float,
-    alpha: float,
-    bandwidth: float,
+    alpha: Price | None,
+    bandwidth: Price | None,
     segments: str | None,
     clock: str,
+    tiers: str | None,
+    order: str | None,
+    root: str | None,
     options: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Execute one algorithm, prove its end state, count its cost."""
     if clock not in ("lockstep", "event"):
         raise ValueError(f"clock {clock!r}: must be lockstep or event")
+    named = (("tiers", tiers), ("order", order), ("root", root))
+    options += tuple(f"{name}={value}" for name, value in named if value is not None)
     chosen = _configured(algorithms.find(primitive, algorithm), options)
     where = find_topology(on)
-    price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    price = _price(where, message, alpha, bandwidth)
     rung = run_algorithm(chosen, where, segments=_segments(chosen, segments), **price)
-    result = _described(rung, where)
+    result = _described(rung, price)
     result["options"] = list(options)
     result["clock"] = clock
-    result["time_s"] = (
-        rung.seconds if clock == "lockstep" else event_clock(rung.execution.schedule, where, **price).seconds
-    )
+    if clock == "event":
+        result |= _times(rung, event_clock(rung.execution.schedule, where, **price).seconds)
     if as_json:
         return _print_json(result)
     click.echo(_sentences(result))
@@ -168,9 +208,8 @@ def _segments(chosen: algorithms.Algorithm, text: str | None) -> int | None:
     return int(text)
 
 
-def _described(rung: Rung, where: Topology) -> dict[str, Any]:
-    run, chosen = rung.execution, rung.algorithm
-    options = {"segments": rung.segments} if chosen.segmented else {}
+def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
+    run, chosen, where = rung.execution, rung.algorithm, rung.entry.topology
     result = {
         "primitive": chosen.primitive,
         "algorithm": chosen.name,
@@ -178,25 +217,52 @@ def _described(rung: Rung, where: Topology) -> dict[str, Any]:
         "port_model": where.port_model,
         "ranks": where.ranks,
         "segments": rung.segments,
+        "how": rung.how,
         # execute has proved the end state; this is the proof that it is the primitive's
         "correct": PRIMITIVES[chosen.primitive].accepts(run.schedule.blocks),
         "steps": run.schedule.num_steps,
         "messages": run.schedule.num_messages,
         "n_alpha": run.cost.n_alpha,
-        "n_beta": str(run.cost.n_beta),
+        "n_beta": None if isinstance(run.cost, TieredCost) else str(run.cost.n_beta),
         "sent_max": str(max(run.sent)),
         "received_max": str(max(run.received)),
         "link_load_max": str(max(run.link_total, default=0)),
+        "tiers": [
+            {
+                "name": tier.name,
+                "alpha": price["alpha"][tier.level],
+                "bandwidth": float(tier.bandwidth) * price["bandwidth"][tier.level],
+            }
+            for tier in where.tiers
+        ],
     }
-    expected = PER_NEIGHBOR if chosen.takes == "lattice" else star(1).port_model
-    if chosen.has_closed_form and where.port_model == expected:
-        formula = chosen.cost(argument(chosen, where), **options)
+    if isinstance(run.cost, TieredCost):
+        result["kinds"] = [_kind(kind, run.cost, price["alpha"]) for kind in run.cost.kinds]
+    if chosen.costs_its_closed_form(where):
+        formula = chosen.cost(chosen.argument(where), **({"segments": rung.segments} if chosen.segmented else {}))
         result["closed_form"] = {
             "n_alpha": formula.n_alpha,
             "n_beta": str(formula.n_beta),
             "agrees": formula == run.cost,
         }
-    return result
+    return result | _times(rung, rung.seconds)
+
+
+def _kind(kind: Kind, cost: TieredCost, alpha: Sequence[float]) -> dict[str, Any]:
+    """A kind of step, with the hops of the one route that is longest at these latencies."""
+    long = [float(hops) * alpha[tier.level] for hops, tier in zip(kind.hops, cost.tiers, strict=True)]
+    hops = [hops if place == long.index(max(long)) else 0 for place, hops in enumerate(kind.hops)]
+    return {
+        "steps": kind.steps,
+        "hops": [count if isinstance(count, int) else str(count) for count in hops],
+        "loads": list(map(str, kind.loads)),
+    }
+
+
+def _times(rung: Rung, seconds: float) -> dict[str, Any]:
+    timed = replace(rung, seconds=seconds)
+    rates = {"algbw_GBps": timed.algbw / 1e9, "busbw_GBps": timed.busbw / 1e9}
+    return {"time_s": seconds, **{name: rate if isfinite(rate) else None for name, rate in rates.items()}}
 
 
 def _sentences(result: dict[str, Any]) -> str:
@@ -206,15 +272,40 @@ def _sentences(result: dict[str, Any]) -> str:
         f"{result['primitive']} {result['algorithm']}{parts} on {result['topology']} ({result['port_model']})",
         f"  end state   {'proved' if result['correct'] else 'not that of the primitive'}, "
         f"{result['steps']} steps, {result['messages']} messages",
-        f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']}",
+    ]
+    if "kinds" in result:
+        lines += _tables_of_tiers(result)
+    else:
+        lines.append(f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']} ({result['how']})")
+    lines += [
         f"  per rank    sent at most {result['sent_max']} M, received at most {result['received_max']} M",
         f"  per link    at most {result['link_load_max']} M",
     ]
     if formula := result.get("closed_form"):
         verdict = "agrees" if formula["agrees"] else "does not agree"
         lines.append(f"  closed form n_alpha = {formula['n_alpha']}, n_beta = {formula['n_beta']}: {verdict}")
-    lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({result['clock']} clock)")
+    lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({result['clock']} clock){_rates(result)}")
     return "\n".join(lines)
+
+
+def _rates(result: dict[str, Any]) -> str:
+    if result["busbw_GBps"] is None:
+        return ""
+    return f", algbw {units.rate(1e9 * result['algbw_GBps'])}, busbw {units.rate(1e9 * result['busbw_GBps'])}"
+
+
+def _tables_of_tiers(result: dict[str, Any]) -> list[str]:
+    tiers = result["tiers"]
+    rows = [(tier["name"], units.seconds(tier["alpha"]), units.rate(tier["bandwidth"])) for tier in tiers]
+    kinds = [
+        (kind["steps"], *(f"{hops} | {load}" for hops, load in zip(kind["hops"], kind["loads"], strict=True)))
+        for kind in result["kinds"]
+    ]
+    shown = [
+        tabulate(rows, headers=("tier", "alpha", "BW of a link"), disable_numparse=True),
+        tabulate(kinds, headers=("steps", *(f"{tier['name']}: hops | M" for tier in tiers)), disable_numparse=True),
+    ]
+    return ["", *("  " + line for table in shown for line in (*table.splitlines(), ""))]
 
 
 @cli.command("trace")
@@ -237,7 +328,7 @@ def trace_command(
         raise ValueError(f"a trace of {where.ranks} ranks is unreadable: take at most {MOST_TRACED}")
     if segments == "best":
         raise ValueError("segments 'best': a trace has no message size, give a whole number")
-    schedule = chosen.build(argument(chosen, where), **({"segments": count} if chosen.segmented else {}))
+    schedule = chosen.build(chosen.argument(where), **({"segments": count} if chosen.segmented else {}))
     states: list[dict[str, Any]] = [
         {
             "step": t,
@@ -280,38 +371,53 @@ def _messages(step: Any) -> list[dict[str, Any]]:
 
 @cli.command("ladder")
 @click.argument("primitive")
-@click.option("--ranks", type=int, default=None, help="N, on a star")
-@click.option("--on", "on", default=None, help="topology, such as ring:16")
+@click.option("--ranks", default=None, help="N, on a star")
+@click.option("--on", "on", default=None, help="topology, such as ring:16 or boxes:64x8")
 @_priced
 @_json
 def ladder_command(
-    primitive: str, ranks: int | None, on: str | None, message: float, alpha: float, bandwidth: float, as_json: bool
+    primitive: str,
+    ranks: str | None,
+    on: str | None,
+    message: float,
+    alpha: Price | None,
+    bandwidth: Price | None,
+    as_json: bool,
 ) -> None:
     """Every algorithm for a primitive, fastest first, at its best number of segments."""
     if ranks is not None and on is not None:
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
-    where = find_topology(on) if on else star(ANCHOR_RANKS if ranks is None else ranks)
-    rungs = make_ladder(primitive, where, message=message, alpha=alpha, bandwidth=bandwidth)
+    where = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
+    left_out = {a.name: why for a in algorithms.every(primitive) if (why := skipped(a, where)) is not None}
+    price = _price(where, message, alpha, bandwidth)
+    rungs = make_ladder(primitive, where, **price)
     if as_json:
-        rows = [
-            {**_described(rung, where), "options": [], "clock": "lockstep", "time_s": rung.seconds} for rung in rungs
-        ]
-        return _print_json({"primitive": primitive, "topology": where.name, "rungs": rows})
+        rows = [{**_described(rung, price), "options": [], "clock": "lockstep"} for rung in rungs]
+        return _print_json({"primitive": primitive, "topology": where.name, "rungs": rows, "left_out": left_out})
+    counts = where.levels == 1
     table = [
         (
             rung.label,
-            rung.cost.n_alpha,
-            str(rung.cost.n_beta),
+            *((rung.cost.n_alpha, str(rung.cost.n_beta)) if counts else ()),
             units.seconds(rung.seconds, 4),
-            f"{_ratio(rung, rungs[0])}",
+            _ratio(rung, rungs[0]),
+            units.rate(rung.busbw) if isfinite(rung.busbw) else "",
+            rung.how,
         )
         for rung in rungs
     ]
-    click.echo(
-        f"{primitive} on {where.name} ({where.port_model}), M = {units.size(message)}, "
-        f"alpha = {units.seconds(alpha)}, BW = {units.rate(bandwidth)}, lock-step clock\n"
+    speeds = ", ".join(
+        f"{name} = {' | '.join(show(value) for value in price[key])}"
+        for name, key, show in (("alpha", "alpha", units.seconds), ("BW", "bandwidth", units.rate))
     )
-    click.echo(tabulate(table, headers=("algorithm", "n_alpha", "n_beta", "time", "of fastest"), disable_numparse=True))
+    click.echo(
+        f"{primitive} on {where.name} ({where.port_model}), M = {units.size(message)}, {speeds}, lock-step clock\n"
+    )
+    headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", "of fastest", "busbw", "how")
+    click.echo(tabulate(table, headers=headers, disable_numparse=True))
+    if left_out:
+        reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
+        click.echo("\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items()))
 
 
 @cli.command("claims")
@@ -420,7 +526,7 @@ def _ratio(rung: Rung, fastest: Rung) -> str:
 
 
 def _print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -257,6 +257,7 @@ def half_bandwidth_message(cost: Cost) -> Fraction:
 
 
 FEW = 4  # numbers of segments that are tried one by one
+SAME = 1 + 2e-15  # times that rounding alone tells apart are equal
 
 
 def best_segments(
@@ -287,37 +288,35 @@ def best_segments(
     alphas, speeds = values_per_level(levels, message=message, alpha=alpha, bandwidth=bandwidth)
     if max(alphas) == 0:
         raise ValueError("alpha = 0: without latency every further segment pays, and no number of them is best")
-    exact = [[Fraction(value) for value in values] for values in (alphas, speeds)]
-    # whole multiples of one unit of time: exact, and cheaper to compare than fractions
-    latency, load = exact[0][0] * exact[1][0], Fraction(message)
-    unit = latency.denominator * load.denominator
-    latency_units, load_units = int(latency * unit), int(load * unit)
+    per_byte = message / speeds[0]
 
     @cache
-    def time(segments: int) -> Fraction | int:
+    def time(segments: int) -> float:
         priced = cost(segments)
         if levels > 1:
-            return priced.time(load, *exact)
-        return priced.n_alpha * latency_units + priced.n_beta * load_units
+            return priced.seconds(message=message, alpha=alphas, bandwidth=speeds)
+        return float(priced.n_alpha) * alphas[0] + float(priced.n_beta) * per_byte
 
     first = min(FEW + 1, limit)
-    best: int = min((*range(1, first), first_lowest(time, first, limit)), key=time)
-    return best
+    tried = (*range(1, first), first_lowest(time, first, limit))
+    lowest = min(map(time, tried)) * SAME
+    found: int = next(segments for segments in tried if time(segments) <= lowest)
+    return found
 
 
-def first_lowest(time: Callable[[int], Fraction | int] | Callable[[int], float], low: int, limit: int) -> int:
+def first_lowest(time: Callable[[int], float], low: int, limit: int) -> int:
     """The smallest whole number from `low` to `limit` at which a time that falls and then rises is lowest.
 
     >>> first_lowest(lambda p: p + 100 / p, 2, 1000)
     10
     """
     top = low
-    while top < limit and time(min(2 * top, limit)) < time(top):
+    while top < limit and time(min(2 * top, limit)) * SAME < time(top):
         top = min(2 * top, limit)
     low, high = max(low, top // 2), min(2 * top, limit)
     while low < high:
         middle = (low + high) // 2
-        if time(middle + 1) < time(middle):
+        if time(middle + 1) * SAME < time(middle):
             low = middle + 1
         else:
             high = middle

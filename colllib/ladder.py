@@ -1,14 +1,21 @@
-"""Ladders: every algorithm for one primitive, executed on one topology and priced for one message."""
+"""The one price: an algorithm on a topology, what it costs exactly, how that is known, and how long it takes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from typing import Any
 
-from colllib.algorithms import Algorithm, serving
-from colllib.cost import Cost, best_segments
+from colllib import topology as topologies
+from colllib.algorithms import Algorithm, every, find, of
+from colllib.bounds import bus_factor
+from colllib.cost import Cost, Price, best_segments
 from colllib.execution import Execution, execute
-from colllib.topology import Lattice, Topology
+from colllib.losses import IDEAL, Eta, effective
+from colllib.schedule import Schedule
+from colllib.topology import Lattice, Topology, injection, star
 
 # the anchor where the numbers of all chapters meet
 ANCHOR_RANKS = 512
@@ -16,48 +23,226 @@ ANCHOR_MESSAGE = 16e6
 ANCHOR_ALPHA = 0.5e-6
 ANCHOR_BANDWIDTH = 900e9
 
+PRIMITIVES = ("broadcast", "reduce", "all-gather", "reduce-scatter", "all-reduce", "all-to-all")
+
+#: The topologies of the ladders at N = 512, in the order of the tables.
+FABRICS = (
+    "star:512",
+    "torus:8x8x8",
+    "torus:8x4x4x4",
+    "torus:16x8x4",
+    "torus:32x16",
+    "ring:512",
+    "mesh:8x8x8",
+    "mesh:32x16",
+    "full-mesh:512",
+)
+
+EXECUTED, CLOSED_FORM = "executed", "closed form"
+
 
 @dataclass(frozen=True, eq=False)
-class Rung:
-    """One algorithm on a ladder.
+class Entry:
+    """An algorithm on a topology, before it has a price.
 
-    Attributes:
-        algorithm: which.
-        segments: how many, 1 where the algorithm takes none.
-        execution: the run that the numbers come from.
-        seconds: its lock-step time.
+    Args:
+        algorithm: which, configured or not.
+        topology: where.
+        trusting: whether its closed form, which tests hold to executions, is taken wherever it is
+            the cost there; else only in segments, of which a search tries many.
     """
 
     algorithm: Algorithm
-    segments: int
-    execution: Execution
-    seconds: float
+    topology: Topology
+    trusting: bool = False
+    _costs: dict[tuple[int, bool], Cost] = field(default_factory=dict, repr=False)
 
     @property
-    def cost(self) -> Cost:
-        """The executed cost."""
-        return self.execution.cost
+    def how(self) -> str:
+        """How its costs are known: executed, or by a closed form."""
+        trusted = self.trusting or self.algorithm.segmented
+        return CLOSED_FORM if trusted and self.algorithm.costs_its_closed_form(self.topology) else EXECUTED
+
+    def schedule(self, segments: int = 1) -> Schedule:
+        """The schedule in so many segments.
+
+        Raises:
+            ValueError: if it cannot run there, or takes no segments.
+        """
+        return self.algorithm.build(self.algorithm.argument(self.topology), **self._cut(segments))
+
+    def execution(self, segments: int = 1) -> Execution:
+        """The schedule executed and proved, now."""
+        return execute(self.schedule(segments), self.topology)
+
+    def cost(self, segments: int = 1) -> Cost:
+        """The exact cost, by what `how` says; remembered."""
+        return self._known(segments, self.how == EXECUTED)
+
+    def executed_cost(self, segments: int = 1) -> Cost:
+        """The exact cost, executed and proved; remembered."""
+        return self._known(segments, True)
+
+    def _known(self, segments: int, executed: bool) -> Cost:
+        if (segments, executed) not in self._costs:
+            argument = self.algorithm.argument(self.topology)
+            found = self.execution(segments).cost if executed else self.algorithm.cost(argument, **self._cut(segments))
+            self._costs[segments, executed] = found
+        return self._costs[segments, executed]
+
+    def _cut(self, segments: int) -> dict[str, int]:
+        if self.algorithm.segmented:
+            return {"segments": segments}
+        if segments != 1:
+            raise ValueError(f"{self.algorithm.primitive} {self.algorithm.name} takes no segments: leave them out")
+        return {}
+
+    def priced(
+        self,
+        *,
+        message: float,
+        alpha: Price,
+        bandwidth: Price,
+        segments: int | None = None,
+        eta: Eta = IDEAL,
+        equal_injection: bool = False,
+    ) -> Rung:
+        """The entry with a price, in the best whole number of segments unless one is given.
+
+        Args:
+            message: M in bytes.
+            alpha: latency in seconds; over several tiers one for each level.
+            bandwidth: BW in bytes per second, likewise.
+            segments: how many.
+            eta: what the topology is said to lose; the best number of segments follows it.
+            equal_injection: a rank's links have BW together, instead of each.
+
+        >>> price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+        >>> tree = entry("all-reduce", "double-binary-tree", "star:512").priced(**price)
+        >>> tree.label, tree.how, round(tree.seconds * 1e6, 2)
+        ('double binary tree, P = 12', 'closed form', 96.78)
+        """
+        scale = injection(self.topology) if equal_injection else Fraction(1)
+
+        def cost(pieces: int) -> Cost:
+            plain = self.cost(pieces)
+            return plain if scale == 1 else Cost(plain.n_alpha, plain.n_beta * scale)
+
+        price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+        if segments is None:
+            segments = best_segments(lambda p: effective(cost(p), eta), **price) if self.algorithm.segmented else 1
+        found = cost(segments)
+        return Rung(self, segments, found, effective(found, eta).seconds(**price), message, self.how, eta)
+
+
+@dataclass(frozen=True, eq=False)
+class Rung:
+    """A priced entry: an algorithm on a topology in P segments, what it costs, how long it takes, how that is known.
+
+    Attributes:
+        entry: the algorithm and the topology.
+        segments: how many, 1 where it takes none.
+        cost: the exact cost.
+        seconds: the lock-step time, with what `eta` says is lost.
+        message: M in bytes.
+        how: "executed", "by symmetry" or "closed form".
+        eta: what the topology is said to lose.
+        kept: the run that the cost comes from, where it has been kept.
+    """
+
+    entry: Entry
+    segments: int
+    cost: Cost
+    seconds: float
+    message: float
+    how: str
+    eta: Eta = IDEAL
+    kept: Execution | None = field(default=None, repr=False)
+
+    @property
+    def execution(self) -> Execution:
+        """The run that the cost comes from, or one made now."""
+        return self.kept or self.entry.execution(self.segments)
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """Which."""
+        return self.entry.algorithm
 
     @property
     def label(self) -> str:
         """The algorithm, with its segments where it is pipelined."""
         return self.algorithm.label + (f", P = {self.segments}" if self.segments > 1 else "")
 
+    @property
+    def algbw(self) -> float:
+        """M over the time, in bytes per second; infinite for a time of zero."""
+        return self.message / self.seconds if self.seconds else float("inf")
+
+    @property
+    def busbw(self) -> float:
+        """What nccl-tests calls bus bandwidth, in bytes per second."""
+        return self.algbw * float(bus_factor(self.algorithm.primitive, self.entry.topology.ranks))
+
+
+@cache
+def topology(expression: str) -> Topology:
+    """The topology of an expression, made once."""
+    return topologies.find(expression)
+
+
+@cache
+def entry(primitive: str, name: str, on: str, trusting: bool = False) -> Entry:
+    """An algorithm on the topology of an expression, made once, so that it is executed once.
+
+    Raises:
+        ValueError: if there is no such algorithm, or it cannot run there.
+
+    >>> entry("all-to-all", "rotated-relay", "torus:8x8x8", trusting=True).cost()
+    Cost(n_alpha=12, n_beta=1)
+    """
+    found = Entry(find(primitive, name), topology(on), trusting)
+    found.algorithm.argument(found.topology)
+    return found
+
+
+def offered(primitive: str, where: Topology) -> tuple[Algorithm, ...]:
+    """The algorithms of a primitive that a ladder on a topology compares.
+
+    >>> [algorithm.name for algorithm in offered("all-to-all", topology("full-mesh:8"))]
+    ['pairwise', 'bruck', 'ring-relay', 'direct']
+    """
+    return tuple(a for a in every(primitive) if skipped(a, where) is None)
+
+
+def skipped(algorithm: Algorithm, where: Topology) -> str | None:
+    """Why a ladder leaves an algorithm out, as a sentence without its subject; None if it does not.
+
+    >>> skipped(find("all-to-all", "direct"), topology("star:8"))
+    'sends to 7 partners a step, more than a rank has ports, where a step costs one alpha'
+    """
+    if (refusal := algorithm.refusal(where)) is not None:
+        return refusal
+    pairs = where.num_links == where.ranks * (where.ranks - 1) and not where.switches
+    if algorithm.many_partners and not pairs and where.ranks > 2:
+        return f"sends to {where.ranks - 1} partners a step, more than a rank has ports, where a step costs one alpha"
+    return None
+
 
 def run(
     algorithm: Algorithm,
-    topology: Topology,
+    where: Topology,
     *,
     message: float,
-    alpha: float,
-    bandwidth: float,
+    alpha: Price,
+    bandwidth: Price,
     segments: int | None = None,
 ) -> Rung:
-    """Execute one algorithm and price it.
+    """Execute one algorithm and price it, keeping the execution.
 
     Args:
         algorithm: which.
-        topology: where.
+        where: the topology.
         message: M in bytes.
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
@@ -65,87 +250,68 @@ def run(
             where it holds and else by a search over executions.
 
     Raises:
-        ValueError: if segments are given to an algorithm that takes none, or a lattice is needed and missing.
+        ValueError: if segments are given to an algorithm that takes none, or it cannot run there.
 
     >>> from colllib import star
-    >>> from colllib.algorithms import find
     >>> rung = run(find("all-reduce", "ring"), star(4), message=4e6, alpha=1e-6, bandwidth=1e9)
     >>> rung.cost, round(rung.seconds * 1e6)
     (Cost(n_alpha=6, n_beta=3/2), 6006)
     """
-    price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
-    where = argument(algorithm, topology)
-    if not algorithm.segmented:
-        if segments not in (None, 1):
-            raise ValueError(f"{algorithm.primitive} {algorithm.name} takes no segments: leave them out")
-        execution = execute(algorithm.build(where), topology)
-        return Rung(algorithm, 1, execution, execution.cost.seconds(**price))
-
-    def executed(pieces: int) -> Execution:
-        return execute(algorithm.build(where, segments=pieces), topology)
-
-    if segments is None:
-        segments = best(algorithm, where, **price) if algorithm.has_closed_form else 1
-        execution = executed(segments)
-        if not algorithm.has_closed_form or execution.cost != algorithm.cost(where, segments=segments):
-            # no closed form for these links: the time along P may have several valleys, so keep the better of two
-            found = best_segments(
-                cache(lambda pieces: executed(pieces).cost), message=message, alpha=alpha, bandwidth=bandwidth
-            )
-            execution, segments = min(
-                ((execution, segments), (executed(found), found)), key=lambda pair: pair[0].cost.seconds(**price)
-            )
-    else:
-        execution = executed(segments)
-    return Rung(algorithm, segments, execution, execution.cost.seconds(**price))
+    price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    here = Entry(algorithm, where)
+    most = _most_segments(here) if algorithm.segmented else 1
+    if segments is not None and segments > most > 1:
+        raise ValueError(f"segments = {segments}: more than {most} are too many messages to execute one by one")
+    tried = [segments or 1]
+    if segments is None and algorithm.segmented:
+        tried = [best_segments(here.cost, **price, limit=most)]
+        if here.how == EXECUTED and algorithm.has_closed_form and where.levels == 1:
+            # on other links the time along P may have several valleys: look also where the closed form is lowest
+            tried.append(min(most, best(algorithm, algorithm.argument(where), **price)))
+    chosen = min(tried, key=lambda pieces: here.executed_cost(pieces).seconds(**price)) if len(tried) > 1 else tried[0]
+    execution = here.execution(chosen)
+    seconds = execution.cost.seconds(**price)
+    return Rung(here, chosen, execution.cost, seconds, message, EXECUTED, kept=execution)
 
 
-def argument(algorithm: Algorithm, topology: Topology) -> int | Lattice | Topology:
-    """What an algorithm is built from there: the number of ranks, the axes, or the topology itself.
+MOST_MESSAGES, MOST_SEGMENTS = 2**26, 2**14
 
-    Raises:
-        ValueError: if it needs axes and the topology has none.
-    """
-    if algorithm.takes == "ranks":
-        return topology.ranks
-    if algorithm.takes == "topology":
-        return topology
-    if topology.lattice is None:
-        name = f"{algorithm.primitive} {algorithm.name}"
-        raise ValueError(f"{name} is made for a ring, line, torus or mesh: {topology.name} has no axes")
-    return topology.lattice
+
+def _most_segments(here: Entry) -> int:
+    """How many segments can be executed message by message in a minute or so."""
+    return max(1, min(MOST_SEGMENTS, MOST_MESSAGES // max(1, here.schedule().num_messages)))
 
 
 def best(
-    algorithm: Algorithm, ranks: int | Lattice | Topology, *, message: float, alpha: float, bandwidth: float
+    algorithm: Algorithm, argument: int | Lattice | Topology, *, message: float, alpha: float, bandwidth: float
 ) -> int:
-    """The best whole number of segments by the closed form, which tests hold against execution.
+    """The best whole number of segments by the closed form, which tests hold to executions.
+
+    Args:
+        algorithm: which.
+        argument: what it is built from: the number of ranks, the axes, or the topology.
+        message: M in bytes.
+        alpha: latency in seconds.
+        bandwidth: BW in bytes per second.
 
     Raises:
         ValueError: for an algorithm without a closed form.
 
-    >>> from colllib.algorithms import find
     >>> best(find("all-reduce", "double-binary-tree"), 512, message=16e6, alpha=0.5e-6, bandwidth=900e9)
     12
     """
     if not algorithm.has_closed_form:
         raise ValueError(f"{algorithm.primitive} {algorithm.name} has no closed form: give the number of segments")
-    return best_segments(partial(algorithm.cost, ranks), message=message, alpha=alpha, bandwidth=bandwidth)
+    price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    return best_segments(lambda p: algorithm.cost(argument, segments=p), **price)
 
 
-def ladder(
-    primitive: str,
-    topology: Topology,
-    *,
-    message: float,
-    alpha: float,
-    bandwidth: float,
-) -> list[Rung]:
-    """Every algorithm that can serve N ranks, fastest first, each executed; segmented ones at their best P.
+def ladder(primitive: str, where: Topology, *, message: float, alpha: Price, bandwidth: Price) -> list[Rung]:
+    """Every algorithm that a topology offers, fastest first, each executed; segmented ones at their best P.
 
     Args:
         primitive: its name.
-        topology: where.
+        where: the topology.
         message: M in bytes.
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
@@ -154,8 +320,119 @@ def ladder(
     >>> [rung.label for rung in ladder("all-reduce", star(8), message=1e9, alpha=1e-6, bandwidth=1e9)][:2]
     ['Rabenseifner', 'shortest way ring']
     """
-    rungs = [
-        run(algorithm, topology, message=message, alpha=alpha, bandwidth=bandwidth)
-        for algorithm in serving(primitive, topology)
-    ]
+    price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    return _sorted(run(algorithm, where, **price) for algorithm in offered(primitive, where))
+
+
+def _sorted(rungs: Iterable[Rung]) -> list[Rung]:
     return sorted(rungs, key=lambda rung: (rung.seconds, rung.algorithm.name))
+
+
+BUTTERFLIES = ("recursive-doubling", "recursive-halving")
+
+
+@cache
+def entries(primitive: str, expression: str, trusting: bool = False) -> tuple[Entry, ...]:
+    """What a table compares on a topology: algorithms made for it or with a closed form there, and butterflies.
+
+    A flat algorithm on other links than a star's has to be executed for every number of segments;
+    `ladder` does that.
+
+    >>> [found.algorithm.label for found in entries("all-gather", "torus:4x4")]
+    ['recursive doubling', 'dim ring', 'breadth first', 'rotated dim ring']
+    """
+    where = topology(expression)
+    at_home = (
+        algorithm
+        for algorithm in offered(primitive, where)
+        if algorithm.takes != "ranks" or algorithm.costs_its_closed_form(where) or algorithm.name in BUTTERFLIES
+    )
+    return tuple(entry(primitive, algorithm.name, expression, trusting) for algorithm in at_home)
+
+
+def fastest(
+    primitive: str,
+    expressions: Sequence[str] = FABRICS,
+    *,
+    trusting: bool = False,
+    among: Callable[[Entry], bool] | None = None,
+    **price: Any,
+) -> list[Rung]:
+    """The fastest of each topology's `entries`, fastest topology first.
+
+    Args:
+        primitive: its name.
+        expressions: the topologies.
+        trusting: take closed forms wherever they are the cost.
+        among: which entries to choose from (default: all); a topology without any is left out.
+        price: message, alpha, bandwidth, and what else `Entry.priced` takes.
+
+    >>> price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+    >>> [rung.entry.topology.name for rung in fastest("all-reduce", ("star:8", "torus:2x2x2"), **price)]
+    ['torus:2x2x2', 'star:8']
+    """
+    found = []
+    for on in expressions:
+        rungs = [one.priced(**price) for one in entries(primitive, on, trusting) if among is None or among(one)]
+        if rungs:
+            found.append(min(rungs, key=lambda rung: (rung.seconds, rung.label)))
+    return sorted(found, key=lambda rung: rung.seconds)
+
+
+# -- by closed forms alone, on a star: fast enough for a map -----------------------------------------
+
+
+@cache
+def on_star(primitive: str, name: str, ranks: int) -> Entry:
+    """An algorithm on a star of N ranks, with its closed form.
+
+    >>> on_star("all-reduce", "ring", 2**20).cost().n_alpha
+    2097150
+    """
+    return Entry(find(primitive, name), star(ranks), trusting=True)
+
+
+@cache
+def standing(primitive: str, name: str, ranks: int, message: float) -> Rung:
+    """One algorithm on a star by its closed form, with M in units of alpha * BW and the time in units of alpha.
+
+    In these units neither alpha nor BW appears: one field serves every network.
+
+    >>> standing("all-reduce", "double-binary-tree", 512, 16e6 / (0.5e-6 * 900e9)).segments
+    12
+    """
+    return on_star(primitive, name, ranks).priced(message=message, alpha=1.0, bandwidth=1.0)
+
+
+@cache
+def standings(primitive: str, ranks: int, message: float) -> tuple[Rung, ...]:
+    """Every algorithm for any network that serves N ranks, fastest first; units as for `standing`.
+
+    >>> [(rung.algorithm.name, round(rung.seconds, 2)) for rung in standings("all-to-all", 8, 1.0)][:2]
+    [('bruck', 4.5), ('ring-relay', 6.0)]
+    """
+    return tuple(_sorted(standing(primitive, a.name, ranks, float(message)) for a in of(primitive) if a.fits(ranks)))
+
+
+#: Times that differ by less than this share are a tie.
+TIE = 1e-9
+
+
+def winners(primitive: str, ranks: int, message: float) -> tuple[Algorithm, ...]:
+    """The fastest algorithm, or all that tie, in the order of the catalogue.
+
+    >>> [a.name for a in winners("all-gather", 6, 10.0)], [a.name for a in winners("all-reduce", 6, 1e9)]
+    (['bruck', 'pat'], ['shortest-way-ring'])
+    """
+    ranking = standings(primitive, ranks, message)
+    tied = {rung.algorithm.name for rung in ranking if rung.seconds <= ranking[0].seconds * (1 + TIE)}
+    return tuple(a for a in of(primitive) if a.name in tied)
+
+
+def regret(primitive: str, name: str, ranks: int, message: float) -> float:
+    """How many times the fastest algorithm's time another one takes.
+
+    >>> round(regret("all-reduce", "ring", 512, 16e6 / (0.5e-6 * 900e9)), 1)
+    12.3
+    """
+    return standing(primitive, name, ranks, float(message)).seconds / standings(primitive, ranks, message)[0].seconds

@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
+from typing import Any
 
-from colllib import ladder
 from colllib.algorithms import Algorithm, of
 from colllib.bounds import lower_bound
-from colllib.cost import Cost
+from colllib.ladder import Rung, on_star
 
 
 @dataclass(frozen=True)
@@ -500,24 +500,23 @@ class Priced:
 
     Attributes:
         call: which.
-        algorithm: the fastest on a star, one full-duplex port per rank, lock-step clock.
-        segments: its best number of segments.
-        cost: its cost, by the closed form.
-        seconds: for one call.
+        rung: the fastest on a star, one full-duplex port per rank, lock-step clock, by its closed form.
         bound: the sum of the two lower bounds for one call, in seconds.
     """
 
     call: Call
-    algorithm: Algorithm
-    segments: int
-    cost: Cost
-    seconds: float
+    rung: Rung
     bound: float
+
+    @property
+    def seconds(self) -> float:
+        """One call."""
+        return self.rung.seconds
 
     @property
     def total(self) -> float:
         """Seconds of all the calls in a step, one after another."""
-        return self.call.count * self.seconds
+        return self.call.count * self.rung.seconds
 
 
 def price(call: Call, *, alpha: float, bandwidth: float, use: Callable[[Algorithm], bool] | None = None) -> Priced:
@@ -531,15 +530,11 @@ def price(call: Call, *, alpha: float, bandwidth: float, use: Callable[[Algorith
 
     >>> [call] = decoding(MODELS["Llama 3.1 70B"], Plan(tp=8), sequences=1)
     >>> found = price(call, alpha=0.5e-6, bandwidth=900e9)
-    >>> found.algorithm.name, f"{found.seconds * 1e6:.2f} us"
+    >>> found.rung.algorithm.name, f"{found.seconds * 1e6:.2f} us"
     ('recursive-doubling', '1.55 us')
     """
-    here = {"message": call.message, "alpha": alpha, "bandwidth": bandwidth}
-    found = []
-    for algorithm in of(call.primitive):
-        if algorithm.fits(call.ranks) and (use is None or use(algorithm)):
-            segments = ladder.best(algorithm, call.ranks, **here) if algorithm.segmented else 1
-            cost = algorithm.cost(call.ranks, **({"segments": segments} if algorithm.segmented else {}))
-            found.append((cost.seconds(**here), algorithm, segments, cost))
-    seconds, algorithm, segments, cost = min(found, key=lambda one: one[0])
-    return Priced(call, algorithm, segments, cost, seconds, lower_bound(call.primitive, call.ranks).seconds(**here))
+    here: dict[str, Any] = {"message": call.message, "alpha": alpha, "bandwidth": bandwidth}
+    chosen = [a for a in of(call.primitive) if a.fits(call.ranks) and (use is None or use(a))]
+    rungs = [on_star(call.primitive, algorithm.name, call.ranks).priced(**here) for algorithm in chosen]
+    bound = lower_bound(call.primitive, call.ranks).seconds(**here)
+    return Priced(call, min(rungs, key=lambda rung: rung.seconds), bound)

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from colllib.algorithms import ALGORITHMS, SPECIAL_ALGORITHMS
+from colllib.algorithms import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
 KEYS = re.findall(r"^@\w+\{([^,]+),", (ROOT / "book" / "references.bib").read_text(encoding="utf-8"), re.M)
@@ -17,7 +17,7 @@ def test_no_key_stands_twice():
 
 
 def test_every_algorithm_has_its_reference():
-    assert {algorithm.reference for algorithm in ALGORITHMS + SPECIAL_ALGORITHMS} - {None} <= set(KEYS)
+    assert {algorithm.reference for algorithm in CATALOGUE} - {None} <= set(KEYS)
 
 
 def test_every_citation_has_its_entry():

@@ -9,13 +9,8 @@ import pytest
 from colllib import execute, ladder, star
 from colllib.algorithms import allreduce, innetwork
 from colllib.bounds import bus_factor
-from colllib.busbw import (
-    H200_BY_RANKS,
-    bus_bandwidth,
-    count,
-    ideal_gain,
-    rows,
-)
+from colllib.busbw import bus_bandwidth, count, ideal_gain, rows
+from colllib.measurements import H200_BY_RANKS
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 7, 8, 33])

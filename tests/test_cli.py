@@ -131,7 +131,7 @@ def test_every_command_also_speaks_to_people(arguments):
         (["run", "broadcast", "chain", "--with", "cap=1"], "it takes root"),
         (["run", "all-to-all", "ring-relay", "--with", "bundled=7"], "true or false"),
         (["run", "all-reduce", "dim-ring", "--on", "star:8"], "has no axes"),
-        (["run", "all-reduce", "swing", "--on", "torus:3x4"], "powers of two"),
+        (["run", "all-reduce", "swing", "--on", "torus:3x4"], "needs a power of two, not 3 ranks"),
         (["run", "all-reduce", "ring", "--on", "torus:3xx"], "as in torus:8x8x8"),
         (["run"], "PRIMITIVE"),
         (["dance"], "dance"),

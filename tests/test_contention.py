@@ -12,28 +12,21 @@ import pytest
 from colllib import Schedule, execute, star
 from colllib.algorithms import allgather, allreduce, alltoall, direct, lattice
 from colllib.contention import (
-    NVLINK4,
-    NVLS_BY_RANKS,
-    PROFILES,
     Band,
-    Eta,
     aligned,
     capped,
     cost_of_copies,
-    effective,
     hot_destination,
-    implied_eta_beta,
-    one_shot,
     rounds,
     scattered,
     skew_factor,
     study,
     together,
-    two_shot,
     zipf,
 )
 from colllib.cost import Cost
 from colllib.events import event_clock
+from colllib.losses import NVLINK4, NVLS_BY_RANKS, PROFILES, Eta, effective, implied_eta_beta, one_shot, two_shot
 from colllib.schedule import placed, side_by_side
 from colllib.topology import Lattice, from_links, leaf_spine, mesh, ring, torus
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from colllib import library_choices
-from colllib.busbw import H200_BY_RANKS, ideal_gain
+from colllib.busbw import ideal_gain
 from colllib.library_choices import LIBRARIES, MPICH, OPEN_MPI, choice, nccl_times
+from colllib.measurements import H200_BY_RANKS
 
 PRIMITIVES = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all")
 

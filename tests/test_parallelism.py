@@ -209,7 +209,7 @@ def test_a_price_is_the_fastest_rung_of_the_executed_ladder():
         found = price(call, **here)
         best = ladder.ladder(call.primitive, star(call.ranks), message=call.message, **here)[0]
         assert found.seconds == pytest.approx(best.seconds, rel=1e-12)
-        assert found.cost.seconds(message=call.message, **here) == found.seconds
+        assert found.rung.cost.seconds(message=call.message, **here) == found.seconds
         assert found.bound <= found.seconds
         assert found.total == call.count * found.seconds
 
@@ -218,9 +218,9 @@ def test_a_decoded_token_and_a_training_step_want_different_algorithms():
     here = {"alpha": 0.5e-6, "bandwidth": 900e9}
     [small] = decoding(LLAMA, Plan(tp=8), sequences=1)
     large = training(LLAMA, Plan(tp=8), tokens=8192)[0]
-    assert price(small, **here).algorithm.name == "recursive-doubling"
-    assert price(large, **here).algorithm.name == "rabenseifner"
-    assert price(small, **here, use=lambda a: a.name == "ring").cost == allreduce.ring_cost(8)
+    assert price(small, **here).rung.algorithm.name == "recursive-doubling"
+    assert price(large, **here).rung.algorithm.name == "rabenseifner"
+    assert price(small, **here, use=lambda a: a.name == "ring").rung.cost == allreduce.ring_cost(8)
 
 
 # -- plans that cannot be ---------------------------------------------------------------------

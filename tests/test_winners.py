@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from colllib import ladder, star, winners
+from colllib import ladder, star
 from colllib.algorithms import ALGORITHMS, of
 from colllib.library_choices import _NAMES
 
@@ -18,32 +18,32 @@ def test_the_quick_search_finds_the_exact_best_number_of_segments(primitive, ran
     for algorithm in of(primitive):
         if not algorithm.fits(ranks):
             continue
-        found = winners.standing(primitive, algorithm.name, ranks, message)
+        found = ladder.standing(primitive, algorithm.name, ranks, message)
         p = ladder.best(algorithm, ranks, message=message, alpha=1, bandwidth=1) if algorithm.segmented else 1
         cost = algorithm.cost(ranks, **({"segments": p} if algorithm.segmented else {}))
-        assert found.alphas == pytest.approx(cost.seconds(message=message, alpha=1, bandwidth=1), rel=1e-12)
+        assert found.seconds == pytest.approx(cost.seconds(message=message, alpha=1, bandwidth=1), rel=1e-12)
 
 
 @pytest.mark.parametrize("primitive", PRIMITIVES)
 @pytest.mark.parametrize(("ranks", "message"), [(3, 20.0), (6, 0.01), (8, 3.0), (12, 500.0)])
 def test_the_field_is_the_executed_ladder(primitive, ranks, message):
     rungs = ladder.ladder(primitive, star(ranks), message=message, alpha=1, bandwidth=1)
-    field = winners.field(primitive, ranks, message)
+    field = ladder.standings(primitive, ranks, message)
     assert {s.algorithm.name for s in field} == {rung.algorithm.name for rung in rungs}
     by_name = {rung.algorithm.name: rung.seconds for rung in rungs}
     for s in field:
-        assert s.alphas == pytest.approx(by_name[s.algorithm.name], rel=1e-12)
-    assert field[0].alphas == pytest.approx(rungs[0].seconds, rel=1e-12)
+        assert s.seconds == pytest.approx(by_name[s.algorithm.name], rel=1e-12)
+    assert field[0].seconds == pytest.approx(rungs[0].seconds, rel=1e-12)
     tied = {rung.algorithm.name for rung in rungs if rung.seconds <= rungs[0].seconds * (1 + 1e-9)}
-    assert {a.name for a in winners.fastest(primitive, ranks, message)} == tied
+    assert {a.name for a in ladder.winners(primitive, ranks, message)} == tied
 
 
 def test_regret_is_one_for_the_fastest_and_a_ratio_for_the_others():
     message = 16e6 / (0.5e-6 * 900e9)
-    first = winners.fastest("all-reduce", 512, message)[0]
-    assert winners.regret("all-reduce", first.name, 512, message) == 1
+    first = ladder.winners("all-reduce", 512, message)[0]
+    assert ladder.regret("all-reduce", first.name, 512, message) == 1
     ring, best = (1022 + 511 / 256 * message), (18 + 511 / 256 * message)  # by hand: ring, Rabenseifner
-    assert winners.regret("all-reduce", "ring", 512, message) == pytest.approx(ring / best)
+    assert ladder.regret("all-reduce", "ring", 512, message) == pytest.approx(ring / best)
 
 
 def test_every_name_that_a_library_choice_maps_to_exists():

@@ -1,4 +1,4 @@
-"""The algorithms, one module per primitive, and the table that names them."""
+"""The algorithms, one module per primitive, and the catalogue that names them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import signature
+from typing import Any
 
 from colllib.algorithms import (
     allgather,
@@ -13,6 +14,8 @@ from colllib.algorithms import (
     alltoall,
     broadcast,
     circulant,
+    direct,
+    hierarchical,
     innetwork,
     lattice,
     pointtopoint,
@@ -22,7 +25,8 @@ from colllib.algorithms import (
 )
 from colllib.cost import Cost
 from colllib.schedule import Schedule
-from colllib.topology import Topology
+from colllib.topology import Lattice, Topology, shortened
+from colllib.topology.lattice import PER_NEIGHBOR
 
 _NAMES = {
     "rabenseifner": "Rabenseifner",
@@ -31,6 +35,83 @@ _NAMES = {
     "reduce-broadcast": "reduce + broadcast",
     "dim-rabenseifner": "Rabenseifner by axes",
 }
+
+# -- where an algorithm applies: None, or the sentence that says why not --------------------------
+
+
+def any_number(_: int) -> None:
+    """Any number of ranks will do."""
+
+
+def powers_of_two(ranks: int) -> str | None:
+    """Only a power of two will do."""
+    return f"needs a power of two, not {ranks} ranks" if ranks & (ranks - 1) else None
+
+
+def anywhere(_: Topology) -> None:
+    """Any topology will do."""
+
+
+def on_axes(topology: Topology) -> str | None:
+    """Only ranks with a link to their neighbors on every axis will do."""
+    if topology.lattice is None or topology.switches:
+        return f"is made for a ring, line, torus or mesh, and {topology.name} has no axes"
+    return None
+
+
+def on_rings(topology: Topology) -> str | None:
+    """Only axes that close to rings will do."""
+    if (refusal := on_axes(topology)) is not None:
+        return refusal
+    return None if topology.lattice is None or topology.lattice.wraps else f"needs rings, and {topology.name} has lines"
+
+
+def in_boxes(topology: Topology) -> str | None:
+    """Only ranks in groups below switches will do."""
+    if topology.lattice is None or not topology.switches:
+        return f"is made for boxes, and {topology.name} has none"
+    return None
+
+
+def switches_that(*abilities: str) -> Callable[[Topology], str | None]:
+    """Only switches that can do all of this will do."""
+
+    def refusal(topology: Topology) -> str | None:
+        missing = [what for what in abilities if not getattr(topology, what)] if topology.switches else ["take part"]
+        return f"needs switches that {' and '.join(_VERBS.get(what, what) for what in missing)}" if missing else None
+
+    return refusal
+
+
+_VERBS = {"combines": "add", "replicates": "replicate", "scatters": "take bundles apart"}
+
+
+# -- where a closed form belongs ------------------------------------------------------------------
+
+
+def on_a_star(topology: Topology) -> bool:
+    """One switch, and one full-duplex port of BW per rank."""
+    whole = len(topology.tiers) == 1 and topology.tiers[0].bandwidth == 1
+    return topology.switches == 1 and topology.num_links == 2 * topology.ranks and whole
+
+
+def on_own_links(topology: Topology) -> bool:
+    """Axes, with a link of BW to every neighbor."""
+    return topology.port_model == PER_NEIGHBOR and not topology.switches
+
+
+def on_one_switch(topology: Topology) -> bool:
+    """One switch, with ports of any width."""
+    return topology.switches == 1 and topology.num_links == 2 * topology.ranks
+
+
+def on_a_full_mesh(topology: Topology) -> bool:
+    """A link of BW for every pair of ranks."""
+    whole = len(topology.tiers) == 1 and topology.tiers[0].bandwidth == 1
+    return not topology.switches and topology.num_links == topology.ranks * (topology.ranks - 1) and whole
+
+
+_BELONGS = {"ranks": on_a_star, "lattice": on_own_links, "topology": on_one_switch}
 
 
 def no_closed_form(*_: object, **__: object) -> Cost:
@@ -51,13 +132,16 @@ class Algorithm:
         name: the algorithm's name, in kebab-case.
         build: makes the schedule from the number of ranks (from the `Lattice` or the topology itself, as `takes` says),
             and `segments` where `segmented`.
-        cost: the closed form with the same arguments, on a star with one full-duplex port per rank
-            (on the lattice with one full-duplex link per neighbor); `no_closed_form` where there is none.
+        cost: the closed form with the same arguments, true where `belongs` says; `no_closed_form` where there is none.
         reference: where it comes from, a key of the bibliography, or None for common knowledge.
         segmented: whether it takes a number of segments.
-        power_of_two: whether it inherently needs N (every axis) to be a power of two.
-        takes: what it is built from: "ranks", a "lattice", or a "topology" with switches that take part.
-        needs: what the lattice ("wraps") or the switches ("combines", "replicates", "scatters") must offer.
+        takes: what it is built from: "ranks", a "lattice", or a "topology".
+        counts: which numbers of ranks (sizes of every axis) it serves.
+        where: which topologies it serves.
+        belongs: the topologies whose cost the closed form is (default: by what it takes a star with one full-duplex
+            port per rank, a lattice with one full-duplex link per neighbor, or one switch).
+        many_partners: whether a rank sends to many others in one step. A step costs one alpha, so that on ranks with
+            one port such an algorithm looks better than it can be: ladders leave it out there.
     """
 
     primitive: str
@@ -66,9 +150,11 @@ class Algorithm:
     cost: Callable[..., Cost]
     reference: str | None
     segmented: bool = False
-    power_of_two: bool = False
     takes: str = "ranks"
-    needs: tuple[str, ...] = ()
+    counts: Callable[[int], str | None] = any_number
+    where: Callable[[Topology], str | None] = anywhere
+    belongs: Callable[[Topology], bool] | None = None
+    many_partners: bool = False
 
     def fits(self, ranks: int) -> bool:
         """Whether it can serve N ranks.
@@ -76,30 +162,50 @@ class Algorithm:
         >>> find("all-gather", "recursive-doubling").fits(6)
         False
         """
-        return not self.power_of_two or ranks & (ranks - 1) == 0
+        return self.counts(ranks) is None
 
     @property
     def has_closed_form(self) -> bool:
         """Whether its cost can be said without executing it."""
         return self.cost is not no_closed_form
 
-    def serves(self, topology: Topology) -> bool:
-        """Whether it can run there.
+    def costs_its_closed_form(self, topology: Topology) -> bool:
+        """Whether the closed form is the cost there.
+
+        >>> from colllib.topology import ring, star
+        >>> [find("all-reduce", "ring").costs_its_closed_form(place) for place in (star(4), star(4, ports=2), ring(4))]
+        [True, False, False]
+        """
+        belongs = self.belongs or _BELONGS[self.takes]
+        return self.has_closed_form and self.refusal(topology) is None and belongs(topology)
+
+    def refusal(self, topology: Topology) -> str | None:
+        """Why it cannot run there, as a sentence without its subject; None if it can.
 
         >>> from colllib.topology import mesh, star
-        >>> [find("all-reduce", "dim-ring").serves(where) for where in (mesh((3, 3)), star(9))]
-        [True, False]
+        >>> find("all-reduce", "dim-ring").refusal(star(9))
+        'is made for a ring, line, torus or mesh, and star:9 has no axes'
+        >>> find("all-reduce", "swing").refusal(mesh((4, 3)))
+        'needs a power of two, not 3 ranks'
         """
-        if self.takes == "ranks":
-            return self.fits(topology.ranks)
-        if self.takes == "topology":
-            return topology.switches > 0 and all(getattr(topology, what) for what in self.needs)
-        axes = topology.lattice
-        return (
-            axes is not None
-            and all(self.fits(size) for size in axes.dims)
-            and all(getattr(axes, what) for what in self.needs)
-        )
+        if (refusal := self.where(topology)) is not None:
+            return refusal
+        if self.takes == "lattice" and topology.lattice is not None:
+            return next((why for size in topology.lattice.dims if (why := self.counts(size)) is not None), None)
+        return self.counts(topology.ranks)
+
+    def argument(self, topology: Topology) -> int | Lattice | Topology:
+        """What it is built from there: the number of ranks, the axes, or the topology itself.
+
+        Raises:
+            ValueError: if it cannot run there.
+        """
+        if (refusal := self.refusal(topology)) is not None:
+            raise ValueError(f"{self.primitive} {self.name} {refusal}")
+        if self.takes == "lattice":
+            assert topology.lattice is not None
+            return topology.lattice
+        return topology if self.takes == "topology" else topology.ranks
 
     @property
     def options(self) -> dict[str, str]:
@@ -143,7 +249,7 @@ class Algorithm:
         return _NAMES.get(self.name, self.name.replace("-", " "))
 
 
-ALGORITHMS = (
+_ANYWHERE: tuple[Algorithm, ...] = (
     Algorithm("all-reduce", "ring", allreduce.ring, allreduce.ring_cost, "patarasuk2009"),
     Algorithm("all-reduce", "binomial-tree", allreduce.binomial_tree, allreduce.binomial_tree_cost, "thakur2005"),
     Algorithm(
@@ -191,7 +297,7 @@ ALGORITHMS = (
         allgather.recursive_doubling,
         allgather.recursive_doubling_cost,
         "thakur2005",
-        power_of_two=True,
+        counts=powers_of_two,
     ),
     Algorithm("all-gather", "bruck", allgather.bruck, allgather.bruck_cost, "bruck1997"),
     Algorithm("all-gather", "pat", allgather.pat, allgather.pat_cost, "jeaugey2025"),
@@ -202,7 +308,7 @@ ALGORITHMS = (
         reducescatter.recursive_halving,
         allgather.recursive_doubling_cost,
         "thakur2005",
-        power_of_two=True,
+        counts=powers_of_two,
     ),
     Algorithm("reduce-scatter", "bruck", reducescatter.bruck, allgather.bruck_cost, "bruck1997"),
     Algorithm("reduce-scatter", "pat", reducescatter.pat, allgather.pat_cost, "jeaugey2025"),
@@ -249,18 +355,24 @@ ALGORITHMS = (
 )
 
 
-_LATTICE = {"takes": "lattice"}
-_TORUS = {"takes": "lattice", "needs": ("wraps",)}
-_CHAIN = _LATTICE | {"segmented": True}
-_TREES = _TORUS | {"segmented": True}
-_HALVING = _LATTICE | {"power_of_two": True}
-_ADDS = {"takes": "topology", "needs": ("combines",), "segmented": True}
-_COPIES = {"takes": "topology", "needs": ("replicates",), "segmented": True}
-_BOTH = {"takes": "topology", "needs": ("combines", "replicates"), "segmented": True}
-_SCATTERS = {"takes": "topology", "needs": ("scatters",), "segmented": True}
+_LATTICE: dict[str, Any] = {"takes": "lattice", "where": on_axes}
+_TORUS: dict[str, Any] = {"takes": "lattice", "where": on_rings}
+_CHAIN: dict[str, Any] = _LATTICE | {"segmented": True}
+_TREES: dict[str, Any] = _TORUS | {"segmented": True}
+_HALVING: dict[str, Any] = _LATTICE | {"counts": powers_of_two}
+_BOXES: dict[str, Any] = {"takes": "topology", "where": in_boxes}
+_MESHED: dict[str, Any] = {"many_partners": True, "belongs": on_a_full_mesh}
 
-#: What is made for one kind of topology: it takes the axes, or the topology itself, instead of a number of ranks.
-SPECIAL_ALGORITHMS: tuple[Algorithm, ...] = tuple(
+
+def _through(*abilities: str) -> dict[str, Any]:
+    return {"takes": "topology", "where": switches_that(*abilities), "segmented": True}
+
+
+_ADDS, _COPIES, _SCATTERS = (_through(ability) for ability in ("combines", "replicates", "scatters"))
+_BOTH = _through("combines", "replicates")
+
+#: What is made for one kind of topology.
+_SPECIAL: tuple[Algorithm, ...] = tuple(
     Algorithm(primitive, name, build, cost, reference, **kind)
     for primitive, name, build, cost, reference, kind in (
         (
@@ -370,8 +482,53 @@ SPECIAL_ALGORITHMS: tuple[Algorithm, ...] = tuple(
         ("all-to-all", "relay", relay.relay, no_closed_form, "zhao2025", _LATTICE),
         ("all-to-all", "rotated-relay", relay.rotated_relay, relay.rotated_relay_cost, "zhao2025", _LATTICE),
         ("all-to-all", "in-network", innetwork.scatter_bundles, innetwork.scatter_bundles_cost, None, _SCATTERS),
+        ("all-gather", "rotated-dim-ring", lattice.rotated_all_gather, no_closed_form, "sack2015", _LATTICE),
+        ("reduce-scatter", "rotated-dim-ring", lattice.rotated_reduce_scatter, no_closed_form, "sack2015", _LATTICE),
+        (
+            "reduce-scatter",
+            "dim-shortest-way",
+            lattice.dim_shortest_way_reduce_scatter,
+            lattice.dim_shortest_way_half_cost,
+            "sack2015",
+            _TORUS,
+        ),
+        ("broadcast", "direct", direct.broadcast, direct.two_step_cost, None, _MESHED),
+        ("reduce", "direct", direct.reduce, direct.two_step_cost, None, _MESHED),
+        ("all-reduce", "direct", direct.all_reduce, direct.two_step_cost, None, _MESHED),
+        ("all-gather", "direct", direct.all_gather, direct.one_step_cost, None, _MESHED),
+        ("reduce-scatter", "direct", direct.reduce_scatter, direct.one_step_cost, None, _MESHED),
+        ("all-to-all", "direct", direct.all_to_all, direct.one_step_cost, None, _MESHED),
+        ("broadcast", "hierarchical", hierarchical.broadcast, no_closed_form, None, _BOXES),
+        ("reduce", "hierarchical", hierarchical.reduce, no_closed_form, None, _BOXES),
+        ("all-reduce", "hierarchical", hierarchical.all_reduce, no_closed_form, None, _BOXES),
+        ("all-gather", "hierarchical", hierarchical.all_gather, no_closed_form, None, _BOXES),
+        ("reduce-scatter", "hierarchical", hierarchical.reduce_scatter, no_closed_form, None, _BOXES),
+        ("all-to-all", "hierarchical", hierarchical.all_to_all, no_closed_form, None, _BOXES),
     )
 )
+
+#: Every algorithm that has a name.
+CATALOGUE: tuple[Algorithm, ...] = _ANYWHERE + _SPECIAL
+
+#: Those for any network whose ranks have one port.
+ALGORITHMS: tuple[Algorithm, ...] = _ANYWHERE
+
+
+@cache
+def every(primitive: str) -> tuple[Algorithm, ...]:
+    """All algorithms of a primitive, those for any network first.
+
+    Raises:
+        ValueError: for a primitive without algorithms.
+
+    >>> len(every("point-to-point"))
+    1
+    """
+    found = tuple(algorithm for algorithm in CATALOGUE if algorithm.primitive == primitive)
+    if not found:
+        known = ", ".join(dict.fromkeys(algorithm.primitive for algorithm in CATALOGUE))
+        raise ValueError(f"no algorithm for primitive {shortened(primitive)!r}: known are {known}")
+    return found
 
 
 def serving(primitive: str, topology: Topology) -> tuple[Algorithm, ...]:
@@ -382,27 +539,19 @@ def serving(primitive: str, topology: Topology) -> tuple[Algorithm, ...]:
 
     >>> from colllib.topology import mesh
     >>> [algorithm.name for algorithm in serving("all-gather", mesh((3, 2)))]
-    ['ring', 'bruck', 'pat', 'dim-ring']
+    ['ring', 'bruck', 'pat', 'dim-ring', 'rotated-dim-ring', 'direct']
     """
-    special = tuple(algorithm for algorithm in SPECIAL_ALGORITHMS if algorithm.primitive == primitive)
-    return tuple(algorithm for algorithm in of(primitive) + special if algorithm.serves(topology))
+    return tuple(algorithm for algorithm in every(primitive) if algorithm.refusal(topology) is None)
 
 
 @cache
 def of(primitive: str) -> tuple[Algorithm, ...]:
-    """All algorithms of a primitive that run on any topology, in the order of the table.
-
-    Raises:
-        ValueError: for a primitive without algorithms.
+    """All algorithms of a primitive for any network whose ranks have one port, in the order of the catalogue.
 
     >>> [algorithm.name for algorithm in of("all-gather")]
     ['ring', 'recursive-doubling', 'bruck', 'pat']
     """
-    found = tuple(algorithm for algorithm in ALGORITHMS if algorithm.primitive == primitive)
-    if not found:
-        known = ", ".join(dict.fromkeys(algorithm.primitive for algorithm in ALGORITHMS))
-        raise ValueError(f"no algorithm for primitive {primitive!r}: known are {known}")
-    return found
+    return tuple(algorithm for algorithm in every(primitive) if algorithm in ALGORITHMS)
 
 
 @cache
@@ -415,9 +564,8 @@ def find(primitive: str, name: str) -> Algorithm:
     >>> find("all-reduce", "ring").cost(4)
     Cost(n_alpha=6, n_beta=3/2)
     """
-    found = (*of(primitive), *(algorithm for algorithm in SPECIAL_ALGORITHMS if algorithm.primitive == primitive))
-    for algorithm in found:
+    for algorithm in every(primitive):
         if algorithm.name == name:
             return algorithm
-    known = ", ".join(algorithm.name for algorithm in found)
-    raise ValueError(f"unknown algorithm {name!r} for {primitive}: known are {known}")
+    known = ", ".join(algorithm.name for algorithm in every(primitive))
+    raise ValueError(f"unknown algorithm {shortened(name)!r} for {primitive}: known are {known}")

@@ -215,6 +215,24 @@ def rotated(lattice: Lattice, build: Callable[..., Schedule]) -> Schedule:
     return side_by_side(*(scaled(copy, Fraction(1, len(copies))) for copy in copies))
 
 
+def rotated_reduce_scatter(lattice: Lattice) -> Schedule:
+    """Reduce-scatter: rotated copies of `dim_ring_reduce_scatter`.
+
+    >>> rotated_reduce_scatter(Lattice((3, 3))).num_steps
+    4
+    """
+    return rotated(lattice, dim_ring_reduce_scatter)
+
+
+def rotated_all_gather(lattice: Lattice) -> Schedule:
+    """All-gather: rotated copies of `dim_ring_all_gather`.
+
+    >>> rotated_all_gather(Lattice((3, 3))).num_steps
+    4
+    """
+    return rotated(lattice, dim_ring_all_gather)
+
+
 def rotated_dim_ring(lattice: Lattice) -> Schedule:
     """All-reduce: 2k rotated copies of `dim_ring`.
 

@@ -9,27 +9,15 @@ from itertools import product
 
 import numpy as np
 
-from colllib import fabrics
 from colllib.algorithms import allreduce, alltoall, direct, find, lattice
 from colllib.claims.finding import Finding, Verdict, answer
-from colllib.contention import (
-    NVLINK4,
-    PROFILES,
-    Band,
-    effective,
-    hot_destination,
-    implied_eta_beta,
-    one_shot,
-    skew_factor,
-    study,
-    together,
-    two_shot,
-)
+from colllib.contention import Band, hot_destination, skew_factor, study, together
 from colllib.cost import Cost
 from colllib.execution import ScheduleError, execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
+from colllib.losses import NVLINK4, PROFILES, effective, implied_eta_beta, one_shot, two_shot
+from colllib.lossy import Line, line
 from colllib.primitives import all_reduce
-from colllib.realistic import Line, line
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice, Topology, leaf_spine, mesh, star, switch_tree, torus
 
@@ -302,25 +290,25 @@ def _two_boundaries() -> Finding:
 
 # -- the realistic ladder ------------------------------------------------------------------------
 
-INC = line("all-reduce", "in network")
-TREE = line("all-reduce", "double binary tree")
-HALVING = line("all-reduce", "Rabenseifner")
-TORUS = line("all-reduce", "dim ring")
-GATHER_INC = line("all-gather", "in network")
-GATHER = line("all-gather", "recursive doubling")
-GATHER_TORUS = line("all-gather", "dim ring")
+INC = line("all-reduce", "in-network")
+TREE = line("all-reduce", "double-binary-tree")
+HALVING = line("all-reduce", "rabenseifner")
+TORUS = line("all-reduce", "dim-ring")
+GATHER_INC = line("all-gather", "in-network")
+GATHER = line("all-gather", "recursive-doubling")
+GATHER_TORUS = line("all-gather", "dim-ring")
 PAIRWISE = line("all-to-all", "pairwise")
-RELAY = line("all-to-all", "rotated relay")
+RELAY = line("all-to-all", "rotated-relay")
 
 
 @cache
 def micro(of: Line) -> tuple[float, float]:
     """A line's executed time at the anchor without and with the coefficients, in microseconds."""
     ideal, real = of.ideal(**ANCHOR), of.real(**ANCHOR)
-    if of is RELAY:  # counted block by block from one rank; tests/test_realistic.py executes all 512, in seconds
+    if of is RELAY:  # counted block by block from one rank; tests/test_lossy.py executes all 512, in seconds
         return ideal.seconds * 1e6, real.seconds * 1e6
     ideal_us, real_us = (
-        effective(fabrics.proved(r.way, r.segments), r.eta).seconds(**ANCHOR) * 1e6 for r in (ideal, real)
+        effective(r.entry.executed_cost(r.segments), r.eta).seconds(**ANCHOR) * 1e6 for r in (ideal, real)
     )
     return ideal_us, real_us
 
@@ -375,7 +363,7 @@ def _tree_increase() -> Finding:
 @answer(LADDER, "E-05-025")
 def _torus_row() -> Finding:
     """57 is printed as the sum of 21 and 35.5."""
-    cost, realistic = fabrics.proved(TORUS.way), micro(TORUS)[1]
+    cost, realistic = TORUS.entry.executed_cost(), micro(TORUS)[1]
     alpha, load = (part.seconds(**ANCHOR) * 1e6 for part in (Cost(cost.n_alpha, 0), Cost(0, cost.n_beta)))
     ideal, rounded = Finding.adds_up({"21": alpha, "35.5": load}, "57"), Finding.rounds({"84": realistic})
     return (
@@ -393,7 +381,7 @@ def _torus_increase() -> Finding:
 
 @answer(LADDER, "E-05-027")
 def _torus_bytes() -> Finding:
-    cost = fabrics.proved(TORUS.way)
+    cost = TORUS.entry.executed_cost()
     load = effective(cost, TORUS.eta).n_beta / Fraction(cost.n_beta)
     because = f"1/0.60 is {float(load):.3f}, whatever the schedule."
     return Finding.rounds({"65": 100 * (float(load) - 1)}, because)
@@ -494,7 +482,7 @@ def _gather_margin() -> Finding:
 def _dominated() -> Finding:
     share = {}
     for of in (GATHER_INC, GATHER, GATHER_TORUS):
-        cost = fabrics.proved(of.way)
+        cost = of.entry.executed_cost()
         share[of.label] = f"{100 * float(cost.n_alpha) * ANCHOR_ALPHA / cost.seconds(**ANCHOR):.0f} %"
     because = (
         f"At 16 MB the latencies are {', '.join(share.values())} of the three lines; these differ by their latencies, "

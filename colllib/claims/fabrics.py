@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
+from math import ceil, log2
 
 from colllib.algorithms import allgather, allreduce, alltoall, broadcast, lattice, reduce, reducescatter, relay
 from colllib.claims.finding import Finding, answer
@@ -12,6 +13,7 @@ from colllib.claims.model import POWERS
 from colllib.contention import hot_destination, skew_factor, together
 from colllib.cost import Cost
 from colllib.execution import execute
+from colllib.ladder import topology
 from colllib.pipeline import busiest_link
 from colllib.schedule import Schedule, pipelined
 from colllib.topology import Lattice, Topology, full_mesh, mesh, star, torus
@@ -25,6 +27,39 @@ _ROOT = (
     "The root's one port carries every segment to or from each of its log2 N children: no number of segments brings "
     "the load below log2 N, and M/BW needs a link per pair of ranks."
 )
+
+
+def ideal(primitive: str, spec: str) -> dict[str, Cost]:
+    """The rows of Lu's table (part 02, section 5.1) for a fabric: algorithm -> latency and bandwidth coefficient.
+
+    Each coefficient is a limit of its own; that one schedule has both is what executions examine.
+
+    >>> ideal("all-to-all", "torus:8x8x8")
+    {'rotated-relay': Cost(n_alpha=12, n_beta=1)}
+    """
+    where = topology(spec)
+    n, axes = where.ranks, where.lattice
+    depth, away = ceil(log2(n)), Fraction(n - 1, n)
+    if axes is None:
+        return {
+            "broadcast": {"binomial-tree": Cost(depth, 1)},
+            "reduce": {"binomial-tree": Cost(depth, 1)},
+            "all-reduce": {"double-binary-tree": Cost(2 * depth, 1), "ring": Cost(2 * (n - 1), 2 * away)},
+            "all-gather": {"ring": Cost(n - 1, away)},
+            "reduce-scatter": {"ring": Cost(n - 1, away)},
+            "all-to-all": {"pairwise": Cost(n - 1, away)},
+        }[primitive]
+    ring = sum(size - 1 for size in axes.dims)
+    far = sum(size // 2 for size in axes.dims) if axes.wraps else ring
+    longest = Fraction(max(axes.dims), 8 if axes.wraps else 4)
+    return {
+        "broadcast": {"dim-chain": Cost(far, 1)},
+        "reduce": {"dim-chain": Cost(far, 1)},
+        "all-reduce": {"dim-ring": Cost(2 * ring, 2 * away)},
+        "all-gather": {"dim-ring": Cost(ring, away)},
+        "reduce-scatter": {"dim-ring": Cost(ring, away)},
+        "all-to-all": {"rotated-relay": Cost(far, longest)},
+    }[primitive]
 
 
 def _log(n: int) -> int:

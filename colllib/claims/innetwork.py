@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cache, partial
 
-from colllib import fabrics, switches
+from colllib import switch_race
 from colllib.algorithms import allreduce, alltoall, direct, find, innetwork, relay
 from colllib.algorithms.innetwork import SwitchTree, room
 from colllib.claims.finding import Finding, Verdict, answer, not_checkable
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.events import event_clock
 from colllib.execution import Execution, ScheduleError, execute
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, run
-from colllib.switches import STREAM
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, PRIMITIVES, Entry, Rung, entry, run
+from colllib.switch_race import STREAM
 from colllib.topology import Latency, Lattice, Topology, ring, star, switch_tree, torus
 
 CHAPTER = "18-in-network"
@@ -57,7 +57,7 @@ def inc_tree(ranks: int, radix: int, latency: Latency = PARTS) -> Topology:
     return switch_tree(ranks, radix, latency=latency, combines=True, replicates=True, scatters=True)
 
 
-BUILDS = {primitive: find(primitive, "in-network").build for primitive in fabrics.PRIMITIVES}
+BUILDS = {primitive: find(primitive, "in-network").build for primitive in PRIMITIVES}
 
 
 @cache
@@ -84,20 +84,22 @@ def latency_of(primitive: str, ranks: int = 8) -> Fraction:
 
 def streamed(primitive: str, message: float = ANCHOR_MESSAGE) -> float:
     """Seconds on the event clock in many segments."""
-    return switches.streamed(primitive, message, ENDPOINT, SWITCHING)
+    return switch_race.streamed(primitive, message, ENDPOINT, SWITCHING)
 
 
-def _at_best(primitive: str, fabric: str, name: str, message: float = ANCHOR_MESSAGE) -> fabrics.Rung:
-    return fabrics.way(primitive, fabric, find(primitive, name).label).priced(
-        message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH
-    )
+def _entry(primitive: str, on: str, name: str) -> Entry:
+    return entry(primitive, name, on, trusting=True)
+
+
+def _at_best(primitive: str, on: str, name: str, message: float = ANCHOR_MESSAGE) -> Rung:
+    return _entry(primitive, on, name).priced(message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH)
 
 
 @cache
 def software(primitive: str, name: str, message: float = ANCHOR_MESSAGE) -> float:
     """Seconds in lock-step on a star, executed at the best whole number of segments."""
     best = _at_best(primitive, f"star:{RANKS}", name, message)
-    return fabrics.proved(best.way, best.segments).seconds(message=message, **PRICE)
+    return best.entry.executed_cost(best.segments).seconds(message=message, **PRICE)
 
 
 @cache
@@ -110,7 +112,7 @@ def in_lockstep(primitive: str, message: float = ANCHOR_MESSAGE) -> float:
 def on_torus(primitive: str, name: str, segments: int | None = None) -> Cost:
     """An algorithm executed on the 8x8x8 torus, at the best whole number of segments or at the one given."""
     best = _at_best(primitive, "torus:8x8x8", name)
-    return fabrics.proved(best.way, best.segments if segments is None else segments)
+    return best.entry.executed_cost(best.segments if segments is None else segments)
 
 
 def _us(seconds: float) -> float:
@@ -150,7 +152,7 @@ def _software_steps(primitive: str, name: str) -> Fraction:
 
 def _once(primitive: str, name: str) -> Cost:
     """A piece of software on the star, executed in one piece."""
-    return fabrics.proved(fabrics.way(primitive, f"star:{RANKS}", find(primitive, name).label))
+    return _entry(primitive, f"star:{RANKS}", name).executed_cost()
 
 
 def _counted_twice(primitive: str, elsewhere: str) -> Finding:

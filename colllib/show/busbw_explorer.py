@@ -9,13 +9,13 @@ from colllib.algorithms import find, of
 from colllib.algorithms.innetwork import two_shot_cost
 from colllib.busbw import bus_bandwidth, count
 from colllib.cost import best_segments
+from colllib.ladder import standing
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import lines
 from colllib.show.table import Table
 from colllib.topology import star
-from colllib.winners import standing
 
 PRIMITIVES = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all")
 RANKS = (4, 8, 16, 64, 512)
@@ -70,7 +70,7 @@ def seconds(primitive: str, name: str, ranks: int, message: float, alpha: float,
     4.2
     """
     if name != SWITCH:
-        return standing(primitive, name, ranks, message / (alpha * bandwidth)).alphas * alpha
+        return standing(primitive, name, ranks, message / (alpha * bandwidth)).seconds * alpha
     cost = partial(two_shot_cost, star(ranks))
     best = best_segments(cost, message=message, alpha=alpha, bandwidth=bandwidth)
     return cost(best).seconds(message=message, alpha=alpha, bandwidth=bandwidth)

@@ -13,9 +13,9 @@ from fractions import Fraction
 from functools import cached_property
 from math import prod
 
-from colllib import fabrics, ladder, units
+from colllib import ladder, units
 from colllib.cost import Cost
-from colllib.fabrics import Rung, Way
+from colllib.ladder import Entry, Rung
 from colllib.show.ladder_explorer import fabric_name
 from colllib.topology import Lattice
 
@@ -196,7 +196,11 @@ _ON_STAR = {
         ),
         "reduce + broadcast": _line("2 * (lg(N) + P - 1)", "2 * (lg(N) + P - 1) / P"),
     },
-    "all-to-all": {"pairwise": _line("N - 1", _AWAY), "Bruck": _line("lg(N)", "lg(N) / 2", _POWER)},
+    "all-to-all": {
+        "pairwise": _line("N - 1", _AWAY),
+        "Bruck": _line("lg(N)", "lg(N) / 2", _POWER),
+        "ring relay": _line("N // 2", "(N // 2) * ((N + 1) // 2) / N"),
+    },
 }
 _AROUND, _ALONG = "total(d // 2)", "total(d - 1)"
 
@@ -229,18 +233,14 @@ _ON_MESH = {
     },
     "all-to-all": {},
 }
-_TREE = {"binomial tree": _line("lg(N) + P - 1", _PIPELINED), "direct": _line("2", "2 / N")}
+_DIRECT = {steps: {"direct": _line(str(steps), f"{steps} / N")} for steps in (1, 2)}
 _ON_FULL_MESH = {
-    "broadcast": _TREE,
-    "reduce": _TREE,
-    "all-gather": {"ring": _line("N - 1", _AWAY), "direct": _line("1", "1 / N")},
-    "reduce-scatter": {"ring": _line("N - 1", _AWAY), "direct": _line("1", "1 / N")},
-    "all-reduce": {
-        "ring": _line("2 * (N - 1)", _TWICE),
-        "recursive doubling": _line("lg(N)", "lg(N)", _POWER),
-        "direct": _line("2", "2 / N"),
-    },
-    "all-to-all": {"pairwise": _line("N - 1", _AWAY), "direct": _line("1", "1 / N")},
+    "broadcast": _DIRECT[2],
+    "reduce": _DIRECT[2],
+    "all-gather": _DIRECT[1],
+    "reduce-scatter": _DIRECT[1],
+    "all-reduce": _DIRECT[2],
+    "all-to-all": _DIRECT[1],
 }
 
 _WHOLE = {"in network": _line("(P + 1) / 2", "(P + 1) / P")}
@@ -305,13 +305,13 @@ _ANCHORS = {
 }
 
 
-def formula(kind: str, way: Way) -> Line | None:
+def formula(kind: str, way: Entry) -> Line | None:
     """The closed form of a way, None where it has none.
 
-    >>> formula("star", fabrics.ways("all-to-all", "star:8")[0]).n_beta.text
+    >>> formula("star", ladder.entries("all-to-all", "star:8")[0]).n_beta.text
     '(N - 1) / N'
     """
-    return SHEET[kind][way.primitive].get(way.name)
+    return SHEET[kind][way.algorithm.primitive].get(way.algorithm.label)
 
 
 # -- the page ------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def closed_forms(kind: str) -> str:
         kind: a key of `SHEET`.
 
     >>> print(closed_forms("full-mesh").splitlines()[-1])
-    | | pairwise | $N-1$ | $\\frac{N-1}{N}$ | any | 273\u00a0us |
+    | all-to-all | direct | $1$ | $\\frac{1}{N}$ | any | 535\u00a0ns |
     """
     spec = _ANCHORS[kind]
     lines = [
@@ -333,7 +333,7 @@ def closed_forms(kind: str) -> str:
     ]
     backwards = [("broadcast", "reduce"), ("all-gather", "reduce-scatter"), ("all-reduce",), ("all-to-all",)]
     # a switch adds on the way up and replicates on the way down: the one is not the other backwards
-    for primitives in [(name,) for name in fabrics.PRIMITIVES] if kind == "inc-star" else backwards:
+    for primitives in [(name,) for name in ladder.PRIMITIVES] if kind == "inc-star" else backwards:
         label = ", ".join(primitives)
         for way in _in_order(primitives[0], spec):
             lines.append(_row(label, kind, way))
@@ -341,23 +341,30 @@ def closed_forms(kind: str) -> str:
     return "\n".join(lines)
 
 
-def _at_anchor(way: Way) -> Rung:
+def _at_anchor(way: Entry) -> Rung:
     return way.priced(message=ladder.ANCHOR_MESSAGE, alpha=ladder.ANCHOR_ALPHA, bandwidth=ladder.ANCHOR_BANDWIDTH)
 
 
-def _in_order(primitive: str, spec: str) -> list[Way]:
-    return sorted(fabrics.ways(primitive, spec), key=lambda way: (_at_anchor(way).seconds, way.name))
+def _in_order(primitive: str, spec: str) -> list[Entry]:
+    found = ladder.entries(primitive, spec, trusting=True)
+    if spec.startswith("inc-"):  # what only passes through the switch stands on the star's table
+        found = tuple(way for way in found if way.algorithm.takes == "topology")
+    return sorted(found, key=lambda way: (_at_anchor(way).seconds, way.algorithm.label))
 
 
 _OTHER_WAY = {"recursive doubling": "recursive doubling, halving"}
 
 
-def _row(label: str, kind: str, way: Way) -> str:
+def _row(label: str, kind: str, way: Entry) -> str:
     rung, line = _at_anchor(way), formula(kind, way)
     time = units.seconds(rung.seconds, 3).replace(" ", "\u00a0")
     if rung.segments > 1:
         time += f" $P={rung.segments}$"
-    name = _OTHER_WAY.get(way.name, way.name) if way.primitive == "all-gather" else way.name
+    name = (
+        _OTHER_WAY.get(way.algorithm.label, way.algorithm.label)
+        if way.algorithm.primitive == "all-gather"
+        else way.algorithm.label
+    )
     if line is None:
         cost = rung.cost
         shown = (f"({cost.n_alpha})", f"({float(cost.n_beta):.4g})", "no closed form")
@@ -376,7 +383,7 @@ def bounds_table() -> str:
         r"| primitive | one port: $n_\alpha$ | one port: $n_\beta$ | torus: $n_\alpha$ | torus: $n_\beta$ |",
         "| --- | --- | --- | --- | --- |",
     ]
-    for primitive in fabrics.PRIMITIVES:
+    for primitive in ladder.PRIMITIVES:
         cells = [f"${part.tex}$" for kind in BOUNDS.values() for part in _parts(kind[primitive])]
         lines.append(f"| {primitive} | {' | '.join(cells)} |")
     return "\n".join(lines)

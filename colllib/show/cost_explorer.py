@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from math import isclose, log
 
 from colllib import ladder, units
-from colllib.algorithms import Algorithm, of
+from colllib.algorithms import Algorithm
 from colllib.bounds import lower_bound
-from colllib.cost import Cost, crossover
+from colllib.cost import crossover
+from colllib.ladder import Rung, standings
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.lines import RIGHT, WIDTH, describe, lines
 from colllib.show.table import Table
 from colllib.show.theme import escape
-from colllib.winners import standing
 
 RANKS = (2, 4, 6, 8, 16, 64, 72, 128, 512, 1024, 4096)
 MESSAGES = (1e3, 10e3, 100e3, 1e6, 16e6, 100e6, 1e9, 10e9, 100e9)
@@ -27,17 +25,6 @@ BANDWIDTHS = (50e9, 100e9, 400e9, 900e9, 1.8e12)
 CURVE = tuple(10 ** (3 + k / 2) for k in range(17))
 
 LABEL = 6  # characters of the widest time on the axis, such as "100 ms"
-
-
-@dataclass(frozen=True)
-class Line:
-    """One algorithm at one message size, at its best number of segments."""
-
-    algorithm: Algorithm
-    segments: int
-    cost: Cost
-    alphas: float
-    """Its time in units of alpha."""
 
 
 def cost_explorer(primitive: str = "all-reduce") -> Explorer:
@@ -55,7 +42,7 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
     """
     field = _field(primitive)
 
-    def here(state: State) -> list[Line]:
+    def here(state: State) -> list[Rung]:
         return field(state["n"], state["m"] / (state["alpha"] * state["bw"]))
 
     article = "an" if primitive[0] in "ao" else "a"
@@ -87,35 +74,24 @@ _NOTE = (
 )
 
 
-def _field(primitive: str) -> Callable[[int, float], list[Line]]:
+def _field(primitive: str) -> Callable[[int, float], list[Rung]]:
     """All algorithms, fastest first, from N and the message in units of alpha * BW: nothing else matters."""
 
-    @cache
-    def field(ranks: int, message: float) -> list[Line]:
-        found = []
-        for algorithm in of(primitive):
-            if not algorithm.fits(ranks):
-                continue
-            segments = standing(primitive, algorithm.name, ranks, message).segments
-            cost = algorithm.cost(ranks, **({"segments": segments} if algorithm.segmented else {}))
-            found.append(Line(algorithm, segments, cost, cost.seconds(message=message, alpha=1, bandwidth=1)))
-        return sorted(found, key=lambda line: (line.alphas, line.algorithm.name))
-
-    return field
+    return lambda ranks, message: list(standings(primitive, ranks, message))
 
 
-def _name(line: Line) -> str:
+def _name(line: Rung) -> str:
     return line.algorithm.label
 
 
-def _table(lines_here: list[Line], state: State, primitive: str) -> Table:
+def _table(lines_here: list[Rung], state: State, primitive: str) -> Table:
     bound = lower_bound(primitive, state["n"])
     price = {"message": state["m"], "alpha": state["alpha"], "bandwidth": state["bw"]}
     rows = [
         (
             _name(line),
             units.seconds(line.cost.seconds(**price), 4),
-            f"{line.alphas / lines_here[0].alphas:.2f}",
+            f"{line.seconds / lines_here[0].seconds:.2f}",
             line.cost.n_alpha,
             str(line.cost.n_beta),
             line.segments if line.algorithm.segmented else "",
@@ -127,7 +103,7 @@ def _table(lines_here: list[Line], state: State, primitive: str) -> Table:
     return Table(headers, rows, align=("left", "right", "right", "right", "right", "right"))
 
 
-def _curves(field: Callable[[int, float], list[Line]], state: State) -> object:
+def _curves(field: Callable[[int, float], list[Rung]], state: State) -> object:
     unit = state["alpha"] * state["bw"]
     series: dict[str, tuple[list[float], list[float]]] = {}
     names = sorted({_name(line) for line in field(state["n"], CURVE[0] / unit)})
@@ -136,7 +112,7 @@ def _curves(field: Callable[[int, float], list[Line]], state: State) -> object:
     for message in CURVE:
         for line in field(state["n"], message / unit):
             series[_name(line)][0].append(message)
-            series[_name(line)][1].append(line.alphas * state["alpha"])
+            series[_name(line)][1].append(line.seconds * state["alpha"])
     return lines(
         series,
         x_label="message M",
@@ -168,7 +144,7 @@ def _here(message: float) -> str:
     )
 
 
-def _turns(field: Callable[[int, float], list[Line]], state: State) -> str:
+def _turns(field: Callable[[int, float], list[Rung]], state: State) -> str:
     unit = state["alpha"] * state["bw"]
     changes = crossovers(lambda message: field(state["n"], message / unit), unit)
     if not changes:
@@ -180,8 +156,8 @@ def _turns(field: Callable[[int, float], list[Line]], state: State) -> str:
 
 
 def crossovers(
-    winners: Callable[[float], list[Line]], unit: float, sizes: tuple[float, ...] = CURVE
-) -> list[tuple[float, Line, Line]]:
+    winners: Callable[[float], list[Rung]], unit: float, sizes: tuple[float, ...] = CURVE
+) -> list[tuple[float, Rung, Rung]]:
     """Where the fastest algorithm changes along the message size: (size, before, after).
 
     Exact where both lines keep their segments; else bisected on the curves at the best P.
@@ -202,7 +178,7 @@ def crossovers(
     return found
 
 
-def _turn(winners: Callable[[float], list[Line]], before: Algorithm, low: float, high: float, unit: float) -> float:
+def _turn(winners: Callable[[float], list[Rung]], before: Algorithm, low: float, high: float, unit: float) -> float:
     after = winners(high)[0]
     exact = crossover(winners(low)[0].cost, after.cost)
     if exact is not None and not before.segmented and not after.algorithm.segmented:
@@ -215,19 +191,19 @@ def _turn(winners: Callable[[float], list[Line]], before: Algorithm, low: float,
     return low * float(ratio ** (at / steps))
 
 
-def _told(lines_here: list[Line], state: State, primitive: str) -> str:
+def _told(lines_here: list[Rung], state: State, primitive: str) -> str:
     first = lines_here[0]
     price = {"message": state["m"], "alpha": state["alpha"], "bandwidth": state["bw"]}
     floor = lower_bound(primitive, state["n"]).seconds(**price)
-    equal = [line for line in lines_here if isclose(line.alphas, first.alphas, rel_tol=1e-12)]
+    equal = [line for line in lines_here if isclose(line.seconds, first.seconds, rel_tol=1e-12)]
     names = " and ".join(filter(None, [", ".join(map(_name, equal[:-1])), _name(equal[-1])]))
     fastest = f"{names} {'is' if len(equal) == 1 else 'are equally'} fastest"
     told = (
         f"At N = {state['n']} and M = {units.size(state['m'])}, {fastest} with "
-        f"{units.seconds(first.alphas * state['alpha'])}, "
-        f"{first.alphas * state['alpha'] / floor:.2f} times the lower bounds' sum"
+        f"{units.seconds(first.seconds * state['alpha'])}, "
+        f"{first.seconds * state['alpha'] / floor:.2f} times the lower bounds' sum"
     )
     if len(equal) < len(lines_here):
         following = lines_here[len(equal)]
-        told += f"; next is {_name(following)} with {units.seconds(following.alphas * state['alpha'])}"
+        told += f"; next is {_name(following)} with {units.seconds(following.seconds * state['alpha'])}"
     return told + "."

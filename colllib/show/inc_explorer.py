@@ -11,7 +11,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import Mark, lines
 from colllib.show.table import Table
-from colllib.switches import Race, race
+from colllib.switch_race import Race, race
 
 PRIMITIVES = ("all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all")
 RANKS = (2, 8, 72, 512)

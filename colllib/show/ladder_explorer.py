@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 
-from colllib import fabrics, ladder, units
-from colllib.contention import IDEAL, PROFILES, Eta
+from colllib import ladder, units
+from colllib.bounds import floor
 from colllib.cost import Cost
-from colllib.fabrics import Rung, Way
-from colllib.realistic import LINES
+from colllib.ladder import Entry, Rung
+from colllib.losses import IDEAL, PROFILES, Eta
+from colllib.lossy import LINES
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, bars
 from colllib.show.table import Align, Table
 from colllib.show.theme import color, escape
+from colllib.topology import injection
 
 MESSAGES = (1e3, 100e3, 1e6, 16e6, 100e6, 1e9)
 ALPHAS = (0.1e-6, 0.5e-6, 2e-6)
@@ -24,8 +26,7 @@ BANDWIDTHS = (100e9, 900e9)
 PORTS = {False: "BW on each link", True: "BW for all links of a rank together"}
 
 #: A wire for each pair of 512 ranks would lead every ladder, and nobody builds it.
-SPECS = tuple(spec for spec in fabrics.FABRICS if not spec.startswith("full-mesh"))
-CHOICES = {False: "fastest found", True: "as Lu's table says"}
+SPECS = tuple(spec for spec in ladder.FABRICS if not spec.startswith("full-mesh"))
 
 
 @dataclass(frozen=True)
@@ -55,43 +56,39 @@ class Bar:
 
 
 #: What each way loses.
-Losses = Callable[[Way], Eta]
+Losses = Callable[[Entry], Eta]
 
-#: Makes the bars of a state: from primitive, message, alpha, bandwidth, equal_injection, shipped and losses.
+#: Makes the bars of a state: from primitive, message, alpha, bandwidth, equal_injection and losses.
 Source = Callable[..., Sequence[Bar]]
 
 
 def rung_bars(
     specs: Sequence[str] = SPECS,
-    also: Callable[[Way], bool] = lambda _: False,
+    also: Callable[[Entry], bool] = lambda _: False,
     *,
     primitive: str,
     message: float,
     alpha: float,
     bandwidth: float,
     equal_injection: bool,
-    shipped: bool,
     losses: Losses | None = None,
 ) -> list[Bar]:
     """The bars of each fabric: what is fastest there, with losses and without, and ways that are to be seen anyhow.
 
-    >>> at = {"message": 1e6, "alpha": 1e-6, "bandwidth": 1e9, "equal_injection": False, "shipped": False}
+    >>> at = {"message": 1e6, "alpha": 1e-6, "bandwidth": 1e9, "equal_injection": False}
     >>> [bar.label for bar in rung_bars(("star:8", "ring:8"), primitive="all-to-all", **at)]
     ['star 8: pairwise', 'ring 8: rotated relay']
     """
     found = []
     for spec in specs:
         least = _floor(primitive, spec)
-        scale = fabrics.injection(spec) if equal_injection else Fraction(1)
+        scale = injection(ladder.topology(spec)) if equal_injection else Fraction(1)
         floor = Cost(least.n_alpha, least.n_beta * scale).seconds(message=message, alpha=alpha, bandwidth=bandwidth)
         rungs = {}
-        for way in fabrics.ways(primitive, spec):
-            if way.shipped or not shipped:
-                etas = (losses(way) if losses else IDEAL, IDEAL)
-                rungs[way] = [_priced(way, message, alpha, bandwidth, equal_injection, eta) for eta in etas]
-        if not rungs:
-            continue
-        best = {min(rungs, key=lambda way: (rungs[way][k].seconds, not also(way), way.name)) for k in (0, 1)}
+        for way in ladder.entries(primitive, spec, trusting=True):
+            etas = (losses(way) if losses else IDEAL, IDEAL)
+            rungs[way] = [_priced(way, message, alpha, bandwidth, equal_injection, eta) for eta in etas]
+        best = {min(rungs, key=lambda way: (rungs[way][k].seconds, not also(way), way.algorithm.label)) for k in (0, 1)}
         found += [
             Bar(fabric_name(spec), real.label, real.cost, real.seconds, floor, ideal.seconds if losses else None)
             for way, (real, ideal) in rungs.items()
@@ -100,11 +97,13 @@ def rung_bars(
     return found
 
 
-_floor = cache(fabrics.floor)
+@cache
+def _floor(primitive: str, spec: str) -> Cost:
+    return floor(primitive, ladder.topology(spec))
 
 
 @cache
-def _priced(way: Way, message: float, alpha: float, bandwidth: float, equal_injection: bool, eta: Eta) -> Rung:
+def _priced(way: Entry, message: float, alpha: float, bandwidth: float, equal_injection: bool, eta: Eta) -> Rung:
     return way.priced(message=message, alpha=alpha, bandwidth=bandwidth, equal_injection=equal_injection, eta=eta)
 
 
@@ -123,7 +122,6 @@ def ladder_explorer(
     messages: Sequence[float] = MESSAGES,
     alphas: Sequence[float] = ALPHAS,
     bandwidths: Sequence[float] = BANDWIDTHS,
-    choices: Mapping[bool, str] = CHOICES,
     extra: Sequence[Control] = (),
     losses: Callable[[State], Losses] | None = None,
     title: str = "The ladder of 512 ranks",
@@ -138,7 +136,6 @@ def ladder_explorer(
         messages: the values of M on offer, in bytes; what has one value gets no control.
         alphas: the latencies on offer, in seconds.
         bandwidths: the bandwidths on offer, in bytes per second.
-        choices: False for the fastest algorithms, True for those of Lu's table, and what the reader sees of each.
         extra: controls beside these, such as one for what a fabric loses.
         losses: what each way loses in a state; times are then shown with and without.
         title: the heading.
@@ -146,14 +143,14 @@ def ladder_explorer(
     Rungs of switches that add and replicate: ``ladder_explorer((partial(rung_bars, (*SPECS, "inc-star:512")),))``.
 
     >>> ladder_explorer()
-    Explorer: The ladder of 512 ranks (Primitive, Message M, Latency alpha, Bandwidth BW, What BW is, Algorithm)
+    Explorer: The ladder of 512 ranks (Primitive, Message M, Latency alpha, Bandwidth BW, What BW is)
     """
 
     @cache
     def found(*chosen: object) -> tuple[Bar, ...]:
         s = dict(zip(names, chosen, strict=True))
         state = {"message": s["m"], "alpha": s["alpha"], "bandwidth": s["bw"]}
-        state |= {"equal_injection": s["ports"], "shipped": s["choice"]}
+        state |= {"equal_injection": s["ports"]}
         if losses is not None:
             state["losses"] = losses(s)
         bars_here = [bar for source in sources for bar in source(primitive=s["p"], **state)]
@@ -163,12 +160,11 @@ def ladder_explorer(
         return found(*({**fixed, **state, **other}[name] for name in names))
 
     offered = [
-        Control("p", "Primitive", fabrics.PRIMITIVES, "all-reduce", kind="select"),
+        Control("p", "Primitive", ladder.PRIMITIVES, "all-reduce", kind="select"),
         Control("m", "Message M", messages, _start(messages, ladder.ANCHOR_MESSAGE), format=units.size),
         Control("alpha", "Latency alpha", alphas, _start(alphas, ladder.ANCHOR_ALPHA), format=units.seconds),
         Control("bw", "Bandwidth BW", bandwidths, _start(bandwidths, ladder.ANCHOR_BANDWIDTH), format=units.rate),
         Control("ports", "What BW is", PORTS, False, kind="select"),
-        Control("choice", "Algorithm", choices, next(iter(choices)), kind="select"),
         *extra,
     ]
     names = tuple(control.name for control in offered)
@@ -191,7 +187,7 @@ def realistic_ladder_explorer() -> Explorer:
     """The ladder with rungs of a switch that takes part, and coefficients that the reader sets for each fabric.
 
     Times with coefficients stand beside the ideal ones, each in its best number of segments. Beside what is
-    fastest on a fabric stand the lines of the table in `colllib.realistic`.
+    fastest on a fabric stand the lines of the table in `colllib.lossy`.
 
     Source of the coefficients shown first: Lu (2026), part 05, section 4.1.
 
@@ -201,10 +197,10 @@ eta_beta, switch that adds, eta_beta, wires, eta_alpha, wires)
     """
 
     def losses(state: State) -> Losses:
-        def of(way: Way) -> Eta:
-            if way.fabric.startswith("inc-star"):
-                return Eta(_NONE, state["adding"] if way.primitive in _ADDS else state["star"])
-            if way.fabric.startswith("star"):
+        def of(way: Entry) -> Eta:
+            if way.topology.name.startswith("inc-star"):
+                return Eta(_NONE, state["adding"] if way.algorithm.primitive in _ADDS else state["star"])
+            if way.topology.name.startswith("star"):
                 return Eta(_NONE, state["star"])
             return Eta(state["delay"], state["wires"])
 
@@ -216,11 +212,10 @@ eta_beta, switch that adds, eta_beta, wires, eta_alpha, wires)
 
     star, wires = PROFILES["crossbar"], PROFILES["torus"]
     return ladder_explorer(
-        (partial(rung_bars, tuple(dict.fromkeys(line.fabric for line in LINES)), _in_the_table),),
+        (partial(rung_bars, tuple(dict.fromkeys(line.on for line in LINES)), _in_the_table),),
         messages=(100e3, ladder.ANCHOR_MESSAGE, 1e9),
         alphas=(ladder.ANCHOR_ALPHA,),
         bandwidths=(ladder.ANCHOR_BANDWIDTH,),
-        choices={False: CHOICES[False]},
         extra=[
             Control("star", "eta_beta, star", (Fraction(3, 5), star.beta, _NONE), star.beta, format=_plain),
             Control("adding", "eta_beta, switch that adds", adding, depends_on=("p",), start=PROFILES["nvls"].beta),
@@ -235,11 +230,11 @@ eta_beta, switch that adds, eta_beta, wires, eta_alpha, wires)
 _ADDS = ("reduce", "reduce-scatter", "all-reduce")  # what asks the switch to add
 
 
-_TABLE = {(line.primitive, line.fabric, line.name) for line in LINES}
+_TABLE = {(line.primitive, line.on, line.name) for line in LINES}
 
 
-def _in_the_table(way: Way) -> bool:
-    return (way.primitive, way.fabric, way.name) in _TABLE
+def _in_the_table(way: Entry) -> bool:
+    return (way.algorithm.primitive, way.topology.name, way.algorithm.name) in _TABLE
 
 
 _NONE = Fraction(1)
@@ -254,17 +249,19 @@ def _start(values: Sequence[float], wanted: float) -> float:
 
 
 def _note() -> str:
-    owned = ", ".join(f"{fabrics.injection(spec)} on {spec.partition(':')[2]}" for spec in SPECS if "torus" in spec)
+    owned = ", ".join(
+        f"{injection(ladder.topology(spec))} on {spec.partition(':')[2]}" for spec in SPECS if "torus" in spec
+    )
     return (
         "<p>Lock-step clock. A rank owns one link on the star and one per neighbor elsewhere: "
         f"{owned}, 2 on the ring, and on a mesh as many as on its torus but for the ranks at the rim. "
         "P is the best whole number of segments. The last column divides the time by the sum of the fabric's two "
-        "lower bounds. Lu's table is that of the explainer series, part 02 section 5.1.</p>"
+        "lower bounds. </p>"
     )
 
 
 def _note_on_losses() -> str:
-    owned = fabrics.injection("torus:8x8x8")
+    owned = injection(ladder.topology("torus:8x8x8"))
     return (
         f"<p>Lock-step clock. A rank owns one link on a star and {owned} on the torus. An eta_beta divides a fabric's "
         "bytes, eta_alpha multiplies its latencies; both ways through a switch that adds have the same. P is the best "

@@ -116,7 +116,7 @@ def _table(priced: list[Priced]) -> Table:
             f"{one.call.count:,} × {units.size(one.call.message)}",
             units.size(one.call.sent),
             units.seconds(one.total),
-            one.algorithm.label,
+            one.rung.algorithm.label,
         )
         for one in priced
     ]

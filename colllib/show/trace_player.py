@@ -10,7 +10,7 @@ from functools import cache, partial
 from itertools import product
 from math import dist, hypot
 
-from colllib import algorithms
+from colllib import algorithms, ladder
 from colllib.execution import Execution, execute, trace
 from colllib.schedule import Schedule, Step
 from colllib.show.control import Control, Part, State
@@ -76,13 +76,13 @@ def variants_on(primitive: str, topology: Topology) -> dict[str, tuple[str, Call
 
     >>> from colllib.topology import mesh
     >>> list(variants_on("all-gather", mesh((3, 2))))[:4]
-    ['dim-ring', 'ring', 'bruck', 'pat']
+    ['dim-ring', 'rotated-dim-ring', 'ring', 'bruck']
     """
     offered: dict[str, tuple[str, Callable[[], Schedule]]] = {}
-    for algorithm in algorithms.serving(primitive, topology):
-        if algorithm.takes == "ranks":
+    for algorithm in ladder.offered(primitive, topology):
+        if algorithm in algorithms.ALGORITHMS:
             continue
-        place = topology.lattice if algorithm.takes == "lattice" else topology
+        place = algorithm.argument(topology)
         text = algorithm.label[0].upper() + algorithm.label[1:]
         offered[algorithm.name] = text, partial(algorithm.build, place)
         if algorithm.segmented:

@@ -11,13 +11,14 @@ from typing import TypeVar
 
 from colllib import units
 from colllib.algorithms import Algorithm, of
+from colllib.ladder import regret
+from colllib.ladder import winners as fastest
 from colllib.library_choices import LIBRARIES, Choice, choice
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.table import Table
 from colllib.show.theme import SERIES, color, escape
-from colllib.winners import fastest, regret
 
 T = TypeVar("T")
 

@@ -8,14 +8,14 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colllib.algorithms import SPECIAL_ALGORITHMS, innetwork, serving
+from colllib.algorithms import CATALOGUE, innetwork, serving
 from colllib.execution import ScheduleError, execute
 from colllib.ladder import best, run
 from colllib.primitives import PRIMITIVES
 from colllib.topology import Latency, find, mesh, star, switch_tree
 
 ALL = {"combines": True, "replicates": True, "scatters": True}
-THROUGH = [algorithm for algorithm in SPECIAL_ALGORITHMS if algorithm.takes == "topology"]
+THROUGH = [algorithm for algorithm in CATALOGUE if algorithm.name.startswith("in-network")]
 NAMES = [f"{algorithm.primitive}-{algorithm.name}" for algorithm in THROUGH]
 # what must rank r send and receive, as shares of M, on one switch
 TRAFFIC = {

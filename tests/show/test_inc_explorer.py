@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from colllib.algorithms import serving
 from colllib.execution import execute
-from colllib.ladder import ANCHOR_BANDWIDTH, run
+from colllib.ladder import ANCHOR_BANDWIDTH, offered, run
 from colllib.show import inc_explorer
-from colllib.switches import able_star, stream_limit
+from colllib.switch_race import able_star, stream_limit
 
 
 def test_the_start_shows_the_anchor():
@@ -15,7 +14,7 @@ def test_the_start_shows_the_anchor():
     assert explorer.start == {"primitive": "all-reduce", "n": 512, "endpoint": 300e-9, "switch": 200e-9}
     where = able_star(512, 300e-9, 200e-9)
     software = min(
-        (run(a, where, **price) for a in serving("all-reduce", where) if a.takes == "ranks"), key=lambda r: r.seconds
+        (run(a, where, **price) for a in offered("all-reduce", where) if a.takes == "ranks"), key=lambda r: r.seconds
     )
     assert software.execution.cost == execute(software.execution.schedule).cost
     gain = software.seconds / stream_limit("all-reduce", 512).seconds(**price)

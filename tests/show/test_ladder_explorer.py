@@ -9,10 +9,11 @@ from functools import partial
 import pytest
 from show_browser import opened, write_page
 
-from colllib import fabrics, units
-from colllib.contention import Eta
+from colllib import ladder, units
+from colllib.bounds import floor
 from colllib.execution import execute
-from colllib.realistic import lines_of
+from colllib.losses import Eta
+from colllib.lossy import lines_of
 from colllib.show.control import Control
 from colllib.show.ladder_explorer import Bar, fabric_name, ladder_explorer, realistic_ladder_explorer, rung_bars
 from colllib.topology import equal_injection, find
@@ -30,21 +31,21 @@ def rows(html):
 @pytest.mark.parametrize("equal", [False, True])
 def test_the_rungs_shown_are_executed(primitive, equal):
     price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
-    state = {"p": primitive, "m": 16e6, "alpha": 0.5e-6, "bw": 900e9, "ports": equal, "choice": True}
+    state = {"p": primitive, "m": 16e6, "alpha": 0.5e-6, "bw": 900e9, "ports": equal}
     shown = {row[0]: row for row in rows(ladder_explorer().render(1, state))}
-    for rung in fabrics.rungs(primitive, QUICK, **price, equal_injection=equal, shipped=True):
-        where = find(rung.way.fabric)
-        cost = execute(rung.way.build(rung.segments), equal_injection(where) if equal else where).cost
-        row = shown[fabric_name(rung.way.fabric)]
+    for rung in ladder.fastest(primitive, QUICK, trusting=True, **price, equal_injection=equal):
+        where = rung.entry.topology
+        cost = execute(rung.entry.schedule(rung.segments), equal_injection(where) if equal else where).cost
+        row = shown[fabric_name(rung.entry.topology.name)]
         assert row[1] == units.seconds(cost.seconds(**price), 4)
         assert row[3:5] == [str(cost.n_alpha), str(cost.n_beta)]
 
 
 def test_an_all_to_all_of_512_on_a_torus_is_what_the_explorer_says():
-    state = {"p": "all-to-all", "m": 16e6, "alpha": 0.5e-6, "bw": 900e9, "ports": False, "choice": False}
+    state = {"p": "all-to-all", "m": 16e6, "alpha": 0.5e-6, "bw": 900e9, "ports": False}
     shown = {row[0]: row for row in rows(ladder_explorer().render(1, state))}
-    way = fabrics.ways("all-to-all", "torus:8x8x8")[0]
-    cost = execute(way.build(1), find("torus:8x8x8")).cost
+    way = ladder.entry("all-to-all", "rotated-relay", "torus:8x8x8")
+    cost = execute(way.schedule(), find("torus:8x8x8")).cost
     assert shown["torus 8x8x8"][3:5] == [str(cost.n_alpha), str(cost.n_beta)]
 
 
@@ -71,7 +72,7 @@ def test_the_note_counts_links_by_rank():
 
 def test_rungs_of_another_making_can_stand_on_the_same_ladder():
     def quick(**state):
-        return [Bar("wish", state["primitive"], fabrics.floor("broadcast", "star:8"), 1e-12, 0.0)]
+        return [Bar("wish", state["primitive"], floor("broadcast", find("star:8")), 1e-12, 0.0)]
 
     explorer = ladder_explorer((rung_bars, quick))
     assert rows(explorer.render(1, explorer.start))[0][0] == "wish"
@@ -83,15 +84,17 @@ def test_switches_that_take_part_stand_on_the_same_ladder():
     state = {**explorer.start, "ports": True}
     shown = rows(explorer.render(1, state))
     assert shown[0][0] == "star that computes 512"
-    rung = fabrics.rungs("all-reduce", ("inc-star:512",), message=16e6, alpha=0.5e-6, bandwidth=900e9)[0]
-    assert shown[0][1] == units.seconds(rung.execution_cost().seconds(message=16e6, alpha=0.5e-6, bandwidth=900e9), 4)
+    rung = ladder.fastest("all-reduce", ("inc-star:512",), message=16e6, alpha=0.5e-6, bandwidth=900e9)[0]
+    assert shown[0][1] == units.seconds(
+        rung.entry.executed_cost(rung.segments).seconds(message=16e6, alpha=0.5e-6, bandwidth=900e9), 4
+    )
 
 
 def test_losses_of_each_fabric_stand_beside_the_ideal_times():
     """The numbers of contention chapters: a star that keeps 4/5 of its BW, a torus with 6/5 of the latency."""
 
     def losses(state):
-        return lambda way: Eta(Fraction(1), state["keeps"]) if way.fabric.startswith("star") else LATE
+        return lambda way: Eta(Fraction(1), state["keeps"]) if way.topology.name.startswith("star") else LATE
 
     explorer = ladder_explorer(
         (lambda **state: rung_bars(("star:512", "torus:8x8x8"), **state),),
@@ -124,10 +127,10 @@ def test_the_realistic_ladder_prices_each_way_with_its_fabrics_coefficients(prim
     html = REALISTIC.render(1, {**REALISTIC.start, "p": primitive, "adding": adding(primitive)})
     shown = {row[0]: row for row in rows(html)}
     for line in lines_of(primitive):
-        more, less = spoiled[line.fabric]
+        more, less = spoiled[line.on]
         slow = {"message": 16e6, "alpha": 0.5e-6 * more, "bandwidth": 900e9 * less}
-        rung = line.way.priced(**slow)
-        row = shown[f"{fabric_name(line.fabric)}: {rung.label}"]
+        rung = line.entry.priced(**slow)
+        row = shown[f"{fabric_name(line.on)}: {rung.label}"]
         assert row[2] == units.seconds(execution_cost(rung).seconds(**slow), 4)
         assert row[1] == units.seconds(line.ideal(message=16e6, alpha=0.5e-6, bandwidth=900e9).seconds, 4)
 
@@ -137,11 +140,10 @@ def adding(primitive):
 
 
 def execution_cost(rung):
-    # a breadth-first all-reduce of 512 takes seconds: tests/test_realistic.py executes it
-    return rung.cost if rung.way.name == "breadth first" else rung.execution_cost()
+    return rung.entry.executed_cost(rung.segments)
 
 
-@pytest.mark.parametrize("primitive", fabrics.PRIMITIVES)
+@pytest.mark.parametrize("primitive", ladder.PRIMITIVES)
 def test_coefficients_of_one_change_nothing(primitive):
     one = Fraction(1)
     ones = {"p": primitive, "star": one, "adding": one, "wires": one, "delay": one}

@@ -45,7 +45,7 @@ def test_a_cell_names_a_fastest_rung_of_the_executed_ladder(primitive, ranks, co
 @pytest.mark.parametrize("primitive", ["all-reduce", "all-to-all"])
 @pytest.mark.parametrize("unit", [25e3, 450e3, 9e6])
 def test_on_both_sides_of_a_crossing_the_named_algorithms_win(primitive, unit):
-    from colllib.winners import regret
+    from colllib.ladder import regret
 
     seen = 0
     for n in RANKS:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
-from colllib import ladder
-from colllib.algorithms import Algorithm, find, serving
+from colllib.algorithms import find
 from colllib.bounds import least_traffic
 from colllib.cost import Cost
 from colllib.events import event_clock
+from colllib.ladder import ANCHOR_BANDWIDTH, CLOSED_FORM, Entry, offered
 from colllib.topology import Latency, Topology, star
 
 STREAM = 512  # segments that stand for a stream
@@ -63,21 +64,19 @@ def race(primitive: str, ranks: int, message: float, endpoint: float, switch: fl
     'recursive doubling'
     """
     where = able_star(ranks, endpoint, switch)
-    price = {"message": message, "alpha": endpoint + switch, "bandwidth": ladder.ANCHOR_BANDWIDTH}
+    price: dict[str, Any] = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
 
-    def timed(algorithm: Algorithm) -> tuple[float, str]:
-        argument = ladder.argument(algorithm, where)
-        if not algorithm.segmented:
-            return algorithm.cost(argument).seconds(**price), algorithm.label
-        p = ladder.best(algorithm, argument, **price)
-        label = algorithm.label + (f", P = {p}" if p > 1 else "")
-        return algorithm.cost(argument, segments=p).seconds(**price), label
-
-    offered = [a for a in serving(primitive, where) if a.has_closed_form]
-    software = min(timed(a) for a in offered if a.takes == "ranks")
-    through = min(timed(a) for a in offered if a.takes == "topology")
+    here = [Entry(algorithm, where, trusting=True) for algorithm in offered(primitive, where)]
+    rungs = [one.priced(**price) for one in here if one.how == CLOSED_FORM]
+    fastest = {
+        takes: min(
+            (rung for rung in rungs if rung.algorithm.takes == takes), key=lambda rung: (rung.seconds, rung.label)
+        )
+        for takes in ("ranks", "topology")
+    }
+    software, through = fastest["ranks"], fastest["topology"]
     streamed = stream_limit(primitive, ranks).seconds(**price)
-    return Race(software[1], software[0], through[1], through[0], streamed)
+    return Race(software.label, software.seconds, through.label, through.seconds, streamed)
 
 
 @cache
@@ -96,5 +95,5 @@ def streamed(primitive: str, message: float, endpoint: float, switch: float, ran
     """
     where = able_star(ranks, endpoint, switch)
     schedule = find(primitive, "in-network").build(where, segments=STREAM)
-    price = {"message": message, "alpha": endpoint + switch, "bandwidth": ladder.ANCHOR_BANDWIDTH}
+    price: dict[str, Any] = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
     return event_clock(schedule, where, **price).seconds

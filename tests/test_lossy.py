@@ -4,38 +4,37 @@ from __future__ import annotations
 
 import pytest
 
-from colllib import fabrics
-from colllib.contention import PROFILES
 from colllib.execution import execute
-from colllib.realistic import LINES, Line, break_even, line, lines_of
+from colllib.losses import PROFILES
+from colllib.lossy import LINES, Line, break_even, line, lines_of
 
 PRICE = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
 
 
 @pytest.mark.parametrize("which", LINES, ids=lambda one: one.label)
 def test_a_line_costs_what_executes_on_512_ranks(which):
-    for segments in (1, 3) if which.way.segmented else (1,):
-        done = execute(which.way.build(segments), fabrics.fabric(which.fabric))
-        assert done.cost == which.way.cost(segments)
+    for segments in (1, 3) if which.entry.algorithm.segmented else (1,):
+        done = execute(which.entry.schedule(segments), which.entry.topology)
+        assert done.cost == which.entry.cost(segments)
 
 
 @pytest.mark.parametrize("message", [1e5, 16e6, 1e9])
-@pytest.mark.parametrize("which", [one for one in LINES if one.way.segmented], ids=lambda one: one.label)
+@pytest.mark.parametrize("which", [one for one in LINES if one.entry.algorithm.segmented], ids=lambda one: one.label)
 def test_no_other_number_of_segments_is_better(which, message):
     price = {**PRICE, "message": message}
     for rung, eta in ((which.ideal(**price), PROFILES["ideal"]), (which.real(**price), PROFILES[which.profile])):
         slow = {"message": message, "alpha": 0.5e-6 * float(eta.alpha), "bandwidth": 900e9 * float(eta.beta)}
-        times = {p: which.way.cost(p).seconds(**slow) for p in range(1, 300)}
+        times = {p: which.entry.cost(p).seconds(**slow) for p in range(1, 300)}
         assert times[rung.segments] == min(times.values())
         assert rung.seconds == pytest.approx(times[rung.segments])
 
 
 def test_lines_are_found_by_name_or_refused():
     assert [one.name for one in lines_of("all-gather")] == [
-        "in network",
-        "recursive doubling",
-        "dim ring",
-        "breadth first",
+        "in-network",
+        "recursive-doubling",
+        "dim-ring",
+        "breadth-first",
     ]
     with pytest.raises(ValueError, match="no line for broadcast by chain"):
         line("broadcast", "chain")
@@ -44,9 +43,9 @@ def test_lines_are_found_by_name_or_refused():
 @pytest.mark.parametrize(
     ("slower", "faster"),
     [
-        (("all-reduce", "Rabenseifner"), ("all-reduce", "in network")),
-        (("all-reduce", "dim ring"), ("all-reduce", "Rabenseifner")),
-        (("all-to-all", "pairwise"), ("all-to-all", "rotated relay")),
+        (("all-reduce", "rabenseifner"), ("all-reduce", "in-network")),
+        (("all-reduce", "dim-ring"), ("all-reduce", "rabenseifner")),
+        (("all-to-all", "pairwise"), ("all-to-all", "rotated-relay")),
     ],
 )
 def test_at_the_break_even_two_lines_take_equally_long(slower, faster):
@@ -56,13 +55,13 @@ def test_at_the_break_even_two_lines_take_equally_long(slower, faster):
     # every count of segments, priced by hand: none beats the slower line below the coefficient, one does above it
     for shift, wins in ((0.999, False), (1.001, True)):
         latency, rate = 0.5e-6 * float(fast.eta.alpha), 900e9 * beta * shift
-        pieces = range(1, 100) if fast.way.segmented else (1,)
-        best = min(float(c.n_alpha) * latency + float(c.n_beta) * 16e6 / rate for c in map(fast.way.cost, pieces))
+        pieces = range(1, 100) if fast.entry.algorithm.segmented else (1,)
+        best = min(float(c.n_alpha) * latency + float(c.n_beta) * 16e6 / rate for c in map(fast.entry.cost, pieces))
         assert (best < target) == wins
 
 
 def test_a_line_that_is_slower_at_its_best_never_breaks_even():
-    dim_ring, halving = line("all-reduce", "dim ring"), line("all-reduce", "Rabenseifner")
-    perfect = Line("all-reduce", "Rabenseifner", "star:512", "ideal", "star without losses")
+    dim_ring, halving = line("all-reduce", "dim-ring"), line("all-reduce", "rabenseifner")
+    perfect = Line("all-reduce", "rabenseifner", "star:512", "ideal", "star without losses")
     assert break_even(perfect, dim_ring, **PRICE) is None
     assert break_even(dim_ring, halving, **PRICE) is not None

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from colllib.algorithms import innetwork, serving
+from colllib.algorithms import innetwork
 from colllib.events import event_clock
-from colllib.fabrics import PRIMITIVES
-from colllib.ladder import ANCHOR_BANDWIDTH, run
-from colllib.switches import able_star, race, stream_limit, streamed
+from colllib.ladder import ANCHOR_BANDWIDTH, PRIMITIVES, offered, run
+from colllib.switch_race import able_star, race, stream_limit, streamed
 
 BUILDS = {
     "all-reduce": innetwork.one_shot_all_reduce,
@@ -26,7 +25,7 @@ def test_the_race_is_run(primitive, n, endpoint, switch):
     where = able_star(n, endpoint, switch)
     for message in (1e4, 4e6, 1e9):
         price = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
-        rungs = [run(a, where, **price) for a in serving(primitive, where)]
+        rungs = [run(a, where, **price) for a in offered(primitive, where)]
         found = race(primitive, n, message, endpoint, switch)
         software = min(r.seconds for r in rungs if r.algorithm.takes == "ranks")
         through = min(r.seconds for r in rungs if r.algorithm.takes == "topology")

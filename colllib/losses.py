@@ -1,0 +1,104 @@
+"""What a fabric loses: two coefficients that are meant to stand for contention, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from colllib.bounds import bus_factor
+from colllib.cost import Cost
+from colllib.measurements import H200_BY_RANKS
+from colllib.primitives import check_ranks
+
+
+@dataclass(frozen=True)
+class Eta:
+    """What a fabric is said to lose: alpha times eta_alpha, BW times eta_beta.
+
+    Args:
+        alpha: eta_alpha, at least 1.
+        beta: eta_beta, above 0 and at most 1.
+        source: where the two numbers come from.
+
+    Raises:
+        ValueError: for coefficients outside these ranges.
+    """
+
+    alpha: Fraction
+    beta: Fraction
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.alpha < 1 or not 0 < self.beta <= 1:
+            raise ValueError(
+                f"eta = ({self.alpha}, {self.beta}): alpha's must be at least 1, BW's above 0 and at most 1"
+            )
+
+
+IDEAL = Eta(Fraction(1), Fraction(1), "the model without contention")
+
+_NVLS_8 = Fraction(470, 450) / bus_factor("all-reduce", 8)
+
+#: The fabrics of Lu's profile, and what the same measurement of NVLS gives with the bus factor of its own N = 8.
+PROFILES: Mapping[str, Eta] = {
+    "ideal": IDEAL,
+    "crossbar": Eta(Fraction(1), Fraction(4, 5), "Lu, part 05 section 4.1: bus bandwidth 360 of 450 GB/s, 8 H100"),
+    "nvls": Eta(Fraction(1), Fraction(13, 25), "Lu, part 05 section 4.1: 1.3 times 0.80 over 2"),
+    "nvls one-shot": Eta(Fraction(1), _NVLS_8, "470 of 450 GB/s over 7/4"),
+    "nvls two-shot": Eta(Fraction(1), _NVLS_8 * Fraction(9, 8), "470 of 450 GB/s over 7/4, times 9/8"),
+    "torus": Eta(Fraction(6, 5), Fraction(3, 5), "Lu, part 05 section 4.1: the reciprocal of 1.63, TPU v4"),
+}
+
+
+def effective(cost: Cost, eta: Eta) -> Cost:
+    """The cost with the coefficients in it: n_alpha eta_alpha and n_beta / eta_beta.
+
+    Source: Lu (2026), part 05, section 4.
+
+    >>> effective(Cost(18, 2), PROFILES["crossbar"])
+    Cost(n_alpha=18, n_beta=5/2)
+    """
+    if eta == IDEAL:
+        return cost
+    return Cost(cost.n_alpha * eta.alpha, cost.n_beta / eta.beta)
+
+
+def implied_eta_beta(bus_bandwidth: float, link: float, n_beta: Fraction | int, ranks: int) -> float:
+    """The eta_beta that makes n_beta M / (eta_beta BW) last as long as an all-reduce that was measured.
+
+    A bus bandwidth is M over the time, times 2(N-1)/N with the N of the measurement. So the time of
+    a large message is 2(N-1)/N M over it, and eta_beta is n_beta over 2(N-1)/N, times the bus
+    bandwidth over the link's.
+
+    Args:
+        bus_bandwidth: as nccl-tests prints it, in bytes per second.
+        link: BW of a rank's links one way, in bytes per second.
+        n_beta: what the algorithm is said to load the busiest link with, in units of M, at this N.
+        ranks: N of the measurement.
+
+    >>> round(implied_eta_beta(360e9, 450e9, Fraction(7, 4), 8), 3), round(implied_eta_beta(470e9, 450e9, 1, 8), 3)
+    (0.8, 0.597)
+    """
+    return float(n_beta) / float(bus_factor("all-reduce", ranks)) * bus_bandwidth / link
+
+
+#: Bus bandwidths by ranks where NCCL chose NVLS, in bytes per second: as it chose, and with NVLS switched off.
+NVLS_BY_RANKS: Mapping[int, tuple[float, float]] = {n: pair for n, pair in H200_BY_RANKS.busbw.items() if n > 4}
+NVLINK4 = H200_BY_RANKS.link
+
+
+def one_shot(ranks: int) -> Fraction:
+    """The bytes on a port when a switch adds whole vectors, cut into pieces without end: M each way."""
+    check_ranks(ranks)
+    return Fraction(1)
+
+
+def two_shot(ranks: int) -> Fraction:
+    """The bytes on a port when every rank fetches the sum of its slice through the switch and stores it to all.
+
+    >>> two_shot(8)
+    Fraction(9, 8)
+    """
+    check_ranks(ranks)
+    return 1 + Fraction(1, ranks)

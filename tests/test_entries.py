@@ -1,0 +1,178 @@
+"""The one price: entries cost what they execute to, under both port conventions, and never less than a floor."""
+
+from fractions import Fraction
+
+import pytest
+
+from colllib.algorithms import every, find, relay
+from colllib.bounds import floor
+from colllib.execution import execute
+from colllib.ladder import (
+    ANCHOR_ALPHA,
+    ANCHOR_BANDWIDTH,
+    ANCHOR_MESSAGE,
+    PRIMITIVES,
+    Entry,
+    entries,
+    entry,
+    fastest,
+    ladder,
+    offered,
+    skipped,
+    topology,
+)
+from colllib.topology import Lattice, equal_injection, full_mesh, injection, star
+
+SMALL = (
+    "star:6",
+    "star:8",
+    "torus:4x4",
+    "torus:4x2x4",
+    "torus:3x5",
+    "ring:6",
+    "mesh:4x3",
+    "mesh:2x4x2",
+    "full-mesh:6",
+    "inc-star:6",
+)
+PRICE = {"message": 3e6, "alpha": 1e-6, "bandwidth": 100e9}
+
+
+@pytest.mark.parametrize("on", SMALL)
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_what_is_trusted_costs_what_it_executes_to_under_both_port_conventions(primitive, on):
+    for trusting in (False, True):
+        for here in entries(primitive, on, trusting):
+            for equal in (False, True):
+                for segments in (None, 1, 3) if here.algorithm.segmented else (None,):
+                    rung = here.priced(**PRICE, equal_injection=equal, segments=segments)
+                    where = equal_injection(here.topology) if equal else here.topology
+                    assert execute(here.schedule(rung.segments), where).cost == rung.cost
+                    assert rung.seconds == rung.cost.seconds(**PRICE)
+                    assert rung.how == here.how
+
+
+def test_an_entry_says_how_its_cost_is_known():
+    assert entry("all-reduce", "ring", "star:6").how == "executed"
+    assert entry("all-reduce", "ring", "star:6", True).how == "closed form"
+    assert entry("all-reduce", "ring", "ring:6", True).how == "executed"  # the star's closed form is not its cost there
+    assert entry("broadcast", "chain", "star:6").how == "closed form"  # of which many segments are tried
+    assert entry("broadcast", "chain", "torus:3x3").how == "executed"
+
+
+@pytest.mark.parametrize("on", SMALL)
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_no_execution_is_below_a_floor(primitive, on):
+    least = floor(primitive, topology(on))
+    for here in entries(primitive, on):
+        for segments in (1, 2, 7, 40) if here.algorithm.segmented else (1,):
+            cost = here.executed_cost(segments)
+            assert cost.n_alpha >= least.n_alpha
+            assert cost.n_beta >= least.n_beta
+
+
+def test_the_best_number_of_segments_is_the_best_of_all():
+    for on in ("star:8", "torus:4x4", "mesh:4x3", "full-mesh:6", "inc-star:8"):
+        for here in (*entries("broadcast", on), *entries("all-reduce", on)):
+            if here.algorithm.segmented:
+                times = [here.priced(**PRICE, segments=p).seconds for p in range(1, 200)]
+                assert here.priced(**PRICE).seconds == pytest.approx(min(times), rel=1e-12)
+
+
+@pytest.mark.parametrize("dims", [(4, 4), (6, 6), (8, 4), (4, 4, 4), (8, 4, 4), (8, 8, 8), (8, 4, 4, 4), (32, 16)])
+def test_on_even_axes_of_four_and_more_the_relay_meets_the_bisection_bound(dims):
+    least = floor("all-to-all", topology("torus:" + "x".join(map(str, dims))))
+    assert relay.rotated_relay_cost(Lattice(dims)) == least
+    assert least.n_beta == Fraction(max(dims), 8)
+
+
+def test_injection_is_what_the_best_connected_rank_owns():
+    for on, links in (("star:9", 1), ("torus:3x3x3", 6), ("torus:4x2", 3), ("mesh:3x3", 4), ("full-mesh:5", 4)):
+        assert injection(topology(on)) == links
+        assert equal_injection(topology(on)).bandwidth[0] == Fraction(1, links)
+
+
+def test_the_fastest_are_sorted_and_are_the_fastest_of_their_topology():
+    names = ("star:8", "torus:2x4", "mesh:4x2")
+    found = fastest("all-gather", names, **PRICE)
+    assert [rung.seconds for rung in found] == sorted(rung.seconds for rung in found)
+    for rung in found:
+        on = rung.entry.topology.name
+        assert rung.seconds == min(here.priced(**PRICE).seconds for here in entries("all-gather", on))
+    rings = fastest("all-gather", names, among=lambda here: here.algorithm.name == "ring", **PRICE)
+    assert [rung.entry.topology.name for rung in rings] == ["star:8"]  # elsewhere a flat ring is not at home
+
+
+@pytest.mark.parametrize("on", [*SMALL, "boxes:3x2", "leaf-spine:2x2x2", "fat-tree:4", "twisted-torus:3"])
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_a_ladder_offers_all_that_applies_and_says_why_the_rest_does_not(primitive, on):
+    where = topology(on)
+    for algorithm in every(primitive):
+        why = skipped(algorithm, where)
+        if algorithm in offered(primitive, where):
+            assert why is None
+            execute(algorithm.build(algorithm.argument(where)), where)
+        else:
+            assert why
+            if algorithm.refusal(where) is not None:
+                with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+                    algorithm.argument(where)
+                assert str(refusal.value) == f"{primitive} {algorithm.name} {why}"
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_on_a_full_mesh_the_ladder_finds_the_direct_algorithm(primitive, n):
+    """Its N - 1 partners have a link each; by hand it takes one step, or two, of M/N a link."""
+    price = {"message": 1e6, "alpha": 0.0, "bandwidth": 1e9}
+    rungs = {rung.algorithm.name: rung for rung in ladder_without_segments(primitive, full_mesh(n), price)}
+    steps = 2 if primitive in ("broadcast", "reduce", "all-reduce") else 1
+    assert rungs["direct"].seconds == pytest.approx(steps * 1e-3 / n)
+    assert all(rung.seconds >= rungs["direct"].seconds * (1 - 1e-12) for rung in rungs.values())
+    assert n == 2 or "direct" not in {a.name for a in offered(primitive, star(n))}
+
+
+def ladder_without_segments(primitive, where, price):
+    chosen = [a for a in offered(primitive, where) if not a.segmented]
+    return [Entry(algorithm, where).priced(**price) for algorithm in chosen]
+
+
+def test_bus_bandwidth_is_the_columns_of_nccl_tests():
+    ring = entry("all-reduce", "ring", "star:8").priced(message=1e9, alpha=0.0, bandwidth=450e9)
+    assert ring.algbw == pytest.approx(450e9 / 1.75)
+    assert ring.busbw == pytest.approx(450e9)
+
+
+def test_on_boxes_the_ladder_prices_every_tier():
+    rungs = ladder("all-reduce", topology("boxes:4x4"), message=1e9, alpha=(1e-6, 5e-6), bandwidth=(450e9, 50e9))
+    by_name = {rung.algorithm.name: rung for rung in rungs}
+    # by hand: the nested ring, then the flat one, whose every step waits for a card
+    inside = 2 * 3 * (1e-6 + 1e9 / 4 / 450e9)
+    assert by_name["hierarchical"].seconds == pytest.approx(inside + 2 * 3 * (5e-6 + 1e9 / 16 / 50e9))
+    assert by_name["ring"].seconds == pytest.approx(30 * (5e-6 + 1e9 / 16 / 50e9))
+    assert [rung.seconds for rung in rungs] == sorted(rung.seconds for rung in rungs)
+
+
+def test_what_has_no_entry_is_refused():
+    with pytest.raises(ValueError, match="no algorithm for primitive 'gossip'"):
+        entries("gossip", "star:4")
+    with pytest.raises(ValueError, match="all-reduce dim-ring is made for a ring"):
+        entry("all-reduce", "dim-ring", "star:4")
+    with pytest.raises(ValueError, match="takes no segments"):
+        entry("all-reduce", "ring", "star:4").cost(2)
+
+
+def test_floors_on_a_mesh_are_those_of_its_corner_and_of_its_middle():
+    assert floor("all-gather", topology("mesh:3x3")).n_beta == Fraction(8, 9) / 2
+    # across the middle of 4x4 run 4 links each way, for 8 x 8 blocks of M/16
+    assert floor("all-to-all", topology("mesh:4x4")).n_beta == Fraction(8 * 8, 16) / 4
+    with pytest.raises(ValueError, match="floors are known for one switch"):
+        floor("all-gather", topology("boxes:2x2"))
+
+
+def test_segments_that_cannot_be_executed_are_refused():
+    tree = find("all-reduce", "double-binary-tree")
+    from colllib.ladder import run
+
+    with pytest.raises(ValueError, match=r"segments = 1000000000: more than \d+ are too many"):
+        run(tree, star(8), segments=10**9, message=ANCHOR_MESSAGE, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH)
