@@ -212,23 +212,20 @@ class Holders:
         return found
 
     def add(self, cell: IntArray) -> None:
-        """Put cells into the set, each block at most once."""
+        """Put cells into the set."""
         node, block = np.divmod(cell[~self.has(cell)], self.blocks)
-        for one in self.lists:
-            empty = one[block] == self.nobody
-            one[block[empty]] = node[empty]
-            node, block = node[~empty], block[~empty]
+        place = 0
         while len(node):
-            if len(self.lists) * self.blocks >= MOST_IDS:
-                raise ValueError(
-                    f"{self.blocks} blocks visit more than {len(self.lists)} nodes each: too large to execute"
-                )
-            self.lists.append(np.full(self.blocks, self.nobody))
-            first = np.unique(block, return_index=True)[1]
-            self.lists[-1][block[first]] = node[first]
-            rest = np.ones(len(node), dtype=bool)
-            rest[first] = False
-            node, block = node[rest], block[rest]
+            if place == len(self.lists):
+                if place * self.blocks >= MOST_IDS:
+                    raise ValueError(f"{self.blocks} blocks visit more than {place} nodes each: too large to execute")
+                self.lists.append(np.full(self.blocks, self.nobody))
+            one = self.lists[place]
+            free = np.flatnonzero(one[block] == self.nobody)
+            one[block[free]] = node[free]  # of several for one block the last stays
+            left = one[block] != node
+            node, block = node[left], block[left]
+            place += 1
 
 
 class Meetings:
