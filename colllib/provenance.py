@@ -154,8 +154,11 @@ class Moved:
             self._prove_there(target[single], start + np.flatnonzero(single))
         for who in np.unique(self.target[self.target >= self.schedule.ranks]):
             wanted = np.flatnonzero(self.target == who)
-            for rank in self.schedule.blocks.holders(int(who)):
-                self._prove_there(np.full(len(wanted), rank), wanted)
+            holders = self.schedule.blocks.holders(int(who))
+            together = max(1, CHUNK // len(wanted))
+            for start in range(0, len(holders), together):
+                some = holders[start : start + together]
+                self._prove_there(np.repeat(some, len(wanted)), np.tile(wanted, len(some)))
 
     def _prove_there(self, rank: IntArray, place: IntArray) -> None:
         cells = rank * self.count + place

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.exact import Fractions, IntArray
+from colllib.limits import MOST_BLOCKS, check_size
 from colllib.primitives import Blocks, check_rank, check_ranks, is_whole, whole_numbers
 
 BoolArray = NDArray[np.bool_]
@@ -282,6 +283,7 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
     if segments == 1 or schedule.num_steps == 0:
         return schedule
     old = schedule.blocks
+    check_size(f"{segments} segments of {len(old)} blocks", segments * len(old), MOST_BLOCKS, "blocks")
     blocks = Blocks(
         old.ranks,
         old.share.scaled(Fraction(1, segments)).repeated(segments),

@@ -8,7 +8,7 @@ import numpy as np
 
 from colllib.cost import Cost
 from colllib.exact import IntArray
-from colllib.primitives import Shares, all_gather, check_ranks
+from colllib.primitives import Shares, all_gather, check_direction, check_ranks
 from colllib.schedule import Schedule, Step
 
 
@@ -27,6 +27,7 @@ def ring(ranks: int, *, first: int = 0, direction: int = 1, shares: Shares | Non
     array([3, 0, 1, 2])
     """
     check_ranks(ranks)
+    check_direction(direction)
     rank = np.arange(ranks)
     neighbor = (rank + direction) % ranks
     owner = (rank - direction * first) % ranks
@@ -56,6 +57,7 @@ def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
     check_power_of_two(ranks, "recursive doubling", "bruck")
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
+    blocks = all_gather(ranks)
     rank = np.arange(ranks)
     bits = range(ranks.bit_length() - 1)
     held = rank[:, None]
@@ -65,7 +67,7 @@ def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
         count = held.shape[1]
         steps.append(Step.of(np.repeat(rank, count), np.repeat(partner, count), held.ravel()))
         held = np.concatenate((held, held[partner]), axis=1)
-    return Schedule.from_steps(all_gather(ranks), steps)
+    return Schedule.from_steps(blocks, steps)
 
 
 def recursive_doubling_cost(ranks: int) -> Cost:
@@ -96,14 +98,14 @@ def bruck(ranks: int) -> Schedule:
     >>> [len(bruck(6).step(t).src) // 6 for t in range(3)]
     [1, 2, 2]
     """
-    check_ranks(ranks)
+    blocks = all_gather(ranks)
     rank = np.arange(ranks)
     steps = []
     for k in range((ranks - 1).bit_length()):
         count = min(1 << k, ranks - (1 << k))
         block = (rank[:, None] + np.arange(count)) % ranks
         steps.append(Step.of(np.repeat(rank, count), np.repeat((rank - (1 << k)) % ranks, count), block.ravel()))
-    return Schedule.from_steps(all_gather(ranks), steps)
+    return Schedule.from_steps(blocks, steps)
 
 
 def bruck_cost(ranks: int) -> Cost:
@@ -141,13 +143,14 @@ def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule
     >>> pat(8).num_steps, pat(8, cap=2).num_steps, pat(8, cap=1).num_steps
     (3, 4, 7)
     """
+    blocks = all_gather(ranks)
     rank = np.arange(ranks)
     steps = []
     for offsets, shift in _pat_steps(ranks, cap, order):
         block = (rank[:, None] - offsets) % ranks
         target = (rank + shift) % ranks
         steps.append(Step.of(np.repeat(rank, len(offsets)), np.repeat(target, len(offsets)), block.ravel()))
-    return Schedule.from_steps(all_gather(ranks), steps)
+    return Schedule.from_steps(blocks, steps)
 
 
 def _pat_steps(ranks: int, cap: int | None, order: str) -> list[tuple[IntArray, int]]:

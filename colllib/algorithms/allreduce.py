@@ -69,7 +69,7 @@ def shortest_way_reduce_scatter(ranks: int) -> Schedule:
     >>> shortest_way_reduce_scatter(6).num_steps
     3
     """
-    check_ranks(ranks)
+    blocks = reduce_scatter(ranks, 2 * ranks, np.repeat(np.arange(ranks), 2))
     owner = np.arange(ranks)
     low, high = 2 * owner, 2 * owner + 1  # the halves of the owner's chunk
     steps = []
@@ -80,7 +80,7 @@ def shortest_way_reduce_scatter(ranks: int) -> Schedule:
             halves = (low,) if 2 * d == ranks and way == 1 else (high,) if 2 * d == ranks else (low, high)
             sides += [Step.of(src, (src + way) % ranks, half, add=True) for half in halves]
         steps.append(Step.joined(sides))
-    return Schedule.from_steps(reduce_scatter(ranks, 2 * ranks, np.repeat(owner, 2)), steps)
+    return Schedule.from_steps(blocks, steps)
 
 
 def shortest_way_ring(ranks: int) -> Schedule:
@@ -283,6 +283,7 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
     power = 1 << (ranks.bit_length() - 1)
+    blocks = all_reduce(power, shares=power)
     bits = list(range(power.bit_length() - 1))
     rank = np.arange(power)
     halving = []
@@ -298,7 +299,7 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
     if fused and halving:
         both = Step.joined([halving.pop(), doubling.pop(0)])
         halving.append(both._replace(add=np.ones(len(both.src), dtype=np.bool_)))
-    return _folded(Schedule.from_steps(all_reduce(power, shares=power), halving + doubling), ranks)
+    return _folded(Schedule.from_steps(blocks, halving + doubling), ranks)
 
 
 def rabenseifner_cost(ranks: int, fused: bool = False) -> Cost:

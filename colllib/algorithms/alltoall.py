@@ -65,9 +65,10 @@ def bruck(ranks: int, radix: int = 2) -> Schedule:
     >>> bruck(6).num_steps, bruck(64, radix=8).num_steps, bruck(64, radix=64).num_steps
     (3, 14, 63)
     """
-    _check_radix(ranks, radix)
-    source, target = np.divmod(np.arange(ranks * ranks), ranks)
-    distance = (target - source) % ranks
+    radix = _radix(ranks, radix)
+    blocks = all_to_all(ranks)
+    source = blocks.source
+    distance = (blocks.target - source) % ranks
     hops = [(place, digit) for place in _places(ranks, radix) for digit in range(1, radix) if digit * place < ranks]
 
     def step(t: int) -> Step:
@@ -76,7 +77,7 @@ def bruck(ranks: int, radix: int = 2) -> Schedule:
         at = (source[block] + distance[block] % place) % ranks
         return Step.of(at, (at + digit * place) % ranks, block)
 
-    return Schedule(all_to_all(ranks), len(hops), step)
+    return Schedule(blocks, len(hops), step)
 
 
 def bruck_cost(ranks: int, radix: int = 2) -> Cost:
@@ -87,7 +88,7 @@ def bruck_cost(ranks: int, radix: int = 2) -> Cost:
     >>> bruck_cost(64, radix=8), bruck_cost(64, radix=64)
     (Cost(n_alpha=14, n_beta=7/4), Cost(n_alpha=63, n_beta=63/64))
     """
-    _check_radix(ranks, radix)
+    radix = _radix(ranks, radix)
     places = _places(ranks, radix)
     rounds = sum(min(radix - 1, (ranks - 1) // place) for place in places)
     distance = np.arange(ranks)
@@ -95,10 +96,12 @@ def bruck_cost(ranks: int, radix: int = 2) -> Cost:
     return Cost(rounds, Fraction(nonzero, ranks))
 
 
-def _check_radix(ranks: int, radix: int) -> None:
+def _radix(ranks: int, radix: int) -> int:
+    """The base, of which those above N all do what N does."""
     check_ranks(ranks)
     if radix < 2:
         raise ValueError(f"radix = {radix}: a base must be at least 2")
+    return min(radix, max(ranks, 2))
 
 
 def _places(ranks: int, radix: int) -> list[int]:
@@ -168,15 +171,15 @@ def ring_relay(ranks: int, *, tie: str = "up", bundled: bool = True) -> Schedule
     source = blocks.source
     distance = (way * (blocks.target - source)) % ranks
     farthest = ranks // 2
-    if bundled:
-        turns = [(hop, np.flatnonzero(distance > hop)) for hop in range(farthest)]
-    else:
-        turns = [(hop, np.flatnonzero(distance == d)) for d in range(1, farthest + 1) for hop in range(d)]
-    steps = []
-    for hop, block in turns:
+    turns = [(hop, d) for d in ([0] if bundled else range(1, farthest + 1)) for hop in range(d or farthest)]
+
+    def step(t: int) -> Step:
+        hop, only = turns[t]
+        block = np.flatnonzero(distance == only if only else distance > hop)
         at = (source[block] + way[block] * hop) % ranks
-        steps.append(Step.of(at, (at + way[block]) % ranks, block))
-    return Schedule.from_steps(blocks, steps)
+        return Step.of(at, (at + way[block]) % ranks, block)
+
+    return Schedule(blocks, len(turns), step)
 
 
 def _ways(ranks: int, tie: str) -> tuple[Blocks, IntArray]:

@@ -40,10 +40,11 @@ def all_gather(ranks: int) -> Schedule:
     >>> all_gather(8).num_steps
     1
     """
+    blocks = primitives.all_gather(ranks)
     src, dst = np.divmod(np.arange(ranks * ranks), ranks)
     away = src != dst
     steps = [Step.of(src[away], dst[away], src[away])] if ranks > 1 else []
-    return Schedule.from_steps(primitives.all_gather(ranks), steps)
+    return Schedule.from_steps(blocks, steps)
 
 
 def reduce_scatter(ranks: int) -> Schedule:
@@ -74,11 +75,12 @@ def broadcast(ranks: int, *, root: int = 0) -> Schedule:
     >>> execute(broadcast(8), full_mesh(8)).cost
     Cost(n_alpha=2, n_beta=1/4)
     """
+    blocks = primitives.broadcast(ranks, ranks, root)
     others = np.delete(np.arange(ranks), root)
     src, dst = np.divmod(np.arange(ranks * ranks), ranks)
     away = (src != dst) & (dst != root)
     steps = [Step.of(root, others, others), Step.of(src[away], dst[away], src[away])] if ranks > 1 else []
-    return Schedule.from_steps(primitives.broadcast(ranks, [Fraction(1, ranks)] * ranks, root), steps)
+    return Schedule.from_steps(blocks, steps)
 
 
 def reduce(ranks: int, *, root: int = 0) -> Schedule:

@@ -17,6 +17,7 @@ from colllib.algorithms import allreduce, reducescatter, trees
 from colllib.algorithms.nested import nested
 from colllib.cost import Cost
 from colllib.exact import IntArray
+from colllib.limits import MOST_BLOCKS, check_size
 from colllib.primitives import all_gather, broadcast, check_rank
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
@@ -274,6 +275,7 @@ def butterfly(partners: Sequence[IntArray]) -> Schedule:
     [4, 2, 1]
     """
     ranks = len(partners[0]) if partners else 1
+    blocks = reduce_scatter_blocks(ranks)
     reach = np.arange(ranks)[:, None]  # reach[r]: the owners that r can still serve
     steps: list[Step] = []
     for s in reversed(range(len(partners))):
@@ -286,7 +288,7 @@ def butterfly(partners: Sequence[IntArray]) -> Schedule:
         reach = np.concatenate((reach, sent), axis=1)
     if any(len(set(row.tolist())) != ranks for row in reach[:: max(1, ranks // 8)]) or reach.shape[1] != ranks:
         raise ValueError(f"{len(partners)} steps do not lead from every rank to each of {ranks} in just one way")
-    return Schedule.from_steps(reduce_scatter_blocks(ranks), steps[::-1])
+    return Schedule.from_steps(blocks, steps[::-1])
 
 
 def _powers(lattice: Lattice, what: str) -> list[int]:
@@ -536,15 +538,16 @@ def breadth_first_all_gather(lattice: Lattice) -> Schedule:
     Cost(n_alpha=4, n_beta=19/80)
     """
     _needs_wrap(lattice, "breadth-first broadcasting")
+    all_gather(lattice.ranks)  # refuses too many ranks
     layers = _layers(lattice)
     bounds = [_least_busy(layer) for layer in layers]
     pieces = lcm(*(bound.denominator for bound in bounds)) if bounds else 1
+    blocks = all_gather(lattice.ranks, lattice.ranks * pieces, np.repeat(np.arange(lattice.ranks), pieces))
     steps = [
         _layer_step(lattice, _divided(layer, int(bound * pieces), pieces), pieces)
         for layer, bound in zip(layers, bounds, strict=True)
     ]
-    owner = np.repeat(np.arange(lattice.ranks), pieces)
-    return Schedule.from_steps(all_gather(lattice.ranks, lattice.ranks * pieces, owner), steps)
+    return Schedule.from_steps(blocks, steps)
 
 
 def breadth_first_cost(lattice: Lattice) -> Cost:
@@ -562,6 +565,8 @@ Layer = dict[tuple[int, ...], tuple[tuple[int, int], ...]]
 
 def _layers(lattice: Lattice) -> list[Layer]:
     """For each distance, the places there and the directions by which a shortest path can come in."""
+    ways = sum(min(max(size - 1, 0), 2) for size in lattice.dims)
+    check_size(f"layers on {lattice}", lattice.ranks << ways, MOST_BLOCKS, "pairs of a place and a set of directions")
     layers: list[Layer] = [{} for _ in range(sum(size // 2 for size in lattice.dims))]
     for place in product(*(range(size) for size in lattice.dims)):
         distance = sum(min(at, size - at) for at, size in zip(place, lattice.dims, strict=True))

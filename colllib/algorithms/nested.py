@@ -21,6 +21,7 @@ from math import prod
 import numpy as np
 
 from colllib.exact import Fractions, IntArray
+from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.primitives import Blocks
 from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice
@@ -72,6 +73,7 @@ def nested(lattice: Lattice, phases: Sequence[tuple[int, Schedule] | Phase]) -> 
     for phase in chosen:
         if not 0 <= phase.axis < len(axes):
             raise ValueError(f"axis {phase.axis}: the lattice {lattice} has the axes 0..{len(axes) - 1}")
+    check_size(f"phases on {lattice}", prod(len(axis.share) for axis in axes), MOST_BLOCKS, "blocks")
     runs, done = [], [0] * len(axes)
     for phase in chosen:
         runs.append(_Run(lattice, phase, axes, done))
@@ -122,15 +124,15 @@ class _Run:
         counts = [len(axis.share) for axis in axes]
         self.block_stride = prod(counts[: phase.axis])
         self.place, self.line, self.block = (np.zeros(1, dtype=np.intp) for _ in range(3))
+        others = {number: axis.pairs(done[number]) for number, axis in enumerate(axes) if number != phase.axis}
+        messages = phase.schedule.num_messages * prod(len(at) for at, _ in others.values())
+        check_size(f"a phase on axis {phase.axis} of {lattice}", messages, MOST_MESSAGES, "messages")
         lines = 1
-        for number, axis in enumerate(axes):
-            if number == phase.axis:
-                continue
-            at, block = axis.pairs(done[number])
+        for number, (at, block) in others.items():
             self.place = (at[:, None] * lattice.strides[number] + self.place).ravel()
             self.line = (at[:, None] * lines + self.line).ravel()
             self.block = (block[:, None] * prod(counts[:number]) + self.block).ravel()
-            lines *= axis.size
+            lines *= axes[number].size
         self.last: tuple[IntArray, IntArray, IntArray, IntArray] | None = None
 
     def step(self, t: int) -> Step:

@@ -8,7 +8,7 @@ import numpy as np
 
 from colllib.algorithms import allgather
 from colllib.cost import Cost
-from colllib.primitives import Shares, check_ranks, reduce_scatter
+from colllib.primitives import Shares, check_direction, check_ranks, reduce_scatter
 from colllib.schedule import Schedule, Step, reversed_in_time
 
 
@@ -29,6 +29,7 @@ def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | No
     array([3, 0, 1, 2])
     """
     check_ranks(ranks)
+    check_direction(direction)
     rank = np.arange(ranks)
     neighbor = (rank + direction) % ranks
     owner = (rank - direction * (1 + first)) % ranks

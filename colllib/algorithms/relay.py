@@ -11,6 +11,7 @@ import numpy as np
 
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
+from colllib.limits import MOST_MESSAGES, check_size
 from colllib.primitives import Blocks, all_to_all
 from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, Topology
@@ -42,6 +43,8 @@ def relay(lattice: Lattice, *, tie: str = "balanced", phased: bool = False, rota
         raise ValueError(f"tie {tie!r}: must be one of {', '.join(TIES)}")
     axes = [axis for axis, size in enumerate(lattice.dims) if size > 1] or [0]
     turns = [tuple(axes[start:] + axes[:start]) for start in range(len(axes) if rotated else 1)]
+    moves = lattice.ranks**2 * len(axes) * len(turns)
+    check_size(f"a relay on {lattice}", moves, MOST_MESSAGES, "moves of blocks along axes")
     paths = _Paths(lattice, tie, turns)
     longest = [int(paths.hops[:, axis].max(initial=0)) for axis in range(len(lattice.dims))]
     return Schedule(paths.blocks, sum(longest), lambda t: paths.step(t, longest if phased else None))

@@ -22,6 +22,7 @@ import numpy as np
 
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray, counted
+from colllib.limits import MOST_LINKS, MOST_NODES, check_size
 from colllib.primitives import is_whole
 
 if TYPE_CHECKING:
@@ -201,6 +202,12 @@ class Topology:
 
     def __repr__(self) -> str:
         return f"Topology({self.name}, {self.ranks} ranks, {self.switches} switches, {self.num_links} links)"
+
+
+def check_network(name: str, nodes: int, links: int) -> None:
+    """Refuse a topology of too many nodes or links, before any is made."""
+    check_size(name, nodes, MOST_NODES, "ranks and switches")
+    check_size(name, links, MOST_LINKS, "links")
 
 
 def uniform(
