@@ -110,8 +110,8 @@ def contention_explorer() -> Explorer:
         ],
         [
             Part(_PLACE, _picture, "Jobs and link loads"),
-            Part(_ALL, _table, "Slowdown of each job"),
-            Part((), lambda s: _NOTE),
+            Part(_ALL, _table, "Slowdown of each job", fold="Every job in numbers"),
+            Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
         summary=Part(_ALL, _told),
     )

@@ -72,8 +72,8 @@ def mesh_explorer() -> Explorer:
         [
             Part(both, lambda s: _picture(s, False)),
             Part(both, lambda s: _picture(s, True)),
-            Part(both, _table, "Mesh and torus"),
-            Part((), lambda s: _NOTE),
+            Part(both, _table, "Mesh and torus", fold="Both in numbers"),
+            Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
         summary=Part(both, _told),
     )
