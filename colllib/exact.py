@@ -162,7 +162,7 @@ class Fractions:
         >>> Fractions.of([Fraction(1, 4), 3]).as_floats()
         array([0.25, 3.  ])
         """
-        if self.numerators.dtype == object or self.denominator >= LARGEST_INT:
+        if max(self.denominator, int(self.numerators.max(initial=0))) >= LARGEST_FLOAT:
             return np.array([float(value) for value in self])
         return self.numerators / self.denominator
 
