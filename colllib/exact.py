@@ -61,7 +61,7 @@ def counted(where: IntArray, weight: IntArray, size: int) -> IntArray:
 
 def gathered(values: IntArray, index: IntArray) -> IntArray:
     """values[index], without copies where all values are one cell of memory."""
-    if values.strides == (0,):
+    if values.strides == (0,) or len(values) == 1:
         return np.broadcast_to(values[:1], index.shape)
     return values[index]
 
