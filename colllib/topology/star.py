@@ -68,6 +68,7 @@ def star(
         combines=combines,
         replicates=replicates,
         scatters=scatters,
+        link_class=np.repeat([0, 1], ranks),
     )
 
 
