@@ -283,14 +283,20 @@ class Orbit(Schedule):
         src, dst = (self.moves.moved(end, back) for end in (messages.src, messages.dst))
         return messages._replace(src=src, dst=dst), back
 
+    @cached_property
+    def _first(self) -> list[int]:
+        """The seed's first message in each step, and the number of its messages."""
+        first: list[int] = np.searchsorted(self.seed.messages[0], np.arange(self.num_steps + 1)).tolist()
+        return first
+
     def _step(self, t: int) -> Step:
         messages, back = self.of_one_rank
-        some = slice(*np.searchsorted(self.seed.messages[0], (t, t + 1)))
+        some = slice(self._first[t], self._first[t + 1])
         seed = messages.taken(some)
         # in a ring all messages go the same way in every step: with the same arrays their routes are found once
-        last = self.__dict__.get("_last")
-        if last is None or not (np.array_equal(last[0].src, seed.src) and np.array_equal(last[0].dst, seed.dst)):
-            last = self.__dict__["_last"] = (seed, self.everywhere(seed.src), self.everywhere(seed.dst))
+        key, last = (seed.src.tobytes(), seed.dst.tobytes()), self.__dict__.get("_last")
+        if last is None or last[0] != key:
+            last = self.__dict__["_last"] = (key, self.everywhere(seed.src), self.everywhere(seed.dst))
         move = self.moves.numbers.moved(np.arange(self.moves.order)[:, None], back[some])
         copy = self.apart.taking(move) if self.still else move
         return Step(last[1], last[2], self.numbered(seed.block, copy).ravel(), np.tile(seed.add, self.moves.order))
