@@ -54,12 +54,13 @@ def expected_seconds(what: str, schedule: Schedule, topology: Topology) -> float
     nearest = np.diff([0, *((looked_at[1:] + looked_at[:-1] + 1) // 2), steps])  # how many steps each one stands for
     seconds = steps * (STEP + LINK * topology.num_links)
     for t, times in zip(looked_at.tolist(), nearest.tolist(), strict=False):
-        step = schedule.step(t)
+        step, alike = schedule.part(t)
+        messages = len(step.src) * alike
         some = slice(None, None, -(-len(step.src) // LOOKED_AT) or 1)
         src, dst = step.src[some], step.dst[some]
-        crossings = len(topology.router(src, dst)[0]) * len(step.src) // max(len(src), 1)
+        crossings = len(topology.router(src, dst)[0]) * messages // max(len(src), 1)
         check_size(f"{what}, step {t}", crossings, MOST_CROSSINGS, "crossings of links")
-        seconds += (len(step.src) * MESSAGE + crossings * CROSSING) * times
+        seconds += (messages * MESSAGE + crossings * CROSSING) * times
     return seconds
 
 

@@ -63,7 +63,7 @@ class Blocks:
         check_ranks(self.ranks)
         limit = self.ranks + len(self.groups)
         for group in self.groups:
-            if not len(group) or group.min() < 0 or group.max() >= self.ranks or len(np.unique(group)) < len(group):
+            if not len(group) or group.min() < 0 or group.max() >= self.ranks or np.bincount(group).max() > 1:
                 raise ValueError(
                     f"a group of the ranks {group.tolist()[:8]}: must name some of 0..{self.ranks - 1}, each once"
                 )

@@ -82,6 +82,8 @@ def boxes(
     in_tree, up = np.array(of_height)[heights[edge]], np.where(paid, 0, 2)[heights[edge]]
     rank, box = np.arange(ranks), ranks + np.arange(ranks) // inner
     part = np.concatenate((np.repeat([0, 1], ranks), up, np.maximum(up, 1)))
+    kind = 2 + 2 * heights[edge]
+    classes = np.concatenate((np.repeat([0, 1], ranks), kind, kind + 1))
     return Topology(
         name=name,
         ranks=ranks,
@@ -94,6 +96,8 @@ def boxes(
         router=_router(tree, ranks, inner, hashed, seed),
         port_model=f"one full-duplex port in the box, and {_cards(cards, inner)}",
         lattice=Lattice((inner, *outer), wraps=False),
+        # to shift a box's ranks would take its cards apart where several ranks share each of several
+        link_class=classes if seed is None and cards in (1, inner) else None,
     )
 
 

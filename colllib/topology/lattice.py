@@ -7,6 +7,7 @@ link each way, not two.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -77,7 +78,10 @@ def _lattice(kind: str, lattice: Lattice, tie: str, order: Sequence[int] | None)
     check_network(f"{kind}:{lattice}", lattice.ranks, 2 * len(axes) * lattice.ranks)
     src, dst, link_of = _links(lattice)
     router = _router(lattice, link_of, tie, axes)
-    return uniform(f"{kind}:{lattice}", lattice.ranks, src, dst, router, PER_NEIGHBOR, lattice)
+    found = uniform(f"{kind}:{lattice}", lattice.ranks, src, dst, router, PER_NEIGHBOR, lattice)
+    if not lattice.wraps or tie == "balanced":
+        return found
+    return replace(found, link_class=np.arange(len(src)) // lattice.ranks)  # the axes, up and down
 
 
 def neighbor(lattice: Lattice, rank: IntArray, axis: int, way: int) -> IntArray:

@@ -69,6 +69,7 @@ def star(
         combines=combines,
         replicates=replicates,
         scatters=scatters,
+        link_class=np.repeat([0, 1], ranks),
     )
 
 
