@@ -61,7 +61,7 @@ def topology_explorer() -> Explorer:
         ],
         [
             Part(both, _picture),
-            Part(both, _table, "What is measured"),
+            Part(both, _table, "What is measured", fold="All that is measured"),
             Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
         summary=Part(both, _told),
