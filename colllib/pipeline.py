@@ -10,6 +10,7 @@ import numpy as np
 
 from colllib.cost import Cost, check_quantities
 from colllib.execution import Execution
+from colllib.formula import Formula
 from colllib.schedule import Schedule
 
 
@@ -80,6 +81,10 @@ def pipeline_cost(stages: int, segments: int) -> Cost:
     return Cost(stages + segments - 1, Fraction(stages + segments - 1, segments))
 
 
+#: The square of the best real number of segments of a pipeline of L steps, for m = M / (alpha BW).
+BEST_SEGMENTS_SQUARED = Formula("(L - 1) * m")
+
+
 def best_segments_unrounded(stages: int, *, message: float, alpha: float, bandwidth: float) -> float:
     """The real number P* = sqrt((L - 1) M / (alpha BW)) that minimizes `pipeline_cost`; below 1 for a small message.
 
@@ -97,7 +102,7 @@ def best_segments_unrounded(stages: int, *, message: float, alpha: float, bandwi
     check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
     if alpha == 0:
         raise ValueError("alpha = 0: without latency every further segment pays, and no number is best")
-    return sqrt((stages - 1) * message / (alpha * bandwidth))
+    return sqrt(BEST_SEGMENTS_SQUARED(L=stages, m=Fraction(message / (alpha * bandwidth))))
 
 
 def busiest_link(execution: Execution) -> Fraction:

@@ -23,7 +23,7 @@ from colllib.algorithms import (
     reducescatter,
     relay,
 )
-from colllib.cost import Cost
+from colllib.closed_form import ClosedForm, CostFunction, no_closed_form
 from colllib.schedule import Schedule
 from colllib.topology import Lattice, Topology, shortened
 from colllib.topology.lattice import PER_NEIGHBOR
@@ -114,15 +114,6 @@ def on_a_full_mesh(topology: Topology) -> bool:
 _BELONGS = {"ranks": on_a_star, "lattice": on_own_links, "topology": on_one_switch}
 
 
-def no_closed_form(*_: object, **__: object) -> Cost:
-    """The cost of an algorithm that has no closed form: it must be executed.
-
-    Raises:
-        ValueError: always.
-    """
-    raise ValueError("this algorithm has no closed form: execute it")
-
-
 @dataclass(frozen=True)
 class Algorithm:
     """A named way to make a primitive true.
@@ -132,7 +123,7 @@ class Algorithm:
         name: the algorithm's name, in kebab-case.
         build: makes the schedule from the number of ranks (from the `Lattice` or the topology itself, as `takes` says),
             and `segments` where `segmented`.
-        cost: the closed form with the same arguments, true where `belongs` says; `no_closed_form` where there is none.
+        cost: a closed form with the same arguments, true where `belongs` says; `no_closed_form` where there is none.
         reference: where it comes from, a key of the bibliography, or None for common knowledge.
         segmented: whether it takes a number of segments.
         takes: what it is built from: "ranks", a "lattice", or a "topology".
@@ -147,7 +138,7 @@ class Algorithm:
     primitive: str
     name: str
     build: Callable[..., Schedule]
-    cost: Callable[..., Cost]
+    cost: CostFunction[...]
     reference: str | None
     segmented: bool = False
     takes: str = "ranks"
@@ -170,14 +161,27 @@ class Algorithm:
         return self.cost is not no_closed_form
 
     def costs_its_closed_form(self, topology: Topology) -> bool:
-        """Whether the closed form is the cost there.
+        """Whether `cost` is the cost there.
 
-        >>> from colllib.topology import ring, star
+        >>> from colllib.topology import ring, star, torus
         >>> [find("all-reduce", "ring").costs_its_closed_form(place) for place in (star(4), star(4, ports=2), ring(4))]
         [True, False, False]
+        >>> rotated = find("all-reduce", "rotated-dim-ring")
+        >>> [rotated.costs_its_closed_form(torus(axes)) for axes in ((4, 4), (4, 3))]
+        [True, False]
         """
         belongs = self.belongs or _BELONGS[self.takes]
-        return self.has_closed_form and self.refusal(topology) is None and belongs(topology)
+        return self.refusal(topology) is None and belongs(topology) and self.cost.covers(self.argument(topology))
+
+    def form(self, topology: Topology, segments: int = 1) -> ClosedForm | None:
+        """The formulas that are its cost there, None if there are none.
+
+        >>> from colllib.topology import star
+        >>> tree = find("all-reduce", "recursive-doubling")
+        >>> tree.form(star(8)).n_alpha.text, tree.form(star(6))
+        ('lg(N)', None)
+        """
+        return self.cost.form(self.argument(topology), segments) if self.costs_its_closed_form(topology) else None
 
     def refusal(self, topology: Topology) -> str | None:
         """Why it cannot run there, as a sentence without its subject; None if it can.
@@ -233,11 +237,7 @@ class Algorithm:
             if name not in self.options:
                 taken = ", ".join(self.options) or "none"
                 raise ValueError(f"{self.primitive} {self.name} takes no option {name!r}: it takes {taken}")
-        build = partial(self.build, **options)
-        if not self.has_closed_form:
-            return replace(self, build=build)
-        priced = {name: value for name, value in options.items() if name in signature(self.cost).parameters}
-        return replace(self, build=build, cost=partial(self.cost, **priced))
+        return replace(self, build=partial(self.build, **options), cost=self.cost.configured(**options))
 
     @property
     def label(self) -> str:
@@ -272,7 +272,7 @@ _ANYWHERE: tuple[Algorithm, ...] = (
         "all-reduce",
         "bidirectional-ring",
         allreduce.bidirectional_ring,
-        allreduce.bidirectional_ring_cost,
+        allreduce.ring_cost,
         "patarasuk2009",
     ),
     Algorithm(
@@ -391,7 +391,7 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
             "johnsson1989",
             _TREES,
         ),
-        ("broadcast", "in-network", innetwork.multicast, innetwork.multicast_cost, "graham2016", _COPIES),
+        ("broadcast", "in-network", innetwork.multicast, innetwork.whole_vector_cost, "graham2016", _COPIES),
         (
             "reduce",
             "dim-chain",
@@ -411,7 +411,14 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
         ("reduce", "in-network", innetwork.reduce_to_root, innetwork.whole_vector_cost, "graham2016", _ADDS),
         ("all-reduce", "dim-ring", lattice.dim_ring, lattice.dim_ring_cost, "sack2015", _LATTICE),
         ("all-reduce", "dim-shortest-way", lattice.dim_shortest_way, lattice.dim_shortest_way_cost, "sack2015", _TORUS),
-        ("all-reduce", "rotated-dim-ring", lattice.rotated_dim_ring, no_closed_form, "sack2015", _LATTICE),
+        (
+            "all-reduce",
+            "rotated-dim-ring",
+            lattice.rotated_dim_ring,
+            lattice.rotated_dim_ring_cost,
+            "sack2015",
+            _LATTICE,
+        ),
         (
             "all-reduce",
             "breadth-first",
@@ -482,8 +489,22 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
         ("all-to-all", "relay", relay.relay, no_closed_form, "zhao2025", _LATTICE),
         ("all-to-all", "rotated-relay", relay.rotated_relay, relay.rotated_relay_cost, "zhao2025", _LATTICE),
         ("all-to-all", "in-network", innetwork.scatter_bundles, innetwork.scatter_bundles_cost, None, _SCATTERS),
-        ("all-gather", "rotated-dim-ring", lattice.rotated_all_gather, no_closed_form, "sack2015", _LATTICE),
-        ("reduce-scatter", "rotated-dim-ring", lattice.rotated_reduce_scatter, no_closed_form, "sack2015", _LATTICE),
+        (
+            "all-gather",
+            "rotated-dim-ring",
+            lattice.rotated_all_gather,
+            lattice.rotated_dim_ring_half_cost,
+            "sack2015",
+            _LATTICE,
+        ),
+        (
+            "reduce-scatter",
+            "rotated-dim-ring",
+            lattice.rotated_reduce_scatter,
+            lattice.rotated_dim_ring_half_cost,
+            "sack2015",
+            _LATTICE,
+        ),
         (
             "reduce-scatter",
             "dim-shortest-way",

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from colllib.closed_form import POWER_OF_TWO, closed_form
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.primitives import Shares, all_gather, check_ranks
@@ -38,6 +39,15 @@ def ring(ranks: int, *, first: int = 0, direction: int = 1, shares: Shares | Non
     return Schedule(all_gather(ranks, shares, owner), ranks - 1, step)
 
 
+@closed_form("N - 1", "(N - 1) / N")
+def ring_cost(ranks: int) -> Cost:
+    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
+
+    >>> ring_cost(4)
+    Cost(n_alpha=3, n_beta=3/4)
+    """
+
+
 def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
     """Exchange all that one holds with a partner; what is held doubles in every step.
 
@@ -68,14 +78,13 @@ def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
     return Schedule.from_steps(all_gather(ranks), steps)
 
 
+@closed_form("lg(N)", "(N - 1) / N", POWER_OF_TWO, elsewhere=False)
 def recursive_doubling_cost(ranks: int) -> Cost:
     """Closed form of `recursive_doubling` on one full-duplex port per rank, either order.
 
     >>> recursive_doubling_cost(8)
     Cost(n_alpha=3, n_beta=7/8)
     """
-    check_power_of_two(ranks, "recursive doubling", "bruck")
-    return Cost(ranks.bit_length() - 1, Fraction(ranks - 1, ranks))
 
 
 def check_power_of_two(ranks: int, what: str, instead: str) -> None:
@@ -106,14 +115,13 @@ def bruck(ranks: int) -> Schedule:
     return Schedule.from_steps(all_gather(ranks), steps)
 
 
+@closed_form("lg(N)", "(N - 1) / N")
 def bruck_cost(ranks: int) -> Cost:
     """Closed form of `bruck` on one full-duplex port per rank.
 
     >>> bruck_cost(6)
     Cost(n_alpha=3, n_beta=5/6)
     """
-    check_ranks(ranks)
-    return Cost((ranks - 1).bit_length(), Fraction(ranks - 1, ranks))
 
 
 def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule:
@@ -192,6 +200,7 @@ def _depth_first(root: int, size: int) -> list[tuple[int, int]]:
     return edges
 
 
+@closed_form("lg(N)", "(N - 1) / N")
 def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
     """Closed form of `pat` on one full-duplex port per rank.
 
@@ -202,9 +211,6 @@ def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
     >>> pat_cost(8), pat_cost(8, cap=2), pat_cost(512, cap=16)
     (Cost(n_alpha=3, n_beta=7/8), Cost(n_alpha=4, n_beta=7/8), Cost(n_alpha=35, n_beta=511/512))
     """
-    check_ranks(ranks)
-    if ranks == 1:
-        return Cost(0, 0)
     span = 1 << (ranks - 1).bit_length()
     most = min(cap or span, span // 2)
     if order == "rounds":
@@ -215,12 +221,3 @@ def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
         subtrees = 1 << (most.bit_length() - 1)
         steps = subtrees.bit_length() - 1 + min(ranks, span // subtrees) - 1
     return Cost(steps, Fraction(ranks - 1, ranks))
-
-
-def ring_cost(ranks: int) -> Cost:
-    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
-
-    >>> ring_cost(4)
-    Cost(n_alpha=3, n_beta=3/4)
-    """
-    return Cost(ranks - 1, Fraction(ranks - 1, ranks))

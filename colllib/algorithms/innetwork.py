@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from colllib.closed_form import ONE_SWITCH, ONE_SWITCH_SEGMENTED, closed_form
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.primitives import (
@@ -258,8 +259,6 @@ def _through_one_switch(topology: Topology, stages: Sequence[tuple[str, Fraction
     """
     if topology.switches != 1 or topology.link_src.shape[0] != 2 * topology.ranks:
         raise ValueError(f"{topology.name}: the closed form is that of one switch; execute it")
-    if topology.ranks == 1:
-        return Cost(0, 0)
     few = min(segments, len(stages))
     rim, standing = _windows(tuple(stages), few, topology.alpha[0], topology.alpha[topology.ranks])
     full = segments - few
@@ -286,8 +285,9 @@ def _windows(
     return (sum((a for a, _ in steps), Fraction(0)), sum((b for _, b in steps), Fraction(0))), step(stages)
 
 
+@closed_form("(P + 1) / 2", "(P + 1) / P", ONE_SWITCH)
 def whole_vector_cost(topology: Topology, segments: int = 1) -> Cost:
-    """Closed form of `one_shot_all_reduce` and `reduce_to_root` on one switch.
+    """Closed form of `one_shot_all_reduce`, `reduce_to_root` and `multicast` on one switch.
 
     >>> from colllib.topology import star
     >>> whole_vector_cost(star(8)), whole_vector_cost(star(8), segments=9)
@@ -296,16 +296,7 @@ def whole_vector_cost(topology: Topology, segments: int = 1) -> Cost:
     return _through_one_switch(topology, [("up", Fraction(1)), ("down", Fraction(1))], segments)
 
 
-def multicast_cost(topology: Topology, segments: int = 1) -> Cost:
-    """Closed form of `multicast` on one switch.
-
-    >>> from colllib.topology import star
-    >>> multicast_cost(star(8), segments=4)
-    Cost(n_alpha=5/2, n_beta=5/4)
-    """
-    return whole_vector_cost(topology, segments)
-
-
+@closed_form("(P + 1) / 2", "(P * N + 1) / (P * N)", ONE_SWITCH)
 def scatter_reduced_cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
     """Closed form of `scatter_reduced` on one switch.
 
@@ -317,6 +308,7 @@ def scatter_reduced_cost(topology: Topology, segments: int = 1, keep_own: bool =
     return _through_one_switch(topology, [("up", 1 - part if keep_own else Fraction(1)), ("down", part)], segments)
 
 
+@closed_form("(P + 1) / 2", "(P * (N - 1) + 1) / (P * N)", ONE_SWITCH)
 def gather_multicast_cost(topology: Topology, segments: int = 1) -> Cost:
     """Closed form of `gather_multicast` on one switch.
 
@@ -328,6 +320,7 @@ def gather_multicast_cost(topology: Topology, segments: int = 1) -> Cost:
     return _through_one_switch(topology, [("up", part), ("down", 1 - part)], segments)
 
 
+@closed_form("(P + 3) / 2", "((P + 3) * N + P - 4) / (P * N)", ONE_SWITCH_SEGMENTED)
 def two_shot_cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
     """Closed form of `two_shot_all_reduce` on one switch: n_beta tends to 1 + 1/N, or to 1 with the own part kept.
 
@@ -341,6 +334,7 @@ def two_shot_cost(topology: Topology, segments: int = 1, keep_own: bool = False)
     return _through_one_switch(topology, stages, segments)
 
 
+@closed_form("(P + 1) / 2", "(P + 1) * (N - 1) / (P * N)", ONE_SWITCH)
 def scatter_bundles_cost(topology: Topology, segments: int = 1) -> Cost:
     """Closed form of `scatter_bundles` on one switch.
 

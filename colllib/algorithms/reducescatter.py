@@ -1,13 +1,10 @@
-"""Reduce-scatter algorithms."""
+"""Reduce-scatter algorithms. They cost what the all-gathers cost of which they are the reverse."""
 
 from __future__ import annotations
-
-from fractions import Fraction
 
 import numpy as np
 
 from colllib.algorithms import allgather
-from colllib.cost import Cost
 from colllib.primitives import Shares, check_ranks, reduce_scatter
 from colllib.schedule import Schedule, Step, reversed_in_time
 
@@ -38,15 +35,6 @@ def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | No
         return Step(rank, neighbor, (rank + direction * (first - t)) % ranks, add)
 
     return Schedule(reduce_scatter(ranks, shares, owner), ranks - 1, step)
-
-
-def ring_cost(ranks: int) -> Cost:
-    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
-
-    >>> ring_cost(4)
-    Cost(n_alpha=3, n_beta=3/4)
-    """
-    return Cost(ranks - 1, Fraction(ranks - 1, ranks))
 
 
 def recursive_halving(ranks: int, *, order: str = "near") -> Schedule:

@@ -9,6 +9,7 @@ from itertools import product
 
 import numpy as np
 
+from colllib.closed_form import EQUAL_EVEN_LONG_RINGS, closed_form
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import Blocks, all_to_all
@@ -56,8 +57,9 @@ def rotated_relay(lattice: Lattice) -> Schedule:
     return relay(lattice, tie="split", rotated=True)
 
 
+@closed_form("total(d // 2)", "most(d) / 8", EQUAL_EVEN_LONG_RINGS)
 def rotated_relay_cost(lattice: Lattice) -> Cost:
-    """The cost of `rotated_relay` on its lattice, counted from a few ranks by symmetry.
+    """The cost of `rotated_relay` on its lattice: a closed form, or counted from a few ranks by symmetry.
 
     On a torus every move maps the schedule to itself: what the blocks of rank 0 load, summed over
     all links of an axis and direction, is what each of these links carries. On a mesh mirroring an
@@ -72,8 +74,6 @@ def rotated_relay_cost(lattice: Lattice) -> Cost:
     some = [range(1 if axes.wraps else size // 2 if axis in mirrors else size) for axis, size in enumerate(axes.dims)]
     few = np.array([sum(at * s for at, s in zip(place, axes.strides, strict=True)) for place in product(*some)])
     far = sum(size // 2 if axes.wraps else size - 1 for size in axes.dims)
-    if not far:
-        return Cost(0, 0)
     load = np.zeros((far, k, 2, whole), dtype=np.intp)  # in half blocks
     for when, axis, side, tied, place in _hops(axes, few):
         where = np.zeros_like(when) if axes.wraps else (place * np.array(axes.strides)[:, None]).sum(axis=0)
