@@ -75,11 +75,11 @@ def _one_switch(topology: Topology) -> bool:
 
 ANY = Condition("any", lambda _: True)
 POWER_OF_TWO = Condition("$N = 2^m$", _power_of_two)
-SEGMENTED_POWER_OF_TWO = Condition("$N = 2^m$, $N > 2$, $P > 1$", lambda n: n > 2 and _power_of_two(n), segments=2)
+SEGMENTED_POWER_OF_TWO = Condition("$N = 2^m > 2,$ $P > 1$", lambda n: n > 2 and _power_of_two(n), segments=2)
 RINGS = Condition("any", lambda lattice: lattice.wraps)
 LINES = Condition("any", lambda lattice: not lattice.wraps)
 LONG_RINGS = Condition("$d_i > 2$", _long_rings)
-CROSSED_LONG_RINGS = Condition("$d_i > 2$, $k > 1$", lambda axes: _long_rings(axes) and len(_sizes(axes)) > 1)
+CROSSED_LONG_RINGS = Condition("$d_i > 2,$ $k > 1$", lambda axes: _long_rings(axes) and len(_sizes(axes)) > 1)
 EQUAL_LONG_RINGS = Condition("equal axes, $d > 2$", lambda axes: _long_rings(axes) and _equal(axes))
 EVEN_LONG_RINGS = Condition("even axes, $d_i > 2$", _even_long_rings)
 EQUAL_EVEN_LONG_RINGS = Condition("equal even axes, $d > 2$", lambda axes: _even_long_rings(axes) and _equal(axes))

@@ -268,20 +268,8 @@ _ANYWHERE: tuple[Algorithm, ...] = (
         "thakur2005",
     ),
     Algorithm("all-reduce", "rabenseifner", allreduce.rabenseifner, allreduce.rabenseifner_cost, "rabenseifner2004"),
-    Algorithm(
-        "all-reduce",
-        "bidirectional-ring",
-        allreduce.bidirectional_ring,
-        allreduce.ring_cost,
-        "patarasuk2009",
-    ),
-    Algorithm(
-        "all-reduce",
-        "shortest-way-ring",
-        allreduce.shortest_way_ring,
-        allreduce.shortest_way_ring_cost,
-        None,
-    ),
+    Algorithm("all-reduce", "bidirectional-ring", allreduce.bidirectional_ring, allreduce.ring_cost, "patarasuk2009"),
+    Algorithm("all-reduce", "shortest-way-ring", allreduce.shortest_way_ring, allreduce.shortest_way_ring_cost, None),
     Algorithm(
         "all-reduce",
         "reduce-broadcast",
@@ -323,30 +311,15 @@ _ANYWHERE: tuple[Algorithm, ...] = (
     ),
     Algorithm("broadcast", "two-tree", broadcast.two_tree, broadcast.two_tree_cost, "sanders2009", segmented=True),
     Algorithm(
-        "broadcast",
-        "scatter-allgather",
-        broadcast.scatter_allgather,
-        broadcast.scatter_allgather_cost,
-        "thakur2005",
+        "broadcast", "scatter-allgather", broadcast.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005"
     ),
     Algorithm("broadcast", "circulant", circulant.circulant, circulant.circulant_cost, "traff2024", segmented=True),
     Algorithm("reduce", "chain", reduce.chain, broadcast.chain_cost, "thakur2005", segmented=True),
     Algorithm(
-        "reduce",
-        "binomial-tree",
-        reduce.binomial_tree,
-        broadcast.binomial_tree_cost,
-        "thakur2005",
-        segmented=True,
+        "reduce", "binomial-tree", reduce.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", segmented=True
     ),
     Algorithm("reduce", "two-tree", reduce.two_tree, broadcast.two_tree_cost, "sanders2009", segmented=True),
-    Algorithm(
-        "reduce",
-        "scatter-allgather",
-        reduce.scatter_allgather,
-        broadcast.scatter_allgather_cost,
-        "thakur2005",
-    ),
+    Algorithm("reduce", "scatter-allgather", reduce.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005"),
     Algorithm("reduce", "circulant", reduce.circulant, circulant.circulant_cost, "traff2024", segmented=True),
     Algorithm("all-to-all", "pairwise", alltoall.pairwise, alltoall.pairwise_cost, "thakur2005"),
     Algorithm("all-to-all", "bruck", alltoall.bruck, alltoall.bruck_cost, "bruck1997"),
@@ -375,14 +348,7 @@ _BOTH = _through("combines", "replicates")
 _SPECIAL: tuple[Algorithm, ...] = tuple(
     Algorithm(primitive, name, build, cost, reference, **kind)
     for primitive, name, build, cost, reference, kind in (
-        (
-            "broadcast",
-            "dim-chain",
-            lattice.dim_chain,
-            lattice.dim_chain_cost,
-            "sack2015",
-            _CHAIN,
-        ),
+        ("broadcast", "dim-chain", lattice.dim_chain, lattice.dim_chain_cost, "sack2015", _CHAIN),
         (
             "broadcast",
             "all-links",
@@ -392,22 +358,8 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
             _TREES,
         ),
         ("broadcast", "in-network", innetwork.multicast, innetwork.whole_vector_cost, "graham2016", _COPIES),
-        (
-            "reduce",
-            "dim-chain",
-            lattice.dim_chain_reduce,
-            lattice.dim_chain_cost,
-            "sack2015",
-            _CHAIN,
-        ),
-        (
-            "reduce",
-            "all-links",
-            lattice.all_links_reduce,
-            lattice.all_links_broadcast_cost,
-            "johnsson1989",
-            _TREES,
-        ),
+        ("reduce", "dim-chain", lattice.dim_chain_reduce, lattice.dim_chain_cost, "sack2015", _CHAIN),
+        ("reduce", "all-links", lattice.all_links_reduce, lattice.all_links_broadcast_cost, "johnsson1989", _TREES),
         ("reduce", "in-network", innetwork.reduce_to_root, innetwork.whole_vector_cost, "graham2016", _ADDS),
         ("all-reduce", "dim-ring", lattice.dim_ring, lattice.dim_ring_cost, "sack2015", _LATTICE),
         ("all-reduce", "dim-shortest-way", lattice.dim_shortest_way, lattice.dim_shortest_way_cost, "sack2015", _TORUS),
@@ -427,14 +379,7 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
             "zhao2025",
             _TORUS,
         ),
-        (
-            "all-reduce",
-            "dim-rabenseifner",
-            lattice.dim_rabenseifner,
-            no_closed_form,
-            "rabenseifner2004",
-            _HALVING,
-        ),
+        ("all-reduce", "dim-rabenseifner", lattice.dim_rabenseifner, no_closed_form, "rabenseifner2004", _HALVING),
         ("all-reduce", "swing", lattice.swing, no_closed_form, "desensi2024", _HALVING),
         ("all-reduce", "in-network", innetwork.one_shot_all_reduce, innetwork.whole_vector_cost, "graham2016", _BOTH),
         (
