@@ -497,19 +497,6 @@ def every(primitive: str) -> tuple[Algorithm, ...]:
     return found
 
 
-def serving(primitive: str, topology: Topology) -> tuple[Algorithm, ...]:
-    """All algorithms of a primitive that can run on a topology: those for any network first.
-
-    Raises:
-        ValueError: for a primitive without algorithms.
-
-    >>> from colllib.topology import mesh
-    >>> [algorithm.name for algorithm in serving("all-gather", mesh((3, 2)))]
-    ['ring', 'bruck', 'pat', 'dim-ring', 'rotated-dim-ring', 'direct']
-    """
-    return tuple(algorithm for algorithm in every(primitive) if algorithm.refusal(topology) is None)
-
-
 @cache
 def of(primitive: str) -> tuple[Algorithm, ...]:
     """All algorithms of a primitive for any network whose ranks have one port, in the order of the catalogue.

@@ -13,9 +13,9 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colllib.algorithms import CATALOGUE, find, lattice, relay, serving, trees
+from colllib.algorithms import CATALOGUE, find, lattice, relay, trees
 from colllib.execution import execute
-from colllib.ladder import run
+from colllib.ladder import offered, run
 from colllib.primitives import PRIMITIVES
 from colllib.topology import Lattice, mesh, ring, star, torus
 
@@ -251,4 +251,4 @@ def test_an_algorithm_that_needs_axes_is_refused_where_there_are_none():
     with pytest.raises(ValueError, match="tie 'left'"):
         relay.relay(Lattice((4,)), tie="left")
     assert find("all-reduce", "dim-ring").argument(torus((2, 2))) == Lattice((2, 2))
-    assert "swing" not in [a.name for a in serving("all-reduce", torus((6, 4)))]
+    assert "swing" not in [a.name for a in offered("all-reduce", torus((6, 4)))]
