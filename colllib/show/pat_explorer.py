@@ -9,6 +9,7 @@ from functools import cache
 from colllib.algorithms import allgather
 from colllib.cost import Cost
 from colllib.execution import execute
+from colllib.measures import staging
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
 from colllib.show.cost_explorer import alpha, bandwidth, message
@@ -17,7 +18,6 @@ from colllib.show.figure import Chart
 from colllib.show.lines import lines
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Rows, Told, Ways
-from colllib.staging import staging
 
 RANKS = (6, 8, 16, 64, 72, 512)
 

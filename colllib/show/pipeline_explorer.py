@@ -7,7 +7,7 @@ from functools import cache
 
 from colllib.algorithms import Algorithm, find, of
 from colllib.execution import Execution, execute
-from colllib.pipeline import Phases, busy_ports, phases
+from colllib.measures import Phases, busy_ports, phases
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
 from colllib.show.cost_explorer import alpha, bandwidth, message
@@ -121,7 +121,8 @@ def _picture(state: State) -> str:
 def _counts(state: State) -> Table:
     found = run(state["schedule"], state["n"], state["p"])
     cost = found.execution.cost
-    rows = [(cost.n_alpha, str(cost.n_beta), *found.phases, found.ports)]
+    fill, full, drain = found.phases.fill, found.phases.steady, found.phases.drain
+    rows = [(cost.n_alpha, str(cost.n_beta), fill, full, drain, found.ports)]
     headers = ["n_alpha", "n_beta", "fill", "full", "drain", "ports busy"]
     return Table(headers, rows, f"Counted from the lock-step execution: {found.schedule.num_steps} steps")
 
