@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 MOVES = 12  # of each explorer, drawn anew for every page and the same in every run
 
-TALL = ()
+TALL = ("through-the-switch-step-by-step",)  # two schedules, one below the other
 FROM_CONTROLS_TO_ANSWER = """(root) => root.querySelector(".cl-summary").getBoundingClientRect().bottom
   - root.getBoundingClientRect().top"""
 
