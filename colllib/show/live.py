@@ -58,7 +58,7 @@ class Live:
         self._draw()
 
     def _head(self) -> widgets.HTML:
-        return widgets.HTML(f'{style("theme", "explorer")}<p class="cl-title">{escape(self.explorer.title)}</p>')
+        return widgets.HTML(f'{style("theme", "explorer", "pen")}<p class="cl-title">{escape(self.explorer.title)}</p>')
 
     def _buttons(self) -> list[widgets.HBox]:
         if self.explorer.play is None:

@@ -69,7 +69,8 @@ def static_html(explorer: Explorer) -> str:
         )
     controls = "".join(_control(explorer, place) for place in range(len(explorer.controls)))
     return (
-        f'{style("theme", "explorer")}<section class="colllib cl-explorer" aria-label="{escape(explorer.title)}">'
+        f"{style('theme', 'explorer', 'pen')}"
+        f'<section class="colllib cl-explorer" aria-label="{escape(explorer.title)}">'
         f'<p class="cl-title">{escape(explorer.title)}</p>'
         f'<fieldset class="cl-controls" disabled><legend class="cl-hidden">Controls</legend>'
         f"{controls}{_buttons(explorer)}</fieldset>"

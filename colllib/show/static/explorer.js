@@ -96,10 +96,12 @@
       live.setAttribute("aria-live", "polite");
     }
 
+    // The root may say how long a step lasts, and that the end is followed by the beginning.
     function tick() {
-      if (!root.isConnected || at[data.play] >= last(data.play)) { stop(); return; }
-      move(data.play, at[data.play] + 1);
-      if (at[data.play] >= last(data.play)) stop(); else timer = setTimeout(tick, PAUSE);
+      const ended = () => at[data.play] >= last(data.play) && root.dataset.loop === undefined;
+      if (!root.isConnected || ended()) { stop(); return; }
+      move(data.play, at[data.play] >= last(data.play) ? 0 : at[data.play] + 1);
+      if (ended()) stop(); else timer = setTimeout(tick, Number(root.dataset.pause) || PAUSE);
     }
 
     function play() {
