@@ -103,7 +103,7 @@ class Show:
             steps[max(k for k, hops in enumerate(kind.hops) if hops)] += kind.steps
             load = [so_far + kind.steps * more for so_far, more in zip(load, kind.loads, strict=True)]
         over = [
-            f"{count} over {tier.name}s" if k else f"{count} inside"
+            f"{count} by {tier.name}" if k else f"{count} inside"
             for k, (tier, count) in enumerate(zip(tiers, steps, strict=True))
             if count
         ]
@@ -158,7 +158,9 @@ class Show:
             "contributions": "A card is a rank; a cell is one rank's contribution to the sum.",
             "destinations": "A card is a rank; a cell has the blocks for the rank that it names, with a slot for each "
             "rank that they come from.",
-            "groups": "A card is a rank; the filling is as wide as the part of the vector that the rank still works "
+            "groups": "A card is a rank, a cell a block, or all that go from one rank to one other."
+            if film.need(0) == 1
+            else "A card is a rank; the filling is as wide as the part of the vector that the rank still works "
             "on, and as high as the contributions that are in it.",
         }[film.kind]
         items = [("block partial", "partial")] * (summed and film.kind == "blocks")
@@ -167,7 +169,7 @@ class Show:
         items += [("arrow add", "added")] * (True in kinds) + [("arrow copy", "copied")] * (False in kinds)
         tiers = {tint for tint in self.stages[0].tints.values() if tint[0] == "t" and tint != "t0"}
         names = {f"t{tier.level}": tier.name for tier in film.run.topology.tiers[::-1]}
-        items += [(f"arrow {tint}", f"over {names[tint]}s") for tint in sorted(tiers)]
+        items += [(f"arrow {tint}", f"by {names[tint]}") for tint in sorted(tiers)]
         if film.run.topology.lattice is not None and not film.run.topology.switches:
             items += [
                 (hue, f"along {axis}") for axis, hue in zip("XYZ", ("patch h0", "patch h1", "patch h3"), strict=True)

@@ -269,12 +269,16 @@ class Stage:
         others = [card.box for card in self.cards if card.box not in (a, b)]
         sides = (1,) if (dst, src, part) in self._pairs else (1, -1)
         tracks = [between(a, b, bend * side) for bend in BENDS for side in sides]
+        if abs(a.x - b.x) < a.width / 2:
+            tracks += [_beside(a, b, bend, side) for bend in BENDS[1:] for side in (1, -1)]
+        else:
+            tracks += [_across(a, b, bend) for bend in (0, 8, -8)]
         left, right = self._reach
         inside = [track for track in tracks if all(left < x < right for x, _ in track.points)] or tracks[:1]
         free = (
             track
             for track in inside
-            if not any(Box(*point, 6, 6).meets(box) for point in track.points for box in others)
+            if not any(Box(*point, 10, 10).meets(box) for point in track.points for box in others)
         )
         return next(free, inside[0])
 
@@ -379,6 +383,19 @@ class Stage:
             said = "" if slots == 1 else " complete" if len(ranks) == slots else f" from {', '.join(ranks)}"
             found += [f"{index}{said}"] * bool(value)
         return "; ".join(found) or "nothing"
+
+
+def _beside(a: Box, b: Box, bend: float, side: int) -> Track:
+    """An arrow between two boxes of a column, out at their right or left and in again."""
+    down = 1 if b.y > a.y else -1
+    start, end = ((box.x + side * (box.width / 2 + 5), box.y + 4 * way) for box, way in ((a, down), (b, -down)))
+    return bow(start, end, down * side * bend)
+
+
+def _across(a: Box, b: Box, bend: float) -> Track:
+    """An arrow between two boxes of different columns, from side to side."""
+    right = 1 if b.x > a.x else -1
+    return bow((a.x + right * (a.width / 2 + 5), a.y), (b.x - right * (b.width / 2 + 5), b.y), bend)
 
 
 def pair_of(move: Move) -> Pair:
