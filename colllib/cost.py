@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from math import isfinite
+from math import inf, isfinite
 from typing import NamedTuple
 
+from colllib.limits import TooLarge
 from colllib.primitives import is_whole
 
 Price = float | Sequence[float]
@@ -118,7 +119,8 @@ class Cost:
         546.49
         """
         (first,), (speed,) = values_per_level(1, message=message, alpha=alpha, bandwidth=bandwidth)
-        return finite(float(self.n_alpha) * first + float(self.n_beta) * message / speed)
+        seconds = float(self.n_alpha) * first + float(self.n_beta) * message / speed
+        return finite(seconds, message=message, alpha=alpha, bandwidth=bandwidth)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -179,7 +181,11 @@ class TieredCost(Cost):
         """The time for a message of M bytes, with one alpha and one bandwidth for each level; as for `Cost`."""
         alphas, speeds = values_per_level(self.levels, message=message, alpha=alpha, bandwidth=bandwidth)
         exact = self.time(Fraction(message), [Fraction(a) for a in alphas], [Fraction(b) for b in speeds])
-        return finite(float(exact))
+        try:
+            seconds = float(exact)
+        except OverflowError:
+            seconds = inf
+        return finite(seconds, message=message, alpha=alpha, bandwidth=bandwidth)
 
 
 def whole_if_possible(value: Fraction) -> int | Fraction:
@@ -187,10 +193,13 @@ def whole_if_possible(value: Fraction) -> int | Fraction:
     return int(value) if value.denominator == 1 else value
 
 
-def finite(seconds: float) -> float:
+def finite(seconds: float, *, message: float, alpha: Price, bandwidth: Price) -> float:
     """Refuse a time that is too long for a floating-point number."""
     if not isfinite(seconds):
-        raise ValueError(f"a time of {seconds} s: the message is too large for this bandwidth, or alpha too long")
+        raise ValueError(
+            f"M = {message} bytes, alpha = {alpha} s, BW = {bandwidth} bytes/s: a time of {seconds} s is no number; "
+            "take a smaller message, a shorter alpha or a larger bandwidth"
+        )
     return seconds
 
 
@@ -287,7 +296,7 @@ def best_segments(
     levels = cost(1).levels
     alphas, speeds = values_per_level(levels, message=message, alpha=alpha, bandwidth=bandwidth)
     if max(alphas) == 0:
-        raise ValueError("alpha = 0: without latency every further segment pays, and no number of them is best")
+        raise TooLarge("alpha = 0: without latency every further segment pays, and no number of them is best")
     per_byte = message / speeds[0]
 
     @cache

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import signature
+from math import isqrt
 from typing import Any
 
 from colllib.algorithms import (
@@ -25,8 +26,9 @@ from colllib.algorithms import (
 )
 from colllib.cost import Cost
 from colllib.schedule import Schedule
-from colllib.topology import Lattice, Topology, shortened
+from colllib.topology import Lattice, Topology, boxes, star, torus
 from colllib.topology.lattice import PER_NEIGHBOR
+from colllib.units import shortened
 
 _NAMES = {
     "rabenseifner": "Rabenseifner",
@@ -206,6 +208,17 @@ class Algorithm:
             assert topology.lattice is not None
             return topology.lattice
         return topology if self.takes == "topology" else topology.ranks
+
+    def at_home(self, ranks: int) -> Topology:
+        """A topology of N ranks of the kind that it is made for: a star, a square torus, boxes, or a switch that adds.
+
+        >>> [find("all-reduce", name).at_home(6).name for name in ("ring", "dim-ring", "hierarchical", "in-network")]
+        ['star:6', 'torus:3x2', 'boxes:2x3', 'inc-star:6']
+        """
+        few = next(size for size in range(isqrt(ranks), 0, -1) if ranks % size == 0)
+        switch = star(ranks, combines=True, replicates=True, scatters=True)
+        homes = (star(ranks), torus((ranks // few, few)), boxes((few, ranks // few)), switch)
+        return next(home for home in homes if self.where(home) is None)
 
     @property
     def options(self) -> dict[str, str]:

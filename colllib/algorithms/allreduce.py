@@ -10,10 +10,11 @@ import numpy as np
 
 from colllib.algorithms import allgather, broadcast, circulant, reducescatter, trees
 from colllib.cost import Cost
-from colllib.exact import IntArray
-from colllib.primitives import Shares, all_reduce, check_ranks, reduce_scatter
+from colllib.exact import Fractions, IntArray
+from colllib.primitives import Blocks, Shares, all_reduce, check_ranks, reduce
 from colllib.primitives import broadcast as broadcast_blocks
-from colllib.schedule import Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
+from colllib.schedule import Orbit, Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
+from colllib.topology import Lattice
 
 
 def ring(ranks: int, *, first: int = 0, shares: Shares | None = None) -> Schedule:
@@ -70,17 +71,16 @@ def shortest_way_reduce_scatter(ranks: int) -> Schedule:
     3
     """
     check_ranks(ranks)
-    owner = np.arange(ranks)
-    low, high = 2 * owner, 2 * owner + 1  # the halves of the owner's chunk
+    low, high = 0, 1  # the halves of rank 0's chunk
     steps = []
     for d in range(ranks // 2, 0, -1):
         sides = []
         for way in (1, -1):
-            src = (owner - way * d) % ranks
-            halves = (low,) if 2 * d == ranks and way == 1 else (high,) if 2 * d == ranks else (low, high)
-            sides += [Step.of(src, (src + way) % ranks, half, add=True) for half in halves]
+            halves = [low] if 2 * d == ranks and way == 1 else [high] if 2 * d == ranks else [low, high]
+            sides.append(Step.of(-way * d % ranks, -way * (d - 1) % ranks, halves, add=True))
         steps.append(Step.joined(sides))
-    return Schedule.from_steps(reduce_scatter(ranks, 2 * ranks, np.repeat(owner, 2)), steps)
+    one = scaled(Schedule.from_steps(reduce(ranks, 2), steps), Fraction(1, ranks))
+    return Orbit(one, Lattice((ranks,)), number=lambda half, owner: 2 * owner + half)
 
 
 def shortest_way_ring(ranks: int) -> Schedule:
@@ -247,9 +247,10 @@ def recursive_doubling(ranks: int) -> Schedule:
     """
     check_ranks(ranks)
     power = 1 << (ranks.bit_length() - 1)
-    rank = np.arange(power)
-    steps = [Step.of(rank, rank ^ (1 << k), 0, add=True) for k in range(power.bit_length() - 1)]
-    return _folded(Schedule.from_steps(all_reduce(power), steps), ranks)
+    steps = [Step.of(0, 1 << k, 0, add=True) for k in range(power.bit_length() - 1)]
+    lattice = allgather.hypercube(power)
+    one = Schedule.from_steps(Blocks(power, Fractions.equal(1), np.zeros(1, np.intp), np.zeros(1, np.intp), ()), steps)
+    return _folded(Orbit(one, lattice, still=range(len(lattice.dims))), ranks)
 
 
 def recursive_doubling_cost(ranks: int) -> Cost:
@@ -283,22 +284,15 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
     power = 1 << (ranks.bit_length() - 1)
-    bits = list(range(power.bit_length() - 1))
-    rank = np.arange(power)
-    halving = []
-    settled = 0
-    for bit in bits if order == "near" else reversed(bits):
-        # a block goes to the partner if it agrees with the sender on every settled bit but not on this one
-        distance = 1 << bit
-        free = np.array([b for b in rank if b & (settled | distance) == 0], dtype=np.intp)
-        block = (rank[:, None] & settled) | (~rank[:, None] & distance) | free
-        halving.append(Step.of(np.repeat(rank, len(free)), np.repeat(rank ^ distance, len(free)), block.ravel(), True))
-        settled |= distance
-    doubling = [Step(step.dst, step.src, step.block, ~step.add) for step in reversed(halving)]
-    if fused and halving:
-        both = Step.joined([halving.pop(), doubling.pop(0)])
-        halving.append(both._replace(add=np.ones(len(both.src), dtype=np.bool_)))
-    return _folded(Schedule.from_steps(all_reduce(power, shares=power), halving + doubling), ranks)
+    half = reducescatter.recursive_halving(power, order="far" if order == "near" else "near")
+    whole = in_sequence(half, reversed_in_time(half))
+    if fused and half.num_steps:
+        steps = [whole.step(t) for t in range(whole.num_steps)]
+        last = half.num_steps
+        both = Step.joined(steps[last - 1 : last + 1])
+        steps[last - 1 : last + 1] = [both._replace(add=np.ones_like(both.add))]
+        whole = Schedule.from_steps(whole.blocks, steps)
+    return _folded(whole, ranks)
 
 
 def rabenseifner_cost(ranks: int, fused: bool = False) -> Cost:

@@ -28,8 +28,11 @@ def chain(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     """
     check_ranks(ranks)
     check_rank("root", root, ranks)
-    steps = [Step.of((root + t) % ranks, (root + t + 1) % ranks, 0) for t in range(ranks - 1)]
-    return pipelined(Schedule.from_steps(broadcast(ranks, root=root), steps), segments)
+
+    def step(t: int) -> Step:
+        return Step.of((root + t) % ranks, (root + t + 1) % ranks, 0)
+
+    return pipelined(Schedule(broadcast(ranks, root=root), ranks - 1, step), segments)
 
 
 def chain_cost(ranks: int, segments: int = 1) -> Cost:

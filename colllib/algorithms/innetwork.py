@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from colllib.cost import Cost
 from colllib.exact import IntArray
+from colllib.limits import MOST_MESSAGES, check_size
 from colllib.primitives import (
     Blocks,
     all_gather,
@@ -46,6 +47,7 @@ class SwitchTree:
     """
 
     def __init__(self, topology: Topology) -> None:
+        check_size(topology.name, topology.nodes * topology.ranks, MOST_MESSAGES, "pairs of nodes and ranks")
         near: list[set[int]] = [set() for _ in range(topology.nodes)]
         for a, b in zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True):
             near[a].add(b)
@@ -101,12 +103,18 @@ def room(radix: int, tiers: int) -> int:
 
 
 def _everyone(tree: SwitchTree, blocks: Blocks) -> Mask:
+    _check_cells(tree, len(blocks))
     return np.ones((tree.nodes, len(blocks)), dtype=np.bool_)
 
 
 def _towards(tree: SwitchTree, ranks: IntArray) -> Mask:
     """For each node and block, whether the block's rank stands below the node: (nodes, B)."""
+    _check_cells(tree, len(ranks))
     return tree.below[:, ranks]
+
+
+def _check_cells(tree: SwitchTree, blocks: int) -> None:
+    check_size(f"{blocks} blocks at {tree.nodes} nodes", blocks * tree.nodes, MOST_MESSAGES, "messages")
 
 
 def _one_shot(tree: SwitchTree, blocks: Blocks, up: Mask, down: Mask, *, add: bool, segments: int) -> Schedule:

@@ -17,9 +17,10 @@ from colllib.algorithms import allreduce, reducescatter, trees
 from colllib.algorithms.nested import nested
 from colllib.cost import Cost
 from colllib.exact import IntArray
-from colllib.primitives import all_gather, broadcast, check_rank
+from colllib.limits import MOST_BLOCKS, check_size
+from colllib.primitives import broadcast, check_rank
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
-from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
+from colllib.schedule import Orbit, Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
 from colllib.topology import Lattice
 
 # -- one ring through all axes -------------------------------------------------------------------
@@ -274,6 +275,7 @@ def butterfly(partners: Sequence[IntArray]) -> Schedule:
     [4, 2, 1]
     """
     ranks = len(partners[0]) if partners else 1
+    blocks = reduce_scatter_blocks(ranks)
     reach = np.arange(ranks)[:, None]  # reach[r]: the owners that r can still serve
     steps: list[Step] = []
     for s in reversed(range(len(partners))):
@@ -286,7 +288,7 @@ def butterfly(partners: Sequence[IntArray]) -> Schedule:
         reach = np.concatenate((reach, sent), axis=1)
     if any(len(set(row.tolist())) != ranks for row in reach[:: max(1, ranks // 8)]) or reach.shape[1] != ranks:
         raise ValueError(f"{len(partners)} steps do not lead from every rank to each of {ranks} in just one way")
-    return Schedule.from_steps(reduce_scatter_blocks(ranks), steps[::-1])
+    return Schedule.from_steps(blocks, steps[::-1])
 
 
 def _powers(lattice: Lattice, what: str) -> list[int]:
@@ -307,16 +309,11 @@ def dim_rabenseifner(lattice: Lattice, *, order: str = "near") -> Schedule:
     >>> dim_rabenseifner(Lattice((8, 8, 8))).num_steps
     18
     """
-    bits = _powers(lattice, "halving")
+    _powers(lattice, "halving")
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
-    rank = np.arange(lattice.ranks)
-    partners = [
-        rank ^ (lattice.strides[axis] << bit)
-        for axis, count in enumerate(bits)
-        for bit in (range(count) if order == "near" else reversed(range(count)))
-    ]
-    down = butterfly(partners)
+    last = "far" if order == "near" else "near"  # the halving's order is that of the doubling which undoes it
+    down = _by_axes(lattice, lambda size: reducescatter.recursive_halving(size, order=last), None)
     return in_sequence(down, reversed_in_time(down))
 
 
@@ -540,11 +537,11 @@ def breadth_first_all_gather(lattice: Lattice) -> Schedule:
     bounds = [_least_busy(layer) for layer in layers]
     pieces = lcm(*(bound.denominator for bound in bounds)) if bounds else 1
     steps = [
-        _layer_step(lattice, _divided(layer, int(bound * pieces), pieces), pieces)
+        _layer_step(lattice, _divided(layer, int(bound * pieces), pieces))
         for layer, bound in zip(layers, bounds, strict=True)
     ]
-    owner = np.repeat(np.arange(lattice.ranks), pieces)
-    return Schedule.from_steps(all_gather(lattice.ranks, lattice.ranks * pieces, owner), steps)
+    one = scaled(Schedule.from_steps(broadcast(lattice.ranks, pieces), steps), Fraction(1, lattice.ranks))
+    return Orbit(one, lattice, number=lambda piece, owner: owner * pieces + piece)
 
 
 def breadth_first_cost(lattice: Lattice) -> Cost:
@@ -562,6 +559,8 @@ Layer = dict[tuple[int, ...], tuple[tuple[int, int], ...]]
 
 def _layers(lattice: Lattice) -> list[Layer]:
     """For each distance, the places there and the directions by which a shortest path can come in."""
+    ways = sum(min(max(size - 1, 0), 2) for size in lattice.dims)
+    check_size(f"layers on {lattice}", lattice.ranks << ways, MOST_BLOCKS, "pairs of a place and a set of directions")
     layers: list[Layer] = [{} for _ in range(sum(size // 2 for size in lattice.dims))]
     for place in product(*(range(size) for size in lattice.dims)):
         distance = sum(min(at, size - at) for at, size in zip(place, lattice.dims, strict=True))
@@ -610,26 +609,20 @@ def _divided(layer: Layer, capacity: int, pieces: int) -> dict[tuple[tuple[int, 
     return {(place, way): flow[place_node[place]][way_node[way]] for place, came in layer.items() for way in came}
 
 
-def _layer_step(lattice: Lattice, divided: dict[tuple[tuple[int, ...], tuple[int, int]], int], pieces: int) -> Step:
-    rank = np.arange(lattice.ranks)
-    src, dst, block = [], [], []
+def _layer_step(lattice: Lattice, divided: dict[tuple[tuple[int, ...], tuple[int, int]], int]) -> Step:
+    """How the pieces of rank 0's shard come to all places of a layer."""
+    src: list[int] = []
+    dst: list[int] = []
+    block: list[int] = []
     used: dict[tuple[int, ...], int] = {}
     for (place, (axis, way)), count in divided.items():
         start = used.get(place, 0)
         used[place] = start + count
-        owner = _moved(lattice, rank, tuple(-at for at in place))
-        sender = _moved(lattice, rank, tuple(-way * (k == axis) for k in range(len(place))))
-        src.append(np.repeat(sender, count))
-        dst.append(np.repeat(rank, count))
-        block.append((owner[:, None] * pieces + np.arange(start, start + count)).ravel())
-    return Step.of(np.concatenate(src), np.concatenate(dst), np.concatenate(block))
-
-
-def _moved(lattice: Lattice, rank: IntArray, by: tuple[int, ...]) -> IntArray:
-    found = np.zeros_like(rank)
-    for axis, (size, stride) in enumerate(zip(lattice.dims, lattice.strides, strict=True)):
-        found = found + (lattice.coordinate(rank, axis) + by[axis]) % size * stride
-    return found
+        receiver = _shifted(lattice, 0, place)
+        src += [_shifted(lattice, receiver, tuple(-way * (k == axis) for k in range(len(place))))] * count
+        dst += [receiver] * count
+        block += range(start, start + count)
+    return Step.of(src, dst, block)
 
 
 def breadth_first_reduce_scatter(lattice: Lattice) -> Schedule:

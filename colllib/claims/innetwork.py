@@ -638,7 +638,7 @@ def _hardware_all_to_all_512() -> Finding:
 
 
 def _relay() -> Cost:
-    """Counted by symmetry; tests execute it on 8x8x8."""
+    """Run by symmetry; tests execute it in full on 8x8x8."""
     return relay.rotated_relay_cost(Lattice(CUBE))
 
 
