@@ -98,6 +98,7 @@ notebooks: $(INSTALLED) ## re-execute every notebook and write its outputs back,
 
 .PHONY: lab
 lab: $(LAB_INSTALLED) ## open the notebooks in JupyterLab
+	@$(BIN)/jupyter trust notebooks/*.ipynb > /dev/null # else JupyterLab strips the pictures until they are run
 	$(BIN)/jupyter lab --notebook-dir=notebooks
 
 .PHONY: bench

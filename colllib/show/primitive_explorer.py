@@ -42,8 +42,8 @@ def primitive_explorer() -> Explorer:
         [
             Part(_ALL, lambda s: before_after(_here(s)), "Before and after"),
             Part(("primitive",), _said),
-            Part(_ALL, _made_of, "The identities, executed"),
-            Part(("primitive", "n"), _bounds, "Lower bounds"),
+            Part(_ALL, _made_of, "The identities, executed", fold="The identities, executed"),
+            Part(("primitive", "n"), _bounds, "Lower bounds", fold="Lower bounds"),
         ],
         summary=Part(_ALL, _told),
     )

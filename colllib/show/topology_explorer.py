@@ -59,7 +59,11 @@ def topology_explorer() -> Explorer:
             Control("kind", "Topology", list(KINDS), "2-D torus", "select"),
             Control("size", "Size", lambda s: {size: _text(s["kind"], size) for size in KINDS[s["kind"]][0]}, _START),
         ],
-        [Part(both, _picture), Part(both, _table, "What is measured"), Part((), lambda s: _NOTE)],
+        [
+            Part(both, _picture),
+            Part(both, _table, "What is measured", fold="All that is measured"),
+            Part((), lambda s: _NOTE, fold="What is drawn here"),
+        ],
         summary=Part(both, _told),
     )
 

@@ -6,7 +6,7 @@
 
   const FEW = 8, HUES = 8; // as in colllib/show/pen.py
   const FINAL = 2, ARRIVED = 4, SPENT = 8;
-  const SPEEDS = { slow: 2600, normal: 1400, fast: 600 }; // milliseconds a step
+  const PAUSE = 1400; // milliseconds a step at speed 1
   const TRAVEL = 0.6; // the part of a step in which blocks are under way
   const still = window.matchMedia("(prefers-reduced-motion: reduce)");
   const num = (value) => String(Number(value.toFixed(1)));
@@ -100,26 +100,15 @@
       drawings.forEach((svg, k) => moves(svg, frame, frame.tokens[k]));
       shown = { scene, t: frame.t, frame };
       scene.classList.toggle("cl-go", travels);
-      if (travels) timer = setTimeout(land, TRAVEL * Number(root.dataset.pause)); else land();
+      const travel = TRAVEL * Number(root.dataset.pause);
+      root.style.setProperty("--cl-travel", `${travel}ms`);
+      if (travels) timer = setTimeout(land, travel); else land();
     }
 
-    function speed(name) {
-      root.dataset.pause = SPEEDS[name];
-      root.style.setProperty("--cl-travel", `${TRAVEL * SPEEDS[name]}ms`);
-    }
-
-    const names = Object.keys(SPEEDS).map((name) => `<option${name === "normal" ? " selected" : ""}>${name}</option>`);
-    root.querySelector(".cl-buttons").insertAdjacentHTML("beforeend",
-      `<label>Speed <select autocomplete="off" data-speed>${names.join("")}</select></label>`
-      + '<label><input type="checkbox" autocomplete="off" data-repeat> Loop</label>');
-    root.querySelector("[data-speed]").addEventListener("change", (event) => speed(event.target.value));
-    root.querySelector("[data-repeat]").addEventListener("change", (event) => {
-      if (event.target.checked) root.dataset.loop = ""; else delete root.dataset.loop;
-    });
     root.addEventListener("toggle", (event) => {
       if (event.target.matches(".cl-moves")) listed = event.target.open;
     }, true);
-    speed("normal");
+    root.dataset.pause = PAUSE; // explorer.js divides it by the speed chosen
     const watch = new MutationObserver(update);
     parts.forEach((part) => watch.observe(part, { childList: true }));
   }
