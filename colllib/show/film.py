@@ -253,9 +253,13 @@ class Film:
         return tuple(block % self.schedule.ranks for block in blocks) if self.kind == "destinations" else tuple(blocks)
 
     def amount(self, blocks: Sequence[int]) -> str:
+        """How much of the message some blocks are, in symbols."""
+        return amount(self.share(blocks))
+
+    def share(self, blocks: Sequence[int]) -> Fraction:
         """How much of the message some blocks are."""
         share = self.blocks.share
-        return amount(Fraction(int(share.numerators[list(blocks)].sum()), share.denominator))
+        return Fraction(int(share.numerators[list(blocks)].sum()), share.denominator)
 
     @cached_property
     def part(self) -> list[int]:

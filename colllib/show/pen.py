@@ -17,6 +17,7 @@ from colllib.show.theme import SERIES, escape, style
 #: What fits a page's column beside an explorer's border, and a phone of 390 px.
 WIDE, NARROW = 640, 326
 TYPE = 12.0
+RADIUS = 5.0  # of a dot
 
 
 def hue(index: int) -> str:
@@ -35,7 +36,7 @@ def extent(text: str, size: float = TYPE) -> float:
 
 # -- blocks ---------------------------------------------------------------------------------------
 
-EMPTY, HELD, FINAL, ARRIVED, SPENT = 0, 1, 2, 4, 8
+HELD, FINAL, ARRIVED, SPENT = 1, 2, 4, 8
 FEW = 8  # contributions that a cell can tell apart
 
 
@@ -220,6 +221,10 @@ class Pen:
             f'<text x="{num(box.x)}" y="{num(box.y + 4.5)}"{small}>{escape(name)}</text></g>',
             box,
         )
+
+    def dot(self, x: float, y: float, kind: str = "dot") -> None:
+        """A small disk without a name, of the classes named."""
+        self.put(f'<circle class="{kind}" cx="{num(x)}" cy="{num(y)}" r="{num(RADIUS)}"/>', Box(x, y, 10, 10))
 
     def switch(self, x: float, y: float, name: object = "switch", width: float = 0.0) -> None:
         """A switch as a box."""

@@ -223,16 +223,7 @@ def player(
     """
     fit = {name: [key for key, where in places.items() if entry.fits(where)] for name, entry in offered.items()}
     fit = {name: keys for name, keys in fit.items() if keys}
-    if start is not None:
-        few = tuple(dict.fromkeys((*few, start[0])))
-    few = [name for name in few if name in fit]
-    if not few:
-        raise ValueError(f"{title}: nothing to play; on offer are {', '.join(fit) or 'no algorithms for these places'}")
-    name, where = start or (few[0], fit[few[0]][0])
-    if where not in fit.get(name, ()):
-        raise ValueError(
-            f"start {(name, where)}: {name} is offered for {', '.join(map(str, fit.get(name, ('nothing',))))}"
-        )
+    few, name, where = _first(title, fit, few, start)
 
     @cache
     def show(name: str, key: Hashable) -> Show:
@@ -279,6 +270,23 @@ def player(
         "step",
         whole=lambda s: shown(s).picture(s["step"]),
     )
+
+
+def _first(
+    title: str, fit: Mapping[str, list[Any]], few: Sequence[str], start: tuple[str, Hashable] | None
+) -> tuple[list[str], str, Any]:
+    """What can be played of the few, and with which of them and where to start."""
+    if start is not None:
+        few = tuple(dict.fromkeys((*few, start[0])))
+    found = [name for name in few if name in fit]
+    if not found:
+        raise ValueError(f"{title}: nothing to play; on offer are {', '.join(fit) or 'no algorithms for these places'}")
+    name, where = start or (found[0], fit[found[0]][0])
+    if where not in fit.get(name, ()):
+        raise ValueError(
+            f"start {(name, where)}: {name} is offered for {', '.join(map(str, fit.get(name, ('nothing',))))}"
+        )
+    return found, name, where
 
 
 def still(schedule: Schedule, step: int, topology: Topology | None = None, *, title: str) -> Drawing:

@@ -28,7 +28,7 @@ from colllib.show.drawings import (
 )
 from colllib.show.drawings import star as draw_star
 from colllib.show.pen import NARROW, WIDE
-from colllib.topology import boxes, fat_tree, leaf_spine, ring, star, torus
+from colllib.topology import boxes, fat_tree, leaf_spine, line, ring, star, torus
 
 ALL = [
     draw_star(star(8)),
@@ -222,3 +222,18 @@ def test_type_can_be_read_in_both_themes_on_a_phone_and_on_a_page(theme, width, 
         assert [row for row in found if row[1] < 11] == []
         assert [row for row in found if row[2] < 4.5] == []
         assert [row for row in found if row[3] > width] == []
+
+
+def test_lines_are_as_thick_as_their_messages_or_loads_are_large(tmp_path, with_chromium):
+    """Also under the style sheet: Rabenseifner's messages are 1/2, 1/4, 1/8 of M and back again."""
+    loads = wiring(line(4), width={(0, 1): 0.5, (1, 2): 1.0, (2, 3): 0.25})
+    page = write_page(tmp_path, butterfly(allreduce.rabenseifner(8)), loads)
+    with opened(page, viewport={"width": 900, "height": 900}) as (tab, _):
+        one, other = tab.evaluate(
+            """() => [...document.querySelectorAll(".cl-wide")].map((svg) => [...svg.querySelectorAll(".l")]
+              .map((l) => parseFloat(getComputedStyle(l).strokeWidth)))"""
+        )
+    sizes = [Fraction(1, 2), Fraction(1, 4), Fraction(1, 8)]
+    thick = [1 + 3.5 * float(size) for size in sizes + sizes[::-1]]
+    assert [one[8 * t] for t in range(6)] == pytest.approx(thick, abs=0.06)
+    assert other == [4, 7, 2.5]

@@ -11,19 +11,8 @@ from colllib.primitives import PRIMITIVES, Blocks
 from colllib.schedule import Schedule
 from colllib.show.film import Film
 from colllib.show.geometry import bow
-from colllib.show.pen import (
-    CHIP,
-    FINAL,
-    NARROW,
-    SPENT,
-    Drawing,
-    Look,
-    Pen,
-    drawing,
-)
+from colllib.show.pen import CHIP, FINAL, NARROW, SPENT, Drawing, Look, Pen, drawing
 from colllib.show.theme import escape, listed
-
-# -- primitives -----------------------------------------------------------------------------------
 
 
 def an_instance(primitive: str, ranks: int, root: int = 0) -> Schedule:

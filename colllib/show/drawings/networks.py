@@ -11,13 +11,7 @@ from colllib.execution import Execution
 from colllib.show.drawings.wires import wires_of
 from colllib.show.film import amount
 from colllib.show.geometry import Box, Point, Track, bow, lane, num
-from colllib.show.pen import (
-    NARROW,
-    Drawing,
-    Pen,
-    drawing,
-    extent,
-)
+from colllib.show.pen import NARROW, Drawing, Pen, drawing, extent
 from colllib.show.theme import listed
 from colllib.topology import Topology
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 
 from colllib.execution import execute
 from colllib.schedule import Schedule
 from colllib.show.film import Film, amount
 from colllib.show.geometry import Box, between, num
-from colllib.show.pen import (
-    Drawing,
-    Pen,
-    drawing,
-)
+from colllib.show.pen import RADIUS, Drawing, Pen, drawing
 from colllib.show.theme import listed
-
-# -- rounds ---------------------------------------------------------------------------------------
 
 
 def butterfly(schedule: Schedule, *, follow: int = 0, title: str = "") -> Drawing:
@@ -35,56 +31,43 @@ apart. What rank 0 has reaches 2, 4 ranks.
     """
     film = Film("", execute(schedule))
     n, steps = schedule.ranks, film.steps
-    shares = schedule.blocks.share
     reached = [{follow}]
     for t in range(1, steps + 1):
         reached.append(reached[-1] | {move.dst for move in film.moves(t) if move.src in reached[-1]})
-    sizes = [
-        [Fraction(int(shares.numerators[list(move.blocks)].sum()), shares.denominator) for move in film.moves(t)]
-        for t in range(1, steps + 1)
-    ]
+    sizes = [[film.share(move.blocks) for move in film.moves(t)] for t in range(1, steps + 1)]
 
     def draw(pen: Pen) -> None:
         column = min(110.0, (pen.width - 60) / max(1, steps))
         row = 30.0 if n <= 8 else 22.0
-        radius = 5.0
         for rank in range(n):
             pen.line([(0, row * rank), (column * steps, row * rank)], "e")
             pen.text(-20, row * rank, rank, "b")
         for t in range(1, steps + 1):
             x = column * (t - 1)
             pen.text(x + column / 2, -32, f"step {t}" if column > 60 else t, "b")
-            largest = max(sizes[t - 1], default=Fraction(0))
-            pen.text(x + column / 2, -17, amount(largest), "q")
+            pen.text(x + column / 2, -17, amount(max(sizes[t - 1], default=Fraction(0))), "q")
             for move, size in zip(film.moves(t), sizes[t - 1], strict=True):
                 kind = "l on" if move.src in reached[t - 1] else "l"
-                start, end = (x + radius, row * move.src), (x + column - radius, row * move.dst)
                 pen.put(
-                    f'<path class="{kind}" stroke-width="{num(1 + 3.5 * float(size))}" '
-                    f'd="M{num(start[0])} {num(start[1])}L{num(end[0])} {num(end[1])}"/>'
+                    f'<path class="{kind}" stroke-width="{num(1 + 3.5 * float(size))}" d="M{num(x + RADIUS)} '
+                    f'{num(row * move.src)}L{num(x + column - RADIUS)} {num(row * move.dst)}"/>'
                 )
-        for t in range(steps + 1):
-            for rank in range(n):
-                kind = "dot on" if rank in reached[t] else "dot"
-                point = (column * t, row * rank)
-                pen.put(
-                    f'<circle class="{kind}" cx="{num(point[0])}" cy="{num(point[1])}" r="{radius}"/>',
-                    Box(*point, 10, 10),
-                )
+        for t, rank in product(range(steps + 1), range(n)):
+            pen.dot(column * t, row * rank, "dot on" if rank in reached[t] else "dot")
 
-    told = []
-    for t in range(1, steps + 1):
-        apart = sorted({min((move.dst - move.src) % n, (move.src - move.dst) % n) for move in film.moves(t)})
-        told.append(
-            f"step {t}: {len(film.moves(t))} messages of {' or '.join(map(amount, sorted(set(sizes[t - 1]))))}, "
-            f"partners {listed(apart)} apart"
-        )
-    said = "; ".join(told)
+    said = "; ".join(_told(film, t, sizes[t - 1]) for t in range(1, steps + 1))
     alt = (
         f"Messages of {n} ranks in {steps} steps. {said[:1].upper()}{said[1:]}. What rank {follow} has reaches "
         f"{listed(len(ranks) for ranks in reached[1:])} ranks."
     )
     return drawing(draw, title=title, alt=alt, legend=[("dot on", f"what rank {follow} has got to by then")])
+
+
+def _told(film: Film, t: int, sizes: Sequence[Fraction]) -> str:
+    n, moves = film.schedule.ranks, film.moves(t)
+    apart = sorted({min((move.dst - move.src) % n, (move.src - move.dst) % n) for move in moves})
+    large = " or ".join(map(amount, sorted(set(sizes))))
+    return f"step {t}: {len(moves)} messages of {large}, partners {listed(apart)} apart"
 
 
 def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
@@ -117,32 +100,26 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
     ways = [[(way * (a - owner) % n, way * (b - owner) % n) for a, b in step] for step in hops]
     sizes = [max((len(move.blocks) for move in film.moves(t)), default=0) for t in range(1, film.steps + 1)]
 
+    since = {0: 0} | {b: t for t, step in reversed(list(enumerate(ways, 1))) for _, b in step}
+
     def draw(pen: Pen) -> None:
-        column = min(64.0, (pen.width - 96) / n)
-        row, radius = (40.0 if film.steps <= 8 else 26.0), 5.0
-        since = {0: 0}
-        pen.text(-30, -20, "distance", "q", "start") if pen.wide else None
+        column, row = min(64.0, (pen.width - 96) / n), 40.0 if film.steps <= 8 else 26.0
+        x = [column * at + 60 for at in range(n)]
+        if pen.wide:
+            pen.text(-30, -20, "distance", "q", "start")
         for at in range(n):
-            pen.text(column * at + 60, -20, at, "b")
-        for t, step in enumerate(ways, 1):
+            pen.text(x[at], -20, at, "b")
+        for t, size in enumerate(sizes, 1):
             pen.text(0, row * (t - 0.5), f"step {t}", "", "start")
-            pen.text(column * (n - 1) + 76, row * (t - 0.5), f"× {sizes[t - 1]}", "q", "start")
-            for _, b in step:
-                since.setdefault(b, t)
+            pen.text(x[-1] + 16, row * (t - 0.5), f"× {size}", "q", "start")
         for at, t in since.items():
-            pen.line([(column * at + 60, row * t), (column * at + 60, row * film.steps)], "l on")
+            pen.line([(x[at], row * t), (x[at], row * film.steps)], "l on")
         for t, step in enumerate(ways, 1):
             for a, b in step:
-                start, end = (
-                    Box(column * a + 60, row * (t - 1), 10, 10, True),
-                    Box(column * b + 60, row * t, 10, 10, True),
-                )
+                start, end = Box(x[a], row * (t - 1), 10, 10, True), Box(x[b], row * t, 10, 10, True)
                 pen.arrow(between(start, end), "add", index=0)
         for at, t in since.items():
-            pen.put(
-                f'<circle class="dot on" cx="{num(column * at + 60)}" cy="{num(row * t)}" r="{radius}"/>',
-                Box(column * at + 60, row * t, 10, 10),
-            )
+            pen.dot(x[at], row * t, "dot on")
 
     told = "; ".join(
         f"step {t}: {listed(f'{a} to {b}' for a, b in sorted(step)) or 'nothing'}" for t, step in enumerate(ways, 1)

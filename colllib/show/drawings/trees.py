@@ -9,17 +9,10 @@ from colllib.schedule import Schedule
 from colllib.show import layouts
 from colllib.show.film import Film
 from colllib.show.geometry import Box, Point, between
-from colllib.show.pen import (
-    Drawing,
-    Pen,
-    drawing,
-)
+from colllib.show.pen import Drawing, Pen, drawing
 from colllib.show.theme import listed
 
 DISK = (27.0, 27.0)
-
-
-# -- trees ----------------------------------------------------------------------------------------
 
 
 def tree(schedule: Schedule, *, title: str = "") -> Drawing:
