@@ -10,6 +10,7 @@ from functools import cache
 from math import inf, isfinite
 from typing import NamedTuple
 
+from colllib.formula import Formula
 from colllib.limits import TooLarge
 from colllib.primitives import is_whole
 
@@ -235,6 +236,10 @@ def check_quantities(*, message: float, alpha: float, bandwidth: float) -> None:
         raise ValueError(f"bandwidth {bandwidth!r}: must be a finite number above 0")
 
 
+#: The size at which two costs are equal, in units of alpha BW.
+CROSSOVER = Formula("(a2 - a) / (b - b2)")
+
+
 def crossover(first: Cost, second: Cost) -> Fraction | None:
     """The message size at which two costs are equal, in units of alpha * BW.
 
@@ -247,11 +252,10 @@ def crossover(first: Cost, second: Cost) -> Fraction | None:
     >>> crossover(Cost(1, 1), Cost(2, 2)) is None
     True
     """
-    latency = Fraction(second.n_alpha) - Fraction(first.n_alpha)
-    load = Fraction(first.n_beta) - Fraction(second.n_beta)
-    if load == 0 or latency / load <= 0:
+    if first.n_beta == second.n_beta:
         return None
-    return latency / load
+    size = Fraction(CROSSOVER(a=first.n_alpha, a2=second.n_alpha, b=first.n_beta, b2=second.n_beta))
+    return size if size > 0 else None
 
 
 def half_bandwidth_message(cost: Cost) -> Fraction:

@@ -219,13 +219,8 @@ class Execution:
 
     def partners(self) -> tuple[int, int]:
         """The most nodes that one node sends to, and that one receives from, in a single step."""
-        most = [0, 0]
-        for t in range(self.schedule.num_steps):
-            step = self.schedule.step(t)
-            pairs = np.unique(np.stack((step.src, step.dst)), axis=1)
-            for side in (0, 1):
-                most[side] = max(most[side], int(np.bincount(pairs[side]).max(initial=0)))
-        return most[0], most[1]
+        met = [self.schedule.step(t).partners() for t in range(self.schedule.num_steps)]
+        return max((out for out, _ in met), default=0), max((into for _, into in met), default=0)
 
     def _shares(self, counts: IntArray) -> tuple[Fraction, ...]:
         return tuple(Fraction(int(count), self.ledger.denominator) for count in counts)

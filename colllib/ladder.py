@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from colllib import topology as topologies
@@ -61,7 +61,7 @@ class Entry:
     trusting: bool = False
     _costs: dict[tuple[int, bool], Cost] = field(default_factory=dict, repr=False)
 
-    @property
+    @cached_property
     def how(self) -> str:
         """How its costs are known: executed, or by a closed form."""
         trusted = self.trusting or self.algorithm.segmented

@@ -59,6 +59,15 @@ class Step(NamedTuple):
         """Some of the messages, by a mask or by their places."""
         return Step(self.src[which], self.dst[which], self.block[which], self.add[which])
 
+    def partners(self) -> tuple[int, int]:
+        """The most nodes that one node sends to, and that one receives from.
+
+        >>> Step.of([0, 0, 0, 1], [1, 2, 2, 2], [0, 0, 1, 0]).partners()
+        (2, 2)
+        """
+        out, into = np.unique(np.stack((self.src, self.dst)), axis=1)
+        return int(np.bincount(out).max(initial=0)), int(np.bincount(into).max(initial=0))
+
     @classmethod
     def joined(cls, steps: Sequence[Step]) -> Step:
         """The messages of several steps in one."""

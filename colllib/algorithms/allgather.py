@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from colllib.closed_form import POWER_OF_TWO, closed_form
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.primitives import Shares, all_gather, broadcast, check_direction, check_ranks
@@ -46,6 +47,15 @@ def round_trip(ranks: int, first: int, direction: int) -> IntArray:
     check_ranks(ranks)
     check_direction(direction)
     return direction * (np.arange(ranks) - first) % ranks
+
+
+@closed_form("N - 1", "(N - 1) / N")
+def ring_cost(ranks: int) -> Cost:
+    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
+
+    >>> ring_cost(4)
+    Cost(n_alpha=3, n_beta=3/4)
+    """
 
 
 def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
@@ -89,14 +99,13 @@ def _of_every_rank(ranks: int, steps: Sequence[Step], lattice: Lattice) -> Orbit
     return Orbit(scaled(Schedule.from_steps(broadcast(ranks), steps), Fraction(1, ranks)), lattice)
 
 
+@closed_form("lg(N)", "(N - 1) / N", POWER_OF_TWO, elsewhere=False)
 def recursive_doubling_cost(ranks: int) -> Cost:
     """Closed form of `recursive_doubling` on one full-duplex port per rank, either order.
 
     >>> recursive_doubling_cost(8)
     Cost(n_alpha=3, n_beta=7/8)
     """
-    check_power_of_two(ranks, "recursive doubling", "bruck")
-    return Cost(ranks.bit_length() - 1, Fraction(ranks - 1, ranks))
 
 
 def check_power_of_two(ranks: int, what: str, instead: str) -> None:
@@ -125,14 +134,13 @@ def bruck(ranks: int) -> Schedule:
     return _of_every_rank(ranks, steps, Lattice((ranks,)))
 
 
+@closed_form("lg(N)", "(N - 1) / N")
 def bruck_cost(ranks: int) -> Cost:
     """Closed form of `bruck` on one full-duplex port per rank.
 
     >>> bruck_cost(6)
     Cost(n_alpha=3, n_beta=5/6)
     """
-    check_ranks(ranks)
-    return Cost((ranks - 1).bit_length(), Fraction(ranks - 1, ranks))
 
 
 def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule:
@@ -144,7 +152,7 @@ def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule
 
     * "depth", as NCCL does it: rounds as before until A subtrees have a root, then all A subtrees at
       once depth first, so that a rank parks only what lies on the way to where the trees are (see
-      `colllib.staging`). A is rounded down to a power of two.
+      `colllib.measures`). A is rounded down to a power of two.
     * "rounds": each round is split into steps of at most A blocks, level by level.
 
     NCCL sends to the rank below instead of the one above, which is the same schedule mirrored.
@@ -206,6 +214,7 @@ def _depth_first(root: int, size: int) -> list[tuple[int, int]]:
     return edges
 
 
+@closed_form("lg(N)", "(N - 1) / N")
 def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
     """Closed form of `pat` on one full-duplex port per rank.
 
@@ -216,9 +225,6 @@ def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
     >>> pat_cost(8), pat_cost(8, cap=2), pat_cost(512, cap=16)
     (Cost(n_alpha=3, n_beta=7/8), Cost(n_alpha=4, n_beta=7/8), Cost(n_alpha=35, n_beta=511/512))
     """
-    check_ranks(ranks)
-    if ranks == 1:
-        return Cost(0, 0)
     span = 1 << (ranks - 1).bit_length()
     most = min(cap or span, span // 2)
     if order == "rounds":
@@ -229,12 +235,3 @@ def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
         subtrees = 1 << (most.bit_length() - 1)
         steps = subtrees.bit_length() - 1 + min(ranks, span // subtrees) - 1
     return Cost(steps, Fraction(ranks - 1, ranks))
-
-
-def ring_cost(ranks: int) -> Cost:
-    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
-
-    >>> ring_cost(4)
-    Cost(n_alpha=3, n_beta=3/4)
-    """
-    return Cost(ranks - 1, Fraction(ranks - 1, ranks))

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from colllib.closed_form import POWER_OF_TWO, closed_form
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_BLOCKS, check_size
@@ -55,15 +56,15 @@ def by_pairs(ranks: int) -> Callable[[IntArray, IntArray], IntArray]:
     return number
 
 
+@closed_form("N - 1", "(N - 1) / N")
 def pairwise_cost(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> Cost:
     """Closed form of `pairwise` on one full-duplex port per rank: every round waits for its largest block.
 
     >>> pairwise_cost(4)
     Cost(n_alpha=3, n_beta=3/4)
     """
-    check_ranks(ranks)
     if shares is None:
-        return Cost(ranks - 1, Fraction(ranks - 1, ranks))
+        return pairwise_cost(ranks)
     largest = (max(shares[i][(i + k) % ranks] for i in range(ranks)) for k in range(1, ranks))
     return Cost(ranks - 1, sum(largest, Fraction(0)))
 
@@ -95,6 +96,7 @@ def bruck(ranks: int, radix: int = 2) -> Schedule:
     return Orbit(Schedule.from_steps(blocks_of(ranks), steps), Lattice((ranks,)), number=by_pairs(ranks))
 
 
+@closed_form("lg(N)", "lg(N) / 2", POWER_OF_TWO)
 def bruck_cost(ranks: int, radix: int = 2) -> Cost:
     """Closed form of `bruck` on one full-duplex port per rank: one block for each nonzero digit of 1..N-1.
 
@@ -209,6 +211,7 @@ def _ways(ranks: int, tie: str) -> tuple[Blocks, IntArray]:
     return halved, np.append(way, -1)
 
 
+@closed_form("N // 2", "(N // 2) * ((N + 1) // 2) / N")
 def ring_relay_cost(ranks: int, tie: str = "up", bundled: bool = True) -> Cost:
     """Closed form of `ring_relay` on one full-duplex port per rank: both ways share the port.
 

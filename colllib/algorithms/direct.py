@@ -13,6 +13,7 @@ import numpy as np
 
 from colllib import primitives
 from colllib.algorithms import alltoall
+from colllib.closed_form import closed_form
 from colllib.cost import Cost
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled
 from colllib.topology import Lattice
@@ -93,19 +94,19 @@ def reduce(ranks: int, *, root: int = 0) -> Schedule:
     return reversed_in_time(broadcast(ranks, root=root))
 
 
+@closed_form("1", "1 / N")
 def one_step_cost(ranks: int) -> Cost:
     """Closed form of `all_to_all`, `all_gather` and `reduce_scatter` on a full mesh with a link of BW per pair.
 
     >>> one_step_cost(512)
     Cost(n_alpha=1, n_beta=1/512)
     """
-    return Cost(1, Fraction(1, ranks)) if ranks > 1 else Cost(0, 0)
 
 
+@closed_form("2", "2 / N")
 def two_step_cost(ranks: int) -> Cost:
     """Closed form of `all_reduce`, `broadcast` and `reduce` there.
 
     >>> two_step_cost(512)
     Cost(n_alpha=2, n_beta=1/256)
     """
-    return one_step_cost(ranks) + one_step_cost(ranks)

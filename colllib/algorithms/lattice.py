@@ -15,6 +15,15 @@ import numpy as np
 
 from colllib.algorithms import allreduce, reducescatter, trees
 from colllib.algorithms.nested import nested
+from colllib.closed_form import (
+    CROSSED_LONG_RINGS,
+    EQUAL_LINES,
+    EQUAL_LONG_RINGS,
+    LINES,
+    LONG_RINGS,
+    RINGS,
+    closed_form,
+)
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.limits import MOST_BLOCKS, check_size
@@ -123,22 +132,22 @@ def dim_ring(lattice: Lattice, *, order: Sequence[int] | None = None, direction:
     return in_sequence(down, reversed_in_time(down))
 
 
+@closed_form("total(d - 1)", "(N - 1) / N")
 def dim_ring_half_cost(lattice: Lattice) -> Cost:
     """Closed form of `dim_ring_reduce_scatter` and `dim_ring_all_gather`, one link per neighbor.
 
     >>> dim_ring_half_cost(Lattice((8, 8, 8)))
     Cost(n_alpha=21, n_beta=511/512)
     """
-    return Cost(sum(size - 1 for size in lattice.dims), Fraction(lattice.ranks - 1, lattice.ranks))
 
 
+@closed_form("2 * total(d - 1)", "2 * (N - 1) / N")
 def dim_ring_cost(lattice: Lattice) -> Cost:
     """Closed form of `dim_ring`, one link per neighbor.
 
     >>> dim_ring_cost(Lattice((8, 8, 8)))
     Cost(n_alpha=42, n_beta=511/256)
     """
-    return dim_ring_half_cost(lattice) + dim_ring_half_cost(lattice)
 
 
 def dim_shortest_way_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = None) -> Schedule:
@@ -161,6 +170,7 @@ def dim_shortest_way(lattice: Lattice) -> Schedule:
     return in_sequence(down, reversed_in_time(down))
 
 
+@closed_form("total(d // 2)", "(N - 1) / (2 * N)", LONG_RINGS)
 def dim_shortest_way_half_cost(lattice: Lattice) -> Cost:
     """Closed form of one half of `dim_shortest_way`, one link per neighbor: two links share an axis of three or more.
 
@@ -174,6 +184,7 @@ def dim_shortest_way_half_cost(lattice: Lattice) -> Cost:
     return Cost(sum(size // 2 for size in lattice.dims), load)
 
 
+@closed_form("2 * total(d // 2)", "(N - 1) / N", LONG_RINGS)
 def dim_shortest_way_cost(lattice: Lattice) -> Cost:
     """Closed form of `dim_shortest_way`, one link per neighbor.
 
@@ -243,18 +254,24 @@ def rotated_dim_ring(lattice: Lattice) -> Schedule:
     return rotated(lattice, dim_ring)
 
 
+@closed_form("2 * total(d - 1)", "(N - 1) / (k * N)", EQUAL_LONG_RINGS, elsewhere=False)
+@closed_form("2 * total(d - 1)", "2 * (N - 1) / (k * N)", EQUAL_LINES, elsewhere=False)
 def rotated_dim_ring_cost(lattice: Lattice) -> Cost:
-    """Closed form of `rotated_dim_ring` on a torus whose axes all have the same size, at least 3.
+    """Closed form of `rotated_dim_ring`, one link per neighbor, on axes that all have the same size.
 
-    >>> rotated_dim_ring_cost(Lattice((8, 8, 8)))
-    Cost(n_alpha=42, n_beta=511/1536)
+    >>> rotated_dim_ring_cost(Lattice((8, 8, 8))), rotated_dim_ring_cost(Lattice((8, 8, 8), wraps=False))
+    (Cost(n_alpha=42, n_beta=511/1536), Cost(n_alpha=42, n_beta=511/768))
     """
-    sizes = {size for size in lattice.dims if size > 1}
-    if len(sizes) > 1 or min(sizes, default=3) < 3 or not lattice.wraps:
-        raise ValueError(f"{lattice}: the closed form needs a torus with axes of one size, at least 3; execute it")
-    one = dim_ring_cost(lattice)
-    links = 2 * sum(size > 1 for size in lattice.dims)
-    return Cost(one.n_alpha, Fraction(one.n_beta) / max(links, 1))
+
+
+@closed_form("total(d - 1)", "(N - 1) / (2 * k * N)", EQUAL_LONG_RINGS, elsewhere=False)
+@closed_form("total(d - 1)", "(N - 1) / (k * N)", EQUAL_LINES, elsewhere=False)
+def rotated_dim_ring_half_cost(lattice: Lattice) -> Cost:
+    """Closed form of `rotated_reduce_scatter` and `rotated_all_gather`, likewise.
+
+    >>> rotated_dim_ring_half_cost(Lattice((4, 4)))
+    Cost(n_alpha=6, n_beta=15/64)
+    """
 
 
 # -- butterflies ---------------------------------------------------------------------------------
@@ -390,6 +407,8 @@ def dim_chain(
     return pipelined(trees.down_one_child_a_step(parent, when - 1, blocks), segments)
 
 
+@closed_form("P - 1 + total(d // 2)", "(P - 1 + total(d // 2)) / P", RINGS)
+@closed_form("P - 1 + total(d - 1)", "(P - 1 + total(d - 1)) / P", LINES)
 def dim_chain_cost(lattice: Lattice, segments: int = 1, root: int = 0, both: bool = True) -> Cost:
     """Closed form of `dim_chain`, one link per neighbor.
 
@@ -397,7 +416,7 @@ def dim_chain_cost(lattice: Lattice, segments: int = 1, root: int = 0, both: boo
     (Cost(n_alpha=12, n_beta=12), Cost(n_alpha=22, n_beta=2))
     """
     far = [int(_distances(lattice, axis, root, both)[1].max()) for axis in range(len(lattice.dims))]
-    steps = sum(far) + segments - 1 if lattice.ranks > 1 else 0
+    steps = sum(far) + segments - 1
     return Cost(steps, Fraction(steps, segments))
 
 
@@ -489,14 +508,13 @@ def all_links_broadcast(lattice: Lattice, *, segments: int = 1, root: int = 0) -
     return side_by_side(*(scaled(pipelined(copy, segments), Fraction(1, len(copies))) for copy in copies))
 
 
+@closed_form("P + total(d - 1)", "(P + total(d - 1)) / (2 * k * P)", CROSSED_LONG_RINGS)
 def all_links_broadcast_cost(lattice: Lattice, segments: int = 1) -> Cost:
     """Closed form of `all_links_broadcast`, one link per neighbor: every link serves one tree; the depth is counted.
 
     >>> all_links_broadcast_cost(Lattice((4, 4)), segments=93)
     Cost(n_alpha=99, n_beta=33/124)
     """
-    if lattice.ranks == 1:
-        return Cost(0, 0)
     parents = disjoint_trees(lattice)
     steps = max(int(trees.depths(tree).max()) for tree in parents) + segments - 1
     return Cost(steps, Fraction(steps, segments * len(parents)))
@@ -544,6 +562,7 @@ def breadth_first_all_gather(lattice: Lattice) -> Schedule:
     return Orbit(one, lattice, number=lambda piece, owner: owner * pieces + piece)
 
 
+@closed_form("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_RINGS)
 def breadth_first_cost(lattice: Lattice) -> Cost:
     """Closed form of `breadth_first_all_gather` and its reversal, one link per neighbor, from its transport problems.
 
@@ -644,6 +663,7 @@ def breadth_first(lattice: Lattice) -> Schedule:
     return in_sequence(reversed_in_time(up), up)
 
 
+@closed_form("2 * total(d // 2)", "(N - 1) / (k * N)", LONG_RINGS)
 def breadth_first_all_reduce_cost(lattice: Lattice) -> Cost:
     """Closed form of `breadth_first`, one link per neighbor.
 

@@ -1,4 +1,4 @@
-"""Reduce-scatter algorithms."""
+"""Reduce-scatter algorithms. They cost what the all-gathers cost of which they are the reverse."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 
 from colllib.algorithms import allgather
-from colllib.cost import Cost
 from colllib.primitives import Shares, reduce, reduce_scatter
 from colllib.schedule import Orbit, Schedule, Step, reversed_in_time, scaled
 from colllib.topology import Lattice
@@ -38,15 +37,6 @@ def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | No
     if shares is None:
         return every
     return Schedule(reduce_scatter(ranks, shares, (np.arange(ranks) + at[-1]) % ranks), ranks - 1, every.step)
-
-
-def ring_cost(ranks: int) -> Cost:
-    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
-
-    >>> ring_cost(4)
-    Cost(n_alpha=3, n_beta=3/4)
-    """
-    return Cost(ranks - 1, Fraction(ranks - 1, ranks))
 
 
 def recursive_halving(ranks: int, *, order: str = "near") -> Schedule:

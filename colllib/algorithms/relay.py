@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from colllib.algorithms import direct
+from colllib.closed_form import EQUAL_EVEN_LONG_RINGS, closed_form
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_MESSAGES, check_size
@@ -64,6 +65,7 @@ def rotated_relay(lattice: Lattice) -> Schedule:
     return relay(lattice, tie="split", rotated=True)
 
 
+@closed_form("total(d // 2)", "most(d) / 8", EQUAL_EVEN_LONG_RINGS)
 @cache
 def rotated_relay_cost(lattice: Lattice) -> Cost:
     """The cost of `rotated_relay` on its lattice, run by symmetry.

@@ -58,12 +58,6 @@ def _double_tree(n: int, segments: int = 1, ports: int = 1) -> Execution:
     return execute(allreduce.double_binary_tree(n, segments=segments), star(n, ports))
 
 
-@cache
-def _on_every_edge(n: int, segments: int) -> Execution:
-    """The double tree with a link per pair of ranks, every level moving at once."""
-    return execute(pipelined(allreduce.double_binary_tree(n), segments), full_mesh(n))
-
-
 # -- costs ------------------------------------------------------------------------------------
 
 

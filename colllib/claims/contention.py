@@ -10,12 +10,13 @@ from itertools import product
 import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, direct, find, lattice
+from colllib.algorithms.innetwork import port_load
 from colllib.claims.finding import Finding, Verdict, answer
 from colllib.contention import Band, hot_destination, skew_factor, study, together
 from colllib.cost import Cost
 from colllib.execution import ScheduleError, execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
-from colllib.losses import NVLINK4, PROFILES, effective, implied_eta_beta, one_shot, two_shot
+from colllib.losses import NVLINK4, PROFILES, effective, implied_eta_beta
 from colllib.lossy import Line, line
 from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, placed, side_by_side
@@ -52,7 +53,7 @@ def _floor() -> Finding:
 
 @answer(CHAPTER, "E-05-012", "E-00-055")
 def _nvls() -> Finding:
-    one, two = (implied_eta_beta(NVLS, NVLINK4, n_beta(8), 8) for n_beta in (one_shot, two_shot))
+    one, two = (implied_eta_beta(NVLS, NVLINK4, port_load(8, shots=shots), 8) for shots in (1, 2))
     because = (
         "470 GB/s was measured at N = 8, where the bus factor is 7/4; halving it takes the factor 2 of N without end. "
         f"At N = 8 the same measurement gives {one:.2f} for n_beta = 1, and {two:.2f} for the two-shot 9/8."

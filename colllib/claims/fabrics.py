@@ -14,7 +14,7 @@ from colllib.contention import hot_destination, skew_factor, together
 from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.ladder import topology
-from colllib.pipeline import busiest_link
+from colllib.measures import busiest_link
 from colllib.schedule import Schedule, pipelined
 from colllib.topology import Lattice, Topology, full_mesh, mesh, star, torus
 from colllib.topology.lattice import lines_along

@@ -14,9 +14,9 @@ from colllib.claims.traces import agreeing, printed
 from colllib.cost import Cost
 from colllib.events import event_clock
 from colllib.execution import Execution, execute, trace
+from colllib.measures import staging
 from colllib.primitives import all_gather, reduce_scatter
 from colllib.schedule import Schedule, Step
-from colllib.staging import staging
 from colllib.topology import Topology, from_links
 
 CHAPTER = "06-all-gather-and-reduce-scatter"

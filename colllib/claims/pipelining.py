@@ -14,7 +14,8 @@ from colllib.claims.finding import Finding, answer
 from colllib.claims.model import POWERS, SIZES
 from colllib.cost import Cost
 from colllib.execution import Execution, execute
-from colllib.pipeline import best_segments_unrounded, busiest_link, busy_ports, phases, pipeline_cost
+from colllib.measures import busiest_link, busy_ports, phases
+from colllib.pipeline import best_segments_unrounded, pipeline_cost
 from colllib.schedule import Schedule, pipelined
 from colllib.topology import Topology, from_links, full_mesh
 

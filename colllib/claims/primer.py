@@ -97,8 +97,8 @@ def _neighbors_in_a_cube_of_three() -> Finding:
     return Finding.compare(claimed, executed)
 
 
-#: Google's documentation: the chips of a v5p pod, the largest slice of it, and the chips of a v4 pod.
-V5P_POD, V5P_LARGEST_SLICE, V4_POD = 8960, (16, 16, 24), 4096
+#: Google's documentation: the chips of a v5p pod, and the largest slice of it.
+V5P_POD, V5P_LARGEST_SLICE = 8960, (16, 16, 24)
 
 
 @answer(CHAPTER, "E-02-014")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from colllib import identities
-from colllib.algorithms import of
+from colllib.algorithms import identities, of
 from colllib.claims.finding import Finding, answer
 from colllib.claims.model import SIZES
 from colllib.execution import execute

@@ -133,12 +133,6 @@ def _chain_formula_up() -> Finding:
     return _in_segments(reduce.chain, lambda n, p: _assembly_line(n - 1, p), SIZES)
 
 
-def _best_of_the_chain(n: int, message: float = ANCHOR_MESSAGE) -> int:
-    return best_segments(
-        partial(broadcast.chain_cost, n), message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH
-    )
-
-
 def _time_of_the_chain(n: int, segments: int) -> float:
     return execute(broadcast.chain(n, segments=segments)).cost.seconds(message=ANCHOR_MESSAGE, **PRICE)
 

@@ -17,7 +17,7 @@ from colllib.claims.traces import agreeing, held_after
 from colllib.cost import Cost
 from colllib.execution import Execution, execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
-from colllib.pipeline import busiest_link
+from colllib.measures import busiest_link
 from colllib.schedule import Schedule, in_sequence, placed
 from colllib.topology import Lattice, ring, torus
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from colllib import identities
+from colllib.algorithms import identities
 from colllib.bounds import lower_bound, port_bound
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
