@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from colllib.claims import SOURCES, Claim, Entry, Finding, Verdict
+from colllib.claims import FAILS, HOLDS, SOURCES, Claim, Entry, Finding, Verdict
 from colllib.show.table import Table
 from colllib.show.theme import escape, style
 
@@ -42,14 +42,14 @@ def claims_table(entries: Iterable[Entry]) -> Folded:
     reproduced: ...
     """
     rows = list(entries)
-    failing = [e for e in rows if e.verdict in (Verdict.REFUTED, Verdict.INCONSISTENT)]
-    holding = [e for e in rows if e.verdict in (Verdict.REPRODUCED, Verdict.ROUNDED)]
+    failing = [e for e in rows if e.verdict in FAILS]
+    holding = [e for e in rows if e.verdict in HOLDS]
     rest = [e for e in rows if e not in failing and e not in holding]
     sections = []
     for heading, opened, part in (
         ("refuted or inconsistent", True, failing),
         ("reproduced", False, holding),
-        ("not checkable or open", False, rest),
+        ("definitions, not checkable or open", False, rest),
     ):
         if part:
             sections.append((f"{heading}: {len(part)}", opened, _table(part)))
@@ -83,7 +83,7 @@ def errata() -> str:
     from colllib.claims import ledger
 
     lines = []
-    failing = [e for e in ledger() if e.verdict in (Verdict.REFUTED, Verdict.INCONSISTENT)]
+    failing = [e for e in ledger() if e.verdict in FAILS]
     for source, group in groupby(failing, key=lambda e: e.claim.source):
         lines += [f"## {SOURCES[source]}", ""]
         for part, entries in groupby(group, key=lambda e: e.claim.where.partition(",")[0]):
