@@ -69,10 +69,11 @@ test: lint unit check-notebooks book browser ## make everything and run the whol
 	@echo 'make test: lint, types, unit and property tests, doctests, notebooks, book and browser tests have passed'
 
 .PHONY: lint
-lint: $(INSTALLED) ## formatting, lint and types
+lint: $(INSTALLED) ## formatting, lint, types, and no code that nothing uses
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/unused.py
 
 # Where CI=true the tests of the second witness may not be skipped, so what they need is installed.
 .PHONY: unit

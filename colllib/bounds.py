@@ -7,7 +7,7 @@ that leave it. Switches that add or replicate escape the second kind, never the 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -16,7 +16,9 @@ from math import comb
 import numpy as np
 
 from colllib.algorithms.relay import relay_load
+from colllib.closed_form import ANY, EVEN_LONG_RINGS, LONG_RINGS, ClosedForm, Condition
 from colllib.cost import Cost
+from colllib.formula import Formula
 from colllib.primitives import PRIMITIVES, check_ranks
 from colllib.topology import Topology
 from colllib.topology.cuts import cut_links
@@ -150,16 +152,46 @@ def port_bound(primitive: str, ranks: int, *, ports: int = 1, full_duplex: bool 
     return PortBound(steps, rank / ports, average / ports)
 
 
+def _bound(n_alpha: str, n_beta: str, holds: Condition = ANY) -> ClosedForm:
+    return ClosedForm(Formula(n_alpha), Formula(n_beta), holds)
+
+
+#: With one full-duplex port of BW per rank: the fewest latencies and the fewest bytes, each by itself.
+ONE_PORT: Mapping[str, ClosedForm] = {
+    "broadcast": _bound("lg(N)", "1"),
+    "reduce": _bound("lg(N)", "1"),
+    "all-gather": _bound("lg(N)", "(N - 1) / N"),
+    "reduce-scatter": _bound("lg(N)", "(N - 1) / N"),
+    "all-reduce": _bound("lg(N)", "2 * (N - 1) / N"),
+    "all-to-all": _bound("lg(N)", "(N - 1) / N"),
+    "point-to-point": _bound("1", "1"),
+}
+
+#: On a torus, with one full-duplex link of BW per neighbor.
+ON_TORUS: Mapping[str, ClosedForm] = {
+    "broadcast": _bound("total(d // 2)", "1 / (2 * k)", LONG_RINGS),
+    "reduce": _bound("total(d // 2)", "1 / (2 * k)", LONG_RINGS),
+    "all-gather": _bound("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_RINGS),
+    "reduce-scatter": _bound("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_RINGS),
+    "all-reduce": _bound("total(d // 2)", "(N - 1) / (k * N)", LONG_RINGS),
+    "all-to-all": _bound("total(d // 2)", "most(d) / 8", EVEN_LONG_RINGS),
+}
+
+
+def _one_port(primitive: str, ranks: int) -> ClosedForm:
+    check_ranks(ranks)
+    if primitive not in ONE_PORT:
+        raise ValueError(f"unknown primitive {primitive!r}: known are {', '.join(ONE_PORT)}")
+    return ONE_PORT[primitive]
+
+
 def lower_bound(primitive: str, ranks: int) -> Cost:
-    """The fewest latencies and the fewest bytes on the busiest port, each by itself.
+    """The fewest latencies and the fewest bytes on the busiest port, each by itself: `ONE_PORT`.
 
-    One full-duplex port per rank sends and receives one message of bandwidth BW at a time. Some
-    primitive and N allow no schedule that attains both parts at once: `colllib.search` settles
-    small cases, `bytes_in_fewest_steps` the powers of two.
-
-    * n_alpha: ceil(log2 N) (`fewest_steps`), 1 for point-to-point.
-    * n_beta: the larger of what one rank cannot avoid and the average (`port_bound`): 1 for
-      broadcast and reduce, 2(N-1)/N for all-reduce, (N-1)/N for the others.
+    One full-duplex port per rank sends and receives one message of bandwidth BW at a time. The
+    latencies are those of `fewest_steps`, the bytes the larger of what one rank cannot avoid and the
+    average (`port_bound`). Some primitive and N allow no schedule that attains both parts at once:
+    `colllib.search` settles small cases, `bytes_in_fewest_steps` the powers of two.
 
     Args:
         primitive: its name.
@@ -171,8 +203,8 @@ def lower_bound(primitive: str, ranks: int) -> Cost:
     >>> lower_bound("all-reduce", 512)
     Cost(n_alpha=9, n_beta=511/256)
     """
-    bound = port_bound(primitive, ranks)
-    return Cost(bound.n_alpha, bound.n_beta)
+    form = _one_port(primitive, ranks)
+    return form.cost(ranks) if ranks > 1 else Cost(0, 0)
 
 
 # -- both bounds at once ------------------------------------------------------------------------
@@ -379,19 +411,8 @@ def injection_bound(primitive: str, topology: Topology) -> Fraction:
     return least_traffic(primitive, topology.ranks).total / leaving
 
 
-BUS_FACTORS = {
-    "all-reduce": lambda n: Fraction(2 * (n - 1), n),
-    "all-gather": lambda n: Fraction(n - 1, n),
-    "reduce-scatter": lambda n: Fraction(n - 1, n),
-    "all-to-all": lambda n: Fraction(n - 1, n),
-    "broadcast": lambda n: Fraction(1),
-    "reduce": lambda n: Fraction(1),
-    "point-to-point": lambda n: Fraction(1),
-}
-
-
 def bus_factor(primitive: str, ranks: int) -> Fraction:
-    """What nccl-tests multiplies algorithm bandwidth with to report bus bandwidth.
+    """What nccl-tests multiplies algorithm bandwidth with to report bus bandwidth: the bytes of `ONE_PORT`.
 
     Source: nccl-tests, doc/PERFORMANCE.md.
 
@@ -405,10 +426,7 @@ def bus_factor(primitive: str, ranks: int) -> Fraction:
     >>> bus_factor("all-reduce", 8)
     Fraction(7, 4)
     """
-    check_ranks(ranks)
-    if primitive not in BUS_FACTORS:
-        raise ValueError(f"unknown primitive {primitive!r}: known are {', '.join(BUS_FACTORS)}")
-    return BUS_FACTORS[primitive](ranks)
+    return Fraction(_one_port(primitive, ranks).n_beta(N=ranks))
 
 
 def floor(primitive: str, topology: Topology) -> Cost:
@@ -427,18 +445,22 @@ def floor(primitive: str, topology: Topology) -> Cost:
     """
     n, axes = topology.ranks, topology.lattice
     one_port = lower_bound(primitive, n)
-    load = Fraction(one_port.n_beta)
+    helps = topology.combines or topology.replicates or topology.scatters
     if topology.switches > 1:
         raise ValueError(f"{topology.name}: floors are known for one switch and for wires between ranks")
-    if topology.switches == 1 and not (topology.combines or topology.replicates or topology.scatters):
+    if n == 1 or (topology.switches and not helps):
         return one_port
-    if topology.switches == 1:
+    if topology.switches:
         must = least_traffic(primitive, n)
-        return Cost(1, max(must.send, must.receive)) if n > 1 else one_port
-    links = np.bincount(topology.link_dst, minlength=n)
+        return Cost(1, max(must.send, must.receive))
+    load = Fraction(one_port.n_beta)
     if axes is None:  # a link per pair
-        return Cost(1, load / (n - 1)) if n > 1 else one_port
+        return Cost(1, load / (n - 1))
+    form = ON_TORUS.get(primitive)
+    if form is not None and form.holds(axes):
+        return form.cost(axes)
     far = sum(size // 2 if axes.wraps else size - 1 for size in axes.dims)
+    links = np.bincount(topology.link_dst, minlength=n)
     if primitive == "all-to-all":
         return Cost(far, max(relay_load(axes), load / int(links.min())))
     # an all-reduce is held to the average rank, all else to the rank with the fewest links

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from colllib.algorithms.innetwork import port_load
 from colllib.bounds import bus_factor
 from colllib.ladder import Rung
 
@@ -92,4 +93,4 @@ def ideal_gain(ranks: int, *, shots: int = 2) -> Fraction:
     >>> ideal_gain(8), ideal_gain(8, shots=1)
     (Fraction(14, 9), Fraction(7, 4))
     """
-    return bus_factor("all-reduce", ranks) / (Fraction(ranks + 1, ranks) if shots == 2 else 1)
+    return bus_factor("all-reduce", ranks) / port_load(ranks, shots=shots)

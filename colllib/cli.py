@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import io
 import json
 import os
 import sys
@@ -10,6 +10,7 @@ import traceback
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,9 @@ from colllib import algorithms, units
 from colllib.cost import Kind, Price, TieredCost
 from colllib.events import event_clock
 from colllib.execution import trace as trace_states
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, skipped
-from colllib.ladder import ladder as make_ladder
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, offered, skipped
 from colllib.ladder import run as run_algorithm
+from colllib.limits import EVENT, TooLarge, check_seconds, check_size
 from colllib.primitives import PRIMITIVES
 from colllib.topology import TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
@@ -30,7 +31,11 @@ from colllib.topology import find as find_topology
 if TYPE_CHECKING:
     from colllib.claims import Entry
 
-MOST_TRACED = 64  # ranks times blocks grow into pages nobody reads
+MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
+MOST_CELLS = 2**16
+MOST_ELEMENTS = 2**24  # of a message that is really sent
+MOST_TEXT = 200  # characters of an option
+MOST_ERROR = 500
 SUMMED_EXACTLY = ("float64", "float32", "int64", "int32", "complex128")  # by MPI as by numpy
 RANK_OF_PROCESS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")  # what the mpiruns say to each process
 
@@ -48,6 +53,26 @@ class Quantity(click.ParamType):
         if not self.several:
             return units.parse(self.kind, value)
         return tuple(units.parse(self.kind, part) for part in value.split(","))
+
+
+class Whole(click.ParamType):
+    """A whole number on the command line."""
+
+    name = "whole number"
+
+    def __init__(self, least: int = 0, most: int | None = None) -> None:
+        self.least, self.most = least, most
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        name = "the number" if param is None else str(param.name)
+        number = units.whole(name, value, str(self.least or 1))
+        if number < self.least:
+            raise ValueError(f"{name} {number}: must be at least {self.least}")
+        if self.most is not None:
+            check_size(name, number, self.most, name)
+        return number
 
 
 _SEVERAL = "; on several tiers one for each level, innermost first"
@@ -84,9 +109,12 @@ _with = click.option(
 _json = click.option("--json", "as_json", is_flag=True, help="print JSON")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def cli() -> None:
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Collective communication, executed message by message."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @cli.command("list")
@@ -169,7 +197,7 @@ def run_command(
 ) -> None:
     """Execute one algorithm, prove its end state, count its cost."""
     if clock not in ("lockstep", "event"):
-        raise ValueError(f"clock {clock!r}: must be lockstep or event")
+        raise ValueError(f"clock {units.shortened(clock)!r}: must be lockstep or event")
     named = (("tiers", tiers), ("order", order), ("root", root))
     options += tuple(f"{name}={value}" for name, value in named if value is not None)
     chosen = _configured(algorithms.find(primitive, algorithm), options)
@@ -180,6 +208,7 @@ def run_command(
     result["options"] = list(options)
     result["clock"] = clock
     if clock == "event":
+        check_seconds(f"{primitive} {algorithm} on {where.name} on the event clock", EVENT * result["messages"])
         result |= _times(rung, event_clock(rung.execution.schedule, where, **price).seconds)
     if as_json:
         return _print_json(result)
@@ -191,13 +220,14 @@ def _configured(chosen: algorithms.Algorithm, options: tuple[str, ...]) -> algor
     for text in options:
         name, _, value = text.partition("=")
         kind = chosen.options.get(name, "str")
-        if not value or (kind == "int" and not value.lstrip("-").isdecimal()):
-            raise ValueError(
-                f"option {text!r}: write NAME=VALUE, with a whole number such as root=3 where one is needed"
-            )
+        if not value or len(text) > MOST_TEXT:
+            raise ValueError(f"option {units.shortened(text)!r}: write NAME=VALUE, such as root=3")
         if kind == "bool" and value not in ("true", "false"):
             raise ValueError(f"option {text!r}: must be true or false")
-        values[name] = int(value) if kind == "int" else value == "true" if kind == "bool" else value
+        number = kind == "int"
+        values[name] = units.whole(f"option {name}", value, f"{name}=1", signed=True) if number else value
+        if kind == "bool":
+            values[name] = value == "true"
     return chosen.configured(values)
 
 
@@ -206,9 +236,10 @@ def _segments(chosen: algorithms.Algorithm, text: str | None) -> int | None:
         return None
     if text is None or text == "best":
         return 1
-    if not text.isdecimal() or int(text) < 1:
+    found = units.whole("segments", text, "4, or best")
+    if found < 1:
         raise ValueError(f"segments {text!r}: must be a whole number of at least 1, or best")
-    return int(text)
+    return found
 
 
 def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
@@ -225,7 +256,7 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "correct": PRIMITIVES[chosen.primitive].accepts(run.schedule.blocks),
         "steps": run.schedule.num_steps,
         "messages": run.schedule.num_messages,
-        "n_alpha": run.cost.n_alpha,
+        "n_alpha": _exact(run.cost.n_alpha),
         "n_beta": None if isinstance(run.cost, TieredCost) else str(run.cost.n_beta),
         "sent_max": str(max(run.sent)),
         "received_max": str(max(run.received)),
@@ -244,7 +275,7 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
     if chosen.costs_its_closed_form(where):
         formula = chosen.cost(chosen.argument(where), **({"segments": rung.segments} if chosen.segmented else {}))
         result["closed_form"] = {
-            "n_alpha": formula.n_alpha,
+            "n_alpha": _exact(formula.n_alpha),
             "n_beta": str(formula.n_beta),
             "agrees": formula == run.cost,
         }
@@ -257,9 +288,14 @@ def _kind(kind: Kind, cost: TieredCost, alpha: Sequence[float]) -> dict[str, Any
     hops = [hops if place == long.index(max(long)) else 0 for place, hops in enumerate(kind.hops)]
     return {
         "steps": kind.steps,
-        "hops": [count if isinstance(count, int) else str(count) for count in hops],
+        "hops": list(map(_exact, hops)),
         "loads": list(map(str, kind.loads)),
     }
+
+
+def _exact(count: int | Fraction) -> int | str:
+    """A count of latencies, which between ranks and switches may be a fraction."""
+    return count if isinstance(count, int) else str(count)
 
 
 def _times(rung: Rung, seconds: float) -> dict[str, Any]:
@@ -332,6 +368,8 @@ def trace_command(
     if segments == "best":
         raise ValueError("segments 'best': a trace has no message size, give a whole number")
     schedule = chosen.build(chosen.argument(where), **({"segments": count} if chosen.segmented else {}))
+    cells = (schedule.num_steps + 1) * where.ranks * len(schedule.blocks)
+    check_size("a trace of every step, rank and block", cells, MOST_CELLS, "cells")
     states: list[dict[str, Any]] = [
         {
             "step": t,
@@ -374,13 +412,13 @@ def _messages(step: Any) -> list[dict[str, Any]]:
 
 @cli.command("ladder")
 @click.argument("primitive")
-@click.option("--ranks", default=None, help="N, on a star")
+@click.option("--ranks", type=Whole(), default=None, help="N, on a star")
 @click.option("--on", "on", default=None, help="topology, such as ring:16 or boxes:64x8")
 @_priced
 @_json
 def ladder_command(
     primitive: str,
-    ranks: str | None,
+    ranks: int | None,
     on: str | None,
     message: float,
     alpha: Price | None,
@@ -393,7 +431,15 @@ def ladder_command(
     where = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
     left_out = {a.name: why for a in algorithms.every(primitive) if (why := skipped(a, where)) is not None}
     price = _price(where, message, alpha, bandwidth)
-    rungs = make_ladder(primitive, where, **price)
+    rungs = []
+    for chosen in offered(primitive, where):
+        try:
+            rungs.append(run_algorithm(chosen, where, **price))
+        except TooLarge as error:
+            left_out[chosen.name] = str(error)
+    if not rungs:
+        raise ValueError(f"nothing can be compared on {where.name}; {'; '.join(set(left_out.values()))}")
+    rungs.sort(key=lambda rung: (rung.seconds, rung.algorithm.name))
     if as_json:
         rows = [{**_described(rung, price), "options": [], "clock": "lockstep"} for rung in rungs]
         return _print_json({"primitive": primitive, "topology": where.name, "rungs": rows, "left_out": left_out})
@@ -487,31 +533,35 @@ def _print_claim(entry: Entry, as_json: bool) -> None:
 @cli.command("mpi-run")
 @click.argument("primitive")
 @click.argument("algorithm")
-@click.option("--segments", type=int, default=None, help="a whole number")
-@click.option("--elements", type=int, default=None, help="length of M (default: at least 1000, as fits)")
+@click.option("--on", "on", default=None, help="for an algorithm of some wires: a topology of as many ranks")
+@click.option("--segments", type=Whole(1), default=None, help="a whole number")
+@click.option("--elements", type=Whole(1, MOST_ELEMENTS), help="length of M (default: at least 1000, as fits)")
 @click.option("--dtype", type=click.Choice(SUMMED_EXACTLY), default="float64", help="type of an element")
-@click.option("--root", type=int, default=None, help="where the algorithm has one")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="of the random inputs")
+@click.option("--root", default=None, help="where the algorithm has one")
+@click.option("--seed", type=Whole(), default=0, help="of the random inputs")
+@_with
 @_json
 def mpi_run_command(
     primitive: str,
     algorithm: str,
+    on: str | None,
     segments: int | None,
     elements: int | None,
     dtype: str,
-    root: int | None,
+    root: str | None,
     seed: int,
+    options: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Run an algorithm over real MPI, one process a rank, and compare with MPI's own collective.
 
     Start it with mpirun, such as: mpirun -n 8 colllib mpi-run all-reduce ring
     """
-    chosen = algorithms.find(primitive, algorithm)
-    options = {name: value for name, value in (("segments", segments), ("root", root)) if value is not None}
-    for name in options:
-        if name not in inspect.signature(chosen.build).parameters:
-            raise ValueError(f"{primitive} {algorithm} takes no {name}: leave it out")
+    options += () if root is None else (f"root={root}",)
+    chosen = _configured(algorithms.find(primitive, algorithm), options)
+    if segments is not None and not chosen.segmented:
+        raise ValueError(f"{primitive} {algorithm} takes no segments: leave them out")
+    given = None if on is None else find_topology(on)
     from colllib import mpi
 
     try:
@@ -519,7 +569,11 @@ def mpi_run_command(
     except ImportError as error:
         raise ValueError(str(error)) from error
     try:
-        schedule = chosen.build(world.Get_size(), **options)
+        where = given or chosen.at_home(world.Get_size())
+        if where.ranks != world.Get_size():
+            raise ValueError(f"{where.name} has {where.ranks} ranks: start as many processes, not {world.Get_size()}")
+        schedule = chosen.build(chosen.argument(where), **({} if segments is None else {"segments": segments}))
+        check_seconds(f"{primitive} {algorithm} on {where.name}", EVENT * schedule.num_messages)
         found = mpi.witness(primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
     except ValueError:
         raise  # every process has the same one
@@ -531,7 +585,9 @@ def mpi_run_command(
     result = {
         "primitive": primitive,
         "algorithm": algorithm,
-        **options,
+        "topology": where.name,
+        "segments": segments or 1,
+        "options": list(options),
         "ranks": found.ranks,
         "elements": found.elements,
         "dtype": found.dtype,
@@ -544,7 +600,7 @@ def mpi_run_command(
     if as_json:
         _print_json(result)
     else:
-        parts = "".join(f", {name} {value}" for name, value in options.items())
+        parts = "".join(f", {text}" for text in (*options, *([f"{segments} segments"] if segments else [])))
         verdict = "equal on every rank" if found.equal else f"DIFFERENT on ranks {result['differing_ranks']}"
         click.echo(
             f"{primitive} {algorithm}{parts} on {found.ranks} ranks, {found.elements} elements of {found.dtype}: "
@@ -559,33 +615,40 @@ def _ratio(rung: Rung, fastest: Rung) -> str:
 
 
 def _print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json.dumps(value, indent=2, allow_nan=False))
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line: bad input ends with status 2 and one line on standard error.
+    """Run the command line: bad input ends with status 2 and one line on standard error, output that fails with 1.
 
     Under mpirun the first process speaks for all and its status is the job's; the others end with 0,
     so that none of them makes mpirun stop the first one before it has spoken.
     """
+    if sys.stdout is None:
+        sys.exit(_refuse("standard output is closed, and there is nowhere to write to", 1))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # what an old encoding lacks is no fault of the input
     try:
         status = cli.main(arguments, prog_name="colllib", standalone_mode=False)
     except click.ClickException as error:
         status = _refuse(error.format_message())
     except ValueError as error:
         status = _refuse(str(error))
-    except BrokenPipeError:
-        status = 1
+    except MemoryError:
+        status = _refuse("this takes more memory than there is: take fewer ranks, blocks or segments")
+    except OSError as error:
+        status = _refuse(f"{error.filename or 'standard output'}: {error.strerror}", 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left must not fail again at the end
     except (click.Abort, KeyboardInterrupt):
         status = 130
     sys.exit(status or 0)
 
 
-def _refuse(message: str) -> int:
+def _refuse(message: str, status: int = 2) -> int:
     if any(os.environ.get(name, "0") != "0" for name in RANK_OF_PROCESS):
         return 0
-    click.echo("colllib: " + " ".join(message.split()), err=True)
-    return 2
+    click.echo("colllib: " + units.shortened(" ".join(message.split()), MOST_ERROR), err=True)
+    return status
 
 
 if __name__ == "__main__":

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from math import isfinite
+from math import inf, isfinite
 from typing import NamedTuple
 
+from colllib.formula import Formula
+from colllib.limits import TooLarge
 from colllib.primitives import is_whole
 
 Price = float | Sequence[float]
@@ -118,7 +120,8 @@ class Cost:
         546.49
         """
         (first,), (speed,) = values_per_level(1, message=message, alpha=alpha, bandwidth=bandwidth)
-        return finite(float(self.n_alpha) * first + float(self.n_beta) * message / speed)
+        seconds = float(self.n_alpha) * first + float(self.n_beta) * message / speed
+        return finite(seconds, message=message, alpha=alpha, bandwidth=bandwidth)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -179,7 +182,11 @@ class TieredCost(Cost):
         """The time for a message of M bytes, with one alpha and one bandwidth for each level; as for `Cost`."""
         alphas, speeds = values_per_level(self.levels, message=message, alpha=alpha, bandwidth=bandwidth)
         exact = self.time(Fraction(message), [Fraction(a) for a in alphas], [Fraction(b) for b in speeds])
-        return finite(float(exact))
+        try:
+            seconds = float(exact)
+        except OverflowError:
+            seconds = inf
+        return finite(seconds, message=message, alpha=alpha, bandwidth=bandwidth)
 
 
 def whole_if_possible(value: Fraction) -> int | Fraction:
@@ -187,10 +194,13 @@ def whole_if_possible(value: Fraction) -> int | Fraction:
     return int(value) if value.denominator == 1 else value
 
 
-def finite(seconds: float) -> float:
+def finite(seconds: float, *, message: float, alpha: Price, bandwidth: Price) -> float:
     """Refuse a time that is too long for a floating-point number."""
     if not isfinite(seconds):
-        raise ValueError(f"a time of {seconds} s: the message is too large for this bandwidth, or alpha too long")
+        raise ValueError(
+            f"M = {message} bytes, alpha = {alpha} s, BW = {bandwidth} bytes/s: a time of {seconds} s is no number; "
+            "take a smaller message, a shorter alpha or a larger bandwidth"
+        )
     return seconds
 
 
@@ -226,6 +236,10 @@ def check_quantities(*, message: float, alpha: float, bandwidth: float) -> None:
         raise ValueError(f"bandwidth {bandwidth!r}: must be a finite number above 0")
 
 
+#: The size at which two costs are equal, in units of alpha BW.
+CROSSOVER = Formula("(a2 - a) / (b - b2)")
+
+
 def crossover(first: Cost, second: Cost) -> Fraction | None:
     """The message size at which two costs are equal, in units of alpha * BW.
 
@@ -238,11 +252,10 @@ def crossover(first: Cost, second: Cost) -> Fraction | None:
     >>> crossover(Cost(1, 1), Cost(2, 2)) is None
     True
     """
-    latency = Fraction(second.n_alpha) - Fraction(first.n_alpha)
-    load = Fraction(first.n_beta) - Fraction(second.n_beta)
-    if load == 0 or latency / load <= 0:
+    if first.n_beta == second.n_beta:
         return None
-    return latency / load
+    size = Fraction(CROSSOVER(a=first.n_alpha, a2=second.n_alpha, b=first.n_beta, b2=second.n_beta))
+    return size if size > 0 else None
 
 
 def half_bandwidth_message(cost: Cost) -> Fraction:
@@ -287,7 +300,7 @@ def best_segments(
     levels = cost(1).levels
     alphas, speeds = values_per_level(levels, message=message, alpha=alpha, bandwidth=bandwidth)
     if max(alphas) == 0:
-        raise ValueError("alpha = 0: without latency every further segment pays, and no number of them is best")
+        raise TooLarge("alpha = 0: without latency every further segment pays, and no number of them is best")
     per_byte = message / speeds[0]
 
     @cache

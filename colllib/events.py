@@ -82,7 +82,7 @@ def event_clock(
     check_fit(schedule, topology)
     alphas, speeds = values_per_level(topology.levels, message=message, alpha=alpha, bandwidth=bandwidth)
     line = _Flows(schedule, topology).run(message, alphas, speeds)
-    finite(line.seconds)
+    finite(line.seconds, message=message, alpha=alpha, bandwidth=bandwidth)
     return line
 
 
@@ -160,7 +160,8 @@ class _Flows:
             for depth in range(self.topology.levels)
         ]
         slowness = [message * tier.cables / (float(tier.bandwidth) * bandwidth[tier.level]) for tier in tiers]
-        free = [[0.0] * tiers[tier].cables for tier in tier_of]  # per link: when each of its cables is, soonest first
+        cables = [tiers[tier].cables for tier in tier_of]
+        free: list[list[float]] = [[] for _ in tier_of]  # per link: when each cable taken so far is, soonest first
         tail = [0.0] * count
         there = [0.0] * len(self.readers)
         # the head of message i asks for its hop-th link at this moment
@@ -169,9 +170,10 @@ class _Flows:
         while queue:
             now, i, hop = heapq.heappop(queue)
             link = self.links[i][hop]
-            begin = max(now, free[link][0])
+            fresh = len(free[link]) < cables[link]
+            begin = now if fresh else max(now, free[link][0])
             tail[i] = max(begin + self.size[i] * slowness[tier_of[link]], tail[i])
-            heapq.heapreplace(free[link], tail[i])
+            (heapq.heappush if fresh else heapq.heapreplace)(free[link], tail[i])
             later = delay[self.outermost[i]][link]
             if hop == 0:
                 start[i] = begin

@@ -59,9 +59,18 @@ def counted(where: IntArray, weight: IntArray, size: int) -> IntArray:
     return found
 
 
+def multiplied(values: IntArray, times: int) -> IntArray:
+    """Values times a whole number, exactly.
+
+    >>> multiplied(np.array([2**40]), 2**40)
+    array([1208925819614629174706176], dtype=object)
+    """
+    return values if times == 1 else _fitting(values, times) * times
+
+
 def gathered(values: IntArray, index: IntArray) -> IntArray:
     """values[index], without copies where all values are one cell of memory."""
-    if values.strides == (0,):
+    if values.strides == (0,) or len(values) == 1:
         return np.broadcast_to(values[:1], index.shape)
     return values[index]
 

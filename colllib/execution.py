@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from colllib.cost import Cost, Kind, TieredCost, whole_if_possible
-from colllib.exact import IntArray, accumulated, counted, gathered
+from colllib.exact import IntArray, accumulated, counted, gathered, multiplied
 from colllib.provenance import Provenance, ScheduleError, trace
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, star
@@ -48,19 +48,24 @@ class Ledger:
         self.loads = np.zeros((steps, len(topology.tiers)), dtype=np.intp)
         self.pattern: tuple[IntArray, IntArray, list[tuple[int, IntArray, IntArray]], list[int]] | None = None
 
-    def record(self, t: int, src: IntArray, dst: IntArray, size: IntArray) -> None:
-        """Step t: messages with their ends and sizes, all of shape (n,)."""
+    def record(self, t: int, src: IntArray, dst: IntArray, size: IntArray, times: int = 1) -> None:
+        """Step t: messages with their ends and sizes, all of shape (n,); in the totals it counts so many times."""
         if not len(src):
             return
-        self.sent = accumulated(self.sent, counted(src, size, len(self.sent)))
-        self.received = accumulated(self.received, counted(dst, size, len(self.received)))
+        self.sent = accumulated(self.sent, multiplied(counted(src, size, len(self.sent)), times))
+        self.received = accumulated(self.received, multiplied(counted(dst, size, len(self.received)), times))
         routes, hops = self._routes(src, dst)
+        load = self._load(routes, size)
+        self.link = accumulated(self.link, multiplied(load, times))
+        self.hops = _written(self.hops, t, hops)
+        self.loads = _written(self.loads, t, self.busiest(load))
+
+    def _load(self, routes: Sequence[tuple[int, IntArray, IntArray]], size: IntArray) -> IntArray:
+        """What crosses each link, from the crossings of each chunk of messages and their sizes."""
         load = np.zeros_like(self.link)
         for start, message, link in routes:
             load = accumulated(load, counted(link, gathered(size[start : start + CHUNK], message), len(load)))
-        self.link = accumulated(self.link, load)
-        self.hops = _written(self.hops, t, hops)
-        self.loads = _written(self.loads, t, self.busiest(load))
+        return load
 
     def busiest(self, load: IntArray) -> list[int]:
         """The load of each tier's busiest link."""
@@ -153,11 +158,13 @@ class Execution:
         schedule: what was run.
         topology: where.
         ledger: what crossed which link.
+        how: "executed" in full, or "by symmetry".
     """
 
     schedule: Schedule
     topology: Topology
     ledger: Ledger = field(repr=False)
+    how: str = "executed"
 
     def __repr__(self) -> str:
         cost = f"n_alpha={self.cost.n_alpha}, n_beta={self.cost.n_beta}" if self.cost.levels == 1 else str(self.cost)
@@ -212,17 +219,11 @@ class Execution:
 
     def partners(self) -> tuple[int, int]:
         """The most nodes that one node sends to, and that one receives from, in a single step."""
-        most = [0, 0]
-        for t in range(self.schedule.num_steps):
-            step = self.schedule.step(t)
-            pairs = np.unique(np.stack((step.src, step.dst)), axis=1)
-            for side in (0, 1):
-                most[side] = max(most[side], int(np.bincount(pairs[side]).max(initial=0)))
-        return most[0], most[1]
+        met = [self.schedule.step(t).partners() for t in range(self.schedule.num_steps)]
+        return max((out for out, _ in met), default=0), max((into for _, into in met), default=0)
 
     def _shares(self, counts: IntArray) -> tuple[Fraction, ...]:
-        denominator = self.schedule.blocks.share.denominator
-        return tuple(Fraction(int(count), denominator) for count in counts)
+        return tuple(Fraction(int(count), self.ledger.denominator) for count in counts)
 
 
 def execute(schedule: Schedule, topology: Topology | None = None) -> Execution:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from colllib import topology as topologies
@@ -13,6 +13,7 @@ from colllib.algorithms import Algorithm, every, find, of
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Price, best_segments
 from colllib.execution import Execution, execute
+from colllib.limits import MOST_BLOCKS, MOST_SECONDS, TooLarge, check_seconds, check_size, expected_seconds
 from colllib.losses import IDEAL, Eta, effective
 from colllib.schedule import Schedule
 from colllib.topology import Lattice, Topology, injection, star
@@ -40,6 +41,9 @@ FABRICS = (
 
 EXECUTED, CLOSED_FORM = "executed", "closed form"
 
+MOST_SEGMENTS = 2**14  # that are tried when the best number is sought
+SEARCHED = 160  # times as long as the largest takes: some twenty numbers for each of a ladder's algorithms
+
 
 @dataclass(frozen=True, eq=False)
 class Entry:
@@ -57,7 +61,7 @@ class Entry:
     trusting: bool = False
     _costs: dict[tuple[int, bool], Cost] = field(default_factory=dict, repr=False)
 
-    @property
+    @cached_property
     def how(self) -> str:
         """How its costs are known: executed, or by a closed form."""
         trusted = self.trusting or self.algorithm.segmented
@@ -251,6 +255,7 @@ def run(
 
     Raises:
         ValueError: if segments are given to an algorithm that takes none, or it cannot run there.
+        TooLarge: if it would take more than about a minute.
 
     >>> from colllib import star
     >>> rung = run(find("all-reduce", "ring"), star(4), message=4e6, alpha=1e-6, bandwidth=1e9)
@@ -259,27 +264,37 @@ def run(
     """
     price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     here = Entry(algorithm, where)
-    most = _most_segments(here) if algorithm.segmented else 1
-    if segments is not None and segments > most > 1:
-        raise ValueError(f"segments = {segments}: more than {most} are too many messages to execute one by one")
-    tried = [segments or 1]
-    if segments is None and algorithm.segmented:
-        tried = [best_segments(here.cost, **price, limit=most)]
-        if here.how == EXECUTED and algorithm.has_closed_form and where.levels == 1:
-            # on other links the time along P may have several valleys: look also where the closed form is lowest
-            tried.append(min(most, best(algorithm, algorithm.argument(where), **price)))
-    chosen = min(tried, key=lambda pieces: here.executed_cost(pieces).seconds(**price)) if len(tried) > 1 else tried[0]
-    execution = here.execution(chosen)
+    named = f"{algorithm.primitive} {algorithm.name} on {where.name}"
+    check_size(named, segments or 1, MOST_BLOCKS, "segments")
+    check_seconds(named, expected_seconds(named, here.schedule(), where))
+    if segments is None:
+        segments = _best_executed(here, named, price) if algorithm.segmented else 1
+    if segments != 1:
+        in_segments = f"{named} in {segments} segments"
+        check_seconds(in_segments, expected_seconds(in_segments, here.schedule(segments), where))
+    execution = here.execution(segments)
     seconds = execution.cost.seconds(**price)
-    return Rung(here, chosen, execution.cost, seconds, message, EXECUTED, kept=execution)
+    return Rung(here, segments, execution.cost, seconds, message, EXECUTED, kept=execution)
 
 
-MOST_MESSAGES, MOST_SEGMENTS = 2**26, 2**14
+def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
+    """The best whole number of segments, by the closed form or by executing some twenty numbers of them."""
+    algorithm, where, most = here.algorithm, here.topology, MOST_SEGMENTS
+    if here.how == EXECUTED:
+        while most > 1 and SEARCHED * expected_seconds(named, here.schedule(most), where) > MOST_SECONDS:
+            most //= 4
 
+    def cost(pieces: int) -> Cost:
+        if pieces >= most:  # the search asks for it only where a quarter of it is too few
+            raise TooLarge(f"{named}: the best number of segments is above {most // 4}, too many to look for; give one")
+        return here.cost(pieces)
 
-def _most_segments(here: Entry) -> int:
-    """How many segments can be executed message by message in a minute or so."""
-    return max(1, min(MOST_SEGMENTS, MOST_MESSAGES // max(1, here.schedule().num_messages)))
+    found = best_segments(cost, **price, limit=most)
+    if here.how == EXECUTED and algorithm.has_closed_form and where.levels == 1:
+        # on other links the time along P may have several valleys: look also where the closed form is lowest
+        other = min(most, best(algorithm, algorithm.argument(where), **price))
+        found = min((found, other), key=lambda pieces: here.executed_cost(pieces).seconds(**price))
+    return found
 
 
 def best(

@@ -24,13 +24,11 @@ class Source:
         library: its name.
         file: path in the library's repository.
         version: which version of the file was read.
-        url: the repository.
     """
 
     library: str
     file: str
     version: str
-    url: str
 
 
 SOURCES = {
@@ -38,19 +36,16 @@ SOURCES = {
         "MPICH",
         "maint/tuning/coll/mpir/generic.json",
         "commit 7e03fe85",
-        "https://github.com/pmodels/mpich",
     ),
     "Open MPI": Source(
         "Open MPI",
         "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c",
         "the fixed decisions made from submitted measurements, copyright lines of 2020 and later",
-        "https://github.com/open-mpi/ompi",
     ),
     "NCCL": Source(
         "NCCL",
         "src/tuning/cost_model.cc, ring.cc, tree.cc, pat.cc, tuning_general.cc",
         "commits 1fc949c5 (cost_model, tree) and 12df1a11 (ring, pat), 2026",
-        "https://github.com/NVIDIA/nccl",
     ),
 }
 

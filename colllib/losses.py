@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from colllib.algorithms.innetwork import port_load
 from colllib.bounds import bus_factor
 from colllib.cost import Cost
 from colllib.measurements import H200_BY_RANKS
-from colllib.primitives import check_ranks
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ PROFILES: Mapping[str, Eta] = {
     "ideal": IDEAL,
     "crossbar": Eta(Fraction(1), Fraction(4, 5), "Lu, part 05 section 4.1: bus bandwidth 360 of 450 GB/s, 8 H100"),
     "nvls": Eta(Fraction(1), Fraction(13, 25), "Lu, part 05 section 4.1: 1.3 times 0.80 over 2"),
-    "nvls one-shot": Eta(Fraction(1), _NVLS_8, "470 of 450 GB/s over 7/4"),
-    "nvls two-shot": Eta(Fraction(1), _NVLS_8 * Fraction(9, 8), "470 of 450 GB/s over 7/4, times 9/8"),
+    "nvls one-shot": Eta(Fraction(1), _NVLS_8 * port_load(8, shots=1), "470 of 450 GB/s over 7/4"),
+    "nvls two-shot": Eta(Fraction(1), _NVLS_8 * port_load(8, shots=2), "470 of 450 GB/s over 7/4, times 9/8"),
     "torus": Eta(Fraction(6, 5), Fraction(3, 5), "Lu, part 05 section 4.1: the reciprocal of 1.63, TPU v4"),
 }
 
@@ -86,19 +86,3 @@ def implied_eta_beta(bus_bandwidth: float, link: float, n_beta: Fraction | int, 
 #: Bus bandwidths by ranks where NCCL chose NVLS, in bytes per second: as it chose, and with NVLS switched off.
 NVLS_BY_RANKS: Mapping[int, tuple[float, float]] = {n: pair for n, pair in H200_BY_RANKS.busbw.items() if n > 4}
 NVLINK4 = H200_BY_RANKS.link
-
-
-def one_shot(ranks: int) -> Fraction:
-    """The bytes on a port when a switch adds whole vectors, cut into pieces without end: M each way."""
-    check_ranks(ranks)
-    return Fraction(1)
-
-
-def two_shot(ranks: int) -> Fraction:
-    """The bytes on a port when every rank fetches the sum of its slice through the switch and stores it to all.
-
-    >>> two_shot(8)
-    Fraction(9, 8)
-    """
-    check_ranks(ranks)
-    return 1 + Fraction(1, ranks)

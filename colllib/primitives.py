@@ -27,6 +27,7 @@ from fractions import Fraction
 import numpy as np
 
 from colllib.exact import Fractions, IntArray, counted
+from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
 
 Shares = int | Sequence[Fraction]
 
@@ -62,7 +63,7 @@ class Blocks:
         check_ranks(self.ranks)
         limit = self.ranks + len(self.groups)
         for group in self.groups:
-            if not len(group) or group.min() < 0 or group.max() >= self.ranks or len(np.unique(group)) < len(group):
+            if not len(group) or group.min() < 0 or group.max() >= self.ranks or np.bincount(group).max() > 1:
                 raise ValueError(
                     f"a group of the ranks {group.tolist()[:8]}: must name some of 0..{self.ranks - 1}, each once"
                 )
@@ -184,6 +185,12 @@ def check_rank(name: str, rank: int, ranks: int) -> None:
         raise ValueError(f"{name} {rank!r}: must be one of the ranks 0..{ranks - 1}")
 
 
+def check_direction(direction: int) -> None:
+    """Refuse a way round a ring that is neither up nor down."""
+    if direction not in (1, -1):
+        raise ValueError(f"direction {direction!r}: must be 1 or -1")
+
+
 def broadcast(ranks: int, shares: Shares = 1, root: int = 0) -> Blocks:
     """Broadcast: the root's vector, cut into slices, must reach every rank.
 
@@ -268,6 +275,7 @@ def all_to_all(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -
     (1, 2, Fraction(1, 3))
     """
     check_ranks(ranks)
+    check_size(f"an all-to-all of {ranks} ranks", ranks * ranks, MOST_BLOCKS, "blocks")
     if shares is None:
         share = Fractions.equal(ranks * ranks, ranks)
     else:
@@ -294,7 +302,13 @@ def point_to_point(ranks: int, shares: Shares = 1, source: int = 0, target: int 
 
 def _uniform(ranks: int, share: Fractions, source: int, target: int) -> Blocks:
     count = len(share)
+    _check_messages(ranks, count)
     return Blocks(ranks, share, np.full(count, source), np.full(count, target), (np.arange(ranks),))
+
+
+def _check_messages(ranks: int, blocks: int) -> None:
+    """Refuse blocks that take too many messages, however they are sent: each to, or from, every other rank."""
+    check_size(f"{blocks} blocks for {ranks} ranks", blocks * (ranks - 1), MOST_MESSAGES, "messages")
 
 
 def _checked(values: list[Fraction]) -> Fractions:
@@ -307,6 +321,7 @@ def _slices(shares: Shares) -> Fractions:
     if isinstance(shares, int | np.integer):
         if shares < 1:
             raise ValueError(f"{shares} slices: a message must be cut into at least 1")
+        check_size("a message", int(shares), MOST_BLOCKS, "slices")
         return Fractions.equal(int(shares))
     share = _checked([Fraction(value) for value in shares])
     if share.total() != 1:
@@ -316,6 +331,7 @@ def _slices(shares: Shares) -> Fractions:
 
 def _owned(ranks: int, shares: Shares | None, owner: Sequence[int] | IntArray | None) -> tuple[Fractions, IntArray]:
     share = _slices(ranks if shares is None else shares)
+    _check_messages(ranks, len(share))
     owners = np.arange(ranks) if owner is None else whole_numbers("owner", owner)
     if len(owners) != len(share):
         raise ValueError(f"{len(owners)} owners for {len(share)} blocks: one each is needed")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +116,7 @@ class Moved:
             source = self.cell(step.src[part], step.block[part])
             missing = ~self.held.has(source)
             if missing.any():
-                _refuse_unheld(self.schedule, step, part.start + int(np.flatnonzero(missing)[0]), t)
+                refuse_unheld(self.schedule, step, part.start + int(np.flatnonzero(missing)[0]), t)
             if self.spoiled is not None and spoiled is not None:
                 spoiled[part] = self.spoiled.has(source)
         turns: Iterable[IntArray | slice]
@@ -154,8 +154,11 @@ class Moved:
             self._prove_there(target[single], start + np.flatnonzero(single))
         for who in np.unique(self.target[self.target >= self.schedule.ranks]):
             wanted = np.flatnonzero(self.target == who)
-            for rank in self.schedule.blocks.holders(int(who)):
-                self._prove_there(np.full(len(wanted), rank), wanted)
+            holders = self.schedule.blocks.holders(int(who))
+            together = max(1, CHUNK // len(wanted))
+            for start in range(0, len(holders), together):
+                some = holders[start : start + together]
+                self._prove_there(np.repeat(some, len(wanted)), np.tile(wanted, len(some)))
 
     def _prove_there(self, rank: IntArray, place: IntArray) -> None:
         cells = rank * self.count + place
@@ -212,23 +215,20 @@ class Holders:
         return found
 
     def add(self, cell: IntArray) -> None:
-        """Put cells into the set, each block at most once."""
+        """Put cells into the set."""
         node, block = np.divmod(cell[~self.has(cell)], self.blocks)
-        for one in self.lists:
-            empty = one[block] == self.nobody
-            one[block[empty]] = node[empty]
-            node, block = node[~empty], block[~empty]
+        place = 0
         while len(node):
-            if len(self.lists) * self.blocks >= MOST_IDS:
-                raise ValueError(
-                    f"{self.blocks} blocks visit more than {len(self.lists)} nodes each: too large to execute"
-                )
-            self.lists.append(np.full(self.blocks, self.nobody))
-            first = np.unique(block, return_index=True)[1]
-            self.lists[-1][block[first]] = node[first]
-            rest = np.ones(len(node), dtype=bool)
-            rest[first] = False
-            node, block = node[rest], block[rest]
+            if place == len(self.lists):
+                if place * self.blocks >= MOST_IDS:
+                    raise ValueError(f"{self.blocks} blocks visit more than {place} nodes each: too large to execute")
+                self.lists.append(np.full(self.blocks, self.nobody))
+            one = self.lists[place]
+            free = np.flatnonzero(one[block] == self.nobody)
+            one[block[free]] = node[free]  # of several for one block the last stays
+            left = one[block] != node
+            node, block = node[left], block[left]
+            place += 1
 
 
 class Meetings:
@@ -288,7 +288,7 @@ class Summed:
         source = self.cell(step.src, step.block)
         value = self.cells[source]
         if value.min() < 0:
-            _refuse_unheld(self.schedule, step, int(np.flatnonzero(value < 0)[0]), t)
+            refuse_unheld(self.schedule, step, int(np.flatnonzero(value < 0)[0]), t)
         into = self.cell(step.dst, step.block)
         held, number = self.cells[into], np.arange(len(into), dtype=np.int32)
         self.cells[into] = number
@@ -440,20 +440,25 @@ def _turns(schedule: Schedule, t: int, step: Step, into: IntArray) -> Iterator[I
     turn = np.arange(len(into)) - np.maximum.accumulate(np.where(first, np.arange(len(into)), 0))
     crowded = np.isin(into, into[order][~first])
     if not step.add[crowded].all():
-        i = int(np.flatnonzero(crowded & ~step.add)[0])
-        rank, block = int(step.dst[i]), int(step.block[i])
-        raise ScheduleError(
-            f"step {t}: {_node(schedule, rank)} receives block {block} more than once and one message replaces it; "
-            "only additions may meet",
-            rank,
-            block,
-            t,
-        )
+        refuse_meeting(schedule, step, int(np.flatnonzero(crowded & ~step.add)[0]), t)
     for k in range(int(turn.max()) + 1):
         yield order[turn == k]
 
 
-def _refuse_unheld(schedule: Schedule, step: Step, i: int, t: int) -> None:
+def refuse_meeting(schedule: Schedule, step: Step, i: int, t: int) -> NoReturn:
+    """Refuse message i of step t, which replaces what another one brings."""
+    rank, block = int(step.dst[i]), int(step.block[i])
+    raise ScheduleError(
+        f"step {t}: {_node(schedule, rank)} receives block {block} more than once and one message replaces it; "
+        "only additions may meet",
+        rank,
+        block,
+        t,
+    )
+
+
+def refuse_unheld(schedule: Schedule, step: Step, i: int, t: int) -> NoReturn:
+    """Refuse message i of step t, whose sender has nothing to send."""
     rank, block = int(step.src[i]), int(step.block[i])
     raise ScheduleError(
         f"step {t}: {_node(schedule, rank)} sends block {block} to {_node(schedule, int(step.dst[i]))} but does not "
@@ -473,22 +478,31 @@ def check_step(schedule: Schedule, topology: Topology | None, t: int, step: Step
 
     A switch that does not replicate may still send a block on as often as it likes: once a step.
     """
-    nodes, blocks = schedule.nodes, len(schedule.blocks)
-    for name, values, limit in (("node", step.src, nodes), ("node", step.dst, nodes), ("block", step.block, blocks)):
-        if values.min() < 0 or values.max() >= limit:
-            wrong = int(values[(values < 0) | (values >= limit)][0])
-            raise ValueError(f"step {t}: {name} {wrong} does not exist; {name}s are 0..{limit - 1}")
+    check_named(schedule, np.array([t]), step)
     if (step.src == step.dst).any():
-        i = int(np.flatnonzero(step.src == step.dst)[0])
-        rank, block = int(step.src[i]), int(step.block[i])
-        raise ScheduleError(
-            f"step {t}: {_node(schedule, rank)} sends block {block} to itself; a message needs two nodes",
-            rank,
-            block,
-            t,
-        )
+        refuse_to_itself(schedule, step, int(np.flatnonzero(step.src == step.dst)[0]), t)
     if schedule.switches and topology is not None:
         _check_switches(schedule, topology, t, step)
+
+
+def check_named(schedule: Schedule, when: IntArray, messages: Step) -> None:
+    """Refuse messages, one at least, of nodes or blocks that do not exist; `when` is the step of each, or of all."""
+    nodes, blocks = schedule.nodes, len(schedule.blocks)
+    named = (("node", messages.src, nodes), ("node", messages.dst, nodes), ("block", messages.block, blocks))
+    for name, values, limit in named:
+        if values.min() < 0 or values.max() >= limit:
+            i = int(np.flatnonzero((values < 0) | (values >= limit))[0])
+            raise ValueError(
+                f"step {when[i % len(when)]}: {name} {values[i]} does not exist; {name}s are 0..{limit - 1}"
+            )
+
+
+def refuse_to_itself(schedule: Schedule, step: Step, i: int, t: int) -> NoReturn:
+    """Refuse message i of step t, which goes to its own sender."""
+    rank, block = int(step.src[i]), int(step.block[i])
+    raise ScheduleError(
+        f"step {t}: {_node(schedule, rank)} sends block {block} to itself; a message needs two nodes", rank, block, t
+    )
 
 
 def _check_switches(schedule: Schedule, topology: Topology, t: int, step: Step) -> None:
@@ -544,7 +558,7 @@ class _Value(NamedTuple):
     twice: tuple[int, int, int] | None = None
 
 
-def refuse_end(schedule: Schedule, rank: int, block: int) -> None:
+def refuse_end(schedule: Schedule, rank: int, block: int) -> NoReturn:
     """Replay one block with exact sets to say what is wrong with its final value at a rank, and since which step."""
     wanted = {int(r) for r in schedule.blocks.holders(int(schedule.blocks.source[block]))}
     held = {r: _Value(Counter([r])) for r in wanted}
@@ -557,25 +571,36 @@ def refuse_end(schedule: Schedule, rank: int, block: int) -> None:
             held[node] = _sum(held[node], value, t, node) if add and node in held else value
             written[node] = t
     if rank not in held:
-        never = f"rank {rank} never receives block {block}, which it must hold at the end"
-        raise ScheduleError(never, rank, block, None)
+        refuse_never(rank, block)
     if (twice := held[rank].twice) is not None:
-        step_of, node, who = twice
-        ends = "" if node == rank else f", and rank {rank} ends with it"
-        raise ScheduleError(
-            f"step {step_of}: {_node(schedule, node)} adds a contribution of rank {who} to block {block} "
-            f"that it already holds{ends}; each may be counted once",
-            node,
-            block,
-            step_of,
-        )
-    missing = min(wanted - set(held[rank].counts))
-    when = f"step {written[rank]} wrote it last" if rank in written else "no step wrote it"
+        t, node, who = twice
+        refuse_twice(schedule, rank, block, who, node, t)
+    refuse_missing(rank, block, min(wanted - set(held[rank].counts)), written.get(rank))
+
+
+def refuse_never(rank: int, block: int) -> NoReturn:
+    """Refuse an end state in which a rank holds nothing of a block."""
+    never = f"rank {rank} never receives block {block}, which it must hold at the end"
+    raise ScheduleError(never, rank, block, None)
+
+
+def refuse_twice(schedule: Schedule, rank: int, block: int, who: int, node: int, t: int) -> NoReturn:
+    """Refuse an end state in which a rank's block holds a contribution twice, which a node added in step t."""
+    ends = "" if node == rank else f", and rank {rank} ends with it"
     raise ScheduleError(
-        f"rank {rank} ends with a block {block} that lacks the contribution of rank {missing}; {when}",
-        rank,
+        f"step {t}: {_node(schedule, node)} adds a contribution of rank {who} to block {block} "
+        f"that it already holds{ends}; each may be counted once",
+        node,
         block,
-        written.get(rank),
+        t,
+    )
+
+
+def refuse_missing(rank: int, block: int, who: int, t: int | None) -> NoReturn:
+    """Refuse an end state in which a rank's block lacks a contribution; step t wrote it last."""
+    when = "no step wrote it" if t is None else f"step {t} wrote it last"
+    raise ScheduleError(
+        f"rank {rank} ends with a block {block} that lacks the contribution of rank {who}; {when}", rank, block, t
     )
 
 

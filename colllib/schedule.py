@@ -1,17 +1,26 @@
-"""Schedules: steps of messages in numpy arrays, and the operations that turn schedules into schedules."""
+"""Schedules: steps of messages in numpy arrays, and the operations that turn schedules into schedules.
+
+A schedule that is the same seen from every rank is an `Orbit`: what happens to some of the blocks,
+and the moves that take them to all others. The operations that keep such a symmetry work on those
+blocks alone, and give an orbit again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import NamedTuple
+from functools import cached_property, wraps
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.exact import Fractions, IntArray
+from colllib.exact import Fractions, IntArray, gathered
+from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
+from colllib.moves import Moves
 from colllib.primitives import Blocks, check_rank, check_ranks, is_whole, whole_numbers
+from colllib.topology.base import Lattice
 
 BoolArray = NDArray[np.bool_]
 
@@ -46,9 +55,18 @@ class Step(NamedTuple):
         source, target, blocks = (c if len(c) == length else np.broadcast_to(c, length).copy() for c in columns)
         return cls(source, target, blocks, adds if len(adds) == length else np.broadcast_to(adds, length).copy())
 
-    def taken(self, which: BoolArray | IntArray) -> Step:
+    def taken(self, which: BoolArray | IntArray | slice) -> Step:
         """Some of the messages, by a mask or by their places."""
         return Step(self.src[which], self.dst[which], self.block[which], self.add[which])
+
+    def partners(self) -> tuple[int, int]:
+        """The most nodes that one node sends to, and that one receives from.
+
+        >>> Step.of([0, 0, 0, 1], [1, 2, 2, 2], [0, 0, 1, 0]).partners()
+        (2, 2)
+        """
+        out, into = np.unique(np.stack((self.src, self.dst)), axis=1)
+        return int(np.bincount(out).max(initial=0)), int(np.bincount(into).max(initial=0))
 
     @classmethod
     def joined(cls, steps: Sequence[Step]) -> Step:
@@ -70,6 +88,7 @@ class Schedule:
         step: step(t) for t = 0..T-1. It is called as often as needed and must be pure; large
             schedules never exist as a whole.
         switches: number of switches that take part as nodes N..N+switches-1.
+        flat: where they exist as a whole, the messages of all steps and the step of each, in order.
 
     >>> from colllib.primitives import broadcast
     >>> chain = Schedule.from_steps(broadcast(3), [Step.of(0, 1, 0), Step.of(1, 2, 0)])
@@ -81,6 +100,29 @@ class Schedule:
     num_steps: int
     step: Callable[[int], Step]
     switches: int = 0
+    flat: tuple[IntArray, Step] | None = None
+
+    @classmethod
+    def from_messages(cls, blocks: Blocks, num_steps: int, when: IntArray, messages: Step) -> Schedule:
+        """A schedule from all its messages at once, for a great many steps of few messages.
+
+        Args:
+            blocks: as above.
+            num_steps: the number of steps T.
+            when: the step of each message, in ascending order, shape (m,).
+            messages: all of them, shape (m,).
+
+        >>> from colllib.primitives import broadcast
+        >>> chain = Schedule.from_messages(broadcast(3), 2, np.arange(2), Step.of([0, 1], [1, 2], 0))
+        >>> chain.step(1)
+        Step(src=array([1]), dst=array([2]), block=array([0]), add=array([False]))
+        """
+        first = np.searchsorted(when, np.arange(num_steps + 1))
+
+        def step(t: int) -> Step:
+            return messages.taken(slice(first[t], first[t + 1]))
+
+        return cls(blocks, num_steps, step, flat=(when, messages))
 
     @classmethod
     def from_steps(cls, blocks: Blocks, steps: Sequence[Step], switches: int = 0) -> Schedule:
@@ -103,10 +145,211 @@ class Schedule:
         """Number of (source, destination, block) messages over all steps."""
         return sum(len(self.step(t).src) for t in range(self.num_steps))
 
+    @cached_property
+    def messages(self) -> tuple[IntArray, Step]:
+        """The step of every message, shape (m,), and all messages.
+
+        >>> from colllib.algorithms import broadcast
+        >>> when, messages = broadcast.chain(3).messages
+        >>> when, messages.dst
+        (array([0, 1]), array([1, 2]))
+        """
+        if self.flat is not None:
+            return self.flat
+        steps = [self.step(t) for t in range(self.num_steps)]
+        return np.repeat(np.arange(self.num_steps), [len(step.src) for step in steps]), Step.joined(steps)
+
+    def part(self, t: int) -> tuple[Step, int]:
+        """Some messages of a step that stand for all, and how many of all each one stands for: here each for itself."""
+        return self.step(t), 1
+
     def __repr__(self) -> str:
         return f"Schedule({self.ranks} ranks, {len(self.blocks)} blocks, {self.num_steps} steps)"
 
 
+class Orbit(Schedule):
+    """A schedule that is the same seen from every rank: what happens to a few blocks, moved on to all others.
+
+    The seed is a schedule for one block of every class. Each move of the lattice takes the messages,
+    sources and targets of that block to those of another block of the class. A move along one of
+    the `still` axes takes every block to itself: there the seed says of one rank what holds for all.
+
+    An orbit is a schedule like any other: `execute` runs it in full, its messages and blocks being
+    made when they are asked for. `by_symmetry` runs the seed instead, and finds the same.
+
+    Args:
+        seed: a schedule on the ranks of the lattice, with one block of each class.
+        lattice: what is moved, and with it the seed.
+        still: the axes along which a move takes every block to itself.
+        number: from arrays of classes b and copies a, the number of the a-th block of class b, which
+            is where the seed's block b is moved to by the a-th move along the other axes (default:
+            class by class).
+
+    Raises:
+        ValueError: for a lattice of other ranks, switches that take part, or still axes on a mesh.
+
+    >>> from colllib.algorithms import broadcast
+    >>> one = scaled(broadcast.chain(4), Fraction(1, 4))  # every rank's block is broadcast: an all-gather
+    >>> Orbit(one, Lattice((4,)))
+    Schedule(4 ranks, 4 blocks, 3 steps)
+    >>> Orbit(one, Lattice((4,))).step(1)._asdict()
+    {'src': array([0, 1, 2, 3]), 'dst': array([1, 2, 3, 0]), 'block': array([3, 0, 1, 2]),
+    'add': array([False, False, False, False])}
+    """
+
+    seed: Schedule
+    lattice: Lattice
+    still: tuple[int, ...]
+    number: Callable[[IntArray, IntArray], IntArray] | None
+    moves: Moves  # all of them
+    within: Moves  # those that take every block to itself
+    apart: Moves  # those that take every block to another one
+
+    def __new__(cls, *_: Any, **fields: Any) -> Schedule:  # type: ignore[misc]
+        """With other blocks (`dataclasses.replace` asks for them) it is no orbit any more, but a plain schedule."""
+        return Schedule(**fields) if "blocks" in fields else super().__new__(cls)
+
+    def __init__(
+        self,
+        seed: Schedule,
+        lattice: Lattice,
+        still: Sequence[int] = (),
+        number: Callable[[IntArray, IntArray], IntArray] | None = None,
+    ) -> None:
+        if lattice.ranks != seed.ranks:
+            raise ValueError(f"a schedule for {seed.ranks} ranks on {lattice}, which has {lattice.ranks}")
+        if seed.switches:
+            raise ValueError("a schedule that uses switches belongs to its topology and cannot be moved")
+        if still and not lattice.wraps:
+            raise ValueError(f"still axes {list(still)} of the mesh {lattice}: its mirrors leave no block alone")
+        moving = tuple(axis for axis in range(len(lattice.dims)) if axis not in still)
+        own = {"seed": seed, "lattice": lattice, "still": tuple(still), "number": number}
+        moves = {"moves": Moves.of(lattice), "within": Moves(lattice, tuple(still)), "apart": Moves(lattice, moving)}
+        inherited = {"num_steps": seed.num_steps, "step": self._step, "switches": 0, "flat": None}
+        for name, value in (own | moves | inherited).items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks N."""
+        return self.seed.ranks
+
+    def __repr__(self) -> str:
+        blocks = len(self.seed.blocks) * self.apart.order
+        return f"Schedule({self.ranks} ranks, {blocks} blocks, {self.num_steps} steps)"
+
+    @property
+    def num_messages(self) -> int:
+        """Number of (source, destination, block) messages over all steps."""
+        return len(self.seed.messages[0]) * self.moves.order
+
+    def part(self, t: int) -> tuple[Step, int]:
+        """The messages of the seed, which stand for those that they are moved to."""
+        return self.seed.step(t), self.moves.order
+
+    def with_seed(self, seed: Schedule) -> Orbit:
+        """Another seed, moved in the same way."""
+        number = self.number if len(seed.blocks) == len(self.seed.blocks) else None
+        return Orbit(seed, self.lattice, self.still, number)
+
+    def moved_alike(self, other: Schedule) -> bool:
+        """Whether the other is an orbit of the same moves, with the same numbers for its blocks."""
+        return (
+            isinstance(other, Orbit)
+            and (self.lattice, self.still) == (other.lattice, other.still)
+            and self.number is other.number
+        )
+
+    def everywhere(self, rank: IntArray) -> IntArray:
+        """Where every move in turn takes some ranks, shape (moves * n,)."""
+        return self.moves.moved(rank, np.arange(self.moves.order)[:, None]).ravel()
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks of all classes."""
+        seed, copies = self.seed.blocks, np.arange(self.apart.order)
+        check_size(str(self), len(seed) * len(copies), MOST_BLOCKS, "blocks")
+        check_size(str(self), self.num_messages, MOST_MESSAGES, "messages")
+        classes = np.repeat(np.arange(len(seed)), len(copies))
+        place = np.argsort(self.numbered(classes, np.tile(copies, len(seed))))
+        groups: list[IntArray] = []
+        source, target = (self._holders(who, groups).ravel()[place] for who in (seed.source, seed.target))
+        share = Fractions(gathered(seed.share.numerators, classes[place]), seed.share.denominator)
+        return Blocks(self.ranks, share, source, target, tuple(groups))
+
+    def _holders(self, who: IntArray, groups: list[IntArray]) -> IntArray:
+        """The sources or targets of all blocks, shape (classes, copies); groups that are new are added."""
+        copies = np.arange(self.apart.order)
+        alone = (who < self.ranks) & (self.within.order == 1)
+        found = self.apart.moved(np.where(alone, who, 0)[:, None], copies)
+        for value in np.unique(who[~alone]):
+            members = self.seed.blocks.holders(int(value))[:, None]
+            ranks = np.unique(self.within.moved(members, np.arange(self.within.order)))
+            everyone = len(ranks) == self.ranks
+            found[who == value] = self.ranks + len(groups) + (0 if everyone else copies)
+            groups += [self.apart.moved(ranks, copy) for copy in (copies[:1] if everyone else copies)]
+        return found
+
+    def numbered(self, block: IntArray, copy: IntArray) -> IntArray:
+        """The numbers of copies of some of the seed's blocks; copy 0 is the seed's own."""
+        return block * self.apart.order + copy if self.number is None else self.number(block, copy)
+
+    @cached_property
+    def of_one_rank(self) -> tuple[Step, IntArray]:
+        """All messages of the seed, moved to where their senders' representatives send them, and the moves back.
+
+        >>> from colllib.algorithms import allgather
+        >>> messages, _ = allgather.ring(4).of_one_rank
+        >>> messages.src, messages.dst
+        (array([0, 0, 0]), array([1, 1, 1]))
+        """
+        messages = self.seed.messages[1]
+        back = self.moves.inverse(self.moves.taking(messages.src))
+        src, dst = (self.moves.moved(end, back) for end in (messages.src, messages.dst))
+        return messages._replace(src=src, dst=dst), back
+
+    @cached_property
+    def _first(self) -> list[int]:
+        """The seed's first message in each step, and the number of its messages."""
+        first: list[int] = np.searchsorted(self.seed.messages[0], np.arange(self.num_steps + 1)).tolist()
+        return first
+
+    def _step(self, t: int) -> Step:
+        messages, back = self.of_one_rank
+        some = slice(self._first[t], self._first[t + 1])
+        seed = messages.taken(some)
+        check_size(f"{self}, step {t}", len(seed.src) * self.moves.order, MOST_MESSAGES, "messages")
+        # in a ring all messages go the same way in every step: with the same arrays their routes are found once
+        key, last = (seed.src.tobytes(), seed.dst.tobytes()), self.__dict__.get("_last")
+        if last is None or last[0] != key:
+            last = self.__dict__["_last"] = (key, self.everywhere(seed.src), self.everywhere(seed.dst))
+        move = self.moves.numbers.moved(np.arange(self.moves.order)[:, None], back[some])
+        copy = self.apart.taking(move) if self.still else move
+        return Step(last[1], last[2], self.numbered(seed.block, copy).ravel(), np.tile(seed.add, self.moves.order))
+
+
+Transform = TypeVar("Transform", bound=Callable[..., Schedule])
+
+
+def _of_seeds(transform: Transform) -> Transform:
+    """An operation that does to orbits of the same moves what it does to their seeds."""
+
+    @wraps(transform)
+    def either(*schedules: Any, **options: Any) -> Schedule:
+        parts = [value for value in (*schedules, *options.values()) if isinstance(value, Schedule)]
+        first = parts[0] if parts else None
+        if not isinstance(first, Orbit) or not all(map(first.moved_alike, parts)):
+            return transform(*schedules, **options)
+        return first.with_seed(transform(*map(_seed, schedules), **{name: _seed(v) for name, v in options.items()}))
+
+    return cast(Transform, either)
+
+
+def _seed(value: object) -> object:
+    return value.seed if isinstance(value, Orbit) else value
+
+
+@_of_seeds
 def in_sequence(first: Schedule, second: Schedule) -> Schedule:
     """One schedule after another on the same blocks: what `first` leaves is what `second` needs.
 
@@ -126,12 +369,18 @@ def in_sequence(first: Schedule, second: Schedule) -> Schedule:
     target = np.where(second.blocks.target < ranks, second.blocks.target, second.blocks.target + offset)
     blocks = replace(first.blocks, target=target, groups=first.blocks.groups + second.blocks.groups)
 
+    num_steps = first.num_steps + second.num_steps
+    if first.flat is not None and second.flat is not None:
+        when = np.concatenate((first.flat[0], second.flat[0] + first.num_steps))
+        return Schedule.from_messages(blocks, num_steps, when, Step.joined([first.flat[1], second.flat[1]]))
+
     def step(t: int) -> Step:
         return first.step(t) if t < first.num_steps else second.step(t - first.num_steps)
 
-    return Schedule(blocks, first.num_steps + second.num_steps, step, max(first.switches, second.switches))
+    return Schedule(blocks, num_steps, step, max(first.switches, second.switches))
 
 
+@_of_seeds
 def side_by_side(*schedules: Schedule) -> Schedule:
     """Several schedules in the same steps, each on blocks of its own.
 
@@ -193,6 +442,8 @@ def reversed_in_time(schedule: Schedule) -> Schedule:
     >>> execute(reversed_in_time(allgather.ring(5))).cost
     Cost(n_alpha=4, n_beta=4/5)
     """
+    if isinstance(schedule, Orbit) and not schedule.still:
+        return schedule.with_seed(reversed_in_time(schedule.seed))
     blocks = schedule.blocks
     single = (blocks.source < blocks.ranks) & (blocks.target < blocks.ranks)
 
@@ -202,7 +453,7 @@ def reversed_in_time(schedule: Schedule) -> Schedule:
         return Step(forward.dst, forward.src, forward.block, add)
 
     turned = replace(blocks, source=blocks.target, target=blocks.source)
-    return replace(schedule, blocks=turned, step=step)
+    return Schedule(turned, schedule.num_steps, step, schedule.switches)
 
 
 def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) -> Schedule:
@@ -245,6 +496,7 @@ def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) ->
     return Schedule(blocks, schedule.num_steps, step)
 
 
+@_of_seeds
 def scaled(schedule: Schedule, factor: Fraction | int) -> Schedule:
     """The same schedule for a message `factor` times as large.
 
@@ -282,6 +534,7 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
     if segments == 1 or schedule.num_steps == 0:
         return schedule
     old = schedule.blocks
+    check_size(f"{segments} segments of {len(old)} blocks", segments * len(old), MOST_BLOCKS, "blocks")
     blocks = Blocks(
         old.ranks,
         old.share.scaled(Fraction(1, segments)).repeated(segments),

@@ -2,74 +2,84 @@
 
 from __future__ import annotations
 
-from functools import cache
-from math import isfinite
-from typing import TYPE_CHECKING
+import re
+from fractions import Fraction
 
-if TYPE_CHECKING:
-    import pint
-
-_KINDS = {
-    "message size": ("byte", "16MB"),
-    "time": ("second", "0.5us"),
-    "bandwidth": ("byte / second", "900GB/s"),
+_DECIMAL = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12, "P": 15}
+_BYTES = {
+    **{prefix + "B": Fraction(10) ** power for prefix, power in _DECIMAL.items()},
+    **{prefix + "bit": Fraction(10) ** power / 8 for prefix, power in _DECIMAL.items()},
+    **{f"{prefix}iB": Fraction(1024) ** power for power, prefix in enumerate("KMGTP", 1)},
+    **{f"{prefix}ibit": Fraction(1024) ** power / 8 for power, prefix in enumerate("KMGTP", 1)},
 }
-
-_DEFINITIONS = (
-    "nano- = 1e-9 = n-",
-    "micro- = 1e-6 = u- = µ- = μ-",
-    "milli- = 1e-3 = m-",
-    "kilo- = 1e3 = k- = K-",
-    "mega- = 1e6 = M-",
-    "giga- = 1e9 = G-",
-    "tera- = 1e12 = T-",
-    "peta- = 1e15 = P-",
-    "kibi- = 2**10 = Ki-",
-    "mebi- = 2**20 = Mi-",
-    "gibi- = 2**30 = Gi-",
-    "tebi- = 2**40 = Ti-",
-    "second = [time] = s = sec",
-    "bit = [information]",
-    "byte = 8 * bit = B",
-)
-
-
-@cache
-def _registry() -> pint.UnitRegistry:
-    import pint
-
-    # pint's own table takes a bit for a pure number, so that "16" would be a size and "900 GHz" a bandwidth
-    registry: pint.UnitRegistry = pint.UnitRegistry(None)
-    for line in _DEFINITIONS:
-        registry.define(line)
-    return registry
+_SECONDS = {
+    f"{prefix}s": Fraction(10) ** power for prefix, power in {"": 0, "m": -3, "u": -6, "µ": -6, "n": -9}.items()
+}
+_SECONDS["μs"] = _SECONDS["us"]  # a Greek letter; the micro sign is another character
+_KINDS = {
+    "message size": (_BYTES, "16MB"),
+    "time": (_SECONDS, "0.5us"),
+    "bandwidth": ({f"{unit}/s": size for unit, size in _BYTES.items()}, "900GB/s"),
+}
+_QUANTITY = re.compile(r"(\d{1,99}(?:\.\d{0,99})?|\.\d{1,99})(?:[eE]([+-]?\d{1,3}))? ?(\S+)", re.ASCII)
+_MOST_POWER = 30  # of ten, up or down: products of a few quantities are still numbers
+_MOST_DIGITS = 18  # of a whole number, so that sums of a few fit a machine integer
 
 
 def parse(kind: str, text: str) -> float:
-    """Read a quantity in bytes, seconds or bytes per second.
+    """Read a quantity in bytes, seconds or bytes per second, as the floating-point number nearest to it.
 
     Args:
         kind: "message size", "time" or "bandwidth".
-        text: a number with its unit, such as "16MB", "0.5us" or "900GB/s".
+        text: a decimal number with its unit, such as "16MB", "0.5us", "1e-6 s" or "900GB/s".
 
     Raises:
-        ValueError: if the text cannot be read, has another unit, or is negative.
+        ValueError: if the text cannot be read, has another unit, or says more than a number can.
 
     >>> parse("message size", "16MB"), parse("message size", "1GiB"), parse("bandwidth", "400Gbit/s")
     (16000000.0, 1073741824.0, 50000000000.0)
     """
-    import pint
+    known, example = _KINDS[kind]
+    found = _QUANTITY.fullmatch(text.strip(" "))
+    if found is None or found[3] not in known:
+        raise ValueError(f"{kind} {shortened(text)!r}: not readable; write a number with its unit, such as {example}")
+    value = Fraction(found[1]) * Fraction(10) ** int(found[2] or 0) * known[found[3]]
+    least = 0 if value == 0 and kind != "bandwidth" else Fraction(10) ** -_MOST_POWER
+    if not least <= value <= 10**_MOST_POWER:
+        raise ValueError(f"{kind} {shortened(text)!r}: too {'large' if value > 1 else 'small'}; write it as {example}")
+    return float(value)
 
-    unit, example = _KINDS[kind]
-    try:
-        value = float(_registry().Quantity(text).to(unit).magnitude)
-    except (pint.errors.PintError, AttributeError, TypeError, ValueError, AssertionError):
-        raise ValueError(f"{kind} {text!r}: not readable; write a number with its unit, such as {example}") from None
-    except Exception as error:  # pint lets errors of its tokenizer through
-        raise ValueError(f"{kind} {text!r}: not readable; write it as {example}") from error
-    if not isfinite(value) or value < 0:
-        raise ValueError(f"{kind} {text!r}: must be at least 0 and finite, such as {example}")
-    return value
+
+def whole(what: str, text: str, example: str, *, signed: bool = False) -> int:
+    """Read a whole number.
+
+    Args:
+        what: names it in an error.
+        text: its decimal digits, at most 18.
+        example: how it is written right.
+        signed: whether there may be a minus.
+
+    Raises:
+        ValueError: if the text is anything else.
+
+    >>> whole("root", "3", "root=3"), whole("first", "-1", "first=0", signed=True)
+    (3, -1)
+    """
+    digits = text.removeprefix("-") if signed else text
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS):
+        raise ValueError(
+            f"{what} {shortened(text)!r}: must be a whole number of at most {_MOST_DIGITS} digits, as in {example}"
+        )
+    return int(text)
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """A text for an error message, cut where it is long.
+
+    >>> shortened("a" * 100, 5)
+    'aaaaa...'
+    """
+    return text if len(text) <= most else text[:most] + "..."
 
 
 def _scaled(value: float, unit: str, prefixes: tuple[tuple[float, str], ...], digits: int) -> str:

@@ -1,4 +1,4 @@
-"""Schedules run on actual values: numbers, strings, anything that a combining function takes.
+"""Schedules run on actual values: numbers, strings, arrays, anything that a combining function takes.
 
 `execute` proves which contributions end where; it does not say in which order they were combined.
 Order matters for floating-point sums and for operators that do not commute, and here it shows.
@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from colllib.schedule import Schedule
+
+Numbers = NDArray[Any]
 
 
 def final_values(
@@ -39,8 +45,8 @@ def final_values(
     if len(start) != schedule.ranks or any(len(row) != len(blocks) for row in start):
         raise ValueError(f"one value is needed for each of {schedule.ranks} ranks and {len(blocks)} blocks")
     held: list[list[Any]] = [[None] * len(blocks) for _ in range(schedule.ranks)]
-    for block, who in enumerate(blocks.source.tolist()):
-        for rank in blocks.holders(who).tolist():
+    for rank, own in enumerate(_held(schedule, "source")):
+        for block in own:
             held[rank][block] = start[rank][block]
     for t in range(schedule.num_steps):
         step = schedule.step(t)
@@ -50,3 +56,81 @@ def final_values(
             mine = held[dst][block]
             held[dst][block] = combine(mine, value) if add and mine is not None else value
     return held
+
+
+def run_on(schedule: Schedule, buffers: Sequence[ArrayLike]) -> list[Numbers]:
+    """Run a schedule on each rank's send buffer and return each rank's receive buffer.
+
+    A send buffer is the blocks that the rank holds before, in block order, end to end; a receive
+    buffer is the blocks that it must hold after. For an all-reduce both are the vector, for an
+    all-gather the shard and the whole, for an all-to-all one piece for and from each rank. What
+    a rank neither holds nor must hold is an empty array.
+
+    Args:
+        schedule: what to run. Additions happen in its order, so floating-point sums round as it
+            makes them round.
+        buffers: one array per rank, cut along the first axis.
+
+    Returns:
+        one array per rank, of the same type.
+
+    Raises:
+        ValueError: if there is not one buffer per rank, or their lengths cannot be cut into the
+            blocks' shares.
+
+    >>> from colllib.algorithms import allreduce, alltoall
+    >>> [total.tolist() for total in run_on(allreduce.ring(2), [[1, 2, 3, 4], [10, 20, 30, 40]])]
+    [[11, 22, 33, 44], [11, 22, 33, 44]]
+    >>> letters = [["aa", "ab", "ac"], ["ba", "bb", "bc"], ["ca", "cb", "cc"]]
+    >>> [row.tolist() for row in run_on(alltoall.bruck(3), letters)]
+    [['aa', 'ba', 'ca'], ['ab', 'bb', 'cb'], ['ac', 'bc', 'cc']]
+    """
+    arrays = [np.asarray(buffer) for buffer in buffers]
+    lengths = _lengths(schedule, arrays)
+    final = final_values(schedule, _cut(schedule, arrays, lengths))
+    nothing = next(array for array in arrays if array.ndim)[:0]
+    return [
+        np.concatenate([nothing, *(final[rank][block] for block in held)])
+        for rank, held in enumerate(_held(schedule, "target"))
+    ]
+
+
+def _held(schedule: Schedule, side: str) -> list[list[int]]:
+    """The blocks of each rank before ("source") or after ("target")."""
+    blocks = schedule.blocks
+    held: list[list[int]] = [[] for _ in range(schedule.ranks)]
+    for block, who in enumerate(getattr(blocks, side).tolist()):
+        for rank in blocks.holders(who).tolist():
+            held[rank].append(block)
+    return held
+
+
+def _lengths(schedule: Schedule, arrays: Sequence[Numbers]) -> list[int]:
+    """How many rows each block has."""
+    if len(arrays) != schedule.ranks:
+        raise ValueError(f"{len(arrays)} buffers for {schedule.ranks} ranks: one each is needed")
+    share = schedule.blocks.share
+    sizes = set()
+    for rank, held in enumerate(_held(schedule, "source")):
+        part = sum((share[block] for block in held), Fraction(0))
+        if part:
+            sizes.add(Fraction(len(arrays[rank])) / part)
+        elif len(arrays[rank]):
+            raise ValueError(f"rank {rank} holds no block before the schedule runs: its buffer must be empty")
+    if len(sizes) > 1:
+        found = ", ".join(str(size) for size in sorted(sizes))
+        raise ValueError(f"the buffers imply messages of {found} rows: they must agree")
+    rows = [size * value for size in sizes for value in share]
+    if any(row.denominator != 1 for row in rows):
+        raise ValueError(f"a message of {sizes.pop()} rows cannot be cut into blocks of {set(map(str, share))} of it")
+    return [int(row) for row in rows]
+
+
+def _cut(schedule: Schedule, arrays: Sequence[Numbers], lengths: list[int]) -> list[list[Numbers | None]]:
+    pieces: list[list[Numbers | None]] = [[None] * len(schedule.blocks) for _ in arrays]
+    for rank, held in enumerate(_held(schedule, "source")):
+        at = 0
+        for block in held:
+            pieces[rank][block] = arrays[rank][at : at + lengths[block]]
+            at += lengths[block]
+    return pieces

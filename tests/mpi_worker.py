@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from colllib import mpi
-from colllib.algorithms import ALGORITHMS, allgather, allreduce, alltoall, broadcast, reducescatter
+from colllib.algorithms import CATALOGUE, Algorithm, allgather, allreduce, alltoall, broadcast, reducescatter
 from colllib.execution import ScheduleError
 from colllib.primitives import all_to_all
 from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed, scaled, side_by_side
@@ -43,18 +43,23 @@ def cases(ranks: int) -> list[Case]:
 def shipped(ranks: int) -> list[Case]:
     """Every algorithm that serves so many ranks, with several roots and numbers of segments where it takes them."""
     found = []
-    for algorithm in ALGORITHMS:
-        if not algorithm.fits(ranks):
-            continue
+    for algorithm in runnable(ranks):
+        argument = algorithm.argument(algorithm.at_home(ranks))
         taken = inspect.signature(algorithm.build).parameters
         for segments, root in ((1, 0), (2, ranks - 1), (5, ranks // 2)):
             options = {name: value for name, value in (("segments", segments), ("root", root)) if name in taken}
             words = [f"{name}={value}" for name, value in options.items()]
             name = " ".join([algorithm.primitive, algorithm.name, *words])
-            found.append(Case(name, algorithm.primitive, algorithm.build(ranks, **options)))
+            found.append(Case(name, algorithm.primitive, algorithm.build(argument, **options)))
             if not options:
                 break
     return found
+
+
+def runnable(ranks: int) -> list[Algorithm]:
+    """The algorithms that serve so many ranks where they are at home, and need no switch to take part."""
+    homes = [(algorithm, algorithm.at_home(ranks)) for algorithm in CATALOGUE]
+    return [a for a, home in homes if a.refusal(home) is None and not home.combines]
 
 
 def shares_of(ranks: int) -> list[Fraction]:

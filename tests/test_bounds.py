@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 from colllib.algorithms import ALGORITHMS, allgather, allreduce, alltoall, broadcast, of
 from colllib.bounds import (
+    ON_TORUS,
     all_to_all_hops,
     bytes_in_fewest_steps,
     crossing,
     cut,
     fewest_steps,
+    floor,
     injection_bound,
     least_traffic,
     lower_bound,
@@ -26,6 +28,7 @@ from colllib.bounds import (
     port_bound,
     worst_cut,
 )
+from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES, all_reduce
 from colllib.schedule import Schedule, Step, pipelined
@@ -89,7 +92,32 @@ def test_one_port_and_more_ports():
     assert port_bound("all-reduce", 8).n_beta == 2 * port_bound("all-reduce", 8, ports=2).n_beta
     for name, n in product(PRIMITIVES, SIZES):
         both, one_way = port_bound(name, n), port_bound(name, n, full_duplex=False)
-        assert both.n_beta == lower_bound(name, n).n_beta <= one_way.n_beta <= 2 * both.n_beta
+        assert (both.n_alpha, both.n_beta) == (lower_bound(name, n).n_alpha, lower_bound(name, n).n_beta)
+        assert both.n_beta <= one_way.n_beta <= 2 * both.n_beta
+
+
+@pytest.mark.parametrize("axes", [(3,), (4,), (7,), (4, 4), (3, 5), (6, 4), (3, 1, 4), (3, 3, 3), (4, 6, 4)])
+@pytest.mark.parametrize("name", ON_TORUS)
+def test_the_formulas_of_a_torus_are_its_diameter_and_the_largest_of_its_cuts(name, axes):
+    where, form = torus(axes), ON_TORUS[name]
+    if not form.holds(where.lattice):
+        assert name == "all-to-all"
+        return
+    last = where.ranks - 1
+    sides = [0], [last], range(last), range(1, where.ranks)  # with the root and without it, one rank and all but one
+    bounds = [injection_bound(name, where), *(cut(name, where, side).n_beta for side in sides)]
+    if name == "all-to-all":
+        bounds.append(middle_cut(where).n_beta)
+    assert form.cost(where.lattice) == Cost(nx.diameter(where.to_networkx()), max(bounds))
+    assert form.cost(where.lattice) == floor(name, where)
+
+
+def test_a_floor_without_a_formula_takes_over_where_the_formula_ends():
+    """Axes of 2, and odd ones for the all-to-all: there the formulas say something else."""
+    for name, axes in (("broadcast", (4, 2)), ("all-reduce", (2, 2)), ("all-to-all", (5, 5))):
+        where = torus(axes)
+        assert not ON_TORUS[name].holds(where.lattice)
+        assert ON_TORUS[name].cost(where.lattice) != floor(name, where)
 
 
 @pytest.mark.parametrize("exponent", range(1, 8))

@@ -21,8 +21,14 @@ def test_what_a_port_carries_through_the_switch(ranks):
     for shots, load, build in ((1, Fraction(1), builds[0]), (2, 1 + Fraction(1, ranks), builds[1])):
         ledger = execute(build(where), where)
         assert set(ledger.sent[:ranks]) == {load}
+        assert max(ledger.link_total) == innetwork.port_load(ranks, shots=shots)
         assert ideal_gain(ranks, shots=shots) == execute(allreduce.ring(ranks)).sent[0] / load
     assert ideal_gain(ranks) == Fraction(2 * (ranks - 1), ranks + 1)
+
+
+def test_a_switch_adds_in_one_shot_or_two():
+    with pytest.raises(ValueError, match="shots = 3"):
+        ideal_gain(8, shots=3)
 
 
 @pytest.mark.parametrize("primitive", ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all"])

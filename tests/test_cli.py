@@ -1,18 +1,25 @@
 """The command line, as a shell sees it."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from colllib.algorithms import allreduce
+from colllib.cli import main
 from colllib.execution import execute
 
+TWO_LEVELS = ["--alpha", "1us,2us", "--bandwidth", "9GB/s,9GB/s"]
+COMMAND = [sys.executable, "-m", "colllib.cli"]
 
-def colllib(*arguments):
+
+def colllib(*arguments, **variables):
+    environment = {**os.environ, **variables}
     return subprocess.run(
-        [sys.executable, "-m", "colllib.cli", *arguments], capture_output=True, text=True, check=False, timeout=60
+        [*COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=60, env=environment
     )
 
 
@@ -135,12 +142,134 @@ def test_every_command_also_speaks_to_people(arguments):
         (["run", "all-reduce", "ring", "--on", "torus:3xx"], "as in torus:8x8x8"),
         (["run"], "PRIMITIVE"),
         (["dance"], "dance"),
+        (["run", "all-reduce", "ring", "--on", "star:--4"], "the size '--4': must be a whole number"),
+        (["run", "all-reduce", "ring", "--on", "star:99999999999999999999999"], "of at most 18 digits, as in star:N"),
+        (["run", "all-reduce", "ring", "--on", ""], "unknown topology ''"),
+        (["ladder", "all-reduce", "--on", ""], "unknown topology ''"),
+        (["ladder", "all-reduce", "--ranks", "1_0"], "ranks '1_0': must be a whole number"),
+        (["ladder", "all-reduce", "--ranks", "4,ports=2"], "ranks '4,ports=2': must be a whole number"),
+        (["ladder", "all-to-all", "--ranks", "100000"], "and at most 60 s are spent on one run"),
+        (["run", "broadcast", "chain", "--with", "root=--1"], "option root '--1': must be a whole number"),
+        (["run", "broadcast", "chain", "--with", "root=" + "9" * 5000], "write NAME=VALUE, such as root=3"),
+        (["run", "all-gather", "ring", "--on", "star:8", "--with", "direction=8"], "direction 8: must be 1 or -1"),
+        (["run", "all-gather", "ring", "--with", "direction=" + "9" * 21], "option direction '99999"),
+        (["run", "all-reduce", "dim-ring", "--on", "torus:4x4", "--with", "direction=0"], "direction 0"),
+        (["run", "all-reduce", "ring", "--segments", "9" * 5000], "segments '99999"),
+        (
+            ["run", "broadcast", "chain", "--on", "star:4", "--segments", "2147483647"],
+            "2147483647 segments are too many",
+        ),
+        (["trace", "broadcast", "chain", "--on", "star:4", "--segments", "2147483647"], "blocks are too many"),
+        (["trace", "all-reduce", "ring", "--on", "star:64"], "520192 cells are too many"),
+        (["run", "broadcast", "two-tree", "--segments", "best", "--alpha", "0s"], "alpha = 0"),
+        (["run", "point-to-point", "direct", "--on", "star:8", "--with", "source=7", "--with", "target=7"], "rank 7"),
+        (["run", "all-reduce", "ring", "--clock", "x" * 5000], "must be lockstep or event"),
+        (["x" * 5000], "No such command"),
+        (
+            ["run", "all-reduce", "ring", "--on", "boxes:2x4"],
+            "2 values, innermost first (box, card) for --alpha, not 1",
+        ),
+        (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,2us,3us"], "for --alpha, not 3"),
+        (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,-2us"], "time '-2us': not readable"),
+        (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,"], "time '': not readable"),
+        (
+            ["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,2us", "--bandwidth", "9GB/s,0GB/s"],
+            "bandwidth '0GB/s': too small",
+        ),
+        (
+            ["run", "all-reduce", "hierarchical", "--on", "boxes:2x4", "--tiers", "ring,ring,ring", *TWO_LEVELS],
+            "boxes:2x4 has 2, give one algorithm for each",
+        ),
+        (["run", "all-reduce", "hierarchical", "--on", "torus:4x4"], "is made for boxes, and torus:4x4 has none"),
+        (["run", "all-reduce", "ring", "--on", "leaf-spine:2x2x2,uplink=1:2"], "option uplink of leaf-spine '1:2'"),
     ],
 )
-def test_bad_input_ends_with_status_2_and_one_line(arguments, complaint):
-    result = colllib(*arguments)
-    assert result.returncode == 2
-    assert result.stdout == ""
-    assert len(result.stderr.splitlines()) == 1
-    assert complaint in result.stderr
-    assert "Traceback" not in result.stderr
+def test_bad_input_ends_with_status_2_and_one_line(arguments, complaint, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    out, err = capsys.readouterr()
+    assert (end.value.code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert complaint in err
+    assert len(err) < 520
+
+
+def test_a_shell_sees_the_status_and_the_line_too():
+    result = colllib("run", "all-reduce", "ring", "--on", "star:0")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "colllib: N = 0: the number of ranks must be a whole number of at least 1\n"
+
+
+def test_without_arguments_the_help_is_printed_as_it_is():
+    assert (colllib().returncode, colllib().stdout) == (0, colllib("--help").stdout)
+
+
+def test_latencies_between_ranks_and_switches_may_be_fractions():
+    found = answer("run", "broadcast", "in-network", "--on", "inc-star:4", "--segments", "2")
+    assert (found["n_alpha"], found["closed_form"]["n_alpha"]) == ("3/2", "3/2")
+    assert answer("run", "broadcast", "in-network", "--on", "inc-star:4")["n_alpha"] == 1
+
+
+def test_a_ladder_leaves_out_what_is_too_large_and_says_why():
+    found = answer("ladder", "all-reduce", "--ranks", "20000")
+    assert {rung["algorithm"] for rung in found["rungs"]} >= {"binomial-tree", "recursive-doubling"}
+    assert "at most 60 s are spent on one run" in found["left_out"]["ring"]
+    # without latency no number of segments is best, and what takes none is still compared
+    found = answer("ladder", "broadcast", "--ranks", "8", "--alpha", "0s")
+    assert [rung["algorithm"] for rung in found["rungs"]] == ["scatter-allgather"]
+    assert "alpha = 0" in found["left_out"]["two-tree"]
+
+
+def test_a_closed_form_is_compared_only_where_it_belongs():
+    for on in ("switch-tree:8x4", "star:8,ports=2", "boxes:2x4,oversubscription=2"):
+        levels = ["--alpha", "1us,1us", "--bandwidth", "1GB/s,1GB/s"] if on.startswith("boxes") else []
+        assert "closed_form" not in answer("run", "all-reduce", "ring", "--on", on, *levels)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is Linux's")
+@pytest.mark.parametrize("arguments", ["list", "list --json", "run all-reduce ring --on star:4", "--help"])
+def test_output_that_cannot_be_written_ends_with_status_1_and_one_line(arguments):
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [*COMMAND, *arguments.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (result.returncode, result.stderr) == (1, "colllib: standard output: No space left on device\n")
+
+
+def test_a_closed_standard_output_is_no_success():
+    line = f"{sys.executable} -m colllib.cli list >&-"
+    result = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "colllib: standard output is closed, and there is nowhere to write to\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell's pipe")
+def test_a_reader_that_leaves_early_is_no_error():
+    line = f"set -o pipefail; {sys.executable} -m colllib.cli list | head -1"
+    result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert result.stdout == colllib("list").stdout.splitlines(keepends=True)[0]
+    assert result.stderr == ""
+
+
+def test_what_an_old_encoding_lacks_is_no_fault_of_the_input():
+    for command in (["list"], ["list", "--json"]):
+        result = colllib(*command, PYTHONIOENCODING="latin-1")
+        assert (result.returncode, result.stderr) == (0, "")
+    code = "from colllib import cli; cli.units.rate = lambda _: '\u03bb'; cli.main(['list'])"
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "BW = \\u03bb" in result.stdout
+
+
+def test_too_little_memory_is_said_in_one_line():
+    resource = pytest.importorskip("resource")
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (10**9, 10**9))
+
+    line = [*COMMAND, "run", "all-to-all", "direct", "--on", "full-mesh:4000"]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    result = subprocess.run(line, preexec_fn=limited, capture_output=True, text=True, check=False, env=environment)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == ("colllib: this takes more memory than there is: take fewer ranks, blocks or segments\n")

@@ -11,6 +11,7 @@ import pytest
 
 from colllib import Schedule, execute, star
 from colllib.algorithms import allgather, allreduce, alltoall, direct, lattice
+from colllib.algorithms.innetwork import port_load
 from colllib.contention import (
     Band,
     aligned,
@@ -26,7 +27,7 @@ from colllib.contention import (
 )
 from colllib.cost import Cost
 from colllib.events import event_clock
-from colllib.losses import NVLINK4, NVLS_BY_RANKS, PROFILES, Eta, effective, implied_eta_beta, one_shot, two_shot
+from colllib.losses import NVLINK4, NVLS_BY_RANKS, PROFILES, Eta, effective, implied_eta_beta
 from colllib.schedule import placed, side_by_side
 from colllib.topology import Lattice, from_links, leaf_spine, mesh, ring, torus
 
@@ -62,12 +63,12 @@ def test_calibrating_on_an_executed_schedule_returns_the_eta_that_slowed_it(rank
 def test_a_right_n_beta_makes_eta_a_constant():
     """The spread of eta over 5 to 8 ranks: 2 % with two shots, more with one or with the bus bandwidth halved."""
 
-    def spread(n_beta):
-        found = [implied_eta_beta(b, NVLINK4, n_beta(n), n) for n, (b, _) in NVLS_BY_RANKS.items()]
+    def spread(shots):
+        found = [implied_eta_beta(b, NVLINK4, port_load(n, shots=shots), n) for n, (b, _) in NVLS_BY_RANKS.items()]
         return max(found) / min(found) - 1
 
     halved = [b / NVLINK4 / 2 for b, _ in NVLS_BY_RANKS.values()]
-    assert spread(two_shot) < 0.025 < spread(one_shot) < max(halved) / min(halved) - 1
+    assert spread(2) < 0.025 < spread(1) < max(halved) / min(halved) - 1
 
 
 # -- together ------------------------------------------------------------------------------------

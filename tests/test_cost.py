@@ -1,14 +1,15 @@
 """Costs, crossovers, best segments, bounds and bus factors."""
 
 from fractions import Fraction
+from itertools import combinations
 from math import inf, isclose, nan
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import allreduce, broadcast
-from colllib.bounds import bus_factor, lower_bound
+from colllib.algorithms import allgather, allreduce, alltoall, broadcast, pointtopoint, reduce, reducescatter
+from colllib.bounds import bus_factor, lower_bound, port_bound
 from colllib.cost import Cost, best_segments, crossover, half_bandwidth_message
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
@@ -75,7 +76,35 @@ def test_one_rank_costs_nothing_at_all(primitive):
 def test_bus_factors_are_the_bandwidth_bounds_of_one_port_per_rank(ranks):
     # nccl-tests divides by what every algorithm must move, so that the wire's speed remains
     for primitive in PRIMITIVES:
-        assert bus_factor(primitive, ranks) == lower_bound(primitive, ranks).n_beta
+        assert bus_factor(primitive, ranks) == port_bound(primitive, ranks).n_beta
+
+
+def test_the_bus_factors_are_the_least_that_one_port_carries():
+    """Executions attain them, in the limit of many segments where they need those."""
+    attain = {
+        "broadcast": lambda n: broadcast.chain(n, segments=400),
+        "reduce": lambda n: reduce.chain(n, segments=400),
+        "all-gather": allgather.ring,
+        "reduce-scatter": reducescatter.ring,
+        "all-to-all": alltoall.pairwise,
+        "all-reduce": allreduce.ring,
+        "point-to-point": pointtopoint.direct,
+    }
+    for primitive in PRIMITIVES:
+        for n in (2, 3, 8, 13):
+            assert bus_factor(primitive, n) == max(execute(attain[primitive](n)).link_total)
+
+
+def test_at_the_crossover_two_executed_times_are_equal():
+    builds = allreduce.ring, allreduce.binomial_tree, allreduce.rabenseifner, allreduce.recursive_doubling
+    costs = [execute(build(16)).cost for build in builds]
+    crossed = 0
+    for one, two in combinations(costs, 2):
+        size = crossover(one, two)
+        if size is not None:
+            assert one.n_alpha + one.n_beta * size == two.n_alpha + two.n_beta * size
+            crossed += 1
+    assert crossed == 3
 
 
 @pytest.mark.parametrize(

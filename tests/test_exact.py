@@ -79,6 +79,10 @@ def test_no_size_makes_a_value_wrong(values, factor):
     assert array.as_floats().tolist() == [float(value) for value in values]
 
 
+def test_a_numerator_beyond_floating_point_is_rounded_once():
+    assert Fractions.of([Fraction(13153296294404409, 107)]).as_floats()[0] == 13153296294404409 / 107
+
+
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**80)), max_size=12))
 def test_sums_by_place_are_exact(pairs):
     where = np.array([place for place, _ in pairs], dtype=np.intp)

@@ -9,6 +9,7 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from colllib import provenance
 from colllib.algorithms import ALGORITHMS, allreduce, broadcast
 from colllib.exact import Fractions
 from colllib.execution import ScheduleError, execute, trace
@@ -308,3 +309,41 @@ def test_a_fault_among_half_a_million_messages_is_found_and_named():
     # rank 77 sends chunk 77 - 300 in step 300: from rank 78 on its sum lacks what rank 77 had gathered
     assert error.block == (77 - 300) % 512
     assert "lacks the contribution" in str(error)
+
+
+PLAIN = [a for a in ALGORITHMS if a.primitive in ("all-to-all", "all-gather", "broadcast")]
+
+
+@pytest.mark.parametrize("algorithm", PLAIN, ids=lambda a: f"{a.primitive}-{a.name}")
+def test_lists_of_holders_prove_and_refuse_what_bits_do(algorithm, monkeypatch):
+    """Where a bit for every cell would be too many, blocks remember who holds them."""
+    schedule = algorithm.build(8)
+    bits = execute(schedule)
+    monkeypatch.setattr(provenance, "MOST_BITS", 0)
+    assert execute(schedule).cost == bits.cost
+    for spoil in (lambda step: without(step, 0), lambda step: step._replace(add=~step.add)):
+        broken = spoilt(schedule, schedule.num_steps - 1, spoil)
+        try:
+            execute(broken)
+            verdict = True
+        except ScheduleError:
+            verdict = False
+        assert verdict == reference.holds(broken)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=40))
+def test_equal_sums_get_one_number_and_different_ones_different_numbers(pairs):
+    left, right = (np.array(side, dtype=np.int32) for side in zip(*pairs, strict=True))
+    number, first = provenance._numbered(left, right)
+    meant = [tuple(sorted(pair)) for pair in pairs]
+    assert all((a == b) == (meant[i] == meant[j]) for i, a in enumerate(number) for j, b in enumerate(number))
+    assert [meant[place] for place in first] == [meant[number.tolist().index(k)] for k in range(len(first))]
+
+
+def test_exchanges_keep_a_proof_small():
+    """Partners that make the same sum share its number: 64 ranks of recursive doubling make 6 x 32 sums, then fewer."""
+    cells = provenance.Provenance(allreduce.recursive_doubling(64))
+    for t in range(6):
+        cells.advance(t, cells.schedule.step(t), star(64))
+    cells.prove()
+    assert cells.summed.next_id == 64 + 32 + 16 + 8 + 4 + 2 + 1

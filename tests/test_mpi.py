@@ -22,11 +22,12 @@ from hypothesis import strategies as st
 from mpi_threads import on_threads
 
 from colllib import mpi
-from colllib.algorithms import ALGORITHMS, allgather, allreduce, broadcast, pointtopoint
+from colllib.algorithms import allgather, allreduce, broadcast, pointtopoint
 from colllib.execution import ScheduleError, execute
 from colllib.primitives import PRIMITIVES, all_gather, all_reduce, reduce
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Schedule, Step
+from colllib.topology import find as find_topology
 
 TESTS = Path(__file__).resolve().parent
 PAGE = (TESTS.parent / "book" / "witness.md").read_text(encoding="utf-8")
@@ -128,8 +129,9 @@ def test_mpi_gives_what_the_executor_proves_and_nothing_else(mpirun, ranks):
     assert not complaints, "\n".join(complaints)
 
     heard = {tuple(result["name"].split()[:2]) for result in results}
-    assert {(a.primitive, a.name) for a in ALGORITHMS if a.fits(ranks)} <= heard
+    assert {(a.primitive, a.name) for a in mpi_worker.runnable(ranks)} <= heard
     assert {case.primitive for case in cases} == set(PRIMITIVES)
+    assert {"dim-ring", "hierarchical", "direct"} <= {name for _, name in heard}
 
 
 def miscounted(schedule, result):
@@ -168,8 +170,9 @@ def test_the_command_says_what_was_run_and_that_it_is_equal(mpirun):
     assert said == {
         "primitive": "broadcast",
         "algorithm": "two-tree",
+        "topology": "star:3",
         "segments": 3,
-        "root": 2,
+        "options": ["root=2"],
         "ranks": 3,
         "elements": 1002,  # the least of at least 1000 that six slices divide
         "dtype": "int32",
@@ -210,7 +213,7 @@ def test_without_mpirun_the_command_runs_on_one_rank():
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["all-reduce", "ring", "--elements", "0"], "0 elements: the blocks need a multiple of 1, such as 1"),
+        (["all-reduce", "dim-ring", "--on", "torus:2x2"], "torus:2x2 has 4 ranks: start as many processes, not 1"),
         (["broadcast", "chain", "--root", "3"], "root 3: must be one of the ranks 0..0"),
     ],
 )
@@ -223,7 +226,8 @@ def test_bad_input_ends_with_status_2_and_one_line(arguments, complaint):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["all-gather", "recursive-doubling"], "needs a power of two; bruck serves any N"),  # said when MPI has started
+        (["all-gather", "recursive-doubling"], "needs a power of two, not 3 ranks"),  # said when MPI has started
+        (["all-reduce", "in-network"], "the schedule sends through switches, and MPI offers none"),
         (["all-reduce", "ring", "--dtype", "float16"], "float16"),  # and before
     ],
 )
@@ -234,6 +238,20 @@ def test_bad_input_ends_every_rank_and_one_of_them_says_why(mpirun, arguments, c
     assert len(ours(done.stderr)) == 1
     assert complaint in ours(done.stderr)[0]
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "home"),
+    [
+        (["all-reduce", "dim-ring"], "torus:3x2"),
+        (["all-to-all", "hierarchical", "--with", "tiers=bruck,pairwise"], "boxes:2x3"),
+        (["all-reduce", "swing", "--on", "torus:2x2x1"], "torus:2x2x1"),
+    ],
+)
+def test_an_algorithm_of_some_wires_runs_on_those_given_or_on_wires_of_its_kind(mpirun, arguments, home):
+    done = mpirun(find_topology(home).ranks, *COLLLIB, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    assert (json.loads(done.stdout)["topology"], json.loads(done.stdout)["equal"]) == (home, True)
 
 
 def test_different_buffers_end_with_status_1(mpirun):
@@ -460,7 +478,10 @@ def test_only_the_first_process_complains():
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["all-reduce", "ring", "--root", "1"], "all-reduce ring takes no root: leave it out"),
+        (["all-reduce", "ring", "--root", "1"], "all-reduce ring takes no option 'root': it takes first"),
+        (["all-reduce", "ring", "--elements", "0"], "elements 0: must be at least 1"),
+        (["all-reduce", "ring", "--elements", "99999999999"], "elements: 99999999999 elements are too many"),
+        (["all-reduce", "ring", "--seed", "1_0"], "seed '1_0': must be a whole number"),
         (["all-reduce", "ring", "--segments", "2"], "takes no segments"),
         (["all-reduce", "butterfly"], "known are ring"),
     ],

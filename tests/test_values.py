@@ -1,4 +1,4 @@
-"""Actual values through schedules, against the second interpreter."""
+"""Actual values and arrays through schedules, against the second interpreter and numpy."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import reference
 
-from colllib.algorithms import ALGORITHMS, allreduce, alltoall, reduce
-from colllib.values import final_values
+from colllib.algorithms import ALGORITHMS, allgather, allreduce, alltoall, broadcast, reduce
+from colllib.values import final_values, run_on
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: f"{a.primitive} {a.name}")
@@ -53,3 +53,58 @@ def test_an_all_to_all_is_a_transpose():
 def test_a_value_is_needed_for_each_rank_and_block(start):
     with pytest.raises(ValueError, match="one value is needed for each of 3 ranks and 1 blocks"):
         final_values(reduce.chain(3), start, operator.add)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: f"{a.primitive}-{a.name}")
+def test_every_algorithm_leaves_the_numbers_that_the_reference_leaves(algorithm, n):
+    if not algorithm.fits(n):
+        pytest.skip("needs a power of two")
+    schedule = algorithm.build(n, segments=3) if algorithm.segmented else algorithm.build(n)
+    blocks = schedule.blocks
+    unit = blocks.share.denominator
+    length = [int(share * unit) for share in blocks.share]
+    random = np.random.default_rng(n)
+    vectors = [[random.integers(0, 1000, size) for size in length] for _ in range(n)]
+
+    def held(side):
+        return [[b for b in range(len(blocks)) if r in blocks.holders(int(side[b]))] for r in range(n)]
+
+    nothing = np.zeros(0, dtype=int)
+    buffers = [np.concatenate([nothing, *(vectors[r][b] for b in held(blocks.source)[r])]) for r in range(n)]
+    left = reference.values(schedule, vectors)
+    for rank, found in enumerate(run_on(schedule, buffers)):
+        wanted = np.concatenate([nothing, *(left[rank, b] for b in held(blocks.target)[rank])])
+        assert found.tolist() == wanted.tolist()
+
+
+def test_the_primitives_are_what_numpy_says():
+    data = np.arange(24).reshape(4, 6) ** 2
+    for total in run_on(allreduce.recursive_doubling(4), data):
+        assert total.tolist() == data.sum(axis=0).tolist()
+    blocks = np.arange(16).reshape(4, 4)
+    assert np.array_equal(run_on(alltoall.pairwise(4), blocks), blocks.T)
+    shards = [np.full((2, 3), rank) for rank in range(5)]  # rows are cut, whatever is in them
+    for whole in run_on(allgather.bruck(5), shards):
+        assert np.array_equal(whole, np.concatenate(shards))
+    assert np.array_equal(run_on(broadcast.chain(3), [[7, 8], [], []]), [[7, 8]] * 3)
+
+
+def test_the_send_buffers_are_left_as_they_were():
+    data = np.ones((3, 6))
+    run_on(allreduce.ring(3), data)
+    assert (data == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("schedule", "buffers", "message"),
+    [
+        (allreduce.ring(3), [[1, 2, 3]], "1 buffers for 3 ranks"),
+        (allreduce.ring(3), [[1, 2], [3, 4], [5, 6]], "cannot be cut"),
+        (allreduce.ring(2), [[1, 2], [3, 4, 5, 6]], "imply messages of 2, 4 rows"),
+        (broadcast.chain(2), [[1], [2]], "rank 1 holds no block"),
+    ],
+)
+def test_buffers_that_do_not_fit_are_refused(schedule, buffers, message):
+    with pytest.raises(ValueError, match=message):
+        run_on(schedule, buffers)

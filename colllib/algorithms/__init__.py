@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from inspect import signature
+from math import isqrt
 from typing import Any
 
 from colllib.algorithms import (
@@ -23,10 +24,11 @@ from colllib.algorithms import (
     reducescatter,
     relay,
 )
-from colllib.cost import Cost
+from colllib.closed_form import ClosedForm, CostFunction, no_closed_form
 from colllib.schedule import Schedule
-from colllib.topology import Lattice, Topology, shortened
+from colllib.topology import Lattice, Topology, boxes, star, torus
 from colllib.topology.lattice import PER_NEIGHBOR
+from colllib.units import shortened
 
 _NAMES = {
     "rabenseifner": "Rabenseifner",
@@ -114,15 +116,6 @@ def on_a_full_mesh(topology: Topology) -> bool:
 _BELONGS = {"ranks": on_a_star, "lattice": on_own_links, "topology": on_one_switch}
 
 
-def no_closed_form(*_: object, **__: object) -> Cost:
-    """The cost of an algorithm that has no closed form: it must be executed.
-
-    Raises:
-        ValueError: always.
-    """
-    raise ValueError("this algorithm has no closed form: execute it")
-
-
 @dataclass(frozen=True)
 class Algorithm:
     """A named way to make a primitive true.
@@ -132,7 +125,7 @@ class Algorithm:
         name: the algorithm's name, in kebab-case.
         build: makes the schedule from the number of ranks (from the `Lattice` or the topology itself, as `takes` says),
             and `segments` where `segmented`.
-        cost: the closed form with the same arguments, true where `belongs` says; `no_closed_form` where there is none.
+        cost: a closed form with the same arguments, true where `belongs` says; `no_closed_form` where there is none.
         reference: where it comes from, a key of the bibliography, or None for common knowledge.
         segmented: whether it takes a number of segments.
         takes: what it is built from: "ranks", a "lattice", or a "topology".
@@ -147,7 +140,7 @@ class Algorithm:
     primitive: str
     name: str
     build: Callable[..., Schedule]
-    cost: Callable[..., Cost]
+    cost: CostFunction[...]
     reference: str | None
     segmented: bool = False
     takes: str = "ranks"
@@ -170,14 +163,27 @@ class Algorithm:
         return self.cost is not no_closed_form
 
     def costs_its_closed_form(self, topology: Topology) -> bool:
-        """Whether the closed form is the cost there.
+        """Whether `cost` is the cost there.
 
-        >>> from colllib.topology import ring, star
+        >>> from colllib.topology import ring, star, torus
         >>> [find("all-reduce", "ring").costs_its_closed_form(place) for place in (star(4), star(4, ports=2), ring(4))]
         [True, False, False]
+        >>> rotated = find("all-reduce", "rotated-dim-ring")
+        >>> [rotated.costs_its_closed_form(torus(axes)) for axes in ((4, 4), (4, 3))]
+        [True, False]
         """
         belongs = self.belongs or _BELONGS[self.takes]
-        return self.has_closed_form and self.refusal(topology) is None and belongs(topology)
+        return self.refusal(topology) is None and belongs(topology) and self.cost.covers(self.argument(topology))
+
+    def form(self, topology: Topology, segments: int = 1) -> ClosedForm | None:
+        """The formulas that are its cost there, None if there are none.
+
+        >>> from colllib.topology import star
+        >>> tree = find("all-reduce", "recursive-doubling")
+        >>> tree.form(star(8)).n_alpha.text, tree.form(star(6))
+        ('lg(N)', None)
+        """
+        return self.cost.form(self.argument(topology), segments) if self.costs_its_closed_form(topology) else None
 
     def refusal(self, topology: Topology) -> str | None:
         """Why it cannot run there, as a sentence without its subject; None if it can.
@@ -207,6 +213,17 @@ class Algorithm:
             return topology.lattice
         return topology if self.takes == "topology" else topology.ranks
 
+    def at_home(self, ranks: int) -> Topology:
+        """A topology of N ranks of the kind that it is made for: a star, a square torus, boxes, or a switch that adds.
+
+        >>> [find("all-reduce", name).at_home(6).name for name in ("ring", "dim-ring", "hierarchical", "in-network")]
+        ['star:6', 'torus:3x2', 'boxes:2x3', 'inc-star:6']
+        """
+        few = next(size for size in range(isqrt(ranks), 0, -1) if ranks % size == 0)
+        switch = star(ranks, combines=True, replicates=True, scatters=True)
+        homes = (star(ranks), torus((ranks // few, few)), boxes((few, ranks // few)), switch)
+        return next(home for home in homes if self.where(home) is None)
+
     @property
     def options(self) -> dict[str, str]:
         """What else can be chosen, such as a root: the name of each option and its type.
@@ -233,11 +250,7 @@ class Algorithm:
             if name not in self.options:
                 taken = ", ".join(self.options) or "none"
                 raise ValueError(f"{self.primitive} {self.name} takes no option {name!r}: it takes {taken}")
-        build = partial(self.build, **options)
-        if not self.has_closed_form:
-            return replace(self, build=build)
-        priced = {name: value for name, value in options.items() if name in signature(self.cost).parameters}
-        return replace(self, build=build, cost=partial(self.cost, **priced))
+        return replace(self, build=partial(self.build, **options), cost=self.cost.configured(**options))
 
     @property
     def label(self) -> str:
@@ -268,20 +281,8 @@ _ANYWHERE: tuple[Algorithm, ...] = (
         "thakur2005",
     ),
     Algorithm("all-reduce", "rabenseifner", allreduce.rabenseifner, allreduce.rabenseifner_cost, "rabenseifner2004"),
-    Algorithm(
-        "all-reduce",
-        "bidirectional-ring",
-        allreduce.bidirectional_ring,
-        allreduce.bidirectional_ring_cost,
-        "patarasuk2009",
-    ),
-    Algorithm(
-        "all-reduce",
-        "shortest-way-ring",
-        allreduce.shortest_way_ring,
-        allreduce.shortest_way_ring_cost,
-        None,
-    ),
+    Algorithm("all-reduce", "bidirectional-ring", allreduce.bidirectional_ring, allreduce.ring_cost, "patarasuk2009"),
+    Algorithm("all-reduce", "shortest-way-ring", allreduce.shortest_way_ring, allreduce.shortest_way_ring_cost, None),
     Algorithm(
         "all-reduce",
         "reduce-broadcast",
@@ -323,30 +324,15 @@ _ANYWHERE: tuple[Algorithm, ...] = (
     ),
     Algorithm("broadcast", "two-tree", broadcast.two_tree, broadcast.two_tree_cost, "sanders2009", segmented=True),
     Algorithm(
-        "broadcast",
-        "scatter-allgather",
-        broadcast.scatter_allgather,
-        broadcast.scatter_allgather_cost,
-        "thakur2005",
+        "broadcast", "scatter-allgather", broadcast.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005"
     ),
     Algorithm("broadcast", "circulant", circulant.circulant, circulant.circulant_cost, "traff2024", segmented=True),
     Algorithm("reduce", "chain", reduce.chain, broadcast.chain_cost, "thakur2005", segmented=True),
     Algorithm(
-        "reduce",
-        "binomial-tree",
-        reduce.binomial_tree,
-        broadcast.binomial_tree_cost,
-        "thakur2005",
-        segmented=True,
+        "reduce", "binomial-tree", reduce.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", segmented=True
     ),
     Algorithm("reduce", "two-tree", reduce.two_tree, broadcast.two_tree_cost, "sanders2009", segmented=True),
-    Algorithm(
-        "reduce",
-        "scatter-allgather",
-        reduce.scatter_allgather,
-        broadcast.scatter_allgather_cost,
-        "thakur2005",
-    ),
+    Algorithm("reduce", "scatter-allgather", reduce.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005"),
     Algorithm("reduce", "circulant", reduce.circulant, circulant.circulant_cost, "traff2024", segmented=True),
     Algorithm("all-to-all", "pairwise", alltoall.pairwise, alltoall.pairwise_cost, "thakur2005"),
     Algorithm("all-to-all", "bruck", alltoall.bruck, alltoall.bruck_cost, "bruck1997"),
@@ -375,14 +361,7 @@ _BOTH = _through("combines", "replicates")
 _SPECIAL: tuple[Algorithm, ...] = tuple(
     Algorithm(primitive, name, build, cost, reference, **kind)
     for primitive, name, build, cost, reference, kind in (
-        (
-            "broadcast",
-            "dim-chain",
-            lattice.dim_chain,
-            lattice.dim_chain_cost,
-            "sack2015",
-            _CHAIN,
-        ),
+        ("broadcast", "dim-chain", lattice.dim_chain, lattice.dim_chain_cost, "sack2015", _CHAIN),
         (
             "broadcast",
             "all-links",
@@ -391,27 +370,20 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
             "johnsson1989",
             _TREES,
         ),
-        ("broadcast", "in-network", innetwork.multicast, innetwork.multicast_cost, "graham2016", _COPIES),
-        (
-            "reduce",
-            "dim-chain",
-            lattice.dim_chain_reduce,
-            lattice.dim_chain_cost,
-            "sack2015",
-            _CHAIN,
-        ),
-        (
-            "reduce",
-            "all-links",
-            lattice.all_links_reduce,
-            lattice.all_links_broadcast_cost,
-            "johnsson1989",
-            _TREES,
-        ),
+        ("broadcast", "in-network", innetwork.multicast, innetwork.whole_vector_cost, "graham2016", _COPIES),
+        ("reduce", "dim-chain", lattice.dim_chain_reduce, lattice.dim_chain_cost, "sack2015", _CHAIN),
+        ("reduce", "all-links", lattice.all_links_reduce, lattice.all_links_broadcast_cost, "johnsson1989", _TREES),
         ("reduce", "in-network", innetwork.reduce_to_root, innetwork.whole_vector_cost, "graham2016", _ADDS),
         ("all-reduce", "dim-ring", lattice.dim_ring, lattice.dim_ring_cost, "sack2015", _LATTICE),
         ("all-reduce", "dim-shortest-way", lattice.dim_shortest_way, lattice.dim_shortest_way_cost, "sack2015", _TORUS),
-        ("all-reduce", "rotated-dim-ring", lattice.rotated_dim_ring, no_closed_form, "sack2015", _LATTICE),
+        (
+            "all-reduce",
+            "rotated-dim-ring",
+            lattice.rotated_dim_ring,
+            lattice.rotated_dim_ring_cost,
+            "sack2015",
+            _LATTICE,
+        ),
         (
             "all-reduce",
             "breadth-first",
@@ -420,14 +392,7 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
             "zhao2025",
             _TORUS,
         ),
-        (
-            "all-reduce",
-            "dim-rabenseifner",
-            lattice.dim_rabenseifner,
-            no_closed_form,
-            "rabenseifner2004",
-            _HALVING,
-        ),
+        ("all-reduce", "dim-rabenseifner", lattice.dim_rabenseifner, no_closed_form, "rabenseifner2004", _HALVING),
         ("all-reduce", "swing", lattice.swing, no_closed_form, "desensi2024", _HALVING),
         ("all-reduce", "in-network", innetwork.one_shot_all_reduce, innetwork.whole_vector_cost, "graham2016", _BOTH),
         (
@@ -482,8 +447,22 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
         ("all-to-all", "relay", relay.relay, no_closed_form, "zhao2025", _LATTICE),
         ("all-to-all", "rotated-relay", relay.rotated_relay, relay.rotated_relay_cost, "zhao2025", _LATTICE),
         ("all-to-all", "in-network", innetwork.scatter_bundles, innetwork.scatter_bundles_cost, None, _SCATTERS),
-        ("all-gather", "rotated-dim-ring", lattice.rotated_all_gather, no_closed_form, "sack2015", _LATTICE),
-        ("reduce-scatter", "rotated-dim-ring", lattice.rotated_reduce_scatter, no_closed_form, "sack2015", _LATTICE),
+        (
+            "all-gather",
+            "rotated-dim-ring",
+            lattice.rotated_all_gather,
+            lattice.rotated_dim_ring_half_cost,
+            "sack2015",
+            _LATTICE,
+        ),
+        (
+            "reduce-scatter",
+            "rotated-dim-ring",
+            lattice.rotated_reduce_scatter,
+            lattice.rotated_dim_ring_half_cost,
+            "sack2015",
+            _LATTICE,
+        ),
         (
             "reduce-scatter",
             "dim-shortest-way",
@@ -529,19 +508,6 @@ def every(primitive: str) -> tuple[Algorithm, ...]:
         known = ", ".join(dict.fromkeys(algorithm.primitive for algorithm in CATALOGUE))
         raise ValueError(f"no algorithm for primitive {shortened(primitive)!r}: known are {known}")
     return found
-
-
-def serving(primitive: str, topology: Topology) -> tuple[Algorithm, ...]:
-    """All algorithms of a primitive that can run on a topology: those for any network first.
-
-    Raises:
-        ValueError: for a primitive without algorithms.
-
-    >>> from colllib.topology import mesh
-    >>> [algorithm.name for algorithm in serving("all-gather", mesh((3, 2)))]
-    ['ring', 'bruck', 'pat', 'dim-ring', 'rotated-dim-ring', 'direct']
-    """
-    return tuple(algorithm for algorithm in every(primitive) if algorithm.refusal(topology) is None)
 
 
 @cache

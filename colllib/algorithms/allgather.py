@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 
+from colllib.closed_form import POWER_OF_TWO, closed_form
 from colllib.cost import Cost
 from colllib.exact import IntArray
-from colllib.primitives import Shares, all_gather, check_ranks
-from colllib.schedule import Schedule, Step
+from colllib.primitives import Shares, all_gather, broadcast, check_direction, check_ranks
+from colllib.schedule import Orbit, Schedule, Step, scaled
+from colllib.topology import Lattice
 
 
 def ring(ranks: int, *, first: int = 0, direction: int = 1, shares: Shares | None = None) -> Schedule:
@@ -26,16 +29,33 @@ def ring(ranks: int, *, first: int = 0, direction: int = 1, shares: Shares | Non
     >>> ring(4, first=1).blocks.source
     array([3, 0, 1, 2])
     """
+    at = round_trip(ranks, first, direction)
+    step = np.arange(ranks - 1)
+    one = Schedule.from_messages(broadcast(ranks, root=int(at[0])), ranks - 1, step, Step.of(at[:-1], at[1:], 0))
+    every = Orbit(scaled(one, Fraction(1, ranks)), Lattice((ranks,)))
+    if shares is None:
+        return every
+    return Schedule(all_gather(ranks, shares, (np.arange(ranks) + at[0]) % ranks), ranks - 1, every.step)
+
+
+def round_trip(ranks: int, first: int, direction: int) -> IntArray:
+    """Where chunk 0 of a ring is before every step, if rank r sends chunk r + first (times the direction) first.
+
+    >>> round_trip(4, first=1, direction=1)
+    array([3, 0, 1, 2])
+    """
     check_ranks(ranks)
-    rank = np.arange(ranks)
-    neighbor = (rank + direction) % ranks
-    owner = (rank - direction * first) % ranks
-    add = np.zeros(ranks, dtype=np.bool_)
+    check_direction(direction)
+    return direction * (np.arange(ranks) - first) % ranks
 
-    def step(t: int) -> Step:
-        return Step(rank, neighbor, (rank + direction * (first - t)) % ranks, add)
 
-    return Schedule(all_gather(ranks, shares, owner), ranks - 1, step)
+@closed_form("N - 1", "(N - 1) / N")
+def ring_cost(ranks: int) -> Cost:
+    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
+
+    >>> ring_cost(4)
+    Cost(n_alpha=3, n_beta=3/4)
+    """
 
 
 def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
@@ -56,26 +76,36 @@ def recursive_doubling(ranks: int, *, order: str = "near") -> Schedule:
     check_power_of_two(ranks, "recursive doubling", "bruck")
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
-    rank = np.arange(ranks)
     bits = range(ranks.bit_length() - 1)
-    held = rank[:, None]
+    holders = np.zeros(1, dtype=np.intp)  # of block 0: its tree doubles in every step
     steps = []
     for bit in bits if order == "near" else reversed(bits):
-        partner = rank ^ (1 << bit)
-        count = held.shape[1]
-        steps.append(Step.of(np.repeat(rank, count), np.repeat(partner, count), held.ravel()))
-        held = np.concatenate((held, held[partner]), axis=1)
-    return Schedule.from_steps(all_gather(ranks), steps)
+        steps.append(Step.of(holders, holders ^ (1 << bit), 0))
+        holders = np.concatenate((holders, holders ^ (1 << bit)))
+    return _of_every_rank(ranks, steps, hypercube(ranks))
 
 
+def hypercube(ranks: int) -> Lattice:
+    """A power of two of ranks as a lattice: to be moved on it is to have some bits of its number flipped.
+
+    >>> hypercube(8).dims
+    (2, 2, 2)
+    """
+    return Lattice((2,) * (ranks.bit_length() - 1) or (1,))
+
+
+def _of_every_rank(ranks: int, steps: Sequence[Step], lattice: Lattice) -> Orbit:
+    """An all-gather in which every rank's block travels as rank 0's does, moved."""
+    return Orbit(scaled(Schedule.from_steps(broadcast(ranks), steps), Fraction(1, ranks)), lattice)
+
+
+@closed_form("lg(N)", "(N - 1) / N", POWER_OF_TWO, elsewhere=False)
 def recursive_doubling_cost(ranks: int) -> Cost:
     """Closed form of `recursive_doubling` on one full-duplex port per rank, either order.
 
     >>> recursive_doubling_cost(8)
     Cost(n_alpha=3, n_beta=7/8)
     """
-    check_power_of_two(ranks, "recursive doubling", "bruck")
-    return Cost(ranks.bit_length() - 1, Fraction(ranks - 1, ranks))
 
 
 def check_power_of_two(ranks: int, what: str, instead: str) -> None:
@@ -97,23 +127,20 @@ def bruck(ranks: int) -> Schedule:
     [1, 2, 2]
     """
     check_ranks(ranks)
-    rank = np.arange(ranks)
     steps = []
     for k in range((ranks - 1).bit_length()):
-        count = min(1 << k, ranks - (1 << k))
-        block = (rank[:, None] + np.arange(count)) % ranks
-        steps.append(Step.of(np.repeat(rank, count), np.repeat((rank - (1 << k)) % ranks, count), block.ravel()))
-    return Schedule.from_steps(all_gather(ranks), steps)
+        below = np.arange(min(1 << k, ranks - (1 << k)))  # how far below block 0's owner it is sent on
+        steps.append(Step.of(-below % ranks, -(below + (1 << k)) % ranks, 0))
+    return _of_every_rank(ranks, steps, Lattice((ranks,)))
 
 
+@closed_form("lg(N)", "(N - 1) / N")
 def bruck_cost(ranks: int) -> Cost:
     """Closed form of `bruck` on one full-duplex port per rank.
 
     >>> bruck_cost(6)
     Cost(n_alpha=3, n_beta=5/6)
     """
-    check_ranks(ranks)
-    return Cost((ranks - 1).bit_length(), Fraction(ranks - 1, ranks))
 
 
 def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule:
@@ -125,7 +152,7 @@ def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule
 
     * "depth", as NCCL does it: rounds as before until A subtrees have a root, then all A subtrees at
       once depth first, so that a rank parks only what lies on the way to where the trees are (see
-      `colllib.staging`). A is rounded down to a power of two.
+      `colllib.measures`). A is rounded down to a power of two.
     * "rounds": each round is split into steps of at most A blocks, level by level.
 
     NCCL sends to the rank below instead of the one above, which is the same schedule mirrored.
@@ -141,13 +168,8 @@ def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule
     >>> pat(8).num_steps, pat(8, cap=2).num_steps, pat(8, cap=1).num_steps
     (3, 4, 7)
     """
-    rank = np.arange(ranks)
-    steps = []
-    for offsets, shift in _pat_steps(ranks, cap, order):
-        block = (rank[:, None] - offsets) % ranks
-        target = (rank + shift) % ranks
-        steps.append(Step.of(np.repeat(rank, len(offsets)), np.repeat(target, len(offsets)), block.ravel()))
-    return Schedule.from_steps(all_gather(ranks), steps)
+    steps = [Step.of(offsets, (offsets + shift) % ranks, 0) for offsets, shift in _pat_steps(ranks, cap, order)]
+    return _of_every_rank(ranks, steps, Lattice((ranks,)))
 
 
 def _pat_steps(ranks: int, cap: int | None, order: str) -> list[tuple[IntArray, int]]:
@@ -192,6 +214,7 @@ def _depth_first(root: int, size: int) -> list[tuple[int, int]]:
     return edges
 
 
+@closed_form("lg(N)", "(N - 1) / N")
 def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
     """Closed form of `pat` on one full-duplex port per rank.
 
@@ -202,9 +225,6 @@ def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
     >>> pat_cost(8), pat_cost(8, cap=2), pat_cost(512, cap=16)
     (Cost(n_alpha=3, n_beta=7/8), Cost(n_alpha=4, n_beta=7/8), Cost(n_alpha=35, n_beta=511/512))
     """
-    check_ranks(ranks)
-    if ranks == 1:
-        return Cost(0, 0)
     span = 1 << (ranks - 1).bit_length()
     most = min(cap or span, span // 2)
     if order == "rounds":
@@ -215,12 +235,3 @@ def pat_cost(ranks: int, cap: int | None = None, order: str = "depth") -> Cost:
         subtrees = 1 << (most.bit_length() - 1)
         steps = subtrees.bit_length() - 1 + min(ranks, span // subtrees) - 1
     return Cost(steps, Fraction(ranks - 1, ranks))
-
-
-def ring_cost(ranks: int) -> Cost:
-    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
-
-    >>> ring_cost(4)
-    Cost(n_alpha=3, n_beta=3/4)
-    """
-    return Cost(ranks - 1, Fraction(ranks - 1, ranks))

@@ -9,11 +9,13 @@ from functools import cache
 import numpy as np
 
 from colllib.algorithms import allgather, broadcast, circulant, reducescatter, trees
+from colllib.closed_form import POWER_OF_TWO, SEGMENTED_POWER_OF_TWO, closed_form
 from colllib.cost import Cost
-from colllib.exact import IntArray
-from colllib.primitives import Shares, all_reduce, check_ranks, reduce_scatter
+from colllib.exact import Fractions, IntArray
+from colllib.primitives import Blocks, Shares, all_reduce, check_ranks, reduce
 from colllib.primitives import broadcast as broadcast_blocks
-from colllib.schedule import Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
+from colllib.schedule import Orbit, Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
+from colllib.topology import Lattice
 
 
 def ring(ranks: int, *, first: int = 0, shares: Shares | None = None) -> Schedule:
@@ -36,13 +38,13 @@ def ring(ranks: int, *, first: int = 0, shares: Shares | None = None) -> Schedul
     return in_sequence(*halves)
 
 
+@closed_form("2 * (N - 1)", "2 * (N - 1) / N")
 def ring_cost(ranks: int) -> Cost:
-    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
+    """Closed form of `ring` (equal chunks) and `bidirectional_ring` on one full-duplex port per rank.
 
     >>> ring_cost(512)
     Cost(n_alpha=1022, n_beta=511/256)
     """
-    return reducescatter.ring_cost(ranks) + allgather.ring_cost(ranks)
 
 
 def bidirectional_ring(ranks: int) -> Schedule:
@@ -70,17 +72,16 @@ def shortest_way_reduce_scatter(ranks: int) -> Schedule:
     3
     """
     check_ranks(ranks)
-    owner = np.arange(ranks)
-    low, high = 2 * owner, 2 * owner + 1  # the halves of the owner's chunk
+    low, high = 0, 1  # the halves of rank 0's chunk
     steps = []
     for d in range(ranks // 2, 0, -1):
         sides = []
         for way in (1, -1):
-            src = (owner - way * d) % ranks
-            halves = (low,) if 2 * d == ranks and way == 1 else (high,) if 2 * d == ranks else (low, high)
-            sides += [Step.of(src, (src + way) % ranks, half, add=True) for half in halves]
+            halves = [low] if 2 * d == ranks and way == 1 else [high] if 2 * d == ranks else [low, high]
+            sides.append(Step.of(-way * d % ranks, -way * (d - 1) % ranks, halves, add=True))
         steps.append(Step.joined(sides))
-    return Schedule.from_steps(reduce_scatter(ranks, 2 * ranks, np.repeat(owner, 2)), steps)
+    one = scaled(Schedule.from_steps(reduce(ranks, 2), steps), Fraction(1, ranks))
+    return Orbit(one, Lattice((ranks,)), number=lambda half, owner: 2 * owner + half)
 
 
 def shortest_way_ring(ranks: int) -> Schedule:
@@ -93,22 +94,13 @@ def shortest_way_ring(ranks: int) -> Schedule:
     return in_sequence(scatter, reversed_in_time(scatter))
 
 
-def bidirectional_ring_cost(ranks: int) -> Cost:
-    """Closed form of `bidirectional_ring` on one full-duplex port per rank; half the bytes on a physical ring.
-
-    >>> bidirectional_ring_cost(6)
-    Cost(n_alpha=10, n_beta=5/3)
-    """
-    return ring_cost(ranks)
-
-
+@closed_form("2 * (N // 2)", "2 * (N - 1) / N")
 def shortest_way_ring_cost(ranks: int) -> Cost:
     """Closed form of `shortest_way_ring` on one full-duplex port per rank; half the bytes on a physical ring.
 
     >>> shortest_way_ring_cost(6)
     Cost(n_alpha=6, n_beta=5/3)
     """
-    return Cost(2 * (ranks // 2), ring_cost(ranks).n_beta)
 
 
 def binomial_tree(ranks: int, *, root: int = 0) -> Schedule:
@@ -121,13 +113,13 @@ def binomial_tree(ranks: int, *, root: int = 0) -> Schedule:
     return in_sequence(reversed_in_time(down), down)
 
 
+@closed_form("2 * lg(N)", "2 * lg(N)")
 def binomial_tree_cost(ranks: int) -> Cost:
     """Closed form of `binomial_tree` on one full-duplex port per rank.
 
     >>> binomial_tree_cost(512)
     Cost(n_alpha=18, n_beta=18)
     """
-    return broadcast.binomial_tree_cost(ranks) + broadcast.binomial_tree_cost(ranks)
 
 
 def reduce_broadcast(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -147,13 +139,13 @@ def reduce_broadcast(ranks: int, *, segments: int = 1, root: int = 0) -> Schedul
     return in_sequence(reversed_in_time(down), down)
 
 
+@closed_form("2 * (lg(N) + P - 1)", "2 * (lg(N) + P - 1) / P")
 def reduce_broadcast_cost(ranks: int, segments: int = 1) -> Cost:
     """Closed form of `reduce_broadcast` on one full-duplex port per rank.
 
     >>> reduce_broadcast_cost(512, segments=10)
     Cost(n_alpha=36, n_beta=18/5)
     """
-    return circulant.circulant_cost(ranks, segments) + circulant.circulant_cost(ranks, segments)
 
 
 def double_binary_tree(
@@ -188,6 +180,7 @@ def double_binary_tree(
     return in_sequence(reversed_in_time(down), down)
 
 
+@closed_form("2 * (2 * lg(N) + 2 * P - 3)", "(2 * lg(N) + 2 * P - 3) / P", SEGMENTED_POWER_OF_TWO)
 def double_binary_tree_cost(ranks: int, segments: int = 1) -> Cost:
     """Closed form of `double_binary_tree` on one full-duplex port per rank.
 
@@ -199,9 +192,8 @@ def double_binary_tree_cost(ranks: int, segments: int = 1) -> Cost:
     >>> double_binary_tree_cost(512), double_binary_tree_cost(4, segments=8)
     (Cost(n_alpha=18, n_beta=17), Cost(n_alpha=34, n_beta=17/8))
     """
-    check_ranks(ranks)
-    if ranks <= 2:
-        return Cost(2 * segments * (ranks - 1), ranks - 1)
+    if ranks == 2:
+        return Cost(2 * segments, 1)
     if segments == 1:
         depth = ranks.bit_length() - 1 if ranks % 2 else (ranks - 1).bit_length()
         return Cost(2 * depth, 2 * depth - (1 - ranks % 2))
@@ -246,20 +238,21 @@ def recursive_doubling(ranks: int) -> Schedule:
     (Schedule(4 ranks, 1 blocks, 2 steps), Schedule(6 ranks, 1 blocks, 4 steps))
     """
     check_ranks(ranks)
-    power = 1 << (ranks.bit_length() - 1)
-    rank = np.arange(power)
-    steps = [Step.of(rank, rank ^ (1 << k), 0, add=True) for k in range(power.bit_length() - 1)]
-    return _folded(Schedule.from_steps(all_reduce(power), steps), ranks)
+    power = _power_below(ranks)
+    steps = [Step.of(0, 1 << k, 0, add=True) for k in range(power.bit_length() - 1)]
+    lattice = allgather.hypercube(power)
+    one = Schedule.from_steps(Blocks(power, Fractions.equal(1), np.zeros(1, np.intp), np.zeros(1, np.intp), ()), steps)
+    return _folded(Orbit(one, lattice, still=range(len(lattice.dims))), ranks)
 
 
+@closed_form("lg(N)", "lg(N)", POWER_OF_TWO)
 def recursive_doubling_cost(ranks: int) -> Cost:
     """Closed form of `recursive_doubling` on one full-duplex port per rank.
 
     >>> recursive_doubling_cost(512), recursive_doubling_cost(6)
     (Cost(n_alpha=9, n_beta=9), Cost(n_alpha=4, n_beta=4))
     """
-    rounds = ranks.bit_length() - 1
-    return Cost(rounds, rounds) + _fold_cost(ranks)
+    return recursive_doubling_cost(_power_below(ranks)) + _FOLD
 
 
 def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Schedule:
@@ -282,35 +275,28 @@ def rabenseifner(ranks: int, *, order: str = "near", fused: bool = False) -> Sch
     check_ranks(ranks)
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
-    power = 1 << (ranks.bit_length() - 1)
-    bits = list(range(power.bit_length() - 1))
-    rank = np.arange(power)
-    halving = []
-    settled = 0
-    for bit in bits if order == "near" else reversed(bits):
-        # a block goes to the partner if it agrees with the sender on every settled bit but not on this one
-        distance = 1 << bit
-        free = np.array([b for b in rank if b & (settled | distance) == 0], dtype=np.intp)
-        block = (rank[:, None] & settled) | (~rank[:, None] & distance) | free
-        halving.append(Step.of(np.repeat(rank, len(free)), np.repeat(rank ^ distance, len(free)), block.ravel(), True))
-        settled |= distance
-    doubling = [Step(step.dst, step.src, step.block, ~step.add) for step in reversed(halving)]
-    if fused and halving:
-        both = Step.joined([halving.pop(), doubling.pop(0)])
-        halving.append(both._replace(add=np.ones(len(both.src), dtype=np.bool_)))
-    return _folded(Schedule.from_steps(all_reduce(power, shares=power), halving + doubling), ranks)
+    power = _power_below(ranks)
+    half = reducescatter.recursive_halving(power, order="far" if order == "near" else "near")
+    whole = in_sequence(half, reversed_in_time(half))
+    if fused and half.num_steps:
+        steps = [whole.step(t) for t in range(whole.num_steps)]
+        last = half.num_steps
+        both = Step.joined(steps[last - 1 : last + 1])
+        steps[last - 1 : last + 1] = [both._replace(add=np.ones_like(both.add))]
+        whole = Schedule.from_steps(whole.blocks, steps)
+    return _folded(whole, ranks)
 
 
+@closed_form("2 * lg(N)", "2 * (N - 1) / N", POWER_OF_TWO)
 def rabenseifner_cost(ranks: int, fused: bool = False) -> Cost:
     """Closed form of `rabenseifner` on one full-duplex port per rank, either order.
 
     >>> rabenseifner_cost(512), rabenseifner_cost(6)
     (Cost(n_alpha=18, n_beta=511/256), Cost(n_alpha=6, n_beta=7/2))
     """
-    rounds = ranks.bit_length() - 1
-    power = 1 << rounds
-    steps = 2 * rounds - (1 if fused and rounds else 0)
-    return Cost(steps, Fraction(2 * (power - 1), power)) + _fold_cost(ranks)
+    power = _power_below(ranks)
+    cost = rabenseifner_cost(power) if power == ranks else rabenseifner_cost(power) + _FOLD
+    return Cost(cost.n_alpha - 1, cost.n_beta) if fused and power > 1 else cost
 
 
 def _folded(inner: Schedule, ranks: int) -> Schedule:
@@ -332,5 +318,10 @@ def _folded(inner: Schedule, ranks: int) -> Schedule:
     return Schedule.from_steps(all_reduce(ranks, shares=count), steps)
 
 
-def _fold_cost(ranks: int) -> Cost:
-    return Cost(0, 0) if ranks & (ranks - 1) == 0 else Cost(2, 2)
+#: A surplus rank sends its vector before, and receives the result after.
+_FOLD = Cost(2, 2)
+
+
+def _power_below(ranks: int) -> int:
+    """The largest power of two that is at most N."""
+    return 1 << (ranks.bit_length() - 1)

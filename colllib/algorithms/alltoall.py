@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 
+from colllib.closed_form import POWER_OF_TWO, closed_form
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
+from colllib.limits import MOST_BLOCKS, check_size
 from colllib.primitives import Blocks, all_to_all, check_ranks
-from colllib.schedule import Schedule, Step
+from colllib.schedule import Orbit, Schedule, Step
+from colllib.topology import Lattice
 
 
 def pairwise(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> Schedule:
@@ -26,25 +29,42 @@ def pairwise(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> 
     Schedule(4 ranks, 16 blocks, 3 steps)
     """
     check_ranks(ranks)
-    rank = np.arange(ranks)
-    copy = np.zeros(ranks, dtype=np.bool_)
-
-    def step(t: int) -> Step:
-        partner = (rank + t + 1) % ranks
-        return Step(rank, partner, rank * ranks + partner, copy)
-
-    return Schedule(all_to_all(ranks, shares), ranks - 1, step)
+    other = np.arange(1, ranks)
+    one = Schedule.from_messages(blocks_of(ranks), ranks - 1, other - 1, Step.of(0, other, other))
+    every = Orbit(one, Lattice((ranks,)), number=by_pairs(ranks))
+    return every if shares is None else Schedule(all_to_all(ranks, shares), ranks - 1, every.step)
 
 
+def blocks_of(ranks: int) -> Blocks:
+    """The blocks of rank 0, one for every rank.
+
+    >>> blocks_of(3).target
+    array([0, 1, 2])
+    """
+    return Blocks(ranks, Fractions.equal(ranks), np.zeros(ranks, dtype=np.intp), np.arange(ranks), ())
+
+
+def by_pairs(ranks: int) -> Callable[[IntArray, IntArray], IntArray]:
+    """Numbers for an `Orbit` of rank 0's blocks: the block from rank i to rank j has number i * N + j.
+
+    Further classes, which stand for a second half of some block, come after all of those.
+    """
+
+    def number(ahead: IntArray, source: IntArray) -> IntArray:
+        return np.where(ahead < ranks, source * ranks + (source + ahead) % ranks, ahead * ranks + source)
+
+    return number
+
+
+@closed_form("N - 1", "(N - 1) / N")
 def pairwise_cost(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> Cost:
     """Closed form of `pairwise` on one full-duplex port per rank: every round waits for its largest block.
 
     >>> pairwise_cost(4)
     Cost(n_alpha=3, n_beta=3/4)
     """
-    check_ranks(ranks)
     if shares is None:
-        return Cost(ranks - 1, Fraction(ranks - 1, ranks))
+        return pairwise_cost(ranks)
     largest = (max(shares[i][(i + k) % ranks] for i in range(ranks)) for k in range(1, ranks))
     return Cost(ranks - 1, sum(largest, Fraction(0)))
 
@@ -65,20 +85,18 @@ def bruck(ranks: int, radix: int = 2) -> Schedule:
     >>> bruck(6).num_steps, bruck(64, radix=8).num_steps, bruck(64, radix=64).num_steps
     (3, 14, 63)
     """
-    _check_radix(ranks, radix)
-    source, target = np.divmod(np.arange(ranks * ranks), ranks)
-    distance = (target - source) % ranks
-    hops = [(place, digit) for place in _places(ranks, radix) for digit in range(1, radix) if digit * place < ranks]
-
-    def step(t: int) -> Step:
-        place, digit = hops[t]
-        block = np.flatnonzero(distance // place % radix == digit)
-        at = (source[block] + distance[block] % place) % ranks
-        return Step.of(at, (at + digit * place) % ranks, block)
-
-    return Schedule(all_to_all(ranks), len(hops), step)
+    radix = _radix(ranks, radix)
+    distance = np.arange(ranks)  # of rank 0's blocks
+    steps = []
+    for place in _places(ranks, radix):
+        for digit in range(1, radix):
+            block = np.flatnonzero(distance // place % radix == digit)
+            if digit * place < ranks:
+                steps.append(Step.of(block % place, block % place + digit * place, block))
+    return Orbit(Schedule.from_steps(blocks_of(ranks), steps), Lattice((ranks,)), number=by_pairs(ranks))
 
 
+@closed_form("lg(N)", "lg(N) / 2", POWER_OF_TWO)
 def bruck_cost(ranks: int, radix: int = 2) -> Cost:
     """Closed form of `bruck` on one full-duplex port per rank: one block for each nonzero digit of 1..N-1.
 
@@ -87,7 +105,7 @@ def bruck_cost(ranks: int, radix: int = 2) -> Cost:
     >>> bruck_cost(64, radix=8), bruck_cost(64, radix=64)
     (Cost(n_alpha=14, n_beta=7/4), Cost(n_alpha=63, n_beta=63/64))
     """
-    _check_radix(ranks, radix)
+    radix = _radix(ranks, radix)
     places = _places(ranks, radix)
     rounds = sum(min(radix - 1, (ranks - 1) // place) for place in places)
     distance = np.arange(ranks)
@@ -95,10 +113,12 @@ def bruck_cost(ranks: int, radix: int = 2) -> Cost:
     return Cost(rounds, Fraction(nonzero, ranks))
 
 
-def _check_radix(ranks: int, radix: int) -> None:
+def _radix(ranks: int, radix: int) -> int:
+    """The base, of which those above N all do what N does."""
     check_ranks(ranks)
     if radix < 2:
         raise ValueError(f"radix = {radix}: a base must be at least 2")
+    return min(radix, max(ranks, 2))
 
 
 def _places(ranks: int, radix: int) -> list[int]:
@@ -164,9 +184,9 @@ def ring_relay(ranks: int, *, tie: str = "up", bundled: bool = True) -> Schedule
     check_ranks(ranks)
     if tie not in ("up", "split"):
         raise ValueError(f"tie {tie!r}: must be 'up' or 'split'")
+    check_size(f"a relay on a ring of {ranks} ranks", sum(_hops(ranks)), MOST_BLOCKS, "messages of one rank")
     blocks, way = _ways(ranks, tie)
-    source = blocks.source
-    distance = (way * (blocks.target - source)) % ranks
+    distance = way * blocks.target % ranks
     farthest = ranks // 2
     if bundled:
         turns = [(hop, np.flatnonzero(distance > hop)) for hop in range(farthest)]
@@ -174,27 +194,24 @@ def ring_relay(ranks: int, *, tie: str = "up", bundled: bool = True) -> Schedule
         turns = [(hop, np.flatnonzero(distance == d)) for d in range(1, farthest + 1) for hop in range(d)]
     steps = []
     for hop, block in turns:
-        at = (source[block] + way[block] * hop) % ranks
-        steps.append(Step.of(at, (at + way[block]) % ranks, block))
-    return Schedule.from_steps(blocks, steps)
+        steps.append(Step.of(way[block] * hop % ranks, way[block] * (hop + 1) % ranks, block))
+    return Orbit(Schedule.from_steps(blocks, steps), Lattice((ranks,)), number=by_pairs(ranks))
 
 
 def _ways(ranks: int, tie: str) -> tuple[Blocks, IntArray]:
-    """The blocks, with those to the antipode halved if the tie is split, and 1 or -1 for the way each goes."""
-    blocks = all_to_all(ranks)
-    ahead = (blocks.target - blocks.source) % ranks
-    way = np.where(2 * ahead <= ranks, 1, -1)
-    antipode = np.flatnonzero(2 * ahead == ranks)
-    if tie == "up" or not len(antipode):
+    """Rank 0's blocks, that to the antipode halved if the tie is split, and 1 or -1 for the way each goes."""
+    blocks = blocks_of(ranks)
+    way = np.where(2 * blocks.target <= ranks, 1, -1)
+    if tie == "up" or ranks % 2:
         return blocks, way
-    numerators = np.full(ranks * ranks + len(antipode), 2)
-    numerators[antipode] = numerators[ranks * ranks :] = 1
-    order = np.concatenate((np.arange(ranks * ranks), antipode))
-    share = Fractions(numerators, 2 * ranks)
-    halved = Blocks(ranks, share, blocks.source[order], blocks.target[order], ())
-    return halved, np.concatenate((way, np.full(len(antipode), -1)))
+    numerators = np.full(ranks + 1, 2)
+    numerators[[ranks // 2, ranks]] = 1
+    target = np.append(blocks.target, ranks // 2)
+    halved = Blocks(ranks, Fractions(numerators, 2 * ranks), np.zeros_like(target), target, ())
+    return halved, np.append(way, -1)
 
 
+@closed_form("N // 2", "(N // 2) * ((N + 1) // 2) / N")
 def ring_relay_cost(ranks: int, tie: str = "up", bundled: bool = True) -> Cost:
     """Closed form of `ring_relay` on one full-duplex port per rank: both ways share the port.
 

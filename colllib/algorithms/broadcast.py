@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from colllib.algorithms import allgather, trees
+from colllib.closed_form import POWER_OF_TWO, closed_form
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.primitives import broadcast, check_rank, check_ranks
@@ -28,19 +29,20 @@ def chain(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     """
     check_ranks(ranks)
     check_rank("root", root, ranks)
-    steps = [Step.of((root + t) % ranks, (root + t + 1) % ranks, 0) for t in range(ranks - 1)]
-    return pipelined(Schedule.from_steps(broadcast(ranks, root=root), steps), segments)
+
+    def step(t: int) -> Step:
+        return Step.of((root + t) % ranks, (root + t + 1) % ranks, 0)
+
+    return pipelined(Schedule(broadcast(ranks, root=root), ranks - 1, step), segments)
 
 
+@closed_form("N + P - 2", "(N + P - 2) / P")
 def chain_cost(ranks: int, segments: int = 1) -> Cost:
     """Closed form of `chain` on one full-duplex port per rank.
 
     >>> chain_cost(4), chain_cost(4, segments=4)
     (Cost(n_alpha=3, n_beta=3), Cost(n_alpha=6, n_beta=3/2))
     """
-    check_ranks(ranks)
-    steps = ranks + segments - 2 if ranks > 1 else 0
-    return Cost(steps, Fraction(steps, segments))
 
 
 def binomial_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -61,6 +63,7 @@ def binomial_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     return pipelined(trees.down_one_child_a_step(parent, order, broadcast(ranks, root=root)), segments)
 
 
+@closed_form("lg(N) + P - 1", "lg(N)")
 def binomial_tree_cost(ranks: int, segments: int = 1) -> Cost:
     """Closed form of `binomial_tree` on one full-duplex port per rank.
 
@@ -69,9 +72,6 @@ def binomial_tree_cost(ranks: int, segments: int = 1) -> Cost:
     >>> binomial_tree_cost(6), binomial_tree_cost(6, segments=10)
     (Cost(n_alpha=3, n_beta=3), Cost(n_alpha=12, n_beta=3))
     """
-    check_ranks(ranks)
-    children = (ranks - 1).bit_length()
-    return Cost(children + segments - 1 if children else 0, children)
 
 
 def two_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
@@ -113,15 +113,13 @@ def _below_root(ranks: int) -> tuple[IntArray, IntArray]:
     return first, second
 
 
+@closed_form("2 * (lg(N) + P - 1)", "(lg(N) + P - 1) / P", POWER_OF_TWO)
 def two_tree_cost(ranks: int, segments: int = 1) -> Cost:
     """Closed form of `two_tree` on one full-duplex port per rank; the fill comes from the trees.
 
     >>> two_tree_cost(8, segments=4)
     Cost(n_alpha=12, n_beta=3/2)
     """
-    check_ranks(ranks)
-    if ranks == 1:
-        return Cost(0, 0)
     rounds = two_tree_fill(ranks) + 2 * (segments - 1)
     return Cost(rounds, Fraction(rounds, 2 * segments))
 
@@ -168,11 +166,10 @@ def scatter(ranks: int, *, root: int = 0) -> Schedule:
     return Schedule.from_steps(blocks, steps)
 
 
+@closed_form("lg(N) + N - 1", "2 * (N - 1) / N")
 def scatter_allgather_cost(ranks: int) -> Cost:
     """Closed form of `scatter_allgather` on one full-duplex port per rank.
 
     >>> scatter_allgather_cost(8)
     Cost(n_alpha=10, n_beta=7/4)
     """
-    check_ranks(ranks)
-    return Cost((ranks - 1).bit_length(), Fraction(ranks - 1, ranks)) + allgather.ring_cost(ranks)

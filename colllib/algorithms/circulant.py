@@ -8,11 +8,11 @@ time q segments later. `receive_schedule` finds it.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cache
 
 import numpy as np
 
+from colllib.closed_form import closed_form
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.primitives import broadcast, check_rank, check_ranks
@@ -147,14 +147,10 @@ def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     return Schedule(blocks, q + segments - 1, step)
 
 
+@closed_form("lg(N) + P - 1", "(lg(N) + P - 1) / P")
 def circulant_cost(ranks: int, segments: int = 1) -> Cost:
     """Closed form of `circulant` on one full-duplex port per rank, and a lower bound for P equal segments.
 
     >>> circulant_cost(12), circulant_cost(12, segments=5)
     (Cost(n_alpha=4, n_beta=4), Cost(n_alpha=8, n_beta=8/5))
     """
-    check_ranks(ranks)
-    if ranks == 1:
-        return Cost(0, 0)
-    rounds = (ranks - 1).bit_length() + segments - 1
-    return Cost(rounds, Fraction(rounds, segments))

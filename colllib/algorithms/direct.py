@@ -12,8 +12,11 @@ from fractions import Fraction
 import numpy as np
 
 from colllib import primitives
+from colllib.algorithms import alltoall
+from colllib.closed_form import closed_form
 from colllib.cost import Cost
-from colllib.schedule import Schedule, Step, in_sequence, reversed_in_time
+from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled
+from colllib.topology import Lattice
 
 
 def all_to_all(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> Schedule:
@@ -28,10 +31,11 @@ def all_to_all(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -
     >>> execute(all_to_all(8), full_mesh(8)).cost, execute(all_to_all(8)).cost
     (Cost(n_alpha=1, n_beta=1/8), Cost(n_alpha=1, n_beta=7/8))
     """
-    blocks = primitives.all_to_all(ranks, shares)
-    away = np.flatnonzero(blocks.source != blocks.target)
-    steps = [Step.of(blocks.source[away], blocks.target[away], away)] if ranks > 1 else []
-    return Schedule.from_steps(blocks, steps)
+    primitives.check_ranks(ranks)
+    other = np.arange(1, ranks)
+    one = Schedule.from_steps(alltoall.blocks_of(ranks), [Step.of(0, other, other)] if ranks > 1 else [])
+    every = Orbit(one, Lattice((ranks,)), number=alltoall.by_pairs(ranks))
+    return every if shares is None else Schedule(primitives.all_to_all(ranks, shares), one.num_steps, every.step)
 
 
 def all_gather(ranks: int) -> Schedule:
@@ -40,10 +44,9 @@ def all_gather(ranks: int) -> Schedule:
     >>> all_gather(8).num_steps
     1
     """
-    src, dst = np.divmod(np.arange(ranks * ranks), ranks)
-    away = src != dst
-    steps = [Step.of(src[away], dst[away], src[away])] if ranks > 1 else []
-    return Schedule.from_steps(primitives.all_gather(ranks), steps)
+    steps = [Step.of(0, np.arange(1, ranks), 0)] if ranks > 1 else []
+    one = scaled(Schedule.from_steps(primitives.broadcast(ranks), steps), Fraction(1, ranks))
+    return Orbit(one, Lattice((ranks,)))
 
 
 def reduce_scatter(ranks: int) -> Schedule:
@@ -74,11 +77,12 @@ def broadcast(ranks: int, *, root: int = 0) -> Schedule:
     >>> execute(broadcast(8), full_mesh(8)).cost
     Cost(n_alpha=2, n_beta=1/4)
     """
+    blocks = primitives.broadcast(ranks, ranks, root)
     others = np.delete(np.arange(ranks), root)
     src, dst = np.divmod(np.arange(ranks * ranks), ranks)
     away = (src != dst) & (dst != root)
     steps = [Step.of(root, others, others), Step.of(src[away], dst[away], src[away])] if ranks > 1 else []
-    return Schedule.from_steps(primitives.broadcast(ranks, [Fraction(1, ranks)] * ranks, root), steps)
+    return Schedule.from_steps(blocks, steps)
 
 
 def reduce(ranks: int, *, root: int = 0) -> Schedule:
@@ -90,19 +94,19 @@ def reduce(ranks: int, *, root: int = 0) -> Schedule:
     return reversed_in_time(broadcast(ranks, root=root))
 
 
+@closed_form("1", "1 / N")
 def one_step_cost(ranks: int) -> Cost:
     """Closed form of `all_to_all`, `all_gather` and `reduce_scatter` on a full mesh with a link of BW per pair.
 
     >>> one_step_cost(512)
     Cost(n_alpha=1, n_beta=1/512)
     """
-    return Cost(1, Fraction(1, ranks)) if ranks > 1 else Cost(0, 0)
 
 
+@closed_form("2", "2 / N")
 def two_step_cost(ranks: int) -> Cost:
     """Closed form of `all_reduce`, `broadcast` and `reduce` there.
 
     >>> two_step_cost(512)
     Cost(n_alpha=2, n_beta=1/256)
     """
-    return one_step_cost(ranks) + one_step_cost(ranks)

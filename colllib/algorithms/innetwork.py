@@ -15,8 +15,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from colllib.closed_form import ONE_SWITCH, ONE_SWITCH_SEGMENTED, closed_form
 from colllib.cost import Cost
 from colllib.exact import IntArray
+from colllib.limits import MOST_MESSAGES, check_size
 from colllib.primitives import (
     Blocks,
     all_gather,
@@ -24,6 +26,7 @@ from colllib.primitives import (
     all_to_all,
     broadcast,
     check_rank,
+    check_ranks,
     reduce,
     reduce_scatter,
 )
@@ -31,6 +34,8 @@ from colllib.schedule import Schedule, Step, in_sequence, pipelined
 from colllib.topology import Topology
 
 Mask = NDArray[np.bool_]
+#: A step through one switch: "up" or "down", and the share of M on every port.
+Stage = tuple[str, Fraction]
 
 
 class SwitchTree:
@@ -46,6 +51,7 @@ class SwitchTree:
     """
 
     def __init__(self, topology: Topology) -> None:
+        check_size(topology.name, topology.nodes * topology.ranks, MOST_MESSAGES, "pairs of nodes and ranks")
         near: list[set[int]] = [set() for _ in range(topology.nodes)]
         for a, b in zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True):
             near[a].add(b)
@@ -101,12 +107,18 @@ def room(radix: int, tiers: int) -> int:
 
 
 def _everyone(tree: SwitchTree, blocks: Blocks) -> Mask:
+    _check_cells(tree, len(blocks))
     return np.ones((tree.nodes, len(blocks)), dtype=np.bool_)
 
 
 def _towards(tree: SwitchTree, ranks: IntArray) -> Mask:
     """For each node and block, whether the block's rank stands below the node: (nodes, B)."""
+    _check_cells(tree, len(ranks))
     return tree.below[:, ranks]
+
+
+def _check_cells(tree: SwitchTree, blocks: int) -> None:
+    check_size(f"{blocks} blocks at {tree.nodes} nodes", blocks * tree.nodes, MOST_MESSAGES, "messages")
 
 
 def _one_shot(tree: SwitchTree, blocks: Blocks, up: Mask, down: Mask, *, add: bool, segments: int) -> Schedule:
@@ -250,7 +262,7 @@ def scatter_bundles(topology: Topology, *, segments: int = 1, by_root: bool = Fa
     return _one_shot(tree, blocks, rises & ~stays, falls & ~stays, add=False, segments=segments)
 
 
-def _through_one_switch(topology: Topology, stages: Sequence[tuple[str, Fraction]], segments: int) -> Cost:
+def _through_one_switch(topology: Topology, stages: Sequence[Stage], segments: int) -> Cost:
     """Closed form of stages through the one switch of a star: each goes "up" or "down" with a share of M on every port.
 
     Stage i works on segment t - i in step t; what goes up and what comes down share no link, and a
@@ -258,26 +270,28 @@ def _through_one_switch(topology: Topology, stages: Sequence[tuple[str, Fraction
     """
     if topology.switches != 1 or topology.link_src.shape[0] != 2 * topology.ranks:
         raise ValueError(f"{topology.name}: the closed form is that of one switch; execute it")
-    if topology.ranks == 1:
-        return Cost(0, 0)
     few = min(segments, len(stages))
     rim, standing = _windows(tuple(stages), few, topology.alpha[0], topology.alpha[topology.ranks])
     full = segments - few
     return Cost(rim[0] + full * standing[0], (rim[1] + full * standing[1]) / segments / topology.bandwidth[0])
 
 
+def _busiest(stages: Sequence[Stage]) -> Fraction:
+    """What the busier of the two ways carries."""
+    return max(sum((share for w, share in stages if w == way), Fraction(0)) for way in ("up", "down"))
+
+
 @cache
 def _windows(
-    stages: tuple[tuple[str, Fraction], ...], segments: int, up: Fraction, down: Fraction
+    stages: tuple[Stage, ...], segments: int, up: Fraction, down: Fraction
 ) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
     """Latency and load, in shares of a segment: of a run in no more segments than stages, and of a step of all stages.
 
     The busy stages of a step are a window that grows, stands for every further segment, and shrinks.
     """
 
-    def step(busy: Sequence[tuple[str, Fraction]]) -> tuple[Fraction, Fraction]:
-        load = {way: sum((share for w, share in busy if w == way), Fraction(0)) for way in ("up", "down")}
-        return max({"up": up, "down": down}[way] for way, _ in busy), max(load.values())
+    def step(busy: Sequence[Stage]) -> tuple[Fraction, Fraction]:
+        return max({"up": up, "down": down}[way] for way, _ in busy), _busiest(busy)
 
     steps = [
         step([stage for i, stage in enumerate(stages) if 0 <= t - i < segments])
@@ -286,26 +300,18 @@ def _windows(
     return (sum((a for a, _ in steps), Fraction(0)), sum((b for _, b in steps), Fraction(0))), step(stages)
 
 
+@closed_form("(P + 1) / 2", "(P + 1) / P", ONE_SWITCH)
 def whole_vector_cost(topology: Topology, segments: int = 1) -> Cost:
-    """Closed form of `one_shot_all_reduce` and `reduce_to_root` on one switch.
+    """Closed form of `one_shot_all_reduce`, `reduce_to_root` and `multicast` on one switch.
 
     >>> from colllib.topology import star
     >>> whole_vector_cost(star(8)), whole_vector_cost(star(8), segments=9)
     (Cost(n_alpha=1, n_beta=2), Cost(n_alpha=5, n_beta=10/9))
     """
-    return _through_one_switch(topology, [("up", Fraction(1)), ("down", Fraction(1))], segments)
+    return _through_one_switch(topology, _one_shot_stages(), segments)
 
 
-def multicast_cost(topology: Topology, segments: int = 1) -> Cost:
-    """Closed form of `multicast` on one switch.
-
-    >>> from colllib.topology import star
-    >>> multicast_cost(star(8), segments=4)
-    Cost(n_alpha=5/2, n_beta=5/4)
-    """
-    return whole_vector_cost(topology, segments)
-
-
+@closed_form("(P + 1) / 2", "(P * N + 1) / (P * N)", ONE_SWITCH)
 def scatter_reduced_cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
     """Closed form of `scatter_reduced` on one switch.
 
@@ -317,6 +323,7 @@ def scatter_reduced_cost(topology: Topology, segments: int = 1, keep_own: bool =
     return _through_one_switch(topology, [("up", 1 - part if keep_own else Fraction(1)), ("down", part)], segments)
 
 
+@closed_form("(P + 1) / 2", "(P * (N - 1) + 1) / (P * N)", ONE_SWITCH)
 def gather_multicast_cost(topology: Topology, segments: int = 1) -> Cost:
     """Closed form of `gather_multicast` on one switch.
 
@@ -328,6 +335,16 @@ def gather_multicast_cost(topology: Topology, segments: int = 1) -> Cost:
     return _through_one_switch(topology, [("up", part), ("down", 1 - part)], segments)
 
 
+def _one_shot_stages() -> list[Stage]:
+    return [("up", Fraction(1)), ("down", Fraction(1))]
+
+
+def _two_shot_stages(ranks: int, keep_own: bool = False) -> list[Stage]:
+    part = Fraction(1, ranks)
+    return [("up", 1 - part if keep_own else Fraction(1)), ("down", part), ("up", part), ("down", 1 - part)]
+
+
+@closed_form("(P + 3) / 2", "((P + 3) * N + P - 4) / (P * N)", ONE_SWITCH_SEGMENTED)
 def two_shot_cost(topology: Topology, segments: int = 1, keep_own: bool = False) -> Cost:
     """Closed form of `two_shot_all_reduce` on one switch: n_beta tends to 1 + 1/N, or to 1 with the own part kept.
 
@@ -335,12 +352,27 @@ def two_shot_cost(topology: Topology, segments: int = 1, keep_own: bool = False)
     >>> two_shot_cost(star(8)), round(float(two_shot_cost(star(8), segments=10**6).n_beta), 4)
     (Cost(n_alpha=2, n_beta=17/8), 1.125)
     """
-    part = Fraction(1, topology.ranks)
-    push = 1 - part if keep_own else Fraction(1)
-    stages = [("up", push), ("down", part), ("up", part), ("down", 1 - part)]
-    return _through_one_switch(topology, stages, segments)
+    return _through_one_switch(topology, _two_shot_stages(topology.ranks, keep_own), segments)
 
 
+def port_load(ranks: int, *, shots: int) -> Fraction:
+    """What a port carries in an all-reduce through a switch that adds: n_beta in segments without end.
+
+    Args:
+        ranks: number of ranks N.
+        shots: 1 for whole vectors (`one_shot_all_reduce`), 2 for slices (`two_shot_all_reduce`).
+
+    >>> port_load(8, shots=1), port_load(8, shots=2)
+    (Fraction(1, 1), Fraction(9, 8))
+    """
+    check_ranks(ranks)
+    if shots not in (1, 2):
+        raise ValueError(f"shots = {shots}: whole vectors take 1, slices 2")
+    stages = _one_shot_stages() if shots == 1 else _two_shot_stages(ranks)
+    return _busiest(stages)
+
+
+@closed_form("(P + 1) / 2", "(P + 1) * (N - 1) / (P * N)", ONE_SWITCH)
 def scatter_bundles_cost(topology: Topology, segments: int = 1) -> Cost:
     """Closed form of `scatter_bundles` on one switch.
 

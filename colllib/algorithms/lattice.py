@@ -15,11 +15,21 @@ import numpy as np
 
 from colllib.algorithms import allreduce, reducescatter, trees
 from colllib.algorithms.nested import nested
+from colllib.closed_form import (
+    CROSSED_LONG_RINGS,
+    EQUAL_LINES,
+    EQUAL_LONG_RINGS,
+    LINES,
+    LONG_RINGS,
+    RINGS,
+    closed_form,
+)
 from colllib.cost import Cost
 from colllib.exact import IntArray
-from colllib.primitives import all_gather, broadcast, check_rank
+from colllib.limits import MOST_BLOCKS, check_size
+from colllib.primitives import broadcast, check_rank
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
-from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
+from colllib.schedule import Orbit, Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
 from colllib.topology import Lattice
 
 # -- one ring through all axes -------------------------------------------------------------------
@@ -122,22 +132,22 @@ def dim_ring(lattice: Lattice, *, order: Sequence[int] | None = None, direction:
     return in_sequence(down, reversed_in_time(down))
 
 
+@closed_form("total(d - 1)", "(N - 1) / N")
 def dim_ring_half_cost(lattice: Lattice) -> Cost:
     """Closed form of `dim_ring_reduce_scatter` and `dim_ring_all_gather`, one link per neighbor.
 
     >>> dim_ring_half_cost(Lattice((8, 8, 8)))
     Cost(n_alpha=21, n_beta=511/512)
     """
-    return Cost(sum(size - 1 for size in lattice.dims), Fraction(lattice.ranks - 1, lattice.ranks))
 
 
+@closed_form("2 * total(d - 1)", "2 * (N - 1) / N")
 def dim_ring_cost(lattice: Lattice) -> Cost:
     """Closed form of `dim_ring`, one link per neighbor.
 
     >>> dim_ring_cost(Lattice((8, 8, 8)))
     Cost(n_alpha=42, n_beta=511/256)
     """
-    return dim_ring_half_cost(lattice) + dim_ring_half_cost(lattice)
 
 
 def dim_shortest_way_reduce_scatter(lattice: Lattice, *, order: Sequence[int] | None = None) -> Schedule:
@@ -160,6 +170,7 @@ def dim_shortest_way(lattice: Lattice) -> Schedule:
     return in_sequence(down, reversed_in_time(down))
 
 
+@closed_form("total(d // 2)", "(N - 1) / (2 * N)", LONG_RINGS)
 def dim_shortest_way_half_cost(lattice: Lattice) -> Cost:
     """Closed form of one half of `dim_shortest_way`, one link per neighbor: two links share an axis of three or more.
 
@@ -173,6 +184,7 @@ def dim_shortest_way_half_cost(lattice: Lattice) -> Cost:
     return Cost(sum(size // 2 for size in lattice.dims), load)
 
 
+@closed_form("2 * total(d // 2)", "(N - 1) / N", LONG_RINGS)
 def dim_shortest_way_cost(lattice: Lattice) -> Cost:
     """Closed form of `dim_shortest_way`, one link per neighbor.
 
@@ -242,18 +254,24 @@ def rotated_dim_ring(lattice: Lattice) -> Schedule:
     return rotated(lattice, dim_ring)
 
 
+@closed_form("2 * total(d - 1)", "(N - 1) / (k * N)", EQUAL_LONG_RINGS, elsewhere=False)
+@closed_form("2 * total(d - 1)", "2 * (N - 1) / (k * N)", EQUAL_LINES, elsewhere=False)
 def rotated_dim_ring_cost(lattice: Lattice) -> Cost:
-    """Closed form of `rotated_dim_ring` on a torus whose axes all have the same size, at least 3.
+    """Closed form of `rotated_dim_ring`, one link per neighbor, on axes that all have the same size.
 
-    >>> rotated_dim_ring_cost(Lattice((8, 8, 8)))
-    Cost(n_alpha=42, n_beta=511/1536)
+    >>> rotated_dim_ring_cost(Lattice((8, 8, 8))), rotated_dim_ring_cost(Lattice((8, 8, 8), wraps=False))
+    (Cost(n_alpha=42, n_beta=511/1536), Cost(n_alpha=42, n_beta=511/768))
     """
-    sizes = {size for size in lattice.dims if size > 1}
-    if len(sizes) > 1 or min(sizes, default=3) < 3 or not lattice.wraps:
-        raise ValueError(f"{lattice}: the closed form needs a torus with axes of one size, at least 3; execute it")
-    one = dim_ring_cost(lattice)
-    links = 2 * sum(size > 1 for size in lattice.dims)
-    return Cost(one.n_alpha, Fraction(one.n_beta) / max(links, 1))
+
+
+@closed_form("total(d - 1)", "(N - 1) / (2 * k * N)", EQUAL_LONG_RINGS, elsewhere=False)
+@closed_form("total(d - 1)", "(N - 1) / (k * N)", EQUAL_LINES, elsewhere=False)
+def rotated_dim_ring_half_cost(lattice: Lattice) -> Cost:
+    """Closed form of `rotated_reduce_scatter` and `rotated_all_gather`, likewise.
+
+    >>> rotated_dim_ring_half_cost(Lattice((4, 4)))
+    Cost(n_alpha=6, n_beta=15/64)
+    """
 
 
 # -- butterflies ---------------------------------------------------------------------------------
@@ -274,6 +292,7 @@ def butterfly(partners: Sequence[IntArray]) -> Schedule:
     [4, 2, 1]
     """
     ranks = len(partners[0]) if partners else 1
+    blocks = reduce_scatter_blocks(ranks)
     reach = np.arange(ranks)[:, None]  # reach[r]: the owners that r can still serve
     steps: list[Step] = []
     for s in reversed(range(len(partners))):
@@ -286,7 +305,7 @@ def butterfly(partners: Sequence[IntArray]) -> Schedule:
         reach = np.concatenate((reach, sent), axis=1)
     if any(len(set(row.tolist())) != ranks for row in reach[:: max(1, ranks // 8)]) or reach.shape[1] != ranks:
         raise ValueError(f"{len(partners)} steps do not lead from every rank to each of {ranks} in just one way")
-    return Schedule.from_steps(reduce_scatter_blocks(ranks), steps[::-1])
+    return Schedule.from_steps(blocks, steps[::-1])
 
 
 def _powers(lattice: Lattice, what: str) -> list[int]:
@@ -307,16 +326,11 @@ def dim_rabenseifner(lattice: Lattice, *, order: str = "near") -> Schedule:
     >>> dim_rabenseifner(Lattice((8, 8, 8))).num_steps
     18
     """
-    bits = _powers(lattice, "halving")
+    _powers(lattice, "halving")
     if order not in ("near", "far"):
         raise ValueError(f"order {order!r}: must be 'near' or 'far'")
-    rank = np.arange(lattice.ranks)
-    partners = [
-        rank ^ (lattice.strides[axis] << bit)
-        for axis, count in enumerate(bits)
-        for bit in (range(count) if order == "near" else reversed(range(count)))
-    ]
-    down = butterfly(partners)
+    last = "far" if order == "near" else "near"  # the halving's order is that of the doubling which undoes it
+    down = _by_axes(lattice, lambda size: reducescatter.recursive_halving(size, order=last), None)
     return in_sequence(down, reversed_in_time(down))
 
 
@@ -393,6 +407,8 @@ def dim_chain(
     return pipelined(trees.down_one_child_a_step(parent, when - 1, blocks), segments)
 
 
+@closed_form("P - 1 + total(d // 2)", "(P - 1 + total(d // 2)) / P", RINGS)
+@closed_form("P - 1 + total(d - 1)", "(P - 1 + total(d - 1)) / P", LINES)
 def dim_chain_cost(lattice: Lattice, segments: int = 1, root: int = 0, both: bool = True) -> Cost:
     """Closed form of `dim_chain`, one link per neighbor.
 
@@ -400,7 +416,7 @@ def dim_chain_cost(lattice: Lattice, segments: int = 1, root: int = 0, both: boo
     (Cost(n_alpha=12, n_beta=12), Cost(n_alpha=22, n_beta=2))
     """
     far = [int(_distances(lattice, axis, root, both)[1].max()) for axis in range(len(lattice.dims))]
-    steps = sum(far) + segments - 1 if lattice.ranks > 1 else 0
+    steps = sum(far) + segments - 1
     return Cost(steps, Fraction(steps, segments))
 
 
@@ -492,14 +508,13 @@ def all_links_broadcast(lattice: Lattice, *, segments: int = 1, root: int = 0) -
     return side_by_side(*(scaled(pipelined(copy, segments), Fraction(1, len(copies))) for copy in copies))
 
 
+@closed_form("P + total(d - 1)", "(P + total(d - 1)) / (2 * k * P)", CROSSED_LONG_RINGS)
 def all_links_broadcast_cost(lattice: Lattice, segments: int = 1) -> Cost:
     """Closed form of `all_links_broadcast`, one link per neighbor: every link serves one tree; the depth is counted.
 
     >>> all_links_broadcast_cost(Lattice((4, 4)), segments=93)
     Cost(n_alpha=99, n_beta=33/124)
     """
-    if lattice.ranks == 1:
-        return Cost(0, 0)
     parents = disjoint_trees(lattice)
     steps = max(int(trees.depths(tree).max()) for tree in parents) + segments - 1
     return Cost(steps, Fraction(steps, segments * len(parents)))
@@ -540,13 +555,14 @@ def breadth_first_all_gather(lattice: Lattice) -> Schedule:
     bounds = [_least_busy(layer) for layer in layers]
     pieces = lcm(*(bound.denominator for bound in bounds)) if bounds else 1
     steps = [
-        _layer_step(lattice, _divided(layer, int(bound * pieces), pieces), pieces)
+        _layer_step(lattice, _divided(layer, int(bound * pieces), pieces))
         for layer, bound in zip(layers, bounds, strict=True)
     ]
-    owner = np.repeat(np.arange(lattice.ranks), pieces)
-    return Schedule.from_steps(all_gather(lattice.ranks, lattice.ranks * pieces, owner), steps)
+    one = scaled(Schedule.from_steps(broadcast(lattice.ranks, pieces), steps), Fraction(1, lattice.ranks))
+    return Orbit(one, lattice, number=lambda piece, owner: owner * pieces + piece)
 
 
+@closed_form("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_RINGS)
 def breadth_first_cost(lattice: Lattice) -> Cost:
     """Closed form of `breadth_first_all_gather` and its reversal, one link per neighbor, from its transport problems.
 
@@ -562,6 +578,8 @@ Layer = dict[tuple[int, ...], tuple[tuple[int, int], ...]]
 
 def _layers(lattice: Lattice) -> list[Layer]:
     """For each distance, the places there and the directions by which a shortest path can come in."""
+    ways = sum(min(max(size - 1, 0), 2) for size in lattice.dims)
+    check_size(f"layers on {lattice}", lattice.ranks << ways, MOST_BLOCKS, "pairs of a place and a set of directions")
     layers: list[Layer] = [{} for _ in range(sum(size // 2 for size in lattice.dims))]
     for place in product(*(range(size) for size in lattice.dims)):
         distance = sum(min(at, size - at) for at, size in zip(place, lattice.dims, strict=True))
@@ -610,26 +628,20 @@ def _divided(layer: Layer, capacity: int, pieces: int) -> dict[tuple[tuple[int, 
     return {(place, way): flow[place_node[place]][way_node[way]] for place, came in layer.items() for way in came}
 
 
-def _layer_step(lattice: Lattice, divided: dict[tuple[tuple[int, ...], tuple[int, int]], int], pieces: int) -> Step:
-    rank = np.arange(lattice.ranks)
-    src, dst, block = [], [], []
+def _layer_step(lattice: Lattice, divided: dict[tuple[tuple[int, ...], tuple[int, int]], int]) -> Step:
+    """How the pieces of rank 0's shard come to all places of a layer."""
+    src: list[int] = []
+    dst: list[int] = []
+    block: list[int] = []
     used: dict[tuple[int, ...], int] = {}
     for (place, (axis, way)), count in divided.items():
         start = used.get(place, 0)
         used[place] = start + count
-        owner = _moved(lattice, rank, tuple(-at for at in place))
-        sender = _moved(lattice, rank, tuple(-way * (k == axis) for k in range(len(place))))
-        src.append(np.repeat(sender, count))
-        dst.append(np.repeat(rank, count))
-        block.append((owner[:, None] * pieces + np.arange(start, start + count)).ravel())
-    return Step.of(np.concatenate(src), np.concatenate(dst), np.concatenate(block))
-
-
-def _moved(lattice: Lattice, rank: IntArray, by: tuple[int, ...]) -> IntArray:
-    found = np.zeros_like(rank)
-    for axis, (size, stride) in enumerate(zip(lattice.dims, lattice.strides, strict=True)):
-        found = found + (lattice.coordinate(rank, axis) + by[axis]) % size * stride
-    return found
+        receiver = _shifted(lattice, 0, place)
+        src += [_shifted(lattice, receiver, tuple(-way * (k == axis) for k in range(len(place))))] * count
+        dst += [receiver] * count
+        block += range(start, start + count)
+    return Step.of(src, dst, block)
 
 
 def breadth_first_reduce_scatter(lattice: Lattice) -> Schedule:
@@ -651,6 +663,7 @@ def breadth_first(lattice: Lattice) -> Schedule:
     return in_sequence(reversed_in_time(up), up)
 
 
+@closed_form("2 * total(d // 2)", "(N - 1) / (k * N)", LONG_RINGS)
 def breadth_first_all_reduce_cost(lattice: Lattice) -> Cost:
     """Closed form of `breadth_first`, one link per neighbor.
 

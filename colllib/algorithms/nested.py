@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 from math import prod
+from typing import cast
 
 import numpy as np
 
 from colllib.exact import Fractions, IntArray
+from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.primitives import Blocks
-from colllib.schedule import Schedule, Step
+from colllib.schedule import Orbit, Schedule, Step
 from colllib.topology import Lattice
 
 
@@ -65,13 +67,17 @@ def nested(lattice: Lattice, phases: Sequence[tuple[int, Schedule] | Phase]) -> 
     6 1/4 0 0
     """
     chosen = [phase if isinstance(phase, Phase) else Phase(*phase) for phase in phases]
-    axes = [
-        _Axis(lattice, axis, [phase.schedule for phase in chosen if phase.axis == axis])
-        for axis in range(len(lattice.dims))
-    ]
     for phase in chosen:
-        if not 0 <= phase.axis < len(axes):
-            raise ValueError(f"axis {phase.axis}: the lattice {lattice} has the axes 0..{len(axes) - 1}")
+        if not 0 <= phase.axis < len(lattice.dims):
+            raise ValueError(f"axis {phase.axis}: the lattice {lattice} has the axes 0..{len(lattice.dims) - 1}")
+    used = {phase.axis for phase in chosen}
+    chosen += [Phase(axis, _idle(size)) for axis, size in enumerate(lattice.dims) if axis not in used]
+    by_axis = [[phase.schedule for phase in chosen if phase.axis == axis] for axis in range(len(lattice.dims))]
+    if (moved := _moved_together(by_axis)) is not None:
+        seeds = [Phase(phase.axis, cast(Orbit, phase.schedule).seed) for phase in chosen]
+        return Orbit(nested(lattice, seeds), *moved)
+    axes = [_Axis(lattice, axis, schedules) for axis, schedules in enumerate(by_axis)]
+    check_size(f"phases on {lattice}", prod(len(axis.share) for axis in axes), MOST_BLOCKS, "blocks")
     runs, done = [], [0] * len(axes)
     for phase in chosen:
         runs.append(_Run(lattice, phase, axes, done))
@@ -82,8 +88,26 @@ def nested(lattice: Lattice, phases: Sequence[tuple[int, Schedule] | Phase]) -> 
         which = int(np.searchsorted(ends, t, side="right")) - 1
         return runs[which].step(t - int(ends[which]))
 
-    used = [int(phase.switches.max(initial=-1)) + 1 for phase in chosen if phase.switches is not None]
-    return Schedule(_blocks(lattice, axes), int(ends[-1]), step, max(used, default=0))
+    switches = [int(phase.switches.max(initial=-1)) + 1 for phase in chosen if phase.switches is not None]
+    return Schedule(_blocks(lattice, axes), int(ends[-1]), step, max(switches, default=0))
+
+
+def _idle(ranks: int) -> Orbit:
+    """Nothing happens, and every rank keeps a message of its own."""
+    own = Blocks(ranks, Fractions.equal(1), np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp), ())
+    return Orbit(Schedule.from_steps(own, []), Lattice((ranks,)))
+
+
+def _moved_together(by_axis: list[list[Schedule]]) -> tuple[Lattice, list[int]] | None:
+    """The lattice that moves the whole, and its still axes, if on each axis all schedules are orbits moved alike."""
+    dims: list[int] = []
+    still: list[int] = []
+    for first, *others in by_axis:
+        if not isinstance(first, Orbit) or not first.lattice.wraps or not all(map(first.moved_alike, others)):
+            return None
+        still += [len(dims) + axis for axis in first.still]
+        dims += first.lattice.dims
+    return Lattice(tuple(dims)), still
 
 
 class _Axis:
@@ -96,14 +120,10 @@ class _Axis:
                 raise ValueError(f"a schedule for {schedule.ranks} ranks on axis {axis} of {lattice}, which has {size}")
             if not schedule.blocks.share.same_as(schedules[0].blocks.share):
                 raise ValueError(f"the phases on axis {axis} must cut the message into the same blocks")
-        every = np.arange(size)
-        alone = Blocks(size, Fractions.equal(size, size), every, every, ())
-        parts = [schedule.blocks for schedule in schedules] or [alone]
+        parts = [schedule.blocks for schedule in schedules]
         self.size, self.share = size, parts[0].share
         #: who has each block before the first phase, and after each one, as (blocks, value)
-        self.holding = (
-            [(parts[0], parts[0].source), *((part, part.target) for part in parts)] if schedules else [(alone, every)]
-        )
+        self.holding = [(parts[0], parts[0].source), *((part, part.target) for part in parts)]
 
     def pairs(self, done: int) -> tuple[IntArray, IntArray]:
         """Every (coordinate, block) that is there after so many phases."""
@@ -122,15 +142,15 @@ class _Run:
         counts = [len(axis.share) for axis in axes]
         self.block_stride = prod(counts[: phase.axis])
         self.place, self.line, self.block = (np.zeros(1, dtype=np.intp) for _ in range(3))
+        others = {number: axis.pairs(done[number]) for number, axis in enumerate(axes) if number != phase.axis}
+        messages = phase.schedule.num_messages * prod(len(at) for at, _ in others.values())
+        check_size(f"a phase on axis {phase.axis} of {lattice}", messages, MOST_MESSAGES, "messages")
         lines = 1
-        for number, axis in enumerate(axes):
-            if number == phase.axis:
-                continue
-            at, block = axis.pairs(done[number])
+        for number, (at, block) in others.items():
             self.place = (at[:, None] * lattice.strides[number] + self.place).ravel()
             self.line = (at[:, None] * lines + self.line).ravel()
             self.block = (block[:, None] * prod(counts[:number]) + self.block).ravel()
-            lines *= axis.size
+            lines *= axes[number].size
         self.last: tuple[IntArray, IntArray, IntArray, IntArray] | None = None
 
     def step(self, t: int) -> Step:

@@ -1,4 +1,4 @@
-"""Reduce-scatter algorithms."""
+"""Reduce-scatter algorithms. They cost what the all-gathers cost of which they are the reverse."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 
 from colllib.algorithms import allgather
-from colllib.cost import Cost
-from colllib.primitives import Shares, check_ranks, reduce_scatter
-from colllib.schedule import Schedule, Step, reversed_in_time
+from colllib.primitives import Shares, reduce, reduce_scatter
+from colllib.schedule import Orbit, Schedule, Step, reversed_in_time, scaled
+from colllib.topology import Lattice
 
 
 def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | None = None) -> Schedule:
@@ -28,25 +28,15 @@ def ring(ranks: int, *, first: int = -1, direction: int = 1, shares: Shares | No
     >>> ring(4, first=0).blocks.target
     array([3, 0, 1, 2])
     """
-    check_ranks(ranks)
-    rank = np.arange(ranks)
-    neighbor = (rank + direction) % ranks
-    owner = (rank - direction * (1 + first)) % ranks
-    add = np.ones(ranks, dtype=np.bool_)
-
-    def step(t: int) -> Step:
-        return Step(rank, neighbor, (rank + direction * (first - t)) % ranks, add)
-
-    return Schedule(reduce_scatter(ranks, shares, owner), ranks - 1, step)
-
-
-def ring_cost(ranks: int) -> Cost:
-    """Closed form of `ring` on one full-duplex port per rank, equal chunks.
-
-    >>> ring_cost(4)
-    Cost(n_alpha=3, n_beta=3/4)
-    """
-    return Cost(ranks - 1, Fraction(ranks - 1, ranks))
+    at = allgather.round_trip(ranks, first, direction)
+    step = np.arange(ranks - 1)
+    one = Schedule.from_messages(
+        reduce(ranks, root=int(at[-1])), ranks - 1, step, Step.of(at[:-1], at[1:], 0, add=True)
+    )
+    every = Orbit(scaled(one, Fraction(1, ranks)), Lattice((ranks,)))
+    if shares is None:
+        return every
+    return Schedule(reduce_scatter(ranks, shares, (np.arange(ranks) + at[-1]) % ranks), ranks - 1, every.step)
 
 
 def recursive_halving(ranks: int, *, order: str = "near") -> Schedule:

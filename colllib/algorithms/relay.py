@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
-from itertools import product
 
 import numpy as np
 
+from colllib.algorithms import direct
+from colllib.closed_form import EQUAL_EVEN_LONG_RINGS, closed_form
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
+from colllib.limits import MOST_MESSAGES, check_size
+from colllib.moves import Moves
 from colllib.primitives import Blocks, all_to_all
-from colllib.schedule import Schedule, Step
-from colllib.topology import Lattice, Topology
+from colllib.schedule import Orbit, Schedule, Step
+from colllib.symmetry import by_symmetry
+from colllib.topology import Lattice, Topology, mesh, torus
 from colllib.topology.lattice import shortest_way
 from colllib.topology.twisted import Wrapped
 
@@ -42,9 +45,15 @@ def relay(lattice: Lattice, *, tie: str = "balanced", phased: bool = False, rota
         raise ValueError(f"tie {tie!r}: must be one of {', '.join(TIES)}")
     axes = [axis for axis, size in enumerate(lattice.dims) if size > 1] or [0]
     turns = [tuple(axes[start:] + axes[:start]) for start in range(len(axes) if rotated else 1)]
-    paths = _Paths(lattice, tie, turns)
+    uneven = lattice.wraps and tie == "balanced"  # where a tie goes depends on where the block starts
+    rank = np.arange(lattice.ranks)
+    starts = rank if uneven else rank[Moves.of(lattice).taking(rank) == 0]
+    moves = len(starts) * lattice.ranks * len(axes) * len(turns)
+    check_size(f"a relay on {lattice}", moves, MOST_MESSAGES, "moves of blocks along axes")
+    paths = _Paths(lattice, tie, turns, starts)
     longest = [int(paths.hops[:, axis].max(initial=0)) for axis in range(len(lattice.dims))]
-    return Schedule(paths.blocks, sum(longest), lambda t: paths.step(t, longest if phased else None))
+    schedule = Schedule(paths.blocks, sum(longest), lambda t: paths.step(t, longest if phased else None))
+    return schedule if uneven else Orbit(schedule, lattice)
 
 
 def rotated_relay(lattice: Lattice) -> Schedule:
@@ -56,75 +65,23 @@ def rotated_relay(lattice: Lattice) -> Schedule:
     return relay(lattice, tie="split", rotated=True)
 
 
+@closed_form("total(d // 2)", "most(d) / 8", EQUAL_EVEN_LONG_RINGS)
+@cache
 def rotated_relay_cost(lattice: Lattice) -> Cost:
-    """The cost of `rotated_relay` on its lattice, counted from a few ranks by symmetry.
-
-    On a torus every move maps the schedule to itself: what the blocks of rank 0 load, summed over
-    all links of an axis and direction, is what each of these links carries. On a mesh mirroring an
-    axis of even size maps it to itself: one half of the axis says it.
+    """The cost of `rotated_relay` on its lattice, run by symmetry.
 
     >>> rotated_relay_cost(Lattice((8, 8, 8))), rotated_relay_cost(Lattice((5, 3)))
     (Cost(n_alpha=12, n_beta=1), Cost(n_alpha=3, n_beta=3/5))
     """
-    axes = Lattice(tuple(size for size in lattice.dims if size > 1) or (1,), lattice.wraps)
-    k, whole = len(axes.dims), 1 if axes.wraps else axes.ranks
-    mirrors = [] if axes.wraps else [axis for axis, size in enumerate(axes.dims) if size % 2 == 0]
-    some = [range(1 if axes.wraps else size // 2 if axis in mirrors else size) for axis, size in enumerate(axes.dims)]
-    few = np.array([sum(at * s for at, s in zip(place, axes.strides, strict=True)) for place in product(*some)])
-    far = sum(size // 2 if axes.wraps else size - 1 for size in axes.dims)
-    if not far:
-        return Cost(0, 0)
-    load = np.zeros((far, k, 2, whole), dtype=np.intp)  # in half blocks
-    for when, axis, side, tied, place in _hops(axes, few):
-        where = np.zeros_like(when) if axes.wraps else (place * np.array(axes.strides)[:, None]).sum(axis=0)
-        # a block half way round goes one half each way
-        one, other = (
-            np.ravel_multi_index((when, np.full_like(when, axis), s, where), load.shape) for s in (side, 1 - side)
-        )
-        np.add.at(load.reshape(-1), one, 2 - tied)
-        np.add.at(load.reshape(-1), other, tied)
-    for axis in mirrors:
-        load = load + _mirrored(load, axes, axis)
-    return Cost(far, Fraction(int(load.max(axis=(1, 2, 3)).sum()), 2 * axes.ranks * k))
-
-
-def _hops(axes: Lattice, few: IntArray) -> Iterator[tuple[IntArray, int, IntArray, IntArray, IntArray]]:
-    """What the blocks of a few ranks do in a rotated relay: steps, axis, 0 or 1 for up or down, 1 for ties, places."""
-    k = len(axes.dims)
-    src, dst = np.repeat(few, axes.ranks), np.tile(np.arange(axes.ranks), len(few))
-    moves = [shortest_way(axes, axis, src, dst) for axis in range(k)]
-    end = np.stack([axes.coordinate(dst, axis) for axis in range(k)])
-    for turn in range(k):
-        at = np.stack([axes.coordinate(src, axis) for axis in range(k)])
-        done = np.zeros(len(src), dtype=np.intp)
-        for axis in (*range(turn, k), *range(turn)):
-            (way, hops), size = moves[axis], axes.dims[axis]
-            # both ways round a ring of two are one link
-            ties = (2 * hops == size) & (size > 2) & axes.wraps
-            for hop in range(int(hops.max(initial=0))):
-                going = np.flatnonzero(hops > hop)
-                place = at[:, going]
-                place[axis] = (place[axis] + way[going] * hop) % size
-                side = (way[going] < 0).astype(np.intp)
-                yield done[going] + hop, axis, side, ties[going].astype(np.intp), place
-            at[axis], done = end[axis], done + hops
-
-
-def _mirrored(load: IntArray, axes: Lattice, axis: int) -> IntArray:
-    """The loads seen in a mirror across one axis, which also turns that axis's ways round."""
-    k, shape = len(axes.dims), load.shape
-    mirror = np.flip(load.reshape(*shape[:3], *axes.dims[::-1]), axis=3 + k - 1 - axis).copy()
-    mirror[:, axis] = mirror[:, axis, ::-1]
-    return mirror.reshape(shape)
+    return by_symmetry(rotated_relay(lattice), (torus if lattice.wraps else mesh)(lattice.dims)).cost
 
 
 class _Paths:
-    """Where every block goes: its ends, and its way and hops on each axis."""
+    """Where every block of some ranks goes: its ends, and its way and hops on each axis."""
 
-    def __init__(self, lattice: Lattice, tie: str, turns: list[tuple[int, ...]]) -> None:
+    def __init__(self, lattice: Lattice, tie: str, turns: list[tuple[int, ...]], sources: IntArray) -> None:
         self.lattice, self.turns = lattice, turns
-        whole = all_to_all(lattice.ranks)
-        source, target = whole.source, whole.target
+        source, target = np.repeat(sources, lattice.ranks), np.tile(np.arange(lattice.ranks), len(sources))
         axes = range(len(lattice.dims))
         rule = "up" if tie == "split" else tie
         found = [shortest_way(lattice, axis, source, target, rule) for axis in axes]
@@ -213,28 +170,23 @@ def link_loads(topology: Topology) -> tuple[Fraction, ...]:
     >>> {str(load) for load in link_loads(torus((4, 4), tie="balanced"))}
     {'1/2'}
     """
-    ranks = topology.ranks
-    source, target = np.divmod(np.arange(ranks * ranks), ranks)
-    away = source != target
-    load = np.bincount(topology.router(source[away], target[away])[1], minlength=topology.num_links)
-    return tuple(Fraction(int(count), ranks) for count in load)
+    axes = Lattice((topology.ranks,)) if topology.lattice is None else topology.lattice
+    straight = direct.all_to_all(topology.ranks)
+    assert isinstance(straight, Orbit)
+    return by_symmetry(Orbit(straight.seed, Lattice(axes.dims)), topology).link_total
 
 
 def torus_link_loads(lattice: Lattice) -> list[tuple[Fraction, Fraction]]:
     """`link_loads` of a torus, ties up: for each axis what every link up and every link down carries.
 
-    Translations map the torus to itself, so what rank 0's blocks load, summed over all links of an
-    axis and direction, is what each of these links carries.
-
     >>> [(str(up), str(down)) for up, down in torus_link_loads(Lattice((16, 16, 16)))]
     [('9/4', '7/4'), ('9/4', '7/4'), ('9/4', '7/4')]
     """
-    rank = np.arange(lattice.ranks)
+    by_class = iter(link_loads(torus(lattice.dims))[:: lattice.ranks])
     found = []
-    for axis, size in enumerate(lattice.dims):
-        way, hops = shortest_way(lattice, axis, np.zeros_like(rank), rank)
-        up, down = (Fraction(int(hops[way == side].sum()), lattice.ranks) for side in (1, -1))
-        found.append((up + down, up + down) if size == 2 else (up, down))
+    for size in lattice.dims:
+        up = next(by_class) if size > 1 else Fraction(0)
+        found.append((up, next(by_class) if size > 2 else up))
     return found
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from colllib import identities
-from colllib.algorithms import allreduce, alltoall, broadcast, of, reduce, reducescatter, trees
+from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
 from colllib.claims.cases import Measured, each, measured, once, per, priced, us
 from colllib.claims.finding import Cases, answer, table

@@ -13,7 +13,7 @@ from colllib.claims.runs import ANCHOR, SIZES, best, built, load_limit, run
 from colllib.claims.value import Case, Limit
 from colllib.cost import Cost
 from colllib.execution import Execution
-from colllib.pipeline import busiest_link
+from colllib.measures import busiest_link
 from colllib.schedule import Schedule
 from colllib.topology import Lattice
 

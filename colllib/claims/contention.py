@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from colllib.algorithms import allreduce, direct, find, lattice
+from colllib.algorithms.innetwork import port_load
 from colllib.claims.cases import Rows, once, per, shape, us
 from colllib.claims.fabrics import hot
 from colllib.claims.finding import Cases, answer, table
@@ -20,7 +21,7 @@ from colllib.contention import scattered
 from colllib.cost import Cost
 from colllib.execution import Execution
 from colllib.ladder import topology
-from colllib.losses import NVLINK4, PROFILES, effective, implied_eta_beta, one_shot, two_shot
+from colllib.losses import NVLINK4, PROFILES, effective, implied_eta_beta
 from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice, Topology, leaf_spine, star
@@ -38,7 +39,7 @@ def _crossbar() -> Cases:
 
 @answer(CHAPTER, "E-05-012 E-00-055")
 def _nvls() -> Cases:
-    one, two = (implied_eta_beta(NVLS, NVLINK4, n_beta(8), 8) for n_beta in (one_shot, two_shot))
+    one, two = (implied_eta_beta(NVLS, NVLINK4, port_load(8, shots=shots), 8) for shots in (1, 2))
     yield {"N": 8, "eta": one * float(load_limit("all-reduce in-network", "inc-star:8").value), "two_shot": two}
 
 

@@ -13,9 +13,9 @@ from colllib.claims.runs import POWERS, built, run, timed
 from colllib.claims.traces import states
 from colllib.claims.value import Words
 from colllib.execution import trace
+from colllib.measures import staging
 from colllib.primitives import all_gather
 from colllib.schedule import Schedule, Step
-from colllib.staging import staging
 from colllib.topology import Topology, from_links
 
 CHAPTER = "06-all-gather-and-reduce-scatter"

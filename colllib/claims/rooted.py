@@ -15,7 +15,8 @@ from colllib.claims.runs import ANCHOR, POWERS, SIZES, best, built, place, run
 from colllib.claims.traces import states
 from colllib.claims.value import Limit, Words
 from colllib.execution import Execution
-from colllib.pipeline import best_segments_unrounded, busy_ports, phases
+from colllib.measures import busy_ports, phases
+from colllib.pipeline import best_segments_unrounded
 from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, reversed_in_time
 

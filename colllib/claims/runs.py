@@ -17,7 +17,7 @@ from colllib.cost import Cost
 from colllib.events import event_clock
 from colllib.execution import Execution, execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, CLOSED_FORM, Rung, entry
-from colllib.pipeline import busiest_link
+from colllib.measures import busiest_link
 from colllib.provenance import ScheduleError
 from colllib.schedule import Schedule, pipelined
 from colllib.topology import Topology

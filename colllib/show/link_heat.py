@@ -205,13 +205,13 @@ def carried(found: Heat, link: int) -> str:
     blocks, share = found.run.schedule.blocks, found.run.schedule.blocks.share
     whole = found.unit
     pairs: dict[str, Fraction] = {}
-    for block, times in sorted(found.crossings[link].items()):
-        source, target = int(blocks.source[block]), int(blocks.target[block])
+    ends = ((int(blocks.source[block]), int(blocks.target[block]), block) for block in found.crossings[link])
+    for source, target, block in sorted(ends):
         if source < blocks.ranks and target < blocks.ranks:
             name = f"{rank_name(source)}→{rank_name(target)}"
         else:
             name = "partial and final sums"
-        pairs[name] = pairs.get(name, Fraction(0)) + share[block] * times
+        pairs[name] = pairs.get(name, Fraction(0)) + share[block] * found.crossings[link][block]
     if not pairs:
         return "nothing"
     rest = len(pairs) - _MOST_NAMES

@@ -11,13 +11,13 @@ from colllib.algorithms import allgather
 from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH
+from colllib.measures import staging
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import Mark, lines
 from colllib.show.table import Table
-from colllib.staging import staging
 
 RANKS = (6, 8, 16, 64, 72, 512)
 MESSAGES = (64e3, 1e6, 16e6, 256e6, 4e9)

@@ -8,7 +8,7 @@ from functools import cache
 from colllib import ladder, units
 from colllib.algorithms import Algorithm, find, of
 from colllib.execution import Execution, execute
-from colllib.pipeline import Phases, busy_ports, phases
+from colllib.measures import Phases, busy_ports, phases
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from functools import cache
 
-from colllib import identities
-from colllib.algorithms import allgather, allreduce, alltoall, broadcast, pointtopoint, reduce, reducescatter
+from colllib.algorithms import (
+    allgather,
+    allreduce,
+    alltoall,
+    broadcast,
+    identities,
+    pointtopoint,
+    reduce,
+    reducescatter,
+)
 from colllib.bounds import lower_bound, port_bound
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES

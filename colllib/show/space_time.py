@@ -13,7 +13,7 @@ from colllib import units
 from colllib.events import event_clock
 from colllib.exact import IntArray
 from colllib.execution import Execution, execute
-from colllib.pipeline import busy_ports
+from colllib.measures import busy_ports
 from colllib.schedule import Schedule, Step
 from colllib.show.figure import Chart
 from colllib.show.lines import _linear_ticks

@@ -22,6 +22,7 @@ from colllib.topology.lattice import line, mesh, ring, torus
 from colllib.topology.routes import flow_hash
 from colllib.topology.star import star, switch_tree
 from colllib.topology.twisted import twisted_torus
+from colllib.units import shortened, whole
 
 __all__ = [
     "TOPOLOGIES",
@@ -44,7 +45,6 @@ __all__ = [
     "mesh",
     "one_port",
     "ring",
-    "shortened",
     "star",
     "switch_tree",
     "torus",
@@ -52,7 +52,8 @@ __all__ = [
 ]
 
 
-MOST_DIGITS = 18  # of a number in an expression
+MOST_SIZES = 20  # behind a colon: as many axes of two ranks as there may be ranks
+MOST_DIGITS = 18  # of a fraction
 
 
 @dataclass(frozen=True)
@@ -125,30 +126,18 @@ def find(expression: str) -> Topology:
         known = ", ".join(form.example for form in TOPOLOGIES.values())
         raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}")
     form = TOPOLOGIES[name]
-    numbers = [_whole(part, f"topology {shortened(expression)!r}: the size", form.example) for part in size.split("x")]
-    if form.sizes and len(numbers) != form.sizes:
-        needed = "one whole number is" if form.sizes == 1 else f"{form.sizes} whole numbers are"
-        raise ValueError(f"topology {shortened(expression)!r}: {needed} needed, as in {form.example}")
+    sizes = size.split("x")
+    if len(sizes) != (form.sizes or min(len(sizes), MOST_SIZES)):
+        needed = f"{form.sizes} whole number{'s are' if form.sizes > 1 else ' is'} needed"
+        if not form.sizes:
+            needed = f"at most {MOST_SIZES} sizes are taken"
+        raise ValueError(f"topology {shortened(expression)!r}: {needed}, as in {form.example}")
+    numbers = [whole(f"topology {shortened(expression)!r}: the size", part, form.example) for part in sizes]
     options = dict(_option(part, name, form) for part in rest)
     parts = {part: options.pop(part) for part in ("endpoint", "hop", "switch") if part in options}
     if parts:
         options["latency"] = Latency(**parts)
     return form.build(*numbers, **options) if form.sizes else form.build(tuple(numbers), **options)
-
-
-def shortened(text: str, most: int = 60) -> str:
-    """A text for an error message, cut where it is long.
-
-    >>> shortened("a" * 100, 5)
-    'aaaaa...'
-    """
-    return text if len(text) <= most else text[:most] + "..."
-
-
-def _whole(text: str, what: str, example: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS):
-        raise ValueError(f"{what} {shortened(text)!r} must be a whole number, as in {example}")
-    return int(text)
 
 
 def _option(text: str, name: str, form: Form) -> tuple[str, Any]:
@@ -157,19 +146,20 @@ def _option(text: str, name: str, form: Form) -> tuple[str, Any]:
     if key not in taken:
         listed = ", ".join(f"{option} ({default})" for option, default in taken.items()) or "none"
         raise ValueError(f"{name} takes no option {shortened(key)!r}; its options and their defaults: {listed}")
-    what = f"option {key} of {name}:"
+    what = f"option {key} of {name}"
     if taken[key] in ("true", "false"):
         if value not in ("true", "false"):
-            raise ValueError(f"{what} {shortened(value)!r} must be true or false")
+            raise ValueError(f"{what} {shortened(value)!r}: must be true or false")
         return key, value == "true"
     if key in ("tie", "routing"):
         return key, value
     if key in ("cards", "seed", "ports", "uplinks"):
-        return key, _whole(value, what, f"{key}=2")
+        return key, whole(what, value, f"{key}=2")
     if key == "order":
-        return key, tuple(_whole(part, what, f"{key}=1:0") for part in value.split(":"))
-    several = tuple(_fraction(part, what) for part in value.split(":"))
-    return key, several[0] if len(several) == 1 else several
+        return key, tuple(whole(what, part, f"{key}=1:0") for part in value.split(":"))
+    several = value.split(":") if key == "oversubscription" else [value]
+    fractions = tuple(_fraction(part, what) for part in several)
+    return key, fractions[0] if len(fractions) == 1 else fractions
 
 
 def _fraction(text: str, what: str) -> Fraction:
@@ -178,4 +168,4 @@ def _fraction(text: str, what: str) -> Fraction:
             raise ValueError
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
-        raise ValueError(f"{what} {shortened(text)!r} must be a number or a fraction, such as 2 or 8/3") from None
+        raise ValueError(f"{what} {shortened(text)!r}: must be a number or a fraction, such as 2 or 8/3") from None

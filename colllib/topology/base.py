@@ -22,6 +22,7 @@ import numpy as np
 
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray, counted
+from colllib.limits import MOST_LINKS, MOST_NODES, check_size
 from colllib.primitives import is_whole
 
 if TYPE_CHECKING:
@@ -101,6 +102,9 @@ class Topology:
         replicates: whether switches may send one block to several nodes.
         scatters: whether switches may take apart a bundle of blocks for different ranks.
         lattice: the axes of a ring, line, torus or mesh, or of places in boxes; None elsewhere.
+        link_class: where to shift the lattice (without one, to permute the ranks in any way) takes links to
+            links and routes to routes, a number for each link: equal for those that are taken to one another,
+            shape (L,); None elsewhere.
 
     Raises:
         ValueError: if a link has no tier, or takes a negative part of alpha.
@@ -124,6 +128,7 @@ class Topology:
     replicates: bool = False
     scatters: bool = False
     lattice: Lattice | None = None
+    link_class: IntArray | None = None
 
     def __post_init__(self) -> None:
         links = len(self.link_src)
@@ -201,6 +206,12 @@ class Topology:
 
     def __repr__(self) -> str:
         return f"Topology({self.name}, {self.ranks} ranks, {self.switches} switches, {self.num_links} links)"
+
+
+def check_network(name: str, nodes: int, links: int) -> None:
+    """Refuse a topology of too many nodes or links, before any is made."""
+    check_size(name, nodes, MOST_NODES, "ranks and switches")
+    check_size(name, links, MOST_LINKS, "links")
 
 
 def uniform(
@@ -293,4 +304,5 @@ def one_port(topology: Topology) -> Topology:
         tiers=(*topology.tiers, Tier("port")),
         router=route,
         port_model="one full-duplex port per rank",
+        link_class=None,
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import is_whole
-from colllib.topology.base import Lattice, NoRouteError, Router, Topology
+from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network
 from colllib.topology.latency import HALVES
 from colllib.topology.routes import flow_hash
 from colllib.topology.tree import Tree
@@ -71,6 +71,9 @@ def boxes(
     hashed = [1] * len(of_height) if seed is None else [tiers[tier].cables for tier in of_height]
     if seed is not None:
         tiers = [_cable(tier) for tier in tiers]
+    name = f"boxes:{_expression(sizes, cards if shared else None, narrow, seed)}"
+    above = sum(nodes * cables for nodes, cables in zip(tree.counts, hashed, strict=False))
+    check_network(name, ranks + count + tree.switches, 2 * (ranks + above))
     # a card's route has its latency at the ranks; that of a further tier has it at the tier's own switches
     paid = [height == 0 or tiers[tier].level > 1 for height, tier in enumerate(of_height)]
     heights = np.repeat(np.arange(len(hashed)), tree.counts[:-1])
@@ -79,8 +82,10 @@ def boxes(
     in_tree, up = np.array(of_height)[heights[edge]], np.where(paid, 0, 2)[heights[edge]]
     rank, box = np.arange(ranks), ranks + np.arange(ranks) // inner
     part = np.concatenate((np.repeat([0, 1], ranks), up, np.maximum(up, 1)))
+    kind = 2 + 2 * heights[edge]
+    classes = np.concatenate((np.repeat([0, 1], ranks), kind, kind + 1))
     return Topology(
-        name=f"boxes:{_expression(sizes, cards if shared else None, narrow, seed)}",
+        name=name,
         ranks=ranks,
         switches=count + tree.switches,
         link_src=np.concatenate((rank, box, child, parent)),
@@ -91,6 +96,8 @@ def boxes(
         router=_router(tree, ranks, inner, hashed, seed),
         port_model=f"one full-duplex port in the box, and {_cards(cards, inner)}",
         lattice=Lattice((inner, *outer), wraps=False),
+        # to shift a box's ranks would take its cards apart where several ranks share each of several
+        link_class=classes if seed is None and cards in (1, inner) else None,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import is_whole
-from colllib.topology.base import Lattice, NoRouteError, Topology
+from colllib.topology.base import Lattice, NoRouteError, Topology, check_network
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.routes import flow_hash
 from colllib.topology.tree import Tree
@@ -109,6 +109,7 @@ def _options(routing: str, seed: int, uplink: Fraction | int = 1, default: str =
 def _fluid(name: str, sizes: tuple[int, ...], widths: tuple[Fraction, ...], latency: Latency) -> Topology:
     """All switches of a level below one node as one switch: what evenly spread traffic sees."""
     tree = Tree(sizes, first=prod(sizes))
+    check_network(name, tree.first + tree.switches, 2 * sum(tree.counts[:-1]))
     child, parent = tree.ends()
     height = np.repeat(np.arange(len(sizes)), tree.counts[:-1])
     uplinks = tuple(_uplink(level, width, ceil(width)) for level, width in enumerate(widths))
@@ -167,7 +168,9 @@ def _clos(
     ranks = prod(sizes)
     groups = [prod(sizes[level + 1 :]) for level in range(len(sizes))]
     same = [prod(ups[:level]) for level in range(len(sizes))]  # equal switches of a group, by level
-    first = ranks + np.cumsum([0, *(a * b for a, b in zip(groups, same, strict=True))])
+    switches = [a * b for a, b in zip(groups, same, strict=True)]
+    check_network(name, ranks + sum(switches), 2 * ranks + 2 * sum(a * b for a, b in zip(switches, ups, strict=False)))
+    first = ranks + np.cumsum([0, *switches])
     rank = np.arange(ranks)
     lower, upper, tier = [rank], [first[0] + rank // sizes[0]], [np.zeros(ranks, dtype=np.intp)]
     for level, up in enumerate(ups):

@@ -9,8 +9,9 @@ import numpy as np
 
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
+from colllib.limits import MOST_ROUTES, check_size
 from colllib.primitives import check_ranks
-from colllib.topology.base import NoRouteError, Router, Topology, uniform
+from colllib.topology.base import NoRouteError, Router, Topology, check_network, uniform
 from colllib.topology.latency import HALVES, Latency
 
 
@@ -21,6 +22,7 @@ def full_mesh(ranks: int) -> Topology:
     12
     """
     check_ranks(ranks)
+    check_network(f"full-mesh:{ranks}", ranks, ranks * (ranks - 1))
     src, dst = np.divmod(np.arange(ranks * ranks), ranks)
     keep = src != dst
 
@@ -76,6 +78,7 @@ def from_links(
     """
     check_ranks(ranks)
     nodes = ranks + switches
+    check_size(name, nodes**2, MOST_ROUTES, "routes between nodes")
     ends = np.asarray(links, dtype=np.intp).reshape(-1, 2)
     if len(ends) and not (ends.min() >= 0 and ends.max() < nodes):
         raise ValueError(f"a link of {name} leaves the nodes 0..{nodes - 1}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.primitives import check_ranks
-from colllib.topology.base import Lattice, Router, Topology, uniform
+from colllib.topology.base import Lattice, Router, Topology, check_network, uniform
 
 PER_NEIGHBOR = "one full-duplex link per neighbor"
 TIES = ("up", "balanced")
@@ -56,7 +56,7 @@ def ring(ranks: int, *, tie: str = "up") -> Topology:
     (10, 2)
     """
     check_ranks(ranks)
-    return replace(torus((ranks,), tie=tie), name=f"ring:{ranks}")
+    return _lattice("ring", Lattice((ranks,)), tie, None)
 
 
 def line(ranks: int) -> Topology:
@@ -66,7 +66,7 @@ def line(ranks: int) -> Topology:
     8
     """
     check_ranks(ranks)
-    return replace(mesh((ranks,)), name=f"line:{ranks}")
+    return _lattice("line", Lattice((ranks,), wraps=False), "up", None)
 
 
 def _lattice(kind: str, lattice: Lattice, tie: str, order: Sequence[int] | None) -> Topology:
@@ -75,9 +75,13 @@ def _lattice(kind: str, lattice: Lattice, tie: str, order: Sequence[int] | None)
         raise ValueError(f"order {list(axes)}: must name each of the axes 0..{len(lattice.dims) - 1} once")
     if tie not in TIES:
         raise ValueError(f"tie {tie!r}: must be one of {', '.join(TIES)}")
+    check_network(f"{kind}:{lattice}", lattice.ranks, 2 * len(axes) * lattice.ranks)
     src, dst, link_of = _links(lattice)
     router = _router(lattice, link_of, tie, axes)
-    return uniform(f"{kind}:{lattice}", lattice.ranks, src, dst, router, PER_NEIGHBOR, lattice)
+    found = uniform(f"{kind}:{lattice}", lattice.ranks, src, dst, router, PER_NEIGHBOR, lattice)
+    if not lattice.wraps or tie == "balanced":
+        return found
+    return replace(found, link_class=np.arange(len(src)) // lattice.ranks)  # the axes, up and down
 
 
 def neighbor(lattice: Lattice, rank: IntArray, axis: int, way: int) -> IntArray:

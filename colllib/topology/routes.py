@@ -69,7 +69,7 @@ def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]], n
         hop = np.arange(len(message)) - np.repeat(np.cumsum(count) - count, count)
         return message, crossed[first[pair][message] + hop]
 
-    return replace(topology, name=f"{topology.name} with {name}", router=route)
+    return replace(topology, name=f"{topology.name} with {name}", router=route, link_class=None)
 
 
 def alternating_torus(dims: Sequence[int]) -> Topology:

@@ -9,7 +9,7 @@ import numpy as np
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import check_ranks
-from colllib.topology.base import Router, Topology
+from colllib.topology.base import Router, Topology, check_network
 from colllib.topology.latency import HALVES, Latency
 
 
@@ -41,6 +41,7 @@ def star(
     check_ranks(ranks)
     if ports < 1:
         raise ValueError(f"{ports} ports: a rank needs at least 1")
+    check_network(f"star:{ranks}", ranks + 1, 2 * ranks)
     nodes = np.arange(ranks)
     hub = np.full(ranks, ranks)
 
@@ -68,6 +69,7 @@ def star(
         combines=combines,
         replicates=replicates,
         scatters=scatters,
+        link_class=np.repeat([0, 1], ranks),
     )
 
 
@@ -104,37 +106,30 @@ def switch_tree(
     check_ranks(ranks)
     if uplinks < 1 or radix < 3 * uplinks:
         raise ValueError(f"radix {radix} with {uplinks} uplinks: a switch must have room for two others below it")
-    links: list[tuple[int, int]] = []
-    alpha: list[Fraction] = []
-    tier: list[int] = []
-    below, node = list(range(ranks)), ranks
-    while True:
-        ports = 1 if below[0] < ranks else uplinks  # that a child takes
-        top = len(below) * ports <= radix
-        width = (radix if top else radix - uplinks) // ports
-        above = []
-        for start in range(0, len(below), width):
-            for child in below[start : start + width]:
-                links += [(child, node), (node, child)]
-                alpha += [latency.up if child < ranks else latency.down, latency.down]
-                tier += [int(ports > 1)] * 2
-            above.append(node)
-            node += 1
-        below = above
-        if top:
-            break
-    active = "inc-" if combines or replicates or scatters else ""
-    ends = np.array(links).reshape(-1, 2)
+    counts, widths = [ranks], list[int]()  # nodes of each height, and how many children one above has
+    while len(widths) == 0 or counts[-1] > 1:
+        ports = uplinks if widths else 1  # that a child takes
+        top = counts[-1] * ports <= radix
+        widths.append((radix if top else radix - uplinks) // ports)
+        counts.append(-(-counts[-1] // widths[-1]))
+    name = f"{'inc-' if combines or replicates or scatters else ''}switch-tree:{ranks}x{radix}"
+    check_network(name, sum(counts), 2 * sum(counts[:-1]))
+    start = np.cumsum(counts)
+    child = np.arange(start[-2])
+    parent = np.concatenate(
+        [first + np.arange(n) // width for first, n, width in zip(start, counts, widths, strict=False)]
+    )
+    rises = (child >= ranks).astype(np.intp)  # from a switch
     return Topology(
-        name=f"{active}switch-tree:{ranks}x{radix}",
+        name=name,
         ranks=ranks,
-        switches=node - ranks,
-        link_src=ends[:, 0],
-        link_dst=ends[:, 1],
-        alpha=Fractions.of(alpha),
-        tier=np.array(tier, dtype=np.intp),
+        switches=int(start[-1]) - ranks,
+        link_src=np.stack((child, parent), axis=1).ravel(),
+        link_dst=np.stack((parent, child), axis=1).ravel(),
+        alpha=Fractions.of([latency.up, latency.down]).taken(np.stack((rises, np.ones_like(rises)), axis=1).ravel()),
+        tier=np.repeat(rises * (uplinks > 1), 2),
         tiers=(Tier("port"), Tier("uplink", Fraction(uplinks))) if uplinks > 1 else (Tier("port"),),
-        router=_tree_router(ends, node),
+        router=_tree_router(child, parent),
         port_model="one full-duplex port per rank",
         combines=combines,
         replicates=replicates,
@@ -142,13 +137,12 @@ def switch_tree(
     )
 
 
-def _tree_router(ends: IntArray, nodes: int) -> Router:
-    """Routes in a tree whose links come in pairs, up then down, and whose last node is the root."""
-    parent, climb = np.full(nodes, -1), np.full(nodes, -1)
-    parent[ends[::2, 0]] = ends[::2, 1]
-    climb[ends[::2, 0]] = np.arange(0, len(ends), 2)  # the link up; the one down is the next
-    depth = np.zeros(nodes, dtype=np.intp)
-    for node in range(nodes - 2, -1, -1):  # a parent has a higher number
+def _tree_router(child: IntArray, above: IntArray) -> Router:
+    """Routes in a tree from the parents of all nodes but the last, the root; node n has links 2n up and 2n + 1 down."""
+    parent = np.append(above, -1)
+    climb = 2 * np.append(child, -1)
+    depth = np.zeros(len(parent), dtype=np.intp)
+    for node in child[::-1].tolist():  # a parent has a higher number
         depth[node] = depth[parent[node]] + 1
     last = 2 * int(depth.max(initial=0))
 

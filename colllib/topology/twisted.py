@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 
 from colllib.exact import IntArray
+from colllib.limits import MOST_ROUTES, check_size
 from colllib.primitives import check_ranks
 from colllib.topology.base import Router, Topology
 from colllib.topology.graph import from_links
@@ -85,6 +86,7 @@ class Wrapped:
 
     def topology(self) -> Topology:
         """One link per neighbor; shortest routes, the same from every rank, all directions alike or nearly."""
+        check_size(f"axes {self.dims}", self.ranks**2, MOST_ROUTES, "routes between ranks")
         links = set()
         for rank in range(self.ranks):
             for axis in range(len(self.dims)):

@@ -8,9 +8,9 @@ import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colllib.algorithms import CATALOGUE, innetwork, serving
+from colllib.algorithms import CATALOGUE, innetwork
 from colllib.execution import ScheduleError, execute
-from colllib.ladder import best, run
+from colllib.ladder import best, offered, run
 from colllib.primitives import PRIMITIVES
 from colllib.topology import Latency, find, mesh, star, switch_tree
 
@@ -155,9 +155,9 @@ def test_a_plain_switch_still_passes_blocks_on_one_by_one():
 
 def test_the_ladder_takes_what_the_switches_can_do():
     price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
-    assert "in-network" not in [a.name for a in serving("all-reduce", star(8))]
-    assert {"in-network", "in-network-two-shot"} <= {a.name for a in serving("all-reduce", find("inc-star:8"))}
-    chosen = next(a for a in serving("all-reduce", find("inc-star:8")) if a.name == "in-network")
+    assert "in-network" not in [a.name for a in offered("all-reduce", star(8))]
+    assert {"in-network", "in-network-two-shot"} <= {a.name for a in offered("all-reduce", find("inc-star:8"))}
+    chosen = next(a for a in offered("all-reduce", find("inc-star:8")) if a.name == "in-network")
     segments = best(chosen, find("inc-star:8"), **price)
     times = [
         run(chosen, find("inc-star:8"), segments=p, **price).seconds for p in (segments - 1, segments, segments + 1)
@@ -188,6 +188,6 @@ def test_the_best_number_of_segments_is_found_though_too_few_fill_no_pipeline(me
     where = find("inc-star:512")
     price = {"message": message, "alpha": 0.5e-6, "bandwidth": 900e9}
     for name in ("in-network", "in-network-two-shot"):
-        chosen = next(a for a in serving("all-reduce", where) if a.name == name)
+        chosen = next(a for a in offered("all-reduce", where) if a.name == name)
         times = {p: chosen.cost(where, segments=p).seconds(**price) for p in range(1, 400)}
         assert best(chosen, where, **price) == min(times, key=times.__getitem__)

@@ -8,7 +8,7 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import ALGORITHMS, allgather, alltoall, broadcast, find, of, reducescatter, trees
+from colllib.algorithms import ALGORITHMS, allgather, allreduce, alltoall, broadcast, find, of, reducescatter, trees
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.topology import full_mesh, ring
@@ -30,6 +30,33 @@ def test_execution_agrees_with_the_closed_form(algorithm, ranks):
         schedule = algorithm.build(ranks, **options)
         assert PRIMITIVES[algorithm.primitive].accepts(schedule.blocks)
         assert execute(schedule).cost == algorithm.cost(ranks, **options)
+
+
+def sent_by(schedule, sends):
+    """Whether in step t every rank r sends just what sends(t, r) says, as (to, block) pairs."""
+    steps = [{(src, dst, block) for src, dst, block, _ in step} for step in reference.messages(schedule)]
+    ranks = range(schedule.ranks)
+    return steps == [{(r, to, b) for r in ranks for to, b in sends(t, r)} for t in range(schedule.num_steps)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8, 11])
+def test_every_rank_sends_what_the_textbooks_say_it_sends(n):
+    for first in (-1, 0, 2):
+        for way in (1, -1):
+            for build in (allgather.ring, reducescatter.ring):
+                ring_of = build(n, first=first, direction=way)
+                assert sent_by(ring_of, lambda t, r: {((r + way) % n, (r + way * (first - t)) % n)})  # noqa: B023
+    assert sent_by(alltoall.pairwise(n), lambda t, r: {((r + t + 1) % n, r * n + (r + t + 1) % n)})
+    held = [min(1 << t, n - (1 << t)) for t in range((n - 1).bit_length())]
+    assert sent_by(allgather.bruck(n), lambda t, r: {((r - (1 << t)) % n, (r + k) % n) for k in range(held[t])})
+    if n & (n - 1):
+        return
+    # rank r holds the blocks of all ranks that agree with it on the bits still to come
+    assert sent_by(allgather.recursive_doubling(n), lambda t, r: {(r ^ 1 << t, r ^ k) for k in range(1 << t)})
+    # and gives away half of those that it could still own
+    halving = reducescatter.recursive_halving(n, order="far")
+    assert sent_by(halving, lambda t, r: {(r ^ 1 << t, b) for b in range(n) if (b ^ r) % (2 << t) == 1 << t})
+    assert sent_by(allreduce.recursive_doubling(n), lambda t, r: {(r ^ 1 << t, 0)})
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 6, 8, 13, 16])
@@ -90,7 +117,7 @@ def test_a_ring_may_start_with_any_chunk_and_go_either_way(ranks, first, directi
     scatter = reducescatter.ring(ranks, first=first, direction=direction)
     gather = allgather.ring(ranks, first=first, direction=direction)
     for schedule in (scatter, gather):
-        assert execute(schedule).cost == reducescatter.ring_cost(ranks)
+        assert execute(schedule).cost == allgather.ring_cost(ranks)
         assert reference.holds(schedule)
 
 

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import reference
 
-from colllib import identities
-from colllib.algorithms import find, of
+from colllib.algorithms import find, identities, of
 from colllib.bounds import bytes_in_fewest_steps, lower_bound, port_bound
 from colllib.primitives import PRIMITIVES
 from colllib.show import bounds_explorer, primitive_explorer

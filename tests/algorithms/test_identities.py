@@ -8,9 +8,9 @@ import pytest
 import reference
 
 from colllib.algorithms import allgather, alltoall, reducescatter
+from colllib.algorithms.identities import IDENTITIES, of
 from colllib.bounds import lower_bound
 from colllib.execution import execute
-from colllib.identities import IDENTITIES, of
 from colllib.primitives import PRIMITIVES
 
 NAMED = {identity.text: identity for identity in IDENTITIES}

@@ -1,0 +1,215 @@
+"""Closed forms: formulas that stand beside an algorithm, and are its cost wherever their condition holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, partial, update_wrapper
+from inspect import signature
+from typing import Any, Generic, ParamSpec
+
+from colllib.cost import Cost
+from colllib.formula import Formula, Number, together
+from colllib.primitives import check_ranks
+from colllib.topology import Lattice, Topology
+
+Argument = int | Lattice | Topology
+Given = ParamSpec("Given")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """When a closed form holds.
+
+    Attributes:
+        text: what a page says, in Markdown; "any" also where the kind of topology is the whole condition.
+        test: whether it holds for what an algorithm is built from.
+        segments: the fewest with which it holds.
+    """
+
+    text: str
+    test: Callable[[Any], bool]
+    segments: int = 1
+
+    def __call__(self, argument: Argument, segments: int = 1) -> bool:
+        """Whether it holds there.
+
+        >>> POWER_OF_TWO(8), POWER_OF_TWO(6), LONG_RINGS(Lattice((3, 1, 5))), LONG_RINGS(Lattice((3, 2)))
+        (True, False, True, False)
+        """
+        return segments >= self.segments and self.test(argument)
+
+
+def _power_of_two(ranks: int) -> bool:
+    return ranks & (ranks - 1) == 0
+
+
+def _long_rings(lattice: Lattice) -> bool:
+    """An axis of size 1 is none, and both ways round one of size 2 are the same link."""
+    return lattice.wraps and 2 not in lattice.dims
+
+
+def _sizes(lattice: Lattice) -> list[int]:
+    return [size for size in lattice.dims if size > 1]
+
+
+def _equal(lattice: Lattice) -> bool:
+    return len(set(_sizes(lattice))) == 1
+
+
+def _equal_lines(lattice: Lattice) -> bool:
+    """A ring of two is a line."""
+    return _equal(lattice) and (not lattice.wraps or 2 in lattice.dims)
+
+
+def _even_long_rings(lattice: Lattice) -> bool:
+    return _long_rings(lattice) and all(size % 2 == 0 for size in _sizes(lattice))
+
+
+def _one_switch(topology: Topology) -> bool:
+    """Ports of BW, and half of alpha on the way up and on the way down."""
+    up, down = topology.alpha[0], topology.alpha[topology.ranks]
+    return topology.switches == 1 and up == down == Fraction(1, 2) and topology.bandwidth[0] == 1
+
+
+ANY = Condition("any", lambda _: True)
+POWER_OF_TWO = Condition("$N = 2^m$", _power_of_two)
+SEGMENTED_POWER_OF_TWO = Condition("$N = 2^m > 2,$ $P > 1$", lambda n: n > 2 and _power_of_two(n), segments=2)
+RINGS = Condition("any", lambda lattice: lattice.wraps)
+LINES = Condition("any", lambda lattice: not lattice.wraps)
+LONG_RINGS = Condition("$d_i > 2$", _long_rings)
+CROSSED_LONG_RINGS = Condition("$d_i > 2,$ $k > 1$", lambda axes: _long_rings(axes) and len(_sizes(axes)) > 1)
+EQUAL_LONG_RINGS = Condition("equal axes, $d > 2$", lambda axes: _long_rings(axes) and _equal(axes))
+EVEN_LONG_RINGS = Condition("even axes, $d_i > 2$", _even_long_rings)
+EQUAL_EVEN_LONG_RINGS = Condition("equal even axes, $d > 2$", lambda axes: _even_long_rings(axes) and _equal(axes))
+EQUAL_LINES = Condition("equal axes", _equal_lines)
+ONE_SWITCH = Condition("any", _one_switch)
+ONE_SWITCH_SEGMENTED = Condition("$P > 2$", _one_switch, segments=3)
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """The two parts of a cost as formulas in N ranks, P segments and the k axes longer than 1.
+
+    Attributes:
+        n_alpha: latencies.
+        n_beta: load of the busiest link.
+        holds: when this is the cost.
+    """
+
+    n_alpha: Formula
+    n_beta: Formula
+    holds: Condition = ANY
+
+    def cost(self, argument: Argument, segments: int = 1) -> Cost:
+        """The two values, wherever they hold or not.
+
+        >>> ClosedForm(Formula("P - 1 + total(d // 2)"), Formula("1 / k")).cost(Lattice((4, 4)), segments=3)
+        Cost(n_alpha=6, n_beta=1/2)
+        """
+        axes = _sizes(argument) if isinstance(argument, Lattice) else []
+        return Cost(*self._parts(getattr(argument, "ranks", argument), segments, len(axes), axes))
+
+    @cached_property
+    def _parts(self) -> Callable[..., tuple[Number, ...]]:
+        return together(("N", "P", "k", "axes"), self.n_alpha, self.n_beta)
+
+
+class CostFunction(Generic[Given]):
+    """The cost of an algorithm: by its closed forms where they hold, elsewhere by a function that counts it.
+
+    It is called with what the algorithm is built from, with segments if the function takes them, and with the
+    function's other options, of which a closed form has none. One rank has nothing to send, and no cost.
+
+    Args:
+        function: counts the cost from the same arguments.
+        forms: the first that holds is the cost.
+        elsewhere: whether the function knows the cost where none holds.
+    """
+
+    def __init__(self, function: Callable[Given, Cost], forms: tuple[ClosedForm, ...], elsewhere: bool) -> None:
+        self.function, self.forms, self.elsewhere = function, forms, elsewhere
+        self._signature = signature(function)
+        self._segmented = "segments" in self._signature.parameters
+        update_wrapper(self, function)
+
+    def __call__(self, *args: Given.args, **options: Given.kwargs) -> Cost:
+        if not args:  # the argument is given by name
+            bound = self._signature.bind(**options)
+            args, options = bound.args, bound.kwargs  # type: ignore[assignment]
+        argument: Any = args[0]
+        ranks = getattr(argument, "ranks", argument)
+        if ranks <= 1:
+            check_ranks(ranks)
+            return Cost(0, 0)
+        segments, plain = self._segments(args, options)
+        if segments < 1:
+            raise ValueError(f"segments = {segments}: must be at least 1")
+        form = self.form(argument, segments) if plain else None
+        if form is not None:
+            return form.cost(argument, segments)
+        if plain and not self.elsewhere:
+            known = " or ".join(form.holds.text for form in self.forms).replace("$", "")
+            raise ValueError(
+                f"{argument}: {f'the closed form is for {known}' if known else 'no closed form'}: execute it"
+            )
+        return self.function(*args, **options)
+
+    def _segments(self, args: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[int, bool]:
+        """The number of segments, and whether that is all that is given besides the argument."""
+        more = len(args) + len(options) - 1
+        if not (more and self._segmented):
+            return 1, not more
+        segments = args[1] if len(args) > 1 else options.get("segments")
+        return (1, False) if segments is None else (segments, more == 1)
+
+    def form(self, argument: Argument, segments: int = 1) -> ClosedForm | None:
+        """The closed form that holds, None if none does."""
+        for form in self.forms:
+            if form.holds(argument, segments):
+                return form
+        return None
+
+    def covers(self, argument: Argument) -> bool:
+        """Whether the cost can be had without executing the schedule."""
+        return self.elsewhere or getattr(argument, "ranks", argument) == 1 or self.form(argument) is not None
+
+    def configured(self, **options: Any) -> CostFunction[...]:
+        """The same with some of the function's options chosen: those that it does not have leave the cost as it is."""
+        known = {name: value for name, value in options.items() if name in self._signature.parameters}
+        return CostFunction(partial(self.function, **known), (), self.elsewhere) if known else self
+
+
+def closed_form(
+    n_alpha: str, n_beta: str, holds: Condition = ANY, *, elsewhere: bool = True
+) -> Callable[[Callable[Given, Cost]], CostFunction[Given]]:
+    """Make a function the cost of an algorithm, given by formulas where they hold; several can stand above each other.
+
+    Args:
+        n_alpha: latencies, the text of a `Formula`.
+        n_beta: load of the busiest link, likewise.
+        holds: when.
+        elsewhere: whether the body of the function counts the cost where no formula holds.
+
+    >>> @closed_form("lg(N)", "lg(N)", POWER_OF_TWO)
+    ... def folded_cost(ranks: int) -> Cost:
+    ...     return folded_cost(1 << (ranks.bit_length() - 1)) + Cost(2, 2)
+    >>> folded_cost(8), folded_cost(9), folded_cost.form(9) is None
+    (Cost(n_alpha=3, n_beta=3), Cost(n_alpha=5, n_beta=5), True)
+    """
+    form = ClosedForm(Formula(n_alpha), Formula(n_beta), holds)
+
+    def decorate(function: Callable[Given, Cost]) -> CostFunction[Given]:
+        if isinstance(function, CostFunction):
+            return CostFunction(function.function, (form, *function.forms), function.elsewhere and elsewhere)
+        return CostFunction(function, (form,), elsewhere)
+
+    return decorate
+
+
+def _unknown(*_: object, **__: object) -> Cost:
+    """The cost of an algorithm that has no closed form: it must be executed."""
+
+
+no_closed_form = CostFunction(_unknown, (), elsewhere=False)

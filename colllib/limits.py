@@ -1,0 +1,73 @@
+"""How large is too large: what is refused in one line before it fills the memory or runs for hours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from colllib import units
+
+if TYPE_CHECKING:
+    from colllib.schedule import Schedule
+    from colllib.topology import Topology
+
+MOST_NODES = 2**21
+MOST_LINKS = 2**24
+MOST_ROUTES = 2**24  # in a table of one for each pair of nodes
+MOST_BLOCKS = 2**24
+MOST_MESSAGES = 2**27
+MOST_CROSSINGS = 2**27  # of links, in one step
+MOST_SECONDS = 60
+
+# what executing takes, in seconds on one core, as measured for rings, trees and relays on stars, tori and boxes
+STEP, LINK, MESSAGE, CROSSING = 150e-6, 4e-9, 50e-9, 80e-9
+EVENT = 20e-6  # on the event clock, a message
+LOOKED_AT = 2**6  # messages of a step, from which the length of its routes is judged
+STEPS_LOOKED_AT = 17
+
+
+class TooLarge(ValueError):
+    """What would take too much memory, or too long."""
+
+
+def check_size(what: str, count: int, most: int, unit: str) -> None:
+    """Refuse more than there may be of something.
+
+    >>> check_size("ring:10000000", 20000000, MOST_LINKS, "links")
+    Traceback (most recent call last):
+    colllib.limits.TooLarge: ring:10000000: 20000000 links are too many, at most 16777216 will do
+    """
+    if count > most:
+        number = str(count) if count < 10**15 else f"about 10^{len(str(count)) - 1}"
+        raise TooLarge(f"{units.shortened(what, 120)}: {number} {unit} are too many, at most {most} will do")
+
+
+def expected_seconds(what: str, schedule: Schedule, topology: Topology) -> float:
+    """About how long a schedule takes to execute, judged by some of its messages in some of its steps.
+
+    Raises:
+        TooLarge: if a step has so many crossings of links that they fill the memory.
+    """
+    steps = schedule.num_steps
+    looked_at = np.unique(np.linspace(0, max(steps - 1, 0), min(steps, STEPS_LOOKED_AT)).astype(np.intp))
+    nearest = np.diff([0, *((looked_at[1:] + looked_at[:-1] + 1) // 2), steps])  # how many steps each one stands for
+    seconds = steps * (STEP + LINK * topology.num_links)
+    for t, times in zip(looked_at.tolist(), nearest.tolist(), strict=False):
+        step, alike = schedule.part(t)
+        messages = len(step.src) * alike
+        some = slice(None, None, -(-len(step.src) // LOOKED_AT) or 1)
+        src, dst = step.src[some], step.dst[some]
+        crossings = len(topology.router(src, dst)[0]) * messages // max(len(src), 1)
+        check_size(f"{what}, step {t}", crossings, MOST_CROSSINGS, "crossings of links")
+        seconds += (messages * MESSAGE + crossings * CROSSING) * times
+    return seconds
+
+
+def check_seconds(what: str, seconds: float) -> None:
+    """Refuse what would take more than about a minute."""
+    if seconds > MOST_SECONDS:
+        raise TooLarge(
+            f"{what}: this would take about {units.seconds(seconds, 2)}, and at most {MOST_SECONDS} s are spent on one "
+            "run: take fewer ranks or segments"
+        )

@@ -1,0 +1,104 @@
+"""Measures of a schedule: how many nodes send at a time, how many messages share a port, what must be parked."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from colllib.execution import Execution
+from colllib.schedule import Schedule
+
+
+def busy_ports(schedule: Schedule) -> list[int]:
+    """How many nodes send in each step.
+
+    >>> from colllib.algorithms import broadcast
+    >>> busy_ports(broadcast.chain(4, segments=3))
+    [1, 2, 3, 2, 1]
+    """
+    return [len(np.unique(schedule.step(t).src)) for t in range(schedule.num_steps)]
+
+
+class Phases(NamedTuple):
+    """How many steps a pipeline takes to fill, runs full, and takes to drain."""
+
+    fill: int
+    steady: int
+    drain: int
+
+
+def phases(busy: list[int]) -> Phases:
+    """Steps before the first fullest one, from there to the last fullest one, and after it.
+
+    >>> phases([1, 2, 3, 3, 3, 2, 1])
+    Phases(fill=2, steady=3, drain=2)
+    """
+    if not busy:
+        return Phases(0, 0, 0)
+    full = [t for t, count in enumerate(busy) if count == max(busy)]
+    return Phases(full[0], full[-1] - full[0] + 1, len(busy) - 1 - full[-1])
+
+
+def port_messages(schedule: Schedule) -> list[int]:
+    """The most messages that one node sends, or one node receives, in each step.
+
+    The lock-step clock charges a step one alpha, however many messages share a port. The sum of
+    this list is what it would charge if each message on a port paid its own.
+
+    >>> from colllib.algorithms import broadcast
+    >>> from colllib.schedule import pipelined
+    >>> port_messages(pipelined(broadcast.binomial_tree(8), 3))
+    [1, 2, 3, 2, 1]
+    """
+    return [max(schedule.step(t).partners()) for t in range(schedule.num_steps)]
+
+
+def busiest_link(execution: Execution) -> Fraction:
+    """The most that one link carries over the whole run, in units of M/BW: what no pipelining gets below.
+
+    The lock-step `n_beta` is the sum over the steps of the most loaded link; this is the most
+    loaded link of the sum. With endlessly many segments the one becomes the other.
+
+    >>> from colllib.algorithms import broadcast
+    >>> from colllib.execution import execute
+    >>> run = execute(broadcast.chain(8))
+    >>> run.cost.n_beta, busiest_link(run)
+    (Fraction(7, 1), Fraction(1, 1))
+    """
+    loads = zip(execution.link_total, execution.topology.bandwidth, strict=True)
+    return max((Fraction(load) / Fraction(speed) for load, speed in loads), default=Fraction(0))
+
+
+def staging(schedule: Schedule) -> tuple[Fraction, ...]:
+    """After each step, the largest share of M that any one rank has received and must send again later.
+
+    In an all-gather these are shards on their way to others, in a reduce-scatter partial sums that
+    belong to someone else. What a rank holds from the start is not counted, nor what has come to
+    stay. A reduce-scatter that is an all-gather backwards needs the same memory, in reverse order.
+
+    Args:
+        schedule: a schedule that `execute` has proved.
+
+    >>> from colllib.algorithms import allgather
+    >>> [str(share) for share in staging(allgather.ring(4))]
+    ['1/4', '1/4', '0']
+    >>> [str(share) for share in staging(allgather.bruck(8))]
+    ['1/8', '3/8', '0']
+    """
+    blocks, steps = len(schedule.blocks), schedule.num_steps
+    first = np.full(schedule.nodes * blocks, steps)
+    last = np.full(schedule.nodes * blocks, -1)
+    for t in range(steps):
+        step = schedule.step(t)
+        into = step.dst * blocks + step.block
+        first[into] = np.minimum(first[into], t)
+        last[step.src * blocks + step.block] = t
+    cell = np.flatnonzero(last > first)
+    share = schedule.blocks.share
+    change = np.zeros((steps + 1, schedule.nodes), dtype=np.intp)
+    np.add.at(change, (first[cell], cell // blocks), share.numerators[cell % blocks])
+    np.subtract.at(change, (last[cell], cell // blocks), share.numerators[cell % blocks])
+    parked = change.cumsum(axis=0)[:steps].max(axis=1, initial=0)
+    return tuple(Fraction(int(count), share.denominator) for count in parked)

@@ -1,0 +1,281 @@
+"""The executor of orbits: runs what happens to one block of every class, and finds what a full run finds.
+
+Blocks do not meet one another, and a move takes one block's messages to another one's: what is
+proved of one block is proved of its class. What crosses the links is counted for all ranks, so that
+the topology need not be symmetric; but steps with the same traffic are routed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+
+from colllib.exact import IntArray, counted, gathered, multiplied
+from colllib.execution import Execution, Ledger, check_fit
+from colllib.moves import Numbers
+from colllib.provenance import (
+    check_named,
+    refuse_meeting,
+    refuse_missing,
+    refuse_never,
+    refuse_to_itself,
+    refuse_twice,
+    refuse_unheld,
+)
+from colllib.schedule import BoolArray, Orbit, Schedule, Step
+from colllib.topology import Topology, star
+
+FEW = 3  # moves that are tried besides the steps along the axes
+
+
+def by_symmetry(orbit: Schedule, topology: Topology | None = None) -> Execution:
+    """Run an orbit's seed, prove the end state of the whole, keep the ledger of the whole.
+
+    It finds what `execute` finds, in every number, and takes as long as the journeys of a few blocks are.
+
+    Args:
+        orbit: what to run, an `Orbit`.
+        topology: where (default: a star with one full-duplex port per rank).
+
+    Raises:
+        ScheduleError: naming rank, block and step, as `execute` does.
+        ValueError: if the schedule is no orbit, or the topology has another number of ranks, or no route.
+
+    >>> from colllib.algorithms import allreduce
+    >>> run = by_symmetry(allreduce.ring(4096))
+    >>> run.cost, run.how
+    (Cost(n_alpha=8190, n_beta=4095/2048), 'by symmetry')
+    """
+    if not isinstance(orbit, Orbit):
+        raise ValueError(f"{orbit!r} is not given as an orbit of moves: execute it")
+    topology = star(orbit.ranks) if topology is None else topology
+    check_fit(orbit, topology)
+    _Values(orbit).prove()
+    return Execution(orbit, topology, _ledger(orbit, topology), "by symmetry")
+
+
+def _ledger(orbit: Orbit, topology: Topology) -> Ledger:
+    """What crosses which link, steps with the same traffic counted together."""
+    share, ranks = orbit.seed.blocks.share, orbit.ranks
+    messages = orbit.of_one_rank[0]
+    pairs, pair = np.unique(messages.src * ranks + messages.dst, return_inverse=True)
+    radix = max(len(pairs), 1)
+    flows, flow = np.unique(orbit.seed.messages[0] * radix + pair, return_inverse=True)  # a step, and a pair of ranks
+    size = counted(flow, gathered(share.numerators, messages.block), len(flows))
+    step, pair = np.divmod(flows, radix)
+    traffic = np.unique(size, return_inverse=True)[1] * radix + pair
+    first = np.searchsorted(step, np.arange(orbit.num_steps + 1)).tolist()
+    seen: dict[bytes, int] = {}
+    kind = np.array([seen.setdefault(traffic[a:b].tobytes(), len(seen)) for a, b in pairwise(first)], dtype=np.intp)
+    _, examples, times = np.unique(kind, return_index=True, return_counts=True)
+    by_class = _keeps_classes(orbit, topology, *np.divmod(pairs, ranks))
+    ledger = (_OfClasses if by_class else Ledger)(topology, len(examples), share.denominator)
+    for row, (t, count) in enumerate(zip(examples.tolist(), times.tolist(), strict=True)):
+        some = slice(first[t], first[t + 1])
+        src, dst = np.divmod(pairs[pair[some]], ranks)
+        if by_class:
+            ledger.record(row, src, dst, size[some], count)
+        else:
+            sizes = np.tile(size[some], orbit.moves.order)
+            ledger.record(row, orbit.everywhere(src), orbit.everywhere(dst), sizes, count)
+    if by_class:  # every rank sends, and so receives, what rank 0 sends
+        ledger.sent[:ranks] = ledger.received[:ranks] = ledger.sent[0]
+    ledger.hops, ledger.loads = ledger.hops[kind], ledger.loads[kind]
+    return ledger
+
+
+def _keeps_classes(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArray) -> bool:
+    """Whether every rank's messages cross links of the same classes as rank 0's, from `src` to `dst`.
+
+    Raises:
+        ValueError: for a topology that says so where a step along an axis, or one of a few moves drawn at random,
+            shows that it is not so.
+    """
+    axes, of_link, ranks = topology.lattice, topology.link_class, orbit.ranks
+    if of_link is None or orbit.moves.order < ranks or (axes is not None and axes.dims != orbit.lattice.dims):
+        return False
+    links, example = np.bincount(of_link), np.zeros(topology.num_links, dtype=np.intp)
+    example[of_link] = np.arange(topology.num_links)
+    moves = np.append(orbit.lattice.strides, np.random.default_rng(0).integers(ranks, size=FEW)) % ranks
+    crossed = []
+    for move in (0, *moves.tolist()):  # what moved messages cross, moved back as far as ranks say where it is
+        message, link = topology.router(*(orbit.moves.moved(end, move) for end in (src, dst)))
+        ends = (topology.link_src[link], topology.link_dst[link])
+        back = [np.where(end < ranks, orbit.moves.moved(end % ranks, orbit.moves.inverse(move)), -1) for end in ends]
+        crossed.append(np.unique(np.stack((message, of_link[link], *back)), axis=1))
+    kept = all(np.array_equal(found, crossed[0]) for found in crossed)
+    alike = (topology.alpha.numerators == topology.alpha.numerators[example[of_link]]).all()
+    if not kept or not alike or (ranks % links[links > 0]).any():
+        raise ValueError(f"{topology.name}: links of one class differ, or routes leave their classes: give it none")
+    return True
+
+
+class _OfClasses(Ledger):
+    """A ledger in which rank 0's messages stand for all ranks': all links of a class share what they put on it."""
+
+    def _load(self, routes: Sequence[tuple[int, IntArray, IntArray]], size: IntArray) -> IntArray:
+        of_link = self.topology.link_class
+        assert of_link is not None
+        links = np.bincount(of_link)
+        load = multiplied(counted(of_link, super()._load(routes, size), len(links)), self.topology.ranks)
+        return (load // np.maximum(links, 1))[of_link]
+
+
+class _Values:
+    """All values that the cells of the seed's blocks ever hold: those at the start, then one for every message.
+
+    A cell is a rank's copy of a block. Where an orbit has still axes, the ranks that these move one
+    to have one cell together; a value is what the first of them holds in the end, and another one
+    holds the same with its contributors moved. So a message moves the value that it carries.
+
+    Every value is an earlier one, moved, or the sum of two: `of` and `by` say which one and how
+    far, and the sums stand in the order in which they were made.
+    """
+
+    def __init__(self, orbit: Orbit) -> None:
+        self.orbit, (self.when, self.messages) = orbit, orbit.seed.messages
+        if len(self.when):
+            check_named(orbit.seed, self.when, self.messages)
+        self.blocks, self.steps = len(orbit.seed.blocks), orbit.num_steps + 1
+        if orbit.ranks * self.blocks * self.steps >= 2**62:
+            raise ValueError(f"{orbit.ranks} ranks x {self.blocks} blocks x {self.steps} steps: too large to execute")
+        self.start = self._cells(orbit.seed.blocks.source)
+        when, messages = self.when, self.messages
+        self._refuse_any(refuse_to_itself, messages.src == messages.dst)
+        source, target = (self._first(end) * self.blocks + messages.block for end in (messages.src, messages.dst))
+        #: when each cell takes which value; messages of one step in order
+        written = np.concatenate((self.start * self.steps, target * self.steps + when + 1))
+        self.order = np.argsort(written, kind="stable")
+        self.written = written[self.order]
+        read = self._last(source, when)
+        self._refuse_any(refuse_unheld, read < 0)
+        meet = np.flatnonzero(self.written[1:] == self.written[:-1])
+        meet = np.concatenate((self.order[meet], self.order[meet + 1])) - len(self.start)
+        self._refuse_any(refuse_meeting, ~messages.add & (np.bincount(meet, minlength=len(when)) > 0))
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(len(place))
+        before = place[len(self.start) :] - 1
+        adds = messages.add & (before >= 0) & (self.written[before] >= target * self.steps)
+        self._link(read, self.order[before], np.flatnonzero(adds))
+
+    def _link(self, read: IntArray, held: IntArray, adds: IntArray) -> None:
+        """Follow what is only moved back to where it comes from, and number the sums."""
+        within, initial = self.orbit.within, len(self.start)
+        out, into = (within.taking(end) for end in (self.messages.src, self.messages.dst))
+        shift = within.numbers.moved(out, within.inverse(into))
+        of, by = np.concatenate((np.arange(initial), read)), np.concatenate((np.zeros_like(self.start), shift))
+        of[initial + adds], by[initial + adds] = initial + adds, 0
+        while (of != (further := of[of])).any():
+            if within.order > 1:
+                by = within.numbers.moved(by, by[of])
+            of = further
+        number = np.arange(len(of))
+        number[initial + adds] = initial + np.arange(len(adds))
+        self.of, self.by, self.adds = number[of], by, adds
+        #: the two operands of every sum, and how far each is moved
+        self.operands = [self.of[held[adds]].tolist(), self.of[read[adds]].tolist()]
+        self.moves = [by[held[adds]].tolist(), within.numbers.moved(shift[adds], by[read[adds]]).tolist()]
+
+    def _first(self, rank: Numbers) -> IntArray:
+        """The first of the ranks that share a cell."""
+        within = self.orbit.within
+        return within.moved(rank, within.inverse(within.taking(rank)))
+
+    def _cells(self, who: IntArray) -> IntArray:
+        """The cells of the sources or the targets of all blocks."""
+        alone = np.flatnonzero(who < self.orbit.ranks)
+        found = [self._first(who[alone]) * self.blocks + alone]
+        for value in np.unique(who[who >= self.orbit.ranks]):
+            ranks = self._first(self.orbit.seed.blocks.holders(int(value)))
+            found.append((ranks[:, None] * self.blocks + np.flatnonzero(who == value)).ravel())
+        cells = np.sort(np.concatenate(found))
+        return cells[np.diff(cells, prepend=-1) > 0]
+
+    def _last(self, cell: IntArray, time: IntArray | int) -> IntArray:
+        """The values that cells hold before step `time`, -1 for none."""
+        place = np.searchsorted(self.written, cell * self.steps + time, side="right") - 1
+        return np.where((place >= 0) & (self.written[place] >= cell * self.steps), self.order[place], -1)
+
+    def prove(self) -> None:
+        """Every target holds every contribution of its blocks exactly once."""
+        target = self._cells(self.orbit.seed.blocks.target)
+        value = self._last(target, self.orbit.num_steps)
+        if (value < 0).any():
+            rank, block = divmod(int(target[value < 0][0]), self.blocks)
+            refuse_never(rank, self._name(block))
+        # the targets of a block mostly hold one value: its parts are counted once for all of them
+        final, example = np.unique(target % self.blocks * len(self.of) + self.of[value], return_index=True)
+        block, root = np.divmod(final, len(self.of))
+        lane = np.arange(len(block)) - np.searchsorted(block, block)
+        for k in range(int(lane.max(initial=-1)) + 1):
+            here = lane == k
+            counts = self._counted(root[here])
+            of_lane = np.flatnonzero(np.isin(self.start % self.blocks, block[here]))
+            wrong = np.array(counts[: len(self.start)]).reshape(len(self.start), -1)[of_lane] != 1
+            if wrong.any():
+                i, move = np.argwhere(wrong)[0].tolist()
+                start = int(of_lane[i])
+                which = example[here][block[here] == self.start[start] % self.blocks][0]
+                self._refuse_end(int(target[which]), int(value[which]), start, move, counts)
+
+    def _counted(self, roots: IntArray) -> list[Any]:
+        """How often each value stands in the roots, 2 and more meaning too often.
+
+        Where there are still axes these are arrays: how often it stands there moved by how much.
+        """
+        single, initial = self.orbit.within.order == 1, len(self.start)
+        one: Any = 1 if single else self._one()
+        counts: list[Any] = [0 * one] * (initial + len(self.adds))
+        for root in roots.tolist():
+            counts[root] = one
+        for k in range(len(self.adds) - 1, -1, -1):
+            times = counts[initial + k]
+            a, b = self.operands[0][k], self.operands[1][k]
+            if single:
+                times = times if times < 2 else 2
+                counts[a] += times
+                counts[b] += times
+            else:
+                times = np.minimum(times, 2)
+                counts[a] = counts[a] + self._moved(times, self.moves[0][k])
+                counts[b] = counts[b] + self._moved(times, self.moves[1][k])
+        return counts
+
+    def _one(self) -> IntArray:
+        return np.repeat([1, 0], [1, self.orbit.within.order - 1])
+
+    def _moved(self, times: IntArray, by: int) -> IntArray:
+        """Counts of values that are all moved on."""
+        within = self.orbit.within
+        return times[within.numbers.moved(np.arange(within.order), within.inverse(by))]
+
+    def _name(self, block: int) -> int:
+        return int(self.orbit.numbered(np.array(block), np.array(0)))
+
+    def _refuse_any(self, refuse: Callable[[Schedule, Step, int, int], NoReturn], wrong: BoolArray) -> None:
+        """Refuse the first message that is wrong, if one is."""
+        if wrong.any():
+            i = int(np.flatnonzero(wrong)[0])
+            named = self.messages._replace(block=self.orbit.numbered(self.messages.block, np.array(0)))
+            refuse(self.orbit.seed, named, i, int(self.when[i]))
+
+    def _refuse_end(self, cell: int, value: int, start: int, move: int, counts: list[Any]) -> NoReturn:
+        """Refuse a cell's final value for what it has of a starting value: none of it, or too much."""
+        (rank, block), initial = divmod(cell, self.blocks), len(self.start)
+        source, within = int(self.start[start]) // self.blocks, self.orbit.within
+        if np.reshape(counts[start], -1)[move] == 0:
+            last = None if value < initial else int(self.when[value - initial])
+            lacked = within.moved(within.moved(source, move), int(self.by[value]))
+            refuse_missing(rank, self._name(block), int(lacked), last)
+        held = [0 * self._one()] * len(counts)
+        held[start] = self._one()
+        for k in range(len(self.adds)):
+            left, right = (self._moved(held[of[k]], by[k]) for of, by in zip(self.operands, self.moves, strict=True))
+            held[initial + k] = left + right
+        k = next(k for k in range(len(self.adds)) if held[initial + k].max() > 1 and np.any(counts[initial + k]))
+        who = int(within.moved(source, int(held[initial + k].argmax())))
+        node = int(self._first(int(self.messages.dst[self.adds[k]])))
+        refuse_twice(self.orbit.seed, rank, self._name(block), who, node, int(self.when[self.adds[k]]))

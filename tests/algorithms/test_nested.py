@@ -1,0 +1,192 @@
+"""Collectives over several axes: proved for any shape and any algorithm on each, and counted by hand."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.algorithms import (
+    allgather,
+    allreduce,
+    alltoall,
+    broadcast,
+    find,
+    hierarchical,
+    innetwork,
+    of,
+    reducescatter,
+)
+from colllib.algorithms.nested import Phase, nested
+from colllib.execution import ScheduleError, execute
+from colllib.primitives import PRIMITIVES
+from colllib.schedule import reversed_in_time
+from colllib.topology import Lattice, boxes, fat_tree, leaf_spine, star, torus
+
+SIX = ["broadcast", "reduce", "all-reduce", "all-gather", "reduce-scatter", "all-to-all"]
+NETS = [boxes((3, 4)), boxes((2, 2, 3)), leaf_spine(3, 4, 2), fat_tree(4)]
+
+shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda dims: np.prod(dims) <= 40).map(tuple)
+
+
+def any_algorithm(draw, primitive, size):
+    return draw(st.sampled_from([a for a in of(primitive) if a.fits(size)])).build(size)
+
+
+@st.composite
+def compositions(draw):
+    """A lattice, a primitive, and phases that make it true in some order of the axes."""
+    dims = draw(shapes)
+    axes = draw(st.permutations(range(len(dims))))
+    primitive = draw(st.sampled_from(SIX))
+    if primitive == "all-reduce":
+        *first, last = axes
+        down = [(axis, any_algorithm(draw, "reduce-scatter", dims[axis])) for axis in first]
+        back = [(axis, reversed_in_time(schedule)) for axis, schedule in reversed(down)]
+        return dims, primitive, [*down, (last, any_algorithm(draw, "all-reduce", dims[last])), *back]
+    return dims, primitive, [(axis, any_algorithm(draw, primitive, dims[axis])) for axis in axes]
+
+
+@given(compositions())
+@settings(max_examples=200, deadline=None)
+def test_any_algorithms_on_any_axes_in_any_order_make_the_primitive_true(drawn):
+    dims, primitive, phases = drawn
+    whole = nested(Lattice(dims), phases)
+    assert PRIMITIVES[primitive].accepts(whole.blocks)
+    run = execute(whole)
+    assert reference.holds(whole)
+    assert (run.cost.n_alpha, run.cost.n_beta) == reference.star_cost(whole)
+    back = reversed_in_time(whole)
+    if primitive in ("all-gather", "reduce-scatter", "all-to-all"):
+        execute(back)
+
+
+@given(compositions(), st.integers(0, 2))
+@settings(max_examples=60, deadline=None)
+def test_every_message_is_one_of_the_phase_moved_to_a_line_of_its_axis(drawn, seed):
+    dims, _, phases = drawn
+    lattice = Lattice(dims)
+    whole = nested(lattice, phases)
+    t = 0
+    for axis, schedule in phases:
+        for k in range(schedule.num_steps):
+            inner = {(s, d) for s, d, _, _ in list(reference.messages(schedule))[k]}
+            step = whole.step(t)
+            for src, dst in zip(step.src.tolist(), step.dst.tolist(), strict=True):
+                here, there = lattice.coordinates(src), lattice.coordinates(dst)
+                assert (here[axis], there[axis]) in inner
+                assert all(a == b for k, (a, b) in enumerate(zip(here, there, strict=True)) if k != axis)
+            t += 1
+    assert t == whole.num_steps
+
+
+@given(shapes, st.data())
+@settings(max_examples=40, deadline=None)
+def test_an_axis_without_a_phase_divides_the_ranks_into_groups(dims, data):
+    axis = data.draw(st.integers(0, len(dims) - 1))
+    alone = execute(allreduce.ring(dims[axis])).cost
+    groups = execute(nested(Lattice(dims), [(axis, allreduce.ring(dims[axis]))]))
+    assert groups.cost == alone
+    assert groups.schedule.blocks.share.total() == np.prod(dims) // dims[axis]
+
+
+@pytest.mark.parametrize(
+    ("phases", "complaint"),
+    [
+        ([(2, allreduce.ring(3))], "axis 2: the lattice 3x2 has the axes 0..1"),
+        ([(0, allreduce.ring(2))], "a schedule for 2 ranks on axis 0 of 3x2, which has 3"),
+        (
+            [(0, reducescatter.ring(3)), (1, allreduce.ring(2)), (0, broadcast.chain(3))],
+            "the phases on axis 0 must cut the message into the same blocks",
+        ),
+    ],
+)
+def test_phases_that_do_not_fit_are_refused(phases, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        nested(Lattice((3, 2)), phases)
+    assert complaint in str(refusal.value)
+
+
+def test_phases_in_a_wrong_order_are_refused_by_the_executor():
+    gather_first = [(0, allgather.ring(3)), (1, allreduce.ring(2)), (0, reducescatter.ring(3))]
+    with pytest.raises(ScheduleError):
+        execute(nested(Lattice((3, 2)), gather_first))
+
+
+def test_the_order_of_the_tiers_decides_what_crosses_the_cards():
+    """By hand, 4 boxes of 4: starting inside leaves each card a quarter of the vector, starting outside all of it."""
+    net = boxes((4, 4))
+
+    def card(phases):
+        run = execute(nested(Lattice((4, 4)), phases), net)
+        return sum(kind.steps * kind.loads[1] for kind in run.kinds())
+
+    inside, between = (0, reducescatter.ring(4)), (1, reducescatter.ring(4))
+    assert card([inside, between]) == Fraction(3, 16)
+    assert card([between, inside]) == Fraction(3, 4)
+
+
+def test_two_phase_all_to_all_sends_as_many_bytes_over_a_card_in_fewer_messages():
+    net, flat = boxes((4, 4)), execute(alltoall.pairwise(16), boxes((4, 4)))
+    two = execute(hierarchical.all_to_all(net), net)
+    cards = [link for link in range(net.num_links) if net.tiers[net.tier[link]].name == "card"]
+    assert {two.link_total[link] for link in cards} == {flat.link_total[link] for link in cards} == {Fraction(3, 4)}
+    assert sum(kind.steps for kind in two.kinds() if kind.hops[1]) == 3 < 15
+
+
+@pytest.mark.parametrize("net", NETS, ids=lambda t: t.name)
+@pytest.mark.parametrize("primitive", SIX)
+def test_hierarchical_schedules_are_proved_in_both_orders_from_any_root(primitive, net):
+    build = find(primitive, "hierarchical").build
+    for order in hierarchical.ORDERS:
+        for root in ({}, {"root": net.ranks - 2}) if primitive in ("broadcast", "reduce") else ({},):
+            run = execute(build(net, order=order, **root), net)
+            assert PRIMITIVES[primitive].accepts(run.schedule.blocks)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"tiers": "ring,ring,ring"}, "tiers 'ring,ring,ring': boxes:3x4 has 2"),
+        ({"tiers": "gossip"}, "unknown algorithm 'gossip'"),
+        ({"tiers": "ring,rabenseifner"}, None),
+        ({"tiers": "recursive-doubling,ring", "order": "outer-first"}, None),
+        ({"tiers": "ring,dim-ring"}, "all-reduce dim-ring on tier 1: must be an algorithm for any network"),
+        ({"order": "sideways"}, "order 'sideways': must be one of inner-first, outer-first"),
+    ],
+)
+def test_names_of_tiers_are_read_and_checked(options, complaint):
+    net = boxes((3, 4))
+    if complaint is None:
+        execute(hierarchical.all_reduce(net, **options), net)
+        return
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        hierarchical.all_reduce(net, **options)
+    assert complaint in str(refusal.value)
+
+
+def test_an_algorithm_that_a_tiers_size_rules_out_is_named_with_its_tier():
+    with pytest.raises(ValueError, match="recursive-doubling on tier 1 needs a power of two, not 3 ranks"):
+        hierarchical.all_gather(boxes((3, 4)), tiers="ring,recursive-doubling")
+
+
+def test_the_switches_of_a_tier_may_take_part():
+    """The switch in each box adds and replicates; between boxes, a ring of each place's ranks."""
+    from dataclasses import replace
+
+    net = replace(boxes((3, 4)), combines=True, replicates=True)
+    in_box = innetwork.one_shot_all_reduce(star(4, combines=True, replicates=True))
+    schedule = nested(Lattice((4, 3)), [Phase(0, in_box, switches=np.arange(3)[:, None])])
+    run = execute(schedule, net)
+    assert [kind.loads[0] for kind in run.kinds()] == [1]
+    assert sum(kind.steps for kind in run.kinds()) == 2
+    assert schedule.switches == 3
+
+
+def test_on_a_torus_the_axes_are_the_tiers():
+    dims = (4, 3)
+    rings = [(axis, reducescatter.ring(size)) for axis, size in enumerate(dims)]
+    cost = execute(nested(Lattice(dims), rings), torus(dims)).cost
+    assert (cost.n_alpha, cost.n_beta) == (5, Fraction(11, 12))

@@ -1,0 +1,148 @@
+"""What is too large is refused before it is made; what the book and its readers need is not."""
+
+from contextlib import suppress
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from colllib.algorithms import CATALOGUE, broadcast, find
+from colllib.ladder import ladder, run
+from colllib.limits import MOST_SECONDS, TooLarge, expected_seconds
+from colllib.primitives import all_gather, all_to_all
+from colllib.schedule import pipelined
+from colllib.topology import find as topology
+
+PRICE = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+
+
+@pytest.mark.parametrize(
+    ("expression", "ranks"),
+    [
+        ("ring:1048576", 2**20),
+        ("torus:64x64x64", 2**18),
+        ("star:1048576", 2**20),
+        ("fat-tree:48", 27648),
+        ("boxes:512x8,cards=2,oversubscription=2", 4096),
+        ("full-mesh:2048", 2048),
+        ("switch-tree:1048576x64,uplinks=8", 2**20),
+        ("twisted-torus:20", 800),
+    ],
+)
+def test_large_topologies_can_be_had(expression, ranks):
+    assert topology(expression).ranks == ranks
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "star:4294967296",
+        "ring:4294967296",
+        "line:999999999999999999",
+        "torus:99999999999x9",
+        "mesh:1000x1000x1000x1000",
+        "torus:" + "x".join(["2"] * 20),
+        "torus:" + "x".join(["999999999999999999"] * 20),
+        "torus:" + "x".join(["1"] * 5000),
+        "full-mesh:100000",
+        "full-mesh:1000000000",
+        "switch-tree:1000000000x16",
+        "inc-star:1000000000",
+        "inc-switch-tree:3000000x3",
+        "leaf-spine:100000x100000x100000",
+        "leaf-spine:2x2x999999999999999999",
+        "fat-tree:2000000",
+        "fat-tree:2000,routing=spread",
+        "twisted-torus:100000",
+        "boxes:100000x100000",
+        "boxes:1000x2x2x500,seed=1",
+    ],
+)
+def test_topologies_that_are_too_large_are_refused_before_they_are_made(expression, small_memory):
+    with pytest.raises(
+        ValueError, match=r"^.{,300}(too many, at most \d+ will do|at most 20 sizes are taken, as in .*)$"
+    ):
+        topology(expression)
+
+
+@pytest.fixture
+def small_memory():
+    """Room for what is there and some 300 MB more."""
+    resource, pages = pytest.importorskip("resource"), Path("/proc/self/statm")
+    if not pages.exists():
+        pytest.skip("the address space is limited by Linux only")
+    used = int(pages.read_text().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + 300 * 2**20, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.parametrize("algorithm", CATALOGUE, ids=lambda a: f"{a.primitive}-{a.name}")
+def test_no_algorithm_fills_the_memory_before_it_is_refused(algorithm, small_memory):
+    """On the largest topology of its kind it is built, or refused in one line."""
+    where = algorithm.at_home(2**16)
+    with suppress(TooLarge):
+        expected_seconds("this", algorithm.build(algorithm.argument(where)), where)
+
+
+@pytest.mark.parametrize(
+    "build", [lambda: all_to_all(100000), lambda: all_gather(2**20), lambda: pipelined(broadcast.chain(3), 2**40)]
+)
+def test_blocks_that_are_too_many_are_refused(build, small_memory):
+    with pytest.raises(TooLarge, match=r"^\D*\d+.*(blocks|messages) are too many, at most \d+ will do$"):
+        build()
+
+
+@pytest.mark.parametrize(
+    ("primitive", "name", "expression", "segments"),
+    [
+        ("broadcast", "chain", "ring:100000", 1),
+        ("broadcast", "chain", "star:4", 10**6),
+        ("all-reduce", "recursive-doubling", "ring:100000", 1),
+        ("all-to-all", "ring-relay", "star:1500", 1),
+        ("all-reduce", "ring", "star:60000", 1),
+        ("broadcast", "two-tree", "torus:4x4", 10**9),
+    ],
+)
+def test_what_would_run_for_hours_is_refused_at_once(primitive, name, expression, segments, small_memory):
+    with pytest.raises(TooLarge, match=r"^.*(too many, at most|take fewer ranks or segments).*$"):
+        run(find(primitive, name), topology(expression), segments=segments, **PRICE)
+
+
+def test_an_all_to_all_between_4096_ranks_in_boxes_is_not_refused():
+    where = topology("boxes:512x8")
+    algorithm = find("all-to-all", "hierarchical")
+    assert expected_seconds("this", algorithm.build(where), where) < MOST_SECONDS
+
+
+@pytest.mark.parametrize("name", ["ring", "binomial-tree", "rabenseifner"])
+@pytest.mark.parametrize("expression", ["star:{}", "ring:{}", "boxes:{}x2"])
+def test_the_expected_time_grows_with_the_work(name, expression):
+    sizes = [topology(expression.format(n)) for n in (8, 16, 32, 64)]
+    schedules = [find("all-reduce", name).build(where.ranks) for where in sizes]
+    times = [expected_seconds("this", *pair) for pair in zip(schedules, sizes, strict=True)]
+    assert all(0 < few < many for few, many in pairwise(times))
+
+
+@pytest.mark.parametrize("price", [{"alpha": 0.0}, {"bandwidth": 1.0}, {"message": 1e30}])
+def test_where_no_number_of_segments_is_best_or_too_many_are_it_is_said(price):
+    for expression in ("star:8", "torus:4x4"):
+        with pytest.raises(TooLarge, match=r"no number of them is best|best number of segments is above \d+"):
+            run(find("broadcast", "two-tree"), topology(expression), **(PRICE | price))
+
+
+def test_the_best_number_is_found_below_the_limit_and_refused_above():
+    """A chain of N ranks is fastest in about sqrt((N - 2) M / (alpha BW)) segments."""
+    chain, where = find("broadcast", "chain"), topology("star:6")
+    for wanted in (10, 100, 1000):
+        price = {"message": wanted**2 / 4, "alpha": 1.0, "bandwidth": 1.0}
+        assert run(chain, where, **price).segments == pytest.approx(wanted, rel=0.01)
+    with pytest.raises(TooLarge, match="above 4096"):
+        run(chain, where, message=Fraction(10**10, 4), alpha=1.0, bandwidth=1.0)
+
+
+def test_a_ladder_of_the_library_says_what_it_cannot_execute():
+    with pytest.raises(TooLarge, match=r"star:20000: this would take about .* at most 60 s"):
+        ladder("all-gather", topology("star:20000"), **PRICE)

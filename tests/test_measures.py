@@ -1,0 +1,142 @@
+"""Measures of a schedule, against second counts by the reference interpreter, sets and hands."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+import reference
+
+from colllib.algorithms import allgather, allreduce, broadcast, reducescatter
+from colllib.execution import execute
+from colllib.measures import busiest_link, busy_ports, phases, port_messages, staging
+from colllib.schedule import pipelined
+from colllib.topology import from_links, full_mesh, ring, star
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 8])
+@pytest.mark.parametrize("p", [1, 2, 3, 8, 11])
+def test_the_phases_of_a_chain(stages, p):
+    """Step t of segment k is slot t + k: count the pairs in each slot."""
+    busy = [sum(0 <= slot - k < stages for k in range(p)) for slot in range(stages + p - 1)]
+    assert busy_ports(broadcast.chain(stages + 1, segments=p)) == busy
+    ends = min(stages, p) - 1
+    assert phases(busy) == (ends, abs(stages - p) + 1, ends)
+
+
+def test_phases_of_nothing():
+    assert phases([]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        broadcast.chain(6),
+        broadcast.binomial_tree(8),
+        allreduce.recursive_doubling(8),
+        allreduce.rabenseifner(8),
+        allreduce.double_binary_tree(8),
+        allreduce.ring(5),
+    ],
+)
+def test_no_pipelining_gets_below_the_busiest_port_and_many_segments_get_there(schedule):
+    sent, received = reference.traffic(schedule)
+    floor = max(*sent.values(), *received.values())
+    assert busiest_link(execute(schedule)) == floor
+    previous = None
+    for p in (1, 2, 4, 8, 200):
+        n_beta = reference.star_cost(pipelined(schedule, p))[1]
+        assert n_beta >= floor
+        assert previous is None or n_beta <= previous
+        previous = n_beta
+    assert previous - floor < Fraction(1, 10)
+
+
+@pytest.mark.parametrize("build", [allreduce.recursive_doubling, allreduce.double_binary_tree, broadcast.binomial_tree])
+@pytest.mark.parametrize(
+    "where",
+    [
+        ring(8),
+        full_mesh(8),
+        star(8, ports=3),
+        from_links("cube", 8, [(r, r ^ d) for r in range(8) for d in (1, 2, 4)], bandwidth=[1, 2, 3] * 8),
+    ],
+    ids=repr,
+)
+def test_nor_below_the_busiest_link_of_other_topologies(build, where):
+    schedule = build(8)
+    floor = busiest_link(execute(schedule, where))
+    few, many = (execute(pipelined(schedule, p), where).cost.n_beta for p in (3, 300))
+    assert floor <= many <= few
+    assert many - floor < Fraction(1, 10)
+
+
+@pytest.mark.parametrize("schedule", [pipelined(allreduce.double_binary_tree(8), 5), broadcast.two_tree(9, segments=4)])
+def test_messages_on_the_busiest_port_are_those_a_second_interpreter_meets(schedule):
+    found = []
+    for step in reference.messages(schedule):
+        ends = [("out", src, dst) for src, dst, _, _ in step] + [("in", dst, src) for src, dst, _, _ in step]
+        ports: dict[tuple[str, int], set[int]] = {}
+        for side, port, other in ends:
+            ports.setdefault((side, port), set()).add(other)
+        found.append(max(map(len, ports.values())))
+    assert port_messages(schedule) == found
+
+
+@pytest.mark.parametrize("p", [32, 128])
+def test_two_colors_take_a_step_for_each_message_that_collides_without_them(p):
+    colored = allreduce.double_binary_tree(64, segments=p)
+    crowded = pipelined(allreduce.double_binary_tree(64), p)
+    assert set(port_messages(colored)) == {1}
+    assert colored.num_steps == sum(port_messages(crowded)) > crowded.num_steps
+    assert reference.star_cost(colored)[1] == reference.star_cost(crowded)[1]
+
+
+def replayed(schedule):
+    """After each step, the largest share any rank has received and sends in a later step, by sets."""
+    steps = list(reference.messages(schedule))
+    shares = list(schedule.blocks.share)
+    peaks = []
+    for t in range(len(steps)):
+        arrived = {(dst, block) for step in steps[: t + 1] for _, dst, block, _ in step}
+        leaving = {(src, block) for step in steps[t + 1 :] for src, _, block, _ in step}
+        load = {}
+        for rank, block in arrived & leaving:
+            load[rank] = load.get(rank, Fraction(0)) + shares[block]
+        peaks.append(max(load.values(), default=Fraction(0)))
+    return tuple(peaks)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 6, 8, 12, 16])
+def test_staging_is_what_a_replay_finds(ranks):
+    built = [allgather.ring(ranks), allgather.bruck(ranks), reducescatter.ring(ranks), reducescatter.bruck(ranks)]
+    built += [build(ranks, cap=cap) for build in (allgather.pat, reducescatter.pat) for cap in (1, 2, None)]
+    built += [allgather.pat(ranks, cap=2, order="rounds"), broadcast.chain(ranks, segments=3), allreduce.ring(ranks)]
+    for schedule in built:
+        assert staging(schedule) == replayed(schedule)
+
+
+def test_uneven_shards_count_with_their_size():
+    shares = [Fraction(1, 2), Fraction(1, 4), Fraction(1, 8), Fraction(1, 8)]
+    schedule = allgather.ring(4, shares=shares)
+    assert staging(schedule) == replayed(schedule)
+    assert max(staging(schedule)) == Fraction(1, 2)
+
+
+def test_a_reduce_scatter_parks_what_its_all_gather_parks_in_reverse_order():
+    for ranks, cap in ((8, 1), (12, 2), (16, 4)):
+        gather, scatter = staging(allgather.pat(ranks, cap=cap)), staging(reducescatter.pat(ranks, cap=cap))
+        assert scatter[:-1] == gather[-2::-1]
+
+
+@pytest.mark.parametrize("ranks", [4, 8, 32, 128])
+def test_closed_forms_of_what_is_parked(ranks):
+    log = ranks.bit_length() - 1
+    assert max(staging(allgather.ring(ranks))) == Fraction(1, ranks)
+    whole = (allgather.bruck(ranks), allgather.pat(ranks), allgather.recursive_doubling(ranks))
+    for schedule in whole:
+        assert max(staging(schedule)) == Fraction(ranks // 2 - 1, ranks)
+    for k in range(log):
+        parked = max(staging(allgather.pat(ranks, cap=1 << k))) * ranks
+        assert parked == (1 << k) * (log - k) - 1
+        assert max(staging(allgather.pat(ranks, cap=1 << k, order="rounds"))) * ranks == ranks // 2 - 1

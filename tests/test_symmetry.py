@@ -1,0 +1,411 @@
+"""Orbits: what is moved is what moving it by hand gives, and a run by symmetry finds what a full run finds."""
+
+import re
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_schedules import WILD, compositions, copied, lattices, orbits, seeds, spoiled, wirings
+from test_moves import choices, moved_by_hand
+
+from colllib.algorithms import ALGORITHMS, CATALOGUE, allgather, allreduce, alltoall, direct, lattice, relay
+from colllib.algorithms.nested import nested
+from colllib.cost import Cost
+from colllib.execution import ScheduleError, execute
+from colllib.primitives import PRIMITIVES, all_reduce
+from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled, side_by_side
+from colllib.symmetry import by_symmetry
+from colllib.topology import Lattice, boxes, full_mesh, line, mesh, ring, star, torus
+
+# -- an orbit is a schedule ----------------------------------------------------------------------
+
+
+def journeys(schedule):
+    """Every block as its share, sources, targets and messages, whatever its number: a multiset."""
+    blocks = schedule.blocks
+    trips = [[] for _ in range(len(blocks))]
+    for t, step in enumerate(reference.messages(schedule)):
+        for src, dst, block, add in step:
+            trips[block].append((t, src, dst, add))
+    ends = [[tuple(sorted(blocks.holders(int(w)).tolist())) for w in side] for side in (blocks.source, blocks.target)]
+    return Counter(zip(blocks.share, *ends, (tuple(sorted(trip)) for trip in trips), strict=True))
+
+
+def moved_one_by_one(orbit):
+    """`journeys` of an orbit, every block's moved by hand."""
+    axes, shape, seed = range(len(orbit.lattice.dims)), orbit.lattice, orbit.seed
+    found = Counter()
+    for (share, source, target, trip), times in journeys(seed).items():
+        blocks = Counter()
+        for choice in choices(shape, axes):
+            moving = tuple(0 if axis in orbit.still else by for axis, by in zip(axes, choice, strict=True))
+            ends = []
+            for side in (source, target):
+                ends.append(frozenset(moved_by_hand(shape, axes, r, choice) for r in side))
+            to = [(t, *(moved_by_hand(shape, axes, r, choice) for r in (a, b)), add) for t, a, b, add in trip]
+            blocks[moving, *ends, tuple(to)] += 1
+        # what the moves along the still axes make is one block together
+        for one in {moving for moving, *_ in blocks}:
+            parts = [part for part in blocks if part[0] == one]
+            ends = [tuple(sorted(frozenset().union(*(part[side] for part in parts)))) for side in (1, 2)]
+            whole = sorted(message for part in parts for message in part[3])
+            found[share, *ends, tuple(whole)] += times
+    return found
+
+
+@given(orbits())
+@settings(max_examples=60)
+def test_an_orbit_is_its_seed_moved_message_by_message(orbit):
+    assert isinstance(orbit, Orbit)
+    assert journeys(orbit) == moved_one_by_one(orbit)
+    assert repr(orbit) == repr(copied(orbit))
+    assert orbit.num_messages == orbit.seed.num_messages * orbit.moves.order
+
+
+@given(lattices(), st.data())
+def test_what_is_done_to_the_seed_is_done_to_the_whole(shape, data):
+    first, second = (Orbit(data.draw(seeds(shape.ranks)), shape) for _ in range(2))
+    factor = data.draw(WILD)
+    for of_orbits, of_wholes in (
+        (reversed_in_time(first), reversed_in_time(copied(first))),
+        (scaled(first, factor), scaled(copied(first), factor)),
+        (side_by_side(first, second), side_by_side(copied(first), copied(second))),
+        (side_by_side(first, reversed_in_time(second)), side_by_side(first, copied(reversed_in_time(second)))),
+        (in_sequence(first, reversed_in_time(first)), in_sequence(first, copied(reversed_in_time(first)))),
+    ):
+        assert isinstance(of_orbits, Orbit)
+        assert not isinstance(of_wholes, Orbit)
+        assert journeys(of_orbits) == journeys(of_wholes)
+
+
+@given(st.sampled_from([2, 3, 4]), st.sampled_from([2, 3, 4]))
+def test_orbits_nest_to_orbits_and_to_the_same_as_their_wholes(inner, outer):
+    phases = [
+        (0, reversed_in_time(allgather.bruck(inner))),
+        (1, allreduce.recursive_doubling(outer)),
+        (0, allgather.bruck(inner)),
+    ]
+    for chosen in (phases, phases[1:2], [(1, alltoall.pairwise(outer)), (0, alltoall.pairwise(inner))]):
+        found = nested(Lattice((inner, outer)), chosen)
+        whole = nested(Lattice((inner, outer)), [(axis, copied(schedule)) for axis, schedule in chosen])
+        assert isinstance(found, Orbit) == all(isinstance(schedule, Orbit) for _, schedule in chosen)
+        assert journeys(found) == journeys(whole)
+
+
+def test_orbits_of_other_moves_are_put_together_in_full():
+    ring_of_four, cube = allgather.ring(4), allgather.recursive_doubling(4)
+    for whole in (side_by_side(ring_of_four, cube), in_sequence(reversed_in_time(cube), ring_of_four)):
+        assert not isinstance(whole, Orbit)
+        assert reference.holds(whole)
+    again = replace(ring_of_four, blocks=all_reduce(4, shares=4))
+    assert type(again) is Schedule
+    assert again.step(2).block.tolist() == ring_of_four.step(2).block.tolist()
+
+
+@pytest.mark.parametrize(
+    ("build", "complaint"),
+    [
+        (lambda: Orbit(allgather.ring(4), Lattice((2, 3))), "a schedule for 4 ranks on 2x3, which has 6"),
+        (lambda: Orbit(allgather.ring(4), Lattice((2, 2)), still=[2]), r"axis 2: the lattice 2x2 has the axes 0\.\.1"),
+        (lambda: Orbit(allgather.ring(4), Lattice((4,), False), still=[0]), "mirrors leave no block alone"),
+        (lambda: Orbit(Schedule.from_steps(all_reduce(2), [], 1), Lattice((2,))), "cannot be moved"),
+        (lambda: by_symmetry(allreduce.binomial_tree(4)), r"Schedule\(4 ranks, .*\) is not given as an orbit"),
+        (lambda: by_symmetry(allgather.ring(4), star(5)), "does not fit star:5"),
+    ],
+)
+def test_what_cannot_be_moved_or_run_is_refused(build, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        build()
+
+
+# -- a run by symmetry finds what a full run finds -----------------------------------------------
+
+
+def finds_the_same(orbit, where=None):
+    full, run = execute(orbit, where), by_symmetry(orbit, where)
+    for kept in ("sent", "received", "link", "hops", "loads"):
+        mine, theirs = getattr(run.ledger, kept), getattr(full.ledger, kept)
+        assert mine.shape == theirs.shape
+        assert (mine == theirs).all()
+    assert (run.cost, run.kinds(), run.sent, run.received) == (full.cost, full.kinds(), full.sent, full.received)
+    assert run.link_total == full.link_total
+    assert run.cost_of(range(0, orbit.num_steps, 2)) == full.cost_of(range(0, orbit.num_steps, 2))
+    assert run.partners() == full.partners()
+    assert (run.how, full.how) == ("by symmetry", "executed")
+    if orbit.num_steps:
+        assert run.link_load(orbit.num_steps - 1) == full.link_load(orbit.num_steps - 1)
+
+
+@given(orbits(), st.data())
+@settings(max_examples=80)
+def test_a_run_by_symmetry_equals_the_full_run_on_any_wiring(orbit, data):
+    speeds = st.sampled_from([Fraction(1), Fraction(1, 3), Fraction(7, 10)])
+    parts = st.sampled_from([Fraction(0), Fraction(1), Fraction(1, 2)])
+    finds_the_same(orbit)
+    finds_the_same(orbit, data.draw(wirings(orbit.ranks, speeds, parts, most_levels=2)))
+
+
+def fabrics(ranks):
+    """Fabrics with symmetries and without, that of a ring or a torus or that of places in boxes among them."""
+    yield from (star(ranks), ring(ranks), ring(ranks, tie="balanced"), line(ranks), full_mesh(ranks))
+    for size in (2, 3, 4):
+        if ranks % size == 0:
+            count = ranks // size
+            yield from (torus((size, count)), torus((count, size), order=(1, 0)), mesh((size, count)))
+            yield from (boxes((count, size)), boxes((count, size), cards=1, oversubscription=3))
+            yield from (boxes((count, size), seed=1), boxes((1, count, size), oversubscription=(2, 3)))
+            if size == 4:
+                yield boxes((count, size), cards=2)
+
+
+SYMMETRIC = [algorithm for algorithm in ALGORITHMS if algorithm.fits(8) and isinstance(algorithm.build(8), Orbit)]
+
+
+@pytest.mark.parametrize("algorithm", SYMMETRIC, ids=lambda a: f"{a.primitive}-{a.name}")
+def test_named_algorithms_run_by_symmetry_as_in_full(algorithm):
+    for ranks in (1, 2, 6, 8, 12):
+        schedule = algorithm.build(ranks) if algorithm.fits(ranks) else None
+        if isinstance(schedule, Orbit):
+            for where in fabrics(ranks):
+                finds_the_same(schedule, where)
+
+
+def test_the_algorithms_that_are_the_same_seen_from_every_rank_are_orbits():
+    assert {algorithm.name for algorithm in SYMMETRIC} == {
+        *("ring", "recursive-doubling", "rabenseifner", "bidirectional-ring", "shortest-way-ring", "bruck", "pat"),
+        *("recursive-halving", "pairwise", "ring-relay"),
+    }
+    on_tori = {a.name for a in CATALOGUE if a.takes == "lattice" and isinstance(a.build(Lattice((4, 4))), Orbit)}
+    assert on_tori == {
+        *("dim-ring", "dim-shortest-way", "rotated-dim-ring", "breadth-first", "dim-rabenseifner", "rotated-relay")
+    }
+
+
+@pytest.mark.parametrize("dims", [(1,), (6,), (4, 2), (3, 3), (2, 1, 3), (4, 4)])
+@pytest.mark.parametrize("wraps", [True, False])
+def test_algorithms_for_lattices_run_by_symmetry_as_in_full(dims, wraps):
+    shape = Lattice(dims, wraps)
+    found = [relay.relay(shape, tie=tie, phased=p) for tie in ("up", "split") for p in (False, True)]
+    if wraps:
+        chosen = (lattice.dim_ring, lattice.dim_shortest_way, lattice.rotated_dim_ring, lattice.breadth_first)
+        found += [build(shape) for build in chosen]
+    for schedule in (*found, relay.rotated_relay(shape)):
+        for where in (torus(dims), torus(dims, tie="balanced"), mesh(dims)):
+            finds_the_same(schedule, where)
+
+
+@given(compositions(), st.data())
+@settings(max_examples=40)
+def test_one_inside_another_runs_by_symmetry_as_in_full_on_boxes_and_tori_of_the_same_axes(orbit, data):
+    dims = orbit.lattice.dims if len(orbit.lattice.dims) > 1 else (*orbit.lattice.dims, 1)
+    for where in (torus(dims), boxes(dims[::-1]), boxes(dims[::-1], cards=1)):
+        finds_the_same(orbit, where)
+
+
+@pytest.mark.parametrize(
+    "where", [torus((4, 3, 2)), torus((5, 4), order=(1, 0)), star(12), boxes((2, 3, 4)), boxes((5, 4), cards=1)]
+)
+def test_links_of_a_class_carry_the_same_of_any_direct_exchange(where):
+    """Whatever rank r sends rank r + d: where a class would hold unlike links, their loads would differ for some d."""
+    assert where.link_class is not None
+    shape = Lattice(where.lattice.dims if where.lattice else (2, 6))
+    straight = Orbit(alltoall.pairwise(where.ranks).seed, shape)
+    finds_the_same(straight, where)
+    run = execute(straight, where)
+    for t in range(straight.num_steps):
+        load = np.array(run.link_load(t))
+        assert all(len(set(load[where.link_class == one])) == 1 for one in range(where.link_class.max() + 1))
+
+
+def test_classes_that_the_routes_do_not_keep_to_are_refused():
+    square = torus((4, 4))
+    for wrong in (
+        replace(square, link_class=np.arange(square.num_links) % 3),
+        replace(torus((4, 4), tie="balanced"), link_class=square.link_class),
+        replace(square, router=either_axis_first(4)),
+        replace(square, alpha=scattered(square)),
+    ):
+        with pytest.raises(ValueError, match=r"torus:4x4: links of one class differ, or routes leave their classes"):
+            by_symmetry(Orbit(alltoall.pairwise(16).seed, square.lattice), wrong)
+
+
+def either_axis_first(size):
+    """Routes along the first axis first from even ranks, along the second one first from odd ranks."""
+    first, second = torus((size, size)).router, torus((size, size), order=(1, 0)).router
+
+    def route(src, dst):
+        odd = np.asarray(src) % 2 == 1
+        parts = [(np.flatnonzero(some), way(src[some], dst[some])) for some, way in ((~odd, first), (odd, second))]
+        message = np.concatenate([which[owner] for which, (owner, _) in parts])
+        return message, np.concatenate([link for _, (_, link) in parts])
+
+    return route
+
+
+def scattered(where):
+    return type(where.alpha).of(Fraction(1, 1 + link % 2) for link in range(where.num_links))
+
+
+# -- what is wrong is refused --------------------------------------------------------------------
+
+
+def outcome(run, orbit):
+    try:
+        return run(orbit)
+    except ScheduleError as error:
+        return error
+
+
+def is_true(schedule, error):
+    """Whether the second interpreter bears out what an error says."""
+    states, steps, said = [], list(reference.messages(schedule)), str(error)
+    with suppress(KeyError):  # at a message without a value; the state before it is the last one then
+        states.extend(reference.states(schedule))
+    rank, block, t = error.rank, error.block, error.step
+    if "to itself" in said:
+        return any(src == dst == rank and b == block for src, dst, b, _ in steps[t])
+    if "does not hold it" in said:
+        sends = any(src == rank and b == block for src, _, b, _ in steps[t])
+        return sends and (len(states) <= t or (rank, block) not in states[t])
+    if "only additions may meet" in said:
+        adds = [add for _, dst, b, add in steps[t] if (dst, b) == (rank, block)]
+        return len(adds) > 1 and not all(adds)
+    if "never receives" in said:
+        return t is None and (rank, block) not in states[-1]
+    who = int(re.search(r"contribution of rank (\d+)", said)[1])
+    if "lacks" in said:
+        writes = [s for s, step in enumerate(steps) if any((dst, b) == (rank, block) for _, dst, b, _ in step)]
+        return states[-1][rank, block][who] == 0 and t == (writes[-1] if writes else None)
+    last = re.search(r"and rank (\d+) ends with it", said)
+    ends = int(last[1]) if last else rank
+    before, after = (state.get((rank, block), Counter())[who] for state in states[t : t + 2])
+    return before < after > 1 and max(states[-1][ends, block].values()) > 1
+
+
+def in_boxes(inner, outer, lanes):
+    """An all-reduce whose blocks stay as they are between boxes, or altogether."""
+    halves = (reversed_in_time(allgather.bruck(inner)), allgather.bruck(inner))
+    return nested(Lattice((inner, outer)), [(0, halves[0]), (1, lanes(outer)), (0, halves[1])])
+
+
+STILL = [
+    allreduce.recursive_doubling(8),
+    in_boxes(3, 4, allreduce.recursive_doubling),
+    in_boxes(2, 2, allreduce.recursive_doubling),
+    nested(Lattice((2, 4)), [(1, allreduce.ring(4)), (0, allreduce.recursive_doubling(2))]),
+]
+
+
+@given(st.one_of(orbits(), st.sampled_from(STILL)).flatmap(spoiled))
+@settings(max_examples=300)
+def test_both_runs_agree_on_what_is_wrong_and_what_a_refusal_says_is_true(orbit):
+    full, run = (outcome(way, orbit) for way in (execute, by_symmetry))
+    assert isinstance(run, ScheduleError) == isinstance(full, ScheduleError)
+    if isinstance(run, ScheduleError):
+        assert is_true(orbit, run)
+    else:
+        finds_the_same(orbit)
+
+
+def altered(orbit, change):
+    """An orbit with its seed's table of messages changed."""
+    when, messages = orbit.seed.messages
+    when, *columns = change(when.copy(), *(column.copy() for column in messages))
+    seed = Schedule.from_messages(orbit.seed.blocks, orbit.num_steps, when, Step(*columns))
+    return Orbit(seed, orbit.lattice, orbit.still, orbit.number)
+
+
+def without(i):
+    return lambda *columns: [np.delete(column, i) for column in columns]
+
+
+def with_value(column, i, value):
+    def change(*columns):
+        columns[column][i] = value
+        return columns
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("orbit", "change", "complaint", "place"),
+    [
+        (allgather.ring(5), without(2), "step 3: rank 3 sends block 0 to rank 4 but does not hold it", (3, 0, 3)),
+        (allgather.ring(5), without(3), "rank 4 never receives block 0", (4, 0, None)),
+        (allreduce.ring(5), without(0), "rank 0 ends with a block 0 that lacks the contribution of rank 0", (0, 0, 4)),
+        (
+            allreduce.recursive_doubling(8),
+            without(1),
+            "rank 0 ends with a block 0 that lacks .* step 2 wrote",
+            (0, 0, 2),
+        ),
+        (
+            allreduce.recursive_doubling(8),
+            with_value(4, 2, False),
+            "rank 0 ends with a block 0 that lacks the contribution of rank 0; step 2 wrote",
+            (0, 0, 2),
+        ),
+        (
+            allreduce.recursive_doubling(8),
+            with_value(2, 2, 2),
+            "step 2: rank 0 adds a contribution of rank 0 to block 0 that it already holds",
+            (0, 0, 2),
+        ),
+        (alltoall.pairwise(4), with_value(2, 0, 0), "step 0: rank 0 sends block 1 to itself", (0, 1, 0)),
+        (
+            direct.reduce_scatter(3),
+            with_value(4, 1, False),
+            "step 0: rank 0 receives block 0 more than once",
+            (0, 0, 0),
+        ),
+    ],
+)
+def test_a_refusal_names_rank_block_and_step(orbit, change, complaint, place):
+    wrong = altered(orbit, change)
+    with pytest.raises(ScheduleError, match=complaint) as caught:
+        by_symmetry(wrong)
+    assert (caught.value.rank, caught.value.block, caught.value.step) == place
+    assert is_true(wrong, caught.value)
+    with pytest.raises(ScheduleError):
+        execute(wrong)
+
+
+def test_a_message_of_what_does_not_exist_is_refused_with_its_step():
+    for column, name in ((1, "node"), (3, "block")):
+        with pytest.raises(ValueError, match=rf"step 2: {name} 9 does not exist"):
+            by_symmetry(altered(allgather.ring(4), with_value(column, 2, 9)))
+
+
+# -- sizes that no full run reaches --------------------------------------------------------------
+
+
+def test_large_orbits_cost_what_their_closed_forms_say():
+    for ranks in (2**12, 30_011):
+        run = by_symmetry(allreduce.ring(ranks), ring(ranks))
+        assert run.cost == allreduce.ring_cost(ranks)
+        assert set(run.link_total) == {Fraction(2 * (ranks - 1), ranks), Fraction(0)}
+    cube = Lattice((24, 20, 16))
+    assert by_symmetry(lattice.dim_ring(cube), torus(cube.dims)).cost == lattice.dim_ring_cost(cube)
+    assert by_symmetry(allreduce.rabenseifner(2**14)).cost == allreduce.rabenseifner_cost(2**14)
+    assert by_symmetry(allreduce.recursive_doubling(2**14)).cost == allreduce.recursive_doubling_cost(2**14)
+    assert by_symmetry(alltoall.pairwise(3000)).cost == alltoall.pairwise_cost(3000)
+
+
+def test_a_hierarchical_all_reduce_over_32_768_ranks_has_the_traffic_of_its_phases():
+    inside = reversed_in_time(allgather.ring(8))
+    phases = [(0, inside), (1, allreduce.recursive_doubling(4096)), (0, allgather.ring(8))]
+    run = by_symmetry(nested(Lattice((8, 4096)), phases), boxes((4096, 8)))
+    assert set(run.sent) == {2 * Fraction(7, 8) + Fraction(12, 8)}
+    assert [kind.steps for kind in run.kinds()] == [12, 14]
+    assert PRIMITIVES["all-reduce"].accepts(run.schedule.blocks)
+
+
+def test_the_relay_on_a_torus_of_4096_ranks_keeps_every_link_busy():
+    assert relay.rotated_relay_cost(Lattice((16, 16, 16))) == Cost(24, 2)
+    assert set(relay.link_loads(torus((16, 16, 16)))) == {Fraction(9, 4), Fraction(7, 4)}
