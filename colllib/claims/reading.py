@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from colllib.bounds import bus_factor
-from colllib.claims.finding import FACT, Cases, answer, table
+from colllib.claims.finding import FACT, Cases, Verdict, answer, table
 from colllib.claims.runs import SIZES
 
 MODEL, ROOTED, GATHER, AR = (
@@ -24,10 +24,10 @@ def nothing() -> Cases:
     return []
 
 
-answer(MODEL, "E-00-004 E-00-005 E-00-007 E-00-008 E-00-017", "definition")(nothing)
-answer("02-primitives", " ".join(f"E-00-{number:03}" for number in range(9, 16)), "definition")(nothing)
+answer(MODEL, "E-00-004 E-00-005 E-00-007 E-00-008 E-00-017", Verdict.DEFINITION)(nothing)
+answer("02-primitives", " ".join(f"E-00-{number:03}" for number in range(9, 16)), Verdict.DEFINITION)(nothing)
 for _chapter, _ids in ((MODEL, "E-01-203"), (ROOTED, "E-01-027"), (SWITCH, "E-04-007 E-04-012")):
-    answer(_chapter, _ids, "not checkable")(nothing)
+    answer(_chapter, _ids, Verdict.NOT_CHECKABLE)(nothing)
 for _chapter, _ids in ((MODEL, "E-00-006"), (PRIMER, "E-02-019"), (SWITCH, "E-04-001")):
     answer(_chapter, _ids, FACT)(nothing)
 

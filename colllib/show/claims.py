@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from itertools import groupby
 
-from colllib.claims import FAILS, HOLDS, SOURCES, Claim, Entry, Finding, Verdict
+from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Entry, Finding, Verdict, causes, claims, entry
 from colllib.show.table import Table
 from colllib.show.theme import escape, style
 
@@ -76,42 +77,52 @@ def appendix() -> Folded:
 
 
 def errata() -> str:
-    """The refuted and inconsistent claims, in the order of the sources, as Markdown for their owners.
+    """The entries that do not hold, by the cause that they share, as Markdown for the owners of the texts.
 
-    Claims of one part with the same answer stand together, where the first of them stands.
+    A section a cause, the largest first: a paragraph on it, then every entry with an anchor of its own (its id in small
+    letters), its place, what is printed, what was executed, and a link to the chapter on its topic.
+
+    >>> errata().splitlines()[0]
+    '## One trip through a switch, counted once and twice'
     """
-    from colllib.claims import ledger
-
     lines = []
-    failing = [e for e in ledger() if e.verdict in FAILS]
-    for source, group in groupby(failing, key=lambda e: e.claim.source):
-        lines += [f"## {SOURCES[source]}", ""]
-        for part, entries in groupby(group, key=lambda e: e.claim.where.partition(",")[0]):
-            if part:
-                lines += [f"### {part.capitalize()}", ""]
-            together: dict[Finding, list[Claim]] = {}
-            for entry in entries:
-                together.setdefault(entry.finding, []).append(entry.claim)
-            for finding, alike in together.items():
-                lines += _erratum(finding, alike)
+    for cause in sorted(causes().values(), key=lambda cause: -len(cause.ids)):
+        lines += [f"## {cause.title}", "", _plain(cause.text) + _cited(cause.reference), ""]
+        for name in sorted(cause.ids, key=_in_order().__getitem__):
+            lines += _erratum(entry(name), cause)
     return "\n".join(lines)
 
 
-def _erratum(finding: Finding, alike: list[Claim]) -> list[str]:
-    """A term for what is said, in one place or several, and its definition."""
-    said = []
-    for claim in alike:
-        where = claim.where or "no section given"
-        inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
-        said.append(f"**{claim.id}, {_plain(where)}.** {_plain(claim.statement)}{_plain(inputs)}")
-    claimed = "; ".join(dict.fromkeys(_claimed(claim) for claim in alike))
-    cited = f" {{cite:p}}`{finding.reference}`" if finding.reference else ""
+@cache
+def _in_order() -> dict[str, int]:
+    """Id of a claim -> its number in the list."""
+    return {claim.id: number for number, claim in enumerate(claims())}
+
+
+def _erratum(found: Entry, cause: Cause) -> list[str]:
+    """A term for what is said, and its definition; the paragraph of the cause is not said again."""
+    claim, finding = found.claim, found.finding
+    place = ", ".join(filter(None, (SOURCES[claim.source].split(",")[0], claim.where)))
+    inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
+    own = "" if finding.because == cause.text else f" {_plain(finding.because)}"
+    cited = _cited(finding.reference) if finding.reference != cause.reference else ""
+    chapter = f"[chapter {int(found.chapter[:2])}](../notebooks/{found.chapter})"
+    anchor = f'<span id="{claim.id.lower()}"></span>'
     return [
-        "; ".join(said),
-        f": *{finding.verdict.value}.* Claimed: {_plain(claimed)}. "
-        f"Executed: {_plain(finding.executed)}. {_plain(finding.because)}{cited}",
+        f"{anchor}**{claim.id}, {_plain(place)}.** {_plain(claim.statement)}{_plain(inputs)}",
+        f": *{finding.verdict.value}.* Printed: {_plain(_claimed(claim))}. {_way(finding)}: {_plain(finding.executed)}."
+        f"{own}{cited} ({_plain(str(finding.basis))}; {chapter})",
         "",
     ]
+
+
+def _way(finding: Finding) -> str:
+    """How the value came about, as the label of the value."""
+    return "Read" if finding.basis.how == "read" else "Executed" if "executed" in finding.basis.how else "Computed"
+
+
+def _cited(reference: str) -> str:
+    return f" {{cite:p}}`{reference}`" if reference else ""
 
 
 def _claimed(claim: Claim) -> str:
@@ -136,8 +147,9 @@ def _table(entries: list[Entry]) -> Table:
             e.verdict.value,
             e.finding.executed,
             e.finding.because,
+            str(e.finding.basis) if e.finding.basis.how != "none" else "",
         )
         for e in entries
     ]
-    headers = ["claim", "what is said", "claimed", "verdict", "executed", "why"]
-    return Table(headers, rows, align=("left",) * 6)
+    headers = ["claim", "what is said", "claimed", "verdict", "executed", "why", "under which conditions"]
+    return Table(headers, rows, align=("left",) * 7)
