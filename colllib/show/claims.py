@@ -1,14 +1,15 @@
-"""Claims as tables: for the end of a chapter, for the appendix and for the errata."""
+"""Claims as tables for the end of a chapter, as cards that can be filtered, and as errata."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
-from itertools import groupby
 
-from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Entry, Finding, Verdict, causes, claims, entry
+from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Entry, Finding, causes, claims, entry
+from colllib.claims import ledger as all_entries
 from colllib.show.table import Table
-from colllib.show.theme import escape, style
+from colllib.show.theme import asset, escape, style
 
 
 class Folded:
@@ -57,23 +58,69 @@ def claims_table(entries: Iterable[Entry]) -> Folded:
     return Folded(sections)
 
 
-def appendix() -> Folded:
-    """Every claim of every source, by source and part, folded.
+class Ledger:
+    """Every claim as a card, its verdict first; a form filters them, and without script all are shown.
 
-    >>> print(str(appendix()).splitlines()[0])
-    Yue Lu, Collectives Explainer Series, part 00: 57 claims, ... answered
+    >>> from colllib.claims import for_chapter
+    >>> Ledger(for_chapter("16-mesh"))
+    15 claims: 3 refuted, ...
     """
-    from colllib.claims import ledger
 
-    sections = []
-    for (source, part), group in groupby(ledger(), key=lambda e: (e.claim.source, e.claim.where.partition(",")[0])):
-        entries = list(group)
-        answered = sum(e.verdict is not Verdict.OPEN for e in entries)
-        place = f", {part}" if part.startswith("part") else ""
-        sections.append(
-            (f"{SOURCES[source]}{place}: {len(entries)} claims, {answered} answered", False, _table(entries))
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.entries = list(entries)
+
+    def _repr_html_(self) -> str:
+        columns = {name: [_facets(e)[name] for e in self.entries] for name in _FACETS}
+        choices = "".join(_choice(name, sorted(set(values) - {""})) for name, values in columns.items())
+        text = '<label>words<input name="text" type="search"></label>'
+        cards = "".join(map(_card, self.entries))
+        return (
+            f'{style("theme", "ledger")}<div class="colllib cl-ledger">'
+            f'<form hidden aria-label="Filter the claims">{choices}{text}<output aria-live="polite"></output></form>'
+            f"<ol>{cards}</ol><script>{asset('ledger.js')}</script></div>"
         )
-    return Folded(sections)
+
+    def __repr__(self) -> str:
+        counted = Counter(e.verdict.value for e in self.entries)
+        return f"{len(self.entries)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
+
+
+def ledger() -> Ledger:
+    """All claims of all sources."""
+    return Ledger(all_entries())
+
+
+_FACETS = ("source", "section", "chapter", "verdict")
+
+
+def _facets(found: Entry) -> dict[str, str]:
+    """What a card is filtered by; a section is that of one source."""
+    source = SOURCES[found.claim.source]
+    section = f"{source.split(',')[0]}, {found.claim.where}" if found.claim.where else ""
+    return {"source": source, "section": section, "chapter": found.chapter, "verdict": found.verdict.value}
+
+
+def _choice(name: str, values: Iterable[str]) -> str:
+    options = "".join(f"<option>{escape(value)}</option>" for value in values)
+    return f'<label>{name}<select name="{name}"><option value="">all</option>{options}</select></label>'
+
+
+def _card(found: Entry) -> str:
+    claim, finding = found.claim, found.finding
+    data = " ".join(f'data-{name}="{escape(value)}"' for name, value in _facets(found).items())
+    color = "cl-fails" if found.verdict in FAILS else "cl-holds" if found.verdict in HOLDS else ""
+    chapter = f'; <a href="../notebooks/{found.chapter}.html">chapter {found.chapter[:2]}</a>' if found.chapter else ""
+    place = ", ".join(filter(None, (SOURCES[claim.source].split(",")[0], claim.where)))
+    inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
+    result = f"<p>{_way(finding)}: {escape(finding.executed)}</p>" if finding.executed else ""
+    because = f"<p>{escape(finding.because)}</p>" if finding.because else ""
+    basis = escape(str(finding.basis)) if finding.basis.how != "none" else ""
+    return (
+        f'<li id="{claim.id.lower()}" class="{color}" {data}>'
+        f"<p><strong>{found.verdict.value}</strong> <code>{claim.id}</code></p>"
+        f"<p>{escape(claim.statement + inputs)}</p><p>Printed: {escape(_claimed(claim))}</p>{result}{because}"
+        f'<p class="cl-small">{escape(place)}{chapter}{"; " if basis else ""}{basis}</p></li>'
+    )
 
 
 def errata() -> str:
