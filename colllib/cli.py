@@ -253,7 +253,7 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "segments": rung.segments,
         "how": rung.how,
         # execute has proved the end state; this is the proof that it is the primitive's
-        "correct": PRIMITIVES[chosen.primitive].accepts(run.schedule.blocks),
+        "correct": run.schedule.makes(PRIMITIVES[chosen.primitive]),
         "steps": run.schedule.num_steps,
         "messages": run.schedule.num_messages,
         "n_alpha": _exact(run.cost.n_alpha),
@@ -438,7 +438,7 @@ def ladder_command(
         except TooLarge as error:
             left_out[chosen.name] = str(error)
     if not rungs:
-        raise ValueError(f"nothing can be compared on {where.name}; {'; '.join(set(left_out.values()))}")
+        raise ValueError(f"nothing can be compared on {where.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     rungs.sort(key=lambda rung: (rung.seconds, rung.algorithm.name))
     if as_json:
         rows = [{**_described(rung, price), "options": [], "clock": "lockstep"} for rung in rungs]

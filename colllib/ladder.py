@@ -15,7 +15,8 @@ from colllib.cost import Cost, Price, best_segments
 from colllib.execution import Execution, execute
 from colllib.limits import MOST_BLOCKS, MOST_SECONDS, TooLarge, check_seconds, check_size, expected_seconds
 from colllib.losses import IDEAL, Eta, effective
-from colllib.schedule import Schedule
+from colllib.schedule import Orbit, Schedule
+from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, Topology, injection, star
 
 # the anchor where the numbers of all chapters meet
@@ -40,6 +41,7 @@ FABRICS = (
 )
 
 EXECUTED, CLOSED_FORM = "executed", "closed form"
+IN_FULL = 2**22  # messages: what has more is run by symmetry where it is the same seen from every rank
 
 MOST_SEGMENTS = 2**14  # that are tried when the best number is sought
 SEARCHED = 160  # times as long as the largest takes: some twenty numbers for each of a ladder's algorithms
@@ -59,7 +61,7 @@ class Entry:
     algorithm: Algorithm
     topology: Topology
     trusting: bool = False
-    _costs: dict[tuple[int, bool], Cost] = field(default_factory=dict, repr=False)
+    _costs: dict[tuple[int, bool], tuple[Cost, str]] = field(default_factory=dict, repr=False)
 
     @cached_property
     def how(self) -> str:
@@ -76,22 +78,36 @@ class Entry:
         return self.algorithm.build(self.algorithm.argument(self.topology), **self._cut(segments))
 
     def execution(self, segments: int = 1) -> Execution:
-        """The schedule executed and proved, now."""
-        return execute(self.schedule(segments), self.topology)
+        """The schedule executed and proved, now: in full, or by symmetry where it has millions of messages."""
+        schedule = self.schedule(segments)
+        return (by_symmetry if _symmetric(schedule) else execute)(schedule, self.topology)
+
+    def check(self, named: str, segments: int = 1) -> None:
+        """Refuse what would take too long to execute; `by_symmetry` refuses for itself.
+
+        Raises:
+            TooLarge: if it would take more than about a minute.
+        """
+        schedule = self.schedule(segments)
+        if not _symmetric(schedule):
+            check_seconds(named, expected_seconds(named, schedule, self.topology))
 
     def cost(self, segments: int = 1) -> Cost:
         """The exact cost, by what `how` says; remembered."""
-        return self._known(segments, self.how == EXECUTED)
+        return self._known(segments, self.how == EXECUTED)[0]
 
     def executed_cost(self, segments: int = 1) -> Cost:
         """The exact cost, executed and proved; remembered."""
-        return self._known(segments, True)
+        return self._known(segments, True)[0]
 
-    def _known(self, segments: int, executed: bool) -> Cost:
+    def _known(self, segments: int, executed: bool) -> tuple[Cost, str]:
         if (segments, executed) not in self._costs:
-            argument = self.algorithm.argument(self.topology)
-            found = self.execution(segments).cost if executed else self.algorithm.cost(argument, **self._cut(segments))
-            self._costs[segments, executed] = found
+            if executed:
+                run = self.execution(segments)
+                self._costs[segments, True] = run.cost, run.how
+            else:
+                argument = self.algorithm.argument(self.topology)
+                self._costs[segments, False] = self.algorithm.cost(argument, **self._cut(segments)), CLOSED_FORM
         return self._costs[segments, executed]
 
     def _cut(self, segments: int) -> dict[str, int]:
@@ -135,8 +151,12 @@ class Entry:
         price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
         if segments is None:
             segments = best_segments(lambda p: effective(cost(p), eta), **price) if self.algorithm.segmented else 1
-        found = cost(segments)
-        return Rung(self, segments, found, effective(found, eta).seconds(**price), message, self.how, eta)
+        found, how = cost(segments), self._known(segments, self.how == EXECUTED)[1]
+        return Rung(self, segments, found, effective(found, eta).seconds(**price), message, how, eta)
+
+
+def _symmetric(schedule: Schedule) -> bool:
+    return isinstance(schedule, Orbit) and schedule.num_messages > IN_FULL
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,15 +286,14 @@ def run(
     here = Entry(algorithm, where)
     named = f"{algorithm.primitive} {algorithm.name} on {where.name}"
     check_size(named, segments or 1, MOST_BLOCKS, "segments")
-    check_seconds(named, expected_seconds(named, here.schedule(), where))
+    here.check(named)
     if segments is None:
         segments = _best_executed(here, named, price) if algorithm.segmented else 1
     if segments != 1:
-        in_segments = f"{named} in {segments} segments"
-        check_seconds(in_segments, expected_seconds(in_segments, here.schedule(segments), where))
+        here.check(f"{named} in {segments} segments", segments)
     execution = here.execution(segments)
     seconds = execution.cost.seconds(**price)
-    return Rung(here, segments, execution.cost, seconds, message, EXECUTED, kept=execution)
+    return Rung(here, segments, execution.cost, seconds, message, execution.how, kept=execution)
 
 
 def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:

@@ -128,9 +128,11 @@ def _side_is(kind: str, who: IntArray, blocks: Blocks) -> bool:
 
 def _is_all_to_all(blocks: Blocks) -> bool:
     """Whether there is a block for every pair of ranks, and every rank sends M together."""
+    alone = np.array([*range(blocks.ranks), *(group[0] for group in blocks.groups)])  # a group may be of one rank
+    source, target = alone[blocks.source], alone[blocks.target]
     pair = np.zeros(blocks.ranks**2, dtype=np.bool_)
-    pair[blocks.source * blocks.ranks + blocks.target] = True
-    sent = counted(blocks.source, blocks.share.numerators, blocks.ranks)
+    pair[source * blocks.ranks + target] = True
+    sent = counted(source, blocks.share.numerators, blocks.ranks)
     return bool(pair.all()) and bool((sent == blocks.share.denominator).all())
 
 

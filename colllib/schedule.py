@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from colllib.exact import Fractions, IntArray, gathered
 from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.moves import Moves
-from colllib.primitives import Blocks, check_rank, check_ranks, is_whole, whole_numbers
+from colllib.primitives import Blocks, Primitive, check_rank, check_ranks, is_whole, whole_numbers
 from colllib.topology.base import Lattice
 
 BoolArray = NDArray[np.bool_]
@@ -159,6 +159,10 @@ class Schedule:
         steps = [self.step(t) for t in range(self.num_steps)]
         return np.repeat(np.arange(self.num_steps), [len(step.src) for step in steps]), Step.joined(steps)
 
+    def makes(self, primitive: Primitive) -> bool:
+        """Whether its end state is just this primitive's."""
+        return primitive.accepts(self.blocks)
+
     def part(self, t: int) -> tuple[Step, int]:
         """Some messages of a step that stand for all, and how many of all each one stands for: here each for itself."""
         return self.step(t), 1
@@ -243,6 +247,21 @@ class Orbit(Schedule):
         """Number of (source, destination, block) messages over all steps."""
         return len(self.seed.messages[0]) * self.moves.order
 
+    def makes(self, primitive: Primitive) -> bool:
+        """Whether its end state is just this primitive's; of an all-to-all, what all ranks send is not written out.
+
+        >>> from colllib.algorithms import alltoall
+        >>> from colllib.primitives import PRIMITIVES
+        >>> alltoall.bruck(100000).makes(PRIMITIVES["all-to-all"])
+        True
+        """
+        blocks = self.seed.blocks
+        sides = (blocks.source, blocks.target)
+        if self.still or primitive.name != "all-to-all" or not all((side < self.ranks).all() for side in sides):
+            return super().makes(primitive)
+        to = self.moves.moved(blocks.target, self.moves.inverse(self.moves.taking(blocks.source)))  # as if from rank 0
+        return len(np.unique(to)) == self.ranks and blocks.share.total() == 1
+
     def part(self, t: int) -> tuple[Step, int]:
         """The messages of the seed, which stand for those that they are moved to."""
         return self.seed.step(t), self.moves.order
@@ -269,7 +288,6 @@ class Orbit(Schedule):
         """The blocks of all classes."""
         seed, copies = self.seed.blocks, np.arange(self.apart.order)
         check_size(str(self), len(seed) * len(copies), MOST_BLOCKS, "blocks")
-        check_size(str(self), self.num_messages, MOST_MESSAGES, "messages")
         classes = np.repeat(np.arange(len(seed)), len(copies))
         place = np.argsort(self.numbered(classes, np.tile(copies, len(seed))))
         groups: list[IntArray] = []

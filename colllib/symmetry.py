@@ -15,6 +15,7 @@ import numpy as np
 
 from colllib.exact import IntArray, counted, gathered, multiplied
 from colllib.execution import Execution, Ledger, check_fit
+from colllib.limits import CROSSING, LINK, LOOKED_AT, MESSAGE, STEP, check_seconds
 from colllib.moves import Numbers
 from colllib.provenance import (
     check_named,
@@ -72,6 +73,7 @@ def _ledger(orbit: Orbit, topology: Topology) -> Ledger:
     kind = np.array([seen.setdefault(traffic[a:b].tobytes(), len(seen)) for a, b in pairwise(first)], dtype=np.intp)
     _, examples, times = np.unique(kind, return_index=True, return_counts=True)
     by_class = _keeps_classes(orbit, topology, *np.divmod(pairs, ranks))
+    _check_work(orbit, topology, [first[t + 1] - first[t] for t in examples.tolist()], by_class)
     ledger = (_OfClasses if by_class else Ledger)(topology, len(examples), share.denominator)
     for row, (t, count) in enumerate(zip(examples.tolist(), times.tolist(), strict=True)):
         some = slice(first[t], first[t + 1])
@@ -85,6 +87,18 @@ def _ledger(orbit: Orbit, topology: Topology) -> Ledger:
         ledger.sent[:ranks] = ledger.received[:ranks] = ledger.sent[0]
     ledger.hops, ledger.loads = ledger.hops[kind], ledger.loads[kind]
     return ledger
+
+
+def _check_work(orbit: Orbit, topology: Topology, flows: list[int], by_class: bool) -> None:
+    """Refuse what would take more than about a minute: every kind of step, with so many flows, is routed once."""
+    if by_class:
+        seconds = len(flows) * (STEP + LINK * topology.num_links)
+    else:
+        messages = orbit.of_one_rank[0]
+        src, dst = messages.src[:LOOKED_AT], messages.dst[:LOOKED_AT]
+        crossings = len(topology.router(src, dst)[0]) / max(len(src), 1)
+        seconds = sum(flows) * orbit.moves.order * (MESSAGE + CROSSING * crossings)
+    check_seconds(f"{orbit!r} on {topology.name} by symmetry", seconds)
 
 
 def _keeps_classes(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArray) -> bool:

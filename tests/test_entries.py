@@ -18,9 +18,11 @@ from colllib.ladder import (
     fastest,
     ladder,
     offered,
+    run,
     skipped,
     topology,
 )
+from colllib.limits import TooLarge
 from colllib.topology import Lattice, equal_injection, full_mesh, injection, star
 
 SMALL = (
@@ -176,3 +178,16 @@ def test_segments_that_cannot_be_executed_are_refused():
 
     with pytest.raises(ValueError, match=r"all-reduce double-binary-tree on star:8: 1000000000 segments are too many"):
         run(tree, star(8), segments=10**9, message=ANCHOR_MESSAGE, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH)
+
+
+def test_what_has_millions_of_messages_is_run_by_symmetry_and_costs_its_closed_form():
+    for primitive, name, on in (("all-reduce", "ring", "star:20000"), ("all-to-all", "pairwise", "star:4096")):
+        here = entry(primitive, name, on)
+        rung = run(here.algorithm, here.topology, message=1e9, alpha=1e-6, bandwidth=1e9)
+        assert rung.how == "by symmetry"
+        assert rung.cost == here.algorithm.cost(here.topology.ranks)
+
+
+def test_a_run_by_symmetry_that_would_take_hours_is_refused():
+    with pytest.raises(TooLarge, match="by symmetry: this would take about"):
+        run(find("all-to-all", "pairwise"), topology("torus:64x64x64"), message=1e9, alpha=1e-6, bandwidth=1e9)

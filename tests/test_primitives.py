@@ -1,5 +1,6 @@
 """Primitives as specifications of who holds what before and after."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -128,3 +129,10 @@ def test_a_source_that_is_no_rank_and_no_group_is_refused():
     good = broadcast(3)
     with pytest.raises(ValueError, match="source outside"):
         Blocks(3, good.share, good.source + 9, good.target, good.groups)
+
+
+def test_a_group_of_one_rank_is_that_rank_in_an_all_to_all():
+    groups = (np.array([0]), np.array([1]))
+    blocks = Blocks(2, Fractions.of([Fraction(1, 2)] * 4), np.array([2, 2, 3, 3]), np.array([0, 3, 2, 1]), groups)
+    assert PRIMITIVES["all-to-all"].accepts(blocks)
+    assert not PRIMITIVES["all-to-all"].accepts(replace(blocks, target=np.array([0, 2, 2, 1])))

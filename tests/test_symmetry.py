@@ -409,3 +409,17 @@ def test_a_hierarchical_all_reduce_over_32_768_ranks_has_the_traffic_of_its_phas
 def test_the_relay_on_a_torus_of_4096_ranks_keeps_every_link_busy():
     assert relay.rotated_relay_cost(Lattice((16, 16, 16))) == Cost(24, 2)
     assert set(relay.link_loads(torus((16, 16, 16)))) == {Fraction(9, 4), Fraction(7, 4)}
+
+
+@given(orbits())
+@settings(max_examples=60)
+def test_an_orbit_makes_the_primitives_that_its_blocks_written_out_make(orbit):
+    for primitive in PRIMITIVES.values():
+        assert orbit.makes(primitive) == primitive.accepts(copied(orbit).blocks)
+
+
+@pytest.mark.parametrize("schedule", [alltoall.pairwise(6), alltoall.bruck(9), relay.relay(Lattice((3, 4)), tie="up")])
+def test_an_all_to_all_given_as_an_orbit_is_one(schedule):
+    assert isinstance(schedule, Orbit)
+    makes = [name for name, primitive in PRIMITIVES.items() if schedule.makes(primitive)]
+    assert makes == ["all-to-all"] == [name for name, one in PRIMITIVES.items() if one.accepts(schedule.blocks)]

@@ -308,6 +308,7 @@ def _folded(inner: Schedule, ranks: int) -> Schedule:
     survivors = np.concatenate((even, np.arange(2 * surplus, ranks)))
     middle = placed(inner, survivors.tolist(), ranks)
     count = len(inner.blocks)
+    blocks = all_reduce(ranks, shares=count)
     block = np.tile(np.arange(count), surplus)
     src, dst = np.repeat(even + 1, count), np.repeat(even, count)
     steps = [
@@ -315,7 +316,7 @@ def _folded(inner: Schedule, ranks: int) -> Schedule:
         *(middle.step(t) for t in range(middle.num_steps)),
         Step.of(dst, src, block),
     ]
-    return Schedule.from_steps(all_reduce(ranks, shares=count), steps)
+    return Schedule.from_steps(blocks, steps)
 
 
 #: A surplus rank sends its vector before, and receives the result after.
