@@ -473,7 +473,7 @@ def ladder_command(
 @click.argument("name", required=False)
 @click.option("--source", default=None, help="000 to 004")
 @click.option("--verdict", default=None, help="or how it begins: reproduced, refuted, inconsistent, fact, open, ...")
-@click.option("--chapter", default=None, help="such as 07-all-reduce")
+@click.option("--chapter", default=None, help="such as all-reduce")
 @_json
 def claims_command(
     name: str | None, source: str | None, verdict: str | None, chapter: str | None, as_json: bool

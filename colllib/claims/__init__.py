@@ -165,7 +165,7 @@ def for_chapter(name: str) -> tuple[Entry, ...]:
     Raises:
         ValueError: for an unknown chapter.
 
-    >>> for_chapter("01-alpha-beta")[0].claim.id
+    >>> for_chapter("alpha-beta")[0].claim.id
     'E-00-001'
     """
     if name not in CHAPTERS:

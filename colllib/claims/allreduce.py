@@ -24,7 +24,7 @@ from colllib.provenance import ScheduleError
 from colllib.schedule import Schedule, Step, in_sequence, reversed_in_time
 from colllib.topology import Lattice
 
-MODEL, AR, LADDER, BOUNDS = "01-alpha-beta", "07-all-reduce", "09-ladder-512", "03-lower-bounds"
+MODEL, AR, LADDER, BOUNDS = "alpha-beta", "all-reduce", "ladder-512", "lower-bounds"
 RING, TREE, DOUBLING, HALVING = (
     f"all-reduce {name}" for name in ("ring", "double-binary-tree", "recursive-doubling", "rabenseifner")
 )
@@ -97,7 +97,7 @@ def _every(n: int) -> Cases:
 
 
 table(
-    "02-primitives",
+    "primitives",
     {
         "E-00-016": per("N", SIZES, same=_proves_all_reduce),
         "E-01-003": per("N", MESHED, materialized=lambda n: proves(_half, n, on=f"star:{n}")),
@@ -124,7 +124,7 @@ table(
 )
 table(MODEL, {"E-00-003": lambda: _every(8), "E-01-001 E-01-119": each("point-to-point direct", sizes=(2, 5))})
 table(
-    "10-bus-bandwidth",
+    "bus-bandwidth",
     {
         "E-01-194 E-01-202": per(
             "N",
@@ -443,7 +443,7 @@ def relay_singly(n: int) -> Schedule:
 
 table(AR, {"R-09": each("all-reduce bidirectional-ring", on="ring", sizes=(4, 5, 8, 9))})
 table(
-    "12-from-primitives-to-parallelism",
+    "from-primitives-to-parallelism",
     {
         "E-01-120 E-01-123": each(RING),
         "E-01-121 E-01-124": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),

@@ -24,7 +24,7 @@ from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, torus
 from colllib.topology.routes import alternating_torus, blocks_on, with_routes
 
-CHAPTER, WIRES = "08-all-to-all", "15-all-to-all-on-wires"
+CHAPTER, WIRES = "all-to-all", "all-to-all-on-wires"
 PAIRWISE, BRUCK = "all-to-all pairwise", "all-to-all bruck"
 
 

@@ -26,7 +26,7 @@ from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice, Topology, leaf_spine, star
 
-CHAPTER, LADDER = "20-contention", "21-realistic-ladder"
+CHAPTER, LADDER = "contention", "realistic-ladder"
 H100, NVLS = 360e9, 470e9  # the published bus bandwidths that the source calibrates with
 
 

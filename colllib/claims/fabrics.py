@@ -18,7 +18,7 @@ from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice
 from colllib.topology.lattice import lines_along
 
-CHAPTER = "17-ladder-every-primitive"
+CHAPTER = "ladder-every-primitive"
 NS = (3, 4, 7, 8, 12, 64)
 
 #: Rows of the table (part 02, section 5.1): kind of fabric -> primitive -> algorithms, with the claim that has the row.

@@ -18,7 +18,7 @@ from colllib.primitives import all_gather
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, from_links
 
-CHAPTER = "06-all-gather-and-reduce-scatter"
+CHAPTER = "all-gather-and-reduce-scatter"
 RING, DOUBLING, HALVING = "all-gather ring", "all-gather recursive-doubling", "reduce-scatter recursive-halving"
 
 

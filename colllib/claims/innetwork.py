@@ -23,7 +23,7 @@ from colllib.schedule import Schedule
 from colllib.switch_race import stream_limit
 from colllib.topology import star
 
-CHAPTER, TABLES = "18-in-network", "19-in-network-tables"
+CHAPTER, TABLES = "in-network", "in-network-tables"
 STAR, CUBE = "star:512", "torus:8x8x8"
 RING, TREE, DOUBLING, HALVING = (
     f"all-reduce {name}" for name in ("ring", "double-binary-tree", "recursive-doubling", "rabenseifner")
@@ -111,7 +111,7 @@ def _step(n: int) -> Fraction:
     return max(max(done.link_load(t)) for t in range(done.schedule.num_steps))
 
 
-table("07-all-reduce", {"E-01-002 E-01-084 E-01-088": _AR})
+table("all-reduce", {"E-01-002 E-01-084 E-01-088": _AR})
 table(
     CHAPTER,
     {

@@ -10,13 +10,13 @@ from colllib.claims.finding import FACT, Cases, Verdict, answer, table
 from colllib.claims.runs import SIZES
 
 MODEL, ROOTED, GATHER, AR = (
-    "01-alpha-beta",
-    "04-broadcast-and-reduce",
-    "06-all-gather-and-reduce-scatter",
-    "07-all-reduce",
+    "alpha-beta",
+    "broadcast-and-reduce",
+    "all-gather-and-reduce-scatter",
+    "all-reduce",
 )
-A2A, PRIMER, TORUS = "08-all-to-all", "13-topology-primer", "14-torus"
-WIRES, MESH, SWITCH = "15-all-to-all-on-wires", "16-mesh", "18-in-network"
+A2A, PRIMER, TORUS = "all-to-all", "topology-primer", "torus"
+WIRES, MESH, SWITCH = "all-to-all-on-wires", "mesh", "in-network"
 
 
 def nothing() -> Cases:
@@ -25,7 +25,7 @@ def nothing() -> Cases:
 
 
 answer(MODEL, "E-00-004 E-00-005 E-00-007 E-00-008 E-00-017", Verdict.DEFINITION)(nothing)
-answer("02-primitives", " ".join(f"E-00-{number:03}" for number in range(9, 16)), Verdict.DEFINITION)(nothing)
+answer("primitives", " ".join(f"E-00-{number:03}" for number in range(9, 16)), Verdict.DEFINITION)(nothing)
 for _chapter, _ids in ((MODEL, "E-01-203"), (ROOTED, "E-01-027"), (SWITCH, "E-04-007 E-04-012")):
     answer(_chapter, _ids, Verdict.NOT_CHECKABLE)(nothing)
 for _chapter, _ids in ((MODEL, "E-00-006"), (PRIMER, "E-02-019"), (SWITCH, "E-04-001")):
@@ -63,7 +63,7 @@ table(
     FACT,
 )
 _TESTED = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "reduce")
-table("10-bus-bandwidth", {f"E-01-{number}": factor(name) for number, name in enumerate(_TESTED, 195)}, FACT)
+table("bus-bandwidth", {f"E-01-{number}": factor(name) for number, name in enumerate(_TESTED, 195)}, FACT)
 
 # -- references inside the source: where the topic stands ----------------------------------------------
 

@@ -20,7 +20,7 @@ from colllib.pipeline import best_segments_unrounded
 from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, reversed_in_time
 
-ROOTED, PIPES = "04-broadcast-and-reduce", "05-pipelining"
+ROOTED, PIPES = "broadcast-and-reduce", "pipelining"
 CHAIN, TREE, CHAIN_UP, TREE_UP = (f"{p} {name}" for p in ("broadcast", "reduce") for name in ("chain", "binomial-tree"))
 SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
 FEW = (3, 4, 6, 8, 12, 16, 33)

@@ -22,7 +22,7 @@ from colllib.schedule import Schedule, in_sequence, placed
 from colllib.topology import Latency, Lattice, full_mesh, one_port, star
 from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
 
-PRIMER, TORUS, MESH = "13-topology-primer", "14-torus", "16-mesh"
+PRIMER, TORUS, MESH = "topology-primer", "torus", "mesh"
 DIM_RING = "all-reduce dim-ring"
 NS = (2, 3, 4, 6, 7, 8, 12, 16)
 
@@ -299,7 +299,7 @@ def least_halving(dims: Dims) -> Execution:
 
 
 @answer(TORUS, "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-138")
-@answer("17-ladder-every-primitive", "E-02-128")
+@answer("ladder-every-primitive", "E-02-128")
 def _halvings() -> Cases:
     for dims in ((4,), (8,), (16,), (4, 4), (4, 4, 4), (8, 8, 8)):
         halving, rings = Measured(least_halving(dims)), measured(DIM_RING, named_shape("torus", dims))

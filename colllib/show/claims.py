@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
-from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Entry, Finding, causes, claims, entry
+from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Entry, Finding, causes, claims, entry, for_chapter
 from colllib.claims import ledger as all_entries
 from colllib.show.table import Table
 from colllib.show.theme import asset, escape, style
@@ -39,7 +39,7 @@ def claims_table(entries: Iterable[Entry]) -> Folded:
     """The claims of a chapter: what fails stands open, what holds is folded.
 
     >>> from colllib.claims import for_chapter
-    >>> claims_table(for_chapter("09-ladder-512"))
+    >>> claims_table(for_chapter("ladder-512"))
     refuted or inconsistent: ...
     reproduced: ...
     """
@@ -58,11 +58,34 @@ def claims_table(entries: Iterable[Entry]) -> Folded:
     return Folded(sections)
 
 
+class Claimed:
+    """The line that ends a chapter: how many published statements were executed for it, with a link to them.
+
+    >>> Claimed("mesh")
+    15 statements of published texts were executed for this chapter; 3 do not hold.
+    """
+
+    def __init__(self, chapter: str) -> None:
+        self.chapter = chapter
+        self.entries = for_chapter(chapter)
+
+    def _lines(self, link: str) -> str:
+        failing = sum(entry.verdict in FAILS for entry in self.entries)
+        fails = "all of them hold" if not failing else "1 does not hold" if failing == 1 else f"{failing} do not hold"
+        return f"{link.format(len(self.entries))} were executed for this chapter; {fails}."
+
+    def _repr_markdown_(self) -> str:
+        return self._lines(f"[{{}} statements of published texts](../book/claims.html?chapter={self.chapter})")
+
+    def __repr__(self) -> str:
+        return self._lines("{} statements of published texts")
+
+
 class Ledger:
     """Every claim as a card, its verdict first; a form filters them, and without script all are shown.
 
     >>> from colllib.claims import for_chapter
-    >>> Ledger(for_chapter("16-mesh"))
+    >>> Ledger(for_chapter("mesh"))
     15 claims: 3 refuted, ...
     """
 
@@ -109,7 +132,7 @@ def _card(found: Entry) -> str:
     claim, finding = found.claim, found.finding
     data = " ".join(f'data-{name}="{escape(value)}"' for name, value in _facets(found).items())
     color = "cl-fails" if found.verdict in FAILS else "cl-holds" if found.verdict in HOLDS else ""
-    chapter = f'; <a href="../notebooks/{found.chapter}.html">chapter {found.chapter[:2]}</a>' if found.chapter else ""
+    chapter = f'; <a href="../notebooks/{found.chapter}.html">chapter {found.chapter}</a>' if found.chapter else ""
     place = ", ".join(filter(None, (SOURCES[claim.source].split(",")[0], claim.where)))
     inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
     result = f"<p>{_way(finding)}: {escape(finding.executed)}</p>" if finding.executed else ""
@@ -153,7 +176,7 @@ def _erratum(found: Entry, cause: Cause) -> list[str]:
     inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
     own = "" if finding.because == cause.text else f" {_plain(finding.because)}"
     cited = _cited(finding.reference) if finding.reference != cause.reference else ""
-    chapter = f"[chapter {int(found.chapter[:2])}](../notebooks/{found.chapter})"
+    chapter = f"[chapter {found.chapter}](../notebooks/{found.chapter})"
     anchor = f'<span id="{claim.id.lower()}"></span>'
     return [
         f"{anchor}**{claim.id}, {_plain(place)}.** {_plain(claim.statement)}{_plain(inputs)}",

@@ -59,7 +59,7 @@ def test_what_compares_nothing_or_is_about_nothing_is_refused():
 
 def test_a_claim_cannot_be_answered_twice():
     with pytest.raises(ValueError, match="answered twice"):
-        answer("07-all-reduce", "E-01-062")(list)
+        answer("all-reduce", "E-01-062")(list)
 
 
 # -- the cell decides ---------------------------------------------------------------------------------------

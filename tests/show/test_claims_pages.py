@@ -8,7 +8,7 @@ import pytest
 from show_browser import opened, write_page
 
 from colllib import claims
-from colllib.show.claims import Ledger, claims_table, errata
+from colllib.show.claims import Claimed, Ledger, claims_table, errata
 
 
 def test_the_errata_have_every_entry_that_does_not_hold_once_with_an_anchor_a_reason_and_a_chapter():
@@ -23,7 +23,7 @@ def test_the_errata_have_every_entry_that_does_not_hold_once_with_an_anchor_a_re
 
 
 def test_a_chapters_table_has_all_of_its_claims_and_what_fails_first():
-    entries = claims.for_chapter("16-mesh")
+    entries = claims.for_chapter("mesh")
     headings = str(claims_table(entries)).splitlines()
     assert sum(int(heading.rsplit(": ", 1)[1]) for heading in headings) == len(entries)
     assert headings[0].startswith("refuted")
@@ -32,7 +32,7 @@ def test_a_chapters_table_has_all_of_its_claims_and_what_fails_first():
 @pytest.mark.browser
 @pytest.mark.usefixtures("with_chromium")
 def test_the_ledger_is_filtered_in_the_browser_and_complete_without_script(tmp_path):
-    entries = [*claims.for_chapter("16-mesh"), *claims.for_chapter("03-lower-bounds")]
+    entries = [*claims.for_chapter("mesh"), *claims.for_chapter("lower-bounds")]
     page = write_page(tmp_path, Ledger(entries))
     with opened(page, viewport={"width": 360, "height": 800}) as (tab, troubles):
         assert tab.locator("li:visible").count() == len(entries)
@@ -40,7 +40,7 @@ def test_the_ledger_is_filtered_in_the_browser_and_complete_without_script(tmp_p
         refuted = [e for e in entries if e.verdict is claims.Verdict.REFUTED]
         assert tab.locator("li:visible").count() == len(refuted)
         assert tab.locator("output").text_content() == f"{len(refuted)} of {len(entries)} claims"
-        tab.locator("select[name=chapter]").select_option("03-lower-bounds")
+        tab.locator("select[name=chapter]").select_option("lower-bounds")
         tab.locator("input[name=text]").fill("m-41")
         assert tab.locator("li:visible").get_attribute("id") == "m-41"
         assert tab.evaluate("document.documentElement.scrollWidth") <= 360
@@ -48,3 +48,13 @@ def test_the_ledger_is_filtered_in_the_browser_and_complete_without_script(tmp_p
     with opened(page, java_script_enabled=False) as (tab, _):
         assert tab.locator("li:visible").count() == len(entries)
         assert tab.locator("form:visible").count() == 0
+
+
+def test_a_chapters_last_line_counts_its_claims_and_links_the_ledger_filtered_to_it():
+    entries = claims.for_chapter("mesh")
+    failing = sum(entry.verdict in claims.FAILS for entry in entries)
+    text = Claimed("mesh")._repr_markdown_()
+    assert text.startswith(f"[{len(entries)} statements of published texts](../book/claims.html?chapter=mesh) were")
+    assert text.endswith(f"; {failing} do not hold.")
+    with pytest.raises(ValueError, match="no claims for chapter 'sea'"):
+        Claimed("sea")

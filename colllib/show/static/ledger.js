@@ -13,6 +13,9 @@
     }
     root.querySelector("output").textContent = `${shown} of ${cards.length} claims`;
   };
+  for (const [key, value] of new URLSearchParams(location.search)) {
+    if (form.elements[key]) form.elements[key].value = value;
+  }
   form.hidden = false;
   form.addEventListener("input", choose);
   form.addEventListener("submit", (event) => event.preventDefault());
