@@ -176,7 +176,7 @@ def _erratum(found: Entry, cause: Cause) -> list[str]:
     inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
     own = "" if finding.because == cause.text else f" {_plain(finding.because)}"
     cited = _cited(finding.reference) if finding.reference != cause.reference else ""
-    chapter = f"[chapter {found.chapter}](../notebooks/{found.chapter})"
+    chapter = f"[chapter {found.chapter}](../notebooks/{found.chapter}.ipynb)"
     anchor = f'<span id="{claim.id.lower()}"></span>'
     return [
         f"{anchor}**{claim.id}, {_plain(place)}.** {_plain(claim.statement)}{_plain(inputs)}",
