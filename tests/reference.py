@@ -15,7 +15,7 @@ def messages(schedule):
 
 
 def initial(schedule):
-    """(rank, block) -> Counter of contributing ranks, before the first step."""
+    """(rank, block) -> Counter of contributors, before the first step."""
     state = {}
     for block, who in enumerate(schedule.blocks.source):
         for rank in schedule.blocks.holders(int(who)).tolist():
@@ -36,7 +36,7 @@ def states(schedule):
 
 
 def holds(schedule):
-    """Whether every target ends with each contribution once and nothing else."""
+    """Whether every target ends with each contribution exactly once."""
     blocks, (*_, final) = schedule.blocks, states(schedule)
     for block in range(len(blocks)):
         wanted = Counter(blocks.holders(int(blocks.source[block])).tolist())
@@ -47,7 +47,7 @@ def holds(schedule):
 
 
 def star_cost(schedule):
-    """(n_alpha, n_beta) on a star with one full-duplex port per rank, lock-step."""
+    """(n_alpha, n_beta) on a star of full-duplex ports, lock-step."""
     n_alpha, n_beta = 0, Fraction(0)
     for step in messages(schedule):
         port = defaultdict(Fraction)

@@ -142,8 +142,15 @@ def sections(docname: str, document: nodes.document) -> list[list[str]]:
 
 
 def words(node: nodes.Node) -> str:
-    """The text of a node as one line, formulas without their markup."""
-    return " ".join(TEX.sub("", node.astext()).split())
+    """The text of a node as one line, formulas without their markup, and without the keys of citations."""
+    texts = (
+        str(text) for text in node.findall(nodes.Text) if not _cites(text.parent) and not _cites(text.parent.parent)
+    )
+    return " ".join(TEX.sub("", "".join(texts)).split())
+
+
+def _cites(node: nodes.Node | None) -> bool:
+    return isinstance(node, nodes.Element) and node.get("refdomain") == "cite"
 
 
 def index_sections(app: Sphinx, error: Exception | None) -> None:

@@ -57,7 +57,8 @@
     const first = text.search(starting(words.join("[\\s-]+"), "iu"));
     const place = first < 0 ? text.search(starting(words.join("|"), "iu")) : first;
     const from = place <= AROUND ? 0 : text.indexOf(" ", place - AROUND) + 1;
-    const shown = text.slice(from, Math.max(place, 0) + 2 * AROUND);
+    const last = text.indexOf(" ", Math.max(place, 0) + 2 * AROUND);
+    const shown = last < 0 ? text.slice(from) : text.slice(from, last);
     const line = document.createElement("p");
     line.className = "context";
     if (from) line.append("… ");
