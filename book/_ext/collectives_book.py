@@ -125,23 +125,22 @@ def sections(docname: str, document: nodes.document) -> list[list[str]]:
     Returns:
         a list of page, title of the page, anchor, title, text; the text of a section is without its subsections'.
     """
-    title = next((words(node) for node in document.findall(nodes.title)), docname)
+    title = words(document.next_node(nodes.title))
     found = []
     for section in document.findall(nodes.section):
         own = [child for child in section.children if not isinstance(child, (nodes.section, nodes.title))]
         text = " ".join(words(node) for child in own for node in child.findall(nodes.paragraph))
         found.append([docname, title, section["ids"][0], words(section.next_node(nodes.title)), text])
-    for item in document.findall(nodes.definition_list_item):
-        term, meaning = item.next_node(nodes.term), item.next_node(nodes.definition)
+    for term in document.findall(nodes.term):
         if term["ids"]:
-            found.append([docname, title, term["ids"][0], words(term), words(meaning)])
+            found.append([docname, title, term["ids"][0], words(term), words(term.parent.next_node(nodes.definition))])
     for raw in document.findall(nodes.raw):
         for anchor, card in CARD.findall(raw.astext()):
             found.append([docname, title, anchor, anchor.upper(), " ".join(html.unescape(TAG.sub(" ", card)).split())])
     return found
 
 
-def words(node: nodes.Node) -> str:
+def words(node: Any) -> str:
     """The text of a node as one line, formulas without their markup, and without the keys of citations."""
     texts = (
         str(text) for text in node.findall(nodes.Text) if not _cites(text.parent) and not _cites(text.parent.parent)
@@ -149,7 +148,7 @@ def words(node: nodes.Node) -> str:
     return " ".join(TEX.sub("", "".join(texts)).split())
 
 
-def _cites(node: nodes.Node | None) -> bool:
+def _cites(node: Any) -> bool:
     return isinstance(node, nodes.Element) and node.get("refdomain") == "cite"
 
 
