@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DECORATORS = ["@answer", "@cli.command"]
 
 #: And by name: click's convert, Jupyter's bundle of representations, a widget's text, the payload of an explorer.
-NAMES = ["convert", "ctx", "param", "include", "exclude", "description", "fragments"]
+NAMES = ["_repr_markdown_", "convert", "ctx", "param", "include", "exclude", "description", "fragments"]
 
 
 def cells(root: Path) -> Iterator[tuple[Path, str]]:
