@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
@@ -169,8 +170,8 @@ def index_sections(app: Sphinx, error: Exception | None) -> None:
 class Execute(SphinxDirective):
     """Python, run while the book is built; the value of the last expression goes into the page.
 
-    An object with ``_repr_html_`` (a table, a figure, an explorer) is put in as it is; a string is read as
-    Markdown, headings included.
+    An object with ``_repr_html_`` (a table, a figure, an explorer) is put in as it is; its ``anchors``, if it has any,
+    go into the index that the search asks (name -> id of an element). A string is read as Markdown, headings included.
     """
 
     has_content = True
@@ -194,7 +195,11 @@ class Execute(SphinxDirective):
         if isinstance(value, str):
             return list(self.parse_text_to_nodes(value, allow_section_headings=True))
         if hasattr(value, "_repr_html_"):
-            return [nodes.raw("", value._repr_html_(), format="html")]
+            raw = nodes.raw("", value._repr_html_(), format="html")
+            if not hasattr(value, "anchors"):
+                return [raw]
+            entries = [("single", name, anchor, "main", None) for name, anchor in value.anchors.items()]
+            return [addnodes.index(entries=entries), raw]
         return [nodes.literal_block("", repr(value))]
 
 
