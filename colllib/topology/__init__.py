@@ -151,9 +151,9 @@ def _option(text: str, name: str, form: Form) -> tuple[str, Any]:
         if value not in ("true", "false"):
             raise ValueError(f"{what} {shortened(value)!r}: must be true or false")
         return key, value == "true"
-    if key in ("tie", "routing"):
+    if key in ("tie", "routing", "inside", "inc"):
         return key, value
-    if key in ("cards", "seed", "ports", "uplinks"):
+    if key in ("cards", "seed", "ports", "uplinks", "rails", "ranks"):
         return key, whole(what, value, f"{key}=2")
     if key == "order":
         return key, tuple(whole(what, part, f"{key}=1:0") for part in value.split(":"))
