@@ -14,6 +14,11 @@ def messages(schedule):
         yield list(zip(map(int, step.src), map(int, step.dst), map(int, step.block), map(bool, step.add), strict=True))
 
 
+def messages_of(schedule):
+    """All messages of all steps."""
+    return [message for step in messages(schedule) for message in step]
+
+
 def initial(schedule):
     """(rank, block) -> Counter of contributing ranks, before the first step."""
     state = {}
