@@ -21,9 +21,9 @@ from colllib import algorithms, units
 from colllib.cost import Kind, Price, TieredCost
 from colllib.events import event_clock
 from colllib.execution import trace as trace_states
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, offered, skipped
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, field_of
 from colllib.ladder import run as run_algorithm
-from colllib.limits import EVENT, TooLarge, check_seconds, check_size
+from colllib.limits import EVENT, check_seconds, check_size
 from colllib.primitives import PRIMITIVES
 from colllib.topology import TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
@@ -422,21 +422,14 @@ def ladder_command(
     bandwidth: Price | None,
     as_json: bool,
 ) -> None:
-    """Every algorithm for a primitive, fastest first, at its best number of segments."""
+    """Every algorithm for a primitive, fastest first, at its best number of segments, or over tiers power of 2."""
     if ranks is not None and on is not None:
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
     where = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
-    left_out = {a.name: why for a in algorithms.every(primitive) if (why := skipped(a, where)) is not None}
     price = _price(where, message, alpha, bandwidth)
-    rungs = []
-    for chosen in offered(primitive, where):
-        try:
-            rungs.append(run_algorithm(chosen, where, **price))
-        except TooLarge as error:
-            left_out[chosen.name] = str(error)
+    rungs, left_out = field_of(primitive, where, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {where.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
-    rungs.sort(key=lambda rung: (rung.seconds, rung.algorithm.name))
     if as_json:
         rows = [{**_described(rung, price), "options": [], "clock": "lockstep"} for rung in rungs]
         return _print_json({"primitive": primitive, "topology": where.name, "rungs": rows, "left_out": left_out})
