@@ -1,4 +1,4 @@
-"""The command line: `colllib list | run | trace | ladder | claims | mpi-run`, each with --json."""
+"""The command line: `colllib list | run | trace | ladder | describe | claims | mpi-run`, each with --json."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHO
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
 from colllib.primitives import PRIMITIVES
-from colllib.topology import TOPOLOGIES, Topology
+from colllib.topology import PRESETS, TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
+from colllib.topology.describe import switches, wires
 
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
 MOST_CELLS = 2**16
@@ -87,11 +88,12 @@ def _priced(command: Any) -> Any:
 
 
 def _price(where: Topology, message: float, alpha: Price | None, bandwidth: Price | None) -> dict[str, Any]:
-    """Message, alphas and bandwidths; the anchor's where none are given and the topology has one level."""
+    """Message, alphas and bandwidths; by default a preset's, or the anchor's on one level."""
     levels = where.levels
     found: dict[str, Any] = {"message": message}
-    for name, given, anchor in (("alpha", alpha, ANCHOR_ALPHA), ("bandwidth", bandwidth, ANCHOR_BANDWIDTH)):
-        values = (anchor,) if given is None else tuple(given)  # type: ignore[arg-type]
+    usual = where.speeds or ((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
+    for name, given, default in (("alpha", alpha, usual[0]), ("bandwidth", bandwidth, usual[1])):
+        values = default if given is None else tuple(given)  # type: ignore[arg-type]
         if len(values) != levels:
             names = ", ".join(next(tier.name for tier in where.tiers if tier.level == k) for k in range(levels))
             needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
@@ -133,6 +135,15 @@ def list_command(as_json: bool) -> None:
         },
         "topologies": [form.example for form in TOPOLOGIES.values()],
         "topology_options": {name: form.options for name, form in TOPOLOGIES.items() if form.options},
+        "machines": {
+            name: {
+                "topology": preset.expression(2),
+                "bandwidth_bytes_per_s": preset.bandwidth,
+                "source": preset.source,
+                "note": preset.note,
+            }
+            for name, preset in PRESETS.items()
+        },
         "presets": {
             "anchor": {
                 "ranks": ANCHOR_RANKS,
@@ -159,6 +170,11 @@ def list_command(as_json: bool) -> None:
     click.echo(
         "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"), tablefmt="simple")
     )
+    machines = [
+        (f"{name}:2", machine["topology"], " | ".join(map(units.rate, machine["bandwidth_bytes_per_s"])))
+        for name, machine in found["machines"].items()
+    ]
+    click.echo("\n" + tabulate(machines, headers=("machine", "stands for", "BW"), tablefmt="simple"))
     click.echo(
         f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, alpha = {units.seconds(ANCHOR_ALPHA)}, "
         f"BW = {units.rate(ANCHOR_BANDWIDTH)}"
@@ -457,6 +473,47 @@ def ladder_command(
     if left_out:
         reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
         click.echo("\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items()))
+
+
+@cli.command("describe")
+@click.argument("on")
+@click.option("--radix", type=Whole(1), default=0, help="ports of the switches that are bought, such as 144")
+@_json
+def describe_command(on: str, radix: int, as_json: bool) -> None:
+    """What a topology is built from: switches, ports, cables, and what half of a tier's cables carry."""
+    where = find_topology(on)
+    built = switches(where, radix) if where.switches else []
+    found: dict[str, Any] = {
+        "topology": where.name,
+        "port_model": where.port_model,
+        "ranks": where.ranks,
+        "boxes": -(-where.ranks // where.in_box) if where.in_box else 0,
+        "switches": [alike._asdict() for alike in built],
+        "tiers": [
+            tier._asdict() | {"bandwidth": str(tier.bandwidth), "bisection": str(tier.bisection)}
+            for tier in wires(where)
+        ],
+    }
+    if where.speeds is not None:
+        found |= {"alpha_s": where.speeds[0], "bandwidth_bytes_per_s": where.speeds[1]}
+    if as_json:
+        return _print_json(found)
+    click.echo(f"{where.name} ({where.port_model}): {where.ranks} ranks, {found['boxes']} boxes\n")
+    bought = (f"of {radix} ports",) if radix else ()
+    if built:
+        rows = [
+            (alike.number, ", ".join(f"{held} {tier}" for tier, held in alike.ports.items()))
+            + ((alike.chassis,) if radix else ())
+            for alike in built
+        ]
+        click.echo(tabulate(rows, headers=("switches", "ports of each", *bought), tablefmt="simple") + "\n")
+    rows = [(tier["tier"], tier["cables"], tier["bandwidth"], tier["bisection"]) for tier in found["tiers"]]
+    click.echo(tabulate(rows, headers=("tier", "cables", "BW of one", "bisection in BW"), disable_numparse=True))
+    if where.speeds is not None:
+        alphas, speeds = (
+            map(show, values) for show, values in zip((units.seconds, units.rate), where.speeds, strict=True)
+        )
+        click.echo(f"\nalpha = {' | '.join(alphas)}, BW = {' | '.join(speeds)}")
 
 
 @cli.command("claims")

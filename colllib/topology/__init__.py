@@ -7,7 +7,7 @@ exact; seconds appear only when a Cost is priced.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from inspect import signature
@@ -19,12 +19,14 @@ from colllib.topology.clos import fat_tree, leaf_spine
 from colllib.topology.graph import from_links, full_mesh
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.lattice import line, mesh, ring, torus
+from colllib.topology.presets import PRESETS
 from colllib.topology.routes import flow_hash
 from colllib.topology.star import star, switch_tree
 from colllib.topology.twisted import twisted_torus
 from colllib.units import shortened, whole
 
 __all__ = [
+    "PRESETS",
     "TOPOLOGIES",
     "Form",
     "Latency",
@@ -112,7 +114,8 @@ def find(expression: str) -> Topology:
     """The topology that an expression such as "star:512", "torus:8x8x8" or "boxes:64x8,cards=1" names.
 
     Args:
-        expression: a name, its sizes behind a colon, and options behind commas.
+        expression: a name, its sizes behind a colon, and options behind commas; or a preset, such as "dgx-h100:64",
+            with the options of the topology that it stands for.
 
     Raises:
         ValueError: for an unknown name or option, or a value that cannot be.
@@ -122,8 +125,10 @@ def find(expression: str) -> Topology:
     """
     head, *rest = expression.strip().split(",")
     name, _, size = head.partition(":")
+    if name in PRESETS:
+        return _preset(name, size, rest)
     if name not in TOPOLOGIES:
-        known = ", ".join(form.example for form in TOPOLOGIES.values())
+        known = ", ".join([*(form.example for form in TOPOLOGIES.values()), *(f"{preset}:2" for preset in PRESETS)])
         raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}")
     form = TOPOLOGIES[name]
     sizes = size.split("x")
@@ -138,6 +143,17 @@ def find(expression: str) -> Topology:
     if parts:
         options["latency"] = Latency(**parts)
     return form.build(*numbers, **options) if form.sizes else form.build(tuple(numbers), **options)
+
+
+def _preset(name: str, size: str, options: list[str]) -> Topology:
+    count = whole(f"{name}: the size", size, f"{name}:2")
+    if count < 1:
+        raise ValueError(f"{name}:{count}: must be at least 1")
+    stands_for, *fixed = PRESETS[name].expression(count).split(",")
+    given = {option.partition("=")[0] for option in options}
+    kept = [option for option in fixed if option.partition("=")[0] not in given]
+    found = find(",".join([stands_for, *kept, *options]))
+    return replace(found, speeds=PRESETS[name].speeds(found.levels))
 
 
 def _option(text: str, name: str, form: Form) -> tuple[str, Any]:

@@ -105,6 +105,8 @@ class Topology:
         acting: which switches may do any of this, shape (switches,); None for all.
         lattice: the axes of a ring, line, torus or mesh, or of places in boxes; None elsewhere.
         in_box: how many ranks in a row stand in a box, of which the last may have fewer; 0 where there are none.
+        speeds: of a machine that exists, the alphas in seconds and the bandwidths in bytes per second, one for each
+            level, innermost first; None elsewhere.
         link_class: where to shift the lattice (without one, to permute the ranks in any way) takes links to
             links and routes to routes, a number for each link: equal for those that are taken to one another,
             shape (L,); None elsewhere.
@@ -133,6 +135,7 @@ class Topology:
     acting: NDArray[np.bool_] | None = None
     lattice: Lattice | None = None
     in_box: int = 0
+    speeds: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     link_class: IntArray | None = None
 
     def __post_init__(self) -> None:

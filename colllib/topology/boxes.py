@@ -109,7 +109,9 @@ def boxes(
         router=_router(shape, name, len(src), hashed, seed),
         port_model=f"{'a link to each other rank' if shape.meshed else 'one full-duplex port'} in the box, "
         f"and {_cards(shape.cards, inner)}",
-        **dict.fromkeys(("combines", "replicates", "scatters"), inc != "none"),
+        combines=inc != "none",
+        replicates=inc != "none",
+        scatters=inc != "none",
         acting=_acting(shape, count),
         lattice=Lattice((inner, *shape.outer), wraps=False),
         in_box=inner,
