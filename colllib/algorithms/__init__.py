@@ -244,7 +244,8 @@ class Algorithm:
         """
         few = next(size for size in range(isqrt(ranks), 0, -1) if ranks % size == 0)
         switch = star(ranks, combines=True, replicates=True, scatters=True)
-        homes = (star(ranks), torus((ranks // few, few)), boxes((few, ranks // few)), switch)
+        plain, able = (boxes((few, ranks // few), inc=inc) for inc in ("none", "both"))
+        homes = (star(ranks), torus((ranks // few, few)), plain, able, switch)
         return next(home for home in homes if self.where(home) is None)
 
     @property

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from inspect import signature
 from typing import Any
 
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, injection, one_port
 from colllib.topology.boxes import boxes
 from colllib.topology.clos import fat_tree, leaf_spine
+from colllib.topology.failures import without
 from colllib.topology.graph import from_links, full_mesh
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.lattice import line, mesh, ring, torus
@@ -115,7 +116,8 @@ def find(expression: str) -> Topology:
 
     Args:
         expression: a name, its sizes behind a colon, and options behind commas; or a preset, such as "dgx-h100:64",
-            with the options of the topology that it stands for.
+            with the options of the topology that it stands for. Behind `without=` stands what has failed: "card 3",
+            "leaf 1", or a cable such as "0-1".
 
     Raises:
         ValueError: for an unknown name or option, or a value that cannot be.
@@ -124,6 +126,10 @@ def find(expression: str) -> Topology:
     (Topology(ring:8, 8 ranks, 0 switches, 16 links), Fraction(1, 1))
     """
     head, *rest = expression.strip().split(",")
+    failed = [part.partition("=")[2] for part in rest if part.startswith("without=")]
+    if failed:
+        whole_topology = find(",".join([head, *(part for part in rest if not part.startswith("without="))]))
+        return reduce(without, failed, whole_topology)
     name, _, size = head.partition(":")
     if name in PRESETS:
         return _preset(name, size, rest)
@@ -160,7 +166,7 @@ def _option(text: str, name: str, form: Form) -> tuple[str, Any]:
     key, _, value = text.partition("=")
     taken = form.options
     if key not in taken:
-        listed = ", ".join(f"{option} ({default})" for option, default in taken.items()) or "none"
+        listed = ", ".join([*(f"{option} ({default})" for option, default in taken.items()), "without"])
         raise ValueError(f"{name} takes no option {shortened(key)!r}; its options and their defaults: {listed}")
     what = f"option {key} of {name}"
     if taken[key] in ("true", "false"):
