@@ -18,12 +18,14 @@ import click
 from tabulate import tabulate
 
 from colllib import algorithms, units
+from colllib.bounds import bus_factor
 from colllib.cost import Kind, Price, TieredCost
 from colllib.events import event_clock
 from colllib.execution import trace as trace_states
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, field_of
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
+from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
 from colllib.topology import PRESETS, TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
@@ -191,6 +193,8 @@ def list_command(as_json: bool) -> None:
 @click.option("--tiers", default=None, help="of a hierarchical schedule: an algorithm for each tier, innermost first")
 @click.option("--order", default=None, help="of a hierarchical schedule: inner-first or outer-first")
 @click.option("--root", default=None, help="the root, where there is one")
+@click.option("--placement", "place", default="contiguous", help="contiguous, strided, random[,SEED] or search[,SEED]")
+@click.option("--groups", "grouped", default=None, help="groups with a message M each: inside:8 or across:8")
 @_with
 @_json
 def run_command(
@@ -205,6 +209,8 @@ def run_command(
     tiers: str | None,
     order: str | None,
     root: str | None,
+    place: str,
+    grouped: str | None,
     options: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -216,16 +222,37 @@ def run_command(
     chosen = _configured(algorithms.find(primitive, algorithm), options)
     where = find_topology(on)
     price = _price(where, message, alpha, bandwidth)
-    rung = run_algorithm(chosen, where, segments=_segments(chosen, segments), **price)
+    pieces = _segments(chosen, segments)
+    alone = chosen
+    if grouped is not None:
+        chosen = in_groups(chosen, *read_groups(grouped))
+    kind, seed = read_placement(place)
+    if kind == "search":
+        cut = {"segments": pieces or 1} if chosen.segmented else {}
+        chosen = at_places(chosen, sought(chosen.build(chosen.argument(where), **cut), where, seed=seed, **price))
+    elif kind != "contiguous":
+        chosen = at_places(chosen, order_of(where, kind, seed))
+    rung = run_algorithm(chosen, where, segments=pieces, **price)
     result = _described(rung, price)
-    result["options"] = list(options)
-    result["clock"] = clock
+    result |= {"options": list(options), "clock": clock, "placement": place}
     if clock == "event":
         check_seconds(f"{primitive} {algorithm} on {where.name} on the event clock", EVENT * result["messages"])
         result |= _times(rung, event_clock(rung.execution.schedule, where, **price).seconds)
+    if grouped is not None:
+        result |= _of_a_group(alone, read_groups(grouped)[0], rung.segments, result) | {"groups": grouped}
     if as_json:
         return _print_json(result)
     click.echo(_sentences(result))
+
+
+def _of_a_group(alone: algorithms.Algorithm, size: int, segments: int, result: dict[str, Any]) -> dict[str, Any]:
+    """What of a result is one group's: that its end state is the primitive's, and its bus bandwidth."""
+    schedule = alone.build(size, **({"segments": segments} if alone.segmented else {}))
+    rate = result["algbw_GBps"]
+    return {
+        "correct": schedule.makes(PRIMITIVES[alone.primitive]),
+        "busbw_GBps": None if rate is None else rate * float(bus_factor(alone.primitive, size)),
+    }
 
 
 def _configured(chosen: algorithms.Algorithm, options: tuple[str, ...]) -> algorithms.Algorithm:
@@ -320,6 +347,8 @@ def _times(rung: Rung, seconds: float) -> dict[str, Any]:
 def _sentences(result: dict[str, Any]) -> str:
     parts = "".join(f", {text}" for text in result["options"])
     parts += f", {result['segments']} segments" if result["segments"] > 1 else ""
+    parts += f", groups {result['groups']}" if "groups" in result else ""
+    parts += f", placement {result['placement']}" if result["placement"] != "contiguous" else ""
     lines = [
         f"{result['primitive']} {result['algorithm']}{parts} on {result['topology']} ({result['port_model']})",
         f"  end state   {'proved' if result['correct'] else 'not that of the primitive'}, "
