@@ -272,7 +272,7 @@ def run(
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
         segments: how many; None takes the best whole number where the algorithm is segmented, by the closed form
-            where it holds and else by a search over executions.
+            where it holds and else by a search over executions, which over several tiers tries powers of two.
 
     Raises:
         ValueError: if segments are given to an algorithm that takes none, or it cannot run there.
@@ -289,7 +289,8 @@ def run(
     check_size(named, segments or 1, MOST_BLOCKS, "segments")
     here.check(named)
     if segments is None:
-        segments = _best_executed(here, named, price) if algorithm.segmented else 1
+        search = _best_executed if where.levels == 1 else _best_power
+        segments = search(here, named, price) if algorithm.segmented else 1
     if segments != 1:
         here.check(f"{named} in {segments} segments", segments)
     execution = here.execution(segments)
@@ -317,6 +318,17 @@ def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
     return found
 
 
+def _best_power(here: Entry, named: str, price: dict[str, Any]) -> int:
+    """The power of two after which more segments are slower, or take too long to execute."""
+    found, least = 1, inf
+    while SEARCHED * expected_seconds(named, here.schedule(found), here.topology) <= MOST_SECONDS:
+        seconds = here.executed_cost(found).seconds(**price)
+        if seconds >= least or found == MOST_SEGMENTS:
+            break
+        found, least = 2 * found, seconds
+    return max(1, found // 2)
+
+
 def best(
     algorithm: Algorithm, argument: int | Lattice | Topology, *, message: float, alpha: float, bandwidth: float
 ) -> int:
@@ -342,7 +354,7 @@ def best(
 
 
 def ladder(primitive: str, where: Topology, *, message: float, alpha: Price, bandwidth: Price) -> list[Rung]:
-    """Every algorithm that a topology offers, fastest first, each executed; arguments and segments as for `field_of`.
+    """Every algorithm that a topology offers, fastest first, each executed; arguments as for `field_of`.
 
     >>> from colllib import star
     >>> [rung.label for rung in ladder("all-reduce", star(8), message=1e9, alpha=1e-6, bandwidth=1e9)][:2]
@@ -356,8 +368,7 @@ def field_of(
 ) -> tuple[list[Rung], dict[str, str]]:
     """Every algorithm that a topology offers, fastest first, and why the others are left out.
 
-    Segmented ones stand at their best P, over several tiers at the best power of two that does
-    not take long to execute.
+    Segmented ones stand at their best P, as for `run`.
 
     Args:
         primitive: its name.
@@ -379,25 +390,10 @@ def field_of(
             left_out[algorithm.name] = why
             continue
         try:
-            in_powers = algorithm.segmented and where.levels > 1
-            rungs.append(
-                run(algorithm, where, segments=_best_power(algorithm, where, price) if in_powers else None, **price)
-            )
+            rungs.append(run(algorithm, where, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
     return _sorted(rungs), left_out
-
-
-def _best_power(algorithm: Algorithm, where: Topology, price: dict[str, Any]) -> int:
-    """The power of two after which more segments are slower, or take too long to execute."""
-    here, found, least = Entry(algorithm, where), 1, inf
-    named = f"{algorithm.primitive} {algorithm.name} on {where.name}"
-    while SEARCHED * expected_seconds(named, here.schedule(found), where) <= MOST_SECONDS and found < MOST_SEGMENTS:
-        seconds = here.executed_cost(found).seconds(**price)
-        if seconds >= least:
-            break
-        found, least = 2 * found, seconds
-    return max(1, found // 2)
 
 
 def _sorted(rungs: Iterable[Rung]) -> list[Rung]:

@@ -106,18 +106,14 @@ def sought(
 
 
 def at_places(algorithm: Algorithm, order: IntArray) -> Algorithm:
-    """The algorithm with its ranks at these places.
-
-    Raises:
-        ValueError: if it looks for its ranks itself, as hierarchical ones do.
+    """The algorithm with its ranks at these places, while it takes them to stand in the order of their numbers.
 
     >>> from colllib.algorithms import find
     >>> at_places(find("all-gather", "ring"), np.array([0, 2, 1])).build(3).step(0).dst
     array([2, 1, 0])
     """
-    _check_by_number(algorithm, "a placement")
-    build = algorithm.build
-    return replace(algorithm, build=lambda ranks, **cut: placed(build(ranks, **cut), order.tolist()))
+    build, onto = algorithm.build, order.tolist()
+    return replace(algorithm, build=lambda where, **cut: placed(build(where, **cut), onto))
 
 
 def in_groups(algorithm: Algorithm, size: int, across: bool) -> Algorithm:
@@ -129,13 +125,17 @@ def in_groups(algorithm: Algorithm, size: int, across: bool) -> Algorithm:
         across: a group has every so manieth rank, as data-parallel ones do, instead of neighbors, as tensor-parallel.
 
     Raises:
-        ValueError: if it looks for its ranks itself.
+        ValueError: if it is made for a whole topology.
 
     >>> from colllib.algorithms import find
     >>> in_groups(find("all-gather", "ring"), 2, across=True).build(4).step(0).dst
     array([2, 3, 0, 1])
     """
-    _check_by_number(algorithm, "groups")
+    if algorithm.takes != "ranks":
+        raise ValueError(
+            f"{algorithm.primitive} {algorithm.name} is made for a whole topology: groups can be given to algorithms "
+            "that go by rank numbers, such as ring"
+        )
     build = algorithm.build
 
     def whole_job(ranks: int, **cut: int) -> Schedule:
@@ -173,11 +173,3 @@ def read_placement(text: str) -> tuple[str, int]:
     if seed and kind not in ("random", "search"):
         raise ValueError(f"placement {shortened(text)!r}: {kind} takes no seed")
     return kind, whole("placement: the seed", seed, "random,1") if seed else 0
-
-
-def _check_by_number(algorithm: Algorithm, what: str) -> None:
-    if algorithm.takes != "ranks":
-        raise ValueError(
-            f"{algorithm.primitive} {algorithm.name} looks for its ranks on the topology: {what} can be given to "
-            "algorithms that go by rank numbers, such as ring"
-        )

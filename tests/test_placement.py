@@ -99,6 +99,9 @@ def test_the_command_line_places_and_groups(monkeypatch):
     near, far = (told("all-gather", "ring", "--placement", kind) for kind in ("contiguous", "strided"))
     assert near["time_s"] == pytest.approx(far["time_s"])  # a card for each rank: a hop is a hop
     assert told("all-gather", "ring", "--placement", "search,1")["correct"]
+    # a hierarchical schedule that takes ranks to be contiguous, on strided ones: its boxes' traffic is all on the cards
+    near, far = (told("all-reduce", "hierarchical", "--placement", kind) for kind in ("contiguous", "strided"))
+    assert [far["time_s"] > near["time_s"], far["correct"]] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,7 @@ def test_the_command_line_places_and_groups(monkeypatch):
         (["ring", "--placement", "far"], "placement 'far': must be one of contiguous, strided, random, search"),
         (["ring", "--placement", "strided,1"], "strided takes no seed"),
         (["ring", "--placement", "random,x"], "placement: the seed"),
-        (["hierarchical", "--placement", "strided"], "a placement can be given to algorithms that go by rank numbers"),
+        (["nvls", "--placement", "strided"], "a schedule that uses switches belongs to its topology"),
         (["hierarchical", "--groups", "inside:4"], "groups can be given to algorithms that go by rank numbers"),
         (["ring", "--groups", "inside:5"], "groups of 5: must divide 16 ranks"),
         (["ring", "--groups", "inside:0"], "groups of 0: must divide 16 ranks"),
@@ -115,7 +118,17 @@ def test_the_command_line_places_and_groups(monkeypatch):
     ],
 )
 def test_places_and_groups_that_cannot_be_are_refused(words, complaint):
-    line = ["run", "all-reduce", *words, "--on", "boxes:4x4", "--alpha", "1us,1us", "--bandwidth", "1GB/s,1GB/s"]
+    line = [
+        "run",
+        "all-reduce",
+        *words,
+        "--on",
+        "boxes:4x4,inc=both",
+        "--alpha",
+        "1us,1us",
+        "--bandwidth",
+        "1GB/s,1GB/s",
+    ]
     with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
         CliRunner().invoke(cli, line, catch_exceptions=False)
     assert complaint in str(refusal.value)

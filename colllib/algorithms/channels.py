@@ -10,6 +10,7 @@ neighbors so as not to cross rails) and `src/graph/trees.cc` (Jeaugey, 2019).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from colllib.algorithms import allgather, allreduce, broadcast, reducescatter, trees
 from colllib.exact import IntArray
 from colllib.primitives import check_rank, is_whole
-from colllib.schedule import Schedule, in_sequence, placed, reversed_in_time, scaled, side_by_side
+from colllib.schedule import Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
 from colllib.topology import Topology
 
 TURNS = ("rotated", "alternate")
@@ -55,9 +56,23 @@ def _places(topology: Topology, channels: int) -> range:
 
 
 def _on_rings(topology: Topology, ring: Schedule, channels: int, turn: str) -> Schedule:
-    places = _places(topology, channels)
-    part = scaled(ring, Fraction(1, len(places)))
-    return side_by_side(*(placed(part, ring_order(topology, place, turn)) for place in places))
+    orders = [ring_order(topology, place, turn) for place in _places(topology, channels)]
+    return _in_channels(scaled(ring, Fraction(1, len(orders))), orders)
+
+
+def _in_channels(schedule: Schedule, orders: list[list[int]]) -> Schedule:
+    """`side_by_side` of the schedule `placed` in each order, whose steps share arrays where the schedule's do."""
+    whole = side_by_side(*(placed(schedule, order) for order in orders))
+    where, first = np.array(orders), len(schedule.blocks) * np.arange(len(orders))[:, None]
+    last: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []  # routes are found once for the same arrays
+
+    def step(t: int) -> Step:
+        one = schedule.step(t)
+        if not last or last[0][0] is not one.src or last[0][1] is not one.dst:
+            last[:] = [(one.src, one.dst, where[:, one.src].ravel(), where[:, one.dst].ravel())]
+        return Step(*last[0][2:], (one.block + first).ravel(), np.tile(one.add, len(orders)))
+
+    return replace(whole, step=step)
 
 
 def all_reduce(topology: Topology, channels: int = 0, turn: str = "rotated") -> Schedule:
@@ -110,7 +125,7 @@ def broadcast_along(
     chain = scaled(broadcast.chain(topology.ranks, segments=segments), Fraction(1, len(places)))
     orders = [ring_order(topology, place, turn) for place in places]
     turned = [order[order.index(root) :] + order[: order.index(root)] for order in orders]
-    return side_by_side(*(placed(chain, order) for order in turned))
+    return _in_channels(chain, turned)
 
 
 def reduce_along(

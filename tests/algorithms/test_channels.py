@@ -18,9 +18,10 @@ RINGS = ["all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce"]
 
 @st.composite
 def uneven(draw):
-    """Up to five boxes of up to five ranks, of which the last may be smaller."""
+    """Up to five boxes of up to five ranks with any cards, of which the last may be smaller."""
     count, inner = draw(st.integers(1, 5)), draw(st.integers(1, 5))
-    return boxes((count, inner), ranks=count * inner - draw(st.integers(0, inner - 1)))
+    cards = draw(st.sampled_from([k for k in range(1, inner + 1) if inner % k == 0]))
+    return boxes((count, inner), cards=cards, ranks=count * inner - draw(st.integers(0, inner - 1)))
 
 
 @st.composite
