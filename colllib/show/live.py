@@ -101,7 +101,7 @@ class Live:
         return widgets.HBox([slider, field, trouble])
 
     def _head(self) -> widgets.HTML:
-        return widgets.HTML(f'{style("theme", "explorer")}<p class="cl-title">{escape(self.explorer.title)}</p>')
+        return widgets.HTML(f'{style("theme", "explorer", "pen")}<p class="cl-title">{escape(self.explorer.title)}</p>')
 
     def _buttons(self) -> list[widgets.HBox]:
         if self.explorer.play is None:

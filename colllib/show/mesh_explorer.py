@@ -10,10 +10,10 @@ from colllib.algorithms import lattice, relay
 from colllib.execution import Execution, execute
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
+from colllib.show.drawings import wiring
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.table import Table
-from colllib.show.wiring import wiring
 from colllib.topology import Lattice, mesh, torus
 from colllib.topology.cuts import wires
 

@@ -120,7 +120,7 @@ def static_html(explorer: Explorer) -> str:
     )
     controls = "".join(_control(explorer, k) for k in range(len(explorer.controls)))
     return (
-        f'{style("theme", "explorer")}<section class="colllib cl-explorer" id="{explorer.address}" '
+        f'{style("theme", "explorer", "pen")}<section class="colllib cl-explorer" id="{explorer.address}" '
         f'aria-label="{escape(explorer.title)}"><div class="cl-head"><p class="cl-title">{escape(explorer.title)}</p>'
         '<button type="button" data-act="copy" class="cl-copy">Copy link</button></div>'
         f'<fieldset class="cl-controls" disabled><legend class="cl-hidden">Controls</legend>{controls}</fieldset>'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from functools import cache
 from html import escape as _escape
 from importlib import resources
@@ -82,3 +83,12 @@ def color(index: int) -> str:
     """
     place = index % len(SERIES)
     return f"var(--cl-s{place + 1},{SERIES[place]})"
+
+
+def listed(items: Iterable[object]) -> str:
+    """Things, with commas between them.
+
+    >>> listed([3, 5])
+    '3, 5'
+    """
+    return ", ".join(map(str, items))

@@ -68,7 +68,7 @@ def test_without_script_the_first_state_stands(site, explorer_page):
 
 
 def test_without_script_a_browser_shows_it(visit):
-    with visit("notebooks/07-all-reduce.html", java_script_enabled=False) as tab:
+    with visit("notebooks/all-reduce.html", java_script_enabled=False) as tab:
         for explorer in tab.locator(".cl-explorer").all():
             assert all(control.is_disabled() for control in explorer.locator("[data-control]").all())
             assert explorer.locator(".cl-note").is_visible()

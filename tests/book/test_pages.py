@@ -39,9 +39,9 @@ LIGHT_BEHIND = """() => {
 # One page of each kind is audited in dark, too: prose, chapters with curves, wires, a map, tables, the ledger, lists.
 KINDS = (
     "book/welcome.html",
-    "notebooks/07-all-reduce.html",
-    "notebooks/14-torus.html",
-    "notebooks/11-what-libraries-choose.html",
+    "notebooks/all-reduce.html",
+    "notebooks/torus.html",
+    "notebooks/what-libraries-choose.html",
     "book/cheatsheet.html",
     "book/claims.html",
     "book/glossary.html",
