@@ -14,6 +14,11 @@ def messages(schedule):
         yield list(zip(*columns, strict=True))
 
 
+def messages_of(schedule):
+    """All messages of all steps."""
+    return [message for step in messages(schedule) for message in step]
+
+
 def initial(schedule):
     """(rank, block) -> Counter of contributors, before the first step."""
     state = {}
