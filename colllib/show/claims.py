@@ -1,4 +1,4 @@
-"""Claims as tables for the end of a chapter, as cards that can be filtered, and as errata."""
+"""Claims as the last line of a chapter, as cards that can be filtered, and as errata."""
 
 from __future__ import annotations
 
@@ -8,54 +8,7 @@ from functools import cache
 
 from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Entry, Finding, causes, claims, entry, for_chapter
 from colllib.claims import ledger as all_entries
-from colllib.show.table import Table
 from colllib.show.theme import asset, escape, style
-
-
-class Folded:
-    """Tables under headings that open and close; the page shows how many rows each holds.
-
-    Attributes:
-        sections: heading, whether it stands open at first, table.
-    """
-
-    def __init__(self, sections: list[tuple[str, bool, Table]]) -> None:
-        self.sections = sections
-
-    def _repr_html_(self) -> str:
-        parts = [
-            f"<details{' open' if opened else ''}><summary>{escape(heading)}</summary>"
-            f'<div class="cl-scroll" tabindex="0" role="group" aria-label="{escape(heading)}">{table.fragment()}</div>'
-            "</details>"
-            for heading, opened, table in self.sections
-        ]
-        return f'{style("theme")}<div class="colllib">{"".join(parts)}</div>'
-
-    def __repr__(self) -> str:
-        return "\n".join(heading for heading, _, _ in self.sections)
-
-
-def claims_table(entries: Iterable[Entry]) -> Folded:
-    """The claims of a chapter: what fails stands open, what holds is folded.
-
-    >>> from colllib.claims import for_chapter
-    >>> claims_table(for_chapter("ladder-512"))
-    refuted or inconsistent: ...
-    reproduced: ...
-    """
-    rows = list(entries)
-    failing = [e for e in rows if e.verdict in FAILS]
-    holding = [e for e in rows if e.verdict in HOLDS]
-    rest = [e for e in rows if e not in failing and e not in holding]
-    sections = []
-    for heading, opened, part in (
-        ("refuted or inconsistent", True, failing),
-        ("reproduced", False, holding),
-        ("definitions, not checkable or open", False, rest),
-    ):
-        if part:
-            sections.append((f"{heading}: {len(part)}", opened, _table(part)))
-    return Folded(sections)
 
 
 class Claimed:
@@ -218,22 +171,3 @@ def _plain(text: str) -> str:
     for mark in ("\\", "*", "_", "`", "<", "[", "$", "{", "|"):
         text = text.replace(mark, "\\" + mark)
     return text
-
-
-def _table(entries: list[Entry]) -> Table:
-    rows = [
-        (
-            e.claim.id,
-            " ".join(
-                filter(None, (e.claim.statement, f"[{e.claim.inputs}]" if e.claim.inputs not in ("", "-") else ""))
-            ),
-            _claimed(e.claim),
-            e.verdict.value,
-            e.finding.executed,
-            e.finding.because,
-            str(e.finding.basis) if e.finding.basis.how != "none" else "",
-        )
-        for e in entries
-    ]
-    headers = ["claim", "what is said", "claimed", "verdict", "executed", "why", "under which conditions"]
-    return Table(headers, rows, align=("left",) * 7)

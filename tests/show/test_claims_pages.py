@@ -8,7 +8,7 @@ import pytest
 from show_browser import opened, write_page
 
 from colllib import claims
-from colllib.show.claims import Claimed, Ledger, claims_table, errata
+from colllib.show.claims import Claimed, Ledger, errata
 
 
 def test_the_errata_have_every_entry_that_does_not_hold_once_with_an_anchor_a_reason_and_a_chapter():
@@ -22,13 +22,6 @@ def test_the_errata_have_every_entry_that_does_not_hold_once_with_an_anchor_a_re
     explained = sum(bool(cause.see) for cause in claims.causes().values())
     assert text.count("[](../notebooks/") == len(failing) + explained
     assert all(f'href="errata.html#{anchor}"' in Ledger(failing)._repr_html_() for anchor in anchors[:3])
-
-
-def test_a_chapters_table_has_all_of_its_claims_and_what_fails_first():
-    entries = claims.for_chapter("mesh")
-    headings = str(claims_table(entries)).splitlines()
-    assert sum(int(heading.rsplit(": ", 1)[1]) for heading in headings) == len(entries)
-    assert headings[0].startswith("refuted")
 
 
 @pytest.mark.browser
