@@ -109,12 +109,12 @@ def test_what_is_no_row_is_named_by_its_line(change, why):
 
 
 def test_a_table_in_other_units_is_refused_by_its_line():
-    with pytest.raises(ValueError, match="line 2: unit ms"):
+    with pytest.raises(ValueError, match=r"line 2: unit ms"):
         read(HEADER + "#        (B)    (elements)     (ms)  (GB/s)  (GB/s)\n" + ROW)
 
 
 def test_text_without_a_row_is_refused():
-    with pytest.raises(ValueError, match="no row"):
+    with pytest.raises(ValueError, match=r"no row"):
         read("nothing\nto see\n")
 
 
