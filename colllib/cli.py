@@ -1,4 +1,4 @@
-"""The command line: `colllib list | run | trace | ladder | claims | mpi-run`, each with --json."""
+"""The command line: `colllib list | run | trace | ladder | claims | mpi-run | diagnose`, each with --json."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from colllib.execution import trace as trace_states
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, offered, skipped
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, TooLarge, check_seconds, check_size
+from colllib.measured.commands import COMMANDS
 from colllib.primitives import PRIMITIVES
 from colllib.topology import TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
@@ -575,6 +576,10 @@ def mpi_run_command(
             f"  MPI      {found.function} of {result['mpi_library']}"
         )
     return 0 if found.equal else 1
+
+
+for _command in COMMANDS:
+    cli.add_command(_command)
 
 
 def _ratio(rung: Rung, fastest: Rung) -> str:

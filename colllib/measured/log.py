@@ -30,6 +30,8 @@ COLLECTIVES = {
     "reduce": "reduce",
 }
 
+LEAST_RATE = 0.05e9  # bytes per second: two printed decimals of less are no time
+
 
 def factor(collective: str, ranks: int) -> float:
     """busbw over algbw; 1 where each rank sends all of its message to one other.
@@ -144,8 +146,8 @@ class Run:
         """The time of a row, from its bandwidth where no time is printed; null where that says nothing."""
         if row.seconds is not None:
             return row.seconds
-        if row.algbw:
+        if row.algbw and row.algbw >= LEAST_RATE:
             return row.message / row.algbw
-        if row.busbw and self.collective and self.ranks and self.ranks > 1:
+        if row.busbw and row.busbw >= LEAST_RATE and self.collective and self.ranks and self.ranks > 1:
             return row.message / row.busbw * factor(self.collective, self.ranks)
         return None

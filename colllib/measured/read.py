@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import isfinite
@@ -48,7 +49,7 @@ class _Table:
     dialect: str = "nccl-tests"
     columns: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
-    streams: set[str] = field(default_factory=set)
+    streams: list[str] = field(default_factory=list)  # the process that printed a row
     devices: dict[int, tuple[str, int, str]] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
     unread: list[Unread] = field(default_factory=list)
@@ -235,7 +236,12 @@ def _row(table: _Table, number: int, stream: str, line: str) -> bool:
     if words is not None:
         return _full_row(table, number, stream, line, words)
     words = line.split()
-    if table.dialect not in ("columns", "osu") or not words or not all(map(_NUMBER.fullmatch, words)):
+    if (
+        table.dialect not in ("columns", "osu")
+        or not table.columns
+        or not words
+        or not all(map(_NUMBER.fullmatch, words))
+    ):
         return False
     if len(words) < len(table.columns) or (table.dialect == "columns" and len(words) != len(table.columns)):
         table.unread.append(Unread(number, f"{len(words)} numbers for {len(table.columns)} columns", shortened(line)))
@@ -298,7 +304,7 @@ def _add(
     if why or message is None:
         table.unread.append(Unread(number, why, shortened(line)))
         return
-    table.streams.add(stream)
+    table.streams.append(stream)
     table.rows.append(
         Row(
             number,
@@ -348,7 +354,7 @@ def _markdown(table: _Table, number: int, line: str) -> None:
         in_place = half == 1 if len(rows) == 2 and "time" in kinds else None
         seconds = None if time is None else time * 1e-6
         table.rows.append(Row(number, message, seconds, algbw, busbw, in_place))
-        table.streams.add("")
+        table.streams.append("")
         table.places.append(half + 1 if in_place is None else 0)
 
 
@@ -408,11 +414,17 @@ def _run(table: _Table) -> Run:
         gpus_per_box=per_box,
         gpu=next((name for _, _, name in table.devices.values()), ""),
         average=table.average,
-        streams=len(table.streams),
+        streams=_streams(table.streams),
         facts=table.facts,
         unread=tuple(table.unread),
     )
     return _deduced(run, table)
+
+
+def _streams(printed: list[str]) -> int:
+    """How many processes printed a table: one that printed a row or two of many was mislabeled."""
+    counts = Counter(printed)
+    return sum(count >= max(1, len(printed) / 10) for count in counts.values())
 
 
 def _deduced(run: Run, table: _Table) -> Run:
