@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 import click
@@ -12,8 +13,11 @@ from tabulate import tabulate
 from colllib import units
 from colllib.measured import machines
 from colllib.measured.diagnose import Diagnosis, Hints, diagnose
-from colllib.measured.log import COLLECTIVES
+from colllib.measured.log import COLLECTIVES, Row, Run, factor
+from colllib.measured.predict import compared, predict
 from colllib.measured.read import read_file
+from colllib.measured.tuning import VERSION
+from colllib.measured.write import write
 
 MOST = 1_000_000  # boxes, or GPUs of a box
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
@@ -102,4 +106,104 @@ def _sentences(verdict: Diagnosis, result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-COMMANDS = (diagnose_command,)
+@click.command("predict")
+@click.argument("primitive")
+@click.option(
+    "--on", "on", required=True, help="the machine, such as dgx-h100:2 or dgx-h100:2,cards=4, or a cluster file"
+)
+@click.option("--message", default=None, help="one size, such as 1GiB, instead of a sweep")
+@click.option("--as", "dialect", default=None, help="print a log as this benchmark would, such as nccl-tests")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def predict_command(primitive: str, on: str, message: str | None, dialect: str | None, as_json: bool) -> None:
+    """What a collective should take on a machine, by NCCL's model scaled to published measurements."""
+    collective = str(_collective(primitive))
+    machine = machines.find(on)
+    sizes = [float(2**k) for k in range(10, 35)] if message is None else [units.parse("message size", message)]
+    found = [predict(machine, collective, size) for size in sizes]
+    share = factor(collective, machine.ranks)
+    if dialect is not None:
+        if as_json:
+            raise ValueError("give --as or --json, not both")
+        rows = tuple(Row(k, p.message, p.seconds, p.busbw / share, p.busbw) for k, p in enumerate(found, 1))
+        run = Run("columns", rows, collective, machine.ranks, machine.boxes, machine.gpus, machine.name)
+        return click.echo(write(run, dialect))
+    if as_json:
+        made = [
+            {
+                "bytes": p.message,
+                "time_s": p.seconds,
+                "algbw_GBps": p.busbw / share / 1e9,
+                "busbw_GBps": p.busbw / 1e9,
+                "picked": p.picked,
+                "binding": p.binding,
+                "latency_s": p.latency,
+                "wire_s": p.wire,
+                "efficiency": p.efficiency,
+                "wires_allow_busbw_GBps": p.bound / 1e9,
+            }
+            for p in found
+        ]
+        result = {"primitive": collective, "machine": on, "ranks": machine.ranks, "model": VERSION, "rows": made}
+        return click.echo(json.dumps(result, indent=2, allow_nan=False))
+    click.echo(f"{collective} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n")
+    table = [
+        (
+            units.binary_size(p.message),
+            units.seconds(p.seconds),
+            units.rate(p.busbw),
+            p.picked,
+            p.binding,
+            units.seconds(p.latency),
+            units.seconds(p.wire),
+            f"{p.efficiency:.0%}",
+        )
+        for p in found
+    ]
+    headers = ("size", "time", "busbw", "picked", "binding", "latency", "wire", "of the wire")
+    click.echo(tabulate(table, headers=headers, disable_numparse=True))
+    click.echo(f"\nThe wires allow a busbw of {units.rate(found[0].bound)}. Source of the machine: {machine.source}")
+
+
+@click.command("sweeps")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def sweeps_command(as_json: bool) -> None:
+    """Published sweeps beside what is predicted when their machine is left out of the fit."""
+    made: list[dict[str, Any]] = [
+        {
+            "name": each.sweep.name,
+            "source": each.sweep.source,
+            "judged_by": each.sweep.judged_by,
+            "primitive": each.sweep.run.collective,
+            "ranks": each.sweep.run.ranks,
+            "largest_bytes": each.rows[-1][0],
+            "measured_busbw_GBps": each.rows[-1][2].busbw * each.rows[-1][2].seconds / each.rows[-1][1] / 1e9,
+            "predicted_busbw_GBps": each.rows[-1][2].busbw / 1e9,
+            "picked": each.rows[-1][2].picked,
+            "error_large": each.large_error,
+            "error_sweep": each.error,
+        }
+        for each in compared()
+    ]
+    large = [each["error_large"] for each in made if each["error_large"] is not None]
+    errors = {"large": median(large), "sweep": median(each["error_sweep"] for each in made)}
+    if as_json:
+        return click.echo(json.dumps({"sweeps": made, "median_error": errors}, indent=2, allow_nan=False))
+    table = [
+        (
+            each["name"],
+            each["primitive"],
+            each["ranks"],
+            f"{each['measured_busbw_GBps']:.0f}",
+            f"{each['predicted_busbw_GBps']:.0f}",
+            each["picked"],
+            "" if each["error_large"] is None else f"{each['error_large']:.0%}",
+            f"{each['error_sweep']:.0%}",
+        )
+        for each in made
+    ]
+    headers = ("sweep", "primitive", "ranks", "GB/s", "predicted", "picked", ">= 1 GiB", "all sizes")
+    click.echo(tabulate(table, headers=headers, disable_numparse=True))
+    click.echo(f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times")
+
+
+COMMANDS = (diagnose_command, predict_command, sweeps_command)
