@@ -13,6 +13,7 @@ from tabulate import tabulate
 from colllib import algorithms, msccl, units
 from colllib.limits import check_size
 from colllib.measured import machines
+from colllib.measured.cluster import machine_on
 from colllib.measured.diagnose import Diagnosis, Hints, diagnose
 from colllib.measured.log import COLLECTIVES, Row, Run, factor
 from colllib.measured.predict import compared, predict
@@ -44,7 +45,7 @@ def _collective(name: str | None) -> str | None:
 
 @click.command("diagnose")
 @click.argument("log")
-@click.option("--on", "on", default=None, help="the machine, such as dgx-h100:2, or a cluster file")
+@click.option("--on", "on", default=None, help="the machine: dgx-h100:2, a cluster .toml, NCCL's .xml")
 @click.option("--gpu", default="", help="the GPU, such as h100")
 @click.option("--boxes", default=None, help="number of boxes")
 @click.option("--gpus-per-box", default=None, help="ranks in a box")
@@ -68,10 +69,14 @@ def diagnose_command(
         gpu=gpu,
         cards=None if cards is None else machines.cards(cards),
         collective=_collective(primitive),
-        machine=None if on is None else machines.find(on),
+        machine=None if on is None else machine_on(on, gpu),
     )
-    if hints.machine and hints.cards:
-        hints = replace(hints, machine=replace(hints.machine, cards=hints.cards[0], card=hints.cards[1]))
+    if hints.machine:
+        made = hints.machine
+        made = replace(made, boxes=hints.boxes or made.boxes, gpus=hints.gpus_per_box or made.gpus)
+        if hints.cards:
+            made = replace(made, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
+        hints = replace(hints, machine=made)
     runs = read_file(log)
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
     found = [diagnose(run, hints) for run in chosen]
@@ -120,7 +125,7 @@ def _sentences(verdict: Diagnosis, result: dict[str, Any]) -> str:
 def predict_command(primitive: str, on: str, message: str | None, dialect: str | None, as_json: bool) -> None:
     """What a collective should take on a machine, by NCCL's model scaled to published measurements."""
     collective = str(_collective(primitive))
-    machine = machines.find(on)
+    machine = machine_on(on)
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [units.parse("message size", message)]
     found = [predict(machine, collective, size) for size in sizes]
     share = factor(collective, machine.ranks)

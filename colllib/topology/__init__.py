@@ -112,7 +112,8 @@ def find(expression: str) -> Topology:
     """The topology that an expression such as "star:512", "torus:8x8x8" or "boxes:64x8,cards=1" names.
 
     Args:
-        expression: a name, its sizes behind a colon, and options behind commas.
+        expression: a name, its sizes behind a colon, and options behind commas; or the path of a cluster file,
+            which ends in .toml.
 
     Raises:
         ValueError: for an unknown name or option, or a value that cannot be.
@@ -120,6 +121,10 @@ def find(expression: str) -> Topology:
     >>> find("ring:8"), find("boxes:4x8,cards=2,oversubscription=2").tiers[2].bandwidth
     (Topology(ring:8, 8 ranks, 0 switches, 16 links), Fraction(1, 1))
     """
+    if expression.endswith(".toml"):
+        from colllib.measured.cluster import read_cluster, read_text  # which needs this module
+
+        return read_cluster(read_text(expression)).topology()
     head, *rest = expression.strip().split(",")
     name, _, size = head.partition(":")
     if name not in TOPOLOGIES:
