@@ -99,11 +99,16 @@ notebooks: $(INSTALLED) ## re-execute every notebook and write its outputs back,
 
 .PHONY: lab
 lab: $(LAB_INSTALLED) ## open the notebooks in JupyterLab
+	@$(BIN)/jupyter trust notebooks/*.ipynb > /dev/null # else JupyterLab strips the pictures until they are run
 	$(BIN)/jupyter lab --notebook-dir=notebooks
 
 .PHONY: bench
 bench: $(INSTALLED) ## run the benchmarks
 	$(BIN)/python -m pytest --override-ini 'python_files=bench_*.py test_*.py' benchmarks
+
+.PHONY: mutants
+mutants: $(INSTALLED) ## put small faults into the core, one at a time, and say which its tests do not find (COUNT=60 SEED=1)
+	$(BIN)/python scripts/mutants.py --count $(or $(COUNT),60) --seed $(or $(SEED),1)
 
 .PHONY: format
 format: $(INSTALLED) ## format the code and fix what lint can fix

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from tabulate import tabulate
@@ -28,6 +28,9 @@ from colllib.measured.commands import COMMANDS
 from colllib.primitives import PRIMITIVES
 from colllib.topology import TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
+
+if TYPE_CHECKING:
+    from colllib.claims import Entry
 
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
 MOST_CELLS = 2**16
@@ -468,34 +471,64 @@ def ladder_command(
 
 
 @cli.command("claims")
+@click.argument("name", required=False)
 @click.option("--source", default=None, help="000 to 004")
-@click.option("--verdict", default=None, help="reproduced, refuted, inconsistent, open, ...")
-@click.option("--chapter", default=None, help="such as 07-all-reduce")
+@click.option("--verdict", default=None, help="or how it begins: reproduced, refuted, inconsistent, fact, open, ...")
+@click.option("--chapter", default=None, help="such as all-reduce")
 @_json
-def claims_command(source: str | None, verdict: str | None, chapter: str | None, as_json: bool) -> None:
-    """What the sources claim, and what execution says to it."""
+def claims_command(
+    name: str | None, source: str | None, verdict: str | None, chapter: str | None, as_json: bool
+) -> None:
+    """What the sources claim, and what execution says to it: all, some, or one by its id, such as E-02-083."""
     from colllib import claims
 
-    wanted = (
-        ("source", source, list(claims.SOURCES)),
-        ("verdict", verdict, [v.value for v in claims.Verdict]),
-        ("chapter", chapter, list(claims.CHAPTERS)),
-    )
-    for name, value, known in wanted:
+    if name is not None:
+        return _print_claim(claims.entry(name), as_json)
+    verdicts = [v.value for v in claims.Verdict]
+    for what, value, known in (("source", source, list(claims.SOURCES)), ("chapter", chapter, list(claims.CHAPTERS))):
         if value is not None and value not in known:
-            raise ValueError(f"unknown {name} {value!r}: known are {', '.join(known)}")
-    rows = [
-        {**vars(entry.claim), **vars(entry.finding), "verdict": entry.verdict.value, "chapter": entry.chapter}
-        for entry in claims.ledger()
-    ]
-    for name, value, _ in wanted:
-        rows = [row for row in rows if value is None or row[name] == value]
+            raise ValueError(f"unknown {what} {value!r}: known are {', '.join(known)}")
+    if verdict is not None and not any(known.startswith(verdict) for known in verdicts):
+        raise ValueError(f"unknown verdict {verdict!r}: known are {', '.join(verdicts)}")
+    entries = [e for e in claims.ledger() if source in (None, e.claim.source) and chapter in (None, e.chapter)]
+    rows = [e.row() for e in entries if verdict is None or e.verdict.startswith(verdict)]
     if as_json:
         return _print_json(rows)
     table = [(row["id"], row["verdict"], row["statement"], row["claimed"], row["executed"]) for row in rows]
     headers = ("claim", "verdict", "what is said", "claimed", "executed")
     click.echo(tabulate(table, headers=headers, disable_numparse=True, maxcolwidths=[None, None, 48, 28, 48]))
     click.echo("\n" + ", ".join(f"{count} {name}" for name, count in Counter(row["verdict"] for row in rows).items()))
+
+
+def _print_claim(entry: Entry, as_json: bool) -> None:
+    """One claim and the comparisons behind its verdict."""
+    from colllib.claims import SOURCES, evidence
+
+    row, compared = entry.row(), evidence(entry.claim.id, entry.claim.value)
+    if as_json:
+        return _print_json(row | {"evidence": [one._asdict() for one in compared]})
+    place = ", ".join(filter(None, (SOURCES[entry.claim.source], entry.claim.where)))
+    lines = (
+        (row["id"], place),
+        ("said", row["statement"]),
+        ("for", row["inputs"]),
+        ("printed", row["claimed"]),
+        ("compared as", row["value"]),
+        ("verdict", row["verdict"]),
+        ("executed", row["executed"]),
+        ("because" if row["cause"] else "note", row["because"]),
+        ("cause", row["cause"]),
+        ("how", str(entry.finding.basis)),
+        ("chapter", entry.chapter),
+    )
+    click.echo(
+        tabulate([line for line in lines if line[1] not in ("", "-")], tablefmt="plain", maxcolwidths=[None, 100])
+    )
+    if compared:
+        headers = ("case", "quantity", "executed", "claimed", "holds")
+        click.echo(
+            "\n" + tabulate(compared, headers=headers, disable_numparse=True, maxcolwidths=[40, 30, 40, 40, None])
+        )
 
 
 @cli.command("mpi-run")

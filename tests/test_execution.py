@@ -347,3 +347,15 @@ def test_exchanges_keep_a_proof_small():
         cells.advance(t, cells.schedule.step(t), star(64))
     cells.prove()
     assert cells.summed.next_id == 64 + 32 + 16 + 8 + 4 + 2 + 1
+
+
+def test_a_target_that_never_hears_of_a_sum_is_named():
+    blocks = Blocks(3, Fractions.equal(1), np.array([3]), np.array([2]), (np.array([0, 1]),))
+    with pytest.raises(ScheduleError, match="rank 2"):
+        execute(Schedule.from_steps(blocks, [Step.of(1, 0, 0, add=True)]))
+
+
+@pytest.mark.parametrize(("dst", "complaint"), [(0, "to itself"), (5, "step 0")])
+def test_what_cannot_be_executed_cannot_be_traced(dst, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        list(trace(Schedule.from_steps(broadcast_blocks(3), [Step.of(0, dst, 0)])))

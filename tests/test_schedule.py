@@ -7,10 +7,11 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import allgather, allreduce, broadcast, reducescatter
+from colllib.algorithms import allgather, allreduce, broadcast, innetwork, reducescatter
 from colllib.execution import ScheduleError, execute
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed, reversed_in_time, scaled, side_by_side
+from colllib.topology import star
 
 ranks = st.integers(1, 13)
 builders = st.sampled_from(
@@ -146,3 +147,8 @@ def test_operations_that_make_no_sense_are_refused_in_one_line(build, complaint)
     with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
         build()
     assert complaint in str(refusal.value)
+
+
+def test_a_schedule_that_uses_switches_is_placed_nowhere_else():
+    with pytest.raises(ValueError, match="uses switches belongs to its topology"):
+        placed(innetwork.multicast(star(3, replicates=True)), [2, 0, 1])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.topology import Latency, Topology, find, from_links, full_mesh, ring, star, switch_tree
+from colllib.topology import Latency, Topology, equal_injection, find, from_links, full_mesh, ring, star, switch_tree
 
 
 def paths(topology: Topology, src, dst):
@@ -101,3 +101,25 @@ def test_routes_in_a_tree_of_switches_are_the_shortest(ranks, radix, uplinks):
     src, dst = (grid.ravel() for grid in np.meshgrid(range(where.nodes), range(where.nodes)))
     for ours, theirs in zip(where.router(src, dst), other.router(src, dst), strict=True):
         assert np.array_equal(ours, theirs)
+
+
+def test_the_graph_says_which_nodes_are_switches():
+    assert [node for node, data in star(3).to_networkx().nodes(data=True) if data["switch"]] == [3]
+
+
+def test_switches_do_nothing_unless_they_are_said_to():
+    plain = star(4)
+    bare = Topology(
+        **{name: getattr(plain, name) for name in ("name", "ranks", "switches", "link_src", "link_dst")}
+        | {name: getattr(plain, name) for name in ("alpha", "tier", "tiers", "router", "port_model")}
+    )
+    assert (bare.combines, bare.replicates, bare.scatters) == (False, False, False)
+
+
+def test_messages_of_one_step_may_go_to_ranks_and_to_the_switch():
+    assert paths(star(3), [0, 1, 3], [1, 3, 2]) == [[0, 3, 1], [1, 3], [3, 2]]
+
+
+def test_equal_injection_of_a_single_rank_leaves_it_as_it_is():
+    alone = ring(1)
+    assert equal_injection(alone, 3) is alone

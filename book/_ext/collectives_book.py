@@ -1,5 +1,7 @@
 """The book's own Sphinx extension: no third-party requests, no script errors, and things computed while building.
 
+- What several outputs carry, a notebook's cells being complete by themselves, is shipped once: style sheets and scripts
+  as files that pages share, an explorer's data as a file that its page asks for when the reader comes near.
 - MathJax is copied out of the package that carries it, one file of 2 MB.
 - Written pages are repaired in three places where the theme or the bibliography is wrong (see ``REPAIRS``).
 - sphinx-thebe, which jupyter-book always loads, is kept from adding its scripts: they name addresses of other projects,
@@ -32,6 +34,9 @@ REPAIRS = [
         r'<div class="bd-sidebar-primary bd-sidebar" role="region" aria-label="Book">',
     ),
 ]
+CARRIED = re.compile(r'<(style|script) data-colllib="([\w.-]+)">(.*?)</\1>', re.DOTALL)
+DATA = re.compile(r'(<script type="application/x-colllib-grid" data-digest="(\w+)")>([\w+/=]+)</script>')
+FILES = "_static/colllib"  # where they go
 THEBE_LISTENERS = {"init_thebe_core", "update_thebe_context"}
 
 
@@ -65,6 +70,47 @@ def repair_pages(app: Sphinx, error: Exception | None) -> None:
         for pattern, replacement in REPAIRS:
             text = pattern.sub(replacement, text)
         page.write_text(text, encoding="utf-8")
+
+
+def share(text: str, root: str, files: dict[str, str]) -> str:
+    """A page whose outputs name files instead of carrying style sheets, scripts and data; the files are collected.
+
+    Args:
+        text: the page.
+        root: the way from it to the book's root, such as "../".
+        files: name -> content, to which those of this page are added.
+    """
+    heads: dict[str, str] = {}
+
+    def carried(match: re.Match[str]) -> str:
+        tag, name, content = match.groups()
+        files[name] = content
+        where = f"{root}{FILES}/{name}"
+        heads[name] = (
+            f'<link rel="stylesheet" href="{where}">' if tag == "style" else f'<script defer src="{where}"></script>'
+        )
+        return ""
+
+    def data(match: re.Match[str]) -> str:
+        opening, name, packed = match.groups()
+        files[f"{name}.js"] = f'colllibShow.load("{name}","{packed}");'
+        return f'{opening} data-src="{root}{FILES}/{name}.js"></script>'
+
+    text = DATA.sub(data, CARRIED.sub(carried, text))
+    return text.replace("</head>", "".join(heads.values()) + "</head>", 1)
+
+
+def share_files(app: Sphinx, error: Exception | None) -> None:
+    """Apply `share` to every page, and write the files."""
+    if error is not None or app.builder.format != "html":
+        return
+    out, files = Path(app.outdir), dict[str, str]()
+    for page in out.rglob("*.html"):
+        depth = len(page.relative_to(out).parts) - 1
+        page.write_text(share(page.read_text(encoding="utf-8"), "../" * depth, files), encoding="utf-8")
+    (out / FILES).mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (out / FILES / name).write_text(content, encoding="utf-8")
 
 
 class Execute(SphinxDirective):
@@ -104,4 +150,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", disconnect_thebe, priority=900)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", repair_pages)
+    app.connect("build-finished", share_files)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

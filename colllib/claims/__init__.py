@@ -1,21 +1,49 @@
 """The ledger of claims: what the sources say, and what execution says to it.
 
-The statements are data (`claims.csv`); the answers are small functions that execute something. A
-verdict is computed when the ledger is built, by comparing what is claimed with what was executed.
+The statements are data: `claims.csv` has what a source says and, in the column `value`, the same for a program
+(`colllib.claims.value`). The answers are small functions that execute something and name the quantities that came
+out. A verdict is computed from the two when it is asked for; `because.toml` has the sentences that go with it.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module, resources
 from pkgutil import iter_modules
 
-from colllib.claims.finding import ANSWERS, Finding, Verdict
+from colllib.claims.finding import (
+    ANSWERS,
+    FAILS,
+    HOLDS,
+    Basis,
+    Cause,
+    Finding,
+    Verdict,
+    causes,
+    evidence,
+    finding,
+)
 
-__all__ = ["CHAPTERS", "SOURCES", "Claim", "Entry", "Finding", "Verdict", "claims", "for_chapter", "ledger"]
+__all__ = [
+    "CHAPTERS",
+    "FAILS",
+    "HOLDS",
+    "SOURCES",
+    "Basis",
+    "Cause",
+    "Claim",
+    "Entry",
+    "Finding",
+    "Verdict",
+    "causes",
+    "claims",
+    "entry",
+    "evidence",
+    "for_chapter",
+    "ledger",
+]
 
 #: Number of a source -> its author and title.
 SOURCES = {
@@ -30,7 +58,7 @@ for _module in iter_modules(__path__):  # every module of this package registers
     import_module(f"{__name__}.{_module.name}")
 
 #: The chapters that have claims, in reading order, and last the appendix.
-CHAPTERS = tuple(sorted({chapter for chapter, _ in ANSWERS.values()}))
+CHAPTERS = tuple(sorted({given.chapter for given in ANSWERS.values()}))
 
 
 @dataclass(frozen=True)
@@ -44,7 +72,8 @@ class Claim:
         kind: definition, formula, number, count, trace or table-cell-group.
         statement: what is said, in our words.
         inputs: for which N, sizes or ports.
-        claimed: the value.
+        claimed: the value as the source prints it.
+        value: the same as statements about named quantities (`colllib.claims.value`).
     """
 
     id: str
@@ -54,26 +83,45 @@ class Claim:
     statement: str
     inputs: str
     claimed: str
+    value: str
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A claim with its answer.
+    """A claim with its answer, which is worked out when it is asked for.
 
     Attributes:
         claim: what the source says.
-        finding: what execution says.
-        chapter: where a reader meets the topic; empty while the claim is open.
     """
 
     claim: Claim
-    finding: Finding
-    chapter: str
+
+    @property
+    def chapter(self) -> str:
+        """Where a reader meets the topic; empty while the claim is open."""
+        return ANSWERS[self.claim.id].chapter if self.claim.id in ANSWERS else ""
+
+    @cached_property
+    def finding(self) -> Finding:
+        """What execution says."""
+        return finding(self.claim.id, self.claim.value)
 
     @property
     def verdict(self) -> Verdict:
         """The computed verdict."""
         return self.finding.verdict
+
+    def row(self) -> dict[str, str]:
+        """All that is known of it, flat: the claim, its answer and the conditions of the answer.
+
+        >>> row = entry("E-01-013").row()
+        >>> row["verdict"], row["fabric"], row["ports"], row["clock"], row["sense"]
+        ('reproduced', 'star:2 to star:64', 'one full-duplex port per rank', 'lock-step', 'value')
+        """
+        found = vars(self.finding)
+        basis = vars(self.finding.basis)
+        texts = {key: str(found[key]) for key in ("verdict", "executed", "because", "reference", "cause")}
+        return {**vars(self.claim), "chapter": self.chapter, **texts, **basis}
 
 
 @cache
@@ -81,31 +129,34 @@ def claims() -> tuple[Claim, ...]:
     """All claims, in the order of the sources.
 
     >>> len(claims()), claims()[0].source
-    (711, '000')
+    (718, '000')
     """
     text = (resources.files(__package__) / "claims.csv").read_text(encoding="utf-8")
     return tuple(Claim(**row) for row in csv.DictReader(text.splitlines()))
 
 
 @cache
+def _entries() -> dict[str, Entry]:
+    return {claim.id: Entry(claim) for claim in claims()}
+
+
 def ledger() -> tuple[Entry, ...]:
-    """Every claim with its verdict, computed now.
+    """Every claim with its verdict, computed as it is asked for."""
+    return tuple(_entries().values())
 
-    >>> {entry.verdict.value for entry in ledger()} <= {verdict.value for verdict in Verdict}
-    True
+
+def entry(name: str) -> Entry:
+    """One claim with its verdict; no other is worked out.
+
+    Raises:
+        ValueError: for an unknown id.
+
+    >>> entry("E-01-013").verdict.value
+    'reproduced'
     """
-    return tuple(_entry(claim) for claim in claims())
-
-
-@cache
-def _entry(claim: Claim) -> Entry:
-    chapter, answer = ANSWERS.get(claim.id, ("", Finding.open))
-    return Entry(claim, _answered(answer), chapter)
-
-
-@cache
-def _answered(answer: Callable[[], Finding]) -> Finding:
-    return answer()  # one function may answer several claims
+    if name not in _entries():
+        raise ValueError(f"unknown claim {name!r}: ids are such as E-02-083, R-05, T-14 or M-41")
+    return _entries()[name]
 
 
 def for_chapter(name: str) -> tuple[Entry, ...]:
@@ -114,9 +165,9 @@ def for_chapter(name: str) -> tuple[Entry, ...]:
     Raises:
         ValueError: for an unknown chapter.
 
-    >>> for_chapter("01-alpha-beta")[0].claim.id
+    >>> for_chapter("alpha-beta")[0].claim.id
     'E-00-001'
     """
     if name not in CHAPTERS:
         raise ValueError(f"no claims for chapter {name!r}: known are {', '.join(CHAPTERS)}")
-    return tuple(_entry(claim) for claim in claims() if ANSWERS.get(claim.id, ("", None))[0] == name)
+    return tuple(found for found in ledger() if found.chapter == name)

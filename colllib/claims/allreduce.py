@@ -1,659 +1,456 @@
-"""Answers on all-reduce."""
+"""Answers on all-reduce, on what bounds it from below, and on the ladder of algorithms at the anchor."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache, partial
-from math import sqrt
+from math import inf
+from typing import Any
 
 import numpy as np
 
-from colllib import units
-from colllib.algorithms import allgather, allreduce, broadcast, find, reduce, reducescatter, trees
-from colllib.bounds import lower_bound
-from colllib.claims.finding import Finding, answer, not_checkable
-from colllib.claims.model import POWERS, SIZES
-from colllib.claims.traces import agreeing, printed
+from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
+from colllib.algorithms.nested import nested
+from colllib.claims.cases import Measured, each, measured, once, per, priced, us
+from colllib.claims.finding import Cases, answer, table
+from colllib.claims.runs import ANCHOR, POWERS, SIZES, best, built, load_limit, proves, run
+from colllib.claims.traces import states
+from colllib.claims.value import Limit, Words
 from colllib.cost import Cost, crossover
-from colllib.events import event_clock
-from colllib.execution import Execution, execute, trace
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, Rung, best, ladder, run
-from colllib.primitives import all_reduce
+from colllib.execution import Execution, trace
+from colllib.primitives import PRIMITIVES, all_reduce
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
-from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time
-from colllib.topology import Topology, from_links, full_mesh, star
+from colllib.provenance import ScheduleError
+from colllib.schedule import Schedule, Step, in_sequence, reversed_in_time
+from colllib.topology import Lattice
 
-CHAPTER = "07-all-reduce"
-LADDER = "09-ladder-512"
-PRIMITIVES_CHAPTER = "02-primitives"
-BOUNDS_CHAPTER = "03-lower-bounds"
-ANCHOR = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
-TREE = find("all-reduce", "double-binary-tree")
-UNIT = ANCHOR_ALPHA * ANCHOR_BANDWIDTH
-MANY = 500  # segments that stand for "endlessly many"
-# the two trees that the source draws for four ranks, as arrays of parents
+MODEL, AR, LADDER, BOUNDS = "alpha-beta", "all-reduce", "ladder-512", "lower-bounds"
+RING, TREE, DOUBLING, HALVING = (
+    f"all-reduce {name}" for name in ("ring", "double-binary-tree", "recursive-doubling", "rabenseifner")
+)
+LARGE, MESHED = (8, 64, 512), (4, 8, 16, 64)
+#: The two trees that the source draws for four ranks, as arrays of parents.
 FIRST, SECOND = (-1, 0, 0, 1), (3, 2, 3, -1)
 
-not_checkable(
-    CHAPTER,
-    {
-        "E-01-005": "A statement about what NCCL ships; it has no ring for all-to-all, which it "
-        "builds from sends and receives.",
-        "E-01-006": "A statement about what NCCL ships.",
-    },
-)
 
-
-def _log(n: int) -> int:
-    return (n - 1).bit_length()
-
-
-def _best_double_tree(n: int, message: float) -> Rung:
-    return run(TREE, star(n), message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH)
-
-
-@cache
-def _double_tree(n: int, segments: int = 1, ports: int = 1) -> Execution:
-    return execute(allreduce.double_binary_tree(n, segments=segments), star(n, ports))
-
-
-# -- costs ------------------------------------------------------------------------------------
-
-
-def _costs(claimed: dict[int, Cost], executed: dict[int, Cost], because: str = "", reference: str = "") -> Finding:
-    return Finding.compare(claimed, executed, because, reference)
-
-
-@answer(CHAPTER, "E-00-026", "E-01-062", "E-01-085")
-def _ring() -> Finding:
-    return _costs(
-        {n: Cost(2 * (n - 1), Fraction(2 * (n - 1), n)) for n in SIZES},
-        {n: execute(allreduce.ring(n)).cost for n in SIZES},
-    )
-
-
-@answer(CHAPTER, "E-00-028", "E-01-152", "R-10")
-def _rabenseifner() -> Finding:
-    return _costs(
-        {n: Cost(2 * _log(n), Fraction(2 * (n - 1), n)) for n in POWERS},
-        {n: execute(allreduce.rabenseifner(n)).cost for n in POWERS},
-    )
-
-
-@answer(CHAPTER, "E-00-029", "E-01-144")
-def _recursive_doubling() -> Finding:
-    return _costs(
-        {n: Cost(_log(n), _log(n)) for n in POWERS},
-        {n: execute(allreduce.recursive_doubling(n)).cost for n in POWERS},
-    )
-
-
-_TERM = (
-    "On one full-duplex port per rank the double tree costs 2 log2 N - 1 in one piece and "
-    "tends to 2 in many; log2 N in one "
-    "piece, and 1 in many, take a link per pair of ranks, or (1 in many) two ports."
-)
-
-
-_TENDS = (
-    "A limit, which the text calls asymptotic: 2 log2 N latencies belong to one piece (n_beta 2 log2 N - 1) and n_beta "
-    "= 2 to pieces without end; no P has both."
-)
-
-
-@answer(CHAPTER, "E-00-027")
-def _double_tree_in_the_cheatsheet() -> Finding:
-    """One port: the latencies in one piece, the bytes in many, which come down to 2 and stay above it."""
-    claimed: dict[str, object] = {}
-    executed: dict[str, object] = {}
-    for n in (8, 64, 512):
-        loads = [Fraction(_double_tree(n, p).cost.n_beta) for p in (1, 50, MANY)]
-        claimed |= {f"n_alpha, N = {n}": 2 * _log(n), f"n_beta, N = {n}": 2.0, f"from above, N = {n}": True}
-        executed |= {
-            f"n_alpha, N = {n}": int(_double_tree(n).cost.n_alpha),
-            f"n_beta, N = {n}": round(float(loads[-1]), 1),
-            f"from above, N = {n}": loads == sorted(loads, reverse=True) and loads[-1] > 2,
-        }
-    text = f"N = 512: n_alpha = 18 in one piece, n_beta = {float(_double_tree(512, MANY).cost.n_beta):.2f} in {MANY}"
-    return Finding.compare(claimed, executed, _TERM).holding(_TENDS, text)
-
-
-@answer(CHAPTER, "E-01-079", "E-01-086")
-def _double_tree_in_one_piece() -> Finding:
-    return _costs({n: Cost(2 * _log(n), _log(n)) for n in POWERS}, {n: _double_tree(n).cost for n in POWERS}, _TERM)
-
-
-@answer(CHAPTER, "E-01-053", "E-01-080", "E-01-087")
-def _double_tree_pipelined() -> Finding:
-    executed = {n: round(float(_double_tree(n, MANY).cost.n_beta), 1) for n in (8, 64, 512)}
-    return Finding.compare(dict.fromkeys(executed, 1.0), executed, _TERM, "sanders2009")
-
-
-@answer(CHAPTER, "E-01-193")
-def _two_terms_for_one_tree() -> Finding:
-    executed = round(float(_double_tree(512, MANY).cost.n_beta), 1)
-    return Finding.statements({"§5.2": 1.0, "C.5": 2.0}, executed, _TERM, "sanders2009")
-
-
-@answer(CHAPTER, "E-00-037")
-def _star_row() -> Finding:
-    claimed = {
-        "ring": Cost(1022, Fraction(511, 256)),
-        "pairwise all-to-all": Fraction(511, 512),
-        "double tree in one piece, n_alpha": 18,
-        "double tree in many, n_beta": 2.0,
-    }
-    executed = {
-        "ring": execute(allreduce.ring(512)).cost,
-        "pairwise all-to-all": Fraction(find("all-to-all", "pairwise").cost(512).n_beta),
-        "double tree in one piece, n_alpha": int(_double_tree(512).cost.n_alpha),
-        "double tree in many, n_beta": round(float(_double_tree(512, MANY).cost.n_beta), 1),
-    }
-    return Finding.compare(claimed, executed, _TERM).holding(_TENDS)
-
-
-@answer(LADDER, "E-00-036")
-def _tree_at_the_anchor() -> Finding:
-    tree = _best_double_tree(512, ANCHOR_MESSAGE)
-    because = (
-        f"18 alpha + 2 M/BW is a limit: at M = 16 MB the best whole number of segments is "
-        f"{tree.segments}. Rabenseifner "
-        f"comes to {execute(allreduce.rabenseifner(512)).cost.seconds(**ANCHOR) * 1e6:.2f} us."
-    )
-    return Finding.rounds({"44.56": tree.seconds * 1e6}, because)
-
-
-@answer(CHAPTER, "E-01-061")
-def _ring_halves() -> Finding:
-    executed = {"RS": execute(reducescatter.ring(4)).cost, "AG": execute(allgather.ring(4)).cost}
-    return Finding.compare(dict.fromkeys(executed, Cost(3, Fraction(3, 4))), executed)
-
-
-@cache
-def _single_tree() -> Schedule:
-    down = trees.down_by_level(FIRST, broadcast_blocks(4, shares=4))
+def single_tree(ranks: int = 4) -> Schedule:
+    """The tree drawn first, up and down again."""
+    down = trees.down_by_level(FIRST, broadcast_blocks(ranks, shares=4))
     return in_sequence(reversed_in_time(down), down)
 
 
-@cache
-def _printed_double_tree() -> Schedule:
-    return allreduce.double_binary_tree(4, parents=(FIRST, SECOND))
+def double_tree(ranks: int = 4) -> Schedule:
+    """Both drawn trees at once, each with half of the vector."""
+    return allreduce.double_binary_tree(ranks, parents=(FIRST, SECOND))
 
 
-@answer(CHAPTER, "E-01-070")
-def _single_tree_of_four() -> Finding:
-    because = (
-        "R0 receives from two children in one step over one port, and sends to two in another: "
-        "those steps cost 2 M/BW. "
-        f"With a link per pair of ranks execution gives {execute(_single_tree(), full_mesh(4)).cost.n_beta}."
-    )
-    return Finding.compare(Cost(4, 4), execute(_single_tree()).cost, because)
+def doubling_in_chunks() -> Schedule:
+    """Recursive doubling of four ranks, the one block of a vector as its four chunks."""
+    steps = [allreduce.recursive_doubling(4).step(t) for t in range(2)]
+    chunk = np.tile(np.arange(4), 4)
+    wide = [Step.of(np.repeat(step.src, 4), np.repeat(step.dst, 4), chunk, True) for step in steps]
+    return Schedule.from_steps(all_reduce(4, shares=4), wide)
 
 
-@answer(CHAPTER, "E-01-078")
-def _double_tree_of_four() -> Finding:
-    because = (
-        "Two of the four steps bring two halves to one port. With a link per pair of ranks execution gives "
-        f"{execute(_printed_double_tree(), full_mesh(4)).cost.n_beta}."
-    )
-    return Finding.compare(Cost(4, 2), execute(_printed_double_tree()).cost, because)
+# -- what it is, and what bounds it ------------------------------------------------------------------
 
 
-@answer(CHAPTER, "E-01-071")
-def _single_tree_said_twice() -> Finding:
-    executed = Fraction(execute(_single_tree(), full_mesh(4)).cost.n_beta)
-    said = {"the formula, 2 log2 N at N = 4": Fraction(4), "the sentence below it, log2 N": Fraction(2)}
-    return Finding.statements(said, executed, "The sentence drops the factor 2 of the formula just above it.")
+def _proves_all_reduce(n: int) -> bool:
+    build = identities.of("all-reduce")[0].build
+    return PRIMITIVES["all-reduce"].accepts(built(build, n, 0).schedule.blocks)
 
 
-@answer(PRIMITIVES_CHAPTER, "E-01-004")
-def _reduce_and_broadcast_against_the_double_tree() -> Finding:
-    n = 64
-    apart = in_sequence(reduce.two_tree(n, segments=MANY), broadcast.two_tree(n, segments=MANY))
-    ratio = Fraction(execute(apart).cost.n_beta) / Fraction(_double_tree(n, MANY).cost.n_beta)
-    because = (
-        "On one port per rank a reduce and a broadcast down the same pair of trees move just "
-        "what the double tree moves."
-    )
-    return Finding.rounds({"2.0": float(ratio)}, because)
-
-
-@answer(PRIMITIVES_CHAPTER, "E-01-003")
-def _rabenseifner_materializes_the_scattered_sums() -> Finding:
-    seen = "materialized" if _is_reduce_scatter(8) else "not materialized"
-    return Finding.compare(
-        "not materialized",
-        seen,
-        "After log2 N steps every rank holds one complete sum: the first half alone is proved to be a reduce-scatter.",
-    )
-
-
-def _is_reduce_scatter(n: int) -> bool:
+def _half(n: int) -> Schedule:
+    """The first half of Rabenseifner alone, meant as a reduce-scatter."""
     whole = allreduce.rabenseifner(n)
-    half = [whole.step(t) for t in range(_log(n))]
-    execute(Schedule.from_steps(reduce_scatter_blocks(n), half))
-    return True
+    return Schedule.from_steps(reduce_scatter_blocks(n), [whole.step(t) for t in range((n - 1).bit_length())])
 
 
-@answer(CHAPTER, "E-01-054")
-def _ring_indices() -> Finding:
-    ring = reducescatter.ring(4, first=0)
-    executed, claimed = {}, {}
-    for t in range(3):
-        step = ring.step(t)
-        for src, dst, block in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
-            executed[f"rank {src} sends in step {t + 1}"] = block
-            claimed[f"rank {src} sends in step {t + 1}"] = (src - (t + 1) + 1) % 4
-            executed[f"rank {dst} adds in step {t + 1}"] = block
-            claimed[f"rank {dst} adds in step {t + 1}"] = (dst - (t + 1)) % 4
-    for chunk, owner in enumerate(ring.blocks.target.tolist()):
-        executed[f"rank {owner} owns"] = chunk
-        claimed[f"rank {owner} owns"] = (owner + 1) % 4
-    return Finding.compare(claimed, executed)
+def _apart(n: int, segments: int) -> Schedule:
+    return in_sequence(reduce.two_tree(n, segments=segments), broadcast.two_tree(n, segments=segments))
 
 
-@answer(BOUNDS_CHAPTER, "E-01-063")
-def _floor_argument() -> Finding:
-    # leaving once and arriving at the N-1 others once, without sums on the way
-    claimed = {n: Fraction(n - 1) for n in SIZES}
-    executed = {n: max(execute(allreduce.ring(n)).received) for n in SIZES}
-    because = (
-        "If each rank's M bytes arrived at each other rank, every rank would receive (N-1) M. "
-        "The floor of 2(N-1)/N holds "
-        "because partial sums are combined on the way: of each element N-1 sums must be sent "
-        "before it is complete, and N-1 "
-        "ranks told."
-    )
-    return Finding.compare(claimed, executed, because, "patarasuk2009")
+def _least(primitive: str, n: int) -> Fraction:
+    """The least n_beta of all algorithms for any network."""
+    names = [a.name for a in of(primitive) if a.fits(n)]
+    return min(Fraction(run(f"{primitive} {name}", f"star:{n}").cost.n_beta) for name in names)
 
 
-@answer(CHAPTER, "E-01-064")
-def _hops_of_a_chunk() -> Finding:
-    ring = allreduce.ring(4)
-    hops = sum(int((ring.step(t).block == 0).sum()) for t in range(ring.num_steps))
-    return Finding.compare(4, hops, "A chunk makes N-1 hops while it is summed and N-1 more while it is handed round.")
+def _least_received(n: int) -> Fraction:
+    return min(min(run(f"broadcast {a.name}", f"star:{n}").received[1:]) for a in of("broadcast"))
 
 
-@answer(CHAPTER, "E-01-065")
-def _partners_of_the_double_tree() -> Finding:
-    return Finding.compare(
-        (1, 1),
-        execute(_printed_double_tree()).partners(),
-        "A parent receives from, or sends to, two children in one step; the pairing of a "
-        "hypercube is recursive doubling's.",
-    )
+def _lost(name: str) -> float:
+    """Milliseconds over the ring for 1 GB, on the InfiniBand port of 50 GB/s on which the text lets its GPUs train."""
+    return float(run(f"all-reduce {name}", "star:64").cost.n_beta - run(RING, "star:64").cost.n_beta) / 50 * 1e3
 
 
-@answer(CHAPTER, "E-01-072")
-def _roles() -> Finding:
-    interior = [{parent for parent in tree if parent >= 0} for tree in (FIRST, SECOND)]
-    return Finding.compare(
-        dict.fromkeys(range(4), 1), {rank: sum(rank in inside for inside in interior) for rank in range(4)}
-    )
+def _every(n: int) -> Cases:
+    for algorithm in of("all-reduce"):
+        done = run(f"all-reduce {algorithm.name}", f"star:{n}")
+        yield {
+            "at": f"{algorithm.label}, N = {n}",
+            "N": n,
+            "n_beta": Fraction(done.cost.n_beta),
+            "sent": max(done.sent),
+        }
 
 
-@answer(CHAPTER, "E-01-073")
-def _directions() -> Finding:
-    # in which direction each rank uses its link for each tree while both trees reduce
-    used: dict[int, list[set[str]]] = {rank: [set(), set()] for rank in range(4)}
-    for number, tree in enumerate((FIRST, SECOND)):
-        for child, parent in enumerate(tree):
-            if parent >= 0:
-                used[child][number].add("out")
-                used[parent][number].add("in")
-    apart = {f"R{rank} keeps the directions apart": not (first & second) for rank, (first, second) in used.items()}
-    return Finding.compare(
-        dict.fromkeys(apart, True), apart, "While both trees reduce, an interior rank of one sends upwards in both."
-    )
+table(
+    "primitives",
+    {
+        "E-00-016": per("N", SIZES, same=_proves_all_reduce),
+        "E-01-003": per("N", MESHED, materialized=lambda n: proves(_half, n, on=f"star:{n}")),
+        "E-01-004": per(
+            "N",
+            LARGE[:2],
+            apart=lambda n: Limit.of(lambda p: built(_apart, n, p).cost.n_beta, 32),
+            fused=lambda n: load_limit(TREE, f"star:{n}"),
+        ),
+    },
+)
+table(
+    BOUNDS,
+    {
+        "E-00-018": per("N", SIZES, received=_least_received),
+        "E-00-019": per("N", SIZES, bound=lambda n: _least("all-gather", n)),
+        "E-00-020": per("N", SIZES, bound=lambda n: _least("all-reduce", n)),
+        "E-00-021": per("N", SIZES, bound=lambda n: _least("all-to-all", n)),
+        "E-01-063": each(RING),
+        "M-41": per(
+            "N", (64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")
+        ),
+    },
+)
+table(MODEL, {"E-00-003": lambda: _every(8), "E-01-001 E-01-119": each("point-to-point direct", sizes=(2, 5))})
+table(
+    "bus-bandwidth",
+    {
+        "E-01-194 E-01-202": per(
+            "N",
+            (100,),
+            algbw=lambda n: 1e9 / 10e-3 / 1e9,
+            busbw=lambda n: 450 * Fraction(run(RING, f"star:{n}").cost.n_beta),
+        ),
+        "E-01-201": lambda: _every(64),
+    },
+)
+
+# -- ring, trees, halving ----------------------------------------------------------------------------
 
 
-@answer(CHAPTER, "E-01-081")
-def _master_formula() -> Finding:
-    steps = 2 * _log(512)
-    endless = Fraction(steps + MANY**2 - 1, 2 * MANY**2)
-    because = (
-        "(L + P - 1) segments of M/2P tend to M/2BW. Execution with a link per pair gives 1: the trees share links."
-    )
-    return Finding.rounds({"1.0": float(endless)}, because)
+@answer(AR, "E-01-054")
+def _ring_indices() -> Cases:
+    ring = built(reducescatter.ring, 4, first=0).schedule
+    owned = np.argsort(ring.blocks.target).tolist()
+    for t in range(1, 4):
+        step = ring.step(t - 1)
+        for src, dst, chunk in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
+            case = {"at": f"step {t}, rank {src}", "N": 4, "t": t, "i": src, "right": dst}
+            yield {**case, "chunk": chunk, "owned": owned[src]}
 
 
-@answer(CHAPTER, "E-01-082")
-def _concurrent_partners() -> Finding:
-    n = 64
-    both = pipelined(allreduce.double_binary_tree(n), 40)
-    most = 0
-    for t in range(both.num_steps):
-        step = both.step(t)
+def _hops_of_a_chunk(n: int) -> int:
+    ring = run(RING, f"star:{n}").schedule
+    return sum(int((ring.step(t).block == 0).sum()) for t in range(ring.num_steps))
+
+
+@answer(AR, "E-01-072 E-01-073")
+def _roles() -> Cases:
+    """Per rank of four: in how many trees it is inner, and whether one tree uses one way of its link while reducing."""
+    whole = built(double_tree).schedule
+    for rank in range(4):
+        ways, inner = [set[str](), set[str]()], set[int]()
+        for step in map(whole.step, range(whole.num_steps // 2)):  # both trees reduce
+            for src, dst, block in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
+                number = 2 * block // len(whole.blocks)
+                inner |= {number} if dst == rank else set()
+                ways[number] |= {"out"} if src == rank else {"in"} if dst == rank else set()
+        yield {"at": f"R{rank}", "inner_in": len(inner), "apart": not ways[0] & ways[1]}
+
+
+def _partners_in_the_pipeline(n: int) -> int:
+    both, most = built(allreduce.double_binary_tree, n, pieces=40).schedule, 0
+    for step in map(both.step, range(both.num_steps)):
         pairs = {tuple(sorted(pair)) for pair in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
-        most = max(most, int(np.bincount(np.array(list(pairs)).ravel(), minlength=n).max()))
-    because = (
-        "In mid-pipeline an interior rank talks to two children and a parent in one tree and to a parent in the other."
-    )
-    return Finding.compare(3, most, because)
+        most = max(most, int(np.bincount(np.array(list(pairs)).ravel()).max()))
+    return most
 
 
-@answer(CHAPTER, "E-01-083")
-def _square_root_term() -> Finding:
-    return Finding.rounds({"24.6": 2 * sqrt((2 * 9 - 1) * ANCHOR_ALPHA * ANCHOR_MESSAGE / ANCHOR_BANDWIDTH) * 1e6})
+def _half_payload(n: int) -> Limit:
+    """L + P - 1 slots of M/2P: a chain of 2 log2 N stages that carries half of the vector."""
+    whole = load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}")
+    return Limit(whole.value / 2, whole.side)
 
 
-def _through_the_switch(n: int) -> tuple[Schedule, Topology]:
-    ranks = np.arange(n)
-    steps = [Step.of(ranks, n, 0, add=True), Step.of(n, ranks, 0)]
-    links = [(r, n) for r in range(n)] + [(n, r) for r in range(n)]
-    where = from_links(f"switch:{n}", n, links, switches=1, alpha=[1] * 2 * n, combines=True, replicates=True)
-    return Schedule.from_steps(all_reduce(n), steps, switches=1), where
+@answer(AR, "E-01-083")
+def _root_term() -> Cases:
+    """A chain of 18 stages at the best P: what is left over 17 alpha + M/BW; and the double tree, a link per pair."""
+    pieces, bare = (14, 15, 16, 17), us(Cost(0, 1))
+    meshed = min(us(built(allreduce.double_binary_tree, 512, on="full-mesh:512", pieces=p).cost) for p in pieces)
+    correction = us(best("broadcast chain", "star:19").cost) - us(Cost(17, 0)) - bare
+    yield {"at": "N = 512", "correction": correction, "double_tree": meshed - us(Cost(18, 0)) - bare}
 
 
-@answer(CHAPTER, "E-01-002")
-def _steps_through_the_switch() -> Finding:
-    executed = {n: execute(*_through_the_switch(n)).cost.n_alpha for n in SIZES}
-    return Finding.compare(dict.fromkeys(SIZES, 2), executed)
+def _paired(n: int) -> int:
+    first = run(DOUBLING, f"star:{n}").schedule.step(0)
+    return len({*first.src.tolist(), *first.dst.tolist()})
 
 
-@answer(CHAPTER, "E-01-084", "E-01-088")
-def _limit_of_the_switch() -> Finding:
-    schedule, where = _through_the_switch(8)
-    fused = event_clock(pipelined(schedule, 4 * MANY), where, message=1000.0, alpha=1.0, bandwidth=1.0).seconds
-    return Finding.rounds({"1002": fused}, "The fused limit of many segments on the event clock.")
+def _second_half() -> Words:
+    schedule = run(HALVING, "star:4").schedule
+    return Words(" ".join(str(int(np.abs(schedule.step(t).src - schedule.step(t).dst)[0])) for t in (2, 3)))
 
 
-# -- which is fastest -------------------------------------------------------------------------
+table(
+    AR,
+    {
+        "E-00-026 E-01-062 E-01-085": each(RING),
+        "E-00-028 E-01-152 R-10": each(HALVING, sizes=POWERS),
+        "E-00-029 E-01-144": each(DOUBLING, sizes=POWERS),
+        "E-00-027 E-01-053 E-01-080 E-01-190 E-01-193": each(TREE, sizes=LARGE),
+        "E-01-079": each(TREE, sizes=POWERS[1:]),
+        "E-01-086 E-01-087": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
+        "E-00-037": each(ring=RING, tree=TREE, alltoall="all-to-all pairwise", sizes=(512,)),
+        "E-01-061": each("reduce-scatter ring", "all-gather ring", sizes=(4,)),
+        "E-01-064": per("N", (4,), hops=_hops_of_a_chunk),
+        "E-01-070": each(single_tree, sizes=(4,)),
+        "E-01-065 E-01-078": each(double_tree, sizes=(4,)),
+        "E-01-071": each(single_tree, on="full-mesh", sizes=(4,)),
+        "E-01-081": per("N", MESHED, limit=_half_payload),
+        "E-01-082": per("N", (64,), partners=_partners_in_the_pipeline),
+        "E-01-145 E-01-159": each(doubling=DOUBLING, ring=RING, sizes=POWERS),
+        "E-01-151": once(
+            "N = 4",
+            loads=lambda: Words(" ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))),
+        ),
+        "E-01-153": each(tree=TREE, halving=HALVING, sizes=LARGE),
+        "E-01-157": each(HALVING, on="full-mesh", sizes=(4, 8, 16)),
+        "E-01-160 E-01-191": each(DOUBLING, sizes=(512,)),
+        "E-01-189": each(RING, sizes=(512,)),
+        "E-01-192": each(HALVING, sizes=(512,)),
+        "E-01-161": per("N", (3, 5, 6, 7, 12), paired=_paired),
+        "E-01-164": once("N = 4", distances=_second_half),
+        "E-01-055 E-01-056 E-01-057 E-01-058 E-01-059 E-01-060": states(allreduce.ring, 4),
+        "E-01-066 E-01-067 E-01-068 E-01-069": states(single_tree),
+        "E-01-074 E-01-075 E-01-076 E-01-077": states(double_tree),
+        "E-01-142 E-01-143": states(doubling_in_chunks),
+        # the source lets ranks 0 to 3 keep chunks 0, 3, 1, 2; ours keep the block of their own number
+        "E-01-147 E-01-148 E-01-149 E-01-150": states(allreduce.rabenseifner, 4, chunks=(0, 3, 1, 2)),
+        "R-08": each(tree="all-reduce binomial-tree", ring=RING, sizes=(512,)),
+    },
+)
+
+_START = ((1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 11, 12), (13, 14, 15, 16))
 
 
-@answer(LADDER, "E-01-089")
-def _double_tree_against_ring() -> Finding:
-    price = {**ANCHOR, "message": 100e9}
-    fastest = {n: _best_double_tree(n, 100e9).seconds for n in (8, 72)}
-    dominates = {
-        f"double tree faster at 100 GB, N = {n}": seconds < execute(allreduce.ring(n)).cost.seconds(**price)
-        for n, seconds in fastest.items()
-    }
-    because = (
-        "On one port per rank the ring moves 2(N-1)/N and the double tree never less than 2: the "
-        "ring wins large messages."
-    )
-    return Finding.compare(dict.fromkeys(dominates, True), dominates, because)
+@answer(AR, "R-01 R-04")
+def _stepper() -> Cases:
+    """The numbers of exercise 1 after every step of the reduce-scatter, and what the all-reduce's stepper counts."""
+    case: dict[str, Any] = {"at": "N = 4", "states": len(list(trace(run(RING, "star:4").schedule)))}
+    for t, state in enumerate(trace(built(reducescatter.ring, 4, first=0).schedule)):
+        cells = [[sum(_START[r][c] for r in state[rank, c].elements()) for c in range(4)] for rank in range(4)]
+        case[f"step{t}"] = Words(" / ".join(" ".join(map(str, row)) for row in cells))
+    yield case | {"all": measured(RING, "star:4")}
 
 
-@answer(LADDER, "E-01-090")
-def _crossover_formula() -> Finding:
-    executed = {n: crossover(execute(allreduce.ring(n)).cost, Cost(2 * _log(n), 2)) for n in POWERS if n > 2}
-    claimed = {n: Fraction(2 * (n - 1 - _log(n))) / (2 - Fraction(2 * (n - 1), n)) for n in executed}
-    return Finding.compare(claimed, executed)
+# -- which is fastest --------------------------------------------------------------------------------
+
+#: The double tree's two floors where every pair of ranks has a link.
+MESH_TREE = allreduce.double_binary_tree
 
 
-def _practice(n: int) -> float:
-    return float(crossover(execute(allreduce.ring(n)).cost, Cost(2 * _log(n), 2)) or 0) * UNIT / 1e9
+def _floors(n: int, on: str) -> Cost:
+    """Latencies of the double tree in one piece, and the load of many."""
+    found = measured(MESH_TREE if on == "full-mesh" else TREE, f"{on}:{n}", n)
+    return Cost(found.n_alpha, found.limit.value)
 
 
-@answer(LADDER, "E-01-091")
-def _practice_at_72() -> Finding:
-    return Finding.rounds({"2": _practice(72)})
-
-
-@answer(LADDER, "E-01-092")
-def _practice_at_512() -> Finding:
-    return Finding.rounds({"116": _practice(512)})
+@answer(LADDER, "E-01-090 E-01-091 E-01-092")
+def _practice() -> Cases:
+    """The ring against a tree with c_real = 2, which is the executed double tree's limit on one port."""
+    for n in (4, 8, 16, 64, 72, 512):
+        tree = _floors(n, "star")
+        size = crossover(run(RING, f"star:{n}").cost, tree) or Fraction(0)
+        gigabytes = float(size) * ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e9
+        yield {"at": f"N = {n}", "N": n, "crossover": size, "GB": gigabytes, "c_real": tree.n_beta}
 
 
 @answer(LADDER, "E-01-093")
-def _coefficient_below_the_ring() -> Finding:
-    possible = {
-        f"n_beta below 2(N-1)/N, N = {n}": _double_tree(n, MANY).cost.n_beta < lower_bound("all-reduce", n).n_beta
-        for n in (8, 64, 512)
-    }
-    because = "2(N-1)/N is the lower bound of one full-duplex port per rank; no c_real can lie below it."
-    return Finding.compare(dict.fromkeys(possible, True), possible, because, "patarasuk2009")
-
-
-@answer(CHAPTER, "E-01-145")
-def _penalty_of_recursive_doubling() -> Finding:
-    ratio = execute(allreduce.recursive_doubling(512)).cost.n_beta / execute(allreduce.ring(512)).cost.n_beta
-    return Finding.rounds({"4.5": float(ratio)})
-
-
-@answer(CHAPTER, "E-01-146")
-def _cross_reference() -> Finding:
-    appendix_a = ("Parallel Aggregated Trees (PAT) — scale-out AG / RS",)  # one heading, without numbered sections
-    found = "present" if any("A.3" in title for title in appendix_a) else "absent"
-    return Finding.compare("present", found, "Pipelining is analysed in appendix C.")
-
-
-@answer(CHAPTER, "E-01-151")
-def _payloads() -> Finding:
-    run4 = execute(allreduce.rabenseifner(4))
-    each = {f"step {t + 1}": run4.cost_of([t]).n_beta for t in range(run4.schedule.num_steps)}
-    said = zip(each, (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4), Fraction(1, 2)), strict=True)
-    return Finding.compare(dict(said), each)
-
-
-@answer(CHAPTER, "E-01-153")
-def _double_tree_against_rabenseifner_in_the_limit() -> Finding:
-    beats = {
-        f"double tree at most Rabenseifner's, N = {n}": _double_tree(n, MANY).cost.n_beta
-        <= execute(allreduce.rabenseifner(n)).cost.n_beta
-        for n in (8, 64, 512)
-    }
-    return Finding.compare(dict.fromkeys(beats, True), beats, "2(N-1)/N against at least 2, on one port per rank.")
+def _below_the_ring() -> Cases:
+    """With a link per pair, where c_real comes to 1."""
+    for n in MESHED[1:]:
+        tree, ring = _floors(n, "full-mesh"), run(RING, f"full-mesh:{n}").cost
+        dominates = crossover(tree, ring) is None and tree.n_beta <= ring.n_beta
+        one_port = _floors(n, "star").n_beta
+        yield {
+            "at": f"N = {n}",
+            "c_real": tree.n_beta,
+            "ring": ring.n_beta,
+            "dominates": dominates,
+            "one_port": one_port,
+        }
 
 
 @answer(LADDER, "E-01-154")
-def _recursive_doubling_against_double_tree() -> Finding:
-    short = execute(allreduce.recursive_doubling(512)).cost
-
-    def tree_is_faster(kilobytes: int) -> bool:
-        price = {**ANCHOR, "message": kilobytes * 1e3}
-        return TREE.cost(512, best(TREE, 512, **price)).seconds(**price) < short.seconds(**price)
-
-    low, high = 1, 1 << 20
+def _doubling_against_tree() -> Cases:
+    """Where the executed double tree at its best P overtakes recursive doubling."""
+    short, low, high = run(DOUBLING, "star:512").cost, 1, 1 << 20
     while low < high:
         middle = (low + high) // 2
-        low, high = (low, middle) if tree_is_faster(middle) else (middle + 1, high)
-    because = (
-        "506 kB follows from n_beta = 1. With the executed double tree at its best P recursive "
-        "doubling wins much longer."
-    )
-    return Finding.rounds({"506": float(low)}, because)
+        wins = 1e6 * best(TREE, "star:512", message=middle * 1e3).seconds < us(short, message=middle * 1e3)
+        low, high = (low, middle) if wins else (middle + 1, high)
+    yield {"at": "N = 512", "kB": low}
 
 
-@answer(LADDER, "E-01-155")
-def _limit_of_that_crossover() -> Finding:
-    executed = {n: crossover(Cost(_log(n), _log(n)), Cost(2 * _log(n), 1)) for n in POWERS if n > 2}
-    claimed = {n: Fraction(_log(n), _log(n) - 1) for n in executed}
-    return Finding.compare(claimed, executed)
-
-
-@answer(LADDER, "E-01-156")
-def _double_tree_against_rabenseifner() -> Finding:
-    halving = execute(allreduce.rabenseifner(512)).cost
-    wins = {
-        f"double tree faster at {units.size(m)}": _best_double_tree(512, m).seconds
-        < halving.seconds(**{**ANCHOR, "message": m})
-        for m in (1e3, 1e6, 16e6, 1e9, 10e9)
-    }
-    because = (
-        "On one port per rank Rabenseifner is faster at every size: as few steps as the double "
-        "tree in one piece, and fewer bytes."
-    )
-    return Finding.compare(dict.fromkeys(wins, True), wins, because)
-
-
-@answer(CHAPTER, "E-01-157")
-def _pipelined_rabenseifner() -> Finding:
-    """The text says "had it been able to": with a port for every partner, whose lack is what it is about."""
-    executed = {
-        f"N = {n}: n_beta in 64 pieces": execute(pipelined(allreduce.rabenseifner(n), 64), full_mesh(n)).cost.n_beta
-        for n in (4, 8, 16)
-    }
-    on_one_port = execute(pipelined(allreduce.rabenseifner(16), 64)).cost.n_beta
-    where = (
-        "Said of ports that it lacks, one for each of log2 N partners, and so it executes with a link per pair. On one "
-        f"port n_beta is 2(N-1)/N unpipelined, the lower bound, and {on_one_port} in 64 pieces of 16 ranks."
-    )
-    return Finding.compare(dict.fromkeys(executed, Fraction(1)), executed, "It does not fall to 1.").holding(
-        where, "n_beta = 1 in 64 pieces, N = 4, 8 and 16"
-    )
+def _crossover_of_floors(n: int) -> Fraction | float:
+    return crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
 
 
 @answer(LADDER, "E-01-158")
-def _no_regime_for_recursive_doubling() -> Finding:
-    fastest = ladder("all-reduce", star(512), **{**ANCHOR, "message": 10e3})[0].algorithm.name
-    because = "With log2 N steps it needs half as many as any tree; for small messages nothing is as fast."
-    return Finding.compare("another", "recursive doubling" if fastest == "recursive-doubling" else "another", because)
+def _small_messages() -> Cases:
+    times = {a.name: best(f"all-reduce {a.name}", "star:512", message=10e3).seconds for a in of("all-reduce")}
+    yield {"at": "N = 512, 10 kB", "doubling_fastest": min(times, key=times.__getitem__) == "recursive-doubling"}
 
 
-@answer(CHAPTER, "E-01-159")
-def _recursive_doubling_against_ring() -> Finding:
-    sizes = [n for n in POWERS if n >= 8]
-    worse = {
-        n: execute(allreduce.recursive_doubling(n)).cost.n_beta > execute(allreduce.ring(n)).cost.n_beta for n in sizes
-    }
-    return Finding.compare(dict.fromkeys(sizes, True), worse)
-
-
-@answer(CHAPTER, "E-01-160")
-def _distinct_partners() -> Finding:
-    schedule = allreduce.recursive_doubling(512)
-    steps = [schedule.step(t) for t in range(schedule.num_steps)]
-    return Finding.compare(9, len({int(step.dst[0]) for step in steps}))
-
-
-@answer(CHAPTER, "E-01-161")
-def _folded_ranks() -> Finding:
-    executed = {}
-    for n in (3, 5, 6, 7, 12):
-        first = allreduce.recursive_doubling(n).step(0)
-        executed[n] = len({*first.src.tolist(), *first.dst.tolist()})
-    because = "Only the surplus over the largest power of two folds: 2 (N - 2^floor(log2 N)) ranks pair off."
-    return Finding.compare({n: 2 * (n // 2) for n in executed}, executed, because, "thakur2005")
-
-
-@answer(CHAPTER, "E-01-164")
-def _order_of_the_second_half() -> Finding:
-    schedule = allreduce.rabenseifner(4)
-    distances = [int(np.abs(schedule.step(t).src - schedule.step(t).dst)[0]) for t in (2, 3)]
-    return Finding.compare([2, 1], distances)
-
-
-@answer(CHAPTER, "R-08")
-def _tree_against_ring() -> Finding:
-    ring, tree = (execute(build(512)).cost for build in (allreduce.ring, allreduce.binomial_tree))
-    assert (ring, tree) == (Cost(1022, Fraction(1022, 512)), Cost(18, 18))
-    return Finding.rounds({"9.0": float(tree.n_beta / ring.n_beta)})
-
-
-# -- printed states ---------------------------------------------------------------------------
-
-_RING = {
-    "E-01-055": (1, ("0 0 0 03", "01 1 1 1", "2 12 2 2", "3 3 23 3")),
-    "E-01-056": (2, ("0 0 023 03", "01 1 1 013", "012 12 2 2", "3 123 23 3")),
-    "E-01-057": (3, ("0 S 023 03", "01 1 S 013", "012 12 2 S", "S 123 23 3")),
-    "E-01-058": (4, ("S S ? ?", "? S S ?", "? ? S S", "S ? ? S")),
-    "E-01-059": (5, ("S S ? S", "S S S ?", "? S S S", "S ? S S")),
-    "E-01-060": (6, ("S S S S",) * 4),
-}
-_SINGLE = {
-    "E-01-066": (1, ("0 0 0 0", "13 13 13 13", "2 2 2 2", "? ? ? ?")),
-    "E-01-067": (2, ("S S S S", "? ? ? ?", "? ? ? ?", "? ? ? ?")),
-    "E-01-068": (3, ("S S S S", "S S S S", "S S S S", "? ? ? ?")),
-    "E-01-069": (4, ("S S S S",) * 4),
-}
-_DOUBLE = {
-    "E-01-074": (1, ("0 0 0 0", "13 13 ? ?", "2 2 12 12", "? ? 3 3")),
-    "E-01-075": (2, ("S S ? ?", "? ? ? ?", "? ? ? ?", "? ? S S")),
-    "E-01-076": (3, ("S S S S", "S S ? ?", "S S S S", "? ? S S")),
-    "E-01-077": (4, ("S S S S",) * 4),
-}
-_DOUBLING = {
-    "E-01-142": (1, ("01 01 01 01", "01 01 01 01", "23 23 23 23", "23 23 23 23")),
-    "E-01-143": (2, ("S S S S",) * 4),
-}
-_HALVING = {
-    "E-01-147": (1, ("01 01 ? ?", "? ? 01 01", "23 23 ? ?", "? ? 23 23")),
-    "E-01-148": (2, ("S ? ? ?", "? ? ? S", "? S ? ?", "? ? S ?")),
-    "E-01-149": (3, ("S S ? ?", "? ? S S", "S S ? ?", "? ? S S")),
-    "E-01-150": (4, ("S S S S",) * 4),
-}
-
-
-def _traces() -> None:
-    quarters = all_reduce(4, shares=4)
-    doubling = allreduce.recursive_doubling(4)
-    wide = Schedule.from_steps(quarters, [_widened(doubling.step(t)) for t in range(doubling.num_steps)])
-    # the source lets ranks 0 to 3 keep chunks 0, 3, 1, 2; ours keep the block of their own number
-    relabeled = (0, 3, 1, 2)
-    for table, build, chunks in (
-        (_RING, lambda: allreduce.ring(4), range(4)),
-        (_SINGLE, _single_tree, range(4)),
-        (_DOUBLE, _printed_double_tree, range(4)),
-        (_DOUBLING, lambda: wide, range(4)),
-        (_HALVING, lambda: allreduce.rabenseifner(4), relabeled),
-    ):
-        for name, (t, rows) in table.items():
-            answer(CHAPTER, name)(partial(printed, build, t, rows, chunks))
-
-
-def _widened(step: Step) -> Step:
-    """The one block of a vector as its four chunks."""
-    return Step.of(np.repeat(step.src, 4), np.repeat(step.dst, 4), np.tile(np.arange(4), len(step.src)), True)
-
-
-_traces()
-
-
-_NUMBERS = (
-    ("1 2 3 4", "5 6 7 8", "9 10 11 12", "13 14 15 16"),
-    ("1 2 3 20", "6 6 7 8", "9 16 11 12", "13 14 26 16"),
-    ("1 2 29 20", "6 6 7 28", "15 16 11 12", "13 30 26 16"),
-    ("1 32 29 20", "6 6 36 28", "15 16 11 40", "28 30 26 16"),
+table(
+    LADDER,
+    {
+        "E-00-036 E-01-156": priced(tree=TREE, halving=HALVING, messages=(16e6, 1e3, 1e6, 1e9)),
+        "E-01-089": lambda: [
+            *priced("star:8", (10e9,), tree=TREE, ring=RING)(),
+            *priced("star:72", (10e9,), tree=TREE, ring=RING)(),
+        ],
+        "E-01-155": per("N", MESHED, crossover=_crossover_of_floors),
+    },
 )
 
-
-@answer(CHAPTER, "R-01")
-def _numbers() -> Finding:
-    start = [[int(cell) for cell in row.split()] for row in _NUMBERS[0]]
-    executed, claimed = {}, {}
-    for t, (state, rows) in enumerate(zip(trace(reducescatter.ring(4, first=0)), _NUMBERS, strict=True)):
-        for rank, row in enumerate(rows):
-            for chunk, cell in enumerate(row.split()):
-                place = f"step {t}, P{rank}[{chunk}]"
-                claimed[place] = int(cell)
-                executed[place] = sum(start[r][chunk] for r in state[rank, chunk].elements())
-    return agreeing(claimed, executed)
+# -- the chapter on ring and tree algorithms ---------------------------------------------------------
 
 
-@answer(CHAPTER, "R-04")
-def _stepper() -> Finding:
-    result = execute(allreduce.ring(4))
-    executed = {
-        "states": len(list(trace(result.schedule))),
-        "steps": result.schedule.num_steps,
-        "sent": max(result.sent),
+def _crossing(n: int, alpha: float, bandwidth: float) -> float:
+    """Ring and binomial tree, in MB."""
+    ring, tree = (run(f"all-reduce {name}", f"star:{n}").cost for name in ("ring", "binomial-tree"))
+    return float(crossover(ring, tree) or 0) * alpha * bandwidth / 1e6
+
+
+@answer(MODEL, "R-02")
+def _crossover_of_64() -> Cases:
+    exact, rough = _crossing(64, 1e-6, 100e9), 1e-6 * 100e9 * 64 / (6 - 1) / 1e6
+    yield {"at": "N = 64", "rough": rough, "exact": exact, "higher": 100 * (round(rough, 2) / round(exact, 2) - 1)}
+
+
+@answer(MODEL, "R-03")
+def _crossover_of_256() -> Cases:
+    """Latencies in us, slopes in 1e-11 s per byte."""
+    ring, tree = (run(f"all-reduce {name}", "star:256").cost for name in ("ring", "binomial-tree"))
+    slopes = {"ring_slope": float(ring.n_beta) / 2, "tree_slope": float(tree.n_beta) / 2}
+    latencies = {"ring_us": float(ring.n_alpha) * 5, "tree_us": float(tree.n_alpha) * 5}
+    difference = slopes["tree_slope"] - slopes["ring_slope"]
+    yield {"at": "N = 256", "MB": _crossing(256, 5e-6, 200e9), **latencies, **slopes, "difference": difference}
+
+
+#: Exercise 3: 600 GB/s and 1 us in a node, 100 GB/s and 5 us between nodes.
+PRICE: dict[str, Any] = {"message": 1e9, "alpha": (1e-6, 5e-6), "bandwidth": (600e9, 100e9)}
+
+
+def hierarchical_ring(count: int, ranks: int) -> Schedule:
+    """Rings on the boxes, then between them, then back."""
+    inside, between = reducescatter.ring(ranks), allreduce.ring(count)
+    return nested(Lattice((ranks, count)), [(0, inside), (1, between), (0, reversed_in_time(inside))])
+
+
+@answer(AR, "R-05 R-06")
+def _flat_against_nested() -> Cases:
+    flat, rings = built(allreduce.ring, 64, on="boxes:8x8"), built(hierarchical_ring, 8, 8, on="boxes:8x8")
+    steps, slow = range(rings.schedule.num_steps), 1e3 * flat.cost.seconds(**PRICE)
+    phases = [1e3 * rings.cost_of(phase).seconds(**PRICE) for phase in (steps[:7], steps[7:-7], steps[-7:])]
+    times = {"flat": slow, **{f"phase{k}": time for k, time in enumerate(phases, 1)}, "nested": sum(phases)}
+    yield {
+        "at": "boxes:8x8",
+        **times,
+        "ratio": slow / sum(phases),
+        "flat_GB": _leaving(flat),
+        "nested_GB": _leaving(rings),
     }
-    return Finding.compare({"states": 7, "steps": 6, "sent": Fraction(3, 2)}, executed)
 
 
-_ROWS = {
-    "E-01-189": ("ring", 2, Fraction(511, 256)),
-    "E-01-191": ("recursive-doubling", 9, Fraction(9)),
-    "E-01-192": ("rabenseifner", 9, Fraction(511, 256)),
-}
+def _leaving(done: Execution) -> float:
+    """What leaves the busiest node over all of its cards, as a share of M."""
+    uplinks = np.flatnonzero(done.topology.link_dst == done.topology.nodes - 1)
+    return float(max(done.link_total[int(link)] for link in uplinks))
 
 
-def _row(name: str, partners: int, n_beta: Fraction) -> Finding:
-    result = execute(find("all-reduce", name).build(512))
-    steps = [result.schedule.step(t) for t in range(result.schedule.num_steps)]
-    met = {int(step.dst[step.src == 0][0]) for step in steps} | {int(step.src[step.dst == 0][0]) for step in steps}
-    claimed = {"partners": Fraction(partners), "n_beta": n_beta}
-    return Finding.compare(claimed, {"partners": Fraction(len(met)), "n_beta": Fraction(result.cost.n_beta)})
+@answer(AR, "R-11")
+def _ring_and_folded_halving() -> Cases:
+    for message in (1e3, 1e6, 25e6, 1e9):
+        price: dict[str, Any] = {"message": message, "alpha": 10e-6, "bandwidth": 100e9}
+        ring, halving = (Measured(run(what, "star:6").cost, **price).t for what in (RING, HALVING))
+        yield {"at": f"P = 6, {message / 1e6:g} MB", "ring_over_halving": ring / halving}
 
 
-for _id, _said in _ROWS.items():
-    answer(CHAPTER, _id)(partial(_row, *_said))
+def _ghosts(silent: bool) -> Schedule:
+    """Rabenseifner of eight ranks; silent ghosts, 6 and 7, neither send nor receive."""
+    whole = allreduce.rabenseifner(8)
+    steps = [whole.step(t) for t in range(whole.num_steps)]
+    return Schedule.from_steps(whole.blocks, [s.taken((s.src < 6) & (s.dst < 6)) if silent else s for s in steps])
 
 
-@answer(CHAPTER, "E-01-190")
-def _double_tree_row() -> Finding:
-    return Finding.rounds({"2.0": float(_double_tree(512, MANY).cost.n_beta)})
+@answer(AR, "R-12")
+def _with_ghosts() -> Cases:
+    sent, told = built(_ghosts, False).sent, "the sum comes out as well"
+    try:
+        built(_ghosts, True)
+    except ScheduleError as error:
+        told = f"the run is refused: {error}"
+    yield {"at": "P = 6 in 8", "wasted": sum(sent[6:]) / sum(sent), "silent": told}
+
+
+@answer(AR, "E-00-045 E-00-046")
+def _three_phases() -> Cases:
+    """Rings inside and between boxes, against the three phases run apart; M/BW between boxes is 1,000 alpha inside."""
+    for count, ranks, s in ((2, 4, 1), (4, 2, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
+        where = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
+        done = built(hierarchical_ring, count, ranks, on=where)
+        price: dict[str, Any] = {"message": 1e3, "alpha": (1, 5), "bandwidth": (6, 1)}
+        inner, middle = (
+            {"message": 1e3, "alpha": 1, "bandwidth": 6},
+            range(ranks - 1, done.schedule.num_steps - ranks + 1),
+        )
+        outer = run(RING, f"star:{count}").cost
+        apart = {
+            "scatter": run("reduce-scatter ring", f"star:{ranks}").cost.seconds(**inner),
+            "between": outer.seconds(message=1e3 * s / ranks, alpha=5, bandwidth=1),
+            "gather": run("all-gather ring", f"star:{ranks}").cost.seconds(**inner),
+            "outer": (done.cost_of(middle).seconds(**price) - 5.0 * float(outer.n_alpha)) / 1e3,
+        }
+        yield {"at": where, "L": count, "N": count * ranks, "s": s, "t": done.cost.seconds(**price), **apart}
+
+
+@answer(AR, "E-00-047")
+def _all_to_all_between_boxes() -> Cases:
+    for count, ranks in ((2, 4), (4, 4), (8, 8)):
+        done = built(alltoall.pairwise, count * ranks, on=f"boxes:{count}x{ranks}")
+        card = (done.topology.link_src == 0) & (done.topology.link_dst == count * ranks + count)
+        load = done.link_total[int(np.flatnonzero(card)[0])]
+        yield {"at": done.topology.name, "N": count * ranks, "L": count, "card": load}
+
+
+def relay_singly(n: int) -> Schedule:
+    """The ring relay with one block on a link and step, ties up."""
+    return alltoall.ring_relay(n, bundled=False)
+
+
+table(AR, {"R-09": each("all-reduce bidirectional-ring", on="ring", sizes=(4, 5, 8, 9))})
+table(
+    "from-primitives-to-parallelism",
+    {
+        "E-01-120 E-01-123": each(RING),
+        "E-01-121 E-01-124": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
+        "E-01-126": each("all-gather ring"),
+        # on the ring of neighbors that the row is for, ties upwards as the source breaks them
+        "E-01-127": each(relay_singly, alltoall.ring_relay, on="ring", sizes=(2, 3, 4, 5, 6, 7, 8, 12, 16)),
+        "E-01-128": each("all-to-all pairwise"),
+        "E-01-129": each("point-to-point direct", sizes=(2, 3, 8)),
+    },
+)

@@ -1,336 +1,321 @@
-"""Answers on all-to-all: pairwise exchange, ring relay, Bruck with its rotations."""
+"""Answers on all-to-all: pairwise exchange, ring relay, Bruck, and the relay on the wires of a torus."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache, partial
+from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 
-from colllib.algorithms import alltoall, of
-from colllib.claims.finding import Finding, answer, counted, not_checkable
-from colllib.claims.model import POWERS, SIZES
-from colllib.claims.traces import agreeing
-from colllib.cost import Cost, crossover
-from colllib.events import event_clock
-from colllib.execution import Execution, execute, trace
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
-from colllib.primitives import PRIMITIVES, all_to_all
-from colllib.schedule import Schedule, pipelined
-from colllib.topology import ring
+from colllib.algorithms import alltoall, of, relay
+from colllib.bounds import middle_cut
+from colllib.claims.allreduce import relay_singly
+from colllib.claims.cases import Dims, each, measured, named_shape, once, over, per, shape
+from colllib.claims.finding import Cases, answer, table
+from colllib.claims.runs import ANCHOR, SIZES, built, closed, place, run, timed
+from colllib.claims.value import Words
+from colllib.cost import crossover
+from colllib.exact import Fractions
+from colllib.execution import trace
+from colllib.primitives import PRIMITIVES, Blocks, all_to_all
+from colllib.schedule import Schedule, Step
+from colllib.topology import Lattice, torus
+from colllib.topology.routes import alternating_torus, blocks_on, with_routes
 
-CHAPTER = "08-all-to-all"
-SMALL_POWERS = tuple(n for n in POWERS if n <= 64)
-
-not_checkable(
-    CHAPTER,
-    {
-        "E-01-112": "A statement about what NCCL ships; its source (ncclP2pSchedule in src/init.cc) goes through "
-        "groups of ranks at the offsets 0, 1, 3, 6, 10, ..., and only inside a group at 0, 1, 2, ....",
-    },
-)
+CHAPTER, WIRES = "all-to-all", "all-to-all-on-wires"
+PAIRWISE, BRUCK = "all-to-all pairwise", "all-to-all bruck"
 
 
-def _log(n: int) -> int:
-    return (n - 1).bit_length()
+def _least(primitive: str) -> Fraction:
+    """The least n_beta of any algorithm, segmented ones in 100 pieces, for eight ranks with one port."""
+    fitting = [a for a in of(primitive) if a.fits(8)]
+    runs = (run(f"{primitive} {a.name}", "star:8", 100 if a.segmented else 1) for a in fitting)
+    return min(Fraction(done.cost.n_beta) for done in runs)
 
 
-def _pairwise_cost(n: int) -> Cost:
-    return Cost(n - 1, Fraction(n - 1, n))
-
-
-@cache
-def _relay_on_ring(n: int, tie: str = "up", bundled: bool = False) -> Execution:
-    return execute(alltoall.ring_relay(n, tie=tie, bundled=bundled), ring(n))
-
-
-# -- what every all-to-all moves --------------------------------------------------------------
-
-
-@answer(CHAPTER, "E-01-099")
-def _all_ranks_together() -> Finding:
-    executed = {n: sum(execute(alltoall.pairwise(n)).sent) for n in SIZES}
-    return Finding.compare({n: Fraction(n - 1) for n in SIZES}, executed)
-
-
-@answer(CHAPTER, "E-01-100")
-def _most_bandwidth_hungry() -> Finding:
-    least = {}
-    for name in PRIMITIVES:
-        builds = [partial(a.build, segments=100) if a.segmented else a.build for a in of(name) if a.fits(8)]
-        least[name] = min(execute(build(8)).cost.n_beta for build in builds)
-    hungriest = [name for name, load in least.items() if load == max(least.values())]
-    because = (
-        "On one port per rank an all-to-all needs (N-1)/N, as much as an all-gather and half of an all-reduce; it is "
-        "the hungriest where blocks must cross several links, as on a ring from N = 8 on."
-    )
-    return Finding.compare("all-to-all", ", ".join(hungriest), because)
-
-
-@answer(CHAPTER, "E-01-117")
-def _nothing_to_combine_or_replicate() -> Finding:
-    executed = {}
-    for n in SIZES:
-        blocks = all_to_all(n)
-        ends = np.concatenate((blocks.source, blocks.target)).tolist()
-        executed[f"blocks with several sources or targets, N = {n}"] = sum(len(blocks.holders(who)) > 1 for who in ends)
-    return Finding.compare(dict.fromkeys(executed, 0), executed)
-
-
-# -- pairwise exchange ------------------------------------------------------------------------
-
-
-@answer(CHAPTER, "E-00-033", "E-01-111", "E-01-115")
-def _pairwise() -> Finding:
-    return counted({"pairwise": alltoall.pairwise}, _pairwise_cost, SIZES)
-
-
-@answer(CHAPTER, "E-01-173")
-def _pairwise_of_four() -> Finding:
-    return Finding.compare(Cost(3, Fraction(3, 4)), execute(alltoall.pairwise(4)).cost)
-
-
-def _kept(schedule: Schedule, t: int) -> list[set[str]]:
-    """What each rank holds after t steps and has not sent on, in the source's names: v01 from rank 0 to rank 1."""
-    n = schedule.ranks
-    sent = {
-        (src, block)
-        for step in map(schedule.step, range(t))
-        for src, block in zip(step.src.tolist(), step.block.tolist(), strict=True)
-    }
-    held = [set[str]() for _ in range(n)]
-    for rank, block in list(trace(schedule))[t]:
-        if (rank, block) not in sent:
-            held[rank].add(_name(n, block))
-    return held
+def _hardware_options(n: int) -> int:
+    """Whether a switch that takes bundles apart needs fewer latencies than software."""
+    return int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < run(PAIRWISE, f"star:{n}").cost.n_alpha)
 
 
 def _name(n: int, block: int) -> str:
+    """A block in the source's names: v01 from rank 0 to rank 1."""
     return f"v{block // n}{block % n}"
 
 
-def _sets(printed: str, executed: list[set[str]]) -> Finding:
-    """Printed sets of blocks, one rank a line, against executed ones."""
-    rows = [set(line.split()) for line in printed.strip().splitlines()]
-    claimed = {f"R{rank} holds {name}": name in rows[rank] for rank in range(4) for name in rows[rank] | executed[rank]}
-    found = {
-        f"R{rank} holds {name}": name in executed[rank] for rank in range(4) for name in rows[rank] | executed[rank]
-    }
-    return agreeing(claimed, found)
+def _rows(held: Sequence[set[str]]) -> Words:
+    return Words(" / ".join(" ".join(sorted(names)) for names in held))
 
 
-_PAIRWISE_STATES = {
-    "E-01-108": (1, "v00 v02 v03 v30\n v01 v10 v11 v13\n v12 v20 v21 v22\n v23 v31 v32 v33"),
-    "E-01-109": (2, "v00 v03 v20 v30\n v01 v10 v11 v31\n v02 v12 v21 v22\n v13 v23 v32 v33"),
-    "E-01-110": (3, "v00 v10 v20 v30\n v01 v11 v21 v31\n v02 v12 v22 v32\n v03 v13 v23 v33"),
-}
+@answer(CHAPTER, "E-01-108 E-01-109 E-01-110")
+def _pairwise_states() -> Cases:
+    """What each of four ranks holds after t rounds and has not sent on."""
+    schedule, sent = built(alltoall.pairwise, 4).schedule, set[tuple[int, int]]()
+    for t, state in enumerate(trace(schedule)):
+        held = [{_name(4, block) for at, block in state if at == rank and (at, block) not in sent} for rank in range(4)]
+        yield {"at": f"step {t}", "step": t, "state": _rows(held)}
+        if t < schedule.num_steps:
+            sent |= set(zip(schedule.step(t).src.tolist(), schedule.step(t).block.tolist(), strict=True))
 
 
-def _pairwise_state(t: int, printed: str) -> Finding:
-    return _sets(printed, _kept(alltoall.pairwise(4), t))
-
-
-for _id, (_t, _printed) in _PAIRWISE_STATES.items():
-    answer(CHAPTER, _id)(partial(_pairwise_state, _t, _printed))
+@answer(CHAPTER, "E-01-101 E-01-102 E-01-103")
+def _relay_states() -> Cases:
+    """The blocks of four ranks that are where they belong, and what has just come in to be passed on."""
+    schedule = built(relay_singly, 4, on="ring:4").schedule
+    for t, state in enumerate(trace(schedule)):
+        there = [{_name(4, block) for at, block in state if at == rank == block % 4} for rank in range(4)]
+        came = [] if t == 0 else list(zip(*(part.tolist() for part in schedule.step(t - 1)[1:3]), strict=True))
+        parked = [{_name(4, block) for at, block in came if at == rank != block % 4} for rank in range(4)]
+        yield {"at": f"step {t}", "step": t, "delivered": _rows(there), "parked": _rows(parked)}
 
 
 @answer(CHAPTER, "E-01-113")
-def _rounds_do_not_overlap() -> Finding:
-    """In lock-step, the clock of the text; the event clock's answer is the note."""
-    claimed, executed = {}, {}
-    for n in (4, 7, 8):
-        for p in (1, 2, 4, 16):
-            cost = execute(pipelined(alltoall.pairwise(n), p)).cost
-            claimed[f"N = {n}, {p} pieces"] = [Fraction(n - 1, n), True]
-            executed[f"N = {n}, {p} pieces"] = [Fraction(cost.n_beta), cost.n_alpha >= n - 1]
-    clock = event_clock(alltoall.pairwise(64), message=ANCHOR_MESSAGE, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH)
-    latencies = (clock.seconds - 63 / 64 * ANCHOR_MESSAGE / ANCHOR_BANDWIDTH) / ANCHOR_ALPHA
-    where = (
-        "In lock-step, and for the bytes of a port under any clock. Latencies may overlap, as no round needs what "
-        f"another delivers: where alpha delays a message without occupying its port, 63 rounds cost {latencies:.0f} of "
-        "them."
-    )
-    return Finding.compare(claimed, executed, "Segments go below the floor.").holding(
-        where, "n_beta = (N-1)/N in 1 to 16 pieces, N = 4, 7 and 8"
-    )
+def _rounds_apart() -> Cases:
+    """In lock-step, the clock of the text; what latencies do on the event clock goes with it."""
+    seconds = timed(alltoall.pairwise, 16, price=(ANCHOR["message"], ANCHOR["alpha"], ANCHOR["bandwidth"]))
+    latencies = (seconds - 15 / 16 * ANCHOR["message"] / ANCHOR["bandwidth"]) / ANCHOR["alpha"]
+    for case in each(PAIRWISE, sizes=(4, 7, 8), pieces=(1, 2, 4, 16))():
+        yield {**{key: case[key] for key in ("at", "N", "n_alpha", "n_beta")}, "event_latencies": f"{latencies:.0f}"}
 
 
-# -- ring relay -------------------------------------------------------------------------------
-
-_RELAY = (
-    "A block for distance d loads d links, so with shortest ways the busier links carry N/2 (N/2 + 1) / 2 blocks of "
-    "M/N for even N: N-1 of them, in as many steps, only up to N = 4."
-)
-
-
-@answer(CHAPTER, "E-00-034")
-def _relay_steps() -> Finding:
-    executed = {n: alltoall.ring_relay(n, bundled=False).num_steps for n in SIZES}
-    because = (
-        "With one block on a link and step, distances 1 to N/2 need 1 + 2 + ... + N/2 steps: N-1 only up to N = 4 "
-        "(with bundles, N/2 steps)."
-    )
-    return Finding.compare({n: n - 1 for n in SIZES}, executed, because)
+def _both_ways(n: int) -> int:
+    """Steps in which both directions of a ring are in use."""
+    schedule = built(relay_singly, n, on=f"ring:{n}").schedule
+    ways = [set(((step.dst - step.src) % n).tolist()) for step in map(schedule.step, range(schedule.num_steps))]
+    return sum(len(way) == 2 for way in ways)
 
 
-def _delivered(t: int) -> list[set[str]]:
-    """The blocks that have reached their destination on each of four ranks, after t steps of the relay."""
-    state = list(trace(alltoall.ring_relay(4, bundled=False)))[t]
-    return [{_name(4, block) for at, block in state if at == rank == block % 4} for rank in range(4)]
+@answer(CHAPTER, "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114")
+def _relay_on_a_ring() -> Cases:
+    for n in SIZES[1:]:
+        done = built(relay_singly, n, on=f"ring:{n}")
+        ways = [sorted({load * n for load in part}) for part in (done.link_total[:n], done.link_total[n:])]
+        chunks = {name: Words(" ".join(map(str, way))) for name, way in zip(("right", "left"), ways, strict=True)}
+        cost = {"n_alpha": done.cost.n_alpha, "n_beta": Fraction(done.cost.n_beta)}
+        yield {"at": f"N = {n}", "N": n, **cost, "chunks": max(done.link_total) * n, **chunks}
 
 
-@answer(CHAPTER, "E-01-101")
-def _relay_first_step() -> Finding:
-    return _sets("v00 v10 v30\n v01 v11 v21\n v12 v22 v32\n v03 v23 v33", _delivered(1))
-
-
-@answer(CHAPTER, "E-01-102")
-def _relay_parked() -> Finding:
-    # what arrives in step 2 and is not at its destination, and that nothing is delivered
-    step = alltoall.ring_relay(4, bundled=False).step(1)
-    parked = [
-        {_name(4, int(b)) for b, at in zip(step.block, step.dst, strict=True) if at == r != b % 4} for r in range(4)
-    ]
-    still = [here | there for here, there in zip(parked, _delivered(2), strict=True)]
-    return _sets("v31 v00 v10 v30\n v02 v01 v11 v21\n v13 v12 v22 v32\n v20 v03 v23 v33", still)
-
-
-@answer(CHAPTER, "E-01-103")
-def _relay_last_step() -> Finding:
-    return _sets(_PAIRWISE_STATES["E-01-110"][1], _delivered(3))
-
-
-@answer(CHAPTER, "E-01-104")
-def _relay_directions() -> Finding:
-    schedule = alltoall.ring_relay(4, bundled=False)
-    ways = [len(set(((step.dst - step.src) % 4).tolist())) for step in map(schedule.step, range(schedule.num_steps))]
-    said = {"its text (both, in every step)": 3, "its table (leftward idle in steps 2 and 3)": 1}
-    because = "Leftward there is one block of one hop; it is delivered in the first of the three steps."
-    return Finding.statements(said, ways.count(2), because)
-
-
-@answer(CHAPTER, "E-01-105")
-def _relay_busiest_link() -> Finding:
-    executed = {n: max(_relay_on_ring(n).link_total) * n for n in SIZES if n > 2}
-    return Finding.compare({n: Fraction(n - 1) for n in executed}, executed, _RELAY)
-
-
-@answer(CHAPTER, "E-01-106", "E-01-114")
-def _relay_cost() -> Finding:
-    executed = {n: _relay_on_ring(n).cost for n in SIZES}
-    return Finding.compare({n: _pairwise_cost(n) for n in SIZES}, executed, _RELAY)
-
-
-@answer(CHAPTER, "E-01-107")
-def _relay_links_of_four() -> Finding:
-    run = _relay_on_ring(4)
-    counts = [load * 4 for load in run.link_total]
-    return Finding.compare({"right": [3] * 4, "left": [1] * 4}, {"right": counts[:4], "left": counts[4:]})
+def _split(n: int) -> Schedule:
+    return alltoall.ring_relay(n, tie="split")
 
 
 @answer(CHAPTER, "E-01-116")
-def _relay_equals_pairwise() -> Finding:
-    relays: Mapping[str, Callable[[int], Cost]] = {
-        "relay on a ring": lambda n: _relay_on_ring(n).cost,
-        "relay on a ring, bundled and split": lambda n: _relay_on_ring(n, "split", True).cost,
-        "relay on a star": lambda n: execute(alltoall.ring_relay(n, bundled=False)).cost,
-    }
-    executed = {f"{name}, N = {n}": cost(n) for name, cost in relays.items() for n in SIZES}
-    claimed = {f"{name}, N = {n}": execute(alltoall.pairwise(n)).cost for name in relays for n in SIZES}
-    because = (
-        "Pairwise moves every block once, the relay d times: its bandwidth term grows like N/8 with a link per "
-        "neighbor and like N/4 with one port, while pairwise on a star stays below 1."
-    )
-    return Finding.compare(claimed, executed, because)
+def _relay_against_pairwise() -> Cases:
+    for n in SIZES:
+        for build, on in ((relay_singly, "ring"), (_split, "ring"), (relay_singly, "star")):
+            both = {"relay": measured(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
+            yield {"at": f"N = {n}, on a {on}", "N": n, **both}
 
 
-# the headings of part 02, section 3, in order
-PART_02_SECTION_3 = (
-    "Dim-decomposition",
-    "Broadcast",
-    "Reduce",
-    "All-reduce",
-    "All-gather / reduce-scatter",
-    "All-to-all",
-)
-
-
-@answer(CHAPTER, "E-01-118")
-def _cross_reference() -> Finding:
-    because = "Section 3.3 of that file treats the reduce; the ring relay on a torus stands in section 3.6."
-    return Finding.compare("All-to-all", PART_02_SECTION_3[3 - 1], because)
-
-
-# -- Bruck ------------------------------------------------------------------------------------
-
-
-@answer(CHAPTER, "E-00-035", "E-01-172")
-def _bruck() -> Finding:
-    return counted({"Bruck": alltoall.bruck}, lambda n: Cost(_log(n), Fraction(_log(n), 2)), SMALL_POWERS)
-
-
-_BUFFERS = {
-    "E-01-168": {
-        0: "v00 v01 v02 v03\n v10 v11 v12 v13\n v20 v21 v22 v23\n v30 v31 v32 v33",
-        1: "v00 v01 v02 v03\n v11 v12 v13 v10\n v22 v23 v20 v21\n v33 v30 v31 v32",
-    },
-    "E-01-169": {2: "v00 v30 v02 v32\n v11 v01 v13 v03\n v22 v12 v20 v10\n v33 v23 v31 v21"},
-    "E-01-170": {3: "v00 v30 v20 v10\n v11 v01 v31 v21\n v22 v12 v02 v32\n v33 v23 v13 v03"},
-}
-
-
-def _buffers(printed: Mapping[int, str]) -> Finding:
-    states = list(alltoall.bruck_buffers(4))
-    claimed, executed = {}, {}
-    for state, text in printed.items():
-        for rank, line in enumerate(text.splitlines()):
-            for slot, name in enumerate(line.split()):
-                claimed[f"state {state}, R{rank} slot {slot}"] = name
-                executed[f"state {state}, R{rank} slot {slot}"] = _name(4, states[state][rank][slot])
-    return agreeing(claimed, executed)
-
-
-for _id, _states in _BUFFERS.items():
-    answer(CHAPTER, _id)(partial(_buffers, _states))
-
-
-def _right(row: list[int], by: int) -> list[int]:
-    return [row[(slot - by) % len(row)] for slot in range(len(row))]
+@answer(CHAPTER, "E-01-168 E-01-169 E-01-170")
+def _buffers() -> Cases:
+    """Slot by slot, after the rotation and after each round; `bruck_buffers` walks the executed schedule's buffers."""
+    built(alltoall.bruck, 4)
+    for_all = (" / ".join(" ".join(_name(4, b) for b in row) for row in state) for state in alltoall.bruck_buffers(4))
+    yield {"at": "N = 4"} | {f"after{number}": Words(text) for number, text in enumerate(for_all)}
 
 
 @answer(CHAPTER, "E-01-171")
-def _post_rotation() -> Finding:
+def _post_rotation() -> Cases:
     """Whether "right by i", alone or with either way of reversing, gives the layout that the source prints."""
-    sizes = range(3, 9)
-    executed = {}
-    for how, permute in {
-        "right by i": lambda row, i: _right(row, i),
-        "right by i, then reversed": lambda row, i: _right(row, i)[::-1],
-        "right by i, then reversed but for slot 0": lambda row, i: _right(row, i)[:1] + _right(row, i)[1:][::-1],
-    }.items():
-        good = []
-        for n in sizes:
-            *_, before, after = alltoall.bruck_buffers(n)
-            good.append(all(permute(before[i], i) == after[i] for i in range(n)))
-        executed[f"{how}, N = 3 to 8"] = any(good)
-    because = (
-        "Slot j must go to slot i - j, which is a reversal in any case: reverse all slots but slot 0 and then rotate "
-        "right by i, or reverse all and rotate right by i + 1."
-    )
-    return Finding.compare(dict.fromkeys(executed, True), executed, because, "bruck1997")
+    for n in range(3, 9):
+        built(alltoall.bruck, n)
+        *_, before, after = alltoall.bruck_buffers(n)
+        turned = [[row[(slot - i) % n] for slot in range(n)] for i, row in enumerate(before)]
+        ways = {"right_by_i": turned, "and_reversed": [row[::-1] for row in turned]}
+        ways["but_slot_0"] = [row[:1] + row[1:][::-1] for row in turned]
+        goal = [list(row) for row in after]
+        yield {"at": f"N = {n}", "N": n, **{name: found == goal for name, found in ways.items()}}
 
 
-@answer(CHAPTER, "E-01-174")
-def _crossover() -> Finding:
-    executed = {}
-    for n in (4, 8, 64, 512):
-        pairwise, bruck = alltoall.pairwise_cost(n), alltoall.bruck_cost(n)
-        if n <= 64:
-            pairwise, bruck = execute(alltoall.pairwise(n)).cost, execute(alltoall.bruck(n)).cost
-        executed[f"alpha BW at N = {n}"] = round(float(crossover(pairwise, bruck) or 0), 1)
-    because = (
-        "Pairwise has N-1-log2 N latencies more and saves (log2 N)/2 - (N-1)/N of M: the crossover grows almost like "
-        "2N / log2 N; section 7.3 does not compute it."
-    )
-    return Finding.compare(dict.fromkeys(executed, 1.0), executed, because)
+def _crossing(n: int) -> float:
+    return float(crossover(run(PAIRWISE, f"star:{n}").cost, run(BRUCK, f"star:{n}").cost) or 0)
+
+
+table(
+    CHAPTER,
+    {
+        "E-01-099": each(PAIRWISE),
+        "E-01-100": once(
+            "N = 8",
+            alltoall=lambda: _least("all-to-all"),
+            allreduce=lambda: _least("all-reduce"),
+            others=lambda: max(_least(name) for name in PRIMITIVES if name != "all-to-all"),
+        ),
+        "E-01-117": per("N", (4, 8), options=_hardware_options),
+        "E-00-033 E-01-111 E-01-115 E-01-173": each(PAIRWISE),
+        "E-01-104": per("N", (4,), both_ways=_both_ways),
+        "E-00-035 E-01-172": each(BRUCK, sizes=(2, 4, 8, 16, 64)),
+        "E-01-174": per("N", (4, 8, 64), crossover=_crossing),
+    },
+)
+
+# -- on the wires of a torus -------------------------------------------------------------------------
+
+SQUARE = "torus:4x4"
+CUBES: tuple[Dims, ...] = ((4, 4), (6, 6), (8, 8), (4, 4, 4))
+#: Shapes for loads that grow with the longest axis: odd ones, axes of two, long ones.
+LOADED: tuple[Dims, ...] = (
+    *((2, 2), (2, 2, 2), (3, 3), (3, 3, 3), (5, 5), (4, 4), (6, 6), (4, 4, 4)),
+    *((5, 3), (6, 4), (8, 2), (8, 4), (8, 8)),
+)
+
+
+def in_slices(lattice: Lattice, phased: bool = False, rotated: bool = True) -> Schedule:
+    """A relay with every block in slices that begin with different axes, ties split."""
+    return relay.relay(lattice, tie="split", rotated=rotated, phased=phased)
+
+
+def _phased(lattice: Lattice, rotated: bool = False) -> Schedule:
+    """One axis after the other."""
+    return in_slices(lattice, True, rotated)
+
+
+def _link_loads(dims: Dims, tie: str = "balanced") -> tuple[Fraction, ...]:
+    """What every link carries in an all-to-all over the topology's own routes."""
+    return relay.link_loads(place(f"{named_shape('torus', dims)},tie={tie}"))
+
+
+def longest(dims: Dims) -> Fraction:
+    """What a link of the busiest axis carries, ties divided between the two ways, from what one rank's blocks load."""
+    place(named_shape("torus", dims))
+    return max((up + down) / 2 for up, down in relay.torus_link_loads(Lattice(dims)))
+
+
+def _rank(name: str) -> int:
+    return ord(name) - ord("a")
+
+
+@answer(WIRES, "E-02-076 E-02-077 E-02-154")
+def _hops() -> Cases:
+    where, ends = place(SQUARE), ("ab", "ad", "ac", "ak")
+    message, _ = where.router(np.array([_rank(p[0]) for p in ends]), np.array([_rank(p[1]) for p in ends]))
+    routes = list(nx.all_shortest_paths(where.to_networkx(), _rank("a"), _rank("k")))
+    chunks = int((all_to_all(16).source != all_to_all(16).target).sum())
+    yield dict(zip(ends, np.bincount(message).tolist(), strict=True)) | {"routes": len(routes), "chunks": chunks}
+
+
+def _one_by_one(tie: str, alternating: bool) -> Schedule:
+    return relay.relay_one_by_one(alternating_torus((4, 4)) if alternating else torus((4, 4), tie=tie))
+
+
+@answer(WIRES, "E-02-078")
+def _after_the_diameter() -> Cases:
+    """One chunk on a link and step, the chunks with most hops to go first, over three kinds of route."""
+    for tie, alternating in (("up", False), ("balanced", False), ("balanced", True)):
+        on = alternating_torus((4, 4)) if alternating else f"{SQUARE},tie={tie}"
+        steps = built(_one_by_one, tie, alternating, on=on).schedule.num_steps
+        yield {"at": f"4x4, ties {tie}{', axes in turn' * alternating}", "diameter": 4, "steps": steps}
+
+
+def _parity_path(a: int, b: int) -> list[int]:
+    """X first; on a tie even coordinates go up and odd ones down."""
+    at, path = [a % 4, a // 4], [a]
+    for axis, end in enumerate((b % 4, b // 4)):
+        ahead = (end - at[axis]) % 4
+        way = 1 if ahead == 1 or (ahead == 2 and at[axis] % 2 == 0) else -1
+        while at[axis] != end:
+            at[axis] = (at[axis] + way) % 4
+            path.append(at[0] + 4 * at[1])
+    return path
+
+
+@answer(WIRES, "E-02-081")
+def _chunks_on_one_link() -> Cases:
+    """The printed list belongs to one way to balance the ties; under it all links carry 8."""
+    where = with_routes(place(SQUARE), _parity_path)
+    found = sorted(f"{chr(97 + a)}{chr(97 + b)}" for a, b in blocks_on(where, _rank("b"), _rank("c")))
+    loads = {load * where.ranks for load in relay.link_loads(where)}
+    yield {"at": SQUARE, "on_bc": Words(" ".join(found)), "least": min(loads), "most": max(loads)}
+
+
+@answer(WIRES, "E-02-080 E-02-082 E-02-155 E-02-156 E-02-157 E-02-158 E-02-159")
+def _cut() -> Cases:
+    """The cut through the middle of 4x4: severed links, what crosses one way, and how evenly."""
+    middle, where = middle_cut(place(SQUARE)), place(f"{SQUARE},tie=balanced")
+    west = np.arange(16) % 4 < 2
+    over = west[where.link_src] & ~west[where.link_dst]
+    per_link = max(load * 16 for load, crosses in zip(_link_loads((4, 4)), over, strict=True) if crosses)
+    cut = {"severed": middle.links, "bytes": middle.crossing, "throughput": middle.bandwidth, "per_link": per_link}
+    n_beta = built(in_slices, Lattice((4, 4)), on=SQUARE).cost.n_beta
+    yield {"at": SQUARE, "chunks": middle.crossing * 16, "n_beta": Fraction(n_beta), **cut}
+
+
+@answer(WIRES, "E-02-085 E-02-086")
+def _decomposed() -> Cases:
+    """One axis after the other; and in slices that begin with different axes, against what the cut demands."""
+    for dims in (*CUBES, (6, 4), (8, 4), (4, 8)):
+        on, lattice = named_shape("torus", dims), Lattice(dims)
+        once_, sliced = (Fraction(built(_phased, lattice, rotated, on=on).cost.n_beta) for rotated in (False, True))
+        yield shape("torus", dims, n_beta=once_, over_flat=sliced / Fraction(middle_cut(place(on)).n_beta))
+
+
+@answer(WIRES, "E-02-087 E-02-088 E-02-089")
+def _shapes() -> Cases:
+    """The busiest link of shapes of 512 ranks, beside the cube's and a star's port."""
+    over_star = float(longest((8, 8, 8)) / Fraction(closed(PAIRWISE, "star:512").n_beta))
+    for dims in ((16, 8, 4), (32, 4, 4), (32, 16)):
+        yield shape("torus", dims, over_cube=longest(dims) / longest((8, 8, 8)), cube_over_star=over_star)
+
+
+def _journey() -> Schedule:
+    """The chunk from a to k alone, over b, c and g."""
+    route = [_rank(name) for name in "abcgk"]
+    blocks = Blocks(16, Fractions.equal(1, Fraction(1, 16)), np.array([route[0]]), np.array([route[-1]]), ())
+    return Schedule.from_steps(blocks, [Step.of(a, b, 0) for a, b in pairwise(route)])
+
+
+@answer(WIRES, "E-02-160 E-02-161 E-02-162 E-02-163")
+def _ratios() -> Cases:
+    """Chunks on the busiest link, and that over the diameter."""
+    for dims in ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)):
+        chunks, diam = longest(dims) * Lattice(dims).ranks, sum(size // 2 for size in dims)
+        yield shape("torus", dims, chunks=chunks, ratio=chunks / diam, diam=diam)
+
+
+@answer(WIRES, "A-07")
+def _growth() -> Cases:
+    """By how much the ratio grows from 8x8x8 to 16x16x16, and N over the diameter."""
+    cube, larger = (case for case in _ratios() if case["k"] == 3)
+    over_diam = [Fraction(case["N"], case["diam"]) for case in (cube, larger)]
+    yield {
+        "at": "16x16x16 over 8x8x8",
+        "growth": larger["ratio"] / cube["ratio"],
+        "of_N_over_diam": over_diam[1] / over_diam[0],
+    }
+
+
+@answer(WIRES, "E-02-164")
+def _symmetry() -> Cases:
+    for tie in ("balanced", "up"):
+        loads = _link_loads((4, 4), tie)
+        yield {"at": f"4x4, ties {tie}", "least": min(loads), "most": max(loads)}
+
+
+@answer(WIRES, "A-03")
+def _crossing_the_middle() -> Cases:
+    """What crosses the middle in an all-to-all, both ways, beside all that is sent."""
+    for dims in ((4, 4), (8, 8), (4, 4, 4)):
+        yield shape("torus", dims, through_bisection=2 * middle_cut(place(named_shape("torus", dims))).crossing)
+
+
+@answer(WIRES, "A-06")
+def _bound_on_a_star() -> Cases:
+    """What a port carries in an all-to-all through a switch, and what the half of all ports that a cut severs would."""
+    for n in (4, 8, 64):
+        port, bisection = max(run("all-to-all in-network", f"inc-star:{n}").received), Fraction(n, 4) / Fraction(n, 2)
+        bound = Words("port" if port > bisection else "bisection")
+        yield {"at": f"N = {n}", "N": n, "bound": bound, "of_the_port": port, "of_the_bisection": bisection}
+
+
+table(
+    WIRES,
+    {
+        "E-02-075": over(in_slices, shapes=CUBES),
+        "E-02-079": over(in_slices, shapes=(*CUBES, (5, 3), (6, 4), (4, 2, 3), (8,))),
+        "E-00-039 E-02-083": over(in_slices, shapes=LOADED),
+        "E-02-153": once(SQUARE, n_beta=lambda: Fraction(timed(_journey, on=SQUARE, price=(1.0, 0.0, 1.0)))),
+    },
+)

@@ -1,28 +1,63 @@
-"""Findings: what is claimed beside what was executed, and the verdict that follows from the two."""
+"""Findings: what the list of claims says beside what execution gives, the verdict that follows, and its conditions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from decimal import ROUND_HALF_UP, Decimal
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
-from functools import partial
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
 
-from colllib.cost import Cost
-from colllib.execution import execute
-from colllib.schedule import Schedule
+from colllib.claims.runs import Used, collected
+from colllib.claims.value import ROUNDED, Case, Limit, Said, Statement, Words, evaluated, parsed, same
+
+Cases = Iterable[Case]
 
 
 class Verdict(StrEnum):
-    """What execution says to a claim."""
+    """What the ledger says to a claim: what execution decides, and what reading does."""
 
     REPRODUCED = "reproduced"
     ROUNDED = "reproduced to its rounding"
     REFUTED = "refuted"
     INCONSISTENT = "inconsistent"
+    DEFINITION = "definition"
+    BORNE_OUT = "fact, borne out"
+    NOT_BORNE_OUT = "fact, refuted"
     NOT_CHECKABLE = "not checkable"
     OPEN = "open"
+
+
+#: What the errata list, and what holds.
+FAILS = (Verdict.REFUTED, Verdict.INCONSISTENT, Verdict.NOT_BORNE_OUT)
+HOLDS = (Verdict.REPRODUCED, Verdict.ROUNDED, Verdict.BORNE_OUT)
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Under which conditions a verdict holds.
+
+    Attributes:
+        how: "executed", "closed form" (which tests hold to executions), "counted" on links alone, "computed" from
+            numbers that the source gives, or "read".
+        fabric: the topologies.
+        ports: what a rank owns there.
+        clock: "lock-step", "event clock", or "none".
+        sense: "value" or "limit".
+    """
+
+    how: str = "none"
+    fabric: str = "none"
+    ports: str = "none"
+    clock: str = "none"
+    sense: str = "none"
+
+    def __str__(self) -> str:
+        on = [f"on {self.fabric}", self.ports] if self.fabric != "none" else []
+        return ", ".join([self.how, *on, *(part for part in (self.clock, self.sense) if part != "none")])
 
 
 @dataclass(frozen=True)
@@ -30,169 +65,292 @@ class Finding:
     """An answer to a claim.
 
     Attributes:
-        verdict: computed by the constructors below, never chosen.
-        executed: what execution gives, as short text; empty where nothing was executed.
-        because: one sentence on a refutation, an inconsistency or what cannot be checked; on what is reproduced, the
-            convention under which it holds, where it needs one.
+        verdict: computed by `judged` where a comparison decides.
+        executed: what execution gives, or what was read, as short text.
+        because: a sentence on what fails or cannot be decided; on what holds, what goes with it where anything does.
+        basis: the conditions.
         reference: a key of the bibliography, where a primary source settles the matter.
+        cause: why it does not hold, a key of `causes`; empty for what holds.
     """
 
     verdict: Verdict
     executed: str = ""
     because: str = ""
+    basis: Basis = Basis()
     reference: str = ""
-
-    @classmethod
-    def open(cls) -> Finding:
-        """No answer yet."""
-        return cls(Verdict.OPEN)
-
-    @classmethod
-    def not_checkable(cls, because: str) -> Finding:
-        """No execution can decide it, and why."""
-        return cls(Verdict.NOT_CHECKABLE, because=because)
-
-    def holding(self, where: str, executed: str = "") -> Finding:
-        """The same finding with the convention under which it is reproduced, where it is, and a better text.
-
-        >>> Finding.compare(1, 1).holding("With a link per pair.").because
-        'With a link per pair.'
-        >>> Finding.compare(1, 2, "It is two.").holding("With a link per pair.").because
-        'It is two.'
-        """
-        if self.verdict not in (Verdict.REPRODUCED, Verdict.ROUNDED):
-            return self
-        return replace(self, because=where, executed=executed or self.executed)
-
-    @classmethod
-    def compare(cls, claimed: object, executed: object, because: str = "", reference: str = "") -> Finding:
-        """Equal is reproduced, all else refuted. Mappings are compared key by key.
-
-        >>> Finding.compare(Cost(6, Fraction(3, 2)), Cost(6, Fraction(3, 2))).verdict.value
-        'reproduced'
-        >>> Finding.compare({4: 1, 8: 2}, {4: 1, 8: 3}, "It grows.").executed
-        '8: 3 (claimed 2)'
-        """
-        if claimed == executed:
-            return cls(Verdict.REPRODUCED, _last(executed))
-        if isinstance(claimed, Mapping) and isinstance(executed, Mapping):
-            wrong = [key for key in executed if executed[key] != claimed.get(key)]
-            key = wrong[-1]
-            text = f"{key}: {_text(executed[key])} (claimed {_text(claimed.get(key))})"
-            return cls(Verdict.REFUTED, text, because, reference)
-        return cls(Verdict.REFUTED, _text(executed), because, reference)
-
-    @classmethod
-    def rounds(cls, printed: Mapping[str, float], because: str = "", reference: str = "") -> Finding:
-        """Printed decimals against values: all must round to what is printed, at its digits.
-
-        Args:
-            printed: the text that is printed -> the executed value in the same unit.
-            because: the sentence if they don't.
-            reference: as above.
-
-        >>> Finding.rounds({"44.5": 44.486}).verdict.value, Finding.rounds({"44.56": 44.486}).verdict.value
-        ('reproduced to its rounding', 'refuted')
-        """
-        values = ", ".join(f"{value:.6g}" for value in printed.values())
-        for text, value in printed.items():
-            if f"{value:.{_digits(text)}f}" != text:
-                return cls(Verdict.REFUTED, f"{value:.6g} (printed {text})", because, reference)
-        exact = all(Fraction(text) == value for text, value in printed.items())
-        return cls(Verdict.REPRODUCED if exact else Verdict.ROUNDED, values)
-
-    @classmethod
-    def adds_up(cls, parts: Mapping[str, float], total: str, because: str = "", reference: str = "") -> Finding:
-        """Printed parts against values, and a printed total that is rounded from their sum as it is printed.
-
-        >>> Finding.adds_up({"21": 21.0, "35.5": 35.486}, "57").verdict.value
-        'reproduced to its rounding'
-        >>> Finding.adds_up({"21": 21.0, "35.5": 35.486}, "58", "It is less.").executed
-        '56.486 (printed 58)'
-        """
-        found, value = cls.rounds(parts, because, reference), sum(parts.values())
-        shown = sum((Decimal(text) for text in parts), Decimal(0))
-        if found.verdict is Verdict.REFUTED or f"{value:.{_digits(total)}f}" == total:
-            return found if found.verdict is Verdict.REFUTED else cls.rounds({**parts, total: value})
-        if shown.quantize(Decimal(total), ROUND_HALF_UP) != Decimal(total):
-            return cls(Verdict.REFUTED, f"{value:.6g} (printed {total})", because, reference)
-        rounded = (
-            f"The parts round as printed, and {total} is rounded from their sum of {shown}: unrounded, {value:.2f}."
-        )
-        return cls(Verdict.ROUNDED, f"{value:.6g}", rounded)
-
-    @classmethod
-    def statements(cls, said: Mapping[str, object], executed: object, because: str, reference: str = "") -> Finding:
-        """Several statements of one source about the same thing: inconsistent unless all are equal.
-
-        >>> Finding.statements({"section 1": 1, "section 2": 2}, 2, "Two values.").verdict.value
-        'inconsistent'
-        """
-        values = list(said.values())
-        if all(value == values[0] for value in values):
-            return cls.compare(values[0], executed, because, reference)
-        told = "; ".join(f"{place} says {_text(value)}" for place, value in said.items())
-        return cls(Verdict.INCONSISTENT, f"{_text(executed)} ({told})", because, reference)
+    cause: str = ""
 
 
-def _digits(printed: str) -> int:
-    """How many decimals are printed."""
-    return max(0, -int(Decimal(printed).as_tuple().exponent))
+# -- the answers -----------------------------------------------------------------------------------
+
+EXECUTED, FACT = "executed", "fact"
 
 
-def _text(value: object) -> str:
-    if isinstance(value, Cost):
-        return f"n_alpha = {value.n_alpha}, n_beta = {value.n_beta}"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {_text(item)}" for key, item in value.items())
-    if isinstance(value, list | tuple | set | frozenset):
-        return ", ".join(_text(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value))
-    return str(value)
+@dataclass(frozen=True)
+class Answer:
+    """Who answers a claim.
+
+    Attributes:
+        chapter: where a reader meets the topic.
+        kind: `EXECUTED`, `FACT` for what was read in a document, or the verdict of words that nothing compares.
+        cases: what the named quantities of its value are, in all cases that were tried.
+    """
+
+    chapter: str
+    kind: str
+    cases: Callable[[], Cases]
 
 
-def _last(value: object) -> str:
-    if isinstance(value, Mapping) and len(value) > 3:
-        key = list(value)[-1]
-        return f"{_text(value[key])} at {key}, and at {len(value) - 1} others"
-    return _text(value)
+#: Id of a claim -> its answer.
+ANSWERS: dict[str, Answer] = {}
 
 
-#: Id of a claim -> the chapter where a reader meets it, and the function that answers it.
-ANSWERS: dict[str, tuple[str, Callable[[], Finding]]] = {}
-
-
-def answer(chapter: str, *ids: str) -> Callable[[Callable[[], Finding]], Callable[[], Finding]]:
-    """Register a function as the answer to one or several claims of a chapter.
+def answer(chapter: str, ids: str, kind: str = EXECUTED) -> Callable[[Callable[[], Cases]], Callable[[], Cases]]:
+    """Register a function that gives the cases for some claims of a chapter.
 
     Raises:
         ValueError: if a claim has an answer already.
     """
 
-    def register(function: Callable[[], Finding]) -> Callable[[], Finding]:
-        for name in ids:
+    def register(cases: Callable[[], Cases]) -> Callable[[], Cases]:
+        for name in ids.split():
             if name in ANSWERS:
                 raise ValueError(f"claim {name} is answered twice")
-            ANSWERS[name] = (chapter, function)
-        return function
+            ANSWERS[name] = Answer(chapter, kind, cases)
+        return cases
 
     return register
 
 
-def not_checkable(chapter: str, reasons: Mapping[str, str]) -> None:
-    """Register claims that no execution can decide, with the reason for each."""
-    for name, because in reasons.items():
-        answer(chapter, name)(partial(Finding.not_checkable, because))
+def table(chapter: str, rows: Mapping[str, Callable[[], Cases]], kind: str = EXECUTED) -> None:
+    """Register rows of ids and what gives their cases."""
+    for ids, cases in rows.items():
+        answer(chapter, ids, kind)(cases)
 
 
-def counted(
-    builds: Mapping[str, Callable[[int], Schedule]],
-    claimed: Callable[[int], Cost],
-    sizes: tuple[int, ...],
-    because: str = "",
-) -> Finding:
-    """The claimed cost against the executed one on a star, for every schedule and N."""
-    executed = {f"{name}, N = {n}": execute(build(n)).cost for name, build in builds.items() for n in sizes}
-    said = {f"{name}, N = {n}": claimed(n) for name in builds for n in sizes}
-    return Finding.compare(said, executed, because)
+# -- sentences -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A root that several claims share which do not hold.
+
+    Attributes:
+        key: its name.
+        title: what it is about.
+        text: a paragraph on it.
+        ids: of the claims.
+        reference: a key of the bibliography, where a primary source settles the matter.
+    """
+
+    key: str
+    title: str
+    text: str
+    ids: tuple[str, ...]
+    reference: str = ""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What is said of one claim, with the names of quantities in braces.
+
+    Attributes:
+        because: if it does not hold.
+        note: if it does.
+        reference: a key of the bibliography.
+    """
+
+    because: str = ""
+    note: str = ""
+    reference: str = ""
+
+
+@cache
+def _because() -> dict[str, Any]:
+    return tomllib.loads((resources.files(__package__) / "because.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def causes() -> dict[str, Cause]:
+    """Every shared root by its key.
+
+    >>> causes()["switch-trip"].title
+    'One trip through a switch, counted once and twice'
+    """
+    rows = _because()["causes"].items()
+    return {
+        key: Cause(key, ids=tuple(row["ids"].split()), **{k: row[k] for k in row if k != "ids"}) for key, row in rows
+    }
+
+
+@cache
+def sentences() -> dict[str, Sentence]:
+    """What goes with single claims, by id."""
+    return {name: Sentence(**row) for name, row in _because()["claims"].items()}
+
+
+@cache
+def cause_of() -> dict[str, Cause]:
+    """Id of a claim -> its cause."""
+    return {name: cause for cause in causes().values() for name in cause.ids}
+
+
+# -- the verdict -----------------------------------------------------------------------------------
+
+
+def finding(name: str, value: str) -> Finding:
+    """The answer to a claim, from the cell of its value and from what its answer gives.
+
+    >>> finding("E-01-062", "n_alpha = 2 * (N - 1) where N = 4").verdict.value
+    'reproduced'
+    >>> finding("E-01-062", "n_alpha = 2 * N where N = 4").executed
+    'n_alpha = 6 (claimed 8) at N = 4'
+    """
+    if name not in ANSWERS:
+        return Finding(Verdict.OPEN)
+    given, sentence = ANSWERS[name], sentences().get(name, Sentence())
+    if given.kind not in (EXECUTED, FACT):
+        return Finding(Verdict(given.kind), "", sentence.note, Basis("read"), sentence.reference)
+    cases, used = _gathered(given.cases)
+    verdict, executed, case = judged(value, cases)
+    if given.kind == FACT:
+        verdict = {Verdict.REPRODUCED: Verdict.BORNE_OUT, Verdict.REFUTED: Verdict.NOT_BORNE_OUT}.get(verdict, verdict)
+    basis = Basis("read") if given.kind == FACT else _basis(used, value, bool(cases))
+    if verdict not in FAILS:
+        return Finding(verdict, executed, sentence.note.format_map(case), basis, sentence.reference)
+    cause = cause_of().get(name, Cause("", "", "", ()))
+    text, reference = sentence.because.format_map(case) or cause.text, sentence.reference or cause.reference
+    return Finding(verdict, executed, text, basis, reference, cause.key)
+
+
+class Evidence(NamedTuple):
+    """One comparison: of which case and quantity, what was executed and claimed, and whether they agree."""
+
+    case: str
+    quantity: str
+    executed: str
+    claimed: str
+    holds: str
+
+
+def evidence(name: str, value: str) -> list[Evidence]:
+    """Every comparison behind the verdict on a claim; of several places, the claim's own and then the others.
+
+    >>> evidence("E-01-062", "n_alpha = 6 where N = 4")
+    [Evidence(case='N = 4', quantity='n_alpha', executed='6', claimed='6', holds='yes')]
+    """
+    if name not in ANSWERS or ANSWERS[name].kind not in (EXECUTED, FACT):
+        return []
+    cases, found = _gathered(ANSWERS[name].cases)[0], []
+    for said in parsed(value):
+        for case in said.about(cases):
+            for one in said.statements:
+                executed, claimed = (_text(side) for side in one.sides(case))
+                symbol = "" if one.operator in ("=", "->") else f"{one.operator} "
+                place = ", ".join(filter(None, (str(case.get("at", "")), said.place)))
+                found.append(Evidence(place, one.left, executed, symbol + claimed, _text(one.holds(case))))
+    return found
+
+
+@cache
+def _gathered(cases: Callable[[], Cases]) -> tuple[list[Case], Used]:
+    with collected() as used:
+        return list(cases()), used
+
+
+def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
+    """The verdict on a value, what to show, and the case that is shown.
+
+    Two places that say different things are inconsistent, whatever was executed; else all statements must hold in
+    all cases that they are about.
+
+    >>> judged("t ~ 44.56", [{"t": 44.486}])[:2]
+    (<Verdict.REFUTED: 'refuted'>, 't = 44.486 (claimed 44.56)')
+    >>> judged("trip = 2 | part 04: trip = 1", [{"trip": 1}])[:2]
+    (<Verdict.INCONSISTENT: 'inconsistent'>, 'trip = 1 (here trip = 2; part 04: trip = 1)')
+    """
+    places = parsed(value)
+    if not places:
+        raise ValueError(f"the value {value!r} compares nothing, and its claim is to be decided by a comparison")
+    first = places[0]
+    about = first.about(cases)
+    if len(places) > 1 and _differ(places, about):
+        told = "; ".join(f"{said.place}: {said}" if said.place else f"here {said}" for said in places)
+        shown = _shown([one for said in places for one in said.statements], about[-1]) if about else ""
+        return Verdict.INCONSISTENT, f"{shown} ({told})" if shown else told, about[-1] if about else {}
+    if not about:  # two places that agree, and nothing to compare them with
+        return Verdict.NOT_CHECKABLE, "", {}
+    wrong = [(case, one) for case in about for one in first.statements if not one.holds(case)]
+    if wrong:
+        case, failed = wrong[-1]
+        return Verdict.REFUTED, f"{_beside(failed, case)}{_at(case)}", case
+    exact = all(one.exact(case) for case in about for one in first.statements)
+    others = f", and in {len(about) - 1} other cases" if len(about) > 1 else ""
+    shown = f"{_shown(first.statements, about[-1])}{_at(about[-1])}{others}"
+    return Verdict.REPRODUCED if exact else Verdict.ROUNDED, shown, about[-1]
+
+
+def _differ(places: Sequence[Said], cases: Sequence[Case]) -> bool:
+    """Whether two places give one quantity two values, or one order two directions."""
+    for case in cases or [{}]:
+        claimed: dict[str, tuple[str, Any]] = {}
+        for one in (one for said in places for one in said.statements):
+            symbol = "=" if one.operator in (*ROUNDED, "->") else one.operator
+            first, right = claimed.setdefault(one.left, (symbol, evaluated(one.right, case)))
+            if first != symbol or not same(right, evaluated(one.right, case)):
+                return True
+    return False
+
+
+def _shown(statements: Iterable[Statement], case: Case) -> str:
+    """The left sides, with what they are."""
+    return ", ".join(_quantity(left, evaluated(left, case)) for left in dict.fromkeys(one.left for one in statements))
+
+
+def _beside(failed: Statement, case: Case) -> str:
+    """A quantity with its claimed value, where that is another quantity with its own."""
+    claimed = failed.right if failed.operator in ROUNDED else _text(failed.sides(case)[1])
+    if failed.right in case:
+        claimed = f"{failed.right} = {claimed}"
+    symbol = f"{failed.operator} " * (failed.operator not in ("=", "~", "->"))
+    return f"{_quantity(failed.left, evaluated(failed.left, case))} (claimed {symbol}{claimed})"
+
+
+def _quantity(name: str, value: Any) -> str:
+    return f"{name} → {_text(value.value)}" if isinstance(value, Limit) else f"{name} = {_text(value)}"
+
+
+def _at(case: Case) -> str:
+    return f" at {case['at']}" if "at" in case else ""
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Words):
+        return " ".join(value)
+    if isinstance(value, float) or (isinstance(value, Fraction) and value.denominator > 10_000):
+        return f"{float(value):.6g}"
+    return str(value)
+
+
+def _basis(used: Used, value: str, any_case: bool) -> Basis:
+    limit = any(one.operator == "->" for said in parsed(value) for one in said.statements)
+    ways = [way for way in ("executed", "closed form", "counted") if way in used.ways]
+    how = " and ".join(way for way in ways if way != "counted" or ways == ["counted"])
+    ports = "; ".join(dict.fromkeys(topology.port_model for topology in used.topologies.values()))
+    names = (_families(list(used.topologies)), ports, " and ".join(used.clocks))
+    fabric, ports, clock = (name or "none" for name in names)
+    return Basis(how or ("computed" if any_case else "read"), fabric, ports, clock, "limit" if limit else "value")
+
+
+def _families(names: Sequence[str]) -> str:
+    """Topologies by kind, sizes from the first to the last.
+
+    >>> _families(["star:4", "star:8", "star:64", "torus:4x4"])
+    'star:4 to star:64, torus:4x4'
+    """
+    kinds: dict[str, list[str]] = {}
+    for name in names:
+        kinds.setdefault(name.split(":")[0], []).append(name)
+    return ", ".join(kind[0] if len(kind) == 1 else f"{kind[0]} to {kind[-1]}" for kind in kinds.values())

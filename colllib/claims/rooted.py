@@ -1,387 +1,199 @@
-"""Answers on broadcast and reduce."""
+"""Answers on broadcast, on reduce, and on pipelining."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
-from functools import cache, partial
-from math import comb, sqrt
+from functools import partial
+from math import comb
 
-from colllib.algorithms import allgather, broadcast, find, reduce, reducescatter, trees
-from colllib.claims.finding import Finding, answer, counted, not_checkable
-from colllib.claims.model import POWERS, SIZES
-from colllib.claims.traces import printed
-from colllib.cost import Cost, best_segments
-from colllib.execution import execute
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, run
+import numpy as np
+
+from colllib.algorithms import broadcast, reduce, trees
+from colllib.claims.cases import Rows, each, named_shape, once, per, us
+from colllib.claims.finding import Cases, answer, table
+from colllib.claims.runs import ANCHOR, POWERS, SIZES, best, built, place, run
+from colllib.claims.traces import states
+from colllib.claims.value import Limit, Words
+from colllib.execution import Execution
+from colllib.measures import busy_ports, phases
+from colllib.pipeline import best_segments_unrounded
 from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, reversed_in_time
-from colllib.topology import Topology, full_mesh, star
 
-CHAPTER = "04-broadcast-and-reduce"
-SEGMENTS = (1, 2, 4, 9)
-PRICE = {"alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
-_ROOT = (
-    "The root sends every segment to each of its log2 N children through one port, so n_beta stays log2 N however "
-    "finely the vector is cut; the formula needs a link per pair of ranks."
-)
-_ROOT_UP = (
-    "The root takes in every segment from each of its log2 N children through one port, so n_beta stays log2 N however "
-    "finely the vector is cut; the formula needs a link per pair of ranks."
-)
-_COLUMN = (
-    "The column gives n_alpha as {} in one piece and lets pipelining take it to 1: P segments take {} steps, more with "
-    "every segment. It is n_beta that tends to 1{}."
-)
-_LIMIT = (
-    "A limit, as the text says: at the best P the time tends to (N-1) alpha + M/BW as M grows, and what is left over "
-    "grows like the square root of M. No P has both terms, and at a given size the time is up to twice their sum."
-)
-
-not_checkable(
-    CHAPTER,
-    {
-        "E-01-025": "A statement about what NCCL ships; its tuning model (src/graph/tuning.cc) offers broadcast the "
-        "ring alone.",
-        "E-01-027": "A property of switches.",
-        "E-01-041": "A statement about what NCCL ships; its tuning model (src/graph/tuning.cc) offers reduce the ring "
-        "alone, so that it selects it always.",
-    },
-)
+ROOTED, PIPES = "broadcast-and-reduce", "pipelining"
+CHAIN, TREE, CHAIN_UP, TREE_UP = (f"{p} {name}" for p in ("broadcast", "reduce") for name in ("chain", "binomial-tree"))
+SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
+FEW = (3, 4, 6, 8, 12, 16, 33)
+MESSAGES = (1e3, 100e3, 16e6, 100e6)
 
 
-def _log(n: int) -> int:
-    return (n - 1).bit_length()
-
-
-_CHAIN = {
-    "E-01-007": (1, ("0 0 0 0", "0 - - -", "- - - -", "- - - -")),
-    "E-01-008": (2, ("0 0 0 0", "0 0 - -", "0 - - -", "- - - -")),
-    "E-01-009": (3, ("0 0 0 0", "0 0 0 -", "0 0 - -", "0 - - -")),
-    "E-01-010": (4, ("0 0 0 0", "0 0 0 0", "0 0 0 -", "0 0 - -")),
-    "E-01-011": (5, ("0 0 0 0", "0 0 0 0", "0 0 0 0", "0 0 0 -")),
-    "E-01-012": (6, ("0 0 0 0",) * 4),
-}
-_CHAIN_UP = {
-    "E-01-033": (1, ("0 0 0 0", "1 1 1 1", "23 2 2 2", "3 3 3 3")),
-    "E-01-034": (2, ("0 0 0 0", "123 1 1 1", "23 23 2 2", "3 3 3 3")),
-    "E-01-035": (3, ("S 0 0 0", "123 123 1 1", "23 23 23 2", "3 3 3 3")),
-    "E-01-036": (4, ("S S 0 0", "123 123 123 1", "23 23 23 23", "? ? ? ?")),
-    "E-01-037": (5, ("S S S 0", "123 123 123 123", "23 23 23 23", "? ? ? ?")),
-    "E-01-038": (6, ("S S S S", "? ? ? ?", "? ? ? ?", "? ? ? ?")),
-}
-_TREE = {
-    "E-01-018": (1, ("0 0 0 0", "0 0 0 0", "- - - -", "- - - -")),
-    "E-01-019": (2, ("0 0 0 0",) * 4),
-}
-_TREE_UP = {
-    "E-01-042": (1, ("01 01 01 01", "? ? ? ?", "23 23 23 23", "? ? ? ?")),
-    "E-01-043": (2, ("S S S S", "? ? ? ?", "? ? ? ?", "? ? ? ?")),
-}
-
-
-def _printed_reduce_tree() -> Schedule:
+def printed_reduce_tree() -> Schedule:
     """The tree whose steps the source traces for reduce: neighbors first."""
     return reversed_in_time(trees.down_one_child_a_step([-1, 0, 0, 2], [0, 1, 0, 1], needs(4)))
 
 
-# our reduce is the broadcast backwards and so takes the last chunk first; the source takes chunk 0 first
-for _table, _build, _chunks in (
-    (_CHAIN, lambda: broadcast.chain(4, segments=4), (0, 1, 2, 3)),
-    (_CHAIN_UP, lambda: reduce.chain(4, segments=4), (3, 2, 1, 0)),
-    (_TREE, lambda: broadcast.binomial_tree(4), (0, 1, 2, 3)),
-    (_TREE_UP, _printed_reduce_tree, (0, 1, 2, 3)),
-):
-    for _id, (_t, _rows) in _table.items():
-        answer(CHAPTER, _id)(partial(printed, _build, _t, _rows, _chunks))
+def _levels(k: int) -> Words:
+    depth = trees.depths(trees.binomial(1 << k)).tolist()
+    return Words(" ".join(str(depth.count(d)) for d in range(k + 1)))
 
 
-@answer(CHAPTER, "E-01-013")
-def _steps_of_the_chain() -> Finding:
-    return Finding.compare(6, execute(broadcast.chain(4, segments=4)).cost.n_alpha)
+def _partners(n: int) -> int:
+    """Of the busiest rank, in so many pieces that every edge of the tree is in use at once."""
+    return max(run(TREE, f"star:{n}", (n - 1).bit_length()).partners())
 
 
-def _in_segments(
-    build: Callable[..., Schedule],
-    claimed: Callable[[int, int], Cost],
-    sizes: tuple[int, ...],
-    where: Callable[[int], Topology] = star,
-    because: str = "",
-) -> Finding:
-    """A claimed cost at P segments against the executed one, for every N and several P."""
-    executed, said = {}, {}
-    for n in sizes:
-        for p in SEGMENTS:
-            key = f"N = {n}, P = {p}"
-            executed[key] = execute(build(n, segments=p), where(n)).cost
-            said[key] = claimed(n, p)
-    return Finding.compare(said, executed, because)
+@answer(ROOTED, "E-01-015")
+@answer(PIPES, "E-01-182")
+def _best_of_a_chain() -> Cases:
+    """The whole numbers beside the root are executed against each other and against their neighbors."""
+    for stages in (3, 7, 9, 31):
+        for m in (us_of_load() / 0.5, 400.0):
+            near = int(best_segments_unrounded(stages, message=m, alpha=1, bandwidth=1))
+            costs = {p: run(CHAIN, f"star:{stages + 1}", p).cost for p in range(max(1, near - 1), near + 3)}
+            times = {p: cost.seconds(message=m, alpha=1, bandwidth=1) for p, cost in costs.items()}
+            at = f"L = {stages}, M = {m:.3g} alpha BW"
+            yield {"at": at, "L": stages, "N": stages + 1, "m": m, "best": min(times, key=times.__getitem__)}
 
 
-def _assembly_line(steps: int, segments: int) -> Cost:
-    """What the source's formula says for P segments through a schedule of so many steps."""
-    return Cost(steps + segments - 1, Fraction(steps + segments - 1, segments))
+def us_of_load() -> float:
+    """M/BW at the anchor, in microseconds."""
+    return float(1e6 * ANCHOR["message"] / ANCHOR["bandwidth"])
 
 
-@answer(CHAPTER, "E-01-014")
-def _chain_formula() -> Finding:
-    return _in_segments(broadcast.chain, lambda n, p: _assembly_line(n - 1, p), SIZES)
+def _faster(what: str, than: str, on: str, message: float) -> bool:
+    """Each executed at its best number of pieces: on a star by its closed form, else beside a pipeline's best."""
+    times = []
+    for name in (what, than):
+        if on.startswith("star"):
+            times.append(1e6 * best(name, on, message=message).seconds)
+            continue
+        stages = int(run(name, on).cost.n_alpha)
+        real = best_segments_unrounded(stages, **(ANCHOR | {"message": message}))
+        times.append(min(us(run(name, on, p).cost, message=message) for p in {max(1, int(real)), int(real) + 1}))
+    return times[0] < times[1]
 
 
-@answer(CHAPTER, "E-01-039")
-def _chain_formula_up() -> Finding:
-    return _in_segments(reduce.chain, lambda n, p: _assembly_line(n - 1, p), SIZES)
+@answer(ROOTED, "E-01-040")
+def _tree_dominates() -> Cases:
+    on_one_port = "yes" if _faster(TREE_UP, CHAIN_UP, "star:16", 100e6) else "no"
+    for message in MESSAGES:
+        wins = _faster(TREE_UP, CHAIN_UP, "full-mesh:16", message)
+        yield {"at": f"N = 16, {message / 1e6:g} MB", "tree_faster": wins, "on_one_port": on_one_port}
 
 
-def _time_of_the_chain(n: int, segments: int) -> float:
-    return execute(broadcast.chain(n, segments=segments)).cost.seconds(message=ANCHOR_MESSAGE, **PRICE)
+@answer(ROOTED, "E-01-052")
+def _crossovers() -> Cases:
+    """Whether tree and chain cross over between 1 kB and 100 MB."""
+    for on in ("star:16", "full-mesh:16"):
+        pairs = {"broadcast": (TREE, CHAIN), "reduce": (TREE_UP, CHAIN_UP)}
+        yield {"at": on} | {name: len({_faster(*pair, on, m) for m in MESSAGES}) == 2 for name, pair in pairs.items()}
 
 
-@answer(CHAPTER, "E-01-015")
-def _best_segments_of_the_chain() -> Finding:
-    """The whole numbers on either side of the root are executed against each other and against their neighbors."""
-    claimed, executed = {}, {}
-    for n in (8, 64, 128):
-        root = int(sqrt((n - 2) * ANCHOR_MESSAGE / ANCHOR_BANDWIDTH / ANCHOR_ALPHA))
-        times = {p: _time_of_the_chain(n, p) for p in range(root - 1, root + 3)}
-        claimed[f"N = {n}: best beside the root"] = True
-        executed[f"N = {n}: best beside the root"] = min(times, key=times.__getitem__) in (root, root + 1)
-    return Finding.compare(claimed, executed)
+def _edges(build: Callable[..., Schedule], *ranks: int) -> Words:
+    schedule = built(build, *ranks).schedule
+    steps = (schedule.step(t) for t in range(schedule.num_steps))
+    pairs = {f"{min(a, b)}-{max(a, b)}" for step in steps for a, b in zip(step.src, step.dst, strict=True)}
+    return Words(" ".join(sorted(pairs)))
 
 
-def _excess(build: Callable[..., Schedule], n: int) -> list[tuple[float, float]]:
-    """By how much the executed time at the best P exceeds (N-1) alpha + M/BW, for messages 16 times each other.
-
-    The numbers of segments stand for the messages: P = k (N-2) is the best where M/BW is k^2 (N-2) alpha.
-
-    Returns:
-        The excess as a share of the limit, and as a share of 2 sqrt((N-2) alpha M/BW).
-    """
-    found = []
-    for k in (1, 4, 16, 64):
-        message = k * k * (n - 2) * ANCHOR_ALPHA * ANCHOR_BANDWIDTH
-        time = execute(build(n, segments=k * (n - 2))).cost.seconds(message=message, **PRICE)
-        limit = (n - 1) * ANCHOR_ALPHA + message / ANCHOR_BANDWIDTH
-        found.append((time / limit - 1, (time - limit) / (2 * k * (n - 2) * ANCHOR_ALPHA)))
-    return found
-
-
-def _as_a_limit(build: Callable[..., Schedule]) -> Finding:
-    executed = {}
-    for n in (4, 5, 8, 12):
-        shares, of_the_root = zip(*_excess(build, n), strict=True)
-        executed[f"N = {n}: the excess falls"] = list(shares) == sorted(shares, reverse=True) and shares[-1] < 0.04
-        executed[f"N = {n}: it is of the order of the root"] = all(0.5 < share <= 1 for share in of_the_root)
-    text = ", ".join(f"{share:.0%}" for share in shares)
-    return Finding.compare(dict.fromkeys(executed, True), executed, "The limit is not approached.").holding(
-        _LIMIT, f"N = 12, M/BW = 10 alpha and 16, 256, 4,096 times that: {text} above the limit"
-    )
-
-
-@answer(CHAPTER, "E-01-016", "E-01-017", "E-01-030")
-@cache
-def _chain_tends_to_its_limit() -> Finding:
-    return _as_a_limit(broadcast.chain)
-
-
-@answer(CHAPTER, "E-01-050")
-def _chain_up_tends_to_its_limit() -> Finding:
-    return _as_a_limit(reduce.chain)
-
-
-def _column(build: Callable[..., Schedule], steps: Callable[[int], int], because: str) -> Finding:
-    """n_alpha in one piece, and in many, where the column has it at 1."""
-    claimed: dict[str, int] = {}
-    executed: dict[str, int] = {}
-    for n in (4, 8, 33, 64):
-        claimed |= {f"n_alpha raw, N = {n}": steps(n), f"n_alpha in 64 segments, N = {n}": 1}
-        executed |= {
-            f"n_alpha raw, N = {n}": int(execute(build(n)).cost.n_alpha),
-            f"n_alpha in 64 segments, N = {n}": int(execute(build(n, segments=64)).cost.n_alpha),
-        }
-    return Finding.compare(claimed, executed, because)
-
-
-_ROOT_ONLY = ", and for this tree only with a link per pair of ranks; through one port its root serves log2 N children"
-
-
-@answer(CHAPTER, "E-00-022")
-def _chain_broadcast() -> Finding:
-    return _column(broadcast.chain, lambda n: n - 1, _COLUMN.format("N-1", "N + P - 2", ""))
-
-
-@answer(CHAPTER, "E-00-024")
-def _chain_reduce() -> Finding:
-    return _column(reduce.chain, lambda n: n - 1, _COLUMN.format("N-1", "N + P - 2", ""))
-
-
-@answer(CHAPTER, "E-00-023")
-def _binomial_broadcast() -> Finding:
-    return _column(broadcast.binomial_tree, _log, _COLUMN.format("log2 N", "log2 N + P - 1", _ROOT_ONLY))
-
-
-@answer(CHAPTER, "E-00-025")
-def _binomial_reduce() -> Finding:
-    return _column(reduce.binomial_tree, _log, _COLUMN.format("log2 N", "log2 N + P - 1", _ROOT_ONLY))
-
-
-@answer(CHAPTER, "E-01-020")
-def _levels() -> Finding:
-    executed = {}
-    for k in range(1, 8):
-        depth = trees.depths(trees.binomial(1 << k)).tolist()
-        executed[k] = [depth.count(level) for level in range(k + 1)]
-    return Finding.compare({k: [comb(k, d) for d in range(k + 1)] for k in executed}, executed)
-
-
-@answer(CHAPTER, "E-01-021", "E-01-028")
-@cache
-def _tree_in_one_piece() -> Finding:
-    return counted({"binomial tree": broadcast.binomial_tree}, lambda n: Cost(_log(n), _log(n)), SIZES)
-
-
-@answer(CHAPTER, "E-01-045", "E-01-048")
-@cache
-def _tree_up_in_one_piece() -> Finding:
-    return counted({"binomial tree": reduce.binomial_tree}, lambda n: Cost(_log(n), _log(n)), SIZES)
-
-
-_MORE_THAN_TWO = tuple(n for n in SIZES if n > 2)
-
-
-@answer(CHAPTER, "E-01-022")
-def _tree_in_many_pieces() -> Finding:
-    """Held against the source's formula at each P, not against its limit."""
-    claimed = lambda n, p: _assembly_line(_log(n), p)  # noqa: E731
-    return _in_segments(broadcast.binomial_tree, claimed, _MORE_THAN_TWO, because=_ROOT)
-
-
-@answer(CHAPTER, "E-01-046")
-def _tree_up_in_many_pieces() -> Finding:
-    claimed = lambda n, p: _assembly_line(_log(n), p)  # noqa: E731
-    return _in_segments(reduce.binomial_tree, claimed, _MORE_THAN_TWO, because=_ROOT_UP)
-
-
-@answer(CHAPTER, "E-01-023")
-def _partners_of_the_root() -> Finding:
-    """Pipelined, with so many segments that every edge of the tree is in use at once."""
-    executed = {
-        f"N = {n}": max(execute(broadcast.binomial_tree(n, segments=_log(n))).partners()) for n in POWERS if n > 2
-    }
-    because = "In the steady state the root serves all of its log2 N children in every step."
-    return Finding.compare({key: min(3, most) for key, most in executed.items()}, executed, because)
-
-
-@answer(CHAPTER, "E-01-024")
-def _tree_with_a_link_per_pair() -> Finding:
-    return _in_segments(
-        broadcast.binomial_tree, lambda n, p: _assembly_line(_log(n), p), (2, 3, 4, 6, 8, 12, 16, 33), full_mesh
-    )
-
-
-_PER_PAIR = (
-    "On the fully connected fabric of that part, with a link per pair of ranks, and as a limit; through one port per "
-    "rank the root's log2 N children keep n_beta at log2 N."
+table(
+    ROOTED,
+    {
+        "E-01-007 E-01-008 E-01-009 E-01-010 E-01-011 E-01-012": states(partial(broadcast.chain, segments=4), 4),
+        # our reduce is the broadcast backwards and so takes the last chunk first; the source takes chunk 0 first
+        "E-01-033 E-01-034 E-01-035 E-01-036 E-01-037 E-01-038": states(
+            partial(reduce.chain, segments=4), 4, chunks=(3, 2, 1, 0)
+        ),
+        "E-01-018 E-01-019": states(broadcast.binomial_tree, 4),
+        "E-01-042 E-01-043": states(printed_reduce_tree),
+        "E-01-013 E-01-014": each(CHAIN, pieces=SEGMENTS),
+        "E-01-039": each(CHAIN_UP, pieces=SEGMENTS),
+        "E-00-022 E-01-016 E-01-017 E-01-030": each(CHAIN, many=(CHAIN, 64), sizes=(4, 8, 33, 64)),
+        "E-00-024 E-01-050": each(CHAIN_UP, many=(CHAIN_UP, 64), sizes=(4, 8, 33, 64)),
+        "E-00-023 E-01-022": each(TREE, many=(TREE, 64), sizes=(4, 8, 33, 64)),
+        "E-00-025 E-01-046": each(TREE_UP, many=(TREE_UP, 64), sizes=(4, 8, 33, 64)),
+        "E-01-020": per("k", range(1, 8), levels=_levels, middle=lambda k: comb(k, k // 2)),
+        "E-01-021 E-01-028": each(TREE),
+        "E-01-045 E-01-048": each(TREE_UP),
+        "E-01-023": per("N", POWERS[1:], partners=_partners),
+        "E-01-024": each(TREE, on="full-mesh", sizes=FEW, pieces=SEGMENTS),
+        "E-01-029": each(TREE, on="full-mesh", sizes=FEW),
+        "E-01-049": each(TREE_UP, on="full-mesh", sizes=FEW),
+        "E-01-032": per("N", SIZES[1:], n_beta=lambda n: run(CHAIN, f"star:{n}", n).cost.n_beta),
+        "E-01-044": once(
+            "N = 4",
+            edges=lambda: _edges(broadcast.binomial_tree, 4),
+            of_reduce=lambda: _edges(printed_reduce_tree),
+        ),
+    },
 )
 
-
-@answer(CHAPTER, "E-01-029")
-def _row_of_the_tree() -> Finding:
-    return _tree_with_a_link_per_pair().holding(_PER_PAIR)
+# -- pipelining ------------------------------------------------------------------------------------
 
 
-@answer(CHAPTER, "E-01-049")
-def _row_of_the_tree_up() -> Finding:
-    claimed = lambda n, p: _assembly_line(_log(n), p)  # noqa: E731
-    return _in_segments(reduce.binomial_tree, claimed, (2, 3, 4, 6, 8, 12, 16, 33), full_mesh).holding(_PER_PAIR)
+def _fill(p: int) -> int:
+    return phases(busy_ports(built(broadcast.chain, 4, segments=p).schedule)).fill
 
 
-@answer(CHAPTER, "E-01-032")
-def _as_many_segments_as_ranks() -> Finding:
-    executed = {n: Fraction(execute(broadcast.chain(n, segments=n)).cost.n_beta) for n in SIZES if n > 2}
-    return Finding.compare(
-        dict.fromkeys(executed, Fraction(1)), executed, "With P = N it is 2(N-1)/N, almost twice the floor."
-    )
-
-
-@cache
-def _tree_wins(primitive: str, n: int, message: float) -> bool:
-    """Whether the binomial tree beats the chain on one port, each executed at its best number of segments."""
-    tree, chain = (
-        run(find(primitive, name), star(n), message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH).seconds
-        for name in ("binomial-tree", "chain")
-    )
-    return tree < chain
-
-
-_FROM_1_KB_TO_1_GB = (1e3, 100e3, ANCHOR_MESSAGE, 100e6, 1e9)
-
-
-@cache
-def _mesh_time(build: Callable[..., Schedule], steps: int, n: int, message: float) -> float:
-    """The time at the best P where every pair has a link, and both schedules are assembly lines (E-01-024)."""
-    p = best_segments(partial(_assembly_line, steps), message=message, alpha=ANCHOR_ALPHA, bandwidth=ANCHOR_BANDWIDTH)
-    return execute(build(n, segments=p), full_mesh(n)).cost.seconds(message=message, **PRICE)
-
-
-@answer(CHAPTER, "E-01-040")
-def _tree_dominates() -> Finding:
-    """On port-adequate fabrics, as the text has it: a link per pair of ranks."""
-    n = 64
-    executed = {}
-    for message in _FROM_1_KB_TO_1_GB:
-        tree, chain = (
-            _mesh_time(build, steps, n, message)
-            for build, steps in ((reduce.binomial_tree, _log(n)), (reduce.chain, n - 1))
-        )
-        executed[f"N = {n}, {message / 1e6:g} MB: tree faster"] = tree < chain
-    where = (
-        "On what the text calls port-adequate fabrics, here a link per pair of ranks. On one port the tree moves "
-        "log2 N times the vector, in whatever pieces, and large vectors go to the chain (64 ranks, 1 GB: tree faster, "
-        f"{'yes' if _tree_wins('reduce', n, 1e9) else 'no'})."
-    )
-    return Finding.compare(dict.fromkeys(executed, True), executed, "The chain wins.").holding(
-        where, "tree faster at N = 64, from 1 kB to 1 GB"
-    )
-
-
-@answer(CHAPTER, "E-01-052")
-def _reduce_differs_from_broadcast() -> Finding:
-    n = 64
-    one_port, mesh = [], []
-    for primitive, module in (("broadcast", broadcast), ("reduce", reduce)):
-        one_port.append(len({_tree_wins(primitive, n, message) for message in _FROM_1_KB_TO_1_GB}) == 2)
-        tree_first = {
-            _mesh_time(module.binomial_tree, _log(n), n, message) < _mesh_time(module.chain, n - 1, n, message)
-            for message in _FROM_1_KB_TO_1_GB
+@answer(PIPES, "E-01-177")
+def _master_formula() -> Cases:
+    for case in each(CHAIN, pieces=SEGMENTS)():
+        yield {
+            "at": f"chain, {case['at']}",
+            "L": case["N"] - 1,
+            **{key: case[key] for key in ("P", "n_alpha", "n_beta")},
         }
-        mesh.append(len(tree_first) == 2)
-    executed = {
-        "crossover on a mesh, broadcast and reduce": mesh,
-        "crossover on one port, broadcast and reduce": one_port,
-    }
-    because = (
-        "A reduce is the broadcast backwards and costs the same at every P: on one port both cross over from the tree "
-        "to the chain, with a link per pair neither does."
-    )
-    return Finding.compare({key: [True, False] for key in executed}, executed, because)
+    for what in (TREE, "all-reduce recursive-doubling"):
+        for case in each(what, on="full-mesh", sizes=(4, 8, 16), pieces=SEGMENTS)():
+            values = {key: case[key] for key in ("P", "n_alpha", "n_beta")}
+            yield {"at": f"{what} on a full mesh, {case['at']}", "L": case["N"].bit_length() - 1, **values}
 
 
-def _edges(schedule: Schedule) -> set[str]:
-    """Who talks to whom, in either direction."""
-    steps = (schedule.step(t) for t in range(schedule.num_steps))
-    return {f"{min(a, b)}-{max(a, b)}" for step in steps for a, b in zip(step.src, step.dst, strict=True)}
+@answer(PIPES, "E-01-183")
+def _time_at_the_best() -> Cases:
+    """At the best P, which is the whole number 160 there: L = 9, alpha = 0.5, M/BW = 1,600."""
+    p = round(best_segments_unrounded(9, message=1600, alpha=0.5, bandwidth=1))
+    yield {"at": f"P = {p}", "t": run(CHAIN, "star:10", p).cost.seconds(message=1600, alpha=0.5, bandwidth=1)}
 
 
-@answer(CHAPTER, "E-01-044")
-def _one_tree_for_both() -> Finding:
-    """The edges of the two schedules whose steps the source traces (E-01-018 and -019, E-01-042 and -043)."""
-    down, up = _edges(broadcast.binomial_tree(4)), _edges(_printed_reduce_tree())
-    because = "The traced broadcast sends 1 to 3, the traced reduce 3 to 2: two different binomial trees."
-    return Finding.statements({"§3.2": down, "§4.2": up}, "two trees", because)
+@answer(PIPES, "E-01-184")
+def _neighbors() -> Cases:
+    whole = run("all-reduce recursive-doubling", "star:512").schedule
+    partners = {int(d) for t in range(whole.num_steps) for d in whole.step(t).dst[whole.step(t).src == 0]}
+    for dims in ((5,), (4, 4), (3, 3, 3), (8, 8, 8)):
+        ports = int((place(named_shape("torus", dims)).link_src == 0).sum())
+        yield {"at": named_shape("torus", dims), "k": len(dims), "ports": ports, "partners": len(partners)}
 
 
-@answer("06-all-gather-and-reduce-scatter", "E-01-094")
-def _ring_halves_of_four() -> Finding:
-    executed = {"RS": execute(reducescatter.ring(4)).cost, "AG": execute(allgather.ring(4)).cost}
-    return Finding.compare(dict.fromkeys(executed, Cost(3, Fraction(3, 4))), executed)
+def _interior(what: str) -> Rows:
+    """Of the ranks other than the root: the links that one uses at once, and the bytes through its port."""
+
+    def done(n: int) -> Execution:
+        return run(what, f"star:{n}", 2 * (n - 1).bit_length())
+
+    def links(n: int) -> int:
+        steps = (done(n).schedule.step(t) for t in range(done(n).schedule.num_steps))
+        return max(int((np.bincount(s.src, minlength=n) + np.bincount(s.dst, minlength=n))[1:].max()) for s in steps)
+
+    return per("N", (8, 64, 512), links=links, limit=lambda n: Limit(max(done(n).sent[1:] + done(n).received[1:])))
+
+
+table(
+    PIPES,
+    {
+        "E-01-175": per("P", (2, 3, 4, 8), ", L = 3", fill=_fill),
+        "E-01-176 E-01-179 E-01-180 E-01-181": each(CHAIN, sizes=(4,), pieces=SEGMENTS),
+        "E-01-178": each(
+            chain=CHAIN,
+            up=CHAIN_UP,
+            tree=TREE,
+            ring="all-reduce ring",
+            double="all-reduce double-binary-tree",
+            sizes=POWERS,
+        ),
+        "E-01-185": each((CHAIN, 128), sizes=(3, 8, 64)),
+        "E-01-186": each((CHAIN_UP, 128), sizes=(3, 8, 64)),
+        "E-01-187": _interior(TREE),
+        "E-01-188": _interior(TREE_UP),
+    },
+)

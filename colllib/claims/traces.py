@@ -1,57 +1,48 @@
-"""Printed states, held against traces cell by cell: of four ranks and four chunks, or of ranks with letters."""
+"""States after every step, as words that a printed state can be compared with cell by cell."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 
-from colllib.claims.finding import Finding, Verdict
+from colllib.claims.cases import Rows
+from colllib.claims.runs import built
+from colllib.claims.value import Case, Words
 from colllib.execution import trace
 from colllib.schedule import Schedule
 
-_ALL = "0123"
 
-
-def _cells(text: str) -> list[str | None]:
-    """A printed row: ranks whose contributions a slot holds, S for the full sum, - for none, ? for not printed."""
-    special = {"?": None, "S": _ALL, "-": ""}
-    return [special[cell] if cell in special else "".join(sorted(cell)) for cell in text.split()]
-
-
-def _state_after(schedule: Schedule, t: int, chunk_of_block: Sequence[int]) -> list[list[str]]:
-    """What each rank holds in each chunk after t steps, chunks that lie in one block sharing its value."""
-    state = list(trace(schedule))[t]
-    rows = []
-    for rank in range(4):
-        row = [""] * 4
-        for block in range(len(schedule.blocks)):
-            width = 4 // len(schedule.blocks)
-            for k in range(width):
-                held = sorted(state.get((rank, block), Counter()).elements())
-                row[chunk_of_block[block * width + k]] = "".join(map(str, held))
-        rows.append(row)
-    return rows
-
-
-def printed(
-    build: Callable[[], Schedule], t: int, rows: Sequence[str], chunk_of_block: Sequence[int] = range(4)
-) -> Finding:
-    """The state that a source prints after t steps against the traced one; what it does not print is not compared.
+def states(build: Callable[..., Schedule], *arguments: int, chunks: Sequence[int] = range(4)) -> Rows:
+    """What each of four ranks holds in each of four chunks after every step: a row a rank, "-" for nothing.
 
     Args:
-        build: makes the schedule, of four ranks.
-        t: number of steps done.
-        rows: the printed row of each rank, a cell for each of four chunks.
-        chunk_of_block: the source's number for each of our blocks.
+        build: makes the schedule from the arguments; chunks that lie in one block share its value.
+        chunks: the source's number for each of our chunks.
+
+    >>> from colllib.algorithms import broadcast
+    >>> " ".join(list(states(broadcast.binomial_tree, 4)())[1]["state"])
+    '0 0 0 0 / 0 0 0 0 / - - - - / - - - -'
     """
-    executed, claimed = {}, {}
-    for rank, (row, held) in enumerate(zip(rows, _state_after(build(), t, chunk_of_block), strict=True)):
-        for chunk, cell in enumerate(_cells(row)):
-            if cell is not None:
-                claimed[f"R{rank} chunk {chunk}"] = cell
-                executed[f"R{rank} chunk {chunk}"] = held[chunk]
-    return agreeing(claimed, executed)
+
+    def rows() -> Iterator[Case]:
+        schedule = built(build, *arguments).schedule
+        width = 4 // len(schedule.blocks)
+        found = list[Words]()
+        for held_now in trace(schedule):
+            lines = []
+            for rank in range(4):
+                row = [""] * 4
+                for block in range(len(schedule.blocks)):
+                    held = "".join(map(str, sorted(held_now.get((rank, block), Counter()).elements())))
+                    for k in range(width):
+                        row[chunks[block * width + k]] = held or "-"
+                lines.append(" ".join(row))
+            found.append(Words(" / ".join(lines)))
+        after = {f"after{t}": state for t, state in enumerate(found)}
+        for t, state in enumerate(found):
+            yield {"at": f"step {t}", "step": t, "state": state, **after}
+
+    return rows
 
 
 def held_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int], str]:
@@ -76,9 +67,8 @@ def held_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int]
     }
 
 
-def agreeing(claimed: Mapping[str, object], executed: Mapping[str, object]) -> Finding:
-    """A comparison cell by cell, told as the number of cells where all agree."""
-    finding = Finding.compare(claimed, executed, "The printed state is not the executed one.")
-    if finding.verdict is Verdict.REPRODUCED:
-        return replace(finding, executed=f"all {len(claimed)} printed cells agree")
-    return finding
+def moved(schedule: Schedule, t: int, letters: str) -> Words:
+    """Who sends to whom in step t, counted from 1, as pairs of letters."""
+    step = schedule.step(t - 1)
+    ends = {letters[src] + letters[dst] for src, dst in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
+    return Words(" ".join(sorted(ends)))

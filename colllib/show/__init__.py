@@ -3,18 +3,18 @@
 ``import colllib`` does not import this package, nor matplotlib and ipywidgets with it.
 """
 
+from colllib.show import drawings
 from colllib.show.alltoall_explorer import alltoall_explorer
 from colllib.show.bounds_explorer import bounds_explorer
 from colllib.show.busbw_explorer import busbw_explorer
-from colllib.show.claims import claims_table
+from colllib.show.claims import Claimed, claims_table
 from colllib.show.contention_explorer import contention_explorer
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
+from colllib.show.drawings import before_after, wiring
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
-from colllib.show.holdings import before_after
 from colllib.show.inc_explorer import inc_explorer
-from colllib.show.inc_player import inc_player
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lines import Mark, lines, number
 from colllib.show.link_heat import heat, heat_map, link_heat_explorer
@@ -24,18 +24,18 @@ from colllib.show.message_explorer import message_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
 from colllib.show.pipeline_explorer import pipeline_explorer
+from colllib.show.player import still
+from colllib.show.players import boxes_player, switch_player, torus_player, trace_player
 from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.skew_explorer import skew_explorer
 from colllib.show.space_time import space_time
 from colllib.show.table import Table
 from colllib.show.topology_explorer import topology_explorer
-from colllib.show.torus_player import torus_player
-from colllib.show.trace_player import trace_player
 from colllib.show.winners_map import winners_map
-from colllib.show.wiring import wiring
 
 __all__ = [
     "Chart",
+    "Claimed",
     "Control",
     "Explorer",
     "Mark",
@@ -46,14 +46,15 @@ __all__ = [
     "bars",
     "before_after",
     "bounds_explorer",
+    "boxes_player",
     "busbw_explorer",
     "claims_table",
     "contention_explorer",
     "cost_explorer",
+    "drawings",
     "heat",
     "heat_map",
     "inc_explorer",
-    "inc_player",
     "ladder_explorer",
     "lines",
     "link_heat_explorer",
@@ -68,7 +69,9 @@ __all__ = [
     "realistic_ladder_explorer",
     "skew_explorer",
     "space_time",
+    "still",
     "svg_figure",
+    "switch_player",
     "topology_explorer",
     "torus_player",
     "trace_player",

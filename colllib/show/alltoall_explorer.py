@@ -2,161 +2,124 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from colllib import ladder, units
+import numpy as np
+
 from colllib.algorithms.alltoall import bruck_cost, pairwise_cost, ring_relay_cost_on_ring
+from colllib.bounds import lower_bound
 from colllib.cost import Cost
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Part, State
+from colllib.show.cost_explorer import alpha, bandwidth, message, ranks
 from colllib.show.explorer import Explorer
-from colllib.show.lines import Mark, describe, lines
-from colllib.show.table import Table
-
-RANKS = (4, 8, 9, 16, 64, 72, 512)
-MESSAGES = (1e3, 10e3, 100e3, 1e6, 16e6, 100e6, 1e9)
-ALPHAS = (0.1e-6, 0.5e-6, 1e-6, 5e-6)
-BANDWIDTHS = (50e9, 400e9, 900e9)
-RADICES = (2, 3, 4, 6, 8, 9, 12, 16, 23, 32, 64, 128, 256, 512)
-
-
-@dataclass(frozen=True)
-class Line:
-    """One way to do an all-to-all: what it is, on which wires, on which clock, at what cost."""
-
-    name: str
-    wires: str
-    clock: str
-    cost: Cost
-
-
-def radices(ranks: int) -> tuple[int, ...]:
-    """The radices on the curve for N ranks, from 2, which is Bruck's, to N, which is pairwise exchange.
-
-    >>> radices(9)
-    (2, 3, 4, 6, 8, 9)
-    """
-    return (*(k for k in RADICES if k < ranks), ranks)
+from colllib.show.race import Form, Race, Row, only
+from colllib.show.views import Curves, Rows, Told, Ways
 
 
 @cache
-def _costs(ranks: int) -> dict[int, Cost]:
-    return {k: bruck_cost(ranks, k) for k in radices(ranks)}
+def radices(ranks: int) -> tuple[int, ...]:
+    """The radices that are best at some price, from 2, which is Bruck's, to N, which is pairwise exchange.
+
+    Every radix is counted; kept are those that lie below every line through two others.
+
+    >>> radices(9), 22 in radices(512), 21 in radices(512)
+    ((3, 9), True, False)
+    """
+    radix = np.arange(2, ranks + 1)
+    rounds, blocks, place = np.zeros_like(radix), np.zeros_like(radix), np.ones_like(radix)
+    while (open_ := place < ranks).any():
+        zero = ranks // (radix * place) * place + np.minimum(ranks % (radix * place), place)
+        rounds += np.where(open_, np.minimum(radix - 1, (ranks - 1) // place), 0)
+        blocks += np.where(open_, ranks - zero, 0)
+        place = np.where(open_, place * radix, place)
+    found: list[tuple[int, int, int]] = []
+    for k in np.lexsort((np.where(radix == ranks, 0, radix), blocks, rounds)):  # of equal ones the simplest
+        x, y = int(rounds[k]), int(blocks[k])
+        if found and y >= found[-1][1]:
+            continue
+        while len(found) > 1 and _above(found[-2], found[-1], (x, y)):
+            found.pop()
+        found.append((x, y, int(radix[k])))
+    return tuple(sorted(radix for *_, radix in found))
+
+
+def _above(first: tuple[int, ...], middle: tuple[int, ...], last: tuple[int, int]) -> bool:
+    """Whether the middle one lies on or above the line through the other two, so that it is never best alone."""
+    return (middle[0] - first[0]) * (last[1] - first[1]) <= (middle[1] - first[1]) * (last[0] - first[0])
 
 
 def fastest_radix(ranks: int, *, message: float, alpha: float, bandwidth: float) -> int:
-    """The best radix on the curve, on a star with one full-duplex port per rank, lock-step.
+    """The best of all radices, on a star with one full-duplex port per rank, lock-step.
 
-    >>> fastest_radix(64, message=1e3, alpha=1e-6, bandwidth=1e9)
-    2
+    >>> fastest_radix(512, message=16e6, alpha=0.5e-6, bandwidth=900e9)
+    22
     """
-    costs = _costs(ranks)
-    return min(costs, key=lambda k: (costs[k].seconds(message=message, alpha=alpha, bandwidth=bandwidth), k))
+    price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    return min(radices(ranks), key=lambda k: (bruck_cost(ranks, k).seconds(**price), k))
 
 
-def ways(ranks: int, best: int) -> list[Line]:
-    """All that the table compares, with `best` as the best radix."""
-    star, one = "star", "lock-step"
-    relay = ring_relay_cost_on_ring(ranks, "split")
-    found = [
-        Line("pairwise", star, one, pairwise_cost(ranks)),
-        Line("Bruck, radix 2", star, one, bruck_cost(ranks)),
-        Line("pairwise", star, "event", Cost(1, pairwise_cost(ranks).n_beta)),
-        Line("ring relay, ties split", "ring", one, relay),
-        Line("ring relay, ties split", "ring, BW/2", one, Cost(relay.n_alpha, 2 * Fraction(relay.n_beta))),
+def rows(state: State) -> list[Row]:
+    """Bruck with the best radix, and both ends of the scale."""
+    n = state["n"]
+    bound = lower_bound("all-to-all", n)
+    return [
+        Row("Bruck, best radix", {f"radix {k}": Form((bruck_cost(n, k),)) for k in radices(n)}),
+        Row("Bruck, radix 2", only(bruck_cost(n))),
+        Row("pairwise", only(pairwise_cost(n))),
+        Row("lower bounds", only(Cost(bound.n_alpha, bound.n_beta)), bound=True),
     ]
-    if best not in (2, ranks):
-        found.append(Line(f"Bruck, radix {best}", star, one, bruck_cost(ranks, best)))
-    return found
+
+
+def elsewhere(state: State) -> list[Row]:
+    """The same bytes on another clock, and on the wires of a ring."""
+    n = state["n"]
+    relay = ring_relay_cost_on_ring(n, "split")
+    return [
+        Row("pairwise", only(pairwise_cost(n)), more="star, lock-step"),
+        Row("pairwise, ports never idle", only(Cost(1, pairwise_cost(n).n_beta)), more="star, event clock"),
+        Row("ring relay", only(relay), more="ring, lock-step"),
+        Row("ring relay, links of BW/2", only(Cost(relay.n_alpha, 2 * Fraction(relay.n_beta))), more="ring, lock-step"),
+    ]
 
 
 def alltoall_explorer() -> Explorer:
-    """N, M, alpha and BW against the radix of an all-to-all, with pairwise, Bruck and ring relay in a table.
+    """N, M, alpha and BW against the radix of an all-to-all, with pairwise exchange and a ring relay beside it.
 
-    The times come from closed forms that tests hold against execution; the event clock's row from
+    The counts are those of closed forms that tests hold against execution; the event clock's row is
     the one that `event_clock` confirms for pairwise exchange.
 
     >>> alltoall_explorer()
-    Explorer: All-to-all: steps against bytes (Ranks N, Message M, Latency alpha, Bandwidth BW)
+    Explorer: All-to-all: steps against bytes (Ranks N, Message M, Latency α, Bandwidth BW)
     """
+    race = Race(rows, ("n",))
+    counts = (("n_alpha", "n_alpha"), ("n_beta", "n_beta"))
     return Explorer(
         "All-to-all: steps against bytes",
+        [ranks(), message(), alpha(), bandwidth()],
         [
-            Control("n", "Ranks N", RANKS, ladder.ANCHOR_RANKS),
-            Control("m", "Message M", MESSAGES, ladder.ANCHOR_MESSAGE, format=units.size),
-            Control("alpha", "Latency alpha", ALPHAS, ladder.ANCHOR_ALPHA, format=units.seconds),
-            Control("bw", "Bandwidth BW", BANDWIDTHS, ladder.ANCHOR_BANDWIDTH, format=units.rate),
+            Curves(race, "Time against message size", strip=False),
+            Ways(race, "Time against radix", "Every radix that is best somewhere", x_label="radix k"),
+            Rows(
+                Race(elsewhere, ("n",)),
+                "On other clocks and wires",
+                "On other clocks and wires",
+                (("algorithm", "name"), ("where", "more"), ("time", "time"), *counts),
+            ),
+            Part((), lambda _: _NOTE, fold="What is priced here"),
         ],
-        [
-            Part(_ALL, _curve, "Time against radix"),
-            Part(_ALL, _table, "All ways, fastest first"),
-            Part((), lambda s: _NOTE),
-        ],
-        summary=Part(_ALL, _told),
+        summary=Told(
+            race,
+            text="At N = {n} and M = {m}, {way:Bruck, best radix} is fastest on a star with {time:Bruck, best radix}; "
+            "radix 2 takes {times:Bruck, radix 2|Bruck, best radix} times, pairwise exchange "
+            "{times:pairwise|Bruck, best radix} times as long.",
+        ),
+        name="alltoall",
     )
 
 
-_ALL = ("n", "m", "alpha", "bw")
 _NOTE = (
     "<p>M is what each rank sends in all, so M/N goes to each destination. Radix 2 is Bruck's algorithm, radix N is "
-    "pairwise exchange. On the star a rank has one full-duplex port of BW, on the ring a link of BW to each neighbor, "
-    "which together inject twice as much; links of BW/2 make it equal.</p>"
+    "pairwise exchange; all radices between are counted. On the star a rank has one full-duplex port of BW, on the "
+    "ring a link of BW to each neighbor, which together inject twice as much; links of BW/2 make it equal.</p>"
 )
-
-
-def _price(state: State) -> dict[str, float]:
-    return {"message": state["m"], "alpha": state["alpha"], "bandwidth": state["bw"]}
-
-
-def _curve(state: State) -> object:
-    price = _price(state)
-    costs = _costs(state["n"])
-    xs = list(costs)
-    event = Cost(1, pairwise_cost(state["n"]).n_beta).seconds(**price)
-    series = {
-        "radix k, lock-step": (xs, [cost.seconds(**price) for cost in costs.values()]),
-        "pairwise, event clock": (xs, [event] * len(xs)),
-    }
-    best = fastest_radix(state["n"], **price)
-    return lines(
-        series,
-        x_label="radix k",
-        y_label="time",
-        log_x=2,
-        log_y=10,
-        y_format=units.seconds,
-        marks=[Mark(best, f"k = {best}", costs[best].seconds(**price))],
-        alt=describe(series, "radix k", "time", str, units.seconds),
-        title=f"N = {state['n']}, M = {units.size(state['m'])} on a star",
-    )
-
-
-def _table(state: State) -> Table:
-    price = _price(state)
-    found = sorted(ways(state["n"], fastest_radix(state["n"], **price)), key=lambda way: way.cost.seconds(**price))
-    rows = [
-        (
-            way.name,
-            units.seconds(way.cost.seconds(**price), 4),
-            way.wires,
-            way.clock,
-            way.cost.n_alpha,
-            str(way.cost.n_beta),
-        )
-        for way in found
-    ]
-    headers = ["algorithm", "time", "wires", "clock", "n_alpha", "n_beta"]
-    return Table(headers, rows, align=("left", "right", "left", "left", "right", "right"))
-
-
-def _told(state: State) -> str:
-    price = _price(state)
-    n, best = state["n"], fastest_radix(state["n"], **price)
-    time = {k: cost.seconds(**price) for k, cost in _costs(n).items()}
-    kind = {2: "radix 2, Bruck's,", n: f"radix {n}, pairwise exchange,"}.get(best, f"radix {best}")
-    return (
-        f"At N = {n} and M = {units.size(state['m'])}, {kind} is fastest on a star in lock-step with "
-        f"{units.seconds(time[best])}; radix 2 takes {time[2] / time[best]:.2f} times, pairwise exchange "
-        f"{time[n] / time[best]:.2f} times as long."
-    )

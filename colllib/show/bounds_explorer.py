@@ -11,15 +11,18 @@ from colllib.algorithms import Algorithm, of
 from colllib.bounds import bytes_in_fewest_steps, port_bound
 from colllib.cost import Cost
 from colllib.execution import execute
+from colllib.ladder import PRIMITIVES
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
-from colllib.show.lines import Mark, lines, number
+from colllib.show.lines import Curve, Frame, Mark, number, plot
+from colllib.show.looks import letters, looks
+from colllib.show.race import BOUND
 from colllib.show.table import Align, Table
+from colllib.show.views import keys, listed
 from colllib.topology import star
 
-PRIMITIVE_NAMES = ("broadcast", "reduce", "all-reduce", "reduce-scatter", "all-gather", "all-to-all")
 RANKS = (2, 3, 4, 6, 8, 12, 16, 64)
 SEGMENTS = (1, 4, 32)
 PORTS = {
@@ -58,48 +61,48 @@ def _costs(algorithm: Algorithm, segments: int, ranks: int) -> dict[str, Cost]:
     }
 
 
-def entries(primitive: str, ranks: int, ports: str) -> list[tuple[str, Cost]]:
-    """Every algorithm that serves N ranks, executed, the pipelined ones at several P.
+def entries(primitive: str, ranks: int, ports: str) -> list[tuple[str, int, Cost]]:
+    """Every algorithm that serves N ranks, executed, with its number of segments: the pipelined ones at several.
 
-    >>> [name for name, _ in entries("all-gather", 6, "one")]
+    >>> [name for name, *_ in entries("all-gather", 6, "one")]
     ['ring', 'Bruck', 'PAT']
     """
-    found = []
-    for algorithm in of(primitive):
-        if algorithm.fits(ranks):
-            for segments in SEGMENTS if algorithm.segmented else (1,):
-                cut = f", P = {segments}" if algorithm.segmented and segments > 1 else ""
-                found.append((algorithm.label + cut, _costs(algorithm, segments, ranks)[ports]))
-    return found
+    return [
+        (algorithm.label, segments, _costs(algorithm, segments, ranks)[ports])
+        for algorithm in of(primitive)
+        if algorithm.fits(ranks)
+        for segments in (SEGMENTS if algorithm.segmented else (1,))
+    ]
 
 
 def bounds_explorer() -> Explorer:
     """Primitive, N and port model against every algorithm's distance from both lower bounds.
 
     >>> bounds_explorer()
-    Explorer: Bounds and algorithms (Primitive, Ranks N, What a rank owns)
+    Explorer: Bounds and algorithms (Primitive, Ranks N, A rank owns)
     """
+    every = ("primitive", "n", "ports")
     return Explorer(
         "Bounds and algorithms",
         [
-            Control("primitive", "Primitive", PRIMITIVE_NAMES, "all-reduce", "select"),
+            Control("primitive", "Primitive", PRIMITIVES, "all-reduce", "select"),
             Control("n", "Ranks N", RANKS, 16),
-            Control("ports", "What a rank owns", PORTS, "one", "select"),
+            Control("ports", "A rank owns", PORTS, "one"),
         ],
         [
-            Part(_ALL, _plane, "Latencies against bytes"),
-            Part((), lambda s: _NOTE),
-            Part(_ALL, _table, "Distance from the bounds"),
+            Part(every, _plane, "Latencies against bytes"),
+            Part(every, _table, "Distance from the bounds", fold="Every algorithm in numbers"),
+            Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
-        summary=Part(_ALL, _told),
+        summary=Part(every, _told),
+        name="bounds",
     )
 
 
-_ALL = ("primitive", "n", "ports")
 _NOTE = (
-    "<p>Both axes are logarithmic. A circle is an algorithm of the table, executed on a star in lock-step; it has "
-    "a name unless another one is at least as good in both. The bounds hold for one message per port and step, "
-    "without help from the switch.</p>"
+    "<p>Both axes are logarithmic. A dot is an algorithm, executed on a star in lock-step; a pipelined one has a dot "
+    f"for each of {', '.join(map(str, SEGMENTS))} segments. The bounds hold for one message per port and step, without "
+    "help from the switch.</p>"
 )
 
 
@@ -113,83 +116,62 @@ def _bound(state: State) -> Cost:
     return Cost(bound.n_alpha, bound.n_beta)
 
 
-def _ranked(state: State) -> list[tuple[str, Cost]]:
-    bound = _bound(state)
-    found = entries(state["primitive"], state["n"], state["ports"])
-    return sorted(found, key=lambda e: (_over(e[1].n_alpha, bound.n_alpha) * _over(e[1].n_beta, bound.n_beta), e[0]))
-
-
 def _over(value: Fraction | int, bound: Fraction | int) -> float:
     return float(Fraction(value) / Fraction(bound))
 
 
 def _table(state: State) -> Table:
     bound = _bound(state)
-    rows: list[tuple[object, ...]] = [("lower bounds", bound.n_alpha, "", str(bound.n_beta), "")]
-    for name, cost in _ranked(state):
+    found = entries(state["primitive"], state["n"], state["ports"])
+    rows: list[tuple[object, ...]] = [("lower bounds", "", bound.n_alpha, "", str(bound.n_beta), "")]
+    for name, segments, cost in found:
         over = (f"{_over(cost.n_alpha, bound.n_alpha):.2f}", f"{_over(cost.n_beta, bound.n_beta):.2f}")
-        rows.append((name, cost.n_alpha, over[0], str(cost.n_beta), over[1]))
-    headers = ["algorithm", "n_alpha", "over bound", "n_beta", "over bound"]
-    align: tuple[Align, ...] = ("left", "right", "right", "right", "right")
-    return Table(headers, rows, f"Executed on {PORTS[state['ports']]} per rank", align=align)
+        rows.append((name, segments if segments > 1 else "", cost.n_alpha, over[0], str(cost.n_beta), over[1]))
+    headers = ["algorithm", "P", "n_alpha", "over bound", "n_beta", "over bound"]
+    right: Align = "right"
+    align: tuple[Align, ...] = ("left", right, right, right, right, right)
+    return Table(headers, rows, f"Executed on {PORTS[state['ports']]} per rank", align=align, lit=True)
 
 
 def _plane(state: State) -> Chart:
+    """Every algorithm as dots that its number of segments joins, named by its letters; the bounds as a corner."""
     bound = _bound(state)
-    found = _ranked(state)
-    ends = (max(float(c.n_alpha) for _, c in found), max(float(c.n_beta) for _, c in found))
     low = (float(bound.n_alpha), float(bound.n_beta))
-    right, top = max(ends[0], low[0] * 2) * 1.2, max(ends[1], low[1] * 2) * 1.2
-    # the cheapest in bytes for every number of steps: what no other algorithm of the table beats in both
-    best, stairs = [], float("inf")
-    for _, cost in sorted(found, key=lambda e: (e[1].n_alpha, e[1].n_beta)):
-        if float(cost.n_beta) < stairs:
-            stairs = float(cost.n_beta)
-            best.append((float(cost.n_alpha), stairs))
-    others = sorted({(float(c.n_alpha), float(c.n_beta)) for _, c in found} - set(best))
-    series = {
-        "the two bounds": ([low[0], low[0], right], [top, low[1], low[1]]),
-        "beaten by none in both": ([a for a, _ in best], [b for _, b in best]),
-    }
-    marks = [Mark(a, _named(found, a, b), b) for a, b in best]
-    alt = f"Latencies against bytes at N = {state['n']}. {_told(state)}"
-    return lines(
-        series,
-        x_label="latencies n_alpha",
-        y_label="bytes n_beta",
-        log_x=2,
-        log_y=2,
-        x_format=number,
-        y_format=number,
-        marks=marks + [Mark(a, "", b) for a, b in others],
-        title=f"{state['primitive'][0].upper()}{state['primitive'][1:]} on {state['n']} ranks",
-        alt=alt,
-    )
-
-
-def _named(found: list[tuple[str, Cost]], a: float, b: float) -> str:
-    names = [name for name, c in found if (float(c.n_alpha), float(c.n_beta)) == (a, b)]
-    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    found: dict[str, list[tuple[float, float]]] = {}
+    for name, _, cost in entries(state["primitive"], state["n"], state["ports"]):
+        found.setdefault(name, []).append((float(cost.n_alpha), float(cost.n_beta)))
+    right, top = (max(max(point[k] for points in found.values() for point in points), 2 * low[k]) * 1.2 for k in (0, 1))
+    corner = Curve("lower bounds", "", [low[0], low[0], right], [top, low[1], low[1]], BOUND)
+    curves = [
+        Curve(name, letters(name, look), [x for x, _ in points], [y for _, y in points], look)
+        for (name, points), look in zip(found.items(), looks(list(found)), strict=True)
+    ]
+    named: dict[tuple[float, float], list[Curve]] = {}
+    for curve in curves:
+        named.setdefault((curve.xs[0], curve.ys[0]), []).append(curve)
+    marks = [Mark(x, ", ".join(c.label for c in here), y, here[0].look) for (x, y), here in named.items()]
+    frame = Frame("latencies n_alpha", "bytes n_beta", 2, 2, number, number)
+    body = plot([corner, *curves], frame, marks=marks) + keys([(curve.name, curve.look) for curve in curves])
+    return Chart(body, f"Latencies against bytes at N = {state['n']}. {_told(state)}")
 
 
 def _told(state: State) -> str:
     bound, n, name = _bound(state), state["n"], state["primitive"]
-    found = _ranked(state)
+    found = [
+        (label + (f" in {segments} segments" if segments > 1 else ""), cost)
+        for label, segments, cost in entries(name, n, state["ports"])
+    ]
     steps = [label for label, cost in found if cost.n_alpha == bound.n_alpha]
     load = [label for label, cost in found if cost.n_beta == bound.n_beta]
     both = [label for label in steps if label in load]
     told = f"On {PORTS[state['ports']]}, at N = {n}: "
     if both:
-        told += f"{_and(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {name}"
+        told += f"{listed(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {name}"
     else:
         told += f"nothing here attains both bounds of {name}; "
-        told += f"fewest latencies: {_and(steps) or 'nobody'}; fewest bytes: {_and(load) or 'nobody'}"
+        told += f"fewest latencies: {listed(steps) or 'nobody'}; fewest bytes: {listed(load) or 'nobody'}"
     if state["ports"] == "one" and not n & (n - 1):
         price = bytes_in_fewest_steps(name, n)
         if price > bound.n_beta:
             told += f". No schedule can: {bound.n_alpha} steps cost n_beta = {price} at least"
     return told + "."
-
-
-def _and(names: list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

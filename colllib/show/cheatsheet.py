@@ -106,10 +106,10 @@ def handy() -> str:
     return "\n".join(
         [
             rf"- Two schedules without segments cost the same at $M^* = {CROSSOVER.tex}\,\alpha\,\mathrm{{BW}}$ "
-            "([the first rungs](../notebooks/09-ladder-512)).",
+            "([the first rungs](../notebooks/ladder-512)).",
             rf"- A pipeline of $L$ steps is fastest with about $P^* = \sqrt{{{BEST_SEGMENTS_SQUARED.tex}}}$ segments, "
-            r"where $m = M/(\alpha\,\mathrm{BW})$ ([pipelining](../notebooks/05-pipelining)).",
-            f"- Bus bandwidth is $M/t$ times {_joined(factors)} ([bus bandwidth](../notebooks/10-bus-bandwidth)).",
+            r"where $m = M/(\alpha\,\mathrm{BW})$ ([pipelining](../notebooks/pipelining)).",
+            f"- Bus bandwidth is $M/t$ times {_joined(factors)} ([bus bandwidth](../notebooks/bus-bandwidth)).",
         ]
     )
 

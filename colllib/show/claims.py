@@ -1,13 +1,15 @@
-"""Claims as tables: for the end of a chapter, for the appendix and for the errata."""
+"""Claims as tables for the end of a chapter, as cards that can be filtered, and as errata."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
-from itertools import groupby
+from functools import cache
 
-from colllib.claims import SOURCES, Claim, Entry, Finding, Verdict
+from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Entry, Finding, causes, claims, entry, for_chapter
+from colllib.claims import ledger as all_entries
 from colllib.show.table import Table
-from colllib.show.theme import escape, style
+from colllib.show.theme import asset, escape, style
 
 
 class Folded:
@@ -37,81 +39,160 @@ def claims_table(entries: Iterable[Entry]) -> Folded:
     """The claims of a chapter: what fails stands open, what holds is folded.
 
     >>> from colllib.claims import for_chapter
-    >>> claims_table(for_chapter("09-ladder-512"))
+    >>> claims_table(for_chapter("ladder-512"))
     refuted or inconsistent: ...
     reproduced: ...
     """
     rows = list(entries)
-    failing = [e for e in rows if e.verdict in (Verdict.REFUTED, Verdict.INCONSISTENT)]
-    holding = [e for e in rows if e.verdict in (Verdict.REPRODUCED, Verdict.ROUNDED)]
+    failing = [e for e in rows if e.verdict in FAILS]
+    holding = [e for e in rows if e.verdict in HOLDS]
     rest = [e for e in rows if e not in failing and e not in holding]
     sections = []
     for heading, opened, part in (
         ("refuted or inconsistent", True, failing),
         ("reproduced", False, holding),
-        ("not checkable or open", False, rest),
+        ("definitions, not checkable or open", False, rest),
     ):
         if part:
             sections.append((f"{heading}: {len(part)}", opened, _table(part)))
     return Folded(sections)
 
 
-def appendix() -> Folded:
-    """Every claim of every source, by source and part, folded.
+class Claimed:
+    """The line that ends a chapter: how many published statements were executed for it, with a link to them.
 
-    >>> print(str(appendix()).splitlines()[0])
-    Yue Lu, Collectives Explainer Series, part 00: 57 claims, ... answered
+    >>> Claimed("mesh")
+    15 statements of published texts were executed for this chapter; 3 do not hold.
     """
-    from colllib.claims import ledger
 
-    sections = []
-    for (source, part), group in groupby(ledger(), key=lambda e: (e.claim.source, e.claim.where.partition(",")[0])):
-        entries = list(group)
-        answered = sum(e.verdict is not Verdict.OPEN for e in entries)
-        place = f", {part}" if part.startswith("part") else ""
-        sections.append(
-            (f"{SOURCES[source]}{place}: {len(entries)} claims, {answered} answered", False, _table(entries))
+    def __init__(self, chapter: str) -> None:
+        self.chapter = chapter
+        self.entries = for_chapter(chapter)
+
+    def _lines(self, link: str) -> str:
+        failing = sum(entry.verdict in FAILS for entry in self.entries)
+        fails = "all of them hold" if not failing else "1 does not hold" if failing == 1 else f"{failing} do not hold"
+        return f"{link.format(len(self.entries))} were executed for this chapter; {fails}."
+
+    def _repr_markdown_(self) -> str:
+        return self._lines(f"[{{}} statements of published texts](../book/claims.html?chapter={self.chapter})")
+
+    def __repr__(self) -> str:
+        return self._lines("{} statements of published texts")
+
+
+class Ledger:
+    """Every claim as a card, its verdict first; a form filters them, and without script all are shown.
+
+    >>> from colllib.claims import for_chapter
+    >>> Ledger(for_chapter("mesh"))
+    15 claims: 3 refuted, ...
+    """
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self.entries = list(entries)
+
+    def _repr_html_(self) -> str:
+        columns = {name: [_facets(e)[name] for e in self.entries] for name in _FACETS}
+        choices = "".join(_choice(name, sorted(set(values) - {""})) for name, values in columns.items())
+        text = '<label>words<input name="text" type="search"></label>'
+        cards = "".join(map(_card, self.entries))
+        return (
+            f'{style("theme", "ledger")}<div class="colllib cl-ledger">'
+            f'<form hidden aria-label="Filter the claims">{choices}{text}<output aria-live="polite"></output></form>'
+            f"<ol>{cards}</ol><script>{asset('ledger.js')}</script></div>"
         )
-    return Folded(sections)
+
+    def __repr__(self) -> str:
+        counted = Counter(e.verdict.value for e in self.entries)
+        return f"{len(self.entries)} claims: " + ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
+
+
+def ledger() -> Ledger:
+    """All claims of all sources."""
+    return Ledger(all_entries())
+
+
+_FACETS = ("source", "section", "chapter", "verdict")
+
+
+def _facets(found: Entry) -> dict[str, str]:
+    """What a card is filtered by; a section is that of one source."""
+    source = SOURCES[found.claim.source]
+    section = f"{source.split(',')[0]}, {found.claim.where}" if found.claim.where else ""
+    return {"source": source, "section": section, "chapter": found.chapter, "verdict": found.verdict.value}
+
+
+def _choice(name: str, values: Iterable[str]) -> str:
+    options = "".join(f"<option>{escape(value)}</option>" for value in values)
+    return f'<label>{name}<select name="{name}"><option value="">all</option>{options}</select></label>'
+
+
+def _card(found: Entry) -> str:
+    claim, finding = found.claim, found.finding
+    data = " ".join(f'data-{name}="{escape(value)}"' for name, value in _facets(found).items())
+    color = "cl-fails" if found.verdict in FAILS else "cl-holds" if found.verdict in HOLDS else ""
+    chapter = f'; <a href="../notebooks/{found.chapter}.html">chapter {found.chapter}</a>' if found.chapter else ""
+    place = ", ".join(filter(None, (SOURCES[claim.source].split(",")[0], claim.where)))
+    inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
+    result = f"<p>{_way(finding)}: {escape(finding.executed)}</p>" if finding.executed else ""
+    because = f"<p>{escape(finding.because)}</p>" if finding.because else ""
+    basis = escape(str(finding.basis)) if finding.basis.how != "none" else ""
+    return (
+        f'<li id="{claim.id.lower()}" class="{color}" {data}>'
+        f"<p><strong>{found.verdict.value}</strong> <code>{claim.id}</code></p>"
+        f"<p>{escape(claim.statement + inputs)}</p><p>Printed: {escape(_claimed(claim))}</p>{result}{because}"
+        f'<p class="cl-small">{escape(place)}{chapter}{"; " if basis else ""}{basis}</p></li>'
+    )
 
 
 def errata() -> str:
-    """The refuted and inconsistent claims, in the order of the sources, as Markdown for their owners.
+    """The entries that do not hold, by the cause that they share, as Markdown for the owners of the texts.
 
-    Claims of one part with the same answer stand together, where the first of them stands.
+    A section a cause, the largest first: a paragraph on it, then every entry with an anchor of its own (its id in small
+    letters), its place, what is printed, what was executed, and a link to the chapter on its topic.
+
+    >>> errata().splitlines()[0]
+    '## One trip through a switch, counted once and twice'
     """
-    from colllib.claims import ledger
-
     lines = []
-    failing = [e for e in ledger() if e.verdict in (Verdict.REFUTED, Verdict.INCONSISTENT)]
-    for source, group in groupby(failing, key=lambda e: e.claim.source):
-        lines += [f"## {SOURCES[source]}", ""]
-        for part, entries in groupby(group, key=lambda e: e.claim.where.partition(",")[0]):
-            if part:
-                lines += [f"### {part.capitalize()}", ""]
-            together: dict[Finding, list[Claim]] = {}
-            for entry in entries:
-                together.setdefault(entry.finding, []).append(entry.claim)
-            for finding, alike in together.items():
-                lines += _erratum(finding, alike)
+    for cause in sorted(causes().values(), key=lambda cause: -len(cause.ids)):
+        lines += [f"## {cause.title}", "", _plain(cause.text) + _cited(cause.reference), ""]
+        for name in sorted(cause.ids, key=_in_order().__getitem__):
+            lines += _erratum(entry(name), cause)
     return "\n".join(lines)
 
 
-def _erratum(finding: Finding, alike: list[Claim]) -> list[str]:
-    """A term for what is said, in one place or several, and its definition."""
-    said = []
-    for claim in alike:
-        where = claim.where or "no section given"
-        inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
-        said.append(f"**{claim.id}, {_plain(where)}.** {_plain(claim.statement)}{_plain(inputs)}")
-    claimed = "; ".join(dict.fromkeys(_claimed(claim) for claim in alike))
-    cited = f" {{cite:p}}`{finding.reference}`" if finding.reference else ""
+@cache
+def _in_order() -> dict[str, int]:
+    """Id of a claim -> its number in the list."""
+    return {claim.id: number for number, claim in enumerate(claims())}
+
+
+def _erratum(found: Entry, cause: Cause) -> list[str]:
+    """A term for what is said, and its definition; the paragraph of the cause is not said again."""
+    claim, finding = found.claim, found.finding
+    place = ", ".join(filter(None, (SOURCES[claim.source].split(",")[0], claim.where)))
+    inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
+    own = "" if finding.because == cause.text else f" {_plain(finding.because)}"
+    cited = _cited(finding.reference) if finding.reference != cause.reference else ""
+    chapter = f"[chapter {found.chapter}](../notebooks/{found.chapter}.ipynb)"
+    anchor = f'<span id="{claim.id.lower()}"></span>'
     return [
-        "; ".join(said),
-        f": *{finding.verdict.value}.* Claimed: {_plain(claimed)}. "
-        f"Executed: {_plain(finding.executed)}. {_plain(finding.because)}{cited}",
+        f"{anchor}**{claim.id}, {_plain(place)}.** {_plain(claim.statement)}{_plain(inputs)}",
+        f": *{finding.verdict.value}.* Printed: {_plain(_claimed(claim))}. {_way(finding)}: {_plain(finding.executed)}."
+        f"{own}{cited} ({_plain(str(finding.basis))}; {chapter})",
         "",
     ]
+
+
+def _way(finding: Finding) -> str:
+    """How the value came about, as the label of the value."""
+    return "Read" if finding.basis.how == "read" else "Executed" if "executed" in finding.basis.how else "Computed"
+
+
+def _cited(reference: str) -> str:
+    return f" {{cite:p}}`{reference}`" if reference else ""
 
 
 def _claimed(claim: Claim) -> str:
@@ -136,8 +217,9 @@ def _table(entries: list[Entry]) -> Table:
             e.verdict.value,
             e.finding.executed,
             e.finding.because,
+            str(e.finding.basis) if e.finding.basis.how != "none" else "",
         )
         for e in entries
     ]
-    headers = ["claim", "what is said", "claimed", "verdict", "executed", "why"]
-    return Table(headers, rows, align=("left",) * 6)
+    headers = ["claim", "what is said", "claimed", "verdict", "executed", "why", "under which conditions"]
+    return Table(headers, rows, align=("left",) * 7)

@@ -110,8 +110,8 @@ def contention_explorer() -> Explorer:
         ],
         [
             Part(_PLACE, _picture, "Jobs and link loads"),
-            Part(_ALL, _table, "Slowdown of each job"),
-            Part((), lambda s: _NOTE),
+            Part(_ALL, _table, "Slowdown of each job", fold="Every job in numbers"),
+            Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
         summary=Part(_ALL, _told),
     )
@@ -168,7 +168,7 @@ def _told(state: State) -> str:
     found = factors(here, state)
     worst = max(range(len(found)), key=lambda job: found[job][1] * found[job][2])
     _, layout, sharing = found[worst]
-    who = f"{len(found)} jobs on {here.topology.name}, {units.size(state['m'])} each"
+    who = f"{len(found)} jobs on {FABRICS[state['fabric']][0]}, {units.size(state['m'])} each"
     if layout * sharing < 1 + 1e-9:
         return f"{who}: every job runs as fast as if it were alone and aligned; the busiest link carries a load of 1."
     return (
@@ -194,7 +194,10 @@ def _title(here: Scene) -> str:
 
 _LEVELS = ("idle", "load 1", "load 2", "load 3", "load 4 and more")
 _WIDTHS = (0.7, 1.6, 3.0, 4.4, 6.0)
-_HUES = ("var(--cl-line,#c3c9d0)", color(0), color(2), color(1), color(5))
+_HUES = (
+    "var(--cl-line,#c3c9d0)",
+    *(f"color-mix(in srgb, currentColor {share}%, transparent)" for share in (40, 60, 80, 100)),  # hues are jobs
+)
 
 
 def _level(loads: IntArray) -> IntArray:

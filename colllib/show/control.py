@@ -1,10 +1,14 @@
-"""What an explorer is made of: controls that the reader moves, parts that follow them."""
+"""What an explorer is made of: controls and quantities that the reader moves, parts that follow them."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log10
 from typing import Any, Literal
+
+from colllib import units
 
 State = dict[str, Any]
 Values = Sequence[Hashable] | Mapping[Any, str]
@@ -12,13 +16,14 @@ Values = Sequence[Hashable] | Mapping[Any, str]
 
 @dataclass(frozen=True)
 class Control:
-    """One thing the reader can move.
+    """One thing the reader can choose.
 
     `values` is a sequence, a mapping from value to display text, or a function of the earlier
     controls' values that returns either; `depends_on` narrows which earlier controls it reads
-    (default: all of them).  `start` defaults to the first value.
+    (default: all of them).  `start` defaults to the first value.  A "number" is a slider with a
+    field that takes one of the values.  Two or three fixed values become radio buttons.
 
-    >>> Control("n", "Ranks N", [2, 4, 8], start=4)
+    >>> Control("n", "Ranks N", [2, 4, 8, 16], start=4)
     Control(name='n', label='Ranks N', start=4, kind='slider')
     """
 
@@ -26,13 +31,13 @@ class Control:
     label: str
     values: Values | Callable[[State], Values] = field(repr=False)
     start: Hashable | None = None
-    kind: Literal["slider", "select"] = "slider"
+    kind: Literal["slider", "select", "number"] = "slider"
     format: Callable[[Any], str] = field(default=str, repr=False)
     depends_on: tuple[str, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if self.kind not in ("slider", "select"):
-            raise ValueError(f"control {self.name!r} has the kind {self.kind!r}; say 'slider' or 'select'")
+        if self.kind not in ("slider", "select", "number"):
+            raise ValueError(f"control {self.name!r} has the kind {self.kind!r}; say 'slider', 'select' or 'number'")
         if not callable(self.values) and self.depends_on:
             raise ValueError(f"control {self.name!r} depends on others, so its values must be a function")
 
@@ -55,17 +60,97 @@ class Control:
         return found
 
 
+#: The marks of a logarithmic slider within a decade.
+NICE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+
+_TEXT: dict[str, Callable[[float, int], str]] = {
+    "message size": units.size,
+    "time": units.seconds,
+    "bandwidth": units.rate,
+    "number": lambda value, digits: f"{value:.{digits}g}",
+}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number that the reader types or slides; the page prices with it, so no fragment depends on it.
+
+    Args:
+        name, label: as for `Control`.
+        kind: "message size", "time", "bandwidth", or "number" for one without a unit.
+        low, high: ends of the slider, powers of ten but for a "number", whose slider is linear; any value above 0 can
+            be typed, of a number only those between.
+        start: the value that is shown first.
+
+    >>> message = Quantity("m", "Message M", "message size", 1e2, 1e11, 16e6)
+    >>> message.text(message.read("64 MB")), message.at(64e6)
+    ('64 MB', 58)
+    """
+
+    name: str
+    label: str
+    kind: Literal["message size", "time", "bandwidth", "number"]
+    low: float
+    high: float
+    start: float
+
+    def __post_init__(self) -> None:
+        if self.kind not in _TEXT:
+            raise ValueError(f"quantity {self.name!r} has the kind {self.kind!r}; say one of {', '.join(_TEXT)}")
+        if not 0 < self.low <= self.start <= self.high:
+            raise ValueError(
+                f"quantity {self.name!r}: {self.low} < start {self.start} < {self.high} must hold, above 0"
+            )
+
+    def text(self, value: float, digits: int = 4) -> str:
+        """The value for reading."""
+        return _TEXT[self.kind](value, digits)
+
+    def read(self, text: str) -> float:
+        """What a reader typed.
+
+        Raises:
+            ValueError: if it cannot be read, is not above 0, or is a number outside the slider.
+        """
+        if self.kind != "number":
+            value = units.parse(self.kind, text)
+            if value == 0:
+                raise ValueError(f"{self.kind} {text!r}: must be above 0")
+            return value
+        value = float(text) if re.fullmatch(r" *\d*\.?\d+ *", text, re.ASCII) else 0.0
+        if not self.low <= value <= self.high:
+            raise ValueError(f"{text!r}: must be a number from {self.low:g} to {self.high:g}")
+        return value
+
+    @property
+    def marks(self) -> list[float]:
+        """The values of the slider: ten in a decade, or of a number the hundredths of its highest."""
+        if self.kind == "number":
+            hundredths = [float(f"{self.high * k / 100:.4g}") for k in range(1, 101)]
+            return [value for value in hundredths if value >= self.low]
+        decades = range(round(log10(self.low)), round(log10(self.high)))
+        return [*(float(f"{nice}e{k}") for k in decades for nice in NICE), self.high]
+
+    def at(self, value: float) -> int:
+        """The mark that is nearest to a value."""
+        marks = self.marks
+        scale = float if self.kind == "number" else log10
+        return min(range(len(marks)), key=lambda k: abs(scale(marks[k]) - scale(value)))
+
+
 @dataclass(frozen=True)
 class Part:
     """A fragment of HTML that depends on the named controls only.
 
     `render` gets their values as a dict, and returns markup or anything with a ``fragment()``
     (a `Chart`, a `Table`).  `label` names the part for screen readers if it has to scroll.
+    `fold` is what to click on to see it, below everything else; "" shows it at once.
     """
 
     depends_on: tuple[str, ...]
     render: Callable[[State], Any]
     label: str = ""
+    fold: str = ""
 
     def html(self, state: State) -> str:
         """The fragment for `state`, of which only the controls named are passed on."""

@@ -1,49 +1,56 @@
-"""The explorer: controls, and parts that Python renders for every state the controls can reach.
+"""The explorer: controls, and parts that follow them.
 
 One object serves both worlds.  With a kernel it is ipywidgets; in a page without one it is native
-HTML controls and a small script that swaps the fragments rendered here.  Nothing is computed twice.
+HTML controls and a small script that swaps the fragments rendered here, and prices exact counts.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part, Quantity, State
+from colllib.show.looks import Look, known
+from colllib.show.race import Race, Row
 from colllib.show.theme import escape
+from colllib.show.views import View
 
 if TYPE_CHECKING:
     from colllib.show.live import Live
 
+FEW = 3  # values that stand side by side
 MOST_STATES = 4_000
 MOST_BYTES = 6_000_000
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Every state, rendered: nested lists of fragment numbers over the controls, and the fragments."""
+    """Every state, rendered: nested lists of fragment numbers over the controls, and the fragments; races and views."""
 
-    start: list[int]
+    start: list[float]
     controls: list[dict[str, Any]]
     parts: list[dict[str, Any]]
     fragments: list[str]
+    races: list[dict[str, Any]]
     play: int | None
 
     def json(self) -> str:
         """The payload for the page's script, the same text on every machine."""
-        return json.dumps(vars(self), ensure_ascii=False, separators=(",", ":"))
+        return _dense(vars(self))
 
 
 @dataclass(frozen=True)
 class Explorer:
     """Controls and parts, with a summary that is read out after each move.
 
-    `summary` is a `Part`, or a function of all the values, that returns plain text; by default it
-    repeats the controls.  `play` names the control that Previous, Play and Next move.
+    `summary` is a `Part`, or a function of all the values, that returns plain text, or a sentence about
+    a race (`Told`); by default it repeats the controls.  `play` names the control that Previous, Play
+    and Next move.  `name` is the explorer's address in a page (default: its title in small letters).
 
     >>> square = Part(("n",), lambda s: f"<p>{s['n']} squared is {s['n'] ** 2}</p>")
     >>> explorer = Explorer("Squares", [Control("n", "Number n", range(5), start=2)], [square])
@@ -54,10 +61,11 @@ class Explorer:
     """
 
     title: str
-    controls: Sequence[Control]
-    parts: Sequence[Part]
-    summary: Part | Callable[[State], str] | None = None
+    controls: Sequence[Control | Quantity]
+    parts: Sequence[Part | View]
+    summary: Part | View | Callable[[State], str] | None = None
     play: str | None = None
+    name: str = ""
 
     def __post_init__(self) -> None:
         names = [control.name for control in self.controls]
@@ -69,44 +77,66 @@ class Explorer:
         if self.play is not None and self.play not in names:
             raise ValueError(f"play names {self.play!r}, which is no control; the controls are {', '.join(names)}")
         for place, control in enumerate(self.controls):
-            for name in control.depends_on or ():
+            for name in (isinstance(control, Control) and control.depends_on) or ():
                 if name not in names[:place]:
                     raise ValueError(f"control {control.name!r} depends on {name!r}, which is no earlier control")
+        chosen = [control.name for control in self.controls if isinstance(control, Control)]
         for number, part in enumerate(self.all_parts):
-            for name in part.depends_on:
-                if name not in names:
+            for name in part.race.depends_on if isinstance(part, View) else part.depends_on:
+                if name not in chosen:
                     what = f"{self._part_name(number)} depends on {name!r}"
-                    raise ValueError(f"{what}, which is no control; the controls are {', '.join(names)}")
+                    raise ValueError(f"{what}, which is no control; the controls are {', '.join(chosen)}")
         self.start  # noqa: B018  (raises where a start value is not on offer)
 
     def __repr__(self) -> str:
         return f"Explorer: {self.title} ({', '.join(control.label for control in self.controls)})"
 
+    def form(self, control: Control) -> str:
+        """How a control is shown: "slider", "select" or "number" as it says, few fixed values as "radio" buttons."""
+        few = not callable(control.values) and len(control.values) <= FEW
+        return "radio" if few and control.name != self.play else control.kind
+
+    @property
+    def address(self) -> str:
+        """What leads to it within a page."""
+        return self.name or slug(self.title)
+
     # -- states ---------------------------------------------------------------------------
 
     @cached_property
-    def all_parts(self) -> tuple[Part, ...]:
+    def all_parts(self) -> tuple[Part | View, ...]:
         """The parts, and last of all the summary, whose text is escaped."""
         given = self.summary
-        told = given if isinstance(given, Part) else Part(tuple(c.name for c in self.controls), given or self._repeat)
+        if isinstance(given, View):
+            return (*self.parts, given)
+        chosen = tuple(control.name for control in self.controls if isinstance(control, Control))
+        told = given if isinstance(given, Part) else Part(chosen, given or self._repeat)
         return (*self.parts, Part(told.depends_on, lambda state: escape(told.render(state))))
 
     def _part_name(self, number: int) -> str:
         return "the summary" if number == len(self.parts) else f"part {number + 1}"
 
     def _repeat(self, state: State) -> str:
-        told = []
-        for place, control in enumerate(self.controls):
-            told.append(f"{control.label}: {self.choices(place, state)[state[control.name]]}")
-        return "; ".join(told) + "."
+        labels = {control.name: control.label for control in self.controls}
+        return "; ".join(f"{labels[name]}: {text}" for name, text in self.texts(state).items()) + "."
+
+    def texts(self, state: State) -> dict[str, str]:
+        """The text of every control that `state` has a value for."""
+        return {
+            control.name: control.text(state[control.name])
+            if isinstance(control, Quantity)
+            else self.choices(place, state)[state[control.name]]
+            for place, control in enumerate(self.controls)
+            if control.name in state
+        }
 
     def needs(self, place: int) -> tuple[int, ...]:
         """The earlier controls that decide what control number `place` offers."""
         control = self.controls[place]
-        if not callable(control.values):
+        if isinstance(control, Quantity) or not callable(control.values):
             return ()
         if control.depends_on is None:
-            return tuple(range(place))
+            return tuple(k for k in range(place) if isinstance(self.controls[k], Control))
         return self.closure(control.depends_on)
 
     def closure(self, names: Sequence[str]) -> tuple[int, ...]:
@@ -123,10 +153,12 @@ class Explorer:
 
     def choices(self, place: int, state: State) -> dict[Any, str]:
         """What control number `place` offers in `state`, as value: text."""
+        control = self.controls[place]
+        assert isinstance(control, Control), f"{control.name} offers no choices"
         seen = {self.controls[k].name: state[self.controls[k].name] for k in self.needs(place)}
         key = (place, *seen.values())
         if key not in self._offers:
-            self._offers[key] = self.controls[place].choices(seen)
+            self._offers[key] = control.choices(seen)
         return self._offers[key]
 
     @cached_property
@@ -134,6 +166,9 @@ class Explorer:
         """The state that is shown first."""
         state: State = {}
         for place, control in enumerate(self.controls):
+            if isinstance(control, Quantity):
+                state[control.name] = control.start
+                continue
             offered = self.choices(place, state)
             value = next(iter(offered)) if control.start is None else control.start
             if value not in offered:
@@ -177,8 +212,10 @@ class Explorer:
         return {}
 
     def render(self, number: int, state: State) -> str:
-        """The markup of a part (the last one is the summary) in `state`; each is made once."""
+        """The markup of a part (the last one is the summary) in `state`; a fragment is made once."""
         part = self.all_parts[number]
+        if isinstance(part, View):
+            return part.draw(state, self.texts(state))
         key = (number, *(state[name] for name in part.depends_on))
         if key not in self._rendered:
             self._rendered[key] = part.html(state)
@@ -187,24 +224,35 @@ class Explorer:
     @cached_property
     def grid(self) -> Grid:
         """Every part in every state; raises ValueError where that is too much for a page."""
-        known: dict[str, int] = {}
+        made: dict[str, int] = {}
 
         def placed(number: int) -> Callable[[State], int]:
-            return lambda state: known.setdefault(self.render(number, state), len(known))
+            return lambda state: made.setdefault(self.render(number, state), len(made))
 
+        races = list(dict.fromkeys(part.race for part in self.all_parts if isinstance(part, View)))
         parts = []
         for number, part in enumerate(self.all_parts):
+            if isinstance(part, View):
+                parts.append({"race": races.index(part.race), **part.options()})
+                continue
             on = self.closure(part.depends_on)
             self._limit(on, f"{self._part_name(number)} ({', '.join(part.depends_on)})")
             parts.append({"on": on, "tree": self.tree(on, placed(number))})
-        controls = []
-        for place, control in enumerate(self.controls):
-            on = self.needs(place)
-            self._limit(on, f"the range of control {control.name!r}")
-            controls.append({"on": on, "tree": self.tree(on, partial(self._texts, place))})
-        start = [list(self.choices(k, self.start)).index(self.start[c.name]) for k, c in enumerate(self.controls)]
+        start = [
+            self.start[control.name]
+            if isinstance(control, Quantity)
+            else list(self.choices(place, self.start)).index(self.start[control.name])
+            for place, control in enumerate(self.controls)
+        ]
         names = [control.name for control in self.controls]
-        grid = Grid(start, controls, parts, list(known), names.index(self.play) if self.play else None)
+        grid = Grid(
+            start,
+            [self._offer(place) for place in range(len(names))],
+            parts,
+            list(made),
+            [self._race(race) for race in races],
+            names.index(self.play) if self.play else None,
+        )
         if len(grid.json().encode()) > MOST_BYTES:
             size = len(grid.json().encode()) / 1e6
             raise ValueError(
@@ -212,6 +260,40 @@ class Explorer:
                 "offer fewer values, or split large parts"
             )
         return grid
+
+    def _offer(self, place: int) -> dict[str, Any]:
+        """What the page needs to know of a control."""
+        control = self.controls[place]
+        if isinstance(control, Quantity):
+            return {"name": control.name, "kind": control.kind, "marks": control.marks}
+        on = self.needs(place)
+        self._limit(on, f"the range of control {control.name!r}")
+        found = {"name": control.name, "on": on, "tree": self.tree(on, partial(self._texts, place))}
+        values = [] if callable(control.values) else list(control.values)
+        if any(isinstance(value, int | float) and str(value) != control.format(value) for value in values):
+            found["numbers"] = values
+        return found
+
+    def _race(self, race: Race) -> dict[str, Any]:
+        """The rows of a race in every state of its controls; equal ones once."""
+        on = self.closure(race.depends_on)
+        self._limit(on, f"a race ({', '.join(race.depends_on)})")
+        rows: dict[str, int] = {}
+        ways: dict[str, int] = {}
+
+        def packed(row: Row, look: Look) -> dict[str, Any]:
+            here = _dense({label: form.counts for label, form in row.ways.items()})
+            return {**row.packed(), "w": ways.setdefault(here, len(ways)), "l": look}
+
+        def placed(state: State) -> int:
+            here = [packed(row, look) for row, look in zip(race.here(state), race.looks(state), strict=True)]
+            return rows.setdefault(_dense(here), len(rows))
+
+        tree = self.tree(on, placed)
+        forms = [json.loads(here) for here in ways]
+        looks = {label: look for form in forms for label in form if (look := known(label))}
+        given = {"m": race.message, "a": race.alpha, "s": race.bandwidth, "looks": looks, "ways": forms}
+        return {"on": on, "tree": tree, "rows": [json.loads(here) for here in rows], **given}
 
     # -- showing --------------------------------------------------------------------------
 
@@ -236,3 +318,16 @@ class Explorer:
         view = self.live.box._repr_mimebundle_()
         bundle.update({kind: data for kind, data in view.items() if kind.endswith("widget-view+json")})
         return bundle
+
+
+def _dense(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+
+
+def slug(text: str) -> str:
+    """A text as part of an address.
+
+    >>> slug("All-reduce, step by step"), slug("0 of 6"), slug("4 × 4")
+    ('all-reduce-step-by-step', '0-of-6', '4-4')
+    """
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-")

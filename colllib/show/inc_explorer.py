@@ -2,100 +2,78 @@
 
 from __future__ import annotations
 
-from functools import cache
+from fractions import Fraction
 
-from colllib import units
-from colllib.ladder import ANCHOR_BANDWIDTH
+from colllib.ladder import CLOSED_FORM, PRIMITIVES, Entry, offered
 from colllib.show.control import Control, Part, State
+from colllib.show.cost_explorer import alpha, bandwidth, message, ranks
 from colllib.show.explorer import Explorer
-from colllib.show.figure import Chart
-from colllib.show.lines import Mark, lines
-from colllib.show.table import Table
-from colllib.switch_race import Race, race
+from colllib.show.race import Form, Race, Row, only
+from colllib.show.views import Curves, Rows, Told
+from colllib.switch_race import able_star, stream_limit
 
-PRIMITIVES = ("all-reduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "all-to-all")
-RANKS = (2, 8, 72, 512)
-ENDPOINTS = (300e-9, 1e-6, 3e-6)
-SWITCHES = (200e-9, 500e-9)
-SIZES = (1e4, 1e5, 1e6, 4e6, 16e6, 1e8, 1e9)
-_ALL = ("primitive", "n", "endpoint", "switch")
+#: The part of alpha that the switch takes.
+PARTS = {Fraction(1, 10): "10 %", Fraction(2, 5): "40 %", Fraction(4, 5): "80 %"}
+
+
+def rows(state: State) -> list[Row]:
+    """The fastest software, the fastest way through the switch, and the switch without whole segments."""
+    primitive, n, part = state["primitive"], state["n"], state["part"]
+    where = able_star(n, float(1 - part), float(part))
+    entries = [Entry(algorithm, where, trusting=True) for algorithm in offered(primitive, where)]
+    known = [entry for entry in entries if entry.how == CLOSED_FORM]
+    ways = {
+        takes: {entry.algorithm.label: Form.of(entry) for entry in known if entry.algorithm.takes == takes}
+        for takes in ("ranks", "topology")
+    }
+    return [
+        Row("software", ways["ranks"]),
+        Row("switch, lock-step", ways["topology"]),
+        Row("switch, streaming", only(stream_limit(primitive, n))),
+    ]
 
 
 def inc_explorer() -> Explorer:
-    """Collective, N, and what endpoint and switch take: the gain of the switch over the message size.
+    """Collective, N, M, alpha, BW and the switch's part of alpha: the gain of the switch over the message size.
 
     >>> inc_explorer()
-    Explorer: What the switch gains (Collective, Ranks N, Endpoint, Switch)
+    Explorer: What the switch gains (Collective, Ranks N, Message M, Latency α, Bandwidth BW, Switch's part of α)
     """
-
-    @cache
-    def races(primitive: str, n: int, endpoint: float, switch: float) -> list[Race]:
-        return [race(primitive, n, m, endpoint, switch) for m in SIZES]
-
-    def of(state: State) -> list[Race]:
-        return races(*(state[name] for name in _ALL))
-
-    def curve(state: State) -> Chart:
-        found = of(state)
-        gains = [r.seconds / r.lockstep for r in found]
-        streams = [r.seconds / r.streamed for r in found]
-        return lines(
-            {"the switch streams": (SIZES, streams), "lock-step, best P": (SIZES, gains)},
-            x_label="message M",
-            y_label="times faster than software",
-            log_x=10,
-            x_format=units.size,
-            y_format="{:.3g}×".format,
-            y_from_zero=True,
-            marks=[Mark(16e6, "16 MB")],
-            title=f"{state['primitive']}, N = {state['n']}: {max(streams):.2g}× to {min(streams):.2g}×",
-        )
-
-    def table(state: State) -> Table:
-        rows = [
-            (
-                units.size(m),
-                r.software,
-                units.seconds(r.seconds),
-                r.through.removeprefix("in network").lstrip(", ") or "one piece",
-                units.seconds(r.lockstep),
-                units.seconds(r.streamed),
-                f"{r.seconds / r.streamed:.2f}",
-            )
-            for m, r in zip(SIZES, of(state), strict=True)
-        ]
-        headers = ["M", "fastest software", "time", "the switch", "time", "streamed", "gain"]
-        return Table(headers, rows, "Lock-step clock at the best whole number of segments; streamed on the event clock")
-
-    def told(state: State) -> str:
-        found = of(state)
-        first, last = found[0], found[-1]
-        alpha = units.seconds(state["endpoint"] + state["switch"])
-        return (
-            f"{state['primitive']}, N = {state['n']}, alpha {alpha}: a switch that streams is "
-            f"{first.seconds / first.streamed:.2f} times as fast as {first.software} at {units.size(SIZES[0])}, and "
-            f"{last.seconds / last.streamed:.2f} times as fast as {last.software} at {units.size(SIZES[-1])}."
-        )
-
+    race = Race(rows, ("primitive", "n", "part"))
+    columns = (("", "name"), ("by", "way"), ("time", "time"), ("n_alpha", "n_alpha"), ("n_beta", "n_beta"))
     return Explorer(
         "What the switch gains",
         [
             Control("primitive", "Collective", PRIMITIVES, "all-reduce", "select"),
-            Control("n", "Ranks N", RANKS, 512),
-            Control("endpoint", "Endpoint", ENDPOINTS, 300e-9, format=units.seconds),
-            Control("switch", "Switch", SWITCHES, 200e-9, format=units.seconds),
+            ranks(),
+            message(),
+            alpha(),
+            bandwidth(),
+            Control("part", "Switch's part of α", PARTS, Fraction(2, 5)),
         ],
         [
-            Part(_ALL, curve, "Gain over M"),
-            Part(_ALL, table, "The race"),
-            Part((), lambda _: _NOTE),
+            Curves(
+                race,
+                "Gain against message size",
+                what="gain",
+                y_label="times faster than software",
+                log=False,
+                strip=False,
+            ),
+            Rows(race, "The race", "The race in numbers", columns),
+            Part((), lambda _: _NOTE, fold="What is priced here"),
         ],
-        summary=Part(_ALL, told),
-        play="n",
+        summary=Told(
+            race,
+            text="{primitive} of {m} on {n} ranks: the fastest software is {way:software} with {time:software}. In "
+            "lock-step the switch is {gain:switch, lock-step} times as fast, streaming {gain:switch, streaming} times.",
+        ),
+        name="switch",
     )
 
 
 _NOTE = (
-    f"<p>One switch, one full-duplex port of {units.rate(ANCHOR_BANDWIDTH)} per rank. Endpoint and switch together are "
-    "one alpha, for software and switch alike. In a reduce-scatter every rank pushes its whole vector.</p>"
+    "<p>One switch, one full-duplex port of BW per rank. Endpoint and switch together are one alpha, for software and "
+    "switch alike. Lock-step clock at the best whole number of segments; streaming is what the event clock tends to in "
+    "ever more of them. In a reduce-scatter every rank pushes its whole vector.</p>"
 )

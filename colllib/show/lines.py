@@ -1,4 +1,7 @@
-"""Line charts as small hand-written SVG: fast enough to draw one for each state of an explorer."""
+"""Line charts as small hand-written SVG: fast enough to draw one for each state of an explorer.
+
+``static/draw.js`` has the same `plot`, for charts that a page draws itself.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,64 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from colllib.show.figure import Chart
-from colllib.show.theme import SERIES, color, escape
+from colllib.show.looks import Look, looks
+from colllib.show.theme import SERIES, escape
 
 Points = tuple[Sequence[float], Sequence[float]]
 Format = Callable[[float], str]
 
 WIDTH, HEIGHT = 380.0, 250.0
 TOP, RIGHT, BOTTOM = 29.0, 14.0, 42.0
-DASHES = ("", "7 3", "2 2.5", "8 3 2 3", "12 3", "4 2", "10 2 2 2 2 2", "1 4")
+LETTER = 6.8  # a wide letter at 12 px
+AT_ENDS = 12  # letters of a label that fits beside a narrow chart
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
 
 
 @dataclass(frozen=True)
 class Mark:
-    """Something to point out: a place on the x axis, or with `y` a point."""
+    """Something to point out: a place on the x axis, or with `y` a point, in black or in a series' color."""
 
     x: float
     label: str
     y: float | None = None
+    look: Look | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A series as it is drawn: its name and what its end says, its points, its look, and its height at the rule."""
+
+    name: str
+    label: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    look: Look
+    here: float | None = None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Axes: labels, the base of a logarithmic one (0 for linear), formats, and the size of it all."""
+
+    x_label: str
+    y_label: str
+    log_x: int
+    log_y: int
+    x_format: Format
+    y_format: Format
+    y_from_zero: bool = True
+    width: float = WIDTH
+    height: float = HEIGHT
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Where the reader is on the x axis, what stands there, and a strip below that says who is first from where on."""
+
+    x: float
+    label: str
+    strip: Sequence[tuple[float, str, Look]] = ()
 
 
 def number(value: float) -> str:
@@ -120,58 +163,140 @@ def describe(series: Mapping[str, Points], x_label: str, y_label: str, x_format:
     return " ".join(told)
 
 
-def _text(x: float, y: float, anchor: str, text: str, extra: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{escape(text)}</text>'
+def log_axis(low: float, high: float, start: float, stop: float) -> _Axis:
+    """Where values from low to high stand between two places, logarithmically."""
+    return _Axis(low, high, 10, start, stop)
 
 
-def _grid(x: _Axis, y: _Axis, x_format: Format, y_format: Format) -> str:
+def px(value: float) -> str:
+    """A coordinate to a tenth, as the page's script writes it.
+
+    >>> px(12.25), px(3.0)
+    ('12.3', '3')
+    """
+    return f"{math.floor(value * 10 + 0.5) / 10:.10g}"
+
+
+def text(x: float, y: float, anchor: str, words: str, extra: str = "") -> str:
+    """A label in an SVG."""
+    return f'<text x="{px(x)}" y="{px(y)}" text-anchor="{anchor}"{extra}>{escape(words)}</text>'
+
+
+def _grid(x: _Axis, y: _Axis, frame: Frame, strip: float) -> str:
     out = []
     for value in y.ticks(5):
         at = y(value)
-        out.append(f'<path d="M{x.start:.1f} {at:.1f}H{x.stop:.1f}" stroke="var(--cl-line,#c3c9d0)"/>')
-        out.append(_text(x.start - 6, at + 4, "end", y_format(value)))
-    for value in x.ticks(5):
+        out.append(f'<path d="M{px(x.start)} {px(at)}H{px(x.stop)}" stroke="var(--cl-line,#c3c9d0)"/>')
+        out.append(text(x.start - 6, at + 4, "end", frame.y_format(value)))
+    for value in x.ticks(min(5, math.floor((x.stop - x.start) / 62))):
         at = x(value)
-        out.append(f'<path d="M{at:.1f} {y.start:.1f}v4" stroke="currentColor"/>')
-        label = x_format(value)
-        out.append(_text(min(at, WIDTH - 3.4 * len(label)), y.start + 17, "middle", label))
-    out.append(f'<path d="M{x.start:.1f} {y.start:.1f}H{x.stop:.1f}" stroke="currentColor"/>')
+        label = frame.x_format(value)
+        out.append(f'<path d="M{px(at)} {px(y.start)}v{px(4 + strip)}" stroke="currentColor"/>')
+        out.append(text(min(at, frame.width - 3.4 * len(label)), y.start + 17 + strip, "middle", label))
+    out.append(f'<path d="M{px(x.start)} {px(y.start)}H{px(x.stop)}" stroke="currentColor"/>')
+    out.append(text(2, 13, "start", frame.y_label))
+    out.append(text((x.start + x.stop) / 2, frame.height - 6, "middle", frame.x_label))
     return "".join(out)
 
 
 def _mark(mark: Mark, x: _Axis, y: _Axis) -> str:
     at = x(mark.x)
     anchor, shift = ("end", -5) if at > x.start + 0.35 * (x.stop - x.start) else ("start", 5)
-    halo = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
     if mark.y is None:
-        rule = f'<path d="M{at:.1f} {y.start:.1f}V{y.stop:.1f}" stroke="currentColor" stroke-dasharray="3 3"/>'
-        return rule + _text(at + shift, y.stop + 9, anchor, mark.label, halo)
+        rule = f'<path d="M{px(at)} {px(y.start)}V{px(y.stop)}" stroke="currentColor" stroke-dasharray="3 3"/>'
+        return rule + text(at + shift, y.stop + 9, anchor, mark.label, _HALO)
     up = y(mark.y)
+    hue = mark.look.color if mark.look else "currentColor"
     dot = (
-        f'<circle cx="{at:.1f}" cy="{up:.1f}" r="4.5" fill="var(--cl-bg,#fff)" stroke="currentColor" stroke-width="2"/>'
+        f'<circle cx="{px(at)}" cy="{px(up)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:{hue}" stroke-width="2"/>'
     )
-    return dot + _text(at + shift * 1.6, up - 7, anchor, mark.label, halo)
+    return dot + text(at + shift * 1.6, up - 7, anchor, mark.label, _HALO)
 
 
-def _curve(k: int, xs: Sequence[float], ys: Sequence[float], x: _Axis, y: _Axis, dots: bool) -> str:
-    places = [f"{x(a):.1f} {y(b):.1f}" for a, b in zip(xs, ys, strict=True)]
-    dash = f' stroke-dasharray="{DASHES[k]}"' if DASHES[k] else ""
-    out = f'<path d="M{"L".join(places)}" style="stroke:{color(k)}" stroke-width="2"{dash}/>'
-    if dots:
+def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Places from low to high, moved apart to a gap, in the order that they have.
+
+    >>> spread([50, 51, 10], 12, 0, 60)
+    [48, 60, 10]
+    """
+    order = sorted(range(len(places)), key=lambda k: (places[k], k))
+    found = list(places)
+    edge = low
+    for k in order:
+        found[k] = edge = max(found[k], edge)
+        edge += gap
+    edge = high
+    for k in reversed(order):
+        found[k] = edge = min(found[k], edge)
+        edge -= gap
+    return found
+
+
+def _curve(curve: Curve, x: _Axis, y: _Axis, end: float | None, rule: Rule | None) -> str:
+    """The line, dots on few points, a wide line to point at, a dot at the rule, and the label at its end."""
+    places = [f"{px(x(a))} {px(y(b))}" for a, b in zip(curve.xs, curve.ys, strict=True)]
+    hue, path = curve.look.color, "L".join(places)
+    out = f'<path d="M{path}" style="stroke:{hue}" stroke-width="2"{curve.look.dashes}/>'
+    if len(places) <= 16:
         rings = "".join(f"M{place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0" for place in places)
-        out += f'<path d="{rings}" style="fill:{color(k)}"/>'
-    return out
+        out += f'<path d="{rings}" style="fill:{hue}"/>'
+    if rule and curve.here is not None:
+        out += f'<path d="M{"L".join(places[::4])}" stroke="transparent" stroke-width="11"/>'
+        out += f'<circle cx="{px(x(rule.x))}" cy="{px(y(curve.here))}" r="3.5" style="fill:{hue}"/>'
+    if end is not None:
+        out += f'<path d="M{places[-1]}L{px(x.stop + 9)} {px(end)}" style="stroke:{hue}" opacity=".5"/>'
+        out += text(x.stop + 12, end + 4, "start", curve.label, f' style="fill:{hue}" stroke="none"')
+    return f'<g data-row="{escape(curve.name)}">{out}</g>'
 
 
-def _legend(labels: Sequence[str]) -> str:
-    keys = []
-    for k, label in enumerate(labels):
-        dash = f' stroke-dasharray="{DASHES[k]}"' if DASHES[k] else ""
-        keys.append(
-            f'<span><svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{color(k)}" '
-            f'stroke-width="2.5"{dash}/></svg>{escape(label)}</span>'
-        )
-    return f'<div class="cl-legend">{"".join(keys)}</div>'
+def _rule(rule: Rule, x: _Axis, y: _Axis) -> str:
+    """The rule with its label, and the strip below the axis."""
+    at = x(rule.x)
+    label = text(min(max(at, x.start + 24), x.stop - 24), y.stop - 6, "middle", rule.label, ' font-weight="600"')
+    out = f'<path d="M{px(at)} {px(y.start)}V{px(y.stop)}" stroke="currentColor" stroke-width="1.5"/>{label}'
+    for k, (start, name, look) in enumerate(rule.strip):
+        stop = x(rule.strip[k + 1][0]) if k + 1 < len(rule.strip) else x.stop
+        box = f"M{px(x(start))} {px(y.start + 2)}H{px(stop)}v9H{px(x(start))}z"
+        out += f'<path d="{box}" data-row="{escape(name)}" style="fill:{look.color}"/>'
+    return out + (text(x.start - 6, y.start + 11, "end", "fastest") if rule.strip else "")
+
+
+def plot(
+    curves: Sequence[Curve],
+    frame: Frame,
+    *,
+    ends: bool = False,
+    marks: Sequence[Mark] = (),
+    rule: Rule | None = None,
+) -> str:
+    """The SVG: a grid, the curves with their labels at their ends if asked, marks, and where the reader is."""
+    all_x = [v for curve in curves for v in curve.xs] + [mark.x for mark in marks] + ([rule.x] if rule else [])
+    all_y = [v for curve in curves for v in curve.ys] + [m.y for m in marks if m.y is not None]
+    low, high = _span(all_y, frame.log_y, frame.y_from_zero)
+    strip = 11 if rule and rule.strip else 0
+    y = _Axis(low, high, frame.log_y, frame.height - BOTTOM - strip, TOP + (9 if rule else 0))
+    left = max(12 + LETTER * max(len(frame.y_format(value)) for value in y.ticks(5)), 50 if strip else 0)
+    right = 18 + LETTER * max(len(curve.label) for curve in curves) if ends else RIGHT
+    x = _Axis(*_span(all_x, frame.log_x, False), frame.log_x, left, frame.width - right)
+    tips: Sequence[float | None] = [None] * len(curves)
+    if ends:
+        tips = spread([y(curve.ys[-1]) for curve in curves], 15, y.stop, y.start)
+    drawn = "".join(_curve(curve, x, y, tip, rule) for curve, tip in zip(curves, tips, strict=True))
+    return (
+        f'<svg class="cl-plot" viewBox="0 0 {px(frame.width)} {px(frame.height)}" font-size="12" aria-hidden="true">'
+        f"{_grid(x, y, frame, strip)}"
+        f'{_rule(rule, x, y) if rule else ""}<g fill="none" stroke-linejoin="round">{drawn}</g>'
+        f"{''.join(_mark(mark, x, y) for mark in marks)}</svg>"
+    )
+
+
+def _legend(labels: Sequence[str], drawn: Sequence[Look]) -> str:
+    keys = "".join(
+        f'<span><svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{look.color}" '
+        f'stroke-width="2.5"{look.dashes}/></svg>{escape(label)}</span>'
+        for label, look in zip(labels, drawn, strict=True)
+    )
+    return f'<div class="cl-legend">{keys}</div>'
 
 
 def lines(
@@ -188,9 +313,10 @@ def lines(
     title: str = "",
     alt: str | None = None,
 ) -> Chart:
-    """Draw each series ``label: (xs, ys)`` with a color and a line style of its own.
+    """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
 
-    `log_x` and `log_y` are the base of a logarithmic axis (True means 10), 0 for a linear one.
+    `log_x` and `log_y` are the base of a logarithmic axis (True means 10), 0 for a linear one. Labels of a few letters
+    stand at the ends of the curves, longer ones above.
 
     >>> lines({"ring": ([4, 8], [6, 14]), "tree": ([4, 8], [4, 6])},
     ...       x_label="ranks N", y_label="steps", log_x=2, marks=[Mark(8, "N = 8")])
@@ -208,21 +334,11 @@ At 8: tree 6 (lowest) to ring 14 (highest).
                 raise ValueError(
                     f"mark {mark.label!r} has {axis} = {value!r}; it must be positive on a logarithmic axis"
                 )
-    all_x = [v for xs, _ in series.values() for v in xs] + [mark.x for mark in marks]
-    all_y = [v for _, ys in series.values() for v in ys] + [m.y for m in marks if m.y is not None]
-    low, high = _span(all_y, base_y, y_from_zero)
-    y = _Axis(low, high, base_y, HEIGHT - BOTTOM, TOP)
-    left = 12 + 6.8 * max(len(y_format(value)) for value in y.ticks(5))
-    x = _Axis(*_span(all_x, base_x, False), base_x, left, WIDTH - RIGHT)
-    curves = [_curve(k, xs, ys, x, y, dots=len(xs) <= 16) for k, (xs, ys) in enumerate(series.values())]
-    body = (
-        f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" font-size="12" aria-hidden="true">'
-        f"{_grid(x, y, x_format, y_format)}"
-        f'<g fill="none" stroke-linejoin="round">{"".join(curves)}</g>'
-        f"{''.join(_mark(mark, x, y) for mark in marks)}"
-        f"{_text(2, 13, 'start', y_label)}"
-        f"{_text((x.start + x.stop) / 2, HEIGHT - 6, 'middle', x_label)}</svg>"
-    )
+    chosen = looks(list(series))
+    curves = [Curve(name, name, *points, look) for (name, points), look in zip(series.items(), chosen, strict=True)]
+    at_ends = len(series) > 1 and max(map(len, series)) <= AT_ENDS
+    frame = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero)
+    body = plot(curves, frame, ends=at_ends, marks=marks)
     if alt is None:
         alt = describe(series, x_label, y_label, x_format, y_format)
-    return Chart(_legend(list(series)) + body, alt, title)
+    return Chart(("" if at_ends else _legend(list(series), chosen)) + body, alt, title)

@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 
+from colllib.show.control import Control, Quantity
 from colllib.show.theme import escape, style
 
 if TYPE_CHECKING:
     from colllib.show.control import State
     from colllib.show.explorer import Explorer
 
+WIDE = {"description_width": "8em"}
+
 PAUSE = 0.9  # seconds between steps while playing
 
 
 class Live:
     """Widgets for an explorer; moving a control, by hand or from Python, redraws the parts.
+
+    ``controls[name]`` has an index for a choice, and for a quantity a value, which is text.
 
     >>> from colllib.show import Control, Explorer, Part
     >>> ring = Part(("n",), lambda s: f"<p>{2 * (s['n'] - 1)} steps</p>")
@@ -30,35 +35,73 @@ class Live:
     def __init__(self, explorer: Explorer) -> None:
         self.explorer = explorer
         self._texts: list[list[str]] = []
+        self._read = dict(explorer.start)
         self._busy = False
         self._playing = False
         self.controls: dict[str, Any] = {}
-        state: State = {}
+        shown = []
         for place, control in enumerate(explorer.controls):
-            offered = explorer.choices(place, state)
-            state[control.name] = explorer.start[control.name]
-            make = widgets.SelectionSlider if control.kind == "slider" else widgets.Dropdown
-            texts = list(offered.values())
-            widget = make(
-                options=[(text, k) for k, text in enumerate(texts)],
-                index=list(offered).index(state[control.name]),
-                description=control.label,
-                style={"description_width": "initial"},
-                layout={"max_width": "36em", "width": "auto"},
-            )
-            self._texts.append(texts)
-            self.controls[control.name] = widget
-            widget.observe(lambda _, place=place: self._moved(place), names="index")
+            if isinstance(control, Quantity):
+                self._texts.append([])
+                shown.append(self._quantity(control))
+            else:
+                shown.append(self._choice(place, control))
         self.parts = [widgets.HTML() for _ in explorer.all_parts]
         for part in self.parts:
             part.add_class("cl-part")
-        self.box = widgets.VBox([self._head(), *self.controls.values(), *self._buttons(), *self.parts])
+        self.box = widgets.VBox([self._head(), *shown, *self._buttons(), *self.parts])
         for name in ("colllib", "cl-explorer", "cl-live"):
             self.box.add_class(name)
         self._draw()
 
+    def _choice(self, place: int, control: Control) -> Any:
+        offered, form = self.explorer.choices(place, self.explorer.start), self.explorer.form(control)
+        texts = list(offered.values())
+        few = {"select": widgets.Dropdown, "radio": widgets.ToggleButtons}
+        widget = few.get(form, widgets.SelectionSlider)(
+            options=[(text, k) for k, text in enumerate(texts)],
+            index=list(offered).index(self.explorer.start[control.name]),
+            description=control.label,
+            style=WIDE if form != "radio" else {**WIDE, "button_width": "auto"},
+            layout={"max_width": "44em", "width": "auto"},
+        )
+        self._texts.append(texts)
+        self.controls[control.name] = widget
+        widget.observe(lambda _: self._moved(place), names="index")
+        return widget
+
+    def _quantity(self, control: Quantity) -> widgets.HBox:
+        """A slider over the marks, and a field that takes any value and says what it cannot read."""
+        start = self.explorer.start[control.name]
+        slider = widgets.IntSlider(
+            control.at(start), 0, len(control.marks) - 1, description=control.label, style=WIDE, readout=False
+        )
+        field = widgets.Text(control.text(start), continuous_update=False, layout={"width": "8em"})
+        trouble = widgets.HTML()
+
+        def slid(change: dict[str, Any]) -> None:
+            if not self._busy:
+                field.value = control.text(control.marks[change["new"]])
+
+        def typed(change: dict[str, Any]) -> None:
+            try:
+                value = control.read(change["new"])
+            except ValueError as error:
+                trouble.value = f'<span class="cl-error" role="alert">{escape(error)}</span>'
+                return
+            trouble.value = ""
+            self._read[control.name] = value
+            self._busy, slider.value = True, control.at(value)
+            self._busy = False
+            self._draw()
+
+        slider.observe(slid, names="value")
+        field.observe(typed, names="value")
+        self.controls[control.name] = field
+        return widgets.HBox([slider, field, trouble])
+
     def _head(self) -> widgets.HTML:
-        return widgets.HTML(f'{style("theme", "explorer")}<p class="cl-title">{escape(self.explorer.title)}</p>')
+        return widgets.HTML(f'{style("theme", "explorer", "pen")}<p class="cl-title">{escape(self.explorer.title)}</p>')
 
     def _buttons(self) -> list[widgets.HBox]:
         if self.explorer.play is None:
@@ -95,8 +138,10 @@ class Live:
         """The values the controls stand at."""
         state: State = {}
         for place, control in enumerate(self.explorer.controls):
-            offered = list(self.explorer.choices(place, state))
-            state[control.name] = offered[self.controls[control.name].index]
+            if isinstance(control, Quantity):
+                state[control.name] = self._read[control.name]
+            else:
+                state[control.name] = list(self.explorer.choices(place, state))[self.controls[control.name].index]
         return state
 
     def _moved(self, moved: int) -> None:
@@ -106,6 +151,8 @@ class Live:
         try:
             state: State = {}
             for place, control in enumerate(self.explorer.controls):
+                if isinstance(control, Quantity):
+                    continue
                 offered = self.explorer.choices(place, state)
                 if place > moved:
                     self._refit(place, list(offered.values()))

@@ -10,10 +10,10 @@ from colllib.algorithms import lattice, relay
 from colllib.execution import Execution, execute
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
+from colllib.show.drawings import wiring
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.table import Table
-from colllib.show.wiring import wiring
 from colllib.topology import Lattice, mesh, torus
 from colllib.topology.cuts import wires
 
@@ -70,10 +70,9 @@ def mesh_explorer() -> Explorer:
             Control("dims", "Shape", shapes, (8, 8)),
         ],
         [
-            Part(both, lambda s: _picture(s, False)),
-            Part(both, lambda s: _picture(s, True)),
-            Part(both, _table, "Mesh and torus"),
-            Part((), lambda s: _NOTE),
+            Part(both, _pictures, "The mesh and its torus"),
+            Part(both, _table, "Mesh and torus", fold="Both in numbers"),
+            Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
         summary=Part(both, _told),
     )
@@ -88,6 +87,10 @@ _NOTE = (
 
 def _pair(state: State) -> tuple[Execution, Execution]:
     return run(state["collective"], state["dims"], False), run(state["collective"], state["dims"], True)
+
+
+def _pictures(state: State) -> str:
+    return f'<div class="cl-pair">{_picture(state, False).fragment()}{_picture(state, True).fragment()}</div>'
 
 
 def _picture(state: State, wraps: bool) -> Chart:

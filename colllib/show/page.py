@@ -6,75 +6,126 @@ import base64
 import zlib
 from typing import TYPE_CHECKING
 
-from colllib.show.theme import asset, digest, escape, style
+from colllib.show.control import Control, Quantity
+from colllib.show.theme import digest, escape, script, style
 
 if TYPE_CHECKING:
     from colllib.show.explorer import Explorer
 
+LONG = 24  # letters of radio buttons that fit into one of two columns
+SPEEDS = ("0.5", "1", "2", "4")
+
 
 def _control(explorer: Explorer, place: int) -> str:
+    """The control as HTML; nothing for one that never offers more than one choice."""
     control = explorer.controls[place]
-    texts = list(explorer.choices(place, explorer.start).values())
-    at = explorer.grid.start[place]
     name = f'<span class="cl-name">{escape(control.label)}</span>'
-    if control.kind == "select":
+    if isinstance(control, Quantity):
+        value = explorer.start[control.name]
+        return _typed(place, control.label, control.text(value), control.at(value), len(control.marks))
+    texts = list(explorer.choices(place, explorer.start).values())
+    at = int(explorer.grid.start[place])
+    if len(texts) == 1 and not callable(control.values):
+        return ""
+    only = " cl-only" if len(texts) == 1 else ""
+    if explorer.form(control) == "radio":
+        choices = "".join(
+            f'<label><input type="radio" name="{explorer.address}-{place}" value="{k}"{" checked" if k == at else ""} '
+            f'autocomplete="off"> {escape(text)}</label>'
+            for k, text in enumerate(texts)
+        )
+        wide = " cl-wide" if len("".join(texts)) > LONG else ""
+        return (
+            f'<fieldset class="cl-control{wide}" data-control="{place}"><legend class="cl-name">{escape(control.label)}'
+            f'</legend><span class="cl-choices">{choices}</span></fieldset>'
+        )
+    if explorer.form(control) == "select":
         options = "".join(
             f'<option value="{k}"{" selected" if k == at else ""}>{escape(text)}</option>'
             for k, text in enumerate(texts)
         )
         field = f'<select data-control="{place}" autocomplete="off">{options}</select>'
-        return f'<label class="cl-control">{name}{field}</label>'
-    field = (
-        f'<input type="range" data-control="{place}" min="0" max="{len(texts) - 1}" step="1" value="{at}" '
-        f'aria-valuetext="{escape(texts[at])}" autocomplete="off">'
-    )
+        return f'<label class="cl-control{only}">{name}{field}</label>'
+    if explorer.form(control) == "number":
+        return _typed(place, control.label, texts[at], at, len(texts))
     value = f'<span class="cl-value" aria-hidden="true">{escape(texts[at])}</span>'
-    return f'<label class="cl-control">{name}{field}{value}</label>'
+    made = f'<label class="cl-control{only}">{name}{_slider(place, texts[at], at, len(texts))}{value}</label>'
+    return f'<div class="cl-play">{made}{_buttons(control)}</div>' if control.name == explorer.play else made
 
 
-def _buttons(explorer: Explorer) -> str:
-    if explorer.play is None:
-        return ""
-    label = next(control.label for control in explorer.controls if control.name == explorer.play)
+def _slider(place: int, text: str, at: int, count: int, more: str = "") -> str:
+    return (
+        f'<input type="range" data-control="{place}" min="0" max="{count - 1}" step="1" value="{at}" '
+        f'aria-valuetext="{escape(text)}" autocomplete="off"{more}>'
+    )
+
+
+def _typed(place: int, label: str, text: str, at: int, count: int) -> str:
+    """A slider, and a field beside it that says what cannot be read."""
+    slider = _slider(place, text, at, count, f' aria-label="{escape(label)}"')
+    return (
+        f'<div class="cl-control"><span class="cl-name">{escape(label)}</span>{slider}'
+        f'<input type="text" class="cl-field" value="{escape(text)}" aria-label="{escape(label)}, typed" '
+        f'autocomplete="off" spellcheck="false"><span class="cl-error" role="alert"></span></div>'
+    )
+
+
+def _buttons(control: Control) -> str:
+    """What plays a control, to stand beside it."""
     words = "".join(
         f'<button type="button" data-act="{word.lower()}">{word}</button>' for word in ("Previous", "Play", "Next")
     )
-    return f'<div class="cl-buttons" role="group" aria-label="{escape(label)}">{words}</div>'
+    speeds = "".join(f'<option value="{s}"{" selected" if s == "1" else ""}>{s} ×</option>' for s in SPEEDS)
+    return (
+        f'<div class="cl-buttons" role="group" aria-label="{escape(control.label)}">{words}'
+        f'<select data-act="speed" aria-label="Speed" autocomplete="off">{speeds}</select>'
+        '<label><input type="checkbox" data-act="loop" autocomplete="off"> loop</label></div>'
+    )
 
 
 def _note(explorer: Explorer) -> str:
     told = []
     for place, control in enumerate(explorer.controls):
+        if isinstance(control, Quantity):
+            told.append(f"{control.label} (any value)")
+            continue
         texts = list(explorer.choices(place, explorer.start).values())
-        span = f"from {texts[0]} to {texts[-1]}" if control.kind == "slider" else f"({', '.join(texts)})"
+        few = explorer.form(control) in ("radio", "select")
+        span = f"({', '.join(texts)})" if few else f"from {texts[0]} to {texts[-1]}"
         told.append(f"{control.label} {span}")
     return f"Shown is one state. With its script running, this page lets you change: {'; '.join(told)}."
 
 
+def _part(explorer: Explorer, number: int) -> str:
+    part = explorer.parts[number]
+    label = escape(part.label or f"{explorer.title}, part {number + 1}")
+    made = (
+        f'<div class="cl-part cl-scroll" data-part="{number}" tabindex="0" role="group" '
+        f'aria-label="{label}">{explorer.render(number, explorer.start)}</div>'
+    )
+    return f"<details><summary>{escape(part.fold)}</summary>{made}</details>" if part.fold else made
+
+
 def static_html(explorer: Explorer) -> str:
-    """The whole static form: style, controls, first state, payload, script.
+    """The whole static form: style, controls, what answers, what is folded, payload, script.
 
     The payload's digest is of what it unpacks to: the packed bytes may differ between builds of zlib.
     """
-    grid = explorer.grid
-    payload = grid.json()
+    payload = explorer.grid.json()
     packed = base64.b64encode(zlib.compress(payload.encode(), 9)).decode()
     last = len(explorer.parts)
-    parts = []
-    for number, part in enumerate(explorer.parts):
-        label = escape(part.label or f"{explorer.title}, part {number + 1}")
-        parts.append(
-            f'<div class="cl-part cl-scroll" data-part="{number}" tabindex="0" role="group" '
-            f'aria-label="{label}">{explorer.render(number, explorer.start)}</div>'
-        )
-    controls = "".join(_control(explorer, place) for place in range(len(explorer.controls)))
+    plain, folded = (
+        "".join(_part(explorer, k) for k in range(last) if bool(explorer.parts[k].fold) is fold)
+        for fold in (False, True)
+    )
+    controls = "".join(_control(explorer, k) for k in range(len(explorer.controls)))
     return (
-        f'{style("theme", "explorer")}<section class="colllib cl-explorer" aria-label="{escape(explorer.title)}">'
-        f'<p class="cl-title">{escape(explorer.title)}</p>'
-        f'<fieldset class="cl-controls" disabled><legend class="cl-hidden">Controls</legend>'
-        f"{controls}{_buttons(explorer)}</fieldset>"
-        f'<p class="cl-note">{escape(_note(explorer))}</p>{"".join(parts)}'
+        f'{style("theme", "explorer", "pen")}<section class="colllib cl-explorer" id="{explorer.address}" '
+        f'aria-label="{escape(explorer.title)}"><div class="cl-head"><p class="cl-title">{escape(explorer.title)}</p>'
+        '<button type="button" data-act="copy" class="cl-copy">Copy link</button></div>'
+        f'<fieldset class="cl-controls" disabled><legend class="cl-hidden">Controls</legend>{controls}</fieldset>'
+        f'<p class="cl-note">{escape(_note(explorer))}</p>{plain}'
         f'<p class="cl-summary" data-part="{last}" aria-live="polite">{explorer.render(last, explorer.start)}</p>'
-        f'<script type="application/x-colllib-grid" data-digest="{digest(payload, 16)}">{packed}</script>'
-        f"<script>{asset('explorer.js')}</script></section>"
+        f'{folded}<script type="application/x-colllib-grid" data-digest="{digest(payload, 16)}">{packed}</script>'
+        f"{script()}</section>"
     )

@@ -2,88 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 from colllib import ladder, units
-from colllib.parallelism import MODELS, Call, Plan, Priced, bubble, memory, merged, price, training
+from colllib.algorithms import of
+from colllib.parallelism import MODELS, Call, Plan, bubble, memory, merged, training
 from colllib.show.control import Control, Part, State
+from colllib.show.cost_explorer import alpha, bandwidth
 from colllib.show.explorer import Explorer
-from colllib.show.figure import Chart, bars
-from colllib.show.table import Table
+from colllib.show.race import Form, Race, Row
+from colllib.show.views import Bars, Rows, Told
 
 SEQUENCE = 8192
 NAMES = ("Llama 3.1 70B", "Llama 3.1 405B", "DeepSeek-V3")
-STEPS = {2**22: "4 Mi tokens", 2**24: "16 Mi tokens"}
-NETWORKS = {
-    "one": "900 GB/s, 0.5 us: as inside",
-    "card": "50 GB/s, 5 us: a card per GPU",
-}
-SPEEDS = {
-    "one": {"alpha": ladder.ANCHOR_ALPHA, "bandwidth": ladder.ANCHOR_BANDWIDTH},
-    "card": {"alpha": 5e-6, "bandwidth": 50e9},
-}
-EVERY = ("model", "tokens", "dp", "tp", "pp", "ep", "zero", "network")
+STEPS = {2**22: "4 Mi", 2**24: "16 Mi"}
+PLAN = ("dp", "tp", "pp", "ep", "zero")
+EVERY = ("model", "tokens", *PLAN)
 
 
 def parallelism_explorer() -> Explorer:
-    """Model, batch and plan against the bytes and the time of each collective in one training step.
+    """Model, batch and plan, and two networks, against the bytes and the time of each collective in one training step.
 
-    TP runs inside the box (900 GB/s, 0.5 us), the other axes on the network that is chosen. One
-    microbatch is one sequence of 8,192 tokens.
+    TP runs inside the box, the other axes on the network between boxes. One microbatch is one
+    sequence of 8,192 tokens.
 
-    >>> parallelism_explorer()
-    Explorer: One training step (Model, Tokens a step, DP, TP, PP, EP, ZeRO, Network of DP, PP and EP)
+    >>> parallelism_explorer().start["tp"]
+    8
     """
-    priced = cache(price)
-
-    @cache
-    def step(*values: object) -> list[Priced]:
-        state: State = dict(zip(EVERY, values, strict=True))
-        return [priced(call, **SPEEDS["one" if call.axis == "TP" else state["network"]]) for call in _calls(state)]
-
-    def here(state: State) -> list[Priced]:
-        return step(*(state[name] for name in EVERY))
-
+    race = Race(lambda state: [_row(call) for call in _calls(state)], EVERY, alpha=("alpha",), bandwidth=("bw",))
+    columns = (("call", "name"), ("calls × M", "calls"), ("time", "time"), ("fastest", "way"))
+    networks = [
+        replace(quantity, name=quantity.name + name, label=f"{label} {where}")
+        for name, where in (("", "in the box"), ("2", "outside"))
+        for quantity, label in ((alpha(), "α"), (bandwidth(), "BW"))
+    ]
     return Explorer(
         "One training step",
         [
             Control("model", "Model", {name: name for name in NAMES}, "Llama 3.1 405B", kind="select"),
-            Control("tokens", "Tokens a step", STEPS, 2**24),
-            Control("dp", "DP", (8, 64, 128, 512), 128),
-            Control("tp", "TP", (1, 4, 8), 8),
-            Control("pp", "PP", (1, 4, 16), 16),
+            Control("tokens", "Tokens", STEPS, 2**24),
+            Control("zero", "ZeRO", {1: "1", 3: "3, FSDP"}, 1),
+            Control("dp", "DP", (8, 16, 32, 64, 128, 256, 512), 128),
+            Control("tp", "TP", (1, 2, 4, 8), 8),
+            Control("pp", "PP", (1, 2, 4, 8, 16), 16),
             Control("ep", "EP", _experts, 1, depends_on=("model", "dp")),
-            Control("zero", "ZeRO", {1: "1: optimizer sharded", 3: "3: FSDP"}, 1),
-            Control("network", "Network of DP, PP and EP", NETWORKS, "one", kind="select"),
+            *networks,
         ],
         [
-            Part(EVERY, lambda s: _axes(here(s)), "Time of each axis"),
-            Part(EVERY, lambda s: _table(here(s)), "Collectives of one step"),
-            Part((), lambda s: _NOTE),
+            Bars(race, "Time of each axis"),
+            Part(EVERY, _plan_told),
+            Rows(race, "Collectives of one step", "Every collective of the step", columns),
+            Part((), lambda _: _NOTE, fold="What is priced here"),
         ],
-        summary=Part(EVERY, lambda s: _told(here(s), s)),
+        summary=Told(race, text="{top} takes {top share} of {sum} of communication a step."),
+        name="step",
     )
 
 
 _NOTE = (
     "<p>Star, one full-duplex port per GPU, lock-step clock; the fastest algorithm for each call. TP stays in the box, "
-    "at 900 GB/s and 0.5 us. A microbatch is a sequence of 8,192 tokens; BF16 on the wire, gradients reduced in FP32. "
+    "the other axes leave it. A microbatch is a sequence of 8,192 tokens; BF16 on the wire, gradients reduced in FP32. "
     "Counted is a GPU of the last stage. Times add up as if nothing overlapped.</p>"
 )
 
 
 def _experts(state: State) -> tuple[int, ...]:
     experts = MODELS[state["model"]].experts
-    return tuple(n for n in (1, 8, 64) if n == 1 or (experts and state["dp"] % n == 0))
-
-
-def _plan(state: State) -> Plan:
-    return Plan(**{name: state[name] for name in ("dp", "tp", "pp", "ep", "zero")})
+    return tuple(n for n in (1, 8, 16, 32, 64) if n == 1 or (experts and state["dp"] % n == 0))
 
 
 def _microbatches(state: State) -> int:
     return int(state["tokens"] // (state["dp"] * SEQUENCE))
+
+
+def _plan(state: State) -> Plan:
+    return Plan(**{name: state[name] for name in PLAN})
 
 
 def _calls(state: State) -> tuple[Call, ...]:
@@ -91,53 +85,36 @@ def _calls(state: State) -> tuple[Call, ...]:
     return merged(training(model, _plan(state), tokens=state["tokens"], microbatches=_microbatches(state)))
 
 
-def _sums(priced: list[Priced], value: Callable[[Priced], float]) -> dict[str, float]:
-    sums: dict[str, float] = {}
-    for one in priced:
-        sums[one.call.axis] = sums.get(one.call.axis, 0.0) + value(one)
-    return sums
+@cache
+def _ways(primitive: str, ranks: int) -> dict[str, Form]:
+    fitting = [a for a in of(primitive) if a.fits(ranks)]
+    return {a.label: Form.of(ladder.on_star(primitive, a.name, ranks)) for a in fitting}
 
 
-def _axes(priced: list[Priced]) -> Chart | str:
-    times = _sums(priced, lambda one: one.total)
-    if not times:
-        return "<p>One GPU: nothing is sent.</p>"
-    top = max(times, key=lambda axis: times[axis])
-    title = f"{top} takes {100 * times[top] / sum(times.values()):.0f} % of {units.seconds(sum(times.values()))}"
-    return bars(times, value_format=units.seconds, highlight=[top], title=title)
+def _row(call: Call) -> Row:
+    inside = call.axis == "TP"
+    return Row(
+        f"{call.axis} {call.primitive}, {call.ranks} ranks, {units.size(call.message)}",
+        _ways(call.primitive, call.ranks),
+        message=call.message,
+        times=call.count,
+        group=call.axis,
+        alpha=() if inside else ("alpha2",),
+        bandwidth=() if inside else ("bw2",),
+    )
 
 
-def _table(priced: list[Priced]) -> Table:
-    rows = [
-        (
-            one.call.axis,
-            one.call.primitive,
-            one.call.ranks,
-            f"{one.call.count:,} × {units.size(one.call.message)}",
-            units.size(one.call.sent),
-            units.seconds(one.total),
-            one.rung.algorithm.label,
-        )
-        for one in priced
-    ]
-    headers = ["axis", "collective", "ranks", "calls × M", "sent", "time", "fastest"]
-    return Table(headers, rows, align=("left", "left", "right", "right", "right", "right", "left"))
-
-
-def _told(priced: list[Priced], state: State) -> str:
-    plan = _plan(state)
-    model = MODELS[state["model"]]
-    idle = bubble(plan.pp, _microbatches(state))
-    times = _sums(priced, lambda one: one.total)
-    bytes_sent = _sums(priced, lambda one: one.call.sent)
-    told = f"{model.name} on {plan.gpus:,} GPUs, {_microbatches(state)} microbatches. "
-    if times:
-        slow, wide = (max(sums, key=lambda axis: sums[axis]) for sums in (times, bytes_sent))
-        told += f"{slow} takes most time, {units.seconds(times[slow])}"
-        told += (
-            f", and sends most, {units.size(bytes_sent[wide])} a GPU. "
-            if slow == wide
-            else (f"; {wide} sends most, {units.size(bytes_sent[wide])} a GPU. ")
-        )
+def _plan_told(state: State) -> str:
+    """What no network decides: GPUs, microbatches, memory, the pipeline's idle time, and who sends most."""
+    plan, model, rounds = _plan(state), MODELS[state["model"]], _microbatches(state)
+    sent: dict[str, float] = {}
+    for call in _calls(state):
+        sent[call.axis] = sent.get(call.axis, 0.0) + call.sent
+    told = f"{plan.gpus:,} GPUs, {rounds} microbatches. "
+    if sent:
+        wide = max(sent, key=lambda axis: sent[axis])
+        told += f"{wide} sends most, {units.size(sent[wide])} a GPU. "
     told += f"Parameters, gradients and optimizer take {units.size(memory(model, plan))} a GPU"
-    return told + (f"; a plain pipeline idles {100 * idle:.0f} % of the step." if plan.pp > 1 else ".")
+    return (
+        f"<p>{told}{f'; a plain pipeline idles {100 * bubble(plan.pp, rounds):.0f} % of the step' * (plan.pp > 1)}.</p>"
+    )

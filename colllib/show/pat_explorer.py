@@ -6,26 +6,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from colllib import units
 from colllib.algorithms import allgather
 from colllib.cost import Cost
 from colllib.execution import execute
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH
 from colllib.measures import staging
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
+from colllib.show.cost_explorer import alpha, bandwidth, message
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
-from colllib.show.lines import Mark, lines
-from colllib.show.table import Table
+from colllib.show.lines import lines
+from colllib.show.race import Form, Race, Row, only
+from colllib.show.views import Rows, Told, Ways
 
 RANKS = (6, 8, 16, 64, 72, 512)
-MESSAGES = (64e3, 1e6, 16e6, 256e6, 4e9)
-FABRICS = {
-    (ANCHOR_ALPHA, ANCHOR_BANDWIDTH): "0.5 us, 900 GB/s",
-    (2e-6, 50e9): "2 us, 50 GB/s",
-    (10e-6, 50e9): "10 us, 50 GB/s",
-}
 
 
 @dataclass(frozen=True)
@@ -55,105 +49,82 @@ def caps(ranks: int) -> list[int]:
     return [1 << k for k in range(max(1, (ranks - 1).bit_length()))]
 
 
+@cache
+def pat(ranks: int, cap: int, order: str = "depth") -> Run:
+    """PAT with a cap, executed."""
+    return _run(allgather.pat(ranks, cap=cap, order=order))
+
+
+@cache
+def others(ranks: int) -> dict[str, Run]:
+    """What it is compared with, executed."""
+    return {"ring": _run(allgather.ring(ranks)), "Bruck": _run(allgather.bruck(ranks))}
+
+
+def every(state: State) -> list[Row]:
+    """A row for each cap, the ring and Bruck, with the shards that each parks."""
+    runs = {f"PAT, A = {cap}": pat(state["n"], cap) for cap in caps(state["n"])} | others(state["n"])
+    return [Row(name, only(run.cost), more=f"{run.most} × M/{state['n']}") for name, run in runs.items()]
+
+
+def chosen(state: State) -> list[Row]:
+    """PAT at the chosen cap, at the best one, and the ring."""
+    n = state["n"]
+    ways = {f"A = {cap}": Form((pat(n, cap).cost,)) for cap in caps(n)}
+    return [Row("chosen", only(pat(n, state["cap"]).cost)), Row("PAT", ways), Row("ring", only(others(n)["ring"].cost))]
+
+
 def pat_explorer() -> Explorer:
-    """N and PAT's cap A against steps, time and parked shards, beside the ring and Bruck.
+    """N, PAT's cap A, M, alpha and BW against steps, time and parked shards, beside the ring and Bruck.
 
     Every schedule is executed on a star with one full-duplex port per rank; times are lock-step.
 
     >>> pat_explorer()
-    Explorer: PAT: steps against memory (Ranks N, Most shards in a message A, Gathered result M, Latency and bandwidth)
+    Explorer: PAT: steps against memory (Ranks N, Shards in a message A, Message M, Latency α, Bandwidth BW)
     """
-
-    @cache
-    def pat(ranks: int, cap: int, order: str = "depth") -> Run:
-        return _run(allgather.pat(ranks, cap=cap, order=order))
-
-    @cache
-    def others(ranks: int) -> dict[str, Run]:
-        return {"ring": _run(allgather.ring(ranks)), "Bruck": _run(allgather.bruck(ranks))}
-
-    def seconds(run: Run, state: State) -> float:
-        alpha, bandwidth = state["fabric"]
-        return run.cost.seconds(message=state["m"], alpha=alpha, bandwidth=bandwidth)
-
-    def table(state: State) -> Table:
-        n, chosen = state["n"], state["cap"]
-        rows = {f"PAT, A = {cap}": pat(n, cap) for cap in caps(n)} | others(n)
-        shown = sorted(rows.items(), key=lambda row: (seconds(row[1], state), row[0]))
-        cells = [
-            (
-                f"▸ {name}" if name == f"PAT, A = {chosen}" else name,
-                run.cost.n_alpha,
-                units.seconds(seconds(run, state), 4),
-                run.most,
-                units.size(run.most * state["m"] / n),
-            )
-            for name, run in shown
-        ]
-        headers = ["fastest first", "steps", "time", "parked shards", "parked bytes"]
-        return Table(headers, cells, align=("left", "right", "right", "right", "right"))
-
-    def over_time(state: State) -> Chart:
-        n, cap = state["n"], state["cap"]
-        series = {}
-        for label, order in (("depth first, as NCCL does", "depth"), ("round by round", "rounds")):
-            parked = pat(n, cap, order).parked
-            series[label] = (list(range(len(parked) + 1)), [0, *parked])
-        most = [pat(n, cap, order).most for order in ("depth", "rounds")]
-        return lines(
-            series,
-            x_label="steps done",
-            y_label="shards parked on the fullest rank",
-            title=f"N = {n}, A = {cap}: at most {most[0]} parked shards depth first, {most[1]} round by round",
-        )
-
-    def trade(state: State) -> Chart:
-        n = state["n"]
-        runs = [pat(n, cap) for cap in caps(n)]
-        points = sorted((run.most, seconds(run, state)) for run in runs)
-        here = pat(n, state["cap"])
-        return lines(
-            {"PAT, one point per A": ([x for x, _ in points], [y for _, y in points])},
-            x_label="most shards parked",
-            y_label="time",
-            y_format=units.seconds,
-            marks=[Mark(here.most, f"A = {state['cap']}", seconds(here, state))],
-            title="Memory buys time",
-        )
-
-    def told(state: State) -> str:
-        run, ring = pat(state["n"], state["cap"]), others(state["n"])["ring"]
-        held = units.size(run.most * state["m"] / state["n"])
-        return (
-            f"PAT on {state['n']} ranks with at most {_shards(state['cap'])} a message: {run.cost.n_alpha} steps, "
-            f"{units.seconds(seconds(run, state))} against {units.seconds(seconds(ring, state))} by ring; "
-            f"a rank parks at most {_shards(run.most)}, {held}."
-        )
-
-    every = ("n", "cap", "m", "fabric")
+    race = Race(chosen, ("n", "cap"))
+    columns = (("", "name"), ("steps", "n_alpha"), ("time", "time"), ("of fastest", "of fastest"), ("parked", "more"))
     return Explorer(
         "PAT: steps against memory",
         [
             Control("n", "Ranks N", RANKS, 512),
-            Control("cap", "Most shards in a message A", lambda s: caps(s["n"]), 16),
-            Control("m", "Gathered result M", MESSAGES, 16e6, format=units.size),
-            Control("fabric", "Latency and bandwidth", FABRICS, (2e-6, 50e9), "select"),
+            Control("cap", "Shards in a message A", lambda s: caps(s["n"]), 16, depends_on=("n",)),
+            message(),
+            alpha(2e-6),
+            bandwidth(50e9),
         ],
         [
-            Part(every, table, "PAT for every cap, ring and Bruck"),
-            Part(("n", "cap"), over_time),
-            Part(every, trade),
-            Part((), lambda s: _NOTE),
+            Ways(race, "Time against A", x_label="at most A shards in a message", at="cap"),
+            Part(("n", "cap"), _parked, "Parked shards over the steps", fold="What a rank parks, step by step"),
+            Rows(Race(every, ("n",)), "PAT for every cap, ring and Bruck", "Every cap in numbers", columns),
+            Part((), lambda _: _NOTE, fold="What is priced here"),
         ],
-        summary=Part(every, told),
+        summary=Told(
+            race,
+            text="PAT on {n} ranks with at most {cap} shards a message takes {time:chosen} against {time:ring} by "
+            "ring; fastest is {way:PAT} with {time:PAT}.",
+        ),
+        name="pat",
     )
 
 
-def _shards(count: int) -> str:
-    return f"{count} shard{'s' * (count != 1)}"
+def _parked(state: State) -> Chart:
+    n, cap = state["n"], state["cap"]
+    series = {}
+    for label, order in (("depth first, as NCCL does", "depth"), ("round by round", "rounds")):
+        parked = pat(n, cap, order).parked
+        series[label] = (list(range(len(parked) + 1)), [0, *parked])
+    most = [pat(n, cap, order).most for order in ("depth", "rounds")]
+    return lines(
+        series,
+        x_label="steps done",
+        y_label="shards parked on the fullest rank",
+        title=f"N = {n}, A = {cap}: at most {most[0]} parked shards depth first, {most[1]} round by round",
+    )
 
 
 _NOTE = (
-    "<p>Every schedule executed on a star, one full-duplex port per rank, lock-step clock. Parked shards are those "
-    "that a rank has received and must send again later; in a reduce-scatter, partial sums that belong to others.</p>"
+    "<p>Every schedule executed on a star, one full-duplex port per rank, lock-step clock. M is the gathered result, a "
+    "shard is M/N. Parked shards are those that a rank has received and must send again later; in a reduce-scatter, "
+    "partial sums that belong to others.</p>"
 )

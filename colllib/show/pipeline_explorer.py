@@ -1,30 +1,28 @@
-"""The pipeline explorer: what each port does when, on both clocks, and the total over the number of segments."""
+"""The pipeline explorer: the time over the number of segments, and what each port does when, on both clocks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
 
-from colllib import ladder, units
 from colllib.algorithms import Algorithm, find, of
 from colllib.execution import Execution, execute
 from colllib.measures import Phases, busy_ports, phases
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
+from colllib.show.cost_explorer import alpha, bandwidth, message
 from colllib.show.explorer import Explorer
-from colllib.show.figure import Chart
-from colllib.show.lines import Mark, lines, number
-from colllib.show.space_time import Bar, Look, bars_of, bars_of_steps, drawn, step_edges
+from colllib.show.lines import number
+from colllib.show.race import Form, Race, Row, only
+from colllib.show.space_time import Look, bars_of, bars_of_steps, drawn, step_edges
 from colllib.show.table import Table
+from colllib.show.views import Told, Ways
 
-MESSAGE = 4e6
-RANKS = (2, 4, 6, 8, 16)
+RANKS = (2, 3, 4, 6, 8)
 SEGMENTS = (1, 2, 3, 4, 6, 8)
-FEW = (1, 2, 4, 8)  # for the largest N, whose diagrams are large
-ALPHAS = (0.5e-6, 2e-6)
-BANDWIDTHS = (50e9, 200e9, 800e9)
-CURVE = (1, 2, 4, 8, 16)
-_ALL = ("schedule", "n", "p", "alpha", "bw")
+CURVE = (*range(1, 17), *range(20, 65, 4))
+RATIO = 8  # M / (alpha BW) of the diagrams
+CLOCKS = ("lock-step clock", "event clock")
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,7 @@ class Run:
     """The most ranks that send in one step."""
 
 
+@cache
 def pipelines() -> dict[str, Algorithm]:
     """The segmented algorithms on offer: all broadcasts, the chain reduce, the double tree.
 
@@ -49,120 +48,88 @@ def pipelines() -> dict[str, Algorithm]:
     return {f"{a.primitive[0].upper()}{a.primitive[1:]}, {a.label}": a for a in chosen}
 
 
-def pipeline_explorer(message: float = MESSAGE) -> Explorer:
-    """Schedule, N, P, alpha and BW: the space-time diagram on both clocks, and the total with the best P marked.
+@cache
+def run(name: str, n: int, p: int) -> Run:
+    """One of `pipelines`, executed."""
+    built = pipelines()[name].build(n, segments=p)
+    schedule = Schedule.from_steps(built.blocks, [built.step(t) for t in range(built.num_steps)])
+    busy = busy_ports(schedule)
+    return Run(schedule, execute(schedule), phases(busy), max(busy))
 
-    Everything is executed on a star with one full-duplex port per rank. Only M / (alpha BW)
-    decides the picture, so that its axes count in units of alpha.
 
-    Args:
-        message: M in bytes.
+def rows(state: State) -> list[Row]:
+    """The chosen number of segments, those of the curve, and the best of all."""
+    name, n = state["schedule"], state["n"]
+    form = Form.fitted(lambda p: pipelines()[name].cost(n, segments=p))
+    ways = {f"P = {p}": Form((form.cost(p),)) for p in CURVE}
+    return [
+        Row("chosen", only(run(name, n, state["p"]).execution.cost)),
+        Row(pipelines()[name].label, ways),
+        Row("best", {"": form}),
+    ]
+
+
+def pipeline_explorer() -> Explorer:
+    """Schedule, N, P, M, alpha and BW: the time over P with the best P marked, and the diagram on both clocks.
+
+    Everything is executed on a star with one full-duplex port per rank.
 
     >>> pipeline_explorer()
-    Explorer: A pipeline of 4 MB (Schedule, Ranks N, Segments P, Latency alpha, Bandwidth BW)
+    Explorer: A pipeline (Schedule, Ranks N, Segments P, Message M, Latency α, Bandwidth BW, Diagram)
     """
-    offered = pipelines()
-
-    @cache
-    def run(name: str, n: int, p: int) -> Run:
-        built = offered[name].build(n, segments=p)
-        schedule = Schedule.from_steps(built.blocks, [built.step(t) for t in range(built.num_steps)])
-        busy = busy_ports(schedule)
-        return Run(schedule, execute(schedule), phases(busy), max(busy))
-
-    @cache
-    def flight(name: str, n: int, p: int, r: float) -> list[Bar]:
-        return bars_of(run(name, n, p).schedule, message=r, alpha=1, bandwidth=1)
-
-    def event(name: str, n: int, p: int, r: float) -> float:
-        return max(bar.arrival for bar in flight(name, n, p, r))
-
-    @cache
-    def best(name: str, n: int, ratio: float) -> int:
-        return ladder.best(offered[name], n, message=ratio, alpha=1, bandwidth=1)
-
-    def ratio(state: State) -> float:
-        return float(f"{message / (state['alpha'] * state['bw']):.9g}")
-
-    def lockstep(name: str, n: int, p: int, r: float) -> float:
-        return run(name, n, p).execution.cost.seconds(message=r, alpha=1, bandwidth=1)
-
-    @cache
-    def picture(name: str, n: int, p: int, r: float) -> str:
-        found = run(name, n, p)
-        schedule = found.schedule
-        end = max(lockstep(name, n, p, r), event(name, n, p, r))
-        look = Look(p, end, number, "time in units of alpha")
-        edges = step_edges(found.execution, message=r, alpha=1, bandwidth=1)
-        stepped = bars_of_steps(schedule, found.execution.topology, edges, r)
-        charts = (
-            drawn(stepped, schedule, n, look, edges, "Lock-step clock"),
-            drawn(flight(name, n, p, r), schedule, n, look, title="Event clock"),
-        )
-        both = "".join(f'<div style="flex:1 1 24em">{chart.fragment()}</div>' for chart in charts)
-        return f'<div class="cl-beside">{both}</div>'
-
-    @cache
-    def curve(name: str, n: int, r: float) -> Chart:
-        algorithm = offered[name]
-        ps = [p for p in range(1, 65) if p <= 16 or p % 4 == 0]
-        closed = [algorithm.cost(n, segments=p).seconds(message=r, alpha=1, bandwidth=1) for p in ps]
-        top = best(name, n, r)
-        fastest = algorithm.cost(n, segments=top).seconds(message=r, alpha=1, bandwidth=1)
-        return lines(
-            {
-                "lock-step, closed form": (ps, closed),
-                "lock-step, executed": (CURVE, [lockstep(name, n, p, r) for p in CURVE]),
-                "event clock, executed": (CURVE, [event(name, n, p, r) for p in CURVE]),
-            },
-            x_label="segments P",
-            y_label="time, alpha",
-            log_x=2,
-            marks=[Mark(top, f"best P = {top}", fastest)] if top <= ps[-1] else [],
-            title=f"{name}, N = {n}, M/BW = {number(r)} alpha",
-        )
-
-    def counts(name: str, n: int, p: int) -> Table:
-        found = run(name, n, p)
-        fill, steady, drain = found.phases
-        cost = found.execution.cost
-        rows = [(cost.n_alpha, str(cost.n_beta), fill, steady, drain, found.ports)]
-        headers = ["n_alpha", "n_beta", "fill", "full", "drain", "ports busy"]
-        return Table(headers, rows, f"Counted from the lock-step execution: {found.schedule.num_steps} steps")
-
-    def told(s: State) -> str:
-        name, n, p, r = s["schedule"], s["n"], s["p"], ratio(s)
-        top = best(name, n, r)
-        at_best = offered[name].cost(n, segments=top).seconds(message=r, alpha=1, bandwidth=1)
-        now, other = (units.seconds(t * s["alpha"], 3) for t in (lockstep(name, n, p, r), event(name, n, p, r)))
-        return (
-            f"{name}, N = {n}, P = {p}: {now} on the lock-step clock, {other} on the event clock. "
-            f"On the lock-step clock the best is P = {top} with {units.seconds(at_best * s['alpha'], 3)}."
-        )
-
+    race = Race(rows, ("schedule", "n", "p"))
+    every = ("schedule", "n", "p")
     return Explorer(
-        f"A pipeline of {units.size(message)}",
+        "A pipeline",
         [
-            Control("schedule", "Schedule", list(offered), next(iter(offered)), "select"),
+            Control("schedule", "Schedule", list(pipelines()), kind="select"),
             Control("n", "Ranks N", RANKS, 8),
-            Control("p", "Segments P", lambda s: FEW if s["n"] == RANKS[-1] else SEGMENTS, 4, depends_on=("n",)),
-            Control("alpha", "Latency alpha", ALPHAS, ALPHAS[0], format=units.seconds),
-            Control("bw", "Bandwidth BW", BANDWIDTHS, BANDWIDTHS[2], format=units.rate),
+            Control("p", "Segments P", SEGMENTS, 4),
+            message(4e6),
+            alpha(),
+            bandwidth(),
+            Control("clock", "Diagram", CLOCKS),
         ],
         [
-            Part(_ALL, lambda s: picture(s["schedule"], s["n"], s["p"], ratio(s)), "What each port sends when"),
-            Part(("schedule", "n", "p"), lambda s: counts(s["schedule"], s["n"], s["p"]), "Counts"),
-            Part(("schedule", "n", "alpha", "bw"), lambda s: curve(s["schedule"], s["n"], ratio(s)), "Time over P"),
-            Part((), lambda s: _NOTE),
+            Ways(race, "Time over P", x_label="segments P", at="p"),
+            Part((*every, "clock"), _picture, "What each port sends when"),
+            Part(every, _counts, "Counts", fold="Counts"),
+            Part((), lambda _: _NOTE, fold="What is drawn and priced here"),
         ],
-        summary=Part(_ALL, told),
+        summary=Told(
+            race,
+            text="{schedule}, N = {n}: {m} take {time:chosen} in {p} segments on the lock-step clock. The best number "
+            "of segments is {segments:best}, with {time:best}.",
+        ),
         play="p",
+        name="pipeline",
     )
 
 
+def _picture(state: State) -> str:
+    """The diagram at M/BW = 8 alpha, whose axis counts in units of alpha."""
+    found = run(state["schedule"], state["n"], state["p"])
+    schedule, n, r = found.schedule, state["n"], RATIO
+    edges = step_edges(found.execution, message=r, alpha=1, bandwidth=1)
+    look = Look(state["p"], edges[-1], number, "time in units of alpha")
+    if state["clock"] == CLOCKS[0]:
+        bars = bars_of_steps(schedule, found.execution.topology, edges, r)
+        return drawn(bars, schedule, n, look, edges).fragment()
+    return drawn(bars_of(schedule, message=r, alpha=1, bandwidth=1), schedule, n, look).fragment()
+
+
+def _counts(state: State) -> Table:
+    found = run(state["schedule"], state["n"], state["p"])
+    cost = found.execution.cost
+    fill, full, drain = found.phases.fill, found.phases.steady, found.phases.drain
+    rows = [(cost.n_alpha, str(cost.n_beta), fill, full, drain, found.ports)]
+    headers = ["n_alpha", "n_beta", "fill", "full", "drain", "ports busy"]
+    return Table(headers, rows, f"Counted from the lock-step execution: {found.schedule.num_steps} steps")
+
+
 _NOTE = (
-    "<p>Star, one full-duplex port per rank. Each row is a rank's sending port; the number is the segment, a thin line "
-    "is the time until it has arrived (on the lock-step clock: until the step ends). Hollow bars belong to the second "
-    "tree. The pipeline is full from the first to the last of the steps in which the most ports send. Only "
-    "M / (alpha BW) shapes the picture: a message four times as large does what a quarter of alpha does.</p>"
+    f"<p>Star, one full-duplex port per rank. The diagram is drawn for M/BW = {RATIO} alpha. Each row is a rank's "
+    "sending port; the number is the segment, a thin line is the time until it has arrived (on the lock-step clock: "
+    "until the step ends). Hollow bars belong to the second tree. The pipeline is full from the first to the last of "
+    "the steps in which the most ports send. Times are those of the lock-step clock at your M, alpha and BW.</p>"
 )

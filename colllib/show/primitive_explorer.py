@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from colllib.algorithms import (
-    allgather,
-    allreduce,
-    alltoall,
-    broadcast,
-    identities,
-    pointtopoint,
-    reduce,
-    reducescatter,
-)
+from colllib.algorithms import identities
 from colllib.bounds import lower_bound, port_bound
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
+from colllib.show.drawings import an_instance, before_after, describe
 from colllib.show.explorer import Explorer
-from colllib.show.holdings import before_after, describe
 from colllib.show.table import Table
 
 RANKS = (2, 3, 4, 5, 6)
@@ -33,24 +24,6 @@ MESSAGE = {
     "all-to-all": "each rank's send buffer",
     "point-to-point": "the vector",
 }
-
-
-def an_instance(primitive: str, ranks: int, root: int = 0) -> Schedule:
-    """A schedule that makes the primitive true; a vector is one block, scattered things are N.
-
-    >>> an_instance("reduce", 4, root=2)
-    Schedule(4 ranks, 1 blocks, 2 steps)
-    """
-    made = {
-        "broadcast": lambda: broadcast.binomial_tree(ranks, root=root),
-        "reduce": lambda: reduce.binomial_tree(ranks, root=root),
-        "all-reduce": lambda: allreduce.binomial_tree(ranks),
-        "reduce-scatter": lambda: reducescatter.bruck(ranks),
-        "all-gather": lambda: allgather.bruck(ranks),
-        "all-to-all": lambda: alltoall.pairwise(ranks),
-        "point-to-point": lambda: pointtopoint.direct(ranks, source=root, target=(root + 1) % ranks),
-    }
-    return made[primitive]()
 
 
 def primitive_explorer() -> Explorer:
@@ -69,8 +42,8 @@ def primitive_explorer() -> Explorer:
         [
             Part(_ALL, lambda s: before_after(_here(s)), "Before and after"),
             Part(("primitive",), _said),
-            Part(_ALL, _made_of, "The identities, executed"),
-            Part(("primitive", "n"), _bounds, "Lower bounds"),
+            Part(_ALL, _made_of, "The identities, executed", fold="The identities, executed"),
+            Part(("primitive", "n"), _bounds, "Lower bounds", fold="Lower bounds"),
         ],
         summary=Part(_ALL, _told),
     )

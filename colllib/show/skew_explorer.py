@@ -103,7 +103,7 @@ def skew_explorer() -> Explorer:
         [
             Part(_SHARES, _curve, "Experts by popularity"),
             Part(_ALL, _table, "Time on each fabric"),
-            Part((), lambda s: _NOTE),
+            Part((), lambda s: _NOTE, fold="What is counted here"),
         ],
         summary=Part(_ALL, _told),
     )

@@ -27,7 +27,8 @@ def _numeric(cell: object) -> bool:
 class Table:
     """Headers, rows, a caption that states the conclusion; columns of numbers to the right.
 
-    Cells are text or anything with a ``str``; markup in them is escaped.
+    Cells are text or anything with a ``str``; markup in them is escaped. Rows that are `lit` light up
+    together with what has the name in their first cell in the same explorer's figure.
 
     >>> Table(["algorithm", "steps"], [["ring", 14], ["tree", 6]], "Steps at N = 8")
     Steps at N = 8
@@ -42,6 +43,7 @@ class Table:
     caption: str | None = None
     align: Sequence[Align] | None = None
     row_headers: bool = True
+    lit: bool = False
 
     def __post_init__(self) -> None:
         if not self.headers:
@@ -77,7 +79,8 @@ class Table:
             cells = [f"<td{m}>{escape(cell)}</td>" for cell, m in zip(row, mark, strict=True)]
             if self.row_headers and str(row[0]):
                 cells[0] = f'<th scope="row"{mark[0]}>{escape(row[0])}</th>'
-            body.append(f"<tr>{''.join(cells)}</tr>")
+            mine = f' data-row="{escape(row[0])}" tabindex="0"' if self.lit else ""
+            body.append(f"<tr{mine}>{''.join(cells)}</tr>")
         return (
             f'<table class="colllib-table">{caption}<thead><tr>{head}</tr></thead>'
             f"<tbody>{''.join(body)}</tbody></table>"

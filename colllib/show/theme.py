@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
 from functools import cache
 from html import escape as _escape
 from importlib import resources
@@ -29,14 +30,31 @@ def asset(name: str) -> str:
 
 @cache
 def style(*sheets: str) -> str:
-    """A ``<style>`` element holding the named sheets, without their comments.
+    """A ``<style>`` element for each of the named sheets, without comments, marked so that a book can ship it once.
 
-    >>> style("theme").startswith("<style>")
+    >>> style("theme").startswith('<style data-colllib="theme-')
     True
     """
-    text = " ".join(asset(f"{name}.css") for name in sheets)
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
-    return f"<style>{' '.join(text.split())}</style>"
+    found = []
+    for name in sheets:
+        text = " ".join(re.sub(r"/\*.*?\*/", "", asset(f"{name}.css"), flags=re.S).split())
+        found.append(shipped("style", name, text))
+    return "".join(found)
+
+
+@cache
+def script() -> str:
+    """The ``<script>`` element that runs explorers, marked likewise; in a page that has it already it does nothing."""
+    code = "\n".join(asset(f"{name}.js") for name in ("race", "draw", "explorer"))
+    lines = (line.strip() for line in code.splitlines())
+    text = "\n".join(line for line in lines if line and not line.startswith("//"))
+    once = "if (window.colllibShow) { window.colllibShow.start(); return; }"
+    return shipped("script", "explorer", f"(function () {{\n{once}\n{text}\n}}());")
+
+
+def shipped(tag: str, name: str, text: str) -> str:
+    """A ``<style>`` or ``<script>`` that an output carries and a book ships once, as a file of that name."""
+    return f'<{tag} data-colllib="{name}-{digest(text)}.{"css" if tag == "style" else "js"}">{text}</{tag}>'
 
 
 def escape(text: object) -> str:
@@ -65,3 +83,12 @@ def color(index: int) -> str:
     """
     place = index % len(SERIES)
     return f"var(--cl-s{place + 1},{SERIES[place]})"
+
+
+def listed(items: Iterable[object]) -> str:
+    """Things, with commas between them.
+
+    >>> listed([3, 5])
+    '3, 5'
+    """
+    return ", ".join(map(str, items))

@@ -7,10 +7,10 @@ from functools import cache
 
 from colllib.bounds import cut
 from colllib.show.control import Control, Part, State
+from colllib.show.drawings import wiring
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.table import Table
-from colllib.show.wiring import wiring
 from colllib.topology import Topology, full_mesh, line, mesh, ring, star, torus, twisted_torus
 from colllib.topology.cuts import Bisection, bisection, diameter, floor_by_hops, links_per_rank, wires
 
@@ -59,7 +59,11 @@ def topology_explorer() -> Explorer:
             Control("kind", "Topology", list(KINDS), "2-D torus", "select"),
             Control("size", "Size", lambda s: {size: _text(s["kind"], size) for size in KINDS[s["kind"]][0]}, _START),
         ],
-        [Part(both, _picture), Part(both, _table, "What is measured"), Part((), lambda s: _NOTE)],
+        [
+            Part(both, _picture),
+            Part(both, _table, "What is measured", fold="All that is measured"),
+            Part((), lambda s: _NOTE, fold="What is drawn here"),
+        ],
         summary=Part(both, _told),
     )
 

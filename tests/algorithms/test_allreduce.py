@@ -182,3 +182,7 @@ def test_a_ring_of_uneven_chunks_is_proved_and_pays_for_its_largest_one_in_every
 def test_a_schedule_for_other_shares_than_its_blocks_is_refused():
     with pytest.raises(ValueError, match="3 owners for 2 blocks"):
         allreduce.ring(3, shares=2)
+
+
+def test_reduce_and_broadcast_in_one_piece_is_what_its_closed_form_says_without_a_number_of_segments():
+    assert allreduce.reduce_broadcast_cost(6) == execute(allreduce.reduce_broadcast(6)).cost

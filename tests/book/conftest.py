@@ -1,7 +1,7 @@
 """The built book in a real Chromium, with the network refused; fixtures for everything that drives a page.
 
     def test_the_slider_moves(visit):
-        with visit("notebooks/07-all-reduce.html", theme="dark", width=390) as tab:
+        with visit("notebooks/all-reduce.html", theme="dark", width=390) as tab:
             ...
 
 `visit` opens a page of the built book and, when the block ends, fails if anything was requested that is not a file, or

@@ -61,13 +61,16 @@ def move_times(page: Path) -> list[float]:
                 """() => {
                   const times = [];
                   document.addEventListener("colllib:change", (e) => times.push(e.detail.milliseconds));
-                  const set = (node, value) => {
-                    node.value = value;
-                    node.dispatchEvent(new Event("input", { bubbles: true }));
-                  };
                   for (const node of document.querySelectorAll("[data-control]")) {
+                    if (node.tagName === "FIELDSET") {
+                      node.querySelectorAll("input").forEach((radio) => radio.click());
+                      continue;
+                    }
                     const end = node.options ? node.options.length - 1 : Number(node.max);
-                    for (let k = 0; k <= end; k += 1) set(node, k);
+                    for (let k = 0; k <= end; k += 1) {
+                      node.value = k;
+                      node.dispatchEvent(new Event("input", { bubbles: true }));
+                    }
                   }
                   return times;
                 }"""

@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
 import pytest
+from shown import rows
 
 from colllib.algorithms import alltoall
 from colllib.events import event_clock
 from colllib.execution import execute
-from colllib.show.alltoall_explorer import RANKS, alltoall_explorer, fastest_radix, radices, ways
+from colllib.show.alltoall_explorer import alltoall_explorer, elsewhere, fastest_radix, radices
+from colllib.show.race import fastest
 from colllib.topology import from_links, ring
 
+PRICE = {"message": 3e6, "alpha": 2e-6, "bandwidth": 1e9}
 
-@pytest.mark.parametrize("n", [n for n in RANKS if n <= 72])
+
+@pytest.mark.parametrize("n", [2, 5, 9, 16, 64, 72])
 def test_every_radix_on_the_curve_is_executed(n):
     for k in radices(n):
         assert execute(alltoall.bruck(n, k)).cost == alltoall.bruck_cost(n, k)
 
 
-@pytest.mark.parametrize("n", [n for n in RANKS if n <= 72])
-def test_every_row_of_the_table_is_executed(n):
-    price = {"message": 3e6, "alpha": 2e-6, "bandwidth": 1e9}
-    for way in ways(n, 3):
-        if way.clock == "event":
-            timeline = event_clock(alltoall.pairwise(n), **price)
-            assert timeline.seconds == pytest.approx(way.cost.seconds(**price), rel=1e-12)
-            continue
-        if way.wires.startswith("ring"):
-            relay = alltoall.ring_relay(n, tie="split")
-            run = execute(relay, ring(n))
-            if "BW/2" in way.wires:
-                pairs = [pair for i in range(n) for pair in ((i, (i + 1) % n), ((i + 1) % n, i))]
-                slow = from_links("slow ring", n, pairs, bandwidth=[Fraction(1, 2)] * len(pairs))
-                run = execute(relay, slow)
-        elif way.name == "pairwise":
-            run = execute(alltoall.pairwise(n))
-        else:
-            run = execute(alltoall.bruck(n, int(way.name.split()[-1])))
-        assert run.cost == way.cost
+@pytest.mark.parametrize("n", [7, 24, 64])
+@pytest.mark.parametrize("message", [1e3, 1e5, 1e6, 1e8])
+def test_no_radix_that_is_left_out_is_ever_faster(n, message):
+    price = {**PRICE, "message": message}
+    best = min(alltoall.bruck_cost(n, k).seconds(**price) for k in range(2, n + 1))
+    chosen = fastest_radix(n, **price)
+    assert alltoall.bruck_cost(n, chosen).seconds(**price) == pytest.approx(best, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [4, 9, 24])
+def test_every_row_on_another_clock_or_wire_is_executed(n):
+    pairwise, idle_never, relay, slow = (row.ways[""].price(3e6, [2e-6], [1e9])[0] for row in elsewhere({"n": n}))
+    links = [pair for i in range(n) for pair in ((i, (i + 1) % n), ((i + 1) % n, i))]
+    half = from_links("slow ring", n, links, bandwidth=[Fraction(1, 2)] * len(links))
+    executed = alltoall.ring_relay(n, tie="split")
+    assert pairwise == pytest.approx(execute(alltoall.pairwise(n)).cost.seconds(**PRICE))
+    assert idle_never == pytest.approx(event_clock(alltoall.pairwise(n), **PRICE).seconds)
+    assert relay == pytest.approx(execute(executed, ring(n)).cost.seconds(**PRICE))
+    assert slow == pytest.approx(execute(executed, half).cost.seconds(**PRICE))
 
 
 def test_the_table_and_the_summary_agree_with_the_closed_forms_in_a_state():
@@ -49,21 +51,21 @@ def test_the_table_and_the_summary_agree_with_the_closed_forms_in_a_state():
     best = fastest_radix(64, **price)
     times = {k: execute(alltoall.bruck(64, k)).cost.seconds(**price) for k in radices(64)}
     assert times[best] == min(times.values())
-    told = explorer.render(3, state)
-    assert f"{times[64] / times[best]:.2f} times as long" in told
-    shown = re.findall(r"<tr><th scope=\"row\">([^<]+)</th>", explorer.render(1, state))
-    assert len(shown) == len(ways(64, best))
+    told = explorer.render(len(explorer.parts), state)
+    assert f"radix {best} is fastest" in told
+    assert f"pairwise exchange {times[64] / times[best]:.2f} times as long" in told
+    assert next(row[0] for row in rows(explorer.render(2, state))) == "pairwise"
 
 
 def test_it_starts_where_neither_bruck_nor_pairwise_is_fastest():
     explorer = alltoall_explorer()
-    start = explorer.start
-    price = {"message": start["m"], "alpha": start["alpha"], "bandwidth": start["bw"]}
-    assert fastest_radix(start["n"], **price) not in (2, start["n"])
-    assert len(explorer.grid.json()) < 4_000_000
+    race, start = explorer.parts[1].race, explorer.start
+    [first] = fastest(race.standings(start))
+    assert first.way not in ("radix 2", f"radix {start['n']}")
 
 
 def test_the_event_clocks_row_holds_at_the_anchor_too():
     price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
-    (row,) = [way for way in ways(512, 2) if way.clock == "event"]
-    assert event_clock(alltoall.pairwise(512), **price).seconds == pytest.approx(row.cost.seconds(**price), rel=1e-9)
+    row = elsewhere({"n": 512})[1]
+    seconds = event_clock(alltoall.pairwise(512), **price).seconds
+    assert seconds == pytest.approx(row.ways[""].price(16e6, [0.5e-6], [900e9])[0], rel=1e-9)

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+from shown import rows
+
+from colllib import units
 from colllib.execution import execute
-from colllib.ladder import ANCHOR_BANDWIDTH, offered, run
+from colllib.ladder import offered, run
 from colllib.show import inc_explorer
 from colllib.switch_race import able_star, stream_limit
+
+PRICE = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
 
 
 def test_the_start_shows_the_anchor():
     explorer = inc_explorer()
-    price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": ANCHOR_BANDWIDTH}
-    assert explorer.start == {"primitive": "all-reduce", "n": 512, "endpoint": 300e-9, "switch": 200e-9}
+    assert explorer.start == {
+        "primitive": "all-reduce", "n": 512, "m": 16e6, "alpha": 0.5e-6, "bw": 900e9, "part": Fraction(2, 5),
+    }  # fmt: skip
     where = able_star(512, 300e-9, 200e-9)
     software = min(
-        (run(a, where, **price) for a in offered("all-reduce", where) if a.takes == "ranks"), key=lambda r: r.seconds
+        (run(a, where, **PRICE) for a in offered("all-reduce", where) if a.takes == "ranks"), key=lambda r: r.seconds
     )
     assert software.execution.cost == execute(software.execution.schedule).cost
-    gain = software.seconds / stream_limit("all-reduce", 512).seconds(**price)
-    row = explorer.render(1, explorer.start).split("16 MB")[1].split("</tr>")[0]
-    assert f"{gain:.2f}" in row
-    assert software.label in row
-    assert len(explorer.grid.json()) < 3_000_000
+    first, _, streaming = rows(explorer.render(1, explorer.start))
+    assert first[1].startswith(software.label)
+    assert first[2] == units.seconds(software.seconds, 4)
+    limit = stream_limit("all-reduce", 512).seconds(**PRICE)
+    assert streaming[2] == units.seconds(limit, 4)
+    told = explorer.render(len(explorer.parts), explorer.start)
+    assert f"streaming {software.seconds / limit:.2f} times" in told
+    assert len(explorer.grid.json()) < 400_000

@@ -1,142 +1,409 @@
-// The page's half of colllib.show.Explorer. Python has rendered every state; this
-// script only picks fragments out of the payload and puts them in place.
-(function () {
-  "use strict";
-  if (window.colllibShow) { window.colllibShow.start(); return; }
+// The page's half of colllib.show.Explorer. Python has rendered every state that is not a price; this script picks those
+// fragments out of the payload, draws the races, and keeps controls, address and figure together.
+const PAUSE = 900; // milliseconds between steps while playing at speed 1
+const pick = (tree, on, at) => on.reduce((node, control) => node[at[control]], tree);
+const put = (node, name, text) => { if (node.getAttribute(name) !== text) node.setAttribute(name, text); };
+const slug = (text) => text.toLowerCase().replace(/[^a-z0-9.]+/g, "-").replace(/^-+|-+$/g, "");
+const nearest = (marks, value) => marks.reduce((best, mark, k) => (
+  Math.abs(Math.log(mark / value)) < Math.abs(Math.log(marks[best] / value)) ? k : best), 0);
 
-  const PAUSE = 900; // milliseconds between steps while playing
-  const pick = (tree, on, at) => on.reduce((node, control) => node[at[control]], tree);
-  const put = (node, name, text) => { if (node.getAttribute(name) !== text) node.setAttribute(name, text); };
+// -- payloads: in the page, or in a file of the book that is fetched as a script when it is needed --------
+const files = new Map();
+const arrived = new Map();
+function fetched(digest, source) {
+  if (!files.has(digest)) {
+    files.set(digest, new Promise((resolve, reject) => {
+      const file = document.createElement("script");
+      arrived.set(digest, resolve);
+      file.src = source;
+      file.onerror = () => reject(new Error("its data are missing"));
+      document.head.append(file);
+    }));
+  }
+  return files.get(digest);
+}
+async function unpack(script) {
+  const packed = script.dataset.src ? await fetched(script.dataset.digest, script.dataset.src) : script.textContent.trim();
+  const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(plain).text());
+}
 
-  async function unpack(script) {
-    const bytes = Uint8Array.from(atob(script.textContent.trim()), (c) => c.charCodeAt(0));
-    const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return JSON.parse(await new Response(plain).text());
+// -- what is shown at given indices and quantities: the same for the page and for tests -------------------
+function stateOf(data, at) {
+  const state = {}, texts = {};
+  data.controls.forEach((control, i) => {
+    const text = control.marks ? race.show[control.kind](at[i], 4) : pick(control.tree, control.on, at)[at[i]];
+    texts[control.name] = text;
+    state[control.name] = control.marks ? at[i] : control.numbers ? control.numbers[at[i]] : Number(text);
+  });
+  return { state, texts };
+}
+function shown(data, part, at, width) {
+  if (!part.view) return { html: data.fragments[pick(part.tree, part.on, at)] };
+  const { state, texts } = stateOf(data, at);
+  const field = data.races[part.race];
+  const rows = (here) => field.rows[pick(field.tree, field.on, here)].map((row) => ({ ...row, w: field.ways[row.w] }));
+  const other = (name, text) => { // the rows where one control has another text
+    const i = data.controls.findIndex((control) => control.name === name);
+    return rows(at.with(i, pick(data.controls[i].tree, data.controls[i].on, at).indexOf(text)));
+  };
+  return draw[part.view](part, { ...field, rows: rows(at), at: other }, state, texts, width);
+}
+
+function run(root, data) {
+  const at = data.start.slice();
+  const live = root.querySelector("[aria-live]");
+  const error = (control, words) => {
+    control.error.textContent = words;
+    put(control.field, "aria-invalid", String(Boolean(words)));
+  };
+  const controls = data.controls.map((offer, i) => {
+    const input = root.querySelector(`[data-control="${i}"]`);
+    const row = input && input.closest(".cl-control");
+    const of = (name) => row && row.querySelector(name);
+    return { ...offer, input, row, field: of(".cl-field"), error: of(".cl-error"), value: of(".cl-value"),
+             texts: offer.tree && pick(offer.tree, offer.on, at) };
+  });
+  const parts = data.parts.map((part, i) => {
+    const node = root.querySelector(`[data-part="${i}"]`);
+    return { ...part, node, canvas: node, shown: part.view ? null : pick(part.tree, part.on, at) };
+  });
+  const buttons = {};
+  root.querySelectorAll("[data-act]").forEach((b) => { buttons[b.dataset.act] = b; });
+  const last = (i) => controls[i].texts.length - 1;
+  const text = (i) => (controls[i].marks ? race.show[controls[i].kind](at[i], 4) : controls[i].texts[at[i]]);
+  let timer = 0, frame = 0, writing = 0, lit = null;
+
+  // -- controls --------------------------------------------------------------------------------
+  // An earlier control has moved: keep the text where the new range has it, else clamp.
+  function refit(i) {
+    const control = controls[i];
+    if (control.marks) return;
+    const texts = pick(control.tree, control.on, at);
+    if (texts === control.texts) return;
+    const kept = texts.indexOf(control.texts[at[i]]);
+    at[i] = kept >= 0 ? kept : Math.min(at[i], texts.length - 1);
+    control.texts = texts;
+    if (control.input.tagName === "SELECT") control.input.replaceChildren(...texts.map((each, k) => new Option(each, k)));
+    else control.input.max = texts.length - 1;
+    control.row.classList.toggle("cl-only", texts.length === 1);
+  }
+  function label(i, typing) {
+    const { input, field, value, marks } = controls[i];
+    if (!input) return;
+    if (input.tagName === "FIELDSET") {
+      input.querySelectorAll("input").forEach((radio, k) => { radio.checked = k === at[i]; });
+      return;
+    }
+    const place = marks ? nearest(marks, at[i]) : at[i];
+    if (Number(input.value) !== place) input.value = place;
+    if (input.tagName === "INPUT") put(input, "aria-valuetext", text(i));
+    if (value && value.textContent !== text(i)) value.textContent = text(i);
+    if (field && !typing && controls[i].told !== text(i)) { field.value = text(i); error(controls[i], ""); }
+    if (field) controls[i].told = text(i);
+  }
+  function typed(i, finished) {
+    const control = controls[i], words = control.field.value.trim();
+    try {
+      if (control.marks) move(i, race.read(control.kind, words, control.marks[0], control.marks[control.marks.length - 1]), true);
+      else {
+        const place = control.texts.indexOf(words.replace(/,/g, ""));
+        const near = control.texts.filter((each) => Number(each) < Number(words)).slice(-1)
+          .concat(control.texts.filter((each) => Number(each) > Number(words)).slice(0, 1));
+        if (place < 0) throw new Error(near.length ? `not counted here; near are ${near.join(" and ")}` : "must be a number");
+        move(i, place, true);
+      }
+      error(control, "");
+    } catch (problem) {
+      if (finished) error(control, `${words || "nothing"}: ${problem.message}`);
+    }
+  }
+  function move(i, value, typing) {
+    if (controls[i].marks ? !(value > 0) : value < 0 || value > last(i)) return;
+    const began = performance.now();
+    at[i] = value;
+    for (let k = i + 1; k < controls.length; k += 1) refit(k);
+    controls.forEach((_, k) => label(k, typing && k === i));
+    const swapped = parts.reduce((count, part) => count + show(part), 0);
+    ends();
+    if (data.play !== null && i !== data.play) reserve();
+    const detail = { milliseconds: performance.now() - began, swapped, indices: at.slice() };
+    fit();
+    clearTimeout(writing);
+    writing = setTimeout(write, 200);
+    root.dispatchEvent(new CustomEvent("colllib:change", { bubbles: true, detail }));
   }
 
-  function run(root, data) {
-    const at = data.start.slice();
-    const controls = data.controls.map((control, i) => {
-      const input = root.querySelector(`[data-control="${i}"]`);
-      return { ...control, input, value: input.parentNode.querySelector(".cl-value"),
-               texts: pick(control.tree, control.on, at) };
-    });
-    const parts = data.parts.map((part, i) => (
-      { ...part, node: root.querySelector(`[data-part="${i}"]`), shown: pick(part.tree, part.on, at) }));
-    const live = root.querySelector("[aria-live]");
-    const buttons = {};
-    root.querySelectorAll("[data-act]").forEach((b) => { buttons[b.dataset.act] = b; });
-    const last = (i) => controls[i].texts.length - 1;
-    let timer = 0;
-    let frame = 0;
-
-    // An earlier control has moved: keep the text where the new range has it, else clamp.
-    function refit(i) {
-      const control = controls[i];
-      const texts = pick(control.tree, control.on, at);
-      if (texts === control.texts) return;
-      const kept = texts.indexOf(control.texts[at[i]]);
-      at[i] = kept >= 0 ? kept : Math.min(at[i], texts.length - 1);
-      control.texts = texts;
-      if (control.input.tagName === "SELECT") {
-        control.input.replaceChildren(...texts.map((text, k) => new Option(text, k)));
-      } else {
-        control.input.max = texts.length - 1;
-      }
-    }
-
-    function label(i) {
-      const { input, value, texts } = controls[i];
-      if (Number(input.value) !== at[i]) input.value = at[i];
-      if (!value) return;
-      put(input, "aria-valuetext", texts[at[i]]);
-      if (value.textContent !== texts[at[i]]) value.textContent = texts[at[i]];
-    }
-
-    function show(part) {
-      const id = pick(part.tree, part.on, at);
-      if (id === part.shown) return 0;
-      part.shown = id;
-      part.node.innerHTML = data.fragments[id];
+  // -- parts -----------------------------------------------------------------------------------
+  function show(part) {
+    if (part.view) {
+      const width = part.canvas.clientWidth;
+      const fold = part.node.closest("details");
+      if (fold && !fold.open) return 0; // drawn when it is opened
+      const { html, x, row } = shown(data, part, at, width);
+      part.canvas.innerHTML = html;
+      if (part.handle) part.place(x, row);
+      if (lit) light(lit);
       return 1;
     }
-
-    // Only what overflows needs a place in the tab order.
-    function fit() {
-      cancelAnimationFrame(frame);
-      frame = requestAnimationFrame(() => parts.forEach(({ node }) => {
-        if (node.scrollWidth > node.clientWidth + 1) node.tabIndex = 0;
-        else node.removeAttribute("tabindex");
-      }));
-    }
-
-    function ends() {
-      if (!buttons.play) return;
-      put(buttons.previous, "aria-disabled", String(at[data.play] === 0));
-      put(buttons.next, "aria-disabled", String(at[data.play] === last(data.play)));
-    }
-
-    function move(i, index) {
-      if (index < 0 || index > last(i)) return;
-      const began = performance.now();
-      at[i] = index;
-      for (let k = i + 1; k < controls.length; k += 1) refit(k);
-      controls.forEach((_, k) => label(k));
-      const swapped = parts.reduce((count, part) => count + show(part), 0);
-      ends();
-      const detail = { milliseconds: performance.now() - began, swapped, indices: at.slice() };
-      fit();
-      root.dispatchEvent(new CustomEvent("colllib:change", { bubbles: true, detail }));
-    }
-
-    function stop() {
-      clearTimeout(timer);
-      timer = 0;
-      if (buttons.play) buttons.play.textContent = "Play";
-      live.setAttribute("aria-live", "polite");
-    }
-
-    function tick() {
-      if (!root.isConnected || at[data.play] >= last(data.play)) { stop(); return; }
-      move(data.play, at[data.play] + 1);
-      if (at[data.play] >= last(data.play)) stop(); else timer = setTimeout(tick, PAUSE);
-    }
-
-    function play() {
-      if (timer) { stop(); return; }
-      buttons.play.textContent = "Pause";
-      live.setAttribute("aria-live", "off"); // a step every second is too much to read out
-      if (at[data.play] >= last(data.play)) move(data.play, 0);
-      timer = setTimeout(tick, PAUSE / 3);
-    }
-
-    controls.forEach(({ input }, i) => input.addEventListener("input", () => { stop(); move(i, Number(input.value)); }));
-    const acts = {
-      play,
-      previous: () => { stop(); move(data.play, at[data.play] - 1); },
-      next: () => { stop(); move(data.play, at[data.play] + 1); },
-    };
-    Object.keys(buttons).forEach((act) => buttons[act].addEventListener("click", acts[act]));
-    window.addEventListener("resize", fit);
-    root.querySelector("fieldset").disabled = false;
-    root.classList.add("cl-running");
-    controls.forEach((_, i) => label(i));
-    ends();
-    fit();
-    root.dispatchEvent(new CustomEvent("colllib:ready", { bubbles: true }));
+    const id = pick(part.tree, part.on, at);
+    if (id === part.shown) return 0;
+    part.shown = id;
+    part.node.innerHTML = data.fragments[id];
+    return 1;
   }
-
-  function start() {
-    document.querySelectorAll(".cl-explorer:not([data-started])").forEach((root) => {
-      const script = root.querySelector("script[data-digest]");
-      if (!script) return;
-      root.dataset.started = "";
-      unpack(script).then((data) => run(root, data)).catch((error) => {
-        root.querySelector(".cl-note").textContent = `The controls could not start (${error.message}). Shown is the first state.`;
+  function light(name) {
+    lit = name;
+    root.classList.toggle("cl-lighting", Boolean(name));
+    root.querySelectorAll("[data-row]").forEach((node) => node.classList.toggle("cl-lit", node.dataset.row === name));
+  }
+  // A handle on the rule of a chart over the message: pointers drag it, keys move it from mark to mark. On a map a pointer
+  // chooses the ranks as well, and what stands under it is read out before it is pressed.
+  function hold(part) {
+    const find = (name) => data.controls.findIndex((control) => control.name === name);
+    const i = find(data.races[part.race].m), ranks = find(part.ranks);
+    if (!["curves", "map"].includes(part.view)) return;
+    const handle = document.createElement("div");
+    const { marks } = data.controls[i];
+    let axis = null, row = 0;
+    Object.entries({ class: "cl-handle", role: "slider", tabindex: "0", "aria-label": `${controls[i].row.querySelector(".cl-name").textContent}, on the chart`,
+                     "aria-valuemin": "0", "aria-valuemax": String(marks.length - 1) }).forEach(([name, value]) => handle.setAttribute(name, value));
+    part.node.append(handle);
+    part.handle = handle;
+    part.place = (x, height) => {
+      [axis, row] = [x, height];
+      handle.style.left = `${x.at(at[i])}px`;
+      put(handle, "aria-valuenow", String(nearest(marks, at[i])));
+      put(handle, "aria-valuetext", text(i));
+    };
+    const under = (event) => { // the message and the ranks below a pointer
+      const { left, top } = part.canvas.getBoundingClientRect();
+      const share = (event.clientX - left - axis.start) / (axis.stop - axis.start);
+      const message = Number((axis.low * (axis.high / axis.low) ** Math.min(Math.max(share, 0), 1)).toPrecision(2));
+      return [message, row && Math.min(Math.max(Math.floor((event.clientY - top) / row), 0), last(ranks))];
+    };
+    const drag = (event) => {
+      const [message, k] = under(event);
+      if (row && k !== at[ranks]) move(ranks, k);
+      move(i, message);
+    };
+    part.node.addEventListener("pointerdown", (event) => {
+      if (event.button || !axis || event.clientX - part.canvas.getBoundingClientRect().left > axis.stop + 6) return;
+      handle.setPointerCapture(event.pointerId);
+      handle.focus({ preventScroll: true });
+      drag(event);
+      event.preventDefault();
+    });
+    handle.addEventListener("pointermove", (event) => { if (handle.hasPointerCapture(event.pointerId)) drag(event); });
+    if (part.view === "map") {
+      const tip = document.createElement("div");
+      Object.assign(tip, { className: "cl-tip", hidden: true });
+      part.node.append(tip);
+      part.node.addEventListener("pointermove", (event) => {
+        const { left, top, right } = part.canvas.getBoundingClientRect();
+        tip.hidden = Boolean(event.buttons) || event.clientY - top > row * part.over.length;
+        if (tip.hidden) return;
+        const [message, k] = under(event);
+        tip.innerHTML = shown(data, parts[parts.length - 1], at.with(i, message).with(ranks, k)).html;
+        tip.style.top = `${event.clientY - top + 18}px`;
+        tip.style.left = `${Math.min(event.clientX - left + 12, right - left - tip.offsetWidth)}px`;
       });
+      part.node.addEventListener("pointerleave", () => { tip.hidden = true; });
+    }
+    handle.addEventListener("keydown", (event) => {
+      const here = nearest(marks, at[i]);
+      const to = { ArrowRight: here + 1, ArrowUp: here + 1, ArrowLeft: here - 1, ArrowDown: here - 1, PageUp: here + 10,
+                   PageDown: here - 10, Home: 0, End: marks.length - 1 }[event.key];
+      if (to === undefined) return;
+      event.preventDefault();
+      move(i, marks[Math.min(Math.max(to, 0), marks.length - 1)]);
+    });
+  }
+  // Only what overflows needs a place in the tab order.
+  function fit() {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(() => parts.forEach(({ node }) => {
+      if (node.scrollWidth > node.clientWidth + 1) node.tabIndex = 0;
+      else node.removeAttribute("tabindex");
+    }));
+  }
+  // What stands below stays where it is: a part is as high as the highest of its fragments; where something plays, of
+  // those that playing shows.
+  function reserve() {
+    parts.forEach(({ view, tree, on, node }) => {
+      if (view || node.closest("details")) return;
+      const ids = new Set();
+      const collect = (branch, depth) => {
+        if (!Array.isArray(branch)) ids.add(branch);
+        else if (data.play === null || on[depth] === data.play) branch.forEach((each) => collect(each, depth + 1));
+        else collect(branch[at[on[depth]]], depth + 1);
+      };
+      collect(tree, 0);
+      const longest = [...ids].sort((a, b) => data.fragments[b].length - data.fragments[a].length).slice(0, 6);
+      const trial = node.cloneNode(false);
+      trial.removeAttribute("data-part");
+      trial.style.cssText = `position:absolute;visibility:hidden;width:${node.clientWidth}px`;
+      node.after(trial);
+      const heights = longest.map((id) => { trial.innerHTML = data.fragments[id]; return trial.offsetHeight; });
+      trial.remove();
+      node.style.minHeight = `${Math.max(...heights)}px`;
     });
   }
 
-  window.colllibShow = { start };
-  start();
-}());
+  // -- playing ---------------------------------------------------------------------------------
+  function ends() {
+    if (!buttons.play) return;
+    put(buttons.previous, "aria-disabled", String(at[data.play] === 0));
+    put(buttons.next, "aria-disabled", String(at[data.play] === last(data.play)));
+  }
+  const base = Number(root.dataset.pause) || PAUSE;
+  const pause = () => Number(root.dataset.pause);
+  function speed() { root.dataset.pause = base / Number(buttons.speed.value); }
+  function stop() {
+    clearTimeout(timer);
+    timer = 0;
+    if (buttons.play) buttons.play.textContent = "Play";
+    live.setAttribute("aria-live", "polite");
+  }
+  function tick() {
+    const over = at[data.play] >= last(data.play);
+    if (!root.isConnected || (over && !buttons.loop.checked)) { stop(); return; }
+    move(data.play, over ? 0 : at[data.play] + 1);
+    if (at[data.play] >= last(data.play) && !buttons.loop.checked) stop();
+    else timer = setTimeout(tick, pause());
+  }
+  function play() {
+    if (timer) { stop(); return; }
+    buttons.play.textContent = "Pause";
+    live.setAttribute("aria-live", "off"); // a step every second is too much to read out
+    if (at[data.play] >= last(data.play)) move(data.play, 0);
+    timer = setTimeout(tick, pause() / 3);
+  }
+
+  // -- the address -----------------------------------------------------------------------------
+  const compact = (i) => (controls[i].marks ? race.show[controls[i].kind](at[i], 12).replace(/ /g, "") : slug(text(i)));
+  const link = () => `#${root.id}?${controls.map((control, i) => `${control.name}=${compact(i)}`).join("&")}`;
+  function write() {
+    clearTimeout(writing);
+    history.replaceState(history.state, "", link());
+  }
+  function restore(query) {
+    const wanted = new Map(query.split("&").map((pair) => pair.split("=").map(decodeURIComponent)));
+    controls.forEach((control, i) => {
+      if (!wanted.has(control.name)) return;
+      try {
+        if (control.marks) at[i] = race.read(control.kind, wanted.get(control.name), control.marks[0], control.marks[control.marks.length - 1]);
+        else {
+          refit(i);
+          const place = control.texts.findIndex((each) => slug(each) === wanted.get(control.name));
+          if (place >= 0) at[i] = place;
+        }
+      } catch (problem) { /* an address that says nothing changes nothing */ }
+    });
+    controls.forEach((_, i) => { refit(i); label(i); });
+    parts.forEach(show);
+    ends();
+    fit();
+  }
+
+  // -- listening -------------------------------------------------------------------------------
+  controls.forEach(({ input, field, marks }, i) => {
+    if (!input) return;
+    input.addEventListener("input", (event) => {
+      stop();
+      move(i, marks ? marks[Number(input.value)] : Number(event.target.value ?? input.value));
+    });
+    if (field) ["input", "change"].forEach((kind) => field.addEventListener(kind, () => { stop(); typed(i, kind === "change"); }));
+    if (input.tagName === "FIELDSET") input.querySelectorAll("input").forEach((radio) => { radio.name = `${root.id}-${i}`; });
+  });
+  if (buttons.speed) {
+    buttons.speed.addEventListener("change", speed);
+    speed();
+  }
+  const acts = {
+    play,
+    previous: () => { stop(); move(data.play, at[data.play] - 1); },
+    next: () => { stop(); move(data.play, at[data.play] + 1); },
+    copy: async () => {
+      write();
+      const copied = navigator.clipboard ? navigator.clipboard.writeText(location.href) : Promise.reject();
+      buttons.copy.textContent = await copied.then(() => "Copied", () => "See the address bar");
+      setTimeout(() => { buttons.copy.textContent = "Copy link"; }, 1500);
+    },
+  };
+  Object.keys(buttons).forEach((act) => acts[act] && buttons[act].addEventListener("click", acts[act]));
+  const row = (event) => { const found = event.target.closest("[data-row]"); return found && found.dataset.row; };
+  ["pointerover", "focusin"].forEach((kind) => root.addEventListener(kind, (event) => { if (row(event) !== lit) light(row(event)); }));
+  root.addEventListener("pointerleave", () => light(null));
+  parts.forEach((part) => {
+    if (!part.view) return;
+    if (!part.node.hasAttribute("aria-live")) {
+      part.canvas = document.createElement("div");
+      part.canvas.append(...part.node.childNodes);
+      part.node.append(part.canvas);
+      hold(part);
+    }
+    const fold = part.node.closest("details");
+    if (fold) fold.addEventListener("toggle", () => show(part));
+  });
+  let wide = root.clientWidth;
+  new ResizeObserver(() => {
+    if (root.clientWidth === wide) return;
+    wide = root.clientWidth;
+    parts.forEach((part) => part.view && show(part));
+    reserve();
+    fit();
+  }).observe(root);
+  root.querySelectorAll("fieldset.cl-controls").forEach((field) => { field.disabled = false; });
+  root.classList.add("cl-running");
+  controls.forEach((_, i) => label(i));
+  parts.forEach(show);
+  ends();
+  reserve();
+  fit();
+  return restore;
+}
+
+// -- every explorer of the page: the one that the address names at once, the others when they come near ----
+const begun = new Map();
+function begin(root) {
+  if (begun.has(root)) return begun.get(root);
+  const script = root.querySelector("script[data-digest]");
+  const ready = unpack(script).then((data) => {
+    root.data = data;
+    const restore = run(root, data);
+    root.dispatchEvent(new CustomEvent("colllib:ready", { bubbles: true }));
+    return restore;
+  }).catch((problem) => {
+    root.querySelector(".cl-note").textContent = `The controls could not start (${problem.message}). Shown is the first state.`;
+  });
+  begun.set(root, ready);
+  return ready;
+}
+function arrive() {
+  const [, name, query] = /^#([^?]+)\?(.*)$/.exec(location.hash) || [];
+  const root = name && document.getElementById(name);
+  if (!root || !root.matches(".cl-explorer")) return;
+  begin(root).then((restore) => {
+    if (restore) restore(query);
+    root.scrollIntoView();
+  });
+}
+const near = new IntersectionObserver((seen) => seen.forEach(({ isIntersecting, target }) => {
+  if (isIntersecting) { near.unobserve(target); begin(target); }
+}), { rootMargin: "800px" });
+function start() {
+  document.querySelectorAll(".cl-explorer:not([data-started])").forEach((root) => {
+    const script = root.querySelector("script[data-digest]");
+    if (!script) return;
+    root.dataset.started = "";
+    const name = root.id;
+    for (let k = 2; document.getElementById(root.id) !== root; k += 1) root.id = `${name}-${k}`;
+    if (script.dataset.src) near.observe(root); else begin(root);
+  });
+}
+window.colllibShow = { start, load: (digest, packed) => arrived.get(digest)(packed), shown, read: race.read, show: race.show };
+window.addEventListener("hashchange", arrive);
+start();
+arrive();

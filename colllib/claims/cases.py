@@ -1,0 +1,213 @@
+"""The cases that answers are made of: runs at several sizes, every quantity of which has a name."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from colllib import ladder
+from colllib.claims.finding import Cases
+from colllib.claims.runs import ANCHOR, SIZES, best, built, load_limit, run
+from colllib.claims.value import Case, Limit
+from colllib.cost import Cost
+from colllib.execution import Execution
+from colllib.measures import busiest_link
+from colllib.schedule import Schedule
+from colllib.topology import Lattice
+
+Rows = Callable[[], Cases]
+Dims = tuple[int, ...]
+#: An algorithm of the catalogue, or what builds a schedule from N or axes; with a number of pieces, in one piece else.
+What = str | Callable[..., Schedule] | tuple[str | Callable[..., Schedule], int]
+
+#: Shapes on which formulas over axes are tried: even and odd, an axis of two, unequal axes.
+SHAPES: tuple[Dims, ...] = ((5,), (2, 2), (4, 3), (4, 4), (2, 2, 2), (4, 3, 2), (3, 3, 3), (4, 4, 4), (8, 8, 8))
+
+
+def us(cost: Cost, **price: float) -> float:
+    """A time at the anchor, or at another price, in microseconds."""
+    return 1e6 * cost.seconds(**(ANCHOR | price))
+
+
+class Measured(Mapping[str, Any]):
+    """A run's quantities by name, worked out when asked for; times are in microseconds at the anchor.
+
+    >>> done = Measured(run("all-reduce ring", "star:4"))
+    >>> done["n_alpha"], done["sent"], done.moved
+    (6, Fraction(3, 2), Fraction(6, 1))
+    """
+
+    OF_A_COST: Mapping[str, Callable[[Cost], Any]] = {
+        "n_alpha": lambda cost: cost.n_alpha,
+        "n_beta": lambda cost: Fraction(cost.n_beta),
+        "latency": lambda cost: us(Cost(cost.n_alpha, 0)),
+        "load": lambda cost: us(Cost(0, cost.n_beta)),
+    }
+    OF_A_RUN: Mapping[str, Callable[[Execution], Any]] = {
+        "steps": lambda done: done.schedule.num_steps,
+        "sent": lambda done: max(done.sent),
+        "received": lambda done: max(done.received),
+        "moved": lambda done: sum(done.sent),
+        "busiest": lambda done: max(done.link_total),
+        "carried": lambda done: Limit(busiest_link(done)),  # what n_beta comes to if no link ever idles
+        "out": lambda done: done.partners()[0],
+        "into": lambda done: done.partners()[1],
+        "reached": lambda done: len(_partners(done)[0]),  # whom rank 0 sends to over the run
+        "met": lambda done: len(set.union(*_partners(done))),
+    }
+
+    def __init__(self, done: Execution | Cost, limit: Callable[[], Limit] | None = None, **price: float) -> None:
+        self.done, self.limit_of, self.price, self.known = done, limit, price, dict[str, Any]()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.known:
+            self.known[name] = self._worked_out(name)
+        return self.known[name]
+
+    @property
+    def cost(self) -> Cost:
+        """Its two coefficients."""
+        return self.done if isinstance(self.done, Cost) else self.done.cost
+
+    def _worked_out(self, name: str) -> Any:
+        if name in self.OF_A_COST:
+            return self.OF_A_COST[name](self.cost)
+        if name == "t":
+            return us(self.cost, **self.price)
+        if name == "limit" and self.limit_of is not None:  # of n_beta, in ever more pieces
+            return self.limit_of()
+        if name in self.OF_A_RUN and isinstance(self.done, Execution):
+            return self.OF_A_RUN[name](self.done)
+        raise KeyError(name)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self.OF_A_COST, "t", "limit", *self.OF_A_RUN))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _partners(done: Execution) -> tuple[set[int], set[int]]:
+    """Whom rank 0 sends to, and whom it hears from."""
+    steps = [done.schedule.step(t) for t in range(done.schedule.num_steps)]
+    return {int(b) for s in steps for b in s.dst[s.src == 0]}, {int(a) for s in steps for a in s.src[s.dst == 0]}
+
+
+def measured(what: What, on: str, argument: Any = None, **options: Any) -> Measured:
+    """What one run gives: of an algorithm, or of what builds a schedule from an argument."""
+    chosen, pieces = what if isinstance(what, tuple) else (what, 1)
+    if isinstance(chosen, str):
+        name = chosen
+        return Measured(run(name, on, pieces, **options), lambda: load_limit(name, on, **options))
+    build, given = chosen, () if argument is None else (argument,)
+
+    def load(p: int) -> Fraction | int:
+        return built(build, *given, on=on, pieces=p, **options).cost.n_beta
+
+    return Measured(built(build, *given, on=on, pieces=pieces, **options), lambda: Limit.of(load))
+
+
+def _label(what: What) -> str:
+    chosen = what[0] if isinstance(what, tuple) else what
+    return chosen if isinstance(chosen, str) else chosen.__name__.replace("_", " ")
+
+
+def _cases(at: Case, where: str, argument: Any, whats: Sequence[What], named: Mapping[str, What]) -> Iterator[Case]:
+    """One case for each algorithm without a name, or one in which every one has its own."""
+    beside = {name: measured(what, where, argument) for name, what in named.items()}
+    for what in whats:
+        own = {"at": f"{at['at']}, {_label(what)}"} if len(whats) > 1 else {}
+        yield ChainMap({**at, **own, **beside}, measured(what, where, argument))  # type: ignore[arg-type]
+    if not whats:
+        yield {**at, **beside}
+
+
+def each(
+    *whats: What, on: str = "star", sizes: Sequence[int] = SIZES, pieces: Sequence[int] = (), **named: What
+) -> Rows:
+    """Runs at several N, and in several numbers of pieces P; a run without a name lends its quantities to the case.
+
+    >>> case = next(iter(each("broadcast chain", tree="broadcast binomial-tree", sizes=(8,))()))
+    >>> case["N"], case["n_alpha"], case["tree"].n_alpha, case["limit"].value
+    (8, 7, 3, Fraction(1, 1))
+    """
+
+    def rows() -> Iterator[Case]:
+        for n in sizes:
+            for p in pieces or (1,):
+                at = {"at": f"N = {n}" + f", P = {p}" * bool(pieces), "N": n, "P": p}
+                cut = [(what, p) if pieces and not isinstance(what, tuple) else what for what in whats]
+                yield from _cases(at, f"{on}:{n}", n, cut, named)
+
+    return rows
+
+
+def named_shape(on: str, dims: Dims) -> str:
+    """The expression of a lattice.
+
+    >>> named_shape("torus", (4, 3))
+    'torus:4x3'
+    """
+    return f"{on}:{'x'.join(map(str, dims))}"
+
+
+def over(*whats: What, on: str = "torus", shapes: Sequence[Dims] = SHAPES, **named: What) -> Rows:
+    """Runs on several lattices: beside N their axes d and how many they are, k."""
+
+    def rows() -> Iterator[Case]:
+        for dims in shapes:
+            lattice = Lattice(dims, on == "torus")
+            yield from _cases(shape(on, dims), named_shape(on, dims), lattice, whats, named)
+
+    return rows
+
+
+def shape(on: str, dims: Dims, **quantities: Any) -> Case:
+    """A case on a lattice."""
+    return {"at": named_shape(on, dims), "d": dims, "k": len(dims), "N": Lattice(dims).ranks, **quantities}
+
+
+def priced(on: str = "star:512", messages: Sequence[float] = (16e6,), **named: str) -> Rows:
+    """Algorithms at their best numbers of pieces, for several messages, with times."""
+
+    def rows() -> Iterator[Case]:
+        for message in messages:
+            rungs = {name: best(what, on, message=message) for name, what in named.items()}
+            found = {name: Measured(rung.entry.cost(rung.segments), message=message) for name, rung in rungs.items()}
+            pieces = {f"{name}_pieces": rung.segments for name, rung in rungs.items()}
+            ranks = ladder.topology(on).ranks
+            yield {"at": f"N = {ranks}, {message / 1e6:g} MB", "N": ranks, "MB": message / 1e6, **found, **pieces}
+
+    return rows
+
+
+def once(at: str, **quantities: Callable[[], Any]) -> Rows:
+    """A single case."""
+
+    def rows() -> Iterator[Case]:
+        yield {"at": at} | {name: quantity() for name, quantity in quantities.items()}
+
+    return rows
+
+
+def per(name: str, values: Sequence[Any], at: str = "", **quantities: Callable[[Any], Any]) -> Rows:
+    """Cases along one quantity."""
+
+    def rows() -> Iterator[Case]:
+        for value in values:
+            found = {key: quantity(value) for key, quantity in quantities.items()}
+            yield {"at": f"{name} = {value}{at}", name: value, **found}
+
+    return rows
+
+
+def together(*rows: Rows) -> Rows:
+    """The cases of several tables."""
+    return lambda: [case for each_of in rows for case in each_of()]

@@ -1,0 +1,222 @@
+"""What the answers execute: every run once, shared by all claims, and kept by what builds it, so that a test can
+repeat it. While an answer is worked out, what it runs is collected: the conditions of its verdict follow from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from colllib import ladder
+from colllib.algorithms import find
+from colllib.claims.value import Limit
+from colllib.cost import Cost
+from colllib.events import event_clock
+from colllib.execution import Execution, execute
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, CLOSED_FORM, Rung, entry
+from colllib.measures import busiest_link
+from colllib.provenance import ScheduleError
+from colllib.schedule import Schedule, pipelined
+from colllib.topology import Topology
+
+SIZES = (2, 3, 4, 5, 6, 7, 8, 12, 16, 33, 64)
+POWERS = (2, 4, 8, 16, 64, 512)
+ANCHOR: dict[str, Any] = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A schedule on a topology, by what builds them.
+
+    Attributes:
+        build: makes the schedule from the arguments and options.
+        arguments, options: hashable.
+        on: the topology, or its expression; "star" for a star of as many ranks.
+        pieces: how many the schedule is cut into and pipelined in, beside what its own options say.
+    """
+
+    build: Callable[..., Schedule]
+    arguments: tuple[Any, ...]
+    options: tuple[tuple[str, Any], ...]
+    on: str | Topology
+    pieces: int = 1
+
+    def schedule(self) -> Schedule:
+        """The schedule, built now."""
+        return pipelined(self.build(*self.arguments, **dict(self.options)), self.pieces)
+
+    def topology(self, ranks: int) -> Topology:
+        """Where it runs."""
+        if isinstance(self.on, Topology):
+            return self.on
+        return ladder.topology(f"star:{ranks}" if self.on == "star" else self.on)
+
+
+@dataclass(frozen=True)
+class Used:
+    """What an answer has used.
+
+    Attributes:
+        topologies: by name.
+        clocks: "lock-step", "event", or none where links were counted.
+        ways: how quantities came about.
+        builds: what built the schedules that were executed.
+    """
+
+    topologies: dict[str, Topology]
+    clocks: dict[str, None]
+    ways: dict[str, None]
+    builds: dict[Callable[..., Schedule], None]
+
+
+#: Every run and whether it was proved, and every run on the event clock with its price, in the order of first use.
+RECORD: dict[Run, bool] = {}
+TIMED: dict[tuple[Run, float, float, float], None] = {}
+_collecting: list[Used] = []
+
+
+@contextmanager
+def collected() -> Iterator[Used]:
+    """What is used in the meantime."""
+    used = Used({}, {}, {}, {})
+    _collecting.append(used)
+    try:
+        yield used
+    finally:
+        _collecting.pop()
+
+
+def _note(topology: Topology, clock: str, way: str) -> None:
+    for used in _collecting:
+        used.topologies[topology.name] = topology
+        used.ways[way] = None
+        if clock:
+            used.clocks[clock] = None
+
+
+def place(expression: str | Topology) -> Topology:
+    """A topology whose links are counted."""
+    found = ladder.topology(expression) if isinstance(expression, str) else expression
+    _note(found, "", "counted")
+    return found
+
+
+def built(
+    build: Callable[..., Schedule], *arguments: Any, on: str | Topology = "star", pieces: int = 1, **options: Any
+) -> Execution:
+    """A schedule from what builds it, executed and proved, once for all claims.
+
+    >>> from colllib.algorithms import broadcast
+    >>> built(broadcast.chain, 4, segments=3).cost
+    Cost(n_alpha=5, n_beta=5/3)
+    """
+    return _done(Run(build, arguments, tuple(sorted(options.items())), on, pieces))
+
+
+def run(what: str, on: str | Topology, pieces: int = 1, **options: Any) -> Execution:
+    """An algorithm of the catalogue, executed and proved, once for all claims.
+
+    Args:
+        what: primitive and algorithm.
+        on: a topology or its expression.
+        pieces: how many the message is cut into, by the algorithm itself where it knows how.
+
+    >>> run("all-reduce ring", "star:4").cost
+    Cost(n_alpha=6, n_beta=3/2)
+    """
+    chosen = find(*what.split(" ", 1))
+    argument = chosen.argument(ladder.topology(on) if isinstance(on, str) else on)
+    if chosen.segmented:
+        return built(chosen.build, argument, on=on, segments=pieces, **options)
+    return built(chosen.build, argument, on=on, pieces=pieces, **options)
+
+
+def _done(run: Run) -> Execution:
+    RECORD[run] = False
+    found = _executed(run)
+    RECORD[run] = True
+    _note(found.topology, "lock-step", "executed")
+    for used in _collecting:
+        used.builds[run.build] = None
+    return found
+
+
+@cache
+def _executed(run: Run) -> Execution:
+    schedule = run.schedule()
+    return execute(schedule, run.topology(schedule.ranks))
+
+
+def proves(build: Callable[..., Schedule], *arguments: Any, on: str | Topology = "star") -> bool:
+    """Whether the executor proves a schedule on a topology; it refuses one that does not do what it is meant to.
+
+    >>> from colllib.algorithms import pointtopoint
+    >>> proves(pointtopoint.direct, 2, on="star:2")
+    True
+    """
+    try:
+        built(build, *arguments, on=on)
+        return True
+    except ScheduleError:
+        _note(place(on), "lock-step", "executed")
+        return False
+
+
+def timed(
+    build: Callable[..., Schedule],
+    *arguments: Any,
+    on: str | Topology = "star",
+    pieces: int = 1,
+    price: tuple[float, float, float],
+    **options: Any,
+) -> float:
+    """Seconds on the event clock, for a price of message, alpha and bandwidth."""
+    chosen = Run(build, arguments, tuple(sorted(options.items())), on, pieces)
+    TIMED[chosen, *price] = None
+    seconds, topology = _clocked(chosen, *price)
+    _note(topology, "event clock", "executed")
+    return seconds
+
+
+@cache
+def _clocked(run: Run, message: float, alpha: float, bandwidth: float) -> tuple[float, Topology]:
+    schedule = run.schedule()
+    topology = run.topology(schedule.ranks)
+    return event_clock(schedule, topology, message=message, alpha=alpha, bandwidth=bandwidth).seconds, topology
+
+
+def closed(what: str, on: str, pieces: int = 1) -> Cost:
+    """A cost by its closed form, which tests hold to executions, where a run would take seconds."""
+    found = entry(*what.split(" ", 1), on, trusting=True)
+    _note(found.topology, "lock-step", CLOSED_FORM)
+    return found.cost(pieces)
+
+
+def by_formula(cost: Cost, on: str, clock: str) -> Cost:
+    """A cost that runs at small N have confirmed, and that is evaluated where a run would take long."""
+    _note(ladder.topology(on), clock, CLOSED_FORM)
+    return cost
+
+
+def best(what: str, on: str, **price: Any) -> Rung:
+    """An algorithm at its best whole number of pieces, which its closed form names and a run confirms."""
+    found = entry(*what.split(" ", 1), on, trusting=True)
+    rung = found.priced(**(ANCHOR | price))
+    if run(what, on, rung.segments).cost != rung.cost:
+        raise ValueError(f"{what} on {on} in {rung.segments} pieces does not cost its closed form")
+    return rung
+
+
+def load_limit(what: str, on: str | Topology, **options: Any) -> Limit:
+    """What n_beta comes to in ever more pieces, from three numbers of them, held to the busiest link of the run.
+
+    >>> load_limit("broadcast chain", "star:4")
+    Limit(value=Fraction(1, 1), side='from above')
+    """
+    limit = Limit.of(lambda pieces: run(what, on, pieces, **options).cost.n_beta)
+    if limit.value != busiest_link(run(what, on, 64, **options)):
+        raise ValueError(f"{what} on {on}: the limit {limit.value} is not what its busiest link carries")
+    return limit

@@ -1,0 +1,470 @@
+"""Answers on topologies: their links, diameters and cuts, and collectives along the axes of tori and meshes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import pairwise, permutations
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from colllib.algorithms import allreduce, direct, lattice, pointtopoint, relay
+from colllib.claims.cases import SHAPES, Dims, Measured, Rows, each, measured, named_shape, once, over, per, shape
+from colllib.claims.finding import Cases, answer, table
+from colllib.claims.runs import built, place, run
+from colllib.claims.traces import held_after, moved
+from colllib.claims.value import Words
+from colllib.cost import Cost
+from colllib.execution import Execution
+from colllib.schedule import Schedule, in_sequence, placed
+from colllib.topology import Latency, Lattice, full_mesh, one_port, star
+from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
+
+PRIMER, TORUS, MESH = "topology-primer", "torus", "mesh"
+DIM_RING = "all-reduce dim-ring"
+NS = (2, 3, 4, 6, 7, 8, 12, 16)
+
+# -- links, diameters, cuts ---------------------------------------------------------------------------
+
+
+def along(on: str, shapes: Sequence[Dims], **quantities: Callable[[str], Any]) -> Rows:
+    """Quantities of the topologies of one kind and several shapes."""
+
+    def rows() -> Cases:
+        for dims in shapes:
+            where = named_shape(on, dims)
+            yield shape(on, dims, **{name: quantity(where) for name, quantity in quantities.items()})
+
+    return rows
+
+
+def across(where: str) -> int:
+    """The diameter of a topology."""
+    return diameter(place(where))
+
+
+def _neighbors(where: str) -> int:
+    (links,) = set(links_per_rank(place(where)))
+    return links
+
+
+@answer(PRIMER, "E-02-013")
+def _neighbors_of_three() -> Cases:
+    where, case = place("torus:3x3x3"), dict[str, Any](at="torus:3x3x3")
+    for name, at in (("body", (1, 1, 1)), ("corner", (0, 0, 0)), ("edge", (0, 1, 2))):
+        rank = int(np.dot(at, Lattice((3, 3, 3)).strides))
+        near = [Lattice((3, 3, 3)).coordinates(int(b)) for b in where.link_dst[where.link_src == rank]]
+        case[name] = Words(" ".join(sorted("".join(map(str, there)) for there in near)))
+        case[f"{name}_wraps"] = sum(max(abs(a - b) for a, b in zip(at, there, strict=True)) == 2 for there in near)
+    yield case
+
+
+def _per_axis(where: str) -> int:
+    """The most edges on one axis of a 2x2x2."""
+    cube = place(where)
+    ends = zip(cube.link_src.tolist(), cube.link_dst.tolist(), strict=True)
+    axis = [(a ^ b).bit_length() - 1 for a, b in ends if a < b]
+    return max(axis.count(k) for k in range(3))
+
+
+def _hops(where: str) -> Words:
+    """From the first rank of a square of three to every other."""
+    square = place(where)
+    message, _ = square.router(np.zeros(8, dtype=int), np.arange(1, 9))
+    at = ("".join(map(str, Lattice((3, 3)).coordinates(rank))) for rank in range(1, 9))
+    return Words(" ".join(sorted(f"{place}:{count}" for place, count in zip(at, np.bincount(message), strict=True))))
+
+
+def _grown(k: int, measure: Callable[[str], Any]) -> Fraction:
+    """From axes of 4 to axes of 8, which makes N 2^k times as large."""
+    return Fraction(measure(named_shape("torus", (8,) * k))) / Fraction(measure(named_shape("torus", (4,) * k)))
+
+
+def _cut(where: str) -> Fraction:
+    """Every half is tried up to 20 ranks; above, cut and bound meet."""
+    return bisection(place(where)).bandwidth
+
+
+@answer(PRIMER, "E-00-044 E-02-084")
+def _fat_tree_bisection() -> Cases:
+    for leaves, down, up in ((4, 2, 1), (2, 4, 2), (2, 4, 1), (4, 2, 2), (2, 4, 4)):
+        where, s = f"leaf-spine:{leaves}x{down}x{up}", Fraction(down, up)
+        at = f"N = {leaves * down}, {leaves} leaves, s = {s}"
+        yield {"at": at, "N": leaves * down, "s": s, "bandwidth": _cut(where)}
+
+
+_ALIKE = ((5,), (8,), (4, 3), (4, 4), (5, 4), (4, 3, 2), (8, 1, 1), (2, 2, 2), (3, 3, 3), (3, 3, 4), (16, 16, 4))
+_TWO_ALIKE = ((3, 3, 2), (4, 4, 2), (7, 7, 2), (4, 4, 4), (7, 7, 4))
+_OF_512 = ((512,), (32, 16), (8, 8, 8), (8, 4, 4, 4))
+_CUT = ((4,), (7,), (4, 3), (6, 3), (4, 4), (4, 4, 4), (8, 8, 8), (3, 2), (3, 3), (5, 4))
+table(
+    PRIMER,
+    {
+        "E-02-003 E-02-006 E-02-007 E-02-008 E-02-009 E-02-010 E-02-011": along(
+            "torus", (*_ALIKE, *_TWO_ALIKE), neighbors=_neighbors
+        ),
+        "E-02-004": along("torus", _TWO_ALIKE[:3], neighbors=_neighbors),
+        "E-02-005": along("torus", ((3, 3, 4), *_TWO_ALIKE[3:]), neighbors=_neighbors),
+        "E-02-012": along("torus", ((2, 2, 2),), edges=lambda where: wires(place(where)), per_axis=_per_axis),
+        "E-02-016": per("N", NS, edges=lambda n: wires(place(f"full-mesh:{n}"))),
+        "E-02-002 E-02-141": per("N", NS, D=lambda n: across(f"star:{n}")),
+        "E-02-142": per("N", NS, D=lambda n: across(f"full-mesh:{n}")),
+        "E-02-139": along("torus", SHAPES, D=across),
+        "E-02-140": along("mesh", SHAPES, D=across),
+        "E-02-143": once("leaf-spine:4x2x2", D=lambda: across("leaf-spine:4x2x2")),
+        "E-02-144": once("fat-tree:4", D=lambda: across("fat-tree:4")),
+        "E-02-145": once(
+            "3x3", torus=lambda: across("torus:3x3"), mesh=lambda: across("mesh:3x3"), hops=lambda: _hops("torus:3x3")
+        ),
+        "E-02-146 E-02-147 E-02-148 E-02-149 E-02-150": along(
+            "torus",
+            _OF_512,
+            torus=across,
+            mesh=lambda where: across(where.replace("torus", "mesh")),
+            ring=lambda where: across("ring:512"),
+        ),
+        "E-02-015": per("k", (1, 2, 3), times_D=lambda k: _grown(k, across), times_bisection=lambda k: _grown(k, _cut)),
+        "E-00-043": along("torus", _CUT, bandwidth=_cut),
+        "E-02-024": each("all-to-all pairwise", sizes=NS),
+        "E-02-151": each("all-reduce ring", sizes=NS),
+        "E-02-152": along(
+            "torus",
+            ((8, 8, 8), (6,), (4, 2), (3, 3, 3), (2, 2, 2)),
+            n_alpha=lambda where: run(DIM_RING, where).cost.n_alpha,
+            D=across,
+        ),
+    },
+)
+
+# -- printed states of small tori ---------------------------------------------------------------------
+
+CUBE, CUBE_LETTERS = Lattice((2, 2, 2)), "abefcdgh"  # the source's letter of rank x + 2y + 4z
+SQUARE, SQUARE_LETTERS = Lattice((3, 3)), "abcdefghi"
+
+
+def _spread(axes: Lattice, letters: str) -> Rows:
+    """A broadcast: who has sent to whom, and who holds the vector, after each phase."""
+
+    def rows() -> Cases:
+        schedule, case = built(lattice.dim_chain, axes, phased=True, on=f"torus:{axes}").schedule, dict[str, Any]()
+        for t in range(1, schedule.num_steps + 1):
+            holders = "".join(sorted(letter for letter, _ in held_after(schedule, t, letters)))
+            case |= {f"sent{t}": moved(schedule, t, letters), f"holders{t}": Words(holders)}
+        yield {"at": f"torus:{axes}", **case}
+
+    return rows
+
+
+def _collected(axes: Lattice, letters: str) -> Rows:
+    """A reduce: who has sent to whom, and the partial sums that a later message touches."""
+
+    def rows() -> Cases:
+        schedule, case = (
+            built(lattice.dim_chain_reduce, axes, phased=True, on=f"torus:{axes}").schedule,
+            dict[str, Any](),
+        )
+        for t in range(1, schedule.num_steps + 1):
+            held, steps = held_after(schedule, t, letters), range(t + 1, schedule.num_steps + 1)
+            later = "".join("".join(moved(schedule, k, letters)) for k in steps) or letters[0]
+            sums = (f"{letter}:{held[letter, 0]}" for letter in sorted(letters) if letter in later)
+            case |= {f"sent{t}": moved(schedule, t, letters), f"sums{t}": Words(" ".join(sums))}
+        yield {"at": f"torus:{axes}", **case}
+
+    return rows
+
+
+@answer(TORUS, " ".join(f"E-02-{number:03}" for number in range(46, 53)))
+def _all_reduced() -> Cases:
+    """The chunks that each rank has got furthest with, and whose contributions these hold, after every step.
+
+    Our chunk of owner r has the number that the source leaves with r after the reduce-scatter.
+    """
+    schedule = built(lattice.dim_ring, CUBE, on="torus:2x2x2").schedule
+    number = ["acegbdfh".index(letter) for letter in CUBE_LETTERS]
+    for t in range(schedule.num_steps + 1):
+        held, cells = held_after(schedule, t, CUBE_LETTERS), []
+        for letter in sorted(CUBE_LETTERS):
+            mine = {number[block]: held[letter, block] for block in range(8) if (letter, block) in held}
+            best = sorted(chunk for chunk, who in mine.items() if len(who) == max(map(len, mine.values())))
+            whose = "|".join(sorted({mine[chunk] for chunk in best}))
+            cells.append(f"{letter}:{''.join(map(str, best))}:{whose}")
+        yield {"at": f"step {t}", "step": t, "state": Words(" ".join(cells))}
+
+
+# -- all-reduce along the axes -------------------------------------------------------------------------
+
+
+@answer(TORUS, "E-02-025")
+def _rings_at_once() -> Cases:
+    """The X links fall into so many rings, counted as connected components."""
+    where = place("torus:16x16x16")
+    on_x = abs(where.link_src - where.link_dst) % 16 != 0  # neighbors on other axes are multiples of 16 apart
+    links = zip(where.link_src[on_x].tolist(), where.link_dst[on_x].tolist(), strict=True)
+    rings = list(nx.connected_components(nx.Graph(links)))
+    yield {"at": where.name, "rings": len(rings), "ranks": max(map(len, rings))}
+
+
+def flat_ring(axes: Lattice) -> Schedule:
+    """The ring's all-reduce from neighbor to neighbor, by a walk over all ranks."""
+    return placed(allreduce.ring(axes.ranks), lattice.snake(axes))
+
+
+def _by_axes(dims: Dims) -> Cost:
+    """An all-reduce from its parts, where all at once takes seconds: a ring of every axis, bytes scaled to the rest."""
+    total, held = Cost(0, 0), Fraction(1)
+    for size in dims:
+        one = run("all-reduce ring", f"ring:{size}").cost
+        total, held = total + Cost(one.n_alpha, one.n_beta * held), held / size
+    return total
+
+
+@answer(TORUS, "E-02-056 E-02-070 E-02-028")
+def _of_4096() -> Cases:
+    """Rings of the axes from their parts; the flat ring's walk has hops of one link."""
+    order = np.array(lattice.snake(Lattice((16, 16, 16))))
+    message, _ = place("torus:16x16x16").router(order, np.roll(order, -1))
+    steps, rings = 2 * 4095 * int(np.bincount(message).max()), Measured(_by_axes((16, 16, 16)))
+    yield shape("torus", (16, 16, 16), rings=rings, flat_alpha=steps)
+
+
+def _hop(where: str, measure: Callable[[Any], Any]) -> Any:
+    """Of the links of every hop of a ring in the printed order, which is rank order."""
+    rank = np.arange(place(where).ranks)
+    return measure(np.bincount(place(where).router(rank, np.roll(rank, -1))[0]))
+
+
+@answer(TORUS, "E-02-035")
+def _tree_on_a_ring() -> Cases:
+    for size in (4, 8, 16, 32, 64):
+        chain = built(lattice.dim_chain, Lattice((size,)), both=False, on=f"ring:{size}").cost.n_alpha
+        tree = run("broadcast binomial-tree", f"ring:{size}").cost.n_alpha
+        yield {"at": f"d = {size}", "size": size, "tree": tree, "chain": chain}
+
+
+@answer(TORUS, " ".join(f"E-02-{number:03}" for number in range(60, 67)))
+def _phases() -> Cases:
+    """The n_beta of each phase of a dim-ring all-reduce, X-RS first."""
+    for dims in ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)):
+        done = run(DIM_RING, named_shape("torus", dims))
+        ends = np.cumsum([0, *(size - 1 for size in (*dims, *dims[::-1]))]).tolist()
+        parts = [Fraction(done.cost_of(range(a, b)).n_beta) for a, b in pairwise(ends)]
+        sides = {f"d{name}": size for name, size in zip("xyz", dims, strict=True)}
+        named = {f"phase{k}": part for k, part in enumerate(parts, 1)}
+        yield shape("torus", dims, scatter=sum(parts[:3]), gather=sum(parts[3:]), **named, **sides)
+
+
+def _in_use(schedule: Schedule, axes: Lattice, t: int) -> set[int]:
+    """The axes along which step t sends."""
+    ends = ((axes.coordinate(end, k) for end in schedule.step(t)[:2]) for k in range(len(axes.dims)))
+    return {k for k, (src, dst) in enumerate(ends) if (src != dst).any()}
+
+
+def _axes_at_once(where: str) -> int:
+    schedule, axes = run("all-reduce rotated-dim-ring", where).schedule, place(where).lattice
+    return min(len(_in_use(schedule, axes, t)) for t in range(schedule.num_steps)) if axes else 0
+
+
+def _begins() -> Words:
+    schedule = run("reduce-scatter dim-ring", "torus:4x3x2").schedule
+    return Words(" ".join("XYZ"[axis] for axis in _in_use(schedule, Lattice((4, 3, 2)), 0)))
+
+
+def _gathered_in(dims: Dims, order: tuple[int, ...]) -> Schedule:
+    down = lattice.dim_ring_reduce_scatter(Lattice(dims))
+    return in_sequence(down, lattice.dim_ring_all_gather(Lattice(dims), order=order))
+
+
+@answer(TORUS, "E-02-073")
+def _orders() -> Cases:
+    """Every order of the gathers after one order of the reduce-scatters: proved by the executor, and equally dear."""
+    for dims in ((4, 3, 2), (8, 2, 2)):
+        where = named_shape("torus", dims)
+        for order in permutations(range(3)):
+            both = {"turned": Measured(built(_gathered_in, dims, order, on=where)), "usual": measured(DIM_RING, where)}
+            yield {"at": f"{where}, gathers {order}", **both}
+
+
+# -- halving on wires ----------------------------------------------------------------------------------
+
+
+def least_halving(dims: Dims) -> Execution:
+    """Rabenseifner on every axis, at its best over both orders of the partners and both rules for ties."""
+    places = (named_shape("torus", dims), f"{named_shape('torus', dims)},tie=balanced")
+    found = [
+        built(lattice.dim_rabenseifner, Lattice(dims), order=order, on=on) for order in ("near", "far") for on in places
+    ]
+    return min(found, key=lambda done: (done.cost.n_alpha, done.cost.n_beta))
+
+
+@answer(TORUS, "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-138")
+@answer("ladder-every-primitive", "E-02-128")
+def _halvings() -> Cases:
+    for dims in ((4,), (8,), (16,), (4, 4), (4, 4, 4), (8, 8, 8)):
+        halving, rings = Measured(least_halving(dims)), measured(DIM_RING, named_shape("torus", dims))
+        saved = rings.n_alpha - halving.n_alpha
+        ratios = {"saved": saved, "saved_us": float(saved) * 0.5, "saving": 100 * (1 - halving.t / rings.t)}
+        compression = Fraction(rings.n_alpha) / Fraction(halving.n_alpha)
+        yield shape("torus", dims, halving=halving, rings=rings, compression=compression, **ratios)
+
+
+table(
+    TORUS,
+    {
+        "E-02-026 E-02-027": over(flat=flat_ring, rings=DIM_RING, shapes=((2, 2, 2), (8, 8, 8))),
+        "E-02-029": along(
+            "torus",
+            ((4, 4, 4), (2, 2, 2)),
+            fewest=lambda where: int(_hop(where, np.min)),
+            longest=lambda where: int(_hop(where, np.max)),
+            of_one_link=lambda where: f"{_hop(where, lambda hops: (hops == 1).mean()):.0%}",
+        ),
+        "E-02-030": over(
+            DIM_RING, rotated="all-reduce rotated-dim-ring", layers="all-reduce breadth-first", shapes=SHAPES[3:]
+        ),
+        "E-02-031 E-02-032 E-02-033": _spread(CUBE, CUBE_LETTERS),
+        "E-02-037": _spread(SQUARE, SQUARE_LETTERS),
+        "E-02-041 E-02-042 E-02-043": _collected(CUBE, CUBE_LETTERS),
+        "E-02-044": _collected(SQUARE, SQUARE_LETTERS),
+        "E-02-034": over(down="broadcast dim-chain", both=DIM_RING, shapes=((2, 2, 2),)),
+        "E-02-036 E-02-039": per(
+            "size",
+            (2, 3, 4, 5, 8, 16, 33),
+            attained=lambda size: run("broadcast dim-chain", f"ring:{size}").cost.n_alpha,
+            bound=lambda size: nx.diameter(place(f"ring:{size}").to_networkx()),
+        ),
+        "E-02-038": over("broadcast dim-chain", shapes=((3, 3),)),
+        "E-02-045": over("reduce dim-chain", shapes=((3, 3),)),
+        "E-02-040": over("broadcast dim-chain", shapes=((4, 4), (5, 3), (3, 3, 3), (8, 8, 8))),
+        "E-00-038 E-02-067": over(DIM_RING),
+        "E-02-053 E-02-054 E-02-055 E-02-057 E-02-068 E-02-069": over(
+            DIM_RING, shapes=((2, 2, 2), (4, 4, 4), (8, 8, 8), (16, 16, 4))
+        ),
+        "E-02-074": over("reduce-scatter dim-ring", "all-gather dim-ring", shapes=SHAPES[:-1]),
+        "E-02-058": once("torus:4x3x2", begins=_begins),
+        "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), axes_at_once=_axes_at_once),
+        "E-02-136": over(DIM_RING, shapes=((8, 8, 8),)),
+    },
+)
+
+# -- meshes --------------------------------------------------------------------------------------------
+
+
+@answer(MESH, "E-02-091")
+def _cut_through() -> Cases:
+    """A star with the parts of alpha that section 2 gives: what a route takes without its switch, and with it."""
+    parts = Latency(endpoint=Fraction(4, 5), switch=Fraction(1, 5))
+    through = built(pointtopoint.direct, 2, on=star(2, latency=parts)).cost
+    yield {"at": "star:2", "switch_ns": int(parts.switch * 500), "route_ns": int(through.n_alpha * 500)}
+
+
+def _behind_one_port(n: int) -> Fraction:
+    return Fraction(built(direct.all_to_all, n, on=one_port(full_mesh(n))).cost.n_beta)
+
+
+@answer(MESH, "E-00-041")
+def _full_mesh_is_a_star() -> Cases:
+    """Every schedule that the source names for a full mesh, on both."""
+    names = ("all-reduce ring", "all-reduce recursive-doubling", "all-reduce rabenseifner", "all-gather pat")
+    for what in (
+        *names,
+        "all-to-all pairwise",
+        "all-to-all bruck",
+        "all-reduce double-binary-tree",
+        "broadcast binomial-tree",
+    ):
+        for n in (4, 8, 16):
+            pieces = (what, 4) if what.startswith("broadcast") else what
+            mesh, hub = (measured(pieces, f"{on}:{n}") for on in ("full-mesh", "star"))
+            yield {"at": f"{what}, N = {n}", "N": n, "mesh": mesh, "star": hub}
+
+
+def _face(place_: tuple[int, ...]) -> Callable[[], int]:
+    return lambda: links_per_rank(place("mesh:3x3x3"))[int(np.dot(place_, Lattice((3, 3, 3)).strides))]
+
+
+def _relayed(axes: Lattice) -> Schedule:
+    return relay.relay(axes)
+
+
+def _one_by_one(axes: Lattice) -> Schedule:
+    """A schedule that never lets the busiest link idle."""
+    return relay.relay_one_by_one(place(named_shape("mesh", axes.dims)))
+
+
+@answer(MESH, "E-02-095")
+def _line_and_ring() -> Cases:
+    for size in (2, 3, 4, 5, 8, 12):
+        for what in ("reduce-scatter", "all-gather"):
+            both = {
+                "line": measured(f"{what} dim-ring", f"mesh:{size}"),
+                "ring": measured(f"{what} ring", f"ring:{size}"),
+            }
+            yield {"at": f"d = {size}, {what}", "size": size, **both}
+
+
+def _busiest_over_a_port(where: str) -> Callable[[], float]:
+    """Loads of the busiest link over the routes of all pairs, beside a star's port."""
+    return lambda: float(max(relay.link_loads(place(where))) / run("all-to-all pairwise", "star:512").cost.n_beta)
+
+
+@answer(MESH, "E-02-099")
+def _decomposed() -> Cases:
+    """The axes one after the other: the busiest link of each axis, added up."""
+    for dims in ((8,), (4, 4), (8, 4), (4, 4, 2)):
+        done = built(relay.relay, Lattice(dims, False), phased=True, on=named_shape("mesh", dims))
+        apart = abs(done.topology.link_dst - done.topology.link_src)
+        loads = [(stride, load) for stride, load in zip(apart.tolist(), done.link_total, strict=True)]
+        busiest = (max(load for apart, load in loads if apart == stride) for stride in Lattice(dims).strides)
+        yield shape("mesh", dims, in_all=sum(busiest, Fraction(0)))
+
+
+def _from_the_middle(size: int) -> Any:
+    return built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
+
+
+def _extra(where: str) -> int:
+    return wires(place(where)) - wires(place(where.replace("torus", "mesh")))
+
+
+def _times(size: int) -> Fraction:
+    """One flow after the other over both at once."""
+    naive, both = (built(lattice.line_reduce_scatter, size, together=way, on=f"mesh:{size}") for way in (False, True))
+    return Fraction(naive.cost.n_beta) / Fraction(both.cost.n_beta)
+
+
+table(
+    MESH,
+    {
+        "E-00-042": over(
+            DIM_RING, alltoall=_relayed, on="mesh", shapes=((4,), (4, 4), (8, 4), (4, 4, 2), (3, 3), (5,))
+        ),
+        "E-02-017": once(
+            "d = 8",
+            line=lambda: measured("reduce-scatter dim-ring", "mesh:8"),
+            ring=lambda: measured("reduce-scatter dim-ring", "ring:8"),
+            both_ways=lambda: measured("reduce-scatter dim-shortest-way", "ring:8"),
+        ),
+        "E-02-092": per(
+            "N",
+            NS,
+            pairwise=lambda n: Fraction(run("all-to-all pairwise", f"full-mesh:{n}").cost.n_beta),
+            behind_one_port=_behind_one_port,
+        ),
+        "E-02-094": once(
+            "mesh:3x3x3", body=_face((1, 1, 1)), face=_face((1, 1, 0)), edge=_face((0, 1, 0)), corner=_face((0, 0, 0))
+        ),
+        "E-02-096": over(DIM_RING, on="mesh", shapes=((4,), (7,), (3, 3), (4, 3), (4, 4), (3, 3, 3), (4, 2, 3))),
+        "E-02-097": over(_one_by_one, relayed=_relayed, on="mesh", shapes=((4,), (8,), (6, 4), (8, 4), (2, 2))),
+        "E-02-098": once(
+            "N = 512",
+            cube=_busiest_over_a_port("mesh:8x8x8"),
+            flat=_busiest_over_a_port("mesh:32x16"),
+            flat_torus=_busiest_over_a_port("torus:32x16,tie=balanced"),
+        ),
+        "E-02-100": per("size", (3, 4, 5, 7, 8, 12), n_alpha=_from_the_middle),
+        "E-02-101": along("torus", ((8, 8, 8), (16, 16, 16), (32, 16)), extra=_extra),
+        "E-02-102": per("size", (2, 3, 4, 5, 8, 16), times=_times),
+    },
+)

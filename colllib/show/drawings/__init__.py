@@ -1,0 +1,21 @@
+"""A drawing of every structure that the book introduces, computed from the schedule or the topology that it shows."""
+
+from colllib.show.drawings.holdings import an_instance, before_after, describe, primitives
+from colllib.show.drawings.networks import network, star
+from colllib.show.drawings.rounds import butterfly, walk
+from colllib.show.drawings.trees import tree, two_trees
+from colllib.show.drawings.wires import wiring
+
+__all__ = [
+    "an_instance",
+    "before_after",
+    "butterfly",
+    "describe",
+    "network",
+    "primitives",
+    "star",
+    "tree",
+    "two_trees",
+    "walk",
+    "wiring",
+]

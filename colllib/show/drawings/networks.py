@@ -1,0 +1,224 @@
+"""Drawings of switches: a star with its ports, boxes with cards, leaves and spines, fat-trees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import cos, pi, sin
+
+from colllib.execution import Execution
+from colllib.show.drawings.wires import wires_of
+from colllib.show.film import amount
+from colllib.show.geometry import Box, Point, Track, bow, lane, num
+from colllib.show.pen import NARROW, Drawing, Pen, drawing, extent
+from colllib.show.theme import listed
+from colllib.topology import Topology
+
+DISK = (27.0, 27.0)
+
+
+# -- a star and its ports -------------------------------------------------------------------------
+
+
+def star(topology: Topology, run: Execution | None = None, step: int = 1, *, title: str = "") -> Drawing:
+    """A star: each rank's port, and behind it the two links of a full-duplex connection to the switch.
+
+    Args:
+        topology: a star.
+        run: an execution on it; then the links show what they carry in one of its steps.
+        step: which, from 1.
+        title: the conclusion.
+
+    Raises:
+        ValueError: for a topology that is no star.
+
+    >>> from colllib.topology import star as make
+    >>> star(make(4))
+    A star of 4 ranks around one switch: each rank has one port, with a link up to the switch and a link down.
+    """
+    n = topology.ranks
+    if topology.switches != 1 or topology.num_links != 2 * n:
+        raise ValueError(f"{topology.name} is no star: `network` draws switches of all kinds")
+    load = dict(enumerate(run.link_load(step - 1))) if run else {}
+
+    def draw(pen: Pen) -> None:
+        radius = max(100.0 if run else 84.0, 13.0 * n)
+        switch = Box(0, 0, 66, 30)
+        for rank in range(n):
+            x, y = radius * sin(2 * pi * rank / n), -radius * cos(2 * pi * rank / n)
+            disk = Box(x, y, *DISK, round=True)
+            for link, (a, b) in ((rank, (disk, switch)), (n + rank, (switch, disk))):
+                _loaded(pen, lane(a, b, 4), load.get(link, Fraction(0)), idle=run is not None)
+            px, py = disk.edge((0, 0), 1.0)
+            pen.put(f'<circle class="port" cx="{num(px)}" cy="{num(py)}" r="4"/>', (px, py))
+            pen.node(x, y, rank)
+        pen.switch(0, 0, width=66)
+        if not run:
+            _port(pen, (radius + 180, 0.0) if pen.wide else (0.0, radius + 62))
+
+    alt = (
+        f"A star of {n} ranks around one switch: each rank has one port, with a link up to the switch and a link down."
+    )
+    if run:
+        busy = listed(topology.link_name(link) for link, share in load.items() if share)
+        alt += f" In step {step} of {run.schedule.num_steps} the links {busy} carry up to {max(load.values())} M."
+    return drawing(draw, title=title, alt=alt, legend=[("port", "a port")] if run else [])
+
+
+def _loaded(pen: Pen, track: Track, share: Fraction, *, idle: bool) -> None:
+    """A link with what it carries beside it; a faint line where it carries nothing."""
+    if idle and not share:
+        pen.line(track.points, "e")
+        return
+    pen.arrow(track, index=1 if share else -1)
+    if share:
+        (x, y), (u, v) = track.points
+        away = (0.5 * extent(amount(share)) + 6) * abs(v - y) / track.length + 13 * abs(u - x) / track.length
+        pen.text(
+            (x + u) / 2 - away * (v - y) / track.length, (y + v) / 2 + away * (u - x) / track.length, amount(share)
+        )
+
+
+def _port(pen: Pen, at: Point) -> None:
+    """One rank and its port, larger."""
+    x, y = at
+    rank, switch = Box(x - 95, y, *DISK, round=True), Box(x + 95, y, 66, 30)
+    pen.arrow(bow((x - 72, y - 9), (x + 58, y - 9)))
+    pen.arrow(bow((x + 58, y + 9), (x - 72, y + 9)))
+    pen.put(f'<rect class="port" x="{num(x - 80)}" y="{num(y - 15)}" width="8" height="30" rx="2"/>', (x - 80, y - 15))
+    pen.node(rank.x, rank.y, 0)
+    pen.switch(switch.x, switch.y, width=66)
+    pen.text(x - 7, y - 20, "sends at BW")
+    pen.text(x - 7, y + 21, "receives at BW")
+    pen.text(x - 76, y + 28, "port", "b")
+
+
+# -- switches -------------------------------------------------------------------------------------
+
+
+def network(topology: Topology, *, title: str = "") -> Drawing:
+    """Ranks below switches: boxes with their cards, leaves and spines, fat-trees, trees of switches; a color per tier.
+
+    A switch that no other shares its nodes with is a bar above them.
+
+    Args:
+        topology: with switches, and at most 16 ranks.
+        title: the conclusion.
+
+    Raises:
+        ValueError: for a topology without switches, or with more ranks.
+
+    >>> from colllib.topology import leaf_spine
+    >>> network(leaf_spine(4, 2, 2))
+    leaf-spine:4x2x2: 8 ranks and 6 switches in 2 levels. Links: 8 port, each 1 BW; 8 uplink, each 1 BW.
+    """
+    if not topology.switches or topology.ranks > 16:
+        raise ValueError(f"{topology.name}: only topologies with switches and up to 16 ranks can be drawn as a network")
+    level, below = _switch_levels(topology)
+    boxed = [node for node in below if level[node] < 0]
+    names = _switch_names(topology, max(level.values()))
+
+    def draw(pen: Pen) -> None:
+        place = _network_places(pen, topology, level, below)
+        for node in boxed:
+            ranks = [place[rank] for rank in below[node]]
+            pen.group(Box(place[node].x, 23, ranks[-1].x - ranks[0].x + place[0].width + 7, 82))
+        for a, b, tier in wires_of(topology):
+            up, down = sorted((place[a], place[b]), key=lambda box: box.y)
+            narrow = min(up, down, key=lambda box: box.width)
+            over = abs(up.x - down.x) <= max(up.width, down.width) / 2
+            pen.line([(narrow.x if over else up.x, up.y), (narrow.x if over else down.x, down.y)], f"l t{tier}")
+            if "card" in topology.tiers[tier].name and max(level[a], level[b]) == 1 and "card" not in names:
+                pen.put(
+                    f'<rect class="port" x="{num(narrow.x - 5)}" y="-27" width="10" height="10" rx="2"/>',
+                    (narrow.x, -27),
+                )
+        for node, box in place.items():
+            if node >= topology.ranks:
+                name = "switch" if level[node] < 0 else names[level[node] - 1]
+                pen.switch(box.x, box.y, name if _fits(name, box) else name[0].upper(), box.width)
+            elif box.width < 20:  # too many for disks
+                pen.text(box.x, box.y, node, "b small")
+            else:
+                pen.disk(box, node)
+
+    counts = Counter(tier for _, _, tier in wires_of(topology))
+    tiers = listed(f"{counts[k]} {tier.name}, each {tier.bandwidth} BW" for k, tier in enumerate(topology.tiers))
+    alt = (
+        f"{topology.name}: {topology.ranks} ranks and {topology.switches} switches in {max(level.values())} levels. "
+        f"Links: {tiers.replace('BW, ', 'BW; ')}."
+    )
+    narrow = _network_places(Pen(NARROW), topology, level, below)
+    short = {
+        names[level[node] - 1] for node in below if level[node] > 0 and not _fits(names[level[node] - 1], narrow[node])
+    }
+    legend = [(name[0].upper(), name) for name in names if name in short]
+    legend += [("port", "card")] * (bool(boxed) and "card" not in names) + [
+        (f"line t{k}", f"{tier.name}, {tier.bandwidth} BW") for k, tier in enumerate(topology.tiers)
+    ]
+    return drawing(draw, title=title, alt=alt, legend=legend)
+
+
+def _fits(name: str, box: Box) -> bool:
+    return len(name) * 7 + 4 <= box.width
+
+
+def _switch_levels(topology: Topology) -> tuple[dict[int, int], dict[int, list[int]]]:
+    """How far above the ranks every node is (-1 for a box's switch), and the nodes below each switch."""
+    near: dict[int, set[int]] = {}
+    for a, b, _ in wires_of(topology):
+        near.setdefault(a, set()).add(b)
+        near.setdefault(b, set()).add(a)
+    level = dict.fromkeys(range(topology.ranks), 0)
+    ranks = set(level)
+    inside = [node for node in near if node >= topology.ranks and near[node] <= ranks]
+    if len(inside) < topology.switches and all(len(near[rank]) > 1 for rank in ranks):
+        level |= dict.fromkeys(inside, -1)
+    while len(level) < topology.nodes:
+        top = {node for node, depth in level.items() if depth == max(level.values())}
+        above = {other for node in top for other in near[node]} - set(level)
+        level |= dict.fromkeys(above, max(level.values()) + 1)
+    below = {
+        node: sorted(other for other in near[node] if abs(level[other]) < abs(level[node]) or level[node] < 0)
+        for node in range(topology.ranks, topology.nodes)
+    }
+    return level, below
+
+
+def _network_places(
+    pen: Pen, topology: Topology, level: Mapping[int, int], below: Mapping[int, Sequence[int]]
+) -> dict[int, Box]:
+    n = topology.ranks
+    outer = [sorted(nodes) for node, nodes in below.items() if level[node] in (1, -1)]
+    group = max(map(len, outer)) if outer else n
+    pitch = min(44.0, (pen.width - 26.0 - 8.0 * (n // group)) / n)
+    space = min(26.0, (pen.width - 20 - n * pitch) / max(1, n / group - 1)) if group < n else 0.0
+    size = min(27.0, pitch - 1)
+    place = {r: Box(r * pitch + r // group * space, 0, size, size, round=True) for r in range(n)}
+    for node in sorted(below, key=lambda node: (abs(level[node]), node)):
+        under = [place[other] for other in below[node]]
+        peers = [other for other in below if level[other] == level[node]]
+        shared = any(set(below[other]) & set(below[node]) for other in peers if other != node)
+        left, right = min(box.x for box in under), max(box.x for box in under)
+        y = 44.0 if level[node] < 0 else -66.0 * level[node]
+        if shared:
+            across = max(place[r].x for r in range(n))
+            k = peers.index(node)
+            wide = min(76.0, across / len(peers) - 6)
+            place[node] = Box(across * (k + 0.5) / len(peers), y, wide, 24)
+        else:
+            place[node] = Box((left + right) / 2, y, max(right - left, 8.0) + min(20.0, 0.75 * pitch), 24)
+    return place
+
+
+def _switch_names(topology: Topology, levels: int) -> list[str]:
+    """What switches are called, level by level from the ranks up."""
+    kind = topology.name.partition(":")[0]
+    if kind == "fat-tree":
+        return ["edge", "aggregation", "core"]
+    if kind not in ("leaf-spine", "boxes"):
+        return ["switch"] * levels
+    cards = sum(tier.name == "card" for tier in topology.tiers) and levels > len(topology.tiers) - 1
+    names = [*(["card"] * bool(cards)), "leaf", "spine", "core"]
+    return names + ["core"] * (levels - len(names))

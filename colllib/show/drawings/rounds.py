@@ -1,0 +1,136 @@
+"""Drawings of who talks to whom, round by round: butterflies and the way of one block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+
+from colllib.execution import execute
+from colllib.schedule import Schedule
+from colllib.show.film import Film, amount
+from colllib.show.geometry import Box, between, num
+from colllib.show.pen import RADIUS, Drawing, Pen, drawing
+from colllib.show.theme import listed
+
+
+def butterfly(schedule: Schedule, *, follow: int = 0, title: str = "") -> Drawing:
+    """Ranks as rows, steps as columns: who sends to whom, and how much.
+
+    The thicker a line, the larger the message. What one rank's data touches is drawn in color.
+
+    Args:
+        schedule: on up to 16 ranks.
+        follow: the rank whose data is followed.
+        title: the conclusion.
+
+    >>> from colllib.algorithms import allreduce
+    >>> butterfly(allreduce.recursive_doubling(4))
+    Messages of 4 ranks in 2 steps. Step 1: 4 messages of M, partners 1 apart; step 2: 4 messages of M, partners 2 \
+apart. What rank 0 has reaches 2, 4 ranks.
+    """
+    film = Film("", execute(schedule))
+    n, steps = schedule.ranks, film.steps
+    reached = [{follow}]
+    for t in range(1, steps + 1):
+        reached.append(reached[-1] | {move.dst for move in film.moves(t) if move.src in reached[-1]})
+    sizes = [[film.share(move.blocks) for move in film.moves(t)] for t in range(1, steps + 1)]
+
+    def draw(pen: Pen) -> None:
+        column = min(110.0, (pen.width - 60) / max(1, steps))
+        row = 30.0 if n <= 8 else 22.0
+        for rank in range(n):
+            pen.line([(0, row * rank), (column * steps, row * rank)], "e")
+            pen.text(-20, row * rank, rank, "b")
+        for t in range(1, steps + 1):
+            x = column * (t - 1)
+            pen.text(x + column / 2, -32, f"step {t}" if column > 60 else t, "b")
+            pen.text(x + column / 2, -17, amount(max(sizes[t - 1], default=Fraction(0))), "q")
+            for move, size in zip(film.moves(t), sizes[t - 1], strict=True):
+                kind = "l on" if move.src in reached[t - 1] else "l"
+                pen.put(
+                    f'<path class="{kind}" stroke-width="{num(1 + 3.5 * float(size))}" d="M{num(x + RADIUS)} '
+                    f'{num(row * move.src)}L{num(x + column - RADIUS)} {num(row * move.dst)}"/>'
+                )
+        for t, rank in product(range(steps + 1), range(n)):
+            pen.dot(column * t, row * rank, "dot on" if rank in reached[t] else "dot")
+
+    said = "; ".join(_told(film, t, sizes[t - 1]) for t in range(1, steps + 1))
+    alt = (
+        f"Messages of {n} ranks in {steps} steps. {said[:1].upper()}{said[1:]}. What rank {follow} has reaches "
+        f"{listed(len(ranks) for ranks in reached[1:])} ranks."
+    )
+    return drawing(draw, title=title, alt=alt, legend=[("dot on", f"what rank {follow} has got to by then")])
+
+
+def _told(film: Film, t: int, sizes: Sequence[Fraction]) -> str:
+    n, moves = film.schedule.ranks, film.moves(t)
+    apart = sorted({min((move.dst - move.src) % n, (move.src - move.dst) % n) for move in moves})
+    large = " or ".join(map(amount, sorted(set(sizes))))
+    return f"step {t}: {len(moves)} messages of {large}, partners {listed(apart)} apart"
+
+
+def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
+    """How one block of an all-gather gets around: the distance from its owner to the right, step after step downwards.
+
+    In an algorithm that treats all ranks alike every other block takes the same way from its own rank.
+    The last column says how many blocks a message has in each step.
+
+    Args:
+        schedule: in which the block comes from one rank.
+        block: which.
+        title: the conclusion.
+
+    Raises:
+        ValueError: for a block that several ranks contribute to.
+
+    >>> from colllib.algorithms import allgather
+    >>> walk(allgather.bruck(6))
+    The way of block 0 of rank 0 to 6 ranks in 3 steps. Step 1: 0 to 1; step 2: 0 to 2, 1 to 3; step 3: 0 to 4, 1 to \
+5. Blocks in a message: 1, 2, 2.
+    """
+    film = Film("", execute(schedule))
+    if film.need(block) > 1:
+        raise ValueError(f"block {block} is summed over {film.need(block)} ranks: a walk starts at one")
+    n, owner = schedule.ranks, film.sources[block][0]
+    hops = [[(move.src, move.dst) for move in film.moves(t) if block in move.blocks] for t in range(1, film.steps + 1)]
+    up = sum((dst - owner) % n for step in hops[:1] for _, dst in step)
+    down = sum((owner - dst) % n for step in hops[:1] for _, dst in step)
+    way = 1 if up <= down else -1
+    ways = [[(way * (a - owner) % n, way * (b - owner) % n) for a, b in step] for step in hops]
+    sizes = [max((len(move.blocks) for move in film.moves(t)), default=0) for t in range(1, film.steps + 1)]
+
+    since = {0: 0} | {b: t for t, step in reversed(list(enumerate(ways, 1))) for _, b in step}
+
+    def draw(pen: Pen) -> None:
+        column, row = min(64.0, (pen.width - 96) / n), 40.0 if film.steps <= 8 else 26.0
+        x = [column * at + 60 for at in range(n)]
+        if pen.wide:
+            pen.text(-30, -20, "distance", "q", "start")
+        for at in range(n):
+            pen.text(x[at], -20, at, "b")
+        for t, size in enumerate(sizes, 1):
+            pen.text(0, row * (t - 0.5), f"step {t}", "", "start")
+            pen.text(x[-1] + 16, row * (t - 0.5), f"× {size}", "q", "start")
+        for at, t in since.items():
+            pen.line([(x[at], row * t), (x[at], row * film.steps)], "l on")
+        for t, step in enumerate(ways, 1):
+            for a, b in step:
+                start, end = Box(x[a], row * (t - 1), 10, 10, True), Box(x[b], row * t, 10, 10, True)
+                pen.arrow(between(start, end), "add", index=0)
+        for at, t in since.items():
+            pen.dot(x[at], row * t, "dot on")
+
+    told = "; ".join(
+        f"step {t}: {listed(f'{a} to {b}' for a, b in sorted(step)) or 'nothing'}" for t, step in enumerate(ways, 1)
+    )
+    alt = (
+        f"The way of block {block} of rank {owner} to {n} ranks in {film.steps} steps. {told[:1].upper()}{told[1:]}. "
+        f"Blocks in a message: {listed(sizes)}."
+    )
+    return drawing(
+        draw,
+        title=title,
+        alt=alt,
+        legend=[("dot on", "rank at this distance has the block"), ("×", "blocks a message")],
+    )

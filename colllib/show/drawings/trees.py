@@ -1,0 +1,160 @@
+"""Drawings of the trees along which blocks move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from colllib.execution import execute
+from colllib.schedule import Schedule
+from colllib.show import layouts
+from colllib.show.film import Film
+from colllib.show.geometry import Box, Point, between
+from colllib.show.pen import Drawing, Pen, drawing
+from colllib.show.theme import listed
+
+DISK = (27.0, 27.0)
+
+
+def tree(schedule: Schedule, *, title: str = "") -> Drawing:
+    """The tree along which a schedule moves its blocks, with the steps in which each edge is used; a chain as a row.
+
+    Args:
+        schedule: whose blocks all move along one tree.
+        title: the conclusion.
+
+    Raises:
+        ValueError: if they do not.
+
+    >>> from colllib.algorithms import broadcast
+    >>> tree(broadcast.binomial_tree(4))
+    A tree of 4 ranks in 3 levels, rank 0 on top. Edges by step: 0→1 in 1; 0→2 in 2; 1→3 in 2.
+    """
+    film = Film("", execute(schedule))
+    if len(film.trees) != 1:
+        raise ValueError(
+            f"{schedule!r} moves its blocks along {len(film.trees) or 'no'} trees: a drawing of one needs one"
+        )
+    parent = film.trees[0][0]
+    used, levels = _steps_of(film), _levels(parent)
+    down, up = ({edge: [t for t, way in steps if way == which] for edge, steps in used.items()} for which in (1, -1))
+
+    def draw(pen: Pen) -> None:
+        chain = max(map(parent.count, parent)) == 1
+        places = _chain(pen, parent) if chain else layouts.tree(parent, DISK, _gap(pen, parent), 42)
+        boxes = [Box(x, y, *DISK, round=True) for x, y in places]
+        for a, b in used:
+            if up[a, b] and down[a, b]:
+                track = between(boxes[a], boxes[b])
+                pen.line(track.points)
+                share = 0.38 if sum(child < b for _, child in used if parent[child] == a) % 2 else 0.62
+                pen.tag(*track.at(share), f"↑{_span(up[a, b])} ↓{_span(down[a, b])}")
+            else:
+                ends = (boxes[a], boxes[b]) if down[a, b] else (boxes[b], boxes[a])
+                pen.arrow(between(*ends), "add", _span(down[a, b] or up[a, b]), 0.45)
+        for rank, (x, y) in enumerate(places):
+            pen.node(x, y, rank, "i" if parent[rank] < 0 else "")
+
+    edges = "; ".join(f"{a}→{b} in {_span([t for t, _ in steps])}" for (a, b), steps in sorted(used.items()))
+    size = f"{len(parent)} ranks in {max(levels) + 1} levels"
+    alt = f"A tree of {size}, rank {parent.index(-1)} on top. Edges by step: {edges}."
+    return drawing(
+        draw, title=title, alt=alt, legend=[("disk i", "the root"), ("1", "the step in which an edge is used")]
+    )
+
+
+def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
+    """Two trees on the same ranks, each for half of the blocks: who is an inner node where.
+
+    Where the schedule is cut into segments and the edges take turns, those of the even steps are dashed.
+
+    Args:
+        schedule: whose blocks move along two trees.
+        title: the conclusion.
+
+    Raises:
+        ValueError: if they do not.
+
+    >>> from colllib.algorithms import allreduce
+    >>> two_trees(allreduce.double_binary_tree(4))
+    Two trees of 4 ranks. Inner nodes of the first: 0, 2; of the second: 1, 3. No rank is an inner node of both.
+    """
+    film = Film("", execute(schedule))
+    if len(film.trees) != 2:
+        raise ValueError(
+            f"{schedule!r} moves its blocks along {len(film.trees) or 'no'} trees: a drawing of two needs two"
+        )
+    parents = [parent for parent, _ in film.trees]
+    inner = [sorted({above for above in parent if above >= 0}) for parent in parents]
+    turns = [_steps_of(film, part, copies=True) for part in (0, 1)]
+    colored = all(len({step % 2 for step, _ in steps}) == 1 for used in turns for steps in used.values())
+
+    def draw(pen: Pen) -> None:
+        shapes = [layouts.tree(parent, DISK, min(30.0, _gap(pen, parent)), 34) for parent in parents]
+        wide = [max(x for x, _ in places) + DISK[0] for places in shapes]
+        beside = sum(wide) + 50 <= pen.width - 8
+        for part, places in enumerate(shapes):
+            dx, dy = (part * (wide[0] + 50), 0) if beside else (0, part * (max(y for _, y in shapes[0]) + 80))
+            moved = [(x + dx, y + dy) for x, y in places]
+            kinds = {edge: "copy" if colored and steps[0][0] % 2 == 0 else "add" for edge, steps in turns[part].items()}
+            pen.text(dx + wide[part] / 2 - DISK[0] / 2, dy - 26, f"{('first', 'second')[part]} tree", "b")
+            for (a, b), kind in kinds.items():
+                ends = [Box(*moved[node], *DISK, round=True) for node in (a, b)]
+                pen.line(between(ends[0], ends[1]).points, f"l {kind}")
+            for rank, (x, y) in enumerate(moved):
+                pen.node(x, y, rank, "i" if rank in inner[part] else "", part)
+
+    both = sorted(set(inner[0]) & set(inner[1]))
+    alt = (
+        f"Two trees of {len(parents[0])} ranks. Inner nodes of the first: {listed(inner[0])}; of the second: "
+        f"{listed(inner[1])}. " + (f"Of both: {listed(both)}." if both else "No rank is an inner node of both.")
+    )
+    legend = [("patch h0", "inner in the first"), ("patch h1", "inner in the second"), ("disk", "leaf")]
+    legend += [("line", "used in odd steps"), ("line copy", "used in even steps")] * colored
+    return drawing(draw, title=title, alt=alt, legend=legend)
+
+
+def _steps_of(film: Film, part: int = 0, copies: bool = False) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """For each edge from parent to child the steps in which it is used, or something is copied, with 1 for down."""
+    parent = film.trees[part][0]
+    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for t in range(1, film.steps + 1):
+        for move in film.moves(t):
+            if move.part == part and not (copies and move.add):
+                down = parent[move.dst] == move.src
+                found.setdefault((move.src, move.dst) if down else (move.dst, move.src), []).append(
+                    (t, 1 if down else -1)
+                )
+    return found
+
+
+def _span(steps: Sequence[int]) -> str:
+    """Steps in few words.
+
+    >>> _span([3]), _span([1, 6]), _span([2, 3, 4]), _span([1, 3, 5])
+    ('3', '1, 6', '2–4', '1, 3 … 5')
+    """
+    if len(steps) < 3:
+        return ", ".join(map(str, steps))
+    gap = steps[1] - steps[0]
+    return f"{steps[0]}–{steps[-1]}" if gap == 1 else f"{steps[0]}, {steps[1]} … {steps[-1]}"
+
+
+def _levels(parent: Sequence[int]) -> list[int]:
+    found = []
+    for node in range(len(parent)):
+        depth = 0
+        while parent[node] >= 0:
+            node, depth = parent[node], depth + 1
+        found.append(depth)
+    return found
+
+
+def _gap(pen: Pen, parent: Sequence[int]) -> float:
+    leaves = sum(node not in parent for node in range(len(parent)))
+    return max(4.0, min(60.0 if pen.wide else 36.0, (pen.width - 10 - leaves * DISK[0]) / max(1, leaves - 1)))
+
+
+def _chain(pen: Pen, parent: Sequence[int]) -> list[Point]:
+    order = sorted(range(len(parent)), key=_levels(parent).__getitem__)
+    places = layouts.snake(len(order), DISK, pen.width - 8, 48)
+    return [places[order.index(node)] for node in range(len(order))]

@@ -1,0 +1,154 @@
+"""Drawings of wires: lattices as grids with stubs where they go round, rings and full meshes as circles."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from math import ceil, cos, pi, prod, sin
+
+from colllib.show.geometry import Box, Point, num
+from colllib.show.pen import WIDE, Drawing, Pen, drawing
+from colllib.topology import Lattice, Topology
+
+PITCH, STUB = 52.0, 25.0  # between neighbors, and how far a link that goes round sticks out at both ends
+
+Stubs = dict[tuple[int, int], Point]
+
+
+def wiring(
+    topology: Topology,
+    *,
+    half: Collection[int] = (),
+    width: Mapping[tuple[int, int], float] | None = None,
+    columns: int = 0,
+    title: str = "",
+    alt: str = "",
+) -> Drawing:
+    """The wires of a topology: lattices as grids with stubs where they go round, all else as a circle.
+
+    Args:
+        topology: what to draw.
+        half: ranks drawn filled; the wires between them and the others are the cut.
+        width: how much of the largest load each wire has, between 0 and 1; thick and dark is much.
+        columns: the width of the grid for a topology that is drawn as one without having axes.
+        title: the conclusion.
+        alt: what it shows, in words (default: its ranks, wires and stubs).
+
+    >>> from colllib.topology import torus
+    >>> wiring(torus((4, 3)))
+    torus:4x3: 12 ranks and 24 wires, 7 of which go round.
+    """
+    inside = set(half)
+
+    def draw(pen: Pen) -> None:
+        place, stubs = wiring_layout(topology, columns, pen.width)
+        axes = topology.lattice
+        if axes is not None and len(axes.dims) == 3 and not topology.switches:
+            for z in range(axes.dims[2]):
+                x, y = place[z * axes.strides[2]]
+                pen.text(x, y + STUB + 12, f"z = {z}", "q")
+        for a, b, _ in wires_of(topology):
+            cut = (a in inside) != (b in inside) and max(a, b) < topology.ranks
+            look = _look(cut, None if width is None else width.get((a, b), 0.0))
+            if (a, b) in stubs:
+                _stub(pen, (a, b), place, stubs[a, b], look, named=columns > 0)
+            else:
+                pen.put(f'<path {look} d="M{_at(place[a])}L{_at(place[b])}"/>', place[a], place[b])
+        for node, (x, y) in place.items():
+            if node >= topology.ranks:
+                pen.switch(x, y, "switch")
+            else:
+                filled = node in inside
+                pen.disk(Box(x, y, 24, 24, round=True), node, "i" if filled else "", 0 if filled else -1)
+
+    return drawing(draw, title=title, alt=alt or _described(topology, columns))
+
+
+def _described(topology: Topology, columns: int) -> str:
+    stubs = wiring_layout(topology, columns, WIDE)[1]
+    size = topology.lattice.dims if topology.lattice and not topology.switches else ()
+    far = [pair for pair in stubs if len(size) < 3 or pair[1] - pair[0] != prod(size[:2])]
+    said = f"{topology.name}: {topology.ranks} ranks and {len(wires_of(topology))} wires"
+    return f"{said}, {len(far)} of which go round." if far else f"{said}."
+
+
+def _stub(pen: Pen, wire: tuple[int, int], place: Mapping[int, Point], way: Point, look: str, *, named: bool) -> None:
+    """Both ends of a wire that goes round; where it is twisted, each says where the other end is."""
+    (dx, dy), (a, b) = way, wire
+    for node, sign, other in ((a, 1, b), (b, -1, a)):
+        x, y = place[node]
+        end = (x + sign * dx, y + sign * dy)
+        pen.put(f'<path {look} d="M{_at((x, y))}L{_at(end)}"/>', end)
+        if named and abs(dy) > abs(dx):
+            pen.text(end[0], end[1] + sign * dy * 0.35, other, "q small")
+
+
+def _at(point: Point) -> str:
+    return f"{num(point[0])} {num(point[1])}"
+
+
+def _look(cut: bool, load: float | None) -> str:
+    if load is not None:
+        kind = "busiest" if load > 0.999 else "load"
+        return f'class="l {kind}" stroke-width="{num(1 + 6 * load)}" stroke-opacity="{0.25 + 0.75 * load:.2f}"'
+    return 'class="l cut"' if cut else 'class="l"'
+
+
+def wires_of(topology: Topology) -> list[tuple[int, int, int]]:
+    """Every full-duplex link once: its ends and its tier.
+
+    >>> from colllib.topology import ring
+    >>> wires_of(ring(3))
+    [(0, 1, 0), (0, 2, 0), (1, 2, 0)]
+    """
+    ends = zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.tier.tolist(), strict=True)
+    return sorted({(min(a, b), max(a, b), tier) for a, b, tier in ends})
+
+
+def wiring_layout(topology: Topology, columns: int, width: int) -> tuple[dict[int, Point], Stubs]:
+    """Where nodes are, and the wires that leave the lattice at one end: pairs with the direction of the stub.
+
+    >>> from colllib.topology import ring
+    >>> len(wiring_layout(ring(6), 0, WIDE)[0])
+    6
+    """
+    axes = topology.lattice if not topology.switches else None
+    if axes is not None and (len(axes.dims) > 1 or not axes.wraps):
+        return _grid(topology, axes.dims, width)
+    if columns:
+        return _grid(topology, (columns, topology.ranks // columns), width)
+    radius = min(max(60.0, 8.0 * topology.ranks), width / 2 - 20)
+    turns = [2 * pi * k / topology.ranks for k in range(topology.ranks)]
+    place = {k: (radius * sin(turn), -radius * cos(turn)) for k, turn in enumerate(turns)}
+    return place | {topology.ranks + k: (0.0, 30.0 * k) for k in range(topology.switches)}, {}
+
+
+def _grid(topology: Topology, dims: tuple[int, ...], width: int) -> tuple[dict[int, Point], Stubs]:
+    """The first axis to the right, the second upwards, slices along the third in rows."""
+    across, up = (*dims, 1)[:2]
+    gap = min(PITCH, (width - 2 * STUB - 16) / max(1, across - 1))
+    slices = prod(dims[2:])
+    wide, high = (across - 1) * gap + 2 * STUB + 20, (up - 1) * PITCH + 2 * STUB + 28
+    beside = max(1, min(slices, int(width // wide)))
+    beside = ceil(slices / ceil(slices / beside))
+    place = {}
+    for rank in range(topology.ranks):
+        z, within = divmod(rank, across * up)
+        row, column = divmod(z, beside)
+        place[rank] = (column * wide + within % across * gap, row * high - within // across * PITCH)
+    stubs: Stubs = {}
+    for a, b, _ in wires_of(topology):
+        if found := _round(a, b, dims):
+            stubs[a, b] = found
+    return place, stubs
+
+
+def _round(a: int, b: int, dims: tuple[int, ...]) -> Point | None:
+    """In which direction a wire leaves the picture at its first end, if it does."""
+    here, there = (Lattice(dims).coordinates(node) for node in (a, b))
+    for axis, size in reversed(list(enumerate(dims))):  # a twisted wire differs along the first axis as well
+        far = abs(here[axis] - there[axis]) == size - 1 and size > 2
+        if far or (axis == 2 and here[axis] != there[axis]):
+            way = (1.0 if here[axis] > there[axis] else -1.0) * (1 if far else -1)
+            dx, dy = ((1.0, 0.0), (0.0, -1.0), (0.75, -0.75))[axis]
+            return way * dx * STUB, way * dy * STUB
+    return None

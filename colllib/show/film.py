@@ -1,0 +1,307 @@
+"""A schedule as a film: what each rank shows after each step, and what moves, from its execution."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import Literal, NamedTuple
+
+from colllib.execution import Execution, trace
+from colllib.primitives import Blocks
+from colllib.schedule import Schedule
+from colllib.show.pen import ARRIVED, FEW, FINAL, SPENT
+
+MOST_CELLS = 16  # of a rank; more blocks are put together
+
+State = dict[tuple[int, int], Counter[int]]
+
+
+class Cell(NamedTuple):
+    """A place that every rank has: its number, the blocks that it stands for, how many contributions fill it."""
+
+    number: int
+    blocks: tuple[int, ...]
+    slots: int
+
+
+class Move(NamedTuple):
+    """A message: from node to node, in which tree, added or copied; its blocks; and what the reader sees of them.
+
+    That is numbers of cells, or an amount.
+    """
+
+    src: int
+    dst: int
+    part: int
+    add: bool
+    blocks: tuple[int, ...]
+    content: tuple[int, ...] | str
+
+
+def has_pairs(schedule: Schedule) -> bool:
+    """Whether the blocks are one for each pair of ranks, in order, as in an all-to-all.
+
+    >>> from colllib.algorithms import allgather, alltoall
+    >>> has_pairs(alltoall.bruck(4)), has_pairs(allgather.ring(4))
+    (True, False)
+    """
+    pairs = list(zip(schedule.blocks.source.tolist(), schedule.blocks.target.tolist(), strict=True))
+    return pairs == list(product(range(schedule.ranks), repeat=2))
+
+
+def amount(share: Fraction) -> str:
+    """A share of the message M.
+
+    >>> [amount(Fraction(v)) for v in ("1", "1/8", "3/8", "2", "0")]
+    ['M', 'M/8', '3M/8', '2M', '0']
+    """
+    above = "M" if share.numerator == 1 else f"{share.numerator}M"
+    return "0" if not share else above if share.denominator == 1 else f"{above}/{share.denominator}"
+
+
+@dataclass(frozen=True, eq=False)
+class Film:
+    """An execution, looked at step by step.
+
+    What a rank shows depends on the schedule. Usually there is a cell for each block, with a slot
+    for each rank that contributes to it. A single block that is summed shows its contributions as
+    cells of their own. An all-to-all has a cell for each destination, with a slot for each source.
+    And where there are many blocks, those with one source and one target share a cell.
+
+    Attributes:
+        name: what the reader calls it.
+        run: the execution.
+
+    >>> from colllib import execute
+    >>> from colllib.algorithms import allreduce
+    >>> film = Film("ring", execute(allreduce.ring(4)))
+    >>> film.kind, film.steps, film.value(1, 1, 0), film.moves(1)[0].content
+    ('blocks', 6, 3, (0,))
+    """
+
+    name: str
+    run: Execution
+
+    @property
+    def schedule(self) -> Schedule:
+        """What is played."""
+        return self.run.schedule
+
+    @property
+    def blocks(self) -> Blocks:
+        """The schedule's blocks."""
+        return self.schedule.blocks
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+        return self.schedule.num_steps
+
+    @cached_property
+    def kind(self) -> Literal["blocks", "contributions", "destinations", "groups"]:
+        """What the cells of a rank stand for."""
+        if has_pairs(self.schedule):
+            return "destinations"
+        if len(self.blocks) == 1 and 1 < self.need(0) <= FEW:
+            return "contributions"
+        return "blocks" if len(self.blocks) <= MOST_CELLS else "groups"
+
+    @cached_property
+    def sources(self) -> list[list[int]]:
+        """For each block the ranks that have it, or contribute to it, before the first step."""
+        return [self.blocks.holders(who).tolist() for who in self.blocks.source.tolist()]
+
+    @cached_property
+    def targets(self) -> list[list[int]]:
+        """For each block the ranks that must have it in the end."""
+        return [self.blocks.holders(who).tolist() for who in self.blocks.target.tolist()]
+
+    def need(self, block: int) -> int:
+        """How many contributions make a block whole."""
+        return len(self.sources[block])
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """What each rank has a place for."""
+        blocks, ranks = self.blocks, self.schedule.ranks
+        if self.kind == "contributions":
+            return tuple(Cell(rank, (0,), 1) for rank in range(ranks))
+        if self.kind == "destinations":
+            return tuple(Cell(d, tuple(s * ranks + d for s in range(ranks)), ranks) for d in range(ranks))
+        groups: dict[tuple[int, int, int], list[int]] = {}
+        for block, ends in enumerate(zip(blocks.source.tolist(), blocks.target.tolist(), strict=True)):
+            groups.setdefault((*ends, block if self.kind == "blocks" else 0), []).append(block)
+        return tuple(Cell(k, tuple(some), self.need(some[0])) for k, some in enumerate(groups.values()))
+
+    # -- what a rank holds ------------------------------------------------------------------------
+
+    @cached_property
+    def states(self) -> tuple[State, ...]:
+        """Before the first step and after every one, whose contributions each (node, block) holds."""
+        found = tuple(trace(self.schedule))
+        return tuple(map(self._whereabouts, range(self.steps + 1))) if self.kind == "destinations" else found
+
+    def _whereabouts(self, t: int) -> State:
+        """Each block of an all-to-all at the rank that received it last."""
+        place = self.blocks.source.tolist()
+        for k in range(t):
+            step = self.schedule.step(k)
+            for block, dst in zip(step.block.tolist(), step.dst.tolist(), strict=True):
+                place[block] = dst
+        return {(node, block): Counter([int(self.blocks.source[block])]) for block, node in enumerate(place)}
+
+    @cached_property
+    def useful(self) -> tuple[frozenset[tuple[int, int]], ...]:
+        """For every state the (node, block) whose value is still sent, or must be there in the end."""
+        last = {(rank, block) for block, ranks in enumerate(self.targets) for rank in ranks}
+        found = [frozenset(last)]
+        for t in reversed(range(self.steps)):
+            step = self.schedule.step(t)
+            moved = list(zip(*(column.tolist() for column in step), strict=True))
+            last = last - {(dst, block) for _, dst, block, add in moved if not add}
+            last |= {(src, block) for src, _, block, _ in moved}
+            found.append(frozenset(last))
+        return tuple(reversed(found))
+
+    def value(self, t: int, node: int, cell: int) -> int:
+        """The contributions in a cell after t steps: as bits, or their count where there are more than eight.
+
+        Of a group: how many of its blocks are of use, times (slots + 1), and the most contributions in one of them.
+        """
+        _, blocks, slots = self.cells[cell]
+        state = self.states[t]
+        if self.kind == "contributions":
+            return int(cell in state.get((node, 0), ()))
+        held = [state.get((node, block), ()) for block in blocks]
+        if self.kind == "groups":
+            counts = [
+                len(who) for block, who in zip(blocks, held, strict=True) if who and (node, block) in self.useful[t]
+            ]
+            return len(counts) * (slots + 1) + max(counts, default=0)
+        if slots > FEW or slots == 1:
+            return sum(map(len, held))
+        if self.kind == "destinations":
+            return sum(1 << k for k, who in enumerate(held) if who)
+        return sum(1 << self.sources[blocks[0]].index(rank) for rank in held[0])
+
+    def wanted(self, node: int, cell: int) -> bool:
+        """Whether a node must hold a cell's blocks in the end."""
+        return node in self.targets[self.cells[cell].blocks[0]]
+
+    def marks(self, t: int, node: int, cell: int) -> int:
+        """What there is to say of a cell after t steps: a sum of `FINAL`, `ARRIVED` and `SPENT`."""
+        blocks = self.cells[cell].blocks
+        if not self.value(t, node, cell):
+            return 0
+        final = FINAL * (self.wanted(node, cell) and all(self.whole(t, node, block) for block in blocks))
+        useful = any((node, block) in self.useful[t] for block in blocks)
+        spent = SPENT * (not useful and self.kind != "destinations")
+        return final + ARRIVED * self._arrived(t, node, cell) + spent
+
+    def _arrived(self, t: int, node: int, cell: int) -> bool:
+        if self.kind == "contributions":
+            came = (src for src, dst, _ in self._sent[t] if dst == node)
+            return any(cell in self.states[t - 1][src, 0] for src in came)
+        blocks = self.cells[cell].blocks
+        return any(dst == node and block in blocks for _, dst, block in self._sent[t])
+
+    def whole(self, t: int, node: int, block: int) -> bool:
+        """Whether a node has all contributions to a block."""
+        return len(self.states[t].get((node, block), ())) == self.need(block)
+
+    def done(self, t: int) -> tuple[int, int]:
+        """Places that have their final value after t steps, and places that need one."""
+        ready = wanted = 0
+        for block, ranks in enumerate(self.targets):
+            for rank in ranks:
+                wanted += 1
+                ready += self.whole(t, rank, block)
+        return ready, wanted
+
+    # -- what moves -------------------------------------------------------------------------------
+
+    @cached_property
+    def _sent(self) -> list[list[tuple[int, int, int]]]:
+        """For every state the (source, destination, block) that led to it."""
+        steps = map(self.schedule.step, range(self.steps))
+        return [[], *(list(zip(*(column.tolist() for column in step[:3]), strict=True)) for step in steps)]
+
+    @cached_property
+    def _moves(self) -> tuple[tuple[Move, ...], ...]:
+        return ((), *(tuple(self._moves_of(t)) for t in range(1, self.steps + 1)))
+
+    def moves(self, t: int) -> tuple[Move, ...]:
+        """The messages of the step that leads to state t."""
+        return self._moves[t]
+
+    def _moves_of(self, t: int) -> Iterable[Move]:
+        bundles: dict[tuple[int, int, int, bool], list[int]] = {}
+        for src, dst, block, add in zip(*(column.tolist() for column in self.schedule.step(t - 1)), strict=True):
+            bundles.setdefault((src, dst, self.part[block], add), []).append(block)
+        for (src, dst, part, add), blocks in sorted(bundles.items()):
+            yield Move(src, dst, part, add, tuple(sorted(blocks)), self._content(t, src, sorted(blocks)))
+
+    def _content(self, t: int, src: int, blocks: list[int]) -> tuple[int, ...] | str:
+        if self.kind == "contributions":
+            return tuple(sorted(self.states[t - 1][src, 0]))
+        if self.kind == "groups" or max(len(blocks), self.schedule.ranks) > FEW:
+            return self.amount(blocks)
+        return tuple(block % self.schedule.ranks for block in blocks) if self.kind == "destinations" else tuple(blocks)
+
+    def amount(self, blocks: Sequence[int]) -> str:
+        """How much of the message some blocks are, in symbols."""
+        return amount(self.share(blocks))
+
+    def share(self, blocks: Sequence[int]) -> Fraction:
+        """How much of the message some blocks are."""
+        share = self.blocks.share
+        return Fraction(int(share.numerators[list(blocks)].sum()), share.denominator)
+
+    @cached_property
+    def part(self) -> list[int]:
+        """For each block in which of two trees it moves; 0 where there are not two."""
+        found = [0] * len(self.blocks)
+        for tree, (_, blocks) in enumerate(self.trees if len(self.trees) == 2 else []):
+            for block in blocks:
+                found[block] = tree
+        return found
+
+    # -- its shape --------------------------------------------------------------------------------
+
+    @cached_property
+    def trees(self) -> list[tuple[list[int], list[int]]]:
+        """The trees along which blocks move, as arrays of parents, each with its blocks; none where it is no tree.
+
+        >>> from colllib import execute
+        >>> from colllib.algorithms import broadcast
+        >>> Film("", execute(broadcast.binomial_tree(4))).trees
+        [([-1, 0, 0, 1], [0])]
+        """
+        if self.run.topology.lattice is not None or self.schedule.switches:
+            return []  # their places are given
+        edges: list[set[tuple[int, int]]] = [set() for _ in range(len(self.blocks))]
+        for t in range(self.steps):
+            for src, dst, block, add in zip(*(column.tolist() for column in self.schedule.step(t)), strict=True):
+                edges[block].add((src, dst) if add else (dst, src))
+        found: dict[tuple[int, ...], list[int]] = {}
+        for block, pairs in enumerate(edges):
+            parent = dict(pairs)
+            if len(parent) < len(pairs) or len(parent) != self.schedule.nodes - 1 or _goes_round(parent):
+                return []
+            found.setdefault(tuple(parent.get(node, -1) for node in range(self.schedule.nodes)), []).append(block)
+        return [(list(parents), blocks) for parents, blocks in found.items()]
+
+
+def _goes_round(parent: dict[int, int]) -> bool:
+    for node in parent:
+        seen = set()
+        while node in parent:
+            if node in seen:
+                return True
+            seen.add(node)
+            node = parent[node]
+    return False

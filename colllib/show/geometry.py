@@ -1,0 +1,133 @@
+"""Where things are in a picture, and the ways between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import dist, hypot, inf
+
+Point = tuple[float, float]
+
+
+def num(value: float) -> str:
+    """A coordinate, to a tenth of a pixel.
+
+    >>> num(12.04), num(-0.01), num(7.25)
+    ('12', '0', '7.2')
+    """
+    text = f"{value:.1f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+@dataclass(frozen=True)
+class Box:
+    """The room that a node takes: its middle and its size."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    round: bool = False
+
+    def edge(self, towards: Point, gap: float = 3.0) -> Point:
+        """Where a line from its middle leaves it, `gap` outside of its border."""
+        dx, dy = towards[0] - self.x, towards[1] - self.y
+        if self.round:
+            share = (self.width / 2 + gap) / (hypot(dx, dy) or 1.0)
+        else:
+            share = min(
+                (self.width / 2 + gap) / abs(dx) if dx else inf, (self.height / 2 + gap) / abs(dy) if dy else inf
+            )
+        return (self.x + share * dx, self.y + share * dy) if share < inf else (self.x, self.y)
+
+    def meets(self, other: Box, gap: float = 0.0) -> bool:
+        """Whether the two come nearer than `gap`."""
+        return (
+            abs(self.x - other.x) < (self.width + other.width) / 2 + gap
+            and abs(self.y - other.y) < (self.height + other.height) / 2 + gap
+        )
+
+
+@dataclass(frozen=True)
+class Track:
+    """A way through a picture that an arrow shows and a block takes.
+
+    Attributes:
+        d: the way as SVG has it.
+        runs: points along it, one after another; a second run where it leaves the picture and comes back elsewhere.
+    """
+
+    d: str
+    runs: tuple[tuple[Point, ...], ...]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """All points."""
+        return tuple(point for run in self.runs for point in run)
+
+    @cached_property
+    def length(self) -> float:
+        """How long it is."""
+        return sum(dist(*pair) for run in self.runs for pair in pairwise(run))
+
+    def at(self, share: float) -> Point:
+        """The point at a share of its length, as ``offset-distance`` counts it."""
+        left = share * self.length
+        for run in self.runs:
+            for a, b in pairwise(run):
+                length = dist(a, b)
+                if left <= length and length:
+                    return a[0] + (b[0] - a[0]) * left / length, a[1] + (b[1] - a[1]) * left / length
+                left -= length
+        return self.runs[-1][-1]
+
+    @property
+    def head(self) -> str:
+        """The triangle at its end."""
+        *_, x0, y0, x, y = map(float, re.findall(r"-?[\d.]+", self.d))
+        length = hypot(x - x0, y - y0) or 1.0
+        ux, uy = (x - x0) / length, (y - y0) / length
+        left, right = ((x - 7.5 * ux + side * 4 * uy, y - 7.5 * uy - side * 4 * ux) for side in (1, -1))
+        return f"M{num(x)} {num(y)}L{num(left[0])} {num(left[1])}L{num(right[0])} {num(right[1])}z"
+
+
+def bow(start: Point, end: Point, bend: float = 0.0) -> Track:
+    """A straight line, or one that is bent to its left by so many pixels."""
+    (x, y), (u, v) = start, end
+    if not bend:
+        return Track(f"M{_place(start)}L{_place(end)}", ((start, end),))
+    length = hypot(u - x, v - y) or 1.0
+    cx, cy = (x + u) / 2 + 2 * bend * (v - y) / length, (y + v) / 2 - 2 * bend * (u - x) / length
+    points = tuple(
+        ((1 - s) ** 2 * x + 2 * s * (1 - s) * cx + s * s * u, (1 - s) ** 2 * y + 2 * s * (1 - s) * cy + s * s * v)
+        for s in (k / 16 for k in range(17))
+    )
+    return Track(f"M{_place(start)}Q{_place((cx, cy))} {_place(end)}", (points,))
+
+
+def _place(point: Point) -> str:
+    return f"{point[0]:.0f} {point[1]:.0f}"
+
+
+def between(a: Box, b: Box, bend: float = 0.0) -> Track:
+    """An arrow from one node to another, bent to its left, so that the two ways between a pair stay apart."""
+    length = hypot(b.x - a.x, b.y - a.y) or 1.0
+    aim = (a.x + b.x) / 2 + 2 * bend * (b.y - a.y) / length, (a.y + b.y) / 2 - 2 * bend * (b.x - a.x) / length
+    return bow(a.edge(aim), b.edge(aim), bend)
+
+
+def lane(a: Box, b: Box, apart: float = 5.0) -> Track:
+    """A straight arrow that keeps to the right of the middle, like traffic."""
+    start, end = a.edge((b.x, b.y)), b.edge((a.x, a.y))
+    length = hypot(b.x - a.x, b.y - a.y) or 1.0
+    dx, dy = -apart * (b.y - a.y) / length, apart * (b.x - a.x) / length
+    return bow((start[0] + dx, start[1] + dy), (end[0] + dx, end[1] + dy))
+
+
+def jump(out: Sequence[Point], back: Sequence[Point]) -> Track:
+    """A way that leaves the picture at one place and comes back at another."""
+    parts = ["M" + "L".join(map(_place, points)) for points in (out, back)]
+    return Track("".join(parts), (tuple(out), tuple(back)))

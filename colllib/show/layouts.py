@@ -1,0 +1,162 @@
+"""Where things stand in a picture: circles, rows, trees, lattices, boxes and switches, for boxes of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import cos, pi, prod, sin
+
+import numpy as np
+
+from colllib.algorithms.innetwork import SwitchTree
+from colllib.exact import IntArray
+from colllib.show.geometry import Box, Point
+from colllib.topology import Lattice, Topology
+
+Size = tuple[float, float]
+
+
+def circle(count: int, size: Size, width: float) -> list[Point]:
+    """Boxes round an ellipse, the first on top, the farther apart the fewer they are.
+
+    >>> [(round(x), round(y)) for x, y in circle(4, (20, 20), 320)]
+    [(0, -60), (60, 0), (0, 60), (-60, 0)]
+    """
+    gap = max(40.0, min(76.0, width / 5) - 6 * count)
+    if count == 1:
+        return [(0.0, 0.0)]
+    across, up = 0.0, 0.0
+    while True:
+        turns = [2 * pi * k / count for k in range(count)]
+        found = [(across * sin(turn), -up * cos(turn)) for turn in turns]
+        near = [
+            max(abs(a[0] - b[0]) - size[0], abs(a[1] - b[1]) - size[1])
+            for a, b in zip(found, found[1:] + found[:1], strict=True)
+        ]
+        if min(near) >= gap or across > 4 * width:
+            return found
+        across, up = across + 4, up + 4
+        if 2 * across + size[0] > width:  # as wide as may be: grow in height alone
+            across = (width - size[0]) / 2
+
+
+def snake(count: int, size: Size, width: float, gap: float = 44.0) -> list[Point]:
+    """Boxes in rows, every second one backwards, so that each is beside the one before.
+
+    >>> snake(4, (80, 20), 220)
+    [(0.0, 0.0), (124.0, 0.0), (124.0, 64.0), (0.0, 64.0)]
+    """
+    columns = max(1, int((width + gap) // (size[0] + gap)))
+    rows = -(-count // columns)
+    columns = -(-count // rows)
+    found = []
+    for k in range(count):
+        row, place = divmod(k, columns)
+        column = place if row % 2 == 0 else columns - 1 - place
+        found.append((column * (size[0] + gap), row * (size[1] + gap)))
+    return found
+
+
+def tree(parent: Sequence[int] | IntArray, size: Size, gap: float = 16.0, level: float = 42.0) -> list[Point]:
+    """A tree from its array of parents, the root on top, every parent above the middle of its children.
+
+    >>> tree([-1, 0, 0], (20, 20))
+    [(18.0, 0.0), (0.0, 62.0), (36.0, 62.0)]
+    """
+    parents = [int(above) for above in parent]
+    found: list[Point] = [(0.0, 0.0)] * len(parents)
+    leaves = 0
+
+    def place(node: int, depth: int) -> float:
+        nonlocal leaves
+        below = [child for child, above in enumerate(parents) if above == node]
+        if below:
+            xs = [place(child, depth + 1) for child in below]
+            x = (xs[0] + xs[-1]) / 2
+        else:
+            x = leaves * (size[0] + gap)
+            leaves += 1
+        found[node] = (x, depth * (size[1] + level))
+        return x
+
+    place(parents.index(-1), 0)
+    return found
+
+
+def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float = 0.0) -> list[Point]:
+    """The first axis to the right, the second upwards; along a third one slices side by side, or below one another.
+
+    >>> [(int(x), int(y)) for x, y in lattice(Lattice((2, 2)), (20, 20), 10, 300)]
+    [(0, 0), (30, 0), (0, -30), (30, -30)]
+    """
+    x_size, y_size, *rest = (*axes.dims, 1)[: max(2, len(axes.dims))]
+    wide, high = x_size * (size[0] + gap) + 2 * margin, y_size * (size[1] + gap) + 2 * margin
+    slices = prod(rest)
+    columns = max(1, min(slices, int((width + gap) // wide)))
+    found = []
+    for rank in range(axes.ranks):
+        z, within = divmod(rank, x_size * y_size)
+        y, x = divmod(within, x_size)
+        row, column = divmod(z, columns)
+        found.append((column * wide + x * (size[0] + gap), row * high - y * (size[1] + gap)))
+    return found
+
+
+def boxes(
+    dims: Sequence[int], size: Size, width: float, gap: float = 40.0
+) -> tuple[list[Point], list[tuple[Box, int]]]:
+    """Ranks in columns inside boxes, boxes beside one another or in rows, boxes of boxes alike.
+
+    Args:
+        dims: innermost first, as in a topology's lattice.
+        size: of a rank.
+        width: of the picture.
+        gap: between ranks of a box.
+
+    Returns:
+        the ranks' places, and the frames with their tier, the outermost first.
+
+    >>> places, frames = boxes((2, 2), (80, 40), 640)
+    >>> len(places), [tier for _, tier in frames]
+    (4, [0, 0])
+    """
+    places: list[Point] = [(0.0, k * (size[1] + gap)) for k in range(dims[0])]
+    frames: list[tuple[Box, int]] = [(_around(places, size, 12.0), 0)]
+    for tier, count in enumerate(dims[1:], 1):
+        last = tier == len(dims) - 1
+        unit = frames[0][0]
+        room = width - 24.0 * (len(dims) - 1 - tier)
+        columns = max(1, min(count, int((room + 34.0) // (unit.width + 34.0))))
+        columns = -(-count // -(-count // columns))
+        apart = min(80.0, (room - columns * unit.width) / max(1, columns - 1)) if columns > 1 else 34.0
+        moved = [((k % columns) * (unit.width + apart), (k // columns) * (unit.height + apart)) for k in range(count)]
+        all_places = [(x + dx, y + dy) for dx, dy in moved for x, y in places]
+        inner = [
+            (Box(box.x + dx, box.y + dy, box.width, box.height), which) for dx, dy in moved for box, which in frames
+        ]
+        places = all_places
+        frames = inner if last else [(_around([], size, 12.0, [box for box, _ in inner]), tier), *inner]
+    return places, frames
+
+
+def _around(places: Sequence[Point], size: Size, margin: float, frames: Sequence[Box] = ()) -> Box:
+    parts = [Box(x, y, *size) for x, y in places] + list(frames)
+    left, right = min(p.x - p.width / 2 for p in parts), max(p.x + p.width / 2 for p in parts)
+    top, bottom = min(p.y - p.height / 2 for p in parts), max(p.y + p.height / 2 for p in parts)
+    top -= 14  # a line for the name
+    return Box((left + right) / 2, (top + bottom) / 2, right - left + 2 * margin, bottom - top + 2 * margin)
+
+
+def switches(topology: Topology, size: Size, width: float, level: float = 64.0) -> list[Point]:
+    """Ranks in a row, every switch above the middle of what hangs below it.
+
+    >>> from colllib.topology import star
+    >>> switches(star(2), (20, 20), 100)
+    [(0.0, 0.0), (50.0, 0.0), (25.0, -84.0)]
+    """
+    above = SwitchTree(topology)
+    pitch = max(size[0] + 4, min(size[0] + 70, width / above.ranks))
+    found: list[Point] = [(pitch * rank, 0.0) for rank in range(above.ranks)]
+    for node in range(above.ranks, above.nodes):
+        below = np.flatnonzero(above.below[node])
+        found.append((pitch * float(below.min() + below.max()) / 2, -int(above.level[node]) * (size[1] + level)))
+    return found

@@ -1,0 +1,111 @@
+"""One color, dash and code for each algorithm, in every figure, table and map of the book."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import count
+from typing import NamedTuple
+
+from colllib.algorithms import CATALOGUE
+from colllib.show.theme import SERIES, color
+
+DASHES = ("", "7 3", "2 2.5", "8 3 2 3", "12 3", "4 2", "10 2 2 2 2 2", "1 4")
+
+
+class Look(NamedTuple):
+    """How a series is drawn: which of the eight colors and of the eight dashes, and the letters that stand for it."""
+
+    hue: int
+    dash: int
+    code: str = ""
+
+    @property
+    def color(self) -> str:
+        """The CSS color."""
+        return color(self.hue)
+
+    @property
+    def dashes(self) -> str:
+        """The SVG attribute, with a space before it; nothing for a solid line."""
+        return f' stroke-dasharray="{DASHES[self.dash]}"' if self.dash else ""
+
+
+#: By the algorithm's name. Those that one ladder on a star compares differ in color and in dash.
+LOOKS = {
+    "ring": Look(0, 0, "Ri"),
+    "binomial-tree": Look(2, 2, "BT"),
+    "double-binary-tree": Look(3, 3, "DB"),
+    "recursive-doubling": Look(1, 1, "RD"),
+    "rabenseifner": Look(5, 4, "Ra"),
+    "bidirectional-ring": Look(4, 5, "BR"),
+    "shortest-way-ring": Look(6, 6, "SR"),
+    "reduce-broadcast": Look(7, 7, "RB"),
+    "chain": Look(0, 1, "Ch"),
+    "two-tree": Look(3, 0, "TT"),
+    "scatter-allgather": Look(5, 3, "SA"),
+    "circulant": Look(4, 4, "Ci"),
+    "recursive-halving": Look(1, 4, "RH"),
+    "bruck": Look(4, 2, "Br"),
+    "pat": Look(6, 3, "PA"),
+    "pairwise": Look(3, 1, "Pw"),
+    "ring-relay": Look(0, 3, "RR"),
+    "dim-ring": Look(0, 2, "DR"),
+    "dim-chain": Look(0, 4, "DC"),
+    "all-links": Look(2, 0, "AL"),
+    "breadth-first": Look(2, 1, "BF"),
+    "rotated-dim-ring": Look(5, 0, "Ro"),
+    "dim-shortest-way": Look(6, 0, "DS"),
+    "dim-rabenseifner": Look(5, 5, "RX"),
+    "swing": Look(3, 5, "Sw"),
+    "relay": Look(6, 2, "Re"),
+    "rotated-relay": Look(6, 1, "RT"),
+    "in-network": Look(1, 0, "IN"),
+    "in-network-two-shot": Look(1, 3, "I2"),
+    "direct": Look(7, 0, "Di"),
+    "hierarchical": Look(7, 1, "Hi"),
+}
+
+
+@cache
+def _labels() -> dict[str, Look]:
+    return {algorithm.label: LOOKS[algorithm.name] for algorithm in CATALOGUE if algorithm.name in LOOKS}
+
+
+def known(label: str) -> Look | None:
+    """The look of the algorithm that a label names, alone, before or after a comma; None if it names none.
+
+    >>> known("ring, P = 4").code, known("star, ring").code, known("measured")
+    ('Ri', 'Ri', None)
+    """
+    before, _, after = label.partition(", ")
+    return _labels().get(before) or _labels().get(after)
+
+
+def letters(name: str, look: Look) -> str:
+    """What stands for a name where there is no room: the algorithm's code, or the initials.
+
+    >>> letters("lower bounds", Look(7, 2))
+    'LB'
+    """
+    return look.code or "".join(word[0] for word in name.split()[:3]).upper()
+
+
+def looks(labels: Sequence[str]) -> list[Look]:
+    """A look for each series of a figure: its algorithm's, and for everything else one that no other has.
+
+    >>> looks(["measured", "ring"])
+    [Look(hue=1, dash=1, code=''), Look(hue=0, dash=0, code='Ri')]
+    """
+    found: list[Look | None] = []
+    for label in labels:
+        look = known(label)
+        found.append(None if look in found else look)
+    taken = {(look.hue, look.dash) for look in found if look}
+    hues = {hue for hue, _ in taken}
+    spare = iter(sorted(range(len(SERIES)), key=lambda hue: hue in hues))
+    for k, look in enumerate(found):
+        if look is None:
+            hue = next(spare, k % len(SERIES))
+            found[k] = Look(hue, next(dash for dash in count(hue) if (hue, dash % 8) not in taken) % 8)
+    return [look for look in found if look]

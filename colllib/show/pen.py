@@ -1,0 +1,357 @@
+"""A small pen: nodes, links, arrows, blocks and boxes as SVG, drawn once for a page and once for a phone.
+
+A picture is a function that draws with a `Pen` of a given width. `drawing` calls it for two widths and keeps both; the
+style sheet shows the one that fits, at its own size. So type is as large on a phone as on a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from colllib.show.figure import Chart
+from colllib.show.geometry import Box, Point, Track, bow, num
+from colllib.show.theme import SERIES, escape, style
+
+#: What fits a page's column beside an explorer's border, and a phone of 390 px.
+WIDE, NARROW = 640, 326
+TYPE = 12.0
+RADIUS = 5.0  # of a dot
+
+
+def hue(index: int) -> str:
+    """The class that colors a mark by a block, a rank or an axis; the palette is that of all figures.
+
+    >>> hue(0), hue(9)
+    ('h0', 'h1')
+    """
+    return f"h{index % len(SERIES)}"
+
+
+def extent(text: str, size: float = TYPE) -> float:
+    """About how wide a text is."""
+    return 0.6 * size * len(text)
+
+
+# -- blocks ---------------------------------------------------------------------------------------
+
+HELD, FINAL, ARRIVED, SPENT = 1, 2, 4, 8
+FEW = 8  # contributions that a cell can tell apart
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a block is drawn.
+
+    Attributes:
+        width: of its frame.
+        height: of its frame.
+        slots: how many contributions make it whole.
+        labeled: whether it shows its number.
+        many: where it stands for several blocks, how many.
+    """
+
+    width: float
+    height: float
+    slots: int = 1
+    labeled: bool = True
+    many: int = 0
+
+
+def looks(value: int, marks: int, wanted: bool = False) -> str:
+    """The classes of a cell: holds something, is final, has just arrived, is of no more use."""
+    words = [(wanted, "w"), (value, "p"), (marks & FINAL, "f"), (marks & ARRIVED, "m"), (marks & SPENT, "x")]
+    return "".join(f" {word}" for condition, word in words if condition)
+
+
+def dashes(value: int, slots: int) -> str:
+    """Contributions as dashes: one for each that is there, or where there are many, as many as there are.
+
+    >>> dashes(0b101, 3), dashes(9, 16)
+    ('.8 .2 0 1 .8 .2', '9 16')
+    """
+    if slots > FEW:
+        return f"{value} {slots}"
+    return " ".join(".8 .2" if value >> k & 1 else "0 1" for k in range(slots))
+
+
+def cell(x: float, y: float, look: Look, index: int, value: int = 1, marks: int = HELD, wanted: bool = False) -> str:
+    """A block: a frame in its color, its number, and a strip with a slot for each contribution.
+
+    Args:
+        x: its left edge.
+        y: its upper edge.
+        look: its size and its slots.
+        index: its number, which it shows and which colors it.
+        value: the contributions in it, as bits from rank 0 on, or their count where there are many.
+        marks: a sum of `FINAL`, `ARRIVED` and `SPENT`.
+        wanted: whether the block must be there in the end.
+    """
+    w, h = look.width, look.height
+    frame = f'<rect x="{num(x)}" y="{num(y)}" width="{num(w)}" height="{num(h)}"/>'
+    strip = text = ""
+    if look.many:
+        strip = (
+            f'<path class="q" transform="translate({num(x + 1)} {num(y + h - 1)})" pathLength="{look.slots}" '
+            f'data-many="{look.many}" d="{filling(look, value)}"/>'
+        )
+    elif look.slots > 1 and look.labeled:
+        strip = _strip(f"M{num(x + 1.5)} {num(y + h - 5)}h{num(w - 3)}", 0, look.slots, value)
+    elif look.slots > 1:
+        strip = _strip(f"M{num(x + w / 2)} {num(y + h - 1)}v{num(2 - h)}", w - 2, look.slots, value)
+    if look.labeled:
+        up = y + (h - 8 if look.slots > 1 else h) / 2 + 4
+        text = f'<text x="{num(x + w / 2)}" y="{num(up)}">{index}</text>'
+    return f'<g class="c {hue(index)}{looks(value, marks, wanted)}">{frame}{strip}{text}</g>'
+
+
+def filling(look: Look, value: int) -> str:
+    """Several blocks as a rectangle: as wide as they are many, as high as each has contributions.
+
+    >>> filling(Look(18, 18, slots=4, labeled=False, many=8), 4 * 5 + 2)
+    'M0 0h8v-8H0z'
+    """
+    blocks, contributions = divmod(value, look.slots + 1)
+    wide, high = (look.width - 2) * blocks / look.many, (look.height - 2) * contributions / look.slots
+    return f"M0 0h{num(wide)}v-{num(high)}H0z"
+
+
+def _strip(d: str, width: float, slots: int, value: int) -> str:
+    thick = f' stroke-width="{num(width)}"' if width else ""
+    return f'<path d="{d}"{thick} pathLength="{slots}" stroke-dasharray="{dashes(value, slots)}"/>'
+
+
+def arrow(track: Track, kind: str) -> str:
+    """An arrow with its head, of the classes named."""
+    return f'<g class="a {kind}"><path d="{track.d}"/><path class="d" d="{track.head}"/></g>'
+
+
+CHIP = Look(13, 15)
+
+
+def token(content: Sequence[int] | str, kind: int = 0) -> tuple[str, float, float]:
+    """What moves along an arrow, around the origin, with its width and height.
+
+    Args:
+        content: numbers of blocks, an amount, or "" for a dot.
+        kind: the color of an amount or a dot.
+    """
+    if content == "":
+        return f'<g class="c p f {hue(kind)}"><rect x="-5" y="-5" width="10" height="10" class="round"/></g>', 10, 10
+    if isinstance(content, str):
+        width = extent(content, 11) + 8
+        frame = f'<rect x="{num(-width / 2)}" y="-8" width="{num(width)}" height="16" class="round"/>'
+        return f'<g class="c p f {hue(kind)}">{frame}<text x="0" y="4">{content}</text></g>', width, 16
+    columns = min(len(content), 4)
+    rows = -(-len(content) // columns)
+    width, height = 14 * columns - 1, 16 * rows - 1
+    cells = "".join(
+        cell(14 * (k % columns) - width / 2, 16 * (k // columns) - height / 2, CHIP, index, 1, FINAL)
+        for k, index in enumerate(content)
+    )
+    return cells, width, height
+
+
+# -- pictures -------------------------------------------------------------------------------------
+
+
+class Pen:
+    """Draws one picture that is at most `width` wide, and keeps track of the room that it takes."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.wide = width == WIDE
+        self._marks: list[str] = []
+        self._left, self._top, self._right, self._bottom = inf, inf, -inf, -inf
+
+    def put(self, markup: str, *room: Box | Point) -> None:
+        """Anything, with the boxes or points that it reaches to."""
+        self._marks.append(markup)
+        for part in room:
+            box = part if isinstance(part, Box) else Box(*part, 0, 0)
+            self._left, self._right = min(self._left, box.x - box.width / 2), max(self._right, box.x + box.width / 2)
+            self._top, self._bottom = min(self._top, box.y - box.height / 2), max(self._bottom, box.y + box.height / 2)
+
+    def text(self, x: float, y: float, said: object, kind: str = "", anchor: str = "middle") -> None:
+        """A text whose middle (or start, or end) is at (x, y); kind "b" is bold, "q" quiet."""
+        width = extent(str(said))
+        middle = x + {"middle": 0.0, "start": width / 2, "end": -width / 2}[anchor]
+        side = "" if anchor == "middle" else f' text-anchor="{anchor}"'
+        look = f' class="{kind}"' if kind else ""
+        self.put(
+            f'<text x="{num(x)}" y="{num(y + 4)}"{look}{side}>{escape(said)}</text>', Box(middle, y, width, TYPE + 2)
+        )
+
+    def line(self, points: Iterable[Point], kind: str = "l") -> None:
+        """A line through some points."""
+        way = list(points)
+        self.put(f'<path class="{kind}" d="M{"L".join(f"{num(x)} {num(y)}" for x, y in way)}"/>', *way)
+
+    def line_of(self, tracks: Iterable[str], shown: bool = True) -> None:
+        """Faint lines along some tracks, for ways on which nothing moves."""
+        self.put(f'<path class="e{"" if shown else " off"}" d="{"".join(tracks)}"/>')
+
+    def arrow(self, track: Track, kind: str = "add", label: object = "", share: float = 0.5, index: int = -1) -> None:
+        """An arrow, solid ("add") or dashed ("copy"), in a color of the palette or in that of the text."""
+        self.put(arrow(track, f"{kind} {hue(index)}" if index >= 0 else kind), *track.points)
+        if label != "":
+            self.tag(*track.at(share), label)
+
+    def tag(self, x: float, y: float, said: object, kind: str = "") -> None:
+        """A short text on a patch of background, for the middle of a line."""
+        width = extent(str(said), 11) + 6
+        box = Box(x, y, width, 16)
+        self.put(
+            f'<g class="g {kind}"><rect x="{num(x - width / 2)}" y="{num(y - 8)}" width="{num(width)}" height="16" '
+            f'rx="8"/><text x="{num(x)}" y="{num(y + 4)}">{escape(said)}</text></g>',
+            box,
+        )
+
+    def node(self, x: float, y: float, name: object, kind: str = "", index: int = -1) -> None:
+        """A rank as a disk; kind "i" is filled, in a color of the palette if an index is given."""
+        self.disk(Box(x, y, 27, 27, round=True), name, kind, index)
+
+    def disk(self, box: Box, name: object, kind: str = "", index: int = -1) -> None:
+        """A rank as a disk of any size."""
+        tint = f" {hue(index)}" if index >= 0 else ""
+        small = ' class="small"' if box.width < 26 else ""
+        self.put(
+            f'<g class="n {kind}{tint}"><circle cx="{num(box.x)}" cy="{num(box.y)}" r="{num(box.width / 2)}"/>'
+            f'<text x="{num(box.x)}" y="{num(box.y + 4.5)}"{small}>{escape(name)}</text></g>',
+            box,
+        )
+
+    def dot(self, x: float, y: float, kind: str = "dot") -> None:
+        """A small disk without a name, of the classes named."""
+        self.put(f'<circle class="{kind}" cx="{num(x)}" cy="{num(y)}" r="{num(RADIUS)}"/>', Box(x, y, 10, 10))
+
+    def switch(self, x: float, y: float, name: object = "switch", width: float = 0.0) -> None:
+        """A switch as a box."""
+        box = Box(x, y, width or extent(str(name)) + 12, 24)
+        self.put(f'<g class="s">{_frame(box, 4)}<text x="{num(x)}" y="{num(y + 4)}">{escape(name)}</text></g>', box)
+
+    def group(self, around: Box, said: str = "", kind: str = "") -> None:
+        """A box around other things, with a name in its upper left corner; draw it before them."""
+        self.put(f'<g class="r {kind}">{_frame(around, 8)}</g>', around)
+        if said:
+            self.text(around.x - around.width / 2 + 8, around.y - around.height / 2 + 11, said, "q", "start")
+
+    def cell(self, x: float, y: float, look: Look, index: int, value: int = 1, marks: int = HELD) -> None:
+        """A block, as `cell` draws it."""
+        room = Box(x + look.width / 2, y + look.height / 2, look.width, look.height)
+        self.put(cell(x, y, look, index, value, marks), room)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of what was drawn, with a margin."""
+        return self._right - self._left + 4, self._bottom - self._top + 4
+
+    def svg(self, kind: str = "", data: str = "") -> str:
+        """The picture at its own size, with one more class and other attributes if need be."""
+        width, height = self.size
+        if width > self.width:
+            raise ValueError(
+                f"a picture of {width:.0f} px does not fit into {self.width} px: draw less, or in more rows"
+            )
+        view = " ".join(map(num, (self._left - 2, self._top - 2, width, height)))
+        return (
+            f'<svg class="cl-pen cl-{"wide" if self.wide else "narrow"} {kind}" viewBox="{view}" width="{width:.0f}" '
+            f'height="{height:.0f}"{data}>{"".join(self._marks)}</svg>'
+        )
+
+
+def _frame(box: Box, radius: float) -> str:
+    return (
+        f'<rect x="{num(box.x - box.width / 2)}" y="{num(box.y - box.height / 2)}" width="{num(box.width)}" '
+        f'height="{num(box.height)}" rx="{num(radius)}"/>'
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Drawing(Chart):
+    """A picture in both widths, with a title that says its conclusion, a legend and an alt text."""
+
+    legend: str = ""
+
+    def fragment(self) -> str:
+        """The markup without the style sheet."""
+        heading = f'<p class="cl-heading">{escape(self.title)}</p>' if self.title else ""
+        return (
+            f'<div class="colllib cl-drawing" role="img" aria-label="{escape(self.alt)}">{heading}{self.body}'
+            f"{self.legend}</div>"
+        )
+
+    def _repr_html_(self) -> str:
+        return style("theme", "pen") + self.fragment()
+
+
+def both_widths(draw: Callable[[Pen], None]) -> str:
+    """The picture for a page and the one for a phone."""
+    found = []
+    for width in (WIDE, NARROW):
+        pen = Pen(width)
+        draw(pen)
+        found.append(pen.svg())
+    return "".join(found)
+
+
+def drawing(draw: Callable[[Pen], None], *, title: str, alt: str, legend: Iterable[tuple[str, str]] = ()) -> Drawing:
+    """A picture from a function that draws it.
+
+    Args:
+        draw: draws with the pen it is given; called once for each width.
+        title: the conclusion.
+        alt: what there is to see, in words computed from the data.
+        legend: names of swatches (see `swatch`) with what they stand for.
+
+    >>> drawing(lambda pen: pen.text(0, 0, "5"), title="Five", alt="The number 5.")
+    The number 5.
+    """
+    return Drawing(both_widths(draw), alt, title, legend_of(legend))
+
+
+def legend_of(items: Iterable[tuple[str, str]]) -> str:
+    """Swatches with what they stand for, in a row."""
+    keys = "".join(f"<span>{swatch(name)}{escape(said)}</span>" for name, said in items)
+    return f'<div class="cl-legend">{keys}</div>' if keys else ""
+
+
+_SLOTS = Look(21, 26, 4)
+_ARROW = arrow(bow((1, 8), (27, 8)), "{}")
+_LINE = '<path class="l {}" d="M1 8H27"/>'
+_DISK = '<g class="n {}"><circle cx="8" cy="8" r="6.5"/></g>'
+_PATCH = '<g class="c p f {}"><rect x="2" y="2" width="12" height="12"/></g>'
+#: Name of a swatch, without its last word -> its width, and its markup with a place for that word.
+_SWATCHES = {"arrow": (28, _ARROW), "line": (28, _LINE), "disk": (16, _DISK), "patch": (16, _PATCH)}
+_STATES = {
+    "partial": (0b0101, HELD),
+    "final": (0b1111, FINAL),
+    "new": (0b0101, ARRIVED),
+    "spent": (0b0101, SPENT),
+}
+
+
+def swatch(name: str) -> str:
+    """A small picture for a legend.
+
+    Args:
+        name: "arrow add", "line t1", "disk i", "patch h2" (a mark and its class), "block final" (a
+            block in one of its states), "dot on" or "port"; anything else is written as it is.
+
+    >>> swatch("×")
+    '<b>×</b>'
+    """
+    mark, _, kind = name.partition(" ")
+    if mark in _SWATCHES:
+        width, markup = _SWATCHES[mark]
+        return _small(width, 16, markup.format(kind))
+    if mark == "block":
+        return _small(23, 28, cell(1, 1, _SLOTS, 2, *_STATES[kind]))
+    if mark in ("dot", "port"):
+        return _small(12, 16, f'<circle class="{name}" cx="6" cy="8" r="5"/>')
+    return f"<b>{escape(name)}</b>"
+
+
+def _small(width: int, height: int, markup: str) -> str:
+    return f'<svg class="cl-pen" width="{width}" height="{height}" aria-hidden="true">{markup}</svg>'

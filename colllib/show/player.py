@@ -1,0 +1,307 @@
+"""The players: any algorithm on a few ranks, step by step, its blocks moving from card to card.
+
+A page gets the picture of every algorithm on every offer once, as markup, and for each step what
+changes in it, as data; ``static/player.js`` moves the blocks and fills the cells.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+from colllib.execution import execute
+from colllib.schedule import Schedule
+from colllib.show.control import Control, Part, State
+from colllib.show.explorer import Explorer
+from colllib.show.film import Film, amount
+from colllib.show.pen import NARROW, WIDE, Drawing, legend_of
+from colllib.show.stage import Stage, node_name, pair_of
+from colllib.show.theme import asset, escape
+from colllib.topology import Topology
+
+if TYPE_CHECKING:
+    from colllib.show.live import Live
+
+MOST_LISTED = 24  # messages of a step that are listed in words
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a player offers: how it is called, how it is built on a topology, and whether it can be."""
+
+    text: str
+    build: Callable[[Topology], Schedule]
+    fits: Callable[[Topology], bool]
+
+
+# -- what a page shows ----------------------------------------------------------------------------
+
+
+class Show:
+    """A film on its two stages, with the words that go with every step."""
+
+    def __init__(self, film: Film) -> None:
+        self.film = film
+        self.stages = tuple(Stage(film, width) for width in (WIDE, NARROW))
+
+    @property
+    def steps(self) -> dict[int, str]:
+        """The values of the step control."""
+        return {t: f"{t} of {self.film.steps}" for t in range(self.film.steps + 1)}
+
+    def picture(self, t: int) -> str:
+        """The cards after t steps, with what has just moved, in both widths."""
+        return f'<div class="cl-scene">{"".join(stage.svg(t) for stage in self.stages)}</div>'
+
+    def frame(self, t: int) -> str:
+        """The same as data, for the picture of the state before the first step."""
+        moves, keys = self.film.moves(t), list(self.stages[0].tracks)
+        cells = [
+            16 * self.film.value(t, card.node, cell) + self.film.marks(t, card.node, cell)
+            for card in self.stages[0].cards
+            for cell in card.cells
+        ]
+        ways = [(keys.index(pair_of(move)), int(move.add), self.stages[0].kind(move)) for move in moves]
+        tokens = [stage.tokens(moves) for stage in self.stages]
+        return json.dumps({"t": t, "cells": cells, "moves": ways, "tokens": tokens}, separators=(",", ":"))
+
+    def told(self, t: int) -> str:
+        """The step in a sentence, for the live region."""
+        film = self.film
+        ready, wanted = film.done(t)
+        moved = sum(len(move.blocks) for move in film.moves(t))
+        said = f"step {t} of {film.steps} moved {moved} block{'s' * (moved != 1)}" if t else "nothing has moved yet"
+        return f"{film.name} on {film.schedule.ranks} ranks: {said}; {ready} of {wanted} places have their final value."
+
+    def costs(self, t: int) -> str:
+        """What the first t steps cost, in words and in symbols, and what moved."""
+        said = self._tiers(t) if self.film.run.cost.levels > 1 else self._counts(t)
+        return f"<p>{said}</p>{self._links(t)}{self._listed(t)}"
+
+    def _counts(self, t: int) -> str:
+        run = self.film.run
+        paid, all_ = run.cost_of(range(t)), run.cost
+        what = "link" if run.topology.lattice else "port"
+        return (
+            f"<b>{t} of {self.film.steps} steps</b>; the busiest {what} of each step, added up, has carried "
+            f"<b>{amount(Fraction(paid.n_beta))}</b> of {amount(Fraction(all_.n_beta))}. "
+            f"<small><i>n</i><sub>α</sub> = {paid.n_alpha} of {all_.n_alpha}, "
+            f"<i>n</i><sub>β</sub> = {paid.n_beta} of {all_.n_beta}</small>"
+        )
+
+    def _tiers(self, t: int) -> str:
+        run = self.film.run
+        tiers = run.topology.tiers
+        load = [Fraction(0)] * len(tiers)
+        steps = [0] * len(tiers)
+        for kind in run.kinds(range(t)):
+            steps[max(k for k, hops in enumerate(kind.hops) if hops)] += kind.steps
+            load = [so_far + kind.steps * more for so_far, more in zip(load, kind.loads, strict=True)]
+        over = [
+            f"{count} by {tier.name}" if k else f"{count} inside"
+            for k, (tier, count) in enumerate(zip(tiers, steps, strict=True))
+            if count
+        ]
+        busiest = [f"{tier.name} <b>{amount(carried)}</b>" for tier, carried in zip(tiers, load, strict=True)]
+        return f"<b>{t} of {self.film.steps} steps</b>" + (
+            f": {', '.join(over)}. The busiest of each step, added up, have carried: {', '.join(busiest)}."
+            if t
+            else "."
+        )
+
+    def _links(self, t: int) -> str:
+        """On a lattice: how many links work."""
+        run = self.film.run
+        if run.topology.switches or not run.topology.lattice or not t:
+            return ""
+        busy = sum(load > 0 for load in run.link_load(t - 1))
+        use = sum(sum(run.link_load(k), Fraction(0)) for k in range(t))
+        share = use / Fraction(run.cost_of(range(t)).n_beta) / run.topology.num_links
+        return (
+            f"<p>This step uses {busy} of {run.topology.num_links} links. So far the average link has worked "
+            f"{float(share):.0%} of the time that bytes take.</p>"
+        )
+
+    def _listed(self, t: int) -> str:
+        """The messages of a step in words; where there are many, those that are alike counted together."""
+        moves, n = self.film.moves(t), self.film.schedule.ranks
+        told = []
+        for add, verb in ((True, "Added"), (False, "Copied")):
+            some = [move for move in moves if move.add == add]
+            if len(moves) > MOST_LISTED:
+                listed = [f"{count} times {size}" for size, count in Counter(move.content for move in some).items()]
+            else:
+                names = [
+                    " ".join(f"{b // n}→{b % n}" if self.film.kind == "destinations" else str(b) for b in move.blocks)
+                    for move in some
+                ]
+                ends = [f"{node_name(self.film, move.src)}→{node_name(self.film, move.dst)}" for move in some]
+                listed = [f"{pair}: {name}" for pair, name in zip(ends, names, strict=True)]
+            told += [f"{verb}, from rank to rank: {'; '.join(listed)}."] * bool(some)
+        said = " ".join(told) or "Nothing has moved yet."
+        return f'<details class="cl-moves"><summary>Messages of step {t}</summary><p>{said}</p></details>'
+
+    @property
+    def legend(self) -> str:
+        """What cells and arrows mean, as far as this film uses them."""
+        film = self.film
+        kinds = {move.add for t in range(1, film.steps + 1) for move in film.moves(t)}
+        summed = film.kind != "destinations" and film.need(0) > 1
+        words = {
+            "blocks": "A card is a rank, a cell a block of the vector"
+            + ("; its strip has a slot for each rank's contribution." if summed else "."),
+            "contributions": "A card is a rank; a cell is one rank's contribution to the sum.",
+            "destinations": "A card is a rank; a cell has the blocks for the rank that it names, with a slot for each "
+            "rank that they come from.",
+            "groups": "A card is a rank, a cell a block, or all that go from one rank to one other."
+            if film.need(0) == 1
+            else "A card is a rank; the filling is as wide as the part of the vector that the rank still works "
+            "on, and as high as the contributions that are in it.",
+        }[film.kind]
+        items = [("block partial", "partial")] * (summed and film.kind == "blocks")
+        items += [("block final", "final"), ("block new", "just arrived")]
+        items += [("block spent", "not needed any more")] * (summed and film.kind in ("blocks", "contributions"))
+        items += [("arrow add", "added")] * (True in kinds) + [("arrow copy", "copied")] * (False in kinds)
+        tiers = {tint for tint in self.stages[0].tints.values() if tint[0] == "t" and tint != "t0"}
+        names = {f"t{tier.level}": tier.name for tier in film.run.topology.tiers[::-1]}
+        items += [(f"arrow {tint}", f"by {names[tint]}") for tint in sorted(tiers)]
+        if film.run.topology.lattice is not None and not film.run.topology.switches:
+            items += [
+                (hue, f"along {axis}") for axis, hue in zip("XYZ", ("patch h0", "patch h1", "patch h3"), strict=True)
+            ][: len(film.run.topology.lattice.dims)]
+        where = f"{film.run.topology.name.split(':')[0]}, {film.run.topology.port_model}, lock-step clock"
+        return f'{legend_of(items)}<p class="cl-hint">{words} Costs: {escape(where)}.</p>'
+
+
+@dataclass(frozen=True, repr=False)
+class Player(Explorer):
+    """An explorer whose picture moves.
+
+    With a kernel every part is drawn anew for every state, in a page only what changes.
+    """
+
+    whole: Callable[[State], Any] = str
+
+    @cached_property
+    def live(self) -> Live:
+        """The ipywidgets form, whose picture is drawn whole."""
+        every_control = tuple(control.name for control in self.controls)
+        first, *others = self.parts
+        picture = Part(every_control, self.whole, first.label)
+        return Explorer(self.title, self.controls, [picture, *others], self.summary, self.play).live
+
+    @cached_property
+    def _html(self) -> str:
+        return f"{super()._html}<script>{asset('player.js')}</script>"
+
+
+def player(
+    title: str,
+    offered: Mapping[str, Entry],
+    places: Mapping[Any, Topology],
+    place: Control,
+    few: Sequence[str],
+    start: tuple[str, Hashable] | None = None,
+) -> Player:
+    """A player of some entries on some topologies.
+
+    Args:
+        title: its name.
+        offered: what can be played, by name.
+        places: the topologies, by the values of the control.
+        place: the control that chooses one of them, without its values.
+        few: the names that are offered at first.
+        start: name and place that are shown first (default: the first of each).
+
+    Raises:
+        ValueError: for a name or a place that is not on offer.
+    """
+    fit = {name: [key for key, where in places.items() if entry.fits(where)] for name, entry in offered.items()}
+    fit = {name: keys for name, keys in fit.items() if keys}
+    few, name, where = _first(title, fit, few, start)
+
+    @cache
+    def show(name: str, key: Hashable) -> Show:
+        schedule = offered[name].build(places[key])
+        return Show(Film(offered[name].text, execute(schedule, places[key])))
+
+    def shown(state: State) -> Show:
+        return show(state["algorithm"], state[place.name])
+
+    def names(state: State) -> dict[str, str]:
+        chosen = few if state.get("offer", "few") == "few" else list(fit)
+        return {name: offered[name].text for name in chosen}
+
+    texts = place.values if isinstance(place.values, Mapping) else {key: str(key) for key in places}
+    controls = [
+        Control("algorithm", "Algorithm", names, name, "select"),
+        replace(
+            place,
+            values=lambda s: {key: texts[key] for key in fit[s["algorithm"]]},
+            start=where,
+            depends_on=("algorithm",),
+        ),
+        Control("step", "Steps done", lambda s: shown(s).steps, 0, depends_on=("algorithm", place.name)),
+    ]
+    if len(few) < len(fit):
+        offers = {"few": "the basic ones" if len(few) > 1 else "the basic one", "all": f"all {len(fit)}"}
+        controls.insert(0, Control("offer", "Algorithms", offers, "few", "select"))
+    scene, step = ("algorithm", place.name), ("algorithm", place.name, "step")
+
+    def words(state: State) -> str:
+        return (
+            f'<div data-frame="{escape(shown(state).frame(state["step"]))}">{shown(state).costs(state["step"])}</div>'
+        )
+
+    return Player(
+        title,
+        controls,
+        [
+            Part(scene, lambda s: shown(s).picture(0), "Ranks, what they hold and what moves"),
+            Part(step, words, "Costs so far"),
+            Part(scene, lambda s: shown(s).legend, "How to read it"),
+        ],
+        Part(step, lambda s: shown(s).told(s["step"])),
+        "step",
+        whole=lambda s: shown(s).picture(s["step"]),
+    )
+
+
+def _first(
+    title: str, fit: Mapping[str, list[Any]], few: Sequence[str], start: tuple[str, Hashable] | None
+) -> tuple[list[str], str, Any]:
+    """What can be played of the few, and with which of them and where to start."""
+    if start is not None:
+        few = tuple(dict.fromkeys((*few, start[0])))
+    found = [name for name in few if name in fit]
+    if not found:
+        raise ValueError(f"{title}: nothing to play; on offer are {', '.join(fit) or 'no algorithms for these places'}")
+    name, where = start or (found[0], fit[found[0]][0])
+    if where not in fit.get(name, ()):
+        raise ValueError(
+            f"start {(name, where)}: {name} is offered for {', '.join(map(str, fit.get(name, ('nothing',))))}"
+        )
+    return found, name, where
+
+
+def still(schedule: Schedule, step: int, topology: Topology | None = None, *, title: str) -> Drawing:
+    """One moment of a player as a drawing: what each rank holds after a step, and what that step moved.
+
+    Args:
+        schedule: on a few ranks.
+        step: how many steps are done, from 0.
+        topology: where (default: a star).
+        title: the conclusion.
+
+    >>> from colllib.algorithms import allgather
+    >>> still(allgather.ring(4), 1, title="Everyone passes on its own shard")
+    After step 1 of 3 on 4 ranks: step 1 of 3 moved 4 blocks; 8 of 16 places have their final value.
+    """
+    show = Show(Film("", execute(schedule, topology)))
+    alt = f"After step {step} of {show.film.steps} on {schedule.ranks} ranks:{show.told(step).partition(':')[2]}"
+    return Drawing(show.picture(step), alt, title, show.legend)

@@ -1,0 +1,221 @@
+"""What can be played: the algorithms of a primitive on a star, on tori, over boxes, and through switches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from colllib import ladder
+from colllib.algorithms import Algorithm, every
+from colllib.schedule import Schedule
+from colllib.show.control import Control
+from colllib.topology import Topology, boxes, find, star, torus
+
+if TYPE_CHECKING:
+    pass
+from colllib.show.player import Entry, Player, player
+
+
+@cache
+def variants(primitive: str) -> dict[str, Entry]:
+    """All that can be played of a primitive, by name.
+
+    >>> list(variants("all-gather"))[:4]
+    ['ring', 'recursive-doubling', 'bruck', 'pat']
+    """
+    found: dict[str, Entry] = {}
+    for algorithm in every(primitive):
+        for name, said, options in _options(algorithm):
+            text = algorithm.label[0].upper() + algorithm.label[1:] + said
+            found[name] = Entry(text, partial(_build, algorithm, options), partial(_fits, algorithm))
+    return found
+
+
+def _options(algorithm: Algorithm) -> Iterable[tuple[str, str, dict[str, Any]]]:
+    name, primitive = algorithm.name, algorithm.primitive
+    yield name, "", {}
+    if algorithm.segmented:
+        yield f"{name}, P = 4", ", 4 segments", {"segments": 4}
+    if name == "rabenseifner":
+        yield f"{name}, far", ", far first", {"order": "far"}
+        yield f"{name}, fused", ", middle step fused", {"fused": True}
+    if name == "pat":
+        yield "pat, A = 2", ", at most two blocks a message", {"cap": 2}
+        yield "pat, A = 1", ", at most one block a message", {"cap": 1}
+    if (primitive, name) == ("all-to-all", "bruck"):
+        yield "bruck, radix 3", ", radix 3", {"radix": 3}
+    if name == "ring-relay":
+        yield "ring-relay, singly", ", one block at a time", {"bundled": False}
+    if name == "relay":
+        yield "relay, axis after axis", ", axis after axis", {"phased": True}
+
+
+def _build(algorithm: Algorithm, options: dict[str, Any], where: Topology) -> Schedule:
+    return algorithm.build(algorithm.argument(where), **options)
+
+
+def _fits(algorithm: Algorithm, where: Topology) -> bool:
+    return ladder.skipped(algorithm, where) is None
+
+
+#: What a player shows at first; the rest is behind "all".
+FEW = {
+    "all-reduce": ("ring", "binomial-tree", "recursive-doubling", "rabenseifner"),
+    "broadcast": ("chain", "chain, P = 4", "binomial-tree"),
+    "reduce": ("chain", "chain, P = 4", "binomial-tree"),
+    "all-gather": ("ring", "recursive-doubling", "bruck"),
+    "reduce-scatter": ("ring", "recursive-halving", "bruck"),
+    "all-to-all": ("pairwise", "bruck"),
+    "point-to-point": ("direct",),
+}
+
+
+def trace_player(
+    primitive: str = "all-reduce",
+    *,
+    ranks: Sequence[int] = (2, 3, 4, 5, 6, 8),
+    few: Sequence[str] = (),
+    start: tuple[str, int] | None = None,
+    offer: Mapping[str, tuple[str, Callable[[int], Schedule]]] | None = None,
+    where: Callable[[int], Topology] = star,
+) -> Player:
+    """The algorithms for a primitive, step by step: who holds what, what moves, what it has cost.
+
+    Args:
+        primitive: its name.
+        ranks: the numbers of ranks on offer, at most 8.
+        few: the algorithms offered at first (default: the basic ones); all others are behind "all".
+        start: algorithm and N shown first (default: the first on offer, at N = 4 or the nearest to it).
+        offer: other schedules than the library's: name -> (text, builder from N).
+        where: the topology for N (default: a star).
+
+    Raises:
+        ValueError: for an unknown primitive, or a start that is not on offer.
+
+    >>> trace_player(ranks=[2, 4])
+    Explorer: All-reduce, step by step (Algorithms, Algorithm, Ranks N, Steps done)
+    >>> from colllib.algorithms.lattice import line_reduce_scatter
+    >>> from colllib.topology import line
+    >>> trace_player("reduce-scatter", ranks=[4], offer={"line": ("From both ends", line_reduce_scatter)}, where=line)
+    Explorer: Reduce-scatter, step by step (Algorithm, Ranks N, Steps done)
+    """
+    if offer is None:
+        offered = variants(primitive)
+        few = few or FEW[primitive]
+    else:
+        offered = {name: _given(text, build) for name, (text, build) in offer.items()}
+        few = few or tuple(offered)
+    places = {n: where(n) for n in ranks}
+    if start is None:
+        name = next((name for name in few if any(map(offered[name].fits, places.values()))), few[0])
+        near = [n for n in places if offered[name].fits(places[n])] or list(places)
+        start = name, min(near, key=lambda n: (abs(n - 4), n))
+    title = f"{primitive[0].upper()}{primitive[1:]}, step by step"
+    return player(title, offered, places, Control("n", "Ranks N", ranks), few, start)
+
+
+def _given(text: str, build: Callable[[int], Schedule]) -> Entry:
+    return Entry(text, lambda where: build(where.ranks), lambda where: True)
+
+
+def _several(entries: Iterable[tuple[str, str]]) -> dict[str, Entry]:
+    """Entries of several primitives, each with its primitive's name before its own."""
+    found = {}
+    for primitive, name in entries:
+        entry = variants(primitive)[name]
+        text = f"{primitive[0].upper()}{primitive[1:]}: {entry.text[0].lower()}{entry.text[1:]}"
+        found[f"{primitive} {name}"] = replace(entry, text=text)
+    return found
+
+
+TORI = ((2, 2, 2), (6,), (3, 3), (4, 3), (4, 4))
+ON_TORI = (
+    ("all-reduce", "dim-ring"),
+    ("broadcast", "dim-chain"),
+    ("all-reduce", "dim-shortest-way"),
+    ("all-reduce", "rotated-dim-ring"),
+    ("all-reduce", "breadth-first"),
+    ("all-gather", "breadth-first"),
+    ("broadcast", "all-links, P = 4"),
+    ("reduce", "dim-chain"),
+)
+
+
+def torus_player(shapes: Sequence[tuple[int, ...]] = TORI, start: tuple[str, tuple[int, ...]] | None = None) -> Player:
+    """Collectives on small tori, step by step: links that work and links that idle.
+
+    Everything is executed on a torus with one full-duplex link per neighbor, lock-step clock.
+
+    Args:
+        shapes: the sizes of the axes to choose from, each with up to three axes.
+        start: what is shown first, such as ("all-reduce dim-ring", (3, 3)).
+
+    >>> torus_player()
+    Explorer: On a torus, step by step (Algorithms, Algorithm, Torus, Steps done)
+    """
+    texts = {dims: " × ".join(map(str, dims)) if len(dims) > 1 else f"a ring of {dims[0]}" for dims in shapes}
+    few = [" ".join(names) for names in ON_TORI[:2]]
+    places = {dims: torus(dims) for dims in shapes}
+    return player(
+        "On a torus, step by step",
+        _several(ON_TORI),
+        places,
+        Control("dims", "Torus", texts, kind="select"),
+        few,
+        start,
+    )
+
+
+IN_BOXES = ("hierarchical", "ring", "recursive-doubling", "rabenseifner", "binomial-tree")
+
+
+def boxes_player(
+    primitive: str = "all-reduce", sizes: Sequence[Sequence[int]] = ((2, 2), (2, 4), (4, 2), (2, 2, 2)), **options: Any
+) -> Player:
+    """A collective over boxes of ranks: what stays in a box, and what crosses the network.
+
+    Args:
+        primitive: its name.
+        sizes: the boxes to choose from, outermost first as for `colllib.topology.boxes`.
+        options: as for `colllib.topology.boxes`, such as ``cards=1``.
+
+    >>> boxes_player("all-gather")
+    Explorer: All-gather over boxes, step by step (Algorithms, Algorithm, Boxes, Steps done)
+    """
+    places = {tuple(size): boxes(size, **options) for size in sizes}
+    texts = {size: " × ".join(map(str, size)) for size in places}
+    title = f"{primitive[0].upper()}{primitive[1:]} over boxes, step by step"
+    few = [name for name in IN_BOXES if name in variants(primitive)][:2]
+    return player(title, variants(primitive), places, Control("boxes", "Boxes", texts, kind="select"), few)
+
+
+THROUGH_SWITCHES = (
+    ("all-reduce", "in-network"),
+    ("all-reduce", "binomial-tree"),
+    ("all-reduce", "in-network-two-shot"),
+    ("all-reduce", "in-network, P = 4"),
+    ("reduce-scatter", "in-network"),
+    ("all-gather", "in-network"),
+    ("broadcast", "in-network"),
+    ("reduce", "in-network"),
+    ("all-to-all", "in-network"),
+)
+
+
+def switch_player(start: tuple[str, str] | None = None) -> Player:
+    """Collectives in which switches add and copy, and a tree in software beside them.
+
+    Args:
+        start: what is shown first, such as ("all-reduce in-network", "inc-star:4").
+
+    >>> switch_player()
+    Explorer: Through the switch, step by step (Algorithms, Algorithm, Network, Steps done)
+    """
+    texts = {f"inc-star:{n}": f"one switch, {n} ranks" for n in (4, 2, 3, 6, 8)}
+    texts |= {f"inc-switch-tree:{n}x{radix}": f"two levels, {n} ranks" for n, radix in ((4, 3), (6, 3), (8, 4))}
+    places = {name: find(name) for name in texts}
+    few = [" ".join(names) for names in THROUGH_SWITCHES[:2]]
+    network = Control("network", "Network", texts, kind="select")
+    return player("Through the switch, step by step", _several(THROUGH_SWITCHES), places, network, few, start)

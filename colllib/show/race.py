@@ -1,0 +1,318 @@
+"""What a page may compute: the price of exact counts, and who is fastest.
+
+A `Race` ships counts that executions, or closed forms that executions confirm, have given. Python prices them for the
+first state and for a live explorer, ``static/race.js`` for the page; tests hold the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from math import floor, inf, prod, sqrt
+from typing import Any
+
+from colllib.cost import SAME, Cost, TieredCost
+from colllib.ladder import TIE, Entry
+from colllib.show.control import State
+from colllib.show.looks import Look, known, looks
+
+MOST = 2**20  # segments
+BOUND = Look(7, 2)  # how every bound is drawn
+LEAST = (2, 3, 4)  # segments from which on a cost may have its form
+SEVERAL = (2, 3, 4, 5, 6, 7, 8, 16, 64, 1000)  # segments in which it must then be right
+
+
+@dataclass(frozen=True)
+class Form:
+    """A cost, and how it follows the number of segments P.
+
+    First it is given point by point, then it is (a0 + a1 P) alpha + (b0 + b1/P) M/BW.
+
+    Args:
+        few: the costs in 1, 2, ... segments.
+        slope: a0, a1, b0 and b1, for more of them; None for what takes no segments.
+
+    >>> Form((Cost(1022, Fraction(511, 256)),)).price(16e6, [0.5e-6], [900e9])
+    (0.0005464861111111111, 1)
+    """
+
+    few: tuple[Cost, ...]
+    slope: tuple[Fraction, Fraction, Fraction, Fraction] | None = None
+
+    @classmethod
+    def fitted(cls, cost: Callable[[int], Cost]) -> Form:
+        """The form of a segmented schedule's cost, from as many segments on as it takes to fill a short pipeline.
+
+        Raises:
+            ValueError: if the cost has another form.
+
+        >>> Form.fitted(lambda p: Cost(7 + p - 1, Fraction(7 + p - 1, p))).slope
+        (Fraction(6, 1), Fraction(1, 1), Fraction(1, 1), Fraction(6, 1))
+        """
+        for least in LEAST:
+            first, second = cost(least), cost(least + 1)
+            a1 = Fraction(second.n_alpha) - first.n_alpha
+            b1 = (Fraction(first.n_beta) - second.n_beta) * least * (least + 1)
+            slope = (first.n_alpha - least * a1, a1, first.n_beta - b1 / least, b1)
+            found = cls(tuple(cost(p) for p in range(1, least)), slope)
+            if a1 > 0 and b1 >= 0 and all(cost(p) == found.cost(p) for p in SEVERAL):
+                return found
+        raise ValueError(f"no a0 + a1 P latencies and b0 + b1/P bytes: {', '.join(str(cost(p)) for p in SEVERAL)}")
+
+    @classmethod
+    def of(cls, entry: Entry) -> Form:
+        """The form of an algorithm on a topology."""
+        return cls.fitted(entry.cost) if entry.algorithm.segmented else cls((entry.cost(),))
+
+    def scaled(self, beta: Fraction) -> Form:
+        """With so many times the bytes."""
+        if beta == 1:
+            return self
+        few = tuple(Cost(cost.n_alpha, cost.n_beta * beta) for cost in self.few)
+        return Form(few, self.slope and (*self.slope[:2], self.slope[2] * beta, self.slope[3] * beta))
+
+    def cost(self, segments: int = 1) -> Cost:
+        """The exact cost in so many segments."""
+        if self.slope is None or segments <= len(self.few):
+            return self.few[segments - 1]
+        a0, a1, b0, b1 = self.slope
+        return Cost(a0 + a1 * segments, b0 + b1 / segments)
+
+    @cached_property
+    def _numbers(self) -> list[Any]:
+        if isinstance(self.few[0], TieredCost):
+            return [list(kind) for kind in _kinds(self.few[0])]
+        return [count for cost in self.few for count in (cost.n_alpha, cost.n_beta)] + list(self.slope or ())
+
+    @cached_property
+    def counts(self) -> Any:
+        """What the page gets: numbers, and text such as "511/256" for a fraction."""
+        return _each(_short, self._numbers)
+
+    @cached_property
+    def _floats(self) -> Any:
+        return _each(float, self._numbers)
+
+    def price(self, message: float, alpha: Sequence[float], bandwidth: Sequence[float]) -> tuple[float, int]:
+        """Seconds, and in how many segments: the smallest best whole number of them."""
+        counts = self._floats
+        if isinstance(self.few[0], TieredCost):
+            return sum(
+                steps
+                * (
+                    max(h * a for h, a in zip(hops, alpha, strict=True))
+                    + max(load * message / b for load, b in zip(loads, bandwidth, strict=True))
+                )
+                for steps, hops, loads in counts
+            ), 1
+        per_byte = message / bandwidth[0]
+        times = {k + 1: counts[2 * k] * alpha[0] + counts[2 * k + 1] * per_byte for k in range(len(self.few))}
+        if self.slope:
+            a0, a1, b0, b1 = counts[-4:]
+            near = floor(min(sqrt(b1 * per_byte / (a1 * alpha[0])), MOST)) - 1
+            start = max(len(times) + 1, near)
+            times |= {p: (a0 + a1 * p) * alpha[0] + (b0 + b1 / p) * per_byte for p in range(start, start + 4)}
+        lowest = min(times.values()) * SAME
+        best = next(p for p, time in times.items() if time <= lowest)
+        return times[best], best
+
+
+def only(cost: Cost) -> dict[str, Form]:
+    """The ways of a row that goes one way, in one piece."""
+    return {"": Form((cost,))}
+
+
+def _each(change: Callable[[Any], Any], numbers: Any) -> Any:
+    return [_each(change, one) for one in numbers] if isinstance(numbers, list | tuple) else change(numbers)
+
+
+def _short(count: Fraction | int) -> int | str:
+    return int(count) if Fraction(count).denominator == 1 else str(count)
+
+
+def _kinds(cost: TieredCost) -> list[tuple[int, list[Fraction], list[Fraction]]]:
+    """The kinds of step, with what each level of alpha and BW has of them."""
+    levels = range(cost.levels)
+    here = [[t for t, tier in enumerate(cost.tiers) if tier.level == level] for level in levels]
+    return [
+        (
+            kind.steps,
+            [max((Fraction(kind.hops[t]) for t in tiers), default=Fraction(0)) for tiers in here],
+            [max((kind.loads[t] / cost.tiers[t].bandwidth for t in tiers), default=Fraction(0)) for tiers in here],
+        )
+        for kind in cost.kinds
+    ]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One competitor: what it is called, and the ways it may go, of which the fastest counts.
+
+    Args:
+        name: in tables and at its curve.
+        ways: a label for each, "" where there is only one; and its form.
+        floor: the two lower bounds that its time is compared with.
+        message: M in bytes, where it is not the reader's.
+        times: how often it runs.
+        factor: of nccl-tests, by which M over the time is multiplied.
+        group: what bars add it to (default: itself).
+        alpha, bandwidth: the quantities, if not the race's; see `Race`.
+        bound: whether it is a bound, drawn and not ranked.
+        more: what a table says of it besides.
+        takes: the way below so many bytes, where somebody chose and not the fastest counts; one that is not among the
+            ways has no price.
+    """
+
+    name: str
+    ways: Mapping[str, Form]
+    floor: Form | None = None
+    message: float | None = None
+    times: int = 1
+    factor: Fraction | int = 1
+    group: str = ""
+    alpha: tuple[str, ...] = ()
+    bandwidth: tuple[str, ...] = ()
+    bound: bool = False
+    more: str = ""
+    takes: tuple[tuple[float, str], ...] = ()
+
+    def packed(self) -> dict[str, Any]:
+        """What the page gets beside the ways, without what is as usual."""
+        found: dict[str, Any] = {"n": self.name, "d": self.more}
+        given: dict[str, Any] = {
+            "f": self.floor and self.floor.counts,
+            "m": self.message,
+            "g": self.group,
+            "b": int(self.bound),
+        }
+        given |= {"t": self.times - 1 and self.times, "x": self.factor != 1 and str(Fraction(self.factor))}
+        given |= {"a": self.alpha, "s": self.bandwidth, "k": self.takes}
+        return {key: value for key, value in (found | given).items() if value}
+
+
+@dataclass(frozen=True)
+class Priced:
+    """A row with its price: which way, in how many segments, how long it and its floor take in seconds, its look."""
+
+    row: Row
+    way: str
+    segments: int
+    seconds: float
+    floor: float
+    look: Look
+
+    @property
+    def cost(self) -> Cost:
+        """The exact cost of one run."""
+        return self.row.ways[self.way].cost(self.segments)
+
+    @property
+    def label(self) -> str:
+        """The way, or else the row, with its segments where it is pipelined."""
+        return (self.way or self.row.name) + (f", P = {self.segments}" if self.segments > 1 else "")
+
+    @property
+    def tint(self) -> str:
+        """The color of the algorithm that it goes by, or else the row's."""
+        return (known(self.way) or self.look).color
+
+    @property
+    def title(self) -> str:
+        """The row, and its way if there are several."""
+        return f"{self.row.name}: {self.label}" if self.way else self.row.name
+
+
+@dataclass(frozen=True)
+class Race:
+    """Rows for every state of some controls, and the quantities that price them.
+
+    Args:
+        rows: the rows, from the values of `depends_on`.
+        depends_on: controls.
+        message: the quantity (or the control of numbers) that is M.
+        alpha, bandwidth: for every level, innermost first, the quantities whose product is its alpha and its BW,
+            such as "alpha*delay".
+    """
+
+    rows: Callable[[State], Sequence[Row]]
+    depends_on: tuple[str, ...] = ()
+    message: str = "m"
+    alpha: tuple[str, ...] = ("alpha",)
+    bandwidth: tuple[str, ...] = ("bw",)
+
+    @cached_property
+    def _rows(self) -> dict[tuple[Any, ...], list[Row]]:
+        return {}
+
+    def here(self, state: State) -> list[Row]:
+        """The rows in a state; made once."""
+        seen = {name: state[name] for name in self.depends_on}
+        key = tuple(seen.values())
+        if key not in self._rows:
+            self._rows[key] = list(self.rows(seen))
+        return self._rows[key]
+
+    def standings(self, state: State) -> list[Priced]:
+        """Every row, priced, in the order of the rows."""
+        return [self._priced(row, state, look) for row, look in zip(self.here(state), self.looks(state), strict=True)]
+
+    def looks(self, state: State) -> list[Look]:
+        """How every row is drawn: bounds alike, the others by the algorithm that they name."""
+        rows = self.here(state)
+        chosen = iter(looks([row.name for row in rows if not row.bound]))
+        return [BOUND if row.bound else next(chosen) for row in rows]
+
+    def ideal(self, state: State, alpha: str, bandwidth: str) -> list[Priced]:
+        """Every row at the same alpha and BW, whatever its own."""
+        rows = [replace(row, alpha=(alpha,), bandwidth=(bandwidth,)) for row in self.here(state)]
+        return [self._priced(row, state, BOUND) for row in rows]
+
+    def prices(self, row: Row, state: State) -> dict[str, tuple[float, int]]:
+        """Seconds and segments of every way of a row."""
+        return {way: form.price(*self._quantities(row, state)) for way, form in row.ways.items()}
+
+    def _quantities(self, row: Row, state: State) -> tuple[float, list[float], list[float]]:
+        message = state[self.message] if row.message is None else row.message
+        alpha, bandwidth = (
+            [prod(state[name] for name in term.split("*")) for term in terms]
+            for terms in (row.alpha or self.alpha, row.bandwidth or self.bandwidth)
+        )
+        return message, alpha, bandwidth
+
+    def _priced(self, row: Row, state: State, look: Look) -> Priced:
+        found = self.prices(row, state)
+        way = min(found, key=lambda way: found[way][0])
+        if row.takes:
+            way = next(way for limit, way in row.takes if state[self.message] < limit)
+        seconds, segments = found.get(way, (inf, 1))
+        least = row.floor.price(*self._quantities(row, state))[0] if row.floor else 0.0
+        return Priced(row, way, segments, row.times * seconds, row.times * least, look)
+
+
+def fastest(standings: Sequence[Priced]) -> list[Priced]:
+    """The fastest that is no bound, and all that tie with it, in the order of the rows."""
+    running = [one for one in standings if not one.row.bound]
+    least = min(one.seconds for one in running)
+    return [one for one in running if one.seconds <= least * (1 + TIE)]
+
+
+def turns(race: Race, state: State, sizes: Sequence[float]) -> list[tuple[float, Priced]]:
+    """From which message on which row is fastest, bisected between the sizes: the first begins at the first size."""
+
+    def first(message: float) -> Priced:
+        return fastest(race.standings({**state, race.message: message}))[0]
+
+    found = [(sizes[0], first(sizes[0]))]
+    for low, high in pairwise(sizes):
+        after = first(high)
+        while after.row is not found[-1][1].row:
+            below, above = low, high
+            while above > below * 1.0001:
+                middle = sqrt(below * above)
+                below, above = (middle, above) if first(middle).row is found[-1][1].row else (below, middle)
+            found.append((above, first(above)))
+            low = above
+    return found

@@ -1,0 +1,433 @@
+"""The picture of a film: a card for each node, arrows where something moves, laid out for a page or for a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from math import ceil, prod, sqrt
+
+import numpy as np
+
+from colllib.show import layouts
+from colllib.show.film import Film, Move
+from colllib.show.geometry import Box, Point, Track, between, bow, jump, lane, num
+from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrow, cell, token
+from colllib.show.theme import escape
+from colllib.topology import Lattice, Topology
+
+NAME = 17.0  # height of the line with a card's name
+MARGIN = 8.0  # that the picture keeps
+BENDS = (14, 24, 36, 50, 66, 84, 104)
+NEAR = 52.0  # how far from its sender a token rests at best, if its way is longer than twice that
+AXES = ("h0", "h1", "h3")  # the colors of X, Y and Z
+
+Pair = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Card:
+    """A node with its cells: which, where, in how many columns, with its name on top or at its side.
+
+    In the second of two trees it is part 1.
+    """
+
+    node: int
+    part: int
+    cells: tuple[int, ...]
+    box: Box
+    columns: int
+    side: bool = False
+
+
+class Stage:
+    """The places of a film at one width.
+
+    Attributes:
+        film: what is played.
+        width: that the picture may take.
+        look: how cells are drawn.
+        cards: of all nodes; those of a second tree follow those of the first.
+        frames: boxes with their tiers.
+        tracks: the ways that messages take, by source, destination and tree.
+        tints: the class of a way: its axis or its tier.
+        shows_idle: whether ways on which nothing moves are drawn.
+        says: how much messages say where there is room for it: "all", the "amount", or nothing (a "dot").
+
+    >>> from colllib import execute
+    >>> from colllib.algorithms import allgather
+    >>> stage = Stage(Film("ring", execute(allgather.ring(4))), WIDE)
+    >>> [round(card.box.x) for card in stage.cards], list(stage.tracks)
+    ([0, 96, 0, -96], [(0, 1, 0), (1, 2, 0), (2, 3, 0), (3, 0, 0)])
+    """
+
+    def __init__(self, film: Film, width: int) -> None:
+        self.film, self.width, self.room = film, width, width - MARGIN
+        self.look = self._look()
+        self.cards: list[Card] = []
+        self.frames: list[tuple[Box, int]] = []
+        self.tracks: dict[Pair, Track] = {}
+        self.tints: dict[Pair, str] = {}
+        self.shows_idle = False
+        where, axes = film.run.topology, film.run.topology.lattice
+        if film.schedule.switches:
+            self._on_switches(where)
+        elif axes is not None and where.switches:
+            self._in_boxes(axes, where)
+        elif axes is not None and len(axes.dims) > 1:
+            self._on_lattice(axes, where)
+        elif not self._in_trees():
+            if axes is not None and not axes.wraps:
+                self._in_a_row(range(axes.ranks))
+            elif width == WIDE or film.schedule.ranks < 4:
+                self._around()
+            else:
+                self._in_a_column()
+        self.tracks |= {pair: self._clear(pair) for pair in self._pairs if pair not in self.tracks}
+        self.says = "all"
+        for self.says in ("all", "amount", "dot"):
+            if all(self._all_free(film.moves(t)) for t in range(1, film.steps + 1)):
+                break
+
+    # -- cards ------------------------------------------------------------------------------------
+
+    def _look(self) -> Look:
+        film, slots = self.film, max(cell.slots for cell in self.film.cells)
+        if film.kind == "contributions":
+            return CHIP
+        if film.kind == "groups" or film.schedule.ranks > FEW:
+            side = 18 if len(film.cells) < 5 else 10
+            many = max(len(cell.blocks) for cell in film.cells) if film.kind == "groups" else 0
+            return Look(side, side, slots, labeled=False, many=many)
+        return Look(21, 26, slots) if slots > 1 else Look(17, 18)
+
+    @property
+    def _gap(self) -> int:
+        return 2 if self.look.labeled else 1
+
+    @property
+    def _columns(self) -> int:
+        """In how many columns cells stand where there is room."""
+        count = len(self.film.cells)
+        if not self.look.labeled:
+            return min(count, ceil(sqrt(count)))
+        return count if count < 4 else 2 if count == 4 and self.look.slots > 1 else 4
+
+    def _size(self, columns: int, *, side: bool = False) -> tuple[float, float]:
+        cells = max(self.film.part.count(part) for part in (0, 1)) if self._parts == 2 else len(self.film.cells)
+        wide = columns * (self.look.width + self._gap) - self._gap
+        high = ceil(cells / columns) * (self.look.height + self._gap) - self._gap
+        return (wide + 32, high + 10) if side else (max(wide, 22.0) + 12, high + NAME + 7)
+
+    @property
+    def _parts(self) -> int:
+        return max(self.film.part) + 1
+
+    def _put(self, places: Sequence[Point], columns: int, *, side: bool = False, part: int = 0) -> None:
+        """Cards for all nodes, in order."""
+        film, size = self.film, self._size(columns, side=side)
+        cells = tuple(k for k, cell in enumerate(film.cells) if film.part[cell.blocks[0]] == part)
+        self.cards += [Card(node, part, cells, Box(x, y, *size), columns, side) for node, (x, y) in enumerate(places)]
+
+    @cached_property
+    def _boxes(self) -> dict[tuple[int, int], Box]:
+        return {(card.node, card.part): card.box for card in self.cards}
+
+    # -- places -----------------------------------------------------------------------------------
+
+    def _around(self) -> None:
+        places = layouts.circle(self.film.schedule.ranks, self._size(self._columns), self.room)
+        self._put(places, self._columns)
+
+    def _in_a_column(self) -> None:
+        """Cards below one another, arrows round their right."""
+        cells = len(self.film.cells)
+        columns = min(cells, int((self.width - 120) // (self.look.width + 2)))
+        columns = ceil(cells / ceil(cells / columns))
+        wide, high = self._size(columns, side=True)
+        self._put([(0.0, k * (high + 9)) for k in range(self.film.schedule.ranks)], columns, side=True)
+        farthest = min(self.width - wide - 12, 96.0)
+        for a, b, part in self._pairs:
+            start, end = self.cards[a].box.y, self.cards[b].box.y
+            down = 1 if end > start else -1
+            out = 16 + (farthest - 16) * abs(a - b) / max(2, len(self.cards) - 1)
+            x = wide / 2 + 3
+            self.tracks[a, b, part] = bow((x, start + 4 * down), (x, end - 4 * down), down * out)
+
+    def _in_a_row(self, order: Sequence[int]) -> None:
+        """Cards in rows, each beside the one before; below one another where two have no room."""
+        size = self._size(self._columns)
+        if 2 * size[0] + 44 > self.room:
+            self._in_a_column()
+            return
+        places = layouts.snake(len(order), size, self.room)
+        self._put([places[order.index(node)] for node in range(len(order))], self._columns)
+        both = any((b, a, part) in self._pairs for a, b, part in self._pairs)
+        self.tracks = {
+            (a, b, part): lane(self._boxes[a, part], self._boxes[b, part], 9.0 * both) for a, b, part in self._pairs
+        }
+
+    def _in_trees(self) -> bool:
+        """Whether blocks move along one tree or two, which fit beside or below one another; a chain is a row."""
+        trees = self.film.trees
+        if len(trees) not in (1, 2):
+            return False
+        if len(trees) == 1 and max(map(trees[0][0].count, trees[0][0])) == 1:
+            self._in_a_row(_down(trees[0][0]))
+            return True
+        most = min(4, len(trees[0][1]) if self._parts == 2 else len(self.film.cells))
+        for beside, columns in product((True, False), range(most, 0, -1)):
+            size = self._size(columns)
+            shapes = [layouts.tree(parents, size) for parents, _ in trees]
+            wide = [max(x for x, _ in places) + size[0] for places in shapes]
+            if (sum(wide) + 40 * (len(wide) - 1) if beside else max(wide)) <= self.room:
+                break
+        else:
+            if self._parts == 2:
+                raise ValueError(
+                    f"two trees of {len(trees[0][0])} ranks do not fit into {self.width} px: draw fewer ranks"
+                )
+            return False
+        down = max(y for _, y in shapes[0]) + size[1] + 40
+        for part, places in enumerate(shapes):
+            dx, dy = (part * (wide[0] + 40), 0.0) if beside else (0.0, part * down)
+            self._put([(x + dx, y + dy) for x, y in places], columns, part=part)
+        self.tracks = {(a, b, part): between(self._boxes[a, part], self._boxes[b, part]) for a, b, part in self._pairs}
+        self.shows_idle = True
+        return True
+
+    def _on_switches(self, where: Topology) -> None:
+        """Ranks in a row below their switches, in narrower cards or with smaller cells where they must."""
+        columns, most = self._columns, self.room / where.ranks - 4
+        while columns > 2 and self._size(columns)[0] > most:
+            columns -= 1
+        if self._size(columns)[0] > most:
+            self.look = replace(self.look, width=10, height=10, labeled=False)
+        self._put(layouts.switches(where, self._size(columns), self.room), columns)
+        ends = zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True)
+        self.tracks = {(a, b, 0): lane(self._boxes[a, 0], self._boxes[b, 0]) for a, b in ends}
+        self.shows_idle = True
+
+    def _in_boxes(self, axes: Lattice, where: Topology) -> None:
+        places, self.frames = layouts.boxes(axes.dims, self._size(self._columns), self.room)
+        self._put(places, self._columns)
+        for src, dst, _ in self._pairs:
+            _, links = where.router(np.array([src]), np.array([dst]))
+            self.tints[src, dst, 0] = f"t{max(where.tiers[tier].level for tier in where.tier[links].tolist())}"
+
+    def _on_lattice(self, axes: Lattice, where: Topology) -> None:
+        small_map = len(axes.dims) == 2 and len(self.film.cells) == axes.ranks  # each cell where its owner is
+        columns = axes.dims[0] if small_map else self._columns
+        out = (max(axes.dims) > 2 and axes.wraps) or len(axes.dims) > 2
+        stub = self.width / 18 if out else 4.0
+        if len(axes.dims) > 2 and self.look.labeled:  # as many columns as let the slices be beside one another
+            most = (self.width / prod(axes.dims[2:]) - 2 * stub) / axes.dims[0] - 46
+            columns = next((some for some in range(columns, 1, -1) if self._size(some)[0] <= most), columns)
+        size = self._size(columns)
+        gap = max(18.0, min(46.0, (self.room - 2 * stub) / axes.dims[0] - size[0]))
+        self._put(layouts.lattice(axes, size, gap, self.room, stub), columns)
+        for a, b in sorted(set(zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True))):
+            axis, way = _direction(axes, a, b)
+            self.tints[a, b, 0] = AXES[axis]
+            self.tracks[a, b, 0] = self._link(axes, a, b, axis, way, stub)
+        self.shows_idle = True
+
+    def _link(self, axes: Lattice, a: int, b: int, axis: int, way: int, stub: float) -> Track:
+        """A link between neighbors: straight, or out of the picture and in again where it goes round or to a slice."""
+        one, other = self._boxes[a, 0], self._boxes[b, 0]
+        apart = 6.0 if self.width != WIDE else 9.0 if axis == 0 else 18.0
+        if axis < 2 and b - a == way * axes.strides[axis]:
+            return lane(one, other, apart)
+        if axis < 2:
+            dx, dy = (way, 0.0) if axis == 0 else (0.0, -way)
+            out, back = (
+                (
+                    box.x + end * dx * (box.width / 2 + 3) - apart * dy,
+                    box.y + end * dy * (box.height / 2 + 3) + apart * dx,
+                )
+                for box, end in ((one, 1), (other, -1))
+            )
+        else:  # up through the upper right corner, and in through the lower left
+            dx, dy = 0.6 * way, -0.8 * way
+            out = (one.x + way * (one.width / 2 - 6), one.y - way * (one.height / 2 + 3))
+            back = (other.x - way * (other.width / 2 - 14), other.y + way * (other.height / 2 + 3))
+        away, before = (out[0] + dx * stub, out[1] + dy * stub), (back[0] - dx * stub, back[1] - dy * stub)
+        return jump([out, away], [before, back])
+
+    # -- ways -------------------------------------------------------------------------------------
+
+    @cached_property
+    def _pairs(self) -> list[Pair]:
+        """All that send to one another, in order."""
+        return sorted({pair_of(move) for t in range(1, self.film.steps + 1) for move in self.film.moves(t)})
+
+    def _clear(self, pair: Pair) -> Track:
+        """An arrow between two cards, bent until it passes no third one."""
+        src, dst, part = pair
+        a, b = self._boxes[src, part], self._boxes[dst, part]
+        others = [card.box for card in self.cards if card.box not in (a, b)]
+        sides = (1,) if (dst, src, part) in self._pairs else (1, -1)
+        tracks = [between(a, b, bend * side) for bend in BENDS for side in sides]
+        if abs(a.x - b.x) < a.width / 2:
+            tracks += [_beside(a, b, bend, side) for bend in BENDS[1:] for side in (1, -1)]
+        else:
+            tracks += [_across(a, b, bend) for bend in (0, 8, -8)]
+        left, right = self._reach
+        inside = [track for track in tracks if all(left < x < right for x, _ in track.points)] or tracks[:1]
+        free = (
+            track
+            for track in inside
+            if not any(Box(*point, 10, 10).meets(box) for point in track.points for box in others)
+        )
+        return next(free, inside[0])
+
+    @cached_property
+    def _reach(self) -> tuple[float, float]:
+        """How far to the left and to the right there is room."""
+        boxes = [card.box for card in self.cards] + [frame for frame, _ in self.frames]
+        left, right = min(box.x - box.width / 2 for box in boxes), max(box.x + box.width / 2 for box in boxes)
+        spare = (self.room - (right - left)) / 2
+        return left - spare, right + spare
+
+    def tokens(self, moves: Sequence[Move]) -> list[tuple[int, tuple[int, ...] | str]]:
+        """Where on its way each message stands when nothing moves, in percent, and what it says."""
+        return [(rest, self.content(move)) for move, (rest, _) in zip(moves, self._stops(moves), strict=True)]
+
+    def content(self, move: Move) -> tuple[int, ...] | str:
+        """What a message says."""
+        return {"all": move.content, "amount": self.film.amount(move.blocks), "dot": ""}[self.says]
+
+    def _all_free(self, moves: Sequence[Move]) -> bool:
+        return all(free for _, free in self._stops(moves))
+
+    def _stops(self, moves: Sequence[Move]) -> list[tuple[int, bool]]:
+        """A place for each message, near its sender or in the middle, and whether it is clear of cards and others."""
+        taken = [card.box for card in self.cards]
+        found = []
+        for move in moves:
+            track = self.tracks[pair_of(move)]
+            _, width, height = token(self.content(move))
+            best = min(50.0, 100 * NEAR / track.length)
+            for rest in sorted(range(8, 93, 3), key=lambda share: abs(share - best)):
+                box = Box(*track.at(rest / 100), width, height)
+                if free := not any(box.meets(other, 1) for other in taken):
+                    break
+            else:
+                rest = round(best)
+            taken.append(box)
+            found.append((rest, free))
+        return found
+
+    # -- drawing ----------------------------------------------------------------------------------
+
+    def svg(self, t: int) -> str:
+        """The picture after t steps."""
+        pen, moves = Pen(self.width), self.film.moves(t)
+        for k, (frame, tier) in enumerate(self.frames):
+            number = sum(other == tier for _, other in self.frames[:k])
+            pen.group(frame, f"{('box', 'group of boxes', 'row')[tier]} {number}")
+        pen.line_of((track.d for track in self.tracks.values()), shown=self.shows_idle)
+        arrows, tokens = [], []
+        for move, (rest, content) in zip(moves, self.tokens(moves), strict=True):
+            track, tint = self.tracks[pair_of(move)], self.tints.get(pair_of(move), "")
+            arrows.append(arrow(track, f"{'add' if move.add else 'copy'} {tint}"))
+            tokens.append(placed(content, self.kind(move), track.d, rest))
+        reach = [point for track in self.tracks.values() for point in track.points]
+        pen.put(f'<g class="as" aria-hidden="true">{"".join(arrows)}</g>', *reach)
+        for card in self.cards:
+            pen.put(self._card(card, t), card.box)
+        pen.put(f'<g class="ts" aria-hidden="true">{"".join(tokens)}</g>')
+        # the script takes the ways from the faint lines: for each, how many parts it has, and its class
+        ways = ",".join(f"{len(track.runs)}{self.tints.get(pair, '')}" for pair, track in self.tracks.items())
+        return pen.svg("cl-stage", f' data-ways="{ways}"')
+
+    def kind(self, move: Move) -> int:
+        """The color of an amount: that of the axis along which it moves."""
+        tint = self.tints.get(pair_of(move), "h0")
+        return int(tint[1:]) if tint in AXES else 0
+
+    def _card(self, card: Card, t: int) -> str:
+        film, box, look, gap = self.film, card.box, self.look, self._gap
+        left, top = 26.0, 5.0
+        if not card.side:
+            left, top = (box.width - card.columns * (look.width + gap) + gap) / 2, NAME + 1
+        cells = []
+        for k, index in enumerate(card.cells):
+            x, y = left + k % card.columns * (look.width + gap), top + k // card.columns * (look.height + gap)
+            value, marks = film.value(t, card.node, index), film.marks(t, card.node, index)
+            here = replace(look, slots=film.cells[index].slots)
+            cells.append(cell(x, y, here, index, value, marks, film.wanted(card.node, index)))
+        switch = card.node >= film.schedule.ranks
+        name = node_name(film, card.node)
+        said = escape(name if switch else f"rank {name}")
+        x, y = (13.0, box.height / 2 + 4.5) if card.side else (box.width / 2, 13.5)
+        return (
+            f'<g class="k{" sw" * switch}" transform="translate({num(box.x - box.width / 2)} '
+            f'{num(box.y - box.height / 2)})" role="img" data-name="{said}" aria-label="{said}: {self._held(card, t)}">'
+            f'<rect class="o" width="{num(box.width)}" height="{num(box.height)}" rx="7"/>'
+            f'<text x="{num(x)}" y="{num(y)}" class="b">{"S" if name == "switch" and box.width < 50 else name}</text>'
+            f"{''.join(cells)}</g>"
+        )
+
+    def _held(self, card: Card, t: int) -> str:
+        """What a card shows, for those who do not see it."""
+        film, node = self.film, card.node
+        if not self.look.labeled:
+            final = sum(bool(film.marks(t, node, index) & FINAL) for index in card.cells)
+            return f"{final} of {len(card.cells)} final"
+        found = []
+        for index in card.cells:
+            value, slots = film.value(t, node, index), film.cells[index].slots
+            ranks = [str(k) for k in range(slots) if value >> k & 1]
+            said = "" if slots == 1 else " complete" if len(ranks) == slots else f" from {', '.join(ranks)}"
+            found += [f"{index}{said}"] * bool(value)
+        return "; ".join(found) or "nothing"
+
+
+def _beside(a: Box, b: Box, bend: float, side: int) -> Track:
+    """An arrow between two boxes of a column, out at their right or left and in again."""
+    down = 1 if b.y > a.y else -1
+    start, end = ((box.x + side * (box.width / 2 + 5), box.y + 4 * way) for box, way in ((a, down), (b, -down)))
+    return bow(start, end, down * side * bend)
+
+
+def _across(a: Box, b: Box, bend: float) -> Track:
+    """An arrow between two boxes of different columns, from side to side."""
+    right = 1 if b.x > a.x else -1
+    return bow((a.x + right * (a.width / 2 + 5), a.y), (b.x - right * (b.width / 2 + 5), b.y), bend)
+
+
+def pair_of(move: Move) -> Pair:
+    """The way that a message takes."""
+    return move.src, move.dst, move.part
+
+
+def placed(content: Sequence[int] | str, kind: int, d: str, rest: int) -> str:
+    """A token on its way."""
+    return f'<g class="t" style="offset-path:path(\'{d}\');offset-distance:{rest}%">{token(content, kind)[0]}</g>'
+
+
+def node_name(film: Film, node: int) -> str:
+    """A rank's number; a switch by its name, numbered if there are several."""
+    if node < film.schedule.ranks:
+        return str(node)
+    return "switch" if film.schedule.switches == 1 else f"S{node - film.schedule.ranks}"
+
+
+def _down(parents: list[int]) -> list[int]:
+    """The nodes of a chain from its root on."""
+    child = {above: node for node, above in enumerate(parents)}
+    order = [child[-1]]
+    while order[-1] in child:
+        order.append(child[order[-1]])
+    return order
+
+
+def _direction(axes: Lattice, a: int, b: int) -> tuple[int, int]:
+    """The axis along which two neighbors differ, and 1 or -1 for up or down, round a ring as well."""
+    here, there = axes.coordinates(a), axes.coordinates(b)
+    axis = next(k for k, (p, q) in enumerate(zip(here, there, strict=True)) if p != q)
+    size = axes.dims[axis]
+    up = (there[axis] - here[axis]) % size == 1 and (size > 2 or here[axis] == 0)
+    return axis, 1 if up else -1

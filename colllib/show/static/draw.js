@@ -1,0 +1,309 @@
+// The page's half of colllib.show.views and of colllib.show.lines.plot: the same markup, letter by letter.
+const draw = (function () {
+  "use strict";
+  const NARROW = 520, TOP = 29, RIGHT = 14, BOTTOM = 42, LETTER = 6.8;
+  const SERIES = ["#0b5cad", "#a83f08", "#17703a", "#83359f", "#086b76", "#b0222f", "#6c5d05", "#57606a"];
+  const DASHES = ["", "7 3", "2 2.5", "8 3 2 3", "12 3", "4 2", "10 2 2 2 2 2", "1 4"];
+  const HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"';
+  const { fixed, seconds, format } = race;
+
+  const escape = (text) => String(text).replace(/[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;" }[c]));
+  const color = (hue) => `var(--cl-s${hue % 8 + 1},${SERIES[hue % 8]})`;
+  const dashes = (dash) => (dash ? ` stroke-dasharray="${DASHES[dash]}"` : "");
+  const px = (value) => String(Math.floor(value * 10 + 0.5) / 10);
+  const text = (x, y, anchor, words, extra = "") => `<text x="${px(x)}" y="${px(y)}" text-anchor="${anchor}"${extra}>${escape(words)}</text>`;
+  const figure = (alt, body) => `<div class="colllib cl-figure cl-drawn" role="img" aria-label="${escape(alt)}">${body}</div>`;
+
+  // -- axes --------------------------------------------------------------------------------------
+  function axis(low, high, base, start, stop) {
+    const at = (value) => start + (stop - start)
+      * (base ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
+    return { low, high, base, start, stop, at };
+  }
+  const log = (value, base) => (base === 10 ? Math.log10(value) : base === 2 ? Math.log2(value) : Math.log(value) / Math.log(base));
+  const power = (base, k) => (base === 10 ? Number(`1e${k}`) : base ** k);
+  function ticks({ low, high, base }, most) {
+    if (!base) return linear(low, high, most);
+    const first = Math.ceil(log(low, base) - 1e-9), last = Math.floor(log(high, base) + 1e-9);
+    const step = Math.max(1, Math.ceil((last - first + 1) / most));
+    let found = [];
+    for (let k = first; k <= last; k += step) found.push(power(base, k));
+    if (base === 10 && last - first < 2) {
+      found = [];
+      for (let k = first - 1; k <= last; k += 1) [1, 2, 5].forEach((m) => found.push(Number(`${m}e${k}`)));
+      found = found.filter((v) => low * (1 - 1e-9) <= v && v <= high * (1 + 1e-9));
+    }
+    return found.length > 1 ? found : [low, high];
+  }
+  function linear(low, high, most) {
+    const raw = (high - low) / most, unit = 10 ** Math.floor(Math.log10(raw));
+    const step = [1, 2, 2.5, 5, 10].map((m) => m * unit).find((m) => m >= raw * (1 - 1e-9));
+    const found = [];
+    for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k += 1) found.push(Number((k * step).toPrecision(12)));
+    return found;
+  }
+  function span(values, base, zero) {
+    let [low, high] = [Math.min(...values), Math.max(...values)];
+    if (base) return high > low ? [low, high] : [low / base, high * base];
+    if (zero) [low, high] = [Math.min(low, 0), Math.max(high, 0)];
+    return high > low ? [low, high] : [low - 1, high + 1];
+  }
+
+  // -- line charts -------------------------------------------------------------------------------
+  function grid(x, y, frame, strip) {
+    const out = [];
+    ticks(y, 5).forEach((value) => {
+      const at = y.at(value);
+      out.push(`<path d="M${px(x.start)} ${px(at)}H${px(x.stop)}" stroke="var(--cl-line,#c3c9d0)"/>`);
+      out.push(text(x.start - 6, at + 4, "end", frame.yFormat(value)));
+    });
+    ticks(x, Math.min(5, Math.floor((x.stop - x.start) / 62))).forEach((value) => {
+      const at = x.at(value), label = frame.xFormat(value);
+      out.push(`<path d="M${px(at)} ${px(y.start)}v${px(4 + strip)}" stroke="currentColor"/>`);
+      out.push(text(Math.min(at, frame.width - 3.4 * label.length), y.start + 17 + strip, "middle", label));
+    });
+    out.push(`<path d="M${px(x.start)} ${px(y.start)}H${px(x.stop)}" stroke="currentColor"/>`);
+    out.push(text(2, 13, "start", frame.yLabel));
+    out.push(text((x.start + x.stop) / 2, frame.height - 6, "middle", frame.xLabel));
+    return out.join("");
+  }
+  function mark({ x: value, y: height, label }, x, y) {
+    const at = x.at(value), up = y.at(height);
+    const [anchor, shift] = at > x.start + 0.35 * (x.stop - x.start) ? ["end", -5] : ["start", 5];
+    return `<circle cx="${px(at)}" cy="${px(up)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:currentColor" stroke-width="2"/>`
+      + text(at + shift * 1.6, up - 7, anchor, label, HALO);
+  }
+  function spread(places, gap, low, high) {
+    const order = places.map((_, k) => k).sort((a, b) => places[a] - places[b] || a - b);
+    const found = places.slice();
+    let edge = low;
+    order.forEach((k) => { found[k] = Math.max(found[k], edge); edge = found[k] + gap; });
+    edge = high;
+    order.reverse().forEach((k) => { found[k] = Math.min(found[k], edge); edge = found[k] - gap; });
+    return found;
+  }
+  function curve(one, x, y, end, rule) {
+    const places = one.xs.map((a, k) => `${px(x.at(a))} ${px(y.at(one.ys[k]))}`);
+    const hue = color(one.look[0]);
+    let out = `<path d="M${places.join("L")}" style="stroke:${hue}" stroke-width="2"${dashes(one.look[1])}/>`;
+    if (places.length <= 16) {
+      const rings = places.map((place) => `M${place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0`).join("");
+      out += `<path d="${rings}" style="fill:${hue}"/>`;
+    }
+    if (rule && one.here !== undefined) {
+      out += `<path d="M${places.filter((_, k) => k % 4 === 0).join("L")}" stroke="transparent" stroke-width="11"/>`;
+      out += `<circle cx="${px(x.at(rule.x))}" cy="${px(y.at(one.here))}" r="3.5" style="fill:${hue}"/>`;
+    }
+    if (end !== null) {
+      out += `<path d="M${places[places.length - 1]}L${px(x.stop + 9)} ${px(end)}" style="stroke:${hue}" opacity=".5"/>`;
+      out += text(x.stop + 12, end + 4, "start", one.label, ` style="fill:${hue}" stroke="none"`);
+    }
+    return `<g data-row="${escape(one.name)}">${out}</g>`;
+  }
+  function ruled(rule, x, y) {
+    const at = x.at(rule.x);
+    const label = text(Math.min(Math.max(at, x.start + 24), x.stop - 24), y.stop - 6, "middle", rule.label, ' font-weight="600"');
+    const out = [`<path d="M${px(at)} ${px(y.start)}V${px(y.stop)}" stroke="currentColor" stroke-width="1.5"/>${label}`];
+    rule.strip.forEach(([from, one], k) => {
+      const left = x.at(from), right = k + 1 < rule.strip.length ? x.at(rule.strip[k + 1][0]) : x.stop;
+      const box = `M${px(left)} ${px(y.start + 2)}H${px(right)}v9H${px(left)}z`;
+      out.push(`<path d="${box}" data-row="${escape(one.row.n)}" style="fill:${color(one.look[0])}"/>`);
+    });
+    return out.join("") + (rule.strip.length ? text(x.start - 6, y.start + 11, "end", "fastest") : "");
+  }
+  // The markup, and the axis of x for whoever drags the rule.
+  function plot(curves, frame, { ends = false, marks = [], rule = null }) {
+    const allX = [...curves.flatMap((c) => c.xs), ...marks.map((m) => m.x), ...(rule ? [rule.x] : [])];
+    const allY = [...curves.flatMap((c) => c.ys), ...marks.map((m) => m.y)];
+    const strip = rule && rule.strip.length ? 11 : 0;
+    const y = axis(...span(allY, frame.logY, true), frame.logY, frame.height - BOTTOM - strip, TOP + (rule ? 9 : 0));
+    const left = Math.max(12 + LETTER * Math.max(...ticks(y, 5).map((v) => frame.yFormat(v).length)), strip ? 50 : 0);
+    const right = ends ? 18 + LETTER * Math.max(...curves.map((c) => c.label.length)) : RIGHT;
+    const x = axis(...span(allX, frame.logX, false), frame.logX, left, frame.width - right);
+    const tips = ends ? spread(curves.map((c) => y.at(c.ys[c.ys.length - 1])), 15, y.stop, y.start) : curves.map(() => null);
+    const drawn = curves.map((one, k) => curve(one, x, y, tips[k], rule)).join("");
+    const svg = `<svg class="cl-plot" viewBox="0 0 ${px(frame.width)} ${px(frame.height)}" font-size="12" aria-hidden="true">`
+      + `${grid(x, y, frame, strip)}${rule ? ruled(rule, x, y) : ""}<g fill="none" stroke-linejoin="round">${drawn}</g>`
+      + `${marks.map((m) => mark(m, x, y)).join("")}</svg>`;
+    return { svg, x, y };
+  }
+
+  // -- views: (options, field, state, texts, width) to { html, and the axes if there are any } ------
+  const range = (low, high) => Array.from({ length: race.POINTS + 1 }, (_, k) => low * (high / low) ** (k / race.POINTS));
+  const letters = (one) => one.look[2] || one.row.n.split(" ").slice(0, 3).map((word) => word[0]).join("").toUpperCase();
+
+  function curves(view, field, state, texts, width) {
+    const here = state[field.m], told = texts[field.m];
+    const sizes = range(Math.min(view.low, here), Math.max(view.high, here));
+    const lines = sizes.map((size) => race.standings(field, { ...state, [field.m]: size }));
+    const now = race.standings(field, state);
+    const show = format[view.what];
+    const drawn = now.map((one, k) => {
+      const at = race.measured(view.what, one, here, now[0]);
+      const ys = lines.map((row, place) => race.measured(view.what, row[k], sizes[place], row[0]));
+      return { name: one.row.n, label: `${show(at)} ${width >= NARROW ? one.row.n : letters(one)}`, xs: sizes, ys, look: one.look, here: at };
+    });
+    const strip = view.strip ? race.turns(field, state, sizes) : [];
+    const frame = { xLabel: "message M", yLabel: view.y_label, logX: 10, logY: 10 * view.log, xFormat: race.size,
+                    yFormat: show, width, height: 300 };
+    const { svg, x } = plot(drawn, frame, { ends: true, rule: { x: here, label: told, strip } });
+    const values = drawn.map((one) => `${one.name} ${show(one.here)}`).join("; ");
+    return { html: figure(`${view.y_label} against M. At ${told}: ${values}.`, svg + (width >= NARROW ? "" : keys(now))), x };
+  }
+  function keys(all) {
+    const spans = all.map((one) => `<span data-row="${escape(one.row.n)}"><b style="color:${color(one.look[0])}">`
+      + `${escape(letters(one))}</b> ${escape(one.row.n)}</span>`);
+    return `<div class="cl-legend">${spans.join("")}</div>`;
+  }
+
+  function ways(view, field, state, texts, width) {
+    const one = race.standings(field, state).find((each) => each.way);
+    const found = race.prices(field, one.row, state).map(([label, time]) => [time, Number(label.split(" ").pop()), label]);
+    const best = found.reduce((low, each) => (each[0] < low[0] ? each : low));
+    const told = `${best[2]}: ${seconds(best[0])}`;
+    const frame = { xLabel: view.x_label, yLabel: "time", logX: 2, logY: 0, xFormat: race.number, yFormat: (time) => seconds(time), width, height: 210 };
+    const line = { name: one.row.n, label: "", xs: found.map((each) => each[1]), ys: found.map((each) => each[0]), look: one.look };
+    const rule = view.at ? { x: state[view.at], label: texts[view.at], strip: [] } : null;
+    const { svg, x } = plot([line], frame, { marks: [{ x: best[1], y: best[0], label: told }], rule });
+    return { html: figure(`Time against ${view.x_label}. Best: ${best[2]} with ${seconds(best[0])}.`, svg), x };
+  }
+
+  const ordered = (all, order) => (order === "by time"
+    ? all.slice().sort((a, b) => (a.row.b || 0) - (b.row.b || 0) || a.seconds - b.seconds) : all);
+
+  function dots(view, field, state, texts) {
+    const all = ordered(race.standings(field, state), texts[view.order]);
+    const first = race.fastest(all)[0];
+    const plain = new Map(view.ideal.length ? race.ideal(field, state, view.ideal).map((one) => [one.row.n, one.seconds]) : []);
+    const times = all.flatMap((one) => [one.seconds, one.floor, plain.get(one.row.n) || 0]).filter(Boolean);
+    const low = Math.floor(Math.log10(Math.min(...times))), high = Math.ceil(Math.log10(Math.max(...times)) + 1e-9);
+    const at = (time) => `style="left:${fixed(100 * (Math.log10(time) - low) / (high - low), 2)}%`;
+    const decades = Array.from({ length: high - low + 1 }, (_, k) => Number(`1e${low + k}`));
+    const lines = decades.map((time) => `<u ${at(time)}"></u>`).join("");
+    const rows = all.map((one) => {
+      let more = one.floor ? `<u class="cl-floor" ${at(one.floor)}"></u>` : "";
+      if (plain.size) more += `<s ${at(plain.get(one.row.n))};border-color:${color(one.tint)}"></s>`;
+      const bold = one === first ? "b" : "span", way = one.way ? `<small>${escape(one.label)}</small>` : "";
+      return `<div data-row="${escape(one.row.n)}"><${bold}>${escape(one.row.n)} ${way}</${bold}>`
+        + `<i>${lines}${more}<em ${at(one.seconds)};background:${color(one.tint)}"></em></i><${bold}>${seconds(one.seconds)}</${bold}></div>`;
+    });
+    const step = 1 + Math.floor((high - low) / 6);
+    const scale = decades.filter((_, k) => k % step === 0).map((time) => `<u ${at(time)}">${seconds(time)}</u>`).join("");
+    const told = all.map((one) => `${one.title} ${seconds(one.seconds)}`).join("; ");
+    const body = `<div class="cl-dots">${rows.join("")}<div><span></span><i class="cl-scale">${scale}</i><span></span></div></div>`;
+    return { html: figure(`Time of each, logarithmic: ${told}.`, body) };
+  }
+
+  function bars(view, field, state) {
+    const sums = [...race.totals(race.standings(field, state))];
+    const longest = Math.max(0, ...sums.map(([, time]) => time));
+    const rows = sums.map(([group, time], k) => `<span>${escape(group)}</span><i><span class="cl-bar" style="width:${fixed(100 * time / longest, 2)}%;`
+      + `background:${color(k)}"></span></i><span>${seconds(time)}</span>`);
+    const told = sums.map(([group, time]) => `${group} ${seconds(time)}`).join("; ");
+    return { html: figure(`Time of each: ${told}.`, `<div class="cl-bars">${rows.join("")}</div>`) };
+  }
+
+  const LEFT = 40, ROW = 17, SHADES = ["0", ".16", ".42", ".1"];
+  function runs(values) {
+    const found = [];
+    values.forEach((value, k) => {
+      const last = found[found.length - 1];
+      if (last && last[2] === value) last[1] += 1; else found.push([k, 1, value]);
+    });
+    return found;
+  }
+  const box = (left, row, width) => `M${px(left)} ${px(ROW * row)}H${px(left + width)}V${px(ROW * row + ROW)}H${px(left)}z`;
+  function shade(one, first) {
+    if (!one || one.seconds <= 1.1 * first.seconds) return 0;
+    return one.seconds === Infinity ? 3 : one.seconds <= 2 * first.seconds ? 1 : 2;
+  }
+  function verdict(choices) {
+    if (!choices.length) return "";
+    const priced = choices.filter((times) => times < Infinity);
+    return '<p class="cl-hint">Letters: what it takes; darker where it is over 10 % slower than the fastest, or twice. '
+      + `Within 10 % in ${priced.filter((times) => times <= 1.1).length} of the ${priced.length} cells that can be priced, `
+      + `more than twice in ${priced.filter((times) => times > 2).length}.</p>`;
+  }
+  function mapRow(k, first, taken, cell, looks) {
+    const at = (column) => LEFT + cell * column;
+    const fills = runs(first.map((one) => one.row.n)).map(([column, length, name]) => `<path d="${box(at(column), k, cell * length)}" `
+      + `data-row="${escape(name)}" style="fill:${color(first[column].look[0])}" fill-opacity=".25"/>`);
+    const shades = runs(taken.map((one, j) => shade(one, first[j]))).filter((run) => run[2]).map(([column, length, dark]) => (
+      `<path d="${box(at(column), k, cell * length)}" fill-opacity="${SHADES[dark]}"/>`));
+    const codes = runs(taken.map((one, j) => (one ? (looks[one.way] || [0, 0, "?"])[2] : first[j].look[2])))
+      .filter(([, length, code]) => cell * length > 9 * code.length)
+      .map(([column, length, code]) => text(at(column + length / 2), ROW * k + 12.5, "middle", code));
+    return [...fills, ...shades, ...codes].join("");
+  }
+  function map(view, field, state, texts, width) {
+    const columns = Math.round(3 * Math.log10(view.high / view.low)) + 1;
+    const sizes = Array.from({ length: columns }, (_, k) => view.low * 10 ** (k / 3));
+    const cell = (width - LEFT - 6) / columns, bottom = ROW * view.over.length;
+    const first = [], taken = [];
+    const body = view.over.map((n, k) => {
+      const here = { ...field, rows: field.at(view.ranks, String(n)) };
+      const row = sizes.map((size) => race.standings(here, { ...state, [field.m]: size }));
+      first.push(row.map((each) => race.fastest(each)[0]));
+      taken.push(row.map((each) => each.find((one) => one.row.k)));
+      return mapRow(k, first[k], taken[k], cell, field.looks) + text(LEFT - 5, ROW * k + 12.5, "end", n);
+    });
+    const x = axis(view.low * 10 ** (-1 / 6), view.high * 10 ** (1 / 6), 10, LEFT, width - 6);
+    sizes.filter((_, k) => k % (width >= NARROW ? 6 : 12) === 0).forEach((size) => {
+      const label = race.size(size);
+      body.push(`<path d="M${px(x.at(size))} ${px(bottom)}v4" stroke="currentColor"/>`);
+      body.push(text(Math.min(x.at(size), width - 3.4 * label.length), bottom + 17, "middle", label));
+    });
+    body.push(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"), text(2, bottom + 32, "start", "ranks N"));
+    const here = Math.min(Math.max(x.at(state[field.m]), LEFT), width - 6);
+    const rank = box(LEFT, view.over.indexOf(state[view.ranks]), width - 6 - LEFT);
+    body.push(`<path d="${rank}M${px(here)} 0V${px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"/>`);
+    const svg = `<svg viewBox="0 0 ${px(width)} ${px(bottom + 36)}" font-size="11.5" aria-hidden="true">${body.join("")}</svg>`;
+    const leads = new Map();
+    first.flat().forEach((one) => leads.set(one.row.n, { one, times: (leads.get(one.row.n) || { times: 0 }).times + 1 }));
+    const often = [...leads.values()].sort((a, b) => b.times - a.times);
+    const told = often.map(({ one, times }) => `${one.row.n} ${fixed(100 * times / columns / view.over.length, 0)} %`).join("; ");
+    const choices = taken.flatMap((row, k) => row.map((one, j) => one && one.seconds / first[k][j].seconds)).filter((times) => times);
+    return { html: figure(`Map of the fastest over N and M; share of the cells: ${told}.`, svg + keys(often.map(({ one }) => one)) + verdict(choices)),
+             x, row: ROW };
+  }
+
+  const CELLS = {
+    name: (one) => one.row.n,
+    way: (one) => one.label,
+    group: (one) => one.row.g || "",
+    time: (one) => seconds(one.seconds, 4),
+    "of fastest": (one, m, least) => (one.row.b ? "" : fixed(one.seconds / least, 2)),
+    "over floor": (one) => (one.floor ? fixed(one.seconds / one.floor, 2) : ""),
+    n_alpha: (one) => race.counts(one.row.w[one.way], one.segments)[0],
+    n_beta: (one) => race.counts(one.row.w[one.way], one.segments)[1],
+    P: (one) => (one.segments > 1 ? one.segments : ""),
+    algbw: (one, m) => race.rate(m / one.seconds),
+    busbw: (one, m) => race.rate(race.measured("rate", one, m, one)),
+    more: (one) => one.row.d || "",
+    calls: (one, m) => `${one.row.t || 1} × ${race.size(one.row.m || m)}`,
+  };
+  const WORDY = ["name", "way", "group", "more"];
+
+  function rows(view, field, state, texts) {
+    const all = ordered(race.standings(field, state), texts[view.order]);
+    const least = all.length ? race.fastest(all)[0].seconds : 0;
+    const right = (cell) => (WORDY.includes(cell) ? "" : ' class="cl-right"');
+    const say = (one, cell) => escape(CELLS[cell](one, state[field.m], least));
+    const head = view.columns.map(([name, cell]) => `<th scope="col"${right(cell)}>${escape(name)}</th>`).join("");
+    const body = all.map((one) => {
+      const cells = view.columns.slice(1).map(([, cell]) => `<td${right(cell)}>${say(one, cell)}</td>`).join("");
+      const swatch = one.way ? "" : `<i class="cl-swatch" style="background:${color(one.look[0])}"></i>`;
+      return `<tr data-row="${escape(one.row.n)}" tabindex="0"><th scope="row">${swatch}${say(one, view.columns[0][1])}</th>${cells}</tr>`;
+    });
+    return { html: `<table class="colllib-table"><thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody></table>` };
+  }
+
+  function turns(view, field, state) {
+    const told = race.turns(field, state, range(view.low, view.high)).map(([size, one]) => `from <b>${race.size(size)}</b> ${escape(one.row.n)}`);
+    return { html: `<p>Fastest ${told.join("; ")}.</p>` };
+  }
+
+  const told = (view, field, state, texts) => ({ html: escape(race.told(view.text, field, state, texts)) });
+
+  return { escape, map, curves, ways, dots, bars, rows, turns, told };
+}());

@@ -1,0 +1,210 @@
+// The page's half of colllib.units, colllib.show.race and the words of colllib.show.views: reads and writes quantities,
+// prices exact counts, and says who is fastest. A browser test holds every line of it against Python.
+const race = (function () {
+  "use strict";
+  const TIE = 1e-9, SAME = 1 + 2e-15, MOST = 2 ** 20, POINTS = 64;
+
+  // -- numbers as text, rounded as Python rounds: exact, and ties to the even digit ------------
+  function even(value, up, down, rest) { // two texts as near as each other: the one that ends in an even digit
+    return /^50*$/.test(rest) && /[02468]$/.test(down.split("e")[0]) ? down : up;
+  }
+  const below = (value) => value * (1 - 1e-12);
+  function fixed(value, digits) {
+    const rest = value.toFixed(60).split(".")[1].slice(digits);
+    return even(value, value.toFixed(digits), below(value).toFixed(digits), rest);
+  }
+  function significant(value, digits) {
+    const rest = value.toExponential(60).split("e")[0].slice(digits + 1);
+    return Number(even(value, value.toExponential(digits - 1), below(value).toExponential(digits - 1), rest));
+  }
+  function general(value, digits) { // Python's ".4g", but never with a power of ten
+    const found = Math.abs(value) < 1e-4 ? 0 : significant(value, digits);
+    return found < 1e21 ? String(found) : BigInt(found).toString();
+  }
+  function scaled(value, unit, prefixes, digits) {
+    const up = Math.max(Math.abs(value), Math.abs(significant(value, digits)));
+    const [scale, prefix] = prefixes.find(([least]) => up >= least) || prefixes[prefixes.length - 1];
+    return `${general(value / scale, digits)} ${prefix}${unit}`;
+  }
+  const TIMES = [[1, ""], [1e-3, "m"], [1e-6, "u"], [1e-9, "n"]];
+  const SIZES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+  const commas = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+  const seconds = (value, digits = 3) => (value === 0 ? "0 s" : scaled(value, "s", TIMES, digits));
+  const size = (value, digits = 3) => scaled(value, "B", SIZES, digits);
+  const rate = (value, digits = 3) => `${size(value, digits)}/s`;
+  function number(value) {
+    if (value === 0 || (Math.abs(value) >= 1e-2 && Math.abs(value) < 1e6)) {
+      const [whole, part] = general(value, 6).split(".");
+      return commas(whole) + (part ? `.${part}` : "");
+    }
+    const [mantissa, exponent] = value.toExponential(2).split("e");
+    const power = `10${String(Number(exponent)).replace(/./g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)])}`;
+    return Number(mantissa) === 1 ? power : `${Number(mantissa)}×${power}`;
+  }
+  const format = { time: (value) => seconds(value), rate: (value) => rate(value), gain: (value) => `${number(significant(value, 3))} ×` };
+  const show = { "message size": size, time: seconds, bandwidth: rate, number: general };
+
+  // -- reading: a number, perhaps a space, a unit ----------------------------------------------
+  const POWERS = { "": 0, k: 3, K: 3, M: 6, G: 9, T: 12, P: 15, Ki: 0, Mi: 0, Gi: 0, Ti: 0, Pi: 0, m: -3, u: -6, "µ": -6, "μ": -6, n: -9 };
+  const EXAMPLES = { "message size": "16MB", time: "0.5us", bandwidth: "900GB/s" };
+  function read(kind, text, low, high) {
+    if (kind === "number") {
+      const value = /^ *\d*\.?\d+ *$/.test(text) ? Number(text) : 0;
+      if (!(value >= low && value <= high)) throw new Error(`must be a number from ${general(low, 6)} to ${general(high, 6)}`);
+      return value;
+    }
+    const unit = kind === "time" ? "([mnuµμ]?)s" : "((?:[KMGTP]i)|[kKMGTP]?)(B|bit)" + (kind === "bandwidth" ? "/s" : "");
+    const found = new RegExp(`^ *(\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE]([+-]?\\d+))? ?${unit} *$`).exec(text);
+    if (!found) throw new Error(`write a number with its unit, such as ${EXAMPLES[kind]}`);
+    const [, digits, exponent, prefix, what] = found;
+    const power = POWERS[prefix] + Number(exponent || 0); // in the decimal text, so that it is rounded once
+    const factor = (prefix.endsWith("i") ? 1024 ** ("KMGTP".indexOf(prefix[0]) + 1) : 1) / (what === "bit" ? 8 : 1);
+    const value = Number(`${digits}e${power}`) * factor;
+    if (value === 0) throw new Error("must be above 0");
+    if (!(value >= 1e-30 && value <= 1e30)) throw new Error(`too ${value > 1 ? "large" : "small"}; write it as ${EXAMPLES[kind]}`);
+    return value;
+  }
+
+  // -- exact counts ----------------------------------------------------------------------------
+  const count = (given) => {
+    if (typeof given === "number") return given;
+    const [top, below] = given.split("/").map(Number);
+    return top / below;
+  };
+  const ratio = (given) => String(given).split("/").concat("1").slice(0, 2).map(BigInt);
+  function sum(first, second, times, over) { // first + second * times / over, as text
+    const [a, b] = ratio(first), [c, d] = ratio(second);
+    const top = a * d * BigInt(over) + c * b * BigInt(times), bottom = b * d * BigInt(over);
+    let [x, y] = [top, bottom];
+    while (y) [x, y] = [y, x % y];
+    return bottom === x ? String(top / x) : `${top / x}/${bottom / x}`;
+  }
+  // A form is its points in 1, 2, ... segments, two numbers each, and the four numbers of its slope if there are more of them.
+  const points = (form) => (form.length === 2 ? 1 : (form.length - 4) / 2);
+  function counts(form, segments) {
+    if (segments <= points(form)) return form.slice(2 * segments - 2, 2 * segments).map(String);
+    const [a0, a1, b0, b1] = form.slice(-4);
+    return [sum(a0, a1, segments, 1), sum(b0, b1, 1, segments)];
+  }
+
+  function price(form, message, alpha, bandwidth) {
+    if (Array.isArray(form[0])) {
+      const most = (given, each) => Math.max(...given.map((one, level) => each(count(one), level)));
+      return [form.reduce((total, [steps, hops, loads]) => total + steps
+        * (most(hops, (n, level) => n * alpha[level]) + most(loads, (n, level) => n * message / bandwidth[level])), 0), 1];
+    }
+    const per = message / bandwidth[0], numbers = form.map(count), times = [];
+    for (let k = 0; k < points(form); k += 1) times.push([numbers[2 * k] * alpha[0] + numbers[2 * k + 1] * per, k + 1]);
+    if (form.length > 2) {
+      const [a0, a1, b0, b1] = numbers.slice(-4);
+      const near = Math.floor(Math.min(Math.sqrt(b1 * per / (a1 * alpha[0])), MOST)) - 1;
+      const from = Math.max(times.length + 1, near);
+      for (let p = from; p < from + 4; p += 1) times.push([(a0 + a1 * p) * alpha[0] + (b0 + b1 / p) * per, p]);
+    }
+    const lowest = Math.min(...times.map(([time]) => time)) * SAME;
+    return times.find(([time]) => time <= lowest);
+  }
+
+  // -- races: `field` is { rows, m, a, s, looks }, `state` has a number for every name that they use --
+  const product = (terms, state) => terms.map((term) => term.split("*").reduce((value, name) => value * state[name], 1));
+  const quantities = (field, row, state) => [row.m || state[field.m], product(row.a || field.a, state), product(row.s || field.s, state)];
+  const prices = (field, row, state) => {
+    const here = quantities(field, row, state);
+    return Object.entries(row.w).map(([way, form]) => [way, ...price(form, ...here)]);
+  };
+  function priced(field, row, state) {
+    const found = prices(field, row, state);
+    const taken = row.k && row.k.find(([limit]) => state[field.m] < limit)[1];
+    const [way, time, segments] = row.k ? found.find((one) => one[0] === taken) || [taken, Infinity, 1]
+      : found.reduce((best, one) => (one[1] < best[1] ? one : best));
+    const floor = row.f ? price(row.f, ...quantities(field, row, state))[0] : 0;
+    const label = (way || row.n) + (segments > 1 ? `, P = ${segments}` : "");
+    return { row, way, segments, label, title: way ? `${row.n}: ${label}` : row.n, look: row.l, tint: (field.looks[way] || row.l)[0],
+             seconds: (row.t || 1) * time, floor: (row.t || 1) * floor };
+  }
+  const standings = (field, state) => field.rows.map((row) => priced(field, row, state));
+  const ideal = (field, state, [a, s]) => field.rows.map((row) => priced(field, { ...row, a: [a], s: [s] }, state));
+  function fastest(all) {
+    const running = all.filter((one) => !one.row.b);
+    const least = Math.min(...running.map((one) => one.seconds));
+    return running.filter((one) => one.seconds <= least * (1 + TIE));
+  }
+  function turns(field, state, sizes) {
+    const first = (message) => fastest(standings(field, { ...state, [field.m]: message }))[0];
+    const found = [[sizes[0], first(sizes[0])]];
+    for (let k = 1; k < sizes.length; k += 1) {
+      let low = sizes[k - 1];
+      const after = first(sizes[k]);
+      while (after.row !== found[found.length - 1][1].row) {
+        const before = found[found.length - 1][1].row;
+        let [below, above] = [low, sizes[k]];
+        while (above > below * 1.0001) {
+          const middle = Math.sqrt(below * above);
+          if (first(middle).row === before) below = middle; else above = middle;
+        }
+        found.push([above, first(above)]);
+        low = above;
+      }
+    }
+    return found;
+  }
+  function measured(what, one, message, first) {
+    if (what === "rate") return count(one.row.x || 1) * message / one.seconds;
+    return what === "gain" ? first.seconds / one.seconds : one.seconds;
+  }
+  function totals(all) {
+    const sums = new Map();
+    all.forEach((one) => { const group = one.row.g || one.row.n; sums.set(group, (sums.get(group) || 0) + one.seconds); });
+    return sums;
+  }
+
+  // -- words -----------------------------------------------------------------------------------
+  const listed = (names) => [names.slice(0, -1).join(", "), ...names.slice(-1)].filter(Boolean).join(" and ");
+  const rateOf = (f) => measured("rate", f.one, f.state[f.field.m], f.one);
+  const top = (f) => [...totals(f.all)].reduce((best, one) => (one[1] > best[1] ? one : best));
+  const whole = (f) => [...totals(f.all).values()].reduce((a, b) => a + b, 0);
+  const WORDS = {
+    fastest: (f) => `${listed(f.tied.map((one) => one.title))} ${f.tied.length === 1 ? "is" : "are equally"} fastest`,
+    next: (f) => {
+      const rest = f.all.filter((one) => !one.row.b && !f.tied.includes(one));
+      if (!rest.length) return "";
+      const one = rest.reduce((best, other) => (other.seconds < best.seconds ? other : best));
+      return `; next is ${one.title} with ${seconds(one.seconds)}`;
+    },
+    time: (f) => seconds(f.one.seconds),
+    times: (f) => fixed(f.one.seconds / f.other.seconds, 2),
+    even: (f) => {
+      const [[a, b], [c, d]] = [f.one, f.other].map((one) => one.row.w[one.way].map(count));
+      return size((c - a) / (b - d) * f.state[f.field.a[0]] * f.state[f.field.s[0]]);
+    },
+    over: (f) => fixed(f.tied[0].seconds / (f.tied[0].floor || (f.all.find((one) => one.row.b) || { seconds: Infinity }).seconds), 2),
+    way: (f) => f.one.label,
+    segments: (f) => String(f.one.segments),
+    taken: (f) => {
+      const one = f.all.find((each) => each.row.k);
+      if (!one) return "";
+      return one.seconds < Infinity ? ` ${one.row.n} takes ${one.label}, ${fixed(one.seconds / f.tied[0].seconds, 2)} times as long.`
+        : ` ${one.row.n} takes ${one.way}, which this book does not price.`;
+    },
+    gain: (f) => fixed(f.all[0].seconds / f.one.seconds, 2),
+    rate: (f) => rate(rateOf(f)),
+    share: (f) => `${fixed(100 * rateOf(f) / f.state[f.field.s[0].split("*")[0]], 0)} %`,
+    sum: (f) => seconds(whole(f)),
+    top: (f) => top(f)[0],
+    "top share": (f) => `${fixed(100 * top(f)[1] / whole(f), 0)} %`,
+  };
+  function told(text, field, state, texts) {
+    const all = standings(field, state);
+    const tied = fastest(all);
+    const said = text.replaceAll("}", "{").split("{").map((piece, place) => {
+      if (place % 2 === 0) return piece;
+      const [word, names = ""] = piece.split(/:(.*)/);
+      if (word in texts) return texts[word];
+      const [one, other] = [0, 1].map((k) => all.find((each) => each.row.n === names.split("|")[k]) || tied[0]);
+      return WORDS[word]({ all, tied, one, other, state, field });
+    }).join("");
+    return said.slice(0, 1).toUpperCase() + said.slice(1);
+  }
+
+  return { POINTS, format, show, read, general, fixed, size, seconds, rate, number, count, counts, prices, standings, ideal, fastest, turns, measured, totals, told };
+}());

@@ -1,0 +1,535 @@
+"""What an explorer draws of a race: curves, dots, tables, a map, and the sentence that answers.
+
+``static/draw.js`` draws the same in a page, function by function; a browser test holds the two together by the letter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from math import ceil, floor, inf, log10
+from typing import Any, ClassVar
+
+from colllib import units
+from colllib.cost import crossover
+from colllib.show.control import State
+from colllib.show.lines import Curve, Frame, Mark, Rule, log_axis, number, plot, px, text
+from colllib.show.looks import Look, known, letters
+from colllib.show.race import Priced, Race, fastest, turns
+from colllib.show.theme import color, escape
+
+Texts = Mapping[str, str]
+
+WIDE, NARROW = 640, 520  # how wide Python draws; below this, letters instead of names
+POINTS = 64  # of a curve, but for the first
+
+_FORMATS: dict[str, Callable[[float], str]] = {
+    "time": units.seconds,
+    "rate": units.rate,
+    "gain": lambda value: f"{number(float(f'{value:.3g}'))} ×",
+}
+
+
+def measured(what: str, one: Priced, message: float, first: Priced) -> float:
+    """A row's time; its rate, M over it times its factor; or its gain, how many times faster than the first it is."""
+    if what == "rate":
+        return float(one.row.factor) * message / one.seconds
+    return first.seconds / one.seconds if what == "gain" else one.seconds
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in prose.
+
+    >>> listed(["ring", "Bruck", "PAT"])
+    'ring, Bruck and PAT'
+    """
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def figure(alt: str, body: str) -> str:
+    """A figure in a part."""
+    return f'<div class="colllib cl-figure cl-drawn" role="img" aria-label="{escape(alt)}">{body}</div>'
+
+
+@dataclass(frozen=True)
+class View:
+    """A part that the page draws itself.
+
+    Args:
+        race: what it shows.
+        label: names it where it has to scroll.
+        fold: what to click on to see it; "" shows it at once.
+    """
+
+    race: Race
+    label: str = ""
+    fold: str = ""
+    kind: ClassVar[str]
+
+    def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
+        """The markup in a state, with the text of every control."""
+        raise NotImplementedError
+
+    def options(self) -> dict[str, Any]:
+        """What the page's script needs to draw the same."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("race", "label", "fold")}
+        return {"view": self.kind, **given}
+
+
+@dataclass(frozen=True)
+class Curves(View):
+    """A measure of every row against the message, with a rule where the reader is, and who is fastest below.
+
+    Args:
+        low, high: the sizes in bytes at both ends.
+        what: "time", "rate" or "gain".
+        y_label: what the axis says.
+        log: whether that axis is logarithmic.
+        strip: whether a strip below says who is fastest.
+    """
+
+    low: float = 1e2
+    high: float = 1e11
+    what: str = "time"
+    y_label: str = "time"
+    log: bool = True
+    strip: bool = True
+    kind = "curves"
+
+    def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
+        race, here, told = self.race, state[self.race.message], texts[self.race.message]
+        low, high = min(self.low, here), max(self.high, here)
+        sizes = [low * (high / low) ** (k / POINTS) for k in range(POINTS + 1)]
+        lines = [race.standings({**state, race.message: size}) for size in sizes]
+        now = race.standings(state)
+        show = _FORMATS[self.what]
+        curves = []
+        for k, one in enumerate(now):
+            ys = [measured(self.what, row[k], size, row[0]) for row, size in zip(lines, sizes, strict=True)]
+            at = measured(self.what, one, here, now[0])
+            name = one.row.name if width >= NARROW else letters(one.row.name, one.look)
+            curves.append(Curve(one.row.name, f"{show(at)} {name}", sizes, ys, one.look, at))
+        first = turns(race, state, sizes) if self.strip else []
+        strip = [(size, one.row.name, one.look) for size, one in first]
+        frame = Frame("message M", self.y_label, 10, 10 * self.log, units.size, show, True, width, 300)
+        values = "; ".join(f"{one.row.name} {show(curve.here or 0)}" for one, curve in zip(now, curves, strict=True))
+        body = plot(curves, frame, ends=True, rule=Rule(here, told, strip))
+        return figure(
+            f"{self.y_label} against M. At {told}: {values}.",
+            body + ("" if width >= NARROW else keys((one.row.name, one.look) for one in now)),
+        )
+
+
+def keys(named: Iterable[tuple[str, Look]]) -> str:
+    """What letters in a figure stand for."""
+    spans = "".join(
+        f'<span data-row="{escape(name)}"><b style="color:{look.color}">{escape(letters(name, look))}</b> '
+        f"{escape(name)}</span>"
+        for name, look in named
+    )
+    return f'<div class="cl-legend">{spans}</div>'
+
+
+@dataclass(frozen=True)
+class Ways(View):
+    """The ways of the row that has named ones, by the number at the end of their labels, with the best marked.
+
+    Args:
+        x_label: what the number is.
+        at: the control or quantity whose value gets the rule; "" for none.
+    """
+
+    x_label: str = ""
+    at: str = ""
+    kind = "ways"
+
+    def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
+        one = next(one for one in self.race.standings(state) if one.way)
+        times = {label: time for label, (time, _) in self.race.prices(one.row, state).items()}
+        xs = [float(label.split(" ")[-1]) for label in times]
+        best = min(zip(times.values(), xs, times, strict=True))
+        frame = Frame(self.x_label, "time", 2, 0, number, units.seconds, True, width, 210)
+        rule = Rule(state[self.at], texts[self.at]) if self.at else None
+        body = plot(
+            [Curve(one.row.name, "", xs, list(times.values()), one.look)],
+            frame,
+            marks=[Mark(best[1], f"{best[2]}: {units.seconds(best[0])}", best[0])],
+            rule=rule,
+        )
+        return figure(f"Time against {self.x_label}. Best: {best[2]} with {units.seconds(best[0])}.", body)
+
+
+def ordered(standings: Sequence[Priced], order: str) -> list[Priced]:
+    """By time, bounds last, if the control of that name says so; else as they are."""
+    if order != "by time":
+        return list(standings)
+    return sorted(standings, key=lambda one: (one.row.bound, one.seconds))
+
+
+@dataclass(frozen=True)
+class Dots(View):
+    """A line for every row with a dot at its time, on a logarithmic scale; a tick at its floor.
+
+    Args:
+        order: a control with "by time" among its values; "" keeps the order of the rows.
+        ideal: alpha and BW without losses, to draw a hollow dot for; () for none.
+    """
+
+    order: str = ""
+    ideal: tuple[str, ...] = ()
+    kind = "dots"
+
+    def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
+        found = ordered(self.race.standings(state), str(state.get(self.order)))
+        first = fastest(found)[0]
+        plain = {one.row.name: one.seconds for one in self.race.ideal(state, *self.ideal)} if self.ideal else {}
+        times = [t for one in found for t in (one.seconds, one.floor, plain.get(one.row.name, 0)) if t]
+        low, high = floor(log10(min(times))), ceil(log10(max(times)) + 1e-9)
+
+        def at(seconds: float) -> str:
+            return f'style="left:{100 * (log10(seconds) - low) / (high - low):.2f}%'
+
+        grid = "".join(f'<u {at(10.0**k)}"></u>' for k in range(low, high + 1))
+        rows = []
+        for one in found:
+            ticks = f'<u class="cl-floor" {at(one.floor)}"></u>' if one.floor else ""
+            if plain:
+                ticks += f'<s {at(plain[one.row.name])};border-color:{one.tint}"></s>'
+            bold = "b" if one is first else "span"
+            way = f"<small>{escape(one.label)}</small>" if one.way else ""
+            rows.append(
+                f'<div data-row="{escape(one.row.name)}"><{bold}>{escape(one.row.name)} {way}</{bold}>'
+                f'<i>{grid}{ticks}<em {at(one.seconds)};background:{one.tint}"></em></i>'
+                f"<{bold}>{units.seconds(one.seconds)}</{bold}></div>"
+            )
+        scale = "".join(
+            f'<u {at(10.0**k)}">{units.seconds(10.0**k)}</u>' for k in range(low, high + 1, 1 + (high - low) // 6)
+        )
+        told = "; ".join(f"{one.title} {units.seconds(one.seconds)}" for one in found)
+        rows.append(f'<div><span></span><i class="cl-scale">{scale}</i><span></span></div>')
+        return figure(f"Time of each, logarithmic: {told}.", f'<div class="cl-dots">{"".join(rows)}</div>')
+
+
+@dataclass(frozen=True)
+class Bars(View):
+    """The groups of rows, each as long as its rows take together, one after the other."""
+
+    kind = "bars"
+
+    def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
+        sums = totals(self.race.standings(state))
+        longest = max(sums.values(), default=0)
+        rows = [
+            f'<span>{escape(group)}</span><i><span class="cl-bar" style="width:{100 * time / longest:.2f}%;'
+            f'background:{color(k)}"></span></i><span>{units.seconds(time)}</span>'
+            for k, (group, time) in enumerate(sums.items())
+        ]
+        told = "; ".join(f"{group} {units.seconds(time)}" for group, time in sums.items())
+        return figure(f"Time of each: {told}.", f'<div class="cl-bars">{"".join(rows)}</div>')
+
+
+def totals(standings: Sequence[Priced]) -> dict[str, float]:
+    """The time of every group, in the order in which they come."""
+    sums: dict[str, float] = {}
+    for one in standings:
+        group = one.row.group or one.row.name
+        sums[group] = sums.get(group, 0.0) + one.seconds
+    return sums
+
+
+@dataclass(frozen=True)
+class Map(View):
+    """Who is fastest over ranks and message sizes; and if somebody chose, what that is, darker where it is slower.
+
+    Args:
+        over: the values of the control `ranks`, a row each.
+        ranks: its name.
+        low, high: the sizes in the middle of the first and of the last column.
+    """
+
+    over: tuple[int, ...] = ()
+    ranks: str = "n"
+    low: float = 1e2
+    high: float = 1e10
+    kind = "map"
+
+    def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
+        race, columns = self.race, round(3 * log10(self.high / self.low)) + 1
+        sizes = [self.low * 10 ** (k / 3) for k in range(columns)]
+        cell, bottom = (width - LEFT - 6) / columns, ROW * len(self.over)
+        body, first, taken = [], [], []
+        for k, n in enumerate(self.over):
+            row = [race.standings({**state, self.ranks: n, race.message: size}) for size in sizes]
+            first.append([fastest(each)[0] for each in row])
+            taken.append([next((one for one in each if one.row.takes), None) for each in row])
+            body.append(_map_row(k, first[k], taken[k], cell) + text(LEFT - 5, ROW * k + 12.5, "end", str(n)))
+        x = log_axis(self.low * 10 ** (-1 / 6), self.high * 10 ** (1 / 6), LEFT, width - 6)
+        for size in sizes[:: 6 if width >= NARROW else 12]:
+            label = units.size(size)
+            body.append(f'<path d="M{px(x(size))} {px(bottom)}v4" stroke="currentColor"/>')
+            body.append(text(min(x(size), width - 3.4 * len(label)), bottom + 17, "middle", label))
+        body.append(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"))
+        body.append(text(2, bottom + 32, "start", "ranks N"))
+        here = min(max(x(state[race.message]), LEFT), width - 6)
+        rank = _box(LEFT, self.over.index(state[self.ranks]), width - 6 - LEFT)
+        body.append(
+            f'<path d="{rank}M{px(here)} 0V{px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+        )
+        view = f'viewBox="0 0 {px(width)} {px(bottom + 36)}"'
+        svg = f'<svg {view} font-size="11.5" aria-hidden="true">{"".join(body)}</svg>'
+        leads = Counter((one.row.name, one.look) for row in first for one in row).most_common()
+        shares = {name: f"{100 * times / columns / len(self.over):.0f} %" for (name, _), times in leads}
+        told = "; ".join(f"{name} {share}" for name, share in shares.items())
+        alt = f"Map of the fastest over N and M; share of the cells: {told}."
+        times = [
+            a.seconds / b.seconds for row in zip(taken, first, strict=True) for a, b in zip(*row, strict=True) if a
+        ]
+        return figure(alt, svg + keys((name, look) for (name, look), _ in leads) + _verdict(times))
+
+
+def _map_row(k: int, first: Sequence[Priced], taken: Sequence[Priced | None], cell: float) -> str:
+    """The cells of one number of ranks: in the color of the fastest, shaded and lettered by what is taken."""
+    out = []
+    for column, length, name in runs([one.row.name for one in first]):
+        look = f'style="fill:{first[column].look.color}" fill-opacity=".25"'
+        out.append(f'<path d="{_box(LEFT + cell * column, k, cell * length)}" data-row="{escape(name)}" {look}/>')
+    for column, length, shade in runs([_shade(one, best) for one, best in zip(taken, first, strict=True)]):
+        if shade:
+            out.append(f'<path d="{_box(LEFT + cell * column, k, cell * length)}" fill-opacity="{SHADES[shade]}"/>')
+    for column, length, code in runs([_code(one or best, one) for one, best in zip(taken, first, strict=True)]):
+        if cell * length > 9 * len(code):
+            out.append(text(LEFT + cell * (column + length / 2), ROW * k + 12.5, "middle", code))
+    return "".join(out)
+
+
+LEFT, ROW = 40, 17  # of a map
+SHADES = ("0", ".16", ".42", ".1")  # within 10 % of the fastest, up to twice its time, more, not priced
+
+
+def _shade(one: Priced | None, first: Priced) -> int:
+    if one is None or one.seconds <= 1.1 * first.seconds:
+        return 0
+    return 3 if one.seconds == inf else 1 if one.seconds <= 2 * first.seconds else 2
+
+
+def _code(one: Priced, taken: Priced | None) -> str:
+    look = known(one.way) if taken else one.look
+    return look.code if look else "?"
+
+
+def _verdict(choices: Sequence[float]) -> str:
+    priced = [times for times in choices if times < inf]
+    if not choices:
+        return ""
+    close, slow = sum(times <= 1.1 for times in priced), sum(times > 2 for times in priced)
+    return (
+        '<p class="cl-hint">Letters: what it takes; darker where it is over 10 % slower than the fastest, or twice. '
+        f"Within 10 % in {close} of the {len(priced)} cells that can be priced, more than twice in {slow}.</p>"
+    )
+
+
+def _box(left: float, row: int, width: float) -> str:
+    return f"M{px(left)} {px(ROW * row)}H{px(left + width)}V{px(ROW * row + ROW)}H{px(left)}z"
+
+
+def runs(values: Sequence[Any]) -> list[tuple[int, int, Any]]:
+    """Equal neighbors: where they begin, how many, and their value.
+
+    >>> runs("aab")
+    [(0, 2, 'a'), (2, 1, 'b')]
+    """
+    found: list[tuple[int, int, Any]] = []
+    for k, value in enumerate(values):
+        if found and found[-1][2] == value:
+            found[-1] = (found[-1][0], found[-1][1] + 1, value)
+        else:
+            found.append((k, 1, value))
+    return found
+
+
+@dataclass(frozen=True)
+class Rows(View):
+    """A table with a line for each row.
+
+    Args:
+        columns: heads and what stands below; see `_CELLS`.
+        order: as for `Dots`.
+    """
+
+    columns: tuple[tuple[str, str], ...] = ()
+    order: str = ""
+    kind = "rows"
+
+    def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
+        found = ordered(self.race.standings(state), str(state.get(self.order)))
+        least = fastest(found)[0].seconds if found else 0.0
+        message = state.get(self.race.message, 0.0)
+        head = "".join(
+            f'<th scope="col"{"" if cell in _LEFT else _RIGHT}>{escape(name)}</th>' for name, cell in self.columns
+        )
+        body = []
+        for one in found:
+            cells = "".join(
+                f"<td{'' if cell in _LEFT else _RIGHT}>{escape(_CELLS[cell](one, message, least))}</td>"
+                for _, cell in self.columns[1:]
+            )
+            name = escape(_CELLS[self.columns[0][1]](one, message, least))
+            swatch = "" if one.way else f'<i class="cl-swatch" style="background:{one.look.color}"></i>'
+            body.append(
+                f'<tr data-row="{escape(one.row.name)}" tabindex="0"><th scope="row">{swatch}{name}</th>{cells}</tr>'
+            )
+        return f'<table class="colllib-table"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
+
+
+_RIGHT = ' class="cl-right"'
+_LEFT = ("name", "way", "group", "more")
+_CELLS: dict[str, Callable[[Priced, float, float], str]] = {
+    "name": lambda one, m, least: one.row.name,
+    "way": lambda one, m, least: one.label,
+    "group": lambda one, m, least: one.row.group,
+    "time": lambda one, m, least: units.seconds(one.seconds, 4),
+    "of fastest": lambda one, m, least: "" if one.row.bound else f"{one.seconds / least:.2f}",
+    "over floor": lambda one, m, least: f"{one.seconds / one.floor:.2f}" if one.floor else "",
+    "n_alpha": lambda one, m, least: str(one.cost.n_alpha),
+    "n_beta": lambda one, m, least: str(one.cost.n_beta),
+    "P": lambda one, m, least: str(one.segments) if one.segments > 1 else "",
+    "algbw": lambda one, m, least: units.rate(m / one.seconds),
+    "busbw": lambda one, m, least: units.rate(measured("rate", one, m, one)),
+    "more": lambda one, m, least: one.row.more,
+    "calls": lambda one, m, least: f"{one.row.times} × {units.size(one.row.message or m)}",
+}
+
+
+@dataclass(frozen=True)
+class Turns(View):
+    """From which size on which row is fastest, as text."""
+
+    low: float = 1e2
+    high: float = 1e11
+    kind = "turns"
+
+    def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
+        sizes = [self.low * (self.high / self.low) ** (k / POINTS) for k in range(POINTS + 1)]
+        told = "; ".join(
+            f"from <b>{units.size(size)}</b> {escape(one.row.name)}" for size, one in turns(self.race, state, sizes)
+        )
+        return f"<p>Fastest {told}.</p>"
+
+
+@dataclass(frozen=True)
+class Told(View):
+    """A sentence with slots: controls and quantities by their names, and what `_WORDS` says of the race.
+
+    Args:
+        text: such as "At N = {n}, {fastest} with {time}". "{time:ring}" is the time of the row "ring", and
+            "{times:ring|chain}" how many times the chain's it is.
+    """
+
+    text: str = ""
+    kind = "told"
+
+    def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
+        found = self.race.standings(state)
+        by_name = {one.row.name: one for one in found}
+        out = []
+        for place, piece in enumerate(self.text.replace("}", "{").split("{")):
+            if place % 2 == 0:
+                out.append(piece)
+                continue
+            word, _, names = piece.partition(":")
+            rows = [by_name.get(name) for name in names.split("|")]
+            out.append(texts[word] if word in texts else _WORDS[word](Field(found, rows, state, self.race)))
+        told = "".join(out)
+        return escape(told[:1].upper() + told[1:])
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a slot may speak of: all rows, those that it names, the state."""
+
+    all: Sequence[Priced]
+    rows: Sequence[Priced | None]
+    state: State
+    race: Race
+
+    @property
+    def first(self) -> Priced:
+        """The fastest, or the first of those that tie."""
+        return fastest(self.all)[0]
+
+    @property
+    def one(self) -> Priced:
+        """The row that the slot names, or else the fastest."""
+        return self.rows[0] or self.first
+
+    @property
+    def other(self) -> Priced:
+        """The second row that it names, or else the fastest."""
+        return self.rows[-1] if len(self.rows) > 1 and self.rows[-1] else self.first
+
+    @property
+    def bound(self) -> float:
+        """What the fastest is compared with."""
+        return self.first.floor or next((one.seconds for one in self.all if one.row.bound), inf)
+
+
+def _next(field: Field) -> str:
+    tied = fastest(field.all)
+    rest = [one for one in field.all if not one.row.bound and one not in tied]
+    if not rest:
+        return ""
+    following = min(rest, key=lambda one: one.seconds)
+    return f"; next is {following.title} with {units.seconds(following.seconds)}"
+
+
+def _fastest(field: Field) -> str:
+    tied = fastest(field.all)
+    return f"{listed([one.title for one in tied])} {'is' if len(tied) == 1 else 'are equally'} fastest"
+
+
+def _taken(field: Field) -> str:
+    """What somebody chose, and how much longer it takes; nothing where nobody did."""
+    one = next((one for one in field.all if one.row.takes), None)
+    if one is None:
+        return ""
+    if one.seconds == inf:
+        return f" {one.row.name} takes {one.way}, which this book does not price."
+    return f" {one.row.name} takes {one.label}, {one.seconds / field.first.seconds:.2f} times as long."
+
+
+def _rate(field: Field) -> float:
+    return measured("rate", field.one, field.state[field.race.message], field.one)
+
+
+def _share(field: Field) -> str:
+    return f"{100 * _rate(field) / field.state[field.race.bandwidth[0].split('*')[0]]:.0f} %"
+
+
+def _even(field: Field) -> str:
+    size = crossover(field.one.cost, field.other.cost)
+    return units.size(float(size or 0) * field.state[field.race.alpha[0]] * field.state[field.race.bandwidth[0]])
+
+
+def _top(field: Field) -> tuple[str, float]:
+    sums = totals(field.all)
+    return max(sums.items(), key=lambda item: item[1])
+
+
+_WORDS: dict[str, Callable[[Field], str]] = {
+    "fastest": _fastest,
+    "next": _next,
+    "time": lambda f: units.seconds(f.one.seconds),
+    "times": lambda f: f"{f.one.seconds / f.other.seconds:.2f}",
+    "even": _even,
+    "over": lambda f: f"{f.first.seconds / f.bound:.2f}",
+    "way": lambda f: f.one.label,
+    "segments": lambda f: str(f.one.segments),
+    "taken": _taken,
+    "gain": lambda f: f"{f.all[0].seconds / f.one.seconds:.2f}",
+    "rate": lambda f: units.rate(_rate(f)),
+    "share": _share,
+    "sum": lambda f: units.seconds(sum(totals(f.all).values())),
+    "top": lambda f: _top(f)[0],
+    "top share": lambda f: f"{100 * _top(f)[1] / sum(totals(f.all).values()):.0f} %",
+}

@@ -1,0 +1,151 @@
+"""How many small faults in the core do its tests find? One fault at a time, in a copy of the project.
+
+    make mutants COUNT=60 SEED=1
+
+A mutant that no test finds is printed with its line. `EQUIVALENT` names those that change no result, and says why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FAST = ("tests/test_execution.py", "tests/test_schedule.py", "tests/test_tiers.py", "tests/algorithms")
+#: A file of the core -> the tests that know it best, run before `FAST`.
+CORE = {
+    "schedule.py": ("tests/test_schedule.py", "tests/test_symmetry.py"),
+    "execution.py": ("tests/test_execution.py", "tests/test_tiers.py"),
+    "provenance.py": ("tests/test_execution.py",),
+    "primitives.py": ("tests/test_primitives.py",),
+    "exact.py": ("tests/test_exact.py",),
+    "cost.py": ("tests/test_cost.py", "tests/test_tiers.py"),
+    "events.py": ("tests/test_events.py",),
+    "symmetry.py": ("tests/test_symmetry.py",),
+    "moves.py": ("tests/test_moves.py",),
+    "topology/base.py": ("tests/test_topology.py", "tests/test_routes.py"),
+    "topology/star.py": ("tests/test_topology.py", "tests/test_routes.py"),
+    "topology/lattice.py": ("tests/test_lattice.py", "tests/test_topology.py"),
+    "algorithms/allreduce.py": ("tests/algorithms",),
+    "algorithms/nested.py": ("tests/algorithms/test_nested.py",),
+}
+#: What a mutated line reads -> why it changes no result.
+EQUIVALENT: dict[str, str] = {}
+SECONDS = 300  # a mutant that runs longer does not end: it is found
+
+SWAPS: dict[type[ast.AST], type[ast.AST]] = {
+    **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
+    **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv},
+    **{ast.And: ast.Or, ast.Or: ast.And, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd},
+}
+NAMES = {"all": "any", "any": "all", "max": "min", "min": "max", "minimum": "maximum", "maximum": "minimum"}
+
+
+def sites(tree: ast.Module) -> Iterator[ast.AST]:
+    """The nodes that a fault may sit in, outside annotations and docstrings."""
+    skipped = {id(inner) for node in ast.walk(tree) for part in _annotations(node) for inner in ast.walk(part)}
+    for node in ast.walk(tree):
+        if id(node) not in skipped and mutated(copy.deepcopy(node)) is not None:
+            yield node
+
+
+def _annotations(node: ast.AST) -> list[ast.AST]:
+    parts = [getattr(node, name, None) for name in ("annotation", "returns")]
+    return [part for part in parts if isinstance(part, ast.AST)]
+
+
+def mutated(node: ast.AST) -> ast.AST | None:
+    """The node with a fault in it, None where it takes none."""
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
+        node.ops[0] = SWAPS[type(node.ops[0])]()  # type: ignore[call-overload]
+        return node
+    if isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign) and type(node.op) in SWAPS:
+        node.op = SWAPS[type(node.op)]()  # type: ignore[assignment]
+        return node
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return node.operand
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool | int):
+        node.value = not node.value if isinstance(node.value, bool) else node.value + 1
+        return node
+    if isinstance(node, ast.Attribute) and node.attr in NAMES:
+        node.attr = NAMES[node.attr]
+        return node
+    if isinstance(node, ast.Name) and node.id in NAMES:
+        node.id = NAMES[node.id]
+        return node
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return ast.copy_location(ast.Pass(), node)
+    return None
+
+
+class _Replace(ast.NodeTransformer):
+    def __init__(self, target: ast.AST) -> None:
+        self.target = target
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return mutated(node) or node if node is self.target else self.generic_visit(node)
+
+
+def survives(project: Path, name: str) -> bool:
+    """Whether all tests of the core pass in the project's copy."""
+    # a module's doctests run by themselves: as a test module it hides the function of its name in the package
+    rest = tuple(test for test in FAST if test not in CORE[name])
+    for tests in (CORE[name], ("--doctest-modules", f"colllib/{name}"), rest):
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--benchmark-disable", *tests]
+        try:
+            done = subprocess.run(command, cwd=project, capture_output=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return False
+        if done.returncode:
+            return False
+    return True
+
+
+def main() -> int:
+    """Make the faults one by one, print those that survive, and the score."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--count", type=int, default=60, help="how many faults, drawn from all sites of the core")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=sorted(CORE), help="one file of the core")
+    chosen = parser.parse_args()
+    names = [chosen.only] if chosen.only else list(CORE)
+    trees = {name: ast.parse((ROOT / "colllib" / name).read_text(encoding="utf-8")) for name in names}
+    every = [(name, node) for name, tree in trees.items() for node in sites(tree)]
+    drawn = random.Random(chosen.seed).sample(every, min(chosen.count, len(every)))
+    alive = equivalent = 0
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder) / "project"
+        shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(".*", "_build", "notebooks", "book"))
+        for name in {name for name, _ in drawn}:
+            if not survives(project, name):
+                raise SystemExit(f"the tests of {name} fail without a fault")
+        for name, node in drawn:
+            path, before = project / "colllib" / name, ast.unparse(trees[name])
+            at = next(index for index, found in enumerate(ast.walk(trees[name])) if found is node)
+            tree = copy.deepcopy(trees[name])
+            target = next(found for index, found in enumerate(ast.walk(tree)) if index == at)
+            after = ast.unparse(ast.fix_missing_locations(_Replace(target).visit(tree)))
+            changed = next((b for a, b in zip(before.splitlines(), after.splitlines(), strict=False) if a != b), "")
+            if changed.strip() in EQUIVALENT:
+                equivalent += 1
+                continue
+            path.write_text(after, encoding="utf-8")
+            if survives(project, name):
+                alive += 1
+                print(f"{name}:{getattr(node, 'lineno', 0)} survives: {changed.strip()}", flush=True)
+            path.write_text((ROOT / "colllib" / name).read_text(encoding="utf-8"), encoding="utf-8")
+    real = len(drawn) - equivalent
+    print(f"{real - alive} of {real} faults found ({(real - alive) / max(real, 1):.0%}), {equivalent} equivalent")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,189 @@
+"""Verdicts follow from the cell of the claim and from what was executed: change either, and they change."""
+
+from __future__ import annotations
+
+import re
+from collections import ChainMap, defaultdict
+from fractions import Fraction
+
+import pytest
+
+from colllib import claims
+from colllib.claims import FAILS, HOLDS, Verdict, evidence
+from colllib.claims.finding import ANSWERS, EXECUTED, FACT, _gathered, answer, judged
+from colllib.claims.value import Limit, Statement, Words, evaluated, parsed
+
+ENTRIES = {entry.claim.id: entry for entry in claims.ledger()}
+COMPARED = [name for name, given in ANSWERS.items() if given.kind in (EXECUTED, FACT)]
+
+
+def cases_of(name):
+    return _gathered(ANSWERS[name].cases)[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "case", "verdict"),
+    [
+        ("n = 3", {"n": 3}, Verdict.REPRODUCED),
+        ("n = 4", {"n": 3}, Verdict.REFUTED),
+        ("t ~ 1.5", {"t": 1.5}, Verdict.REPRODUCED),
+        ("t ~ 1.5", {"t": 1.46}, Verdict.ROUNDED),
+        ("t ~ 1.5", {"t": 1.44}, Verdict.REFUTED),
+        ("t ~ 2.5; t < 2.5", {"t": 2.5}, Verdict.REFUTED),
+        ("t about 70", {"t": 71}, Verdict.ROUNDED),
+        ("t about 70", {"t": 80}, Verdict.REFUTED),
+        ("n -> 1", {"n": Limit(Fraction(1))}, Verdict.REPRODUCED),
+        ("n -> 1", {"n": Limit(Fraction(2))}, Verdict.REFUTED),
+        ("n = 1 | there: n = 2", {"n": 1}, Verdict.INCONSISTENT),
+        ("n = 1 | there: n = 1", {"n": 1}, Verdict.REPRODUCED),
+        ("n = 1 | there: n = 1", {"n": 2}, Verdict.REFUTED),
+        ("edges = [a ? c]", {"edges": Words("a b c")}, Verdict.REPRODUCED),
+        ("edges = [a b]", {"edges": Words("a b c")}, Verdict.REFUTED),
+        ("n = 3 where k = 1", {"n": 3, "k": 1}, Verdict.REPRODUCED),
+    ],
+)
+def test_a_verdict_follows_from_what_is_claimed_and_what_is_executed(value, case, verdict):
+    assert judged(value, [case])[0] is verdict
+
+
+def test_one_case_in_which_it_fails_refutes():
+    assert judged("n = 2 * k", [{"n": 2, "k": 1}, {"n": 5, "k": 2}])[:2] == (Verdict.REFUTED, "n = 5 (claimed 4)")
+
+
+def test_what_compares_nothing_or_is_about_nothing_is_refused():
+    with pytest.raises(ValueError, match="compares nothing"):
+        judged("some words", [{}])
+    with pytest.raises(ValueError, match="no case where k = 7"):
+        judged("n = 1 where k = 7", [{"n": 1, "k": 1}])
+
+
+def test_a_claim_cannot_be_answered_twice():
+    with pytest.raises(ValueError, match="answered twice"):
+        answer("all-reduce", "E-01-062")(list)
+
+
+# -- the cell decides ---------------------------------------------------------------------------------------
+
+
+def changed(one):
+    """A statement that says something else."""
+    if one.right in ("yes", "no"):
+        return f"{one.left} = {'no' if one.right == 'yes' else 'yes'}"
+    if one.right.startswith("["):
+        return f"{one.left} = [other]"
+    away = {"<": "- 10 ** 9", "<=": "- 10 ** 9", ">": "+ 10 ** 9", ">=": "+ 10 ** 9"}
+    return f"{one.left} {one.operator} ({one.right}) {away.get(one.operator, '* 2 + 1')}"
+
+
+@pytest.mark.parametrize("name", [name for name in COMPARED if ENTRIES[name].verdict in HOLDS])
+def test_a_claim_that_holds_fails_when_any_statement_of_its_cell_is_changed(name):
+    said = parsed(ENTRIES[name].claim.value)[0]
+    where = " where " + " and ".join(map(str, said.where)) if said.where else ""
+    for k, one in enumerate(said.statements):
+        statements = [*map(str, said.statements[:k]), changed(one), *map(str, said.statements[k + 1 :])]
+        assert judged("; ".join(statements) + where, cases_of(name))[0] is Verdict.REFUTED, one
+
+
+# -- execution decides --------------------------------------------------------------------------------------
+
+
+def set_in(case, path, value):
+    """The case with one of its quantities, or a part of one, replaced."""
+    root, _, part = path.partition(".")
+    return ChainMap({root: ChainMap({part: value}, case[root]) if part else value}, case)
+
+
+def agreeing(case, one):
+    """The case as it would be if execution gave what the statement says."""
+    left, right = one.left, evaluated(one.right, case)
+    right = right.value if isinstance(right, Limit) else right
+    if quotient := re.fullmatch(r"(\S+) / (\S+)", left):
+        left, right = quotient[1], right * evaluated(quotient[2], case)
+    if one.operator in ("<", ">"):
+        right += Fraction(1 if one.operator == ">" else -1, 1000)
+    return set_in(case, left, Limit(Fraction(right)) if one.operator == "->" else right)
+
+
+@pytest.mark.parametrize("name", [name for name in COMPARED if ENTRIES[name].verdict in FAILS and cases_of(name)])
+def test_an_entry_that_fails_would_hold_if_execution_gave_what_it_says(name):
+    here = ENTRIES[name].claim.value.split(" | ")[0]
+    made = []
+    for case in parsed(here)[0].about(cases_of(name)):
+        for one in parsed(here)[0].statements:
+            case = agreeing(case, one) if not one.holds(case) else case
+        made.append(case)
+    assert judged(here, made)[0] in (Verdict.REPRODUCED, Verdict.ROUNDED)
+
+
+def test_places_that_agree_are_not_inconsistent():
+    for name, entry in ENTRIES.items():
+        if entry.verdict is Verdict.INCONSISTENT:
+            here, *_ = entry.claim.value.split(" | ")
+            assert judged(f"{here} | there: {here.split(' where ')[0]}", cases_of(name))[0] is not Verdict.INCONSISTENT
+
+
+# -- equal statements ---------------------------------------------------------------------------------------
+
+
+def test_equal_statements_under_equal_conditions_get_equal_verdicts_or_say_how_they_differ():
+    alike = defaultdict(list)
+    for entry in ENTRIES.values():
+        if entry.claim.id in COMPARED and "step" not in entry.claim.value:
+            said, used = parsed(entry.claim.value)[0], _gathered(ANSWERS[entry.claim.id].cases)[1]
+            alike[said.statements, entry.finding.basis.ports, frozenset(used.builds)].append(entry)
+    pairs = 0
+    for entries in alike.values():
+        words = {"fails" if entry.verdict in FAILS else "holds" for entry in entries}
+        pairs += len(entries) > 1
+        if len(words) > 1:
+            told = " ".join(entry.finding.because for entry in entries)
+            named = [entry.claim.id for entry in entries if entry.claim.id in told]
+            assert named, [entry.claim.id for entry in entries]
+    assert pairs > 40
+
+
+def test_all_entries_on_one_trip_through_a_switch_have_one_verdict():
+    assert {ENTRIES[name].verdict for name in claims.causes()["switch-trip"].ids} == {Verdict.INCONSISTENT}
+    both = {name for name, e in ENTRIES.items() if "trip = 2" in e.claim.value.split(" | ")[0]}
+    assert both <= set(claims.causes()["switch-trip"].ids)
+
+
+# -- conditions and causes ----------------------------------------------------------------------------------
+
+
+def test_a_verdict_shows_its_conditions():
+    for name in COMPARED:
+        basis = ENTRIES[name].finding.basis
+        assert basis.sense in ("value", "limit") or basis.how == "read"
+        if "executed" in basis.how or "closed form" in basis.how:
+            assert "none" not in (basis.fabric, basis.ports, basis.clock), name
+            assert basis.fabric in str(basis)
+        assert (basis.how == "read") == (ANSWERS[name].kind == FACT), name
+
+
+def test_every_entry_that_does_not_hold_has_one_cause_and_no_other_entry_has():
+    shared = [name for cause in claims.causes().values() for name in cause.ids]
+    assert sorted(shared) == sorted(name for name, entry in ENTRIES.items() if entry.verdict in FAILS)
+    for cause in claims.causes().values():
+        assert cause.title[0].isupper()
+        assert cause.text.endswith(".")
+
+
+def test_reasons_are_sentences():
+    for entry in ENTRIES.values():
+        assert re.fullmatch(r"([A-Z0-9(].*[.])?", entry.finding.because, re.DOTALL), entry.claim.id
+        assert entry.finding.because or entry.verdict not in FAILS
+        assert entry.finding.executed or entry.verdict not in (*FAILS, *HOLDS)
+
+
+def test_the_evidence_is_every_comparison_that_decides():
+    rows = evidence("E-02-083", ENTRIES["E-02-083"].claim.value)
+    assert {row.holds for row in rows} == {"yes"}
+    assert len(rows) == len(parsed(ENTRIES["E-02-083"].claim.value)[0].about(cases_of("E-02-083")))
+    assert {row.holds for row in evidence("E-00-039", ENTRIES["E-00-039"].claim.value)} == {"yes", "no"}
+    assert evidence("E-00-004", ENTRIES["E-00-004"].claim.value) == []
+
+
+def test_a_statement_says_when_a_limit_is_compared_as_a_value():
+    with pytest.raises(ValueError, match="'->' is for limits"):
+        Statement("n", "=", "1").holds({"n": Limit(Fraction(1))})

@@ -1,0 +1,103 @@
+"""Every execution that the ledger rests on, once more through the second interpreter."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+
+import pytest
+import reference
+
+from colllib import claims
+from colllib.algorithms import allreduce, broadcast
+from colllib.claims import runs
+
+MOST = 3000  # messages of a run that is repeated
+MESSAGE, ALPHA = Fraction(1, 1000), Fraction(1)  # a thousandth tells bytes from latencies
+LADDER = claims.ledger()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def all_runs():
+    for entry in LADDER:
+        assert entry.finding
+
+
+@cache
+def routes(topology, pair):
+    return reference.routes(topology, [pair])[pair]
+
+
+def small(schedule):
+    if schedule.ranks > 64:
+        return False
+    return sum(len(schedule.step(t).src) for t in range(schedule.num_steps)) <= MOST
+
+
+def priced(schedule, topology, message, alpha):
+    """Lock-step seconds by dictionaries, for one alpha for all levels and links of their own speed."""
+    total, shares, levels = Fraction(0), list(schedule.blocks.share), 1 + max(t.level for t in topology.tiers)
+    for step in reference.messages(schedule):
+        load, longest = {}, Fraction(0)
+        for pair in {message[:2] for message in step}:
+            links = routes(topology, pair)
+            longest = max(longest, reference.route_latency(topology, links, [alpha] * levels))
+        for src, dst, block, _ in step:
+            for link in routes(topology, (src, dst)):
+                load[link] = load.get(link, 0) + shares[block] * message
+        total += longest + max((share / topology.bandwidth[link] for link, share in load.items()), default=Fraction(0))
+    return total
+
+
+def test_every_recorded_execution_is_repeated_by_the_second_interpreter(all_runs):
+    repeated = 0
+    for run, proved in runs.RECORD.items():
+        try:
+            schedule = run.schedule()
+        except ValueError:  # a schedule that cannot even be built was refused, and is claimed to be
+            assert not proved
+            continue
+        if not small(schedule):
+            continue
+        repeated += 1
+        if not proved:
+            continue
+        assert reference.holds(schedule), run
+        topology = run.topology(schedule.ranks)
+        done = runs._executed(run)
+        levels = 1 + max(tier.level for tier in topology.tiers)
+        price = (
+            {"alpha": (ALPHA,) * levels, "bandwidth": (1,) * levels} if levels > 1 else {"alpha": ALPHA, "bandwidth": 1}
+        )
+        seconds = done.cost.seconds(message=MESSAGE, **price)
+        assert float(seconds) == pytest.approx(float(priced(schedule, topology, MESSAGE, ALPHA)), rel=1e-12), run
+    assert repeated > 0.75 * len(runs.RECORD)
+
+
+def test_every_recorded_time_of_a_small_run_is_repeated_on_the_second_event_clock(all_runs):
+    repeated = 0
+    for run, message, alpha, bandwidth in runs.TIMED:
+        schedule = run.schedule()
+        if sum(len(schedule.step(t).src) for t in range(schedule.num_steps)) > 60:
+            continue
+        repeated += 1
+        topology = run.topology(schedule.ranks)
+        levels = 1 + max(tier.level for tier in topology.tiers)
+        price = [Fraction(message), [Fraction(alpha)] * levels, [Fraction(bandwidth)] * levels]
+        arrivals = reference.event_times(schedule, topology, *price)
+        assert runs._clocked(run, message, alpha, bandwidth)[0] == pytest.approx(float(max(arrivals.values())))
+    assert repeated > 20
+
+
+def test_a_run_is_executed_once_and_collected_wherever_it_is_used():
+    first = runs.built(allreduce.ring, 5)
+    with runs.collected() as used:
+        assert runs.built(allreduce.ring, 5) is first
+    assert list(used.topologies) == ["star:5"]
+    assert (list(used.clocks), list(used.ways)) == (["lock-step"], ["executed"])
+
+
+def test_the_limit_of_a_pipeline_is_held_to_its_busiest_link():
+    assert runs.load_limit("broadcast chain", "star:6").value == 1
+    chain = [reference.star_cost(broadcast.chain(6, segments=p))[1] for p in (50, 500)]
+    assert chain[0] > chain[1] > 1

@@ -1,0 +1,183 @@
+"""What a page prices and draws, against Python by the letter: 1,000 random settings, and 25 by the controls."""
+
+from __future__ import annotations
+
+import random
+from math import log10
+
+import pytest
+from show_browser import opened, write_page
+
+from colllib.show import (
+    alltoall_explorer,
+    busbw_explorer,
+    cost_explorer,
+    inc_explorer,
+    ladder_explorer,
+    message_explorer,
+    parallelism_explorer,
+    pat_explorer,
+    pipeline_explorer,
+    realistic_ladder_explorer,
+    winners_map,
+)
+from colllib.show.control import Quantity
+from colllib.show.views import View
+
+pytestmark = pytest.mark.usefixtures("with_chromium")
+
+EACH = 91  # settings of each of the eleven
+FABRICS = ("star:512", "ring:512", "torus:8x8x8")
+SHOWN = """(wanted) => wanted.map(([name, part, at, width]) => {
+  const { data } = document.getElementById(name);
+  return colllibShow.shown(data, data.parts[part], at, width).html;
+})"""
+
+
+@pytest.fixture(scope="module")
+def explorers():
+    return [
+        make()
+        for make in (
+            message_explorer,
+            cost_explorer,
+            alltoall_explorer,
+            busbw_explorer,
+            inc_explorer,
+            lambda: ladder_explorer(FABRICS),
+            realistic_ladder_explorer,
+            parallelism_explorer,
+            pat_explorer,
+            pipeline_explorer,
+            winners_map,
+        )
+    ]
+
+
+def setting(explorer, draw):
+    """A random value for every control, and what the page calls it: the place of a choice, the value of a quantity."""
+    state, at = {}, []
+    for place, control in enumerate(explorer.controls):
+        if isinstance(control, Quantity):
+            low, high = (log10(end) for end in (control.low, control.high))
+            value = float(f"{10 ** draw.uniform(low, high):.{draw.randint(1, 4)}g}")
+            state[control.name] = min(max(value, control.low), control.high)
+            at.append(state[control.name])
+        else:
+            offered = list(explorer.choices(place, state))
+            at.append(draw.randrange(len(offered)))
+            state[control.name] = offered[at[-1]]
+    return state, at
+
+
+def test_a_thousand_random_settings_are_drawn_by_the_page_as_python_draws_them(tmp_path, explorers):
+    draw = random.Random(10)
+    wanted, expected = [], []
+    for explorer in explorers:
+        views = [k for k, part in enumerate(explorer.all_parts) if isinstance(part, View)]
+        for k in range(EACH):
+            state, at = setting(explorer, draw)
+            part, width = views[k % len(views)], draw.choice((360, 640))
+            wanted.append([explorer.address, part, at, width])
+            expected.append(explorer.all_parts[part].draw(state, explorer.texts(state), width))
+    assert len(wanted) >= 1000
+    with opened(write_page(tmp_path, *explorers)) as (tab, troubles):
+        tab.wait_for_function(f"document.querySelectorAll('.cl-running').length === {len(explorers)}")
+        for asked, mine, pages in zip(wanted, expected, tab.evaluate(SHOWN, wanted), strict=True):
+            assert pages == mine, asked
+        assert troubles == []
+
+
+def test_settings_made_with_the_controls_give_what_python_gives_and_stay_in_the_address(tmp_path, explorers):
+    """Typed, slid, clicked or chosen; then the address is opened anew, and the same stands there."""
+    draw = random.Random(5)
+    explorer = explorers[3]
+    last = len(explorer.parts)
+    with opened(write_page(tmp_path, explorer)) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        tab.get_by_text("What nccl-tests would print").click()
+        for _ in range(25):
+            state, at = setting(explorer, draw)
+            for place, control in enumerate(explorer.controls):
+                node = tab.locator(f"[data-control='{place}']")
+                if isinstance(control, Quantity) or control.kind == "number":
+                    typed = control.text(state[control.name], 12) if isinstance(control, Quantity) else str(state["n"])
+                    field = node.locator("xpath=../input[@type='text']")
+                    field.fill(typed)
+                    field.press("Tab")
+                    if isinstance(control, Quantity):
+                        state[control.name] = control.read(typed)
+                else:
+                    node.select_option(index=at[place])
+            for part in (1, last):
+                wanted = explorer.render(part, state)
+                assert tab.locator(f"[data-part='{part}']").inner_text().split() == plain(tab, wanted)
+        told = tab.locator(".cl-summary").inner_text()
+        tab.wait_for_function("location.hash.startsWith('#busbw?primitive=')")
+        address = tab.evaluate("location.href")
+        tab.goto("about:blank")
+        tab.goto(address)
+        tab.wait_for_function("(told) => document.querySelector('.cl-summary').innerText === told", arg=told)
+        assert troubles == []
+
+
+def plain(tab, html):
+    """The words of a fragment as the browser reads them."""
+    return tab.evaluate(
+        """(html) => {
+          const node = Object.assign(document.createElement("div"), { className: "colllib", innerHTML: html });
+          document.body.append(node);
+          const words = node.innerText.split(/\\s+/).filter(Boolean);
+          node.remove();
+          return words;
+        }""",
+        html,
+    )
+
+
+def test_what_cannot_be_read_is_said_beside_the_field_and_changes_nothing(tmp_path, explorers):
+    with opened(write_page(tmp_path, explorers[1])) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        told = tab.locator(".cl-summary").inner_text()
+        for label, typed, says in (
+            ("Message M, typed", "64 parsecs", "write a number with its unit, such as 16MB"),
+            ("Latency α, typed", "0us", "must be above 0"),
+            ("Ranks N, typed", "100", "near are 72 and 128"),
+        ):
+            field = tab.get_by_label(label)
+            before = field.input_value()
+            field.fill(typed)
+            field.press("Tab")
+            assert says in tab.locator(".cl-error:visible").inner_text()
+            assert field.get_attribute("aria-invalid") == "true"
+            assert tab.locator(".cl-summary").inner_text() == told
+            field.fill(before)
+            field.press("Tab")
+            assert tab.locator(".cl-error:visible").count() == 0
+        for typed, shown in (("64 MB", "64 MB"), ("1GiB", "1.074 GB"), ("2 kB", "2 kB")):
+            tab.get_by_label("Message M, typed").fill(typed)
+            assert f"M = {shown}" in tab.locator(".cl-summary").inner_text()
+        assert troubles == []
+
+
+def test_the_rule_can_be_dragged_and_a_row_lights_its_curve(tmp_path, explorers):
+    with opened(write_page(tmp_path, explorers[1])) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        handle = tab.locator(".cl-handle")
+        handle.press("Home")
+        assert "M = 100 B" in tab.locator(".cl-summary").inner_text()
+        handle.press("End")
+        assert "M = 100 GB" in tab.locator(".cl-summary").inner_text()
+        box = handle.bounding_box()
+        tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + 40)
+        tab.mouse.down()
+        tab.mouse.move(box["x"] - 100, box["y"] + 60, steps=3)
+        tab.mouse.up()
+        dragged = handle.get_attribute("aria-valuetext")
+        assert dragged != "100 GB"
+        assert f"M = {dragged}" in tab.locator(".cl-summary").inner_text()
+        tab.get_by_text("All in numbers").click()
+        tab.locator("tr[data-row='ring']").focus()
+        lit = tab.locator("svg .cl-lit").evaluate_all("(nodes) => nodes.map((n) => n.dataset.row)")
+        assert set(lit) == {"ring"}
+        assert troubles == []

@@ -1,0 +1,60 @@
+"""The errata and the tables of claims."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from show_browser import opened, write_page
+
+from colllib import claims
+from colllib.show.claims import Claimed, Ledger, claims_table, errata
+
+
+def test_the_errata_have_every_entry_that_does_not_hold_once_with_an_anchor_a_reason_and_a_chapter():
+    text = errata()
+    failing = [entry for entry in claims.ledger() if entry.verdict in claims.FAILS]
+    anchors = re.findall(r'<span id="([^"]+)"></span>', text)
+    assert sorted(anchors) == sorted(entry.claim.id.lower() for entry in failing)
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        f"## {cause.title}" for cause in sorted(claims.causes().values(), key=lambda cause: -len(cause.ids))
+    ]
+    assert text.count("](../notebooks/") == len(failing)
+
+
+def test_a_chapters_table_has_all_of_its_claims_and_what_fails_first():
+    entries = claims.for_chapter("mesh")
+    headings = str(claims_table(entries)).splitlines()
+    assert sum(int(heading.rsplit(": ", 1)[1]) for heading in headings) == len(entries)
+    assert headings[0].startswith("refuted")
+
+
+@pytest.mark.browser
+@pytest.mark.usefixtures("with_chromium")
+def test_the_ledger_is_filtered_in_the_browser_and_complete_without_script(tmp_path):
+    entries = [*claims.for_chapter("mesh"), *claims.for_chapter("lower-bounds")]
+    page = write_page(tmp_path, Ledger(entries))
+    with opened(page, viewport={"width": 360, "height": 800}) as (tab, troubles):
+        assert tab.locator("li:visible").count() == len(entries)
+        tab.locator("select[name=verdict]").select_option("refuted")
+        refuted = [e for e in entries if e.verdict is claims.Verdict.REFUTED]
+        assert tab.locator("li:visible").count() == len(refuted)
+        assert tab.locator("output").text_content() == f"{len(refuted)} of {len(entries)} claims"
+        tab.locator("select[name=chapter]").select_option("lower-bounds")
+        tab.locator("input[name=text]").fill("m-41")
+        assert tab.locator("li:visible").get_attribute("id") == "m-41"
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+    assert troubles == []
+    with opened(page, java_script_enabled=False) as (tab, _):
+        assert tab.locator("li:visible").count() == len(entries)
+        assert tab.locator("form:visible").count() == 0
+
+
+def test_a_chapters_last_line_counts_its_claims_and_links_the_ledger_filtered_to_it():
+    entries = claims.for_chapter("mesh")
+    failing = sum(entry.verdict in claims.FAILS for entry in entries)
+    text = Claimed("mesh")._repr_markdown_()
+    assert text.startswith(f"[{len(entries)} statements of published texts](../book/claims.html?chapter=mesh) were")
+    assert text.endswith(f"; {failing} do not hold.")
+    with pytest.raises(ValueError, match="no claims for chapter 'sea'"):
+        Claimed("sea")

@@ -1,0 +1,239 @@
+"""Drawings against the schedule or the topology that they show, read back from the markup."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+import reference
+from show_browser import opened, write_page
+from show_svg import disks, pictures
+
+from colllib.algorithms import allgather, allreduce, broadcast, reduce
+from colllib.execution import ScheduleError, execute
+from colllib.primitives import PRIMITIVES
+from colllib.schedule import Schedule
+from colllib.show.drawings import (
+    an_instance,
+    before_after,
+    butterfly,
+    network,
+    primitives,
+    tree,
+    two_trees,
+    walk,
+    wiring,
+)
+from colllib.show.drawings import star as draw_star
+from colllib.show.pen import NARROW, WIDE
+from colllib.topology import boxes, fat_tree, leaf_spine, line, ring, star, torus
+
+ALL = [
+    draw_star(star(8)),
+    draw_star(star(4), execute(allgather.ring(4))),
+    tree(broadcast.chain(8)),
+    tree(broadcast.binomial_tree(16)),
+    tree(allreduce.binomial_tree(8)),
+    two_trees(allreduce.double_binary_tree(8)),
+    two_trees(broadcast.two_tree(16)),
+    butterfly(allreduce.recursive_doubling(16)),
+    butterfly(allreduce.rabenseifner(16)),
+    walk(allgather.bruck(12)),
+    walk(allgather.pat(12)),
+    primitives(),
+    before_after(allreduce.ring(4)),
+    network(boxes((2, 8), cards=1)),
+    network(boxes((2, 2, 4), cards=2)),
+    network(leaf_spine(4, 4, 4)),
+    network(fat_tree(4)),
+    wiring(torus((4, 4, 4))),
+]
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_a_star_has_a_port_and_two_links_for_each_rank(n):
+    for svg in pictures(draw_star(star(n)).body):
+        assert set(disks(svg)) == set(range(n))
+        assert svg.count('<circle class="port"') == n
+        assert svg.count('<g class="a add') == 2 * n + 2  # and two at the port that is drawn larger
+
+
+def test_the_links_of_a_star_say_what_a_step_puts_on_them():
+    schedule = broadcast.binomial_tree(4)
+    for t, step in enumerate(reference.messages(schedule), 1):
+        for svg in pictures(draw_star(star(4), execute(schedule), t).body):
+            assert svg.count(">M</text>") == 2 * len(step)  # up from the sender and down to the receiver
+            assert svg.count('<path class="e"') == 8 - 2 * len(step)
+    with pytest.raises(ValueError, match="ring:4 is no star"):
+        draw_star(ring(4))
+
+
+@pytest.mark.parametrize("schedule", [broadcast.chain(6), broadcast.binomial_tree(13), reduce.binomial_tree(7)])
+def test_a_tree_has_an_edge_for_each_pair_that_talks_with_the_steps_in_which_it_does(schedule):
+    talks = Counter()
+    for t, step in enumerate(reference.messages(schedule), 1):
+        talks.update({(src, dst): t for src, dst, *_ in step})
+    drawn = tree(schedule)
+    told = {frozenset((int(a), int(b))): int(t) for a, b, t in re.findall(r"(\d+)→(\d+) in (\d+)", drawn.alt)}
+    assert told == {frozenset(pair): t for pair, t in talks.items()}
+    for svg in pictures(drawn.body):
+        assert set(disks(svg)) == set(range(schedule.ranks))
+        assert sorted(map(int, re.findall(r'<g class="g ">.*?>(\d+)</text>', svg))) == sorted(talks.values())
+
+
+@pytest.mark.parametrize("n", range(3, 17))
+def test_of_the_double_tree_each_rank_is_inner_in_one_tree_at_most(n):
+    schedule = allreduce.double_binary_tree(n)
+    parents = {}
+    for step in reference.messages(schedule):
+        for src, dst, block, add in step:
+            if add:
+                parents[block, src] = dst
+    inner = [{dst for (block, _), dst in parents.items() if block == half} for half in (0, 1)]
+    assert len(inner[0] & inner[1]) <= n % 2
+    for svg in pictures(two_trees(schedule).body):
+        for half in (0, 1):
+            filled = re.findall(rf'<g class="n i h{half}">.*?>(\d+)</text>', svg)
+            assert sorted(map(int, filled)) == sorted(inner[half])
+
+
+def test_a_schedule_that_is_no_tree_is_refused_in_one_line():
+    with pytest.raises(ValueError, match="along no trees: a drawing of one needs one"):
+        tree(allreduce.recursive_doubling(4))
+    with pytest.raises(ValueError, match="along 1 trees: a drawing of two needs two"):
+        two_trees(broadcast.binomial_tree(4))
+
+
+@pytest.mark.parametrize("schedule", [allreduce.recursive_doubling(8), allreduce.rabenseifner(8), allgather.bruck(6)])
+def test_a_butterfly_has_a_line_for_each_message_and_follows_what_a_rank_has(schedule):
+    lines = sum(len({(src, dst) for src, dst, *_ in step}) for step in reference.messages(schedule))
+    reached, total = {0}, 1
+    for step in reference.messages(schedule):
+        reached |= {dst for src, dst, *_ in step if src in reached}
+        total += len(reached)
+    for svg in pictures(butterfly(schedule).body):
+        assert len(re.findall(r'<path class="l(?: on)?" stroke-width', svg)) == lines
+        assert svg.count('<circle class="dot on"') == total
+
+
+@pytest.mark.parametrize("n", [4, 7, 12])
+@pytest.mark.parametrize("build", [allgather.ring, allgather.bruck, allgather.pat])
+def test_a_walk_reaches_every_rank_once(build, n):
+    schedule = build(n)
+    drawn = walk(schedule)
+    hops = [(int(a), int(b)) for a, b in re.findall(r"(\d+) to (\d+)[,;.]", drawn.alt)]
+    assert sorted(b for _, b in hops) == list(range(1, n))
+    assert all(a in {0, *(b for _, b in hops[:k])} for k, (a, _) in enumerate(hops))
+    blocks = [max(Counter(src for src, *_ in step).values()) for step in reference.messages(schedule)]
+    assert drawn.alt.endswith(f"Blocks in a message: {', '.join(map(str, blocks))}.")
+    assert all(svg.count('<circle class="dot on"') == n for svg in pictures(drawn.body))
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
+@pytest.mark.parametrize("n", [2, 4, 6])
+def test_before_and_after_are_filled_as_the_second_interpreter_finds(name, n):
+    schedule = an_instance(name, n)
+    first, *_, last = reference.states(schedule)
+    wanted = sum(len(schedule.blocks.holders(int(who))) for who in schedule.blocks.target)
+    for svg in pictures(before_after(schedule).body):
+        cells = re.findall(r'<g class="c h\d([^"]*)">', svg)
+        half = len(cells) // 2
+        assert sum(" p" in look for look in cells[:half]) == len({at for at, held in first.items() if held})
+        finals = n if name in ("all-reduce", "reduce") and len(schedule.blocks) == 1 else 1
+        expected = wanted * finals if name != "all-to-all" else n
+        assert sum(" f" in look for look in cells[half:]) == expected
+    assert last
+
+
+def test_a_schedule_that_does_not_do_what_it_should_is_refused():
+    whole = broadcast.chain(3)
+    with pytest.raises(ScheduleError, match="never receives"):
+        before_after(Schedule(whole.blocks, 1, whole.step))
+
+
+def test_the_seven_primitives_have_a_thumbnail_and_a_sentence_each():
+    drawn = primitives(4)
+    assert re.findall(r"<figcaption>(.*?)</figcaption>", drawn.body) == list(PRIMITIVES)
+    assert all(f"{name}: Before" in drawn.alt for name in PRIMITIVES)
+
+
+@pytest.mark.parametrize(
+    "topology", [boxes((2, 4)), boxes((2, 8), cards=2), boxes((2, 2, 2)), leaf_spine(4, 2, 2), fat_tree(4)]
+)
+def test_a_network_has_every_rank_switch_and_link(topology):
+    pairs = {frozenset(ends) for ends in zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)}
+    drawn = network(topology)
+    for svg in pictures(drawn.body):
+        names = set(map(int, re.findall(r">(\d+)</text>", svg)))
+        assert names == set(range(topology.ranks))
+        assert svg.count('<g class="s">') == topology.switches
+        assert len(re.findall(r'<path class="l t\d"', svg)) == len(pairs)
+    counted = re.findall(r"(\d+) [a-z 0-9]+, each (\S+) BW", drawn.alt)
+    assert sum(int(count) for count, _ in counted) == len(pairs)
+    assert {Fraction(speed) for _, speed in counted} == set(topology.bandwidth)
+
+
+def test_too_many_ranks_are_refused_in_one_line():
+    with pytest.raises(ValueError, match="up to 16 ranks"):
+        network(boxes((4, 8)))
+    with pytest.raises(ValueError, match="only topologies with switches"):
+        network(torus((2, 2)))
+
+
+@pytest.mark.parametrize("drawn", ALL, ids=lambda drawn: drawn.alt[:40])
+def test_every_drawing_fits_a_page_and_a_phone_and_says_what_it_shows(drawn):
+    assert f'role="img" aria-label="{drawn.alt[:20]}' in drawn._repr_html_()
+    for svg in pictures(drawn.body):
+        width = float(re.search(r' width="([\d.]+)"', svg)[1])
+        assert width <= (WIDE if "cl-wide" in svg else NARROW)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 900])
+def test_type_can_be_read_in_both_themes_on_a_phone_and_on_a_page(theme, width, tmp_path, with_chromium):
+    """No text under 11 px, none over the border, and at least 4.5 to 1 on the ground that it stands on."""
+    with opened(write_page(tmp_path, *ALL, theme=theme), viewport={"width": width, "height": 900}) as (tab, _):
+        found = tab.evaluate(
+            """() => {
+              const parts = (color) => color.match(/[\\d.]+/g).map((v) => v / (color.startsWith("rgb") ? 255 : 1));
+              const lum = (color) => {
+                const [r, g, b] = parts(color).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+                return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+              };
+              const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+              const probe = document.createElement("i");
+              probe.style.color = "var(--cl-bg)";
+              const shown = (t) => t.getBoundingClientRect().width && !t.closest(".x")
+                && getComputedStyle(t).visibility === "visible";
+              return [...document.querySelectorAll("svg.cl-pen text")].filter(shown).map((t) => {
+                const style = getComputedStyle(t);
+                const ground = t.parentNode.querySelector(":scope > circle, :scope > rect");
+                t.closest(".colllib").append(probe);
+                const under = t.parentNode.matches("g") && ground ? getComputedStyle(ground).fill : "none";
+                return [t.textContent, parseFloat(style.fontSize),
+                  ratio(lum(style.fill), lum(under === "none" ? getComputedStyle(probe).color : under)),
+                  t.getBoundingClientRect().right];
+              });
+            }"""
+        )
+        assert len(found) > 300
+        assert [row for row in found if row[1] < 11] == []
+        assert [row for row in found if row[2] < 4.5] == []
+        assert [row for row in found if row[3] > width] == []
+
+
+def test_lines_are_as_thick_as_their_messages_or_loads_are_large(tmp_path, with_chromium):
+    """Also under the style sheet: Rabenseifner's messages are 1/2, 1/4, 1/8 of M and back again."""
+    loads = wiring(line(4), width={(0, 1): 0.5, (1, 2): 1.0, (2, 3): 0.25})
+    page = write_page(tmp_path, butterfly(allreduce.rabenseifner(8)), loads)
+    with opened(page, viewport={"width": 900, "height": 900}) as (tab, _):
+        one, other = tab.evaluate(
+            """() => [...document.querySelectorAll(".cl-wide")].map((svg) => [...svg.querySelectorAll(".l")]
+              .map((l) => parseFloat(getComputedStyle(l).strokeWidth)))"""
+        )
+    sizes = [Fraction(1, 2), Fraction(1, 4), Fraction(1, 8)]
+    thick = [1 + 3.5 * float(size) for size in sizes + sizes[::-1]]
+    assert [one[8 * t] for t in range(6)] == pytest.approx(thick, abs=0.06)
+    assert other == [4, 7, 2.5]

@@ -1,0 +1,45 @@
+"""One color and dash for each algorithm, wherever it is drawn."""
+
+from __future__ import annotations
+
+import pytest
+
+from colllib.algorithms import CATALOGUE, of
+from colllib.ladder import PRIMITIVES
+from colllib.show import cost_explorer, lines
+from colllib.show.looks import LOOKS, known, letters, looks
+
+
+def test_every_algorithm_of_the_catalogue_has_a_look_and_its_own_letters():
+    assert {algorithm.name for algorithm in CATALOGUE} <= LOOKS.keys()
+    codes = [look.code for look in LOOKS.values()]
+    assert len(set(codes)) == len(codes)
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_no_two_algorithms_of_a_primitive_look_alike(primitive):
+    found = [(LOOKS[a.name].hue, LOOKS[a.name].dash) for a in of(primitive)]
+    assert len(set(found)) == len(found)
+
+
+def test_an_algorithm_looks_the_same_in_another_place_and_order():
+    first = looks(["measured", "ring", "Rabenseifner", "lower bounds"])
+    second = looks(["Rabenseifner, P = 4", "ring"])
+    assert first[1] == second[1] == known("ring")
+    assert first[2] == second[0]
+    assert len({(look.hue, look.dash) for look in first}) == 4
+
+
+@pytest.mark.parametrize("primitive", ["broadcast", "all-reduce", "all-gather"])
+def test_a_figure_and_an_explorer_draw_an_algorithm_alike(primitive):
+    explorer = cost_explorer(primitive)
+    for one in explorer.parts[0].race.standings(explorer.start):
+        if not one.row.bound:
+            drawn = lines({"else": ([1, 2], [1, 2]), one.row.name: ([1, 2], [2, 3])}, x_label="x", y_label="y").body
+            assert f"stroke:{one.look.color}" in drawn
+            assert one.look.dashes in drawn
+
+
+def test_letters_of_what_is_no_algorithm_are_its_initials():
+    [look] = looks(["the wire"])
+    assert letters("the wire", look) == "TW"

@@ -1,0 +1,217 @@
+"""The players: what they offer, what they tell, and how they move in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+
+import pytest
+import reference
+from show_browser import opened, write_page
+
+from colllib.algorithms import ALGORITHMS, CATALOGUE, reducescatter
+from colllib.algorithms.lattice import line_reduce_scatter
+from colllib.execution import execute
+from colllib.ladder import skipped
+from colllib.show import boxes_player, still, switch_player, torus_player, trace_player
+from colllib.show.players import FEW, variants
+from colllib.topology import boxes, find, line, star
+
+PRIMITIVES = sorted({a.primitive for a in ALGORITHMS})
+PLAYERS = {"trace": trace_player, "torus": torus_player, "boxes": boxes_player, "switch": switch_player}
+
+
+class First:
+    """The first t steps of a schedule, as far as the second interpreter needs it."""
+
+    def __init__(self, schedule, t):
+        self.blocks, self.step, self.num_steps = schedule.blocks, schedule.step, t
+
+
+def costs(player, state):
+    """n_alpha and n_beta that are told, so far."""
+    return re.search(r"<sub>α</sub> = (\S+) of .*?<sub>β</sub> = (\S+) of ", player.render(1, state)).groups()
+
+
+def frame(player, state):
+    """What the script is given for a state."""
+    return json.loads(unescape(re.search(r'data-frame="([^"]*)"', player.render(1, state))[1]))
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+@pytest.mark.parametrize("n", [2, 4, 7])
+def test_running_costs_are_what_a_second_interpreter_counts(primitive, n):
+    player = trace_player(primitive, ranks=[n])
+    for name in player.choices(1, {"offer": "all"}) if player.controls[0].name == "offer" else FEW[primitive]:
+        schedule = variants(primitive)[name].build(star(n))
+        for t in range(schedule.num_steps + 1):
+            state = {"offer": "all", "algorithm": name, "n": n, "step": t}
+            assert costs(player, state) == tuple(map(str, reference.star_cost(First(schedule, t))))
+
+
+@pytest.mark.parametrize("kind", PLAYERS)
+def test_they_start_at_step_0_and_end_with_all_in_place(kind):
+    player = PLAYERS[kind]()
+    assert player.start["step"] == 0
+    told = player.all_parts[-1].html
+    assert "nothing has moved yet" in told(player.start)
+    last = max(player.choices(len(player.controls) - 1, player.start))
+    ready, wanted = re.search(r"(\d+) of (\d+) places", told(player.start | {"step": last})).groups()
+    assert ready == wanted
+
+
+@pytest.mark.parametrize("kind", PLAYERS)
+def test_a_page_stays_small_and_is_the_same_each_time(kind):
+    first, second = PLAYERS[kind]()._repr_html_(), PLAYERS[kind]()._repr_html_()
+    assert first == second
+    assert len(first) < 220_000
+
+
+def test_every_algorithm_of_the_library_is_offered_where_it_runs():
+    wires = [
+        star(4),
+        *map(find, ("torus:2x2x2", "mesh:3x2", "full-mesh:3", "inc-star:5", "inc-switch-tree:4x3")),
+        boxes((2, 2)),
+    ]
+    for algorithm in CATALOGUE:
+        served = [where for where in wires if skipped(algorithm, where) is None]
+        assert served, f"choose wires for {algorithm}"
+        assert all(variants(algorithm.primitive)[algorithm.name].fits(where) for where in served)
+    assert set(variants("all-gather")) >= {"pat, A = 1", "pat, A = 2"}
+
+
+def test_few_algorithms_come_first_and_the_rest_is_behind_all():
+    player = trace_player()
+    assert list(player.choices(1, player.start)) == list(FEW["all-reduce"])
+    assert len(player.choices(1, player.start | {"offer": "all"})) > len(FEW["all-reduce"])
+    assert player.start["algorithm"] == "ring"
+    assert trace_player(start=("pat", 4), primitive="all-gather").start["algorithm"] == "pat"
+
+
+def test_other_schedules_are_played_on_other_wires_in_a_row():
+    offer = {"both": ("From both ends", line_reduce_scatter), "ring": ("Round a ring", reducescatter.ring)}
+    player = trace_player("reduce-scatter", ranks=[5], offer=offer, where=line)
+    for name, build in (("both", line_reduce_scatter), ("ring", reducescatter.ring)):
+        cost = execute(build(5), line(5)).cost
+        assert costs(player, {"algorithm": name, "n": 5, "step": 4}) == (str(cost.n_alpha), str(cost.n_beta))
+    assert execute(reducescatter.ring(5), line(5)).cost.n_alpha == 4 * 4  # the message that closes the ring
+
+
+def test_what_is_not_on_offer_is_refused_in_one_line():
+    with pytest.raises(ValueError, match="butterfly"):
+        trace_player(start=("butterfly", 4))
+    with pytest.raises(ValueError, match="recursive-doubling is offered for 4"):
+        trace_player("all-gather", ranks=[3, 4], start=("recursive-doubling", 3))
+    with pytest.raises(ValueError, match="nothing to play"):
+        trace_player("all-gather", ranks=[3], few=["recursive-doubling"])
+
+
+def test_a_still_says_what_it_shows():
+    shown = still(reducescatter.ring(4), 2, title="T")
+    assert (
+        shown.alt == "After step 2 of 3 on 4 ranks: step 2 of 3 moved 4 blocks; 0 of 4 places have their final value."
+    )
+    assert shown._repr_html_().count("<svg class") > 2
+
+
+# -- in a browser ---------------------------------------------------------------------------------
+
+
+def tokens(tab):
+    return tab.locator(".cl-wide .ts .t").count()
+
+
+def test_the_keyboard_steps_plays_and_loops(tmp_path, with_chromium):
+    page = write_page(tmp_path, trace_player(ranks=[4]))
+    with opened(page, viewport={"width": 900, "height": 900}) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        steps = tab.get_by_role("slider", name="Steps done")
+        steps.press("ArrowRight")
+        assert steps.get_attribute("aria-valuetext") == "1 of 6"
+        assert tokens(tab) == 4
+        steps.press("End")
+        tab.get_by_label("Speed").select_option("2")
+        assert (
+            tab.locator("[aria-live]").inner_text().startswith("Ring on 4 ranks: step 6 of 6 moved 4 blocks; 16 of 16")
+        )
+        tab.get_by_label("loop").press("Space")
+        tab.get_by_role("button", name="Play").press("Space")
+        for text in ("1 of 6", "6 of 6", "0 of 6"):  # the end is followed by the beginning
+            tab.wait_for_selector(f'[aria-valuetext="{text}"]')
+        tab.get_by_role("button", name="Pause").press("Space")
+        assert tab.locator("[aria-live]").get_attribute("aria-live") == "polite"
+        assert troubles == []
+
+
+def test_blocks_travel_along_their_arrows_and_land_when_they_arrive(tmp_path, with_chromium):
+    page = write_page(tmp_path, trace_player(ranks=[4]))
+    with opened(page, viewport={"width": 900, "height": 900}) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        tab.get_by_role("slider", name="Steps done").press("ArrowRight")
+        moving = "() => document.querySelector('.cl-wide .t').getAnimations().map((a) => a.animationName)"
+        assert tab.evaluate(moving) == ["cl-travel"]
+        assert tab.locator(".cl-wide .m").count() == 0
+        tab.wait_for_selector(".cl-scene:not(.cl-go)")
+        assert tab.locator(".cl-wide .m").count() == 4
+        ways = tab.eval_on_selector_all(".cl-wide .t", "(all) => all.map((t) => getComputedStyle(t).offsetPath)")
+        drawn = tab.eval_on_selector_all(
+            ".cl-wide .a > path:first-child", "(all) => all.map((a) => a.getAttribute('d'))"
+        )
+        assert [re.findall(r"-?[\d.]+", way) for way in ways] == [re.findall(r"-?[\d.]+", d) for d in drawn]
+        assert troubles == []
+
+
+def test_who_wants_less_motion_sees_the_next_state_at_once(tmp_path, with_chromium):
+    page = write_page(tmp_path, trace_player(ranks=[4]))
+    with opened(page, viewport={"width": 900, "height": 900}, reduced_motion="reduce") as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        tab.get_by_role("slider", name="Steps done").press("ArrowRight")
+        assert tab.locator(".cl-go").count() == 0
+        assert tab.locator(".cl-wide .m").count() == 4
+        assert tab.evaluate("document.getAnimations().length") == 0
+        assert troubles == []
+
+
+@pytest.mark.parametrize("kind", PLAYERS)
+def test_the_script_draws_what_python_draws(kind, tmp_path, with_chromium):
+    """Every step of the first film, as the page has it, against the picture that a kernel shows."""
+    player = PLAYERS[kind]()
+    last = max(player.choices(len(player.controls) - 1, player.start))
+    with opened(write_page(tmp_path, player), reduced_motion="reduce") as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        for t in range(1, last + 1):
+            tab.get_by_role("slider", name="Steps done").press("ArrowRight")
+            same = tab.evaluate(
+                """(markup) => {
+                  const python = document.createElement("div");
+                  python.innerHTML = markup;
+                  const said = (root) => [...root.querySelectorAll(".k")].map((k) => k.getAttribute("aria-label"));
+                  const looks = (root) => [...root.querySelectorAll(".k .c, .t .c")].map(
+                    (c) => [...c.classList].sort().join(" "));
+                  const ways = (root) => [...root.querySelectorAll(".a path")].map((p) => p.getAttribute("d"));
+                  const strips = (root) => [...root.querySelectorAll(".k .c path")].map(
+                    (p) => p.getAttribute("stroke-dasharray") || p.getAttribute("d"));
+                  const page = document.querySelector(".cl-scene");
+                  return [said, looks, ways, strips].map((of) => [of(page).join("|"), of(python).join("|")]);
+                }""",
+                player.whole(player.start | {"step": t}),
+            )
+            for page, python in same:
+                assert page.replace("w ", "").replace(" w", "") == python.replace("w ", "").replace(" w", "")
+        assert troubles == []
+
+
+@pytest.mark.parametrize("width", [390, 900])
+def test_type_is_as_large_on_a_phone_and_nothing_runs_out_of_the_page(width, tmp_path, with_chromium):
+    page = write_page(tmp_path, trace_player(), torus_player(), boxes_player(), switch_player())
+    with opened(page, viewport={"width": width, "height": 800}) as (tab, _):
+        tab.wait_for_selector(".cl-running")
+        sizes = tab.evaluate(
+            """() => [...document.querySelectorAll(".cl-scene svg")].filter((s) => s.getBoundingClientRect().width)
+              .map((s) => [s.getBoundingClientRect().width / s.viewBox.baseVal.width, ...[...s.querySelectorAll("text")]
+                .map((t) => parseFloat(getComputedStyle(t).fontSize))])"""
+        )
+        assert len(sizes) == 4
+        assert all(scale * size > 10.9 for scale, *text in sizes for size in text)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,98 @@
+"""Races: forms against closed forms, prices against every number of segments, words against the times."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib import star
+from colllib import topology as topologies
+from colllib.algorithms import CATALOGUE, find
+from colllib.cost import Cost
+from colllib.ladder import Entry
+from colllib.show import cost_explorer
+from colllib.show.cost_explorer import RANKS, on_star
+from colllib.show.race import Form, Race, Row, fastest, only, turns
+
+SEGMENTED = [a for a in CATALOGUE if a.segmented and a.costs_its_closed_form(star(8))]
+SPEEDS = {
+    "message": st.floats(1, 1e10),
+    "alpha": st.floats(1e-7, 1e-3),
+    "bandwidth": st.floats(1e9, 1e13),
+}
+
+
+@settings(deadline=None)
+@given(st.sampled_from(SEGMENTED), st.sampled_from(RANKS), st.integers(1, 3000))
+def test_a_form_gives_the_cost_in_every_number_of_segments(algorithm, n, segments):
+    form = Form.fitted(lambda p: algorithm.cost(n, segments=p))
+    assert form.cost(segments) == algorithm.cost(n, segments=segments)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(SEGMENTED), st.sampled_from([2, 3, 6, 72, 512]), st.fixed_dictionaries(SPEEDS))
+def test_the_price_is_that_of_the_best_number_of_segments(algorithm, n, price):
+    form = Form.fitted(lambda p: algorithm.cost(n, segments=p))
+    seconds, segments = form.price(price["message"], [price["alpha"]], [price["bandwidth"]])
+    assert seconds == pytest.approx(algorithm.cost(n, segments=segments).seconds(**price), rel=1e-12)
+    around = {max(1, segments + k) for k in (-2, -1, 1, 2)} | {1, 2, 3, 2 * segments, 10 * segments}
+    assert all(seconds <= algorithm.cost(n, segments=p).seconds(**price) * (1 + 1e-12) for p in around)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(1e-7, 1e-4), min_size=2, max_size=2), st.lists(st.floats(1e9, 1e12), min_size=2, max_size=2))
+def test_a_cost_over_several_tiers_is_priced_at_any_speeds(alphas, bandwidths):
+    cost = Entry(find("all-reduce", "ring"), topologies.find("boxes:4x8")).executed_cost()
+    seconds, segments = Form((cost,)).price(16e6, alphas, bandwidths)
+    assert seconds == pytest.approx(cost.seconds(message=16e6, alpha=alphas, bandwidth=bandwidths), rel=1e-12)
+    assert segments == 1
+
+
+def test_a_cost_of_another_form_is_refused():
+    with pytest.raises(ValueError, match="no a0"):
+        Form.fitted(lambda p: Cost(p * p, Fraction(1)))
+
+
+@pytest.mark.parametrize("n", [3, 8, 72, 512, 65536])
+@pytest.mark.parametrize("primitive", ["all-reduce", "broadcast"])
+def test_where_the_fastest_changes_it_changes_there_and_nowhere_else(n, primitive):
+    race = cost_explorer(primitive).parts[0].race
+    state = {"n": n, "alpha": 0.5e-6, "bw": 900e9}
+
+    def first(message):
+        return fastest(race.standings({**state, "m": message}))[0].row.name
+
+    found = turns(race, state, [10 ** (2 + 9 * k / 64) for k in range(65)])
+    for (_, before), (size, after) in pairwise(found):
+        assert first(size * 0.9998) == before.row.name
+        assert first(size * 1.0001) == after.row.name
+    dense = [first(10 ** (2 + k / 40)) for k in range(361)]
+    assert [one.row.name for _, one in found] == [a for a, b in zip(dense, [None, *dense], strict=False) if a != b]
+
+
+def test_equal_times_tie_and_bounds_do_not_run():
+    rows = [Row("a", only(Cost(1, 2))), Row("b", only(Cost(1, 2))), Row("bound", only(Cost(1, 1)), bound=True)]
+    race = Race(lambda _: rows)
+    found = fastest(race.standings({"m": 1e6, "alpha": 1e-6, "bw": 1e9}))
+    assert [one.row.name for one in found] == ["a", "b"]
+
+
+def test_a_row_that_somebody_chose_takes_that_way():
+    ways = {"slow": Form((Cost(9, 9),)), "quick": Form((Cost(1, 1),))}
+    race = Race(lambda _: [Row("chosen", ways, takes=((100.0, "slow"), (1e9, "quick"), (1e99, "unheard of")))])
+    taken = [race.standings({"m": m, "alpha": 1.0, "bw": 1.0})[0] for m in (99, 100, 1e10)]
+    assert [one.way for one in taken] == ["slow", "quick", "unheard of"]
+    assert [one.seconds for one in taken] == [9 + 9 * 99, 101, float("inf")]
+
+
+def test_the_counts_of_a_row_are_those_of_the_catalogue_at_every_number_of_ranks():
+    for n in (2, 7, 64, 576, 4608, 65536):
+        names = {row.name for row in on_star("all-reduce", n)}
+        assert {
+            a.label for a in CATALOGUE if a.primitive == "all-reduce" and a.label in names and not a.fits(n)
+        } == set()
+        assert {"ring", "double binary tree", "Rabenseifner"} <= names

@@ -1,0 +1,37 @@
+"""The book's extension: what several outputs carry is shipped once."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from colllib.show import message_explorer
+
+PATH = Path(__file__).parents[1] / "book" / "_ext" / "collectives_book.py"
+
+
+def extension():
+    spec = importlib.util.spec_from_file_location("collectives_book", PATH)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_outputs_name_shared_files_instead_of_carrying_them():
+    output = message_explorer()._repr_html_()
+    files: dict[str, str] = {}
+    page = extension().share(f"<html><head></head><body>{output}{output}</body></html>", "../", files)
+    assert sorted(name.rpartition(".")[2] for name in files) == ["css", "css", "js", "js"]
+    assert "<style" not in page
+    assert page.count('<link rel="stylesheet" href="../_static/colllib/theme-') == 1
+    assert page.count('<script defer src="../_static/colllib/explorer-') == 1
+    assert page.count('data-src="../_static/colllib/') == 2  # two explorers, one file
+    [data] = [content for name, content in files.items() if content.startswith("colllibShow.load(")]
+    packed = output.split('data-digest="')[1].split('">')[1].split("</script>")[0]
+    assert f'"{packed}"' in data
+    assert packed not in page
+
+
+def test_a_page_without_explorers_stays_as_it_is():
+    page = "<html><head></head><body><style>p {}</style><script>let x;</script></body></html>"
+    assert extension().share(page, "", {}) == page
