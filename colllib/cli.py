@@ -1,4 +1,4 @@
-"""The command line: `colllib list | run | trace | ladder | describe | claims | mpi-run`, each with --json."""
+"""The command line: `colllib list | run | trace | ladder | describe | predict | diagnose | ...`, each with --json."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from colllib.execution import trace as trace_states
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, field_of
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
+from colllib.measured.commands import COMMANDS
 from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
 from colllib.topology import PRESETS, TOPOLOGIES, Topology
@@ -687,6 +688,10 @@ def mpi_run_command(
             f"  MPI      {found.function} of {result['mpi_library']}"
         )
     return 0 if found.equal else 1
+
+
+for _command in COMMANDS:
+    cli.add_command(_command)
 
 
 def _ratio(rung: Rung, fastest: Rung) -> str:

@@ -116,8 +116,8 @@ def find(expression: str) -> Topology:
 
     Args:
         expression: a name, its sizes behind a colon, and options behind commas; or a preset, such as "dgx-h100:64",
-            with the options of the topology that it stands for. Behind `without=` stands what has failed: "card 3",
-            "leaf 1", or a cable such as "0-1".
+            with the options of the topology that it stands for; or the path of a cluster file, which ends in .toml.
+            Behind `without=` stands what has failed: "card 3", "leaf 1", or a cable such as "0-1".
 
     Raises:
         ValueError: for an unknown name or option, or a value that cannot be.
@@ -125,6 +125,10 @@ def find(expression: str) -> Topology:
     >>> find("ring:8"), find("boxes:4x8,cards=2,oversubscription=2").tiers[2].bandwidth
     (Topology(ring:8, 8 ranks, 0 switches, 16 links), Fraction(1, 1))
     """
+    if expression.endswith(".toml"):
+        from colllib.measured.cluster import read_cluster, read_text  # which needs this module
+
+        return read_cluster(read_text(expression)).topology()
     head, *rest = expression.strip().split(",")
     failed = [part.partition("=")[2] for part in rest if part.startswith("without=")]
     if failed:
