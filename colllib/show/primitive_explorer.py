@@ -71,8 +71,7 @@ def _said(state: State) -> str:
     statement = PRIMITIVES[name].statement
     return (
         f"<p>{statement[0].upper()}{statement[1:]}. M is {MESSAGE[name]}. In full color: what the primitive asks "
-        "for; faint: what the schedule leaves behind, which nobody may rely on. "
-        "A cell says whose contributions it has.</p>"
+        "for; faint: what the schedule leaves behind, not to be relied on. A cell says whose contributions it has.</p>"
     )
 
 
