@@ -15,7 +15,7 @@ class Claimed:
     """The line that ends a chapter: how many published statements were executed for it, with a link to them.
 
     >>> Claimed("mesh")
-    15 statements of published texts were executed for this chapter; 3 do not hold.
+    15 statements of published texts were executed for this chapter; 6 do not hold.
     """
 
     def __init__(self, chapter: str) -> None:
