@@ -64,6 +64,11 @@ LOOKS = {
     "in-network-two-shot": Look(1, 3, "I2"),
     "direct": Look(7, 0, "Di"),
     "hierarchical": Look(7, 1, "Hi"),
+    "channels": Look(7, 2, "Cs"),
+    "tree": Look(7, 3, "Tb"),
+    "nvls-tree": Look(7, 4, "NT"),
+    "collnet": Look(7, 5, "CN"),
+    "nvls": Look(7, 6, "NV"),
 }
 
 
