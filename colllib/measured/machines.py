@@ -113,8 +113,8 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
     (
         r"mi2[15]0x?|mi250",
         Machine(
-            *("MI250X", 200e9, False, _GEN4, 1, False, 8, 4, 25e9, 12.5e9, 100e9),
-            source="AMD, CDNA 2 white paper: a die has 4 links of 50 GB/s one way, and more to its twin",
+            *("MI250X", 150e9, False, _GEN4, 1, False, 8, 4, 25e9, 12.5e9, 100e9),
+            source="AMD, CDNA 2 white paper: 3 Infinity Fabric links of 50 GB/s one way leave a die's package",
             vendor="amd",
         ),
     ),
