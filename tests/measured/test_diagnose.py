@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from measured import logs
 
 from colllib import cli
 from colllib.measured.causes import CAUSES
@@ -17,10 +16,6 @@ from colllib.measured.diagnose import Hints, diagnose
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import DIALECTS
-
-_SPEC = importlib.util.spec_from_file_location("measured_logs", Path(__file__).with_name("logs.py"))
-logs = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(logs)
 
 H100 = Hints(gpu="h100", boxes=2, gpus_per_box=8, cards=(8, 50e9))
 
