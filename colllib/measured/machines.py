@@ -30,6 +30,7 @@ class Machine:
         boxes: how many.
         vendor: nvidia or amd.
         cards_known: whether somebody told the cards, or they are the usual ones.
+        collnet: whether the network's switches add (SHARP), and NCCL may use them.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Machine:
     boxes: int = 1
     vendor: str = "nvidia"
     cards_known: bool = False
+    collnet: bool = False
 
     @property
     def ranks(self) -> int:
@@ -156,7 +158,7 @@ def find(expression: str) -> Machine:
     """The machine that an expression such as "dgx-h100:2,cards=4,card=400Gbit/s" names.
 
     Args:
-        expression: a preset, the number of boxes behind a colon, and cards=, card=, gpus= behind commas.
+        expression: a preset, the number of boxes behind a colon, and cards=, card=, gpus=, collnet=true behind commas.
 
     Raises:
         ValueError: for an unknown preset or option, or a value that cannot be.
@@ -179,8 +181,11 @@ def find(expression: str) -> Machine:
             made = replace(made, gpus=_positive(key, value))
         elif key == "card":
             made = replace(made, card=parse("bandwidth", value))
+        elif option == "collnet=true":
+            made = replace(made, collnet=True)
         else:
-            raise ValueError(f"machine option {shortened(option)!r}: take cards=4, card=400Gbit/s or gpus=8")
+            known = "cards=4, card=400Gbit/s, gpus=8 or collnet=true"
+            raise ValueError(f"machine option {shortened(option)!r}: take {known}")
     return made
 
 

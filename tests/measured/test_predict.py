@@ -51,6 +51,15 @@ def test_small_messages_wait_and_large_ones_are_carried():
     assert large.busbw <= large.bound
 
 
+def test_where_the_network_adds_more_boxes_cost_no_more_latency():
+    few, many = (model(f"dgx-h100:{boxes},collnet=true") for boxes in (4, 256))
+    for name in ("NVLS", "CollNetDirect"):
+        assert many[name, "Simple"].latency == few[name, "Simple"].latency
+    without = model("dgx-h100:256")
+    assert without["NVLSTree", "Simple"].latency > many["NVLS", "Simple"].latency
+    assert not {"NVLS", "CollNetDirect"} & {algorithm for algorithm, _ in without}
+
+
 def test_the_pick_is_the_fastest_of_the_model():
     machine = find("dgx-a100:4")
     found = estimates(machine, "all-reduce")
