@@ -21,7 +21,7 @@ def test_outputs_name_shared_files_instead_of_carrying_them():
     output = message_explorer()._repr_html_()
     files: dict[str, str] = {}
     page = extension().share(f"<html><head></head><body>{output}{output}</body></html>", "../", files)
-    assert sorted(name.rpartition(".")[2] for name in files) == ["css", "css", "js", "js"]
+    assert sorted(name.rpartition(".")[2] for name in files) == ["css", "css", "css", "js", "js"]
     assert "<style" not in page
     assert page.count('<link rel="stylesheet" href="../_static/colllib/theme-') == 1
     assert page.count('<script defer src="../_static/colllib/explorer-') == 1

@@ -86,6 +86,7 @@ def _slot(name: str, pcie: float, generation: int, link: float = 0) -> Machine:
 _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"gb[23]00|nvl72", replace(_nvlink("GB200 NVL72", 900e9, _GEN5, 3, 72, 50e9, 7.2e12), cards=72)),
     (r"\bb[23]00\b", _nvlink("B200", 900e9, _GEN5, 3, 8, 50e9, 800e9)),
+    (r"gh200 nvl32", replace(_nvlink("GH200 NVL32", 450e9, _GEN5, 2, 32, 50e9, 1.6e12), cards=32)),
     (r"gh200", replace(_nvlink("GH200", 450e9, _GEN5, 2, 1, 25e9, 100e9), cards=1)),
     (r"h100.*(pcie|nvl\b)", _slot("H100 PCIe", _GEN5, 2)),
     (r"h20\b", _nvlink("H20", 450e9, _GEN5, 2, 8, 50e9, 400e9)),
@@ -140,7 +141,7 @@ PRESETS = {
     "nvl72": "nvl72",
     "mi250x": "mi250x",
     "mi300x": "mi300x",
-    "gh200": "gh200",
+    "gh200": "gh200 nvl32",
 }
 
 
