@@ -13,6 +13,7 @@ from colllib.measured.devices import read_nccl_xml, read_smi
 from colllib.measured.machines import Machine, by_gpu
 from colllib.topology import Topology
 from colllib.topology.boxes import boxes
+from colllib.topology.presets import PRESETS
 from colllib.units import parse, shortened
 
 MOST_BYTES = 2**20
@@ -33,9 +34,12 @@ class Cluster:
     oversubscription: Fraction
 
     def topology(self) -> Topology:
-        """The boxes as a topology; its BW are a GPU's links, and a card's."""
-        made = self.machine
-        return boxes((made.boxes, made.gpus), cards=made.cards, oversubscription=self.oversubscription)
+        """The boxes as a topology, with the speeds of a GPU's links and of a card, and a preset's latencies."""
+        told = self.machine
+        made = boxes((told.boxes, told.gpus), cards=told.cards, oversubscription=self.oversubscription)
+        latencies, _ = PRESETS["dgx-h100"].speeds(made.levels)  # NCCL's of a step, the same for every machine
+        card = told.card * float(self.oversubscription)
+        return replace(made, speeds=(latencies, (told.link, *[card] * (made.levels - 1))))
 
 
 def read_cluster(text: str) -> Cluster:

@@ -168,8 +168,10 @@ def _no_measurement(run: Run, ranks: int | None) -> str:
 def _machine(run: Run, hints: Hints) -> tuple[Machine | None, list[str]]:
     assumed: list[str] = []
     told = _ranks(run, hints)
-    if run.ranks and told != run.ranks:
-        raise ValueError(f"the log has {run.ranks} ranks, the machine that is told {told}")
+    if run.ranks and told and told < run.ranks:
+        raise ValueError(f"the log has {run.ranks} ranks, the machine that is told holds {told}")
+    if run.ranks and told and told > run.ranks:
+        assumed.append(f"the log shows {run.ranks} ranks of the {told} that are told")
     if hints.machine is not None:
         return hints.machine, assumed
     kind = by_gpu(hints.gpu or run.gpu)
@@ -232,6 +234,12 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
     if form.erratic:
         marks += [Evidence("no-gdr", 1.0, ""), Evidence("congestion", 0.9, "")]
     found = [cause for cause, _ in weighed(marks)]
+    if _certain(marks):
+        text = f"{form.measured / 1e9:.3g} GB/s, and the log itself says why: {marks[0].text}."
+        rest = tuple(found[1:3])
+        return Diagnosis(
+            "below-expectation", found[0], rest, 0.55, "unknown", text, (text, *assumed), _test(found[0], ranks), form
+        )
     if form.erratic:
         text = f"{len(form.rough)} of the large sizes scatter, which no healthy fabric shows; the machine is not known."
         return Diagnosis(
@@ -255,6 +263,11 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
     )
 
 
+def _certain(marks: list[Evidence]) -> bool:
+    """Whether the log says a cause in words."""
+    return any(mark.weight >= CERTAIN for mark in marks)
+
+
 def _fits(form: Shape) -> str:
     """A GPU whose links give just this bandwidth, by a ring or through a switch that adds, or nothing."""
     if form.largest < SMALLEST or form.noisy:
@@ -271,6 +284,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     bound = expected(machine, collective)
     state, distance = _state(form, bound)
     said = list(causes.said(run))
+    if state == "undecided" and form.measured < bound.low and form.largest >= SMALLEST and _certain(said):
+        state = "below-expectation"
     marks = said + list(causes.noted(form))
     if state == "healthy":
         marks = list(causes.noted(form)) + _normal(form, machine, collective)

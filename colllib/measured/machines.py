@@ -30,6 +30,7 @@ class Machine:
         boxes: how many.
         vendor: nvidia or amd.
         cards_known: whether somebody told the cards, or they are the usual ones.
+        collnet: whether the network's switches add (SHARP), and NCCL may use them.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Machine:
     boxes: int = 1
     vendor: str = "nvidia"
     cards_known: bool = False
+    collnet: bool = False
 
     @property
     def ranks(self) -> int:
@@ -84,6 +86,7 @@ def _slot(name: str, pcie: float, generation: int, link: float = 0) -> Machine:
 _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"gb[23]00|nvl72", replace(_nvlink("GB200 NVL72", 900e9, _GEN5, 3, 72, 50e9, 7.2e12), cards=72)),
     (r"\bb[23]00\b", _nvlink("B200", 900e9, _GEN5, 3, 8, 50e9, 800e9)),
+    (r"gh200 nvl32", replace(_nvlink("GH200 NVL32", 450e9, _GEN5, 2, 32, 50e9, 1.6e12), cards=32)),
     (r"gh200", replace(_nvlink("GH200", 450e9, _GEN5, 2, 1, 25e9, 100e9), cards=1)),
     (r"h100.*(pcie|nvl\b)", _slot("H100 PCIe", _GEN5, 2)),
     (r"h20\b", _nvlink("H20", 450e9, _GEN5, 2, 8, 50e9, 400e9)),
@@ -113,8 +116,8 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
     (
         r"mi2[15]0x?|mi250",
         Machine(
-            *("MI250X", 200e9, False, _GEN4, 1, False, 8, 4, 25e9, 12.5e9, 100e9),
-            source="AMD, CDNA 2 white paper: a die has 4 links of 50 GB/s one way, and more to its twin",
+            *("MI250X", 150e9, False, _GEN4, 1, False, 8, 4, 25e9, 12.5e9, 100e9),
+            source="AMD, CDNA 2 white paper: 3 Infinity Fabric links of 50 GB/s one way leave a die's package",
             vendor="amd",
         ),
     ),
@@ -138,7 +141,7 @@ PRESETS = {
     "nvl72": "nvl72",
     "mi250x": "mi250x",
     "mi300x": "mi300x",
-    "gh200": "gh200",
+    "gh200": "gh200 nvl32",
 }
 
 
@@ -156,7 +159,7 @@ def find(expression: str) -> Machine:
     """The machine that an expression such as "dgx-h100:2,cards=4,card=400Gbit/s" names.
 
     Args:
-        expression: a preset, the number of boxes behind a colon, and cards=, card=, gpus= behind commas.
+        expression: a preset, the number of boxes behind a colon, and cards=, card=, gpus=, collnet=true behind commas.
 
     Raises:
         ValueError: for an unknown preset or option, or a value that cannot be.
@@ -179,8 +182,11 @@ def find(expression: str) -> Machine:
             made = replace(made, gpus=_positive(key, value))
         elif key == "card":
             made = replace(made, card=parse("bandwidth", value))
+        elif option == "collnet=true":
+            made = replace(made, collnet=True)
         else:
-            raise ValueError(f"machine option {shortened(option)!r}: take cards=4, card=400Gbit/s or gpus=8")
+            known = "cards=4, card=400Gbit/s, gpus=8 or collnet=true"
+            raise ValueError(f"machine option {shortened(option)!r}: take {known}")
     return made
 
 

@@ -154,7 +154,7 @@ def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
         )
         table.columns = ("refused",)
         return
-    if match := _RANK.match(stripped):
+    if match := _RANK.search(stripped):
         table.devices[int(match[1])] = (match[2], int(match[3]), match[4].strip())
         return
     if match := _AVERAGE.search(line):

@@ -1,9 +1,9 @@
 """NCCL's own model of its algorithms and protocols, for several GPUs in a box, at version 2.30.7.
 
 It is the model by which NCCL chooses: latencies and bandwidths that its authors measured, not what a
-run will take. `colllib.measured.predict` scales it to published measurements. Left out: CollNet, whose
-offload plugin few have, PAT, which takes one GPU a box, the latency that a card reports, LL on boxes
-with Intel processors (AMD's ceilings are taken), and RCCL's own tables.
+run will take. `colllib.measured.predict` scales it to published measurements. Left out: CollNetChain, PAT,
+which takes one GPU a box, the latency that a card reports, LL on boxes with Intel processors (AMD's
+ceilings are taken), and RCCL's own tables.
 
 Source: NVIDIA/nccl at 5067397c, src/graph/tuning.cc, search.cc and topo.h.
 """
@@ -35,7 +35,8 @@ TREE_LL128_MOST = ((20.0,) * 3, (20.0,) * 3, (36.7, 36.7, 29.0), (55.6, 31.67, 2
 TREE_MOST = ((26.5, 18.5, 10.0), (24.0, 23.6, 17.8), (38.7, 41.4, 36.0), (70.0, 42.8, 24.0))
 NVLS_TREE_MOST = ((0.0,) * 3, (0.0,) * 3, (0.0, 57.7, 45.5), (0.0, 96.0, 80.0))
 NVLS_EFFICIENCY = (0.0, 0.0, NCCL_EFFICIENCY["NVLS, Hopper"], NCCL_EFFICIENCY["NVLS, Blackwell"])
-NVLS_STEP, NVLS_TREE_STEP = 25.0, 20.9  # microseconds: in the box, and between boxes
+NVLS_STEP, NVLS_NETWORK_STEP, NVLS_TREE_STEP = 25.0, 18.0, 20.9  # microseconds: in the box, and between boxes
+COLLNET_STEP, COLLNET_NETWORK_STEP, COLLNET_FAN = 3.7, 31.0, 0.4
 PCI_STEP = {"tree": (1.0, 1.9, 4.0), "ring": (1.0, 2.5, 5.7)}
 PCI_SHARE = 12 / 15.75
 NETWORK_OVERHEAD = (2.0, 2.0, 6.0)  # microseconds a step, AMD processors: LL, LL128, Simple
@@ -55,7 +56,7 @@ class Estimate:
     """What the model says of one algorithm and protocol.
 
     Args:
-        algorithm: ring, tree, NVLS, NVLSTree, or direct for sends.
+        algorithm: ring, tree, NVLS, NVLSTree, CollNetDirect, or direct for sends.
         protocol: LL, LL128 or Simple.
         channels: how many work side by side.
         latency: seconds at size 0.
@@ -114,6 +115,8 @@ def estimates(machine: Machine, collective: str) -> list[Estimate]:
         found += [_tree(machine, p) for p in range(3)]
         if machine.nvls and machine.gpus > 2 and machine.linked:
             found.append(_nvls(machine))
+        if machine.collnet and machine.boxes > 1 and machine.linked:
+            found.append(_collnet(machine))
     return [estimate for estimate in found if estimate.algbw > 0]
 
 
@@ -182,20 +185,34 @@ def _tree(machine: Machine, p: int) -> Estimate:
 
 
 def _nvls(machine: Machine) -> Estimate:
-    """NVLS in a box; between boxes NVLSTree, with a channel for each GPU."""
+    """NVLS in a box; between boxes NVLSTree, or NVLS where the network adds; with a channel for each GPU."""
     link, gpus = machine.link / 1e9 * LINK_SHARE[machine.generation], min(machine.gpus, 32)
     speed = next(s for s in (*SPEEDS_INSIDE[machine.generation], link / (gpus + 1)) if (gpus + 1) * s <= link)
     inside = 2 * speed * NVLS_EFFICIENCY[machine.generation] * (gpus - 1) / gpus
     name, bus, binding = "NVLS", inside * gpus, "NVLink"
     latency = NVLS_STEP
     if machine.boxes > 1:
-        most = NVLS_TREE_MOST[machine.generation][min(machine.boxes, 3) - 1]
-        outside = machine.cards * _card(machine) / gpus * (2 if machine.boxes == 2 else 1)
-        name, bus = "NVLSTree", min(inside, outside, most) * gpus
+        most = inside if machine.collnet else NVLS_TREE_MOST[machine.generation][min(machine.boxes, 3) - 1]
+        outside = machine.cards * _card(machine) / gpus * (2 if machine.boxes == 2 and not machine.collnet else 1)
+        bus = min(inside, outside, most) * gpus
         binding = "network card" if outside <= min(inside, most) else "NVLink"
-        latency = NVLS_STEP + 2 * int(log2(machine.boxes)) * NVLS_TREE_STEP
+        if machine.collnet:
+            latency += NVLS_NETWORK_STEP
+        else:
+            name, latency = "NVLSTree", NVLS_STEP + 2 * int(log2(machine.boxes)) * NVLS_TREE_STEP
     ratio = machine.ranks / _steps(machine, "all-reduce")
     return _made(name, 2, gpus, latency, bus * ratio, min(1.0, bus / (gpus * speed * 2)), binding)
+
+
+def _collnet(machine: Machine) -> Estimate:
+    """CollNetDirect: a GPU with a card is the head of its part, and the network adds the heads' sums."""
+    heads = min(machine.cards, machine.gpus)
+    shared = machine.gpus / heads
+    wire = heads * min(_card(machine) * machine.cards / heads, _inside(machine) / heads)
+    share = (0.85 if machine.generation > 1 else 1.0) / (shared - (shared - 1) / 2)
+    others = machine.gpus - 1
+    latency = 2 * (min(1, others) * COLLNET_STEP + others * COLLNET_FAN) + COLLNET_NETWORK_STEP
+    return _made("CollNetDirect", 2, heads, latency, wire * share / 2, share, "network card")
 
 
 def _sends(machine: Machine, collective: str) -> Estimate:

@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from colllib import cli
+from colllib.measured import machines
 from colllib.measured.cluster import machine_on, read_cluster
 from colllib.measured.devices import read_nccl_xml, read_smi
-from colllib.topology import find
+from colllib.topology import find, presets
 
 FILE = 'boxes = 2\ngpus = 4\ngpu = "a100"\ncards = 2\ncard = "200Gbit/s"\n'
 
@@ -82,8 +83,18 @@ def test_a_cluster_file_is_a_topology_and_a_machine(tmp_path):
     where = find(str(place))
     same = find("boxes:2x4,cards=2")
     assert (where.ranks, where.switches, where.name) == (same.ranks, same.switches, same.name)
+    assert where.speeds[1] == (300e9, 25e9)
     made = CliRunner().invoke(cli.cli, ["predict", "all-gather", "--on", str(place), "--message", "1GB", "--json"])
     assert json.loads(made.output)["ranks"] == 8
+
+
+@pytest.mark.parametrize("name", sorted(set(machines.PRESETS) & set(presets.PRESETS)))
+def test_presets_of_topologies_and_of_predictions_have_the_same_speeds(name):
+    machine, preset = machines.find(f"{name}:2"), presets.PRESETS[name]
+    links = {"mi300x": 7, "mi250x": 3}.get(name, 1)  # a topology has Infinity Fabric's links one by one
+    assert (machine.link / links, machine.card) == preset.bandwidth
+    boxes, size = preset.expression(2).split(",")[0].removeprefix("boxes:").split("x")
+    assert (machine.boxes, machine.gpus) == (int(boxes), int(size))
 
 
 def test_oversubscription_takes_from_the_cards():

@@ -6,6 +6,7 @@ import json
 from statistics import median
 
 import pytest
+from cli_lines import LARGE, QUANTITIES, WILD
 from click.testing import CliRunner
 
 from colllib import cli
@@ -48,6 +49,15 @@ def test_small_messages_wait_and_large_ones_are_carried():
     assert large.binding in ("NVLink", "network card")
     assert small.seconds == small.latency + small.wire
     assert large.busbw <= large.bound
+
+
+def test_where_the_network_adds_more_boxes_cost_no_more_latency():
+    few, many = (model(f"dgx-h100:{boxes},collnet=true") for boxes in (4, 256))
+    for name in ("NVLS", "CollNetDirect"):
+        assert many[name, "Simple"].latency == few[name, "Simple"].latency
+    without = model("dgx-h100:256")
+    assert without["NVLSTree", "Simple"].latency > many["NVLS", "Simple"].latency
+    assert not {"NVLS", "CollNetDirect"} & {algorithm for algorithm, _ in without}
 
 
 def test_the_pick_is_the_fastest_of_the_model():
@@ -120,6 +130,25 @@ def test_the_command_prints_one_row_for_one_size():
 def test_a_machine_that_cannot_be_is_refused(expression):
     with pytest.raises(ValueError, match=r"must be|unknown|option|not readable"):
         find(expression)
+
+
+@pytest.mark.parametrize("odd", [*WILD, *LARGE, *QUANTITIES])
+def test_odd_values_are_answered_or_refused_in_one_line(odd, capsys):
+    for words in (
+        ["predict", "all-reduce", "--on", f"dgx-h100:{odd}"],
+        ["predict", "all-reduce", "--on", f"dgx-a100:2,cards={odd}"],
+        ["predict", "all-to-all", "--on", f"dgx-a100:2,card={odd}"],
+        ["predict", "sendrecv", "--on", "b200:2", "--message", odd],
+        ["predict", odd, "--on", "b200:2"],
+        ["export", "all-reduce", "ring", "--on", "ring:4", "--segments", odd],
+        ["diagnose", odd],
+        ["diagnose", "log", "--cards", f"{odd}x400Gb/s"],
+    ):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(words)
+        out, err = capsys.readouterr()
+        refused = ended.value.code == 2 and not out and err.startswith("colllib: ") and len(err.splitlines()) == 1
+        assert refused or (ended.value.code == 0 and out and not err), words
 
 
 def test_cards_are_read_in_the_ways_that_people_write_them():
