@@ -17,12 +17,11 @@ import numpy as np
 
 from colllib.algorithms import allgather, allreduce, broadcast, reducescatter, trees
 from colllib.exact import IntArray
-from colllib.limits import MOST_MESSAGES, check_size
+from colllib.limits import MOST_AT_ONCE, MOST_MESSAGES, check_size
 from colllib.primitives import check_rank, is_whole
 from colllib.schedule import Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
 from colllib.topology import Topology
 
-MOST_KEPT = 2**23  # messages of a schedule that is made whole
 TURNS = ("rotated", "alternate")
 
 
@@ -50,7 +49,7 @@ def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[
 
 
 def _places(topology: Topology, channels: int, messages: int, most: int) -> range:
-    """At which places in the box the channels enter, each with so many messages: at each one, or at every so manieth."""
+    """At which places in the box the channels enter, each with so many messages: all, or every so manieth."""
     count = channels or topology.in_box
     if not is_whole(count) or count < 1 or topology.in_box % count:
         raise ValueError(f"channels = {channels!r}: must divide the {topology.in_box} ranks of a box")
@@ -125,7 +124,7 @@ def broadcast_along(
     Schedule(8 ranks, 12 blocks, 9 steps)
     """
     check_rank("root", root, topology.ranks)
-    places = _places(topology, channels, segments * topology.ranks, MOST_KEPT)
+    places = _places(topology, channels, segments * topology.ranks, MOST_AT_ONCE)
     chain = scaled(broadcast.chain(topology.ranks, segments=segments), Fraction(1, len(places)))
     orders = [ring_order(topology, place, turn) for place in places]
     turned = [order[order.index(root) :] + order[: order.index(root)] for order in orders]
@@ -161,7 +160,7 @@ def tree(topology: Topology, *, segments: int = 1, channels: int = 0) -> Schedul
     >>> tree(boxes((4, 2)))
     Schedule(8 ranks, 4 blocks, 6 steps)
     """
-    places = _places(topology, channels, 4 * segments * topology.ranks, MOST_KEPT)
+    places = _places(topology, channels, 4 * segments * topology.ranks, MOST_AT_ONCE)
     heads = -(-topology.ranks // topology.in_box)
     pair = trees.complementary(heads)
     colors = trees.two_colors(*pair)
