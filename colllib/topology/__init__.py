@@ -7,7 +7,7 @@ exact; seconds appear only when a Cost is priced.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from inspect import signature
@@ -19,6 +19,7 @@ from colllib.topology.clos import fat_tree, leaf_spine
 from colllib.topology.graph import from_links, full_mesh
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.lattice import line, mesh, ring, torus
+from colllib.topology.machines import MACHINES, mi250
 from colllib.topology.routes import flow_hash
 from colllib.topology.star import star, switch_tree
 from colllib.topology.twisted import twisted_torus
@@ -122,8 +123,12 @@ def find(expression: str) -> Topology:
     """
     head, *rest = expression.strip().split(",")
     name, _, size = head.partition(":")
+    if name in MACHINES and not rest:
+        return _machine(name, size)
+    if name == "mi250-8x2" and not size and not rest:
+        return mi250(2, 8)
     if name not in TOPOLOGIES:
-        known = ", ".join(form.example for form in TOPOLOGIES.values())
+        known = ", ".join([*(form.example for form in TOPOLOGIES.values()), *(f"{name}:2" for name in MACHINES)])
         raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}")
     form = TOPOLOGIES[name]
     sizes = size.split("x")
@@ -138,6 +143,13 @@ def find(expression: str) -> Topology:
     if parts:
         options["latency"] = Latency(**parts)
     return form.build(*numbers, **options) if form.sizes else form.build(tuple(numbers), **options)
+
+
+def _machine(name: str, size: str) -> Topology:
+    count = whole(f"{name}: the size", size, f"{name}:2")
+    if count < 1:
+        raise ValueError(f"{name}:{count}: must be at least 1")
+    return replace(MACHINES[name](count), name=f"{name}:{count}")
 
 
 def _option(text: str, name: str, form: Form) -> tuple[str, Any]:

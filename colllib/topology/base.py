@@ -102,6 +102,8 @@ class Topology:
         replicates: whether switches may send one block to several nodes.
         scatters: whether switches may take apart a bundle of blocks for different ranks.
         lattice: the axes of a ring, line, torus or mesh, or of places in boxes; None elsewhere.
+        speeds: of a machine that exists, the alphas in seconds and the bandwidths in bytes per second, one for each
+            level, innermost first; None elsewhere.
         link_class: where to shift the lattice (without one, to permute the ranks in any way) takes links to
             links and routes to routes, a number for each link: equal for those that are taken to one another,
             shape (L,); None elsewhere.
@@ -128,6 +130,7 @@ class Topology:
     replicates: bool = False
     scatters: bool = False
     lattice: Lattice | None = None
+    speeds: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     link_class: IntArray | None = None
 
     def __post_init__(self) -> None:
