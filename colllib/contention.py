@@ -18,7 +18,6 @@ from colllib.execution import Execution, Ledger, execute, kinds_of, priced_by_ki
 from colllib.primitives import check_rank, check_ranks
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Topology
-from colllib.topology.paths import routed
 
 # -- several schedules at once -------------------------------------------------------------------
 
@@ -69,10 +68,9 @@ class Together:
         share, count = schedule.blocks.share, len(self.jobs)
         hops = np.zeros((count, schedule.num_steps, topology.levels), dtype=np.intp)
         loads = np.zeros((count, schedule.num_steps, len(topology.tiers)), dtype=share.numerators.dtype)
-        route = routed(topology, schedule.paths)
         for t in range(schedule.num_steps):
             step = schedule.step(t)
-            message, link = route(step.src, step.dst, step.block)
+            message, link = topology.router(step.src, step.dst)
             job = self.job_of(step.block)
             load = counted(link, share.numerators[step.block][message], topology.num_links)
             level, latency = topology.latencies(message, link, len(step.src))

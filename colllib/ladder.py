@@ -13,7 +13,7 @@ from colllib.algorithms import Algorithm, every, find, of
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Price, best_segments
 from colllib.execution import Execution, execute
-from colllib.limits import MOST_BLOCKS, MOST_SECONDS, TooLarge, check_seconds, check_size, expected_seconds
+from colllib.limits import IN_FULL, MOST_BLOCKS, MOST_SECONDS, TooLarge, check_seconds, check_size, expected_seconds
 from colllib.losses import IDEAL, Eta, effective
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry
@@ -41,7 +41,6 @@ FABRICS = (
 )
 
 EXECUTED, CLOSED_FORM = "executed", "closed form"
-IN_FULL = 2**22  # messages: what has more is run by symmetry where it is the same seen from every rank
 
 MOST_SEGMENTS = 2**14  # that are tried when the best number is sought
 SEARCHED = 160  # times as long as the largest takes: some twenty numbers for each of a ladder's algorithms

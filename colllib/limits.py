@@ -19,6 +19,7 @@ MOST_BLOCKS = 2**24
 MOST_MESSAGES = 2**27
 MOST_CROSSINGS = 2**27  # of links, in one step
 MOST_SECONDS = 60
+IN_FULL = 2**22  # messages: what has more is run by symmetry where it is the same seen from every rank
 
 # what executing takes, in seconds on one core, as measured for rings, trees and relays on stars, tori and boxes
 STEP, LINK, MESSAGE, CROSSING = 150e-6, 4e-9, 50e-9, 80e-9

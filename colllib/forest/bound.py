@@ -166,14 +166,16 @@ def _all_cuts(fabric: Fabric) -> tuple[int, ...]:
     leaving = ((inside @ fabric.capacity) * (1 - inside)).sum(axis=1)
     sent = inside[:, : fabric.ranks] @ fabric.weight
     allowed = np.flatnonzero(~inside[:, : fabric.ranks].all(axis=1) & (sent > 0))
-    best, chosen = Fraction(-1), 0
+    backwards = allowed[::-1]  # of equal ratios the largest set, as flows find it
+    best, chosen = (0, 1), first_cut(fabric)
     for number, out, through in zip(
-        allowed[::-1].tolist(), sent[allowed[::-1]].tolist(), leaving[allowed[::-1]].tolist(), strict=True
+        *(column.tolist() for column in (backwards, sent[backwards], leaving[backwards])), strict=True
     ):
-        if not through or out * best.denominator > best.numerator * through:
-            chosen = number
-            best = ratio(fabric, _members(number, fabric.nodes))
-    return _members(chosen, fabric.nodes)
+        if not through:
+            return _members(number, fabric.nodes)
+        if out * best[1] > best[0] * through:
+            best, chosen = (out, through), _members(number, fabric.nodes)
+    return chosen
 
 
 def _members(number: int, nodes: int) -> tuple[int, ...]:
@@ -206,7 +208,7 @@ def fixed(fabric: Fabric, trees: int) -> Bound:
     >>> from colllib.forest.fabric import fabric
     >>> from colllib.topology import find
     >>> [str(fixed(fabric(find("dgx-a100:2")), k).inverse_throughput) for k in (1, 2, 13)]
-    ['4/75', '1/20', '3/65']
+    ['7/150', '7/150', '3/65']
     """
     if not is_whole(trees) or trees < 1:
         raise ValueError(f"trees = {trees!r}: a whole number of at least 1 is needed for each rank")

@@ -12,8 +12,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from colllib.exact import IntArray
-from colllib.forest.bound import Bound
+from colllib.exact import IntArray, counted
+from colllib.forest.bound import Bound, room
 from colllib.forest.fabric import Fabric
 from colllib.forest.packing import Batch
 from colllib.moves import Moves
@@ -103,9 +103,8 @@ def _budget(fabric: Fabric, bound: Bound) -> IntArray:
     """How many crossings of each class of links there is room for, per rank."""
     topology, of_link = fabric.topology, fabric.topology.link_class
     assert of_link is not None
-    unit = bound.unit * fabric.unit
-    room = fabric.capacity[topology.link_src, topology.link_dst] * unit.numerator // unit.denominator
-    return np.bincount(of_link, room).astype(np.intp) // topology.ranks
+    fits = room(fabric, bound.unit * fabric.unit)[topology.link_src, topology.link_dst]
+    return counted(of_link, fits, int(of_link.max()) + 1) // topology.ranks
 
 
 def _counts(slots: Slots, usage: IntArray, budget: IntArray, trees: int) -> list[dict[int, int]] | None:

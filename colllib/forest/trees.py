@@ -18,9 +18,10 @@ from colllib.forest.fabric import Fabric, fabric, speed
 from colllib.forest.packing import Batch, pack
 from colllib.forest.splitting import Path, Pieces, taken, without_switches
 from colllib.forest.symmetric import lattice_of, pack_by_moves
-from colllib.limits import check_size
+from colllib.limits import IN_FULL, check_size
 from colllib.primitives import Blocks
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, pipelined, reversed_in_time
+from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, Topology
 from colllib.topology.paths import Paths
 
@@ -151,10 +152,12 @@ class Forest:
     def reached(self) -> bool:
         """Whether its schedule, executed and proved, loads the busiest link just as much as the bound says.
 
-        An all-reduce is taken for two, one after the other.
+        An all-reduce is taken for two, one after the other. Moved trees of millions of messages are run by symmetry.
         """
         ways = (False, True) if self.primitive == "all-reduce" else (self.primitive in INWARD,)
-        runs = (execute(self._schedule(inward), self.fabric.topology) for inward in ways)
+        schedules = [self._schedule(inward) for inward in ways]
+        large = self.lattice is not None and schedules[0].num_messages > IN_FULL
+        runs = ((by_symmetry if large else execute)(schedule, self.fabric.topology) for schedule in schedules)
         return all(busiest(run) == self.bound.inverse_throughput / self.fabric.total for run in runs)
 
 
