@@ -246,6 +246,8 @@ def skipped(algorithm: Algorithm, where: Topology) -> str | None:
     """
     if (refusal := algorithm.refusal(where)) is not None:
         return refusal
+    if algorithm.searched:
+        return "is packed for one fabric by a search, which a ladder does not wait for"
     pairs = where.num_links == where.ranks * (where.ranks - 1) and not where.switches
     if algorithm.many_partners and not pairs and where.ranks > 2:
         return f"sends to {where.ranks - 1} partners a step, more than a rank has ports, where a step costs one alpha"

@@ -16,6 +16,7 @@ from colllib.algorithms import (
     broadcast,
     circulant,
     direct,
+    forests,
     hierarchical,
     innetwork,
     lattice,
@@ -135,6 +136,7 @@ class Algorithm:
             port per rank, a lattice with one full-duplex link per neighbor, or one switch).
         many_partners: whether a rank sends to many others in one step. A step costs one alpha, so that on ranks with
             one port such an algorithm looks better than it can be: ladders leave it out there.
+        searched: whether a search makes it for one fabric, which ladders do not wait for.
     """
 
     primitive: str
@@ -148,6 +150,7 @@ class Algorithm:
     where: Callable[[Topology], str | None] = anywhere
     belongs: Callable[[Topology], bool] | None = None
     many_partners: bool = False
+    searched: bool = False
 
     def fits(self, ranks: int) -> bool:
         """Whether it can serve N ranks.
@@ -347,6 +350,7 @@ _CHAIN: dict[str, Any] = _LATTICE | {"segmented": True}
 _TREES: dict[str, Any] = _TORUS | {"segmented": True}
 _HALVING: dict[str, Any] = _LATTICE | {"counts": powers_of_two}
 _BOXES: dict[str, Any] = {"takes": "topology", "where": in_boxes}
+_PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": True}
 _MESHED: dict[str, Any] = {"many_partners": True, "belongs": on_a_full_mesh}
 
 
@@ -483,6 +487,11 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
         ("all-gather", "hierarchical", hierarchical.all_gather, no_closed_form, None, _BOXES),
         ("reduce-scatter", "hierarchical", hierarchical.reduce_scatter, no_closed_form, None, _BOXES),
         ("all-to-all", "hierarchical", hierarchical.all_to_all, no_closed_form, None, _BOXES),
+        ("broadcast", "forest", forests.broadcast, no_closed_form, "zhao2026forestcoll", _PACKED),
+        ("reduce", "forest", forests.reduce, no_closed_form, "zhao2026forestcoll", _PACKED),
+        ("all-reduce", "forest", forests.all_reduce, no_closed_form, "zhao2026forestcoll", _PACKED),
+        ("all-gather", "forest", forests.all_gather, no_closed_form, "zhao2026forestcoll", _PACKED),
+        ("reduce-scatter", "forest", forests.reduce_scatter, no_closed_form, "zhao2026forestcoll", _PACKED),
     )
 )
 

@@ -4,7 +4,7 @@ The order of the modules is that of the work: a topology's capacities (`fabric`)
 bottleneck (`bound`, by `flow`), switches taken out (`splitting`), trees packed (`packing`, or
 `symmetric` where those of one rank can be moved to all), and the schedules that they make (`trees`).
 
-Source: Zhao et al. 2024, "ForestColl: Throughput-Optimal Collective Communications on Heterogeneous
+Source: Zhao et al. (2026), "ForestColl: Throughput-Optimal Collective Communications on Heterogeneous
 Network Fabrics".
 """
 

@@ -2,7 +2,7 @@
 
 Out of a set S of nodes that leaves out some rank, everything that the ranks in S have to send must
 come at least once. The largest ratio of that to the bandwidth that leaves S is the inverse of the
-throughput per part, 1/x*; trees reach it (Zhao et al. 2024). Three searches find it.
+throughput per part, 1/x*; trees reach it (Zhao et al. 2026). Three searches find it.
 """
 
 from __future__ import annotations
@@ -38,11 +38,6 @@ class Bound:
     cut: tuple[int, ...]
     trees: int
     unit: Fraction
-
-    @property
-    def per_tree(self) -> Fraction:
-        """The bandwidth y of one tree."""
-        return 1 / self.unit
 
 
 def ratio(fabric: Fabric, nodes: tuple[int, ...]) -> Fraction:

@@ -60,11 +60,6 @@ class Fabric:
         return int(self.weight.sum())
 
     @property
-    def eulerian(self) -> bool:
-        """Whether every node sends as much as it receives."""
-        return bool((self.capacity.sum(axis=0) == self.capacity.sum(axis=1)).all())
-
-    @property
     def reversed(self) -> Fabric:
         """All links the other way, for trees that lead to their roots."""
         return replace(self, capacity=self.capacity.T.copy())
@@ -97,8 +92,8 @@ def fabric(topology: Topology, *, root: int | None = None, weights: Sequence[int
 
     >>> from colllib.topology import torus
     >>> place = fabric(torus((4, 4)))
-    >>> place.total, place.eulerian, place.leaving(range(15))
-    (16, True, Fraction(4, 1))
+    >>> place.total, place.leaving(range(15))
+    (16, Fraction(4, 1))
     """
     check_size(topology.name, topology.nodes, MOST_NODES, "ranks and switches, for trees on any fabric,")
     per_tier = [tier.bandwidth * speed(topology, tier.level) for tier in topology.tiers]

@@ -2,7 +2,7 @@
 
 A batch is several equal trees that grow together, one link at a time. How many of them may take a
 link, so that all trees that remain can still be finished, one maximum flow says (Tarjan 1974;
-Bérczi and Frank 2010; Zhao et al. 2024). If that is fewer than the batch has, it parts in two.
+Bérczi and Frank 2010; Zhao et al. 2026). If that is fewer than the batch has, it parts in two.
 """
 
 from __future__ import annotations

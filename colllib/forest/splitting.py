@@ -3,7 +3,7 @@
 A unit of a link (u, w) and one of (w, t) become one of (u, t). Where u and t are one node, the two
 units only vanish: no link leads from a node to itself, but a switch may have to be rid of them.
 How many units can be taken at once without a new bottleneck is counted by maximum flows (Bang-Jensen,
-Frank and Jackson 1995; Zhao et al. 2024): if they are taken and a rank then lacks d of what it needs,
+Frank and Jackson 1995; Zhao et al. 2026): if they are taken and a rank then lacks d of what it needs,
 d were too many.
 """
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from colllib.exact import IntArray, counted
 from colllib.forest.bound import Bound, room
@@ -19,6 +20,7 @@ from colllib.forest.packing import Batch
 from colllib.moves import Moves
 from colllib.topology import Lattice, Topology
 
+MOST_TREES = 2**12  # of one rank
 Slots = dict[tuple[int, ...], list[int]]  # the kinds of route over which ranks can join, and these ranks
 
 
@@ -44,9 +46,9 @@ def pack_by_moves(fabric: Fabric, bound: Bound) -> list[Batch] | None:
     """
     topology = fabric.topology
     lattice = lattice_of(topology)
-    if lattice is None or (fabric.weight != fabric.weight[0]).any():
-        return None
     trees = bound.trees * int(fabric.weight[0])
+    if lattice is None or trees > MOST_TREES or (fabric.weight != fabric.weight[0]).any():
+        return None
     usage, kind_to = _kinds(topology)
     kind_between = _between(lattice, kind_to)
     order = _by_distance(kind_between)
@@ -109,8 +111,6 @@ def _budget(fabric: Fabric, bound: Bound) -> IntArray:
 
 def _counts(slots: Slots, usage: IntArray, budget: IntArray, trees: int) -> list[dict[int, int]] | None:
     """For each set of slots how many take which kind: within the budget of every class, and crossing little."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
     pairs = [(place, kind) for place, kinds in enumerate(slots) for kind in kinds]
     if not pairs:
         return None

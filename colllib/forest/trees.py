@@ -18,14 +18,13 @@ from colllib.forest.fabric import Fabric, fabric, speed
 from colllib.forest.packing import Batch, pack
 from colllib.forest.splitting import Path, Pieces, taken, without_switches
 from colllib.forest.symmetric import lattice_of, pack_by_moves
-from colllib.limits import IN_FULL, check_size
+from colllib.limits import FLOW, IN_FULL, check_seconds
 from colllib.primitives import Blocks
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, pipelined, reversed_in_time
 from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, Topology
 from colllib.topology.paths import Paths
 
-MOST_RANKS = 2**8  # whose trees are packed link by link
 WAYS = ("best", "moves", "general")
 ROOTED = ("broadcast", "reduce")
 INWARD = ("reduce", "reduce-scatter")
@@ -79,6 +78,11 @@ class Forest:
     bound: Bound
     trees: tuple[Tree, ...]
     lattice: Lattice | None = None
+
+    @property
+    def algbw(self) -> Fraction:
+        """The size of the message over its time, one way, in the fabric's unit of bandwidth."""
+        return self.fabric.total / self.bound.inverse_throughput
 
     @property
     def heights(self) -> dict[int, int]:
@@ -231,7 +235,10 @@ def forest(
 
 
 def _packed(where: Fabric, limit: Bound) -> list[Tree]:
-    check_size(f"a forest on {where.topology.name} the general way", where.ranks, MOST_RANKS, "ranks")
+    joined = where.capacity > 0
+    pairs = int((joined.sum(axis=0) * joined.sum(axis=1))[where.ranks :].sum())  # of links through a switch
+    flows = where.ranks * (where.ranks + pairs)
+    check_seconds(f"a forest on {where.topology.name} the general way", FLOW * flows * where.nodes**2)
     if where.ranks == 1:
         return [Tree(0, limit.trees, ())]
     supply = where.weight * limit.trees

@@ -69,7 +69,7 @@ def _largest_rate(topology, links, sink):
 def test_two_boxes_of_four_have_their_bottleneck_between_the_boxes():
     place = fabric(two_boxes())
     found = bound(place)
-    assert (found.inverse_throughput, found.unit, found.trees, found.per_tree) == (1, 1, 1, 1)
+    assert (found.inverse_throughput, found.unit, found.trees) == (1, 1, 1)
     assert ratio(place, (0, 1, 2, 3, 8)) == Fraction(4, 4)
     assert ratio(place, tuple(node for node in range(11) if node != 4)) == Fraction(7, 11)
     assert ratio(place, (0,)) == Fraction(1, 11)
