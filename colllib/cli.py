@@ -1,4 +1,4 @@
-"""The command line: `colllib list | run | trace | ladder | forest | claims | mpi-run`, each with --json."""
+"""The command line: `colllib list | run | trace | ladder | forest | describe | ...`, each with --json."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ import click
 from tabulate import tabulate
 
 from colllib import algorithms, units
+from colllib.bounds import bus_factor
 from colllib.cost import Kind, Price, TieredCost
 from colllib.events import event_clock
 from colllib.execution import trace as trace_states
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, offered, skipped
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, field_of
 from colllib.ladder import run as run_algorithm
-from colllib.limits import EVENT, TooLarge, check_seconds, check_size
+from colllib.limits import EVENT, check_seconds, check_size
+from colllib.measured.commands import COMMANDS
+from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
-from colllib.topology import TOPOLOGIES, Topology
+from colllib.topology import PRESETS, TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
+from colllib.topology.describe import switches, wires
 
 if TYPE_CHECKING:
     from colllib.claims import Entry
@@ -92,7 +96,7 @@ def _priced(command: Any) -> Any:
 
 
 def _price(where: Topology, message: float, alpha: Price | None, bandwidth: Price | None) -> dict[str, Any]:
-    """Message, alphas and bandwidths; by default a machine's own, or the anchor's on one level."""
+    """Message, alphas and bandwidths; by default a preset's, or the anchor's on one level."""
     levels = where.levels
     found: dict[str, Any] = {"message": message}
     usual = where.speeds or ((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
@@ -139,6 +143,15 @@ def list_command(as_json: bool) -> None:
         },
         "topologies": [form.example for form in TOPOLOGIES.values()],
         "topology_options": {name: form.options for name, form in TOPOLOGIES.items() if form.options},
+        "machines": {
+            name: {
+                "topology": preset.expression(2),
+                "bandwidth_bytes_per_s": preset.bandwidth,
+                "source": preset.source,
+                "note": preset.note,
+            }
+            for name, preset in PRESETS.items()
+        },
         "presets": {
             "anchor": {
                 "ranks": ANCHOR_RANKS,
@@ -165,6 +178,11 @@ def list_command(as_json: bool) -> None:
     click.echo(
         "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"), tablefmt="simple")
     )
+    machines = [
+        (f"{name}:2", machine["topology"], " | ".join(map(units.rate, machine["bandwidth_bytes_per_s"])))
+        for name, machine in found["machines"].items()
+    ]
+    click.echo("\n" + tabulate(machines, headers=("machine", "stands for", "BW"), tablefmt="simple"))
     click.echo(
         f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, alpha = {units.seconds(ANCHOR_ALPHA)}, "
         f"BW = {units.rate(ANCHOR_BANDWIDTH)}"
@@ -181,6 +199,8 @@ def list_command(as_json: bool) -> None:
 @click.option("--tiers", default=None, help="of a hierarchical schedule: an algorithm for each tier, innermost first")
 @click.option("--order", default=None, help="of a hierarchical schedule: inner-first or outer-first")
 @click.option("--root", default=None, help="the root, where there is one")
+@click.option("--placement", "place", default="contiguous", help="contiguous, strided, random[,SEED] or search[,SEED]")
+@click.option("--groups", "grouped", default=None, help="groups with a message M each: inside:8 or across:8")
 @_with
 @_json
 def run_command(
@@ -195,6 +215,8 @@ def run_command(
     tiers: str | None,
     order: str | None,
     root: str | None,
+    place: str,
+    grouped: str | None,
     options: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -206,16 +228,37 @@ def run_command(
     chosen = _configured(algorithms.find(primitive, algorithm), options)
     where = find_topology(on)
     price = _price(where, message, alpha, bandwidth)
-    rung = run_algorithm(chosen, where, segments=_segments(chosen, segments), **price)
+    pieces = _segments(chosen, segments)
+    alone = chosen
+    if grouped is not None:
+        chosen = in_groups(chosen, *read_groups(grouped))
+    kind, seed = read_placement(place)
+    if kind == "search":
+        cut = {"segments": pieces or 1} if chosen.segmented else {}
+        chosen = at_places(chosen, sought(chosen.build(chosen.argument(where), **cut), where, seed=seed, **price))
+    elif kind != "contiguous":
+        chosen = at_places(chosen, order_of(where, kind, seed))
+    rung = run_algorithm(chosen, where, segments=pieces, **price)
     result = _described(rung, price)
-    result["options"] = list(options)
-    result["clock"] = clock
+    result |= {"options": list(options), "clock": clock, "placement": place}
     if clock == "event":
         check_seconds(f"{primitive} {algorithm} on {where.name} on the event clock", EVENT * result["messages"])
         result |= _times(rung, event_clock(rung.execution.schedule, where, **price).seconds)
+    if grouped is not None:
+        result |= _of_a_group(alone, read_groups(grouped)[0], rung.segments, result) | {"groups": grouped}
     if as_json:
         return _print_json(result)
     click.echo(_sentences(result))
+
+
+def _of_a_group(alone: algorithms.Algorithm, size: int, segments: int, result: dict[str, Any]) -> dict[str, Any]:
+    """What of a result is one group's: that its end state is the primitive's, and its bus bandwidth."""
+    schedule = alone.build(size, **({"segments": segments} if alone.segmented else {}))
+    rate = result["algbw_GBps"]
+    return {
+        "correct": schedule.makes(PRIMITIVES[alone.primitive]),
+        "busbw_GBps": None if rate is None else rate * float(bus_factor(alone.primitive, size)),
+    }
 
 
 def _configured(chosen: algorithms.Algorithm, options: tuple[str, ...]) -> algorithms.Algorithm:
@@ -310,6 +353,8 @@ def _times(rung: Rung, seconds: float) -> dict[str, Any]:
 def _sentences(result: dict[str, Any]) -> str:
     parts = "".join(f", {text}" for text in result["options"])
     parts += f", {result['segments']} segments" if result["segments"] > 1 else ""
+    parts += f", groups {result['groups']}" if "groups" in result else ""
+    parts += f", placement {result['placement']}" if result["placement"] != "contiguous" else ""
     lines = [
         f"{result['primitive']} {result['algorithm']}{parts} on {result['topology']} ({result['port_model']})",
         f"  end state   {'proved' if result['correct'] else 'not that of the primitive'}, "
@@ -428,21 +473,14 @@ def ladder_command(
     bandwidth: Price | None,
     as_json: bool,
 ) -> None:
-    """Every algorithm for a primitive, fastest first, at its best number of segments."""
+    """Every algorithm for a primitive, fastest first, at its best number of segments, or over tiers power of 2."""
     if ranks is not None and on is not None:
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
     where = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
-    left_out = {a.name: why for a in algorithms.every(primitive) if (why := skipped(a, where)) is not None}
     price = _price(where, message, alpha, bandwidth)
-    rungs = []
-    for chosen in offered(primitive, where):
-        try:
-            rungs.append(run_algorithm(chosen, where, **price))
-        except TooLarge as error:
-            left_out[chosen.name] = str(error)
+    rungs, left_out = field_of(primitive, where, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {where.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
-    rungs.sort(key=lambda rung: (rung.seconds, rung.algorithm.name))
     if as_json:
         rows = [{**_described(rung, price), "options": [], "clock": "lockstep"} for rung in rungs]
         return _print_json({"primitive": primitive, "topology": where.name, "rungs": rows, "left_out": left_out})
@@ -496,7 +534,7 @@ def forest_command(
     limit, halves = found.bound, 2 if primitive == "all-reduce" else 1
     per_unit = 1.0 if where.speeds else price["bandwidth"][0] / 1e9
     result: dict[str, Any] = {
-        "fabric": where.name,
+        "fabric": fabric,
         "primitive": primitive,
         "ranks": where.ranks,
         "inverse_throughput": str(limit.inverse_throughput),
@@ -534,6 +572,47 @@ def _print_forest(found: Forest, result: dict[str, Any]) -> None:
     )
     click.echo(f"{result['primitive']} forest on {result['fabric']}, {result['ranks']} ranks")
     click.echo(tabulate([("", *line) for line in lines], tablefmt="plain", disable_numparse=True))
+
+
+@cli.command("describe")
+@click.argument("on")
+@click.option("--radix", type=Whole(1), default=0, help="ports of the switches that are bought, such as 144")
+@_json
+def describe_command(on: str, radix: int, as_json: bool) -> None:
+    """What a topology is built from: switches, ports, cables, and what half of a tier's cables carry."""
+    where = find_topology(on)
+    built = switches(where, radix) if where.switches else []
+    found: dict[str, Any] = {
+        "topology": where.name,
+        "port_model": where.port_model,
+        "ranks": where.ranks,
+        "boxes": -(-where.ranks // where.in_box) if where.in_box else 0,
+        "switches": [alike._asdict() for alike in built],
+        "tiers": [
+            tier._asdict() | {"bandwidth": str(tier.bandwidth), "bisection": str(tier.bisection)}
+            for tier in wires(where)
+        ],
+    }
+    if where.speeds is not None:
+        found |= {"alpha_s": where.speeds[0], "bandwidth_bytes_per_s": where.speeds[1]}
+    if as_json:
+        return _print_json(found)
+    click.echo(f"{where.name} ({where.port_model}): {where.ranks} ranks, {found['boxes']} boxes\n")
+    bought = (f"of {radix} ports",) if radix else ()
+    if built:
+        rows = [
+            (alike.number, ", ".join(f"{held} {tier}" for tier, held in alike.ports.items()))
+            + ((alike.chassis,) if radix else ())
+            for alike in built
+        ]
+        click.echo(tabulate(rows, headers=("switches", "ports of each", *bought), tablefmt="simple") + "\n")
+    rows = [(tier["tier"], tier["cables"], tier["bandwidth"], tier["bisection"]) for tier in found["tiers"]]
+    click.echo(tabulate(rows, headers=("tier", "cables", "BW of one", "bisection in BW"), disable_numparse=True))
+    if where.speeds is not None:
+        alphas, speeds = (
+            map(show, values) for show, values in zip((units.seconds, units.rate), where.speeds, strict=True)
+        )
+        click.echo(f"\nalpha = {' | '.join(alphas)}, BW = {' | '.join(speeds)}")
 
 
 @cli.command("claims")
@@ -675,6 +754,10 @@ def mpi_run_command(
             f"  MPI      {found.function} of {result['mpi_library']}"
         )
     return 0 if found.equal else 1
+
+
+for _command in COMMANDS:
+    cli.add_command(_command)
 
 
 def _ratio(rung: Rung, fastest: Rung) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
+from math import inf
 from typing import Any
 
 from colllib import topology as topologies
@@ -17,7 +18,7 @@ from colllib.limits import IN_FULL, MOST_BLOCKS, MOST_SECONDS, TooLarge, check_s
 from colllib.losses import IDEAL, Eta, effective
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry
-from colllib.topology import Lattice, Topology, injection, star
+from colllib.topology import Lattice, NoRouteError, Topology, injection, star
 
 # the anchor where the numbers of all chapters meet
 ANCHOR_RANKS = 512
@@ -272,7 +273,7 @@ def run(
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
         segments: how many; None takes the best whole number where the algorithm is segmented, by the closed form
-            where it holds and else by a search over executions.
+            where it holds and else by a search over executions, which over several tiers tries powers of two.
 
     Raises:
         ValueError: if segments are given to an algorithm that takes none, or it cannot run there.
@@ -289,7 +290,8 @@ def run(
     check_size(named, segments or 1, MOST_BLOCKS, "segments")
     here.check(named)
     if segments is None:
-        segments = _best_executed(here, named, price) if algorithm.segmented else 1
+        search = _best_executed if where.levels == 1 else _best_power
+        segments = search(here, named, price) if algorithm.segmented else 1
     if segments != 1:
         here.check(f"{named} in {segments} segments", segments)
     execution = here.execution(segments)
@@ -317,6 +319,17 @@ def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
     return found
 
 
+def _best_power(here: Entry, named: str, price: dict[str, Any]) -> int:
+    """The power of two after which more segments are slower, or take too long to execute."""
+    found, least = 1, inf
+    while SEARCHED * expected_seconds(named, here.schedule(found), here.topology) <= MOST_SECONDS:
+        seconds = here.executed_cost(found).seconds(**price)
+        if seconds >= least or found == MOST_SEGMENTS:
+            break
+        found, least = 2 * found, seconds
+    return max(1, found // 2)
+
+
 def best(
     algorithm: Algorithm, argument: int | Lattice | Topology, *, message: float, alpha: float, bandwidth: float
 ) -> int:
@@ -342,7 +355,21 @@ def best(
 
 
 def ladder(primitive: str, where: Topology, *, message: float, alpha: Price, bandwidth: Price) -> list[Rung]:
-    """Every algorithm that a topology offers, fastest first, each executed; segmented ones at their best P.
+    """Every algorithm that a topology offers, fastest first, each executed; arguments as for `field_of`.
+
+    >>> from colllib import star
+    >>> [rung.label for rung in ladder("all-reduce", star(8), message=1e9, alpha=1e-6, bandwidth=1e9)][:2]
+    ['Rabenseifner', 'shortest way ring']
+    """
+    return field_of(primitive, where, message=message, alpha=alpha, bandwidth=bandwidth)[0]
+
+
+def field_of(
+    primitive: str, where: Topology, *, message: float, alpha: Price, bandwidth: Price
+) -> tuple[list[Rung], dict[str, str]]:
+    """Every algorithm that a topology offers, fastest first, and why the others are left out.
+
+    Segmented ones stand at their best P, as for `run`.
 
     Args:
         primitive: its name.
@@ -351,12 +378,23 @@ def ladder(primitive: str, where: Topology, *, message: float, alpha: Price, ban
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
 
-    >>> from colllib import star
-    >>> [rung.label for rung in ladder("all-reduce", star(8), message=1e9, alpha=1e-6, bandwidth=1e9)][:2]
-    ['Rabenseifner', 'shortest way ring']
+    >>> from colllib.topology import boxes
+    >>> apart = boxes((2, 4), rails=4, apart=True)
+    >>> rungs, left_out = field_of("all-gather", apart, message=1e9, alpha=(1e-6, 5e-6), bandwidth=(450e9, 50e9))
+    >>> [rung.label for rung in rungs], left_out["ring"][:33]
+    (['hierarchical, P = 32', 'recursive doubling'], 'no route from rank 3 to rank 4: t')
     """
     price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
-    return _sorted(run(algorithm, where, **price) for algorithm in offered(primitive, where))
+    rungs, left_out = [], {}
+    for algorithm in every(primitive):
+        if (why := skipped(algorithm, where)) is not None:
+            left_out[algorithm.name] = why
+            continue
+        try:
+            rungs.append(run(algorithm, where, **price))
+        except (TooLarge, NoRouteError) as error:
+            left_out[algorithm.name] = str(error)
+    return _sorted(rungs), left_out
 
 
 def _sorted(rungs: Iterable[Rung]) -> list[Rung]:

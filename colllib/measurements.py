@@ -35,3 +35,31 @@ H200_BY_RANKS = Measured(
     },
     link=450e9,
 )
+
+#: At 4 and 5 ranks NCCL chose the ring.
+B200_BY_RANKS = Measured(
+    what="B200 on NVSwitch, nccl-tests all-reduce, 8 GiB, NCCL 2.27.7",
+    source="S. Bekman, Machine Learning Engineering, network/README.md, section SHARP, commit 744d01e0",
+    busbw={
+        4: (673.2e9, 673.8e9),
+        5: (677.8e9, 677.8e9),
+        6: (778.2e9, 677.8e9),
+        7: (811.2e9, 680.5e9),
+        8: (838.0e9, 682.2e9),
+    },
+    link=900e9,
+)
+
+B300_BY_RANKS = Measured(
+    what="B300 on NVSwitch, all-reduce, NCCL 2.30.4",
+    source="NVIDIA/nccl issue 2140",
+    busbw={8: (845e9, 695e9)},
+    link=900e9,
+)
+
+NVL72_BY_RANKS = Measured(
+    what="NVL72, all-reduce, from a slide",
+    source="S. Bekman, Machine Learning Engineering, network/README.md, section SHARP, commit 744d01e0",
+    busbw={72: (850e9, 680e9)},
+    link=900e9,
+)

@@ -6,10 +6,13 @@ many bytes M in the book's convention, how often. `price` runs the closed forms 
 against execution and picks the fastest algorithm.
 
 What is counted is what the ranks of the last pipeline stage issue, for balanced routing to the
-experts, without recomputation of activations. Every matrix is cut TP ways (norms and routers, which
-are copies, are too small to matter); each rank of a TP group dispatches the same tokens, to its part
-of the experts. Left out, because small: the vocabulary's own tensor-parallel collectives, the
-router's statistics, the gradient norm, the loss.
+experts, without recomputation of activations. The last stage has the output matrix, and a layer
+less than the fullest stage where the layers cannot be divided evenly. Each rank of a TP group passes
+its part of the activations to the next stage, where the group gathers them (the scatter/gather of
+Narayanan and others, 2021); under sequence parallelism they stay cut. Every matrix is cut TP ways
+(norms and routers, which are copies, are too small to matter); each rank of a TP group dispatches the
+same tokens, to its part of the experts. Left out, because small: the vocabulary's own
+tensor-parallel collectives, the router's statistics, the gradient norm, the loss.
 """
 
 from __future__ import annotations
@@ -305,11 +308,12 @@ def training(
     >>> plan = Plan(dp=128, tp=8, pp=16)
     >>> for call in training(MODELS["Llama 3.1 405B"], plan, tokens=2**24, microbatches=16):
     ...     print(call.axis, call.primitive, call.ranks, round(call.message / 1e6), "MB,", call.count, "times")
-    DP reduce-scatter 128 13801 MB, 1 times
-    DP all-gather 128 6901 MB, 1 times
-    TP all-reduce 8 268 MB, 256 times
-    TP all-reduce 8 268 MB, 256 times
-    PP point-to-point 2 268 MB, 32 times
+    DP reduce-scatter 128 12208 MB, 1 times
+    DP all-gather 128 6104 MB, 1 times
+    TP all-reduce 8 268 MB, 224 times
+    TP all-reduce 8 268 MB, 224 times
+    PP point-to-point 2 34 MB, 32 times
+    TP all-gather 8 268 MB, 16 times
     """
     _check(model, plan)
     size = precision or Precision()
@@ -323,7 +327,7 @@ def training(
     calls += _tensor(stage, share, size.activation, microbatches, backward=True)
     calls += _context(stage, share, size.activation, microbatches)
     calls += _experts(stage, share, size, microbatches, backward=True)
-    calls += _pipeline(stage, share, size.activation, 2 * microbatches, "activations forward, their gradients back", 2)
+    calls += _pipeline(stage, share, size.activation, microbatches, backward=True)
     return tuple(call for call in calls if call.ranks > 1 and call.message and call.count)
 
 
@@ -347,7 +351,7 @@ def decoding(model: Model, plan: Plan, *, sequences: int, precision: Precision |
     whole = _Stage(model, replace(plan, pp=1))
     calls = _tensor(whole, sequences, size.activation, 1, backward=False)
     calls += _experts(whole, sequences, size, 1, backward=False)
-    calls += _pipeline(_Stage(model, plan), sequences, size.activation, plan.pp - 1, "activations to the next stage")
+    calls += _pipeline(_Stage(model, plan), sequences, size.activation, plan.pp - 1, backward=False)
     return tuple(call for call in calls if call.ranks > 1)
 
 
@@ -408,7 +412,7 @@ class _Stage:
 
     def __init__(self, model: Model, plan: Plan) -> None:
         self.model, self.plan = model, plan
-        self.layers = -(-model.layers // plan.pp)
+        self.layers = model.layers // plan.pp
         self.expert_layers = min(self.layers, model.expert_layers)
         dense = self.layers - self.expert_layers
         vocabulary = model.vocabulary * model.hidden * (2 if plan.pp == 1 else 1)
@@ -487,11 +491,15 @@ def _experts(stage: _Stage, tokens: int, size: Precision, microbatches: int, *, 
     return calls
 
 
-def _pipeline(stage: _Stage, tokens: int, width: int, count: int, why: str, senders: int = 1) -> list[Call]:
+def _pipeline(stage: _Stage, tokens: int, width: int, count: int, *, backward: bool) -> list[Call]:
     model, plan = stage.model, stage.plan
-    cut = plan.tp if plan.sequence_parallel else 1  # whole activations are sent by every rank of a TP group
-    message = tokens * model.hidden * width / cut
-    return [Call("PP", "point-to-point", min(2, plan.pp), message, count, why, senders)]
+    pair, message = min(2, plan.pp), tokens * model.hidden * width
+    passed = Call("PP", "point-to-point", pair, message / plan.tp, count, "activations to the next stage")
+    if backward:
+        passed = replace(passed, count=2 * count, why="activations forward, their gradients back", senders=2)
+    if plan.sequence_parallel or plan.pp == 1:
+        return [passed]
+    return [passed, Call("TP", "all-gather", plan.tp, message, count, "activations that came in parts")]
 
 
 @dataclass(frozen=True)

@@ -139,17 +139,17 @@ def _is_all_to_all(blocks: Blocks) -> bool:
 PRIMITIVES = {
     primitive.name: primitive
     for primitive in (
-        Primitive("broadcast", "root", "all", "the root holds V; then every rank holds V"),
-        Primitive("reduce", "all", "root", "rank i holds V_i; then the root holds the sum of all V_i"),
-        Primitive("all-reduce", "all", "all", "rank i holds V_i; then every rank holds the sum of all V_i"),
+        Primitive("broadcast", "root", "all", "the root holds a vector; then every rank holds it"),
+        Primitive("reduce", "all", "root", "every rank holds a vector; then the root holds the sum of all"),
+        Primitive("all-reduce", "all", "all", "every rank holds a vector; then every rank holds the sum of all"),
         Primitive(
-            "reduce-scatter", "all", "owner", "rank i holds V_i; then rank i holds slice i of the sum of all V_j"
+            "reduce-scatter", "all", "owner", "every rank holds a vector; then rank i holds slice i of the sum of all"
         ),
         Primitive("all-gather", "owner", "all", "rank i holds shard i; then every rank holds all the shards"),
         Primitive(
             "all-to-all", "owner", "owner", "rank i holds a block for every j; then rank j holds a block from every i"
         ),
-        Primitive("point-to-point", "root", "root", "rank a holds V; then rank b holds V"),
+        Primitive("point-to-point", "root", "root", "one rank holds a vector; then one other holds it"),
     )
 }
 

@@ -506,18 +506,24 @@ def refuse_to_itself(schedule: Schedule, step: Step, i: int, t: int) -> NoReturn
 
 
 def _check_switches(schedule: Schedule, topology: Topology, t: int, step: Step) -> None:
+    def beyond(ability: str, node: IntArray) -> NDArray[np.bool_]:
+        return ~topology.able(ability, node - schedule.ranks)
+
     to_switch = step.dst >= schedule.ranks
     adds = np.flatnonzero(to_switch & step.add)
-    if len(adds) and not topology.combines:
+    adds = adds[beyond("combines", step.dst[adds])]
+    if len(adds):
         _refuse_switch(schedule, topology, t, int(step.dst[adds[0]]), int(step.block[adds[0]]), "add", "combine")
     sends = np.flatnonzero(step.src >= schedule.ranks)
+    sends = sends[beyond("replicates", step.src[sends])]
     key = step.src[sends] * len(schedule.blocks) + step.block[sends]
-    if not topology.replicates and len(np.unique(key)) < len(key):
+    if len(np.unique(key)) < len(key):
         values, counts = np.unique(key, return_counts=True)
         node, block = divmod(int(values[counts > 1][0]), len(schedule.blocks))
         _refuse_switch(schedule, topology, t, node, block, "send to several nodes", "replicate")
     bundled = np.flatnonzero(to_switch & ~step.add)
-    if len(bundled) and not topology.scatters:
+    bundled = bundled[beyond("scatters", step.dst[bundled])]
+    if len(bundled):
         pair = step.src[bundled] * schedule.nodes + step.dst[bundled]
         target = _receivers(schedule)[schedule.blocks.target[step.block[bundled]]]
         order = np.argsort(pair, kind="stable")

@@ -20,8 +20,10 @@ ROOT = Path(__file__).resolve().parents[1]
 #: What others call: the answers to claims through their register, commands through click.
 DECORATORS = ["@answer", "@cli.command"]
 
-#: And by name: click's convert, Jupyter's bundle of representations, a widget's text, the payload of an explorer.
-NAMES = ["convert", "ctx", "param", "include", "exclude", "description", "fragments"]
+#: And by name: click's convert, what Jupyter shows an object by, a widget's text, the payload of an explorer,
+#: expat's handlers.
+NAMES = ["_repr_markdown_", "convert", "ctx", "param", "include", "exclude", "description", "fragments"]
+NAMES += ["Start*Handler", "End*Handler"]
 
 
 def cells(root: Path) -> Iterator[tuple[Path, str]]:

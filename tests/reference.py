@@ -10,16 +10,21 @@ from fractions import Fraction
 def messages(schedule):
     """Each step as a list of (src, dst, block, add)."""
     for t in range(schedule.num_steps):
-        step = schedule.step(t)
-        yield list(zip(map(int, step.src), map(int, step.dst), map(int, step.block), map(bool, step.add), strict=True))
+        columns = (column.tolist() for column in schedule.step(t))
+        yield list(zip(*columns, strict=True))
+
+
+def messages_of(schedule):
+    """All messages of all steps."""
+    return [message for step in messages(schedule) for message in step]
 
 
 def initial(schedule):
-    """(rank, block) -> Counter of contributing ranks, before the first step."""
+    """(rank, block) -> Counter of contributors, before the first step."""
     state = {}
     for block, who in enumerate(schedule.blocks.source):
-        for rank in schedule.blocks.holders(int(who)):
-            state[int(rank), block] = Counter([int(rank)])
+        for rank in schedule.blocks.holders(int(who)).tolist():
+            state[rank, block] = Counter([rank])
     return state
 
 
@@ -28,32 +33,32 @@ def states(schedule):
     state = initial(schedule)
     yield dict(state)
     for step in messages(schedule):
-        sent = [(dst, block, add, state[src, block]) for src, dst, block, add in step]
-        for dst, block, add, value in sent:
-            state[dst, block] = state[dst, block] + value if add and (dst, block) in state else value
+        sent = [state[src, block] for src, dst, block, add in step]
+        for (_, dst, block, add), value in zip(step, sent, strict=True):
+            both = add and (dst, block) in state
+            state[dst, block] = state[dst, block] + value if both else value
         yield dict(state)
 
 
 def holds(schedule):
-    """Whether every target ends with each contribution exactly once and no other."""
-    *_, final = states(schedule)
-    for block, who in enumerate(schedule.blocks.target):
-        source = schedule.blocks.holders(int(schedule.blocks.source[block]))
-        wanted = Counter(int(rank) for rank in source)
-        if any(final.get((int(rank), block)) != wanted for rank in schedule.blocks.holders(int(who))):
-            return False
+    """Whether every target ends with each contribution exactly once."""
+    blocks, (*_, final) = schedule.blocks, states(schedule)
+    for block in range(len(blocks)):
+        wanted = Counter(blocks.holders(int(blocks.source[block])).tolist())
+        for rank in blocks.holders(int(blocks.target[block])).tolist():
+            if final.get((rank, block)) != wanted:
+                return False
     return True
 
 
 def star_cost(schedule):
-    """(n_alpha, n_beta) on a star with one full-duplex port per rank, lock-step."""
+    """(n_alpha, n_beta) on a star of full-duplex ports, lock-step."""
     n_alpha, n_beta = 0, Fraction(0)
-    shares = list(schedule.blocks.share)
     for step in messages(schedule):
         port = defaultdict(Fraction)
         for src, dst, block, _ in step:
-            port["out", src] += shares[block]
-            port["in", dst] += shares[block]
+            port["out", src] += schedule.blocks.share[block]
+            port["in", dst] += schedule.blocks.share[block]
         n_alpha += bool(step)
         n_beta += max(port.values(), default=Fraction(0))
     return n_alpha, n_beta

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+from docutils.core import publish_doctree
+
 from colllib.show import message_explorer
 
 PATH = Path(__file__).parents[1] / "book" / "_ext" / "collectives_book.py"
@@ -21,7 +23,7 @@ def test_outputs_name_shared_files_instead_of_carrying_them():
     output = message_explorer()._repr_html_()
     files: dict[str, str] = {}
     page = extension().share(f"<html><head></head><body>{output}{output}</body></html>", "../", files)
-    assert sorted(name.rpartition(".")[2] for name in files) == ["css", "css", "js", "js"]
+    assert sorted(name.rpartition(".")[2] for name in files) == ["css", "css", "css", "js", "js"]
     assert "<style" not in page
     assert page.count('<link rel="stylesheet" href="../_static/colllib/theme-') == 1
     assert page.count('<script defer src="../_static/colllib/explorer-') == 1
@@ -35,3 +37,31 @@ def test_outputs_name_shared_files_instead_of_carrying_them():
 def test_a_page_without_explorers_stays_as_it_is():
     page = "<html><head></head><body><style>p {}</style><script>let x;</script></body></html>"
     assert extension().share(page, "", {}) == page
+
+
+PAGE = """
+Trees
+=====
+Above all.
+
+Two trees
+---------
+Cost is :math:`n_\\beta = 2`.
+
+.. code::
+
+   not_prose()
+
+.. raw:: html
+
+   <ol><li id="e-01-003" class="x"><p>A tree &amp; <b>its</b> leaves</p></li></ol>
+"""
+
+
+def test_sections_are_listed_with_their_own_prose_and_claims_by_their_ids():
+    document = publish_doctree(PAGE, settings_overrides={"doctitle_xform": False})
+    assert extension().sections("notebooks/trees", document) == [
+        ["notebooks/trees", "Trees", "trees", "Trees", "Above all."],
+        ["notebooks/trees", "Trees", "two-trees", "Two trees", "Cost is n_beta = 2."],
+        ["notebooks/trees", "Trees", "e-01-003", "E-01-003", "A tree & its leaves"],
+    ]

@@ -25,15 +25,58 @@ def walk(topology, src, dst):
 small = st.lists(st.integers(1, 4), min_size=2, max_size=3).filter(lambda sizes: len(sizes) < 3 or max(sizes) < 4)
 
 
-@given(sizes=small, data=st.data())
-def test_routes_are_walks_and_as_short_as_can_be(sizes, data):
-    cards = data.draw(st.sampled_from([c for c in range(1, sizes[-1] + 1) if sizes[-1] % c == 0]))
-    net = boxes(sizes, cards=cards, seed=data.draw(st.none() | st.integers(0, 3)))
+@st.composite
+def any_boxes(draw):
+    """Boxes with cards or rails, one switch in each or links, whole or with a last one that is not full."""
+    sizes = draw(small)
+    shared = [c for c in range(1, sizes[-1] + 1) if sizes[-1] % c == 0]
+    options = {"inside": draw(st.sampled_from(["switch", "full-mesh"])), "seed": draw(st.none() | st.integers(0, 3))}
+    if draw(st.booleans()):
+        options |= {"rails": draw(st.sampled_from(shared)), "apart": draw(st.booleans())}
+    else:
+        options["cards"] = draw(st.sampled_from(shared))
+    ranks = int(np.prod(sizes)) - draw(st.integers(0, sizes[-1] - 1))
+    return boxes(sizes, ranks=ranks, **options)
+
+
+def on_apart_rails(net, src, dst):
+    rails = int(net.name.partition("rails=")[2].partition(",")[0] or 1)
+    return "apart" in net.name and src // net.in_box != dst // net.in_box and (src - dst) % rails
+
+
+@given(any_boxes())
+def test_routes_are_walks_and_as_short_as_can_be_through_switches(net):
     graph = nx.MultiDiGraph(list(zip(net.link_src.tolist(), net.link_dst.tolist(), strict=True)))
+    graph.add_nodes_from(range(net.nodes))
+    switches = list(range(net.ranks, net.nodes))
     for src in range(net.ranks):
         for dst in range(net.ranks):
-            if src != dst:
-                assert len(walk(net, src, dst)) - 1 == nx.shortest_path_length(graph, src, dst)
+            if src == dst:
+                continue
+            through = graph.subgraph([*switches, src, dst])
+            if on_apart_rails(net, src, dst):
+                assert not nx.has_path(through, src, dst)
+                with pytest.raises(NoRouteError, match=f"from rank {src} to rank {dst}: their cards are on two rails"):
+                    net.router(np.array([src]), np.array([dst]))
+            else:
+                assert len(walk(net, src, dst)) - 1 == nx.shortest_path_length(through, src, dst)
+
+
+def test_each_rail_has_leaves_of_its_own():
+    """By hand, 2 groups of 2 boxes of 4 on 2 rails: a leaf holds two boxes' two cards of its rail."""
+    net = boxes((2, 2, 4), rails=2, apart=True)
+    leaf = {rank: walk(net, rank, (rank + 4) % 8 + rank // 8 * 8)[1] for rank in range(16)}
+    below = {node: sorted(rank for rank in leaf if leaf[rank] == node) for node in set(leaf.values())}
+    assert sorted(below.values()) == [[0, 2, 4, 6], [1, 3, 5, 7], [8, 10, 12, 14], [9, 11, 13, 15]]
+    assert [tier.bandwidth for tier in net.tiers] == [1, 1, 4]
+    assert (net.levels, boxes((2, 2, 4), rails=2).levels) == (3, 4)
+    assert len(walk(boxes((2, 2, 4), rails=2), 0, 5)) == 7
+
+
+def test_only_the_switches_that_may_add_do():
+    for inc, able in (("none", []), ("box", [0, 1]), ("network", [2, 3, 4]), ("both", [0, 1, 2, 3, 4])):
+        for ability in ("combines", "replicates", "scatters"):
+            assert np.flatnonzero(boxes((2, 4), inc=inc).able(ability, np.arange(5))).tolist() == able
 
 
 @given(sizes=small, data=st.data())
@@ -131,6 +174,14 @@ def test_thousands_of_ranks_build_at_once():
         ("boxes:8", "give the number of boxes and the ranks of one"),
         ("boxes:8x0", "a size of 0"),
         ("boxes:2x8,cards=3", "cards = 3: must divide the 8 ranks"),
+        ("boxes:2x8,rails=3", "rails = 3: must divide the 8 ranks"),
+        ("boxes:2x8,rails=2,cards=4", "must divide the 8 ranks of a box, with a card for each"),
+        ("boxes:2x8,apart=true", "only rails can be apart"),
+        ("boxes:2x8,inside=ring", "inside 'ring': must be one of switch, full-mesh"),
+        ("boxes:2x8,inc=leaf", "inc 'leaf': must be one of none, box, network, both"),
+        ("boxes:2x8,inc=box,inside=full-mesh", "boxes of direct links have no switch"),
+        ("boxes:2x8,ranks=8", "2 boxes of 8, of which only the last may have fewer, hold 9 to 16"),
+        ("boxes:2x8,ranks=17", "hold 9 to 16"),
         ("boxes:2x8,oversubscription=1/2", "oversubscription 1/2: must be at least 1"),
         ("boxes:2x8,oversubscription=2:2", "2 oversubscriptions for 1 tiers"),
         ("boxes:2x8,uplink=3", "boxes takes no option 'uplink'; its options and their defaults: cards (none)"),

@@ -148,9 +148,14 @@ def test_bus_bandwidth_is_the_columns_of_nccl_tests():
 def test_on_boxes_the_ladder_prices_every_tier():
     rungs = ladder("all-reduce", topology("boxes:4x4"), message=1e9, alpha=(1e-6, 5e-6), bandwidth=(450e9, 50e9))
     by_name = {rung.algorithm.name: rung for rung in rungs}
-    # by hand: the nested ring, then the flat one, whose every step waits for a card
-    inside = 2 * 3 * (1e-6 + 1e9 / 4 / 450e9)
-    assert by_name["hierarchical"].seconds == pytest.approx(inside + 2 * 3 * (5e-6 + 1e9 / 16 / 50e9))
+    # by hand: the nested ring, whose slices hide what is inside, then the flat one, whose every step waits for a card
+    inside, between = 2 * 3 * (1e-6 + 1e9 / 4 / 450e9), 2 * 3 * (5e-6 + 1e9 / 16 / 50e9)
+    nested = entry("all-reduce", "hierarchical", "boxes:4x4")
+    price = {"message": 1e9, "alpha": (1e-6, 5e-6), "bandwidth": (450e9, 50e9)}
+    assert nested.priced(segments=1, **price).seconds == pytest.approx(inside + between)
+    sliced = by_name["hierarchical"]
+    assert sliced.segments > 1
+    assert between < sliced.seconds < nested.priced(segments=sliced.segments // 2, **price).seconds
     assert by_name["ring"].seconds == pytest.approx(30 * (5e-6 + 1e9 / 16 / 50e9))
     assert [rung.seconds for rung in rungs] == sorted(rung.seconds for rung in rungs)
 

@@ -266,7 +266,7 @@ def test_bandwidths_that_differ_price_the_slowest_link():
 
 def test_a_topology_without_a_route_is_refused():
     one_way = from_links("one-way", 2, [(0, 1)])
-    with pytest.raises(ValueError, match="no route from node 1 to node 0"):
+    with pytest.raises(ValueError, match="no route from rank 1 to rank 0"):
         execute(allreduce.ring(2), one_way)
 
 

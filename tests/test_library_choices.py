@@ -153,3 +153,10 @@ def test_nvls_is_taken_above_four_gpus_where_a_measurement_finds_it(ranks):
 def test_nvls_has_no_estimate_beyond_a_node(ranks):
     with pytest.raises(ValueError, match=rf"^N = {ranks}: NVLS in one node has 2 to 32 GPUs$"):
         library_choices.nccl_hopper_rates(ranks)
+
+
+@pytest.mark.parametrize(("n", "microseconds"), [(8, 6.6 + 7 * 5.0), (512, 6.6 + 511 * 5.0)])
+def test_with_one_gpu_a_node_nccl_charges_the_ring_the_trees_step_and_not_its_own(n, microseconds):
+    """src/tuning/ring.cc: 5.0 us, where the table of constants has 2.7 for the ring between nodes of several GPUs."""
+    assert library_choices.NCCL_NETWORK_STEP["ring"][0] == 2.7
+    assert nccl_times("all-gather", n, 0.0)["ring", "LL"] == pytest.approx(microseconds * 1e-6)

@@ -92,17 +92,38 @@ def test_sequence_parallel_sends_the_same_bytes_plus_one_more_gather():
     assert total(cut, "SP") == pytest.approx(1.25 * total(plain, "TP"))
 
 
-def test_two_messages_a_boundary_and_microbatch():
-    for whole, factor in ((False, 1), (True, 8)):
-        plan = Plan(dp=2, tp=8, pp=4, sequence_parallel=whole)
-        [call] = [c for c in training(LLAMA, plan, tokens=2**17, microbatches=8) if c.axis == "PP"]
-        assert (call.count, call.message) == (16, 2**17 / 16 * 16384 * 2 / factor)
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_boundary_sees_two_messages_a_microbatch_each_a_ranks_part_of_the_activations(cut):
+    plan = Plan(dp=2, tp=8, pp=4, sequence_parallel=cut)
+    calls = training(LLAMA, plan, tokens=2**17, microbatches=8)
+    whole = 2**17 / 16 * 16384 * 2
+    [call] = [c for c in calls if c.axis == "PP"]
+    assert (call.count, call.message) == (16, whole / 8)
+    gathers = [c for c in calls if c.why == "activations that came in parts"]
+    assert [(c.primitive, c.ranks, c.count, c.message) for c in gathers] == [("all-gather", 8, 8, whole)] * (not cut)
+
+
+def test_parts_that_cross_a_boundary_and_are_gathered_are_the_whole_activations():
+    activations = np.random.default_rng(4).normal(size=(8, 6))
+    crossed = np.split(activations, 4)  # rank r of the stage passes rows to its partner in the next
+    for gathered in run_on(allgather.ring(4), crossed):
+        assert np.array_equal(gathered, activations)
+
+
+def test_the_last_of_16_stages_has_7_of_126_layers_as_the_plan_was_published():
+    """Llama 3, section 3.3.2: one layer less on the first stage and on the last, so 14 stages of 8 and 2 of 7."""
+    assert LLAMA.layers == 14 * 8 + 2 * 7
+    calls = training(LLAMA, Plan(dp=128, tp=8, pp=16), tokens=TOKENS, microbatches=16)
+    assert sum(c.count for c in calls if c.primitive == "all-reduce") == 4 * 7 * 16
+    layer = 2 * 16384 * 128 * (128 + 8) + 3 * 16384 * 53248 + 2 * 16384  # attention, MLP, two norms
+    held = (7 * layer + 128256 * 16384 + 16384) / 8
+    assert next(c.message for c in calls if c.why == "gradients") == 4 * held
 
 
 def test_experts_exchange_four_times_a_layer_and_only_where_there_are_experts():
     calls = training(DEEPSEEK, Plan(dp=128, ep=64, pp=16), tokens=2**22, microbatches=4)
     exchanges = [call for call in calls if call.axis == "EP"]
-    assert sum(call.count for call in exchanges) == 4 * 4 * 4  # 4 layers on the last stage, 4 microbatches
+    assert sum(call.count for call in exchanges) == 4 * 3 * 4  # 3 layers on the last stage, 4 microbatches
     assert {call.message for call in exchanges} == {2**22 / 128 / 4 * 8 * 7168 * 2}
     assert not [call for call in training(DEEPSEEK, Plan(dp=128, pp=16), tokens=2**22) if call.axis == "EP"]
     whole = training(DEEPSEEK, Plan(ep=8, dp=8), tokens=2**20)
@@ -114,7 +135,7 @@ def test_expert_gradients_are_reduced_over_fewer_ranks():
     ranks = {call.why: call.ranks for call in calls if call.axis == "DP"}
     assert ranks == {"gradients": 128, "gradients of the experts": 2}
     held = sum(call.message for call in calls if call.axis == "DP" and "experts" in call.why) / 4
-    assert held == 4 * 256 * 3 * 7168 * 2048 / 64
+    assert held == 3 * 256 * 3 * 7168 * 2048 / 64
 
 
 def test_fp8_dispatch_halves_one_exchange_of_four():
@@ -146,11 +167,11 @@ def test_ring_attention_sends_what_a_ring_all_gather_sends():
 
 
 def test_the_last_stage_sends_the_gradients_back_and_only_receives_the_activations():
-    microbatches, message = 16, 8192 * 16384 * 2
+    microbatches, message = 16, 8192 * 16384 * 2 / 8
     [call] = [c for c in training(LLAMA, Plan(dp=128, tp=8, pp=16), tokens=TOKENS, microbatches=16) if c.axis == "PP"]
     assert (call.count, call.sent) == (2 * microbatches, microbatches * message)
     [call] = [c for c in decoding(LLAMA, Plan(tp=8, pp=2), sequences=3) if c.axis == "PP"]
-    assert (call.count, call.sent) == (1, 3 * 16384 * 2)
+    assert (call.count, call.sent) == (1, 3 * 16384 * 2 / 8)
 
 
 def test_a_decoded_token_has_no_gradients():

@@ -34,3 +34,17 @@ def test_every_target_and_place_it_names_exists():
     assert set(re.findall(r"`?make ([a-z-]+)`", README)) <= targets
     for place in re.findall(r"^\| `([^`]+)/?` \|", README, re.M):
         assert (ROOT / place).exists(), place
+
+
+def test_every_module_chapter_and_name_it_points_to_exists():
+    rows = re.findall(r"^\| (`colllib/.*?) \| .*? \| (.*?) \|$", README, re.M)
+    assert len(rows) > 15
+    for modules, chapters in rows:
+        for module in re.findall(r"`([^`]+)`", modules):
+            assert (ROOT / module).exists(), module
+        for chapter in re.findall(r"`([^`]+)`", chapters):
+            assert (ROOT / "notebooks" / f"{chapter}.ipynb").exists(), chapter
+    execution = (ROOT / "colllib" / "execution.py").read_text(encoding="utf-8")
+    ledger = execution.partition("class Ledger")[2]
+    assert "def record(" in ledger
+    assert "def _load(" in ledger

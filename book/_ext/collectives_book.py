@@ -6,19 +6,23 @@
 - Written pages are repaired in three places where the theme or the bibliography is wrong (see ``REPAIRS``).
 - sphinx-thebe, which jupyter-book always loads, is kept from adding its scripts: they name addresses of other projects,
   and declare one constant twice, which is a SyntaxError on every page.
+- The search page answers by section, with an excerpt, from a list of all sections (``search.js``).
 - The directive ``{execute}`` runs Python while the book is built and puts its last expression into the page.
 """
 
 from __future__ import annotations
 
 import ast
+import html
 import importlib.util
+import json
 import re
 import shutil
 from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
@@ -36,6 +40,9 @@ REPAIRS = [
 ]
 CARRIED = re.compile(r'<(style|script) data-colllib="([\w.-]+)">(.*?)</\1>', re.DOTALL)
 DATA = re.compile(r'(<script type="application/x-colllib-grid" data-digest="(\w+)")>([\w+/=]+)</script>')
+CARD = re.compile(r'<li id="(e-[\w-]+)"[^>]*>(.*?)</li>', re.DOTALL)
+TAG = re.compile(r"<[^>]+>")
+TEX = re.compile(r"\\(?:mathrm|lceil|rceil|;|,|\s)|[\\{}$]")
 FILES = "_static/colllib"  # where they go
 THEBE_LISTENERS = {"init_thebe_core", "update_thebe_context"}
 
@@ -113,11 +120,58 @@ def share_files(app: Sphinx, error: Exception | None) -> None:
         (out / FILES / name).write_text(content, encoding="utf-8")
 
 
+def sections(docname: str, document: nodes.document) -> list[list[str]]:
+    """What the search finds on a page: its sections, a glossary's terms, the ledger's claims.
+
+    Returns:
+        a list of page, title of the page, anchor, title, text; the text of a section is without its subsections'.
+    """
+    title = words(document.next_node(nodes.title))
+    found = []
+    for section in document.findall(nodes.section):
+        own = [child for child in section.children if not isinstance(child, (nodes.section, nodes.title))]
+        text = " ".join(words(node) for child in own for node in child.findall(nodes.paragraph))
+        found.append([docname, title, section["ids"][0], words(section.next_node(nodes.title)), text])
+    for term in document.findall(nodes.term):
+        if term["ids"]:
+            found.append([docname, title, term["ids"][0], words(term), words(term.parent.next_node(nodes.definition))])
+    for raw in document.findall(nodes.raw):
+        for anchor, card in CARD.findall(raw.astext()):
+            found.append([docname, title, anchor, anchor.upper(), " ".join(html.unescape(TAG.sub(" ", card)).split())])
+    return found
+
+
+def words(node: Any) -> str:
+    """The text of a node as one line, formulas without their markup, and without the keys of citations."""
+    texts = (
+        str(text) for text in node.findall(nodes.Text) if not _cites(text.parent) and not _cites(text.parent.parent)
+    )
+    return " ".join(TEX.sub("", "".join(texts)).split())
+
+
+def _cites(node: Any) -> bool:
+    return isinstance(node, nodes.Element) and node.get("refdomain") == "cite"
+
+
+def index_sections(app: Sphinx, error: Exception | None) -> None:
+    """Write the list of all sections, and let the search page read it instead of answering by page."""
+    if error is not None or app.builder.format != "html":
+        return
+    out = Path(app.outdir)
+    found = [one for page in sorted(app.env.found_docs) for one in sections(page, app.env.get_doctree(page))]
+    listed = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    (out / "_static" / "search-sections.js").write_text(f"const SECTIONS = {listed};", encoding="utf-8")
+    page = out / "search.html"
+    scripts = "".join(f'<script src="_static/{name}.js"></script>' for name in ("search-sections", "search"))
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("</head>", f"{scripts}</head>", 1), encoding="utf-8")
+
+
 class Execute(SphinxDirective):
     """Python, run while the book is built; the value of the last expression goes into the page.
 
-    An object with ``_repr_html_`` (a table, a figure, an explorer) is put in as it is; a string is read as
-    Markdown, headings included.
+    An object with ``_repr_html_`` (a table, a figure, an explorer) is put in as it is; its ``anchors``, if it has any,
+    go into the index that the search asks (name -> id of an element). A string is read as Markdown, headings included.
     """
 
     has_content = True
@@ -141,7 +195,11 @@ class Execute(SphinxDirective):
         if isinstance(value, str):
             return list(self.parse_text_to_nodes(value, allow_section_headings=True))
         if hasattr(value, "_repr_html_"):
-            return [nodes.raw("", value._repr_html_(), format="html")]
+            raw = nodes.raw("", value._repr_html_(), format="html")
+            if not hasattr(value, "anchors"):
+                return [raw]
+            entries = [("single", name, anchor, "main", None) for name, anchor in value.anchors.items()]
+            return [addnodes.index(entries=entries), raw]
         return [nodes.literal_block("", repr(value))]
 
 
@@ -151,4 +209,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", repair_pages)
     app.connect("build-finished", share_files)
+    app.connect("build-finished", index_sections)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,6 +14,7 @@ from colllib.algorithms import (
     allreduce,
     alltoall,
     broadcast,
+    channels,
     circulant,
     direct,
     forests,
@@ -37,6 +38,9 @@ _NAMES = {
     "pat": "PAT",
     "reduce-broadcast": "reduce + broadcast",
     "dim-rabenseifner": "Rabenseifner by axes",
+    "nvls-tree": "NVLS + tree",
+    "collnet": "CollNet",
+    "nvls": "NVLS + CollNet",
 }
 
 # -- where an algorithm applies: None, or the sentence that says why not --------------------------
@@ -71,9 +75,14 @@ def on_rings(topology: Topology) -> str | None:
 
 def in_boxes(topology: Topology) -> str | None:
     """Only ranks in groups below switches will do."""
-    if topology.lattice is None or not topology.switches:
-        return f"is made for boxes, and {topology.name} has none"
-    return None
+    if (refusal := in_uneven_boxes(topology)) is not None:
+        return refusal
+    return f"needs boxes of one size, and the last one of {topology.name} is smaller" if not topology.lattice else None
+
+
+def in_uneven_boxes(topology: Topology) -> str | None:
+    """Only ranks in boxes will do, of which the last one may be smaller."""
+    return None if topology.in_box else f"is made for boxes, and {topology.name} has none"
 
 
 def switches_that(*abilities: str) -> Callable[[Topology], str | None]:
@@ -81,12 +90,26 @@ def switches_that(*abilities: str) -> Callable[[Topology], str | None]:
 
     def refusal(topology: Topology) -> str | None:
         missing = [what for what in abilities if not getattr(topology, what)] if topology.switches else ["take part"]
-        return f"needs switches that {' and '.join(_VERBS.get(what, what) for what in missing)}" if missing else None
+        if missing:
+            return f"needs switches that {' and '.join(innetwork.ABILITIES.get(what, what) for what in missing)}"
+        if topology.in_box:
+            return f"is made for one tree of switches: on {topology.name} take hierarchical with in-network tiers"
+        return None
 
     return refusal
 
 
-_VERBS = {"combines": "add", "replicates": "replicate", "scatters": "take bundles apart"}
+def boxes_that_add(inner: bool, outer: bool) -> Callable[[Topology], str | None]:
+    """Only boxes whose inner or outer switches add and replicate will do."""
+
+    def refusal(topology: Topology) -> str | None:
+        if (why := in_boxes(topology)) is not None or topology.lattice is None:
+            return why
+        axes = [axis for axis in range(len(topology.lattice.dims)) if (outer if axis else inner)]
+        whys = (hierarchical.tier_refusal(topology, axis, "all-reduce") for axis in axes)
+        return next((f"on tier {axis} {why}" for axis, why in zip(axes, whys, strict=True) if why is not None), None)
+
+    return refusal
 
 
 # -- where a closed form belongs ------------------------------------------------------------------
@@ -224,7 +247,8 @@ class Algorithm:
         """
         few = next(size for size in range(isqrt(ranks), 0, -1) if ranks % size == 0)
         switch = star(ranks, combines=True, replicates=True, scatters=True)
-        homes = (star(ranks), torus((ranks // few, few)), boxes((few, ranks // few)), switch)
+        plain, able = (boxes((few, ranks // few), inc=inc) for inc in ("none", "both"))
+        homes = (star(ranks), torus((ranks // few, few)), plain, able, switch)
         return next(home for home in homes if self.where(home) is None)
 
     @property
@@ -349,7 +373,11 @@ _TORUS: dict[str, Any] = {"takes": "lattice", "where": on_rings}
 _CHAIN: dict[str, Any] = _LATTICE | {"segmented": True}
 _TREES: dict[str, Any] = _TORUS | {"segmented": True}
 _HALVING: dict[str, Any] = _LATTICE | {"counts": powers_of_two}
-_BOXES: dict[str, Any] = {"takes": "topology", "where": in_boxes}
+_BOXES: dict[str, Any] = {"takes": "topology", "where": in_boxes, "segmented": True}
+_NVLS, _SHARP, _NVLS_SHARP = (
+    _BOXES | {"where": boxes_that_add(*tiers)} for tiers in ((True, False), (False, True), (True, True))
+)
+_CHANNELS: dict[str, Any] = {"takes": "topology", "where": in_uneven_boxes}
 _PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": True}
 _MESHED: dict[str, Any] = {"many_partners": True, "belongs": on_a_full_mesh}
 
@@ -487,6 +515,15 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
         ("all-gather", "hierarchical", hierarchical.all_gather, no_closed_form, None, _BOXES),
         ("reduce-scatter", "hierarchical", hierarchical.reduce_scatter, no_closed_form, None, _BOXES),
         ("all-to-all", "hierarchical", hierarchical.all_to_all, no_closed_form, None, _BOXES),
+        ("all-reduce", "nvls-tree", hierarchical.nvls_tree, no_closed_form, "nccl", _NVLS),
+        ("all-reduce", "collnet", hierarchical.collnet, no_closed_form, "nccl", _SHARP),
+        ("all-reduce", "nvls", hierarchical.nvls, no_closed_form, "nccl", _NVLS_SHARP),
+        ("all-reduce", "channels", channels.all_reduce, no_closed_form, "nccl", _CHANNELS),
+        ("all-gather", "channels", channels.all_gather, no_closed_form, "nccl", _CHANNELS),
+        ("reduce-scatter", "channels", channels.reduce_scatter, no_closed_form, "nccl", _CHANNELS),
+        ("broadcast", "channels", channels.broadcast_along, no_closed_form, "nccl", _CHANNELS | {"segmented": True}),
+        ("reduce", "channels", channels.reduce_along, no_closed_form, "nccl", _CHANNELS | {"segmented": True}),
+        ("all-reduce", "tree", channels.tree, no_closed_form, "jeaugey2019", _CHANNELS | {"segmented": True}),
         ("broadcast", "forest", forests.broadcast, no_closed_form, "zhao2026forestcoll", _PACKED),
         ("reduce", "forest", forests.reduce, no_closed_form, "zhao2026forestcoll", _PACKED),
         ("all-reduce", "forest", forests.all_reduce, no_closed_form, "zhao2026forestcoll", _PACKED),

@@ -176,7 +176,7 @@ def double_binary_tree(
         return Schedule.from_steps(all_reduce(1), [])
     first, second = trees.complementary(ranks) if parents is None else parents
     pair = np.asarray(first, dtype=np.intp), np.asarray(second, dtype=np.intp)
-    down = _two_trees_down(pair, segments)
+    down = two_trees_down(pair, segments)
     return in_sequence(reversed_in_time(down), down)
 
 
@@ -215,14 +215,26 @@ def fill_rounds(ranks: int) -> int:
     return max(int(trees.first_arrivals(tree, color).max()) for tree, color in zip(pair, colors, strict=True))
 
 
-def _two_trees_down(pair: tuple[IntArray, IntArray], segments: int) -> Schedule:
-    """Broadcast half of the vector down each of two trees, in the same steps."""
+def two_trees_down(
+    pair: tuple[IntArray, IntArray], segments: int, colors: tuple[IntArray, IntArray] | None = None
+) -> Schedule:
+    """Broadcast half of the vector down each of two trees, in the same steps.
+
+    Args:
+        pair: the two trees as arrays of parents, -1 at the root.
+        segments: segments P into which each half is cut; with one, a level a step.
+        colors: for each tree the color of the edge into each rank, where there are several segments (default: such
+            that every rank has one port).
+
+    >>> two_trees_down(trees.complementary(4), 8)
+    Schedule(4 ranks, 16 blocks, 17 steps)
+    """
     ranks = len(pair[0])
     blocks = [broadcast_blocks(ranks, segments, root=int(np.argmax(tree == trees.ROOT))) for tree in pair]
     if segments == 1:
         halves = [trees.down_by_level(tree, block) for tree, block in zip(pair, blocks, strict=True)]
     else:
-        colors = trees.two_colors(*pair)
+        colors = trees.two_colors(*pair) if colors is None else colors
         halves = [trees.down_colored(*tree) for tree in zip(pair, colors, blocks, strict=True)]
     return side_by_side(*(scaled(half, Fraction(1, 2)) for half in halves))
 

@@ -1,30 +1,54 @@
 """Collectives over boxes, tier by tier: what `nested` makes of an algorithm for each tier.
 
 Every function takes a topology whose ranks stand in boxes (in racks, in pods), the names of the
-algorithms of the tiers, innermost first, and the order of the tiers.
+algorithms of the tiers, innermost first, and the order of the tiers. A tier's algorithm may be
+"in-network": then the switch that joins the tier's ranks takes part.
+
+Cut into segments, or slices, the phases overlap: while one slice is between the boxes, others are
+in them. Slices follow one step apart, and what meets on a port is charged to it.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from colllib import primitives
-from colllib.algorithms.nested import nested
-from colllib.schedule import Schedule
-from colllib.topology import Lattice, Topology
+from colllib.algorithms import innetwork
+from colllib.algorithms.nested import Phase, nested
+from colllib.exact import IntArray
+from colllib.schedule import Schedule, pipelined
+from colllib.topology import Lattice, Topology, star
 
 ORDERS = ("inner-first", "outer-first")
 
 #: The reduce-scatter that goes with an all-gather, where their names differ.
 _SCATTERS = {"recursive-doubling": "recursive-halving"}
 
+IN_NETWORK = "in-network"
 
-def all_reduce(topology: Topology, tiers: str = "ring", order: str = "inner-first") -> Schedule:
+#: What runs through one switch, and what the switch has to do for it.
+_THROUGH = {
+    "all-reduce": (innetwork.one_shot_all_reduce, ("combines", "replicates")),
+    "reduce-scatter": (innetwork.scatter_reduced, ("combines",)),
+    "all-gather": (innetwork.gather_multicast, ("replicates",)),
+    "broadcast": (innetwork.multicast, ("replicates",)),
+    "reduce": (innetwork.reduce_to_root, ("combines",)),
+    "all-to-all": (innetwork.scatter_bundles, ("scatters",)),
+}
+
+
+def all_reduce(
+    topology: Topology, *, segments: int = 1, tiers: str = "ring", order: str = "inner-first", interval: int = 1
+) -> Schedule:
     """Reduce-scatter on all tiers but the last, all-reduce there, then all-gather back.
 
     Args:
         topology: with its ranks in boxes.
+        segments: segments P into which every block is cut.
         tiers: the algorithm of each tier, innermost first, with commas between, or one for all: an
             all-gather's name for all but the last in the order, an all-reduce's for that.
         order: "inner-first", which leaves the outer tiers a small part of the vector, or "outer-first".
+        interval: how many steps one segment starts behind the one before.
 
     Raises:
         ValueError: for a wrong number of names, an unknown one, or one that does not serve a tier's size.
@@ -35,68 +59,119 @@ def all_reduce(topology: Topology, tiers: str = "ring", order: str = "inner-firs
     """
     lattice, names, axes = _read(topology, tiers, order)
     *first, last = axes
-    down = [(axis, _on(lattice, axis, "reduce-scatter", names[axis])) for axis in first]
-    back = [(axis, _on(lattice, axis, "all-gather", names[axis])) for axis in reversed(first)]
-    return nested(lattice, [*down, (last, _on(lattice, last, "all-reduce", names[last])), *back])
+    down = [_on(topology, axis, "reduce-scatter", names[axis]) for axis in first]
+    back = [_on(topology, axis, "all-gather", names[axis]) for axis in reversed(first)]
+    whole = nested(lattice, [*down, _on(topology, last, "all-reduce", names[last]), *back])
+    return pipelined(whole, segments, interval)
 
 
-def reduce_scatter(topology: Topology, tiers: str = "ring", order: str = "inner-first") -> Schedule:
+def reduce_scatter(
+    topology: Topology, *, segments: int = 1, tiers: str = "ring", order: str = "inner-first"
+) -> Schedule:
     """Reduce-scatter on one tier after another; arguments as for `all_reduce`, with an all-gather's names.
 
     >>> from colllib.topology import boxes
     >>> reduce_scatter(boxes((4, 2))).num_steps
     4
     """
-    return _one_after_another("reduce-scatter", topology, tiers, order)
+    return _one_after_another("reduce-scatter", topology, segments, tiers, order)
 
 
-def all_gather(topology: Topology, tiers: str = "ring", order: str = "outer-first") -> Schedule:
+def all_gather(topology: Topology, *, segments: int = 1, tiers: str = "ring", order: str = "outer-first") -> Schedule:
     """All-gather on one tier after another: outer first, while what crosses the network is small.
 
     >>> from colllib.topology import boxes
     >>> all_gather(boxes((4, 2))).num_steps
     4
     """
-    return _one_after_another("all-gather", topology, tiers, order)
+    return _one_after_another("all-gather", topology, segments, tiers, order)
 
 
-def broadcast(topology: Topology, tiers: str = "binomial-tree", order: str = "outer-first", root: int = 0) -> Schedule:
+def broadcast(
+    topology: Topology, *, segments: int = 1, tiers: str = "binomial-tree", order: str = "outer-first", root: int = 0
+) -> Schedule:
     """Broadcast on one tier after another, with the root's copy at its place on each; names are a broadcast's.
 
     >>> from colllib.topology import boxes
     >>> broadcast(boxes((4, 2)), root=5).num_steps
     3
     """
-    return _one_after_another("broadcast", topology, tiers, order, root)
+    return _one_after_another("broadcast", topology, segments, tiers, order, root)
 
 
-def reduce(topology: Topology, tiers: str = "binomial-tree", order: str = "inner-first", root: int = 0) -> Schedule:
+def reduce(
+    topology: Topology, *, segments: int = 1, tiers: str = "binomial-tree", order: str = "inner-first", root: int = 0
+) -> Schedule:
     """Reduce on one tier after another; names are a reduce's.
 
     >>> from colllib.topology import boxes
     >>> reduce(boxes((4, 2))).num_steps
     3
     """
-    return _one_after_another("reduce", topology, tiers, order, root)
+    return _one_after_another("reduce", topology, segments, tiers, order, root)
 
 
-def all_to_all(topology: Topology, tiers: str = "pairwise", order: str = "inner-first") -> Schedule:
+def all_to_all(
+    topology: Topology, *, segments: int = 1, tiers: str = "pairwise", order: str = "inner-first"
+) -> Schedule:
     """All-to-all on one tier after another; inner first gathers in a box what goes the same way.
 
     >>> from colllib.topology import boxes
     >>> all_to_all(boxes((4, 2))).num_steps
     4
     """
-    return _one_after_another("all-to-all", topology, tiers, order)
+    return _one_after_another("all-to-all", topology, segments, tiers, order)
 
 
-def _one_after_another(primitive: str, topology: Topology, tiers: str, order: str, root: int | None = None) -> Schedule:
+def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
+    """All-reduce with the switches in the boxes adding and replicating, and a double binary tree between the boxes.
+
+    Source: NCCL, `src/transport/nvls.cc` and the trees of NVLS heads in `src/graph/connect.cc`.
+
+    >>> from colllib.topology import boxes
+    >>> nvls_tree(boxes((4, 2), inc="box")).num_steps
+    8
+    """
+    return all_reduce(topology, segments=segments, tiers=_by_tier(topology, IN_NETWORK, "ring", "double-binary-tree"))
+
+
+def collnet(topology: Topology, *, segments: int = 1) -> Schedule:
+    """All-reduce with rings in the boxes, and the network's switches adding and replicating between them.
+
+    Source: Graham et al. (2016); NCCL, `src/transport/coll_net.cc`.
+
+    >>> from colllib.topology import boxes
+    >>> collnet(boxes((4, 2), inc="network")).num_steps
+    4
+    """
+    return all_reduce(topology, segments=segments, tiers=_by_tier(topology, "ring", IN_NETWORK, IN_NETWORK))
+
+
+def nvls(topology: Topology, *, segments: int = 1) -> Schedule:
+    """All-reduce with switches that add and replicate on every tier.
+
+    >>> from colllib.topology import boxes
+    >>> nvls(boxes((4, 2), inc="both")).num_steps
+    6
+    """
+    return all_reduce(topology, segments=segments, tiers=IN_NETWORK)
+
+
+def _by_tier(topology: Topology, inner: str, middle: str, outer: str) -> str:
+    assert topology.lattice is not None
+    return ",".join([inner, *[middle] * (len(topology.lattice.dims) - 2), outer])
+
+
+def _one_after_another(
+    primitive: str, topology: Topology, segments: int, tiers: str, order: str, root: int | None = None
+) -> Schedule:
     lattice, names, axes = _read(topology, tiers, order)
     places: tuple[int | None, ...] = (None,) * len(axes)
     if root is not None:
         primitives.check_rank("root", root, lattice.ranks)
         places = lattice.coordinates(root)
-    return nested(lattice, [(axis, _on(lattice, axis, primitive, names[axis], places[axis])) for axis in axes])
+    phases = [_on(topology, axis, primitive, names[axis], places[axis]) for axis in axes]
+    return pipelined(nested(lattice, phases), segments)
 
 
 def _read(topology: Topology, tiers: str, order: str) -> tuple[Lattice, list[str], list[int]]:
@@ -113,14 +188,61 @@ def _read(topology: Topology, tiers: str, order: str) -> tuple[Lattice, list[str
     return lattice, names * count if len(names) == 1 else names, axes if order == "inner-first" else axes[::-1]
 
 
-def _on(lattice: Lattice, axis: int, primitive: str, name: str, root: int | None = None) -> Schedule:
+def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | None = None) -> Phase:
     """One tier's schedule."""
     from colllib.algorithms import find
 
-    size = lattice.dims[axis]
+    assert topology.lattice is not None
+    size = topology.lattice.dims[axis]
+    at = {} if root is None else {"root": root}
+    if name == IN_NETWORK:
+        if (refusal := tier_refusal(topology, axis, primitive)) is not None:
+            raise ValueError(f"{primitive} {name} on tier {axis} {refusal}")
+        build = _THROUGH[primitive][0]
+        switch = star(size, combines=True, replicates=True, scatters=True)
+        return Phase(axis, build(switch, **at), tier_switches(topology, axis) if size > 1 else None)
     algorithm = find(primitive, _SCATTERS.get(name, name) if primitive == "reduce-scatter" else name)
     if algorithm.takes != "ranks":
         raise ValueError(f"{primitive} {name} on tier {axis}: must be an algorithm for any network")
     if (refusal := algorithm.counts(size)) is not None:
         raise ValueError(f"{primitive} {name} on tier {axis} {refusal}")
-    return algorithm.build(size) if root is None else algorithm.build(size, root=root)
+    return Phase(axis, algorithm.build(size, **at))
+
+
+def tier_refusal(topology: Topology, axis: int, primitive: str) -> str | None:
+    """Why a tier's switches cannot serve a primitive, as a sentence without its subject; None if they can.
+
+    >>> from colllib.topology import boxes
+    >>> net = boxes((2, 4), inc="box")
+    >>> tier_refusal(net, 0, "all-reduce"), tier_refusal(net, 1, "all-reduce")
+    (None, 'needs switches that add and replicate there, and those of boxes:2x4,inc=box do not')
+    """
+    switches, abilities = tier_switches(topology, axis), _THROUGH[primitive][1]
+    missing = [what for what in abilities if not topology.able(what, switches.ravel()).all()]
+    if not missing and (switches.size or not len(switches)):
+        return None
+    what = " and ".join(innetwork.ABILITIES[ability] for ability in missing or abilities)
+    return f"needs switches that {what} there, and those of {topology.name} do not"
+
+
+def tier_switches(topology: Topology, axis: int) -> IntArray:
+    """The switch that joins all ranks of each line of an axis, counted from 0, shape (lines, 1).
+
+    It is where the route from a line's first rank to its last one turns from the way up to the way
+    down. Lines of one rank need none, shape (0, 1); where ranks are joined without one the shape is (lines, 0).
+
+    >>> from colllib.topology import boxes
+    >>> tier_switches(boxes((2, 4)), 0).tolist(), tier_switches(boxes((2, 4)), 1).tolist()
+    ([[0], [1]], [[4], [4], [4], [4]])
+    """
+    lattice = topology.lattice
+    assert lattice is not None
+    rank = np.arange(lattice.ranks)
+    first = rank[lattice.coordinate(rank, axis) == 0]
+    if lattice.dims[axis] == 1:
+        return np.zeros((0, 1), dtype=np.intp)
+    message, link = topology.router(first, first + (lattice.dims[axis] - 1) * lattice.strides[axis])
+    crossings = np.bincount(message, minlength=len(first))
+    link = link[np.argsort(message, kind="stable")]
+    turn: IntArray = topology.link_dst[link[np.cumsum(crossings) - crossings + (crossings - 1) // 2]][:, None]
+    return turn - topology.ranks if (turn >= topology.ranks).all() else turn[:, :0]

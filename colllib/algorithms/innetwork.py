@@ -34,6 +34,8 @@ from colllib.schedule import Schedule, Step, in_sequence, pipelined
 from colllib.topology import Topology
 
 Mask = NDArray[np.bool_]
+#: What a switch may be able to do, and the verb for it.
+ABILITIES = {"combines": "add", "replicates": "replicate", "scatters": "take bundles apart"}
 #: A step through one switch: "up" or "down", and the share of M on every port.
 Stage = tuple[str, Fraction]
 

@@ -54,8 +54,8 @@ def nested(lattice: Lattice, phases: Sequence[tuple[int, Schedule] | Phase]) -> 
             each of which has a message of its own.
 
     Raises:
-        ValueError: for an axis that is not there, a schedule for another number of ranks, or phases
-            on one axis that cut the message differently.
+        ValueError: for an axis that is not there, a schedule for another number of ranks, phases
+            on one axis that cut the message differently, or lines that bring a switch the same block.
 
     >>> from colllib.algorithms import allgather, allreduce, reducescatter
     >>> from colllib.execution import execute
@@ -151,7 +151,18 @@ class _Run:
             self.line = (at[:, None] * lines + self.line).ravel()
             self.block = (block[:, None] * prod(counts[:number]) + self.block).ravel()
             lines *= axes[number].size
+        self._check_switches()
         self.last: tuple[IntArray, IntArray, IntArray, IntArray] | None = None
+
+    def _check_switches(self) -> None:
+        """A switch holds one value of each block: no two lines may bring it the same one."""
+        for switch in () if self.phase.switches is None else np.asarray(self.phase.switches).T:
+            pairs = np.stack((switch[self.line], self.block))
+            if len(np.unique(pairs, axis=1).T) < len(self.block):
+                raise ValueError(
+                    f"axis {self.phase.axis}: several of its lines would meet in one switch with the same blocks; let "
+                    "it run where they have different ones, such as after a reduce-scatter on the axes that share it"
+                )
 
     def step(self, t: int) -> Step:
         inner = self.phase.schedule.step(t)

@@ -141,6 +141,7 @@ class Cause:
         text: a paragraph on it.
         ids: of the claims.
         reference: a key of the bibliography, where a primary source settles the matter.
+        see: the notebook, or the section of one, that explains it.
     """
 
     key: str
@@ -148,6 +149,7 @@ class Cause:
     text: str
     ids: tuple[str, ...]
     reference: str = ""
+    see: str = ""
 
 
 @dataclass(frozen=True)

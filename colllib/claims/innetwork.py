@@ -23,7 +23,7 @@ from colllib.schedule import Schedule
 from colllib.switch_race import stream_limit
 from colllib.topology import star
 
-CHAPTER, TABLES = "in-network", "in-network-tables"
+CHAPTER = "in-network"
 STAR, CUBE = "star:512", "torus:8x8x8"
 RING, TREE, DOUBLING, HALVING = (
     f"all-reduce {name}" for name in ("ring", "double-binary-tree", "recursive-doubling", "rabenseifner")
@@ -162,7 +162,7 @@ def _room_in_a_tree() -> Cases:
     yield {"at": "radix 64", "tiers_of_4096": _tiers(4096), "tiers_of_262144": needed, **rooms}
 
 
-@answer(TABLES, "E-04-024 E-04-025")
+@answer(CHAPTER, "E-04-024 E-04-025")
 def _latency_of_4096() -> Cases:
     """An endpoint of 1 us, switches of 0.2 and 0.4 us; the ring's steps by its closed form."""
     switches, steps = parts("all-reduce", "inc-switch-tree:4096x64")["switches"], closed(RING, "star:4096").n_alpha
@@ -171,7 +171,7 @@ def _latency_of_4096() -> Cases:
     yield {"at": "N = 4096", "tiers": _tiers(4096), "switches": switches, "least_us": least, "most_us": most, **ring}
 
 
-@answer(TABLES, "E-04-026")
+@answer(CHAPTER, "E-04-026")
 def _one_or_two_tiers() -> Cases:
     """alpha_switch = 0.5 us and no endpoint, as the formula has it; 4 and 12 ranks below switches of radix 4."""
     one, two = (parts("all-reduce", f"inc-switch-tree:{ranks}x4")["switches"] for ranks in (4, 12))
@@ -182,7 +182,7 @@ def _one_or_two_tiers() -> Cases:
 # -- tables at N = 512 and 72 ----------------------------------------------------------------------------
 
 
-@answer(TABLES, "E-04-008 E-04-009 E-04-010 E-04-011")
+@answer(CHAPTER, "E-04-008 E-04-009 E-04-010 E-04-011")
 def _all_to_all_of_72() -> Cases:
     software, switch = measured("all-to-all pairwise", "star:72"), streamed("all-to-all", 72)
     small = Fraction(software.n_alpha) / trip("all-to-all")
@@ -213,7 +213,7 @@ def on_the_star(*whats: str, on: str = STAR) -> Rows:
     ]
 
 
-@answer(TABLES, "E-04-032")
+@answer(CHAPTER, "E-04-032")
 def _net_speed_ups() -> Cases:
     times = {"over_tree": measured(HALVING, STAR).t, "over_torus": measured("all-reduce dim-ring", CUBE).t}
     times |= {"over_ring": measured(RING, STAR).t, "over_double_tree": best_us(TREE)}
@@ -259,7 +259,7 @@ def relay_in_slices() -> Measured:
     return Measured(closed("all-to-all rotated-relay", CUBE))
 
 
-@answer(TABLES, "E-04-050")
+@answer(CHAPTER, "E-04-050")
 def _only_a_fifth() -> Cases:
     names = ("circulant", "two-tree", "binomial-tree", "scatter-allgather")
     times = {find("broadcast", name).label: best_us(f"broadcast {name}") for name in names}
@@ -274,7 +274,7 @@ def _over(primitive: str, what: str, on: str = STAR) -> Fraction:
     return Fraction(run(f"{primitive} {what}", on).cost.n_alpha) / trip(primitive)
 
 
-@answer(TABLES, "E-04-052")
+@answer(CHAPTER, "E-04-052")
 def _torus_against_the_switch() -> Cases:
     gather, chain = measured("all-gather dim-ring", CUBE).t, best_us("broadcast dim-chain", CUBE)
     over_inc = {"gather": gather / streamed("all-gather").t, "broadcast": chain / streamed("broadcast").t}
@@ -298,7 +298,7 @@ def summary(primitive: str, small: str, on: str = STAR, large: str = "", many: b
     return rows
 
 
-@answer(TABLES, "E-04-067")
+@answer(CHAPTER, "E-04-067")
 def _summary_of_the_torus() -> Cases:
     """The load of the busiest link, which slices attain; 16x16x16 is read off 16x16, as an axis decides (E-04-054)."""
     for dims, n_alpha, load in (
@@ -313,7 +313,7 @@ def _summary_of_the_torus() -> Cases:
 
 
 table(
-    TABLES,
+    CHAPTER,
     {
         "E-04-027": on_the_star(RING),
         "E-04-028": on_the_star(HALVING),

@@ -7,7 +7,7 @@ from colllib.show import drawings
 from colllib.show.alltoall_explorer import alltoall_explorer
 from colllib.show.bounds_explorer import bounds_explorer
 from colllib.show.busbw_explorer import busbw_explorer
-from colllib.show.claims import Claimed, claims_table
+from colllib.show.claims import Claimed
 from colllib.show.contention_explorer import contention_explorer
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
@@ -48,7 +48,6 @@ __all__ = [
     "bounds_explorer",
     "boxes_player",
     "busbw_explorer",
-    "claims_table",
     "contention_explorer",
     "cost_explorer",
     "drawings",

@@ -1,4 +1,4 @@
-"""Claims as tables for the end of a chapter, as cards that can be filtered, and as errata."""
+"""Claims as the last line of a chapter, as cards that can be filtered, and as errata."""
 
 from __future__ import annotations
 
@@ -8,61 +8,14 @@ from functools import cache
 
 from colllib.claims import FAILS, HOLDS, SOURCES, Cause, Claim, Entry, Finding, causes, claims, entry, for_chapter
 from colllib.claims import ledger as all_entries
-from colllib.show.table import Table
 from colllib.show.theme import asset, escape, style
-
-
-class Folded:
-    """Tables under headings that open and close; the page shows how many rows each holds.
-
-    Attributes:
-        sections: heading, whether it stands open at first, table.
-    """
-
-    def __init__(self, sections: list[tuple[str, bool, Table]]) -> None:
-        self.sections = sections
-
-    def _repr_html_(self) -> str:
-        parts = [
-            f"<details{' open' if opened else ''}><summary>{escape(heading)}</summary>"
-            f'<div class="cl-scroll" tabindex="0" role="group" aria-label="{escape(heading)}">{table.fragment()}</div>'
-            "</details>"
-            for heading, opened, table in self.sections
-        ]
-        return f'{style("theme")}<div class="colllib">{"".join(parts)}</div>'
-
-    def __repr__(self) -> str:
-        return "\n".join(heading for heading, _, _ in self.sections)
-
-
-def claims_table(entries: Iterable[Entry]) -> Folded:
-    """The claims of a chapter: what fails stands open, what holds is folded.
-
-    >>> from colllib.claims import for_chapter
-    >>> claims_table(for_chapter("ladder-512"))
-    refuted or inconsistent: ...
-    reproduced: ...
-    """
-    rows = list(entries)
-    failing = [e for e in rows if e.verdict in FAILS]
-    holding = [e for e in rows if e.verdict in HOLDS]
-    rest = [e for e in rows if e not in failing and e not in holding]
-    sections = []
-    for heading, opened, part in (
-        ("refuted or inconsistent", True, failing),
-        ("reproduced", False, holding),
-        ("definitions, not checkable or open", False, rest),
-    ):
-        if part:
-            sections.append((f"{heading}: {len(part)}", opened, _table(part)))
-    return Folded(sections)
 
 
 class Claimed:
     """The line that ends a chapter: how many published statements were executed for it, with a link to them.
 
     >>> Claimed("mesh")
-    15 statements of published texts were executed for this chapter; 3 do not hold.
+    15 statements of published texts were executed for this chapter; 6 do not hold.
     """
 
     def __init__(self, chapter: str) -> None:
@@ -91,6 +44,11 @@ class Ledger:
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = list(entries)
+
+    @property
+    def anchors(self) -> dict[str, str]:
+        """Id of a claim -> the anchor of its card, for the index of the book's search."""
+        return {e.claim.id: _anchor(e.claim) for e in self.entries}
 
     def _repr_html_(self) -> str:
         columns = {name: [_facets(e)[name] for e in self.entries] for name in _FACETS}
@@ -131,6 +89,8 @@ def _choice(name: str, values: Iterable[str]) -> str:
 def _card(found: Entry) -> str:
     claim, finding = found.claim, found.finding
     data = " ".join(f'data-{name}="{escape(value)}"' for name, value in _facets(found).items())
+    anchor = _anchor(claim)
+    errata = f' · <a href="errata.html#{anchor}">in the errata</a>' if found.verdict in FAILS else ""
     color = "cl-fails" if found.verdict in FAILS else "cl-holds" if found.verdict in HOLDS else ""
     chapter = f'; <a href="../notebooks/{found.chapter}.html">chapter {found.chapter}</a>' if found.chapter else ""
     place = ", ".join(filter(None, (SOURCES[claim.source].split(",")[0], claim.where)))
@@ -139,8 +99,8 @@ def _card(found: Entry) -> str:
     because = f"<p>{escape(finding.because)}</p>" if finding.because else ""
     basis = escape(str(finding.basis)) if finding.basis.how != "none" else ""
     return (
-        f'<li id="{claim.id.lower()}" class="{color}" {data}>'
-        f"<p><strong>{found.verdict.value}</strong> <code>{claim.id}</code></p>"
+        f'<li id="{anchor}" class="{color}" {data}>'
+        f'<p><strong>{found.verdict.value}</strong> <a href="#{anchor}"><code>{claim.id}</code></a>{errata}</p>'
         f"<p>{escape(claim.statement + inputs)}</p><p>Printed: {escape(_claimed(claim))}</p>{result}{because}"
         f'<p class="cl-small">{escape(place)}{chapter}{"; " if basis else ""}{basis}</p></li>'
     )
@@ -149,15 +109,17 @@ def _card(found: Entry) -> str:
 def errata() -> str:
     """The entries that do not hold, by the cause that they share, as Markdown for the owners of the texts.
 
-    A section a cause, the largest first: a paragraph on it, then every entry with an anchor of its own (its id in small
-    letters), its place, what is printed, what was executed, and a link to the chapter on its topic.
+    A section a cause, the largest first: a paragraph on it and where the book explains it, then every entry with an
+    anchor of its own (its id in small letters), its place, what is printed, what was executed, and links to the ledger
+    and to the chapter on its topic.
 
     >>> errata().splitlines()[0]
     '## One trip through a switch, counted once and twice'
     """
     lines = []
     for cause in sorted(causes().values(), key=lambda cause: -len(cause.ids)):
-        lines += [f"## {cause.title}", "", _plain(cause.text) + _cited(cause.reference), ""]
+        see = f" See [](../notebooks/{cause.see})." if cause.see else ""
+        lines += [f"## {cause.title}", "", _plain(cause.text) + _cited(cause.reference) + see, ""]
         for name in sorted(cause.ids, key=_in_order().__getitem__):
             lines += _erratum(entry(name), cause)
     return "\n".join(lines)
@@ -176,14 +138,19 @@ def _erratum(found: Entry, cause: Cause) -> list[str]:
     inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
     own = "" if finding.because == cause.text else f" {_plain(finding.because)}"
     cited = _cited(finding.reference) if finding.reference != cause.reference else ""
-    chapter = f"[chapter {found.chapter}](../notebooks/{found.chapter}.ipynb)"
-    anchor = f'<span id="{claim.id.lower()}"></span>'
+    chapter = f"[](../notebooks/{found.chapter}.ipynb)"
+    link = f'<a id="{_anchor(claim)}" href="claims.html#{_anchor(claim)}">{claim.id}</a>'
     return [
-        f"{anchor}**{claim.id}, {_plain(place)}.** {_plain(claim.statement)}{_plain(inputs)}",
+        f"**{link}, {_plain(place)}.** {_plain(claim.statement)}{_plain(inputs)}",
         f": *{finding.verdict.value}.* Printed: {_plain(_claimed(claim))}. {_way(finding)}: {_plain(finding.executed)}."
         f"{own}{cited} ({_plain(str(finding.basis))}; {chapter})",
         "",
     ]
+
+
+def _anchor(claim: Claim) -> str:
+    """Where the ledger and the errata have a claim."""
+    return claim.id.lower()
 
 
 def _way(finding: Finding) -> str:
@@ -204,22 +171,3 @@ def _plain(text: str) -> str:
     for mark in ("\\", "*", "_", "`", "<", "[", "$", "{", "|"):
         text = text.replace(mark, "\\" + mark)
     return text
-
-
-def _table(entries: list[Entry]) -> Table:
-    rows = [
-        (
-            e.claim.id,
-            " ".join(
-                filter(None, (e.claim.statement, f"[{e.claim.inputs}]" if e.claim.inputs not in ("", "-") else ""))
-            ),
-            _claimed(e.claim),
-            e.verdict.value,
-            e.finding.executed,
-            e.finding.because,
-            str(e.finding.basis) if e.finding.basis.how != "none" else "",
-        )
-        for e in entries
-    ]
-    headers = ["claim", "what is said", "claimed", "verdict", "executed", "why", "under which conditions"]
-    return Table(headers, rows, align=("left",) * 7)

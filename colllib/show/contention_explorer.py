@@ -23,7 +23,7 @@ from colllib.topology import Topology, leaf_spine, torus
 
 SIZE = 8  # ranks of a job, ranks of an axis, leaves, ranks of a leaf
 FABRICS: dict[str, tuple[str, Callable[[], Topology]]] = {
-    "torus": ("torus 8 x 8", lambda: torus((SIZE, SIZE))),
+    "torus": ("torus 8 × 8", lambda: torus((SIZE, SIZE))),
     "spine8": ("leaf-spine, 8 spines", lambda: leaf_spine(SIZE, SIZE, SIZE, seed=1)),
     "spine4": ("leaf-spine, 4 spines (2:1)", lambda: leaf_spine(SIZE, SIZE, SIZE // 2, seed=1)),
 }
@@ -182,7 +182,7 @@ def _picture(state: State) -> Chart:
     body = _torus_picture(here) if state["fabric"] == "torus" else _spine_picture(here)
     counts = np.bincount(_level(here.loads), minlength=len(_LEVELS))
     told = "; ".join(f"{name}: {int(n)}" for name, n in zip(_LEVELS, counts, strict=True) if n)
-    alt = f"{len(here.places)} jobs on {here.topology.name}. Directed links by load: {told}."
+    alt = f"{len(here.places)} jobs on {FABRICS[state['fabric']][0]}. Directed links by load: {told}."
     return Chart(_legend(counts) + body, alt, _title(here))
 
 

@@ -26,13 +26,17 @@ ORDER = Control("order", "Rows", ("as listed", "by time"))
 SPECS = tuple(spec for spec in ladder.FABRICS if not spec.startswith("full-mesh"))
 
 
+_KINDS = {"full-mesh": "full mesh", "inc-star": "star that computes"}
+
+
 def fabric_name(spec: str) -> str:
     """A fabric as prose writes it.
 
     >>> fabric_name("torus:8x8x8"), fabric_name("full-mesh:512")
-    ('torus 8x8x8', 'full mesh 512')
+    ('torus 8 × 8 × 8', 'full mesh 512')
     """
-    return spec.replace(":", " ").replace("full-mesh", "full mesh").replace("inc-star", "star that computes")
+    kind, _, size = spec.partition(":")
+    return f"{_KINDS.get(kind, kind)} {size.replace('x', ' × ')}"
 
 
 def rung(name: str, entries: Sequence[Entry], state: State, losses: tuple[str, str] = ("alpha", "bw")) -> Row:
@@ -154,7 +158,7 @@ def _ladder(
 
 def _note(specs: Sequence[str]) -> str:
     owned = ", ".join(
-        f"{injection(ladder.topology(spec))} on {spec.partition(':')[2]}" for spec in specs if "torus" in spec
+        f"{injection(ladder.topology(spec))} on {fabric_name(spec)}" for spec in specs if spec.startswith("torus")
     )
     return (
         "<p>Lock-step clock. A rank owns one link on the star and one per neighbor elsewhere: "

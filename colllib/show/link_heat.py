@@ -20,13 +20,14 @@ from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
+from colllib.show.ladder_explorer import fabric_name
 from colllib.show.theme import escape
 from colllib.topology import Lattice, Topology, mesh, torus
 from colllib.topology.paths import routed
 from colllib.topology.routes import alternating_torus
 
 SHAPES: dict[str, tuple[str, tuple[int, int]]] = {
-    f"{kind} {x}x{y}": (kind, (x, y))
+    f"{kind} {x} × {y}": (kind, (x, y))
     for kind, x, y in (
         ("torus", 4, 4),
         ("torus", 2, 2),
@@ -89,7 +90,7 @@ RULES: dict[str, dict[str, tuple[_Run, bool]]] = {
 def rules(shape: str, collective: str) -> list[str]:
     """The rules that are offered for a shape: ties and balanced routes are a torus' matter.
 
-    >>> rules("mesh 4x4", "all-to-all")
+    >>> rules("mesh 4 × 4", "all-to-all")
     ['X first', 'half X first, half Y first']
     """
     wraps = SHAPES[shape][0] == "torus"
@@ -138,7 +139,7 @@ def heat(shape: str, collective: str, rule: str, sender: int | None = None) -> H
         rule: one of `rules(shape, collective)`.
         sender: count only the blocks that begin at this rank (of an all-to-all); None for all.
 
-    >>> found = heat("torus 4x4", "all-to-all", "X first, ties up")
+    >>> found = heat("torus 4 × 4", "all-to-all", "X first, ties up")
     >>> found.run.topology.link_name(found.hottest), str(found.loads[found.hottest])
     ('0 -> 1', '3/4')
     """
@@ -334,7 +335,7 @@ def describe(found: Heat) -> str:
     )
     more = f", and {len(kinds) - 6} other loads" if len(kinds) > 6 else ""
     return (
-        f"{where.name}: map of {where.num_links} directed links by what they carry, in units of M/N: {told}{more}. "
+        f"{fabric_name(where.name)}: map of {where.num_links} directed links by what they carry, in M/N: {told}{more}. "
         f"The first of the busiest is {link_label(where, found.hottest)}."
     )
 
@@ -342,8 +343,8 @@ def describe(found: Heat) -> str:
 def heat_map(found: Heat, sender: int | None = None, title: str = "") -> Chart:
     """Draw the links of a small lattice, colored by load, with the loads as numbers in units of M/N.
 
-    >>> heat_map(heat("torus 2x2", "all-to-all", "X first, ties balanced"))
-    torus:2x2: map of 8 directed links by what they carry, in units of M/N: 8 carry 2. The first of the busiest is a→b.
+    >>> heat_map(heat("torus 2 × 2", "all-to-all", "X first, ties balanced"))
+    torus 2 × 2: map of 8 directed links by what they carry, in M/N: 8 carry 2. The first of the busiest is a→b.
     """
     where = found.run.topology
     _, width, height, _ = _place(where)
@@ -367,7 +368,7 @@ def link_heat_explorer() -> Explorer:
     return Explorer(
         "Which link is hot?",
         [
-            Control("shape", "Shape", tuple(SHAPES), "torus 4x4", kind="select"),
+            Control("shape", "Shape", tuple(SHAPES), "torus 4 × 4", kind="select"),
             Control("collective", "Collective", COLLECTIVES, "all-to-all", kind="select"),
             Control(
                 "rule",
@@ -428,7 +429,7 @@ def _facts(state: State) -> str:
     rows = [
         f"Hottest link{whose}: <b>{link_label(where, link)}</b> with "
         f"{amount(found.loads[link] / found.unit)} of M/N, that is {found.loads[link]} of M: {escape(listed)}.",
-        f"Run in lock-step: n_alpha = {cost.n_alpha}, n_beta = {cost.n_beta}; the busiest link alone needs "
+        f"Run in lock-step: n_α = {cost.n_alpha}, n_β = {cost.n_beta}; the busiest link alone needs "
         f"{max(whole.loads)}, and no schedule less than {least}.",
         f"Numbers on links count M/N = M/{where.ranks}. Port model: {escape(where.port_model)}.",
     ]

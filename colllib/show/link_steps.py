@@ -1,4 +1,4 @@
-"""An all-to-all on a 4 x 4 torus, step by step: what is on every link, and what has arrived."""
+"""An all-to-all on a 4 × 4 torus, step by step: what is on every link, and what has arrived."""
 
 from __future__ import annotations
 
@@ -98,14 +98,14 @@ def _names(found: Heat) -> tuple[str, ...]:
 
 
 def link_steps_explorer() -> Explorer:
-    """Seven ways to run the 240 blocks of a 4 x 4 torus, step by step.
+    """Seven ways to run the 240 blocks of a 4 × 4 torus, step by step.
 
     >>> link_steps_explorer()
-    Explorer: 240 blocks on 4 x 4, step by step (How, Step)
+    Explorer: 240 blocks on 4 × 4, step by step (How, Step)
     """
     start = "bundles: X first"
     return Explorer(
-        "240 blocks on 4 x 4, step by step",
+        "240 blocks on 4 × 4, step by step",
         [
             Control("way", "How", tuple(WAYS), start, kind="select"),
             Control("step", "Step", lambda s: _counted(s["way"]), 1),
@@ -139,7 +139,7 @@ def _facts(state: State) -> str:
         else "Numbers on links count M/N = M/16, ties split."
     )
     return (
-        f"<p>So far n_alpha = {t} of {run.cost.n_alpha}, n_beta = {beta} of {run.cost.n_beta} (lock-step); "
+        f"<p>So far n_α = {t} of {run.cost.n_alpha}, n_β = {beta} of {run.cost.n_beta} (lock-step); "
         f"{amount(done.arrived[t - 1])} of {done.blocks} blocks have arrived.</p>"
         f"<p>{reading} Dashed links are idle. Port model: {run.topology.port_model}.</p>"
     )

@@ -65,6 +65,11 @@ LOOKS = {
     "direct": Look(7, 0, "Di"),
     "hierarchical": Look(7, 1, "Hi"),
     "forest": Look(2, 4, "Fo"),
+    "channels": Look(7, 2, "Cs"),
+    "tree": Look(7, 3, "Tb"),
+    "nvls-tree": Look(7, 4, "NT"),
+    "collnet": Look(7, 5, "CN"),
+    "nvls": Look(7, 6, "NV"),
 }
 
 

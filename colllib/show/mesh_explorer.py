@@ -62,7 +62,7 @@ def mesh_explorer() -> Explorer:
     Explorer: What the wires carry (Collective, Shape)
     """
     both = ("collective", "dims")
-    shapes = {dims: " × ".join(map(str, dims)) if len(dims) > 1 else f"{dims[0]} in a row" for dims in SHAPES}
+    shapes = {dims: _size({"dims": dims}) for dims in SHAPES}
     return Explorer(
         "What the wires carry",
         [
@@ -85,6 +85,11 @@ _NOTE = (
 )
 
 
+def _size(state: State) -> str:
+    dims = state["dims"]
+    return " × ".join(map(str, dims)) if len(dims) > 1 else f"{dims[0]} in a row"
+
+
 def _pair(state: State) -> tuple[Execution, Execution]:
     return run(state["collective"], state["dims"], False), run(state["collective"], state["dims"], True)
 
@@ -101,7 +106,7 @@ def _picture(state: State, wraps: bool) -> Chart:
     busiest = [f"{a}-{b}" for (a, b), load in found.items() if load == top]
     what = "torus" if wraps else "mesh"
     alt = (
-        f"{what.capitalize()} {done.topology.lattice}: wires carry between {low} M and {top} M; "
+        f"{what.capitalize()} {_size(state)}: wires carry between {low} M and {top} M; "
         f"{len(busiest)} of {len(found)} wires carry the most, among them {', '.join(busiest[:4])}."
     )
     title = f"{what.capitalize()}: {len(busiest)} of {len(found)} wires carry the most, {top} M"
@@ -116,8 +121,8 @@ def _rows(done: Execution) -> dict[str, object]:
     top = max(done.link_total)
     return {
         "wires": wires(done.topology),
-        "n_alpha": done.cost.n_alpha,
-        "n_beta": str(done.cost.n_beta),
+        "n_α": done.cost.n_alpha,
+        "n_β": str(done.cost.n_beta),
         "busiest link, M": str(top),
         "mean link / busiest": f"{_mean(done) / float(top):.0%}",
     }
@@ -130,9 +135,9 @@ def _table(state: State) -> Table:
 
 def _told(state: State) -> str:
     opened, closed = _pair(state)
-    name, shape = state["collective"], opened.topology.lattice
+    name = state["collective"]
     a, b = max(opened.link_total), max(closed.link_total)
     return (
-        f"{name[0].upper()}{name[1:]}, on {shape}: the mesh's busiest link carries {a} M, the torus's {b} M, "
+        f"{name[0].upper()}{name[1:]}, on {_size(state)}: the mesh's busiest link carries {a} M, the torus's {b} M, "
         f"{float(a / b):.2f} times as much; {opened.cost.n_alpha} against {closed.cost.n_alpha} latencies."
     )

@@ -19,6 +19,9 @@ NAMES = ("Llama 3.1 70B", "Llama 3.1 405B", "DeepSeek-V3")
 STEPS = {2**22: "4 Mi", 2**24: "16 Mi"}
 PLAN = ("dp", "tp", "pp", "ep", "zero")
 EVERY = ("model", "tokens", *PLAN)
+#: Where it starts, and what the chapter prices: NVLink in the box one way, and a 400 Gb/s card for each GPU.
+INSIDE = {"alpha": 0.5e-6, "bandwidth": 450e9}
+OUTSIDE = {"alpha": 5e-6, "bandwidth": 50e9}
 
 
 def parallelism_explorer() -> Explorer:
@@ -34,8 +37,8 @@ def parallelism_explorer() -> Explorer:
     columns = (("call", "name"), ("calls × M", "calls"), ("time", "time"), ("fastest", "way"))
     networks = [
         replace(quantity, name=quantity.name + name, label=f"{label} {where}")
-        for name, where in (("", "in the box"), ("2", "outside"))
-        for quantity, label in ((alpha(), "α"), (bandwidth(), "BW"))
+        for name, where, price in (("", "in the box", INSIDE), ("2", "outside", OUTSIDE))
+        for quantity, label in ((alpha(price["alpha"]), "α"), (bandwidth(price["bandwidth"]), "BW"))
     ]
     return Explorer(
         "One training step",

@@ -70,8 +70,8 @@ def _said(state: State) -> str:
     name = state["primitive"]
     statement = PRIMITIVES[name].statement
     return (
-        f"<p>{statement[0].upper()}{statement[1:]}. M is {MESSAGE[name]}. On green: what the primitive asks for; in "
-        "brackets: what the schedule leaves behind, which nobody may rely on. Σ is the sum over all ranks.</p>"
+        f"<p>{statement[0].upper()}{statement[1:]}. M is {MESSAGE[name]}. In full color: what the primitive asks "
+        "for; faint: what the schedule leaves behind, not to be relied on. A cell says whose contributions it has.</p>"
     )
 
 

@@ -22,8 +22,8 @@ RANKS = 64
 SIDE = 8
 FABRICS: dict[str, Callable[[], Topology]] = {
     "star": lambda: star(RANKS),
-    "torus 8 x 8": lambda: torus((SIDE, SIDE), tie="balanced"),
-    "mesh 8 x 8": lambda: mesh((SIDE, SIDE)),
+    "torus 8 × 8": lambda: torus((SIDE, SIDE), tie="balanced"),
+    "mesh 8 × 8": lambda: mesh((SIDE, SIDE)),
 }
 STRENGTHS: dict[str, Sequence[float]] = {"zipf": (0, 0.5, 0.8, 1.0, 1.2, 1.5), "hot": (1, 2, 3, 5, 10, 20)}
 KINDS = {"zipf": "Zipf: the k-th expert gets 1/k^s", "hot": "one hot expert"}

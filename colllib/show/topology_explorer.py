@@ -10,6 +10,7 @@ from colllib.show.control import Control, Part, State
 from colllib.show.drawings import wiring
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
+from colllib.show.ladder_explorer import fabric_name
 from colllib.show.table import Table
 from colllib.topology import Topology, full_mesh, line, mesh, ring, star, torus, twisted_torus
 from colllib.topology.cuts import Bisection, bisection, diameter, floor_by_hops, links_per_rank, wires
@@ -71,7 +72,7 @@ def topology_explorer() -> Explorer:
 _START = (5, 4)
 _NOTE = (
     "<p>Squares and circles are the two halves, heavy wires the cut. A wire that leaves the grid comes back at the "
-    "other end of its row or column; on the twisted torus the number says at which rank. A floor is an n_beta that no "
+    "other end of its row or column; on the twisted torus the number says at which rank. A floor is an n_β that no "
     "all-to-all is below: what crosses the cut, and all hops shared by all links. BW per rank: links so slow that "
     "the best-connected rank sends BW over all of its links together.</p>"
 )
@@ -81,7 +82,7 @@ def _picture(state: State) -> Chart:
     topology, found = _measured(state["kind"], state["size"])
     others = [rank for rank in range(topology.ranks) if rank not in found.half]
     alt = (
-        f"{topology.name.replace(':', ' ')}: {topology.ranks} ranks and {wires(topology)} wires. The cut between ranks "
+        f"{fabric_name(topology.name)}: {topology.ranks} ranks and {wires(topology)} wires. The cut between ranks "
         f"{_listed(found.half)} and {_listed(others)} lets {found.bandwidth} BW through each way."
     )
     columns = 2 * state["size"] if state["kind"] == "twisted torus" else 0

@@ -9,23 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from inspect import signature
 from typing import Any
 
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, injection, one_port
 from colllib.topology.boxes import boxes
 from colllib.topology.clos import fat_tree, leaf_spine
+from colllib.topology.failures import without
 from colllib.topology.graph import from_links, full_mesh
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.lattice import line, mesh, ring, torus
-from colllib.topology.machines import MACHINES, mi250
+from colllib.topology.mi250 import mi250
+from colllib.topology.presets import PRESETS
 from colllib.topology.routes import flow_hash
 from colllib.topology.star import star, switch_tree
 from colllib.topology.twisted import twisted_torus
 from colllib.units import shortened, whole
 
 __all__ = [
+    "PRESETS",
     "TOPOLOGIES",
     "Form",
     "Latency",
@@ -106,14 +109,20 @@ TOPOLOGIES: dict[str, Form] = {
     "switch-tree": Form(switch_tree, 2, "switch-tree:64x16"),
     "inc-star": Form(_inc(star), 1, "inc-star:N"),
     "inc-switch-tree": Form(_inc(switch_tree), 2, "inc-switch-tree:64x16"),
+    "mi250": Form(mi250, 1, "mi250:2"),
 }
+
+#: Other names that the literature has for some.
+ALIASES = {"mi250-8x2": "mi250:2,dies=8"}
 
 
 def find(expression: str) -> Topology:
     """The topology that an expression such as "star:512", "torus:8x8x8" or "boxes:64x8,cards=1" names.
 
     Args:
-        expression: a name, its sizes behind a colon, and options behind commas.
+        expression: a name, its sizes behind a colon, and options behind commas; or a preset, such as "dgx-h100:64",
+            with the options of the topology that it stands for; or the path of a cluster file, which ends in .toml.
+            Behind `without=` stands what has failed: "card 3", "leaf 1", or a cable such as "0-1".
 
     Raises:
         ValueError: for an unknown name or option, or a value that cannot be.
@@ -121,14 +130,20 @@ def find(expression: str) -> Topology:
     >>> find("ring:8"), find("boxes:4x8,cards=2,oversubscription=2").tiers[2].bandwidth
     (Topology(ring:8, 8 ranks, 0 switches, 16 links), Fraction(1, 1))
     """
-    head, *rest = expression.strip().split(",")
+    if expression.endswith(".toml"):
+        from colllib.measured.cluster import read_cluster, read_text  # which needs this module
+
+        return read_cluster(read_text(expression)).topology()
+    head, *rest = ALIASES.get(expression.strip(), expression.strip()).split(",")
+    failed = [part.partition("=")[2] for part in rest if part.startswith("without=")]
+    if failed:
+        whole_topology = find(",".join([head, *(part for part in rest if not part.startswith("without="))]))
+        return reduce(without, failed, whole_topology)
     name, _, size = head.partition(":")
-    if name in MACHINES and not rest:
-        return _machine(name, size)
-    if name == "mi250-8x2" and not size and not rest:
-        return mi250(2, 8)
+    if name in PRESETS:
+        return _preset(name, size, rest)
     if name not in TOPOLOGIES:
-        known = ", ".join([*(form.example for form in TOPOLOGIES.values()), *(f"{name}:2" for name in MACHINES)])
+        known = ", ".join([*(form.example for form in TOPOLOGIES.values()), *(f"{preset}:2" for preset in PRESETS)])
         raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}")
     form = TOPOLOGIES[name]
     sizes = size.split("x")
@@ -145,27 +160,31 @@ def find(expression: str) -> Topology:
     return form.build(*numbers, **options) if form.sizes else form.build(tuple(numbers), **options)
 
 
-def _machine(name: str, size: str) -> Topology:
+def _preset(name: str, size: str, options: list[str]) -> Topology:
     count = whole(f"{name}: the size", size, f"{name}:2")
     if count < 1:
         raise ValueError(f"{name}:{count}: must be at least 1")
-    return replace(MACHINES[name](count), name=f"{name}:{count}")
+    stands_for, *fixed = PRESETS[name].expression(count).split(",")
+    given = {option.partition("=")[0] for option in options}
+    kept = [option for option in fixed if option.partition("=")[0] not in given]
+    found = find(",".join([stands_for, *kept, *options]))
+    return replace(found, speeds=PRESETS[name].speeds(found.levels))
 
 
 def _option(text: str, name: str, form: Form) -> tuple[str, Any]:
     key, _, value = text.partition("=")
     taken = form.options
     if key not in taken:
-        listed = ", ".join(f"{option} ({default})" for option, default in taken.items()) or "none"
+        listed = ", ".join([*(f"{option} ({default})" for option, default in taken.items()), "without"])
         raise ValueError(f"{name} takes no option {shortened(key)!r}; its options and their defaults: {listed}")
     what = f"option {key} of {name}"
     if taken[key] in ("true", "false"):
         if value not in ("true", "false"):
             raise ValueError(f"{what} {shortened(value)!r}: must be true or false")
         return key, value == "true"
-    if key in ("tie", "routing"):
+    if key in ("tie", "routing", "inside", "inc"):
         return key, value
-    if key in ("cards", "seed", "ports", "uplinks"):
+    if key in ("cards", "seed", "ports", "uplinks", "rails", "ranks", "dies"):
         return key, whole(what, value, f"{key}=2")
     if key == "order":
         return key, tuple(whole(what, part, f"{key}=1:0") for part in value.split(":"))

@@ -19,6 +19,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray, counted
@@ -101,7 +102,9 @@ class Topology:
         combines: whether switches may add what arrives.
         replicates: whether switches may send one block to several nodes.
         scatters: whether switches may take apart a bundle of blocks for different ranks.
+        acting: which switches may do any of this, shape (switches,); None for all.
         lattice: the axes of a ring, line, torus or mesh, or of places in boxes; None elsewhere.
+        in_box: how many ranks in a row stand in a box, of which the last may have fewer; 0 where there are none.
         speeds: of a machine that exists, the alphas in seconds and the bandwidths in bytes per second, one for each
             level, innermost first; None elsewhere.
         link_class: where to shift the lattice (without one, to permute the ranks in any way) takes links to
@@ -129,7 +132,9 @@ class Topology:
     combines: bool = False
     replicates: bool = False
     scatters: bool = False
+    acting: NDArray[np.bool_] | None = None
     lattice: Lattice | None = None
+    in_box: int = 0
     speeds: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     link_class: IntArray | None = None
 
@@ -175,6 +180,17 @@ class Topology:
         np.maximum.at(outermost, message, level)
         deciding = level == outermost[message]
         return outermost, counted(message[deciding], part[deciding], count)
+
+    def able(self, ability: str, switch: IntArray) -> NDArray[np.bool_]:
+        """Which of some switches, counted from 0, may do something: "combines", "replicates" or "scatters".
+
+        >>> from colllib.topology import boxes
+        >>> boxes((2, 4), inc="box").able("combines", np.arange(5))  # two in boxes, two leaves, and one above
+        array([ True,  True, False, False, False])
+        """
+        if not getattr(self, ability) or self.acting is None:
+            return np.full(len(switch), getattr(self, ability))
+        return self.acting[switch]
 
     @property
     def nodes(self) -> int:

@@ -21,8 +21,21 @@ from colllib.topology.tree import Tree
 Narrowing = Fraction | int | Sequence[Fraction | int]
 
 
+INSIDE = ("switch", "full-mesh")
+INC = ("none", "box", "network", "both")
+
+
 def boxes(
-    sizes: Sequence[int], *, cards: int | None = None, oversubscription: Narrowing = 1, seed: int | None = None
+    sizes: Sequence[int],
+    *,
+    cards: int | None = None,
+    oversubscription: Narrowing = 1,
+    seed: int | None = None,
+    rails: int | None = None,
+    apart: bool = False,
+    inside: str = "switch",
+    inc: str = "none",
+    ranks: int | None = None,
 ) -> Topology:
     """Boxes with a switch in each, and network cards that lead to the switches between the boxes.
 
@@ -30,6 +43,10 @@ def boxes(
     leaves goes over its rank's card to the box's leaf, up as far as the two ends need, down to the
     other leaf and over the receiver's card. There is a level for the box, one for what its cards
     reach, and one more for each further tier; BW is per port in the box and per card elsewhere.
+
+    On rails the cards of one number in their boxes lead to leaves of their own: rank r's is on rail
+    r mod `rails`, a leaf serves one rail of all boxes of the first tier, and each rail has switches of
+    its own above its leaves. A further tier joins the rails, unless they are `apart`.
 
     Args:
         sizes: outermost first: (64, 8) is 64 boxes of 8, (4, 4, 8) is 4 racks of 4 boxes of 8.
@@ -39,70 +56,174 @@ def boxes(
             further tiers a value each, innermost first.
         seed: messages are hashed over the cables of an uplink, by `flow_hash` of their two ends. By
             default they spread over all of them evenly, which is the limit of many flows.
+        rails: on how many rails the cards of a box are; they must divide its ranks, each of which needs a card.
+        apart: whether nothing joins the rails, so that ranks of two rails reach one another in their boxes only.
+        inside: "switch", or "full-mesh": a link of BW between every two ranks of a box instead.
+        inc: which switches may add, replicate and take bundles apart: "none", those in a "box", those of the
+            "network", or "both".
+        ranks: N, where the last box has fewer ranks than the others.
 
     Raises:
-        ValueError: for a size below 1, cards that do not divide a box, an oversubscription below 1,
-            or hashing over an uplink that is no whole number of cables.
+        ValueError: for a size below 1, cards or rails that do not divide a box, an oversubscription below 1,
+            hashing over an uplink that is no whole number of cables, or ranks that leave more than one box uneven.
 
     >>> boxes((8, 8)), boxes((4, 4, 8), cards=2).levels
     (Topology(boxes:8x8, 64 ranks, 17 switches, 272 links), 3)
+    >>> boxes((8, 4, 72), rails=4, apart=True)  # 32 leaves, and for each rail one switch that stands for its spines
+    Topology(boxes:8x4x72,rails=4,apart=true, 2304 ranks, 68 switches, 9280 links)
     """
-    for size in sizes:
-        if not is_whole(size) or size < 1:
-            raise ValueError(f"a size of {size!r} in boxes: must be a whole number of at least 1")
-    if len(sizes) < 2:
-        raise ValueError(
-            f"boxes:{'x'.join(map(str, sizes))}: give the number of boxes and the ranks of one, as in boxes:64x8"
-        )
-    inner, *outer = sizes[::-1]
-    cards = inner if cards is None else cards
-    if not is_whole(cards) or cards < 1 or inner % cards:
-        raise ValueError(f"cards = {cards!r}: must divide the {inner} ranks of a box")
-    narrow = _narrowings(oversubscription, len(outer))
-    ranks, count, shared = inner * prod(outer), prod(outer), cards < inner
-    # rank -> (card ->) leaf of its box -> switch of the first tier -> ... -> the last tier's only switch
-    tree = Tree((inner // cards, cards, *outer) if shared else (inner, *outer), first=ranks + count)
-    tiers, of_height = [Tier("box"), Tier("card", level=1)], [1] * (2 if shared else 1)
-    held = cards  # by all the boxes below one switch
-    for level, (size, times) in enumerate(zip(outer, narrow, strict=True), 1):
+    shape = _Shape(tuple(sizes), cards, rails, apart, inside, inc)
+    narrow = _narrowings(oversubscription, shape.uplinks)
+    name = f"boxes:{_expression(shape, narrow, seed, ranks)}"
+    inner, count, everyone, tree = shape.inner, shape.count, shape.ranks, shape.tree
+    tiers, of_height, held = [Tier("box"), Tier("card", level=1)], [1] * shape.lowest, shape.held
+    for number, times in enumerate(narrow):
         of_height.append(len(tiers))
-        tiers.append(_uplink(level, Fraction(held) / times))
-        held *= size
+        tiers.append(_uplink(number, number + 1 + shape.on_rails, Fraction(held) / times))
+        held *= tree.sizes[shape.lowest + number]
     hashed = [1] * len(of_height) if seed is None else [tiers[tier].cables for tier in of_height]
     if seed is not None:
         tiers = [_cable(tier) for tier in tiers]
-    name = f"boxes:{_expression(sizes, cards if shared else None, narrow, seed)}"
     above = sum(nodes * cables for nodes, cables in zip(tree.counts, hashed, strict=False))
-    check_network(name, ranks + count + tree.switches, 2 * (ranks + above))
+    check_network(name, tree.first + shape.switches, 2 * (everyone * (inner if shape.meshed else 1) + above))
     # a card's route has its latency at the ranks; that of a further tier has it at the tier's own switches
     paid = [height == 0 or tiers[tier].level > 1 for height, tier in enumerate(of_height)]
-    heights = np.repeat(np.arange(len(hashed)), tree.counts[:-1])
+    heights = np.repeat(np.arange(len(hashed)), tree.counts[: len(hashed)])
     edge = np.repeat(np.arange(len(heights)), np.array(hashed)[heights])
     child, parent = (end[edge] for end in tree.ends())
+    child = np.where(child < everyone, shape.rank_at[np.minimum(child, everyone - 1)], child)
     in_tree, up = np.array(of_height)[heights[edge]], np.where(paid, 0, 2)[heights[edge]]
-    rank, box = np.arange(ranks), ranks + np.arange(ranks) // inner
-    part = np.concatenate((np.repeat([0, 1], ranks), up, np.maximum(up, 1)))
-    kind = 2 + 2 * heights[edge]
-    classes = np.concatenate((np.repeat([0, 1], ranks), kind, kind + 1))
-    return Topology(
+    src, dst, part_in_box, class_in_box = shape.links_in_boxes()
+    part = np.concatenate((part_in_box, up, np.maximum(up, 1)))
+    kind = int(class_in_box.max(initial=-1)) + 1 + 2 * heights[edge]
+    classes = np.concatenate((class_in_box, kind, kind + 1))
+    whole = Topology(
         name=name,
-        ranks=ranks,
-        switches=count + tree.switches,
-        link_src=np.concatenate((rank, box, child, parent)),
-        link_dst=np.concatenate((box, rank, parent, child)),
-        alpha=Fractions.of([HALVES.up, HALVES.down, 0]).taken(part),
-        tier=np.concatenate((np.zeros(2 * ranks, dtype=np.intp), in_tree, in_tree)),
+        ranks=everyone,
+        switches=tree.first - everyone + shape.switches,
+        link_src=np.concatenate((src, child, parent)),
+        link_dst=np.concatenate((dst, parent, child)),
+        alpha=Fractions.of([HALVES.up, HALVES.down, 0, 1]).taken(part),
+        tier=np.concatenate((np.zeros(len(src), dtype=np.intp), in_tree, in_tree)),
         tiers=tuple(tiers),
-        router=_router(tree, ranks, inner, hashed, seed),
-        port_model=f"one full-duplex port in the box, and {_cards(cards, inner)}",
-        lattice=Lattice((inner, *outer), wraps=False),
+        router=_router(shape, name, len(src), hashed, seed),
+        port_model=f"{'a link to each other rank' if shape.meshed else 'one full-duplex port'} in the box, "
+        f"and {_cards(shape.cards, inner)}",
+        combines=inc != "none",
+        replicates=inc != "none",
+        scatters=inc != "none",
+        acting=_acting(shape, count),
+        lattice=Lattice((inner, *shape.outer), wraps=False),
+        in_box=inner,
         # to shift a box's ranks would take its cards apart where several ranks share each of several
-        link_class=classes if seed is None and cards in (1, inner) else None,
+        link_class=classes if seed is None and shape.cards in (1, inner) else None,
+    )
+    return whole if ranks is None else _uneven(whole, ranks)
+
+
+class _Shape:
+    """What the sizes, cards and rails of boxes come to, checked.
+
+    Attributes:
+        tree: rank -> (card ->) leaf -> switch of the first tier -> ... -> the last tier's only switch; ranks stand in
+            it rail by rail.
+        lowest: how many heights of it are the cards' own.
+        held: how many cards there are below a leaf.
+        uplinks: how many heights of it lead to further switches. Where rails are apart nothing leads to its root.
+        rank_at, place: the rank at each place of the tree's lowest height, and the place of each rank, shape (N,).
+    """
+
+    def __init__(
+        self, sizes: tuple[int, ...], cards: int | None, rails: int | None, apart: bool, inside: str, inc: str
+    ) -> None:
+        for size in sizes:
+            if not is_whole(size) or size < 1:
+                raise ValueError(f"a size of {size!r} in boxes: must be a whole number of at least 1")
+        text = "x".join(map(str, sizes))
+        if len(sizes) < 2:
+            raise ValueError(f"boxes:{text}: give the number of boxes and the ranks of one, as in boxes:64x8")
+        self.sizes, (self.inner, *self.outer) = sizes, sizes[::-1]
+        self.cards = self.inner if cards is None else cards
+        if not is_whole(self.cards) or self.cards < 1 or self.inner % self.cards:
+            raise ValueError(f"cards = {cards!r}: must divide the {self.inner} ranks of a box")
+        if rails is not None and (not is_whole(rails) or rails < 1 or self.inner % rails or self.cards < self.inner):
+            raise ValueError(f"rails = {rails!r}: must divide the {self.inner} ranks of a box, with a card for each")
+        if apart and rails is None:
+            raise ValueError("apart: only rails can be apart, as in boxes:64x8,rails=8,apart=true")
+        for option, value, known in (("inside", inside, INSIDE), ("inc", inc, INC)):
+            if value not in known:
+                raise ValueError(f"{option} {value!r}: must be one of {', '.join(known)}")
+        if inside == "full-mesh" and inc in ("box", "both"):
+            raise ValueError(f"inc {inc!r}: boxes of direct links have no switch in them")
+        self.rails, self.apart, self.inc, self.meshed = rails, apart, inc, inside == "full-mesh"
+        self.count, self.ranks, self.on_rails = prod(self.outer), prod(sizes), rails is not None
+        check_network(f"boxes:{text}", self.ranks, 0)
+        lines = rails or 1
+        if self.on_rails:
+            below: tuple[int, ...] = (self.inner // lines * self.outer[0], *self.outer[1:], lines)
+        else:
+            below = (self.inner // self.cards, self.cards) if self.cards < self.inner else (self.inner,)
+            below += tuple(self.outer)
+        self.tree = Tree(below, first=self.ranks + (0 if self.meshed else self.count))
+        self.lowest = 2 if self.cards < self.inner else 1
+        self.held = below[0] if self.on_rails else self.cards
+        self.uplinks = len(below) - self.lowest - apart
+        self.switches = self.tree.switches - apart
+        self.rank_at = np.arange(self.ranks).reshape(-1, lines).T.ravel()
+        self.place = np.argsort(self.rank_at)
+
+    def links_in_boxes(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Source, destination, part of alpha and class of every link within a box."""
+        rank, box = np.arange(self.ranks), self.ranks + np.arange(self.ranks) // self.inner
+        if not self.meshed:
+            which = np.repeat([0, 1], self.ranks)
+            return np.concatenate((rank, box)), np.concatenate((box, rank)), which, which
+        src, away = np.repeat(rank, self.inner - 1), np.tile(np.arange(1, self.inner), self.ranks)
+        dst = src // self.inner * self.inner + (src + away) % self.inner
+        return src, dst, np.full(len(src), 3), away - 1
+
+
+def _acting(shape: _Shape, count: int) -> NDArray[np.bool_] | None:
+    if shape.inc in ("none", "both"):
+        return None
+    in_box = np.arange(shape.tree.first - shape.ranks + shape.switches) < (0 if shape.meshed else count)
+    return in_box if shape.inc == "box" else ~in_box
+
+
+def _uneven(whole: Topology, ranks: int) -> Topology:
+    """Boxes whose last one has fewer ranks, and no ports for those that it has not."""
+    few = whole.ranks - ranks if is_whole(ranks) else -1
+    if not 0 <= few < whole.in_box or whole.ranks == few:
+        raise ValueError(
+            f"ranks = {ranks!r}: {whole.ranks // whole.in_box} boxes of {whole.in_box}, of which only the last may "
+            f"have fewer, hold {whole.ranks - whole.in_box + 1} to {whole.ranks}"
+        )
+    if few == 0:
+        return whole
+    ends = np.stack((whole.link_src, whole.link_dst))
+    kept = ((ends < ranks) | (ends >= whole.ranks)).all(axis=0)
+    number = np.cumsum(kept) - 1
+
+    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        message, link = whole.router(*(np.where(np.asarray(end) < ranks, end, end + few) for end in (src, dst)))
+        return message, number[link]
+
+    src, dst = (np.where(end < ranks, end, end - few)[kept] for end in ends)
+    return replace(
+        whole,
+        ranks=ranks,
+        link_src=src,
+        link_dst=dst,
+        alpha=whole.alpha.taken(np.flatnonzero(kept)),
+        tier=whole.tier[kept],
+        router=route,
+        lattice=None,
+        link_class=None,
     )
 
 
-def _uplink(level: int, width: Fraction) -> Tier:
-    return Tier("uplink" if level == 1 else f"uplink {level}", width, level=level, cables=ceil(width))
+def _uplink(number: int, level: int, width: Fraction) -> Tier:
+    return Tier("uplink" if number == 0 else f"uplink {number + 1}", width, level=level, cables=ceil(width))
 
 
 def _cable(tier: Tier) -> Tier:
@@ -131,33 +252,55 @@ def _narrowings(oversubscription: Narrowing, tiers: int) -> list[Fraction]:
     return [Fraction(times) for times in several] if len(several) == tiers else [Fraction(several[0])] * tiers
 
 
-def _expression(sizes: Sequence[int], cards: int | None, narrow: list[Fraction], seed: int | None) -> str:
-    parts = ["x".join(map(str, sizes))]
-    if cards is not None:
-        parts.append(f"cards={cards}")
-    if max(narrow) > 1:
+def _expression(shape: _Shape, narrow: list[Fraction], seed: int | None, ranks: int | None) -> str:
+    parts = ["x".join(map(str, shape.sizes))]
+    if shape.cards < shape.inner:
+        parts.append(f"cards={shape.cards}")
+    if max(narrow, default=1) > 1:
         parts.append(f"oversubscription={':'.join(map(str, narrow[:1] if len(set(narrow)) == 1 else narrow))}")
     if seed is not None:
         parts.append(f"seed={seed}")
+    if shape.rails is not None:
+        parts.append(f"rails={shape.rails}{',apart=true' if shape.apart else ''}")
+    if shape.meshed:
+        parts.append("inside=full-mesh")
+    if shape.inc != "none":
+        parts.append(f"inc={shape.inc}")
+    if ranks not in (None, shape.ranks):
+        parts.append(f"ranks={ranks}")
     return ",".join(parts)
 
 
-def _router(tree: Tree, ranks: int, inner: int, hashed: list[int], seed: int | None) -> Router:
-    wide = np.array(hashed)
-    first_link = 2 * ranks + np.cumsum([0, *(np.array(tree.counts[:-1]) * wide)])
-    links = int(first_link[-1]) - 2 * ranks  # upwards in the tree; as many lead down
+def _router(shape: _Shape, name: str, in_boxes: int, hashed: list[int], seed: int | None) -> Router:
+    tree, ranks, inner, wide = shape.tree, shape.ranks, shape.inner, np.array(hashed)
+    first_link = in_boxes + np.cumsum([0, *(np.array(tree.counts[: len(hashed)]) * wide)])
+    links = int(first_link[-1]) - in_boxes  # upwards in the tree; as many lead down
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         src, dst = np.asarray(src), np.asarray(dst)
         inside, switch = _inside(src, dst, ranks, inner, tree.first)
         message = np.flatnonzero(inside)
-        up, down = message[~switch[0][message]], message[~switch[1][message]]
         far = np.flatnonzero(~inside)
-        rises, falls = tree.route(src[far], dst[far])
+        if shape.meshed:
+            away = (dst[message] - src[message]) % inner
+            apart = away > 0
+            messages, crossed = [message[apart]], [src[message][apart] * (inner - 1) + away[apart] - 1]
+        else:
+            up, down = message[~switch[0][message]], message[~switch[1][message]]
+            messages, crossed = [up, down], [src[up], ranks + dst[down]]
+        rises, falls = tree.route(
+            *(np.where(end < ranks, shape.place[end % ranks], end) for end in (src[far], dst[far]))
+        )
+        if shape.apart and len(rises[-1].message):
+            i = far[rises[-1].message[0]]
+            raise NoRouteError(
+                f"no route from rank {src[i]} to rank {dst[i]}: their cards are on two rails of {name}, which are apart"
+            )
         flow = flow_hash(src[far], dst[far], seed) if seed is not None and max(hashed) > 1 else None
-        messages, crossed = [up, down], [src[up], ranks + dst[down]]
         for crossings, back in ((rises, 0), (falls, links)):
             for height, who, edge in crossings:
+                if not len(who):
+                    continue  # the root of rails that are apart has no links
                 cable = 0 if flow is None else flow[who] % wide[height]
                 messages.append(far[who])
                 crossed.append(first_link[height] + back + edge * wide[height] + cable)

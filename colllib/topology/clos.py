@@ -139,6 +139,7 @@ def _fluid(name: str, sizes: tuple[int, ...], widths: tuple[Fraction, ...], late
         route,
         "one full-duplex port per rank",
         lattice=Lattice(sizes, wraps=False),
+        in_box=sizes[0],
     )
 
 
@@ -221,4 +222,5 @@ def _clos(
         route,
         "one full-duplex port per rank",
         lattice=Lattice(sizes, wraps=False),
+        in_box=sizes[0],
     )

@@ -200,7 +200,7 @@ def _searched(topology: Topology) -> Bisection:
     if through > at_least and (least := swept(topology)) is not None:
         return Bisection(through, least, half, "a sweep")
     lattice = topology.lattice
-    if through > at_least and lattice is not None and not topology.switches and _has_theorem(lattice):
+    if through > at_least and lattice is not None and _has_theorem(lattice) and _is_whole(topology, lattice):
         theorem = lattice_bisection(lattice) * topology.bandwidth[0]
         return Bisection(through, max(theorem, at_least), half, "a theorem")
     return Bisection(through, at_least, half, proof)
@@ -208,6 +208,12 @@ def _searched(topology: Topology) -> Bisection:
 
 def _has_theorem(lattice: Lattice) -> bool:
     return not (lattice.wraps and 2 in lattice.dims)
+
+
+def _is_whole(topology: Topology, lattice: Lattice) -> bool:
+    """Whether all links of the lattice are there, and no others."""
+    ends = sum(2 * lattice.ranks // size for size in lattice.dims if not lattice.wraps)
+    return not topology.switches and topology.num_links == 2 * len(lattice.dims) * lattice.ranks - ends
 
 
 def _ranks_alike(topology: Topology) -> bool:

@@ -112,7 +112,7 @@ def from_links(
         Fractions.of(alpha),
         np.array([place[kind] for kind in speeds], dtype=np.intp),
         tiers or (Tier(),),
-        _fewest_hops(nodes, ends),
+        fewest_hops(nodes, ends, ranks),
         port_model,
         combines,
         replicates,
@@ -124,7 +124,8 @@ def _part(latency: Latency, leaves_a_rank: bool) -> Fraction:
     return latency.up if leaves_a_rank else latency.down
 
 
-def _fewest_hops(nodes: int, ends: IntArray) -> Router:
+def fewest_hops(nodes: int, ends: IntArray, ranks: int) -> Router:
+    """Routes over as few links as can be, ties going to the lowest-numbered node."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
 
@@ -140,7 +141,8 @@ def _fewest_hops(nodes: int, ends: IntArray) -> Router:
         apart = ~np.isfinite(hops[src, dst])
         if apart.any():
             i = int(np.flatnonzero(apart)[0])
-            raise NoRouteError(f"no route from node {src[i]} to node {dst[i]}: the links do not connect them")
+            a, b = (f"{'rank' if end[i] < ranks else 'node'} {end[i]}" for end in (src, dst))
+            raise NoRouteError(f"no route from {a} to {b}: the links do not connect them")
         messages, links = [], []
         message, at = np.arange(len(src)), np.asarray(src)
         while len(message):

@@ -17,6 +17,7 @@ from colllib.algorithms import CATALOGUE, find, lattice, relay, trees
 from colllib.execution import execute
 from colllib.ladder import offered, run
 from colllib.primitives import PRIMITIVES
+from colllib.schedule import placed
 from colllib.topology import Lattice, mesh, ring, star, torus
 
 SHAPES = [
@@ -161,6 +162,21 @@ def test_rotated_copies_use_all_links_where_the_axes_are_alike():
     assert uneven.cost.n_beta > Fraction(2 * 11, 12 * 4)
     with pytest.raises(ValueError, match=r"^4x3: the closed form is for equal axes"):
         lattice.rotated_dim_ring_cost(Lattice((4, 3)))
+
+
+@given(dims=ANY)
+@settings(max_examples=20)
+def test_a_block_inside_a_torus_has_no_wraparound_and_costs_what_a_mesh_costs(dims):
+    machine = torus(tuple(2 * size for size in dims))
+    inner, rings = Lattice(dims, wraps=False), Lattice(dims)
+    block = [int(np.dot(inner.coordinates(rank), machine.lattice.strides)) for rank in range(inner.ranks)]
+    for build in (lattice.dim_ring, lattice.rotated_dim_ring, lattice.dim_chain, relay.relay):
+        assert (
+            execute(placed(build(inner), block, machine.ranks), machine).cost == execute(build(inner), mesh(dims)).cost
+        )
+    closing = execute(placed(lattice.dim_ring(rings), block, machine.ranks), machine).cost
+    assert closing.n_alpha == 2 * sum((size - 1) ** 2 for size in dims)  # each step waits for the hop back
+    assert execute(lattice.dim_ring(rings), torus(dims)).cost.n_alpha == 2 * sum(size - 1 for size in dims)
 
 
 def test_halving_on_a_ring_pays_for_its_far_partners():

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from colllib.algorithms import (
@@ -20,6 +20,7 @@ from colllib.algorithms import (
     reducescatter,
 )
 from colllib.algorithms.nested import Phase, nested
+from colllib.events import event_clock
 from colllib.execution import ScheduleError, execute
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import reversed_in_time
@@ -190,3 +191,92 @@ def test_on_a_torus_the_axes_are_the_tiers():
     rings = [(axis, reducescatter.ring(size)) for axis, size in enumerate(dims)]
     cost = execute(nested(Lattice(dims), rings), torus(dims)).cost
     assert (cost.n_alpha, cost.n_beta) == (5, Fraction(11, 12))
+
+
+@st.composite
+def hierarchies(draw):
+    """Boxes whose switches take part on any tiers, and a hierarchical schedule on them with any options."""
+    sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=3).filter(lambda sizes: np.prod(sizes) <= 24))
+    net = boxes(sizes, inc="both", seed=draw(st.none() | st.integers(0, 2)))
+    chosen = find(draw(st.sampled_from(SIX)), "hierarchical")
+    order = draw(st.sampled_from(hierarchical.ORDERS))
+    axes = range(len(sizes)) if order == "inner-first" else range(len(sizes))[::-1]
+    tiers = {}
+    for axis in axes:
+        size = sizes[-1 - axis]
+        serves = chosen.primitive
+        if serves == "all-reduce" and axis != axes[-1]:
+            serves = "all-gather"  # and the reduce-scatter that goes with it
+        names = [a.name for a in of(serves) if a.fits(size)]
+        tiers[axis] = draw(st.sampled_from([hierarchical.IN_NETWORK, *names]))
+    options = {"order": order, "tiers": ",".join(tiers[axis] for axis in range(len(sizes)))}
+    if "root" in chosen.options:
+        options["root"] = draw(st.integers(0, net.ranks - 1))
+    if "interval" in chosen.options:
+        options["interval"] = draw(st.integers(1, 3))
+    try:
+        return net, chosen.primitive, chosen.build(net, segments=draw(st.integers(1, 3)), **options)
+    except ValueError as error:
+        if "several of its lines would meet in one switch" not in str(error):
+            raise
+        reject()
+
+
+@given(hierarchies())
+@settings(max_examples=150, deadline=None)
+def test_hierarchical_schedules_with_switches_that_take_part_make_their_primitive_true(drawn):
+    net, primitive, schedule = drawn
+    assert PRIMITIVES[primitive].accepts(schedule.blocks)
+    run = execute(schedule, net)
+    assert reference.holds(schedule)
+    sent, received = reference.traffic(schedule)
+    assert list(run.sent) == [sent[rank] for rank in range(net.ranks)]
+    assert list(run.received) == [received[rank] for rank in range(net.ranks)]
+
+
+def test_where_switches_add_and_replicate_less_goes_over_their_tier():
+    """By hand, 4 boxes of 4 in so many segments that their ends don't count.
+
+    Within the box a ring puts 2 * 3/4 M on a port, a switch that adds M and 1/4 M; on the cards a
+    ring 2 * 3/4 of a quarter, switches that add a quarter.
+    """
+    net, segments = boxes((4, 4), inc="both"), 64
+
+    def loads(name):
+        run = execute(find("all-reduce", name).build(net, segments=segments), net)
+        return [max(run.link_total[link] for link in np.flatnonzero(net.tier == tier)) for tier in (0, 1)]
+
+    ring, switch = (Fraction(3, 2), Fraction(3, 8)), (Fraction(5, 4), Fraction(1, 4))
+    assert loads("hierarchical") == list(ring)
+    assert loads("collnet") == [ring[0], switch[1]]
+    assert loads("nvls") == list(switch)
+    assert loads("nvls-tree")[0] == switch[0]
+
+
+def test_slices_overlap_on_both_clocks():
+    """One slice crosses the cards while another is in its box: the time falls towards the busier tier's alone."""
+    net, price = boxes((4, 4)), {"message": 1e9, "alpha": (0.0, 0.0), "bandwidth": (1e9, 1e9)}
+    inner, outer = 2 * 3 / 4, 2 * 3 / 4 / 4
+    for clock in (lambda s: execute(s, net).cost.seconds(**price), lambda s: event_clock(s, net, **price).seconds):
+        whole, cut = (clock(hierarchical.all_reduce(net, segments=p)) for p in (1, 24))
+        assert whole == pytest.approx(inner + outer)
+        assert inner <= cut < inner + outer / 4
+
+
+def test_lines_that_would_meet_in_a_switch_with_the_same_blocks_are_refused():
+    """After a broadcast in the box all its ranks have the block; before, the root alone brings it to the network."""
+    net = boxes((2, 2), inc="both")
+    execute(hierarchical.broadcast(net, tiers="in-network", order="outer-first"), net)
+    with pytest.raises(ValueError, match="axis 1: several of its lines would meet in one switch"):
+        hierarchical.broadcast(net, tiers="in-network", order="inner-first")
+
+
+def test_a_tier_whose_switches_do_not_add_is_named():
+    with pytest.raises(ValueError, match="all-reduce in-network on tier 1 needs switches that add and replicate there"):
+        hierarchical.all_reduce(boxes((2, 4), inc="box"), tiers="ring,in-network")
+    assert find("all-reduce", "collnet").refusal(boxes((2, 4), inc="box")).startswith("on tier 1 needs switches")
+    assert find("all-reduce", "nvls").refusal(boxes((2, 4), inside="full-mesh", inc="network")) == (
+        "on tier 0 needs switches that add and replicate there, and those of boxes:2x4,inside=full-mesh,inc=network "
+        "do not"
+    )
+    assert find("all-reduce", "in-network").refusal(boxes((2, 4), inc="both")).startswith("is made for one tree")

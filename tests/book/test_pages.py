@@ -97,6 +97,32 @@ def test_search_answers_from_the_files(visit):
         assert tab.locator("#search-results .search li").count() > 0
 
 
+def test_search_finds_a_claim_by_its_id(visit):
+    """The first answer is the card in the ledger, not the top of a page."""
+    with visit("search.html") as tab:
+        tab.goto(tab.url + "?q=E-02-083")
+        tab.wait_for_selector("#search-results .search li")
+        assert "claims.html#e-02-083" in tab.locator("#search-results .search li a").first.get_attribute("href")
+
+
+def test_a_chapters_last_line_leads_to_its_claims(visit):
+    """The link filters the ledger to the chapter, and the number in it is that of the cards."""
+    with visit("notebooks/in-network.html") as tab:
+        link = tab.locator('a[href*="claims.html?chapter=in-network"]')
+        count = int(link.text_content().split()[0])
+        link.click()
+        tab.wait_for_selector(".cl-ledger form:visible")
+        assert tab.locator(".cl-ledger li:visible").count() == count
+        assert set(tab.locator(".cl-ledger li:visible").evaluate_all("all => all.map((li) => li.dataset.chapter)")) == {
+            "in-network"
+        }
+
+
+@pytest.mark.parametrize("page", ["book/claims.html", "book/errata.html"])
+def test_the_long_lists_stay_light(site, page):
+    assert (site / page).stat().st_size < 700_000
+
+
 def test_the_theme_button_switches(visit):
     """The reader's choice wins over the system's."""
     with visit("book/welcome.html", theme="light") as tab:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -69,3 +70,12 @@ def test_the_event_clocks_row_holds_at_the_anchor_too():
     row = elsewhere({"n": 512})[1]
     seconds = event_clock(alltoall.pairwise(512), **price).seconds
     assert seconds == pytest.approx(row.ways[""].price(16e6, [0.5e-6], [900e9])[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [8, 72, 512])
+def test_the_curve_over_the_radix_stays_off_the_axis(n):
+    explorer = alltoall_explorer()
+    svg = explorer.render(1, {**explorer.start, "n": n})
+    [curve] = re.findall(r'<g data-row="Bruck, best radix"><path[^>]* d="([^"]*)"', svg)
+    axis = max(float(down) for down in re.findall(r'd="M[\d.]+ ([\d.]+)H', svg))
+    assert max(float(down) for down in re.findall(r"[ML][\d.]+ ([\d.]+)", curve)) < axis - 1

@@ -12,6 +12,8 @@ from colllib.algorithms import find
 from colllib.algorithms.innetwork import two_shot_all_reduce
 from colllib.bounds import bus_factor
 from colllib.show.busbw_explorer import SWITCH, busbw_explorer
+from colllib.show.looks import DASHES
+from colllib.show.race import BOUND
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +56,12 @@ def test_it_starts_where_busbw_exceeds_the_wire(explorer):
 
 def test_it_stays_within_a_page(explorer):
     assert len(explorer.grid.json()) < 200_000
+
+
+def test_the_note_calls_the_line_of_the_wire_what_it_is_drawn_as(explorer):
+    svg = explorer.render(0, explorer.start)
+    [wire] = re.findall(r'<g data-row="the wire">(.*?)</g>', svg)
+    assert BOUND.dashes in wire
+    on, off = map(float, DASHES[BOUND.dash].split())
+    assert on <= 2 < off  # dots, not dashes
+    assert "The dotted line is one port, one way" in explorer.render(len(explorer.parts) - 1, explorer.start)

@@ -8,25 +8,20 @@ import pytest
 from show_browser import opened, write_page
 
 from colllib import claims
-from colllib.show.claims import Claimed, Ledger, claims_table, errata
+from colllib.show.claims import Claimed, Ledger, errata
 
 
 def test_the_errata_have_every_entry_that_does_not_hold_once_with_an_anchor_a_reason_and_a_chapter():
     text = errata()
     failing = [entry for entry in claims.ledger() if entry.verdict in claims.FAILS]
-    anchors = re.findall(r'<span id="([^"]+)"></span>', text)
+    anchors = re.findall(r'<a id="([^"]+)" href="claims.html#\1">', text)
     assert sorted(anchors) == sorted(entry.claim.id.lower() for entry in failing)
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
         f"## {cause.title}" for cause in sorted(claims.causes().values(), key=lambda cause: -len(cause.ids))
     ]
-    assert text.count("](../notebooks/") == len(failing)
-
-
-def test_a_chapters_table_has_all_of_its_claims_and_what_fails_first():
-    entries = claims.for_chapter("mesh")
-    headings = str(claims_table(entries)).splitlines()
-    assert sum(int(heading.rsplit(": ", 1)[1]) for heading in headings) == len(entries)
-    assert headings[0].startswith("refuted")
+    explained = sum(bool(cause.see) for cause in claims.causes().values())
+    assert text.count("[](../notebooks/") == len(failing) + explained
+    assert all(f'href="errata.html#{anchor}"' in Ledger(failing)._repr_html_() for anchor in anchors[:3])
 
 
 @pytest.mark.browser
@@ -44,6 +39,12 @@ def test_the_ledger_is_filtered_in_the_browser_and_complete_without_script(tmp_p
         tab.locator("input[name=text]").fill("m-41")
         assert tab.locator("li:visible").get_attribute("id") == "m-41"
         assert tab.evaluate("document.documentElement.scrollWidth") <= 360
+        tab.goto(f"{tab.url}?chapter=mesh&verdict=refuted")
+        here = [e for e in refuted if e.chapter == "mesh"]
+        assert tab.locator("li:visible").count() == len(here)
+        assert tab.locator("select[name=chapter]").input_value() == "mesh"
+        card = tab.locator("li:visible").first.bounding_box()
+        assert tab.locator("li:visible strong").first.bounding_box()["y"] < card["y"] + 40  # the verdict comes first
     assert troubles == []
     with opened(page, java_script_enabled=False) as (tab, _):
         assert tab.locator("li:visible").count() == len(entries)

@@ -70,6 +70,14 @@ def test_the_jobs_table_and_summary_say_what_the_factors_are():
     assert f"{max(a * b for _, a, b in expected):.2f} times" in JOBS.render(3, state)
 
 
+@pytest.mark.parametrize("fabric", list(FABRICS))
+def test_the_jobs_explorer_names_fabrics_as_prose_does_and_not_as_the_command_line(fabric):
+    state = JOBS.start | {"fabric": fabric, "layout": "rows", "draw": 0}
+    told = " ".join(JOBS.render(part, state) for part in range(4))
+    assert FABRICS[fabric][0] in told
+    assert FABRICS[fabric][1]().name not in told
+
+
 def test_the_jobs_explorer_stays_small_and_starts_among_collisions():
     assert JOBS.start["layout"] == "drawn"
     assert len(JOBS.grid.json()) < 5_000_000

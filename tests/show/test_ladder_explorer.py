@@ -39,7 +39,7 @@ def test_an_all_to_all_of_512_on_a_torus_is_what_the_explorer_says():
     shown = table(ladder_explorer(QUICK), p="all-to-all")
     way = ladder.entry("all-to-all", "rotated-relay", "torus:8x8x8")
     cost = execute(way.schedule(), find("torus:8x8x8")).cost
-    assert shown["torus 8x8x8"][3:5] == [str(cost.n_alpha), str(cost.n_beta)]
+    assert shown["torus 8 × 8 × 8"][3:5] == [str(cost.n_alpha), str(cost.n_beta)]
 
 
 @pytest.mark.parametrize("ports", [False, True])
@@ -64,7 +64,7 @@ def test_the_note_counts_links_by_rank():
     explorer = ladder_explorer()
     note = explorer.render(2, explorer.start)
     for dims in ((8, 8, 8), (8, 4, 4, 4), (16, 8, 4), (32, 16)):
-        assert f"{2 * len(dims)} on {'x'.join(map(str, dims))}" in note
+        assert f"{2 * len(dims)} on torus {' × '.join(map(str, dims))}" in note
 
 
 def test_switches_that_take_part_stand_on_the_same_ladder():

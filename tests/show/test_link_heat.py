@@ -25,7 +25,7 @@ from colllib.topology.routes import blocks_on
 
 CASES = [
     (shape, collective, rule)
-    for shape in ("torus 4x4", "torus 5x3", "torus 4x2", "mesh 3x3", "torus 8x1")
+    for shape in ("torus 4 × 4", "torus 5 × 3", "torus 4 × 2", "mesh 3 × 3", "torus 8 × 1")
     for collective in ("all-to-all", "all-reduce")
     for rule in rules(shape, collective)
 ]
@@ -53,7 +53,7 @@ def test_the_loads_are_the_ledgers_and_a_second_count(shape, collective, rule):
 
 
 def test_the_hottest_link_and_its_chunks_are_named():
-    found = heat("torus 4x4", "all-to-all", "X first, ties up")
+    found = heat("torus 4 × 4", "all-to-all", "X first, ties up")
     link = found.hottest
     where = found.run.topology
     assert (link_label(where, link), found.loads[link]) == ("a→b", Fraction(3, 4))
@@ -64,13 +64,13 @@ def test_the_hottest_link_and_its_chunks_are_named():
 
 
 def test_one_senders_blocks_add_up_to_all():
-    one = heat("torus 4x4", "all-to-all", "X first, ties up", 0)
-    every = heat("torus 4x4", "all-to-all", "X first, ties up")
+    one = heat("torus 4 × 4", "all-to-all", "X first, ties up", 0)
+    every = heat("torus 4 × 4", "all-to-all", "X first, ties up")
     assert sum(one.loads) * 16 == sum(every.loads)
 
 
 def test_picture_and_alt_text_say_the_same():
-    found = heat("torus 4x4", "all-to-all", "X first, ties balanced")
+    found = heat("torus 4 × 4", "all-to-all", "X first, ties balanced")
     chart = heat_map(found)
     numbers = re.findall(r"<text x=\"[^\"]+\" y=\"[^\"]+\"(?: font-weight=\"700\")?>([\d.]+)</text>", chart.body)
     assert numbers == [amount(load / found.unit) for load in found.loads]

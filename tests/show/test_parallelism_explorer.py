@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from shown import rows
 
 from colllib import execute, units
 from colllib.algorithms import of
-from colllib.parallelism import MODELS, Plan, training
+from colllib.parallelism import MODELS, Plan, price, training
 from colllib.show import parallelism_explorer
+from colllib.show.parallelism_explorer import INSIDE, OUTSIDE
 
 EXPLORER = parallelism_explorer()
-CARD = {"alpha2": 5e-6, "bw2": 50e9}
-EXPERTS = {"model": "DeepSeek-V3", "tp": 1, "dp": 64, "ep": 8, **CARD}
+EXPERTS = {"model": "DeepSeek-V3", "tp": 1, "dp": 64, "ep": 8}
 
 
 def told(**changed):
@@ -43,11 +45,19 @@ def test_the_times_are_those_of_executed_schedules(changed):
         assert units.seconds(int(counted.split(" × ")[0]) * seconds, 4) == time
 
 
-def test_it_starts_where_tensor_parallelism_outweighs_data_parallelism():
+def test_it_starts_on_the_machine_and_the_plan_of_the_chapter():
+    """Box and card: NVLink one way inside, a 400 Gb/s card outside; there TP's bytes weigh most, in time too."""
+    start = EXPLORER.start
+    assert (start["alpha"], start["bw"], start["alpha2"], start["bw2"]) == (0.5e-6, 900e9 / 2, 5e-6, 400e9 / 8)
     assert "16,384 GPUs, 16 microbatches" in told()
-    assert "TP takes " in told()
-    assert "DP takes " in told(**CARD)
-    assert "TP sends most" in told(**CARD)
+    assert "TP sends most" in told()
+    calls = training(MODELS["Llama 3.1 405B"], Plan(dp=128, tp=8, pp=16), tokens=2**24, microbatches=16)
+    spent = Counter()
+    for call in calls:
+        here = INSIDE if call.axis == "TP" else OUTSIDE
+        spent[call.axis] += price(call, **here).total
+    assert f"TP takes {100 * spent['TP'] / spent.total():.0f} % of {units.seconds(spent.total())}" in told()
+    assert spent["TP"] > spent["DP"]
 
 
 def test_expert_parallelism_is_offered_where_there_are_experts():

@@ -90,3 +90,22 @@ def test_the_alt_text_and_the_summary_are_computed(explorer):
 def test_it_is_small_and_the_same_every_time(explorer):
     assert len(explorer.grid.json()) < 200_000
     assert winners_map().grid.json() == explorer.grid.json()
+
+
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+@pytest.mark.parametrize("width", [360, 640])
+def test_no_letters_of_the_map_run_into_each_other_or_out_of_it(explorer, primitive, width):
+    state = {**explorer.start, "primitive": primitive, "library": "Open MPI"}
+    svg = explorer.parts[0].draw(state, explorer.texts(state), width)
+    placed = {}
+    for at, down, anchor, letters in re.findall(
+        r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)"[^>]*>([^<]+)<', svg
+    ):
+        wide = 6.8 * len(letters)
+        left = float(at) - {"start": 0, "middle": wide / 2, "end": wide}[anchor]
+        placed.setdefault(float(down), []).append((left, left + wide))
+    assert len(placed) > len(RANKS)
+    for row in map(sorted, placed.values()):
+        assert row[0][0] >= 0
+        assert row[-1][1] <= width + 1
+        assert all(before[1] <= after[0] + 1 for before, after in pairwise(row))

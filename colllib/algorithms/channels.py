@@ -1,0 +1,187 @@
+"""What NCCL does on boxes: channels, which are rings and trees over all ranks, each with a card of its own in a box.
+
+A channel for each place in the box: it enters every box at its place, or card, visits the other
+ranks along a chain, and leaves. Together they use all cards at once, with an equal part of the
+message on each.
+
+Source: NCCL's `src/graph/connect.cc` (`connectRings`, `connectTrees`, and the rings of odd boxes exchanged with their
+neighbors so as not to cross rails) and `src/graph/trees.cc` (Jeaugey, 2019).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from colllib.algorithms import allgather, allreduce, broadcast, reducescatter, trees
+from colllib.exact import IntArray
+from colllib.primitives import check_rank, is_whole
+from colllib.schedule import Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
+from colllib.topology import Topology
+
+TURNS = ("rotated", "alternate")
+
+
+def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[int]:
+    """The ranks in the order of a channel's ring.
+
+    Args:
+        topology: with its ranks in boxes.
+        channel: the place in the box at which it enters.
+        turn: "rotated" leaves a box at the place before its own, and crosses to the next box's own; "alternate" runs
+            backwards through every second box, so that a ring of an even number of boxes never changes its rail.
+
+    >>> from colllib.topology import boxes
+    >>> ring_order(boxes((2, 4)), 1), ring_order(boxes((2, 4)), 1, turn="alternate")
+    ([1, 2, 3, 0, 5, 6, 7, 4], [1, 2, 3, 0, 4, 7, 6, 5])
+    """
+    if turn not in TURNS:
+        raise ValueError(f"turn {turn!r}: must be one of {', '.join(TURNS)}")
+    found: list[int] = []
+    for number, first in enumerate(range(0, topology.ranks, topology.in_box)):
+        size = min(topology.in_box, topology.ranks - first)
+        inside = [first + (channel + place) % size for place in range(size)]
+        found += inside[::-1] if turn == "alternate" and number % 2 else inside
+    return found
+
+
+def _places(topology: Topology, channels: int) -> range:
+    """At which places in the box the channels enter: at each one, or at every so manieth."""
+    count = channels or topology.in_box
+    if not is_whole(count) or count < 1 or topology.in_box % count:
+        raise ValueError(f"channels = {channels!r}: must divide the {topology.in_box} ranks of a box")
+    return range(0, topology.in_box, topology.in_box // count)
+
+
+def _on_rings(topology: Topology, ring: Schedule, channels: int, turn: str) -> Schedule:
+    orders = [ring_order(topology, place, turn) for place in _places(topology, channels)]
+    return _in_channels(scaled(ring, Fraction(1, len(orders))), orders)
+
+
+def _in_channels(schedule: Schedule, orders: list[list[int]]) -> Schedule:
+    """`side_by_side` of the schedule `placed` in each order, whose steps share arrays where the schedule's do."""
+    whole = side_by_side(*(placed(schedule, order) for order in orders))
+    where, first = np.array(orders), len(schedule.blocks) * np.arange(len(orders))[:, None]
+    last: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []  # routes are found once for the same arrays
+
+    def step(t: int) -> Step:
+        one = schedule.step(t)
+        if not last or last[0][0] is not one.src or last[0][1] is not one.dst:
+            last[:] = [(one.src, one.dst, where[:, one.src].ravel(), where[:, one.dst].ravel())]
+        return Step(*last[0][2:], (one.block + first).ravel(), np.tile(one.add, len(orders)))
+
+    return replace(whole, step=step)
+
+
+def all_reduce(topology: Topology, channels: int = 0, turn: str = "rotated") -> Schedule:
+    """A ring all-reduce in every channel.
+
+    Args:
+        topology: with its ranks in boxes, of which the last may be smaller.
+        channels: how many; 0 for one at each place in the box.
+        turn: as for `ring_order`.
+
+    >>> from colllib.topology import boxes
+    >>> all_reduce(boxes((2, 4)))
+    Schedule(8 ranks, 32 blocks, 14 steps)
+    """
+    ring = in_sequence(reducescatter.ring(topology.ranks), allgather.ring(topology.ranks))
+    return _on_rings(topology, ring, channels, turn)
+
+
+def all_gather(topology: Topology, channels: int = 0, turn: str = "rotated") -> Schedule:
+    """A ring all-gather in every channel.
+
+    >>> from colllib.topology import boxes
+    >>> all_gather(boxes((2, 4)), channels=2)
+    Schedule(8 ranks, 16 blocks, 7 steps)
+    """
+    return _on_rings(topology, allgather.ring(topology.ranks), channels, turn)
+
+
+def reduce_scatter(topology: Topology, channels: int = 0, turn: str = "rotated") -> Schedule:
+    """A ring reduce-scatter in every channel.
+
+    >>> from colllib.topology import boxes
+    >>> reduce_scatter(boxes((2, 4)))
+    Schedule(8 ranks, 32 blocks, 7 steps)
+    """
+    return _on_rings(topology, reducescatter.ring(topology.ranks), channels, turn)
+
+
+def broadcast_along(
+    topology: Topology, *, segments: int = 1, root: int = 0, channels: int = 0, turn: str = "rotated"
+) -> Schedule:
+    """In every channel a chain from the root on along its ring, segment after segment.
+
+    >>> from colllib.topology import boxes
+    >>> broadcast_along(boxes((2, 4)), segments=3, root=5)
+    Schedule(8 ranks, 12 blocks, 9 steps)
+    """
+    check_rank("root", root, topology.ranks)
+    places = _places(topology, channels)
+    chain = scaled(broadcast.chain(topology.ranks, segments=segments), Fraction(1, len(places)))
+    orders = [ring_order(topology, place, turn) for place in places]
+    turned = [order[order.index(root) :] + order[: order.index(root)] for order in orders]
+    return _in_channels(chain, turned)
+
+
+def reduce_along(
+    topology: Topology, *, segments: int = 1, root: int = 0, channels: int = 0, turn: str = "rotated"
+) -> Schedule:
+    """`broadcast_along` backwards in time: sums travel to the root.
+
+    >>> from colllib.topology import boxes
+    >>> reduce_along(boxes((2, 4)), segments=3)
+    Schedule(8 ranks, 12 blocks, 9 steps)
+    """
+    return reversed_in_time(broadcast_along(topology, segments=segments, root=root, channels=channels, turn=turn))
+
+
+def tree(topology: Topology, *, segments: int = 1, channels: int = 0) -> Schedule:
+    """Two complementary binary trees over the boxes in every channel, and below each of their nodes a chain in its box.
+
+    The chain starts at the channel's place, where its card is. Sums go up both trees, each with half
+    of the channel's part, and the results back down.
+
+    Args:
+        topology: with its ranks in boxes, of which the last may be smaller.
+        segments: segments P into which each half is cut and pipelined.
+        channels: how many; 0 for one at each place in the box.
+
+    Source: Jeaugey (2019); Sanders, Speck & Träff (2009) for the trees.
+
+    >>> from colllib.topology import boxes
+    >>> tree(boxes((4, 2)))
+    Schedule(8 ranks, 4 blocks, 6 steps)
+    """
+    places = _places(topology, channels)
+    heads = -(-topology.ranks // topology.in_box)
+    pair = trees.complementary(heads)
+    colors = trees.two_colors(*pair)
+    down = []
+    for place in places:
+        both = [_with_chains(topology, place, number, pair[number], colors[number]) for number in (0, 1)]
+        (first, second), turns = zip(*both, strict=True)
+        down.append(scaled(allreduce.two_trees_down((first, second), segments, turns), Fraction(1, len(places))))
+    whole = side_by_side(*down)
+    return in_sequence(reversed_in_time(whole), whole)
+
+
+def _with_chains(
+    topology: Topology, place: int, number: int, over_boxes: IntArray, color: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Parents and colors of a tree on all ranks: on a chain the colors take turns, other ones in the other tree."""
+    parents, colors = np.full((2, topology.ranks), trees.ROOT)
+    first = np.arange(0, topology.ranks, topology.in_box)
+    size = np.minimum(topology.in_box, topology.ranks - first)
+    head = first + place % size
+    inner = over_boxes != trees.ROOT
+    parents[head[inner]], colors[head[inner]] = head[over_boxes[inner]], color[inner]
+    for step in range(1, topology.in_box):
+        here = step < size
+        at, above = ((first + (place + k) % size)[here] for k in (step, step - 1))
+        parents[at], colors[at] = above, (step + number) % 2
+    return parents, colors

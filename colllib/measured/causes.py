@@ -1,0 +1,133 @@
+"""What may slow a run down, and the evidence for each: weights add up, the heaviest is named first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from colllib.library_choices import NCCL_NETWORK_STEP as NETWORK_STEP
+from colllib.library_choices import NCCL_NVLINK_STEP as NVLINK_STEP
+from colllib.measured.expected import Expected
+from colllib.measured.log import Run
+from colllib.measured.machines import Machine
+from colllib.measured.shape import Shape
+from colllib.units import seconds
+
+CAUSES = (
+    *("nvls", "protocol-switch", "latency-bound", "pcie-limited", "nic-limited", "single-nic"),
+    *("no-gdr", "p2p-disabled", "congestion", "misconfiguration", "other"),
+)
+CERTAIN = 3.0  # the weight of what the log itself says
+_SOCKET_FLOOR = 40e-6  # two boxes over RDMA take 15 to 40 us for a few bytes, TCP more
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A cause, how much speaks for it, and what."""
+
+    cause: str
+    weight: float
+    text: str
+
+
+def said(run: Run) -> Iterator[Evidence]:
+    """What the text around the table says."""
+    facts = run.facts
+    if facts.get("network", "").lower().startswith("socket") or facts.get("NCCL_NET", "").lower() == "socket":
+        yield Evidence("misconfiguration", CERTAIN, "the log says that NCCL uses sockets")
+        yield Evidence("nic-limited", CERTAIN - 1, "sockets leave most of a fast card unused")
+    if facts.get("NCCL_IB_DISABLE") == "1":
+        yield Evidence("misconfiguration", CERTAIN, "NCCL_IB_DISABLE=1 switches RDMA off")
+    if facts.get("NCCL_P2P_DISABLE") == "1" or facts.get("NCCL_P2P_LEVEL") in ("LOC", "0"):
+        yield Evidence("p2p-disabled", CERTAIN + 1, "the settings switch peer-to-peer copies off")
+    elif facts.get("path") == "SHM":
+        yield Evidence("p2p-disabled", CERTAIN, "channels go via shared memory, not peer to peer")
+    if facts.get("NCCL_NET_GDR_LEVEL") in ("LOC", "0") or facts.get("NCCL_NET_GDR_DISABLE") == "1":
+        yield Evidence("no-gdr", CERTAIN + 1, "the settings switch GPUDirect RDMA off")
+    elif facts.get("path") == "NET" and "rdma" not in facts:
+        yield Evidence("no-gdr", CERTAIN - 0.5, "channels go via the network without GDRDMA")
+    if facts.get("NCCL_ALGO") or facts.get("NCCL_PROTO") or facts.get("NCCL_MAX_NCHANNELS"):
+        yield Evidence("misconfiguration", 0.7, "algorithm, protocol or channels are forced by settings")
+
+
+def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: str) -> Iterator[Evidence]:
+    """What the numbers say of a slow run over several boxes."""
+    share, card = form.measured / machine.network, machine.card
+    reached = form.measured / (bound.low or 1.0)
+    pair = collective in ("sendrecv", "all-to-all")
+    if form.growth > 1.25:
+        yield Evidence("latency-bound", 1.2, f"busbw still grows, {form.growth:.2f}-fold with the last doubling")
+    waiting = _ring_latency(machine) * form.measured / (2 * form.largest)
+    if not pair and waiting > 0.15:
+        text = f"a ring over {machine.ranks} ranks waits {waiting:.0%} of the time of the largest message"
+        yield Evidence("latency-bound", min(3.0, 8 * waiting), text)
+    if form.noisy:
+        text = f"{len(form.rough)} large sizes scatter"
+        yield Evidence("no-gdr", 1.4 + (0.8 if machine.boxes == 2 else 0), text)
+        yield Evidence("congestion", 1.2 + (1.2 if machine.boxes >= 8 else 0), text)
+        yield Evidence("misconfiguration", 0.8, text)
+    if pair and machine.boxes > 2:
+        yield Evidence("congestion", 1.5 if collective == "sendrecv" else 1.2, "many flows cross the fabric at once")
+        yield Evidence("nic-limited", 1.1 if collective == "sendrecv" else 1.4, f"GPUs share {machine.cards} cards")
+        yield Evidence("other", 0.6, "the library may give a pair few channels")
+    if not pair and machine.cards == 1:
+        yield Evidence("single-nic", 1.5, "a box has one card")
+        yield Evidence("nic-limited", 0.8, "a box has one card")
+    elif not pair and not form.noisy and 0.75 * card <= form.measured <= 1.05 * card:
+        yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
+    if not pair and not form.noisy:
+        if share < 0.3:
+            yield Evidence("misconfiguration", 1.6, f"{share:.0%} of the cards' rate, without noise")
+            yield Evidence("nic-limited", 1.0, "the network binds")
+            yield Evidence("no-gdr", 0.9, "copies through the host's memory cost that much, too")
+        else:
+            yield Evidence("no-gdr", 1.3, f"{share:.0%} of the cards' rate is what copies through the host leave")
+            yield Evidence("nic-limited", 1.1, "the network binds")
+            yield Evidence("misconfiguration", 0.8, "some of the cards may not be in use")
+            if machine.boxes >= 8:
+                yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
+    if form.smallest <= 2**16 and form.floor > _SOCKET_FLOOR * max(1.0, machine.boxes / 4) and reached < 0.6:
+        yield Evidence("misconfiguration", 0.6, f"{seconds(form.floor)} for the smallest message is slow for RDMA")
+
+
+def _ring_latency(machine: Machine) -> float:
+    """Seconds that an all-reduce's ring waits at any size, by NCCL's latencies of a step ."""
+    inside, outside = NVLINK_STEP["ring"][2], NETWORK_STEP["ring"][2]
+    return 2e-6 * ((machine.ranks - machine.boxes) * inside + (machine.boxes - 1) * outside)
+
+
+def inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
+    """What the numbers say of a slow run inside a box."""
+    share = form.measured / machine.pcie
+    if form.growth > 1.25:
+        yield Evidence("latency-bound", 1.8, f"busbw still grows, {form.growth:.2f}-fold with the last doubling")
+    if machine.linked and share > 1:
+        yield Evidence("misconfiguration", 1.2, "more than PCIe carries, less than all links: some are not in use")
+        yield Evidence("other", 0.9, "a GPU may be slow or its links degraded")
+        yield Evidence("p2p-disabled", 0.6, "some pairs may have no peer-to-peer path")
+        return
+    about = f"{form.measured / 1e9:.3g} of a PCIe slot's {machine.pcie / 1e9:.3g} GB/s"
+    near = share > 0.45
+    yield Evidence("pcie-limited", 1.7 if near or machine.gpus > 2 else 1.2, f"{about}: the data cross PCIe")
+    yield Evidence("p2p-disabled", 1.2 if near or machine.gpus > 2 else 1.7, f"{about}: copies through host memory")
+    if machine.linked:
+        yield Evidence("misconfiguration", 0.9, "the GPUs' own links carry nothing")
+
+
+def noted(form: Shape) -> Iterator[Evidence]:
+    """What is worth a note whatever the speed."""
+    if form.steps_back and not form.noisy:
+        where = form.steps_back[-1]
+        yield Evidence("protocol-switch", 0.7, f"a message above {where:.0f} B takes less time than one of that size")
+
+
+def weighed(evidence: list[Evidence]) -> list[tuple[str, float]]:
+    """Causes and their weights, heaviest first.
+
+    >>> weighed([Evidence("no-gdr", 1.0, ""), Evidence("other", 1.5, ""), Evidence("no-gdr", 1.0, "")])
+    [('no-gdr', 2.0), ('other', 1.5)]
+    """
+    total: dict[str, float] = {}
+    for mark in evidence:
+        total[mark.cause] = total.get(mark.cause, 0.0) + mark.weight
+    return sorted(total.items(), key=lambda pair: (-pair[1], CAUSES.index(pair[0])))

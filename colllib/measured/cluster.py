@@ -1,0 +1,125 @@
+"""A cluster of one's own: a short TOML file, and every other way to say which machine is meant."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from colllib.measured import machines
+from colllib.measured.devices import read_nccl_xml, read_smi
+from colllib.measured.machines import Machine, by_gpu
+from colllib.topology import Topology
+from colllib.topology.boxes import boxes
+from colllib.topology.presets import PRESETS
+from colllib.units import parse, shortened
+
+MOST_BYTES = 2**20
+_WHOLE = ("boxes", "gpus", "cards")
+_KEYS = (*_WHOLE, "gpu", "link", "card", "oversubscription")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster file.
+
+    Args:
+        machine: the boxes, with the rate of a card that oversubscription leaves.
+        oversubscription: how many times too narrow the way out of a box is.
+    """
+
+    machine: Machine
+    oversubscription: Fraction
+
+    def topology(self) -> Topology:
+        """The boxes as a topology, with the speeds of a GPU's links and of a card, and a preset's latencies."""
+        told = self.machine
+        made = boxes((told.boxes, told.gpus), cards=told.cards, oversubscription=self.oversubscription)
+        latencies, _ = PRESETS["dgx-h100"].speeds(made.levels)  # NCCL's of a step, the same for every machine
+        card = told.card * float(self.oversubscription)
+        return replace(made, speeds=(latencies, (told.link, *[card] * (made.levels - 1))))
+
+
+def read_cluster(text: str) -> Cluster:
+    """A cluster file: boxes, gpus of a box, and a known gpu or the link of one; cards of a box, card, oversubscription.
+
+    Raises:
+        ValueError: if it is no TOML, has a key that is not known, lacks one, or a value that cannot be.
+
+    >>> file = ("boxes = 4", "gpus = 8", 'gpu = "h100"', "cards = 4", 'card = "200Gbit/s"', "oversubscription = 2")
+    >>> found = read_cluster("\\n".join(file))
+    >>> found.machine.ranks, found.machine.card / 1e9, found.topology().name
+    (32, 12.5, 'boxes:4x8,cards=4,oversubscription=2')
+    """
+    try:
+        told = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"cluster file: {error}") from None
+    unknown = next((key for key in told if key not in _KEYS), None)
+    if unknown is not None:
+        raise ValueError(f"cluster file: unknown key {shortened(unknown)!r}; known are {', '.join(_KEYS)}")
+    for key in _WHOLE:
+        if key in told and (type(told[key]) is not int or not 1 <= told[key] <= 100_000):
+            raise ValueError(f"cluster file: {key} = {shortened(repr(told[key]))} must be 1 to 100,000")
+    if "boxes" not in told or "gpus" not in told or not ("gpu" in told or "link" in told):
+        raise ValueError('cluster file: boxes, gpus and gpu (or link) are needed, as in gpu = "h100"')
+    return _cluster(told)
+
+
+def _cluster(told: dict[str, Any]) -> Cluster:
+    kind = by_gpu(_text(told, "gpu", "b200"))
+    if kind is None:
+        raise ValueError(
+            f'cluster file: GPU {shortened(told["gpu"])!r} is not known; give its link = "450GB/s" instead'
+        )
+    if "gpu" not in told:  # only its link is known
+        kind = replace(kind, name="GPU", nvls=False, generation=1, source="a cluster file")
+    if "link" in told:
+        kind = replace(kind, link=parse("bandwidth", _text(told, "link", "")), source="a cluster file")
+    narrow = told.get("oversubscription", 1)
+    if type(narrow) not in (int, float) or not 1 <= narrow <= 1000:
+        raise ValueError(f"cluster file: oversubscription = {shortened(repr(narrow))} must be 1 to 1000")
+    card = parse("bandwidth", _text(told, "card", "")) if "card" in told else kind.card
+    count = told.get("cards", min(kind.cards, told["gpus"]))
+    made = replace(kind, boxes=told["boxes"], gpus=told["gpus"], cards=count, card=card / narrow, cards_known=True)
+    return Cluster(made, Fraction(narrow).limit_denominator(1000))
+
+
+def _text(told: dict[str, Any], key: str, default: str) -> str:
+    value = told.get(key, default)
+    if not isinstance(value, str):
+        raise ValueError(f"cluster file: {key} = {shortened(repr(value))} must be a text in quotes")
+    return value
+
+
+def read_text(path: str) -> str:
+    """A small file.
+
+    Raises:
+        ValueError: if it cannot be read, is no text, or is over 1 MiB.
+    """
+    place = Path(path)
+    try:
+        if not place.is_file() or place.stat().st_size > MOST_BYTES:
+            raise ValueError(f"file {shortened(path)!r}: not there, or over 1 MiB")
+        return place.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"file {shortened(path)!r}: {error}") from None
+
+
+def machine_on(text: str, gpu: str = "") -> Machine:
+    """The machine that --on names: a preset such as dgx-h100:2, a cluster file (.toml), NCCL's topology file (.xml),
+    or what `nvidia-smi topo -m` printed (.txt); the last two are one box.
+
+    Raises:
+        ValueError: if it names none.
+    """
+    if text.endswith(".toml"):
+        return read_cluster(read_text(text)).machine
+    if text.endswith(".xml"):
+        return read_nccl_xml(read_text(text)).machine(gpu)
+    if text.endswith(".txt"):
+        return read_smi(read_text(text)).machine(gpu)
+    return machines.find(text)

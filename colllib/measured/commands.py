@@ -1,0 +1,236 @@
+"""The command line over measurements: `colllib diagnose` and `colllib predict`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+import click
+from tabulate import tabulate
+
+from colllib import algorithms, msccl, units
+from colllib.limits import check_size
+from colllib.measured import machines
+from colllib.measured.cluster import machine_on
+from colllib.measured.diagnose import Diagnosis, Hints, diagnose
+from colllib.measured.log import COLLECTIVES, Row, Run, factor
+from colllib.measured.predict import compared, predict
+from colllib.measured.read import read_file
+from colllib.measured.tuning import VERSION
+from colllib.measured.write import write
+from colllib.topology import find as find_topology
+
+MOST = 1_000_000  # boxes, or GPUs of a box
+MOST_STEPS = 2**17  # of an exported file
+_STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
+
+
+def _number(name: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    number = units.whole(name, text, "8")
+    if not 1 <= number <= MOST:
+        raise ValueError(f"{name} {number}: must be 1 to {MOST:,}")
+    return number
+
+
+def _collective(name: str | None) -> str | None:
+    known = dict.fromkeys([*COLLECTIVES.values()])
+    if name is not None and name not in known:
+        raise ValueError(f"unknown collective {units.shortened(name)!r}: known are {', '.join(known)}")
+    return name
+
+
+@click.command("diagnose")
+@click.argument("log")
+@click.option("--on", "on", default=None, help="the machine: dgx-h100:2, a cluster .toml, NCCL's .xml")
+@click.option("--gpu", default="", help="the GPU, such as h100")
+@click.option("--boxes", default=None, help="number of boxes")
+@click.option("--gpus-per-box", default=None, help="ranks in a box")
+@click.option("--cards", default=None, help="network cards of a box, such as 8x400Gb/s")
+@click.option("--primitive", default=None, help="what was run, where the log does not say it")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def diagnose_command(
+    log: str,
+    on: str | None,
+    gpu: str,
+    boxes: str | None,
+    gpus_per_box: str | None,
+    cards: str | None,
+    primitive: str | None,
+    as_json: bool,
+) -> None:
+    """Read a benchmark's log, and say whether it is healthy, what binds, and what to test next."""
+    hints = Hints(
+        gpus_per_box=_number("gpus-per-box", gpus_per_box),
+        boxes=_number("boxes", boxes),
+        gpu=gpu,
+        cards=None if cards is None else machines.cards(cards),
+        collective=_collective(primitive),
+        machine=None if on is None else machine_on(on, gpu),
+    )
+    if hints.machine:
+        made = hints.machine
+        made = replace(made, boxes=hints.boxes or made.boxes, gpus=hints.gpus_per_box or made.gpus)
+        if hints.cards:
+            made = replace(made, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
+        hints = replace(hints, machine=made)
+    runs = read_file(log)
+    chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
+    found = [diagnose(run, hints) for run in chosen]
+    first = min(found, key=lambda verdict: (_STATES.index(verdict.state), -verdict.confidence))
+    result = first.as_json() | {"runs": len(runs), "unread_lines": [mark.line for run in runs for mark in run.unread]}
+    click.echo(json.dumps(result, indent=2, allow_nan=False) if as_json else _sentences(first, result))
+
+
+def _sentences(verdict: Diagnosis, result: dict[str, Any]) -> str:
+    others = f"; or {', '.join(verdict.alternatives)}" if verdict.alternatives else ""
+    lines = [
+        verdict.verdict,
+        f"  state       {verdict.state}, confidence {verdict.confidence:.2f}",
+        f"  cause       {verdict.cause or 'none'}{others}",
+        f"  binding     {verdict.binding}",
+        *(f"  evidence    {text}" for text in verdict.evidence),
+        f"  next test   {verdict.next_test}",
+    ]
+    if result["unread_lines"]:
+        lines.append(f"  not read    lines {', '.join(map(str, result['unread_lines'][:10]))}")
+    if verdict.form is not None and verdict.form.fitted:
+        rows = [
+            (
+                f"{units.binary_size(part.first)} to {units.binary_size(part.last)}",
+                units.seconds(part.constant),
+                " to ".join(units.seconds(end) if end < float("inf") else "?" for end in part.constant_interval),
+                units.rate(part.bandwidth) if part.bandwidth < float("inf") else "flat",
+                " to ".join(units.rate(end) if end < float("inf") else "?" for end in part.bandwidth_interval),
+                f"{part.residual:.1%}",
+            )
+            for part in verdict.form.fitted
+        ]
+        headers = ("sizes", "constant", "95 %", "size / slope", "95 %", "residual")
+        lines += ["", tabulate(rows, headers=headers, disable_numparse=True)]
+    return "\n".join(lines)
+
+
+@click.command("predict")
+@click.argument("primitive")
+@click.option(
+    "--on", "on", required=True, help="the machine, such as dgx-h100:2 or dgx-h100:2,cards=4, or a cluster file"
+)
+@click.option("--message", default=None, help="one size, such as 1GiB, instead of a sweep")
+@click.option("--as", "dialect", default=None, help="print a log as this benchmark would, such as nccl-tests")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def predict_command(primitive: str, on: str, message: str | None, dialect: str | None, as_json: bool) -> None:
+    """What a collective should take on a machine, by NCCL's model scaled to published measurements."""
+    collective = str(_collective(primitive))
+    machine = machine_on(on)
+    sizes = [float(2**k) for k in range(10, 35)] if message is None else [units.parse("message size", message)]
+    found = [predict(machine, collective, size) for size in sizes]
+    share = factor(collective, machine.ranks)
+    if dialect is not None:
+        if as_json:
+            raise ValueError("give --as or --json, not both")
+        rows = tuple(Row(k, p.message, p.seconds, p.busbw / share, p.busbw) for k, p in enumerate(found, 1))
+        run = Run("columns", rows, collective, machine.ranks, machine.boxes, machine.gpus, machine.name)
+        return click.echo(write(run, dialect))
+    if as_json:
+        made = [
+            {
+                "bytes": p.message,
+                "time_s": p.seconds,
+                "algbw_GBps": p.busbw / share / 1e9,
+                "busbw_GBps": p.busbw / 1e9,
+                "picked": p.picked,
+                "binding": p.binding,
+                "latency_s": p.latency,
+                "wire_s": p.wire,
+                "efficiency": p.efficiency,
+                "wires_allow_busbw_GBps": p.bound / 1e9,
+            }
+            for p in found
+        ]
+        result = {"primitive": collective, "machine": on, "ranks": machine.ranks, "model": VERSION, "rows": made}
+        return click.echo(json.dumps(result, indent=2, allow_nan=False))
+    click.echo(f"{collective} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n")
+    table = [
+        (
+            units.binary_size(p.message),
+            units.seconds(p.seconds),
+            units.rate(p.busbw),
+            p.picked,
+            p.binding,
+            units.seconds(p.latency),
+            units.seconds(p.wire),
+            f"{p.efficiency:.0%}",
+        )
+        for p in found
+    ]
+    headers = ("size", "time", "busbw", "picked", "binding", "latency", "wire", "of the wire")
+    click.echo(tabulate(table, headers=headers, disable_numparse=True))
+    click.echo(f"\nThe wires allow a busbw of {units.rate(found[0].bound)}. Source of the machine: {machine.source}")
+
+
+@click.command("sweeps")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def sweeps_command(as_json: bool) -> None:
+    """Published sweeps beside what is predicted when their machine is left out of the fit."""
+    made: list[dict[str, Any]] = [
+        {
+            "name": each.sweep.name,
+            "source": each.sweep.source,
+            "judged_by": each.sweep.judged_by,
+            "primitive": each.sweep.run.collective,
+            "ranks": each.sweep.run.ranks,
+            "largest_bytes": each.rows[-1][0],
+            "measured_busbw_GBps": each.rows[-1][2].busbw * each.rows[-1][2].seconds / each.rows[-1][1] / 1e9,
+            "predicted_busbw_GBps": each.rows[-1][2].busbw / 1e9,
+            "picked": each.rows[-1][2].picked,
+            "error_large": each.large_error,
+            "error_sweep": each.error,
+        }
+        for each in compared()
+    ]
+    large = [each["error_large"] for each in made if each["error_large"] is not None]
+    errors = {"large": median(large), "sweep": median(each["error_sweep"] for each in made)}
+    if as_json:
+        return click.echo(json.dumps({"sweeps": made, "median_error": errors}, indent=2, allow_nan=False))
+    table = [
+        (
+            each["name"],
+            each["primitive"],
+            each["ranks"],
+            f"{each['measured_busbw_GBps']:.0f}",
+            f"{each['predicted_busbw_GBps']:.0f}",
+            each["picked"],
+            "" if each["error_large"] is None else f"{each['error_large']:.0%}",
+            f"{each['error_sweep']:.0%}",
+        )
+        for each in made
+    ]
+    headers = ("sweep", "primitive", "ranks", "GB/s", "predicted", "picked", ">= 1 GiB", "all sizes")
+    click.echo(tabulate(table, headers=headers, disable_numparse=True))
+    click.echo(f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times")
+
+
+@click.command("export")
+@click.argument("primitive")
+@click.argument("algorithm")
+@click.option("--on", "on", required=True, help="topology, such as ring:8")
+@click.option("--segments", default=None, help="a whole number")
+def export_command(primitive: str, algorithm: str, on: str, segments: str | None) -> None:
+    """Write a schedule as MSCCL's XML, after running that file on buffers of its own."""
+    chosen, where = algorithms.find(primitive, algorithm), find_topology(on)
+    count = _number("segments", segments)
+    if count is not None and not chosen.segmented:
+        raise ValueError(f"{primitive} {algorithm} takes no segments: leave them out")
+    check_size("an MSCCL file", where.ranks, msccl.MOST_GPUS, "GPUs")
+    schedule = chosen.build(chosen.argument(where), **({} if count is None else {"segments": count}))
+    check_size("an MSCCL file", schedule.num_messages, MOST_STEPS, "messages")
+    text = msccl.export(schedule, primitive, f"{algorithm} on {where.name}")
+    msccl.run(text)
+    click.echo(text)
+
+
+COMMANDS = (diagnose_command, predict_command, sweeps_command, export_command)

@@ -1,0 +1,402 @@
+"""Is a run healthy, and if not, why? A verdict with its evidence, its confidence and the next test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isfinite, log
+from typing import Any
+
+from colllib.measured import causes
+from colllib.measured.causes import CERTAIN, Evidence, weighed
+from colllib.measured.expected import Expected, expected
+from colllib.measured.log import Run
+from colllib.measured.machines import Machine, by_gpu
+from colllib.measured.shape import Shape, shape
+from colllib.units import shortened
+
+SMALLEST = 16 * 2**20  # of the largest message: below, bandwidth does not show
+FASTER_THAN_THE_WIRE = 1.15
+UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
+ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
+MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What is told beside the log; it overrides what the log says.
+
+    Args:
+        gpus_per_box: ranks on a host.
+        boxes: hosts.
+        gpu: its name.
+        cards: cards of a host, and the rate of one in bytes per second.
+        collective: the book's name.
+        machine: all of the hardware at once.
+    """
+
+    gpus_per_box: int | None = None
+    boxes: int | None = None
+    gpu: str = ""
+    cards: tuple[int, float] | None = None
+    collective: str | None = None
+    machine: Machine | None = None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The verdict.
+
+    Args:
+        state: healthy, below-expectation, not-a-measurement or undecided.
+        cause: one of `causes.CAUSES`, or null.
+        alternatives: at most two more.
+        confidence: 0 to 1.
+        binding: what limits such a run, or unknown.
+        verdict: one sentence.
+        evidence: what speaks for it.
+        next_test: what to run next.
+        form: the sweep, where it is one.
+        bound: what was expected, where the machine is known.
+    """
+
+    state: str
+    cause: str | None
+    alternatives: tuple[str, ...]
+    confidence: float
+    binding: str
+    verdict: str
+    evidence: tuple[str, ...]
+    next_test: str
+    form: Shape | None = None
+    bound: Expected | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The keys of `colllib diagnose --json`."""
+        form, bound = self.form, self.bound
+        return {
+            "state": self.state,
+            "cause": self.cause,
+            "alternatives": list(self.alternatives),
+            "confidence": round(self.confidence, 2),
+            "binding": self.binding,
+            "measured_busbw_GBps": None if form is None else round(form.measured / 1e9, 3),
+            "expected_busbw_GBps": None if bound is None else [round(bound.low / 1e9, 3), round(bound.high / 1e9, 3)],
+            "fit_segments": [
+                {
+                    "first_bytes": segment.first,
+                    "last_bytes": segment.last,
+                    "constant_s": segment.constant,
+                    "constant_interval_s": _finite(segment.constant_interval),
+                    "bandwidth_GBps": _finite((segment.bandwidth / 1e9,))[0],
+                    "bandwidth_interval_GBps": _finite(tuple(end / 1e9 for end in segment.bandwidth_interval)),
+                    "residual": segment.residual,
+                }
+                for segment in (form.fitted if form else ())
+            ],
+            "next_test": self.next_test,
+            "verdict": self.verdict,
+            "evidence": list(self.evidence),
+        }
+
+
+def _finite(values: tuple[float, ...]) -> list[float | None]:
+    return [value if isfinite(value) else None for value in values]
+
+
+def diagnose(run: Run, hints: Hints = Hints()) -> Diagnosis:
+    """The verdict on a run.
+
+    Args:
+        run: as read from a log.
+        hints: what is known of the machine.
+
+    Raises:
+        ValueError: if the hints contradict each other or the log's ranks.
+
+    >>> from colllib.measured.read import read
+    >>> (run,) = read("# size time algbw busbw\\n 1073741824 4568.9 235.01 440.65\\n")
+    >>> found = diagnose(run, Hints(gpu="H100", gpus_per_box=8, boxes=2))
+    >>> found.state, found.binding
+    ('healthy', 'network card')
+    """
+    if why := _no_measurement(run, _ranks(run, hints)):
+        text = f"This is no measurement: {why}."
+        fix = "build nccl-tests with MPI=1 and start one job over all ranks, with its output in a file of its own"
+        sure = MOST_SURE if run.mixed else 0.9
+        return Diagnosis("not-a-measurement", "misconfiguration", (), sure, "unknown", text, (why,), fix)
+    machine, assumed = _machine(run, hints)
+    ranks = machine.ranks if machine else _ranks(run, hints)
+    collective = hints.collective or run.collective
+    if collective is None:
+        collective = "all-reduce"
+        assumed.append("the collective is not told and taken as all-reduce")
+    known = replace(run, collective=collective, ranks=ranks or ANY_RANKS)
+    if ranks is None and not any(row.busbw for row in run.rows):
+        return _undecided("neither the log nor the options say how many ranks ran", "--boxes and --gpus-per-box")
+    try:
+        form = shape(known, collective, ranks or ANY_RANKS)
+    except ValueError as error:
+        return _undecided(str(error), "a table with times")
+    if ranks is None:
+        form = replace(form, fitted=())  # its times would rest on the factor of a number of ranks
+    if any(_wrong(row.wrong) for row in run.rows):
+        text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
+        return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
+    if machine is None:
+        return _unknown_machine(run, form, hints, ranks, assumed)
+    return _judged(run, form, machine, collective, assumed)
+
+
+def _ranks(run: Run, hints: Hints) -> int | None:
+    if hints.machine is not None:
+        return hints.machine.ranks
+    if hints.boxes and hints.gpus_per_box:
+        return hints.boxes * hints.gpus_per_box
+    return run.ranks
+
+
+def _wrong(text: str) -> bool:
+    return text.isdigit() and int(text) > 0
+
+
+def _no_measurement(run: Run, ranks: int | None) -> str:
+    if run.ranks == 1 or ranks == 1:
+        return "every job has 1 rank, so that busbw is 0 by its formula"
+    return run.mixed
+
+
+def _machine(run: Run, hints: Hints) -> tuple[Machine | None, list[str]]:
+    assumed: list[str] = []
+    told = _ranks(run, hints)
+    if run.ranks and told and told < run.ranks:
+        raise ValueError(f"the log has {run.ranks} ranks, the machine that is told holds {told}")
+    if run.ranks and told and told > run.ranks:
+        assumed.append(f"the log shows {run.ranks} ranks of the {told} that are told")
+    if hints.machine is not None:
+        return hints.machine, assumed
+    kind = by_gpu(hints.gpu or run.gpu)
+    if kind is None:
+        if hints.gpu:
+            assumed.append(f"GPU {shortened(hints.gpu)!r} is not known")
+        return None, assumed
+    ranks, boxes, gpus = _ranks(run, hints), hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
+    if ranks is None:
+        ranks = boxes * (gpus or kind.gpus) if boxes else gpus
+    if ranks is None:
+        ranks = kind.gpus
+        assumed.append(f"the ranks are not told and taken as one box of {ranks}")
+    if gpus is None:
+        gpus = ranks // boxes if boxes and ranks % boxes == 0 else min(ranks, kind.gpus)
+        if not boxes:
+            assumed.append(f"the boxes are not told and taken as {gpus} GPUs each")
+    if ranks % gpus:
+        if hints.gpus_per_box:
+            raise ValueError(f"{ranks} ranks do not fill boxes of {gpus} GPUs")
+        return None, [f"{ranks} ranks do not fill boxes of {gpus} GPUs"]
+    if hints.boxes and hints.boxes * gpus != ranks:
+        raise ValueError(f"{hints.boxes} boxes of {gpus} GPUs do not hold {ranks} ranks")
+    made = replace(kind, gpus=gpus, boxes=ranks // gpus)
+    if hints.cards:
+        made = replace(made, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
+    elif made.boxes > 1:
+        if gpus < kind.gpus and kind.cards > 1:
+            made = replace(made, cards=max(1, kind.cards * gpus // kind.gpus))
+        assumed.append(f"the cards are not told and taken as {made.cards} x {made.card * 8 / 1e9:g} Gb/s")
+    return made, assumed
+
+
+def _undecided(why: str, needed: str) -> Diagnosis:
+    return Diagnosis("undecided", None, (), 0.2, "unknown", f"I cannot tell: {why}.", (why,), f"tell {needed}")
+
+
+def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, assumed: list[str]) -> Diagnosis:
+    """Without a GPU the cards alone may still say what a ring over them gives."""
+    boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
+    single = boxes == 1 or (boxes is None and hints.cards is None)
+    marks = [*causes.said(run), *causes.noted(form)]
+    if hints.cards and not single:
+        network = hints.cards[0] * hints.cards[1]
+        low = 0.7 * network
+        bound = Expected(low, 2 * network, low, "network card", f"{hints.cards[0]} cards")
+        if low <= form.measured <= 2 * network:
+            text = (
+                f"{form.measured / 1e9:.3g} GB/s is what {hints.cards[0]} cards of {hints.cards[1] / 1e9:g} GB/s give."
+            )
+            alternatives = (*(cause for cause, _ in weighed(marks)[:1]), "nic-limited")
+            return Diagnosis(
+                "healthy", None, alternatives[:2], 0.6, "network card", text, (text,), _test("", ranks), form, bound
+            )
+    if gpus == 1 and boxes and boxes > 1:
+        marks += [Evidence("single-nic", 0.8, "one GPU a box, and its one card"), Evidence("nic-limited", 0.7, "")]
+    if kind := _fits(form):
+        text = f"{form.measured / 1e9:.4g} GB/s is what healthy boxes with {kind} GPUs give; say --gpu to be sure."
+        return Diagnosis("healthy", None, (), 0.5, "unknown", text, (text, *assumed), _test("", ranks), form)
+    if form.erratic:
+        marks += [Evidence("no-gdr", 1.0, ""), Evidence("congestion", 0.9, "")]
+    found = [cause for cause, _ in weighed(marks)]
+    if _certain(marks):
+        text = f"{form.measured / 1e9:.3g} GB/s, and the log itself says why: {marks[0].text}."
+        rest = tuple(found[1:3])
+        return Diagnosis(
+            "below-expectation", found[0], rest, 0.55, "unknown", text, (text, *assumed), _test(found[0], ranks), form
+        )
+    if form.erratic:
+        text = f"{len(form.rough)} of the large sizes scatter, which no healthy fabric shows; the machine is not known."
+        return Diagnosis(
+            "below-expectation",
+            found[0],
+            tuple(found[1:3]),
+            0.4,
+            "unknown",
+            text,
+            (text,),
+            _test(found[0], ranks),
+            form,
+        )
+    evidence = tuple(mark.text for mark in marks if mark.text)
+    text = f"I cannot tell: {form.measured / 1e9:.3g} GB/s, but the machine is not known; say --gpu, --boxes, --cards."
+    cause = found[0] if found else None
+    binding = "network card" if gpus == 1 and not single else "unknown"
+    rest = tuple(found[1:3])
+    return Diagnosis(
+        "undecided", cause, rest, 0.3, binding, text, (*evidence, *assumed), _test(cause or "", ranks), form
+    )
+
+
+def _certain(marks: list[Evidence]) -> bool:
+    """Whether the log says a cause in words."""
+    return any(mark.weight >= CERTAIN for mark in marks)
+
+
+def _fits(form: Shape) -> str:
+    """A GPU whose links give just this bandwidth, by a ring or through a switch that adds, or nothing."""
+    if form.largest < SMALLEST or form.noisy:
+        return ""
+    for name in ("V100", "A100", "H100", "B200"):
+        machine = by_gpu(name)
+        share = form.measured / machine.link if machine else 0.0
+        if 0.75 <= share <= 0.83 or (machine and machine.nvls and 0.93 <= share <= 1.1):
+            return name
+    return ""
+
+
+def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: list[str]) -> Diagnosis:
+    bound = expected(machine, collective)
+    state, distance = _state(form, bound)
+    said = list(causes.said(run))
+    if state == "undecided" and form.measured < bound.low and form.largest >= SMALLEST and _certain(said):
+        state = "below-expectation"
+    marks = said + list(causes.noted(form))
+    if state == "healthy":
+        marks = list(causes.noted(form)) + _normal(form, machine, collective)
+    elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
+        numbers = causes.between_boxes(machine, form, bound, collective) if machine.boxes > 1 else None
+        marks += numbers if numbers is not None else causes.inside_a_box(machine, form)
+    found = weighed(marks)
+    cause = found[0][0] if found and (state != "healthy" or found[0][1] >= 1) else None
+    rest = [name for name, _ in found if name != cause][:2]
+    confidence = _confidence(state, distance, found, run, assumed)
+    evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
+    if run.unread:
+        evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
+    test = _test(cause or "", machine.ranks)
+    verdict = _sentence(state, cause, form, machine, bound)
+    binding = "latency" if cause == "latency-bound" else bound.binding
+    return Diagnosis(state, cause, tuple(rest), confidence, binding, verdict, tuple(evidence), test, form, bound)
+
+
+def _state(form: Shape, bound: Expected) -> tuple[str, float]:
+    """State, and how far from its border, as a logarithm to the base 2."""
+    speed = form.measured
+    if speed > FASTER_THAN_THE_WIRE * bound.high:
+        return "undecided", 0.0
+    if speed >= bound.low:
+        return "healthy", log(speed / bound.low, 2)
+    border = UNSURE * bound.leanest
+    if form.largest < SMALLEST:
+        return "undecided", 0.0
+    if speed < border or (form.noisy and speed < UNSURE * bound.low / 2):
+        return "below-expectation", abs(log(border / speed, 2))
+    return "undecided", 0.0
+
+
+def _normal(form: Shape, machine: Machine, collective: str) -> list[Evidence]:
+    """What makes a healthy run as fast as it is."""
+    found = []
+    if machine.nvls and collective == "all-reduce" and machine.boxes == 1 and form.peak > 0.86 * machine.link:
+        found.append(Evidence("nvls", 1.5, "faster than a ring on these links: the switch adds (NVLS)"))
+    if machine.boxes == 1 and not machine.linked:
+        found.append(Evidence("pcie-limited", 1.0, "without links of their own the GPUs are as fast as PCIe"))
+    if machine.boxes > 1:
+        found.append(
+            Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, "the cards bind, as they should")
+        )
+        if machine.nvls and collective == "all-reduce" and form.peak > machine.network:
+            found.append(Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree"))
+    return found
+
+
+def _confidence(state: str, distance: float, found: list[tuple[str, float]], run: Run, assumed: list[str]) -> float:
+    if state == "undecided":
+        return 0.3
+    sure = 0.55 + 0.25 * min(1.0, distance)
+    if state == "below-expectation":
+        total = sum(weight for _, weight in found) or 1.0
+        said = bool(found) and found[0][1] >= CERTAIN
+        sure = 0.85 if said and not assumed else min(sure, 0.35 + 0.5 * found[0][1] / total if found else 0.3)
+        limit = 0.85 if said else MOST_SURE
+    else:
+        limit = MOST_SURE
+    sure -= 0.05 * len(assumed) + (0.2 if len(run.unread) > len(run.rows) / 10 else 0.0)
+    return max(0.2, min(limit, sure))
+
+
+_WORDS = {
+    "nvls": "the switch adds (NVLS)",
+    "protocol-switch": "the library changes protocol in mid-sweep",
+    "latency-bound": "the sweep ends before bandwidth binds, look at launch and latency",
+    "pcie-limited": "PCIe is in the path",
+    "nic-limited": "the network cards bind",
+    "single-nic": "one network card carries everything",
+    "no-gdr": "the cards do not reach the GPUs' memory directly (no GPUDirect RDMA)",
+    "p2p-disabled": "the GPUs copy through host memory (no peer-to-peer)",
+    "congestion": "flows collide in the fabric",
+    "misconfiguration": "the library does not use the network or the links that are there",
+    "other": "something that the numbers do not name",
+}
+
+
+def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, bound: Expected) -> str:
+    where = (
+        f"{machine.boxes} x {machine.gpus} {machine.name}" if machine.boxes > 1 else f"{machine.gpus} {machine.name}"
+    )
+    speed = f"{where} at {form.measured / 1e9:.3g} GB/s busbw"
+    span = f"{bound.low / 1e9:.3g} to {bound.high / 1e9:.3g} GB/s"
+    if state == "healthy":
+        return f"{speed}: normal for {bound.binding} ({span}){f'; {_WORDS[cause]}' if cause else ''}."
+    if state == "undecided":
+        fast = form.measured > FASTER_THAN_THE_WIRE * bound.high
+        why = "faster than its wires, so the machine is another one" if fast else f"near the low end of {span}"
+        small = form.largest < SMALLEST and not fast
+        return f"I cannot tell: {speed} is {'measured at small messages only' if small else why}."
+    return f"{speed} is below the {span} of {bound.binding}; most likely {_WORDS[cause or 'other']}."
+
+
+_TESTS = {
+    "nvls": "NCCL_NVLS_ENABLE=0 {run}",
+    "protocol-switch": "NCCL_PROTO=Simple {run}",
+    "latency-bound": "{run} -n 100 -e 16G",
+    "pcie-limited": "nvidia-smi topo -m, then NCCL_DEBUG=INFO {run}",
+    "nic-limited": "./build/sendrecv_perf -b 256M -e 4G -f 2 between two boxes, and ib_write_bw for each card",
+    "single-nic": "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET {run}, and count the cards in 'NET/IB : Using'",
+    "no-gdr": "NCCL_DEBUG=INFO {run}, and look for GDRDMA on every channel; then lsmod | grep nvidia_peermem",
+    "p2p-disabled": "p2pBandwidthLatencyTest, and NCCL_DEBUG=INFO {run} without NCCL_P2P_DISABLE",
+    "congestion": "./build/sendrecv_perf -b 256M -e 4G -f 2 on two boxes of one leaf, then of two",
+    "misconfiguration": "NCCL_DEBUG=INFO {run}, and read which network and which cards it uses",
+    "other": "NCCL_ALGO=Ring {run}, then one box alone",
+    "": "NCCL_ALGO=Ring {run}, then one box alone",
+}
+
+
+def _test(cause: str, ranks: int | None) -> str:
+    return _TESTS[cause].format(run=f"mpirun -np {ranks or 'N'} ./build/all_reduce_perf -b 1G -e 8G -f 2 -g 1")

@@ -1,0 +1,96 @@
+"""What the wires of a machine allow a collective, and what of it usually arrives: the range of a healthy run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from colllib.measured.machines import Machine
+
+#: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
+CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.7, 0.65, 0.5, 0.3
+NVLS_MOST = (
+    1.12  # of the link: 85 % of what a switch that adds can give 8 GPUs is 106 to 107 %, a few percent more seen
+)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The range of a healthy busbw at large messages, in bytes per second.
+
+    Args:
+        low: the least that a healthy run reaches on the usual box.
+        high: what the wires allow.
+        leanest: the same as `low` on the leanest box that is sold; equal where the cards are told.
+        binding: network card, NVLink, Infinity Fabric or PCIe.
+        why: the arithmetic, in words.
+    """
+
+    low: float
+    high: float
+    leanest: float
+    binding: str
+    why: str
+
+
+def expected(machine: Machine, collective: str) -> Expected:
+    """The range for a collective over all GPUs of a machine.
+
+    Over several boxes a box of G of N ranks sends at least its part of the result, and a ring sends a
+    busbw of all its cards together; two boxes can do better, since each sends its sum once. In an
+    all-to-all each GPU has its share of the cards, in a send to the next rank one card.
+
+    Args:
+        machine: the boxes, at least 2 ranks.
+        collective: the book's name, or sendrecv.
+
+    Raises:
+        ValueError: for fewer than 2 ranks.
+
+    >>> from colllib.measured.machines import find
+    >>> found = expected(find("dgx-h100:2"), "all-reduce")
+    >>> found.binding, round(found.low / 1e9), round(found.high / 1e9)
+    ('network card', 280, 504)
+    """
+    if machine.ranks < 2:
+        raise ValueError("1 rank sends nothing: take at least 2")
+    inside = _inside(machine, collective)
+    if machine.boxes == 1:
+        return inside
+    usual, most = _outside(machine, machine.network, collective)
+    lean = usual if machine.cards_known else usual * min(1.0, machine.least_network / machine.network)
+    if not machine.cards_known:
+        most = max(most, most * machine.most_network / machine.network)
+    pair = collective in ("sendrecv", "all-to-all")
+    share = PAIR_SHARE if collective == "all-to-all" else CARD_SHARE
+    why = f"{machine.cards} cards of {machine.card / 1e9:g} GB/s a box"
+    why += {"sendrecv": ", one of them for a pair", "all-to-all": f", shared by {machine.gpus} GPUs"}.get(
+        collective, ""
+    )
+    if inside.low < share * usual and not pair:
+        return Expected(inside.low, min(inside.high, most), min(inside.low, share * lean), inside.binding, inside.why)
+    return Expected(share * usual, min(most, inside.high), share * lean, "network card", why)
+
+
+def _outside(machine: Machine, network: float, collective: str) -> tuple[float, float]:
+    """Busbw between boxes: of the usual algorithm, and the most that the cards allow."""
+    n, boxes, gpus = machine.ranks, machine.boxes, machine.gpus
+    if collective == "sendrecv":
+        return machine.card, machine.card
+    if collective == "all-to-all":
+        share = network / gpus * (n - 1) / (n - gpus)
+        return share, share
+    return network, network * (n - 1) / n * boxes / (boxes - 1)
+
+
+def _inside(machine: Machine, collective: str) -> Expected:
+    pair = collective in ("sendrecv", "all-to-all")
+    if machine.linked:
+        name = "NVLink" if machine.vendor == "nvidia" else "Infinity Fabric"
+        link = machine.link
+        if machine.vendor == "amd" and machine.switched:  # a link to each other GPU
+            link *= min(1.0, (machine.gpus - 1) / 7) if collective != "sendrecv" else 1 / 7
+        high = link * (NVLS_MOST if machine.nvls and collective == "all-reduce" else 1.0)
+        low = link * (PAIR_SHARE if pair else LINK_SHARE)
+        return Expected(low, high, low, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way")
+    low = SLOT_SHARE * machine.pcie * (1.5 if machine.gpus == 2 else 1.0)
+    return Expected(low, machine.pcie, low, "PCIe", f"a PCIe slot of {machine.pcie / 1e9:g} GB/s, one way")

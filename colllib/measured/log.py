@@ -1,0 +1,153 @@
+"""Measurements as they were posted: rows, the run that they belong to, and what the log says of its machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.bounds import bus_factor
+
+#: Names of collectives in nccl-tests, nccom-test and the OSU benchmarks -> the book's.
+COLLECTIVES = {
+    "all_reduce": "all-reduce",
+    "allreduce": "all-reduce",
+    "allr": "all-reduce",
+    "all_gather": "all-gather",
+    "allgather": "all-gather",
+    "allg": "all-gather",
+    "reduce_scatter": "reduce-scatter",
+    "redsct": "reduce-scatter",
+    "alltoall": "all-to-all",
+    "all_to_all": "all-to-all",
+    "alltoallv": "all-to-all",
+    "sendrecv": "sendrecv",
+    "broadcast": "broadcast",
+    "bcast": "broadcast",
+    "reduce": "reduce",
+}
+
+LEAST_RATE = 0.05e9  # bytes per second: two printed decimals of less are no time
+
+
+def factor(collective: str, ranks: int) -> float:
+    """busbw over algbw; 1 where each rank sends all of its message to one other.
+
+    >>> factor("all-reduce", 8), factor("sendrecv", 8)
+    (1.75, 1.0)
+    """
+    return 1.0 if collective == "sendrecv" else float(bus_factor(collective, ranks))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One time of a table.
+
+    Args:
+        line: its number in the file, from 1.
+        message: the size in bytes.
+        seconds: the time; null where only bandwidths are printed.
+        algbw: bytes per second as printed, or null.
+        busbw: bytes per second as printed, or null.
+        in_place: which half of the table; null where the table does not say.
+        wrong: the column "#wrong" or "error" as printed, or empty.
+    """
+
+    line: int
+    message: float
+    seconds: float | None
+    algbw: float | None
+    busbw: float | None
+    in_place: bool | None = None
+    wrong: str = ""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A line that looks like a row and is none, and why."""
+
+    line: int
+    why: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """One table.
+
+    Args:
+        dialect: nccl-tests, markdown, columns, nccom-test or osu.
+        rows: as printed, in order.
+        collective: the book's name, or null where neither the text nor the columns say it.
+        ranks: number of ranks, or null.
+        boxes: number of hosts, or null.
+        gpus_per_box: or null.
+        gpu: the device's name as printed, or empty.
+        average: "Avg bus bandwidth" in bytes per second, or null.
+        streams: how many processes printed rows.
+        facts: what the text around the table says, such as network -> Socket and NCCL_ALGO -> Ring.
+        unread: lines that could not be read.
+    """
+
+    dialect: str
+    rows: tuple[Row, ...]
+    collective: str | None = None
+    ranks: int | None = None
+    boxes: int | None = None
+    gpus_per_box: int | None = None
+    gpu: str = ""
+    average: float | None = None
+    streams: int = 1
+    facts: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[Unread, ...] = ()
+
+    @property
+    def mixed(self) -> str:
+        """Why the rows are not one job's, or nothing.
+
+        >>> same = Row(1, 1024.0, 1e-5, None, None)
+        >>> Run("nccl-tests", (same,) * 4).mixed
+        'the same size stands in row after row: several jobs wrote into one file'
+        """
+        if self.streams > 1:
+            return f"{self.streams} processes print a table each: separate jobs, not ranks of one"
+        sizes = [row.message for row in self.rows if not row.in_place and row.message > 0]
+        pairs = list(pairwise(sizes))
+        repeated = sum(a == b for a, b in pairs)
+        if repeated >= 2 and repeated >= len(sizes) / 5:
+            return "the same size stands in row after row: several jobs wrote into one file"
+        if sum(b < a and b != sizes[0] for a, b in pairs) >= 2:
+            return "sizes go up and down: several jobs wrote into one file"
+        return ""
+
+    def series(self, in_place: bool | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Message sizes in bytes, ascending, and times in seconds: the median of the rows of a size.
+
+        Args:
+            in_place: one half of the table; by default all rows.
+
+        >>> run = Run("columns", (Row(2, 8e6, 1e-3, None, None), Row(1, 4e6, None, 8e9, None)))
+        >>> run.series()
+        (array([4000000., 8000000.]), array([0.0005, 0.001 ]))
+        """
+        found: dict[float, list[float]] = {}
+        for row in self.rows:
+            if row.message > 0 and (in_place is None or row.in_place == in_place):
+                time = self.seconds(row)
+                if time is not None:
+                    found.setdefault(row.message, []).append(time)
+        sizes = sorted(found)
+        return np.array(sizes), np.array([float(np.median(found[size])) for size in sizes])
+
+    def seconds(self, row: Row) -> float | None:
+        """The time of a row, from its bandwidth where no time is printed; null where that says nothing."""
+        if row.seconds is not None:
+            return row.seconds
+        if row.algbw and row.algbw >= LEAST_RATE:
+            return row.message / row.algbw
+        if row.busbw and row.busbw >= LEAST_RATE and self.collective and self.ranks and self.ranks > 1:
+            return row.message / row.busbw * factor(self.collective, self.ranks)
+        return None

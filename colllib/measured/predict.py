@@ -1,0 +1,171 @@
+"""What a collective should take on a machine: NCCL's model, scaled to published measurements."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from statistics import median
+from typing import NamedTuple
+
+from colllib.measured.expected import expected
+from colllib.measured.log import factor
+from colllib.measured.machines import Machine
+from colllib.measured.sweeps import Sweep, sweeps
+from colllib.measured.tuning import Estimate, estimates, pick
+
+LARGE, SMALL = 2**28, 2**16  # from here on the wire decides; up to here the latency
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One size.
+
+    Args:
+        message: bytes.
+        seconds: the predicted time, `latency` + `wire`.
+        busbw: bytes per second.
+        picked: algorithm and protocol that NCCL's model takes.
+        binding: latency, or what the bytes wait for.
+        latency: seconds of it.
+        wire: seconds of it.
+        efficiency: what algorithm and protocol leave of the wires, times what published runs reach of that.
+        bound: busbw that the wires allow, in bytes per second.
+    """
+
+    message: float
+    seconds: float
+    busbw: float
+    picked: str
+    binding: str
+    latency: float
+    wire: float
+    efficiency: float
+    bound: float
+
+
+class Scale(NamedTuple):
+    """Measured over modeled: rates by (binding, sends or not), latencies by (between boxes or not)."""
+
+    rate: dict[tuple[str, bool], float]
+    latency: dict[bool, float]
+
+
+def predict(machine: Machine, collective: str, message: float, without: Collection[tuple[str, str]] = ()) -> Prediction:
+    """The time of a collective.
+
+    Args:
+        machine: the boxes, at least 2 ranks.
+        collective: the book's name, or sendrecv.
+        message: bytes, above 0.
+        without: groups of sweeps that the efficiencies are not fitted to (see `Sweep.group`).
+
+    Raises:
+        ValueError: for fewer than 2 ranks, or a message that is not above 0.
+
+    >>> from colllib.measured.machines import find
+    >>> found = predict(find("dgx-h100:1"), "all-reduce", 2**33)
+    >>> found.picked, found.binding, 450e9 < found.busbw < 490e9
+    ('NVLS/Simple', 'NVLink', True)
+    """
+    if not message > 0:
+        raise ValueError(f"message {message!r}: must be above 0")
+    chosen = pick(estimates(machine, collective), machine, message)
+    scale = _scale(frozenset(without))
+    rate, waiting = _rate(scale, chosen), scale.latency.get(machine.boxes > 1, 1.0)
+    latency = chosen.waiting(message, machine) * waiting
+    wire = chosen.wire(message, machine.generation) / rate
+    bound = expected(machine, collective).high
+    seconds = latency + wire
+    return Prediction(
+        message=message,
+        seconds=seconds,
+        busbw=message / seconds * factor(collective, machine.ranks),
+        picked=f"{chosen.algorithm}/{chosen.protocol}",
+        binding="latency" if latency > wire else chosen.binding,
+        latency=latency,
+        wire=wire,
+        efficiency=chosen.efficiency * rate,
+        bound=bound,
+    )
+
+
+def _kind(chosen: Estimate) -> tuple[str, bool]:
+    return chosen.binding, chosen.algorithm == "direct"
+
+
+def _rate(scale: Scale, chosen: Estimate) -> float:
+    """Of the same wire and kind; else of all wires of the kind."""
+    kind = _kind(chosen)
+    if kind in scale.rate:
+        return scale.rate[kind]
+    like = [value for (_, sends), value in scale.rate.items() if sends == kind[1]]
+    return median(like) if like else 1.0
+
+
+@cache
+def _scale(without: frozenset[tuple[str, str]]) -> Scale:
+    rates: dict[tuple[str, bool], list[float]] = {}
+    waits: dict[bool, list[float]] = {}
+    for sweep in healthy():
+        if sweep.group in without or sweep.machine is None:
+            continue
+        collective, machine = str(sweep.run.collective), sweep.machine
+        found = estimates(machine, collective)
+        ends: dict[tuple[str, bool], list[float]] = {}
+        small = []
+        for size, time in zip(*(values.tolist() for values in sweep.run.series()), strict=True):
+            chosen = pick(found, machine, size)
+            if size >= LARGE:
+                rest = max(time - chosen.waiting(size, machine), time / 2)
+                ends.setdefault(_kind(chosen), []).append(chosen.wire(size, machine.generation) / rest)
+            elif size <= SMALL:
+                small.append(time / (chosen.waiting(size, machine) + chosen.wire(size, machine.generation)))
+        for kind, values in ends.items():
+            rates.setdefault(kind, []).append(median(values))
+        if small:
+            waits.setdefault(machine.boxes > 1, []).append(median(small))
+    return Scale({k: median(v) for k, v in rates.items()}, {k: median(v) for k, v in waits.items()})
+
+
+def healthy() -> list[Sweep]:
+    """The published sweeps that are called healthy and whose machine is known."""
+    return [sweep for sweep in sweeps() if sweep.state == "healthy" and sweep.machine]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A published sweep beside its prediction, whose efficiencies were fitted without that machine.
+
+    Args:
+        sweep: the measurement.
+        rows: message, measured seconds, prediction.
+    """
+
+    sweep: Sweep
+    rows: tuple[tuple[float, float, Prediction], ...]
+
+    @property
+    def error(self) -> float:
+        """Median of |predicted over measured - 1| over the sweep's sizes."""
+        return median(abs(found.seconds / time - 1) for _, time, found in self.rows)
+
+    @property
+    def large_error(self) -> float | None:
+        """The same of busbw at 1 GiB and more, or null where the sweep ends below."""
+        large = [abs(time / found.seconds - 1) for size, time, found in self.rows if size >= 2**30]
+        return median(large) if large else None
+
+
+def compared() -> list[Compared]:
+    """Every healthy published sweep beside what is predicted without it."""
+    found = []
+    for sweep in healthy():
+        if sweep.machine is None:
+            continue
+        rows = [
+            (size, time, predict(sweep.machine, str(sweep.run.collective), size, (sweep.group,)))
+            for size, time in zip(*(values.tolist() for values in sweep.run.series()), strict=True)
+        ]
+        found.append(Compared(sweep, tuple(rows)))
+    return found

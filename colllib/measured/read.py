@@ -1,0 +1,457 @@
+"""Reading benchmark logs in the forms that people post. What is no row is named by its line; nothing is guessed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+
+from colllib.measured.log import COLLECTIVES, Row, Run, Unread, factor
+from colllib.units import shortened
+
+MOST_BYTES = 64 * 2**20
+MOST_LINE = 4000  # characters
+
+_TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
+_LABEL = re.compile(r"^\s*(?:\[\d+\]|\d+:)(?: |$)")
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_TYPE_BYTES = {"int8": 1, "uint8": 1, "half": 2, "fp16": 2, "bf16": 2, "bfloat16": 2, "float": 4, "fp32": 4}
+_TYPE_BYTES |= {"int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "double": 8, "int16": 2, "uint16": 2}
+_TYPE_BYTES |= dict.fromkeys(("f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1)
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf)|N/A", re.IGNORECASE)
+_QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?", re.IGNORECASE)
+_RANK = re.compile(
+    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
+)
+_FACTS = {
+    "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
+    "nranks": re.compile(r"\bnranks (\d+)\b"),
+    "library": re.compile(r"(?:NCCL version |nccl-library=|RCCL version[ :]+)(\d[\w.+-]*)"),
+    "path": re.compile(r"via (SHM|P2P|NET)\b"),
+    "rdma": re.compile(r"via NET/\S+/(GDRDMA)"),
+    "nvls": re.compile(r"(NVLS multicast support is (?:not )?available|NVLS (?:disabled|is disabled))"),
+}
+_SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set by environment to )\s*([^\s;]+)")
+_TOOL = re.compile(r"\b([a-z_]+)_perf\b|nccom-test\b.*?\b(all[rg]|redsct|alltoall|sendrecv)\b", re.IGNORECASE)
+_OSU = re.compile(r"#\s*OSU .*?(All-?reduce|Allgather|Alltoall|Reduce_scatter|Broadcast|Bcast|Reduce)\b", re.IGNORECASE)
+_SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
+_AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.eE+-]+)\s*(?:GB/s)?")
+_UNIT = re.compile(r"\((us|ms|s|ns|GB/s|MB/s|B/s)\)")
+
+
+@dataclass
+class _Table:
+    """A run while its lines come in."""
+
+    dialect: str = "nccl-tests"
+    columns: tuple[str, ...] = ()
+    rows: list[Row] = field(default_factory=list)
+    streams: list[str] = field(default_factory=list)  # the process that printed a row
+    devices: dict[int, tuple[str, int, str]] = field(default_factory=dict)
+    facts: dict[str, str] = field(default_factory=dict)
+    unread: list[Unread] = field(default_factory=list)
+    collective: str | None = None
+    average: float | None = None
+    reduces: bool | None = None
+    root: str = ""
+    per_rank: set[float] = field(
+        default_factory=set
+    )  # size over count and type: the ranks, where a call counts by rank
+    ranks: int | None = None
+    hosts: int | None = None
+    places: list[int] = field(default_factory=list)  # in Markdown: the column of each row
+
+
+def read_file(path: str | Path) -> tuple[Run, ...]:
+    """The runs in a file.
+
+    Raises:
+        ValueError: if it cannot be opened, is over 64 MiB, or holds no row.
+    """
+    place = Path(path)
+    try:
+        if not place.is_file():
+            raise ValueError(f"log {shortened(str(path))!r}: no such file")
+        if place.stat().st_size > MOST_BYTES:
+            raise ValueError(f"log {shortened(str(path))!r}: over 64 MiB; cut out the table")
+        text = place.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ValueError(f"log {shortened(str(path))!r}: {error.strerror}") from None
+    return read(text)
+
+
+def read(text: str) -> tuple[Run, ...]:
+    """The runs in a text: nccl-tests, rccl-tests, nccom-test, OSU, Markdown and plain tables.
+
+    Args:
+        text: what was posted, with or without what stands around the table.
+
+    Raises:
+        ValueError: if there is no row in it.
+
+    Source: the formats are those of nccl-tests (src/common.cu), of the Neuron documentation and of OMB's README.
+
+    >>> (run,) = read("# size time algbw busbw\\n 1_048_576  100.0  10.49  18.35\\n")
+    >>> run.rows[0].message, round(run.rows[0].busbw / 1e9, 2), run.ranks
+    (1048576.0, 18.35, 8)
+    """
+    tables = [_Table()]
+    for number, stream, line in _lines(text):
+        _take(tables, number, stream, line)
+    whole = [table for table in tables if table.rows]
+    if not whole:
+        unread = [mark for table in tables for mark in table.unread]
+        why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
+        raise ValueError(f"no row of a benchmark table in {text.count(chr(10)) + 1} lines{why}")
+    return tuple(run for table in whole for run in _finished(table))
+
+
+def _lines(text: str) -> Iterator[tuple[int, str, str]]:
+    """Number, process and text of every line, the processes of one line taken apart and a cut line joined."""
+    waiting: dict[str, str] = {}
+    for number, raw in enumerate(text.split("\n"), 1):
+        line = _ESCAPE.sub("", raw).rstrip("\r")[:MOST_LINE]
+        tags = [match.group() for match in _TAG.finditer(line)]
+        if not tags:
+            label = _LABEL.match(line)
+            yield number, label.group().strip() if label else "", line[label.end() :] if label else line
+            continue
+        bare = _TAG.sub("", line)
+        if len(_numbers(bare) or ()) >= 8:
+            yield number, tags[0], bare
+            continue
+        pieces = _TAG.split(line)
+        if pieces[0].strip():
+            yield number, "", pieces[0]
+        for place, (tag, piece) in enumerate(zip(tags, pieces[1:], strict=True)):
+            joined = waiting.pop(tag, "") + piece
+            if place < len(tags) - 1:
+                waiting[tag] = joined[:MOST_LINE]
+            else:
+                yield number, tag, joined
+
+
+def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
+    table = tables[-1]
+    stripped = line.strip()
+    if columns := _header(stripped):
+        table = _next(tables)
+        table.dialect, table.columns = columns[0], columns[1:]
+        return
+    if match := _OSU.search(line):
+        table = _next(tables)
+        table.dialect, table.collective = "osu", COLLECTIVES[match[1].lower().replace("-", "")]
+        return
+    if "nThread" in line and "minBytes" in line:
+        table = _next(tables)
+    units = set(_UNIT.findall(line)) if stripped.startswith("#") or stripped.startswith("(") else set()
+    if units - {"us", "GB/s"}:
+        table.unread.append(
+            Unread(number, f"unit {sorted(units - {'us', 'GB/s'})[0]}: times are in us, rates in GB/s", "")
+        )
+        table.columns = ("refused",)
+        return
+    if match := _RANK.search(stripped):
+        table.devices[int(match[1])] = (match[2], int(match[3]), match[4].strip())
+        return
+    if match := _AVERAGE.search(line):
+        value = _float(match[1])
+        table.average = None if value is None else value * 1e9
+        return
+    if stripped.startswith("|"):
+        _markdown(table, number, stripped)
+        return
+    if not stripped.startswith("#") and _row(table, number, stream, stripped):
+        return
+    _remarks(table, line)
+
+
+def _next(tables: list[_Table]) -> _Table:
+    if tables[-1].rows:
+        last = tables[-1]
+        tables.append(_Table(facts=dict(last.facts), devices=dict(last.devices), collective=None))
+    return tables[-1]
+
+
+def _header(line: str) -> tuple[str, ...]:
+    """Dialect and columns, if the line names them."""
+    if line.startswith("|"):
+        cells = [cell.strip().lower() for cell in line.strip("|").split("|")]
+        sized = bool(cells) and re.match(r"(message )?size|payload|bytes", cells[0]) is not None
+        return ("markdown", *cells) if sized and len(cells) > 1 else ()
+    words = line.lstrip("# ").split()
+    names = [re.sub(r"\(.*", "", word).lower() for word in words]
+    if names[:1] != ["size"] or len(names) < 2:
+        return ()
+    if "latency" in line.lower() and "algbw" not in names:
+        return ("osu", *("size", "time"))
+    if "busbw" not in names:
+        return ()
+    if any("(" in word for word in words) and "elems" in line:
+        return ("nccom-test", *names)
+    return ("nccl-tests" if "count" in names else "columns", *names)
+
+
+def _remarks(table: _Table, line: str) -> None:
+    if match := _TOOL.search(line):
+        name = (match[1] or match[2]).lower()
+        table.collective = COLLECTIVES.get(name, table.collective)
+    if match := re.search(r"nccom-test .*?-r\s*(\d{1,6})\b", line):
+        table.ranks = int(match[1])
+    if match := _SHORTENED.search(line):
+        table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
+    for name, pattern in _FACTS.items():
+        if match := pattern.search(line):
+            table.facts[name] = next(group for group in match.groups() if group)
+    table.facts.update(_SETTING.findall(line))
+
+
+def _float(text: str) -> float | None:
+    try:
+        value = float(text.replace("_", "").replace(",", ""))
+    except ValueError:
+        return None
+    return value if isfinite(value) else None
+
+
+def _numbers(line: str) -> list[str] | None:
+    """Size, count, type, redop and the numbers of an nccl-tests row, or nothing."""
+    words = line.split()
+    place = next((k for k, word in enumerate(words) if word in _TYPE_BYTES), -1)
+    if place < 2 or not all(_NUMBER.fullmatch(word) for word in words[place - 2 : place]):
+        return None
+    rest = words[place + 1 :]
+    redop = rest.pop(0) if rest and re.fullmatch(r"[a-z]{3,6}", rest[0]) and rest[0] not in ("nan", "inf") else ""
+    end = next((k for k, word in enumerate(rest) if not _NUMBER.fullmatch(word)), len(rest))
+    return [*words[place - 2 : place + 1], redop, *rest[:end]]
+
+
+def _row(table: _Table, number: int, stream: str, line: str) -> bool:
+    words = _numbers(line)
+    if table.columns == ("refused",):
+        return words is not None
+    if words is not None:
+        return _full_row(table, number, stream, line, words)
+    words = line.split()
+    if (
+        table.dialect not in ("columns", "osu")
+        or not table.columns
+        or not words
+        or not all(map(_NUMBER.fullmatch, words))
+    ):
+        return False
+    if len(words) < len(table.columns) or (table.dialect == "columns" and len(words) != len(table.columns)):
+        table.unread.append(Unread(number, f"{len(words)} numbers for {len(table.columns)} columns", shortened(line)))
+        return True
+    named = dict(zip(table.columns, words, strict=False))
+    _add(table, number, stream, line, named["size"], named.get("time"), named.get("algbw"), named.get("busbw"))
+    return True
+
+
+def _full_row(table: _Table, number: int, stream: str, line: str, words: list[str]) -> bool:
+    size, count, kind, redop, *rest = words
+    named = {4: 0, 8: 0, 5: 1, 9: 1}
+    halves = [k for k, name in enumerate(table.columns) if name == "time"]
+    if table.dialect == "nccom-test":
+        rest = [*rest[:3], ""]
+    elif halves and table.dialect == "nccl-tests" and len(rest) in named:
+        expected = len(table.columns) - 3 - ("redop" in table.columns)
+        if len(rest) != expected and len(rest) != 4 + ("root" in table.columns):
+            table.unread.append(Unread(number, f"{len(rest)} numbers where the header has {expected}", shortened(line)))
+            return True
+    if len(rest) not in named:
+        table.unread.append(Unread(number, f"{len(rest)} numbers after the type", shortened(line)))
+        return True
+    if named[len(rest)]:
+        table.root = rest.pop(0)
+    for half in range(len(rest) // 4):
+        time, algbw, busbw, wrong = rest[4 * half : 4 * half + 4]
+        place = None if table.dialect == "nccom-test" else half == 1
+        _add(table, number, stream, line, size, time, algbw, busbw, place, wrong)
+    elements, total = _float(count), _float(size)
+    if redop:
+        table.reduces = redop != "none"
+    if elements and total and kind in _TYPE_BYTES:
+        table.per_rank.add(total / (elements * _TYPE_BYTES[kind]))
+    return True
+
+
+def _add(
+    table: _Table,
+    number: int,
+    stream: str,
+    line: str,
+    size: str,
+    time: str | None,
+    algbw: str | None,
+    busbw: str | None,
+    in_place: bool | None = None,
+    wrong: str = "",
+) -> None:
+    message, seconds, rate, bus = (None if x is None else _float(x) for x in (size, time, algbw, busbw))
+    why = ""
+    if message is None or message < 0:
+        why = "no size"
+    elif (time is not None and (seconds is None or seconds <= 0)) and message > 0:
+        why = "its time is not above 0"
+    elif (algbw is not None and rate is None) or (busbw is not None and bus is None):
+        why = "a bandwidth that is no number"
+    elif seconds and rate and message and not _agree(message, seconds, rate, time or "", algbw or ""):
+        why = "algbw is not size over time"
+    if why or message is None:
+        table.unread.append(Unread(number, why, shortened(line)))
+        return
+    table.streams.append(stream)
+    table.rows.append(
+        Row(
+            number,
+            message,
+            None if seconds is None else seconds * 1e-6,
+            None if rate is None else rate * 1e9,
+            None if bus is None else bus * 1e9,
+            in_place,
+            wrong,
+        )
+    )
+
+
+def _agree(message: float, micros: float, rate: float, time: str, algbw: str) -> bool:
+    """Whether the printed algbw is size over time within what printing rounds."""
+    slack = sum(_last_digit(text) / value for text, value in ((time, micros), (algbw, rate)))
+    return abs(message / (micros * 1000) / rate - 1) <= 0.02 + slack
+
+
+def _last_digit(text: str) -> float:
+    _, _, places = text.lower().partition(".")
+    return 10.0 ** -len(places) if "e" not in text.lower() else 0.1
+
+
+def _markdown(table: _Table, number: int, line: str) -> None:
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    if table.dialect != "markdown" or all(set(cell) <= set("-: ") for cell in cells):
+        return
+    if len(cells) != len(table.columns):
+        table.unread.append(Unread(number, f"{len(cells)} cells for {len(table.columns)} columns", shortened(line)))
+        return
+    message = _quantity(cells[0], size=True)
+    rows: list[dict[str, float | None]] = []
+    kinds = [_markdown_column(name, table.columns) for name in table.columns[1:]]
+    for kind, cell in zip(kinds, cells[1:], strict=True):
+        if not kind:
+            continue
+        if not rows or kind in rows[-1]:
+            rows.append({})
+        value = _float(cell.split()[0] if cell else "") if kind == "time" else _quantity(cell, size=False)
+        rows[-1][kind] = value if value and value > 0 else None
+    for half, row in enumerate(rows):
+        if message is None or None in row.values():
+            table.unread.append(Unread(number, "a cell cannot be read", shortened(line)))
+            continue
+        time, algbw, busbw = (row.get(kind) for kind in ("time", "algbw", "busbw"))
+        in_place = half == 1 if len(rows) == 2 and "time" in kinds else None
+        seconds = None if time is None else time * 1e-6
+        table.rows.append(Row(number, message, seconds, algbw, busbw, in_place))
+        table.streams.append("")
+        table.places.append(half + 1 if in_place is None else 0)
+
+
+def _markdown_column(name: str, columns: tuple[str, ...]) -> str:
+    """What stands in a column; rates without a name are bus bandwidths, which is what people tabulate."""
+    kinds = ("busbw", "algbw", "time")
+    found = next((kind for kind in kinds if kind in name), "")
+    if found or any(kind in column for kind in kinds for column in columns):
+        return found
+    return "busbw" if re.search(r"nodes?$|gb/s|gbps", name) else ""
+
+
+def _quantity(cell: str, size: bool) -> float | None:
+    """Bytes, or bytes per second. A K that is not 1024 stands where the number is no power of two, as in 65K."""
+    match = _QUANTITY.fullmatch(cell)
+    value = None if match is None else _float(match[1])
+    if match is None or value is None:
+        return None
+    power = " KMGT".index(match[2].upper() or " ")
+    if not size:
+        return value * (1e9 if not match[2] else 1000.0**power)
+    binary = match[3] or (not match[4] and value == int(value) and int(value) & (int(value) - 1) == 0)
+    return value * (1024.0 if binary else 1000.0) ** power
+
+
+def _finished(table: _Table) -> Iterator[Run]:
+    """The run or, for a table with one column for each number of nodes, the runs."""
+    made = _run(table)
+    if len(set(table.places)) <= 1:
+        yield made
+        return
+    for place in dict.fromkeys(table.places):
+        rows = tuple(row for row, at in zip(table.rows, table.places, strict=True) if at == place)
+        nodes = re.fullmatch(r"(\d{1,5}) nodes?", table.columns[place])
+        yield replace(made, rows=rows, boxes=int(nodes[1]) if nodes else None)
+
+
+def _run(table: _Table) -> Run:
+    ranks = table.ranks or (max(table.devices) + 1 if table.devices else None)
+    nranks = table.facts.get("nranks", "")
+    if ranks is None and nranks.isdigit() and len(nranks) < 9:
+        ranks = int(nranks)
+    hosts: dict[str, list[int]] = {}
+    for host, device, _ in table.devices.values():
+        hosts.setdefault(host, []).append(device)
+    boxes: int | None = table.hosts or len(hosts) or None
+    per_box = max((len(found) for found in hosts.values()), default=0) or None
+    if ranks and len(table.devices) < ranks:  # some lines were cut out
+        per_box = max((max(found) + 1 for found in hosts.values()), default=0) or None
+        boxes = table.hosts or (ranks // per_box if per_box and ranks % per_box == 0 else None)
+    run = Run(
+        dialect=table.dialect,
+        rows=tuple(table.rows),
+        collective=table.collective,
+        ranks=ranks,
+        boxes=boxes,
+        gpus_per_box=per_box,
+        gpu=next((name for _, _, name in table.devices.values()), ""),
+        average=table.average,
+        streams=_streams(table.streams),
+        facts=table.facts,
+        unread=tuple(table.unread),
+    )
+    return _deduced(run, table)
+
+
+def _streams(printed: list[str]) -> int:
+    """How many processes printed a table: one that printed a row or two of many was mislabeled."""
+    counts = Counter(printed)
+    return sum(count >= max(1, len(printed) / 10) for count in counts.values())
+
+
+def _deduced(run: Run, table: _Table) -> Run:
+    """Collective and ranks where the columns leave one possibility."""
+    ratios = [row.busbw / row.algbw for row in run.rows if row.algbw and row.busbw and row.algbw > 1e9]
+    ratio = sorted(ratios)[len(ratios) // 2] if ratios else None
+    collective, ranks = run.collective, run.ranks
+    if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in run.rows):
+        ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
+    divided = {round(value) for value in table.per_rank if value > 1.5}
+    if collective is None and ratio is not None:
+        unchecked = any(row.wrong == "N/A" for row in run.rows if row.in_place)
+        if ratio > 1.005:
+            collective = "all-reduce"
+        elif len(divided) == 1 and ratio < 0.995:
+            collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
+        elif ratio >= 0.995 and unchecked:
+            collective = "sendrecv"
+        elif ratio >= 0.995 and table.reduces and table.root in ("", "-1") and ranks in (None, 2):
+            collective, ranks = "all-reduce", 2  # a reduce prints its root, a sendrecv checks nothing in place
+    if len(divided) == 1 and ratio is not None and ratio < 0.995:
+        ranks = divided.pop()
+    told = ranks is not None and ranks > 1 and ratio is not None and collective is not None
+    if told and abs(factor(str(collective), ranks or 2) / (ratio or 1) - 1) > 0.005:
+        ranks = None  # the rank lines are not all there
+    if ranks is None and collective == "all-reduce" and ratio is not None and ratio < 1.97:
+        ranks = round(2 / (2 - ratio))
+    whole = run.gpus_per_box and ranks and ranks % run.gpus_per_box == 0
+    boxes = ranks // run.gpus_per_box if whole and ranks and run.gpus_per_box else None
+    return replace(run, collective=collective, ranks=ranks, boxes=boxes or (run.boxes if ranks == run.ranks else None))

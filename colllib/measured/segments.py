@@ -1,0 +1,164 @@
+"""A sweep as a few straight lines, time = constant + size / BW, with the interval of each number.
+
+Every protocol of a library has a launch, a latency and a slope of its own, so one line over a whole
+sweep books the constants of small messages as a slope of large ones. Here each segment keeps its own
+constant, deviations are relative, and outliers weigh less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+MOST_SEGMENTS, FEWEST_POINTS = 4, 4
+MOST_POINTS = 128  # a sweep of thousands of sizes is thinned
+FLOOR = 0.003  # relative: what printing rounds is no reason for a further segment
+_HUBER, _EFFICIENCY = 1.345, 0.95  # Huber's constant, and its variance's share on normal noise
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A range of sizes with one line.
+
+    Args:
+        first: its smallest message in bytes.
+        last: its largest.
+        points: how many sizes.
+        constant: seconds at size 0, that is latency and launch.
+        bandwidth: bytes per second; infinite where the time does not grow.
+        constant_interval: with the other interval, 95 % for both together.
+        bandwidth_interval: likewise.
+        residual: the median relative deviation.
+    """
+
+    first: float
+    last: float
+    points: int
+    constant: float
+    bandwidth: float
+    constant_interval: tuple[float, float]
+    bandwidth_interval: tuple[float, float]
+    residual: float
+
+    def seconds(self, message: float) -> float:
+        """The fitted time."""
+        return self.constant + message / self.bandwidth
+
+
+def segments(messages: Sequence[float] | Array, seconds: Sequence[float] | Array, *, seed: int = 0) -> list[Segment]:
+    """The lines that describe a sweep, as few as its noise allows.
+
+    Args:
+        messages: sizes in bytes, ascending, at least 2.
+        seconds: a time above 0 for each.
+        seed: of the bootstrap.
+
+    Raises:
+        ValueError: if there are fewer than 2 sizes, they do not ascend, or a time is not above 0.
+
+    >>> sizes = [2.0**k for k in range(10, 31)]
+    >>> (one,) = segments(sizes, [20e-6 + m / 100e9 for m in sizes])
+    >>> round(one.constant * 1e6, 3), round(one.bandwidth / 1e9, 3)
+    (20.0, 100.0)
+    """
+    size, time = np.asarray(messages, dtype=float), np.asarray(seconds, dtype=float)
+    if len(size) != len(time) or len(size) < 2 or not (np.diff(size) > 0).all():
+        raise ValueError(
+            f"{len(size)} sizes and {len(time)} times: a fit needs at least 2 ascending sizes, one time each"
+        )
+    if not (np.isfinite(time).all() and (time > 0).all() and size[0] >= 0 and np.isfinite(size[-1])):
+        raise ValueError("a time that is not above 0, or a size below 0: leave the row out")
+    if len(size) > MOST_POINTS:
+        kept = np.unique(np.linspace(0, len(size) - 1, MOST_POINTS).astype(int))
+        size, time = size[kept], time[kept]
+    draws = np.random.default_rng(seed)
+    return [_segment(size[a:b], time[a:b], draws) for a, b in _cuts(size, time)]
+
+
+def _cuts(size: Array, time: Array) -> list[tuple[int, int]]:
+    """Where the segments begin and end: least squares for every range, the number by an information criterion."""
+    count = len(size)
+    most = min(MOST_SEGMENTS, max(1, count // FEWEST_POINTS))
+    squares = np.full((count, count + 1), np.inf)
+    for a in range(count):
+        for b in range(a + min(FEWEST_POINTS, count), count + 1):
+            constant, slope = _line(size[a:b], time[a:b], np.ones(b - a))
+            squares[a, b] = (((constant + slope * size[a:b]) / time[a:b] - 1) ** 2).sum()
+    best = {(1, b): (squares[0, b], 0) for b in range(1, count + 1)}
+    for k in range(2, most + 1):
+        for b in range(1, count + 1):
+            options = [(best[k - 1, a][0] + squares[a, b], a) for a in range(1, b)]
+            best[k, b] = min(options, default=(np.inf, 0))
+    # a segment is three numbers: where it begins, its constant, its slope; twice Schwarz's price, as cuts are searched
+    price = [count * np.log(best[k, count][0] / count + FLOOR**2) + 6 * k * np.log(count) for k in range(1, most + 1)]
+    found, end = [], count
+    for k in range(int(np.argmin(price)) + 1, 0, -1):
+        start = best[k, end][1]
+        found.append((start, end))
+        end = start
+    return found[::-1]
+
+
+def _line(size: Array, time: Array, weight: Array) -> tuple[float, float]:
+    """Constant and seconds per byte, neither below 0, of least weighted relative deviations."""
+    constant, slope = _lines(size, time[None, :], weight)
+    return float(constant[0]), float(slope[0])
+
+
+def _lines(size: Array, times: Array, weight: Array) -> tuple[Array, Array]:
+    """`_line` for many series of the same sizes, a row each."""
+    w = weight / times**2
+    s0, s1, s2 = w.sum(1), (w * size).sum(1), (w * size**2).sum(1)
+    y0, y1 = (w * times).sum(1), (w * size * times).sum(1)
+    spread = s0 * s2 - s1**2
+    solvable = spread > 1e-12 * s0 * s2
+    safe = np.where(solvable, spread, 1.0)
+    constant = np.where(solvable, (s2 * y0 - s1 * y1) / safe, y0 / s0)
+    slope = np.where(solvable, (s0 * y1 - s1 * y0) / safe, 0.0)
+    low = constant < 0
+    constant, slope = np.where(low, 0.0, constant), np.where(low, y1 / s2, slope)
+    flat = slope < 0
+    return np.where(flat, y0 / s0, constant), np.where(flat, 0.0, slope)
+
+
+def _segment(size: Array, time: Array, draws: np.random.Generator) -> Segment:
+    weight = np.ones(len(size))
+    constant, slope = _line(size, time, weight)
+    for _ in range(10):
+        residual = (constant + slope * size) / time - 1
+        scale = max(1.4826 * float(np.median(np.abs(residual))), 1e-6)
+        weight = np.minimum(1.0, _HUBER * scale / np.maximum(np.abs(residual), 1e-300))
+        constant, slope = _line(size, time, weight)
+    slope = slope if slope * size[-1] > 1e-9 * constant else 0.0
+    residual = time / (constant + slope * size) - 1
+    free = len(size) - 2
+    ends = [(0.0, np.inf), (0.0, np.inf)]
+    if free > 0:
+        inflated = (residual - residual.mean()) * np.sqrt(len(size) / free / _EFFICIENCY)
+        drawn = draws.choice(inflated, (400, len(size)))
+        again = _lines(size, (constant + slope * size) * np.maximum(1 + drawn, 0.05), np.ones(len(size)))
+        width = float(student.ppf(1 - 0.05 / 4, free))  # 95 % for the two numbers together
+        for k, (value, values) in enumerate(zip((constant, slope), again, strict=True)):
+            reach = width * float(np.sqrt(((values - value) ** 2).mean()))
+            ends[k] = (max(0.0, value - reach), value + reach)
+    per_byte = ends[1]
+    return Segment(
+        float(size[0]),
+        float(size[-1]),
+        len(size),
+        constant,
+        _inverse(slope),
+        ends[0],
+        (_inverse(per_byte[1]), _inverse(per_byte[0])),
+        float(np.median(np.abs(residual))),
+    )
+
+
+def _inverse(value: float) -> float:
+    return 1 / value if value > 0 else np.inf

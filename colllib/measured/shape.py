@@ -1,0 +1,88 @@
+"""What the form of a sweep says by itself: steps back, noise, saturation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from colllib.measured.log import Run, factor
+from colllib.measured.segments import Segment, segments
+
+LARGE = 2**20  # from here on bandwidth shows
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The form of a sweep.
+
+    Args:
+        fitted: its segments.
+        measured: busbw at the largest message, bytes per second.
+        peak: the highest busbw of all sizes.
+        largest: the largest message.
+        smallest: the smallest message.
+        floor: the least time, in seconds: launch and latency.
+        growth: busbw at the largest size over that at half of it or less; 1 where there is none.
+        steps_back: sizes from which a larger message takes less time.
+        rough: sizes of 1 MiB and more at which busbw falls by a fifth, or the table's halves differ by a third.
+    """
+
+    fitted: tuple[Segment, ...]
+    measured: float
+    peak: float
+    largest: float
+    smallest: float
+    floor: float
+    growth: float
+    steps_back: tuple[float, ...]
+    rough: tuple[float, ...]
+
+    @property
+    def erratic(self) -> bool:
+        """Whether most of the large sizes scatter."""
+        return len(self.rough) >= 3
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the large sizes scatter more than a healthy fabric's."""
+        return len(self.rough) >= 2
+
+
+def shape(run: Run, collective: str, ranks: int) -> Shape:
+    """The form of a run's sweep.
+
+    Args:
+        run: with at least one row that has a time.
+        collective: the book's name.
+        ranks: at least 2.
+
+    Raises:
+        ValueError: if no row has a time.
+    """
+    size, time = run.series()
+    if not len(size):
+        raise ValueError("no row has a time, or a bandwidth that gives one")
+    bus = size / time * factor(collective, ranks)
+    half = bus[size <= size[-1] / 2]
+    back = tuple(float(a) for (a, s), (_, t) in pairwise(zip(size, time, strict=True)) if a >= 4096 and t < 0.87 * s)
+    falls = {float(b) for (_, s), (b, t) in pairwise(zip(size, bus, strict=True)) if b >= LARGE and t < 0.8 * s}
+    return Shape(
+        fitted=tuple(segments(size, time)) if len(size) > 1 else (),
+        measured=float(bus[-1]),
+        peak=float(bus.max()),
+        largest=float(size[-1]),
+        smallest=float(size[0]),
+        floor=float(time.min()),
+        growth=float(bus[-1] / half[-1]) if len(half) else 1.0,
+        steps_back=back,
+        rough=tuple(sorted(falls | _apart(run))),
+    )
+
+
+def _apart(run: Run) -> set[float]:
+    """Sizes at which in place and out of place differ by a third."""
+    halves = [dict(zip(*(values.tolist() for values in run.series(place)), strict=True)) for place in (False, True)]
+    shared = [size for size in halves[0] if size in halves[1] and size >= LARGE]
+    return {size for size in shared if abs(np.log(halves[0][size] / halves[1][size])) > np.log(4 / 3)}

@@ -1,0 +1,73 @@
+"""Published sweeps as figures, each with its address, and what was said of it."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+
+from colllib.measured.log import Row, Run, factor
+from colllib.measured.machines import Machine, by_gpu
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One published table, the half out of place where it has two.
+
+    Args:
+        name: of the row.
+        source: its address.
+        judged_by: who said what it is: maintainer, vendor or user.
+        state: what was said, as `colllib diagnose` would.
+        cause: likewise, or empty.
+        machine: the boxes, or null where the GPU is not told.
+        run: the figures as printed.
+    """
+
+    name: str
+    source: str
+    judged_by: str
+    state: str
+    cause: str
+    machine: Machine | None
+    run: Run
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """Who measured, and on which GPU: one machine, as far as that can be told."""
+        return self.source.split("/")[3], self.machine.name if self.machine else ""
+
+
+@cache
+def sweeps() -> tuple[Sweep, ...]:
+    """Every published sweep that the project carries.
+
+    >>> found = {sweep.name: sweep for sweep in sweeps()}
+    >>> found["tog-h100-1n-nvls"].machine.name, found["tog-h100-1n-nvls"].judged_by
+    ('H100', 'user')
+    """
+    text = (files("colllib") / "measured" / "sweeps.csv").read_text(encoding="utf-8")
+    return tuple(_sweep(line) for line in csv.DictReader(text.splitlines()))
+
+
+def _sweep(line: dict[str, str]) -> Sweep:
+    machine = by_gpu(line["gpu"]) if line["gpu"] else None
+    boxes, gpus = int(line["boxes"] or 0), int(line["gpus"] or 0)
+    if machine and boxes:
+        machine = replace(machine, boxes=boxes, gpus=gpus)
+        if line["cards"]:
+            cards, card = int(line["cards"]), float(line["card_GBps"]) * 1e9
+            machine = replace(machine, cards=cards, card=card, cards_known=True)
+    sizes = [float(size) for size in line["bytes"].split()]
+    times: list[float | None] = [float(time) * 1e-6 for time in line["times_us"].split()]
+    times = times or [None] * len(sizes)
+    rates = [float(rate) * 1e9 for rate in line["busbw_GBps"].split()]
+    ranks = boxes * gpus or None
+    share = factor(line["collective"], ranks) if ranks else 0.0
+    rows = tuple(
+        Row(k, size, time, rate / share if share else None, rate)
+        for k, (size, time, rate) in enumerate(zip(sizes, times, rates, strict=True), 1)
+    )
+    run = Run("columns", rows, line["collective"], ranks, boxes or None, gpus or None, line["gpu"])
+    return Sweep(line["id"], line["source"], line["judged_by"], line["state"], line["cause"], machine, run)

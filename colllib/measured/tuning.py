@@ -1,0 +1,238 @@
+"""NCCL's own model of its algorithms and protocols, for several GPUs in a box, at version 2.30.7.
+
+It is the model by which NCCL chooses: latencies and bandwidths that its authors measured, not what a
+run will take. `colllib.measured.predict` scales it to published measurements. Left out: CollNetChain, PAT,
+which takes one GPU a box, the latency that a card reports, LL on boxes with Intel processors (AMD's
+ceilings are taken), and RCCL's own tables.
+
+Source: NVIDIA/nccl at 5067397c, src/graph/tuning.cc, search.cc and topo.h.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log2
+
+from colllib.library_choices import (
+    NCCL_BASE,
+    NCCL_EFFICIENCY,
+    NCCL_HOPPER_SPEEDS,
+    NCCL_NETWORK_STEP,
+    NCCL_NVLINK_STEP,
+    NCCL_PLATEAU,
+    NCCL_TREE_CORRECTION,
+    PROTOCOLS,
+)
+from colllib.measured.machines import Machine
+
+VERSION = "NCCL 2.30.7"
+
+#: By generation (Volta, Ampere, Hopper, Blackwell), as in the source: one NVLink's usable share, and ceilings in GB/s.
+LINK_SHARE = (20 / 25, 20 / 25, 20.6 / 25, 40.1 / 50)
+LL_MOST_INSIDE, LL_MOST_TWO, LL_MOST_MANY = (39.0, 87.7, 141.0, 282.0), 22.5, 19.0
+LL128_MOST = (20.0, 20.0, 36.7, 40.0)  # a channel of a ring
+TREE_LL128_MOST = ((20.0,) * 3, (20.0,) * 3, (36.7, 36.7, 29.0), (55.6, 31.67, 20.0))
+TREE_MOST = ((26.5, 18.5, 10.0), (24.0, 23.6, 17.8), (38.7, 41.4, 36.0), (70.0, 42.8, 24.0))
+NVLS_TREE_MOST = ((0.0,) * 3, (0.0,) * 3, (0.0, 57.7, 45.5), (0.0, 96.0, 80.0))
+NVLS_EFFICIENCY = (0.0, 0.0, NCCL_EFFICIENCY["NVLS, Hopper"], NCCL_EFFICIENCY["NVLS, Blackwell"])
+NVLS_STEP, NVLS_NETWORK_STEP, NVLS_TREE_STEP = 25.0, 18.0, 20.9  # microseconds: in the box, and between boxes
+COLLNET_STEP, COLLNET_NETWORK_STEP, COLLNET_FAN = 3.7, 31.0, 0.4
+PCI_STEP = {"tree": (1.0, 1.9, 4.0), "ring": (1.0, 2.5, 5.7)}
+PCI_SHARE = 12 / 15.75
+NETWORK_OVERHEAD = (2.0, 2.0, 6.0)  # microseconds a step, AMD processors: LL, LL128, Simple
+SPEEDS_INSIDE = {
+    **dict.fromkeys((0, 1), (40.0, 30.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0)),
+    2: NCCL_HOPPER_SPEEDS,
+    3: (90.0, 80.0, 70.0, 60.0, 50.0, 45.0, 40.0, 30.0, 24.0, 20.0, 19.0, 18.0),
+}
+_OLDER = (48.0, 30.0, 28.0, 24.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.4, 1.2, 0.24, 0.12)
+_HOPPER = (48.0, 45.0, 42.0, 40.0, 30.0, 24.0, 22.0, 20.0, 17.5, 15.0, 12.0, 6.0, 3.0, 2.4, 1.2, 0.24, 0.12)
+SPEEDS_BETWEEN = {0: _OLDER, 1: _OLDER, 2: _HOPPER, 3: (96.0, 86.0, 80.0, *_HOPPER)}
+_RING_CHANNELS = 16
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the model says of one algorithm and protocol.
+
+    Args:
+        algorithm: ring, tree, NVLS, NVLSTree, CollNetDirect, or direct for sends.
+        protocol: LL, LL128 or Simple.
+        channels: how many work side by side.
+        latency: seconds at size 0.
+        algbw: bytes per second at large sizes.
+        efficiency: what the protocol and the algorithm leave of the wires.
+        binding: network card, NVLink, Infinity Fabric or PCIe.
+    """
+
+    algorithm: str
+    protocol: str
+    channels: int
+    latency: float
+    algbw: float
+    efficiency: float
+    binding: str
+
+    def wire(self, message: float, generation: int) -> float:
+        """Seconds that the bytes take, with the correction for a tree's middle sizes."""
+        rate = self.algbw
+        place = int(message // 64).bit_length() - 1
+        table = NCCL_TREE_CORRECTION[PROTOCOLS.index(self.protocol)]
+        corrected = self.algorithm == "tree" or (self.algorithm == "NVLSTree" and generation > 2)
+        if corrected and 0 <= place < len(table):
+            rate *= table[place]
+        return message / rate
+
+    def waiting(self, message: float, machine: Machine) -> float:
+        """Seconds of latency: a ring between boxes waits longer once every rank and channel has a chunk."""
+        plateau = self.algorithm == "ring" and self.protocol == "Simple" and machine.boxes > 1
+        if plateau and message / (self.channels * machine.ranks) >= 64:
+            return self.latency * (NCCL_PLATEAU if machine.generation else 1.9)
+        return self.latency
+
+
+def estimates(machine: Machine, collective: str) -> list[Estimate]:
+    """Every algorithm and protocol that NCCL would compare.
+
+    Args:
+        machine: the boxes.
+        collective: the book's name, or sendrecv.
+
+    Raises:
+        ValueError: for fewer than 2 ranks.
+
+    >>> from colllib.measured.machines import find
+    >>> found = {(e.algorithm, e.protocol): e for e in estimates(find("dgx-h100:1"), "all-reduce")}
+    >>> round(found["NVLS", "Simple"].algbw * 1.75 / 1e9), round(found["ring", "Simple"].algbw * 1.75 / 1e9)
+    (476, 360)
+    """
+    if machine.ranks < 2:
+        raise ValueError("1 rank sends nothing: take at least 2")
+    if collective in ("sendrecv", "all-to-all"):
+        return [_sends(machine, collective)]
+    found = [_ring(machine, collective, p) for p in range(3)]
+    if collective == "all-reduce":
+        found += [_tree(machine, p) for p in range(3)]
+        if machine.nvls and machine.gpus > 2 and machine.linked:
+            found.append(_nvls(machine))
+        if machine.collnet and machine.boxes > 1 and machine.linked:
+            found.append(_collnet(machine))
+    return [estimate for estimate in found if estimate.algbw > 0]
+
+
+def _speed(machine: Machine) -> tuple[float, int, str]:
+    """GB/s of all channels of a ring, their number, and what binds."""
+    inside = _inside(machine)
+    if machine.boxes == 1:
+        return inside, 24 if machine.generation == 1 and machine.linked else _RING_CHANNELS, _link_name(machine)
+    card = _card(machine)
+    outside = machine.cards * card
+    channels = min(32, 2 * machine.cards)
+    return (outside, channels, "network card") if outside <= inside else (inside, channels, _link_name(machine))
+
+
+def _inside(machine: Machine) -> float:
+    if not machine.linked:
+        return machine.pcie / 1e9 * PCI_SHARE
+    link = machine.link / 1e9 * LINK_SHARE[machine.generation]
+    return max(s * min(_RING_CHANNELS, link // s) for s in SPEEDS_INSIDE[machine.generation])
+
+
+def _card(machine: Machine) -> float:
+    least = SPEEDS_BETWEEN[machine.generation][-1]
+    return next((s for s in SPEEDS_BETWEEN[machine.generation] if s <= machine.card / 1e9), least)
+
+
+def _link_name(machine: Machine) -> str:
+    if not machine.linked:
+        return "PCIe"
+    return "NVLink" if machine.vendor == "nvidia" else "Infinity Fabric"
+
+
+def _steps(machine: Machine, collective: str) -> int:
+    twice = 2 if collective == "all-reduce" else 1
+    return twice * (machine.ranks - 1) if collective not in ("broadcast", "reduce") else machine.ranks
+
+
+def _ring(machine: Machine, collective: str, p: int) -> Estimate:
+    wire, channels, binding = _speed(machine)
+    place = min(machine.boxes, 3) - 1
+    most = (LL_MOST_INSIDE[machine.generation], LL_MOST_TWO, LL_MOST_MANY)[place]
+    bus = (min(most, wire / 2), min(0.92 * wire, channels * LL128_MOST[machine.generation]), wire)[p]
+    steps = _steps(machine, collective)
+    inside = (NCCL_NVLINK_STEP if machine.linked else PCI_STEP)["ring"][p]
+    between = 0
+    if machine.boxes > 1:
+        inside = max(inside, NETWORK_OVERHEAD[p])
+        between = (2 if collective == "all-reduce" else 1) * (machine.boxes - 1)
+    outside = NCCL_NETWORK_STEP["tree" if machine.gpus == 1 else "ring"][p]
+    latency = NCCL_BASE["ring"][p] + (steps - between) * inside + between * outside
+    return _made("ring", p, channels, latency, bus * machine.ranks / steps, bus / wire, binding)
+
+
+def _tree(machine: Machine, p: int) -> Estimate:
+    wire, channels, binding = _speed(machine)
+    place, generation = min(machine.boxes, 3) - 1, machine.generation
+    bus = min(NCCL_EFFICIENCY["tree"] * wire, channels * TREE_MOST[generation][place])
+    if p == 0:
+        bus = min(bus / 3.8, (LL_MOST_INSIDE[generation], LL_MOST_TWO, LL_MOST_MANY)[place])
+    if p == 1:
+        share = 7 / 9 if machine.boxes == 1 else 120 / 128
+        bus = min(bus * share, channels * TREE_LL128_MOST[generation][place])
+    inside = (NCCL_NVLINK_STEP if machine.linked else PCI_STEP)["tree"][p]
+    hops = (machine.gpus - 1) * inside + int(log2(machine.boxes)) * NCCL_NETWORK_STEP["tree"][p]
+    return _made("tree", p, channels, NCCL_BASE["tree"][p] + 2 * hops, bus / 2, bus / wire, binding)
+
+
+def _nvls(machine: Machine) -> Estimate:
+    """NVLS in a box; between boxes NVLSTree, or NVLS where the network adds; with a channel for each GPU."""
+    link, gpus = machine.link / 1e9 * LINK_SHARE[machine.generation], min(machine.gpus, 32)
+    speed = next(s for s in (*SPEEDS_INSIDE[machine.generation], link / (gpus + 1)) if (gpus + 1) * s <= link)
+    inside = 2 * speed * NVLS_EFFICIENCY[machine.generation] * (gpus - 1) / gpus
+    name, bus, binding = "NVLS", inside * gpus, "NVLink"
+    latency = NVLS_STEP
+    if machine.boxes > 1:
+        most = inside if machine.collnet else NVLS_TREE_MOST[machine.generation][min(machine.boxes, 3) - 1]
+        outside = machine.cards * _card(machine) / gpus * (2 if machine.boxes == 2 and not machine.collnet else 1)
+        bus = min(inside, outside, most) * gpus
+        binding = "network card" if outside <= min(inside, most) else "NVLink"
+        if machine.collnet:
+            latency += NVLS_NETWORK_STEP
+        else:
+            name, latency = "NVLSTree", NVLS_STEP + 2 * int(log2(machine.boxes)) * NVLS_TREE_STEP
+    ratio = machine.ranks / _steps(machine, "all-reduce")
+    return _made(name, 2, gpus, latency, bus * ratio, min(1.0, bus / (gpus * speed * 2)), binding)
+
+
+def _collnet(machine: Machine) -> Estimate:
+    """CollNetDirect: a GPU with a card is the head of its part, and the network adds the heads' sums."""
+    heads = min(machine.cards, machine.gpus)
+    shared = machine.gpus / heads
+    wire = heads * min(_card(machine) * machine.cards / heads, _inside(machine) / heads)
+    share = (0.85 if machine.generation > 1 else 1.0) / (shared - (shared - 1) / 2)
+    others = machine.gpus - 1
+    latency = 2 * (min(1, others) * COLLNET_STEP + others * COLLNET_FAN) + COLLNET_NETWORK_STEP
+    return _made("CollNetDirect", 2, heads, latency, wire * share / 2, share, "network card")
+
+
+def _sends(machine: Machine, collective: str) -> Estimate:
+    """Sends and receives, which NCCL's model does not price: the wires at the speeds of its channels."""
+    n, gpus = machine.ranks, machine.gpus
+    inside, card = _inside(machine), _card(machine)
+    latency = NCCL_BASE["ring"][2] + (NCCL_NETWORK_STEP if machine.boxes > 1 else NCCL_NVLINK_STEP)["ring"][2]
+    if machine.boxes == 1:
+        bus, binding = inside, _link_name(machine)
+    elif collective == "sendrecv":
+        bus, binding = min(inside, card), "network card"
+    else:
+        bus, binding = min(inside, card * machine.cards / gpus * (n - 1) / (n - gpus)), "network card"
+    return _made("direct", 2, 1, latency, bus * (1.0 if collective == "sendrecv" else n / (n - 1)), 1.0, binding)
+
+
+def _made(name: str, p: int, channels: int, latency: float, algbw: float, share: float, binding: str) -> Estimate:
+    return Estimate(name, PROTOCOLS[p], channels, latency * 1e-6, algbw * 1e9, share, binding)
+
+
+def pick(found: list[Estimate], machine: Machine, message: float) -> Estimate:
+    """The one that NCCL takes at a size."""
+    return min(found, key=lambda e: e.waiting(message, machine) + e.wire(message, machine.generation))

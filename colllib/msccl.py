@@ -1,0 +1,314 @@
+"""Schedules for MSCCL: written as its XML, and that XML run on numpy buffers, which proves what was exported.
+
+In the file each pair of GPUs has a thread block that sends and one that receives. A step waits for
+one step of another thread block of its GPU; where it must wait for more, `nop` steps before it do.
+A receive with a sum (`rrc`) is an add, a receive (`r`) a copy.
+
+Source: microsoft/msccl, src/include/msccl.h (limits), src/xml_generator (the format).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.plain_xml import number, parsed
+from colllib.schedule import Schedule
+from colllib.units import shortened
+
+#: Primitive -> MSCCL's name, and the buffer that holds all of M in place.
+COLLECTIVES = {
+    "all-reduce": ("allreduce", "i"),
+    "all-gather": ("allgather", "o"),
+    "reduce-scatter": ("reduce_scatter", "i"),
+}
+MOST_STEPS, MOST_THREAD_BLOCKS, MOST_COUNT, MOST_GPUS = 256, 32, 72, 1024
+_KINDS = ("s", "r", "rrc", "nop")
+Values = NDArray[np.int64]
+
+
+@dataclass
+class _Step:
+    kind: str
+    first: int  # chunk
+    count: int
+    waits: tuple[int, int] = (-1, -1)  # for a thread block's step
+    has_dependents: bool = False
+
+
+@dataclass
+class _Gpu:
+    """Thread blocks of a GPU by (direction, peer), and who last touched each chunk."""
+
+    blocks: dict[tuple[str, int], int] = field(default_factory=dict)
+    steps: list[list[_Step]] = field(default_factory=list)
+    written: dict[int, tuple[int, int]] = field(default_factory=dict)
+    read: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+
+    def add(self, direction: str, peer: int, kind: str, first: int, count: int) -> None:
+        """A step behind everything that it must not overtake."""
+        block = self.blocks.setdefault((direction, peer), len(self.blocks))
+        if block == len(self.steps):
+            self.steps.append([])
+        chunks = range(first, first + count)
+        before = {self.written[chunk] for chunk in chunks if chunk in self.written}
+        if kind != "s":
+            before |= {mark for chunk in chunks for mark in self.read.get(chunk, ())}
+        latest: dict[int, int] = {}
+        for other, place in before:
+            if other != block:  # the own thread block keeps its order anyway
+                latest[other] = max(place, latest.get(other, 0))
+        waits = sorted(latest.items())
+        for mark in waits[:-1]:
+            self._append(block, _Step("nop", 0, 0), mark)
+        self._append(block, _Step(kind, first, count), waits[-1] if waits else None)
+        here = (block, len(self.steps[block]) - 1)
+        for chunk in chunks:
+            if kind == "s":
+                self.read.setdefault(chunk, []).append(here)
+            else:
+                self.written[chunk], self.read[chunk] = here, []
+
+    def _append(self, block: int, step: _Step, wait: tuple[int, int] | None) -> None:
+        if wait is not None:
+            step.waits = wait
+            self.steps[wait[0]][wait[1]].has_dependents = True
+        self.steps[block].append(step)
+
+
+def export(schedule: Schedule, primitive: str, name: str) -> str:
+    """The XML of a schedule.
+
+    Args:
+        schedule: of all-reduce, all-gather or reduce-scatter, without switches.
+        primitive: which of them.
+        name: of the algorithm, for the file.
+
+    Raises:
+        ValueError: for another primitive, a schedule with switches, or one beyond MSCCL's limits: 256 steps of a
+            thread block, 32 thread blocks of a GPU, 72 chunks a step.
+
+    >>> from colllib import algorithms
+    >>> made = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")
+    >>> run(made, seed=1)
+    ('allreduce', 4)
+    """
+    if primitive not in COLLECTIVES:
+        raise ValueError(f"no MSCCL file for {primitive}: take {', '.join(COLLECTIVES)}")
+    if schedule.switches:
+        raise ValueError("a schedule in which switches take part: MSCCL runs on GPUs alone")
+    first, count = _chunks(schedule, primitive)
+    gpus = [_Gpu() for _ in range(schedule.ranks)]
+    for t in range(schedule.num_steps):
+        step = schedule.step(t)
+        moved = list(zip(*(column.tolist() for column in step), strict=True))
+        for source, target, block, _ in moved:  # all of a step read the state before it
+            gpus[source].add("send", target, "s", first[block], count[block])
+        for source, target, block, adds in moved:
+            gpus[target].add("recv", source, "rrc" if adds else "r", first[block], count[block])
+    _check(gpus, max(count))
+    return "\n".join(_lines(gpus, primitive, name, sum(count)))
+
+
+def _chunks(schedule: Schedule, primitive: str) -> tuple[list[int], list[int]]:
+    """The place and the number of chunks of each block."""
+    shares = list(schedule.blocks.share)
+    whole = lcm(*(share.denominator for share in shares))
+    unit = Fraction(gcd(*(int(share * whole) for share in shares)), whole)
+    count = [int(share / unit) for share in shares]
+    owner = {"all-gather": schedule.blocks.source, "reduce-scatter": schedule.blocks.target}.get(primitive)
+    order = range(len(count)) if owner is None else np.argsort(owner, kind="stable").tolist()
+    if (
+        owner is not None
+        and len({sum(count[b] for b in np.flatnonzero(owner == r)) for r in range(schedule.ranks)}) > 1
+    ):
+        raise ValueError(f"an {primitive} with shards of several sizes: MSCCL takes equal ones")
+    first, place = [0] * len(count), 0
+    for block in order:
+        first[block], place = place, place + count[block]
+    return first, count
+
+
+def _check(gpus: list[_Gpu], most: int) -> None:
+    steps = max((len(steps) for gpu in gpus for steps in gpu.steps), default=0)
+    blocks = max(len(gpu.steps) for gpu in gpus)
+    for what, value, limit in (
+        ("steps of a thread block", steps, MOST_STEPS),
+        ("thread blocks of a GPU", blocks, MOST_THREAD_BLOCKS),
+        ("chunks in a step", most, MOST_COUNT),
+    ):
+        if value > limit:
+            raise ValueError(f"{value} {what}: MSCCL takes at most {limit}")
+
+
+def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator[str]:
+    collective, buffer = COLLECTIVES[primitive]
+    own = chunks // len(gpus)
+    yield (
+        f'<algo name={quoteattr(name)} proto="Simple" nchannels="1" nchunksperloop="{chunks}" '
+        f'ngpus="{len(gpus)}" coll="{collective}" inplace="1" outofplace="0">'
+    )
+    for rank, gpu in enumerate(gpus):
+        inputs, outputs = (own if primitive == "all-gather" else chunks), (own if collective[0] == "r" else chunks)
+        yield f'  <gpu id="{rank}" i_chunks="{inputs}" o_chunks="{outputs}" s_chunks="0">'
+        for (direction, peer), block in gpu.blocks.items():
+            send, receive = (peer, -1) if direction == "send" else (-1, peer)
+            yield f'    <tb id="{block}" send="{send}" recv="{receive}" chan="0">'
+            for s, step in enumerate(gpu.steps[block]):
+                tb, at = step.waits
+                where = f'srcbuf="{buffer}" srcoff="{step.first}" dstbuf="{buffer}" dstoff="{step.first}"'
+                waits = f'depid="{tb}" deps="{at}" hasdep="{int(step.has_dependents)}"'
+                yield f'      <step s="{s}" type="{step.kind}" {where} cnt="{step.count}" {waits}/>'
+            yield "    </tb>"
+        yield "  </gpu>"
+    yield "</algo>"
+
+
+@dataclass
+class _Block:
+    send: int
+    recv: int
+    steps: list[dict[str, Any]]
+    done: int = 0
+
+
+def run(text: str, *, seed: int = 0) -> tuple[str, int]:
+    """Execute an MSCCL file on numpy buffers and compare what every GPU ends with with what it should.
+
+    Args:
+        text: the XML, in the part of the format that `export` writes: in place, send, receive, receive with a
+            sum, and nop.
+        seed: of the inputs.
+
+    Returns:
+        the collective's name in MSCCL, and the number of GPUs.
+
+    Raises:
+        ValueError: if the file cannot be read, uses what is not defined, never ends, leaves something unreceived,
+            or ends with a wrong value, which is named by GPU and chunk.
+    """
+    algo = parsed(text, "algo")
+    collective, size, chunks = algo.get("coll"), number(algo, "ngpus", 1), number(algo, "nchunksperloop", 1)
+    known = {name for name, _ in COLLECTIVES.values()}
+    if collective not in known:
+        raise ValueError(f"coll = {shortened(repr(collective))}: known are {', '.join(sorted(known))}")
+    if size > MOST_GPUS or chunks > MOST_GPUS * MOST_COUNT or (collective != "allreduce" and chunks % size):
+        raise ValueError(f"{chunks} chunks on {size} GPUs: too many, or not the same for each")
+    gpus = _read(algo, size, chunks)
+    given = np.random.default_rng(seed).integers(1, 2**40, (size, chunks))
+    held = _before(given, collective)
+    _execute(gpus, held)
+    _compare(held, given, collective)
+    return collective, size
+
+
+def _read(algo: Any, size: int, chunks: int) -> list[list[_Block]]:
+    gpus: list[list[_Block] | None] = [None] * size
+    for gpu in algo:
+        rank = number(gpu, "id")
+        if gpu.tag != "gpu" or rank >= size or gpus[rank] is not None:
+            raise ValueError(f"<{shortened(gpu.tag)}> with id {rank}: each of {size} <gpu> stands once")
+        made = []
+        for k, tb in enumerate(gpu):
+            if tb.tag != "tb" or number(tb, "id") != k:
+                raise ValueError(f"GPU {rank}: thread block {k} is not the next <tb>")
+            send, receive = number(tb, "send", -1), number(tb, "recv", -1)
+            if max(send, receive) >= size or number(tb, "chan") != 0:
+                raise ValueError(f"GPU {rank}, thread block {k}: a peer beyond {size - 1}, or a channel other than 0")
+            made.append(_Block(send, receive, [_read_step(step, s, rank, chunks) for s, step in enumerate(tb)]))
+        for block in made:
+            for step in block.steps:
+                if step["tb"] >= len(made) or (step["tb"] >= 0 and step["at"] >= len(made[step["tb"]].steps)):
+                    raise ValueError(f"GPU {rank}: a step waits for {step['tb']}, {step['at']}, which is not there")
+        gpus[rank] = made
+    if any(gpu is None for gpu in gpus):
+        raise ValueError(f"the file has not all of {size} GPUs")
+    return [gpu for gpu in gpus if gpu is not None]
+
+
+def _read_step(step: Any, s: int, rank: int, chunks: int) -> dict[str, Any]:
+    kind = step.get("type")
+    if step.tag != "step" or number(step, "s") != s or kind not in _KINDS:
+        raise ValueError(f"GPU {rank}: step {s} is not the next one of type {', '.join(_KINDS)}")
+    source, target = number(step, "srcoff"), number(step, "dstoff")
+    count = number(step, "cnt", 0 if kind == "nop" else 1)
+    if max(source, target) + count > chunks or step.get("srcbuf") != step.get("dstbuf"):
+        raise ValueError(f"GPU {rank}, step {s}: beyond {chunks} chunks, or from one buffer to another")
+    return {
+        "kind": kind,
+        "from": slice(source, source + count),
+        "to": slice(target, target + count),
+        "tb": number(step, "depid", -1),
+        "at": number(step, "deps", -1),
+    }
+
+
+def _before(given: Values, collective: str) -> Values:
+    """The buffer that holds all of M: for an all-gather each GPU has its own chunks only."""
+    if collective != "allgather":
+        return given.copy()
+    size, own = len(given), given.shape[1] // len(given)
+    held = np.zeros_like(given)
+    for rank in range(size):
+        mine = slice(rank * own, (rank + 1) * own)
+        held[rank, mine] = given[rank, mine]
+    return held
+
+
+def _execute(gpus: list[list[_Block]], held: Values) -> None:
+    wires: dict[tuple[int, int], deque[Values]] = {}
+    moving = True
+    while moving:
+        moving = False
+        for rank, blocks in enumerate(gpus):
+            for block in blocks:
+                while block.done < len(block.steps) and _one(block, rank, blocks, held, wires):
+                    moving = True
+    stuck = [(rank, k) for rank, blocks in enumerate(gpus) for k, b in enumerate(blocks) if b.done < len(b.steps)]
+    if stuck:
+        raise ValueError(f"deadlock: thread block {stuck[0][1]} of GPU {stuck[0][0]} waits for ever")
+    if any(wires.values()):
+        raise ValueError("something that was sent is never received")
+
+
+def _one(
+    block: _Block, rank: int, blocks: list[_Block], held: Values, wires: dict[tuple[int, int], deque[Values]]
+) -> bool:
+    """Take the next step, if it can be taken."""
+    step = block.steps[block.done]
+    if step["tb"] >= 0 and blocks[step["tb"]].done <= step["at"]:
+        return False
+    kind = step["kind"]
+    if kind == "s":
+        wires.setdefault((rank, block.send), deque()).append(held[rank, step["from"]].copy())
+    elif kind != "nop":
+        wire = wires.get((block.recv, rank))
+        if not wire:
+            return False
+        came = wire.popleft()
+        if len(came) != step["to"].stop - step["to"].start:
+            raise ValueError(f"GPU {rank} receives {len(came)} chunks where it expects another number")
+        held[rank, step["to"]] = came + (held[rank, step["from"]] if kind == "rrc" else 0)
+    block.done += 1
+    return True
+
+
+def _compare(held: Values, given: Values, collective: str) -> None:
+    size, own = len(given), given.shape[1] // len(given)
+    for rank in range(size):
+        if collective == "allgather":
+            wanted, where = np.concatenate([given[r, r * own : (r + 1) * own] for r in range(size)]), 0
+        else:
+            mine = slice(0, None) if collective == "allreduce" else slice(rank * own, (rank + 1) * own)
+            wanted, where = given.sum(axis=0)[mine], mine.start
+        wrong = np.flatnonzero(held[rank, where : where + len(wanted)] != wanted)
+        if len(wrong):
+            raise ValueError(f"GPU {rank} ends with a wrong chunk {where + int(wrong[0])}")

@@ -1,0 +1,175 @@
+"""Where ranks stand: contiguous, strided or at random over the boxes, in groups, or in an order that was sought."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from colllib.algorithms import Algorithm
+from colllib.algorithms.nested import nested
+from colllib.closed_form import no_closed_form
+from colllib.cost import Price
+from colllib.exact import IntArray
+from colllib.execution import execute
+from colllib.limits import expected_seconds
+from colllib.schedule import Schedule, placed
+from colllib.topology import Lattice, Topology
+from colllib.units import shortened, whole
+
+PLACEMENTS = ("contiguous", "strided", "random", "search")
+SEARCHED = 5.0  # seconds, as expected
+MOST_TRIED = 2000
+
+
+def order_of(topology: Topology, kind: str, seed: int = 0) -> IntArray:
+    """At which of the topology's places each rank stands.
+
+    Args:
+        topology: with its places in boxes.
+        kind: "contiguous" (box r div G), "strided" (box r mod B), or "random".
+        seed: of a random order.
+
+    Raises:
+        ValueError: for another kind, or a stride over boxes that are not equal.
+
+    >>> from colllib.topology import boxes
+    >>> order_of(boxes((2, 4)), "strided")
+    array([0, 4, 1, 5, 2, 6, 3, 7])
+    """
+    ranks = np.arange(topology.ranks)
+    if kind == "contiguous":
+        return ranks
+    if kind == "random":
+        return np.random.default_rng(seed).permutation(topology.ranks)
+    if kind != "strided":
+        raise ValueError(f"placement {shortened(kind)!r}: must be one of {', '.join(PLACEMENTS)}")
+    if not topology.in_box or topology.ranks % topology.in_box:
+        raise ValueError(f"placement strided: is made for equal boxes, and {topology.name} has none")
+    return ranks.reshape(-1, topology.in_box).T.ravel()
+
+
+def sought(
+    schedule: Schedule,
+    topology: Topology,
+    *,
+    message: float,
+    alpha: Price,
+    bandwidth: Price,
+    seed: int = 0,
+    tries: int = MOST_TRIED,
+) -> IntArray:
+    """A good order of the ranks, from a random one by exchanging two ranks or turning some in a row around.
+
+    What makes the schedule faster stays, or, at the same time, what lightens the links of the
+    outermost level. It ends after as many tries as take a few seconds, and need not be the best.
+
+    Args:
+        schedule: for which.
+        topology: where.
+        message: M in bytes.
+        alpha: latency in seconds.
+        bandwidth: BW in bytes per second.
+        seed: of the first order and of the tries.
+        tries: at most so many.
+
+    >>> from colllib.algorithms import allgather
+    >>> from colllib.topology import boxes
+    >>> price = {"message": 1e9, "alpha": (0, 0), "bandwidth": (450e9, 50e9)}
+    >>> order = sought(allgather.ring(6), boxes((2, 3)), tries=100, **price)
+    >>> box = order // 3
+    >>> int((box != np.roll(box, 1)).sum())  # how often the ring changes its box
+    2
+    """
+    outermost = max(tier.level for tier in topology.tiers)
+    out = np.array([tier.level == outermost for tier in topology.tiers])[topology.tier]
+
+    def weight(order: IntArray) -> tuple[float, int]:
+        run = execute(placed(schedule, order.tolist()), topology)
+        seconds = run.cost.seconds(message=message, alpha=alpha, bandwidth=bandwidth)
+        return seconds, int(run.ledger.link[out].sum())
+
+    random = np.random.default_rng(seed)
+    best = random.permutation(topology.ranks)
+    least = weight(best)
+    one = expected_seconds(f"{schedule!r}", schedule, topology)
+    for _ in range(min(tries, int(SEARCHED / one)) if topology.ranks > 1 else 0):
+        low, high = np.sort(random.choice(topology.ranks, 2, replace=False))
+        other = best.copy()
+        if random.integers(2):
+            other[[low, high]] = other[[high, low]]
+        else:
+            other[low : high + 1] = other[low : high + 1][::-1]
+        if (found := weight(other)) <= least:
+            best, least = other, found
+    return best
+
+
+def at_places(algorithm: Algorithm, order: IntArray) -> Algorithm:
+    """The algorithm with its ranks at these places, while it takes them to stand in the order of their numbers.
+
+    >>> from colllib.algorithms import find
+    >>> at_places(find("all-gather", "ring"), np.array([0, 2, 1])).build(3).step(0).dst
+    array([2, 1, 0])
+    """
+    build, onto = algorithm.build, order.tolist()
+    return replace(algorithm, build=lambda where, **cut: placed(build(where, **cut), onto))
+
+
+def in_groups(algorithm: Algorithm, size: int, across: bool) -> Algorithm:
+    """The algorithm at once in groups of ranks, each with a message of its own.
+
+    Args:
+        algorithm: which.
+        size: ranks of a group.
+        across: a group has every so manieth rank, as data-parallel ones do, instead of neighbors, as tensor-parallel.
+
+    Raises:
+        ValueError: if it is made for a whole topology.
+
+    >>> from colllib.algorithms import find
+    >>> in_groups(find("all-gather", "ring"), 2, across=True).build(4).step(0).dst
+    array([2, 3, 0, 1])
+    """
+    if algorithm.takes != "ranks":
+        raise ValueError(
+            f"{algorithm.primitive} {algorithm.name} is made for a whole topology: groups can be given to algorithms "
+            "that go by rank numbers, such as ring"
+        )
+    build = algorithm.build
+
+    def whole_job(ranks: int, **cut: int) -> Schedule:
+        if size < 1 or ranks % size:
+            raise ValueError(f"groups of {size}: must divide {ranks} ranks")
+        if (refusal := algorithm.counts(size)) is not None:
+            raise ValueError(f"{algorithm.primitive} {algorithm.name} in groups of {size} {refusal}")
+        lattice = Lattice((ranks // size, size) if across else (size, ranks // size))
+        return nested(lattice, [(int(across), build(size, **cut))])
+
+    return replace(algorithm, build=whole_job, cost=no_closed_form, counts=lambda _: None)
+
+
+def read_groups(text: str) -> tuple[int, bool]:
+    """The size of a group, and whether groups go across, of "inside:8" or "across:8".
+
+    >>> read_groups("inside:8"), read_groups("across:4")
+    ((8, False), (4, True))
+    """
+    way, _, size = text.partition(":")
+    if way not in ("inside", "across"):
+        raise ValueError(f"groups {shortened(text)!r}: must be such as inside:8 or across:8")
+    return whole("groups", size, "inside:8"), way == "across"
+
+
+def read_placement(text: str) -> tuple[str, int]:
+    """Kind and seed of a placement such as "strided" or "random,7".
+
+    >>> read_placement("random,7"), read_placement("strided")
+    (('random', 7), ('strided', 0))
+    """
+    kind, _, seed = text.partition(",")
+    if kind not in PLACEMENTS:
+        raise ValueError(f"placement {shortened(kind)!r}: must be one of {', '.join(PLACEMENTS)}")
+    if seed and kind not in ("random", "search"):
+        raise ValueError(f"placement {shortened(text)!r}: {kind} takes no seed")
+    return kind, whole("placement: the seed", seed, "random,1") if seed else 0

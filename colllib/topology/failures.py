@@ -1,0 +1,101 @@
+"""Topologies without a cable, a card or a leaf, whose messages take a detour."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.exact import IntArray
+from colllib.limits import MOST_ROUTES, check_size
+from colllib.topology.base import NoRouteError, Router, Topology
+from colllib.topology.graph import fewest_hops
+from colllib.units import shortened, whole
+
+
+def without(topology: Topology, part: str) -> Topology:
+    """The topology without something that has failed.
+
+    A message whose route crossed it takes the fewest hops over what is left, through other ranks
+    too: from a rank without its card over its box to a neighbor's, as through NCCL's PXN.
+
+    Args:
+        topology: the whole.
+        part: "card 3" (counted box by box; its links, both ways), "leaf 1" (all its links), or a cable between two
+            nodes such as "0-1" or "3-s0".
+
+    Raises:
+        ValueError: for something that is not there. `NoRouteError` when a message has no route left.
+
+    >>> from colllib.topology import boxes
+    >>> message, link = without(boxes((2, 4)), "card 0").router(np.array([0]), np.array([5]))
+    >>> len(link), len(boxes((2, 4)).router(np.array([0]), np.array([5]))[1])
+    (6, 4)
+    """
+    kept = ~_links_of(topology, part)
+    number = np.cumsum(kept) - 1
+    ends = np.stack((topology.link_src, topology.link_dst), axis=1)[kept]
+    check_size(f"detours on {topology.name}", topology.nodes**2, MOST_ROUTES, "routes between nodes")
+
+    @cache
+    def detours() -> Router:
+        return fewest_hops(topology.nodes, ends, topology.ranks)
+
+    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        src, dst = np.asarray(src), np.asarray(dst)
+        message, link = topology.router(src, dst)
+        cut_off = np.unique(message[~kept[link]])
+        if not len(cut_off):
+            return message, number[link]
+        left = ~np.isin(message, cut_off)
+        try:
+            late, around = detours()(src[cut_off], dst[cut_off])
+        except NoRouteError as error:
+            raise NoRouteError(f"{topology.name} without {part}: {error}") from None
+        return np.concatenate((message[left], cut_off[late])), np.concatenate((number[link[left]], around))
+
+    return replace(
+        topology,
+        name=f"{topology.name},without={part}",
+        link_src=ends[:, 0],
+        link_dst=ends[:, 1],
+        alpha=topology.alpha.taken(np.flatnonzero(kept)),
+        tier=topology.tier[kept],
+        router=route,
+        port_model=f"{topology.port_model}, without {part}",
+        link_class=None,
+    )
+
+
+def _links_of(topology: Topology, part: str) -> NDArray[np.bool_]:
+    src, dst = topology.link_src, topology.link_dst
+    what, _, number = part.partition(" ")
+    if what not in ("card", "leaf"):
+        a, b = (_node(topology, end, part) for end in (*part.split("-"), "", "")[:2])
+        found: NDArray[np.bool_] = ((src == a) & (dst == b)) | ((src == b) & (dst == a))
+        if not found.any():
+            raise ValueError(f"without {shortened(part)!r}: {topology.name} has no cable there")
+        return found
+    outward = np.array([tier.name in ("card", "port") for tier in topology.tiers])[topology.tier]
+    up = np.flatnonzero(outward & (src < dst))
+    shared = up[src[up] >= topology.ranks]
+    up = shared if len(shared) else up  # the card's own link, where several ranks share it
+    nodes = np.unique((src if what == "card" else dst)[up]) if topology.in_box else up[:0]
+    which = whole(f"without {what}", number, f"{what} 1")
+    if which >= len(nodes):
+        raise ValueError(f"without {what} {which}: {topology.name} has {len(nodes)} of them, counted from 0")
+    touched: NDArray[np.bool_] = (src == nodes[which]) | (dst == nodes[which])
+    return touched & outward if what == "card" else touched
+
+
+def _node(topology: Topology, text: str, part: str) -> int:
+    switch = text.startswith("s")
+    try:
+        found = whole("node", text[1:] if switch else text, "0-1") + (topology.ranks if switch else 0)
+    except ValueError:
+        raise ValueError(f"without {shortened(part)!r}: must be such as card 3, leaf 1, 0-1 or 3-s0") from None
+    if not (topology.ranks if switch else 0) <= found < (topology.nodes if switch else topology.ranks):
+        raise ValueError(f"without {shortened(part)!r}: {topology.name} has no node {shortened(text)}")
+    return found

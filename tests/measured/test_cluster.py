@@ -1,0 +1,127 @@
+"""Machines from cluster files, nvidia-smi and NCCL's topology file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from colllib import cli
+from colllib.measured import machines
+from colllib.measured.cluster import machine_on, read_cluster
+from colllib.measured.devices import read_nccl_xml, read_smi
+from colllib.topology import find, presets
+
+FILE = 'boxes = 2\ngpus = 4\ngpu = "a100"\ncards = 2\ncard = "200Gbit/s"\n'
+
+
+def matrix(gpus, cell, near):
+    """nvidia-smi's matrix of as many GPUs, each with a card of its own."""
+    names = [*(f"GPU{k}" for k in range(gpus)), *(f"NIC{k}" for k in range(gpus))]
+    lines = ["\t" + "\t".join(names) + "\tCPU Affinity\tNUMA Affinity"]
+    for k, name in enumerate(names):
+        cells = []
+        for j in range(2 * gpus):
+            same, both = k % gpus == j % gpus, k < gpus and j < gpus
+            cells.append(" X " if k == j else cell if both else near if same else "SYS")
+        lines.append(name + "\t" + "\t".join(cells) + "\t0-47\t0")
+    return "\n".join([*lines, "", "Legend:", "  X    = Self", "NIC Legend:", "  NIC0: mlx5_0"])
+
+
+@pytest.mark.parametrize(
+    ("gpus", "cell", "links", "kind"),
+    [(8, "NV18", 18, "h100"), (8, "NV12", 12, "a100"), (4, "NV4", 12, "a100"), (2, "SYS", 0, "")],
+)
+def test_the_matrix_of_nvidia_smi_gives_gpus_links_and_cards(gpus, cell, links, kind):
+    box = read_smi(matrix(gpus, cell, "PIX"))
+    assert (box.gpus, box.links, box.cards, box.kind, box.far) == (gpus, links, gpus, kind, 0)
+
+
+def test_cards_behind_the_processor_are_far():
+    assert read_smi(matrix(4, "NV4", "NODE")).far == 4
+
+
+@pytest.mark.parametrize("change", [("NV18", "NV", 1), ("GPU3\t", "", 1), ("\tSYS", "", 3)])
+def test_a_matrix_that_is_not_whole_is_refused(change):
+    with pytest.raises(ValueError, match=r"nvidia-smi|matrix"):
+        read_smi(matrix(8, "NV18", "PIX").replace(*change))
+
+
+def system(gpus, cards, speed=400000, sm=90):
+    inside = "".join(f'<pci busid="{k}"><gpu dev="{k}" sm="{sm}"><nvlink count="18"/></gpu></pci>' for k in range(gpus))
+    nets = "".join(f'<nic><net name="mlx5_{k}" dev="{k}" speed="{speed}" gdr="1"/></nic>' for k in range(cards))
+    port = '<nic><net name="eth0" dev="99" speed="1000" gdr="0"/></nic>'
+    return f'<system version="1"><cpu numaid="0">{inside}{nets}{port}</cpu></system>'
+
+
+def test_nccl_s_file_gives_a_machine_without_its_management_port(tmp_path):
+    place = tmp_path / "topo.xml"
+    place.write_text(system(8, 4))
+    machine = machine_on(str(place))
+    assert (machine.name, machine.gpus, machine.cards, machine.card) == ("H100", 8, 4, 50e9)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("<algo/>", "not with <system>"),
+        ('<!DOCTYPE system SYSTEM "file:///etc/passwd"><system/>', "document type"),
+        ("<system>&secret;</system>", "no XML"),
+        ("<system/>", "without <gpu>"),
+        (system(1, 1, speed="fast"), "no whole number"),
+    ],
+)
+def test_xml_from_elsewhere_is_refused_in_one_line(text, why):
+    with pytest.raises(ValueError, match=why):
+        read_nccl_xml(text)
+
+
+def test_a_cluster_file_is_a_topology_and_a_machine(tmp_path):
+    place = tmp_path / "cluster.toml"
+    place.write_text(FILE)
+    where = find(str(place))
+    same = find("boxes:2x4,cards=2")
+    assert (where.ranks, where.switches, where.name) == (same.ranks, same.switches, same.name)
+    assert where.speeds[1] == (300e9, 25e9)
+    made = CliRunner().invoke(cli.cli, ["predict", "all-gather", "--on", str(place), "--message", "1GB", "--json"])
+    assert json.loads(made.output)["ranks"] == 8
+
+
+@pytest.mark.parametrize("name", sorted(set(machines.PRESETS) & set(presets.PRESETS)))
+def test_presets_of_topologies_and_of_predictions_have_the_same_speeds(name):
+    machine, preset = machines.find(f"{name}:2"), presets.PRESETS[name]
+    links = {"mi300x": 7, "mi250x": 3}.get(name, 1)  # a topology has Infinity Fabric's links one by one
+    assert (machine.link / links, machine.card) == preset.bandwidth
+    boxes, size = preset.expression(2).split(",")[0].removeprefix("boxes:").split("x")
+    assert (machine.boxes, machine.gpus) == (int(boxes), int(size))
+
+
+def test_oversubscription_takes_from_the_cards():
+    assert read_cluster(FILE + "oversubscription = 2").machine.network == read_cluster(FILE).machine.network / 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("boxes = 2", "boxes = 0", "must be 1"),
+        ("boxes = 2", "boxes = true", "must be 1"),
+        ("gpus = 4\n", "", "are needed"),
+        ('"a100"', '"z9"', "not known"),
+        ('"a100"', "7", "in quotes"),
+        ("200Gbit/s", "200", "not readable"),
+        ("cards = 2", "kards = 2", "unknown key 'kards'"),
+        ("boxes = 2", "boxes = [", "cluster file"),
+        ("cards = 2", "oversubscription = 0.5", "must be 1 to 1000"),
+    ],
+)
+def test_a_cluster_file_that_is_wrong_is_refused_in_one_line(old, new, why):
+    with pytest.raises(ValueError, match=why) as caught:
+        read_cluster(FILE.replace(old, new))
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_file_that_is_not_there_is_refused():
+    for name in ("nowhere.toml", "nowhere.xml", "nowhere.txt"):
+        with pytest.raises(ValueError, match="not there"):
+            machine_on(name)

@@ -1,0 +1,186 @@
+"""Verdicts: healthy, slow for a reason, no measurement, or undecided, and never a traceback."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from measured import logs
+
+from colllib import cli
+from colllib.measured.causes import CAUSES
+from colllib.measured.diagnose import Hints, diagnose
+from colllib.measured.read import read
+from colllib.measured.sweeps import sweeps
+from colllib.measured.write import DIALECTS
+
+H100 = Hints(gpu="h100", boxes=2, gpus_per_box=8, cards=(8, 50e9))
+
+
+@pytest.mark.parametrize(
+    ("busbw", "shape", "hints", "state", "causes"),
+    [
+        (440e9, {}, H100, "healthy", {None, "nvls", "nic-limited"}),
+        (475e9, {"boxes": 1}, Hints(), "healthy", {"nvls"}),
+        (360e9, {"boxes": 1}, Hints(), "healthy", {None}),
+        (190e9, {}, replace(H100, cards=(4, 50e9)), "healthy", {None, "nic-limited"}),
+        (46e9, {}, H100, "below-expectation", {"single-nic"}),
+        (10e9, {}, H100, "below-expectation", {"misconfiguration"}),
+        (180e9, {}, H100, "below-expectation", {"no-gdr"}),
+        (
+            20e9,
+            {"boxes": 1, "gpu": "NVIDIA A100-SXM4-80GB"},
+            Hints(),
+            "below-expectation",
+            {"pcie-limited", "p2p-disabled"},
+        ),
+        (5e9, {"boxes": 1, "per_box": 2, "gpu": "NVIDIA L40S"}, Hints(), "below-expectation", {"p2p-disabled"}),
+        (14e9, {"collective": "sendrecv", "boxes": 16}, Hints(cards=(8, 50e9)), "below-expectation", {"congestion"}),
+        (900e9, {"boxes": 1, "gpu": "NVIDIA A100-SXM4-80GB"}, Hints(), "undecided", {None}),
+    ],
+)
+def test_a_run_is_judged_by_what_its_wires_carry(busbw, shape, hints, state, causes):
+    (run,) = read(logs.text(busbw, **shape))
+    found = diagnose(run, hints)
+    assert found.state == state, found.verdict
+    assert {found.cause, *found.alternatives} & causes
+    assert found.confidence < 0.8  # numbers alone are never sure
+
+
+def test_what_the_log_says_in_words_outweighs_what_the_numbers_suggest():
+    log = "NCCL_P2P_DISABLE=1\n" + logs.text(5e9, boxes=1, gpu="NVIDIA A100-SXM4-80GB")
+    found = diagnose(read(log)[0])
+    assert found.cause == "p2p-disabled"
+    assert found.confidence >= 0.8
+
+
+def test_separate_jobs_in_one_file_are_no_measurement():
+    table = [line for line in logs.text(400e9).split("\n") if line[:1] == " "]
+    doubled = "\n".join(line for line in table for _ in range(2))
+    assert diagnose(read(doubled)[0]).state == "not-a-measurement"
+
+
+def test_jobs_of_one_rank_are_no_measurement():
+    rows = "\n".join(f"  {2**k}  {2**k // 4}  float  sum  -1  100.0  {2**k / 1e5:.2f}  0.00  0" for k in range(20, 30))
+    found = diagnose(read(rows)[0])
+    assert (found.state, found.cause) == ("not-a-measurement", "misconfiguration")
+
+
+def test_small_messages_alone_decide_nothing():
+    run = logs.run(400e9, sizes=[2**k for k in range(10, 20)])
+    assert diagnose(run, H100).state == "undecided"
+
+
+def test_a_machine_that_cannot_hold_the_ranks_is_refused_and_a_larger_one_noted():
+    run = logs.run(400e9)
+    with pytest.raises(ValueError, match="16 ranks"):
+        diagnose(run, replace(H100, boxes=1))
+    assert "the log shows 16 ranks of the 32 that are told" in diagnose(run, replace(H100, boxes=4)).evidence
+
+
+def test_a_log_that_says_sockets_is_slow_on_any_machine():
+    log = "node01:1:1 [0] NCCL INFO Using network Socket\n" + logs.text(2e9, per_box=1, gpu="Unheard-of")
+    found = diagnose(read(log)[0])
+    assert (found.state, found.cause) == ("below-expectation", "misconfiguration")
+
+
+def test_wrong_values_make_no_verdict():
+    run = logs.run(400e9)
+    found = diagnose(replace(run, rows=(replace(run.rows[0], wrong="7"), *run.rows[1:])), H100)
+    assert found.state == "undecided"
+
+
+def test_the_command_prints_the_keys_that_it_promises(tmp_path):
+    place = tmp_path / "log.txt"
+    place.write_text(logs.text(46e9))
+    run = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--cards", "8x400Gb/s", "--json"])
+    found = json.loads(run.output)
+    assert found["state"] == "below-expectation"
+    assert found["cause"] == "single-nic"
+    assert len(found["alternatives"]) <= 2
+    assert found["measured_busbw_GBps"] == pytest.approx(46, rel=0.01)
+    low, high = found["expected_busbw_GBps"]
+    assert 46 < low < high
+    assert found["fit_segments"][0]["first_bytes"] == 1024
+    assert {"confidence", "binding", "next_test", "verdict", "evidence"} <= set(found)
+    words = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--cards", "8x400Gb/s"]).output
+    assert words.startswith("2 x 8 H100 at 46")
+
+
+def mutants(count):
+    draws = np.random.default_rng(12)
+    bases = [
+        logs.text(busbw, dialect, prefix, boxes=boxes)
+        for busbw, boxes in ((440e9, 2), (40e9, 2), (470e9, 1), (8e9, 1))
+        for dialect in DIALECTS
+        for prefix in ("", "[1,0]<stdout>:")
+    ]
+    for k in range(count):
+        base = bases[k % len(bases)]
+        yield base, logs.mutated(base, draws)
+
+
+def test_a_thousand_mutated_logs_are_read_and_a_hundred_diagnosed_without_a_confident_wrong_answer():
+    read_in_full = diagnosed = 0
+    states = {}
+    for k, (base, text) in enumerate(mutants(1000)):
+        try:
+            runs = read(text)
+        except ValueError as error:
+            assert len(str(error).splitlines()) == 1  # noqa: PT017
+            continue
+        read_in_full += 1
+        if k % 10:
+            continue
+        diagnosed += 1
+        if base not in states:
+            states[base] = diagnose(read(base)[0]).state
+        for run in runs:
+            found = diagnose(run)
+            assert found.cause is None or found.cause in CAUSES
+            assert found.state == states[base] or found.confidence < 0.8
+            json.dumps(found.as_json(), allow_nan=False)
+    assert read_in_full > 800
+    assert diagnosed > 80
+
+
+def test_published_sweeps_are_judged_as_those_who_know_them_judged():
+    judged = [sweep for sweep in sweeps() if sweep.state != "undecided" and sweep.machine is not None]
+    found = [(sweep, diagnose(sweep.run, Hints(machine=sweep.machine))) for sweep in judged]
+    right = sum(verdict.state == sweep.state for sweep, verdict in found)
+    wrong = sum(verdict.state not in (sweep.state, "undecided") for sweep, verdict in found)
+    faulty = [(sweep, verdict) for sweep, verdict in found if sweep.state == "below-expectation"]
+    named = sum(sweep.cause in (verdict.cause, *verdict.alternatives) for sweep, verdict in faulty)
+    assert len(judged) >= 20
+    assert right >= 0.7 * len(judged)
+    assert wrong <= 0.1 * len(judged)
+    assert named >= 0.6 * len(faulty)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["diagnose", "nowhere.txt"],
+        ["diagnose", "{log}", "--on", "dgx-h100:1"],
+        ["diagnose", "{log}", "--cards", "many"],
+        ["diagnose", "{log}", "--boxes", "-1"],
+        ["diagnose", "{log}", "--primitive", "sort"],
+        ["predict", "sort", "--on", "dgx-h100:2"],
+        ["predict", "all-reduce", "--on", "dgx-h100:1,gpus=1"],
+        ["predict", "all-reduce", "--on", "dgx-h100:2", "--message", "0B"],
+        ["predict", "sendrecv", "--on", "dgx-h100:2", "--as", "osu"],
+        ["export", "broadcast", "chain", "--on", "ring:4"],
+    ],
+)
+def test_bad_input_ends_with_status_2_and_one_line(words, tmp_path, capsys):
+    place = tmp_path / "log.txt"
+    place.write_text(logs.text(400e9))
+    with pytest.raises(SystemExit) as ended:
+        cli.main([word.format(log=place) for word in words])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert err.startswith("colllib: ")
+    assert len(err.splitlines()) == 1

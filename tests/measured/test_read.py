@@ -1,0 +1,150 @@
+"""Logs are read in every form that they are posted in, and what is no row is named."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.measured import read as reading
+from colllib.measured.log import Row, Run, factor
+from colllib.measured.read import read, read_file
+from colllib.measured.write import DIALECTS, write
+
+HEADER = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n"
+ROW = "     1048576     262144   float  sum   -1   100.0  10.49   18.35   0    100.0  10.49   18.35   0\n"
+PREFIXES = ("", "[1,0]<stdout>:", "0: ", "[0] ")
+SUPPORTED = {
+    **dict.fromkeys(DIALECTS, ("all-reduce", "all-gather", "all-to-all")),
+    "nccl-tests": ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv"),
+}
+
+
+@st.composite
+def runs(draw, dialect):
+    """A run whose times are as they print, so that reading it back must give the same numbers."""
+    collective = draw(st.sampled_from(SUPPORTED[dialect]))
+    boxes, per_box = draw(st.integers(1, 3)), draw(st.sampled_from((2, 4, 8)))
+    ranks = boxes * per_box
+    exponents = sorted(draw(st.sets(st.integers(20, 33), min_size=2, max_size=8)))
+    halves = (False, True) if dialect.startswith("nccl") else (None,)
+    rows = []
+    for k, exponent in enumerate(exponents):
+        for in_place in halves:
+            message = 2**exponent * (ranks * 4 if collective != "all-reduce" else 1)
+            rate = draw(st.floats(5e9, 4e11))
+            seconds = message / rate
+            bus = rate * factor(collective, ranks)
+            rows.append(Row(k, float(message), seconds, rate, bus, in_place))
+    return Run(dialect, tuple(rows), collective, ranks, boxes, per_box, "NVIDIA Test")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_what_is_written_in_a_dialect_is_read_back(dialect, prefix):
+    @settings(max_examples=15, deadline=None)
+    @given(runs(dialect))
+    def check(run):
+        (found,) = read(write(run, dialect, prefix))
+        assert not found.unread
+        per_rank = run.ranks if dialect == "osu" and run.collective != "all-reduce" else 1  # what OMB prints there
+        expected = [(row.message / per_rank, row.in_place) for row in run.rows]
+        assert [(row.message, row.in_place) for row in found.rows] == expected
+        for row, given_row in zip(found.rows, run.rows, strict=True):
+            assert row.seconds == pytest.approx(given_row.seconds, rel=0.01)
+            if row.busbw is not None:
+                assert row.busbw == pytest.approx(given_row.busbw, abs=6e6)
+        if dialect.startswith("nccl"):
+            expected = (run.collective, run.ranks, run.boxes, run.gpus_per_box, run.gpu)
+            assert (found.collective, found.ranks, found.boxes, found.gpus_per_box, found.gpu) == expected
+
+    check()
+
+
+def test_a_prefix_in_mid_line_is_taken_out():
+    text = HEADER + ROW.replace("   float", "[1,0]<stdout>:   float")
+    (run,) = read(text)
+    assert [row.message for row in run.rows] == [2**20, 2**20]
+
+
+def test_a_row_cut_by_another_process_is_joined():
+    first, rest = ROW[:40], ROW[40:]
+    text = HEADER + f"[1,0]<stdout>:{first}[1,3]<stdout>:node02: NCCL INFO something\n[1,0]<stdout>:{rest}"
+    (run,) = read(text)
+    assert len(run.rows) == 2
+    assert run.rows[0].seconds == pytest.approx(100e-6)
+
+
+def test_processes_that_each_print_a_table_are_a_mixture():
+    (run,) = read(HEADER + "".join(f"[1,{k}]<stdout>:{ROW}" for k in range(4)))
+    assert run.streams == 4
+    assert run.mixed
+
+
+def test_several_runs_in_one_file_stay_apart():
+    runs = read(HEADER + ROW + "# Avg bus bandwidth    : 18.35\n" + HEADER + ROW * 1)
+    assert [len(run.rows) for run in runs] == [2, 2]
+    assert runs[0].average == 18.35e9
+    assert runs[1].average is None
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("100.0", "0.00"), "its time is not above 0"),
+        (("100.0", "nan"), "its time is not above 0"),
+        (("10.49", "nan"), "a bandwidth that is no number"),
+        (("100.0", "100000"), "algbw is not size over time"),
+        (("   0\n", "\n"), "numbers where the header has"),
+    ],
+)
+def test_what_is_no_row_is_named_by_its_line(change, why):
+    good = ROW.replace("1048576", "2097152").replace("100.0", "200.0")
+    (run,) = read(HEADER + ROW.replace(*change) + good)
+    assert {mark.line for mark in run.unread} == {2}
+    assert why in run.unread[0].why
+    assert {row.line for row in run.rows} == {3}
+
+
+def test_a_table_in_other_units_is_refused_by_its_line():
+    with pytest.raises(ValueError, match=r"line 2: unit ms"):
+        read(HEADER + "#        (B)    (elements)     (ms)  (GB/s)  (GB/s)\n" + ROW)
+
+
+def test_text_without_a_row_is_refused():
+    with pytest.raises(ValueError, match=r"no row"):
+        read("nothing\nto see\n")
+
+
+def test_a_file_that_is_too_large_is_refused_unread(tmp_path, monkeypatch):
+    place = tmp_path / "log"
+    place.write_text(HEADER + ROW)
+    assert len(read_file(place)) == 1
+    monkeypatch.setattr(reading, "MOST_BYTES", 10)
+    with pytest.raises(ValueError, match="cut out the table"):
+        read_file(place)
+
+
+def test_a_table_with_a_column_for_each_number_of_nodes_is_a_run_each():
+    table = "| payload | 1 node | 4 nodes |\n| ---: | ---: | ---: |\n"
+    table += "| 32KiB | 1.20GBps | 0.01GBps |\n| 1GiB | 700GBps | 350GBps |\n"
+    one, four = read(table)
+    assert (one.boxes, four.boxes) == (1, 4)
+    assert [row.busbw for row in four.rows] == [0.01e9, 350e9]
+    assert four.rows[1].message == 2**30
+
+
+def test_the_collective_is_told_only_where_the_columns_leave_one():
+    (run,) = read(HEADER + ROW)
+    assert (run.collective, run.ranks) == ("all-reduce", 8)
+    same = ROW.replace("18.35", "10.49").replace("sum   -1", "sum    0")
+    assert read(HEADER + same)[0].collective is None
+
+
+def test_rows_without_a_time_get_it_from_their_bandwidth():
+    (run,) = read("| size | busbw |\n| --- | --- |\n| 1MiB | 17.5 |\n")
+    assert run.series()[0].size == 0  # without the collective, nobody knows
+    told = dataclasses.replace(run, collective="all-reduce", ranks=8)
+    assert told.series()[1] == pytest.approx([2**20 / 10e9])

@@ -1,0 +1,80 @@
+"""The lines through a sweep: parameters are recovered within their intervals, and a launch is no slope."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from colllib import algorithms, star
+from colllib.events import event_clock
+from colllib.measured.segments import segments
+
+SIZES = np.array([2.0**k for k in range(8, 31)])
+
+
+def line(constant, bandwidth, sizes=SIZES):
+    return constant + sizes / bandwidth
+
+
+def covered(draws, seed=0):
+    """How often both numbers of a line with 3 % of noise lie in their intervals."""
+    noise, found = np.random.default_rng(seed), 0
+    for k in range(draws):
+        constant, bandwidth = noise.uniform(5e-6, 80e-6), noise.uniform(10e9, 400e9)
+        times = line(constant, bandwidth) * np.exp(noise.normal(0, 0.03, len(SIZES)))
+        got = segments(SIZES, times, seed=k)
+        first, last = got[0].constant_interval, got[-1].bandwidth_interval
+        found += first[0] <= constant <= first[1] and last[0] <= bandwidth <= last[1]
+    return found
+
+
+def test_both_numbers_lie_in_their_intervals_in_at_least_88_of_100_draws():
+    assert covered(100) >= 88
+
+
+def test_the_event_clock_s_latency_and_bandwidth_are_recovered():
+    ranks, alpha, bandwidth = 8, 2e-6, 50e9
+    chosen, where = algorithms.find("all-reduce", "ring"), star(8)
+    schedule = chosen.build(chosen.argument(where))
+    times = [event_clock(schedule, where, message=m, alpha=alpha, bandwidth=bandwidth).seconds for m in SIZES]
+    noise = np.exp(np.random.default_rng(1).normal(0, 0.01, len(SIZES)))
+    got = segments(SIZES, np.array(times) * noise)
+    steps = 2 * (ranks - 1)
+    low, high = got[0].constant_interval
+    assert low <= steps * alpha <= high
+    low, high = got[-1].bandwidth_interval
+    assert low <= bandwidth * ranks / steps <= high
+
+
+def test_a_launch_is_not_booked_as_a_slope():
+    small = np.array([2.0**k for k in range(3, 21)])  # where 60 us of launch are nearly all of the time
+    for launch in (0.0, 60e-6, 600e-6):
+        noise = np.exp(np.random.default_rng(2).normal(0, 0.005, len(small)))
+        got = segments(small, line(10e-6 + launch, 50e9, small) * noise)
+        low, high = got[-1].bandwidth_interval
+        assert low <= 50e9 <= high
+
+
+def test_a_protocol_switch_begins_a_segment():
+    times = np.where(SIZES <= 2**18, line(10e-6, 5e9), line(40e-6, 200e9))
+    got = segments(SIZES, times)
+    assert [segment.last for segment in got] == [2.0**18, SIZES[-1]]
+    assert [segment.bandwidth / 1e9 for segment in got] == pytest.approx([5, 200])
+
+
+def test_one_outlier_moves_neither_number_by_much():
+    times = line(20e-6, 100e9)
+    times[12] *= 5
+    got = segments(SIZES, times)
+    assert got[-1].bandwidth == pytest.approx(100e9, rel=0.02)
+
+
+def test_a_time_that_does_not_grow_has_no_finite_bandwidth():
+    (one,) = segments([1.0, 2.0, 4.0, 8.0, 16.0], [1e-5] * 5)
+    assert one.bandwidth == np.inf
+
+
+@pytest.mark.parametrize(("sizes", "times"), [([1.0], [1.0]), ([2.0, 1.0], [1.0, 1.0]), ([1.0, 2.0], [1.0, 0.0])])
+def test_what_cannot_be_fitted_is_refused(sizes, times):
+    with pytest.raises(ValueError, match=r"leave the row out|at least 2"):
+        segments(sizes, times)

@@ -1,0 +1,86 @@
+"""Names in the cells of a notebook: what a loop leaves behind is not used by a later cell.
+
+A caption that says `N = {n}` and a schedule of `n` ranks are both wrong when `n` is what a loop three sections earlier
+ended with; re-execution cannot see it, because the stored output is wrong in the same way.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.ClassDef)
+
+
+def at_top(tree):
+    """All nodes of a cell outside functions, classes and comprehensions, in the order of the text."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, SCOPES):
+            yield node
+            yield from at_top(node)
+
+
+def bound(tree):
+    """The names that a cell binds at its top, and whether the last to do so is a loop."""
+    targets = [node.target for node in at_top(tree) if isinstance(node, ast.For)]
+    looping = {id(name) for target in targets for name in ast.walk(target)}
+    found = {}
+    for node in at_top(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found[node.id] = id(node) in looping
+        elif isinstance(node, ast.alias):
+            found[node.asname or node.name] = False
+    return found
+
+
+def own(node):
+    """The names that a function, a lambda or a comprehension binds itself."""
+    return {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)} | {
+        inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+    }
+
+
+def read(node, hidden=frozenset()):
+    """The names that a cell reads and does not bind in an inner scope around the place."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id not in hidden:
+        yield node.id
+    inner = hidden | own(node) if isinstance(node, SCOPES) else hidden
+    for child in ast.iter_child_nodes(node):
+        yield from read(child, inner)
+
+
+def stale(cells):
+    """Names that a loop of an earlier cell left behind, with the number of the cell that reads them."""
+    left = set()
+    for place, cell in enumerate(cells, start=1):
+        tree = ast.parse(cell)
+        here = bound(tree)
+        yield from ((place, name) for name in sorted(set(read(tree)) & (left - here.keys())))
+        left = (left - here.keys()) | {name for name, by_a_loop in here.items() if by_a_loop}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_cell_uses_what_a_loop_of_an_earlier_cell_left_behind(path):
+    cells = [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    assert list(stale(cells)) == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "found"),
+    [
+        (["n = 64", "for n in (5, 33):\n    pass", 'print(f"N = {n}")'], [(3, "n")]),
+        (["for n, p in pairs:\n    pass", "rows = [p for q in n]"], [(2, "n"), (2, "p")]),
+        (["for n in (5, 33):\n    pass", "n = 64", "print(n)"], []),
+        (["for n in (5, 33):\n    pass", "for n in (2, 3):\n    print(n)"], []),
+        (["for n in (5, 33):\n    pass", "[n for n in (2, 3)], lambda n: n"], []),
+        (["for n in (5, 33):\n    pass\nn = 64", "print(n)"], []),
+        (["n = 64\nfor n in (5, 33):\n    pass", "print(n)"], [(2, "n")]),
+    ],
+)
+def test_a_stale_name_is_found_and_a_new_one_is_not(cells, found):
+    assert list(stale(cells)) == found

@@ -1,0 +1,62 @@
+"""The chapters on wires, as a reader meets them: sizes and units written one way, few tables, short cells."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+CHAPTERS = ("topology-primer", "torus", "all-to-all-on-wires", "mesh", "ladder-every-primitive")
+
+each_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
+
+
+def cells(chapter):
+    return nbformat.read(NOTEBOOKS / f"{chapter}.ipynb", as_version=4).cells
+
+
+def tags(cell):
+    return set(cell.metadata.get("tags", ()))
+
+
+def shown(chapter):
+    """What stands on the page in plain text: prose, and what cells print, tabulate or say of their figures."""
+    for cell in cells(chapter):
+        if cell.cell_type == "markdown":
+            yield re.sub(r"`[^`]*`|\]\([^)]*\)", "", cell.source)
+            continue
+        for output in cell.outputs:
+            yield output.get("text", "") or output.data.get("text/plain", "")
+
+
+@each_chapter
+def test_sizes_and_microseconds_are_written_one_way(chapter):
+    text = "\n".join(shown(chapter))
+    named = re.sub(r"^(torus|mesh|fat-tree|leaf-spine|boxes|line|star):\S+", "", text, flags=re.M)  # a drawing's name
+    assert not re.findall(r"\d ?x ?\d", named)
+    assert not re.findall(r"\d us\b", text)
+    assert not re.findall(r"n_(?:alpha|beta)\b(?!=)", re.sub(r"\$\$[^$]*\$\$|\$[^$]*\$", "", text))
+
+
+@each_chapter
+def test_visible_cells_fit_a_page_and_tables_are_few(chapter):
+    tables = 0
+    for cell in cells(chapter):
+        if cell.cell_type == "code":
+            lines = cell.source.splitlines()
+            if not tags(cell) & {"hide-input", "hide-cell"}:
+                assert len(lines) <= 12
+                assert max(map(len, lines)) <= 84
+            html = "".join(output.get("data", {}).get("text/html", "") for output in cell.outputs)
+            tables += "hide-cell" not in tags(cell) and "<table" in html and "cl-explorer" not in html
+    assert tables <= 5
+
+
+@each_chapter
+def test_a_chapter_ends_with_its_claims_and_names_no_author_of_an_error(chapter):
+    last = cells(chapter)[-1]
+    assert last.source.endswith(f'Claimed("{chapter}")')
+    assert "Lu's" not in "\n".join(shown(chapter))

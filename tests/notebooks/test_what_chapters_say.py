@@ -1,0 +1,64 @@
+"""What stored chapters show, against counts that do not use the code which drew it."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from html import unescape
+from math import factorial
+from pathlib import Path
+
+import nbformat
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+def outputs(path):
+    """The HTML of every output."""
+    cells = nbformat.read(path, as_version=4).cells
+    return [
+        out.data["text/html"] for cell in cells for out in cell.get("outputs", ()) if "text/html" in out.get("data", {})
+    ]
+
+
+def rows(chapter, header):
+    """The rows of the table of a chapter whose first header is given, as texts."""
+    for html in outputs(FOLDER / f"{chapter}.ipynb"):
+        found = [
+            [unescape(re.sub("<[^>]+>", "", cell)) for cell in re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL)]
+            for row in re.findall(r"<tr>.*?</tr>", html, re.DOTALL)
+        ]
+        if found and found[0][0] == header:
+            return found[1:]
+    raise AssertionError(f"{chapter} has no table that begins with {header!r}")
+
+
+def highest_pile_at_most(height, balls, bins):
+    """The probability that balls thrown at bins pile up no higher: by the coefficient of x^balls."""
+    ways = [Fraction(1)] + [Fraction(0)] * balls
+    for _ in range(bins):
+        ways = [
+            sum((ways[k - j] / factorial(j) for j in range(min(height, k) + 1)), Fraction(0)) for k in range(balls + 1)
+        ]
+    return float(ways[balls] * factorial(balls) / Fraction(bins) ** balls)
+
+
+def test_the_probability_of_a_pile_is_that_of_all_throws():
+    throws = [(a, b, c) for a in range(3) for b in range(3) for c in range(3)]
+    low = sum(max(map(throw.count, throw)) <= 2 for throw in throws)
+    assert highest_pile_at_most(2, balls=3, bins=3) == pytest.approx(low / len(throws))
+
+
+def test_the_medians_of_one_hashed_flow_are_those_of_balls_in_bins():
+    """Each of eight leaves throws eight flows at its uplinks; a step waits for the highest pile of all."""
+    for oversubscribed, _, one_flow, *_ in rows("contention", "oversubscribed s"):
+        spines = 8 // int(oversubscribed)
+        median = next(height for height in range(1, 9) if highest_pile_at_most(height, 8, spines) ** 8 >= 0.5)
+        assert one_flow.split()[0] == str(median)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_label_is_the_name_that_a_program_has_for_a_coefficient(path):
+    assert not [html[:80] for html in outputs(path) if re.search(r"eta_(alpha|beta)\b", html)]

@@ -1,0 +1,108 @@
+"""What fails takes its links with it: detours where there are some, one line where there are none."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.algorithms import channels, find, lattice
+from colllib.execution import execute
+from colllib.topology import NoRouteError, boxes
+from colllib.topology import find as topology
+from colllib.topology.cuts import bisection
+
+
+def walk(net, src, dst):
+    message, link = net.router(np.array([src]), np.array([dst]))
+    nodes = [src, *(int(net.link_dst[used]) for used in link[np.argsort(message, kind="stable")])]
+    assert [int(net.link_src[used]) for used in link[np.argsort(message, kind="stable")]] == nodes[:-1]
+    assert nodes[-1] == dst
+    return nodes
+
+
+@given(st.sampled_from(["ring:6", "torus:4x3", "mesh:3x3", "boxes:3x4", "boxes:2x4,rails=4"]), st.data())
+@settings(max_examples=60, deadline=None)
+def test_without_a_cable_routes_that_used_it_are_as_short_as_can_be_and_others_stay(expression, data):
+    whole = topology(expression)
+    link = data.draw(st.integers(0, whole.num_links - 1))
+    ends = {int(whole.link_src[link]), int(whole.link_dst[link])}
+    cable = "-".join(str(node) if node < whole.ranks else f"s{node - whole.ranks}" for node in sorted(ends))
+    rest = topology(f"{expression},without={cable}")
+    assert rest.num_links == whole.num_links - 2
+    graph = nx.DiGraph(list(zip(rest.link_src.tolist(), rest.link_dst.tolist(), strict=True)))
+    for src in range(whole.ranks):
+        for dst in range(whole.ranks):
+            if src == dst:
+                continue
+            before = walk(whole, src, dst)
+            if not any(set(pair) == ends for pair in pairwise(before)):
+                assert walk(rest, src, dst) == before
+            elif not nx.has_path(graph, src, dst):
+                with pytest.raises(NoRouteError, match=f"no route from rank {src} to rank {dst}"):
+                    walk(rest, src, dst)
+            else:
+                assert len(walk(rest, src, dst)) - 1 == nx.shortest_path_length(graph, src, dst)
+
+
+def test_without_its_card_a_rank_takes_a_neighbors():
+    """By hand, 2 x 2: rank 1 crosses its box to rank 0, whose card carries both parts of an all-gather's bundle."""
+    whole, rest = (boxes((2, 2)), topology("boxes:2x2,without=card 1"))
+    assert walk(rest, 1, 3) == [1, 4, 0, *walk(whole, 0, 3)[1:]]
+    schedule = find("all-gather", "hierarchical").build(whole)
+    assert [execute(schedule, net).kinds()[0].loads[1] for net in (whole, rest)] == [Fraction(1, 4), Fraction(1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "ranks"),
+    [
+        ("boxes:2x4,without=leaf 1", "no route from rank 3 to rank 4"),
+        ("line:4,without=1-2", "no route from rank 1 to rank 2"),
+    ],
+)
+def test_two_ranks_without_a_route_are_named(expression, ranks):
+    net = topology(expression)
+    with pytest.raises(NoRouteError, match=rf"^[^\n]*without[^\n]*{ranks}: the links do not connect them$"):
+        execute(find("all-reduce", "ring").build(net.ranks), net)
+
+
+def test_on_rails_that_are_apart_a_lost_leaf_costs_its_rail_only():
+    """Its messages cross their box to another rail, and back: that rail's cards carry twice as much."""
+    sound, lost = (topology(f"boxes:4x4,rails=4,apart=true{end}") for end in ("", ",without=leaf 2"))
+    schedule = find("all-reduce", "hierarchical").build(sound)
+    between = [sum(kind.steps * kind.loads[1] for kind in execute(schedule, net).kinds()) for net in (sound, lost)]
+    assert between == [Fraction(6, 16), Fraction(12, 16)]
+    execute(channels.all_reduce(lost, turn="alternate"), lost)
+
+
+def test_a_torus_without_a_cable_goes_round_the_other_way():
+    """By hand, a ring of 4 without 0-1: what went over the cable takes three hops backwards."""
+    whole, rest = (topology(f"ring:4{end}") for end in ("", ",without=0-1"))
+    assert walk(rest, 0, 1) == [0, 3, 2, 1]
+    costs = [execute(lattice.dim_ring(whole.lattice), net).cost for net in (whole, rest)]
+    assert [(cost.n_alpha, cost.n_beta) for cost in costs] == [(6, Fraction(3, 2)), (18, Fraction(3, 2))]
+    assert not find("all-reduce", "dim-ring").costs_its_closed_form(rest)
+    assert bisection(rest).bandwidth == bisection(whole).bandwidth / 2
+
+
+@pytest.mark.parametrize(
+    ("expression", "complaint"),
+    [
+        ("boxes:2x4,without=card 8", "boxes:2x4 has 8 of them, counted from 0"),
+        ("boxes:2x8,cards=2,without=card 4", "has 4 of them"),
+        ("ring:4,without=card 0", "ring:4 has 0 of them"),
+        ("ring:4,without=0-2", "ring:4 has no cable there"),
+        ("ring:4,without=0", "must be such as card 3, leaf 1, 0-1 or 3-s0"),
+        ("ring:4,without=", "must be such as"),
+        ("ring:4,without=0-9", "ring:4 has no node 9"),
+        ("ring:4,without=0-s0", "ring:4 has no node s0"),
+        ("boxes:2x4,without=card x", "must be a whole number"),
+    ],
+)
+def test_what_is_not_there_cannot_fail(expression, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        topology(expression)
+    assert complaint in str(refusal.value)

@@ -1,0 +1,88 @@
+"""Machines that exist, and what topologies are built from, counted by hand."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from colllib.cli import cli
+from colllib.topology import PRESETS, find
+from colllib.topology.describe import switches, wires
+
+KEYS = re.findall(
+    r"^@\w+\{([^,]+),", (Path(__file__).parents[1] / "book" / "references.bib").read_text(encoding="utf-8"), re.M
+)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_figure_of_a_machine_has_a_source_and_a_speed_for_each_level(name):
+    machine = find(f"{name}:2")
+    assert PRESETS[name].source
+    assert all(source in KEYS or source.startswith("https://") for source in PRESETS[name].source)
+    alphas, speeds = machine.speeds
+    assert len(alphas) == len(speeds) == machine.levels
+    assert speeds[0] > speeds[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("pods", "leaves", "spines"),
+    [(32, 32, 16), (16, 16, 8), (8, 8, 4)],  # 18 cards of a pod a rail, 72 of 144 ports down and 72 up, four rails
+)
+def test_a_superpod_has_the_leaves_spines_and_cables_that_its_ports_ask_for(pods, leaves, spines):
+    machine = find(f"superpod:{pods}")
+    assert machine.ranks == 72 * pods
+    in_pods, of_leaves, of_spines = switches(machine, radix=144)
+    assert (in_pods.number, in_pods.ports, in_pods.chassis) == (pods, {"box": 72}, 0)
+    assert (of_leaves.number, of_leaves.ports) == (leaves, {"card": 72, "uplink": 72})
+    assert (of_leaves.chassis, of_spines.chassis) == (leaves, spines)
+    assert [tier.cables for tier in wires(machine)] == [72 * pods] * 3
+
+
+def test_a_fat_tree_is_described_as_its_source_counts_it():
+    """Five quarters of k^2 switches of k ports, k^3/4 cables between any two levels."""
+    machine = find("fat-tree:8")
+    assert sum(alike.number for alike in switches(machine)) == 80
+    assert {sum(alike.ports.values()) for alike in switches(machine)} == {8}
+    assert [(tier.tier, tier.cables) for tier in wires(machine)] == [("port", 128), ("uplink", 128), ("uplink 2", 128)]
+
+
+def test_oversubscription_takes_cables_and_bisection_away():
+    half = find("boxes:8x8,oversubscription=2")
+    assert [(tier.cables, tier.bisection) for tier in wires(half)] == [(64, 32), (64, 32), (32, 16)]
+
+
+def test_options_of_a_machine_are_those_of_its_topology_and_override_its_own():
+    assert find("dgx-h100:2,cards=4").name == "boxes:2x8,cards=4"
+    assert find("mi250x:2,cards=8").name == "boxes:2x8"
+    assert find("superpod:8,apart=false").name == "boxes:2x4x72,rails=4"
+    assert len(find("superpod:8,apart=false").speeds[0]) == 4
+
+
+@pytest.mark.parametrize(
+    ("expression", "complaint"),
+    [
+        ("superpod:6", "take at most 4 pods, or a multiple of them up to 576"),
+        ("superpod:580", "up to 576"),
+        ("dgx-h100:0", "must be at least 1"),
+        ("dgx-h100", "must be a whole number"),
+        ("dgx-h100:2x8", "must be a whole number"),
+        ("dgx-h100:2,lanes=4", "boxes takes no option 'lanes'"),
+        ("dgx-h900:2", "unknown topology 'dgx-h900:2'"),
+    ],
+)
+def test_machines_that_cannot_be_are_refused(expression, complaint):
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
+        find(expression)
+    assert complaint in str(refusal.value)
+
+
+def test_the_command_line_describes_a_machine_and_prices_with_its_speeds():
+    told = CliRunner().invoke(cli, ["describe", "superpod:32", "--radix", "144", "--json"])
+    found = json.loads(told.output)
+    assert (found["ranks"], found["boxes"]) == (2304, 32)
+    assert [(alike["number"], alike["chassis"]) for alike in found["switches"]] == [(32, 0), (32, 32), (4, 16)]
+    assert "of 144 ports" in CliRunner().invoke(cli, ["describe", "superpod:32", "--radix", "144"]).output
+    run = CliRunner().invoke(cli, ["run", "all-reduce", "hierarchical", "--on", "dgx-h100:2", "--json"])
+    assert [tier["bandwidth"] for tier in json.loads(run.output)["tiers"]] == [450e9, 50e9, 400e9]
