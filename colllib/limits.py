@@ -17,6 +17,7 @@ MOST_LINKS = 2**24
 MOST_ROUTES = 2**24  # in a table of one for each pair of nodes
 MOST_BLOCKS = 2**24
 MOST_MESSAGES = 2**27
+MOST_AT_ONCE = 2**23  # messages that are made together
 MOST_CROSSINGS = 2**27  # of links, in one step
 MOST_SECONDS = 60
 IN_FULL = 2**22  # messages: what has more is run by symmetry where it is the same seen from every rank

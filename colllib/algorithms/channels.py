@@ -17,6 +17,7 @@ import numpy as np
 
 from colllib.algorithms import allgather, allreduce, broadcast, reducescatter, trees
 from colllib.exact import IntArray
+from colllib.limits import MOST_AT_ONCE, MOST_MESSAGES, check_size
 from colllib.primitives import check_rank, is_whole
 from colllib.schedule import Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
 from colllib.topology import Topology
@@ -47,16 +48,18 @@ def ring_order(topology: Topology, channel: int, turn: str = "rotated") -> list[
     return found
 
 
-def _places(topology: Topology, channels: int) -> range:
-    """At which places in the box the channels enter: at each one, or at every so manieth."""
+def _places(topology: Topology, channels: int, messages: int, most: int) -> range:
+    """At which places in the box the channels enter, each with so many messages: all, or every so manieth."""
     count = channels or topology.in_box
     if not is_whole(count) or count < 1 or topology.in_box % count:
         raise ValueError(f"channels = {channels!r}: must divide the {topology.in_box} ranks of a box")
+    check_size(f"{count} channels on {topology.name}", count * messages, most, "messages")
     return range(0, topology.in_box, topology.in_box // count)
 
 
 def _on_rings(topology: Topology, ring: Schedule, channels: int, turn: str) -> Schedule:
-    orders = [ring_order(topology, place, turn) for place in _places(topology, channels)]
+    places = _places(topology, channels, ring.num_messages, MOST_MESSAGES)
+    orders = [ring_order(topology, place, turn) for place in places]
     return _in_channels(scaled(ring, Fraction(1, len(orders))), orders)
 
 
@@ -121,7 +124,7 @@ def broadcast_along(
     Schedule(8 ranks, 12 blocks, 9 steps)
     """
     check_rank("root", root, topology.ranks)
-    places = _places(topology, channels)
+    places = _places(topology, channels, segments * topology.ranks, MOST_AT_ONCE)
     chain = scaled(broadcast.chain(topology.ranks, segments=segments), Fraction(1, len(places)))
     orders = [ring_order(topology, place, turn) for place in places]
     turned = [order[order.index(root) :] + order[: order.index(root)] for order in orders]
@@ -157,7 +160,7 @@ def tree(topology: Topology, *, segments: int = 1, channels: int = 0) -> Schedul
     >>> tree(boxes((4, 2)))
     Schedule(8 ranks, 4 blocks, 6 steps)
     """
-    places = _places(topology, channels)
+    places = _places(topology, channels, 4 * segments * topology.ranks, MOST_AT_ONCE)
     heads = -(-topology.ranks // topology.in_box)
     pair = trees.complementary(heads)
     colors = trees.two_colors(*pair)

@@ -22,7 +22,7 @@ from typing import cast
 import numpy as np
 
 from colllib.exact import Fractions, IntArray
-from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
+from colllib.limits import MOST_AT_ONCE, MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.primitives import Blocks
 from colllib.schedule import Orbit, Schedule, Step
 from colllib.topology import Lattice
@@ -166,6 +166,7 @@ class _Run:
 
     def step(self, t: int) -> Step:
         inner = self.phase.schedule.step(t)
+        check_size(f"a step on axis {self.phase.axis}", len(inner.src) * len(self.block), MOST_AT_ONCE, "messages")
         # in a ring src and dst are the same arrays in every step, and so they are here: routes are found once
         if self.last is None or self.last[0] is not inner.src or self.last[1] is not inner.dst:
             self.last = (inner.src, inner.dst, self._nodes(inner.src), self._nodes(inner.dst))
