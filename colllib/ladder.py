@@ -386,7 +386,7 @@ def field_of(
     """
     price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     rungs, left_out = [], {}
-    for algorithm in every(primitive):
+    for algorithm in (one for one in every(primitive) if not one.searched):
         if (why := skipped(algorithm, where)) is not None:
             left_out[algorithm.name] = why
             continue
