@@ -1,4 +1,4 @@
-"""The command line: `colllib list | run | trace | ladder | describe | predict | diagnose | ...`, each with --json."""
+"""The command line: `colllib list | run | trace | ladder | forest | describe | ...`, each with --json."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,6 +35,7 @@ from colllib.topology.describe import switches, wires
 
 if TYPE_CHECKING:
     from colllib.claims import Entry
+    from colllib.forest import Forest
 
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
 MOST_CELLS = 2**16
@@ -506,6 +508,70 @@ def ladder_command(
     if left_out:
         reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
         click.echo("\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items()))
+
+
+@cli.command("forest")
+@click.argument("fabric")
+@click.option("--primitive", default="all-gather", help="all-gather, reduce-scatter, all-reduce, broadcast or reduce")
+@click.option("--trees", type=Whole(1), default=None, help="for each root (default: as many as reach the bound)")
+@click.option("--root", type=Whole(), default=None, help="of a broadcast or reduce (default 0)")
+@click.option("--way", default="best", help="moves, general, or the best of both")
+@click.option("--bandwidth", type=Quantity("bandwidth", several=True), default=None, help=f"BW{_SEVERAL}")
+@_json
+def forest_command(
+    fabric: str, primitive: str, trees: int | None, root: int | None, way: str, bandwidth: Price | None, as_json: bool
+) -> None:
+    """Pack trees that no schedule can beat, and execute them: the bound, its bottleneck, and what the trees reach."""
+    from colllib import forest as forests
+
+    where = find_topology(fabric)
+    price = _price(where, ANCHOR_MESSAGE, (ANCHOR_ALPHA,) * where.levels, bandwidth)
+    if bandwidth is not None:
+        where = replace(where, speeds=(price["alpha"], price["bandwidth"]))
+    begun = perf_counter()
+    found = forests.forest(where, primitive=primitive, trees=trees, root=root, way=way)
+    seconds = perf_counter() - begun
+    limit, halves = found.bound, 2 if primitive == "all-reduce" else 1
+    per_unit = 1.0 if where.speeds else price["bandwidth"][0] / 1e9
+    result: dict[str, Any] = {
+        "fabric": fabric,
+        "primitive": primitive,
+        "ranks": where.ranks,
+        "inverse_throughput": str(limit.inverse_throughput),
+        "bandwidth_unit": "GB/s" if where.speeds else f"BW = {units.rate(price['bandwidth'][0])}",
+        "algbw_GBps": per_unit * float(found.algbw) / halves if limit.cut else None,
+        "trees_per_root": limit.trees,
+        "unit": str(limit.unit),
+        "bottleneck": {
+            "vertices": [node if node < where.ranks else f"s{node - where.ranks}" for node in limit.cut],
+            "ratio": str(forests.ratio(found.fabric, limit.cut)) if limit.cut else "0",
+        },
+        "heights": {str(height): count for height, count in found.heights.items()},
+        "way": "moves" if found.lattice else "general",
+        "executed": found.reached(),
+        "seconds": seconds,
+    }
+    if as_json:
+        return _print_json(result)
+    _print_forest(found, result)
+
+
+def _print_forest(found: Forest, result: dict[str, Any]) -> None:
+    """The bound, its bottleneck and the trees, for people."""
+    limit = found.bound
+    apart = [str(node) for node in range(found.fabric.ranks) if node not in limit.cut]
+    names = ", ".join(apart[:8]) + (f" and {len(apart) - 8} more" if len(apart) > 8 else "")
+    rate = f", algbw {units.rate(1e9 * result['algbw_GBps'])}" if limit.cut else ""
+    seconds = units.seconds(result["seconds"], 3)
+    lines = (
+        ("bound", f"1/x* = {limit.inverse_throughput} per {result['bandwidth_unit']}{rate}"),
+        ("bottleneck", f"between the ranks {names} and all others" if limit.cut else "none"),
+        ("trees", f"{limit.trees} for each root, U = {limit.unit}, by {result['way']}, in {seconds}"),
+        ("heights", ", ".join(f"{height}: {count}" for height, count in found.heights.items())),
+        ("executed", f"the busiest link carries {'just' if result['executed'] else 'NOT'} what the bound says"),
+    )
+    click.echo(f"{result['primitive']} forest on {result['fabric']}, {result['ranks']} ranks")
+    click.echo(tabulate([("", *line) for line in lines], tablefmt="plain", disable_numparse=True))
 
 
 @cli.command("describe")

@@ -22,6 +22,7 @@ from colllib.exact import Fractions, IntArray, counted
 from colllib.execution import check_fit
 from colllib.schedule import Schedule
 from colllib.topology import Topology, star
+from colllib.topology.paths import routed
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +103,7 @@ class _Flows:
         self.readers: list[list[int]] = []  # per value: messages that carry it
         self.grown: list[list[int]] = []  # per value: values that are additions to it
         self.parts: list[int] = []  # per value: what it still waits for, its message included
+        self.route = routed(topology, schedule.paths)
         version: dict[int, int] = {}  # by node * number of blocks + block
         for t in range(schedule.num_steps):
             self._add_step(schedule, topology, t, version)
@@ -111,12 +113,14 @@ class _Flows:
         if not len(step.src):
             return
         pair = step.src * schedule.nodes + step.dst
-        bundles, of_message = np.unique(pair, return_inverse=True)
+        if schedule.paths is not None:  # blocks may go other ways: each is a message of its own
+            pair = pair + step.block * schedule.nodes**2
+        bundles, example, of_message = np.unique(pair, return_index=True, return_inverse=True)
         first = len(self.step)
-        src, dst = np.divmod(bundles, schedule.nodes)
+        src, dst = step.src[example], step.dst[example]
         share = schedule.blocks.share
         size = Fractions(counted(of_message, share.numerators[step.block], len(bundles)), share.denominator).as_floats()
-        owner, link = topology.router(src, dst)
+        owner, link = self.route(src, dst, step.block[example])
         self.step += [t] * len(bundles)
         self.src += src.tolist()
         self.dst += dst.tolist()

@@ -14,6 +14,7 @@ from colllib.exact import IntArray, accumulated, counted, gathered, multiplied
 from colllib.provenance import Provenance, ScheduleError, trace
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, star
+from colllib.topology.paths import Paths, routed
 
 __all__ = ["Execution", "Ledger", "ScheduleError", "check_fit", "execute", "trace"]
 
@@ -31,6 +32,7 @@ class Ledger:
         topology: where.
         steps: number of steps T.
         denominator: of the sizes that are recorded.
+        paths: of messages that take one of their own.
 
     Attributes:
         sent: per node, what it sent, shape (nodes,).
@@ -40,21 +42,24 @@ class Ledger:
         loads: per step and tier, shape (T, tiers).
     """
 
-    def __init__(self, topology: Topology, steps: int, denominator: int) -> None:
+    def __init__(self, topology: Topology, steps: int, denominator: int, paths: Paths | None = None) -> None:
         self.topology, self.denominator = topology, denominator
+        self.route = None if paths is None else routed(topology, paths)
         self.sent, self.received = (np.zeros(topology.nodes, dtype=np.intp) for _ in range(2))
         self.link = np.zeros(topology.num_links, dtype=np.intp)
         self.hops = np.zeros((steps, topology.levels), dtype=np.intp)
         self.loads = np.zeros((steps, len(topology.tiers)), dtype=np.intp)
         self.pattern: tuple[IntArray, IntArray, list[tuple[int, IntArray, IntArray]], list[int]] | None = None
 
-    def record(self, t: int, src: IntArray, dst: IntArray, size: IntArray, times: int = 1) -> None:
-        """Step t: messages with their ends and sizes, all of shape (n,); in the totals it counts so many times."""
+    def record(
+        self, t: int, src: IntArray, dst: IntArray, size: IntArray, times: int = 1, block: IntArray | None = None
+    ) -> None:
+        """Step t: messages with ends, sizes and, for paths, blocks, shape (n,); the totals count it so many times."""
         if not len(src):
             return
         self.sent = accumulated(self.sent, multiplied(counted(src, size, len(self.sent)), times))
         self.received = accumulated(self.received, multiplied(counted(dst, size, len(self.received)), times))
-        routes, hops = self._routes(src, dst)
+        routes, hops = self._routes(src, dst, block)
         load = self._load(routes, size)
         self.link = accumulated(self.link, multiplied(load, times))
         self.hops = _written(self.hops, t, hops)
@@ -74,13 +79,18 @@ class Ledger:
             return [int(load.max(initial=0))]
         return [int(load[self.topology.tier == tier].max(initial=0)) for tier in range(tiers)]
 
-    def _routes(self, src: IntArray, dst: IntArray) -> tuple[list[tuple[int, IntArray, IntArray]], list[int]]:
+    def _routes(
+        self, src: IntArray, dst: IntArray, block: IntArray | None
+    ) -> tuple[list[tuple[int, IntArray, IntArray]], list[int]]:
         # rings and trees send along the same edges again and again: the arrays are the same objects
-        if self.pattern is None or self.pattern[0] is not src or self.pattern[1] is not dst:
+        if self.pattern is None or self.pattern[0] is not src or self.pattern[1] is not dst or self.route:
             routes, longest = [], [0] * self.topology.levels
             for start in range(0, len(src), CHUNK):
                 some = slice(start, start + CHUNK)
-                message, link = self.topology.router(src[some], dst[some])
+                if self.route is None or block is None:
+                    message, link = self.topology.router(src[some], dst[some])
+                else:
+                    message, link = self.route(src[some], dst[some], block[some])
                 level, hops = self.topology.latencies(message, link, len(src[some]))
                 longest = [max(most, int(hops[level == which].max(initial=0))) for which, most in enumerate(longest)]
                 routes.append((start, message, link))
@@ -213,7 +223,7 @@ class Execution:
     def link_load(self, t: int) -> tuple[Fraction, ...]:
         """What crosses each directed link in step t, as a share of M."""
         step = self.schedule.step(t)
-        message, link = self.topology.router(step.src, step.dst)
+        message, link = routed(self.topology, self.schedule.paths)(step.src, step.dst, step.block)
         share = self.schedule.blocks.share.numerators[step.block]
         return self._shares(counted(link, share[message], self.topology.num_links))
 
@@ -247,11 +257,11 @@ def execute(schedule: Schedule, topology: Topology | None = None) -> Execution:
     topology = star(schedule.ranks) if topology is None else topology
     check_fit(schedule, topology)
     share = schedule.blocks.share
-    cells, ledger = Provenance(schedule), Ledger(topology, schedule.num_steps, share.denominator)
+    cells, ledger = Provenance(schedule), Ledger(topology, schedule.num_steps, share.denominator, schedule.paths)
     for t in range(schedule.num_steps):
         step: Step = schedule.step(t)
         cells.advance(t, step, topology)
-        ledger.record(t, step.src, step.dst, gathered(share.numerators, step.block))
+        ledger.record(t, step.src, step.dst, gathered(share.numerators, step.block), block=step.block)
     cells.prove()
     return Execution(schedule, topology, ledger)
 

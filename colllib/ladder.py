@@ -14,7 +14,7 @@ from colllib.algorithms import Algorithm, every, find, of
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Price, best_segments
 from colllib.execution import Execution, execute
-from colllib.limits import MOST_BLOCKS, MOST_SECONDS, TooLarge, check_seconds, check_size, expected_seconds
+from colllib.limits import IN_FULL, MOST_BLOCKS, MOST_SECONDS, TooLarge, check_seconds, check_size, expected_seconds
 from colllib.losses import IDEAL, Eta, effective
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry
@@ -42,7 +42,6 @@ FABRICS = (
 )
 
 EXECUTED, CLOSED_FORM = "executed", "closed form"
-IN_FULL = 2**22  # messages: what has more is run by symmetry where it is the same seen from every rank
 
 MOST_SEGMENTS = 2**14  # that are tried when the best number is sought
 SEARCHED = 160  # times as long as the largest takes: some twenty numbers for each of a ladder's algorithms
@@ -248,6 +247,8 @@ def skipped(algorithm: Algorithm, where: Topology) -> str | None:
     """
     if (refusal := algorithm.refusal(where)) is not None:
         return refusal
+    if algorithm.searched:
+        return "is packed for one fabric by a search, which a ladder does not wait for"
     pairs = where.num_links == where.ranks * (where.ranks - 1) and not where.switches
     if algorithm.many_partners and not pairs and where.ranks > 2:
         return f"sends to {where.ranks - 1} partners a step, more than a rank has ports, where a step costs one alpha"
@@ -385,7 +386,7 @@ def field_of(
     """
     price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     rungs, left_out = [], {}
-    for algorithm in every(primitive):
+    for algorithm in (one for one in every(primitive) if not one.searched):
         if (why := skipped(algorithm, where)) is not None:
             left_out[algorithm.name] = why
             continue

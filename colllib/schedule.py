@@ -21,6 +21,7 @@ from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.moves import Moves
 from colllib.primitives import Blocks, Primitive, check_rank, check_ranks, is_whole, whole_numbers
 from colllib.topology.base import Lattice
+from colllib.topology.paths import Paths
 
 BoolArray = NDArray[np.bool_]
 
@@ -89,6 +90,7 @@ class Schedule:
             schedules never exist as a whole.
         switches: number of switches that take part as nodes N..N+switches-1.
         flat: where they exist as a whole, the messages of all steps and the step of each, in order.
+        paths: which messages take a path of their own instead of the topology's route.
 
     >>> from colllib.primitives import broadcast
     >>> chain = Schedule.from_steps(broadcast(3), [Step.of(0, 1, 0), Step.of(1, 2, 0)])
@@ -101,6 +103,7 @@ class Schedule:
     step: Callable[[int], Step]
     switches: int = 0
     flat: tuple[IntArray, Step] | None = None
+    paths: Paths | None = None
 
     @classmethod
     def from_messages(cls, blocks: Blocks, num_steps: int, when: IntArray, messages: Step) -> Schedule:
@@ -222,14 +225,14 @@ class Orbit(Schedule):
     ) -> None:
         if lattice.ranks != seed.ranks:
             raise ValueError(f"a schedule for {seed.ranks} ranks on {lattice}, which has {lattice.ranks}")
-        if seed.switches:
+        if seed.switches or seed.paths:
             raise ValueError("a schedule that uses switches belongs to its topology and cannot be moved")
         if still and not lattice.wraps:
             raise ValueError(f"still axes {list(still)} of the mesh {lattice}: its mirrors leave no block alone")
         moving = tuple(axis for axis in range(len(lattice.dims)) if axis not in still)
         own = {"seed": seed, "lattice": lattice, "still": tuple(still), "number": number}
         moves = {"moves": Moves.of(lattice), "within": Moves(lattice, tuple(still)), "apart": Moves(lattice, moving)}
-        inherited = {"num_steps": seed.num_steps, "step": self._step, "switches": 0, "flat": None}
+        inherited = {"num_steps": seed.num_steps, "step": self._step, "switches": 0, "flat": None, "paths": None}
         for name, value in (own | moves | inherited).items():
             object.__setattr__(self, name, value)
 
@@ -387,15 +390,16 @@ def in_sequence(first: Schedule, second: Schedule) -> Schedule:
     target = np.where(second.blocks.target < ranks, second.blocks.target, second.blocks.target + offset)
     blocks = replace(first.blocks, target=target, groups=first.blocks.groups + second.blocks.groups)
 
-    num_steps = first.num_steps + second.num_steps
+    num_steps, paths = first.num_steps + second.num_steps, Paths.joined([first.paths, second.paths])
     if first.flat is not None and second.flat is not None:
         when = np.concatenate((first.flat[0], second.flat[0] + first.num_steps))
-        return Schedule.from_messages(blocks, num_steps, when, Step.joined([first.flat[1], second.flat[1]]))
+        joined = Schedule.from_messages(blocks, num_steps, when, Step.joined([first.flat[1], second.flat[1]]))
+        return replace(joined, paths=paths)
 
     def step(t: int) -> Step:
         return first.step(t) if t < first.num_steps else second.step(t - first.num_steps)
 
-    return Schedule(blocks, num_steps, step, max(first.switches, second.switches))
+    return Schedule(blocks, num_steps, step, max(first.switches, second.switches), paths=paths)
 
 
 @_of_seeds
@@ -432,7 +436,8 @@ def side_by_side(*schedules: Schedule) -> Schedule:
         return Step.joined(parts)
 
     longest = max(schedule.num_steps for schedule in schedules)
-    return Schedule(blocks, longest, step, max(schedule.switches for schedule in schedules))
+    paths = [s.paths and s.paths.shifted(int(first)) for s, first in zip(schedules, first_block, strict=False)]
+    return Schedule(blocks, longest, step, max(s.switches for s in schedules), paths=Paths.joined(paths))
 
 
 def _joined_blocks(parts: Sequence[Blocks]) -> Blocks:
@@ -471,7 +476,8 @@ def reversed_in_time(schedule: Schedule) -> Schedule:
         return Step(forward.dst, forward.src, forward.block, add)
 
     turned = replace(blocks, source=blocks.target, target=blocks.source)
-    return Schedule(turned, schedule.num_steps, step, schedule.switches)
+    paths = schedule.paths and schedule.paths.backwards
+    return Schedule(turned, schedule.num_steps, step, schedule.switches, paths=paths)
 
 
 def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) -> Schedule:
@@ -492,7 +498,7 @@ def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) ->
     """
     ranks = schedule.ranks if ranks is None else ranks
     check_ranks(ranks)
-    if schedule.switches:
+    if schedule.switches or schedule.paths:
         raise ValueError("a schedule that uses switches belongs to its topology and cannot be placed elsewhere")
     if len(onto) != schedule.ranks or len(set(onto)) != len(onto):
         raise ValueError(f"onto = {list(onto)}: must name {schedule.ranks} different ranks")
@@ -571,4 +577,5 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
             parts.append(part._replace(block=part.block * segments + k))
         return Step.joined(parts)
 
-    return Schedule(blocks, len(steps) + (segments - 1) * interval, step, schedule.switches)
+    num_steps, paths = len(steps) + (segments - 1) * interval, schedule.paths and schedule.paths.segmented(segments)
+    return Schedule(blocks, num_steps, step, schedule.switches, paths=paths)

@@ -89,6 +89,30 @@ def test_trace_shows_the_state_of_every_rank_after_every_step():
     assert len(found["states"][1]["messages"]) == 4
 
 
+def test_a_forest_reports_its_bound_and_bottleneck_and_that_it_reaches_them():
+    found = answer("forest", "dgx-a100:2")
+    known = {"inverse_throughput": "3/65", "trees_per_root": 13, "unit": "3/5", "executed": True, "heights": {"2": 208}}
+    assert found.items() >= known.items()
+    assert found["algbw_GBps"] == pytest.approx(16 * 325 / 15)
+    apart = {*range(16), "s0", "s1", "s2", "s3", "s4"} - set(found["bottleneck"]["vertices"])
+    assert len(apart) == 1
+    assert apart < set(range(16))
+    assert found["bottleneck"]["ratio"] == "3/65"
+    halved = answer("forest", "dgx-a100:2", "--primitive", "all-reduce")
+    assert halved["algbw_GBps"] == found["algbw_GBps"] / 2
+    fixed = answer("forest", "mi250-8x2", "--trees", "1", "--primitive", "reduce-scatter")
+    assert (fixed["trees_per_root"], fixed["executed"], fixed["way"]) == (1, True, "general")
+    rooted = answer("forest", "torus:4x4", "--primitive", "broadcast", "--root", "5")
+    assert (rooted["inverse_throughput"], rooted["algbw_GBps"]) == ("1/4", 3600)  # four links of 900 GB/s
+    assert answer("forest", "star:4", "--bandwidth", "100GB/s")["inverse_throughput"] == "3/100"
+
+
+def test_a_forest_runs_like_any_other_algorithm():
+    found = answer("run", "all-gather", "forest", "--on", "mi250-8x2", "--segments", "2")
+    assert (found["correct"], found["how"]) == (True, "executed")
+    assert answer("run", "all-reduce", "forest", "--on", "torus:4x4")["link_load_max"] == "15/32"
+
+
 def test_ladder_sorts_the_algorithms():
     rungs = answer("ladder", "all-reduce", "--ranks", "64", "--message", "1kB")["rungs"]
     assert rungs[0]["algorithm"] == "recursive-doubling"
@@ -99,6 +123,8 @@ def test_ladder_sorts_the_algorithms():
     "arguments",
     [
         ["list"],
+        ["forest", "mi250-8x2"],
+        ["forest", "star:1"],
         ["run", "all-reduce", "rabenseifner", "--on", "star:8"],
         ["run", "broadcast", "chain", "--on", "ring:5", "--clock", "event"],
         ["trace", "all-reduce", "double-binary-tree", "--on", "star:3", "--segments", "2"],
@@ -141,6 +167,11 @@ def test_every_command_also_speaks_to_people(arguments):
         (["run", "all-reduce", "swing", "--on", "torus:3x4"], "needs a power of two, not 3 ranks"),
         (["run", "all-reduce", "ring", "--on", "torus:3xx"], "as in torus:8x8x8"),
         (["run"], "PRIMITIVE"),
+        (["forest", "mi250:0"], "mi250:0: must be at least 1"),
+        (["forest", "star:4", "--trees", "0"], "trees 0: must be at least 1"),
+        (["forest", "star:4", "--primitive", "reduce", "--root", "4"], "root 4: must be one of the ranks 0..3"),
+        (["forest", "boxes:2x4"], "takes 2 values, innermost first (box, card) for --bandwidth, not 1"),
+        (["forest", "fat-tree:12"], "and at most 60 s are spent on one run"),
         (["dance"], "dance"),
         (["run", "all-reduce", "ring", "--on", "star:--4"], "the size '--4': must be a whole number"),
         (["run", "all-reduce", "ring", "--on", "star:99999999999999999999999"], "of at most 18 digits, as in star:N"),

@@ -17,6 +17,7 @@ from colllib.algorithms import (
     channels,
     circulant,
     direct,
+    forests,
     hierarchical,
     innetwork,
     lattice,
@@ -158,6 +159,7 @@ class Algorithm:
             port per rank, a lattice with one full-duplex link per neighbor, or one switch).
         many_partners: whether a rank sends to many others in one step. A step costs one alpha, so that on ranks with
             one port such an algorithm looks better than it can be: ladders leave it out there.
+        searched: whether a search makes it for one fabric, which ladders do not wait for.
     """
 
     primitive: str
@@ -171,6 +173,7 @@ class Algorithm:
     where: Callable[[Topology], str | None] = anywhere
     belongs: Callable[[Topology], bool] | None = None
     many_partners: bool = False
+    searched: bool = False
 
     def fits(self, ranks: int) -> bool:
         """Whether it can serve N ranks.
@@ -375,6 +378,7 @@ _NVLS, _SHARP, _NVLS_SHARP = (
     _BOXES | {"where": boxes_that_add(*tiers)} for tiers in ((True, False), (False, True), (True, True))
 )
 _CHANNELS: dict[str, Any] = {"takes": "topology", "where": in_uneven_boxes}
+_PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": True}
 _MESHED: dict[str, Any] = {"many_partners": True, "belongs": on_a_full_mesh}
 
 
@@ -520,6 +524,11 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
         ("broadcast", "channels", channels.broadcast_along, no_closed_form, "nccl", _CHANNELS | {"segmented": True}),
         ("reduce", "channels", channels.reduce_along, no_closed_form, "nccl", _CHANNELS | {"segmented": True}),
         ("all-reduce", "tree", channels.tree, no_closed_form, "jeaugey2019", _CHANNELS | {"segmented": True}),
+        ("broadcast", "forest", forests.broadcast, no_closed_form, "zhao2026forestcoll", _PACKED),
+        ("reduce", "forest", forests.reduce, no_closed_form, "zhao2026forestcoll", _PACKED),
+        ("all-reduce", "forest", forests.all_reduce, no_closed_form, "zhao2026forestcoll", _PACKED),
+        ("all-gather", "forest", forests.all_gather, no_closed_form, "zhao2026forestcoll", _PACKED),
+        ("reduce-scatter", "forest", forests.reduce_scatter, no_closed_form, "zhao2026forestcoll", _PACKED),
     )
 )
 

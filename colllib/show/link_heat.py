@@ -23,6 +23,7 @@ from colllib.show.figure import Chart
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.theme import escape
 from colllib.topology import Lattice, Topology, mesh, torus
+from colllib.topology.paths import routed
 from colllib.topology.routes import alternating_torus
 
 SHAPES: dict[str, tuple[str, tuple[int, int]]] = {
@@ -165,9 +166,10 @@ def heat_of(run: Execution, steps: Iterable[int], sender: int | None = None) -> 
     schedule, where = run.schedule, run.topology
     share = schedule.blocks.share
     crossed: list[Counter[int]] = [Counter() for _ in range(where.num_links)]
+    route = routed(where, schedule.paths)
     for t in steps:
         step = schedule.step(t)
-        message, link = where.router(step.src, step.dst)
+        message, link = route(step.src, step.dst, step.block)
         for block, wire in zip(step.block[message].tolist(), link.tolist(), strict=True):
             if sender is None or schedule.blocks.source[block] == sender:
                 crossed[wire][block] += 1

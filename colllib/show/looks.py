@@ -64,6 +64,7 @@ LOOKS = {
     "in-network-two-shot": Look(1, 3, "I2"),
     "direct": Look(7, 0, "Di"),
     "hierarchical": Look(7, 1, "Hi"),
+    "forest": Look(2, 4, "Fo"),
     "channels": Look(7, 2, "Cs"),
     "tree": Look(7, 3, "Tb"),
     "nvls-tree": Look(7, 4, "NT"),

@@ -20,6 +20,7 @@ from colllib.topology.failures import without
 from colllib.topology.graph import from_links, full_mesh
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.lattice import line, mesh, ring, torus
+from colllib.topology.mi250 import mi250
 from colllib.topology.presets import PRESETS
 from colllib.topology.routes import flow_hash
 from colllib.topology.star import star, switch_tree
@@ -108,7 +109,11 @@ TOPOLOGIES: dict[str, Form] = {
     "switch-tree": Form(switch_tree, 2, "switch-tree:64x16"),
     "inc-star": Form(_inc(star), 1, "inc-star:N"),
     "inc-switch-tree": Form(_inc(switch_tree), 2, "inc-switch-tree:64x16"),
+    "mi250": Form(mi250, 1, "mi250:2"),
 }
+
+#: Other names that the literature has for some.
+ALIASES = {"mi250-8x2": "mi250:2,dies=8"}
 
 
 def find(expression: str) -> Topology:
@@ -129,7 +134,7 @@ def find(expression: str) -> Topology:
         from colllib.measured.cluster import read_cluster, read_text  # which needs this module
 
         return read_cluster(read_text(expression)).topology()
-    head, *rest = expression.strip().split(",")
+    head, *rest = ALIASES.get(expression.strip(), expression.strip()).split(",")
     failed = [part.partition("=")[2] for part in rest if part.startswith("without=")]
     if failed:
         whole_topology = find(",".join([head, *(part for part in rest if not part.startswith("without="))]))
@@ -179,7 +184,7 @@ def _option(text: str, name: str, form: Form) -> tuple[str, Any]:
         return key, value == "true"
     if key in ("tie", "routing", "inside", "inc"):
         return key, value
-    if key in ("cards", "seed", "ports", "uplinks", "rails", "ranks"):
+    if key in ("cards", "seed", "ports", "uplinks", "rails", "ranks", "dies"):
         return key, whole(what, value, f"{key}=2")
     if key == "order":
         return key, tuple(whole(what, part, f"{key}=1:0") for part in value.split(":"))

@@ -1,0 +1,239 @@
+"""How fast any schedule can be: the cut that has most to send per bandwidth that leaves it.
+
+Out of a set S of nodes that leaves out some rank, everything that the ranks in S have to send must
+come at least once. The largest ratio of that to the bandwidth that leaves S is the inverse of the
+throughput per part, 1/x*; trees reach it (Zhao et al. 2026). Three searches find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, floor, gcd
+
+import numpy as np
+
+from colllib.exact import IntArray
+from colllib.forest.fabric import Fabric
+from colllib.forest.flow import max_flow
+from colllib.limits import check_size
+from colllib.primitives import is_whole
+
+MOST_SETS = 2**20  # that are all looked at
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What no schedule can beat.
+
+    Attributes:
+        inverse_throughput: 1/x*: the time in which every rank's part reaches all, in parts per bandwidth.
+        cut: the nodes of a set that has so much to send; empty for a single rank.
+        trees: the least number k of equal trees for each part with which it is reached exactly.
+        unit: U: how many trees share a bandwidth of 1; a link of bandwidth b carries U b of them.
+    """
+
+    inverse_throughput: Fraction
+    cut: tuple[int, ...]
+    trees: int
+    unit: Fraction
+
+
+def ratio(fabric: Fabric, nodes: tuple[int, ...]) -> Fraction:
+    """What the ranks in a set have to send, over the bandwidth of all links that leave it.
+
+    Raises:
+        ValueError: if every rank is in the set, or nothing leaves it.
+
+    >>> from colllib.forest.fabric import fabric
+    >>> from colllib.topology import find
+    >>> ratio(fabric(find("torus:4x4")), (0, 1, 2, 3))
+    Fraction(1, 2)
+    """
+    if set(range(fabric.ranks)) <= set(nodes):
+        raise ValueError(f"all {fabric.ranks} ranks are in the set: nothing has to leave it")
+    sent = int(sum(fabric.weight[node] for node in nodes if node < fabric.ranks))
+    leaving = fabric.leaving(nodes)
+    if not leaving and sent:
+        apart = next(rank for rank in range(fabric.ranks) if rank not in nodes)
+        first = next(node for node in nodes if node < fabric.ranks and fabric.weight[node])
+        raise ValueError(f"{fabric.topology.name}: no path leads from rank {first} to rank {apart}")
+    return Fraction(sent) / leaving if sent else Fraction(0)
+
+
+def bound(fabric: Fabric, *, search: str = "newton") -> Bound:
+    """The throughput bound, and the numbers that trees need to reach it.
+
+    Args:
+        fabric: where.
+        search: "newton", which goes from one violated cut to the next; "bisection", as published; or
+            "all-cuts", which looks at every one.
+
+    Raises:
+        ValueError: for an unknown search, no path between two ranks, or too many sets of nodes.
+
+    >>> from colllib.forest.fabric import fabric
+    >>> from colllib.topology import find
+    >>> bound(fabric(find("dgx-a100:2"))).inverse_throughput  # one GPU's 15 shards at 325 GB/s
+    Fraction(3, 65)
+    """
+    if search not in SEARCHES:
+        raise ValueError(f"search {search!r}: must be one of {', '.join(SEARCHES)}")
+    if fabric.ranks == 1:
+        return Bound(Fraction(0), (), 1, Fraction(1))
+    cut = SEARCHES[search](fabric)
+    found = ratio(fabric, cut)
+    return Bound(found, cut, *_numbers(fabric, found))
+
+
+def _numbers(fabric: Fabric, inverse: Fraction) -> tuple[int, Fraction]:
+    """The least k for which k / x* times every bandwidth is whole, and U = k / x*."""
+    scaled = inverse * fabric.unit  # per capacity of 1
+    if not scaled:
+        return 1, Fraction(1)
+    shared = gcd(scaled.denominator, *np.unique(fabric.capacity).tolist())
+    unit = Fraction(scaled.numerator, shared)
+    return int(unit / scaled), unit / fabric.unit
+
+
+def first_cut(fabric: Fabric) -> tuple[int, ...]:
+    """All nodes but the rank into which least leads."""
+    into = fabric.capacity[:, : fabric.ranks].sum(axis=0)
+    need = fabric.total - fabric.weight
+    last = max(range(fabric.ranks), key=lambda rank: Fraction(int(need[rank]), int(into[rank])))
+    return tuple(node for node in range(fabric.nodes) if node != last)
+
+
+def overloaded(fabric: Fabric, inverse: Fraction, sink: int) -> tuple[int, ...] | None:
+    """A cut away from a rank whose ratio is above a value, None if there is none: one maximum flow.
+
+    A source sends every rank x times its weight; if all of that can reach the sink, no cut is overloaded.
+    """
+    scaled = inverse * fabric.unit
+    network = fabric.with_source(fabric.capacity * scaled.numerator, fabric.weight * scaled.denominator)
+    value, side = max_flow(network, fabric.nodes, sink, fabric.total * scaled.denominator)
+    if not side:
+        return None
+    assert value < fabric.total * scaled.denominator
+    return tuple(node for node in range(fabric.nodes) if side >> node & 1)
+
+
+def _newton(fabric: Fabric) -> tuple[int, ...]:
+    cut = first_cut(fabric)
+    best = ratio(fabric, cut)
+    for sink in sinks(fabric):
+        while (worse := overloaded(fabric, best, sink)) is not None:
+            cut, best = worse, ratio(fabric, worse)
+    return cut
+
+
+def sinks(fabric: Fabric) -> range:
+    """The ranks to look at: one stands for all where the topology is the same seen from every rank."""
+    alike = fabric.topology.link_class is not None and (fabric.weight == fabric.weight[0]).all()
+    return range(1 if alike else fabric.ranks)
+
+
+def _bisection(fabric: Fabric) -> tuple[int, ...]:
+    """Halve the range of 1/x until one fraction of a small enough denominator is left in it."""
+    cut = first_cut(fabric)
+    low, high = ratio(fabric, cut), Fraction(fabric.total) / fabric.unit
+    most = max(1, floor(fabric.total / (low * fabric.unit)))  # what leaves the bottleneck, in capacities
+    while high - low >= Fraction(1, most**2) / fabric.unit:
+        middle = (low + high) / 2
+        worse = next((found for sink in sinks(fabric) if (found := overloaded(fabric, middle, sink))), None)
+        if worse is None:
+            high = middle
+        else:
+            low, cut = max(middle, ratio(fabric, worse)), worse
+    inverse = ((low + high) / 2 * fabric.unit).limit_denominator(most) / fabric.unit
+    if ratio(fabric, cut) == inverse:
+        return cut
+    just_below = inverse - Fraction(1, 2 * most**2) / fabric.unit  # no other ratio lies between
+    return next(found for sink in sinks(fabric) if (found := overloaded(fabric, just_below, sink)))
+
+
+def _all_cuts(fabric: Fabric) -> tuple[int, ...]:
+    """Every set of nodes that leaves out some rank, by the bits of its number."""
+    check_size(f"all cuts of {fabric.topology.name}", 2**fabric.nodes, MOST_SETS, "sets of nodes")
+    sets = np.arange(2**fabric.nodes)
+    inside = sets[:, None] >> np.arange(fabric.nodes) & 1
+    leaving = ((inside @ fabric.capacity) * (1 - inside)).sum(axis=1)
+    sent = inside[:, : fabric.ranks] @ fabric.weight
+    allowed = np.flatnonzero(~inside[:, : fabric.ranks].all(axis=1) & (sent > 0))
+    backwards = allowed[::-1]  # of equal ratios the largest set, as flows find it
+    best, chosen = (0, 1), first_cut(fabric)
+    for number, out, through in zip(
+        *(column.tolist() for column in (backwards, sent[backwards], leaving[backwards])), strict=True
+    ):
+        if not through:
+            return _members(number, fabric.nodes)
+        if out * best[1] > best[0] * through:
+            best, chosen = (out, through), _members(number, fabric.nodes)
+    return chosen
+
+
+def _members(number: int, nodes: int) -> tuple[int, ...]:
+    return tuple(node for node in range(nodes) if number >> node & 1)
+
+
+SEARCHES: dict[str, Callable[[Fabric], tuple[int, ...]]] = {
+    "newton": _newton,
+    "bisection": _bisection,
+    "all-cuts": _all_cuts,
+}
+
+
+def fixed(fabric: Fabric, trees: int) -> Bound:
+    """The fastest that a given number of equal trees for each part can be, with the bottleneck of the fabric itself.
+
+    U is the least number for which the links have room for the trees, floor(U b) on a link of
+    bandwidth b. At the least one, some U b is whole: these are the candidates, and they are few.
+
+    Args:
+        fabric: where.
+        trees: k, at least 1.
+
+    Returns:
+        the bound with U/k in place of 1/x*.
+
+    Raises:
+        ValueError: for k below 1.
+
+    >>> from colllib.forest.fabric import fabric
+    >>> from colllib.topology import find
+    >>> [str(fixed(fabric(find("dgx-a100:2")), k).inverse_throughput) for k in (1, 2, 13)]
+    ['7/150', '7/150', '3/65']
+    """
+    if not is_whole(trees) or trees < 1:
+        raise ValueError(f"trees = {trees!r}: a whole number of at least 1 is needed for each rank")
+    free = bound(fabric)
+    if fabric.ranks == 1:
+        return free
+    speeds = [int(speed) for speed in np.unique(fabric.capacity) if speed]
+    low = free.inverse_throughput * trees * fabric.unit
+    high = max(Fraction(ceil(low * speed), speed) for speed in speeds)  # every link has room for as much as it needs
+    candidates = sorted(
+        {Fraction(j, speed) for speed in speeds for j in range(ceil(low * speed), floor(high * speed) + 1)}
+    )
+    first, last = 0, len(candidates) - 1
+    while first < last:
+        middle = (first + last) // 2
+        if feasible(fabric, room(fabric, candidates[middle]), trees):
+            last = middle
+        else:
+            first = middle + 1
+    unit = candidates[first] / fabric.unit
+    return Bound(unit / trees, free.cut, trees, unit)
+
+
+def room(fabric: Fabric, unit: Fraction) -> IntArray:
+    """How many trees fit on each link, `unit` of them on a capacity of 1."""
+    return fabric.capacity * unit.numerator // unit.denominator
+
+
+def feasible(fabric: Fabric, capacity: IntArray, trees: int) -> bool:
+    """Whether so many trees for each part fit: what all ranks send can reach every rank."""
+    network = fabric.with_source(capacity, fabric.weight * trees)
+    need = fabric.total * trees
+    return all(max_flow(network, fabric.nodes, sink, need)[0] == need for sink in sinks(fabric))

@@ -1,0 +1,126 @@
+"""A topology as what trees are packed into: whole capacities between nodes, over one unit of bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import gcd
+
+import numpy as np
+
+from colllib.exact import Fractions, IntArray, integers
+from colllib.limits import check_size
+from colllib.primitives import is_whole
+from colllib.topology import Topology
+
+MOST_NODES = 2**11  # of a table with a capacity for every two
+
+
+@dataclass(frozen=True, eq=False)
+class Fabric:
+    """How much every node can send to every other one directly, and who has how much to send to all.
+
+    Args:
+        topology: what it is made from.
+        capacity: of the link from each node to each other in units of `unit`, shape (nodes, nodes).
+        unit: the bandwidth of capacity 1: in GB/s where the topology's speeds are known, else in BW.
+        weight: what each rank has to send to all others, as whole parts of the message, shape (ranks,).
+
+    Raises:
+        ValueError: for weights that are none, or a rank that nothing reaches or that reaches nothing.
+    """
+
+    topology: Topology
+    capacity: IntArray
+    unit: Fraction
+    weight: IntArray
+
+    def __post_init__(self) -> None:
+        ranks = self.ranks
+        if len(self.weight) != ranks or self.weight.min() < 0 or not self.weight.any():
+            raise ValueError(f"weights {self.weight.tolist()[:8]}: {ranks} whole numbers from 0 are needed, not all 0")
+        if ranks > 1:
+            for rank in np.flatnonzero(~self.capacity[:, :ranks].any(axis=0))[:1]:
+                raise ValueError(f"{self.topology.name}: no link leads to rank {rank}, so that nothing can reach it")
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks N."""
+        return self.topology.ranks
+
+    @property
+    def nodes(self) -> int:
+        """Number of ranks and switches."""
+        return len(self.capacity)
+
+    @property
+    def total(self) -> int:
+        """The parts of the message, over all ranks."""
+        return int(self.weight.sum())
+
+    @property
+    def reversed(self) -> Fabric:
+        """All links the other way, for trees that lead to their roots."""
+        return replace(self, capacity=self.capacity.T.copy())
+
+    def leaving(self, nodes: Sequence[int]) -> Fraction:
+        """The bandwidth of all links that leave a set of nodes."""
+        inside = np.zeros(self.nodes, dtype=np.bool_)
+        inside[list(nodes)] = True
+        return int(self.capacity[inside][:, ~inside].sum()) * self.unit
+
+    def with_source(self, capacity: IntArray, supply: IntArray) -> IntArray:
+        """The capacities with one more node, which sends every rank its supply."""
+        found = np.zeros((len(capacity) + 1, len(capacity) + 1), dtype=np.result_type(capacity, supply))
+        found[:-1, :-1] = capacity
+        found[-1, : len(supply)] = supply
+        return found
+
+
+def fabric(topology: Topology, *, root: int | None = None, weights: Sequence[int] | None = None) -> Fabric:
+    """A topology's links as capacities.
+
+    Args:
+        topology: where. Its own speeds tell its levels apart; without them every level has the same BW.
+        root: the one rank that has something to send (default: all ranks have as much).
+        weights: or what each rank has to send, in whole parts.
+
+    Raises:
+        ValueError: for a root that is not there, too many nodes, two links between the same nodes, or a rank without a
+            link to it.
+
+    >>> from colllib.topology import torus
+    >>> place = fabric(torus((4, 4)))
+    >>> place.total, place.leaving(range(15))
+    (16, Fraction(4, 1))
+    """
+    check_size(topology.name, topology.nodes, MOST_NODES, "ranks and switches, for trees on any fabric,")
+    per_tier = [tier.bandwidth * speed(topology, tier.level) for tier in topology.tiers]
+    speeds = Fractions.of(per_tier)
+    common = gcd(*(int(part) for part in speeds.numerators))
+    whole = integers(int(part) // common for part in speeds.numerators)
+    ends = topology.link_src * topology.nodes + topology.link_dst
+    if len(np.unique(ends)) < len(ends):
+        raise ValueError(f"{topology.name}: several links join two nodes, and a path could not say which: give it one")
+    capacity = np.zeros((topology.nodes, topology.nodes), dtype=whole.dtype)
+    np.add.at(capacity, (topology.link_src, topology.link_dst), whole[topology.tier])
+    return Fabric(topology, capacity, Fraction(common, speeds.denominator), _weights(topology.ranks, root, weights))
+
+
+def speed(topology: Topology, level: int) -> Fraction:
+    """The BW of a level in GB/s where it is known, else 1.
+
+    >>> from colllib.topology import find
+    >>> [str(speed(find(name), 0)) for name in ("dgx-a100:2", "star:4")]
+    ['300', '1']
+    """
+    return Fraction(topology.speeds[1][level]) / 10**9 if topology.speeds else Fraction(1)
+
+
+def _weights(ranks: int, root: int | None, weights: Sequence[int] | None) -> IntArray:
+    if root is not None:
+        if not is_whole(root) or not 0 <= root < ranks:
+            raise ValueError(f"root {root!r}: must be one of the ranks 0..{ranks - 1}")
+        return np.where(np.arange(ranks) == root, 1, 0)
+    return np.ones(ranks, dtype=np.intp) if weights is None else integers(weights)

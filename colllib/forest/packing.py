@@ -1,0 +1,111 @@
+"""Packing trees: as many from every rank as it has to send, each to all ranks, no link with more than fit on it.
+
+A batch is several equal trees that grow together, one link at a time. How many of them may take a
+link, so that all trees that remain can still be finished, one maximum flow says (Tarjan 1974;
+Bérczi and Frank 2010; Zhao et al. 2026). If that is fewer than the batch has, it parts in two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from colllib.exact import IntArray
+from colllib.forest.flow import max_flow
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Equal trees from one rank.
+
+    Attributes:
+        root: where they start.
+        size: how many they are.
+        edges: pairs of ranks, each after the one that leads to its start.
+    """
+
+    root: int
+    size: int
+    edges: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def members(self) -> list[int]:
+        """The ranks that they reach, in the order in which they do."""
+        return [self.root, *(end for _, end in self.edges)]
+
+
+def pack(capacity: IntArray, supply: IntArray) -> list[Batch]:
+    """Trees to all ranks, breadth first: a rank near the root takes on all it can before the next one does.
+
+    Args:
+        capacity: how many trees fit from each rank to each other, shape (N, N).
+        supply: how many start at each rank, shape (N,); every rank can receive all of them.
+
+    >>> pack(np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), np.ones(3, dtype=int))[0]
+    Batch(root=0, size=1, edges=((0, 1), (0, 2)))
+    """
+    growth = _Growth(capacity.copy(), supply.copy())
+    for root in np.flatnonzero(supply).tolist():
+        growth.waiting.append(Batch(root, int(supply[root])))
+    found = []
+    while growth.waiting:
+        found.append(growth.grown(growth.waiting.pop(0)))
+    return found
+
+
+class _Growth:
+    """What is left on the links, and the batches that still have to grow."""
+
+    def __init__(self, left: IntArray, seeds: IntArray) -> None:
+        self.left = left
+        self.seeds = seeds  # of those that have not begun
+        self.waiting: list[Batch] = []
+
+    def grown(self, batch: Batch) -> Batch:
+        """A batch of trees to all ranks; what parts from it waits."""
+        ranks = len(self.left)
+        if not batch.edges:
+            self.seeds[batch.root] = 0
+        reached = np.zeros(ranks, dtype=np.bool_)
+        reached[batch.members] = True
+        queue = batch.members
+        for start in queue:
+            if len(queue) == ranks:
+                break
+            near = np.flatnonzero((self.left[start] > 0) & ~reached)
+            for end in sorted(
+                near.tolist(), key=lambda end: (-min(int(self.left[start, end]), batch.size), (end - start) % ranks)
+            ):
+                if reached[end]:
+                    continue
+                if not (size := self.most(batch, start, end)):
+                    continue
+                if size < batch.size:
+                    self.part(replace(batch, size=batch.size - size))
+                batch = Batch(batch.root, size, (*batch.edges, (start, end)))
+                self.left[start, end] -= size
+                reached[end] = True
+                queue.append(end)
+        assert len(queue) == ranks, "some link fits, by the theorem of Edmonds"
+        return batch
+
+    def part(self, rest: Batch) -> None:
+        """Trees that cannot take a link that others of their batch take: they come next, so that few are half grown."""
+        self.waiting.insert(0, rest)
+        if not rest.edges:
+            self.seeds[rest.root] = rest.size
+
+    def most(self, batch: Batch, start: int, end: int) -> int:
+        """How many trees of the batch may take a link."""
+        ranks, others = len(self.left), [other for other in self.waiting if other.edges]
+        network = np.zeros((ranks + len(others),) * 2, dtype=self.left.dtype)
+        network[:ranks, :ranks] = self.left
+        network[start, :ranks] += self.seeds
+        network[start, start] = 0
+        need = int(self.seeds.sum()) + sum(other.size for other in others)
+        want = min(batch.size, int(self.left[start, end]))
+        for place, other in enumerate(others, ranks):
+            network[start, place] = other.size
+            network[place, other.members] = need + want
+        return max_flow(network, start, end, need + want)[0] - need

@@ -1,0 +1,192 @@
+"""Taking the switches out: links into and out of a switch become links past it, and nothing gets slower.
+
+A unit of a link (u, w) and one of (w, t) become one of (u, t). Where u and t are one node, the two
+units only vanish: no link leads from a node to itself, but a switch may have to be rid of them.
+How many units can be taken at once without a new bottleneck is counted by maximum flows (Bang-Jensen,
+Frank and Jackson 1995; Zhao et al. 2026): if they are taken and a rank then lacks d of what it needs,
+d were too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from colllib.exact import IntArray
+from colllib.forest.flow import max_flow
+
+Path = tuple[int, ...]
+Pieces = dict[tuple[int, int], list[tuple[int, Path]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Logical:
+    """Links from rank to rank, and the ways that they stand for.
+
+    Attributes:
+        capacity: how many trees fit from each rank to each other, shape (ranks, ranks).
+        paths: for every two ranks the ways through switches, each with how many trees take it.
+        splits: the pairs of links that were replaced, as (u, w, t, units), in order.
+    """
+
+    capacity: IntArray
+    paths: Pieces
+    splits: tuple[tuple[int, int, int, int], ...]
+
+
+@dataclass(eq=False)
+class _Work:
+    """The network with its source while switches vanish from it."""
+
+    network: IntArray
+    need: int
+    sinks: list[int]  # the one that last stood in the way comes first
+    paths: Pieces
+    splits: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+    def lacking(self, network: IntArray, sink: int) -> int:
+        """How much of what all ranks send does not reach a rank."""
+        return self.need - max_flow(network, len(network) - 1, sink, self.need)[0]
+
+    def safe(self, network: IntArray) -> bool:
+        """Whether all of it still reaches every rank."""
+        for place, sink in enumerate(self.sinks):
+            if self.lacking(network, sink):
+                self.sinks.insert(0, self.sinks.pop(place))
+                return False
+        return True
+
+    def most(self, u: int, w: int, t: int) -> int:
+        """How many units of (u, w) and (w, t) can become units of (u, t)."""
+        units = min(int(self.network[u, w]), int(self.network[w, t]))
+        for place, sink in enumerate(self.sinks):
+            if not units:
+                break
+            if lack := self.lacking(_without(self.network, u, w, t, units), sink):
+                units -= lack
+                self.sinks.insert(0, self.sinks.pop(place))
+        return max(units, 0)
+
+    def take(self, u: int, w: int, t: int, units: int) -> None:
+        """Replace so many units, and join the ways that they stand for."""
+        self.network = _without(self.network, u, w, t, units)
+        self.splits.append((u, w, t, units))
+        first, second = taken(self.paths[u, w], units), taken(self.paths[w, t], units)
+        if u == t:
+            return
+        into = self.paths.setdefault((u, t), [])
+        while first:
+            (have, ahead), (want, behind) = first.pop(), second.pop()
+            both = min(have, want)
+            into.append((both, _joined(ahead, behind)))
+            first += [(have - both, ahead)] if have > both else []
+            second += [(want - both, behind)] if want > both else []
+
+
+def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str) -> Logical:
+    """A network of ranks alone in which every rank can still receive what all ranks supply.
+
+    Args:
+        capacity: how many trees fit on each link, shape (nodes, nodes); ranks come first.
+        supply: how many trees start at each rank, shape (ranks,).
+        ranks: number of ranks N.
+        name: of the fabric, for errors.
+
+    Raises:
+        ValueError: if there are switches and some node does not send as much as it receives.
+
+    >>> star = np.array([[0, 0, 0, 2], [0, 0, 0, 2], [0, 0, 0, 2], [2, 2, 2, 0]])
+    >>> logical = without_switches(star, np.ones(3, dtype=int), 3, "star:3")
+    >>> logical.capacity.tolist(), logical.paths[0, 1]
+    ([[0, 1, 1], [1, 0, 1], [1, 1, 0]], [(1, (0, 3, 1))])
+    """
+    nodes = len(capacity)
+    unequal = np.flatnonzero(capacity.sum(axis=0) != capacity.sum(axis=1))
+    if nodes > ranks and len(unequal):
+        node = int(unequal[0])
+        label = f"rank {node}" if node < ranks else f"switch s{node - ranks}"
+        raise ValueError(
+            f"{name}: {label} receives {capacity[:, node].sum()} units and sends {capacity[node].sum()}: "
+            "with switches, trees need a fabric in which every node sends as much as it receives"
+        )
+    network = np.zeros((nodes + 1, nodes + 1), dtype=np.result_type(capacity, supply))
+    network[:-1, :-1], network[-1, :ranks] = capacity, supply
+    paths: Pieces = {(u, t): [(int(capacity[u, t]), (u, t))] for u, t in np.argwhere(capacity).tolist()}
+    work = _Work(network, int(supply.sum()), list(range(ranks)), paths)
+    for switch in range(ranks, nodes):
+        _remove(work, switch, name)
+    kept = {ends: ways for ends, ways in work.paths.items() if ways and max(ends) < ranks}
+    return Logical(work.network[:ranks, :ranks].copy(), kept, tuple(work.splits))
+
+
+def _remove(work: _Work, switch: int, name: str) -> None:
+    for plan in _even(work.network, switch):
+        changed = work.network.copy()
+        changed[switch] = changed[:, switch] = 0
+        np.add.at(changed, tuple(np.array([(u, t) for u, t, _ in plan]).T), [units for *_, units in plan])
+        if work.safe(changed):
+            for u, t, units in plan:
+                work.take(u, switch, t, units)
+            return
+    for t in np.flatnonzero(work.network[switch]).tolist():
+        # a link to where none leads yet is worth more; back to the same node only what nothing else can take
+        sources = np.flatnonzero(work.network[:, switch]).tolist()
+        for u in sorted(sources, key=lambda u: (u == t, work.network[u, t] > 0, (u - t) % len(work.network))):
+            if units := work.most(u, switch, t):
+                work.take(u, switch, t, units)
+            if not work.network[switch, t]:
+                break
+        if work.network[switch, t]:
+            raise AssertionError(f"{name}: a link of switch {switch} could not be split off, against the theorem")
+
+
+def _even(network: IntArray, switch: int) -> Iterator[list[tuple[int, int, int]]]:
+    """Ways to take a whole switch out at once: everyone sends as much to each of the others that it is joined to."""
+    members = np.flatnonzero(network[:, switch]).tolist()
+    wide, count = int(network[members[0], switch]) if members else 0, len(members)
+    if count < 2 or any(network[m, switch] != wide or network[switch, m] != wide for m in members):
+        return
+    joined = np.minimum(network[members][:, None, :], network[:, members].T[None]).astype(np.bool_)
+    joined[:, :, switch] = False
+    near = joined.any(axis=2) | (network[np.ix_(members, members)] > 0)
+    shift = np.arange(count)
+    new = [by for by in range(1, count) if not near[shift, (shift + by) % count].any()]
+    for offsets in ([new] if new else []) + [list(range(1, count))]:
+        each, more = divmod(wide, len(offsets))
+        yield [
+            (members[i], members[(i + by) % count], each + (place < more))
+            for place, by in enumerate(offsets)
+            if each + (place < more)
+            for i in range(count)
+        ]
+
+
+def _without(network: IntArray, u: int, w: int, t: int, units: int) -> IntArray:
+    changed = network.copy()
+    changed[u, w] -= units
+    changed[w, t] -= units
+    if u != t:
+        changed[u, t] += units
+    return changed
+
+
+def taken(pieces: list[tuple[int, Path]], units: int) -> list[tuple[int, Path]]:
+    """So many units out of the pieces of a link."""
+    found = []
+    while units:
+        have, path = pieces.pop()
+        found.append((min(have, units), path))
+        if have > units:
+            pieces.append((have - units, path))
+        units -= found[-1][0]
+    return found
+
+
+def _joined(ahead: Path, behind: Path) -> Path:
+    """One way after the other, without what lies between two visits of one switch."""
+    found: list[int] = []
+    for node in (*ahead, *behind[1:]):
+        found = [*found[: found.index(node)], node] if node in found else [*found, node]
+    return tuple(found)

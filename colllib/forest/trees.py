@@ -1,0 +1,264 @@
+"""Forests: trees that are as fast together as any schedule can be, and the schedules that they make."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from colllib.exact import Fractions, IntArray
+from colllib.execution import Execution, execute
+from colllib.forest.bound import Bound, bound, fixed, room
+from colllib.forest.fabric import Fabric, fabric, speed
+from colllib.forest.packing import Batch, pack
+from colllib.forest.splitting import Path, Pieces, taken, without_switches
+from colllib.forest.symmetric import lattice_of, pack_by_moves
+from colllib.limits import FLOW, IN_FULL, check_seconds
+from colllib.primitives import Blocks
+from colllib.schedule import Orbit, Schedule, Step, in_sequence, pipelined, reversed_in_time
+from colllib.symmetry import by_symmetry
+from colllib.topology import Lattice, Topology
+from colllib.topology.paths import Paths
+
+WAYS = ("best", "moves", "general")
+ROOTED = ("broadcast", "reduce")
+INWARD = ("reduce", "reduce-scatter")
+PRIMITIVES = ("all-gather", "reduce-scatter", "all-reduce", *ROOTED)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Equal trees from one rank to all, with the ways that their links stand for.
+
+    Attributes:
+        root: where they start.
+        size: how many they are.
+        edges: pairs of ranks, each after the one that leads to its start.
+        paths: the nodes that each of them passes, its ends included; none where the topology's router decides.
+    """
+
+    root: int
+    size: int
+    edges: tuple[tuple[int, int], ...]
+    paths: tuple[Path, ...] = ()
+
+    @cached_property
+    def depths(self) -> tuple[int, ...]:
+        """How far from the root each edge ends."""
+        depth = {self.root: 0}
+        for start, end in self.edges:
+            depth[end] = depth[start] + 1
+        return tuple(depth[end] for _, end in self.edges)
+
+    @property
+    def height(self) -> int:
+        """The most edges from the root to a rank."""
+        return max(self.depths, default=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees for every part of a message, with the bound that they reach.
+
+    Attributes:
+        primitive: what their schedule makes true.
+        fabric: where; for a primitive towards the roots, with all links the other way.
+        bound: what no schedule can beat, and with a given number of trees what no such trees can.
+        trees: of all ranks, or of rank 0 where they are moved.
+        lattice: what moves them to all other ranks, None where they are not moved.
+    """
+
+    primitive: str
+    fabric: Fabric
+    bound: Bound
+    trees: tuple[Tree, ...]
+    lattice: Lattice | None = None
+
+    @property
+    def algbw(self) -> Fraction:
+        """The size of the message over its time, one way, in the fabric's unit of bandwidth."""
+        return self.fabric.total / self.bound.inverse_throughput
+
+    @property
+    def heights(self) -> dict[int, int]:
+        """How many trees of each height there are, counted with their sizes, over all roots."""
+        moved = self.lattice.ranks if self.lattice else 1
+        found: Counter[int] = Counter()
+        for tree in self.trees:
+            found[tree.height] += tree.size * moved
+        return dict(sorted(found.items()))
+
+    def schedule(self, segments: int = 1) -> Schedule:
+        """The schedule: in step t every tree sends along its edges that end t + 1 away from the root.
+
+        Args:
+            segments: into how many each tree's share is cut and pipelined.
+        """
+        if self.primitive == "all-reduce":
+            outward = self._schedule(inward=False)
+            inward = reversed_in_time(outward) if self.lattice else self._schedule(inward=True)
+            return pipelined(in_sequence(inward, outward), segments)
+        return pipelined(self._schedule(inward=self.primitive in INWARD), segments)
+
+    def _schedule(self, inward: bool) -> Schedule:
+        blocks, (when, edges, tree) = self._blocks(inward), self._messages
+        steps = int(when.max(initial=-1)) + 1
+        order = np.argsort(when, kind="stable")
+        start, end = edges[order].T
+        if inward:
+            order, start, end = order[::-1], end[::-1], start[::-1]
+        messages = Step.of(start, end, tree[order], inward)
+        at = steps - 1 - when[order] if inward else when[order]
+        found = Schedule.from_messages(blocks, steps, at, messages)
+        if self.lattice:
+            return Orbit(found, self.lattice)
+        return Schedule(blocks, steps, found.step, flat=found.flat, paths=self._own_paths(inward))
+
+    def _blocks(self, inward: bool) -> Blocks:
+        ranks, each = self.fabric.ranks, Fraction(1, self.fabric.total * self.bound.trees)
+        root = np.array([tree.root for tree in self.trees], dtype=np.intp)
+        all_ranks = np.full(len(root), ranks)
+        share = Fractions.of(tree.size * each for tree in self.trees)
+        source, target = (all_ranks, root) if inward else (root, all_ranks)
+        return Blocks(ranks, share, source, target, (np.arange(ranks),))
+
+    @cached_property
+    def _messages(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The step, the edge and the tree of every message, outwards."""
+        when = np.array([depth - 1 for tree in self.trees for depth in tree.depths], dtype=np.intp)
+        edges = np.array([edge for tree in self.trees for edge in tree.edges], dtype=np.intp).reshape(-1, 2)
+        return when, edges, np.repeat(np.arange(len(self.trees)), [len(tree.edges) for tree in self.trees])
+
+    def _own_paths(self, inward: bool) -> Paths | None:
+        """The paths of messages that the router would take another way."""
+        topology = self.fabric.topology
+        pairs = sorted({_turned(edge, inward) for tree in self.trees for edge in tree.edges})
+        usual: dict[tuple[int, int], set[tuple[int, int]]] = {pair: set() for pair in pairs}
+        ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+        message, link = topology.router(ends[:, 0], ends[:, 1])
+        steps = zip(topology.link_src[link].tolist(), topology.link_dst[link].tolist(), strict=True)
+        for place, step in zip(message.tolist(), steps, strict=True):
+            usual[pairs[place]].add(step)
+        own = {}
+        for block, tree in enumerate(self.trees):
+            for edge, nodes in zip(tree.edges, tree.paths, strict=True):
+                src, dst = _turned(edge, inward)
+                path = nodes[::-1] if inward else nodes
+                if set(pairwise(path)) != usual[src, dst]:
+                    own[block, src, dst] = path
+        return Paths.of(own) if own else None
+
+    def reached(self) -> bool:
+        """Whether its schedule, executed and proved, loads the busiest link just as much as the bound says.
+
+        An all-reduce is taken for two, one after the other. Moved trees of millions of messages are run by symmetry.
+        """
+        ways = (False, True) if self.primitive == "all-reduce" else (self.primitive in INWARD,)
+        schedules = [self._schedule(inward) for inward in ways]
+        large = self.lattice is not None and schedules[0].num_messages > IN_FULL
+        runs = ((by_symmetry if large else execute)(schedule, self.fabric.topology) for schedule in schedules)
+        return all(busiest(run) == self.bound.inverse_throughput / self.fabric.total for run in runs)
+
+
+def _turned(edge: tuple[int, int], inward: bool) -> tuple[int, int]:
+    return (edge[1], edge[0]) if inward else edge
+
+
+def busiest(run: Execution) -> Fraction:
+    """The time that the busiest link of an execution needs for all it carries, as a share of M per bandwidth.
+
+    >>> from colllib.algorithms import allgather
+    >>> from colllib.topology import star
+    >>> busiest(execute(allgather.ring(4), star(4)))
+    Fraction(3, 4)
+    """
+    most = run.ledger.busiest(run.ledger.link)
+    wide = [tier.bandwidth * speed(run.topology, tier.level) for tier in run.topology.tiers]
+    return max(load / of_tier for load, of_tier in zip(most, wide, strict=True)) / run.ledger.denominator
+
+
+def forest(
+    topology: Topology,
+    *,
+    primitive: str = "all-gather",
+    trees: int | None = None,
+    root: int | None = None,
+    weights: Sequence[int] | None = None,
+    way: str = "best",
+) -> Forest:
+    """Trees that reach the throughput bound of a fabric, or what a given number of trees can reach.
+
+    Args:
+        topology: where. Its own speeds tell its levels apart; without them every level has the same BW.
+        primitive: all-gather, reduce-scatter, all-reduce, broadcast or reduce.
+        trees: how many for each part of the message (default: as many as reach the bound).
+        root: of a broadcast or reduce (default 0).
+        weights: what each rank has to send or to receive, in whole parts (default: as much each).
+        way: "moves" packs the trees of one rank and moves them to all others; "general" packs all of them, on
+            any fabric; "best" does the first where it can.
+
+    Raises:
+        ValueError: for what the fabric, the primitive or the way do not allow, in one line.
+        TooLarge: for more ranks than the general way is made for.
+
+    >>> from colllib.topology import find
+    >>> found = forest(find("dgx-a100:2"))
+    >>> found.bound.inverse_throughput, found.bound.trees, found.heights, found.reached()
+    (Fraction(3, 65), 13, {2: 208}, True)
+    """
+    if primitive not in PRIMITIVES:
+        raise ValueError(f"primitive {primitive!r}: forests make {', '.join(PRIMITIVES)}")
+    if way not in WAYS:
+        raise ValueError(f"way {way!r}: must be one of {', '.join(WAYS)}")
+    if root is not None and primitive not in ROOTED:
+        raise ValueError(f"root {root}: {primitive} has no root")
+    if weights is not None and primitive in ROOTED:
+        raise ValueError(f"weights: {primitive} has one root, which has all")
+    where = fabric(topology, root=(root or 0) if primitive in ROOTED else None, weights=weights)
+    if primitive == "all-reduce" and (where.capacity != where.capacity.T).any():
+        raise ValueError(
+            f"{topology.name}: all-reduce takes the same trees both ways, and some links lead one way only"
+        )
+    where = where.reversed if primitive in INWARD else where
+    limit = bound(where) if trees is None else fixed(where, trees)
+    if way != "general" and (moved := pack_by_moves(where, limit)) is not None:
+        found = tuple(Tree(0, batch.size, batch.edges) for batch in moved)
+        return Forest(primitive, where, limit, found, lattice_of(topology))
+    if way == "moves":
+        raise ValueError(f"{topology.name}: no trees of one rank can be moved to all others here; take the general way")
+    return Forest(primitive, where, limit, tuple(_packed(where, limit)))
+
+
+def _packed(where: Fabric, limit: Bound) -> list[Tree]:
+    joined = where.capacity > 0
+    pairs = int((joined.sum(axis=0) * joined.sum(axis=1))[where.ranks :].sum())  # of links through a switch
+    flows = where.ranks * (where.ranks + pairs)
+    check_seconds(f"a forest on {where.topology.name} the general way", FLOW * flows * where.nodes**2)
+    if where.ranks == 1:
+        return [Tree(0, limit.trees, ())]
+    supply = where.weight * limit.trees
+    capacity = room(where, limit.unit * where.unit)
+    logical = without_switches(capacity, supply, where.ranks, where.topology.name)
+    left: Pieces = {ends: _merged(ways) for ends, ways in logical.paths.items()}
+    return [tree for batch in pack(logical.capacity, supply) for tree in _on_paths(batch, left)]
+
+
+def _merged(ways: list[tuple[int, Path]]) -> list[tuple[int, Path]]:
+    """The ways with equal ones counted together, the widest last."""
+    found: Counter[Path] = Counter()
+    for units, path in ways:
+        found[path] += units
+    return sorted((units, path) for path, units in found.items())
+
+
+def _on_paths(batch: Batch, left: Pieces) -> list[Tree]:
+    """A batch with paths for its edges; where these are several for an edge, it parts."""
+    parts: list[tuple[int, tuple[Path, ...]]] = [(batch.size, ())]
+    for edge in batch.edges:
+        parts = [(units, (*before, path)) for size, before in parts for units, path in taken(left[edge], size)]
+    return [Tree(batch.root, size, batch.edges, paths) for size, paths in parts]

@@ -1,0 +1,159 @@
+"""Forests: trees that span, schedules that are proved, and a busiest link that carries just what the bound says."""
+
+from fractions import Fraction
+
+import pytest
+from forest_fabrics import balanced, check_trees, unbalanced, worst_cut
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.execution import execute
+from colllib.forest import bound, busiest, fabric, forest
+from colllib.primitives import PRIMITIVES
+from colllib.schedule import in_sequence, reversed_in_time, side_by_side
+from colllib.symmetry import by_symmetry
+from colllib.topology import find, from_links, star, torus
+
+FABRICS = ("dgx-a100:2", "dgx-h100:2", "mi250-8x2", "torus:4x4", "torus:3x2", "fat-tree:4", "boxes:2x4", "star:5")
+
+
+@settings(max_examples=60, deadline=None)
+@given(topology=st.one_of(balanced(), unbalanced()), data=st.data())
+def test_on_any_fabric_the_busiest_link_carries_what_the_worst_cut_says(topology, data):
+    primitive = data.draw(st.sampled_from(["all-gather", "reduce-scatter", "broadcast", "reduce"]))
+    root = data.draw(st.integers(0, topology.ranks - 1)) if primitive in ("broadcast", "reduce") else None
+    found = forest(topology, primitive=primitive, root=root)
+    check_trees(found)
+    run = execute(found.schedule(), topology)
+    weights = [1 if root in (None, rank) else 0 for rank in range(topology.ranks)]
+    if primitive in ("all-gather", "broadcast"):
+        assert busiest(run) == worst_cut(topology, weights) / sum(weights)
+    assert found.reached()
+    assert run.schedule.makes(PRIMITIVES[primitive])
+
+
+@settings(max_examples=25, deadline=None)
+@given(topology=balanced(), trees=st.integers(1, 4))
+def test_a_given_number_of_trees_keeps_within_its_own_bound(topology, trees):
+    place = fabric(topology)
+    symmetric = (place.capacity == place.capacity.T).all()
+    if not symmetric and topology.switches:  # rounding down may leave more coming in than going out
+        return
+    found = forest(topology, trees=trees)
+    check_trees(found)
+    assert busiest(execute(found.schedule(), topology)) <= found.bound.inverse_throughput / topology.ranks
+
+
+@settings(max_examples=25, deadline=None)
+@given(topology=balanced(), data=st.data())
+def test_shares_may_differ_from_rank_to_rank(topology, data):
+    weights = data.draw(st.lists(st.integers(0, 3), min_size=topology.ranks, max_size=topology.ranks).filter(any))
+    found = forest(topology, weights=weights)
+    check_trees(found)
+    run = execute(found.schedule(), topology)
+    assert busiest(run) == worst_cut(topology, weights) / sum(weights)
+
+
+@pytest.mark.parametrize("way", ["best", "general"])
+@pytest.mark.parametrize("name", FABRICS)
+@pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce"])
+def test_the_bound_is_reached_both_ways(name, way, primitive):
+    found = forest(find(name), primitive=primitive, way=way)
+    assert found.reached()
+    assert found.schedule().makes(PRIMITIVES[primitive])
+    execute(found.schedule(), find(name))
+
+
+@pytest.mark.parametrize("name", ["torus:8x8", "torus:4x4x3", "dgx-a100:16", "star:12", "boxes:4x8"])
+def test_moved_trees_need_not_be_believed_to_be_symmetric(name):
+    found, topology = forest(find(name), way="moves"), find(name)
+    full, seed = execute(found.schedule(), topology), by_symmetry(found.schedule(), topology)
+    assert full.cost == seed.cost
+    assert busiest(full) == busiest(seed) == bound(fabric(topology)).inverse_throughput / topology.ranks
+
+
+def test_moved_trees_are_as_shallow_as_the_torus_allows():
+    assert forest(find("torus:8x8")).heights == {8: 256}
+    assert forest(find("dgx-a100:128")).heights == {2: 1024}
+
+
+@pytest.mark.parametrize("name", ["dgx-a100:2", "mi250-8x2"])
+def test_in_segments_the_steps_overlap_and_the_time_approaches_the_bound(name):
+    found = forest(find(name))
+    limit, most = found.bound.inverse_throughput / found.fabric.ranks, max(found.heights)
+    for segments in (1, 4, 16):
+        run = execute(found.schedule(segments), find(name))
+        assert busiest(run) == limit
+        assert limit <= _seconds(run) <= limit * (segments + most - 1) / segments
+
+
+def _seconds(run):
+    """The lock-step time per M at no latency, exactly: each step as long as its busiest link at its speed."""
+    speeds = [Fraction(speed) / 10**9 for speed in run.topology.speeds[1]]
+    tiers = run.topology.tiers
+    return sum(
+        kind.steps
+        * max(load / (tier.bandwidth * speeds[tier.level]) for load, tier in zip(kind.loads, tiers, strict=True))
+        for kind in run.kinds()
+    )
+
+
+def test_a100_boxes_in_16_segments_come_within_a_twentieth_of_the_bound():
+    found = forest(find("dgx-a100:2"))
+    assert _seconds(execute(found.schedule(16), find("dgx-a100:2"))) <= Fraction(21, 20) * Fraction(3, 65) / 16
+
+
+@settings(max_examples=25, deadline=None)
+@given(topology=balanced())
+def test_paths_of_their_own_stay_with_their_messages_in_every_operation(topology):
+    schedule = forest(topology).schedule()
+    once = execute(schedule, topology).ledger.link
+    twice = execute(side_by_side(schedule, schedule), topology).ledger.link
+    assert (twice == 2 * once).all()
+    both_ways = all(
+        (b, a) in set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))
+        for a, b in zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)
+    )
+    if both_ways:
+        back = reversed_in_time(schedule)
+        run = execute(in_sequence(back, schedule), topology)
+        assert (run.ledger.link == execute(back, topology).ledger.link + once).all()
+
+
+def test_one_rank_needs_no_tree():
+    assert forest(star(1)).reached()
+
+
+@pytest.mark.parametrize(
+    ("build", "says"),
+    [
+        (
+            lambda: forest(star(4), primitive="all-to-all"),
+            "primitive 'all-to-all': forests make all-gather, reduce-scatter",
+        ),
+        (lambda: forest(star(4), way="quick"), "way 'quick': must be one of best, moves, general"),
+        (lambda: forest(star(4), root=1), "root 1: all-gather has no root"),
+        (lambda: forest(star(4), trees=0), "trees = 0: a whole number of at least 1"),
+        (
+            lambda: forest(star(4), primitive="reduce", weights=[1, 1, 1, 1]),
+            "weights: reduce has one root, which has all",
+        ),
+        (lambda: forest(find("mi250:1"), way="moves"), "mi250:1: no trees of one rank can be moved to all others here"),
+        (lambda: forest(find("fat-tree:12")), "a forest on fat-tree:12 the general way: this would take about"),
+        (
+            lambda: forest(from_links("ring", 3, [(0, 1), (1, 2), (2, 0)]), primitive="all-reduce"),
+            "ring: all-reduce takes the same trees both ways, and some links lead one way only",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(build, says):
+    with pytest.raises(ValueError, match=r"^.*$") as refusal:
+        build()
+    assert says in str(refusal.value)
+
+
+def test_a_torus_of_one_way_links_is_no_obstacle():
+    ring = from_links("ring", 5, [(i, (i + 1) % 5) for i in range(5)])
+    assert forest(ring).bound.inverse_throughput == 4
+    assert forest(ring, primitive="reduce-scatter").reached()
+    assert forest(torus((5,))).bound.inverse_throughput == 2
