@@ -73,6 +73,7 @@ def test_every_algorithm_of_the_library_is_offered_where_it_runs():
         star(4),
         *map(find, ("torus:2x2x2", "mesh:3x2", "full-mesh:3", "inc-star:5", "inc-switch-tree:4x3")),
         boxes((2, 2)),
+        boxes((2, 2), inc="both"),
     ]
     for algorithm in (one for one in CATALOGUE if not one.searched):
         served = [where for where in wires if skipped(algorithm, where) is None]
