@@ -43,7 +43,6 @@ def explorers():
             message_explorer,
             cost_explorer,
             alltoall_explorer,
-            boxes_explorer,
             busbw_explorer,
             inc_explorer,
             lambda: ladder_explorer(FABRICS),
@@ -52,6 +51,7 @@ def explorers():
             pat_explorer,
             pipeline_explorer,
             winners_map,
+            boxes_explorer,
         )
     ]
 
