@@ -71,6 +71,37 @@ def busiest_link(execution: Execution) -> Fraction:
     return max((Fraction(load) / Fraction(speed) for load, speed in loads), default=Fraction(0))
 
 
+class Crossing(NamedTuple):
+    """What a run puts on the links of one tier, in shares of M.
+
+    Attributes:
+        most: on the busiest link.
+        total: on all of them together.
+        used: how many links carry anything.
+    """
+
+    most: Fraction
+    total: Fraction
+    used: int
+
+
+def crossings(execution: Execution) -> dict[str, Crossing]:
+    """What crosses each tier over a whole run, by the tier's name, innermost first.
+
+    >>> from colllib.algorithms import allreduce
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import boxes
+    >>> crossings(execute(allreduce.ring(4), boxes((2, 2))))["card"]
+    Crossing(most=Fraction(3, 2), total=Fraction(6, 1), used=4)
+    """
+    where, loads = execution.topology, np.array(execution.link_total, dtype=object)
+    found = {}
+    for number, tier in enumerate(where.tiers):
+        here = loads[where.tier == number]
+        found[tier.name] = Crossing(max(here), sum(here, Fraction(0)), int(np.count_nonzero(here)))
+    return found
+
+
 def staging(schedule: Schedule) -> tuple[Fraction, ...]:
     """After each step, the largest share of M that any one rank has received and must send again later.
 

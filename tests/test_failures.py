@@ -106,3 +106,14 @@ def test_what_is_not_there_cannot_fail(expression, complaint):
     with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
         topology(expression)
     assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize("lost", [1, 3, 6])
+def test_cards_that_fail_together_are_counted_before_any_has_failed(lost):
+    """What leaves the first box has to fit on the cards that it has left, and the other boxes keep all of theirs."""
+    whole = boxes((8, 8))
+    rest = topology(",".join(["boxes:8x8", *(f"without=card {card}" for card in range(lost))]))
+    gone = set(zip(whole.link_src, whole.link_dst, strict=True)) - set(zip(rest.link_src, rest.link_dst, strict=True))
+    assert {min(ends) for ends in gone} == set(range(lost))
+    busiest = max(execute(channels.all_reduce(rest), rest).link_total)
+    assert busiest >= Fraction(2 * 63, 64) / (8 - lost)

@@ -9,9 +9,9 @@ import reference
 
 from colllib.algorithms import allgather, allreduce, broadcast, reducescatter
 from colllib.execution import execute
-from colllib.measures import busiest_link, busy_ports, phases, port_messages, staging
+from colllib.measures import busiest_link, busy_ports, crossings, phases, port_messages, staging
 from colllib.schedule import pipelined
-from colllib.topology import from_links, full_mesh, ring, star
+from colllib.topology import boxes, from_links, full_mesh, ring, star
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 8])
@@ -140,3 +140,14 @@ def test_closed_forms_of_what_is_parked(ranks):
         parked = max(staging(allgather.pat(ranks, cap=1 << k))) * ranks
         assert parked == (1 << k) * (log - k) - 1
         assert max(staging(allgather.pat(ranks, cap=1 << k, order="rounds"))) * ranks == ranks // 2 - 1
+
+
+@pytest.mark.parametrize(("count", "size"), [(2, 2), (2, 8), (3, 4)])
+def test_a_flat_ring_over_boxes_leaves_each_of_them_by_one_card_and_enters_by_another(count, size):
+    """Each rank passes 2(N-1)/N of M on; one in a box passes it to the next box, up a cable and down another."""
+    ranks = count * size
+    found = crossings(execute(allreduce.ring(ranks), boxes((count, size))))
+    each = Fraction(2 * (ranks - 1), ranks)
+    inside = 2 * (size - 1) * count
+    assert found["box"] == (each, inside * each, inside)
+    assert found["card"] == found["uplink"] == (each, 2 * count * each, 2 * count)

@@ -6,6 +6,7 @@
 from colllib.show import drawings
 from colllib.show.alltoall_explorer import alltoall_explorer
 from colllib.show.bounds_explorer import bounds_explorer
+from colllib.show.boxes_explorer import boxes_explorer
 from colllib.show.busbw_explorer import busbw_explorer
 from colllib.show.claims import Claimed
 from colllib.show.contention_explorer import contention_explorer
@@ -46,6 +47,7 @@ __all__ = [
     "bars",
     "before_after",
     "bounds_explorer",
+    "boxes_explorer",
     "boxes_player",
     "busbw_explorer",
     "contention_explorer",

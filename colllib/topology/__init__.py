@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial, reduce
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -138,7 +138,7 @@ def find(expression: str) -> Topology:
     failed = [part.partition("=")[2] for part in rest if part.startswith("without=")]
     if failed:
         whole_topology = find(",".join([head, *(part for part in rest if not part.startswith("without="))]))
-        return reduce(without, failed, whole_topology)
+        return without(whole_topology, *failed)
     name, _, size = head.partition(":")
     if name in PRESETS:
         return _preset(name, size, rest)

@@ -15,16 +15,16 @@ from colllib.topology.graph import fewest_hops
 from colllib.units import shortened, whole
 
 
-def without(topology: Topology, part: str) -> Topology:
-    """The topology without something that has failed.
+def without(topology: Topology, *parts: str) -> Topology:
+    """The topology without what has failed.
 
     A message whose route crossed it takes the fewest hops over what is left, through other ranks
     too: from a rank without its card over its box to a neighbor's, as through NCCL's PXN.
 
     Args:
         topology: the whole.
-        part: "card 3" (counted box by box; its links, both ways), "leaf 1" (all its links), or a cable between two
-            nodes such as "0-1" or "3-s0".
+        parts: such as "card 3" (counted box by box; its links, both ways), "leaf 1" (all its links), or a cable between
+            two nodes such as "0-1" or "3-s0". Cards and leaves are counted before any has failed.
 
     Raises:
         ValueError: for something that is not there. `NoRouteError` when a message has no route left.
@@ -34,7 +34,8 @@ def without(topology: Topology, part: str) -> Topology:
     >>> len(link), len(boxes((2, 4)).router(np.array([0]), np.array([5]))[1])
     (6, 4)
     """
-    kept = ~_links_of(topology, part)
+    kept = ~np.any([_links_of(topology, part) for part in parts], axis=0)
+    named = ",".join(f"without={part}" for part in parts)
     number = np.cumsum(kept) - 1
     ends = np.stack((topology.link_src, topology.link_dst), axis=1)[kept]
     check_size(f"detours on {topology.name}", topology.nodes**2, MOST_ROUTES, "routes between nodes")
@@ -53,18 +54,18 @@ def without(topology: Topology, part: str) -> Topology:
         try:
             late, around = detours()(src[cut_off], dst[cut_off])
         except NoRouteError as error:
-            raise NoRouteError(f"{topology.name} without {part}: {error}") from None
+            raise NoRouteError(f"{topology.name} without {' and '.join(parts)}: {error}") from None
         return np.concatenate((message[left], cut_off[late])), np.concatenate((number[link[left]], around))
 
     return replace(
         topology,
-        name=f"{topology.name},without={part}",
+        name=f"{topology.name},{named}",
         link_src=ends[:, 0],
         link_dst=ends[:, 1],
         alpha=topology.alpha.taken(np.flatnonzero(kept)),
         tier=topology.tier[kept],
         router=route,
-        port_model=f"{topology.port_model}, without {part}",
+        port_model=f"{topology.port_model}, without {' and '.join(parts)}",
         link_class=None,
     )
 

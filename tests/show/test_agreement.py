@@ -10,6 +10,7 @@ from show_browser import opened, write_page
 
 from colllib.show import (
     alltoall_explorer,
+    boxes_explorer,
     busbw_explorer,
     cost_explorer,
     inc_explorer,
@@ -26,7 +27,7 @@ from colllib.show.views import View
 
 pytestmark = pytest.mark.usefixtures("with_chromium")
 
-EACH = 91  # settings of each of the eleven
+EACH = 84  # settings of each of the twelve
 FABRICS = ("star:512", "ring:512", "torus:8x8x8")
 SHOWN = """(wanted) => wanted.map(([name, part, at, width]) => {
   const { data } = document.getElementById(name);
@@ -50,6 +51,7 @@ def explorers():
             pat_explorer,
             pipeline_explorer,
             winners_map,
+            boxes_explorer,
         )
     ]
 

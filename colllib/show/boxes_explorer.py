@@ -1,0 +1,113 @@
+"""The cluster builder: boxes of ranks with the reader's cards, speeds and latencies, and who is fastest on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from colllib.algorithms import channels, hierarchical
+from colllib.algorithms.allreduce import ring
+from colllib.busbw import bus_factor
+from colllib.execution import execute
+from colllib.measures import crossings
+from colllib.schedule import Schedule
+from colllib.show.control import Control, Part, Quantity, State
+from colllib.show.cost_explorer import message
+from colllib.show.explorer import Explorer
+from colllib.show.race import Form, Race, Row
+from colllib.show.views import Curves, Rows, Told, Turns
+from colllib.topology import boxes
+
+BOXES = (2, 3, 4, 6, 8, 16)
+SIZES = (4, 8)
+SEGMENTS = (1, 16)  # of what is cut: in one piece, or in so many
+
+
+def _named(tiers: str) -> Callable[..., Schedule]:
+    return lambda where, segments: hierarchical.all_reduce(where, segments=segments, tiers=tiers)
+
+
+#: What races: which switches have to add for it, in how many segments, and the schedule.
+RUNNERS: dict[str, tuple[str, tuple[int, ...], Callable[..., Schedule]]] = {
+    "flat ring": ("none", (1,), lambda where, segments: ring(where.ranks)),
+    "channels": ("none", (1,), lambda where, segments: channels.all_reduce(where)),
+    "tree": ("none", SEGMENTS, channels.tree),
+    "hierarchical": ("none", SEGMENTS, _named("ring")),
+    "NVLS + tree": ("box", SEGMENTS, hierarchical.nvls_tree),
+    "CollNet": ("network", SEGMENTS, hierarchical.collnet),
+    "NVLS + CollNet": ("both", SEGMENTS, hierarchical.nvls),
+}
+
+
+@cache
+def rows(count: int, size: int, cards: int) -> tuple[Row, ...]:
+    """The schedules on so many boxes of a size, each executed, with what the busiest card sends in one piece.
+
+    >>> [row.more for row in rows(2, 4, 4)][:2]
+    ['7/4 M', '7/16 M']
+    """
+    found = []
+    for name, (inc, cuts, build) in RUNNERS.items():
+        where = boxes((count, size), cards=cards, inc=inc)
+        runs = {segments: execute(build(where, segments=segments), where) for segments in cuts}
+        ways = {f"P = {segments}" if len(cuts) > 1 else "": Form((run.cost,)) for segments, run in runs.items()}
+        most = f"{crossings(runs[1])['card'].most} M"
+        found.append(Row(name, ways, factor=bus_factor("all-reduce", where.ranks), more=most))
+    return tuple(found)
+
+
+def boxes_explorer() -> Explorer:
+    """Boxes, ranks and cards of each, M, and latency and bandwidth of both tiers against all-reduces over them.
+
+    Every shape is executed on the lock-step clock, and priced in the page.
+
+    >>> boxes_explorer().title
+    'An all-reduce over your boxes'
+    """
+
+    def cards(state: State) -> tuple[int, ...]:
+        return tuple(count for count in (1, 2, 4, 8) if state["g"] % count == 0)
+
+    race = Race(
+        lambda state: rows(state["n"], state["g"], state["c"]),
+        ("n", "g", "c"),
+        alpha=("alpha", "alpha_out"),
+        bandwidth=("bw", "bw_out"),
+    )
+    columns = (
+        ("schedule", "name"), ("in", "way"), ("time", "time"), ("of fastest", "of fastest"), ("busbw", "busbw"),
+        ("busiest card", "more"),
+    )  # fmt: skip
+    return Explorer(
+        "An all-reduce over your boxes",
+        [
+            Control("n", "Boxes", BOXES, 2, kind="number"),
+            Control("g", "GPUs in a box", SIZES, 8),
+            Control("c", "Cards of a box", cards, 8, depends_on=("g",)),
+            message(10e9),
+            Quantity("alpha", "Latency in the box", "time", 1e-8, 1e-3, 0.6e-6),
+            Quantity("bw", "BW in the box", "bandwidth", 1e9, 1e13, 450e9),
+            Quantity("alpha_out", "Latency between boxes", "time", 1e-8, 1e-3, 2.7e-6),
+            Quantity("bw_out", "BW of a card", "bandwidth", 1e9, 1e13, 50e9),
+        ],
+        [
+            Curves(race, "Time against message size"),
+            Rows(race, "Schedules", "All in numbers", columns),
+            Turns(race, "Where the fastest changes", "Where the fastest changes"),
+            Part((), lambda _: NOTE, fold="What is priced here"),
+        ],
+        summary=Told(
+            race,
+            text="{n} boxes of {g} with {c} cards each, {m}: {fastest} with {time}{next}. "
+            "A flat ring takes {times:flat ring} times as long.",
+        ),
+        name="boxes",
+    )
+
+
+NOTE = (
+    "<p>Lock-step clock, ranks in the order of their boxes, full bisection between the boxes; BW is per direction, of "
+    "a port in the box and of a card. Ranks share cards where a box has fewer cards than ranks. Schedules that take "
+    f"segments go in one piece or in {SEGMENTS[1]}, whichever is faster. NVLS needs switches that add in the boxes, "
+    "CollNet between them. The last column is what the busiest card sends in all.</p>"
+)
