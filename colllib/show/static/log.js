@@ -1,0 +1,68 @@
+(() => {
+  const root = document.currentScript.parentElement;
+  const form = root.querySelector("form"), plot = root.querySelector(".cl-log-plot"), says = root.querySelector("output");
+  const ranges = JSON.parse(root.dataset.ranges);
+  const TYPES = "float half double int8 uint8 int32 uint32 int64 uint64 bfloat16 int char fp8_e4m3 fp8_e5m2 f8e4m3 f8e5m2".split(" ");
+  const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+  // size and bus bandwidth of the half out of place, as colllib.measured.read takes them
+  const rowOf = (line) => {
+    const words = line.replace(/\[\d+,\d+\]<std(out|err)>:?/g, "").replace(/^\s*\[?\d+\]?:\s/, "").trim().split(/\s+/);
+    const place = words.findIndex((word) => TYPES.includes(word));
+    if (place < 2 || !words.slice(place - 2, place).every((word) => NUMBER.test(word))) return null;
+    const rest = words.slice(place + 1);
+    if (/^[a-z]{3,6}$/.test(rest[0] || "")) rest.shift();
+    const first = { 4: 0, 8: 0, 5: 1, 9: 1 }[rest.length];
+    const numbers = first === undefined ? [] : rest.slice(first, first + 3);
+    return numbers.length === 3 && numbers.every((word) => NUMBER.test(word))
+      ? { size: Number(words[place - 2]), bus: Number(numbers[2]) } : { unread: true };
+  };
+  const read = (text) => {
+    const found = text.split("\n").map(rowOf).filter(Boolean);
+    const rows = found.filter((row) => !row.unread && row.size > 0);
+    const repeated = rows.filter((row, k) => k && row.size === rows[k - 1].size).length;
+    return { rows, unread: found.length - rows.length, mixed: repeated >= 2 && repeated >= rows.length / 5 };
+  };
+  const size = (bytes) => {
+    const power = Math.min(4, Math.max(0, Math.floor(Math.log2(bytes) / 10)));
+    return `${Number((bytes / 1024 ** power).toPrecision(3))} ${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;
+  };
+  const gb = (value) => `${Number(value.toPrecision(3))} GB/s`;
+
+  const draw = (rows, [low, high]) => {
+    const W = 460, H = 240, L = 44, R = 12, T = 22, B = 36;
+    const sizes = rows.map((row) => Math.log2(row.size)), most = Math.max(high, ...rows.map((row) => row.bus)) * 1.05;
+    const [a, b] = [Math.min(...sizes), Math.max(...sizes)];
+    const x = (s) => L + (W - L - R) * (b > a ? (s - a) / (b - a) : 0.5), y = (v) => H - B - (H - B - T) * v / most;
+    const words = (at, up, anchor, text) => `<text x="${at}" y="${up}" text-anchor="${anchor}" fill="currentColor">${text}</text>`;
+    const points = rows.map((row, k) => `${x(sizes[k]).toFixed(1)} ${y(row.bus).toFixed(1)}`);
+    plot.innerHTML = `<svg viewBox="0 0 ${W} ${H}" font-size="12" aria-hidden="true">`
+      + `<rect x="${L}" y="${y(high)}" width="${W - L - R}" height="${y(low) - y(high)}" fill="var(--cl-s3,#17703a)" opacity=".18"/>`
+      + [0, low, high].map((v) => words(L - 5, y(v) + 4, "end", Math.round(v))).join("")
+      + words(2, 12, "start", "bus bandwidth, GB/s; shaded: the healthy range at the largest size")
+      + words(L, H - 18, "start", size(rows[0].size)) + words(W - R, H - 18, "end", size(rows.at(-1).size))
+      + words((L + W - R) / 2, H - 4, "middle", "message")
+      + `<path d="M${L} ${y(0)}H${W - R}" stroke="currentColor"/>`
+      + `<path d="M${points.join("L")}" fill="none" stroke="var(--cl-s1,#0b5cad)" stroke-width="2"/>`
+      + points.map((p) => `<circle cx="${p.split(" ")[0]}" cy="${p.split(" ")[1]}" r="2.6" fill="var(--cl-s1,#0b5cad)"/>`).join("") + "</svg>";
+  };
+  const show = () => {
+    const { collective, machine } = Object.fromEntries(new FormData(form));
+    const { rows, unread, mixed } = read(form.elements.log.value);
+    const range = ranges[collective][machine];
+    plot.innerHTML = "";
+    if (!rows.length) return void (says.textContent = "No row of an nccl-tests table in this text.");
+    if (mixed) return void (says.textContent = "The same size stands in row after row: several jobs wrote into one file, so this is no measurement.");
+    if (!rows.some((row) => row.bus)) return void (says.textContent = "Every bus bandwidth is 0: jobs of one rank each, so this is no measurement.");
+    rows.sort((p, q) => p.size - q.size);
+    draw(rows, range);
+    const end = rows.at(-1), place = end.bus < range[0] ? "below" : end.bus > range[1] ? "above" : "in";
+    says.textContent = `${rows.length} sizes read${unread ? `, ${unread} rows not` : ""}. At ${size(end.size)}: ${gb(end.bus)}, `
+      + `${place} the healthy range of ${machine}, ${gb(range[0])} to ${gb(range[1])}. For causes and confidence: `
+      + `colllib diagnose LOG --on ${machine}${collective === "all-reduce" ? "" : ` --primitive ${collective}`}`;
+  };
+  form.hidden = false;
+  form.addEventListener("input", show);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  show();
+})();
