@@ -11,7 +11,8 @@ pytestmark = pytest.mark.browser
 
 MOVES = 12  # of each explorer, drawn anew for every page and the same in every run
 
-TALL = ("through-the-switch-step-by-step",)  # two schedules, one below the other
+# two schedules one below the other, and players whose legend has a slot for each of eight ranks
+TALL = ("through-the-switch-step-by-step", "all-reduce-step-by-step", "all-reduce-over-boxes-step-by-step")
 FROM_CONTROLS_TO_ANSWER = """(root) => root.querySelector(".cl-summary").getBoundingClientRect().bottom
   - root.getBoundingClientRect().top"""
 
