@@ -71,7 +71,9 @@ def test_without_script_the_first_state_stands(site, explorer_page):
 def test_without_script_a_browser_shows_it(visit):
     with visit("notebooks/all-reduce.html", java_script_enabled=False) as tab:
         for explorer in tab.locator(".cl-explorer").all():
-            assert all(control.is_disabled() for control in explorer.locator("[data-control]").all())
+            fields = explorer.locator(".cl-controls").locator("input, select, button").all()
+            assert fields
+            assert all(field.is_disabled() for field in fields)
             assert explorer.locator(".cl-note").is_visible()
             assert all(part.strip() for part in explorer.locator("[data-part]:visible").all_inner_texts())
 
