@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import sys
 import traceback
 from collections import Counter
@@ -12,13 +13,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
 from tabulate import tabulate
 
-from colllib import algorithms, units
+from colllib import algorithms, msccl, simgrid, units
 from colllib.bounds import bus_factor
 from colllib.cost import Kind, Price, TieredCost
 from colllib.events import event_clock
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
 MOST_CELLS = 2**16
+MOST_EXPORTED = 2**17  # messages in a file
 MOST_ELEMENTS = 2**24  # of a message that is really sent
 MOST_TEXT = 200  # characters of an option
 MOST_ERROR = 500
@@ -754,6 +757,55 @@ def mpi_run_command(
             f"  MPI      {found.function} of {result['mpi_library']}"
         )
     return 0 if found.equal else 1
+
+
+@cli.command("export")
+@click.argument("primitive")
+@click.argument("algorithm")
+@click.option("--on", "on", required=True, help="topology, such as ring:8")
+@click.option("--format", "form", default="msccl", help="msccl, an XML file, or simgrid, a time-independent trace")
+@click.option("--to", "folder", default=None, help="of simgrid: where to write trace, platform and hosts")
+@click.option("--segments", default=None, help="a whole number")
+@_priced
+@_with
+def export_command(
+    primitive: str,
+    algorithm: str,
+    on: str,
+    form: str,
+    folder: str | None,
+    segments: str | None,
+    message: float,
+    alpha: Price | None,
+    bandwidth: Price | None,
+    options: tuple[str, ...],
+) -> None:
+    """Write a schedule as MSCCL's XML, after running that file on buffers of its own, or as a trace for SimGrid.
+
+    A trace takes M, a platform also alpha and BW; with --to the command that replays them is printed.
+    """
+    if form not in ("msccl", "simgrid"):
+        raise ValueError(f"format {units.shortened(form)!r}: must be msccl or simgrid")
+    if folder is not None and form != "simgrid":
+        raise ValueError("an MSCCL file is printed: leave --to out")
+    chosen, where = _configured(algorithms.find(primitive, algorithm), options), find_topology(on)
+    if segments is not None and not chosen.segmented:
+        raise ValueError(f"{primitive} {algorithm} takes no segments: leave them out")
+    count = _segments(chosen, segments)
+    if count is None:
+        raise ValueError("segments 'best': a file is of one schedule, give a whole number")
+    check_size("a file for every rank", where.ranks, msccl.MOST_GPUS, "ranks")
+    schedule = chosen.build(chosen.argument(where), **({"segments": count} if chosen.segmented else {}))
+    check_size("a file of every message", schedule.num_messages, MOST_EXPORTED, "messages")
+    if form == "msccl":
+        text = msccl.export(schedule, primitive, f"{algorithm} on {where.name}")
+        msccl.run(text)
+        return click.echo(text)
+    if folder is None:
+        return click.echo(simgrid.trace(schedule, message))
+    price = _price(where, message, alpha, bandwidth)
+    command = simgrid.write(Path(folder), schedule, where, **price)
+    click.echo(f"cd {shlex.quote(folder)} && {shlex.join(command)}")
 
 
 for _command in COMMANDS:

@@ -10,8 +10,7 @@ from typing import Any
 import click
 from tabulate import tabulate
 
-from colllib import algorithms, msccl, units
-from colllib.limits import check_size
+from colllib import units
 from colllib.measured import machines
 from colllib.measured.cluster import machine_on
 from colllib.measured.diagnose import Diagnosis, Hints, diagnose
@@ -20,10 +19,8 @@ from colllib.measured.predict import compared, predict
 from colllib.measured.read import read_file
 from colllib.measured.tuning import VERSION
 from colllib.measured.write import write
-from colllib.topology import find as find_topology
 
 MOST = 1_000_000  # boxes, or GPUs of a box
-MOST_STEPS = 2**17  # of an exported file
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
 
 
@@ -214,23 +211,4 @@ def sweeps_command(as_json: bool) -> None:
     click.echo(f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times")
 
 
-@click.command("export")
-@click.argument("primitive")
-@click.argument("algorithm")
-@click.option("--on", "on", required=True, help="topology, such as ring:8")
-@click.option("--segments", default=None, help="a whole number")
-def export_command(primitive: str, algorithm: str, on: str, segments: str | None) -> None:
-    """Write a schedule as MSCCL's XML, after running that file on buffers of its own."""
-    chosen, where = algorithms.find(primitive, algorithm), find_topology(on)
-    count = _number("segments", segments)
-    if count is not None and not chosen.segmented:
-        raise ValueError(f"{primitive} {algorithm} takes no segments: leave them out")
-    check_size("an MSCCL file", where.ranks, msccl.MOST_GPUS, "GPUs")
-    schedule = chosen.build(chosen.argument(where), **({} if count is None else {"segments": count}))
-    check_size("an MSCCL file", schedule.num_messages, MOST_STEPS, "messages")
-    text = msccl.export(schedule, primitive, f"{algorithm} on {where.name}")
-    msccl.run(text)
-    click.echo(text)
-
-
-COMMANDS = (diagnose_command, predict_command, sweeps_command, export_command)
+COMMANDS = (diagnose_command, predict_command, sweeps_command)
