@@ -14,7 +14,8 @@ from colllib import algorithms, msccl, units
 from colllib.limits import check_size
 from colllib.measured import machines
 from colllib.measured.cluster import machine_on
-from colllib.measured.diagnose import Diagnosis, Hints, diagnose
+from colllib.measured.diagnose import Diagnosis, diagnose
+from colllib.measured.infer import Hints, gpu_beside
 from colllib.measured.log import COLLECTIVES, Row, Run, factor
 from colllib.measured.predict import compared, predict
 from colllib.measured.read import read_file
@@ -78,9 +79,11 @@ def diagnose_command(
             made = replace(made, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
         hints = replace(hints, machine=made)
     runs = read_file(log)
+    if not (hints.gpu or hints.machine):
+        hints = replace(hints, gpu=gpu_beside(runs))
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
-    found = [diagnose(run, hints) for run in chosen]
-    first = min(found, key=lambda verdict: (_STATES.index(verdict.state), -verdict.confidence))
+    found = [(diagnose(run, hints), run.boxes or 0) for run in chosen]
+    first, _ = min(found, key=lambda each: (_STATES.index(each[0].state), -each[1], -each[0].confidence))
     result = first.as_json() | {"runs": len(runs), "unread_lines": [mark.line for run in runs for mark in run.unread]}
     click.echo(json.dumps(result, indent=2, allow_nan=False) if as_json else _sentences(first, result))
 

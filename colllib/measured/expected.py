@@ -66,7 +66,7 @@ def expected(machine: Machine, collective: str) -> Expected:
     why += {"sendrecv": ", one of them for a pair", "all-to-all": f", shared by {machine.gpus} GPUs"}.get(
         collective, ""
     )
-    if inside.low < share * usual and not pair:
+    if machine.gpus > 1 and inside.low < share * usual and not pair:
         return Expected(inside.low, min(inside.high, most), min(inside.low, share * lean), inside.binding, inside.why)
     return Expected(share * usual, min(most, inside.high), share * lean, "network card", why)
 

@@ -31,6 +31,7 @@ class Machine:
         vendor: nvidia or amd.
         cards_known: whether somebody told the cards, or they are the usual ones.
         collnet: whether the network's switches add (SHARP), and NCCL may use them.
+        far: cards that no GPU reaches without crossing the processor, where that is known.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Machine:
     vendor: str = "nvidia"
     cards_known: bool = False
     collnet: bool = False
+    far: int = 0
 
     @property
     def ranks(self) -> int:
