@@ -125,7 +125,7 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
 def _as_of_fewer_cards(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
     """One card in full, by a ring or as the model says; over two boxes a tree gives twice a ring's busbw."""
     one = _of_cards(machine, form, collective, 1)
-    if 0.75 * machine.card <= form.measured <= 1.05 * machine.card or 0.85 <= form.measured / one <= 1.15:
+    if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / one <= 1.15:
         yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
     elif machine.cards > 2 and 0.9 <= form.measured / _of_cards(machine, form, collective, machine.cards // 2) <= 1.1:
         text = f"busbw is that of {machine.cards // 2} cards of {machine.cards}"

@@ -62,7 +62,7 @@ def expected(machine: Machine, collective: str) -> Expected:
         most = max(most, most * machine.most_network / machine.network)
     pair = collective in ("sendrecv", "all-to-all")
     share = PAIR_SHARE if collective == "all-to-all" else CARD_SHARE
-    why = f"{machine.cards} cards of {machine.card / 1e9:g} GB/s a box"
+    why = f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
     why += {"sendrecv": ", one of them for a pair", "all-to-all": f", shared by {machine.gpus} GPUs"}.get(
         collective, ""
     )
@@ -75,7 +75,7 @@ def _outside(machine: Machine, network: float, collective: str) -> tuple[float, 
     """Busbw between boxes: of the usual algorithm, and the most that the cards allow."""
     n, boxes, gpus = machine.ranks, machine.boxes, machine.gpus
     if collective == "sendrecv":
-        return machine.card, machine.card
+        return machine.rate, machine.rate
     if collective == "all-to-all":
         share = network / gpus * (n - 1) / (n - gpus)
         return share, share
