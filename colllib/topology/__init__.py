@@ -131,9 +131,9 @@ def find(expression: str) -> Topology:
     (Topology(ring:8, 8 ranks, 0 switches, 16 links), Fraction(1, 1))
     """
     if expression.endswith(".toml"):
-        from colllib.measured.cluster import read_cluster, read_text  # which needs this module
+        from colllib.measured.cluster import read_cluster, read_text, topology_of  # which needs this module
 
-        return read_cluster(read_text(expression)).topology()
+        return topology_of(read_cluster(read_text(expression)))
     head, *rest = ALIASES.get(expression.strip(), expression.strip()).split(",")
     failed = [part.partition("=")[2] for part in rest if part.startswith("without=")]
     if failed:

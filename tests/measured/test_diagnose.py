@@ -12,7 +12,8 @@ from measured import logs
 
 from colllib import cli
 from colllib.measured.causes import CAUSES
-from colllib.measured.diagnose import Hints, diagnose
+from colllib.measured.diagnose import diagnose
+from colllib.measured.infer import Hints
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import DIALECTS
