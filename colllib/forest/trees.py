@@ -253,21 +253,26 @@ def forest(
         return Forest(primitive, where, limit, found, lattice_of(topology), multicast)
     if way == "moves":
         raise ValueError(f"{topology.name}: no trees of one rank can be moved to all others here; take the general way")
-    return Forest(primitive, where, limit, tuple(_packed(where, limit)), multicast=multicast)
+    return Forest(primitive, where, limit, _packed(where, limit), multicast=multicast)
 
 
-def _packed(where: Fabric, limit: Bound) -> list[Tree]:
+def _packed(where: Fabric, limit: Bound) -> tuple[Tree, ...]:
     joined = where.capacity > 0
     pairs = int((joined.sum(axis=0) * joined.sum(axis=1))[where.ranks :].sum())  # of links through a switch
     flows = where.ranks * (where.ranks + pairs)
     check_seconds(f"a forest on {where.topology.name} the general way", FLOW * flows * where.nodes**2)
     if where.ranks == 1:
-        return [Tree(0, limit.trees, ())]
+        return (Tree(0, limit.trees, ()),)
     supply = where.weight * limit.trees
     capacity = room(where, limit.unit * where.unit)
     logical = without_switches(capacity, supply, where.ranks, where.topology.name)
-    left: Pieces = {ends: _merged(ways) for ends, ways in logical.paths.items()}
-    return [tree for batch in pack(logical.capacity, supply) for tree in _on_paths(batch, left)]
+    return packed_on(logical.capacity, supply, logical.paths)
+
+
+def packed_on(capacity: IntArray, supply: IntArray, paths: Pieces) -> tuple[Tree, ...]:
+    """Trees packed into links between ranks, on the ways that the links stand for."""
+    left: Pieces = {ends: _merged(ways) for ends, ways in paths.items()}
+    return tuple(tree for batch in pack(capacity, supply) for tree in _on_paths(batch, left))
 
 
 def _merged(ways: list[tuple[int, Path]]) -> list[tuple[int, Path]]:
