@@ -519,20 +519,29 @@ def ladder_command(
 @click.option("--trees", type=Whole(1), default=None, help="for each root (default: as many as reach the bound)")
 @click.option("--root", type=Whole(), default=None, help="of a broadcast or reduce (default 0)")
 @click.option("--way", default="best", help="moves, general, or the best of both")
+@click.option("--multicast", is_flag=True, help="switches that can do so replicate and add")
 @click.option("--bandwidth", type=Quantity("bandwidth", several=True), default=None, help=f"BW{_SEVERAL}")
 @_json
 def forest_command(
-    fabric: str, primitive: str, trees: int | None, root: int | None, way: str, bandwidth: Price | None, as_json: bool
+    fabric: str,
+    primitive: str,
+    trees: int | None,
+    root: int | None,
+    way: str,
+    multicast: bool,
+    bandwidth: Price | None,
+    as_json: bool,
 ) -> None:
     """Pack trees that no schedule can beat, and execute them: the bound, its bottleneck, and what the trees reach."""
     from colllib import forest as forests
 
-    where = find_topology(fabric)
-    price = _price(where, ANCHOR_MESSAGE, (ANCHOR_ALPHA,) * where.levels, bandwidth)
+    where = _replicating(fabric) if multicast else find_topology(fabric)
+    usual = None if where.speeds else (ANCHOR_BANDWIDTH,) * where.levels
+    price = _price(where, ANCHOR_MESSAGE, (ANCHOR_ALPHA,) * where.levels, bandwidth or usual)
     if bandwidth is not None:
         where = replace(where, speeds=(price["alpha"], price["bandwidth"]))
     begun = perf_counter()
-    found = forests.forest(where, primitive=primitive, trees=trees, root=root, way=way)
+    found = forests.forest(where, primitive=primitive, trees=trees, root=root, way=way, multicast=multicast)
     seconds = perf_counter() - begun
     limit, halves = found.bound, 2 if primitive == "all-reduce" else 1
     per_unit = 1.0 if where.speeds else price["bandwidth"][0] / 1e9
@@ -554,9 +563,22 @@ def forest_command(
         "executed": found.reached(),
         "seconds": seconds,
     }
+    if multicast:
+        plain, able = (forests.traffic(one) for one in (replace(found, multicast=False), found))
+        result["multicast"] = {
+            "saved_on_links": str(plain.on_links - able.on_links),
+            "saved_at_ranks": str(plain.at_ranks - able.at_ranks),
+        }
     if as_json:
         return _print_json(result)
     _print_forest(found, result)
+
+
+def _replicating(expression: str) -> Topology:
+    """A topology whose switches can do what those of the machine can."""
+    preset = PRESETS.get(expression.partition(":")[0])
+    able = preset.inc if preset and "inc=" not in expression else ""
+    return find_topology(f"{expression},inc={able}" if able else expression)
 
 
 def _print_forest(found: Forest, result: dict[str, Any]) -> None:
@@ -566,13 +588,19 @@ def _print_forest(found: Forest, result: dict[str, Any]) -> None:
     names = ", ".join(apart[:8]) + (f" and {len(apart) - 8} more" if len(apart) > 8 else "")
     rate = f", algbw {units.rate(1e9 * result['algbw_GBps'])}" if limit.cut else ""
     seconds = units.seconds(result["seconds"], 3)
-    lines = (
+    lines: tuple[tuple[str, str], ...] = (
         ("bound", f"1/x* = {limit.inverse_throughput} per {result['bandwidth_unit']}{rate}"),
         ("bottleneck", f"between the ranks {names} and all others" if limit.cut else "none"),
         ("trees", f"{limit.trees} for each root, U = {limit.unit}, by {result['way']}, in {seconds}"),
         ("heights", ", ".join(f"{height}: {count}" for height, count in found.heights.items())),
         ("executed", f"the busiest link carries {'just' if result['executed'] else 'NOT'} what the bound says"),
     )
+    if "multicast" in result:
+        saved = result["multicast"]
+        rest = (
+            f"links carry {saved['saved_on_links']} M less, and ranks send and receive {saved['saved_at_ranks']} M less"
+        )
+        lines += (("multicast", rest if saved["saved_on_links"] != "0" else "no switch here replicates"),)
     click.echo(f"{result['primitive']} forest on {result['fabric']}, {result['ranks']} ranks")
     click.echo(tabulate([("", *line) for line in lines], tablefmt="plain", disable_numparse=True))
 

@@ -107,6 +107,26 @@ def test_a_forest_reports_its_bound_and_bottleneck_and_that_it_reaches_them():
     assert answer("forest", "star:4", "--bandwidth", "100GB/s")["inverse_throughput"] == "3/100"
 
 
+@pytest.mark.parametrize("fabric", ["nvl72:2", "superpod:2", "boxes:2x4,oversubscription=2", "leaf-spine:2x4x2"])
+def test_a_forest_grows_on_every_kind_of_fabric(fabric):
+    assert answer("forest", fabric)["executed"]
+
+
+def test_a_forest_grows_on_the_cluster_of_a_file(tmp_path):
+    (tmp_path / "mine.toml").write_text('boxes = 2\ngpus = 8\ngpu = "h100"\n')
+    own, preset = (answer("forest", name) for name in (str(tmp_path / "mine.toml"), "dgx-h100:2"))
+    assert own["inverse_throughput"] == preset["inverse_throughput"] == "3/100"
+
+
+def test_multicast_saves_traffic_where_the_machines_switches_replicate():
+    plain, able = (answer("forest", "dgx-h100:2", *flag) for flag in ((), ("--multicast",)))
+    assert able["inverse_throughput"] == plain["inverse_throughput"]
+    assert able["executed"]
+    assert able["multicast"]["saved_on_links"] == "23/2"
+    assert answer("forest", "dgx-a100:2", "--multicast")["multicast"]["saved_on_links"] == "0"
+    assert answer("forest", "dgx-a100:2,inc=box", "--multicast")["multicast"]["saved_at_ranks"] != "0"
+
+
 def test_a_forest_runs_like_any_other_algorithm():
     found = answer("run", "all-gather", "forest", "--on", "mi250-8x2", "--segments", "2")
     assert (found["correct"], found["how"]) == (True, "executed")
@@ -170,7 +190,10 @@ def test_every_command_also_speaks_to_people(arguments):
         (["forest", "mi250:0"], "mi250:0: must be at least 1"),
         (["forest", "star:4", "--trees", "0"], "trees 0: must be at least 1"),
         (["forest", "star:4", "--primitive", "reduce", "--root", "4"], "root 4: must be one of the ranks 0..3"),
-        (["forest", "boxes:2x4"], "takes 2 values, innermost first (box, card) for --bandwidth, not 1"),
+        (
+            ["forest", "boxes:2x4", "--bandwidth", "1GB/s"],
+            "takes 2 values, innermost first (box, card) for --bandwidth, not 1",
+        ),
         (["forest", "fat-tree:12"], "and at most 60 s are spent on one run"),
         (["dance"], "dance"),
         (["run", "all-reduce", "ring", "--on", "star:--4"], "the size '--4': must be a whole number"),

@@ -10,6 +10,20 @@ Network Fabrics".
 
 from colllib.forest.bound import Bound, bound, fixed, ratio
 from colllib.forest.fabric import Fabric, fabric
-from colllib.forest.trees import Forest, Tree, busiest, forest
+from colllib.forest.tree import Tree
+from colllib.forest.trees import Forest, Traffic, busiest, forest, traffic
 
-__all__ = ["Bound", "Fabric", "Forest", "Tree", "bound", "busiest", "fabric", "fixed", "forest", "ratio"]
+__all__ = [
+    "Bound",
+    "Fabric",
+    "Forest",
+    "Traffic",
+    "Tree",
+    "bound",
+    "busiest",
+    "fabric",
+    "fixed",
+    "forest",
+    "ratio",
+    "traffic",
+]

@@ -18,7 +18,7 @@ from colllib.forest.bound import Bound, room
 from colllib.forest.fabric import Fabric
 from colllib.forest.packing import Batch
 from colllib.moves import Moves
-from colllib.topology import Lattice, Topology
+from colllib.topology import Lattice, NoRouteError, Topology
 
 MOST_TREES = 2**12  # of one rank
 Slots = dict[tuple[int, ...], list[int]]  # the kinds of route over which ranks can join, and these ranks
@@ -72,7 +72,11 @@ def _kinds(topology: Topology) -> tuple[IntArray, IntArray]:
     """
     assert topology.link_class is not None
     others = np.arange(1, topology.ranks)
-    message, link = topology.router(np.zeros_like(others), others)
+    try:
+        message, link = topology.router(np.zeros_like(others), others)
+    except NoRouteError:
+        others = others[[_leads_to(topology, rank) for rank in others.tolist()]]
+        message, link = topology.router(np.zeros_like(others), others)
     used = np.zeros((len(others), int(topology.link_class.max()) + 1), dtype=np.intp)
     np.add.at(used, (message, topology.link_class[link]), 1)
     direct = np.bincount(message[topology.link_dst[link] < topology.ranks], minlength=len(others)) == 1
@@ -80,6 +84,15 @@ def _kinds(topology: Topology) -> tuple[IntArray, IntArray]:
     kind_to = np.full(topology.ranks, -1)
     kind_to[others[direct]] = kind.ravel()
     return usage, kind_to
+
+
+def _leads_to(topology: Topology, rank: int) -> bool:
+    """Whether there is a route from rank 0, as there is not between two rails that are apart."""
+    try:
+        topology.router(np.zeros(1, dtype=np.intp), np.array([rank]))
+    except NoRouteError:
+        return False
+    return True
 
 
 def _between(lattice: Lattice, kind_to: IntArray) -> IntArray:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from colllib.exact import Fractions, IntArray
 from colllib.execution import Execution, execute
 from colllib.forest.bound import Bound, bound, fixed, room
 from colllib.forest.fabric import Fabric, fabric, speed
+from colllib.forest.multicast import replicated
 from colllib.forest.packing import Batch, pack
 from colllib.forest.splitting import Path, Pieces, taken, without_switches
 from colllib.forest.symmetric import lattice_of, pack_by_moves
-from colllib.limits import FLOW, IN_FULL, check_seconds
+from colllib.forest.tree import Tree
+from colllib.limits import FLOW, IN_FULL, MOST_MESSAGES, check_seconds, check_size
+from colllib.moves import Moves
 from colllib.primitives import Blocks
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, pipelined, reversed_in_time
 from colllib.symmetry import by_symmetry
@@ -31,36 +34,6 @@ INWARD = ("reduce", "reduce-scatter")
 PRIMITIVES = ("all-gather", "reduce-scatter", "all-reduce", *ROOTED)
 
 
-@dataclass(frozen=True)
-class Tree:
-    """Equal trees from one rank to all, with the ways that their links stand for.
-
-    Attributes:
-        root: where they start.
-        size: how many they are.
-        edges: pairs of ranks, each after the one that leads to its start.
-        paths: the nodes that each of them passes, its ends included; none where the topology's router decides.
-    """
-
-    root: int
-    size: int
-    edges: tuple[tuple[int, int], ...]
-    paths: tuple[Path, ...] = ()
-
-    @cached_property
-    def depths(self) -> tuple[int, ...]:
-        """How far from the root each edge ends."""
-        depth = {self.root: 0}
-        for start, end in self.edges:
-            depth[end] = depth[start] + 1
-        return tuple(depth[end] for _, end in self.edges)
-
-    @property
-    def height(self) -> int:
-        """The most edges from the root to a rank."""
-        return max(self.depths, default=0)
-
-
 @dataclass(frozen=True, eq=False)
 class Forest:
     """Trees for every part of a message, with the bound that they reach.
@@ -71,6 +44,7 @@ class Forest:
         bound: what no schedule can beat, and with a given number of trees what no such trees can.
         trees: of all ranks, or of rank 0 where they are moved.
         lattice: what moves them to all other ranks, None where they are not moved.
+        multicast: whether switches that can do so replicate on the way out and add on the way in.
     """
 
     primitive: str
@@ -78,6 +52,7 @@ class Forest:
     bound: Bound
     trees: tuple[Tree, ...]
     lattice: Lattice | None = None
+    multicast: bool = False
 
     @property
     def algbw(self) -> Fraction:
@@ -106,6 +81,10 @@ class Forest:
         return pipelined(self._schedule(inward=self.primitive in INWARD), segments)
 
     def _schedule(self, inward: bool) -> Schedule:
+        if self.multicast:
+            whole = self.moved_to_all if self.lattice else self
+            outward = replicated(whole.trees, whole._blocks(inward=False), self.fabric.topology)
+            return reversed_in_time(outward) if inward else outward
         blocks, (when, edges, tree) = self._blocks(inward), self._messages
         steps = int(when.max(initial=-1)) + 1
         order = np.argsort(when, kind="stable")
@@ -134,22 +113,34 @@ class Forest:
         edges = np.array([edge for tree in self.trees for edge in tree.edges], dtype=np.intp).reshape(-1, 2)
         return when, edges, np.repeat(np.arange(len(self.trees)), [len(tree.edges) for tree in self.trees])
 
+    @cached_property
+    def moved_to_all(self) -> Forest:
+        """The same with the trees of every rank and their paths, where rank 0's are moved."""
+        topology, inward = self.fabric.topology, self.primitive in INWARD
+        assert self.lattice is not None
+        moves = Moves.of(self.lattice)
+        check_size(topology.name, sum(len(tree.edges) for tree in self.trees) * moves.order, MOST_MESSAGES, "messages")
+        found = []
+        for move in range(moves.order):
+            to = moves.moved(np.arange(topology.ranks), np.array(move)).tolist()
+            for tree in self.trees:
+                found.append(Tree(to[tree.root], tree.size, tuple((to[start], to[end]) for start, end in tree.edges)))
+        usual = _usual_paths(topology, sorted({_turned(edge, inward) for tree in found for edge in tree.edges}))
+        along = -1 if inward else 1
+        paths = ([usual[_turned(edge, inward)][::along] for edge in tree.edges] for tree in found)
+        trees = tuple(replace(tree, paths=tuple(own)) for tree, own in zip(found, paths, strict=True))
+        return replace(self, trees=trees, lattice=None)
+
     def _own_paths(self, inward: bool) -> Paths | None:
         """The paths of messages that the router would take another way."""
-        topology = self.fabric.topology
         pairs = sorted({_turned(edge, inward) for tree in self.trees for edge in tree.edges})
-        usual: dict[tuple[int, int], set[tuple[int, int]]] = {pair: set() for pair in pairs}
-        ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
-        message, link = topology.router(ends[:, 0], ends[:, 1])
-        steps = zip(topology.link_src[link].tolist(), topology.link_dst[link].tolist(), strict=True)
-        for place, step in zip(message.tolist(), steps, strict=True):
-            usual[pairs[place]].add(step)
+        usual = _usual_paths(self.fabric.topology, pairs)
         own = {}
         for block, tree in enumerate(self.trees):
             for edge, nodes in zip(tree.edges, tree.paths, strict=True):
                 src, dst = _turned(edge, inward)
                 path = nodes[::-1] if inward else nodes
-                if set(pairwise(path)) != usual[src, dst]:
+                if path != usual[src, dst]:
                     own[block, src, dst] = path
         return Paths.of(own) if own else None
 
@@ -160,13 +151,42 @@ class Forest:
         """
         ways = (False, True) if self.primitive == "all-reduce" else (self.primitive in INWARD,)
         schedules = [self._schedule(inward) for inward in ways]
-        large = self.lattice is not None and schedules[0].num_messages > IN_FULL
+        large = isinstance(schedules[0], Orbit) and schedules[0].num_messages > IN_FULL
         runs = ((by_symmetry if large else execute)(schedule, self.fabric.topology) for schedule in schedules)
         return all(busiest(run) == self.bound.inverse_throughput / self.fabric.total for run in runs)
 
 
+def _usual_paths(topology: Topology, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Path]:
+    """The nodes that the topology's router passes between two ranks, for many."""
+    ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    message, link = topology.router(ends[:, 0], ends[:, 1])
+    found = {pair: [pair[0]] for pair in pairs}
+    for place, node in zip(message.tolist(), topology.link_dst[link].tolist(), strict=True):
+        found[pairs[place]].append(node)
+    return {pair: tuple(nodes) for pair, nodes in found.items()}
+
+
 def _turned(edge: tuple[int, int], inward: bool) -> tuple[int, int]:
     return (edge[1], edge[0]) if inward else edge
+
+
+class Traffic(NamedTuple):
+    """What a forest's schedule moves in all, as shares of M: on links, and out of and into ranks."""
+
+    on_links: Fraction
+    at_ranks: Fraction
+
+
+def traffic(found: Forest) -> Traffic:
+    """What all links together carry, and what all ranks together send and receive, by execution.
+
+    >>> from colllib.topology import find
+    >>> where = find("dgx-h100:2,inc=box")
+    >>> [str(traffic(forest(where, multicast=on)).at_ranks) for on in (False, True)]
+    ['30', '37/2']
+    """
+    run = execute(found.schedule(), found.fabric.topology)
+    return Traffic(sum(run.link_total, Fraction(0)), sum(run.sent + run.received, Fraction(0)))
 
 
 def busiest(run: Execution) -> Fraction:
@@ -190,6 +210,7 @@ def forest(
     root: int | None = None,
     weights: Sequence[int] | None = None,
     way: str = "best",
+    multicast: bool = False,
 ) -> Forest:
     """Trees that reach the throughput bound of a fabric, or what a given number of trees can reach.
 
@@ -201,6 +222,7 @@ def forest(
         weights: what each rank has to send or to receive, in whole parts (default: as much each).
         way: "moves" packs the trees of one rank and moves them to all others; "general" packs all of them, on
             any fabric; "best" does the first where it can.
+        multicast: let switches that can do so replicate and add. It makes no schedule faster; it saves traffic.
 
     Raises:
         ValueError: for what the fabric, the primitive or the way do not allow, in one line.
@@ -228,24 +250,29 @@ def forest(
     limit = bound(where) if trees is None else fixed(where, trees)
     if way != "general" and (moved := pack_by_moves(where, limit)) is not None:
         found = tuple(Tree(0, batch.size, batch.edges) for batch in moved)
-        return Forest(primitive, where, limit, found, lattice_of(topology))
+        return Forest(primitive, where, limit, found, lattice_of(topology), multicast)
     if way == "moves":
         raise ValueError(f"{topology.name}: no trees of one rank can be moved to all others here; take the general way")
-    return Forest(primitive, where, limit, tuple(_packed(where, limit)))
+    return Forest(primitive, where, limit, _packed(where, limit), multicast=multicast)
 
 
-def _packed(where: Fabric, limit: Bound) -> list[Tree]:
+def _packed(where: Fabric, limit: Bound) -> tuple[Tree, ...]:
     joined = where.capacity > 0
     pairs = int((joined.sum(axis=0) * joined.sum(axis=1))[where.ranks :].sum())  # of links through a switch
     flows = where.ranks * (where.ranks + pairs)
     check_seconds(f"a forest on {where.topology.name} the general way", FLOW * flows * where.nodes**2)
     if where.ranks == 1:
-        return [Tree(0, limit.trees, ())]
+        return (Tree(0, limit.trees, ()),)
     supply = where.weight * limit.trees
     capacity = room(where, limit.unit * where.unit)
     logical = without_switches(capacity, supply, where.ranks, where.topology.name)
-    left: Pieces = {ends: _merged(ways) for ends, ways in logical.paths.items()}
-    return [tree for batch in pack(logical.capacity, supply) for tree in _on_paths(batch, left)]
+    return packed_on(logical.capacity, supply, logical.paths)
+
+
+def packed_on(capacity: IntArray, supply: IntArray, paths: Pieces) -> tuple[Tree, ...]:
+    """Trees packed into links between ranks, on the ways that the links stand for."""
+    left: Pieces = {ends: _merged(ways) for ends, ways in paths.items()}
+    return tuple(tree for batch in pack(capacity, supply) for tree in _on_paths(batch, left))
 
 
 def _merged(ways: list[tuple[int, Path]]) -> list[tuple[int, Path]]:

@@ -23,12 +23,14 @@ class Preset:
         bandwidth: per port of a box and per card, in bytes per second and direction.
         source: an address for each figure, or a key of the bibliography.
         note: what the model leaves out, where it does.
+        inc: which of its switches can add and replicate, an option of `boxes`; empty for none.
     """
 
     expression: Callable[[int], str]
     bandwidth: tuple[float, float]
     source: tuple[str, ...]
     note: str = ""
+    inc: str = ""
 
     def speeds(self, levels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Alphas in seconds and bandwidths in bytes per second, one for each level, innermost first.
@@ -62,9 +64,9 @@ _DGX = "https://docs.nvidia.com/dgx/dgx{0}-user-guide/introduction-to-dgx{0}.htm
 #: By name; the number behind the colon is that of boxes, racks, pods or slices.
 PRESETS: dict[str, Preset] = {
     "dgx-a100": Preset(_of(8), (300 * GB, 25 * GB), ("nvlink", _DGX.format("a100"))),
-    "dgx-h100": Preset(_of(8), (450 * GB, 50 * GB), ("nvlink", _DGX.format("h100"))),
-    "dgx-h200": Preset(_of(8), (450 * GB, 50 * GB), ("nvlink", _DGX.format("h100"))),
-    "b200": Preset(_of(8), (900 * GB, 50 * GB), ("nvlink", _DGX.format("b200"))),
+    "dgx-h100": Preset(_of(8), (450 * GB, 50 * GB), ("nvlink", _DGX.format("h100")), inc="box"),
+    "dgx-h200": Preset(_of(8), (450 * GB, 50 * GB), ("nvlink", _DGX.format("h100")), inc="box"),
+    "b200": Preset(_of(8), (900 * GB, 50 * GB), ("nvlink", _DGX.format("b200")), inc="box"),
     "nvl72": Preset(
         _of(72),
         (900 * GB, 50 * GB),
@@ -72,12 +74,14 @@ PRESETS: dict[str, Preset] = {
             "gb200nvl72",
             "https://docs.nvidia.com/dgx-superpod/reference-architecture-scalable-infrastructure-gb200/latest/",
         ),
+        inc="box",
     ),
     "superpod": Preset(
         _superpod,
         (900 * GB, 100 * GB),
         ("gb200nvl72", "https://www.nvidia.com/en-us/networking/products/infiniband/quantum-x800/"),
         "all spines of a rail stand as one switch, over which traffic spreads evenly",
+        inc="box",
     ),
     "gh200": Preset(
         _of(32),
@@ -86,6 +90,7 @@ PRESETS: dict[str, Preset] = {
             "https://developer.nvidia.com/blog/one-giant-superchip-for-llms-recommenders-and-gnns-introducing-nvidia-"
             "gh200-nvl32/",
         ),
+        inc="box",
     ),
     "mi250x": Preset(
         _of(8, "cards=4"),

@@ -1,0 +1,188 @@
+"""All-reduce by trees: what the linear program says it can reach, and the trees that reach it.
+
+To reduce along trees and then to broadcast along the same ones takes two all-gathers' time. A linear
+program may do better: it gives each link's bandwidth to the way in or the way out, and lets ranks be
+roots of unequal parts (Zhao et al. 2026, "Allreduce Linear Program"). Where all ranks have the same
+bandwidth that was thought to gain nothing; five ranks are enough for it to gain (`tests/forest`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import block_diag, coo_array, csr_array, eye_array, hstack, kron, vstack
+
+from colllib.exact import IntArray
+from colllib.forest.bound import Bound, bound, feasible
+from colllib.forest.fabric import Fabric, fabric
+from colllib.forest.packing import Batch, pack
+from colllib.forest.tree import Tree
+from colllib.forest.trees import Forest, forest
+from colllib.limits import check_size
+from colllib.schedule import Schedule, in_sequence
+from colllib.topology import Topology
+
+MOST_VARIABLES = 2**16
+MOST_PARTS = 2**10  # the largest denominator of a share that is looked for
+
+
+TOO_FINE = "the shares that the linear program finds have no small common denominator"
+
+
+@dataclass(frozen=True, eq=False)
+class Division:
+    """The optimum of the linear program.
+
+    Attributes:
+        rate: of the whole all-reduce, in messages per unit of bandwidth; it takes M / rate.
+        roots: what part of the rate each rank is the root of, shape (N,).
+        pairs: the ranks that a link joins, or a way through switches, shape (P, 2).
+        outward, inward: the bandwidth of each pair for trees out of the roots, and for those to them, shape (P,).
+    """
+
+    rate: Fraction
+    roots: tuple[Fraction, ...]
+    pairs: IntArray
+    outward: tuple[Fraction, ...]
+    inward: tuple[Fraction, ...]
+
+
+def divided(fabric: Fabric) -> Division:
+    """The linear program on a fabric, by HiGHS; what switches pass on, they pass from one rank to one other.
+
+    Raises:
+        TooLarge: for more variables than are taken.
+
+    >>> from colllib.forest.fabric import fabric
+    >>> from colllib.topology import find
+    >>> str(divided(fabric(find("boxes:2x2"))).rate)  # as two all-gathers of 3/8 each
+    '4/3'
+    """
+    ranks, links = fabric.ranks, np.argwhere(fabric.capacity)
+    wide = fabric.capacity[links[:, 0], links[:, 1]].astype(float)
+    direct = (links < ranks).all(axis=1)
+    routes = links[~direct]
+    through = [(a, b) for a in range(ranks) for b in range(ranks) if a != b] if len(routes) else []
+    pairs = np.concatenate((links[direct], np.array(through, dtype=np.intp).reshape(-1, 2)))
+    count, few = len(pairs), int(direct.sum())
+    variables = ranks + 2 * count * (1 + ranks) + ranks * len(routes)
+    check_size(f"the linear program of {fabric.topology.name}", variables, MOST_VARIABLES, "variables")
+    # columns: roots; what pairs give outwards and inwards; flows to every rank and from every rank; what switches pass
+    widths = (ranks, 2 * count, 2 * ranks * count, ranks * len(routes))
+    out = _incidence(pairs, ranks)
+    keep = [np.flatnonzero(np.arange(ranks) != sink) for sink in range(ranks)]
+    kept = block_diag([out[rows] for rows in keep] + [-out[rows] for rows in keep])
+    started = vstack([csr_array(eye_array(ranks))[rows] for rows in keep] * 2)
+    each = kron(np.ones((ranks, 1)), eye_array(count))
+    both = csr_array(hstack([eye_array(count), eye_array(count)]))
+    equal = [_row(widths, {0: -started, 2: kept})]
+    within = [_row(widths, {1: -block_diag([each, each]), 2: eye_array(widths[2])}), _row(widths, {1: both[:few]})]
+    limits = [np.zeros(widths[2]), wide[direct]]
+    if len(routes):
+        carried, sums = _through(routes, through, ranks, fabric.nodes)
+        equal.append(_row(widths, {1: sums @ both[few:], 3: -carried}))
+        within.append(_row(widths, {3: kron(np.ones((1, ranks)), eye_array(len(routes)))}))
+        limits.append(wide[~direct])
+    cost = np.r_[-np.ones(ranks), np.zeros(variables - ranks)]
+    conserved = vstack(equal)
+    given = {"A_ub": vstack(within), "b_ub": np.concatenate(limits), "A_eq": conserved}
+    found: Any = linprog(cost, **given, b_eq=np.zeros(conserved.shape[0]), method="highs")
+    parts = [fabric.unit * Fraction(v).limit_denominator(MOST_PARTS) for v in found.x[: ranks + 2 * count].tolist()]
+    rate = fabric.unit * Fraction(-found.fun).limit_denominator(MOST_PARTS)
+    return Division(
+        rate, tuple(parts[:ranks]), pairs, tuple(parts[ranks : ranks + count]), tuple(parts[ranks + count :])
+    )
+
+
+def _row(widths: Sequence[int], parts: Mapping[int, Any]) -> Any:
+    """Blocks side by side, by their columns; what is not given is zero."""
+    height = next(iter(parts.values())).shape[0]
+    return hstack([parts.get(place, csr_array((height, width))) for place, width in enumerate(widths)])
+
+
+def _incidence(links: IntArray, nodes: int) -> csr_array:
+    """1 where a link starts, -1 where it ends, shape (nodes, links)."""
+    place = np.arange(len(links))
+    sign = np.repeat([1, -1], len(links))
+    return csr_array(coo_array((sign, (links.T.ravel(), np.r_[place, place])), shape=(nodes, len(links))))
+
+
+def _through(routes: IntArray, pairs: list[tuple[int, int]], ranks: int, nodes: int) -> tuple[csr_array, csr_array]:
+    """What every rank sends through switches to each node, from the links' flows and from the pairs' bandwidths.
+
+    Rank a's flow is one column a link; it starts at no other rank, and what it brings to rank b is the pair's.
+    """
+    out = _incidence(routes, nodes)
+    carried, rows, columns = [], [], []
+    for source in range(ranks):
+        others = (routes[:, 0] < ranks) & (routes[:, 0] != source)
+        ends = [node for node in range(nodes) if node != source]
+        flow = -out[ends].toarray()
+        flow[:, others] = 0
+        carried.append(csr_array(np.vstack((flow, np.diag(others.astype(float))))))
+        for place, (start, end) in enumerate(pairs):
+            if start == source:
+                rows.append(source * (nodes - 1 + len(routes)) + ends.index(end))
+                columns.append(place)
+    height = ranks * (nodes - 1 + len(routes))
+    sums = coo_array((np.ones(len(rows)), (rows, columns)), shape=(height, len(pairs)))
+    return csr_array(block_diag(carried)), csr_array(sums)
+
+
+def all_reduce(topology: Topology) -> Schedule:
+    """Trees in and trees out, as fast as the linear program says; where it gains nothing, those of two all-gathers.
+
+    Args:
+        topology: without switches.
+
+    Raises:
+        ValueError: for switches, or where the program's floats stand for no fractions of small denominators.
+    """
+    if topology.switches:
+        raise ValueError(f"{topology.name} has switches: the linear program's trees need ranks alone")
+    where = fabric(topology)
+    division = divided(where)
+    if division.rate == Fraction(where.total) / (2 * bound(where).inverse_throughput):
+        return forest(topology, primitive="all-reduce").schedule()
+    whole = lcm(*(part.denominator for part in (*division.roots, *division.outward, *division.inward)))
+    if whole > MOST_PARTS:
+        raise ValueError(f"{topology.name}: {TOO_FINE}")
+    supply = np.array([int(part * whole) for part in division.roots])
+    outward, inward = (np.zeros((topology.ranks,) * 2, dtype=np.intp) for _ in range(2))
+    for side, parts in ((outward, division.outward), (inward.T, division.inward)):
+        side[division.pairs[:, 0], division.pairs[:, 1]] = [int(part * whole) for part in parts]
+    busy = Fabric(topology, where.capacity, where.unit, supply)
+    if not (feasible(busy, outward, 1) and feasible(busy, inward, 1)):
+        raise ValueError(f"{topology.name}: {TOO_FINE}")
+    pairs = _matched(pack(outward, supply), pack(inward, supply))
+    limit = Bound(Fraction(int(supply.sum())) / sum(division.roots), (), 1, Fraction(1))
+    out, into = (tuple(Tree(tree.root, tree.size, tree.edges, tree.edges) for tree in side) for side in pairs)
+    return in_sequence(
+        Forest("reduce-scatter", busy.reversed, limit, into).schedule(),
+        Forest("all-gather", busy, limit, out).schedule(),
+    )
+
+
+def _matched(first: list[Batch], second: list[Batch]) -> tuple[list[Batch], list[Batch]]:
+    """Two packings cut so that the n-th batches have the same root and size."""
+    left: dict[int, deque[Batch]] = {}
+    for batch in second:
+        left.setdefault(batch.root, deque()).append(batch)
+    pairs = []
+    for batch in first:
+        rest = batch.size
+        while rest:
+            other = left[batch.root].popleft()
+            size = min(rest, other.size)
+            pairs.append((Batch(batch.root, size, batch.edges), Batch(batch.root, size, other.edges)))
+            if other.size > size:
+                left[batch.root].appendleft(Batch(other.root, other.size - size, other.edges))
+            rest -= size
+    return [one for one, _ in pairs], [two for _, two in pairs]

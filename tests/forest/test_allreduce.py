@@ -1,0 +1,89 @@
+"""The linear program for all-reduce: where it gains over two all-gathers, and trees that reach what it says."""
+
+from fractions import Fraction
+
+import networkx as nx
+import pytest
+from forest_fabrics import from_speeds
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+from colllib.execution import execute
+from colllib.forest import bound, busiest, fabric, forest
+from colllib.forest.allreduce import TOO_FINE, all_reduce, divided
+from colllib.primitives import PRIMITIVES
+from colllib.topology import find, star, torus
+
+
+def weighted(edges):
+    """Ranks joined both ways."""
+    ranks = 1 + max(max(pair) for pair in edges)
+    return from_speeds(ranks, ranks, {link: width for (a, b), width in edges.items() for link in ((a, b), (b, a))})
+
+
+#: A triangle and a pair, joined by two thin links; four units out of every rank.
+FIVE = weighted({(0, 1): 1, (0, 2): 2, (1, 2): 2, (3, 4): 3, (0, 3): 1, (1, 4): 1})
+
+
+def twice(topology):
+    """The rate of a reduce-scatter and an all-gather, one after the other."""
+    where = fabric(topology)
+    return Fraction(where.total) / (2 * bound(where).inverse_throughput)
+
+
+def test_five_ranks_of_equal_bandwidth_refute_that_two_all_gathers_are_always_best():
+    where = fabric(FIVE)
+    assert set(where.capacity.sum(axis=0)) == set(where.capacity.sum(axis=1)) == {4}
+    run = execute(all_reduce(FIVE), FIVE)
+    assert run.schedule.makes(PRIMITIVES["all-reduce"])
+    both = forest(FIVE, primitive="all-reduce")
+    assert both.reached()
+    assert busiest(run) == Fraction(1, 2) < busiest(execute(both.schedule(), FIVE)) == 1 / twice(FIVE) == Fraction(3, 5)
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data(), ranks=st.integers(2, 4))
+def test_up_to_four_ranks_of_equal_bandwidth_nothing_is_gained(data, ranks):
+    turns = data.draw(st.lists(st.permutations(range(ranks)), min_size=1, max_size=4))
+    speeds: dict[tuple[int, int], int] = {}
+    for order in turns:  # every closed walk through all ranks adds as much to each
+        for link in zip(order, [*order[1:], order[0]], strict=True):
+            speeds[link] = speeds.get(link, 0) + 1
+            speeds[link[::-1]] = speeds.get(link[::-1], 0) + 1
+    topology = from_speeds(ranks, ranks, speeds)
+    assert divided(fabric(topology)).rate == twice(topology)
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=st.data(), ranks=st.integers(2, 5))
+def test_no_rate_is_above_the_smallest_cut_and_none_below_two_all_gathers(data, ranks):
+    pairs = [(a, b) for a in range(ranks) for b in range(a + 1, ranks)]
+    more = data.draw(st.sets(st.sampled_from(pairs)))
+    chain = {(a, a + 1) for a in range(ranks - 1)}
+    topology = weighted({pair: data.draw(st.integers(1, 4)) for pair in sorted(chain | more)})
+    graph = nx.Graph()
+    for a, b in chain | more:
+        graph.add_edge(a, b, weight=int(fabric(topology).capacity[a, b] * fabric(topology).unit))
+    rate = divided(fabric(topology)).rate
+    assert twice(topology) <= rate <= nx.stoer_wagner(graph)[0]
+    try:
+        schedule = all_reduce(topology)
+    except ValueError as error:
+        if TOO_FINE in str(error):
+            reject()
+        raise
+    assert busiest(execute(schedule, topology)) == 1 / rate
+
+
+def test_in_boxes_of_two_and_on_a_torus_two_all_gathers_are_best():
+    for name in ("boxes:2x2", "torus:3x3"):
+        assert divided(fabric(find(name))).rate == twice(find(name))
+    run = execute(all_reduce(torus((3, 3))), torus((3, 3)))
+    assert busiest(run) == 1 / twice(torus((3, 3)))
+
+
+def test_what_cannot_be_is_refused_in_one_line():
+    with pytest.raises(ValueError, match=r"^star:4 has switches: the linear program's trees need ranks alone$"):
+        all_reduce(star(4))
+    with pytest.raises(ValueError, match=r"^the linear program of mi250:4: .* variables"):
+        divided(fabric(find("mi250:4")))

@@ -1,0 +1,52 @@
+"""Other ways to make trees: each is proved, and none beats the bound."""
+
+from fractions import Fraction
+
+import pytest
+from forest_fabrics import balanced, two_boxes
+from hypothesis import given, settings
+
+from colllib.execution import execute
+from colllib.forest import bound, busiest, fabric
+from colllib.forest.others import greedy, one_root, unwound
+from colllib.primitives import PRIMITIVES
+from colllib.topology import find, torus
+
+
+def best(topology):
+    return bound(fabric(topology)).inverse_throughput / topology.ranks
+
+
+@settings(max_examples=25, deadline=None)
+@given(topology=balanced())
+def test_greedy_trees_are_proved_and_never_beat_the_bound(topology):
+    run = execute(greedy(topology), topology)
+    assert run.schedule.makes(PRIMITIVES["all-gather"])
+    assert busiest(run) >= best(topology)
+
+
+def test_switches_unwound_into_rings_leave_a_quarter_of_what_two_boxes_can_do():
+    rings = unwound(two_boxes())
+    assert rings.reached()
+    assert rings.bound.inverse_throughput == 4 == 4 * bound(fabric(two_boxes())).inverse_throughput
+
+
+@pytest.mark.parametrize("name", ["dgx-a100:2", "mi250-8x2", "boxes:2x4", "fat-tree:4", "torus:4x4"])
+def test_unwinding_is_proved_and_never_beats_the_bound(name):
+    rings = unwound(find(name))
+    assert rings.reached()
+    assert busiest(execute(rings.schedule(), find(name))) >= best(find(name))
+
+
+def test_one_root_is_limited_by_what_can_reach_one_rank_at_a_time():
+    run = execute(one_root(find("dgx-a100:2")), find("dgx-a100:2"))
+    assert run.schedule.makes(PRIMITIVES["all-reduce"])
+    assert busiest(run) == 2 * Fraction(1, 200)  # eight cards of 25 GB/s lead out of the root's box
+
+
+def test_greedy_trees_send_no_more_over_a_link_in_a_step_than_the_slowest_one_takes():
+    for topology in (torus((4, 4)), torus((3, 2))):
+        run = execute(greedy(topology), topology)
+        steps = run.schedule.num_steps
+        assert steps >= (topology.ranks - 1) / 4
+        assert all(max(run.link_load(t)) == Fraction(1, topology.ranks) for t in range(steps))
