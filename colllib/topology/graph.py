@@ -167,7 +167,7 @@ def transposed(topology: Topology) -> Topology:
 
     >>> one_way = from_links("one-way", 3, [(0, 1), (1, 2), (2, 0)])
     >>> transposed(one_way).router(np.array([0]), np.array([1]))
-    (array([0, 0]), array([1, 0]))
+    (array([0, 0]), array([2, 1]))
     """
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
