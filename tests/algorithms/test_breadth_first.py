@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 
@@ -49,7 +50,10 @@ def hops(topology):
 def least_load_over_all_sets(topology, receiver, t):
     """Hall: over every set of neighbors, the owners that depend on it over its bandwidth."""
     away = hops(topology)
-    width = {w: speed for w, u, speed in topology.to_networkx().edges(data="bandwidth") if u == receiver != w}
+    width = Counter()
+    for w, u, speed in topology.to_networkx().edges(data="bandwidth"):  # the links of a bond one by one
+        if u == receiver != w:
+            width[w] += speed
     owners = [v for v in range(topology.ranks) if away[v][receiver] == t]
     usable = [{w for w in width if away[v][w] == t - 1} for v in owners]
     sets = [
