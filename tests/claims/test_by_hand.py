@@ -21,6 +21,7 @@ from colllib.algorithms import (
     allgather,
     allreduce,
     alltoall,
+    breadth_first,
     broadcast,
     find,
     hierarchical,
@@ -37,7 +38,7 @@ from colllib.claims.rooted import printed_reduce_tree
 from colllib.claims.value import Limit, Words, evaluated, parsed, same
 from colllib.contention import scattered
 from colllib.schedule import Schedule, pipelined
-from colllib.topology import Lattice, boxes, star
+from colllib.topology import Lattice, boxes, star, torus
 from colllib.topology.routes import alternating_torus
 
 ALPHA, LOAD = 0.5, 16e6 / 900e9 * 1e6  # microseconds at the anchor
@@ -888,14 +889,14 @@ def other_schedules_on_the_same_links(case):
     builds = {
         "n_beta": lattice.dim_ring,
         "rotated.n_beta": lattice.rotated_dim_ring,
-        "layers.n_beta": lattice.breadth_first,
+        "layers.n_beta": lambda axes: breadth_first.all_reduce(torus(axes.dims)),
     }
     return {"at": "torus:4x4x4"} | {name: per_pair(build(cube))[1] for name, build in builds.items()}
 
 
 @counts("E-04-069")
 def all_links_at_once(case):
-    return {"layers.n_beta": per_pair(lattice.breadth_first(Lattice((4, 4, 4))))[1]}
+    return {"layers.n_beta": per_pair(breadth_first.all_reduce(torus((4, 4, 4))))[1]}
 
 
 def axes_of(step, dims):
