@@ -32,6 +32,7 @@ from colllib.primitives import PRIMITIVES
 from colllib.topology import PRESETS, TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
 from colllib.topology.describe import switches, wires
+from colllib.training.command import step_command
 
 if TYPE_CHECKING:
     from colllib.claims import Entry
@@ -756,7 +757,7 @@ def mpi_run_command(
     return 0 if found.equal else 1
 
 
-for _command in COMMANDS:
+for _command in (*COMMANDS, step_command):
     cli.add_command(_command)
 
 
