@@ -6,10 +6,11 @@ from functools import cache
 
 import numpy as np
 
-from colllib.algorithms import of
+from colllib.algorithms import every, of
 from colllib.ladder import Rung, entry, on_star, topology
 
-CHANNELS = {"all-reduce": "channels", "all-gather": "channels", "reduce-scatter": "channels"}
+FEW = 256  # ranks, up to which rings and hierarchies in pieces are executed in a moment
+PIECES = (1, 4, 16)
 
 
 @cache
@@ -35,8 +36,9 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     """The fastest way of a group of ranks through its machine, all groups of its kind at a time, lock-step clock.
 
     In one box, or with one rank in each: the fastest on a star of ports or of cards, by closed forms that tests
-    hold to executions. With several in each of several boxes: rings over one card a rank, executed; an
-    all-to-all pairwise. Between boxes there is full bisection.
+    hold to executions. With several in each of several boxes: the fastest of rings over all cards, a hierarchy and
+    trees in 1, 4 or 16 pieces, executed (beyond 256 ranks without the rings, and the hierarchy in one piece); an
+    all-to-all pairwise or in two phases. Between boxes there is full bisection.
 
     Args:
         primitive: which.
@@ -57,11 +59,28 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     assert where.speeds is not None
     (alpha, outer), (bandwidth, card) = ((values[0], values[-1]) for values in where.speeds)
     if boxes > 1 and inside > 1:
-        name = CHANNELS.get(primitive, "pairwise")
-        here = entry(primitive, name, f"boxes:{boxes}x{inside}")
-        return here.priced(message=message, alpha=(alpha, outer), bandwidth=(bandwidth, card))
+        return min(
+            _across(primitive, f"boxes:{boxes}x{inside}", ranks, message, (alpha, outer), (bandwidth, card)),
+            key=lambda rung: rung.seconds,
+        )
     at = (alpha, bandwidth) if boxes == 1 else (outer, card)
     return _fastest(primitive, ranks, message, *at)
+
+
+def _across(
+    primitive: str, on: str, ranks: int, message: float, alpha: tuple[float, ...], bandwidth: tuple[float, ...]
+) -> list[Rung]:
+    found = []
+    for algorithm in every(primitive):
+        if algorithm.name not in ("channels", "hierarchical", "tree", "pairwise"):
+            continue
+        if algorithm.name == "channels" and ranks > FEW:
+            continue
+        several = algorithm.segmented and (ranks <= FEW or algorithm.name == "tree")
+        for pieces in PIECES if several else (1,):
+            here = entry(primitive, algorithm.name, on)
+            found.append(here.priced(message=message, alpha=alpha, bandwidth=bandwidth, segments=pieces))
+    return found
 
 
 @cache

@@ -106,7 +106,9 @@ def test_a_group_in_a_box_over_boxes_and_with_one_rank_in_each_is_priced_as_exec
     where = boxes((2, 8))
     assert isclose(
         across.seconds,
-        execute(across.entry.schedule(), where).cost.seconds(message=1e9, alpha=alpha, bandwidth=bandwidth),
+        execute(across.entry.schedule(across.segments), where).cost.seconds(
+            message=1e9, alpha=alpha, bandwidth=bandwidth
+        ),
     )
 
 
