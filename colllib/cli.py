@@ -34,6 +34,7 @@ from colllib.primitives import PRIMITIVES
 from colllib.topology import PRESETS, TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
 from colllib.topology.describe import switches, wires
+from colllib.training.command import step_command
 
 if TYPE_CHECKING:
     from colllib.claims import Entry
@@ -836,7 +837,7 @@ def export_command(
     click.echo(f"cd {shlex.quote(folder)} && {shlex.join(command)}")
 
 
-for _command in COMMANDS:
+for _command in (*COMMANDS, step_command):
     cli.add_command(_command)
 
 

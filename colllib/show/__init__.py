@@ -15,6 +15,7 @@ from colllib.show.cost_explorer import cost_explorer
 from colllib.show.drawings import before_after, wiring
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.gantt import gantt
 from colllib.show.inc_explorer import inc_explorer
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lines import Mark, lines, number
@@ -22,6 +23,7 @@ from colllib.show.link_heat import heat, heat_map, link_heat_explorer
 from colllib.show.link_steps import link_steps_explorer
 from colllib.show.mesh_explorer import mesh_explorer
 from colllib.show.message_explorer import message_explorer
+from colllib.show.overlap_explorer import overlap_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
 from colllib.show.pipeline_explorer import pipeline_explorer
@@ -30,6 +32,7 @@ from colllib.show.players import boxes_player, switch_player, torus_player, trac
 from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.skew_explorer import skew_explorer
 from colllib.show.space_time import space_time
+from colllib.show.stages_explorer import stages_explorer
 from colllib.show.table import Table
 from colllib.show.topology_explorer import topology_explorer
 from colllib.show.winners_map import winners_map
@@ -53,6 +56,7 @@ __all__ = [
     "contention_explorer",
     "cost_explorer",
     "drawings",
+    "gantt",
     "heat",
     "heat_map",
     "inc_explorer",
@@ -63,6 +67,7 @@ __all__ = [
     "mesh_explorer",
     "message_explorer",
     "number",
+    "overlap_explorer",
     "parallelism_explorer",
     "pat_explorer",
     "pipeline_explorer",
@@ -70,6 +75,7 @@ __all__ = [
     "realistic_ladder_explorer",
     "skew_explorer",
     "space_time",
+    "stages_explorer",
     "still",
     "svg_figure",
     "switch_player",

@@ -1,0 +1,1 @@
+"""Training steps as timelines: what collectives cost where they meet computation."""
