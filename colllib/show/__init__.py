@@ -13,6 +13,7 @@ from colllib.show.contention_explorer import contention_explorer
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
 from colllib.show.drawings import before_after, wiring
+from colllib.show.experts_explorer import experts_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.inc_explorer import inc_explorer
@@ -53,6 +54,7 @@ __all__ = [
     "contention_explorer",
     "cost_explorer",
     "drawings",
+    "experts_explorer",
     "heat",
     "heat_map",
     "inc_explorer",
