@@ -9,6 +9,7 @@ from colllib.show.bounds_explorer import bounds_explorer
 from colllib.show.boxes_explorer import boxes_explorer
 from colllib.show.busbw_explorer import busbw_explorer
 from colllib.show.claims import Claimed
+from colllib.show.compression_explorer import compression_explorer
 from colllib.show.contention_explorer import contention_explorer
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
@@ -51,6 +52,7 @@ __all__ = [
     "boxes_explorer",
     "boxes_player",
     "busbw_explorer",
+    "compression_explorer",
     "contention_explorer",
     "cost_explorer",
     "drawings",
