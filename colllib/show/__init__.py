@@ -32,6 +32,7 @@ from colllib.show.players import boxes_player, switch_player, torus_player, trac
 from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.skew_explorer import skew_explorer
 from colllib.show.space_time import space_time
+from colllib.show.states_explorer import states_explorer
 from colllib.show.table import Table
 from colllib.show.topology_explorer import topology_explorer
 from colllib.show.winners_map import winners_map
@@ -74,6 +75,7 @@ __all__ = [
     "realistic_ladder_explorer",
     "skew_explorer",
     "space_time",
+    "states_explorer",
     "still",
     "svg_figure",
     "switch_player",
