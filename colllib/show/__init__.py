@@ -17,6 +17,7 @@ from colllib.show.drawings import before_after, wiring
 from colllib.show.experts_explorer import experts_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.flip_explorer import flip_explorer
 from colllib.show.inc_explorer import inc_explorer
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lines import Mark, lines, number
@@ -58,6 +59,7 @@ __all__ = [
     "cost_explorer",
     "drawings",
     "experts_explorer",
+    "flip_explorer",
     "heat",
     "heat_map",
     "inc_explorer",
