@@ -9,12 +9,15 @@ from colllib.show.bounds_explorer import bounds_explorer
 from colllib.show.boxes_explorer import boxes_explorer
 from colllib.show.busbw_explorer import busbw_explorer
 from colllib.show.claims import Claimed
+from colllib.show.compression_explorer import compression_explorer
 from colllib.show.contention_explorer import contention_explorer
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
 from colllib.show.drawings import before_after, wiring
+from colllib.show.experts_explorer import experts_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.flip_explorer import flip_explorer
 from colllib.show.gantt import gantt
 from colllib.show.inc_explorer import inc_explorer
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
@@ -33,6 +36,7 @@ from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.skew_explorer import skew_explorer
 from colllib.show.space_time import space_time
 from colllib.show.stages_explorer import stages_explorer
+from colllib.show.states_explorer import states_explorer
 from colllib.show.table import Table
 from colllib.show.topology_explorer import topology_explorer
 from colllib.show.winners_map import winners_map
@@ -53,9 +57,12 @@ __all__ = [
     "boxes_explorer",
     "boxes_player",
     "busbw_explorer",
+    "compression_explorer",
     "contention_explorer",
     "cost_explorer",
     "drawings",
+    "experts_explorer",
+    "flip_explorer",
     "gantt",
     "heat",
     "heat_map",
@@ -76,6 +83,7 @@ __all__ = [
     "skew_explorer",
     "space_time",
     "stages_explorer",
+    "states_explorer",
     "still",
     "svg_figure",
     "switch_player",

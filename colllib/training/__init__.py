@@ -1,1 +1,1 @@
-"""Training steps as timelines: what collectives cost where they meet computation."""
+"""What collectives cost inside a training step, and what they do to training."""
