@@ -25,13 +25,15 @@ from colllib.bounds import bus_factor
 from colllib.cost import Kind, Price, TieredCost
 from colllib.events import event_clock
 from colllib.execution import trace as trace_states
+from colllib.graphs.describe import promises
+from colllib.graphs.links import is_graph
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, field_of
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.commands import COMMANDS
 from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
-from colllib.topology import PRESETS, TOPOLOGIES, Topology
+from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
 from colllib.topology.describe import switches, wires
 from colllib.training.command import step_command
@@ -147,6 +149,7 @@ def list_command(as_json: bool) -> None:
         },
         "topologies": [form.example for form in TOPOLOGIES.values()],
         "topology_options": {name: form.options for name, form in TOPOLOGIES.items() if form.options},
+        "operations": [f"{name}({','.join(operation.operands)})" for name, operation in OPERATIONS.items()],
         "machines": {
             name: {
                 "topology": preset.expression(2),
@@ -182,6 +185,7 @@ def list_command(as_json: bool) -> None:
     click.echo(
         "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"), tablefmt="simple")
     )
+    click.echo(f"\nof topologies G without switches: {', '.join(found['operations'])}")
     machines = [
         (f"{name}:2", machine["topology"], " | ".join(map(units.rate, machine["bandwidth_bytes_per_s"])))
         for name, machine in found["machines"].items()
@@ -611,7 +615,11 @@ def _print_forest(found: Forest, result: dict[str, Any]) -> None:
 @click.option("--radix", type=Whole(1), default=0, help="ports of the switches that are bought, such as 144")
 @_json
 def describe_command(on: str, radix: int, as_json: bool) -> None:
-    """What a topology is built from: switches, ports, cables, and what half of a tier's cables carry."""
+    """What a topology is built from: switches, ports, cables, and what half of a tier's cables carry.
+
+    Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at which every rank can
+    send to every other one at once; what takes too long to find is left out, and says at which size.
+    """
     where = find_topology(on)
     built = switches(where, radix) if where.switches else []
     found: dict[str, Any] = {
@@ -627,9 +635,14 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
     }
     if where.speeds is not None:
         found |= {"alpha_s": where.speeds[0], "bandwidth_bytes_per_s": where.speeds[1]}
+    promised = promises(where) if is_graph(where) else {}
+    found |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
     if as_json:
         return _print_json(found)
     click.echo(f"{where.name} ({where.port_model}): {where.ranks} ranks, {found['boxes']} boxes\n")
+    if promised:
+        told = promised | promised.pop("left_out")
+        click.echo(tabulate([(name, str(value)) for name, value in told.items()], tablefmt="plain") + "\n")
     bought = (f"of {radix} ports",) if radix else ()
     if built:
         rows = [

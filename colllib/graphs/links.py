@@ -51,6 +51,16 @@ def from_arcs(name: str, ranks: int, src: IntArray, dst: IntArray) -> Topology:
     )
 
 
+def is_graph(topology: Topology) -> bool:
+    """Whether a topology is of ranks and equal links alone, and so a graph.
+
+    >>> from colllib.topology import find
+    >>> is_graph(find("torus:3x3")), is_graph(find("star:4"))
+    (True, False)
+    """
+    return not topology.switches and all(tier.bandwidth == tier.cables for tier in topology.tiers)
+
+
 def arcs(topology: Topology) -> tuple[IntArray, IntArray]:
     """Where each link starts and ends, the links of a bond one by one, in the order of the topology's links.
 
@@ -63,7 +73,7 @@ def arcs(topology: Topology) -> tuple[IntArray, IntArray]:
     """
     if topology.switches:
         raise ValueError(f"{topology.name} has {topology.switches} switches: a graph of ranks alone is needed")
-    if any(tier.bandwidth != tier.cables for tier in topology.tiers):
+    if not is_graph(topology):
         raise ValueError(f"{topology.name} has links of different bandwidth: a graph of equal links is needed")
     width = np.array([tier.cables for tier in topology.tiers], dtype=np.intp)[topology.tier]
     return np.repeat(topology.link_src, width), np.repeat(topology.link_dst, width)

@@ -127,6 +127,7 @@ TOPOLOGIES: dict[str, Form] = {
     "directed-circulant": Form(families.directed_circulant, 0, "directed-circulant:6x1x2x3x4"),
     "kautz": Form(families.kautz, 0, "kautz:DxM"),
     "debruijn": Form(families.de_bruijn, 0, "debruijn:DxN"),
+    "modified-debruijn": Form(families.modified_de_bruijn, 0, "modified-debruijn:2x4"),
     "diamond": Form(families.diamond, None, "diamond"),
     "distance-regular": Form(
         distance_regular.distance_regular,

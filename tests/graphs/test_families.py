@@ -178,7 +178,22 @@ def test_the_diamond_has_what_the_literature_says_of_it():
     assert not nx.is_isomorphic(graph, graph.reverse())
 
 
+@pytest.mark.parametrize(("d", "n"), [(2, 3), (2, 4), (3, 2), (4, 2), (3, 3)])
+def test_a_modified_de_bruijn_graph_has_one_cycle_for_its_self_loops_and_pairs(d, n):
+    graph, plain = graph_of(f"modified-debruijn:{d}x{n}"), graph_of(f"debruijn:{d}x{n}")
+    kept = {(a, b) for a, b in plain.edges if not plain.has_edge(b, a)}
+    assert kept < set(graph.edges)
+    cycle = nx.DiGraph(set(graph.edges) - kept)
+    assert set(cycle) == {a for a, b in plain.edges if plain.has_edge(b, a)}
+    assert nx.is_strongly_connected(cycle)
+    assert {count for _, count in [*cycle.out_degree(), *cycle.in_degree()]} == {1}
+    assert degree(find(f"modified-debruijn:{d}x{n}")) == d
+    assert graph.number_of_edges() == d ** (n + 1)  # none of them parallel
+
+
 WRONG = {
+    "modified-debruijn:2x1": "the number of letters in a word must be at least 2, and not 1",
+    "modified-debruijn:9x2": "no cycle of at most 64 words without parallel links is found",
     "diamond:8": "neither a size nor an option is taken, only diamond",
     "circulant:16x2x4": "circulant:16x2x4 is not strongly connected: 2 divides",
     "circulant:16": "the number of ranks and at least one jump are needed",
