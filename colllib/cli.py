@@ -31,6 +31,7 @@ from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHO
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.commands import COMMANDS
+from colllib.optimality import at_node
 from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
 from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Topology
@@ -333,7 +334,21 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
             "n_beta": str(formula.n_beta),
             "agrees": formula == run.cost,
         }
+    if chosen.name == "breadth-first":
+        result |= _at_node(rung)
     return result | _times(rung, rung.seconds)
+
+
+def _at_node(rung: Rung) -> dict[str, Any]:
+    """The cost by a rank's whole bandwidth, which ranks of unequal degree have no common one of."""
+    run, where = rung.execution, rung.entry.topology
+    pieces = len(run.schedule.blocks) // where.ranks
+    try:
+        found = at_node(rung.algorithm.primitive, where, run.cost)
+    except ValueError as error:
+        return {"n_beta_node": None, "optimal": None, "no_n_beta_node": str(error), "pieces": pieces}
+    optimal = {"latency": found.latency, "bandwidth": found.bandwidth}
+    return {"n_beta_node": str(found.n_beta), "optimal": optimal, "pieces": pieces}
 
 
 def _kind(kind: Kind, cost: TieredCost, alpha: Sequence[float]) -> dict[str, Any]:
@@ -372,6 +387,8 @@ def _sentences(result: dict[str, Any]) -> str:
         lines += _tables_of_tiers(result)
     else:
         lines.append(f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']} ({result['how']})")
+    if "n_beta_node" in result:
+        lines += _sentences_at_node(result)
     lines += [
         f"  per rank    sent at most {result['sent_max']} M, received at most {result['received_max']} M",
         f"  per link    at most {result['link_load_max']} M",
@@ -381,6 +398,20 @@ def _sentences(result: dict[str, Any]) -> str:
         lines.append(f"  closed form n_alpha = {formula['n_alpha']}, n_beta = {formula['n_beta']}: {verdict}")
     lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({result['clock']} clock){_rates(result)}")
     return "\n".join(lines)
+
+
+def _sentences_at_node(result: dict[str, Any]) -> list[str]:
+    """Which number uses which convention."""
+    shards = f"  pieces      {result['pieces']} for each shard"
+    if result["optimal"] is None:
+        return [f"  at a node   no one B: {result['no_n_beta_node']}", shards]
+    bounds = [f"{what} {'optimal' if met else 'not optimal'}" for what, met in result["optimal"].items()]
+    return [
+        "              n_beta in units of M/BW, BW that of one link",
+        f"  at a node   n_beta = {result['n_beta_node']} in units of M/B, B that of all links of a rank; "
+        + ", ".join(bounds),
+        shards,
+    ]
 
 
 def _rates(result: dict[str, Any]) -> str:
