@@ -6,7 +6,6 @@ from collections import Counter
 from fractions import Fraction
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from colllib.claims.cases import once, per
@@ -208,6 +207,8 @@ def _leiserson() -> Cases:
 
 def equal_paths(k: int) -> int:
     """Shortest paths between hosts of two pods."""
+    import networkx as nx  # slow to import, and needed here alone
+
     where = place(f"fat-tree:{k}")
     return sum(1 for _ in nx.all_shortest_paths(where.to_networkx(), 0, where.ranks - 1))
 

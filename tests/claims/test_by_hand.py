@@ -1283,6 +1283,11 @@ def as_much_latency_as_bytes(case):
     return {"kB": 450 * steps / float(load)}
 
 
+@counts("E-REFS-009")
+def ports_of_a_switch(case):
+    return {"both_ways_Tb": 2 * 144 * 800 / 1000}
+
+
 @counts("T-15")
 def gigabytes_between_nodes(case):
     (flat, _), (nested, card) = between_boxes(allreduce.ring(64), 8), between_boxes(hierarchical_ring(8, 8), 8)
