@@ -142,7 +142,7 @@ class Lines:
 
     def machine(self) -> str:
         """A machine of predictions, or a topology's preset, with options."""
-        text = f"{self.one_of([*MACHINES, *PRESETS], ['dgx-z9', 'nowhere.toml', ''], often=0.95)}:{self.number()}"
+        text = f"{self.one_of([*MACHINES], [*PRESETS, 'dgx-z9', 'nowhere.toml', ''], often=0.93)}:{self.number()}"
         while self.random.random() < 0.4:
             good = dict.fromkeys(("cards", "gpus", "boxes"), NUMBERS) | dict.fromkeys(("card", "link"), RATES)
             key = self.one_of([*good, "oversubscription", "collnet"], ["speed", ""], often=0.95)
