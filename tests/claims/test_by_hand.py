@@ -1130,3 +1130,24 @@ def gathers_of_star_and_torus(case):
         "margin_before": before,
         "margin_after": (21 * ALPHA * 1.2 + load / 0.6) / (9 * ALPHA + load / 0.8),
     }
+
+
+# -- training steps ----------------------------------------------------------------------------------------
+
+
+@counts("M-32")
+def calls_of_full_sharding(case):
+    """A gather before the forward, one before the backward, and a reduce-scatter, for every layer."""
+    return {"collectives": case["L"] + case["L"] + case["L"]}
+
+
+@counts("M-54")
+def hidden_of_32_layers(case):
+    """32 transfers of 26.4 ms, of which all after the first 15 ms run beside 31 layers of 15 ms."""
+    return {"hidden": 100 * 31 * 15 / (32 * 26.4)}
+
+
+@counts("M-56")
+def least_microbatches(case):
+    """7 / (m + 7) < 1/5 from m > 28 on."""
+    return {"needed": 5 * 7 - 7 + 1}
