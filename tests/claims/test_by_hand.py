@@ -1353,3 +1353,24 @@ def a_ring_and_all_at_once(case):
 @counts("M-60")
 def one_way_each(case):
     return {"ring": 2 * 1023, "tree": 2 * 10, "gap": 900 // 2 // 50}
+
+
+# -- training steps ----------------------------------------------------------------------------------------
+
+
+@counts("M-32")
+def calls_of_full_sharding(case):
+    """A gather before the forward, one before the backward, and a reduce-scatter, for every layer."""
+    return {"collectives": case["L"] + case["L"] + case["L"]}
+
+
+@counts("M-54")
+def hidden_of_32_layers(case):
+    """32 transfers of 26.4 ms, of which all after the first 15 ms run beside 31 layers of 15 ms."""
+    return {"hidden": 100 * 31 * 15 / (32 * 26.4)}
+
+
+@counts("M-56")
+def least_microbatches(case):
+    """7 / (m + 7) < 1/5 from m > 28 on."""
+    return {"needed": 5 * 7 - 7 + 1}
