@@ -10,6 +10,7 @@ neighbors so as not to cross rails) and `src/graph/trees.cc` (Jeaugey, 2019).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -19,8 +20,8 @@ from colllib.algorithms import allgather, allreduce, broadcast, reducescatter, t
 from colllib.exact import IntArray
 from colllib.limits import MOST_AT_ONCE, MOST_MESSAGES, check_size
 from colllib.primitives import check_rank, is_whole
-from colllib.schedule import Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
-from colllib.topology import Topology
+from colllib.schedule import Orbit, Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
+from colllib.topology import Lattice, Topology
 
 TURNS = ("rotated", "alternate")
 
@@ -63,6 +64,29 @@ def _on_rings(topology: Topology, ring: Schedule, channels: int, turn: str) -> S
     return _in_channels(scaled(ring, Fraction(1, len(orders))), orders)
 
 
+def _moved_alike(topology: Topology, channels: int, turn: str) -> bool:
+    """Whether the rings are one ring, moved: from box to box, and in all boxes from place to place."""
+    return topology.lattice is not None and turn == "rotated" and channels in (0, topology.in_box)
+
+
+def _numbers(topology: Topology) -> Callable[[IntArray, IntArray], IntArray]:
+    """The number of the block that starts or ends at a place of the first box, after a move: channel by channel."""
+    size, ranks = topology.in_box, topology.ranks
+    return lambda place, move: move % size * ranks + move // size * size + place
+
+
+def _moved(
+    topology: Topology, ring: Callable[[int], Schedule], number: Callable[[IntArray, IntArray], IntArray]
+) -> Schedule:
+    """A ring of all ranks in every channel, given by what happens to the blocks of the first box in the first one."""
+    size, ranks = topology.in_box, topology.ranks
+    every = ring(ranks)
+    assert isinstance(every, Orbit)
+    first = scaled(every.seed, Fraction(1, size))
+    shifted = (placed(first, ((np.arange(ranks) + place) % ranks).tolist()) for place in range(size))
+    return Orbit(side_by_side(*shifted), Lattice((size, ranks // size)), number=number)
+
+
 def _in_channels(schedule: Schedule, orders: list[list[int]]) -> Schedule:
     """`side_by_side` of the schedule `placed` in each order, whose steps share arrays where the schedule's do."""
     whole = side_by_side(*(placed(schedule, order) for order in orders))
@@ -90,6 +114,9 @@ def all_reduce(topology: Topology, channels: int = 0, turn: str = "rotated") -> 
     >>> all_reduce(boxes((2, 4)))
     Schedule(8 ranks, 32 blocks, 14 steps)
     """
+    if _moved_alike(topology, channels, turn):
+        number = _numbers(topology)
+        return in_sequence(*(_moved(topology, ring, number) for ring in (reducescatter.ring, allgather.ring)))
     ring = in_sequence(reducescatter.ring(topology.ranks), allgather.ring(topology.ranks))
     return _on_rings(topology, ring, channels, turn)
 
@@ -101,6 +128,8 @@ def all_gather(topology: Topology, channels: int = 0, turn: str = "rotated") -> 
     >>> all_gather(boxes((2, 4)), channels=2)
     Schedule(8 ranks, 16 blocks, 7 steps)
     """
+    if _moved_alike(topology, channels, turn):
+        return _moved(topology, allgather.ring, _numbers(topology))
     return _on_rings(topology, allgather.ring(topology.ranks), channels, turn)
 
 
@@ -111,6 +140,8 @@ def reduce_scatter(topology: Topology, channels: int = 0, turn: str = "rotated")
     >>> reduce_scatter(boxes((2, 4)))
     Schedule(8 ranks, 32 blocks, 7 steps)
     """
+    if _moved_alike(topology, channels, turn):
+        return _moved(topology, reducescatter.ring, _numbers(topology))
     return _on_rings(topology, reducescatter.ring(topology.ranks), channels, turn)
 
 
