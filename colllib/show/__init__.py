@@ -15,6 +15,7 @@ from colllib.show.cost_explorer import cost_explorer
 from colllib.show.drawings import before_after, wiring
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.forest_explorer import bottleneck_explorer, growing_explorer, splitting_explorer
 from colllib.show.inc_explorer import inc_explorer
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lines import Mark, lines, number
@@ -46,6 +47,7 @@ __all__ = [
     "axes",
     "bars",
     "before_after",
+    "bottleneck_explorer",
     "bounds_explorer",
     "boxes_explorer",
     "boxes_player",
@@ -53,6 +55,7 @@ __all__ = [
     "contention_explorer",
     "cost_explorer",
     "drawings",
+    "growing_explorer",
     "heat",
     "heat_map",
     "inc_explorer",
@@ -70,6 +73,7 @@ __all__ = [
     "realistic_ladder_explorer",
     "skew_explorer",
     "space_time",
+    "splitting_explorer",
     "still",
     "svg_figure",
     "switch_player",
