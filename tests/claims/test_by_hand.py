@@ -1374,3 +1374,19 @@ def hidden_of_32_layers(case):
 def least_microbatches(case):
     """7 / (m + 7) < 1/5 from m > 28 on."""
     return {"needed": 5 * 7 - 7 + 1}
+
+
+# -- forests --------------------------------------------------------------------------------------------
+
+
+@counts("D-4-061")
+def shards_into_a_gpu_or_a_box(case):
+    n = case["n"]
+    into_gpu, into_box = Fraction(8 * n - 1, 450 + 50), Fraction(8 * (n - 1), 8 * 50)
+    return {"binds": "GPU" if into_gpu > into_box else "box"}
+
+
+@counts("D-4-041")
+def shards_out_of_a_triangle(case):
+    out_of_triangle, thin_links = Fraction(3, 5), 2  # three shards of five, over two links of 1
+    return {"halves": 2 * out_of_triangle / thin_links}
