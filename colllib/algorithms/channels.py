@@ -17,9 +17,9 @@ from fractions import Fraction
 import numpy as np
 
 from colllib.algorithms import allgather, allreduce, broadcast, reducescatter, trees
-from colllib.exact import IntArray
+from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_AT_ONCE, MOST_MESSAGES, check_size
-from colllib.primitives import check_rank, is_whole
+from colllib.primitives import Blocks, check_rank, is_whole
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
 from colllib.topology import Lattice, Topology
 
@@ -82,9 +82,29 @@ def _moved(
     size, ranks = topology.in_box, topology.ranks
     every = ring(ranks)
     assert isinstance(every, Orbit)
-    first = scaled(every.seed, Fraction(1, size))
-    shifted = (placed(first, ((np.arange(ranks) + place) % ranks).tolist()) for place in range(size))
-    return Orbit(side_by_side(*shifted), Lattice((size, ranks // size)), number=number)
+    return Orbit(_turned(every.seed, size), Lattice((size, ranks // size)), number=number)
+
+
+def _turned(seed: Schedule, count: int) -> Schedule:
+    """A schedule of one block and its copies on the next ranks, side by side, each with an equal part of the message.
+
+    `side_by_side` of `placed` would do, and would keep two arrays of all ranks for every copy.
+    """
+    ranks, turn = seed.ranks, np.arange(count)
+
+    def turned(who: IntArray) -> IntArray:  # a group is that of all ranks, wherever it is turned
+        return np.where(who < ranks, (who + turn) % ranks, who)
+
+    old = seed.blocks
+    share = Fractions.equal(count, old.share[0])
+    blocks = Blocks(ranks, share, turned(old.source), turned(old.target), old.groups)
+
+    def step(t: int) -> Step:
+        one = seed.step(t)
+        src, dst = ((who[:, None] + turn).ravel() % ranks for who in (one.src, one.dst))
+        return Step(src, dst, np.tile(turn, len(one.src)), np.repeat(one.add, count))
+
+    return Schedule(blocks, seed.num_steps, step)
 
 
 def _in_channels(schedule: Schedule, orders: list[list[int]]) -> Schedule:
