@@ -191,7 +191,7 @@ def half_boxes() -> Topology:
     """
     whole = fabric(find("mi250-8x2"))
     half, ranks = whole.ranks // 2, whole.ranks
-    inside = np.argwhere(whole.capacity[:ranks, :ranks]).tolist()
+    inside = [(a, b) for a, b in np.argwhere(whole.capacity[:ranks, :ranks]).tolist()]
     across = [(rank, (rank + half) % ranks) for rank in range(ranks)]
     wide = [whole.capacity[a, b] for a, b in inside] + [whole.capacity[rank, ranks] for rank in range(ranks)]
     bandwidth = [int(units) * whole.unit for units in wide]
