@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from colllib import execute
-from colllib.algorithms import lattice
+from colllib.algorithms import find, lattice
 from colllib.show import torus_player
 from colllib.topology import Lattice, torus
 
@@ -25,11 +25,11 @@ def test_dim_ring_on_16x16x16_executed_proved_and_counted(benchmark):
     assert set(run.link_total) == {Fraction(15, 16**axis) for axis in (1, 2, 3)}
 
 
-@pytest.mark.parametrize("build", [lattice.rotated_dim_ring, lattice.breadth_first])
-def test_all_links_of_8x8x8_at_once(benchmark, build):
+@pytest.mark.parametrize("name", ["rotated-dim-ring", "breadth-first"])
+def test_all_links_of_8x8x8_at_once(benchmark, name):
     """Six copies of a dim-ring all-reduce in the same steps, and the breadth-first one."""
-    axes = Lattice((8, 8, 8))
-    run = benchmark.pedantic(lambda: execute(build(axes), torus(axes.dims)), rounds=3, warmup_rounds=1)
+    algorithm, where = find("all-reduce", name), torus((8, 8, 8))
+    run = benchmark.pedantic(lambda: execute(algorithm.build(algorithm.argument(where)), where), rounds=3)
     benchmark.extra_info["peak_memory_MB"] = _peak_memory_mb()
     assert run.cost.n_beta == Fraction(2 * 511, 512 * 6)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
 import sys
 import traceback
 from collections import Counter
@@ -12,26 +13,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import click
 from tabulate import tabulate
 
-from colllib import algorithms, units
+from colllib import algorithms, msccl, simgrid, units
 from colllib.bounds import bus_factor
 from colllib.cost import Kind, Price, TieredCost
 from colllib.events import event_clock
 from colllib.execution import trace as trace_states
+from colllib.graphs.describe import promises
+from colllib.graphs.links import is_graph
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, field_of
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.commands import COMMANDS
+from colllib.optimality import at_node
 from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
-from colllib.topology import PRESETS, TOPOLOGIES, Topology
+from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
 from colllib.topology.describe import switches, wires
+from colllib.training.command import step_command
 
 if TYPE_CHECKING:
     from colllib.claims import Entry
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
 
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
 MOST_CELLS = 2**16
+MOST_EXPORTED = 2**17  # messages in a file
 MOST_ELEMENTS = 2**24  # of a message that is really sent
 MOST_TEXT = 200  # characters of an option
 MOST_ERROR = 500
@@ -143,6 +150,7 @@ def list_command(as_json: bool) -> None:
         },
         "topologies": [form.example for form in TOPOLOGIES.values()],
         "topology_options": {name: form.options for name, form in TOPOLOGIES.items() if form.options},
+        "operations": [f"{name}({','.join(operation.operands)})" for name, operation in OPERATIONS.items()],
         "machines": {
             name: {
                 "topology": preset.expression(2),
@@ -178,6 +186,7 @@ def list_command(as_json: bool) -> None:
     click.echo(
         "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"), tablefmt="simple")
     )
+    click.echo(f"\nof topologies G without switches: {', '.join(found['operations'])}")
     machines = [
         (f"{name}:2", machine["topology"], " | ".join(map(units.rate, machine["bandwidth_bytes_per_s"])))
         for name, machine in found["machines"].items()
@@ -325,7 +334,21 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
             "n_beta": str(formula.n_beta),
             "agrees": formula == run.cost,
         }
+    if chosen.name == "breadth-first":
+        result |= _at_node(rung)
     return result | _times(rung, rung.seconds)
+
+
+def _at_node(rung: Rung) -> dict[str, Any]:
+    """The cost by a rank's whole bandwidth, which ranks of unequal degree have no common one of."""
+    run, where = rung.execution, rung.entry.topology
+    pieces = len(run.schedule.blocks) // where.ranks
+    try:
+        found = at_node(rung.algorithm.primitive, where, run.cost)
+    except ValueError as error:
+        return {"n_beta_node": None, "optimal": None, "no_n_beta_node": str(error), "pieces": pieces}
+    optimal = {"latency": found.latency, "bandwidth": found.bandwidth}
+    return {"n_beta_node": str(found.n_beta), "optimal": optimal, "pieces": pieces}
 
 
 def _kind(kind: Kind, cost: TieredCost, alpha: Sequence[float]) -> dict[str, Any]:
@@ -364,6 +387,8 @@ def _sentences(result: dict[str, Any]) -> str:
         lines += _tables_of_tiers(result)
     else:
         lines.append(f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']} ({result['how']})")
+    if "n_beta_node" in result:
+        lines += _sentences_at_node(result)
     lines += [
         f"  per rank    sent at most {result['sent_max']} M, received at most {result['received_max']} M",
         f"  per link    at most {result['link_load_max']} M",
@@ -373,6 +398,20 @@ def _sentences(result: dict[str, Any]) -> str:
         lines.append(f"  closed form n_alpha = {formula['n_alpha']}, n_beta = {formula['n_beta']}: {verdict}")
     lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({result['clock']} clock){_rates(result)}")
     return "\n".join(lines)
+
+
+def _sentences_at_node(result: dict[str, Any]) -> list[str]:
+    """Which number uses which convention."""
+    shards = f"  pieces      {result['pieces']} for each shard"
+    if result["optimal"] is None:
+        return [f"  at a node   no one B: {result['no_n_beta_node']}", shards]
+    bounds = [f"{what} {'optimal' if met else 'not optimal'}" for what, met in result["optimal"].items()]
+    return [
+        "              n_beta in units of M/BW, BW that of one link",
+        f"  at a node   n_beta = {result['n_beta_node']} in units of M/B, B that of all links of a rank; "
+        + ", ".join(bounds),
+        shards,
+    ]
 
 
 def _rates(result: dict[str, Any]) -> str:
@@ -607,7 +646,11 @@ def _print_forest(found: Forest, result: dict[str, Any]) -> None:
 @click.option("--radix", type=Whole(1), default=0, help="ports of the switches that are bought, such as 144")
 @_json
 def describe_command(on: str, radix: int, as_json: bool) -> None:
-    """What a topology is built from: switches, ports, cables, and what half of a tier's cables carry."""
+    """What a topology is built from: switches, ports, cables, and what half of a tier's cables carry.
+
+    Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at which every rank can
+    send to every other one at once; what takes too long to find is left out, and says at which size.
+    """
     where = find_topology(on)
     built = switches(where, radix) if where.switches else []
     found: dict[str, Any] = {
@@ -623,9 +666,14 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
     }
     if where.speeds is not None:
         found |= {"alpha_s": where.speeds[0], "bandwidth_bytes_per_s": where.speeds[1]}
+    promised = promises(where) if is_graph(where) else {}
+    found |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
     if as_json:
         return _print_json(found)
     click.echo(f"{where.name} ({where.port_model}): {where.ranks} ranks, {found['boxes']} boxes\n")
+    if promised:
+        told = promised | promised.pop("left_out")
+        click.echo(tabulate([(name, str(value)) for name, value in told.items()], tablefmt="plain") + "\n")
     bought = (f"of {radix} ports",) if radix else ()
     if built:
         rows = [
@@ -784,7 +832,56 @@ def mpi_run_command(
     return 0 if found.equal else 1
 
 
-for _command in COMMANDS:
+@cli.command("export")
+@click.argument("primitive")
+@click.argument("algorithm")
+@click.option("--on", "on", required=True, help="topology, such as ring:8")
+@click.option("--format", "form", default="msccl", help="msccl, an XML file, or simgrid, a time-independent trace")
+@click.option("--to", "folder", default=None, help="of simgrid: where to write trace, platform and hosts")
+@click.option("--segments", default=None, help="a whole number")
+@_priced
+@_with
+def export_command(
+    primitive: str,
+    algorithm: str,
+    on: str,
+    form: str,
+    folder: str | None,
+    segments: str | None,
+    message: float,
+    alpha: Price | None,
+    bandwidth: Price | None,
+    options: tuple[str, ...],
+) -> None:
+    """Write a schedule as MSCCL's XML, after running that file on buffers of its own, or as a trace for SimGrid.
+
+    A trace takes M, a platform also alpha and BW; with --to the command that replays them is printed.
+    """
+    if form not in ("msccl", "simgrid"):
+        raise ValueError(f"format {units.shortened(form)!r}: must be msccl or simgrid")
+    if folder is not None and form != "simgrid":
+        raise ValueError("an MSCCL file is printed: leave --to out")
+    chosen, where = _configured(algorithms.find(primitive, algorithm), options), find_topology(on)
+    if segments is not None and not chosen.segmented:
+        raise ValueError(f"{primitive} {algorithm} takes no segments: leave them out")
+    count = _segments(chosen, segments)
+    if count is None:
+        raise ValueError("segments 'best': a file is of one schedule, give a whole number")
+    check_size("a file for every rank", where.ranks, msccl.MOST_GPUS, "ranks")
+    schedule = chosen.build(chosen.argument(where), **({"segments": count} if chosen.segmented else {}))
+    check_size("a file of every message", schedule.num_messages, MOST_EXPORTED, "messages")
+    if form == "msccl":
+        text = msccl.export(schedule, primitive, f"{algorithm} on {where.name}")
+        msccl.run(text)
+        return click.echo(text)
+    if folder is None:
+        return click.echo(simgrid.trace(schedule, message))
+    price = _price(where, message, alpha, bandwidth)
+    command = simgrid.write(Path(folder), schedule, where, **price)
+    click.echo(f"cd {shlex.quote(folder)} && {shlex.join(command)}")
+
+
+for _command in (*COMMANDS, step_command):
     cli.add_command(_command)
 
 

@@ -77,6 +77,7 @@ ANY = Condition("any", lambda _: True)
 POWER_OF_TWO = Condition("$N = 2^m$", _power_of_two)
 SEGMENTED_POWER_OF_TWO = Condition("$N = 2^m > 2,$ $P > 1$", lambda n: n > 2 and _power_of_two(n), segments=2)
 RINGS = Condition("any", lambda lattice: lattice.wraps)
+LONG_TORI = Condition("$d_i > 2$", lambda topology: topology.lattice is not None and _long_rings(topology.lattice))
 LINES = Condition("any", lambda lattice: not lattice.wraps)
 LONG_RINGS = Condition("$d_i > 2$", _long_rings)
 CROSSED_LONG_RINGS = Condition("$d_i > 2,$ $k > 1$", lambda axes: _long_rings(axes) and len(_sizes(axes)) > 1)
@@ -108,7 +109,8 @@ class ClosedForm:
         >>> ClosedForm(Formula("P - 1 + total(d // 2)"), Formula("1 / k")).cost(Lattice((4, 4)), segments=3)
         Cost(n_alpha=6, n_beta=1/2)
         """
-        axes = _sizes(argument) if isinstance(argument, Lattice) else []
+        lattice = argument if isinstance(argument, Lattice) else getattr(argument, "lattice", None)
+        axes = [] if lattice is None else _sizes(lattice)
         return Cost(*self._parts(getattr(argument, "ranks", argument), segments, len(axes), axes))
 
     @cached_property

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +116,7 @@ class Together:
         Raises:
             ValueError: for an unknown clock.
         """
-        price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+        price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
         if clock == "lockstep":
             pairs = zip(self.in_step, self.alone, strict=True)
             return tuple(cost.seconds(**price) / run.cost.seconds(**price) for cost, run in pairs)

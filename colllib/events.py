@@ -6,6 +6,9 @@ link of several cables serves as many messages at once: each takes the first cab
 Within its route a message cuts through: its head asks for the next link as soon as it gets there,
 and waits there if the link is busy. A node passes a block on only once it has arrived in full.
 Blocks from one node to one other in one step travel as one message.
+
+With a `Processor` the clock is that of LogP and LogGP: the links' alpha is their L and 1/BW their
+gap per byte G; a message also keeps its sender and its receiver busy, and a rank waits between two.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +29,31 @@ from colllib.topology import Topology, star
 from colllib.topology.paths import routed
 
 
+@dataclass(frozen=True)
+class Processor:
+    """What a message costs the ranks themselves, in the LogP model and in LogGP.
+
+    A message of k bytes takes o + L + (k - 1) G + o. The sender is busy for the first o, the receiver
+    for the last; between them both are free to compute. The first byte of a rank's next message, sent
+    or received, comes at least g after the last byte of the one before.
+
+    Args:
+        overhead: o in seconds, at least 0.
+        gap: g in seconds, at least 0.
+
+    Raises:
+        ValueError: for a time that is negative or no number.
+    """
+
+    overhead: float
+    gap: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("overhead", "gap"):
+            if not (isfinite(getattr(self, name)) and getattr(self, name) >= 0):
+                raise ValueError(f"{name} {getattr(self, name)!r}: must be a finite number of seconds, at least 0")
+
+
 @dataclass(frozen=True, eq=False)
 class Timeline:
     """When every message was sent and received.
@@ -34,7 +63,9 @@ class Timeline:
         size: its share of M, shape (m,).
         ready: when its blocks were there, in seconds, shape (m,).
         start: when its first link was free, in seconds, shape (m,).
-        arrival: when it had arrived in full, in seconds, shape (m,).
+        arrival: when it had arrived in full, and been received, in seconds, shape (m,).
+        overhead: o in seconds, for which each message keeps its sender busy until `start` and its
+            receiver until `arrival`.
     """
 
     step: IntArray
@@ -44,15 +75,41 @@ class Timeline:
     ready: NDArray[np.float64]
     start: NDArray[np.float64]
     arrival: NDArray[np.float64]
+    overhead: float = 0.0
 
     @property
     def seconds(self) -> float:
         """When the last message has arrived."""
         return float(self.arrival.max(initial=0.0))
 
+    def finished(self, rank: int, work: float) -> float:
+        """When a rank has also computed for so long, in all the time that messages leave it.
+
+        Args:
+            rank: which.
+            work: seconds of computation that begin at 0; a message interrupts it for its overhead.
+
+        >>> from colllib.algorithms import allreduce
+        >>> price = {"message": 0.0, "alpha": 100e-6, "bandwidth": 1e9, "processor": Processor(50e-6)}
+        >>> round(1e6 * event_clock(allreduce.recursive_doubling(2), **price).finished(0, 500e-6))
+        600
+        """
+        busy = np.concatenate((self.start[self.src == rank], self.arrival[self.dst == rank]))
+        done = work
+        for end in np.sort(busy):
+            if end - self.overhead < done:
+                done += self.overhead
+        return max(done, float(busy.max(initial=0.0)))
+
 
 def event_clock(
-    schedule: Schedule, topology: Topology | None = None, *, message: float, alpha: Price, bandwidth: Price
+    schedule: Schedule,
+    topology: Topology | None = None,
+    *,
+    message: float,
+    alpha: Price,
+    bandwidth: Price,
+    processor: Processor | None = None,
 ) -> Timeline:
     """Run a schedule message by message, each as early as its data and its links allow.
 
@@ -66,12 +123,14 @@ def event_clock(
         message: M in bytes.
         alpha: latency unit in seconds, one for each level of the topology.
         bandwidth: BW in bytes per second, likewise.
+        processor: what a message costs the ranks at its ends (default: nothing, and k bytes take k/BW).
 
     Returns:
         the timeline; its `seconds` is the completion time.
 
     Raises:
-        ValueError: if the topology has another number of ranks, or a quantity cannot be.
+        ValueError: if the topology has another number of ranks, a quantity cannot be, or switches take
+            part and a processor is given.
 
     >>> from colllib.algorithms import broadcast
     >>> from colllib.schedule import pipelined
@@ -81,10 +140,41 @@ def event_clock(
     """
     topology = star(schedule.ranks) if topology is None else topology
     check_fit(schedule, topology)
+    if processor is not None and schedule.switches:
+        raise ValueError(f"{schedule}: switches take part, and have no processor that could be busy")
     alphas, speeds = values_per_level(topology.levels, message=message, alpha=alpha, bandwidth=bandwidth)
-    line = _Flows(schedule, topology).run(message, alphas, speeds)
+    line = _Flows(schedule, topology).run(message, alphas, speeds, processor)
     finite(line.seconds, message=message, alpha=alpha, bandwidth=bandwidth)
     return line
+
+
+SEND, RECEIVE = -2, -1  # asked of a processor, where others count the hops of a route
+
+
+class _Ranks:
+    """When the processors of the ranks are free, and may send and receive again."""
+
+    def __init__(self, ranks: int, processor: Processor | None) -> None:
+        self.first = 0 if processor is None else SEND
+        self.overhead, self.gap = (0.0, 0.0) if processor is None else (processor.overhead, processor.gap)
+        self.free = [0.0] * ranks
+        self.next = {SEND: [0.0] * ranks, RECEIVE: [0.0] * ranks}
+
+    def when(self, now: float, rank: int, what: int) -> float:
+        """From when on a rank can begin to send or to receive."""
+        return max(now, self.free[rank], self.next[what][rank])
+
+    def sends(self, now: float, rank: int, wire: float) -> float:
+        """Begin to send now what needs so long on the wire; when its first byte leaves."""
+        self.free[rank] = now + self.overhead
+        self.next[SEND][rank] = now + wire + self.gap
+        return self.free[rank]
+
+    def receives(self, now: float, rank: int) -> float:
+        """Begin to receive now; when that is done."""
+        self.free[rank] = now + self.overhead
+        self.next[RECEIVE][rank] = now + self.gap
+        return self.free[rank]
 
 
 class _Flows:
@@ -151,8 +241,11 @@ class _Flows:
             written[place] = value
         version.update(written)
 
-    def run(self, message: float, alpha: Sequence[float], bandwidth: Sequence[float]) -> Timeline:
+    def run(
+        self, message: float, alpha: Sequence[float], bandwidth: Sequence[float], processor: Processor | None
+    ) -> Timeline:
         count = len(self.step)
+        ranks = _Ranks(self.topology.ranks, processor)
         # lists, because single elements are read and written: there numpy is slower
         ready, start, arrival = ([0.0] * count for _ in range(3))
         tiers, tier_of = self.topology.tiers, self.topology.tier.tolist()
@@ -168,15 +261,30 @@ class _Flows:
         free: list[list[float]] = [[] for _ in tier_of]  # per link: when each cable taken so far is, soonest first
         tail = [0.0] * count
         there = [0.0] * len(self.readers)
-        # the head of message i asks for its hop-th link at this moment
-        queue = [(0.0, i, 0) for i in range(count) if self.waits[i] == 0]
+        first_byte = 0.0 if processor is None or not message else 1 / message  # LogGP charges k - 1 bytes of k
+        # the head of message i asks for its hop-th link at this moment, or for the processor at one of its ends
+        queue = [(0.0, i, ranks.first) for i in range(count) if self.waits[i] == 0]
         heapq.heapify(queue)
         while queue:
             now, i, hop = heapq.heappop(queue)
+            if hop in (SEND, RECEIVE):
+                begin = ranks.when(now, self.src[i] if hop == SEND else self.dst[i], hop)
+                if begin > now:  # others may come first
+                    heapq.heappush(queue, (begin, i, hop))
+                    continue
+                if hop == SEND:
+                    link = self.links[i][0]
+                    wire = max(self.size[i] - first_byte, 0.0) * slowness[tier_of[link]]
+                    heapq.heappush(queue, (ranks.sends(now, self.src[i], wire), i, 0))
+                    continue
+                arrival[i] = ranks.receives(now, self.dst[i])
+                for value in self.makes[i]:
+                    self._arrived(value, arrival[i], there, ready, queue, ranks.first)
+                continue
             link = self.links[i][hop]
             fresh = len(free[link]) < cables[link]
             begin = now if fresh else max(now, free[link][0])
-            tail[i] = max(begin + self.size[i] * slowness[tier_of[link]], tail[i])
+            tail[i] = max(begin + max(self.size[i] - first_byte, 0.0) * slowness[tier_of[link]], tail[i])
             (heapq.heappush if fresh else heapq.heapreplace)(free[link], tail[i])
             later = delay[self.outermost[i]][link]
             if hop == 0:
@@ -186,10 +294,14 @@ class _Flows:
                 heapq.heappush(queue, (begin + later, i, hop + 1))
                 continue
             arrival[i] = tail[i] + later
+            if processor is not None:
+                heapq.heappush(queue, (arrival[i], i, RECEIVE))
+                continue
             for value in self.makes[i]:
-                self._arrived(value, arrival[i], there, ready, queue)
+                self._arrived(value, arrival[i], there, ready, queue, ranks.first)
         step, src, dst = (np.array(values, dtype=np.intp) for values in (self.step, self.src, self.dst))
-        return Timeline(step, src, dst, *(np.array(values) for values in (self.size, ready, start, arrival)))
+        size, readied, begun, done = (np.array(values) for values in (self.size, ready, start, arrival))
+        return Timeline(step, src, dst, size, readied, begun, done, ranks.overhead)
 
     def _arrived(
         self,
@@ -198,6 +310,7 @@ class _Flows:
         there: list[float],
         ready: list[float],
         queue: list[tuple[float, int, int]],
+        first: int,
     ) -> None:
         pending = [(value, when)]
         while pending:
@@ -210,5 +323,5 @@ class _Flows:
                 ready[reader] = max(ready[reader], there[value])
                 self.waits[reader] -= 1
                 if self.waits[reader] == 0:
-                    heapq.heappush(queue, (ready[reader], reader, 0))
+                    heapq.heappush(queue, (ready[reader], reader, first))
             pending.extend((larger, there[value]) for larger in self.grown[value])

@@ -247,8 +247,8 @@ def skipped(algorithm: Algorithm, where: Topology) -> str | None:
     """
     if (refusal := algorithm.refusal(where)) is not None:
         return refusal
-    if algorithm.searched:
-        return "is packed for one fabric by a search, which a ladder does not wait for"
+    if algorithm.searched and not algorithm.costs_its_closed_form(where):
+        return "is made for one fabric, which a ladder does not wait for"
     pairs = where.num_links == where.ranks * (where.ranks - 1) and not where.switches
     if algorithm.many_partners and not pairs and where.ranks > 2:
         return f"sends to {where.ranks - 1} partners a step, more than a rank has ports, where a step costs one alpha"
@@ -386,7 +386,7 @@ def field_of(
     """
     price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     rungs, left_out = [], {}
-    for algorithm in (one for one in every(primitive) if not one.searched):
+    for algorithm in (one for one in every(primitive) if one.compared):
         if (why := skipped(algorithm, where)) is not None:
             left_out[algorithm.name] = why
             continue

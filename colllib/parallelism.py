@@ -538,8 +538,8 @@ def price(call: Call, *, alpha: float, bandwidth: float, use: Callable[[Algorith
 
     >>> [call] = decoding(MODELS["Llama 3.1 70B"], Plan(tp=8), sequences=1)
     >>> found = price(call, alpha=0.5e-6, bandwidth=900e9)
-    >>> found.rung.algorithm.name, f"{found.seconds * 1e6:.2f} us"
-    ('recursive-doubling', '1.55 us')
+    >>> found.rung.algorithm.name, f"{found.seconds * 1e6:.2f} µs"
+    ('recursive-doubling', '1.55 µs')
     """
     here: dict[str, Any] = {"message": call.message, "alpha": alpha, "bandwidth": bandwidth}
     chosen = [a for a in of(call.primitive) if a.fits(call.ranks) and (use is None or use(a))]

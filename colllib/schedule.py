@@ -579,3 +579,34 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
 
     num_steps, paths = len(steps) + (segments - 1) * interval, schedule.paths and schedule.paths.segmented(segments)
     return Schedule(blocks, num_steps, step, schedule.switches, paths=paths)
+
+
+def split(schedule: Schedule, pieces: int) -> Schedule:
+    """Cut every block into equal pieces that travel together: piece k of block b is block b * pieces + k.
+
+    Raises:
+        ValueError: for fewer than one piece, or a schedule that uses paths of its own.
+
+    >>> from colllib.algorithms import allgather
+    >>> from colllib.execution import execute
+    >>> execute(split(allgather.ring(4), 3)).cost == execute(allgather.ring(4)).cost
+    True
+    """
+    if not is_whole(pieces) or pieces < 1:
+        raise ValueError(f"pieces = {pieces!r}: must be a whole number of at least 1")
+    if schedule.paths is not None:
+        raise ValueError("a schedule that uses paths of its own cannot be cut")
+    if pieces == 1:
+        return schedule
+    old = schedule.blocks
+    check_size(f"{pieces} pieces of {len(old)} blocks", pieces * len(old), MOST_BLOCKS, "blocks")
+    share = old.share.scaled(Fraction(1, pieces)).repeated(pieces)
+    source, target = (np.repeat(who, pieces) for who in (old.source, old.target))
+
+    def step(t: int) -> Step:
+        whole = schedule.step(t)
+        block = (whole.block[:, None] * pieces + np.arange(pieces)).ravel()
+        again = np.repeat(np.arange(len(whole.src)), pieces)
+        return whole.taken(again)._replace(block=block)
+
+    return Schedule(Blocks(old.ranks, share, source, target, old.groups), schedule.num_steps, step, schedule.switches)

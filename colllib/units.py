@@ -98,11 +98,11 @@ def seconds(value: float, digits: int = 3) -> str:
     """A time for reading.
 
     >>> seconds(546.486e-6), seconds(0.0), seconds(2.5)
-    ('546 us', '0 s', '2.5 s')
+    ('546 µs', '0 s', '2.5 s')
     """
     if value == 0:
         return "0 s"
-    return _scaled(value, "s", ((1, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n")), digits)
+    return _scaled(value, "s", ((1, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")), digits)
 
 
 def size(value: float, digits: int = 3) -> str:

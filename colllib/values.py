@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +19,23 @@ from colllib.schedule import Schedule
 Numbers = NDArray[Any]
 
 
+class Message(NamedTuple):
+    """Which message it is: the step, its two ends and the block."""
+
+    step: int
+    src: int
+    dst: int
+    block: int
+
+
+Wire = Callable[[Any, Message], Any]
+
+
 def final_values(
-    schedule: Schedule, start: Sequence[Sequence[Any]], combine: Callable[[Any, Any], Any] = operator.add
+    schedule: Schedule,
+    start: Sequence[Sequence[Any]],
+    combine: Callable[[Any, Any], Any] = operator.add,
+    wire: Wire | None = None,
 ) -> list[list[Any]]:
     """What each rank holds of each block after the last step.
 
@@ -28,6 +43,8 @@ def final_values(
         schedule: on ranks only, without switches.
         start: start[rank][block], the rank's own value; read only where the rank is a source.
         combine: called as combine(held, arrived) where a message adds.
+        wire: called as wire(sent, message), says what arrives of what was sent (default: the same): what
+            rounds on the way, or is damaged, or only counted.
 
     Returns:
         [rank][block], None where nothing ever was. Sending does not clear a cell.
@@ -51,7 +68,10 @@ def final_values(
     for t in range(schedule.num_steps):
         step = schedule.step(t)
         messages = zip(*(values.tolist() for values in step), strict=True)
-        sent = [(dst, block, add, held[src][block]) for src, dst, block, add in messages]
+        sent = [
+            (dst, block, add, held[src][block] if wire is None else wire(held[src][block], Message(t, src, dst, block)))
+            for src, dst, block, add in messages
+        ]
         for dst, block, add, value in sent:
             mine = held[dst][block]
             held[dst][block] = combine(mine, value) if add and mine is not None else value

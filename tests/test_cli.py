@@ -133,6 +133,20 @@ def test_a_forest_runs_like_any_other_algorithm():
     assert answer("run", "all-reduce", "forest", "--on", "torus:4x4")["link_load_max"] == "15/32"
 
 
+def test_breadth_first_says_what_a_node_pays_and_which_bounds_it_meets():
+    found = answer("run", "all-gather", "breadth-first", "--on", "line-graph(complete-bipartite:4x4)")
+    assert (found["correct"], found["n_alpha"], found["n_beta"]) == (True, 3, "1/4")
+    assert (found["n_beta_node"], found["pieces"]) == ("1", 1)  # 7/8 on K(4,4), and 1/8 more
+    assert found["optimal"] == {"latency": True, "bandwidth": False}
+    both = answer("run", "all-reduce", "breadth-first", "--on", "torus:5x4")
+    assert (both["n_beta_node"], both["optimal"]["bandwidth"], both["pieces"]) == ("19/10", True, 4)
+    fewer = answer("run", "all-gather", "breadth-first", "--on", "torus:5x4", "--with", "pieces=2")
+    assert (fewer["pieces"], fewer["optimal"]["bandwidth"]) == (2, False)
+    uneven = answer("run", "all-gather", "breadth-first", "--on", "mesh:3x2")
+    assert (uneven["n_beta_node"], uneven["optimal"]) == (None, None)
+    assert "n_beta_node" not in answer("run", "all-gather", "ring", "--on", "ring:4")
+
+
 def test_ladder_sorts_the_algorithms():
     rungs = answer("ladder", "all-reduce", "--ranks", "64", "--message", "1kB")["rungs"]
     assert rungs[0]["algorithm"] == "recursive-doubling"

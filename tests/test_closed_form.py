@@ -34,11 +34,12 @@ WITH_FORMS = [algorithm for algorithm in CATALOGUE if algorithm.cost.forms]
 
 def places(algorithm):
     """The kind of topology that an algorithm's closed forms are for, whether one of them holds there or not."""
-    if algorithm.takes == "topology":
+    linked = algorithm.name == "breadth-first"
+    if algorithm.takes == "topology" and not linked:
         able = {"combines": True, "replicates": True, "scatters": True}
         late = Latency(endpoint=Fraction(3, 5), hop=Fraction(1, 10), switch=Fraction(1, 5))
         return [*map(find, SWITCHES), star(5, latency=late, **able), star(5, ports=2, **able)]
-    kind = LATTICES if algorithm.takes == "lattice" else FULL_MESHES if algorithm.many_partners else STARS
+    kind = LATTICES if algorithm.takes == "lattice" or linked else FULL_MESHES if algorithm.many_partners else STARS
     return [where for where in map(find, kind) if algorithm.refusal(where) is None]
 
 
@@ -73,9 +74,8 @@ def test_every_closed_form_is_what_executes_and_no_restriction_is_without_need(a
 
 @pytest.mark.parametrize("algorithm", WITH_FORMS, ids=lambda algorithm: f"{algorithm.primitive}-{algorithm.name}")
 def test_one_rank_costs_nothing_and_none_is_refused(algorithm):
-    one, none = {"ranks": (1, 0), "lattice": (Lattice((1,)), None), "topology": (find("inc-star:1"), None)}[
-        algorithm.takes
-    ]
+    alone = next(where for where in map(find, ("inc-star:1", "torus:1")) if algorithm.where(where) is None)
+    one, none = {"ranks": (1, 0), "lattice": (Lattice((1,)), None), "topology": (alone, None)}[algorithm.takes]
     assert algorithm.cost(one) == Cost(0, 0)
     assert algorithm.cost.covers(one)
     if none is not None:

@@ -73,3 +73,10 @@ def test_what_the_package_reads_ships_with_it():
     data = [path for path in (ROOT / "colllib").rglob("*") if path.suffix in (".css", ".js", ".csv")]
     assert data
     assert not git("check-ignore", *map(str, data), fine=(0, 1)).stdout
+
+
+def test_workflows_name_the_actions_they_run_by_commit():
+    """A tag can be moved to other code."""
+    for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for action in re.findall(r"uses: *(.*)", workflow.read_text(encoding="utf-8")):
+            assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action

@@ -13,6 +13,7 @@ from colllib.algorithms import (
     allgather,
     allreduce,
     alltoall,
+    breadth_first,
     broadcast,
     channels,
     circulant,
@@ -126,6 +127,11 @@ def on_own_links(topology: Topology) -> bool:
     return topology.port_model == PER_NEIGHBOR and not topology.switches
 
 
+def on_a_torus(topology: Topology) -> bool:
+    """Axes that close to rings, with a link of BW to every neighbor."""
+    return on_own_links(topology) and topology.lattice is not None and topology.lattice.wraps
+
+
 def on_one_switch(topology: Topology) -> bool:
     """One switch, with ports of any width."""
     return topology.switches == 1 and topology.num_links == 2 * topology.ranks
@@ -159,7 +165,7 @@ class Algorithm:
             port per rank, a lattice with one full-duplex link per neighbor, or one switch).
         many_partners: whether a rank sends to many others in one step. A step costs one alpha, so that on ranks with
             one port such an algorithm looks better than it can be: ladders leave it out there.
-        searched: whether a search makes it for one fabric, which ladders do not wait for.
+        searched: whether it is made for one fabric, which ladders do not wait for where no closed form is its cost.
     """
 
     primitive: str
@@ -187,6 +193,11 @@ class Algorithm:
     def has_closed_form(self) -> bool:
         """Whether its cost can be said without executing it."""
         return self.cost is not no_closed_form
+
+    @property
+    def compared(self) -> bool:
+        """Whether ladders and players have it anywhere."""
+        return not self.searched or self.has_closed_form
 
     def costs_its_closed_form(self, topology: Topology) -> bool:
         """Whether `cost` is the cost there.
@@ -378,6 +389,12 @@ _NVLS, _SHARP, _NVLS_SHARP = (
     _BOXES | {"where": boxes_that_add(*tiers)} for tiers in ((True, False), (False, True), (True, True))
 )
 _CHANNELS: dict[str, Any] = {"takes": "topology", "where": in_uneven_boxes}
+_LINKED: dict[str, Any] = {
+    "takes": "topology",
+    "where": breadth_first.on_connected_ranks,
+    "belongs": on_a_torus,
+    "searched": True,
+}
 _PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": True}
 _MESHED: dict[str, Any] = {"many_partners": True, "belongs": on_a_full_mesh}
 
@@ -419,10 +436,10 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
         (
             "all-reduce",
             "breadth-first",
-            lattice.breadth_first,
-            lattice.breadth_first_all_reduce_cost,
+            breadth_first.all_reduce,
+            breadth_first.all_reduce_cost,
             "zhao2025",
-            _TORUS,
+            _LINKED,
         ),
         ("all-reduce", "dim-rabenseifner", lattice.dim_rabenseifner, no_closed_form, "rabenseifner2004", _HALVING),
         ("all-reduce", "swing", lattice.swing, no_closed_form, "desensi2024", _HALVING),
@@ -446,10 +463,10 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
         (
             "reduce-scatter",
             "breadth-first",
-            lattice.breadth_first_reduce_scatter,
-            lattice.breadth_first_cost,
+            breadth_first.reduce_scatter,
+            breadth_first.reduce_scatter_cost,
             "zhao2025",
-            _TORUS,
+            _LINKED,
         ),
         (
             "reduce-scatter",
@@ -463,10 +480,10 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
         (
             "all-gather",
             "breadth-first",
-            lattice.breadth_first_all_gather,
-            lattice.breadth_first_cost,
+            breadth_first.all_gather,
+            breadth_first.all_gather_cost,
             "zhao2025",
-            _TORUS,
+            _LINKED,
         ),
         (
             "all-gather",

@@ -1,4 +1,4 @@
-"""Algorithms for tori and meshes: reductions and gathers axis by axis, trees, breadth-first schedules.
+"""Algorithms for tori and meshes: reductions and gathers axis by axis, trees.
 
 They take a `Lattice` instead of a number of ranks. Where a schedule uses several links of a rank in
 one step, it is meant for a rank that owns a link per neighbor; the ledger charges it elsewhere.
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
-from math import lcm
 
 import numpy as np
 
@@ -26,10 +25,9 @@ from colllib.closed_form import (
 )
 from colllib.cost import Cost
 from colllib.exact import IntArray
-from colllib.limits import MOST_BLOCKS, check_size
 from colllib.primitives import broadcast, check_rank
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
-from colllib.schedule import Orbit, Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
+from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
 from colllib.topology import Lattice
 
 # -- one ring through all axes -------------------------------------------------------------------
@@ -527,147 +525,3 @@ def all_links_reduce(lattice: Lattice, *, segments: int = 1, root: int = 0) -> S
     6
     """
     return reversed_in_time(all_links_broadcast(lattice, segments=segments, root=root))
-
-
-# -- breadth-first broadcasts --------------------------------------------------------------------
-
-
-def breadth_first_all_gather(lattice: Lattice) -> Schedule:
-    """Every shard spreads over shortest paths only, and each step divides it evenly among the links it may come by.
-
-    In step t every rank receives the shards of all owners at distance t. A shard may come from
-    any neighbor that is nearer to its owner; a transportation problem, the same for every rank of
-    a torus, divides the shards into pieces so that the busiest link carries as little as it can.
-
-    Args:
-        lattice: the axes, with wraparound.
-
-    Source: Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective Communications",
-    and Zhao's dissertation, sections 3.6.2 and A.6.1.
-
-    >>> from colllib.execution import execute
-    >>> from colllib.topology import torus
-    >>> execute(breadth_first_all_gather(Lattice((5, 4))), torus((5, 4))).cost
-    Cost(n_alpha=4, n_beta=19/80)
-    """
-    _needs_wrap(lattice, "breadth-first broadcasting")
-    layers = _layers(lattice)
-    bounds = [_least_busy(layer) for layer in layers]
-    pieces = lcm(*(bound.denominator for bound in bounds)) if bounds else 1
-    steps = [
-        _layer_step(lattice, _divided(layer, int(bound * pieces), pieces))
-        for layer, bound in zip(layers, bounds, strict=True)
-    ]
-    one = scaled(Schedule.from_steps(broadcast(lattice.ranks, pieces), steps), Fraction(1, lattice.ranks))
-    return Orbit(one, lattice, number=lambda piece, owner: owner * pieces + piece)
-
-
-@closed_form("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_RINGS)
-def breadth_first_cost(lattice: Lattice) -> Cost:
-    """Closed form of `breadth_first_all_gather` and its reversal, one link per neighbor, from its transport problems.
-
-    >>> breadth_first_cost(Lattice((8, 8, 8)))
-    Cost(n_alpha=12, n_beta=511/3072)
-    """
-    bounds = [_least_busy(layer) for layer in _layers(lattice)]
-    return Cost(len(bounds), sum(bounds, Fraction(0)) / lattice.ranks)
-
-
-Layer = dict[tuple[int, ...], tuple[tuple[int, int], ...]]
-
-
-def _layers(lattice: Lattice) -> list[Layer]:
-    """For each distance, the places there and the directions by which a shortest path can come in."""
-    ways = sum(min(max(size - 1, 0), 2) for size in lattice.dims)
-    check_size(f"layers on {lattice}", lattice.ranks << ways, MOST_BLOCKS, "pairs of a place and a set of directions")
-    layers: list[Layer] = [{} for _ in range(sum(size // 2 for size in lattice.dims))]
-    for place in product(*(range(size) for size in lattice.dims)):
-        distance = sum(min(at, size - at) for at, size in zip(place, lattice.dims, strict=True))
-        if distance:
-            came: list[tuple[int, int]] = []
-            for axis, (at, size) in enumerate(zip(place, lattice.dims, strict=True)):
-                if at and 2 * at <= size:
-                    came.append((axis, 1))
-                if at and 2 * at >= size > 2:
-                    came.append((axis, -1))
-            layers[distance - 1][place] = tuple(came)
-    return layers
-
-
-def _least_busy(layer: Layer) -> Fraction:
-    """What the busiest direction must carry: the largest share of any set of directions that some places depend on."""
-    ways = sorted({way for came in layer.values() for way in came})
-    most = Fraction(0)
-    for chosen in product((False, True), repeat=len(ways)):
-        some = {way for way, taken in zip(ways, chosen, strict=True) if taken}
-        if some:
-            most = max(most, Fraction(sum(set(came) <= some for came in layer.values()), len(some)))
-    return most
-
-
-def _divided(layer: Layer, capacity: int, pieces: int) -> dict[tuple[tuple[int, ...], tuple[int, int]], int]:
-    """How many pieces of each place's shard come by each direction: a maximum flow on integers.
-
-    The nodes are numbers: with names their hashes, and so the flow that is found, would differ from run to run.
-    """
-    import networkx as nx
-
-    ways = sorted({way for came in layer.values() for way in came})
-    shards, links = 0, 1
-    place_node = {place: node for node, place in enumerate(layer, 2)}
-    way_node = {way: node for node, way in enumerate(ways, 2 + len(layer))}
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    for node in way_node.values():
-        graph.add_edge(node, links, capacity=capacity)
-    for place, came in layer.items():
-        graph.add_edge(shards, place_node[place], capacity=pieces)
-        for way in came:
-            graph.add_edge(place_node[place], way_node[way], capacity=pieces)
-    value, flow = nx.maximum_flow(graph, shards, links)
-    assert value == pieces * len(layer)
-    return {(place, way): flow[place_node[place]][way_node[way]] for place, came in layer.items() for way in came}
-
-
-def _layer_step(lattice: Lattice, divided: dict[tuple[tuple[int, ...], tuple[int, int]], int]) -> Step:
-    """How the pieces of rank 0's shard come to all places of a layer."""
-    src: list[int] = []
-    dst: list[int] = []
-    block: list[int] = []
-    used: dict[tuple[int, ...], int] = {}
-    for (place, (axis, way)), count in divided.items():
-        start = used.get(place, 0)
-        used[place] = start + count
-        receiver = _shifted(lattice, 0, place)
-        src += [_shifted(lattice, receiver, tuple(-way * (k == axis) for k in range(len(place))))] * count
-        dst += [receiver] * count
-        block += range(start, start + count)
-    return Step.of(src, dst, block)
-
-
-def breadth_first_reduce_scatter(lattice: Lattice) -> Schedule:
-    """`breadth_first_all_gather` backwards.
-
-    >>> breadth_first_reduce_scatter(Lattice((3, 3))).num_steps
-    2
-    """
-    return reversed_in_time(breadth_first_all_gather(lattice))
-
-
-def breadth_first(lattice: Lattice) -> Schedule:
-    """All-reduce: `breadth_first_reduce_scatter`, then `breadth_first_all_gather`.
-
-    >>> breadth_first(Lattice((4, 4))).num_steps
-    8
-    """
-    up = breadth_first_all_gather(lattice)
-    return in_sequence(reversed_in_time(up), up)
-
-
-@closed_form("2 * total(d // 2)", "(N - 1) / (k * N)", LONG_RINGS)
-def breadth_first_all_reduce_cost(lattice: Lattice) -> Cost:
-    """Closed form of `breadth_first`, one link per neighbor.
-
-    >>> breadth_first_all_reduce_cost(Lattice((8, 8, 8)))
-    Cost(n_alpha=24, n_beta=511/1536)
-    """
-    return breadth_first_cost(lattice) + breadth_first_cost(lattice)

@@ -342,7 +342,7 @@ def _crossover_of_64() -> Cases:
 
 @answer(MODEL, "R-03")
 def _crossover_of_256() -> Cases:
-    """Latencies in us, slopes in 1e-11 s per byte."""
+    """Latencies in µs, slopes in 1e-11 s per byte."""
     ring, tree = (run(f"all-reduce {name}", "star:256").cost for name in ("ring", "binomial-tree"))
     slopes = {"ring_slope": float(ring.n_beta) / 2, "tree_slope": float(tree.n_beta) / 2}
     latencies = {"ring_us": float(ring.n_alpha) * 5, "tree_us": float(tree.n_alpha) * 5}
@@ -350,7 +350,7 @@ def _crossover_of_256() -> Cases:
     yield {"at": "N = 256", "MB": _crossing(256, 5e-6, 200e9), **latencies, **slopes, "difference": difference}
 
 
-#: Exercise 3: 600 GB/s and 1 us in a node, 100 GB/s and 5 us between nodes.
+#: Exercise 3: 600 GB/s and 1 µs in a node, 100 GB/s and 5 us between nodes.
 PRICE: dict[str, Any] = {"message": 1e9, "alpha": (1e-6, 5e-6), "bandwidth": (600e9, 100e9)}
 
 

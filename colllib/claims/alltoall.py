@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-import networkx as nx
 import numpy as np
 
 from colllib.algorithms import alltoall, of, relay
@@ -190,6 +189,8 @@ def _rank(name: str) -> int:
 
 @answer(WIRES, "E-02-076 E-02-077 E-02-154")
 def _hops() -> Cases:
+    import networkx as nx  # slow to import, and needed here alone
+
     where, ends = place(SQUARE), ("ab", "ad", "ac", "ak")
     message, _ = where.router(np.array([_rank(p[0]) for p in ends]), np.array([_rank(p[1]) for p in ends]))
     routes = list(nx.all_shortest_paths(where.to_networkx(), _rank("a"), _rank("k")))

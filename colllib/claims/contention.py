@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -161,7 +162,7 @@ def _eta_of_a_share(alone: Fraction) -> Fraction:
 # -- oversubscription ------------------------------------------------------------------------------------
 
 
-def _narrow(s: int, uplinks: Fraction) -> Topology:
+def _narrow(s: Fraction | int, uplinks: Fraction) -> Topology:
     """Four leaves of eight ranks with links at 0.80 of BW and uplinks at their own share, oversubscribed s times.
 
     The fluid limit of the spine, so that no flows collide.
@@ -177,12 +178,12 @@ def _eta_beta(where: Topology, dst: Any) -> Fraction:
     return 1 / Fraction(max(int(count) / speed for count, speed in zip(load, where.bandwidth, strict=True)))
 
 
-def _tiers(share: Fraction) -> Rows:
+def eta_of_tiers(share: Fraction, narrow: Sequence[Fraction | int] = (1, 2, 4)) -> Rows:
     """Traffic inside leaves and between them, with uplinks at a share of their rate."""
     rank, within = np.arange(32), Fraction(4, 5)
     return per(
         "s",
-        (1, 2, 4),
+        narrow,
         inside=lambda s: _eta_beta(_narrow(s, within), rank // 8 * 8 + (rank + 1) % 8),
         across=lambda s: _eta_beta(_narrow(s, share), (rank + 8) % 32),
         at_full_rate=lambda s: _eta_beta(_narrow(s, Fraction(1)), (rank + 8) % 32),
@@ -206,8 +207,8 @@ def _leaves_that_add(s: int) -> str:
 table(
     CHAPTER,
     {
-        "E-05-016": _tiers(Fraction(1)),
-        "E-05-017 E-05-018 E-05-019 E-00-057": _tiers(Fraction(4, 5)),
+        "E-05-016": eta_of_tiers(Fraction(1)),
+        "E-05-017 E-05-018 E-05-019 E-00-057": eta_of_tiers(Fraction(4, 5)),
         "A-01": per("s", (2, 4, 8), n_beta=lambda s: load_limit("all-reduce in-network", _leaves_that_add(s))),
     },
 )
@@ -289,7 +290,7 @@ def _scales() -> Cases:
 
 
 @answer(LADDER, "E-05-042")
-def _every_margin() -> Cases:
+def every_margin() -> Cases:
     of_all_reduce, of_all_gather = ((HALVING, INC), (TORUS, INC), (TORUS, HALVING)), ((GATHER, GATHER_INC),)
     for slower, faster in (*of_all_reduce, *of_all_gather, (GATHER_TORUS, GATHER), (PAIRWISE, RELAY)):
         before, after = _quotients(slower, faster)

@@ -340,6 +340,7 @@ def _ring_and_tree_over_the_network() -> Cases:
     yield {
         "at": on,
         "ring_crosses": _crossing(ring.schedule, 1),
+        "twice": sum(_crossing(ring.schedule, root) == 2 for root in range(16)),
         "tree_crosses": _crossing(tree.schedule, 1),
         "traffic": carried[0] / carried[1],
         "ring": forests.busiest(ring) * 16,

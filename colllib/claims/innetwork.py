@@ -102,7 +102,7 @@ def _saved_per_level() -> Cases:
     for switch, endpoint in ((Fraction(1, 5), 1), (Fraction(2, 5), 3)):
         price = f"endpoint={1 - switch / endpoint},switch={switch / endpoint}"
         few, many = (trip("all-reduce", f"inc-switch-tree:{ranks}x4,{price}") for ranks in (12, 36))
-        yield {"at": f"switch {float(switch):g} us, endpoint {endpoint} us", "saving": 2 / (many - few)}
+        yield {"at": f"switch {float(switch):g} µs, endpoint {endpoint} µs", "saving": 2 / (many - few)}
 
 
 def _step(n: int) -> Fraction:
@@ -164,7 +164,7 @@ def _room_in_a_tree() -> Cases:
 
 @answer(CHAPTER, "E-04-024 E-04-025")
 def _latency_of_4096() -> Cases:
-    """An endpoint of 1 us, switches of 0.2 and 0.4 us; the ring's steps by its closed form."""
+    """An endpoint of 1 µs, switches of 0.2 and 0.4 us; the ring's steps by its closed form."""
     switches, steps = parts("all-reduce", "inc-switch-tree:4096x64")["switches"], closed(RING, "star:4096").n_alpha
     least, most = (1 + switches * each_ for each_ in (0.2, 0.4))
     ring = {"steps": steps, "ms": float(steps) / 1000, "ratio": 2 * float(steps) / (least + most)}
@@ -173,7 +173,7 @@ def _latency_of_4096() -> Cases:
 
 @answer(CHAPTER, "E-04-026")
 def _one_or_two_tiers() -> Cases:
-    """alpha_switch = 0.5 us and no endpoint, as the formula has it; 4 and 12 ranks below switches of radix 4."""
+    """alpha_switch = 0.5 µs and no endpoint, as the formula has it; 4 and 12 ranks below switches of radix 4."""
     one, two = (parts("all-reduce", f"inc-switch-tree:{ranks}x4")["switches"] for ranks in (4, 12))
     times = {"one_tier": 0.5 * one + streamed("all-reduce").load, "two_tiers": 0.5 * two + streamed("all-reduce").load}
     yield {"at": "N = 512, 16 MB", "trip": one, "switches_of_two": two, **times}

@@ -8,6 +8,7 @@ from typing import Any
 from colllib.bounds import bus_factor
 from colllib.claims.finding import FACT, Cases, Verdict, answer, table
 from colllib.claims.runs import SIZES
+from colllib.claims.value import Words
 
 MODEL, ROOTED, GATHER, AR = (
     "alpha-beta",
@@ -17,6 +18,7 @@ MODEL, ROOTED, GATHER, AR = (
 )
 A2A, PRIMER, TORUS = "all-to-all", "topology-primer", "torus"
 WIRES, MESH, SWITCH = "all-to-all-on-wires", "mesh", "in-network"
+RAILS, PER_TIER = "rails-and-spines", "which-algorithm-per-tier"
 
 
 def nothing() -> Cases:
@@ -25,16 +27,27 @@ def nothing() -> Cases:
 
 
 answer(MODEL, "E-00-004 E-00-005 E-00-007 E-00-008 E-00-017", Verdict.DEFINITION)(nothing)
+answer(RAILS, "E-03-013", Verdict.DEFINITION)(nothing)
 answer("primitives", " ".join(f"E-00-{number:03}" for number in range(9, 16)), Verdict.DEFINITION)(nothing)
-for _chapter, _ids in ((MODEL, "E-01-203"), (ROOTED, "E-01-027"), (SWITCH, "E-04-007 E-04-012")):
+for _chapter, _ids in (
+    (MODEL, "E-01-203"),
+    (ROOTED, "E-01-027"),
+    (SWITCH, "E-04-007 E-04-012"),
+    (RAILS, "E-03-100 E-03-101"),
+):
     answer(_chapter, _ids, Verdict.NOT_CHECKABLE)(nothing)
-for _chapter, _ids in ((MODEL, "E-00-006"), (PRIMER, "E-02-019"), (SWITCH, "E-04-001")):
+for _chapter, _ids in (
+    (MODEL, "E-00-006"),
+    (PRIMER, "E-02-019"),
+    (SWITCH, "E-04-001"),
+    (PER_TIER, "E-03-058 E-03-074 E-REFS-014"),
+):
     answer(_chapter, _ids, FACT)(nothing)
 
 
 def says(**quantities: Any) -> Callable[[], Cases]:
-    """What a document says, which the sentence of the claim cites."""
-    return lambda: [quantities]
+    """What a document says, which the sentence of the claim cites; texts are words."""
+    return lambda: [{name: Words(said) if isinstance(said, str) else said for name, said in quantities.items()}]
 
 
 def factor(primitive: str) -> Callable[[], Cases]:
@@ -62,6 +75,21 @@ table(
     },
     FACT,
 )
+table(
+    RAILS,
+    {
+        "E-03-004": says(star=72, v5p=8960),
+        "E-03-006": says(gpus=72, both_ways=1800, cards=4 * 18, ndr=50, xdr=100),
+        "E-03-011": says(disjoint=False),
+        "E-03-098": says(ports=64),
+        "E-REFS-006": says(clos_tiers=2),
+        "E-REFS-007": says(per_link=1800 // 2 // 18, one_way=900),
+        "E-REFS-008": says(total_TB=130),
+        "E-REFS-010": says(ra_is_cooled_by="air"),
+    },
+    FACT,
+)
+table(RAILS, {"E-REFS-009": says(both_ways_Tb=2 * 144 * 0.8)})
 _TESTED = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "reduce")
 table("bus-bandwidth", {f"E-01-{number}": factor(name) for number, name in enumerate(_TESTED, 195)}, FACT)
 
@@ -79,6 +107,19 @@ table(
 )
 table(
     A2A, {"E-01-118": says(stands_in="3.6"), "E-01-112": says(alltoall="p2p", function="scheduleP2pTasksToPlan")}, FACT
+)
+table(
+    PER_TIER,
+    {
+        "E-03-102": says(stands_in="4.2"),
+        "E-REFS-001": says(authors="Hu Shen"),
+        "E-REFS-004": says(stands_in="3.2 4.2"),
+        "E-REFS-005": says(tiers=False),
+        "E-REFS-011": says(stands_in="3.4"),
+        "E-REFS-012": says(cited=False),
+        "E-REFS-013": says(checked=10, holding=9),
+    },
+    FACT,
 )
 table(WIRES, {"E-02-090": says(stands_in="C C.3"), "E-02-165": says(stands_in="5.2")}, FACT)
 

@@ -13,7 +13,7 @@ from typing import Any
 from colllib import ladder
 from colllib.algorithms import find
 from colllib.claims.value import Limit
-from colllib.cost import Cost
+from colllib.cost import Cost, Price
 from colllib.events import event_clock
 from colllib.execution import Execution, execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, CLOSED_FORM, Rung, entry
@@ -74,7 +74,7 @@ class Used:
 
 #: Every run and whether it was proved, and every run on the event clock with its price, in the order of first use.
 RECORD: dict[Run, bool] = {}
-TIMED: dict[tuple[Run, float, float, float], None] = {}
+TIMED: dict[tuple[Run, float, Price, Price], None] = {}
 _collecting: list[Used] = []
 
 
@@ -170,10 +170,10 @@ def timed(
     *arguments: Any,
     on: str | Topology = "star",
     pieces: int = 1,
-    price: tuple[float, float, float],
+    price: tuple[float, Price, Price],
     **options: Any,
 ) -> float:
-    """Seconds on the event clock, for a price of message, alpha and bandwidth."""
+    """Seconds on the event clock, for a price of message, alpha and bandwidth, of several levels as tuples."""
     chosen = Run(build, arguments, tuple(sorted(options.items())), on, pieces)
     TIMED[chosen, *price] = None
     seconds, topology = _clocked(chosen, *price)
@@ -182,7 +182,7 @@ def timed(
 
 
 @cache
-def _clocked(run: Run, message: float, alpha: float, bandwidth: float) -> tuple[float, Topology]:
+def _clocked(run: Run, message: float, alpha: Price, bandwidth: Price) -> tuple[float, Topology]:
     schedule = run.schedule()
     topology = run.topology(schedule.ranks)
     return event_clock(schedule, topology, message=message, alpha=alpha, bandwidth=bandwidth).seconds, topology

@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import pairwise, permutations
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from colllib.algorithms import allreduce, direct, lattice, pointtopoint, relay
@@ -196,9 +195,17 @@ def _all_reduced() -> Cases:
 # -- all-reduce along the axes -------------------------------------------------------------------------
 
 
+def _diameter(ring: int) -> int:
+    import networkx as nx
+
+    return int(nx.diameter(place(f"ring:{ring}").to_networkx()))
+
+
 @answer(TORUS, "E-02-025")
 def _rings_at_once() -> Cases:
     """The X links fall into so many rings, counted as connected components."""
+    import networkx as nx  # slow to import, and needed in few places
+
     where = place("torus:16x16x16")
     on_x = abs(where.link_src - where.link_dst) % 16 != 0  # neighbors on other axes are multiples of 16 apart
     links = zip(where.link_src[on_x].tolist(), where.link_dst[on_x].tolist(), strict=True)
@@ -332,7 +339,7 @@ table(
             "size",
             (2, 3, 4, 5, 8, 16, 33),
             attained=lambda size: run("broadcast dim-chain", f"ring:{size}").cost.n_alpha,
-            bound=lambda size: nx.diameter(place(f"ring:{size}").to_networkx()),
+            bound=_diameter,
         ),
         "E-02-038": over("broadcast dim-chain", shapes=((3, 3),)),
         "E-02-045": over("reduce dim-chain", shapes=((3, 3),)),

@@ -12,12 +12,13 @@ from colllib.execution import trace
 from colllib.schedule import Schedule
 
 
-def states(build: Callable[..., Schedule], *arguments: int, chunks: Sequence[int] = range(4)) -> Rows:
+def states(build: Callable[..., Schedule], *arguments: int, chunks: Sequence[int] = range(4), on: str = "star") -> Rows:
     """What each of four ranks holds in each of four chunks after every step: a row a rank, "-" for nothing.
 
     Args:
         build: makes the schedule from the arguments; chunks that lie in one block share its value.
         chunks: the source's number for each of our chunks.
+        on: the topology; a star by default.
 
     >>> from colllib.algorithms import broadcast
     >>> " ".join(list(states(broadcast.binomial_tree, 4)())[1]["state"])
@@ -25,7 +26,7 @@ def states(build: Callable[..., Schedule], *arguments: int, chunks: Sequence[int
     """
 
     def rows() -> Iterator[Case]:
-        schedule = built(build, *arguments).schedule
+        schedule = built(build, *arguments, on=on).schedule
         width = 4 // len(schedule.blocks)
         found = list[Words]()
         for held_now in trace(schedule):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from colllib.library_choices import NCCL_NETWORK_STEP as NETWORK_STEP
 from colllib.library_choices import NCCL_NVLINK_STEP as NVLINK_STEP
 from colllib.measured.expected import Expected
 from colllib.measured.log import Run
 from colllib.measured.machines import Machine
+from colllib.measured.predict import predict
 from colllib.measured.shape import Shape
 from colllib.units import seconds
 
@@ -30,29 +31,57 @@ class Evidence:
     text: str
 
 
-def said(run: Run) -> Iterator[Evidence]:
-    """What the text around the table says."""
+def said(run: Run, boxes: int | None, usual_cards: int = 0) -> Iterator[Evidence]:
+    """What the text around the table says.
+
+    Args:
+        run: with its facts.
+        boxes: hosts, or null where nobody knows; in one box the network does not count.
+        usual_cards: of a box, 0 where nobody knows.
+    """
     facts = run.facts
-    if facts.get("network", "").lower().startswith("socket") or facts.get("NCCL_NET", "").lower() == "socket":
-        yield Evidence("misconfiguration", CERTAIN, "the log says that NCCL uses sockets")
-        yield Evidence("nic-limited", CERTAIN - 1, "sockets leave most of a fast card unused")
-    if facts.get("NCCL_IB_DISABLE") == "1":
-        yield Evidence("misconfiguration", CERTAIN, "NCCL_IB_DISABLE=1 switches RDMA off")
+    if boxes != 1:
+        yield from _said_of_the_network(facts, usual_cards)
     if facts.get("NCCL_P2P_DISABLE") == "1" or facts.get("NCCL_P2P_LEVEL") in ("LOC", "0"):
         yield Evidence("p2p-disabled", CERTAIN + 1, "the settings switch peer-to-peer copies off")
-    elif facts.get("path") == "SHM":
-        yield Evidence("p2p-disabled", CERTAIN, "channels go via shared memory, not peer to peer")
-    if facts.get("NCCL_NET_GDR_LEVEL") in ("LOC", "0") or facts.get("NCCL_NET_GDR_DISABLE") == "1":
-        yield Evidence("no-gdr", CERTAIN + 1, "the settings switch GPUDirect RDMA off")
-    elif facts.get("path") == "NET" and "rdma" not in facts:
-        yield Evidence("no-gdr", CERTAIN - 0.5, "channels go via the network without GDRDMA")
+    elif "no p2p" in facts:
+        yield Evidence("p2p-disabled", CERTAIN, "the library says that peer-to-peer is disabled between GPUs")
+    elif "via SHM" in facts:
+        among = "via P2P" in facts
+        text = f"{'some ' if among else ''}channels go via shared memory, not peer to peer"
+        yield Evidence("p2p-disabled", 1.0 if among else CERTAIN, text)
+    if "iommu" in facts:
+        yield Evidence("p2p-disabled", 1.5, "the library misses iommu=pt, which peer-to-peer copies need")
     if facts.get("NCCL_ALGO") or facts.get("NCCL_PROTO") or facts.get("NCCL_MAX_NCHANNELS"):
         yield Evidence("misconfiguration", 0.7, "algorithm, protocol or channels are forced by settings")
 
 
+def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evidence]:
+    sockets = (facts.get(key, "").lower().startswith("socket") for key in ("network", "NCCL_NET", "via NET"))
+    if any(sockets):
+        yield Evidence("misconfiguration", CERTAIN, "the log says that NCCL uses sockets")
+        yield Evidence("nic-limited", CERTAIN - 1, "sockets leave most of a fast card unused")
+        return
+    if facts.get("NCCL_IB_DISABLE") == "1":
+        yield Evidence("misconfiguration", CERTAIN, "NCCL_IB_DISABLE=1 switches RDMA off")
+    if "no card" in facts:
+        yield Evidence("misconfiguration", CERTAIN - 1, "the library finds no InfiniBand or RoCE card")
+    if facts.get("NCCL_NET_GDR_LEVEL") in ("LOC", "0") or facts.get("NCCL_NET_GDR_DISABLE") == "1":
+        yield Evidence("no-gdr", CERTAIN + 1, "the settings switch GPUDirect RDMA off")
+    elif "rdma" not in facts and ("via NET" in facts or "no rdma" in facts):
+        yield Evidence("no-gdr", CERTAIN, "channels go via the network without GDRDMA")
+    elif "no rdma" in facts:
+        yield Evidence("no-gdr", 1.0, "some GPUs reach some cards without GPUDirect RDMA")
+    if facts.get("cards") == "1" and usual_cards > 1:
+        yield Evidence("single-nic", CERTAIN, f"the library uses 1 card of {usual_cards}")
+    elif facts.get("cards", "").isdigit() and int(facts["cards"]) < usual_cards:
+        yield Evidence("misconfiguration", 1.0, f"the library uses {facts['cards']} cards of {usual_cards}")
+        yield Evidence("single-nic", 0.8, f"the library uses {facts['cards']} cards of {usual_cards}")
+
+
 def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: str) -> Iterator[Evidence]:
     """What the numbers say of a slow run over several boxes."""
-    share, card = form.measured / machine.network, machine.card
+    share = form.measured / machine.network
     reached = form.measured / (bound.low or 1.0)
     pair = collective in ("sendrecv", "all-to-all")
     if form.growth > 1.25:
@@ -62,7 +91,8 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
         text = f"a ring over {machine.ranks} ranks waits {waiting:.0%} of the time of the largest message"
         yield Evidence("latency-bound", min(3.0, 8 * waiting), text)
     if form.noisy:
-        text = f"{len(form.rough)} large sizes scatter"
+        count = len(form.rough)
+        text = f"{count} large sizes scatter" if count > 1 else "busbw falls to less than half as the message grows"
         yield Evidence("no-gdr", 1.4 + (0.8 if machine.boxes == 2 else 0), text)
         yield Evidence("congestion", 1.2 + (1.2 if machine.boxes >= 8 else 0), text)
         yield Evidence("misconfiguration", 0.8, text)
@@ -70,11 +100,14 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
         yield Evidence("congestion", 1.5 if collective == "sendrecv" else 1.2, "many flows cross the fabric at once")
         yield Evidence("nic-limited", 1.1 if collective == "sendrecv" else 1.4, f"GPUs share {machine.cards} cards")
         yield Evidence("other", 0.6, "the library may give a pair few channels")
+    if machine.far:
+        text = f"no GPU reaches {machine.far} of {machine.cards} cards without crossing the processor"
+        yield Evidence("no-gdr", (CERTAIN - 0.5) * min(1.0, machine.far / machine.cards), text)
     if not pair and machine.cards == 1:
         yield Evidence("single-nic", 1.5, "a box has one card")
         yield Evidence("nic-limited", 0.8, "a box has one card")
-    elif not pair and not form.noisy and 0.75 * card <= form.measured <= 1.05 * card:
-        yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
+    elif not pair and not form.noisy and waiting < 0.15:
+        yield from _as_of_fewer_cards(machine, form, collective)
     if not pair and not form.noisy:
         if share < 0.3:
             yield Evidence("misconfiguration", 1.6, f"{share:.0%} of the cards' rate, without noise")
@@ -90,8 +123,23 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
         yield Evidence("misconfiguration", 0.6, f"{seconds(form.floor)} for the smallest message is slow for RDMA")
 
 
+def _as_of_fewer_cards(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
+    """One card in full, by a ring or as the model says; over two boxes a tree gives twice a ring's busbw."""
+    one = _of_cards(machine, form, collective, 1)
+    if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / one <= 1.15:
+        yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
+    elif machine.cards > 2 and 0.9 <= form.measured / _of_cards(machine, form, collective, machine.cards // 2) <= 1.1:
+        text = f"busbw is that of {machine.cards // 2} cards of {machine.cards}"
+        yield Evidence("misconfiguration", 0.6, text)
+        yield Evidence("single-nic", 0.6, text)
+
+
+def _of_cards(machine: Machine, form: Shape, collective: str, cards: int) -> float:
+    return predict(replace(machine, cards=cards), collective, form.largest).busbw
+
+
 def _ring_latency(machine: Machine) -> float:
-    """Seconds that an all-reduce's ring waits at any size, by NCCL's latencies of a step ."""
+    """Seconds that an all-reduce's ring waits at any size, by NCCL's latencies of a step."""
     inside, outside = NVLINK_STEP["ring"][2], NETWORK_STEP["ring"][2]
     return 2e-6 * ((machine.ranks - machine.boxes) * inside + (machine.boxes - 1) * outside)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -21,28 +21,15 @@ _WHOLE = ("boxes", "gpus", "cards")
 _KEYS = (*_WHOLE, "gpu", "link", "card", "oversubscription")
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """A cluster file.
-
-    Args:
-        machine: the boxes, with the rate of a card that oversubscription leaves.
-        oversubscription: how many times too narrow the way out of a box is.
-    """
-
-    machine: Machine
-    oversubscription: Fraction
-
-    def topology(self) -> Topology:
-        """The boxes as a topology, with the speeds of a GPU's links and of a card, and a preset's latencies."""
-        told = self.machine
-        made = boxes((told.boxes, told.gpus), cards=told.cards, oversubscription=self.oversubscription)
-        latencies, _ = PRESETS["dgx-h100"].speeds(made.levels)  # NCCL's of a step, the same for every machine
-        card = told.card * float(self.oversubscription)
-        return replace(made, speeds=(latencies, (told.link, *[card] * (made.levels - 1))))
+def topology_of(machine: Machine) -> Topology:
+    """The boxes as a topology, with the speeds of a GPU's links and of a card, and a preset's latencies."""
+    narrow = Fraction(machine.oversubscription).limit_denominator(1000)
+    made = boxes((machine.boxes, machine.gpus), cards=machine.cards, oversubscription=narrow)
+    latencies, _ = PRESETS["dgx-h100"].speeds(made.levels)  # NCCL's of a step, the same for every machine
+    return replace(made, speeds=(latencies, (machine.link, *[machine.card] * (made.levels - 1))))
 
 
-def read_cluster(text: str) -> Cluster:
+def read_cluster(text: str) -> Machine:
     """A cluster file: boxes, gpus of a box, and a known gpu or the link of one; cards of a box, card, oversubscription.
 
     Raises:
@@ -50,7 +37,7 @@ def read_cluster(text: str) -> Cluster:
 
     >>> file = ("boxes = 4", "gpus = 8", 'gpu = "h100"', "cards = 4", 'card = "200Gbit/s"', "oversubscription = 2")
     >>> found = read_cluster("\\n".join(file))
-    >>> found.machine.ranks, found.machine.card / 1e9, found.topology().name
+    >>> found.ranks, found.rate / 1e9, topology_of(found).name
     (32, 12.5, 'boxes:4x8,cards=4,oversubscription=2')
     """
     try:
@@ -68,7 +55,7 @@ def read_cluster(text: str) -> Cluster:
     return _cluster(told)
 
 
-def _cluster(told: dict[str, Any]) -> Cluster:
+def _cluster(told: dict[str, Any]) -> Machine:
     kind = by_gpu(_text(told, "gpu", "b200"))
     if kind is None:
         raise ValueError(
@@ -83,8 +70,8 @@ def _cluster(told: dict[str, Any]) -> Cluster:
         raise ValueError(f"cluster file: oversubscription = {shortened(repr(narrow))} must be 1 to 1000")
     card = parse("bandwidth", _text(told, "card", "")) if "card" in told else kind.card
     count = told.get("cards", min(kind.cards, told["gpus"]))
-    made = replace(kind, boxes=told["boxes"], gpus=told["gpus"], cards=count, card=card / narrow, cards_known=True)
-    return Cluster(made, Fraction(narrow).limit_denominator(1000))
+    made = replace(kind, boxes=told["boxes"], gpus=told["gpus"], cards=count, card=card, cards_known=True)
+    return replace(made, oversubscription=float(narrow))
 
 
 def _text(told: dict[str, Any], key: str, default: str) -> str:
@@ -117,7 +104,7 @@ def machine_on(text: str, gpu: str = "") -> Machine:
         ValueError: if it names none.
     """
     if text.endswith(".toml"):
-        return read_cluster(read_text(text)).machine
+        return read_cluster(read_text(text))
     if text.endswith(".xml"):
         return read_nccl_xml(read_text(text)).machine(gpu)
     if text.endswith(".txt"):

@@ -10,20 +10,23 @@ from typing import Any
 import click
 from tabulate import tabulate
 
-from colllib import algorithms, msccl, units
-from colllib.limits import check_size
-from colllib.measured import machines
-from colllib.measured.cluster import machine_on
-from colllib.measured.diagnose import Diagnosis, Hints, diagnose
+from colllib import algorithms, units
+from colllib.ladder import Rung, field_of
+from colllib.measured import machines, whatif
+from colllib.measured.cluster import machine_on, topology_of
+from colllib.measured.diagnose import Diagnosis, diagnose
+from colllib.measured.infer import Hints, gpu_beside
 from colllib.measured.log import COLLECTIVES, Row, Run, factor
-from colllib.measured.predict import compared, predict
+from colllib.measured.machines import Machine
+from colllib.measured.predict import Prediction, compared, predict
 from colllib.measured.read import read_file
 from colllib.measured.tuning import VERSION
 from colllib.measured.write import write
-from colllib.topology import find as find_topology
+from colllib.primitives import PRIMITIVES
 
 MOST = 1_000_000  # boxes, or GPUs of a box
-MOST_STEPS = 2**17  # of an exported file
+MOST_BENCHED = 2**30  # bytes of a message that is really sent
+MOST_RANKS = 256  # of schedules that are executed for a comparison
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
 
 
@@ -78,9 +81,11 @@ def diagnose_command(
             made = replace(made, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
         hints = replace(hints, machine=made)
     runs = read_file(log)
+    if not (hints.gpu or hints.machine):
+        hints = replace(hints, gpu=gpu_beside(runs))
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
-    found = [diagnose(run, hints) for run in chosen]
-    first = min(found, key=lambda verdict: (_STATES.index(verdict.state), -verdict.confidence))
+    found = [(diagnose(run, hints), run.boxes or 0) for run in chosen]
+    first, _ = min(found, key=lambda each: (_STATES.index(each[0].state), -each[1], -each[0].confidence))
     result = first.as_json() | {"runs": len(runs), "unread_lines": [mark.line for run in runs for mark in run.unread]}
     click.echo(json.dumps(result, indent=2, allow_nan=False) if as_json else _sentences(first, result))
 
@@ -120,56 +125,98 @@ def _sentences(verdict: Diagnosis, result: dict[str, Any]) -> str:
     "--on", "on", required=True, help="the machine, such as dgx-h100:2 or dgx-h100:2,cards=4, or a cluster file"
 )
 @click.option("--message", default=None, help="one size, such as 1GiB, instead of a sweep")
+@click.option("--what-if", multiple=True, help="the same with a change, such as cards=4 or boxes=8,oversubscription=2")
+@click.option("--sensitivity", is_flag=True, help="what each speed changes, what helps most first")
+@click.option("--best", is_flag=True, help="the best schedule of the ladder at the machine's speeds, executed")
 @click.option("--as", "dialect", default=None, help="print a log as this benchmark would, such as nccl-tests")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
-def predict_command(primitive: str, on: str, message: str | None, dialect: str | None, as_json: bool) -> None:
+def predict_command(
+    primitive: str,
+    on: str,
+    message: str | None,
+    what_if: tuple[str, ...],
+    sensitivity: bool,
+    best: bool,
+    dialect: str | None,
+    as_json: bool,
+) -> None:
     """What a collective should take on a machine, by NCCL's model scaled to published measurements."""
     collective = str(_collective(primitive))
     machine = machine_on(on)
+    if message is None and (what_if or sensitivity or best):
+        raise ValueError("--what-if, --sensitivity and --best compare one size: give --message too, such as 1GiB")
     sizes = [float(2**k) for k in range(10, 35)] if message is None else [units.parse("message size", message)]
     found = [predict(machine, collective, size) for size in sizes]
-    share = factor(collective, machine.ranks)
     if dialect is not None:
-        if as_json:
-            raise ValueError("give --as or --json, not both")
+        if as_json or what_if or sensitivity or best:
+            raise ValueError("--as prints a log and nothing else: leave the other options out")
+        share = factor(collective, machine.ranks)
         rows = tuple(Row(k, p.message, p.seconds, p.busbw / share, p.busbw) for k, p in enumerate(found, 1))
         run = Run("columns", rows, collective, machine.ranks, machine.boxes, machine.gpus, machine.name)
         return click.echo(write(run, dialect))
+    changes = whatif.what_if(machine, collective, sizes[0], what_if)
+    helps = whatif.sensitivity(machine, collective, sizes[0]) if sensitivity else []
+    rung = _best(machine, collective, sizes[0]) if best else None
     if as_json:
-        made = [
-            {
-                "bytes": p.message,
-                "time_s": p.seconds,
-                "algbw_GBps": p.busbw / share / 1e9,
-                "busbw_GBps": p.busbw / 1e9,
-                "picked": p.picked,
-                "binding": p.binding,
-                "latency_s": p.latency,
-                "wire_s": p.wire,
-                "efficiency": p.efficiency,
-                "wires_allow_busbw_GBps": p.bound / 1e9,
-            }
-            for p in found
-        ]
-        result = {"primitive": collective, "machine": on, "ranks": machine.ranks, "model": VERSION, "rows": made}
+        result = {"primitive": collective, "machine": on, "ranks": machine.ranks, "model": VERSION}
+        result["rows"] = [_row(p, machine.ranks, collective) for p in found]
+        result |= {"what_if": [_change(each, collective) for each in changes]} if what_if else {}
+        result |= {"sensitivity": [_change(each, collective) for each in helps]} if sensitivity else {}
+        if rung:
+            named = {"algorithm": rung.label, "time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
+            result["best"] = named
         return click.echo(json.dumps(result, indent=2, allow_nan=False))
     click.echo(f"{collective} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n")
-    table = [
-        (
-            units.binary_size(p.message),
-            units.seconds(p.seconds),
-            units.rate(p.busbw),
-            p.picked,
-            p.binding,
-            units.seconds(p.latency),
-            units.seconds(p.wire),
-            f"{p.efficiency:.0%}",
-        )
-        for p in found
-    ]
+    cells = [(units.binary_size(p.message), *_cells(p), units.seconds(p.latency), units.seconds(p.wire)) for p in found]
+    table = [(*row, f"{p.efficiency:.0%}") for row, p in zip(cells, found, strict=True)]
     headers = ("size", "time", "busbw", "picked", "binding", "latency", "wire", "of the wire")
     click.echo(tabulate(table, headers=headers, disable_numparse=True))
+    for title, group in (("with", changes), ("with, what helps most first", helps)):
+        if group:
+            lines = [(each.what, f"{-each.saved:+.1%}", *_cells(each.prediction)) for each in group]
+            columns = (title, "change", "time", "busbw", "picked", "binding")
+            click.echo("\n" + tabulate(lines, headers=columns, disable_numparse=True))
+    if rung:
+        took = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
+        click.echo(f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {took}.")
     click.echo(f"\nThe wires allow a busbw of {units.rate(found[0].bound)}. Source of the machine: {machine.source}")
+    if machine.vendor == "amd":
+        click.echo("RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links.")
+
+
+def _row(p: Prediction, ranks: int, collective: str) -> dict[str, Any]:
+    return {
+        "bytes": p.message,
+        "time_s": p.seconds,
+        "algbw_GBps": p.busbw / factor(collective, ranks) / 1e9,
+        "busbw_GBps": p.busbw / 1e9,
+        "picked": p.picked,
+        "binding": p.binding,
+        "latency_s": p.latency,
+        "wire_s": p.wire,
+        "efficiency": p.efficiency,
+        "wires_allow_busbw_GBps": p.bound / 1e9,
+    }
+
+
+def _change(each: whatif.Change, collective: str) -> dict[str, Any]:
+    row = _row(each.prediction, each.ranks, collective)
+    return {"change": each.what, "ranks": each.ranks, "saved": each.saved, **row}
+
+
+def _cells(p: Prediction) -> tuple[str, ...]:
+    return units.seconds(p.seconds), units.rate(p.busbw), p.picked, p.binding
+
+
+def _best(machine: Machine, collective: str, message: float) -> Rung:
+    """The fastest schedule of the ladder on the machine's boxes: its wires in full, its latencies NCCL's of a step."""
+    where = topology_of(machine)
+    if collective not in PRIMITIVES or where.ranks > MOST_RANKS:
+        what = f"{collective} is none of its primitives" if collective not in PRIMITIVES else f"{where.ranks} ranks"
+        raise ValueError(f"--best executes schedules of the ladder, over at most {MOST_RANKS} ranks: {what}")
+    alpha, bandwidth = where.speeds or ((), ())
+    rungs, _ = field_of(collective, where, message=message, alpha=alpha, bandwidth=bandwidth)
+    return rungs[0]
 
 
 @click.command("sweeps")
@@ -214,23 +261,53 @@ def sweeps_command(as_json: bool) -> None:
     click.echo(f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times")
 
 
-@click.command("export")
+@click.command("mpi-bench")
 @click.argument("primitive")
-@click.argument("algorithm")
-@click.option("--on", "on", required=True, help="topology, such as ring:8")
-@click.option("--segments", default=None, help="a whole number")
-def export_command(primitive: str, algorithm: str, on: str, segments: str | None) -> None:
-    """Write a schedule as MSCCL's XML, after running that file on buffers of its own."""
-    chosen, where = algorithms.find(primitive, algorithm), find_topology(on)
-    count = _number("segments", segments)
-    if count is not None and not chosen.segmented:
-        raise ValueError(f"{primitive} {algorithm} takes no segments: leave them out")
-    check_size("an MSCCL file", where.ranks, msccl.MOST_GPUS, "GPUs")
-    schedule = chosen.build(chosen.argument(where), **({} if count is None else {"segments": count}))
-    check_size("an MSCCL file", schedule.num_messages, MOST_STEPS, "messages")
-    text = msccl.export(schedule, primitive, f"{algorithm} on {where.name}")
-    msccl.run(text)
-    click.echo(text)
+@click.argument("algorithm", required=False)
+@click.option("--from", "least", default="1KiB", help="the smallest message")
+@click.option("--to", "most", default="4MiB", help="the largest; each size is twice the one before")
+@click.option("--repeats", default="10", help="runs of a size that are timed, after one that is not")
+def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: str, repeats: str) -> None:
+    """Time MPI's own collective, or a schedule's messages, and print a table that diagnose reads.
+
+    Start it with mpirun, such as: mpirun -n 4 colllib mpi-bench all-reduce
+    """
+    from colllib import mpi
+
+    sizes, times = _bench_sizes(least, most), _number("repeats", repeats) or 1
+    if primitive not in COLLECTIVES.values() or primitive not in PRIMITIVES:
+        known = ", ".join(name for name in PRIMITIVES if name in COLLECTIVES.values())
+        raise ValueError(f"unknown collective {units.shortened(primitive)!r}: known are {known}")
+    chosen = algorithms.find(primitive, algorithm) if algorithm else algorithms.of(primitive)[0]
+    try:
+        world = mpi.world()
+    except ImportError as error:
+        raise ValueError(str(error)) from error
+    ranks = world.Get_size()
+    if ranks < 2:
+        raise ValueError("1 process sends nothing: start it with mpirun, such as mpirun -n 4 colllib mpi-bench ...")
+    schedule = chosen.build(chosen.argument(chosen.at_home(ranks)))
+    timed, rows = schedule if algorithm else None, []
+    for k, size in enumerate(sizes, 1):
+        elements = mpi.fitting(schedule.blocks, max(1, int(size) // 4))
+        took, wrong = mpi.bench(primitive, timed, world, blocks=schedule.blocks, elements=elements, repeats=times)
+        rate = 4 * elements / took
+        mark = str(wrong) if timed else "N/A"
+        rows.append(Row(k, 4.0 * elements, took, rate, rate * factor(primitive, ranks), False, mark))
+    if world.Get_rank() == 0:
+        what = f"{algorithm} by Python" if algorithm else mpi.mpi_function(primitive, schedule.blocks)
+        click.echo(f"# colllib mpi-bench: {what}, {mpi.library()}, nranks {ranks}, float32, {times} runs a size")
+        click.echo(write(Run("nccl-tests", tuple(rows), primitive, ranks), "nccl-tests"))
 
 
-COMMANDS = (diagnose_command, predict_command, sweeps_command, export_command)
+def _bench_sizes(least: str, most: str) -> list[float]:
+    first, last = units.parse("message size", least), units.parse("message size", most)
+    if not 4 <= first <= last <= MOST_BENCHED:
+        raise ValueError(f"--from {least} --to {most}: take 4B to {units.binary_size(MOST_BENCHED)}, ascending")
+    sizes = [first]
+    while 2 * sizes[-1] <= last:
+        sizes.append(2 * sizes[-1])
+    return sizes
+
+
+COMMANDS = (diagnose_command, predict_command, sweeps_command, mpi_bench_command)

@@ -47,8 +47,8 @@ class Box:
         kind = by_gpu(gpu or self.kind)
         if kind is None:
             raise ValueError(f"the file does not tell the GPU ({self.links} NVLinks): say which, as in --gpu h100")
-        rate = {"card": self.card, "cards_known": True} if self.card else {}
-        return replace(kind, gpus=self.gpus, cards=self.cards or kind.cards, **rate)  # type: ignore[arg-type]
+        made = replace(kind, gpus=self.gpus, cards=self.cards or kind.cards, far=self.far)
+        return replace(made, card=self.card, cards_known=True) if self.card else made
 
 
 def read_smi(text: str) -> Box:

@@ -9,37 +9,28 @@ from typing import Any
 from colllib.measured import causes
 from colllib.measured.causes import CERTAIN, Evidence, weighed
 from colllib.measured.expected import Expected, expected
+from colllib.measured.infer import (
+    ANY_RANKS,
+    NVLS_LEAST,
+    SMALLEST,
+    Hints,
+    between_two,
+    filled,
+    fitting,
+    machine_of,
+    ranks_of,
+)
 from colllib.measured.log import Run
 from colllib.measured.machines import Machine, by_gpu
+from colllib.measured.predict import Prediction, predict
 from colllib.measured.shape import Shape, shape
-from colllib.units import shortened
+from colllib.measured.write import PROGRAMS
 
-SMALLEST = 16 * 2**20  # of the largest message: below, bandwidth does not show
 FASTER_THAN_THE_WIRE = 1.15
+SLOWER = 0.75  # of the model's pick: a run that is slower took another algorithm, or has the fault that its log says
 UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
-ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
+NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
-
-
-@dataclass(frozen=True)
-class Hints:
-    """What is told beside the log; it overrides what the log says.
-
-    Args:
-        gpus_per_box: ranks on a host.
-        boxes: hosts.
-        gpu: its name.
-        cards: cards of a host, and the rate of one in bytes per second.
-        collective: the book's name.
-        machine: all of the hardware at once.
-    """
-
-    gpus_per_box: int | None = None
-    boxes: int | None = None
-    gpu: str = ""
-    cards: tuple[int, float] | None = None
-    collective: str | None = None
-    machine: Machine | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +94,7 @@ def _finite(values: tuple[float, ...]) -> list[float | None]:
     return [value if isfinite(value) else None for value in values]
 
 
-def diagnose(run: Run, hints: Hints = Hints()) -> Diagnosis:
+def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     """The verdict on a run.
 
     Args:
@@ -119,13 +110,13 @@ def diagnose(run: Run, hints: Hints = Hints()) -> Diagnosis:
     >>> found.state, found.binding
     ('healthy', 'network card')
     """
-    if why := _no_measurement(run, _ranks(run, hints)):
+    if why := _no_measurement(run, ranks_of(run, hints)):
         text = f"This is no measurement: {why}."
         fix = "build nccl-tests with MPI=1 and start one job over all ranks, with its output in a file of its own"
         sure = MOST_SURE if run.mixed else 0.9
         return Diagnosis("not-a-measurement", "misconfiguration", (), sure, "unknown", text, (why,), fix)
-    machine, assumed = _machine(run, hints)
-    ranks = machine.ranks if machine else _ranks(run, hints)
+    machine, assumed = machine_of(run, hints)
+    ranks = machine.ranks if machine else ranks_of(run, hints)
     collective = hints.collective or run.collective
     if collective is None:
         collective = "all-reduce"
@@ -147,14 +138,6 @@ def diagnose(run: Run, hints: Hints = Hints()) -> Diagnosis:
     return _judged(run, form, machine, collective, assumed)
 
 
-def _ranks(run: Run, hints: Hints) -> int | None:
-    if hints.machine is not None:
-        return hints.machine.ranks
-    if hints.boxes and hints.gpus_per_box:
-        return hints.boxes * hints.gpus_per_box
-    return run.ranks
-
-
 def _wrong(text: str) -> bool:
     return text.isdigit() and int(text) > 0
 
@@ -165,102 +148,54 @@ def _no_measurement(run: Run, ranks: int | None) -> str:
     return run.mixed
 
 
-def _machine(run: Run, hints: Hints) -> tuple[Machine | None, list[str]]:
-    assumed: list[str] = []
-    told = _ranks(run, hints)
-    if run.ranks and told and told < run.ranks:
-        raise ValueError(f"the log has {run.ranks} ranks, the machine that is told holds {told}")
-    if run.ranks and told and told > run.ranks:
-        assumed.append(f"the log shows {run.ranks} ranks of the {told} that are told")
-    if hints.machine is not None:
-        return hints.machine, assumed
-    kind = by_gpu(hints.gpu or run.gpu)
-    if kind is None:
-        if hints.gpu:
-            assumed.append(f"GPU {shortened(hints.gpu)!r} is not known")
-        return None, assumed
-    ranks, boxes, gpus = _ranks(run, hints), hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
-    if ranks is None:
-        ranks = boxes * (gpus or kind.gpus) if boxes else gpus
-    if ranks is None:
-        ranks = kind.gpus
-        assumed.append(f"the ranks are not told and taken as one box of {ranks}")
-    if gpus is None:
-        gpus = ranks // boxes if boxes and ranks % boxes == 0 else min(ranks, kind.gpus)
-        if not boxes:
-            assumed.append(f"the boxes are not told and taken as {gpus} GPUs each")
-    if ranks % gpus:
-        if hints.gpus_per_box:
-            raise ValueError(f"{ranks} ranks do not fill boxes of {gpus} GPUs")
-        return None, [f"{ranks} ranks do not fill boxes of {gpus} GPUs"]
-    if hints.boxes and hints.boxes * gpus != ranks:
-        raise ValueError(f"{hints.boxes} boxes of {gpus} GPUs do not hold {ranks} ranks")
-    made = replace(kind, gpus=gpus, boxes=ranks // gpus)
-    if hints.cards:
-        made = replace(made, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
-    elif made.boxes > 1:
-        if gpus < kind.gpus and kind.cards > 1:
-            made = replace(made, cards=max(1, kind.cards * gpus // kind.gpus))
-        assumed.append(f"the cards are not told and taken as {made.cards} x {made.card * 8 / 1e9:g} Gb/s")
-    return made, assumed
-
-
 def _undecided(why: str, needed: str) -> Diagnosis:
     return Diagnosis("undecided", None, (), 0.2, "unknown", f"I cannot tell: {why}.", (why,), f"tell {needed}")
 
 
 def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, assumed: list[str]) -> Diagnosis:
-    """Without a GPU the cards alone may still say what a ring over them gives."""
+    """Without a GPU the cards alone may still say what a ring over them gives, or the numbers what they come from."""
     boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
+    if between_two(run, form):
+        boxes, gpus = boxes or 2, gpus or 1
     single = boxes == 1 or (boxes is None and hints.cards is None)
-    marks = [*causes.said(run), *causes.noted(form)]
+    speed = f"{form.measured / 1e9:.3g} GB/s"
+    marks = [*causes.said(run, boxes, hints.cards[0] if hints.cards else 0), *causes.noted(form)]
     if hints.cards and not single:
-        network = hints.cards[0] * hints.cards[1]
-        low = 0.7 * network
-        bound = Expected(low, 2 * network, low, "network card", f"{hints.cards[0]} cards")
-        if low <= form.measured <= 2 * network:
-            text = (
-                f"{form.measured / 1e9:.3g} GB/s is what {hints.cards[0]} cards of {hints.cards[1] / 1e9:g} GB/s give."
-            )
+        low, high = 0.7 * hints.cards[0] * hints.cards[1], 2 * hints.cards[0] * hints.cards[1]
+        if low <= form.measured <= high:
+            bound = Expected(low, high, low, "network card", f"{hints.cards[0]} cards")
+            text = f"{speed} is what {hints.cards[0]} cards of {hints.cards[1] / 1e9:g} GB/s give."
             alternatives = (*(cause for cause, _ in weighed(marks)[:1]), "nic-limited")
+            test = _test("", ranks, run.collective)
             return Diagnosis(
-                "healthy", None, alternatives[:2], 0.6, "network card", text, (text,), _test("", ranks), form, bound
+                "healthy", None, alternatives[:2], 0.6, "network card", text, (text,), test, form, bound=bound
             )
+    if kind := fitting(form, str(run.collective)):
+        text = f"{speed} is what healthy boxes with {kind} GPUs give; say --gpu to be sure."
+        adds = ("nvls",) if kind in ("H100", "B200") and run.collective in (None, "all-reduce") else ()
+        return Diagnosis(
+            "healthy", None, adds, 0.5, "unknown", text, (text, *assumed), _test("", ranks, run.collective), form
+        )
     if gpus == 1 and boxes and boxes > 1:
         marks += [Evidence("single-nic", 0.8, "one GPU a box, and its one card"), Evidence("nic-limited", 0.7, "")]
-    if kind := _fits(form):
-        text = f"{form.measured / 1e9:.4g} GB/s is what healthy boxes with {kind} GPUs give; say --gpu to be sure."
-        return Diagnosis("healthy", None, (), 0.5, "unknown", text, (text, *assumed), _test("", ranks), form)
     if form.erratic:
-        marks += [Evidence("no-gdr", 1.0, ""), Evidence("congestion", 0.9, "")]
+        scatter = f"{len(form.rough)} of the large sizes scatter, which no healthy fabric shows"
+        marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
+    evidence = (*dict.fromkeys(mark.text for mark in marks if mark.text), *assumed)
+    state, sure, cause = "undecided", 0.3, found[0] if found else None
+    text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
     if _certain(marks):
-        text = f"{form.measured / 1e9:.3g} GB/s, and the log itself says why: {marks[0].text}."
-        rest = tuple(found[1:3])
-        return Diagnosis(
-            "below-expectation", found[0], rest, 0.55, "unknown", text, (text, *assumed), _test(found[0], ranks), form
-        )
-    if form.erratic:
-        text = f"{len(form.rough)} of the large sizes scatter, which no healthy fabric shows; the machine is not known."
-        return Diagnosis(
-            "below-expectation",
-            found[0],
-            tuple(found[1:3]),
-            0.4,
-            "unknown",
-            text,
-            (text,),
-            _test(found[0], ranks),
-            form,
-        )
-    evidence = tuple(mark.text for mark in marks if mark.text)
-    text = f"I cannot tell: {form.measured / 1e9:.3g} GB/s, but the machine is not known; say --gpu, --boxes, --cards."
-    cause = found[0] if found else None
+        state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {marks[0].text}."
+    elif form.erratic:
+        state, sure, text = "below-expectation", 0.4, f"{speed}: {scatter}; the machine is not known."
+    elif total := filled(run, form):
+        state, sure, cause = "healthy", 0.4, None
+        text = f"{speed} is what a ring over cards of {total / 1e9:g} GB/s a box gives; say --gpu and --cards."
+        found = ["", "nic-limited"]
     binding = "network card" if gpus == 1 and not single else "unknown"
-    rest = tuple(found[1:3])
-    return Diagnosis(
-        "undecided", cause, rest, 0.3, binding, text, (*evidence, *assumed), _test(cause or "", ranks), form
-    )
+    test = _test(cause or "", ranks, run.collective)
+    return Diagnosis(state, cause, tuple(found[1:3]), sure, binding, text, evidence or (text,), test, form)
 
 
 def _certain(marks: list[Evidence]) -> bool:
@@ -268,27 +203,18 @@ def _certain(marks: list[Evidence]) -> bool:
     return any(mark.weight >= CERTAIN for mark in marks)
 
 
-def _fits(form: Shape) -> str:
-    """A GPU whose links give just this bandwidth, by a ring or through a switch that adds, or nothing."""
-    if form.largest < SMALLEST or form.noisy:
-        return ""
-    for name in ("V100", "A100", "H100", "B200"):
-        machine = by_gpu(name)
-        share = form.measured / machine.link if machine else 0.0
-        if 0.75 <= share <= 0.83 or (machine and machine.nvls and 0.93 <= share <= 1.1):
-            return name
-    return ""
-
-
 def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: list[str]) -> Diagnosis:
     bound = expected(machine, collective)
     state, distance = _state(form, bound)
-    said = list(causes.said(run))
-    if state == "undecided" and form.measured < bound.low and form.largest >= SMALLEST and _certain(said):
+    model = predict(machine, collective, form.largest)
+    usual = by_gpu(machine.name)
+    said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
+    slow = form.measured < (bound.low if state == "undecided" else SLOWER * model.busbw)
+    if state in ("undecided", "healthy") and slow and form.largest >= SMALLEST and _certain(said):
         state = "below-expectation"
     marks = said + list(causes.noted(form))
     if state == "healthy":
-        marks = list(causes.noted(form)) + _normal(form, machine, collective)
+        marks = list(causes.noted(form)) + _normal(form, machine, collective, model)
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
         numbers = causes.between_boxes(machine, form, bound, collective) if machine.boxes > 1 else None
         marks += numbers if numbers is not None else causes.inside_a_box(machine, form)
@@ -299,8 +225,12 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
     if run.unread:
         evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
-    test = _test(cause or "", machine.ranks)
+    test = _test(cause or "", machine.ranks, collective)
+    if state == "healthy" and "misconfiguration" in rest:
+        confidence, test = min(confidence, 0.5), _test("", machine.ranks, collective)
     verdict = _sentence(state, cause, form, machine, bound)
+    if state == "healthy" and form.measured < SLOWER * model.busbw:
+        verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     binding = "latency" if cause == "latency-bound" else bound.binding
     return Diagnosis(state, cause, tuple(rest), confidence, binding, verdict, tuple(evidence), test, form, bound)
 
@@ -320,10 +250,16 @@ def _state(form: Shape, bound: Expected) -> tuple[str, float]:
     return "undecided", 0.0
 
 
-def _normal(form: Shape, machine: Machine, collective: str) -> list[Evidence]:
-    """What makes a healthy run as fast as it is."""
+def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -> list[Evidence]:
+    """What makes a healthy run as fast as it is, and what else would."""
     found = []
-    if machine.nvls and collective == "all-reduce" and machine.boxes == 1 and form.peak > 0.86 * machine.link:
+    half = replace(machine, cards=machine.cards // 2) if machine.boxes > 1 and machine.cards > 1 else None
+    if half and collective not in ("sendrecv", "all-to-all") and form.measured < 0.9 * model.busbw:
+        other = predict(half, collective, form.largest)
+        if form.measured <= 1.1 * other.busbw:
+            text = f"{other.picked} over {half.cards} of {machine.cards} cards gives as much as a ring over all of them"
+            found.append(Evidence("misconfiguration", 0.95, text))
+    if machine.nvls and collective == "all-reduce" and machine.boxes == 1 and form.peak > NVLS_LEAST * machine.link:
         found.append(Evidence("nvls", 1.5, "faster than a ring on these links: the switch adds (NVLS)"))
     if machine.boxes == 1 and not machine.linked:
         found.append(Evidence("pcie-limited", 1.0, "without links of their own the GPUs are as fast as PCIe"))
@@ -398,5 +334,6 @@ _TESTS = {
 }
 
 
-def _test(cause: str, ranks: int | None) -> str:
-    return _TESTS[cause].format(run=f"mpirun -np {ranks or 'N'} ./build/all_reduce_perf -b 1G -e 8G -f 2 -g 1")
+def _test(cause: str, ranks: int | None, collective: str | None = None) -> str:
+    program = PROGRAMS[collective or "all-reduce"][0]
+    return _TESTS[cause].format(run=f"mpirun -np {ranks or 'N'} ./build/{program} -b 1G -e 8G -f 2 -g 1")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
+from colllib.topology.presets import PRESETS as TOPOLOGIES
 from colllib.units import parse, shortened, whole
 
 
@@ -31,6 +33,8 @@ class Machine:
         vendor: nvidia or amd.
         cards_known: whether somebody told the cards, or they are the usual ones.
         collnet: whether the network's switches add (SHARP), and NCCL may use them.
+        far: cards that no GPU reaches without crossing the processor, where that is known.
+        oversubscription: how many times too narrow the way out of a box is.
     """
 
     name: str
@@ -49,6 +53,8 @@ class Machine:
     vendor: str = "nvidia"
     cards_known: bool = False
     collnet: bool = False
+    far: int = 0
+    oversubscription: float = 1.0
 
     @property
     def ranks(self) -> int:
@@ -57,8 +63,13 @@ class Machine:
 
     @property
     def network(self) -> float:
-        """What all cards of a box carry, one way, in bytes per second."""
-        return self.cards * self.card
+        """What the way out of a box carries, one way, in bytes per second."""
+        return self.cards * self.rate
+
+    @property
+    def rate(self) -> float:
+        """What oversubscription leaves of a card, one way, in bytes per second."""
+        return self.card / self.oversubscription
 
     @property
     def linked(self) -> bool:
@@ -70,11 +81,23 @@ _GEN3, _GEN4, _GEN5 = 15.75e9, 31.5e9, 63e9  # x16 one way: PCI-SIG, 8, 16 and 3
 _SHEET = "data sheet of "
 
 
-def _nvlink(name: str, link: float, pcie: float, generation: int, gpus: int, card: float, most: float) -> Machine:
+def _nvlink(
+    name: str, speeds: str | tuple[float, float], pcie: float, generation: int, gpus: int, most: float
+) -> Machine:
+    """Link and card, or the preset of a topology that has them."""
+    link, card = TOPOLOGIES[speeds].bandwidth if isinstance(speeds, str) else speeds
     switched, nvls = generation > 0, generation > 1
     source = f"NVIDIA, {_SHEET}{name} and of its DGX"
     least = most / 8 if generation == 1 else most / 4  # the leanest clouds: 2 x 100 Gbit/s, 4 x 200 Gbit/s
     return Machine(name, link, switched, pcie, generation, nvls, gpus, 8, card, least, most, source)
+
+
+def _fabric(name: str, preset: str, links: int, source: str) -> Machine:
+    """A topology's preset has the links of Infinity Fabric one by one, and 4 cards where there are few links."""
+    link, card = TOPOLOGIES[preset].bandwidth
+    full = links == 7
+    made = (name, links * link, full, _GEN5 if full else _GEN4, 2 if full else 1, False, 8, 8 if full else 4, card)
+    return Machine(*made, 12.5e9, 8 * card if full else 4 * card, f"AMD, {source}", vendor="amd")
 
 
 def _slot(name: str, pcie: float, generation: int, link: float = 0) -> Machine:
@@ -84,22 +107,22 @@ def _slot(name: str, pcie: float, generation: int, link: float = 0) -> Machine:
 
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
 _KINDS: tuple[tuple[str, Machine], ...] = (
-    (r"gb[23]00|nvl72", replace(_nvlink("GB200 NVL72", 900e9, _GEN5, 3, 72, 50e9, 7.2e12), cards=72)),
-    (r"\bb[23]00\b", _nvlink("B200", 900e9, _GEN5, 3, 8, 50e9, 800e9)),
-    (r"gh200 nvl32", replace(_nvlink("GH200 NVL32", 450e9, _GEN5, 2, 32, 50e9, 1.6e12), cards=32)),
-    (r"gh200", replace(_nvlink("GH200", 450e9, _GEN5, 2, 1, 25e9, 100e9), cards=1)),
+    (r"gb[23]00|nvl72", replace(_nvlink("GB200 NVL72", "nvl72", _GEN5, 3, 72, 7.2e12), cards=72)),
+    (r"\bb[23]00\b", _nvlink("B200", "b200", _GEN5, 3, 8, 800e9)),
+    (r"gh200 nvl32", replace(_nvlink("GH200 NVL32", "gh200", _GEN5, 2, 32, 1.6e12), cards=32)),
+    (r"gh200", replace(_nvlink("GH200", (450e9, 25e9), _GEN5, 2, 1, 100e9), cards=1)),
     (r"h100.*(pcie|nvl\b)", _slot("H100 PCIe", _GEN5, 2)),
-    (r"h20\b", _nvlink("H20", 450e9, _GEN5, 2, 8, 50e9, 400e9)),
-    (r"h800", _nvlink("H800", 200e9, _GEN5, 2, 8, 50e9, 400e9)),
-    (r"h200", _nvlink("H200", 450e9, _GEN5, 2, 8, 50e9, 400e9)),
-    (r"h100", _nvlink("H100", 450e9, _GEN5, 2, 8, 50e9, 400e9)),
+    (r"h20\b", _nvlink("H20", "dgx-h100", _GEN5, 2, 8, 400e9)),
+    (r"h800", _nvlink("H800", (200e9, 50e9), _GEN5, 2, 8, 400e9)),
+    (r"h200", _nvlink("H200", "dgx-h200", _GEN5, 2, 8, 400e9)),
+    (r"h100", _nvlink("H100", "dgx-h100", _GEN5, 2, 8, 400e9)),
     (r"a100.*pcie", _slot("A100 PCIe", _GEN4, 1)),
-    (r"a800", _nvlink("A800", 200e9, _GEN4, 1, 8, 25e9, 200e9)),
-    (r"a100", _nvlink("A100", 300e9, _GEN4, 1, 8, 25e9, 200e9)),
+    (r"a800", _nvlink("A800", (200e9, 25e9), _GEN4, 1, 8, 200e9)),
+    (r"a100", _nvlink("A100", "dgx-a100", _GEN4, 1, 8, 200e9)),
     (r"v100.*pcie", _slot("V100 PCIe", _GEN3, 0)),
-    (r"v100", replace(_nvlink("V100", 150e9, _GEN3, 0, 8, 12.5e9, 100e9), cards=4, least_network=1.25e9)),
+    (r"v100", replace(_nvlink("V100", (150e9, 12.5e9), _GEN3, 0, 8, 100e9), cards=4, least_network=1.25e9)),
     (r"p100.*pcie", _slot("P100 PCIe", _GEN3, 0)),
-    (r"p100", replace(_nvlink("P100", 80e9, _GEN3, 0, 8, 12.5e9, 50e9), cards=4, least_network=1.25e9)),
+    (r"p100", replace(_nvlink("P100", (80e9, 12.5e9), _GEN3, 0, 8, 50e9), cards=4, least_network=1.25e9)),
     (r"rtx pro|rtx 50[0-9]0|5090", _slot("RTX PRO 6000", _GEN5, 3)),
     (r"l4\b", _slot("L4", _GEN4 / 2, 1)),
     (r"l40|l20|rtx 40[0-9]0|4090|6000 ada|ada gen", _slot("L40S", _GEN4, 1)),
@@ -107,19 +130,11 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"\bt4\b|2080|p4\b|p40|1080|titan|quadro|rtx [5-8]000|k80|m40|m60", _slot("T4", _GEN3, 0)),
     (
         r"mi3[025]5?0?[ax]\b|mi3",
-        Machine(
-            *("MI300X", 448e9, True, _GEN5, 2, False, 8, 8, 50e9, 12.5e9, 400e9),
-            source="AMD, CDNA 3 white paper: 7 Infinity Fabric links of 64 GB/s one way",
-            vendor="amd",
-        ),
+        _fabric("MI300X", "mi300x", 7, "CDNA 3 white paper: 7 Infinity Fabric links of 64 GB/s one way"),
     ),
     (
         r"mi2[15]0x?|mi250",
-        Machine(
-            *("MI250X", 150e9, False, _GEN4, 1, False, 8, 4, 25e9, 12.5e9, 100e9),
-            source="AMD, CDNA 2 white paper: 3 Infinity Fabric links of 50 GB/s one way leave a die's package",
-            vendor="amd",
-        ),
+        _fabric("MI250X", "mi250x", 3, "CDNA 2 white paper: 3 Infinity Fabric links of 50 GB/s one way leave a die"),
     ),
     (
         r"mi(50|60|100)|vega|radeon|rx ?[67]\d|w[67]\d00",
@@ -159,7 +174,7 @@ def find(expression: str) -> Machine:
     """The machine that an expression such as "dgx-h100:2,cards=4,card=400Gbit/s" names.
 
     Args:
-        expression: a preset, the number of boxes behind a colon, and cards=, card=, gpus=, collnet=true behind commas.
+        expression: a preset, its boxes behind a colon, and behind commas what differs from it (see `changed`).
 
     Raises:
         ValueError: for an unknown preset or option, or a value that cannot be.
@@ -173,21 +188,43 @@ def find(expression: str) -> Machine:
     kind = by_gpu(PRESETS[name]) if name in PRESETS else None
     if kind is None:
         raise ValueError(f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:n' for p in PRESETS)}")
-    made = replace(kind, boxes=_positive("boxes", count or "1"), cards_known=True)
-    for option in options:
+    return changed(replace(kind, boxes=_positive("boxes", count or "1"), cards_known=True), ",".join(options))
+
+
+_WHOLE, _RATES = ("boxes", "gpus", "cards"), ("card", "link")
+
+
+def changed(machine: Machine, options: str) -> Machine:
+    """The same machine but for some options, such as "cards=4,card=200Gbit/s".
+
+    Raises:
+        ValueError: for an unknown option, or a value that cannot be.
+
+    >>> changed(find("dgx-h100:2"), "boxes=8,oversubscription=2").network / 1e9
+    200.0
+    """
+    for option in filter(None, options.split(",")):
         key, _, value = option.partition("=")
-        if key == "cards":
-            made = replace(made, cards=_positive(key, value))
-        elif key == "gpus":
-            made = replace(made, gpus=_positive(key, value))
-        elif key == "card":
-            made = replace(made, card=parse("bandwidth", value))
+        told: dict[str, Any] = {}
+        if key in _WHOLE:
+            told[key] = _positive(key, value)
+        elif key in _RATES:
+            told[key] = parse("bandwidth", value)
+        elif key == "oversubscription":
+            told[key] = _narrow(value)
         elif option == "collnet=true":
-            made = replace(made, collnet=True)
+            told["collnet"] = True
         else:
-            known = "cards=4, card=400Gbit/s, gpus=8 or collnet=true"
+            known = "boxes=2, gpus=8, cards=4, card=400Gbit/s, link=450GB/s, oversubscription=2 or collnet=true"
             raise ValueError(f"machine option {shortened(option)!r}: take {known}")
-    return made
+        machine = replace(machine, **told)
+    return machine
+
+
+def _narrow(text: str) -> float:
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) or not 1 <= float(text) <= 1000:
+        raise ValueError(f"oversubscription {shortened(text)!r}: must be 1 to 1000")
+    return float(text)
 
 
 def _positive(what: str, text: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from statistics import median
 from typing import NamedTuple
@@ -51,7 +51,14 @@ class Scale(NamedTuple):
     latency: dict[bool, float]
 
 
-def predict(machine: Machine, collective: str, message: float, without: Collection[tuple[str, str]] = ()) -> Prediction:
+def predict(
+    machine: Machine,
+    collective: str,
+    message: float,
+    without: Collection[tuple[str, str]] = (),
+    *,
+    latency: float = 1.0,
+) -> Prediction:
     """The time of a collective.
 
     Args:
@@ -59,6 +66,7 @@ def predict(machine: Machine, collective: str, message: float, without: Collecti
         collective: the book's name, or sendrecv.
         message: bytes, above 0.
         without: groups of sweeps that the efficiencies are not fitted to (see `Sweep.group`).
+        latency: how much of the model's latencies is left, for asking what it would change.
 
     Raises:
         ValueError: for fewer than 2 ranks, or a message that is not above 0.
@@ -70,20 +78,21 @@ def predict(machine: Machine, collective: str, message: float, without: Collecti
     """
     if not message > 0:
         raise ValueError(f"message {message!r}: must be above 0")
-    chosen = pick(estimates(machine, collective), machine, message)
+    found = estimates(machine, collective)
+    chosen = pick([replace(each, latency=latency * each.latency) for each in found], machine, message)
     scale = _scale(frozenset(without))
     rate, waiting = _rate(scale, chosen), scale.latency.get(machine.boxes > 1, 1.0)
-    latency = chosen.waiting(message, machine) * waiting
+    wait = chosen.waiting(message, machine) * waiting
     wire = chosen.wire(message, machine.generation) / rate
     bound = expected(machine, collective).high
-    seconds = latency + wire
+    seconds = wait + wire
     return Prediction(
         message=message,
         seconds=seconds,
         busbw=message / seconds * factor(collective, machine.ranks),
         picked=f"{chosen.algorithm}/{chosen.protocol}",
-        binding="latency" if latency > wire else chosen.binding,
-        latency=latency,
+        binding="latency" if wait > wire else chosen.binding,
+        latency=wait,
         wire=wire,
         efficiency=chosen.efficiency * rate,
         bound=bound,

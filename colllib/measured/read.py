@@ -30,10 +30,18 @@ _FACTS = {
     "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
     "nranks": re.compile(r"\bnranks (\d+)\b"),
     "library": re.compile(r"(?:NCCL version |nccl-library=|RCCL version[ :]+)(\d[\w.+-]*)"),
-    "path": re.compile(r"via (SHM|P2P|NET)\b"),
-    "rdma": re.compile(r"via NET/\S+/(GDRDMA)"),
-    "nvls": re.compile(r"(NVLS multicast support is (?:not )?available|NVLS (?:disabled|is disabled))"),
+    "via P2P": re.compile(r"\bvia (P2P)\b"),
+    "via SHM": re.compile(r"\bvia (SHM)\b"),
+    "via NET": re.compile(r"\bvia NET/([^/\s]+)"),
+    "rdma": re.compile(r"via NET/.*/(GDRDMA)|GPU Direct RDMA (Enabled)"),
+    "no rdma": re.compile(r"GPU Direct RDMA (Disabled)"),
+    "no card": re.compile(r"NET/IB : (No device found)"),
+    "no p2p": re.compile(r"(P2P is disabled between connected GPUs)"),
+    "iommu": re.compile(r"(Missing \"?iommu=pt)"),
+    "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
 }
+_CARD = re.compile(r"\[\d+\]\w+:\d+/(?:IB|RoCE)")  # of the line that begins "NET/IB : Using"
+_NICS = re.compile(r"\(found (\d{1,3}) nics\)")
 _SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set by environment to )\s*([^\s;]+)")
 _TOOL = re.compile(r"\b([a-z_]+)_perf\b|nccom-test\b.*?\b(all[rg]|redsct|alltoall|sendrecv)\b", re.IGNORECASE)
 _OSU = re.compile(r"#\s*OSU .*?(All-?reduce|Allgather|Alltoall|Reduce_scatter|Broadcast|Bcast|Reduce)\b", re.IGNORECASE)
@@ -63,6 +71,8 @@ class _Table:
     ranks: int | None = None
     hosts: int | None = None
     places: list[int] = field(default_factory=list)  # in Markdown: the column of each row
+    before: _Table | None = None  # it speaks for this one where this one says nothing itself
+    after: dict[str, str] = field(default_factory=dict)  # facts behind its last line, which are the next run's
 
 
 def read_file(path: str | Path) -> tuple[Run, ...]:
@@ -171,8 +181,7 @@ def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
 
 def _next(tables: list[_Table]) -> _Table:
     if tables[-1].rows:
-        last = tables[-1]
-        tables.append(_Table(facts=dict(last.facts), devices=dict(last.devices), collective=None))
+        tables.append(_Table(before=tables[-1], facts=tables[-1].after))
     return tables[-1]
 
 
@@ -203,10 +212,13 @@ def _remarks(table: _Table, line: str) -> None:
         table.ranks = int(match[1])
     if match := _SHORTENED.search(line):
         table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
+    facts = table.facts if table.average is None else table.after
     for name, pattern in _FACTS.items():
         if match := pattern.search(line):
-            table.facts[name] = next(group for group in match.groups() if group)
-    table.facts.update(_SETTING.findall(line))
+            facts[name] = next(group for group in match.groups() if group)
+    if found := len(_CARD.findall(line)) if "NET/IB : Using" in line else _NICS.findall(line):
+        facts["cards"] = str(found if isinstance(found, int) else found[0])
+    facts.update(_SETTING.findall(line))
 
 
 def _float(text: str) -> float | None:
@@ -393,6 +405,9 @@ def _finished(table: _Table) -> Iterator[Run]:
 
 
 def _run(table: _Table) -> Run:
+    if table.before is not None:
+        table.facts = table.facts or table.before.facts
+        table.devices = table.devices or table.before.devices
     ranks = table.ranks or (max(table.devices) + 1 if table.devices else None)
     nranks = table.facts.get("nranks", "")
     if ranks is None and nranks.isdigit() and len(nranks) < 9:

@@ -1,9 +1,10 @@
 """NCCL's own model of its algorithms and protocols, for several GPUs in a box, at version 2.30.7.
 
 It is the model by which NCCL chooses: latencies and bandwidths that its authors measured, not what a
-run will take. `colllib.measured.predict` scales it to published measurements. Left out: CollNetChain, PAT,
-which takes one GPU a box, the latency that a card reports, LL on boxes with Intel processors (AMD's
-ceilings are taken), and RCCL's own tables.
+run will take. `colllib.measured.predict` scales it to published measurements. Left out: NVLS and CollNet
+for gathering and scattering, the latency that a card reports, LL on boxes with Intel processors (AMD's
+ceilings are taken). RCCL chooses by tables of its own, which are not here: for AMD's machines the model is
+NCCL's with their links.
 
 Source: NVIDIA/nccl at 5067397c, src/graph/tuning.cc, search.cc and topo.h.
 """
@@ -37,6 +38,8 @@ NVLS_TREE_MOST = ((0.0,) * 3, (0.0,) * 3, (0.0, 57.7, 45.5), (0.0, 96.0, 80.0))
 NVLS_EFFICIENCY = (0.0, 0.0, NCCL_EFFICIENCY["NVLS, Hopper"], NCCL_EFFICIENCY["NVLS, Blackwell"])
 NVLS_STEP, NVLS_NETWORK_STEP, NVLS_TREE_STEP = 25.0, 18.0, 20.9  # microseconds: in the box, and between boxes
 COLLNET_STEP, COLLNET_NETWORK_STEP, COLLNET_FAN = 3.7, 31.0, 0.4
+CHAIN_STEP, CHAIN_NETWORK_STEP = 2.8, 30.0
+PAT_LOG, PAT_EACH = 1 / 3.5, 2.8  # of a network step for each doubling of the boxes; microseconds a rank
 PCI_STEP = {"tree": (1.0, 1.9, 4.0), "ring": (1.0, 2.5, 5.7)}
 PCI_SHARE = 12 / 15.75
 NETWORK_OVERHEAD = (2.0, 2.0, 6.0)  # microseconds a step, AMD processors: LL, LL128, Simple
@@ -56,7 +59,7 @@ class Estimate:
     """What the model says of one algorithm and protocol.
 
     Args:
-        algorithm: ring, tree, NVLS, NVLSTree, CollNetDirect, or direct for sends.
+        algorithm: ring, tree, PAT, NVLS, NVLSTree, CollNetDirect, CollNetChain, or direct for sends.
         protocol: LL, LL128 or Simple.
         channels: how many work side by side.
         latency: seconds at size 0.
@@ -116,7 +119,9 @@ def estimates(machine: Machine, collective: str) -> list[Estimate]:
         if machine.nvls and machine.gpus > 2 and machine.linked:
             found.append(_nvls(machine))
         if machine.collnet and machine.boxes > 1 and machine.linked:
-            found.append(_collnet(machine))
+            found += [_collnet(machine), _chain(machine)]
+    elif machine.gpus == 1 and collective in ("all-gather", "reduce-scatter"):
+        found.append(_pat(machine))
     return [estimate for estimate in found if estimate.algbw > 0]
 
 
@@ -139,8 +144,10 @@ def _inside(machine: Machine) -> float:
 
 
 def _card(machine: Machine) -> float:
-    least = SPEEDS_BETWEEN[machine.generation][-1]
-    return next((s for s in SPEEDS_BETWEEN[machine.generation] if s <= machine.card / 1e9), least)
+    """GB/s of the channels over one card: the highest speed of the search that fits, as often as it fits."""
+    speeds, rate = SPEEDS_BETWEEN[machine.generation], machine.rate / 1e9
+    speed = next((s for s in speeds if s <= rate), speeds[-1])
+    return speed * max(1, rate // speed)
 
 
 def _link_name(machine: Machine) -> str:
@@ -213,6 +220,21 @@ def _collnet(machine: Machine) -> Estimate:
     others = machine.gpus - 1
     latency = 2 * (min(1, others) * COLLNET_STEP + others * COLLNET_FAN) + COLLNET_NETWORK_STEP
     return _made("CollNetDirect", 2, heads, latency, wire * share / 2, share, "network card")
+
+
+def _chain(machine: Machine) -> Estimate:
+    """CollNetChain: the sum goes along the GPUs of a box, out to the network, which adds, and back along them."""
+    wire, channels, binding = _speed(machine)
+    latency = 2 * (machine.gpus - 1) * CHAIN_STEP + CHAIN_NETWORK_STEP
+    return _made("CollNetChain", 2, channels, latency, wire / 2, 1.0, binding)
+
+
+def _pat(machine: Machine) -> Estimate:
+    """PAT, which takes one GPU a box, for gathering and scattering."""
+    wire, channels, binding = _speed(machine)
+    share, step = NCCL_EFFICIENCY["pat"], NCCL_NETWORK_STEP["pat"][2]
+    latency = NCCL_BASE["pat"][2] + int(log2(machine.boxes)) * step * PAT_LOG + machine.ranks * PAT_EACH
+    return _made("PAT", 2, channels, latency, share * wire, share, binding)
 
 
 def _sends(machine: Machine, collective: str) -> Estimate:

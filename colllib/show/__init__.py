@@ -9,13 +9,17 @@ from colllib.show.bounds_explorer import bounds_explorer
 from colllib.show.boxes_explorer import boxes_explorer
 from colllib.show.busbw_explorer import busbw_explorer
 from colllib.show.claims import Claimed
+from colllib.show.compression_explorer import compression_explorer
 from colllib.show.contention_explorer import contention_explorer
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
 from colllib.show.drawings import before_after, wiring
+from colllib.show.experts_explorer import experts_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.flip_explorer import flip_explorer
 from colllib.show.forest_explorer import bottleneck_explorer, growing_explorer, splitting_explorer
+from colllib.show.gantt import gantt
 from colllib.show.inc_explorer import inc_explorer
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lines import Mark, lines, number
@@ -23,14 +27,18 @@ from colllib.show.link_heat import heat, heat_map, link_heat_explorer
 from colllib.show.link_steps import link_steps_explorer
 from colllib.show.mesh_explorer import mesh_explorer
 from colllib.show.message_explorer import message_explorer
+from colllib.show.overlap_explorer import overlap_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
 from colllib.show.pipeline_explorer import pipeline_explorer
+from colllib.show.placement_explorer import placement_explorer
 from colllib.show.player import still
 from colllib.show.players import boxes_player, switch_player, torus_player, trace_player
 from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.skew_explorer import skew_explorer
 from colllib.show.space_time import space_time
+from colllib.show.stages_explorer import stages_explorer
+from colllib.show.states_explorer import states_explorer
 from colllib.show.table import Table
 from colllib.show.topology_explorer import topology_explorer
 from colllib.show.winners_map import winners_map
@@ -52,9 +60,13 @@ __all__ = [
     "boxes_explorer",
     "boxes_player",
     "busbw_explorer",
+    "compression_explorer",
     "contention_explorer",
     "cost_explorer",
     "drawings",
+    "experts_explorer",
+    "flip_explorer",
+    "gantt",
     "growing_explorer",
     "heat",
     "heat_map",
@@ -66,14 +78,18 @@ __all__ = [
     "mesh_explorer",
     "message_explorer",
     "number",
+    "overlap_explorer",
     "parallelism_explorer",
     "pat_explorer",
     "pipeline_explorer",
+    "placement_explorer",
     "primitive_explorer",
     "realistic_ladder_explorer",
     "skew_explorer",
     "space_time",
     "splitting_explorer",
+    "stages_explorer",
+    "states_explorer",
     "still",
     "svg_figure",
     "switch_player",

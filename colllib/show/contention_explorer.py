@@ -122,7 +122,7 @@ _ALL = (*_PLACE, "m")
 _NOTE = (
     "<p>Torus: one full-duplex link of 900 GB/s per neighbor, routed along X, then Y, each direction drawn as a line "
     "of its own. Leaf-spine: one port of 900 GB/s "
-    "per rank; every two ranks below different leaves hash to one spine. Alpha 0.5 us, lock-step clock, all jobs in "
+    "per rank; every two ranks below different leaves hash to one spine. Alpha 0.5 µs, lock-step clock, all jobs in "
     "the same steps. A load of k is k times what one rank sends in all.</p>"
 )
 

@@ -26,7 +26,7 @@ def variants(primitive: str) -> dict[str, Entry]:
     ['ring', 'recursive-doubling', 'bruck', 'pat']
     """
     found: dict[str, Entry] = {}
-    for algorithm in (one for one in every(primitive) if not one.searched):
+    for algorithm in (one for one in every(primitive) if one.compared):
         for name, said, options in _options(algorithm):
             text = algorithm.label[0].upper() + algorithm.label[1:] + said
             found[name] = Entry(text, partial(_build, algorithm, options), partial(_fits, algorithm))

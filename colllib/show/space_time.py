@@ -181,7 +181,7 @@ def space_time(
     >>> from colllib.algorithms import broadcast
     >>> chain = broadcast.chain(4, segments=3)
     >>> space_time(chain, message=6e-6, alpha=1e-6, bandwidth=1, clock="lock-step", segments=3)
-    Space-time diagram, lock-step clock: 9 messages from 3 of 4 ranks end after 15 us. \
+    Space-time diagram, lock-step clock: 9 messages from 3 of 4 ranks end after 15 µs. \
 In the 5 steps 1, 2, 3, 2, 1 ranks send.
     """
     if clock not in ("lock-step", "event"):

@@ -6,13 +6,14 @@ exact; seconds appear only when a Cost is priced.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from inspect import signature
 from typing import Any
 
+from colllib.graphs import distance_regular, families, operations
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, equal_injection, injection, one_port
 from colllib.topology.boxes import boxes
 from colllib.topology.clos import fat_tree, leaf_spine
@@ -28,6 +29,7 @@ from colllib.topology.twisted import twisted_torus
 from colllib.units import shortened, whole
 
 __all__ = [
+    "OPERATIONS",
     "PRESETS",
     "TOPOLOGIES",
     "Form",
@@ -58,6 +60,7 @@ __all__ = [
 
 MOST_SIZES = 20  # behind a colon: as many axes of two ranks as there may be ranks
 MOST_DIGITS = 18  # of a fraction
+MOST_NESTED = 20  # operations inside one another
 
 
 @dataclass(frozen=True)
@@ -66,13 +69,16 @@ class Form:
 
     Args:
         build: makes it; its arguments after the sizes are the options of the expression.
-        sizes: how many numbers stand behind the colon, 0 for any number of them, which are then one argument.
+        sizes: how many numbers stand behind the colon, 0 for any number of them, which are then one argument, and None
+            for no colon.
         example: what the command line shows.
+        words: what may stand for some sizes.
     """
 
     build: Callable[..., Topology]
-    sizes: int
+    sizes: int | None
     example: str
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def options(self) -> dict[str, str]:
@@ -82,7 +88,7 @@ class Form:
         {'tie': 'up', 'order': 'none'}
         """
         found: dict[str, str] = {}
-        for name, parameter in list(signature(self.build).parameters.items())[max(1, self.sizes) :]:
+        for name, parameter in list(signature(self.build).parameters.items())[max(1, self.sizes or 0) :]:
             if name == "latency":
                 found |= {part: str(getattr(HALVES, part)) for part in ("endpoint", "hop", "switch")}
             else:
@@ -110,6 +116,48 @@ TOPOLOGIES: dict[str, Form] = {
     "inc-star": Form(_inc(star), 1, "inc-star:N"),
     "inc-switch-tree": Form(_inc(switch_tree), 2, "inc-switch-tree:64x16"),
     "mi250": Form(mi250, 1, "mi250:2"),
+    "complete-bipartite": Form(families.complete_bipartite, 0, "complete-bipartite:4x4"),
+    "hamming": Form(families.hamming, 0, "hamming:2x3"),
+    "hypercube": Form(families.hypercube, 1, "hypercube:10"),
+    "twisted-hypercube": Form(families.twisted_hypercube, 1, "twisted-hypercube:3"),
+    "uniring": Form(families.unidirectional_ring, 0, "uniring:DxM"),
+    "biring": Form(families.bidirectional_ring, 0, "biring:DxM"),
+    "shifted-ring": Form(families.shifted_ring, 0, "shifted-ring:16x5"),
+    "circulant": Form(families.circulant, 0, "circulant:16x3x4"),
+    "directed-circulant": Form(families.directed_circulant, 0, "directed-circulant:6x1x2x3x4"),
+    "kautz": Form(families.kautz, 0, "kautz:DxM"),
+    "debruijn": Form(families.de_bruijn, 0, "debruijn:DxN"),
+    "modified-debruijn": Form(families.modified_de_bruijn, 0, "modified-debruijn:2x4"),
+    "diamond": Form(families.diamond, None, "diamond"),
+    "distance-regular": Form(
+        distance_regular.distance_regular,
+        1,
+        "distance-regular:35",
+        {named.word: str(size) for size, named in distance_regular.VALENCY_FOUR.items()},
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """How an expression names what makes a graph from others.
+
+    Args:
+        build: makes it.
+        operands: "G" for a topology, "n" for a whole number.
+    """
+
+    build: Callable[..., Topology]
+    operands: tuple[str, ...]
+
+
+#: What an expression can make of topologies without switches, as in line-graph(ring:4).
+OPERATIONS: dict[str, Operation] = {
+    "line-graph": Operation(operations.line_graph, ("G",)),
+    "degree": Operation(operations.degree_expansion, ("G", "n")),
+    "power": Operation(operations.cartesian_power, ("G", "n")),
+    "product": Operation(operations.cartesian_product, ("G", "G")),
+    "transpose": Operation(operations.transpose, ("G",)),
 }
 
 #: Other names that the literature has for some.
@@ -121,8 +169,9 @@ def find(expression: str) -> Topology:
 
     Args:
         expression: a name, its sizes behind a colon, and options behind commas; or a preset, such as "dgx-h100:64",
-            with the options of the topology that it stands for; or the path of a cluster file, which ends in .toml.
-            Behind `without=` stands what has failed: "card 3", "leaf 1", or a cable such as "0-1".
+            with the options of the topology that it stands for; or the path of a cluster file, which ends in .toml; or
+            an operation on expressions, such as "line-graph(circulant:16x3x4)".
+            `without=` stands what has failed: "card 3", "leaf 1", or a cable such as "0-1".
 
     Raises:
         ValueError: for an unknown name or option, or a value that cannot be.
@@ -131,22 +180,32 @@ def find(expression: str) -> Topology:
     (Topology(ring:8, 8 ranks, 0 switches, 16 links), Fraction(1, 1))
     """
     if expression.endswith(".toml"):
-        from colllib.measured.cluster import read_cluster, read_text  # which needs this module
+        from colllib.measured.cluster import read_cluster, read_text, topology_of  # which needs this module
 
-        return read_cluster(read_text(expression)).topology()
-    head, *rest = ALIASES.get(expression.strip(), expression.strip()).split(",")
+        return topology_of(read_cluster(read_text(expression)))
+    if expression.count("(") > MOST_NESTED:
+        raise ValueError(f"topology {shortened(expression)!r}: at most {MOST_NESTED} operations are taken")
+    head, *rest = _outside(ALIASES.get(expression.strip(), expression.strip()))
     failed = [part.partition("=")[2] for part in rest if part.startswith("without=")]
     if failed:
         whole_topology = find(",".join([head, *(part for part in rest if not part.startswith("without="))]))
         return without(whole_topology, *failed)
+    if "(" in head:
+        return _operation(head, rest)
     name, _, size = head.partition(":")
     if name in PRESETS:
         return _preset(name, size, rest)
     if name not in TOPOLOGIES:
-        known = ", ".join([*(form.example for form in TOPOLOGIES.values()), *(f"{preset}:2" for preset in PRESETS)])
-        raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}")
+        known = ", ".join(
+            [*(form.example for form in list(TOPOLOGIES.values())[:12]), *(f"{box}:2" for box in PRESETS)]
+        )
+        raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}, and graphs: colllib list")
     form = TOPOLOGIES[name]
-    sizes = size.split("x")
+    if form.sizes is None:
+        if size or rest:
+            raise ValueError(f"topology {shortened(expression)!r}: neither a size nor an option is taken, only {name}")
+        return form.build()
+    sizes = form.words.get(size, size).split("x")
     if len(sizes) != (form.sizes or min(len(sizes), MOST_SIZES)):
         needed = f"{form.sizes} whole number{'s are' if form.sizes > 1 else ' is'} needed"
         if not form.sizes:
@@ -158,6 +217,44 @@ def find(expression: str) -> Topology:
     if parts:
         options["latency"] = Latency(**parts)
     return form.build(*numbers, **options) if form.sizes else form.build(tuple(numbers), **options)
+
+
+def _operation(head: str, options: list[str]) -> Topology:
+    name, _, inside = head.partition("(")
+    if name not in OPERATIONS:
+        known = ", ".join(f"{key}({','.join(operation.operands)})" for key, operation in OPERATIONS.items())
+        raise ValueError(f"unknown operation {shortened(name)!r}: known are {known}")
+    form = f"{name}({','.join(OPERATIONS[name].operands)})"
+    if options:
+        raise ValueError(f"{name} takes no option {shortened(options[0])!r}; its operands stand in brackets: {form}")
+    if not inside.endswith(")"):
+        raise ValueError(f"topology {shortened(head)!r}: its brackets do not close at its end, as in {form}")
+    operands: list[str] = []
+    for part in _outside(inside[:-1]):
+        if operands and "=" in part.partition("(")[0]:
+            operands[-1] += f",{part}"  # an option of the topology before it
+        else:
+            operands.append(part)
+    if len(operands) != len(OPERATIONS[name].operands):
+        raise ValueError(f"topology {shortened(head)!r}: {len(operands)} operands do not fit {form}")
+    return OPERATIONS[name].build(
+        *(
+            find(text) if kind == "G" else whole(f"topology {shortened(head)!r}: n", text, f"{name}(ring:4,2)")
+            for kind, text in zip(OPERATIONS[name].operands, operands, strict=True)
+        )
+    )
+
+
+def _outside(expression: str) -> list[str]:
+    """An expression cut at its commas outside brackets."""
+    parts, depth = [""], 0
+    for letter in expression:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
 
 
 def _preset(name: str, size: str, options: list[str]) -> Topology:

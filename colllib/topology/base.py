@@ -210,6 +210,8 @@ class Topology:
     def to_networkx(self) -> nx.DiGraph[int]:
         """The links as a directed graph with `alpha` and `bandwidth` on each edge.
 
+        Where ranks are joined by parallel links, a multigraph with an edge for each of them.
+
         >>> import networkx
         >>> from colllib.topology import ring
         >>> networkx.diameter(ring(6).to_networkx())
@@ -217,10 +219,13 @@ class Topology:
         """
         import networkx as nx
 
-        graph: nx.DiGraph[int] = nx.DiGraph()
+        cables = [1 if self.switches else tier.cables for tier in self.tiers]
+        graph: nx.DiGraph[int] = nx.MultiDiGraph() if max(cables, default=1) > 1 else nx.DiGraph()
         graph.add_nodes_from((n, {"switch": n >= self.ranks}) for n in range(self.nodes))
-        for src, dst, alpha, bandwidth in zip(self.link_src, self.link_dst, self.alpha, self.bandwidth, strict=True):
-            graph.add_edge(int(src), int(dst), alpha=alpha, bandwidth=bandwidth)
+        ends = zip(self.link_src.tolist(), self.link_dst.tolist(), self.tier.tolist(), strict=True)
+        for (src, dst, tier), alpha, bandwidth in zip(ends, self.alpha, self.bandwidth, strict=True):
+            for _ in range(cables[tier]):
+                graph.add_edge(src, dst, alpha=alpha, bandwidth=bandwidth / cables[tier])
         return graph
 
     def __repr__(self) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -157,3 +159,21 @@ def fewest_hops(nodes: int, ends: IntArray, ranks: int) -> Router:
         return message[order], (np.concatenate(links) if links else message)[order].astype(np.intp)
 
     return route
+
+
+@lru_cache(maxsize=16)
+def transposed(topology: Topology) -> Topology:
+    """The topology with every link turned round, and the routes with them.
+
+    >>> one_way = from_links("one-way", 3, [(0, 1), (1, 2), (2, 0)])
+    >>> transposed(one_way).router(np.array([0]), np.array([1]))
+    (array([0, 0]), array([2, 1]))
+    """
+
+    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        message, link = (crossed[::-1] for crossed in topology.router(dst, src))
+        order = np.argsort(message, kind="stable")
+        return message[order], link[order]
+
+    name, (src, dst) = f"transpose({topology.name})", (topology.link_dst, topology.link_src)
+    return replace(topology, name=name, link_src=src, link_dst=dst, router=route)

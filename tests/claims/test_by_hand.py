@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from statistics import median
 
+import numpy as np
 import pytest
 import reference
 
@@ -20,8 +21,10 @@ from colllib.algorithms import (
     allgather,
     allreduce,
     alltoall,
+    breadth_first,
     broadcast,
     find,
+    hierarchical,
     innetwork,
     lattice,
     of,
@@ -35,7 +38,7 @@ from colllib.claims.rooted import printed_reduce_tree
 from colllib.claims.value import Limit, Words, evaluated, parsed, same
 from colllib.contention import scattered
 from colllib.schedule import Schedule, pipelined
-from colllib.topology import Lattice, star
+from colllib.topology import Lattice, boxes, star, torus
 from colllib.topology.routes import alternating_torus
 
 ALPHA, LOAD = 0.5, 16e6 / 900e9 * 1e6  # microseconds at the anchor
@@ -886,14 +889,14 @@ def other_schedules_on_the_same_links(case):
     builds = {
         "n_beta": lattice.dim_ring,
         "rotated.n_beta": lattice.rotated_dim_ring,
-        "layers.n_beta": lattice.breadth_first,
+        "layers.n_beta": lambda axes: breadth_first.all_reduce(torus(axes.dims)),
     }
     return {"at": "torus:4x4x4"} | {name: per_pair(build(cube))[1] for name, build in builds.items()}
 
 
 @counts("E-04-069")
 def all_links_at_once(case):
-    return {"layers.n_beta": per_pair(lattice.breadth_first(Lattice((4, 4, 4))))[1]}
+    return {"layers.n_beta": per_pair(breadth_first.all_reduce(torus((4, 4, 4))))[1]}
 
 
 def axes_of(step, dims):
@@ -1042,7 +1045,7 @@ def over_the_link(case):
     return {"eta": Fraction(360, 450)}
 
 
-@counts("E-00-057 E-05-018 E-05-019")
+@counts("E-00-057 E-05-018 E-05-019 E-03-072 E-03-073")
 def uplinks_at_a_fraction_of_their_rate(case):
     """Eight ranks below a leaf, each with one M for elsewhere: the time at the port and at the uplinks."""
     rate = Fraction(4, 5)
@@ -1120,7 +1123,7 @@ def latencies_of_the_torus(case):
     return {"latency_share": 100 * 21 * ALPHA / (21 * ALPHA + 511 / 512 * LOAD)}
 
 
-@counts("E-05-042")
+@counts("E-05-042 E-03-075")
 def gathers_of_star_and_torus(case):
     at = "all-gather dim-ring over all-gather recursive-doubling"
     load = 511 / 512 * LOAD
@@ -1130,6 +1133,247 @@ def gathers_of_star_and_torus(case):
         "margin_before": before,
         "margin_after": (21 * ALPHA * 1.2 + load / 0.6) / (9 * ALPHA + load / 0.8),
     }
+
+
+# -- boxes: two tiers -----------------------------------------------------------------------------------------
+
+INSIDE, CARD = 16 / 0.9, 16 / 0.05  # 16 MB at 900 and 50 GB/s, in us
+
+
+def between_boxes(schedule, ranks):
+    """What all messages that leave a box of so many ranks carry, and what those of rank 0 do."""
+    total, first, shares = Fraction(0), Fraction(0), list(schedule.blocks.share)
+    for src, dst, block, _ in reference.messages_of(schedule):
+        if src // ranks != dst // ranks:
+            total, first = total + shares[block], first + shares[block] * (src == 0)
+    return total, first
+
+
+@counts("E-03-002")
+def one_switch_and_three(case):
+    return {"ratio": Fraction(1 + 3, 1 + 1)}
+
+
+@counts("E-03-007")
+def both_directions_and_one(case):
+    return {"gap": 1800 / 2 / 50}
+
+
+@counts("E-03-010")
+def links_behind_the_sibling(case):
+    """Racks 0 and 1 are among the first four, whose cards of one rail share a leaf."""
+    return {"ib": 2 if 0 // 4 == 1 // 4 else 4}
+
+
+@counts("E-03-012")
+def leaves_of_72_ports_down(case):
+    return {"times": Fraction(4 * (case["L"] * 18 // 72), case["L"])}
+
+
+@counts("E-03-020")
+def bytes_of_three_phases(case):
+    return {"load": 2 * 71 / 72 * INSIDE + CARD / 72}
+
+
+@counts("E-03-024 E-03-025")
+def children_on_the_larger_tier(case):
+    return {"limit": max(children_of_the_root(case["L"]), children_of_the_root(case["N"] // case["L"]))}
+
+
+@counts("E-03-026")
+def shards_on_a_card(case):
+    """Inner first a rank passes on the shards of its whole box, on the way back of an all-reduce only its own."""
+    count, ranks = case["L"], case["N"] // case["L"]
+    return {"card": Fraction((count - 1) * ranks, case["N"]), "half_card": Fraction(count - 1, case["N"])}
+
+
+@counts("E-03-036")
+def what_the_hierarchy_saves(case):
+    latencies, load = 2 * 143 * 8 - (2 * 71 * 0.5 + 2 * 2), 2 * 143 / 144 * CARD - 2 * 71 / 72 * INSIDE - CARD / 72
+    return {"latency_share": 100 * latencies / (latencies + load)}
+
+
+@counts("E-03-039")
+def shorter_rings(case):
+    return {
+        "best": 12,
+        "speed_up": 2 * 143 / min(2 * (144 // n - 1) + 2 * (n - 1) for n in range(1, 145) if 144 % n == 0),
+    }
+
+
+@counts("E-03-041")
+def blocks_for_the_other_rack(case):
+    return {"crossing": Fraction(sum(a // 72 != b // 72 for a in range(144) for b in range(144)), 2 * 144) * 2}
+
+
+@counts("E-03-042")
+def bundles_for_the_other_rack(case):
+    flat = 71 * 0.5 + 71 / 144 * INSIDE + 72 * 2 + 72 / 144 * CARD
+    return {"two_phases": 71 * 0.5 + 71 / 72 * INSIDE + 2 + CARD / 2, "t": flat}
+
+
+@counts("E-03-051")
+def a_cell_of_17_65(case):
+    return {"load": 143 / 144 * INSIDE}
+
+
+@counts("E-03-056")
+def one_block_near_and_far(case):
+    return {"pair_times": (2 + CARD / 144) / (0.5 + INSIDE / 144)}
+
+
+@counts("E-03-060 E-03-061")
+def a_card_with_and_without_adding(case):
+    net = boxes((8, 4), inc="network")
+    _, plain = between_boxes(hierarchical_ring(8, 4), 4)
+    into = (net.link_src[net.router(np.array([0]), np.array([4]))[1]] == 0).sum()
+    up = sum(
+        Fraction(1, 4)
+        for src, dst, block, _ in reference.messages_of(hierarchical.collnet(net))
+        if src == 0 and dst >= 32
+    )
+    assert into == 1
+    return {"outer_lift": plain > up}
+
+
+@counts("E-03-068 E-03-070")
+def one_port_of_each_gpu(case):
+    """A GPU receives all of the result and its own piece of the sum; two trips inside, one outside."""
+    load = (1 + 1 / 72) * INSIDE
+    return {"load": load, "t": load + 2 * 0.2 + 0.5, "one_rack": (1 + 1 / 64) * INSIDE + 0.2}
+
+
+@counts("E-03-069")
+def software_inside(case):
+    load = 2 * 71 / 72 * INSIDE
+    return {"outer_load": load, "outer_t": load + 14 * 0.5 + 0.5}
+
+
+@counts("E-03-077")
+def cards_of_a_slot(case):
+    return {"members": len({(rack, tray) for rack in range(32) for tray in range(18)})}
+
+
+@counts("E-03-094")
+def ports_of_a_core(case):
+    """A port of every core to every pod."""
+    return {"edge_up": case["k"] / 2, "core_up": case["k"] - len(range(case["k"]))}
+
+
+@counts("E-03-096")
+def links_of_the_figure(case):
+    return {"hosts": 4 * 1, "edge": 4 * 2, "root": 2 * 4}
+
+
+@counts("E-REFS-002")
+def shards_of_the_last_round(case):
+    *_, last = reference.messages(allgather.pat(case["N"]))
+    return {"shards": max(Counter(src for src, *_ in last).values())}
+
+
+@counts("E-REFS-003")
+def half_of_the_payload(case):
+    steps, load = reference.star_cost(alltoall.bruck(case["N"]))
+    return {"n_beta": load, "steps": steps}
+
+
+@counts("E-REFS-015")
+def as_much_latency_as_bytes(case):
+    steps, load = reference.star_cost(allreduce.rabenseifner(case["N"]))
+    return {"kB": 450 * steps / float(load)}
+
+
+@counts("E-REFS-009")
+def ports_of_a_switch(case):
+    return {"both_ways_Tb": 2 * 144 * 800 / 1000}
+
+
+@counts("T-15")
+def gigabytes_between_nodes(case):
+    (flat, _), (nested, card) = between_boxes(allreduce.ring(64), 8), between_boxes(hierarchical_ring(8, 8), 8)
+    return {"card_GB": float(10 * card), "drop": float(flat / nested)}
+
+
+@counts("T-19")
+def edges_of_the_toy(case):
+    (flat, _), (nested, card) = between_boxes(allreduce.ring(4), 2), between_boxes(hierarchical_ring(2, 2), 2)
+    return {"card_GB": card, "ring_total": flat, "nested_total": nested, "drop": flat / nested}
+
+
+@counts("T-21")
+def phases_one_after_the_other(case):
+    inside, card = 2 * 7 / 8 * 10 / 0.6, 2 * 7 / 8 * 10 / 8 / 0.05
+    return {"nested_over_sum": (14 * 1e-3 + inside + 14 * 5e-3 + card) / (28 * 5e-3 + card)}
+
+
+@counts("M-27")
+def seventy_billion_parameters(case):
+    flat = 254 * 1.5e-3 + 2 * 127 / 128 * 140 / 0.05
+    nested = 2 * 7 / 8 * 140 / 0.45 + 30 * 1.5e-3 + 2 * 15 / 16 * 140 / 8 / 0.05
+    return {"flat": flat, "nested": nested, "ratio": flat / nested}
+
+
+@counts("M-35")
+def near_partners_first(case):
+    crossing, _ = between_boxes(allreduce.rabenseifner(8), 4)
+    return {"crossing": crossing, "ring_crossing": between_boxes(allreduce.ring(8), 4)[0]}
+
+
+@counts("M-40")
+def what_crosses_infiniband(case):
+    return {"share": float(between_boxes(hierarchical_ring(8, 8), 8)[0] / between_boxes(allreduce.ring(64), 8)[0])}
+
+
+@counts("M-42")
+def three_tiers(case):
+    """Four of 32 cards share a rack's uplink two to one: 25 GB/s each."""
+    flat = 254 * 3e-3 + 2 * 127 / 128 / 0.05
+    nested = 2 * 7 / 8 / 0.45 + 2 * 6 * 3e-3 + 2 * 3 / 4 / 8 / 0.05 + 2 * 3 / 4 / 32 / 0.025
+    return {"ratio": flat / nested}
+
+
+@counts("M-44")
+def a_whole_ring_on_every_axis(case):
+    return {"n_beta": sum(Fraction(2 * (d - 1), d) for d in case["d"])}
+
+
+@counts("M-45")
+def strides(case):
+    """Boxes and places change their parts: the first and last phase cross the network, and the middle one does not."""
+    good = 14 * 3e-3 + 2 * 7 / 8 / 0.45 + 2 * 7 / 8 / 8 / 0.05
+    return {"most": 100 * good / (14 * 3e-3 + 2 * 7 / 8 / 0.05 + 2 * 7 / 8 / 8 / 0.45)}
+
+
+@counts("M-46")
+def a_ring_and_all_at_once(case):
+    """Seven pieces out and seven sums back, over one port."""
+    return {"times": reference.star_cost(allreduce.ring(8))[1] / (Fraction(7, 8) + Fraction(7, 8))}
+
+
+@counts("M-60")
+def one_way_each(case):
+    return {"ring": 2 * 1023, "tree": 2 * 10, "gap": 900 // 2 // 50}
+
+
+# -- training steps ----------------------------------------------------------------------------------------
+
+
+@counts("M-32")
+def calls_of_full_sharding(case):
+    """A gather before the forward, one before the backward, and a reduce-scatter, for every layer."""
+    return {"collectives": case["L"] + case["L"] + case["L"]}
+
+
+@counts("M-54")
+def hidden_of_32_layers(case):
+    """32 transfers of 26.4 ms, of which all after the first 15 ms run beside 31 layers of 15 ms."""
+    return {"hidden": 100 * 31 * 15 / (32 * 26.4)}
+
+
+@counts("M-56")
+def least_microbatches(case):
+    """7 / (m + 7) < 1/5 from m > 28 on."""
+    return {"needed": 5 * 7 - 7 + 1}
 
 
 # -- forests --------------------------------------------------------------------------------------------

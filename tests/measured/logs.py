@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from colllib.measured.log import Row, Run, factor
+from colllib.measured.machines import find
+from colllib.measured.predict import predict
 from colllib.measured.write import write
 
 SIZES = [2**k for k in range(10, 34)]
@@ -23,6 +25,20 @@ def run(busbw, *, collective="all-reduce", boxes=2, per_box=8, gpu="NVIDIA H100 
 def text(busbw, dialect="nccl-tests", prefix="", **shape):
     """The same as a program prints it."""
     return write(run(busbw, **shape), dialect, prefix)
+
+
+def modeled(expression, seed, *, collective="all-reduce", gpu="", slower=1.0, noise=0.02, top=2**33, scatter=0.0):
+    """A sweep as the model predicts it on a machine, with noise, and as much slower at large sizes as is said."""
+    machine, draws = find(expression), np.random.default_rng(seed)
+    share, rows, size = factor(collective, machine.ranks), [], 1024
+    while size <= top:
+        found = predict(machine, collective, size)
+        for in_place in (False, True):
+            rough = np.exp(abs(draws.normal(0, scatter))) if size >= 2**24 else 1.0
+            time = (found.latency + found.wire * slower * rough) * np.exp(draws.normal(0, noise))
+            rows.append(Row(len(rows), float(size), time, size / time, size / time * share, in_place))
+        size *= 2
+    return Run("nccl-tests", tuple(rows), collective, machine.ranks, machine.boxes, machine.gpus, gpu or machine.name)
 
 
 def mutated(log: str, draws: np.random.Generator) -> str:

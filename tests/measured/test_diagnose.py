@@ -12,7 +12,8 @@ from measured import logs
 
 from colllib import cli
 from colllib.measured.causes import CAUSES
-from colllib.measured.diagnose import Hints, diagnose
+from colllib.measured.diagnose import diagnose
+from colllib.measured.infer import Hints
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import DIALECTS
@@ -67,6 +68,13 @@ def test_jobs_of_one_rank_are_no_measurement():
     rows = "\n".join(f"  {2**k}  {2**k // 4}  float  sum  -1  100.0  {2**k / 1e5:.2f}  0.00  0" for k in range(20, 30))
     found = diagnose(read(rows)[0])
     assert (found.state, found.cause) == ("not-a-measurement", "misconfiguration")
+
+
+def test_a_collapse_at_one_large_size_is_no_form_of_a_healthy_fabric():
+    run = logs.run(105e9)
+    slowed = tuple(replace(row, seconds=12 * row.seconds) if row.message == 2**27 else row for row in run.rows)
+    found = diagnose(replace(run, rows=slowed), H100)
+    assert (found.state, found.cause) == ("below-expectation", "no-gdr")
 
 
 def test_small_messages_alone_decide_nothing():

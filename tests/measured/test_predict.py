@@ -10,6 +10,7 @@ from cli_lines import LARGE, QUANTITIES, WILD
 from click.testing import CliRunner
 
 from colllib import cli
+from colllib.ladder import field_of
 from colllib.library_choices import nccl_hopper_rates, nccl_times
 from colllib.measured.diagnose import diagnose
 from colllib.measured.log import factor
@@ -18,6 +19,8 @@ from colllib.measured.predict import compared, healthy, predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.tuning import estimates, pick
+from colllib.measured.whatif import sensitivity, what_if
+from colllib.topology import find as find_topology
 
 
 def model(expression, collective="all-reduce"):
@@ -42,6 +45,16 @@ def test_with_one_gpu_a_box_the_ring_is_that_of_the_model_for_a_network(collecti
     assert seconds == pytest.approx(nccl_times(collective, 16, message, bandwidth=48e9)["ring", "Simple"], rel=0.01)
 
 
+@pytest.mark.parametrize("collective", ["all-gather", "reduce-scatter"])
+def test_pat_is_that_of_the_model_for_a_network_and_takes_one_gpu_a_box(collective):
+    expression = "dgx-h100:16,gpus=1,cards=1,card=48GB/s"
+    found = model(expression, collective)["PAT", "Simple"]
+    for message in (2.0**16, 2.0**30):
+        seconds = found.latency + found.wire(message, 2)
+        assert seconds == pytest.approx(nccl_times(collective, 16, message, bandwidth=48e9)["pat", "Simple"])
+    assert "PAT" not in {algorithm for algorithm, _ in model("dgx-h100:16", collective)}
+
+
 def test_small_messages_wait_and_large_ones_are_carried():
     machine = find("dgx-h100:2")
     small, large = predict(machine, "all-reduce", 1024), predict(machine, "all-reduce", 2**34)
@@ -53,11 +66,11 @@ def test_small_messages_wait_and_large_ones_are_carried():
 
 def test_where_the_network_adds_more_boxes_cost_no_more_latency():
     few, many = (model(f"dgx-h100:{boxes},collnet=true") for boxes in (4, 256))
-    for name in ("NVLS", "CollNetDirect"):
+    for name in ("NVLS", "CollNetDirect", "CollNetChain"):
         assert many[name, "Simple"].latency == few[name, "Simple"].latency
     without = model("dgx-h100:256")
     assert without["NVLSTree", "Simple"].latency > many["NVLS", "Simple"].latency
-    assert not {"NVLS", "CollNetDirect"} & {algorithm for algorithm, _ in without}
+    assert not {"NVLS", "CollNetDirect", "CollNetChain"} & {algorithm for algorithm, _ in without}
 
 
 def test_the_pick_is_the_fastest_of_the_model():
@@ -69,6 +82,29 @@ def test_the_pick_is_the_fastest_of_the_model():
             assert chosen.waiting(size, machine) + chosen.wire(size, 1) <= other.waiting(size, machine) + other.wire(
                 size, 1
             )
+
+
+def test_what_helps_most_is_what_binds():
+    few = sensitivity(find("dgx-h100:4,cards=2"), "all-gather", 2**34)
+    assert {few[0].what, few[1].what} == {"cards twice as fast", "twice as many cards"}
+    assert few[0].saved == pytest.approx(0.5, abs=0.05)
+    assert next(each.saved for each in few if "NVLink" in each.what) == 0
+    small = sensitivity(find("dgx-h100:4"), "all-reduce", 1024)
+    assert small[0].what == "half the latency"
+    assert small[0].saved == pytest.approx(0.5, abs=0.05)
+
+
+def test_an_oversubscribed_spine_is_what_helps_where_it_is_too_narrow():
+    found = {each.what: each for each in sensitivity(find("dgx-a100:8,oversubscription=2"), "all-gather", 2**34)}
+    even = predict(find("dgx-a100:8"), "all-gather", 2**34)
+    assert found["a spine twice as wide"].prediction == even
+
+
+def test_another_placement_of_the_same_ranks_is_another_number_of_boxes():
+    near, far = what_if(find("dgx-h100:2"), "all-reduce", 2**30, ["boxes=2", "boxes=16,gpus=1,cards=1"])
+    assert near.saved == 0
+    assert (far.ranks, near.ranks) == (16, 16)
+    assert far.saved < 0
 
 
 def test_half_the_cards_carry_half():
@@ -123,9 +159,45 @@ def test_the_command_prints_one_row_for_one_size():
     assert {"time_s", "busbw_GBps", "picked", "binding"} <= set(row)
 
 
+def test_the_command_answers_what_if_and_what_helps():
+    words = ["predict", "all-reduce", "--on", "dgx-h100:4,cards=4", "--message", "1GB"]
+    asked = [*words, "--what-if", "cards=8", "--what-if", "boxes=8,oversubscription=2", "--sensitivity"]
+    found = json.loads(CliRunner().invoke(cli.cli, [*asked, "--json"]).output)
+    assert [each["change"] for each in found["what_if"]] == ["cards=8", "boxes=8,oversubscription=2"]
+    assert [each["ranks"] for each in found["what_if"]] == [32, 64]
+    base = found["rows"][0]["time_s"]
+    for each in found["what_if"] + found["sensitivity"]:
+        assert each["saved"] == pytest.approx(1 - each["time_s"] / base)
+    assert {"busbw_GBps", "picked", "binding"} <= set(found["sensitivity"][0])
+    text = CliRunner().invoke(cli.cli, asked).output
+    assert "boxes=8,oversubscription=2" in text
+    assert "half the latency" in text
+
+
+def test_the_best_schedule_is_executed_at_the_speeds_of_the_machine():
+    words = ["predict", "all-gather", "--on", "dgx-h100:2,gpus=2,card=25GB/s,cards=2", "--message", "1GB", "--best"]
+    best = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)["best"]
+    rungs, _ = field_of(
+        "all-gather", find_topology("boxes:2x2,cards=2"),
+        message=1e9, alpha=(0.6e-6, 2.7e-6), bandwidth=(450e9, 25e9),
+    )  # fmt: skip
+    assert best["algorithm"] == rungs[0].label
+    assert best["time_s"] == rungs[0].seconds
+
+
 @pytest.mark.parametrize(
     "expression",
-    ["dgx-h100:0", "dgx-h100:2,cards=0", "dgx-z9:2", "dgx-h100:2,color=red", "dgx-h100:2,card=7", "dgx-h100:x"],
+    [
+        "dgx-h100:0",
+        "dgx-h100:2,oversubscription=0.5",
+        "dgx-h100:2,oversubscription=nan",
+        "dgx-h100:2,link=7",
+        "dgx-h100:2,cards=0",
+        "dgx-z9:2",
+        "dgx-h100:2,color=red",
+        "dgx-h100:2,card=7",
+        "dgx-h100:x",
+    ],
 )
 def test_a_machine_that_cannot_be_is_refused(expression):
     with pytest.raises(ValueError, match=r"must be|unknown|option|not readable"):

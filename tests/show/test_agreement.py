@@ -115,8 +115,9 @@ def test_settings_made_with_the_controls_give_what_python_gives_and_stay_in_the_
                 wanted = explorer.render(part, state)
                 assert tab.locator(f"[data-part='{part}']").inner_text().split() == plain(tab, wanted)
         told = tab.locator(".cl-summary").inner_text()
-        tab.wait_for_function("location.hash.startsWith('#busbw?primitive=')")
+        tab.get_by_role("button", name="Copy link").click()  # which writes the address at once
         address = tab.evaluate("location.href")
+        assert "#busbw?primitive=" in address
         tab.goto("about:blank")
         tab.goto(address)
         tab.wait_for_function("(told) => document.querySelector('.cl-summary').innerText === told", arg=told)

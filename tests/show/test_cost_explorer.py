@@ -40,12 +40,12 @@ def test_equally_fast_algorithms_are_told_as_such():
     assert "recursive doubling, Bruck and PAT are equally fastest" in told
     explorer = cost_explorer()
     told = explorer.render(len(explorer.parts), {"n": 2, "m": 16e6, "alpha": 0.5e-6, "bw": 900e9})
-    assert "recursive doubling is fastest with 18.3 us" in told  # the next one takes 18.8 us
+    assert "recursive doubling is fastest with 18.3 µs" in told  # the next one takes 18.8 µs
 
 
 def test_one_message_is_half_latency_where_the_words_say_so():
     explorer = message_explorer()
     even = 2e-6 * 50e9
     told = explorer.render(len(explorer.parts), {"m": even, "alpha": 2e-6, "bw": 50e9})
-    assert told.startswith("100 kB take 4 us: 2 us of latency and 2 us of bytes. 25 GB/s arrive, 50 % of the link.")
+    assert told.startswith("100 kB take 4 µs: 2 µs of latency and 2 µs of bytes. 25 GB/s arrive, 50 % of the link.")
     assert told.endswith("half of BW arrives, at 100 kB.")

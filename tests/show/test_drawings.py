@@ -28,7 +28,7 @@ from colllib.show.drawings import (
 )
 from colllib.show.drawings import star as draw_star
 from colllib.show.pen import NARROW, WIDE
-from colllib.topology import boxes, fat_tree, leaf_spine, line, ring, star, torus
+from colllib.topology import boxes, fat_tree, find, leaf_spine, line, ring, star, torus
 
 ALL = [
     draw_star(star(8)),
@@ -46,6 +46,7 @@ ALL = [
     before_after(allreduce.ring(4)),
     network(boxes((2, 8), cards=1)),
     network(boxes((2, 2, 4), cards=2)),
+    network(boxes((4, 4), rails=4)),
     network(leaf_spine(4, 4, 4)),
     network(fat_tree(4)),
     wiring(torus((4, 4, 4))),
@@ -173,6 +174,29 @@ def test_a_network_has_every_rank_switch_and_link(topology):
     counted = re.findall(r"(\d+) [a-z 0-9]+, each (\S+) BW", drawn.alt)
     assert sum(int(count) for count, _ in counted) == len(pairs)
     assert {Fraction(speed) for _, speed in counted} == set(topology.bandwidth)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["boxes:4x4,rails=4", "boxes:2x8,rails=4", "boxes:2x4,rails=2,apart=true", "boxes:2x2x4,rails=4", "boxes:2x4"],
+)
+def test_no_switch_of_a_network_lies_over_another_or_over_a_rank(name):
+    for svg in pictures(network(find(name)).body):
+        bars = re.findall(r'<g class="s"><rect x="(\S+)" y="(\S+)" width="(\S+)" height="24"', svg)
+        places = [tuple(map(float, bar)) for bar in bars]
+        assert len(places) == find(name).switches
+        for k, (x, y, width) in enumerate(places):
+            assert width > 0
+            for u, v, other in places[:k]:
+                assert x + width <= u or u + other <= x or abs(y - v) >= 24
+
+
+@pytest.mark.parametrize(
+    "drawn", [network(leaf_spine(4, 4, 2)), network(boxes((2, 4), inc="both")), wiring(torus((4, 3))), wiring(line(4))]
+)
+def test_an_alternative_text_says_in_words_what_is_drawn(drawn):
+    assert not re.search(r"[a-z]:\d|=", drawn.alt)
+    assert drawn.alt[0].isupper() or drawn.alt[0].isdigit()
 
 
 def test_too_many_ranks_are_refused_in_one_line():

@@ -150,8 +150,8 @@ def test_the_best_number_of_segments_of_the_chain_is_marked_and_told(explorer):
 
     best = min(range(1, 200), key=seconds)
     told = explorer.render(len(explorer.parts), state)
-    assert f"The best number of segments is {best}, with {seconds(best) * 1e6:.1f} us" in told
-    assert f"take {seconds(4) * 1e6:.1f} us in 4 segments on the lock-step clock" in told
+    assert f"The best number of segments is {best}, with {seconds(best) * 1e6:.1f} µs" in told
+    assert f"take {seconds(4) * 1e6:.1f} µs in 4 segments on the lock-step clock" in told
     nearest = min(CURVE, key=seconds)
     assert f"Best: P = {nearest} with" in explorer.render(0, state)
     assert best == best_segments(

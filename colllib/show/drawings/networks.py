@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from math import cos, pi, sin
 
 from colllib.execution import Execution
-from colllib.show.drawings.wires import wires_of
+from colllib.show.drawings.wires import in_words, wires_of
 from colllib.show.film import amount
 from colllib.show.geometry import Box, Point, Track, bow, lane, num
 from colllib.show.pen import NARROW, Drawing, Pen, drawing, extent
@@ -100,7 +101,8 @@ def _port(pen: Pen, at: Point) -> None:
 def network(topology: Topology, *, title: str = "") -> Drawing:
     """Ranks below switches: boxes with their cards, leaves and spines, fat-trees, trees of switches; a color per tier.
 
-    A switch that no other shares its nodes with is a bar above them.
+    A switch is a bar above its nodes, or stands in a row with others where their nodes lie between one another's, as
+    those of rails do.
 
     Args:
         topology: with switches, and at most 16 ranks.
@@ -111,7 +113,7 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
 
     >>> from colllib.topology import leaf_spine
     >>> network(leaf_spine(4, 2, 2))
-    leaf-spine:4x2x2: 8 ranks and 6 switches in 2 levels. Links: 8 port, each 1 BW; 8 uplink, each 1 BW.
+    Leaves and spines: 8 ranks and 6 switches in 2 levels. Links: 8 port, each 1 BW; 8 uplink, each 1 BW.
     """
     if not topology.switches or topology.ranks > 16:
         raise ValueError(f"{topology.name}: only topologies with switches and up to 16 ranks can be drawn as a network")
@@ -128,8 +130,12 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
             up, down = sorted((place[a], place[b]), key=lambda box: box.y)
             narrow = min(up, down, key=lambda box: box.width)
             over = abs(up.x - down.x) <= max(up.width, down.width) / 2
-            pen.line([(narrow.x if over else up.x, up.y), (narrow.x if over else down.x, down.y)], f"l t{tier}")
-            if "card" in topology.tiers[tier].name and max(level[a], level[b]) == 1 and "card" not in names:
+            ends = [(narrow.x if over else up.x, up.y), (narrow.x if over else down.x, down.y)]
+            card = "card" in topology.tiers[tier].name and max(level[a], level[b]) == 1 and "card" not in names
+            if card:
+                ends.insert(1, (narrow.x, -22))
+            pen.line(ends, f"l t{tier}")
+            if card:
                 pen.put(
                     f'<rect class="port" x="{num(narrow.x - 5)}" y="-27" width="10" height="10" rx="2"/>',
                     (narrow.x, -27),
@@ -145,8 +151,10 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
 
     counts = Counter(tier for _, _, tier in wires_of(topology))
     tiers = listed(f"{counts[k]} {tier.name}, each {tier.bandwidth} BW" for k, tier in enumerate(topology.tiers))
+    levels = max(level.values())
     alt = (
-        f"{topology.name}: {topology.ranks} ranks and {topology.switches} switches in {max(level.values())} levels. "
+        f"{in_words(topology)}: {topology.ranks} ranks and {topology.switches} switches in {levels} "
+        f"level{'s' * (levels > 1)}. "
         f"Links: {tiers.replace('BW, ', 'BW; ')}."
     )
     narrow = _network_places(Pen(NARROW), topology, level, below)
@@ -167,12 +175,18 @@ def _fits(name: str, box: Box) -> bool:
 def _switch_levels(topology: Topology) -> tuple[dict[int, int], dict[int, list[int]]]:
     """How far above the ranks every node is (-1 for a box's switch), and the nodes below each switch."""
     near: dict[int, set[int]] = {}
-    for a, b, _ in wires_of(topology):
-        near.setdefault(a, set()).add(b)
-        near.setdefault(b, set()).add(a)
+    outermost = dict.fromkeys(range(topology.nodes), 0)
+    for a, b, tier in wires_of(topology):
+        for one, other in ((a, b), (b, a)):
+            near.setdefault(one, set()).add(other)
+            outermost[one] = max(outermost[one], topology.tiers[tier].level)
     level = dict.fromkeys(range(topology.ranks), 0)
     ranks = set(level)
-    inside = [node for node in near if node >= topology.ranks and near[node] <= ranks]
+    inside = [
+        node
+        for node in near
+        if node >= topology.ranks and near[node] <= ranks and (topology.levels == 1 or not outermost[node])
+    ]
     if len(inside) < topology.switches and all(len(near[rank]) > 1 for rank in ranks):
         level |= dict.fromkeys(inside, -1)
     while len(level) < topology.nodes:
@@ -196,19 +210,18 @@ def _network_places(
     space = min(26.0, (pen.width - 20 - n * pitch) / max(1, n / group - 1)) if group < n else 0.0
     size = min(27.0, pitch - 1)
     place = {r: Box(r * pitch + r // group * space, 0, size, size, round=True) for r in range(n)}
-    for node in sorted(below, key=lambda node: (abs(level[node]), node)):
-        under = [place[other] for other in below[node]]
-        peers = [other for other in below if level[other] == level[node]]
-        shared = any(set(below[other]) & set(below[node]) for other in peers if other != node)
-        left, right = min(box.x for box in under), max(box.x for box in under)
-        y = 44.0 if level[node] < 0 else -66.0 * level[node]
-        if shared:
-            across = max(place[r].x for r in range(n))
-            k = peers.index(node)
-            wide = min(76.0, across / len(peers) - 6)
-            place[node] = Box(across * (k + 0.5) / len(peers), y, wide, 24)
-        else:
-            place[node] = Box((left + right) / 2, y, max(right - left, 8.0) + min(20.0, 0.75 * pitch), 24)
+    for depth in sorted({level[node] for node in below}, key=abs):
+        row = [node for node in below if level[node] == depth]
+        span = {node: [place[other].x for other in below[node]] for node in row}
+        row.sort(key=lambda node: (sum(span[node]) / len(span[node]), node))
+        apart = all(max(span[one]) < min(span[other]) for one, other in pairwise(row))
+        y, across = 44.0 if depth < 0 else -66.0 * depth, max(place[r].x for r in range(n))
+        for k, node in enumerate(row):
+            left, right = min(span[node]), max(span[node])
+            if apart:
+                place[node] = Box((left + right) / 2, y, max(right - left, 8.0) + min(20.0, 0.75 * pitch), 24)
+            else:
+                place[node] = Box(across * (k + 0.5) / len(row), y, min(76.0, across / len(row) - 6), 24)
     return place
 
 

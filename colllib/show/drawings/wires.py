@@ -35,7 +35,7 @@ def wiring(
 
     >>> from colllib.topology import torus
     >>> wiring(torus((4, 3)))
-    torus:4x3: 12 ranks and 24 wires, 7 of which go round.
+    A torus of 4 × 3: 12 ranks and 24 wires, 7 of which go round.
     """
     inside = set(half)
 
@@ -67,7 +67,7 @@ def _described(topology: Topology, columns: int) -> str:
     stubs = wiring_layout(topology, columns, WIDE)[1]
     size = topology.lattice.dims if topology.lattice and not topology.switches else ()
     far = [pair for pair in stubs if len(size) < 3 or pair[1] - pair[0] != prod(size[:2])]
-    said = f"{topology.name}: {topology.ranks} ranks and {len(wires_of(topology))} wires"
+    said = f"{in_words(topology)}: {topology.ranks} ranks and {len(wires_of(topology))} wires"
     return f"{said}, {len(far)} of which go round." if far else f"{said}."
 
 
@@ -91,6 +91,51 @@ def _look(cut: bool, load: float | None) -> str:
         kind = "busiest" if load > 0.999 else "load"
         return f'class="l {kind}" stroke-width="{num(1 + 6 * load)}" stroke-opacity="{0.25 + 0.75 * load:.2f}"'
     return 'class="l cut"' if cut else 'class="l"'
+
+
+_KINDS = {
+    "star": "a star",
+    "inc-star": "a star",
+    "ring": "a ring",
+    "line": "a line",
+    "torus": "a torus of",
+    "mesh": "a mesh of",
+    "twisted-torus": "a twisted torus of side",
+    "full-mesh": "a full mesh",
+    "leaf-spine": "leaves and spines",
+    "fat-tree": "a fat-tree",
+    "switch-tree": "a tree of switches",
+    "inc-switch-tree": "a tree of switches",
+}
+
+
+def in_words(topology: Topology) -> str:
+    """What kind of topology it is, at the start of a sentence that tells its ranks.
+
+    >>> from colllib.topology import find
+    >>> [in_words(find(name)) for name in ("torus:4x3", "leaf-spine:4x4x2", "boxes:2x4,rails=4,inc=box")]
+    ['A torus of 4 × 3', 'Leaves and spines', '2 boxes of 4 on 4 rails, switches in the boxes add']
+    """
+    kind, _, sizes = topology.name.partition(":")
+    size, *options = sizes.split(",")
+    if kind == "boxes":
+        chosen = dict(option.split("=") for option in options)
+        said = f"{topology.ranks // topology.in_box} boxes of {topology.in_box}"
+        said += f" on {chosen['rails']} rails" if "rails" in chosen else ""
+        return said + _ADDING[chosen.get("inc", "none")]
+    if kind not in _KINDS:
+        return topology.name[0].upper() + topology.name[1:]
+    said = _KINDS[kind]
+    said += f" {size.replace('x', ' × ')}" if said.endswith((" of", " side")) else ""
+    return said[0].upper() + said[1:]
+
+
+_ADDING = {
+    "none": "",
+    "box": ", switches in the boxes add",
+    "network": ", switches outside the boxes add",
+    "both": ", all switches add",
+}
 
 
 def wires_of(topology: Topology) -> list[tuple[int, int, int]]:

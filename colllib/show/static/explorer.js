@@ -282,7 +282,7 @@ function run(root, data) {
   }
 
   // -- the address -----------------------------------------------------------------------------
-  const compact = (i) => (controls[i].marks ? race.show[controls[i].kind](at[i], 12).replace(/ /g, "") : slug(text(i)));
+  const compact = (i) => (controls[i].marks ? race.show[controls[i].kind](at[i], 12).replace(/ /g, "").replace("µ", "u") : slug(text(i)));
   const link = () => `#${root.id}?${controls.map((control, i) => `${control.name}=${compact(i)}`).join("&")}`;
   function write() {
     clearTimeout(writing);

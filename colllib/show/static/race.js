@@ -26,7 +26,7 @@ const race = (function () {
     const [scale, prefix] = prefixes.find(([least]) => up >= least) || prefixes[prefixes.length - 1];
     return `${general(value / scale, digits)} ${prefix}${unit}`;
   }
-  const TIMES = [[1, ""], [1e-3, "m"], [1e-6, "u"], [1e-9, "n"]];
+  const TIMES = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"]];
   const SIZES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
   const commas = (text) => text.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
   const seconds = (value, digits = 3) => (value === 0 ? "0 s" : scaled(value, "s", TIMES, digits));

@@ -1,0 +1,237 @@
+"""Expansions: an all-gather on a graph becomes one on its line graph, its degree expansion or its Cartesian product.
+
+Ranks of the expanded graphs are numbered as `colllib.graphs.operations` numbers them. All shards of
+a schedule are of one size and in equally many equal pieces; piece p of rank r is block r P + p.
+
+Source: Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective Communications", and
+Zhao's dissertation, sections 3.5 and A.4, whose theorems give the costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import lcm, prod
+
+import numpy as np
+
+from colllib.algorithms.breadth_first import shards
+from colllib.exact import IntArray
+from colllib.graphs.links import arcs
+from colllib.limits import MOST_BLOCKS, check_size
+from colllib.primitives import PRIMITIVES
+from colllib.schedule import Schedule, Step, split
+from colllib.topology.base import Topology
+
+
+def line_graph(schedule: Schedule, graph: Topology) -> Schedule:
+    """The all-gather on the line graph, whose rank k is link k of the graph: one step more.
+
+    First every link's shard goes to the links that follow it. From then on, when the graph's rank w
+    receives a shard of rank v over a link, that link passes the shards of all links into v on to all links out of w.
+
+    Args:
+        schedule: an all-gather over the links of the graph.
+        graph: a topology of ranks and equal links; the links of a bond take turns.
+
+    Raises:
+        ValueError: for a schedule that is no all-gather of equal shards, or for other ranks.
+
+    >>> from colllib.algorithms import breadth_first
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import find
+    >>> base = find("complete-bipartite:2x2")
+    >>> execute(line_graph(breadth_first.all_gather(base), base), find(f"line-graph({base.name})")).cost
+    Cost(n_alpha=3, n_beta=1/2)
+    """
+    base, fewer = _in_order(schedule, graph)
+    src, dst = arcs(graph)
+    bonds = lcm(*(tier.cables for tier in graph.tiers))  # into so many pieces, so that each link of a bond has its part
+    base, pieces = split(base, bonds), fewer * bonds
+    leaving, entering = _Lists.of(src, graph.ranks), _Lists.of(dst, graph.ranks)
+    blocks = shards(len(src), pieces)
+
+    def step(t: int) -> Step:
+        if t == 0:
+            link, following = leaving.each(dst)
+            owner, after = link, following
+        else:
+            before = base.step(t - 1)
+            taken = _taking_turns(before.src * graph.ranks + before.dst, src * graph.ranks + dst)
+            message, owner = entering.each(before.block // pieces)
+            again, after = leaving.each(before.dst[message])
+            message, owner = message[again], owner[again]
+            link, piece = taken[message], before.block[message] % pieces
+        other = owner != after
+        link, after, owner = link[other], after[other], owner[other]
+        if t == 0:
+            every = np.tile(np.arange(pieces), len(link))
+            link, after, owner = (np.repeat(part, pieces) for part in (link, after, owner))
+            return Step.of(link, after, owner * pieces + every)
+        return Step.of(link, after, owner * pieces + piece[other])
+
+    return Schedule(blocks, base.num_steps + 1, step)
+
+
+def degree_expansion(schedule: Schedule, graph: Topology, times: int) -> Schedule:
+    """The all-gather on G * n, whose rank v + N i is copy i of rank v: one step more.
+
+    The shard of a copy travels within its copy of the graph, and from there in the same step to all
+    others. In the last step the copies of its own rank receive it in equal parts over all their links.
+
+    Args:
+        schedule: an all-gather over the links of the graph.
+        graph: d links out of and into every rank, none of them a self-loop.
+        times: n copies.
+
+    Raises:
+        ValueError: for a schedule that is no all-gather of equal shards, or for other ranks.
+
+    >>> from colllib.algorithms import breadth_first
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import find
+    >>> execute(degree_expansion(breadth_first.all_gather(find("uniring:1x4")), find("uniring:1x4"), 2),
+    ...     find("degree(uniring:1x4,2)")).cost
+    Cost(n_alpha=4, n_beta=7/16)
+    """
+    base, fewer = _in_order(schedule, graph)
+    ranks, (src, dst) = graph.ranks, arcs(graph)
+    into = _Lists.of(dst, ranks)
+    parts = times * max(1, int(into.count.max(initial=0)))
+    pieces = lcm(fewer, parts)
+    base = split(base, pieces // fewer)
+    copies = ranks * np.arange(times)
+
+    def step(t: int) -> Step:
+        if t < base.num_steps:
+            before = base.step(t)
+            own, other = copies[:, None, None], copies[:, None]
+            block = np.broadcast_to(before.block + own * pieces, (times, times, len(before.block)))
+            sender, receiver = np.broadcast_arrays(before.src + own, before.dst + other)
+            return Step.of(sender.ravel(), receiver.ravel(), block.ravel())
+        rank, link = into.each(np.arange(ranks))
+        place = np.arange(len(rank)) - (np.cumsum(into.count) - into.count)[rank]
+        # part a d + k of a shard comes from copy a over link k
+        part = (place + into.count[rank] * np.arange(times)[:, None]).ravel()
+        sender, receiver = (src[link] + copies[:, None]).ravel(), np.tile(rank, times)
+        held, wanted = (grid.ravel() for grid in np.meshgrid(copies, copies))
+        held, wanted = held[held != wanted, None, None], wanted[held != wanted, None, None]
+        some = np.arange(pieces // parts)
+        block = (receiver[:, None] + held) * pieces + part[:, None] * len(some) + some
+        src_of, dst_of = np.broadcast_arrays(sender[:, None], receiver[:, None] + wanted, block)[:2]
+        return Step.of(src_of.ravel(), dst_of.ravel(), block.ravel())
+
+    return Schedule(shards(ranks * times, pieces), base.num_steps + (times > 1), step)
+
+
+def cartesian_product(*schedules: Schedule) -> Schedule:
+    """The all-gather on a product of graphs, the first factor fastest in rank order: one factor after another.
+
+    As many copies as factors run at once, each with its part of every shard and beginning with
+    another factor. On equal factors, a Cartesian power, no two of them ever share a link.
+
+    Args:
+        schedules: an all-gather for each factor.
+
+    Raises:
+        ValueError: for no schedule, or one that is no all-gather of equal shards.
+
+    >>> from colllib.algorithms import breadth_first
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import find
+    >>> one = breadth_first.all_gather(find("uniring:1x4"))
+    >>> execute(cartesian_product(one, one), find("power(uniring:1x4,2)")).cost
+    Cost(n_alpha=6, n_beta=15/32)
+    """
+    if not schedules:
+        raise ValueError("no schedule given: a product needs at least one factor")
+    ordered = [_in_order(schedule) for schedule in schedules]
+    pieces = lcm(*(each for _, each in ordered))
+    factors = [split(one, pieces // each) for one, each in ordered]
+    sizes, count = [one.ranks for one in factors], len(factors)
+    strides = [prod(sizes[:axis]) for axis in range(count)]
+    orders = [[(start + k) % count for k in range(count)] for start in range(count)]
+    blocks = shards(prod(sizes), count * pieces)
+
+    def places(axes: Sequence[int]) -> IntArray:
+        found = np.zeros(1, dtype=np.intp)
+        for axis in axes:
+            found = (found[:, None] + np.arange(sizes[axis]) * strides[axis]).ravel()
+        return found
+
+    def of_copy(copy: int, t: int) -> Step:
+        order = orders[copy]
+        done = 0
+        while t >= factors[order[done]].num_steps:
+            t -= factors[order[done]].num_steps
+            done += 1
+        axis = order[done]
+        here, stride = factors[axis].step(t), strides[axis]
+        held, beside = places(order[:done]), places(order[done + 1 :])
+        line = (held[:, None] + beside)[:, None, :, None]  # by what was done, whose shard, what is not done, message
+        whose = (held[:, None] + beside)[None, :, :, None]
+        owner = here.block // pieces * stride + whose
+        block = owner * (count * pieces) + copy * pieces + here.block % pieces
+        parts = np.broadcast_arrays(here.src * stride + line, here.dst * stride + line, block)
+        return Step.of(*(part.ravel() for part in parts))
+
+    def step(t: int) -> Step:
+        return Step.joined([of_copy(copy, t) for copy in range(count)])
+
+    return Schedule(blocks, sum(one.num_steps for one in factors), step)
+
+
+class _Lists:
+    """For each of some keys the places that have it, in ascending order."""
+
+    def __init__(self, count: IntArray, place: IntArray) -> None:
+        self.count, self.place = count, place
+        self.first = np.cumsum(count) - count
+
+    @classmethod
+    def of(cls, key: IntArray, size: int) -> _Lists:
+        """By keys 0..size-1, shape (n,)."""
+        return cls(np.bincount(key, minlength=size), np.argsort(key, kind="stable"))
+
+    def each(self, wanted: IntArray) -> tuple[IntArray, IntArray]:
+        """For every wanted key in turn all its places: which one of the wanted, and the place."""
+        count = self.count[wanted]
+        which = np.repeat(np.arange(len(wanted)), count)
+        return which, self.place[
+            np.arange(len(which)) + np.repeat(self.first[wanted] - np.cumsum(count) + count, count)
+        ]
+
+
+def _taking_turns(wanted: IntArray, links: IntArray) -> IntArray:
+    """A link for every message, by the keys of both; links of equal keys take turns."""
+    order = np.argsort(wanted, kind="stable")
+    key = wanted[order]
+    turn = np.arange(len(key)) - np.searchsorted(key, key)
+    by_key = np.argsort(links, kind="stable")
+    first, end = (np.searchsorted(links, key, side=side, sorter=by_key) for side in ("left", "right"))
+    found = np.empty(len(key), dtype=np.intp)
+    found[order] = by_key[first + turn % (end - first)]
+    return found
+
+
+def _in_order(schedule: Schedule, graph: Topology | None = None) -> tuple[Schedule, int]:
+    """The schedule with its blocks by owner, and how many each owner has."""
+    blocks, ranks = schedule.blocks, schedule.ranks
+    if graph is not None and graph.ranks != ranks:
+        raise ValueError(f"a schedule for {ranks} ranks does not fit {graph.name}, which has {graph.ranks}")
+    pieces, over = divmod(len(blocks), ranks)
+    share = blocks.share.numerators
+    if over or not PRIMITIVES["all-gather"].accepts(blocks) or (share != share[0]).any():
+        raise ValueError(f"{schedule!r}: an all-gather of equal shards in equal pieces is needed")
+    check_size(repr(schedule), len(blocks), MOST_BLOCKS, "blocks")
+    order = np.argsort(blocks.source, kind="stable")
+    if (np.bincount(blocks.source, minlength=ranks) != pieces).any():
+        raise ValueError(f"{schedule!r}: an all-gather of equal shards in equal pieces is needed")
+    if (order == np.arange(len(order))).all():
+        return schedule, pieces
+    number = np.argsort(order)
+
+    def step(t: int) -> Step:
+        before = schedule.step(t)
+        return before._replace(block=number[before.block])
+
+    return Schedule(shards(ranks, pieces), schedule.num_steps, step), pieces

@@ -1,0 +1,503 @@
+"""Answers on boxes: collectives over two and three tiers, their phases, their order and what in-network changes.
+
+An alpha of a tier is that of a whole route whose highest tier it is, a BW that of a port or card; uplinks have what
+the cards below them need, unless they are oversubscribed. Lock-step, in one piece, unless an entry says otherwise.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from colllib.algorithms import allreduce, direct, lattice
+from colllib.algorithms.nested import nested
+from colllib.claims.allreduce import HALVING, hierarchical_ring
+from colllib.claims.cases import Rows, each, per
+from colllib.claims.contention import eta_of_tiers, every_margin
+from colllib.claims.finding import Cases, answer, table
+from colllib.claims.innetwork import trip
+from colllib.claims.runs import built, closed, run, timed
+from colllib.claims.traces import states
+from colllib.claims.value import Limit, Words
+from colllib.cost import crossover, half_bandwidth_message
+from colllib.execution import Execution
+from colllib.ladder import topology
+from colllib.measures import crossings
+from colllib.placement import order_of
+from colllib.schedule import Schedule, placed
+from colllib.topology import Lattice
+
+BOXES, ORDER, PER_TIER = "boxes-and-cards", "order-of-tiers", "which-algorithm-per-tier"
+RING, TREE = "all-reduce ring", "all-reduce double-binary-tree"
+
+#: Lu's two racks, NVLink inside and a shared leaf between them, in us and MB; and his spine.
+LEAF: dict[str, Any] = {"message": 16.0, "alpha": (0.5, 2.0), "bandwidth": (0.9, 0.05)}
+SPINE = LEAF | {"alpha": (0.5, 8.0)}
+#: The same over one fabric only.
+NVLINK: dict[str, Any] = {"message": 16.0, "alpha": 0.5, "bandwidth": 0.9}
+IB: dict[str, Any] = {"message": 16.0, "alpha": 8.0, "bandwidth": 0.05}
+#: (boxes, ranks of a box) on which formulas over both are tried.
+PAIRS = ((2, 2), (2, 4), (4, 2), (4, 4), (3, 5), (8, 4))
+
+
+def per_level(done: Execution) -> tuple[Fraction, ...]:
+    """The latencies of a run, for each level of its topology."""
+    levels = [tier.level for tier in done.topology.tiers]
+    hops = [sum((k.steps * Fraction(k.hops[t]) for k in done.kinds()), Fraction(0)) for t in range(len(levels))]
+    return tuple(
+        sum((h for h, at in zip(hops, levels, strict=True) if at == level), Fraction(0)) for level in set(levels)
+    )
+
+
+def parts(done: Execution, price: dict[str, Any]) -> tuple[float, float]:
+    """The latency and the load of a run at a price."""
+    whole, alone = done.cost.seconds(**price), done.cost.seconds(**price | {"message": 0})
+    return alone, whole - alone
+
+
+def _alike(done: Execution) -> Fraction:
+    """The load of a run where all ports and cards have one BW."""
+    return Fraction(done.cost.time(1, [Fraction(0)] * done.cost.levels, [Fraction(1)] * done.cost.levels))
+
+
+def _in_ever_more_pieces(what: str, on: str) -> Limit:
+    return Limit.of(lambda pieces: _alike(run(what, on, pieces)))
+
+
+def rings(count: int, ranks: int, on: str = "") -> Execution:
+    """Rings in the boxes, between them, and in the boxes again."""
+    return built(hierarchical_ring, count, ranks, on=on or f"boxes:{count}x{ranks}")
+
+
+# -- the table of compositions ---------------------------------------------------------------------------
+
+
+def composed(primitive: str, **options: Any) -> Rows:
+    """A primitive on one tier after the other, with what each tier's alpha is paid and its load at one BW."""
+
+    def rows() -> Cases:
+        for count, ranks in PAIRS:
+            on = f"boxes:{count}x{ranks}"
+            done = run(f"{primitive} hierarchical", on, **options)
+            inner, outer = per_level(done)
+            case = {"at": on, "L": count, "N": count * ranks, "inner": inner, "outer": outer, "load": _alike(done)}
+            if primitive in ("broadcast", "reduce"):
+                case["limit"] = _in_ever_more_pieces(f"{primitive} hierarchical", on)
+            yield case
+
+    return rows
+
+
+@answer(ORDER, "E-03-026")
+def _halves() -> Cases:
+    """An all-gather of its own, inner first, beside the way back of an all-reduce."""
+    for count, ranks in PAIRS:
+        on = f"boxes:{count}x{ranks}"
+        alone, whole = run("all-gather hierarchical", on, order="inner-first"), rings(count, ranks)
+        steps = whole.schedule.num_steps
+        loads = [
+            sum(k.steps * k.loads[1] for k in done) for done in (alone.kinds(), whole.kinds(range(steps // 2, steps)))
+        ]
+        yield {"at": on, "L": count, "N": count * ranks, "card": loads[0], "half_card": loads[1]}
+
+
+def _two_by_two() -> Schedule:
+    return hierarchical_ring(2, 2)
+
+
+@answer(BOXES, "E-03-016 E-03-017 E-03-018")
+def _phases_of_two_by_two() -> Cases:
+    """Steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3."""
+    found = list(states(_two_by_two, chunks=(0, 2, 1, 3), on="boxes:2x2")())
+    ends = {1: 1, 3: 2, 4: 3}
+    for case in found:
+        if case["step"] in ends:
+            yield {**case, "at": f"phase {ends[case['step']]}", "phase": ends[case["step"]]}
+
+
+# -- two racks of 72 --------------------------------------------------------------------------------------
+
+
+@answer(
+    BOXES,
+    "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040",
+)
+def _two_racks() -> Cases:
+    done, steps = rings(2, 72, "superpod:2"), range(144)
+    (inner_us, inner_load), (outer_us, outer_load) = (_phase(done, phase, LEAF) for phase in (steps[:71], steps[71:73]))
+    latency, load = parts(done, LEAF)
+    flat = run(RING, "star:144").cost
+    ib, ib_us = flat.seconds(**IB), flat.seconds(**IB | {"message": 0})
+    in_boxes = done.cost.seconds(**LEAF | {"message": 0, "alpha": (0.5, 0)})
+    payload = max(k.loads[1] for k in done.kinds()) * 2  # a rank sends half of its piece to the other of two
+    yield {
+        "at": "N = 144, 16 MB",
+        **{"inner_us": inner_us, "inner_load": inner_load, "outer_us": outer_us, "outer_load": outer_load},
+        **{"latency": latency, "load": load, "t": latency + load, "payload": payload, "payload_MB": 16 * payload},
+        **{"in_boxes": in_boxes, "ib": ib, "ib_load": ib - ib_us, "ratio": ib / (latency + load)},
+        "latency_share": 100 * (ib_us - latency) / (ib - latency - load),
+    }
+
+
+def _phase(done: Execution, steps: range, price: dict[str, Any]) -> tuple[float, float]:
+    cost = done.cost_of(steps)
+    alone = cost.seconds(**price | {"message": 0})
+    return alone, cost.seconds(**price) - alone
+
+
+def flat(what: str, price: dict[str, Any], ranks: int = 144) -> Rows:
+    """An algorithm on one switch, at a price."""
+
+    def rows() -> Cases:
+        latency, load = parts(run(what, f"star:{ranks}"), price)
+        yield {"at": f"N = {ranks}", "latency": latency, "load": load, "t": latency + load}
+
+    return rows
+
+
+@answer(BOXES, "E-03-038 E-03-039")
+def _shorter_rings() -> Cases:
+    """Latencies of one flat ring of 144, and of rings on the two tiers of every division, in one alpha."""
+    one = run(RING, "star:144").cost.n_alpha
+    two = {count: sum(per_level(rings(count, 144 // count))) for count in (2, 6, 8, 9, 12, 16, 18, 24)}
+    best = min(two, key=lambda count: two[count])
+    case = {"flat": one, "nested": two[2], "saved": 100 * float(1 - two[2] / one), "best": best}
+    yield {"at": "N = 144", **case, "speed_up": float(one / two[best])}
+
+
+@answer(BOXES, "E-03-057")
+def _telescoped() -> Cases:
+    done = run("all-reduce hierarchical", "boxes:16x64", tiers="ring,recursive-doubling")
+    yield {"at": "boxes:16x64", "payload": max(k.loads[1] for k in done.kinds())}
+
+
+@answer(BOXES, "E-03-015")
+def _mixed_ring() -> Cases:
+    """Eight racks, four to a leaf: latency of a ring of one GPU a rack, by the step."""
+    done = built(_one_of_each_rack, 8, on="superpod:8")
+    price = (1e-9, (0.5, 2.0, 8.0), (1.0, 1.0, 1.0))
+    clocks = (
+        timed(_one_of_each_rack, 8, on="superpod:8", price=price),
+        done.cost.seconds(message=0, alpha=price[1], bandwidth=price[2]),
+    )
+    event, lock_step = (seconds / 14 for seconds in clocks)
+    yield {"at": "superpod:8", "outer": event, "lock_step": lock_step, "leaf": 2.0, "spine": 8.0}
+
+
+def _one_of_each_rack(racks: int) -> Schedule:
+    return placed(allreduce.ring(racks), [72 * rack for rack in range(racks)], 72 * racks)
+
+
+# -- all-to-all --------------------------------------------------------------------------------------------
+
+
+def by_places(count: int, ranks: int) -> Schedule:
+    """Pairwise exchange by boxes and places: in each step every rank sends as many boxes and places further.
+
+    All messages of a step then go equally far, which is what a sum over classes of destinations supposes.
+
+    >>> by_places(2, 2)
+    Schedule(4 ranks, 16 blocks, 3 steps)
+    """
+    whole, n = direct.all_to_all(count * ranks), count * ranks
+    step = whole.step(0)
+    away = (step.dst // ranks - step.src // ranks) % count * ranks + (step.dst - step.src) % ranks
+    return Schedule.from_steps(whole.blocks, [step.taken(away == k) for k in range(1, n)])
+
+
+@answer(ORDER, "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041")
+def _all_to_all_of_two_racks() -> Cases:
+    done, one = built(by_places, 2, 72, on="boxes:2x72"), run("all-to-all pairwise", "star:144")
+    bundled = run("all-to-all hierarchical", "boxes:2x72")
+    (inner_us, inner_load), (outer_us, outer_load) = (
+        _phase(done, steps, LEAF) for steps in (range(71), range(71, 143))
+    )
+    (latency, load), (far_us, _) = parts(done, LEAF), parts(done, SPINE)
+    t, nvlink = latency + load, one.cost.seconds(**NVLINK)
+    pair, moved = (inner_us + inner_load) / 71, (outer_us + outer_load) / 72
+    yield {
+        "at": "N = 144, 16 MB",
+        "N": 144,
+        "L": 2,
+        **{"inside": inner_us + inner_load, "between": outer_us + outer_load, "latency": latency, "load": load},
+        **{"t": t, "far_us": far_us, "far": far_us + load, "nvlink": nvlink, "times": t / nvlink},
+        **{"far_times": (far_us + load) / nvlink, "pair_times": moved / pair},
+        "crossing": crossings(done)["uplink"].total / 2,
+        "two_phases": bundled.cost.seconds(**LEAF),
+    }
+
+
+@answer(ORDER, "E-03-046")
+def _classes_of_bytes() -> Cases:
+    for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
+        on = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
+        _, load = parts(built(by_places, count, ranks, on=on), {"message": 1.0, "alpha": (0, 0), "bandwidth": (6, 1)})
+        yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
+
+
+@answer(ORDER, "E-03-047")
+def _single_ranks_on_leaves() -> Cases:
+    """A route over one switch is one alpha, over three two."""
+    for count, ranks in PAIRS[1:]:
+        done = built(by_places, count, ranks, on=f"leaf-spine:{count}x{ranks}x1,routing=spread")
+        case = {"N": count * ranks, "L": count, "leaf": 1, "spine": 2, "n_alpha": done.cost.n_alpha}
+        yield {"at": done.topology.name, **case}
+
+
+# -- in-network at two tiers ---------------------------------------------------------------------------------
+
+
+def _floor(done: Execution, price: dict[str, Any]) -> float:
+    """What the busiest port or card is busy for: no number of pieces brings a run below it."""
+    found, tiers = crossings(done), done.topology.tiers
+    speeds: list[float] = [float(tier.bandwidth) * price["bandwidth"][tier.level] for tier in tiers]
+    busy = [float(found[tier.name].most) / speed for tier, speed in zip(tiers, speeds, strict=True)]
+    return max(busy) * float(price["message"])
+
+
+#: Switches alone: 0.2 us for NVLink's, 0.5 us for InfiniBand's.
+SWITCHES = LEAF | {"alpha": (0.2, 0.5)}
+
+
+@answer(PER_TIER, "E-03-068 E-03-069 E-03-070")
+def _both_tiers() -> Cases:
+    """32 racks of 72, of which no number of pieces makes the busiest port any less busy."""
+    both, outer = run("all-reduce nvls", "boxes:32x72,inc=both"), run("all-reduce collnet", "boxes:32x72,inc=network")
+    trees = float(run(TREE, "star:72").cost.n_alpha) / 2  # the software inside, as the text has it
+    trips = parts(both, SWITCHES)[0], trees + parts(outer, SWITCHES | {"alpha": (0, 0.5)})[0]
+    loads = [_floor(done, LEAF) for done in (both, outer)]
+    one = 16 / 0.9 * float(run("all-reduce in-network", "inc-star:72", 64).cost.n_beta)
+    times = {"t": trips[0] + loads[0], "outer_t": trips[1] + loads[1]}
+    yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **times, "one_rack": one + 0.2}
+
+
+@answer(PER_TIER, "E-03-060 E-03-061")
+def _lifted() -> Cases:
+    """What a card carries between the racks, by rings and through switches that add."""
+    plain, inc = rings(8, 4), run("all-reduce collnet", "boxes:8x4,inc=network")
+    lift = crossings(plain)["card"].most / crossings(inc)["card"].most
+    yield {"at": "boxes:8x4", "lift": lift, "outer_lift": lift > 1}
+
+
+def software(primitive: str, name: str) -> Rows:
+    """Latencies of 72 and of 32 ranks in us, of software in one piece and of one trip through a switch."""
+
+    def rows() -> Cases:
+        inner, outer = (run(f"{primitive} {name}", f"star:{n}").cost.n_alpha for n in (72, 32))
+        once_through = trip(primitive) if primitive != "all-to-all" else Fraction(0)
+        us = {"inner_us": Fraction(inner) / 2, "outer_us": Fraction(8 * outer)}
+        switch = {"trip": once_through, "nvls_us": once_through / 5, "sharp_us": once_through / 2}
+        yield {"at": "72 and 32 ranks", **us, **switch}
+
+    return rows
+
+
+# -- Tsugrii, and Reddi --------------------------------------------------------------------------------------
+
+#: In ms and GB.
+TSUGRII: dict[str, Any] = {"message": 10.0, "alpha": (1e-3, 5e-3), "bandwidth": (0.6, 0.05)}
+REDDI: dict[str, Any] = {"message": 1.0, "alpha": (0.0, 3e-3), "bandwidth": (0.45, 0.05)}
+
+
+def _jobs(count: int, ranks: int, narrow: int) -> tuple[Execution, Execution]:
+    on = f"boxes:{count}x{ranks}" + f",oversubscription={narrow}" * (narrow > 1)
+    return built(allreduce.ring, count * ranks, on=on), rings(count, ranks, on)
+
+
+def leaving(done: Execution) -> Fraction:
+    """What all boxes send to others, as a share of M."""
+    return crossings(done)["uplink"].total / 2
+
+
+def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int = 1) -> Rows:
+    """A flat ring and rings on both tiers: times of whole and phases, bytes of cards and between boxes."""
+
+    def rows() -> Cases:
+        plain, two = _jobs(count, ranks, narrow)
+        steps = range(two.schedule.num_steps)
+        inside, between = (
+            sum(_phase(two, phase, price)) for phase in (steps[: ranks - 1], steps[ranks - 1 : 1 - ranks])
+        )
+        (latency, load), nested_t = parts(plain, price), two.cost.seconds(**price)
+        gb = price["message"]
+        sent = {"ring_GB": float(max(plain.sent)) * gb, "card_GB": float(crossings(two)["card"].most) * gb}
+        totals = {"ring_total": float(leaving(plain)) * gb, "nested_total": float(leaving(two)) * gb}
+        inner_a, outer_a = per_level(two)
+        loads = {
+            "inner": inner_a,
+            "outer": outer_a,
+            "box": crossings(two)["box"].most,
+            "card": crossings(two)["card"].most,
+        }
+        bound = [done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two)]
+        yield {
+            "at": plain.topology.name,
+            **{"latency": latency, "load": load, "flat": latency + load, "inside": inside, "inner_ms": 2 * inside},
+            **{"between": between, "nested": nested_t, "ratio": (latency + load) / nested_t},
+            **sent,
+            **totals,
+            **loads,
+            "drop": totals["ring_total"] / totals["nested_total"],
+            "share": totals["nested_total"] / totals["ring_total"],
+            "bound": bound[1],
+            "flat_over_sum": (latency + load) / bound[0],
+            "nested_over_sum": nested_t / bound[1],
+        }
+
+    return rows
+
+
+@answer(BOXES, "M-42")
+def _three_tiers() -> Cases:
+    """1 GB over 4 racks of 4 boxes of 8, the racks' uplinks two to one; larger messages give the same ratio."""
+    on, price = (
+        "boxes:4x4x8,oversubscription=1:2",
+        REDDI | {"alpha": (0.0, 3e-3, 3e-3), "bandwidth": (0.45, 0.05, 0.05)},
+    )
+    plain, two = built(allreduce.ring, 128, on=on), run("all-reduce hierarchical", on)
+    (racks,) = (kind for kind in two.kinds() if kind.loads[3])  # a ring of 4 sends 2 * 3/4 of its payload
+    times = [done.cost.seconds(**price) for done in (plain, two)]
+    yield {
+        "at": on,
+        "flat": times[0],
+        "nested": times[1],
+        "ratio": times[0] / times[1],
+        "shrink": Fraction(3, 2) / (racks.steps * racks.loads[1]),
+    }
+
+
+@answer(PER_TIER, "M-35")
+def _butterfly() -> Cases:
+    """Eight ranks in two boxes, near partners first."""
+    done, plain = run(HALVING, "boxes:2x4"), built(allreduce.ring, 8, on="boxes:2x4")
+    rounds = {f"round{k}": _pairs(done.schedule, k) for k in range(3)}
+    cost = run(HALVING, "star:8").cost
+    crossed = {"crossing": leaving(done), "ring_crossing": leaving(plain)}
+    yield {"at": "boxes:2x4", "N": 8, **rounds, "n_alpha": cost.n_alpha, "n_beta": Fraction(cost.n_beta), **crossed}
+
+
+def _pairs(schedule: Schedule, t: int) -> Words:
+    step = schedule.step(t)
+    ends = {(a, b) for a, b in zip(step.src.tolist(), step.dst.tolist(), strict=True) if a < b}
+    return Words(" ".join(f"{a}-{b}" for a, b in sorted(ends)))
+
+
+@answer(PER_TIER, "M-43")
+def _large_messages() -> Cases:
+    """How much of the software's time the switch's fewer latencies save, for 1 MB, 100 MB and 10 GB on eight ranks."""
+    ring = run(RING, "star:8").cost
+    saved = [
+        100 * (float(ring.n_alpha) - 1) * 3.0 / ring.seconds(message=m, alpha=3.0, bandwidth=0.05)
+        for m in (1, 100, 1e4)
+    ]
+    gain = Fraction(ring.n_beta) / Limit.of(lambda p: run("all-reduce in-network", "inc-star:8", p).cost.n_beta).value
+    yield {"at": "N = 8", "small": saved[0], "middle": saved[1], "large": saved[2], "gain": gain}
+
+
+def axis_after_axis(dims: Lattice) -> Schedule:
+    """A whole ring all-reduce along every axis, one after another: the text taken literally.
+
+    >>> axis_after_axis(Lattice((2, 2))).num_steps
+    4
+    """
+    return nested(dims, [(axis, allreduce.ring(size)) for axis, size in enumerate(dims.dims)])
+
+
+@answer(BOXES, "M-44")
+def _literal_torus() -> Cases:
+    for dims in ((4, 4), (4, 4, 4), (3, 4, 5)):
+        on = "torus:" + "x".join(map(str, dims))
+        done, right = built(axis_after_axis, Lattice(dims), on=on), built(lattice.dim_ring, Lattice(dims), on=on)
+        yield {"at": on, "d": dims, "n_beta": Fraction(done.cost.n_beta), "dim_ring": right.cost.n_beta}
+
+
+@answer(BOXES, "M-45")
+def _misplaced() -> Cases:
+    """What is left of the bandwidth of rings on both tiers of 8 x 8 when ranks are placed otherwise than they count."""
+    where = topology("boxes:8x8")
+    good = rings(8, 8).cost.seconds(**REDDI)
+    found = {}
+    for kind in ("strided", "random"):
+        order = tuple(order_of(where, kind).tolist())
+        found[kind] = 100 * good / built(_placed_rings, order, on="boxes:8x8").cost.seconds(**REDDI)
+    yield {"at": "boxes:8x8, 1 GB", **found, "least": min(found.values()), "most": max(found.values())}
+
+
+def _placed_rings(order: tuple[int, ...]) -> Schedule:
+    return placed(hierarchical_ring(8, 8), list(order))
+
+
+@answer(BOXES, "M-46")
+def _ring_or_crossbar() -> Cases:
+    """A ring of eight over an exchange of all with all, for messages without bytes and without latency."""
+    ring, cross = run(RING, "star:8").cost, run("all-reduce direct", "star:8").cost
+    latencies, loads = Fraction(ring.n_alpha) / cross.n_alpha, Fraction(ring.n_beta) / cross.n_beta
+    for name, times in (("latency", latencies), ("bandwidth", loads)):
+        yield {"at": f"N = 8, {name} alone", "times": times}
+
+
+@answer(BOXES, "M-60")
+def _steps_and_gaps() -> Cases:
+    ring, tree = (closed(what, "star:1024").n_alpha for what in (RING, "all-reduce binomial-tree"))
+    small = {n: run(f"all-reduce {n}", "star:8").cost.n_alpha for n in ("ring", "binomial-tree")}
+    case = {"ring": ring, "tree": tree, "ratio": Fraction(ring) / tree, "ring8": small["ring"]}
+    yield {"at": "N = 1024", **case, "tree8": small["binomial-tree"], "gap": 450 // 50}
+
+
+@answer(BOXES, "T-17")
+def _tree_or_ring() -> Cases:
+    ring, tree = (run(what, "star:8").cost for what in (RING, "all-reduce binomial-tree"))
+    yield {"at": "N = 8", "MB": float(crossover(ring, tree) or 0) * 5 * 0.05}
+
+
+table(
+    BOXES,
+    {
+        "E-03-019 E-03-021": composed("all-reduce"),
+        "E-03-033": flat(RING, NVLINK),
+        "E-03-034": flat(RING, IB),
+        "T-13 T-14 T-15 T-21": against(TSUGRII),
+        "T-16": against(TSUGRII, 16),
+        "T-18": against(TSUGRII, narrow=3),
+        "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
+        "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),
+        "M-40": against(REDDI),
+    },
+)
+table(
+    ORDER,
+    {
+        "E-03-022": composed("all-gather", order="inner-first"),
+        "E-03-023": composed("reduce-scatter", order="outer-first"),
+        "E-03-024": composed("broadcast"),
+        "E-03-025": composed("reduce"),
+        "E-03-051": flat("all-to-all pairwise", NVLINK),
+        "E-03-054": flat("all-to-all pairwise", IB),
+        "E-REFS-003": each("all-to-all bruck", sizes=(4, 8, 16)),
+    },
+)
+table(
+    PER_TIER,
+    {
+        "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
+        "E-03-063": software("all-gather", "bruck"),
+        "E-03-064": software("reduce-scatter", "bruck"),
+        "E-03-065": software("broadcast", "binomial-tree"),
+        "E-03-066": software("reduce", "binomial-tree"),
+        "E-03-067": software("all-to-all", "pairwise"),
+        "E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
+        "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
+        "E-03-075": every_margin,
+        "E-REFS-002": per(
+            "N",
+            (4, 8, 16),
+            rounds=lambda n: run("all-gather pat", f"star:{n}").schedule.num_steps,
+            shards=lambda n: (
+                n * max(max(run("all-gather pat", f"star:{n}").link_load(t)) for t in range(n.bit_length() - 1))
+            ),
+        ),
+        "E-REFS-015": per(
+            "N", (8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))
+        ),
+    },
+)

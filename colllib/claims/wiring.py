@@ -1,0 +1,226 @@
+"""Answers on leaves, spines, rails and fat-trees: switches, ports, cables and routes, counted on topologies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from colllib.claims.cases import once, per
+from colllib.claims.finding import Cases, answer, table
+from colllib.claims.runs import built, place, run
+from colllib.claims.tiers import by_places
+from colllib.topology import Topology, from_links
+from colllib.topology.describe import switches
+from colllib.topology.latency import HALVES
+
+CHAPTER = "rails-and-spines"
+POD = "superpod:32"
+
+
+def _route(where: Topology, src: int, dst: int) -> list[str]:
+    """The tiers of the links that a message takes, in no order."""
+    _, links = where.router(np.array([src]), np.array([dst]))
+    return [where.tiers[int(where.tier[link])].name for link in links]
+
+
+def longest_route(on: str) -> int:
+    """The most links between rank 0 and another rank."""
+    where = place(on)
+    rest = np.arange(1, where.ranks)
+    return int(np.bincount(where.router(np.zeros_like(rest), rest)[0]).max())
+
+
+def cables(where: Topology, lower: str, upper: str) -> int:
+    """Full-duplex cables between two tiers' switches: those of the upper tier that a switch of the lower one holds."""
+    return sum(alike.number * alike.ports[upper] for alike in switches(where) if {lower, upper} <= set(alike.ports))
+
+
+@answer(CHAPTER, "E-03-001")
+def _small_clos() -> Cases:
+    where = place("leaf-spine:4x4x2")
+    leaf, spine = switches(where)
+    case = {"s": Fraction(leaf.ports["port"], leaf.ports["uplink"]), "links": cables(where, "port", "uplink")}
+    yield {"at": where.name, **case, "of_a_spine": spine.ports["uplink"]}
+
+
+@answer(CHAPTER, "E-03-002")
+def _near_and_far() -> Cases:
+    near, far = (run("point-to-point direct", "leaf-spine:4x4x2", target=rank).cost.n_alpha for rank in (1, 4))
+    yield {"at": "leaf-spine:4x4x2", "ratio": Fraction(far) / Fraction(near)}
+
+
+@answer(CHAPTER, "E-03-003")
+def _oversubscribed() -> Cases:
+    """All ranks of each leaf send to the next leaf, spread over the spines: the step of a pairwise exchange."""
+    for hosts, spines, wide in ((4, 2, 1), (4, 4, 1), (8, 2, 1), (8, 2, 2), (6, 2, Fraction(3, 2))):
+        on = f"leaf-spine:3x{hosts}x{spines},routing=spread" + f",uplink={wide}" * (wide != 1)
+        done = built(by_places, 3, hosts, on=on)
+        step = done.cost_of(range(hosts - 1, hosts)).n_beta * 3 * hosts
+        yield {"at": on, "down": hosts, "up": spines, "bw_down": 1, "bw_up": wide, "s": max(step, Fraction(1))}
+
+
+@answer(CHAPTER, "E-03-007")
+def _gap() -> Cases:
+    """One message of 1 TB in and between racks, without latency."""
+    inside, outside = (
+        run("point-to-point direct", "boxes:2x72", target=rank).cost.seconds(
+            message=1, alpha=(0, 0), bandwidth=(0.9, 0.05)
+        )
+        for rank in (1, 72)
+    )
+    yield {"at": "boxes:2x72", "gap": outside / inside}
+
+
+@answer(CHAPTER, "E-03-010")
+def _across_rails() -> Cases:
+    """From a GPU over its sibling on the right rail to one of another rack, which does or does not share the leaf."""
+    where = place(POD)
+    for rack, name in ((1, "racks that share a leaf"), (4, "racks that do not")):
+        sibling, there = _route(where, 0, 1), _route(where, 1, 72 * rack + 1)
+        yield {"at": name, "nvlink": sibling.count("box") // 2, "ib": len(there)}
+
+
+@answer(CHAPTER, "E-03-012")
+def _leaves() -> Cases:
+    for racks in (4, 8, 32):
+        rails, local = (
+            next(alike.number for alike in switches(place(on)) if "card" in alike.ports)
+            for on in (f"superpod:{racks}", f"boxes:{racks}x72")
+        )
+        yield {"at": f"L = {racks}", "L": racks, "rails": rails, "times": Fraction(rails, local)}
+
+
+@answer(CHAPTER, "E-03-014")
+def _edges_of_a_ring() -> Cases:
+    where = place("superpod:8")
+    edges = Counter(len(_route(where, 72 * rack, 72 * ((rack + 1) % 8))) for rack in range(8))
+    yield {"at": where.name, "same_leaf": edges[2], "across": edges[4]}
+
+
+@answer("order-of-tiers", "E-03-043 E-03-044 E-03-045")
+def _classes_of_peers() -> Cases:
+    """Cross-rack peers by the network links behind the sibling that is on their rail."""
+    where = place("superpod:8")
+    links = Counter(0 if peer < 72 else len(_route(where, peer % 72, peer)) for peer in range(1, where.ranks))
+    yield {"at": where.name, "n": 72, "p": 4, "L": 8, "inside": links[0], "same_leaf": links[2], "across": links[4]}
+
+
+@answer(CHAPTER, " ".join(f"E-03-{number:03}" for number in (8, 9, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85)))
+def _pod() -> Cases:
+    """Every port and cable of 32 racks on four rails, of leaves and spines with 144 ports, and of a leaf a rack."""
+    where = place(POD)
+    rack, leaf, spine = switches(where, radix=144)
+    (pod_leaf,) = (alike for alike in switches(place("boxes:32x72")) if "card" in alike.ports)
+    spines, leaves = spine.chassis, leaf.number
+    yield {
+        "at": POD,
+        "N": where.ranks,
+        "L": rack.number,
+        "ports": pod_leaf.ports["card"] + pod_leaf.ports["uplink"],
+        "racks_of_a_leaf": len({rank // 72 for rank in _ranks_of_a_leaf(where)}),
+        "cards_of_a_rack": sum(rank < 72 for rank in _ranks_of_a_leaf(where)),
+        "members": leaf.ports["card"] * leaves // 4,
+        "leaves": leaves,
+        "leaves_of_a_rail": leaves // 4,
+        "spines": spines,
+        "spines_of_a_rail": spines // 4,
+        "total": leaves + spines,
+        "total_of_a_rail": (leaves + spines) // 4,
+        "cables_of_a_pair": leaf.ports["uplink"] // (spines // 4),
+        "ports_of_a_spine": spine.ports["uplink"] // (spines // 4),
+        "pairs": leaves // 4 * (spines // 4),
+        "cables": cables(where, "card", "uplink") // 4,
+    }
+
+
+def _ranks_of_a_leaf(where: Topology) -> list[int]:
+    """The ranks whose cards lead to the leaf of rank 0."""
+    card = [tier.name for tier in where.tiers].index("card")
+    up = np.flatnonzero((where.tier == card) & (where.link_src < where.ranks))
+    leaf = where.link_dst[up][where.link_src[up] == 0]
+    return [int(rank) for rank in where.link_src[up][where.link_dst[up] == leaf]]
+
+
+# -- fat-trees ---------------------------------------------------------------------------------------------
+
+
+def _levels(where: Topology) -> tuple[Any, Any, Any]:
+    """Edge, aggregation and core switches."""
+    edge, aggregation, core = sorted(switches(where), key=lambda alike: sorted(alike.ports))
+    return edge, aggregation, core
+
+
+@answer(CHAPTER, " ".join(f"E-03-{number:03}" for number in (*range(86, 96), 99)))
+def _fat_trees() -> Cases:
+    """The tree of 144 ports is too large to build: its hosts follow the rule that the smaller trees keep."""
+    for k in (4, 48, 64):
+        where = place(f"fat-tree:{k}")
+        edge, aggregation, core = _levels(where)
+        assert where.lattice is not None
+        pods, hosts = where.ranks // (where.lattice.dims[0] * where.lattice.dims[1]), where.ranks
+        if hosts != k**3 // 4:
+            raise ValueError(f"fat-tree:{k} has {hosts} hosts")
+        yield {
+            "at": where.name,
+            "k": k,
+            "pods": pods,
+            "edges": edge.number // pods,
+            "aggregations": aggregation.number // pods,
+            "cores": core.number,
+            "hosts_of_an_edge": edge.ports["port"],
+            "hosts_of_a_pod": hosts // pods,
+            "hosts": hosts,
+            "switches": where.switches,
+            "edge_up": edge.ports["uplink"],
+            "core_up": k - core.ports["uplink 2"],
+            "core_links": core.number * core.ports["uplink 2"],
+            "pod_links": edge.number * edge.ports["uplink"] // pods,
+            "hosts_of_144": 144**3 // 4,
+        }
+
+
+@answer(CHAPTER, "E-03-096")
+def _leiserson() -> Cases:
+    """The figure: a host on each of four edge switches, links of 1, 2 and 4 BW towards the root."""
+    ups = [(0, 4), (1, 5), (2, 6), (3, 7), (4, 8), (5, 8), (6, 9), (7, 9), (8, 10), (9, 10)]
+    width = [1] * 4 + [2] * 4 + [4] * 2
+    tree = place(
+        from_links(
+            "the figure's tree",
+            4,
+            ups + [(b, a) for a, b in ups],
+            switches=7,
+            latency=HALVES,
+            bandwidth=width * 2,
+            port_model="one full-duplex port per host",
+        )
+    )
+    total = Counter[str]()
+    for src, dst, speed in zip(tree.link_src.tolist(), tree.link_dst.tolist(), tree.bandwidth, strict=True):
+        if src < dst:
+            total["hosts" if src < 4 else "edge" if src < 8 else "root"] += int(speed)
+    yield {"at": tree.name, **total}
+
+
+def equal_paths(k: int) -> int:
+    """Shortest paths between hosts of two pods."""
+    import networkx as nx  # slow to import, and needed here alone
+
+    where = place(f"fat-tree:{k}")
+    return sum(1 for _ in nx.all_shortest_paths(where.to_networkx(), 0, where.ranks - 1))
+
+
+table(
+    CHAPTER,
+    {
+        "E-03-005": once(
+            "leaf-spine and fat-tree",
+            two=lambda: longest_route("leaf-spine:4x4x2"),
+            three=lambda: longest_route("fat-tree:4"),
+        ),
+        "E-03-097": per("k", (4, 6, 8), paths=equal_paths),
+    },
+)

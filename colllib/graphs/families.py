@@ -1,0 +1,298 @@
+"""Families of graphs, built by formula: those that source texts on direct-connect networks use.
+
+Numbers in a name stand as in the literature: H(n, q) is `hamming:NxQ`, the Kautz and de Bruijn graphs give their
+degree first, circulants the number of ranks and then the jumps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+import numpy as np
+
+from colllib.exact import IntArray
+from colllib.graphs.links import from_arcs
+from colllib.limits import MOST_NODES
+from colllib.topology.base import Topology, check_network
+
+MOST_WORDS = 64  # on the cycle of a modified de Bruijn graph
+
+
+def complete_bipartite(sizes: Sequence[int]) -> Topology:
+    """K_{a,b}: every one of a ranks is joined to every one of b others.
+
+    >>> complete_bipartite((4, 4)).num_links
+    32
+    """
+    a, b = _two("complete-bipartite", sizes, "4x4")
+    name = f"complete-bipartite:{a}x{b}"
+    _least(name, "each side", min(a, b), 1)
+    check_network(name, a + b, 2 * a * b)
+    left, right = np.repeat(np.arange(a), b), np.tile(np.arange(a, a + b), a)
+    return from_arcs(name, a + b, np.concatenate((left, right)), np.concatenate((right, left)))
+
+
+def hamming(sizes: Sequence[int]) -> Topology:
+    """H(n, q), the n-th Cartesian power of the complete graph on q: words of n letters that differ in one.
+
+    >>> hamming((2, 3))
+    Topology(hamming:2x3, 9 ranks, 0 switches, 36 links)
+    """
+    n, q = _two("hamming", sizes, "2x3")
+    name = f"hamming:{n}x{q}"
+    _least(name, "the number of letters in a word", n, 1)
+    _least(name, "the number of letters to choose from", q, 2)
+    ranks = _power(name, q, n)
+    check_network(name, ranks, ranks * n * (q - 1))
+    word = np.arange(ranks)
+    place, more = np.repeat(np.power(q, np.arange(n)), q - 1)[:, None], np.tile(np.arange(1, q), n)[:, None]
+    letter = word // place % q
+    there: IntArray = word + ((letter + more) % q - letter) * place
+    return from_arcs(name, ranks, np.tile(word, len(there)), there.ravel())
+
+
+def hypercube(axes: int) -> Topology:
+    """The cube of 2^n ranks, each joined to those whose number differs in one bit.
+
+    >>> hypercube(10)
+    Topology(hypercube:10, 1024 ranks, 0 switches, 10240 links)
+    """
+    src, dst = _cube(f"hypercube:{axes}", axes, 1)
+    return from_arcs(f"hypercube:{axes}", 2**axes, src, dst)
+
+
+def twisted_hypercube(axes: int) -> Topology:
+    """The n-cube with two opposite sides of one square exchanged for its diagonals, which cuts the diameter by one.
+
+    The square is that of ranks 0, 1, 3, 2: links 0-1 and 2-3 become 0-3 and 2-1.
+
+    Source: Esfahanian, Ni and Sagan (1991), "The Twisted N-Cube with Application to Multiprocessing".
+
+    >>> from colllib.graphs.measures import diameter
+    >>> diameter(hypercube(3)), diameter(twisted_hypercube(3))
+    (3, 2)
+    """
+    name = f"twisted-hypercube:{axes}"
+    src, dst = _cube(name, axes, 3)
+    moved = (src < 4) & (src ^ dst == 1)
+    return from_arcs(name, 2**axes, src, np.where(moved, src ^ 3, dst))
+
+
+def unidirectional_ring(sizes: Sequence[int]) -> Topology:
+    """UniRing(d, m): m ranks, each with d parallel links to the next one.
+
+    >>> unidirectional_ring((2, 4)).bandwidth[0]
+    Fraction(2, 1)
+    """
+    degree, ranks = _two("uniring", sizes, "1x8")
+    name = f"uniring:{degree}x{ranks}"
+    _least(name, "the degree", degree, 1)
+    return _jumping(name, ranks, [1] * _few(name, degree))
+
+
+def bidirectional_ring(sizes: Sequence[int]) -> Topology:
+    """BiRing(d, m): m ranks, each with d / 2 parallel links to either neighbor.
+
+    >>> bidirectional_ring((4, 3))
+    Topology(biring:4x3, 3 ranks, 0 switches, 6 links)
+    """
+    degree, ranks = _two("biring", sizes, "2x8")
+    name = f"biring:{degree}x{ranks}"
+    if degree < 2 or degree % 2:
+        raise ValueError(f"{name}: the degree must be even, half of it each way, and not {degree}")
+    _least(name, "the number of ranks", ranks, 3)
+    return _jumping(name, ranks, [1, -1] * (_few(name, degree) // 2))
+
+
+def circulant(sizes: Sequence[int]) -> Topology:
+    """C(n, {a_1, ..., a_k}): rank i is joined to i + a and i - a for every jump a, so that the degree is 2 k.
+
+    Equal jumps, and a jump of n / 2, make parallel links.
+
+    Raises:
+        ValueError: for no jump, one outside 1..n-1, or jumps that share a divisor with n and so leave the graph apart.
+
+    >>> circulant((16, 3, 4))
+    Topology(circulant:16x3x4, 16 ranks, 0 switches, 64 links)
+    """
+    name, ranks, jumps = _circulant("circulant", sizes)
+    return _jumping(name, ranks, [way for jump in jumps for way in (jump, -jump)])
+
+
+def directed_circulant(sizes: Sequence[int]) -> Topology:
+    """Rank i has a link to i + a for every jump a: the degree is the number of jumps.
+
+    With n = d + 2 and the jumps 1..d it is the directed circulant graph of degree d that needs two steps.
+
+    >>> directed_circulant((6, 1, 2, 3, 4))
+    Topology(directed-circulant:6x1x2x3x4, 6 ranks, 0 switches, 24 links)
+    """
+    return _jumping(*_circulant("directed-circulant", sizes))
+
+
+def shifted_ring(sizes: Sequence[int]) -> Topology:
+    """Two bidirectional rings over the same n ranks, one with steps of 1 and one with steps of p.
+
+    Source: Wang et al. (2023), "TopoOpt: Co-optimizing Network Topology and Parallelization Strategy", whose
+    rings have steps coprime to n.
+
+    >>> shifted_ring((8, 3))
+    Topology(shifted-ring:8x3, 8 ranks, 0 switches, 32 links)
+    """
+    ranks, step = _two("shifted-ring", sizes, "16x5")
+    name = f"shifted-ring:{ranks}x{step}"
+    _least(name, "the number of ranks", ranks, 3)
+    if not 0 < step < ranks or gcd(ranks, step) != 1:
+        raise ValueError(f"{name}: the step {step} must be in 1..{ranks - 1} and coprime to {ranks}")
+    return _jumping(name, ranks, [1, -1, step, -step])
+
+
+def kautz(sizes: Sequence[int]) -> Topology:
+    """The generalized Kautz graph of degree d on m ranks: links from x to -d x - a mod m for a = 1..d.
+
+    For m = d^(n+1) + d^n it is the Kautz graph K(d, n). Where d + 1 does not divide m, some ranks have self-loops.
+
+    Source: Imase and Itoh (1983), "A Design for Directed Graphs with Minimum Diameter".
+
+    >>> kautz((2, 6))
+    Topology(kautz:2x6, 6 ranks, 0 switches, 12 links)
+    """
+    degree, ranks = _two("kautz", sizes, "4x1024")
+    name = f"kautz:{degree}x{ranks}"
+    _least(name, "the degree", degree, 1)
+    _least(name, f"the number of ranks with degree {degree}", ranks, degree + 1)
+    check_network(name, ranks, ranks * degree)
+    src = np.repeat(np.arange(ranks), degree)
+    return from_arcs(name, ranks, src, (-degree * src - np.tile(np.arange(1, degree + 1), ranks)) % ranks)
+
+
+def de_bruijn(sizes: Sequence[int]) -> Topology:
+    """DBJ(d, n): words of n letters out of d, each with links to those that drop its first letter and add a last one.
+
+    The d words of one letter have self-loops.
+
+    >>> de_bruijn((2, 3))
+    Topology(debruijn:2x3, 8 ranks, 0 switches, 16 links)
+    """
+    degree, letters = _two("debruijn", sizes, "2x4")
+    name = f"debruijn:{degree}x{letters}"
+    src, dst = _shifts(name, degree, letters)
+    return from_arcs(name, degree**letters, src, dst)
+
+
+def modified_de_bruijn(sizes: Sequence[int]) -> Topology:
+    """DBJMod(d, n): the de Bruijn graph whose self-loops and pairs of opposite links have become one long cycle.
+
+    The literature shows one cycle of many, for 8 ranks, in a picture: the way on from word to word is not unique.
+    This is the lowest cycle in lexicographic order that makes no parallel links. For DBJMod(2, 4) it agrees with all
+    that is said (diameter 4, not isomorphic to its transpose, throughput of the square 2.94e-3), as do three of the
+    other five cycles; for DBJMod(4, 2) the throughput of its line graph is 2.22e-2, and the literature prints 2.21e-2.
+
+    Raises:
+        ValueError: if no such cycle exists.
+
+    >>> modified_de_bruijn((2, 3))
+    Topology(modified-debruijn:2x3, 8 ranks, 0 switches, 16 links)
+    """
+    degree, letters = _two("modified-debruijn", sizes, "2x4")
+    name = f"modified-debruijn:{degree}x{letters}"
+    _least(name, "the number of letters in a word", letters, 2)
+    src, dst = _shifts(name, degree, letters)
+    every = set(zip(src.tolist(), dst.tolist(), strict=True))
+    kept = {(a, b) for a, b in every if (b, a) not in every}
+    words = sorted({a for a, _ in every - kept})
+
+    def cycle(way: list[int]) -> list[int] | None:
+        if len(way) == len(words):
+            return None if (way[-1], way[0]) in kept else way
+        onward = (word for word in words if word not in way and (way[-1], word) not in kept)
+        return next((found for word in onward if (found := cycle([*way, word]))), None)
+
+    way = cycle(words[:1]) if len(words) <= MOST_WORDS else None
+    if way is None:
+        raise ValueError(f"{name}: no cycle of at most {MOST_WORDS} words without parallel links is found")
+    kept |= set(zip(way, [*way[1:], way[0]], strict=True))
+    start, end = np.array(sorted(kept)).T
+    return from_arcs(name, degree**letters, start, end)
+
+
+def diamond() -> Topology:
+    """The diamond: 8 ranks of degree 2 and diameter 3, whose all-gather can take 3 steps of full links.
+
+    The literature shows it in a picture and says no more than: N = 8, d = 2, not isomorphic to its transpose,
+    Moore optimal and bandwidth optimal, and an all-to-all throughput of the square of 1.87e-2. Of the 256 digraphs with
+    two links in and out of each of 8 ranks, no self-loops or parallel links, and diameter 3, exactly two fit, this one
+    and its transpose: which of the two was drawn cannot be told.
+
+    Source: found by search; named by Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective
+    Communications".
+
+    >>> diamond()
+    Topology(diamond, 8 ranks, 0 switches, 16 links)
+    """
+    src = np.repeat(np.arange(8), 2)
+    return from_arcs("diamond", 8, src, np.array([1, 2, 2, 3, 4, 5, 6, 7, 0, 3, 1, 6, 0, 7, 4, 5]))
+
+
+def _shifts(name: str, degree: int, letters: int) -> tuple[IntArray, IntArray]:
+    _least(name, "the degree", degree, 2)
+    _least(name, "the number of letters in a word", letters, 1)
+    ranks = _power(name, degree, letters)
+    check_network(name, ranks, ranks * degree)
+    src = np.repeat(np.arange(ranks), degree)
+    return src, (src * degree + np.tile(np.arange(degree), ranks)) % ranks
+
+
+def _cube(name: str, axes: int, least: int) -> tuple[IntArray, IntArray]:
+    _least(name, "the number of axes", axes, least)
+    ranks = _power(name, 2, axes)
+    check_network(name, ranks, ranks * axes)
+    src = np.repeat(np.arange(ranks), axes)
+    return src, src ^ np.tile(1 << np.arange(axes), ranks)
+
+
+def _circulant(kind: str, sizes: Sequence[int]) -> tuple[str, int, list[int]]:
+    ranks, *jumps = sizes
+    name = f"{kind}:{'x'.join(map(str, sizes))}"
+    if not jumps:
+        raise ValueError(f"{name}: the number of ranks and at least one jump are needed, as in {kind}:16x3x4")
+    wrong = [jump for jump in jumps if not 0 < jump < ranks]
+    if wrong:
+        raise ValueError(f"{name}: the jump {wrong[0]} is not in 1..{ranks - 1}")
+    if gcd(*sizes) > 1:
+        raise ValueError(
+            f"{name} is not strongly connected: {gcd(*sizes)} divides the number of ranks and every jump, and must not"
+        )
+    return name, ranks, jumps
+
+
+def _jumping(name: str, ranks: int, jumps: Sequence[int]) -> Topology:
+    _least(name, "the number of ranks", ranks, 2)
+    check_network(name, ranks, ranks * len(jumps))
+    rank = np.arange(ranks)
+    return from_arcs(name, ranks, np.tile(rank, len(jumps)), np.concatenate([(rank + jump) % ranks for jump in jumps]))
+
+
+def _two(kind: str, sizes: Sequence[int], example: str) -> tuple[int, int]:
+    if len(sizes) != 2:
+        raise ValueError(f"{kind}:{'x'.join(map(str, sizes))}: 2 whole numbers are needed, as in {kind}:{example}")
+    return sizes[0], sizes[1]
+
+
+def _least(name: str, what: str, value: int, least: int) -> None:
+    if value < least:
+        raise ValueError(f"{name}: {what} must be at least {least}, and not {value}")
+
+
+def _few(name: str, degree: int) -> int:
+    """A degree of parallel links, refused before a list of them is made."""
+    check_network(name, 2, 2 * degree)
+    return degree
+
+
+def _power(name: str, base: int, exponent: int) -> int:
+    """base^exponent ranks, refused before a number too long for the memory is made."""
+    enough = MOST_NODES.bit_length()
+    check_network(name, base ** min(exponent, enough) if base > 1 else base, 0)
+    return int(base**exponent)

@@ -1,0 +1,174 @@
+"""Isomorphic graphs: a permutation that takes one to the other, and what all those of one graph leave alike.
+
+Ranks are colored by what is around them, all at once, until colors no longer split; where several ranks keep one
+color, one is singled out and its partner guessed. What is found is checked link by link, so that it holds whatever
+colors said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.exact import IntArray
+from colllib.graphs.links import arcs
+from colllib.graphs.measures import is_undirected
+from colllib.graphs.operations import transpose
+from colllib.limits import TooLarge
+from colllib.topology.base import Topology
+
+Colors = NDArray[np.uint64]
+
+MOST_GUESSES = 2**12
+
+
+class _Around:
+    """The links of a graph in the forms that coloring needs."""
+
+    def __init__(self, graph: Topology) -> None:
+        from scipy.sparse import csr_array
+
+        self.ranks = graph.ranks
+        self.src, self.dst = arcs(graph)
+        self.out = csr_array((np.ones(len(self.src), dtype=np.uint64), (self.src, self.dst)), shape=(self.ranks,) * 2)
+        self.into = self.out.T.tocsr()
+        self.links = self.moved(np.arange(self.ranks))
+
+    def moved(self, there: IntArray) -> IntArray:
+        """All links between where ranks have gone, in order."""
+        return np.sort(there[self.src] * self.ranks + there[self.dst])
+
+    def recolored(self, color: Colors) -> Colors:
+        """What each rank's color and those one hop before and behind it make, the same numbers for the same colors."""
+        scrambled = _scrambled(color)
+        return _scrambled(color + np.uint64(3) * (self.out @ scrambled) + np.uint64(5) * (self.into @ scrambled))
+
+
+def _scrambled(color: Colors) -> Colors:
+    """A number of 64 bits for each, by which sums of colors say which colors they are: Steele et al. (2014)."""
+    color = (color ^ (color >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(0x9E3779B97F4A7C15)
+    color = (color ^ (color >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return color ^ (color >> np.uint64(31))
+
+
+def _refined(sides: Sequence[_Around], colors: Sequence[Colors]) -> list[Colors]:
+    """Recolored as long as that splits a color, on both sides equally often."""
+    kinds = 0
+    found = list(colors)
+    while (now := len(np.unique(found[0]))) > kinds:
+        kinds = now
+        found = [side.recolored(color) for side, color in zip(sides, found, strict=True)]
+    return found
+
+
+def isomorphism(first: Topology, second: Topology, start: Sequence[tuple[int, int]] = ()) -> IntArray | None:
+    """Where each rank of one graph stands in another, so that links become links, parallel ones too; None if nowhere.
+
+    Args:
+        first: the one.
+        second: the other.
+        start: ranks of the one, each with the rank of the other that it must become.
+
+    Raises:
+        TooLarge: if more guesses would be needed than are made.
+
+    >>> from colllib.topology import find
+    >>> isomorphism(find("hypercube:4"), find("torus:4x4")) is None, isomorphism(find("ring:4"), find("torus:3x2"))
+    (False, None)
+    """
+    if first.ranks != second.ranks or first.num_links != second.num_links:
+        return None
+    sides = (_Around(first), _Around(second))
+    colors = [np.zeros(first.ranks, dtype=np.uint64) for _ in sides]
+    for mark, pair in enumerate(start, 1):
+        for color, rank in zip(colors, pair, strict=True):
+            color[rank] = mark
+    guesses = iter(range(MOST_GUESSES))
+
+    def extended(colors: list[Colors]) -> IntArray | None:
+        colors = _refined(sides, colors)
+        order = [np.argsort(color, kind="stable") for color in colors]
+        kinds, counts = np.unique(colors[0], return_counts=True)
+        if not np.array_equal(colors[0][order[0]], colors[1][order[1]]):
+            return None
+        if len(kinds) == first.ranks:
+            there = np.empty(first.ranks, dtype=np.intp)
+            there[order[0]] = order[1]
+            return there if np.array_equal(sides[0].moved(there), sides[1].links) else None
+        chosen = kinds[counts > 1][counts[counts > 1].argmin()]
+        one = int(np.flatnonzero(colors[0] == chosen)[0])
+        for other in np.flatnonzero(colors[1] == chosen).tolist():
+            if next(guesses, None) is None:
+                raise TooLarge(f"{first.name} and {second.name}: too many guesses at what takes one to the other")
+            tried = [color.copy() for color in colors]
+            tried[0][one] = tried[1][other] = chosen + np.uint64(1)
+            found = extended(tried)
+            if found is not None:
+                return found
+        return None
+
+    return extended(colors)
+
+
+def reverse_symmetric(graph: Topology) -> bool:
+    """Whether the graph is isomorphic to its transpose, so that an all-gather on it reversed is a reduce-scatter on it.
+
+    >>> from colllib.topology import find
+    >>> reverse_symmetric(find("debruijn:2x3")), reverse_symmetric(find("diamond"))
+    (True, False)
+    """
+    return is_undirected(graph) or isomorphism(graph, transpose(graph)) is not None
+
+
+def orbits(graph: Topology) -> tuple[IntArray, IntArray]:
+    """Which ranks, and which links, automorphisms take to one another: a number for each, equal in one orbit.
+
+    Returns:
+        of the ranks, shape (N,), and of the links of the topology, shape (L,).
+
+    >>> from colllib.topology import find
+    >>> [len(set(part.tolist())) for part in orbits(find("torus:4x3"))]
+    [1, 2]
+    """
+    known = graph.link_src * graph.ranks + graph.link_dst
+    sorter = np.argsort(known)
+    ranks, links = np.arange(graph.ranks), np.arange(graph.num_links)
+    firsts: list[int] = []
+    for rank in range(graph.ranks):
+        if ranks[rank] in ranks[firsts]:
+            continue
+        takes = (isomorphism(graph, graph, [(first, rank)]) for first in firsts)
+        there = next((found for found in takes if found is not None), None)
+        if there is None:
+            firsts.append(rank)
+        else:
+            ranks, links = _joined(ranks, there), _joined(links, _moved_links(graph, there, known, sorter))
+    for first in firsts:  # what leaves a rank where it is
+        own = np.flatnonzero(graph.link_src == first)
+        for link in own[1:]:
+            if links[link] != links[own[0]]:
+                pairs = [(first, first), (int(graph.link_dst[own[0]]), int(graph.link_dst[link]))]
+                there = isomorphism(graph, graph, pairs)
+                if there is not None:
+                    ranks, links = _joined(ranks, there), _joined(links, _moved_links(graph, there, known, sorter))
+    return np.unique(ranks, return_inverse=True)[1], np.unique(links, return_inverse=True)[1]
+
+
+def _moved_links(graph: Topology, there: IntArray, known: IntArray, sorter: IntArray) -> IntArray:
+    """Which link each one becomes when ranks go to other ranks."""
+    ends = there[graph.link_src] * graph.ranks + there[graph.link_dst]
+    found: IntArray = sorter[np.searchsorted(known, ends, sorter=sorter)]
+    return found
+
+
+def _joined(label: IntArray, there: IntArray) -> IntArray:
+    """Labels made equal where a permutation takes one to the other."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    size = len(label)
+    pairs = coo_array((np.ones(size), (label, label[there])), shape=(size, size))
+    found: IntArray = connected_components(pairs, directed=False)[1][label].astype(np.intp)
+    return found

@@ -1,0 +1,220 @@
+"""What a graph promises before any schedule: degree, distances, Moore bounds, and even distance layers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from colllib.exact import IntArray
+from colllib.graphs.links import arcs
+from colllib.limits import MOST_ROUTES, check_size
+from colllib.topology.base import Topology
+
+
+def degree(graph: Topology) -> int:
+    """The number of ports d of every rank, out and in, self-loops and parallel links counted.
+
+    Raises:
+        ValueError: if ranks differ, or have more links one way than the other.
+
+    >>> from colllib.topology import find
+    >>> degree(find("debruijn:2x3")), degree(find("uniring:3x5"))
+    (2, 3)
+    """
+    counts = _counts(graph)
+    low, high = int(counts.min()), int(counts.max())
+    if low != high:
+        raise ValueError(f"{graph.name}: its ranks have {low} to {high} links out or in: equal degrees are needed")
+    return low
+
+
+def equal_degree(graph: Topology) -> int | None:
+    """The degree where it is the same for all ranks, else None.
+
+    >>> from colllib.topology import find
+    >>> equal_degree(find("mesh:3x3")) is None
+    True
+    """
+    counts = _counts(graph)
+    return int(counts[0, 0]) if (counts == counts[0, 0]).all() else None
+
+
+def _counts(graph: Topology) -> IntArray:
+    """How many links leave each rank and how many arrive, shape (2, N)."""
+    return np.array([np.bincount(ends, minlength=graph.ranks) for ends in arcs(graph)])
+
+
+def distances(graph: Topology) -> IntArray:
+    """The hops from every rank to every other one, shape (N, N).
+
+    Raises:
+        ValueError: if some rank cannot be reached from some other: the graph must be strongly connected.
+
+    >>> from colllib.topology import find
+    >>> distances(find("uniring:1x3"))
+    array([[0, 1, 2],
+           [2, 0, 1],
+           [1, 2, 0]])
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import shortest_path
+
+    src, dst = arcs(graph)
+    check_size(f"distances on {graph.name}", graph.ranks**2, MOST_ROUTES, "distances between ranks")
+    links = csr_array((np.ones(len(src)), (src, dst)), shape=(graph.ranks, graph.ranks))
+    hops = shortest_path(links, unweighted=True)
+    apart = np.argwhere(np.isinf(hops))
+    if len(apart):
+        raise ValueError(
+            f"{graph.name} is not strongly connected: no way from rank {apart[0][0]} to rank {apart[0][1]}"
+        )
+    return hops.astype(np.intp)
+
+
+def diameter(graph: Topology) -> int:
+    """The hops between the two ranks farthest apart.
+
+    >>> from colllib.topology import find
+    >>> diameter(find("circulant:16x3x4"))
+    3
+    """
+    return int(distances(graph).max())
+
+
+def moore_bound(degree: int, diameter: int, *, undirected: bool = False) -> int:
+    """How many ranks a graph of that degree and diameter can have at most.
+
+    Args:
+        degree: links out of every rank.
+        diameter: the hops between the two ranks farthest apart.
+        undirected: whether every link has one the other way, so that no rank is reached anew by going back.
+
+    >>> moore_bound(4, 2), moore_bound(4, 2, undirected=True)
+    (21, 17)
+    """
+    back = 1 if undirected else 0
+    total = 1
+    for step in range(diameter):
+        total += degree * (degree - back) ** step
+    return total
+
+
+def moore_diameter(ranks: int, degree: int, *, undirected: bool = False) -> int:
+    """The least diameter that the Moore bound leaves to N ranks of a degree; a schedule needs as many steps.
+
+    Raises:
+        ValueError: for a degree that can never join so many ranks.
+
+    >>> moore_diameter(1024, 4), moore_diameter(1024, 4, undirected=True)
+    (5, 6)
+    """
+    if ranks > 1 + degree and degree < (2 if undirected else 1):
+        raise ValueError(f"N = {ranks}: a degree of {degree} cannot join so many ranks")
+    found = 0
+    while moore_bound(degree, found, undirected=undirected) < ranks:
+        found += 1
+    return found
+
+
+def is_undirected(graph: Topology) -> bool:
+    """Whether as many links lead from v to u as from u to v, for every two ranks."""
+    src, dst = arcs(graph)
+    return bool(np.array_equal(np.sort(src * graph.ranks + dst), np.sort(dst * graph.ranks + src)))
+
+
+def layers(graph: Topology) -> IntArray:
+    """How many ranks are x hops before each rank: |N_x^-(u)|, shape (N, D + 1).
+
+    >>> from colllib.topology import find
+    >>> layers(find("diamond"))[:2]
+    array([[1, 2, 4, 1],
+           [1, 2, 4, 1]])
+    """
+    hops = distances(graph)
+    return np.stack([(hops == x).sum(axis=0) for x in range(hops.max() + 1)], axis=1)
+
+
+def even_layers(graph: Topology) -> bool:
+    """Whether every rank has equally many ranks x hops before it, for all x.
+
+    >>> from colllib.topology import find
+    >>> even_layers(find("kautz:2x6")), even_layers(find("diamond"))
+    (True, False)
+    """
+    counts = layers(graph)
+    return bool((counts == counts[0]).all())
+
+
+def intersection_array(graph: Topology) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """Of a distance-regular graph, the neighbors one hop further and one hop nearer; None if it is not one.
+
+    >>> from colllib.topology import find
+    >>> intersection_array(find("hypercube:3")), intersection_array(find("torus:5x5"))
+    (((3, 2, 1), (1, 2, 3)), None)
+    """
+    src, dst = arcs(graph)
+    hops = distances(graph)
+    if not is_undirected(graph) or graph.num_links != len(src) or (src == dst).any():
+        return None
+    into = np.zeros((graph.ranks, graph.ranks), dtype=np.intp)
+    into[dst, src] = 1
+    numbers = {}
+    for x in range(hops.max() + 1):
+        for way in (1, -1):
+            found = np.unique((into @ (hops == x + way))[hops == x])
+            if len(found) > 1:
+                return None
+            numbers[x, way] = int(found[0])
+    steps = range(int(hops.max()))
+    return tuple(numbers[x, 1] for x in steps), tuple(numbers[x + 1, -1] for x in steps)
+
+
+def breadth_first_loads(graph: Topology) -> list[Fraction]:
+    """What the busiest link carries in each step of a breadth-first all-gather, in shards of M / N.
+
+    A rank u receives in step x all that is x hops before it. By Hall's theorem a share U on every link into u is
+    enough if and only if no set of links is the only way for more than U times as many shards as it has links:
+    U[u, x] is the largest such ratio over all sets of links into u. A bond counts as its links.
+
+    Returns:
+        for each step the largest over all ranks.
+
+    Raises:
+        ValueError: for unequal degrees, one so high that its sets of links are too many, or ranks out of reach.
+
+    >>> from colllib.topology import find
+    >>> [str(load) for load in breadth_first_loads(find("circulant:16x3x4"))]
+    ['1', '7/4', '1']
+    """
+    ports, hops = degree(graph), distances(graph)
+    check_size(f"sets of links on {graph.name}", graph.ranks << ports, MOST_ROUTES, "sets of links into ranks")
+    src, dst = arcs(graph)
+    by_end = np.argsort(dst, kind="stable")
+    before = src[by_end].reshape(graph.ranks, ports)
+    size = np.array([chosen.bit_count() for chosen in range(1, 1 << ports)])
+    step = lcm(*range(1, ports + 1))
+    found = []
+    for x in range(1, int(hops.max()) + 1):
+        usable = hops[:, before] == x - 1  # shape (owners, N, ports)
+        shards = np.zeros((graph.ranks, 1 << ports), dtype=np.intp)
+        owner, rank = np.nonzero(hops == x)
+        np.add.at(shards, (rank, usable[owner, rank] @ (1 << np.arange(ports))), 1)
+        for port in range(ports):  # sum over all subsets
+            pairs = shards.reshape(graph.ranks, -1, 2, 1 << port)
+            pairs[:, :, 1] += pairs[:, :, 0]
+        found.append(Fraction(int((shards[:, 1:] * (step // size)).max()), step))
+    return found
+
+
+def breadth_first_optimal(graph: Topology) -> bool:
+    """Whether a breadth-first all-gather loads every link evenly in every step, so that no schedule takes less time.
+
+    That is so where layers are even and Hall's condition holds for every rank and step.
+
+    >>> from colllib.topology import find
+    >>> breadth_first_optimal(find("torus:3x3x2")), breadth_first_optimal(find("kautz:2x6"))
+    (True, False)
+    """
+    return sum(breadth_first_loads(graph)) == Fraction(graph.ranks - 1, degree(graph))

@@ -1,0 +1,177 @@
+"""Which machine a log is of: what is told, then what the log says, then what its numbers leave possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from colllib.measured.log import Run
+from colllib.measured.machines import Machine, by_gpu
+from colllib.measured.shape import Shape, shape
+from colllib.units import shortened
+
+SMALLEST = 16 * 2**20  # of the largest message: below, bandwidth does not show
+ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
+FASTEST_CARD = 100e9  # bytes per second, 800 Gbit/s: a pair of GPUs that exchange more have links of their own
+FEWEST_CARDS = 100e9  # of a whole box, from which on a rate tells several cards from one
+BETWEEN_BOXES = 40e-6  # seconds: two GPUs of one box wait less for a few bytes, whatever lies between them
+NVLS_LEAST = 0.86  # of the link: no ring reaches it
+EFA_CARD = 12.5e9  # of the boxes with Ampere and before
+Assumed = list[str]
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What is told beside the log; it overrides what the log says, but not how many ranks ran on how many hosts.
+
+    Args:
+        gpus_per_box: ranks on a host.
+        boxes: hosts.
+        gpu: its name.
+        cards: cards of a host, and the rate of one in bytes per second.
+        collective: the book's name.
+        machine: all of the hardware at once.
+    """
+
+    gpus_per_box: int | None = None
+    boxes: int | None = None
+    gpu: str = ""
+    cards: tuple[int, float] | None = None
+    collective: str | None = None
+    machine: Machine | None = None
+
+
+def ranks_of(run: Run, hints: Hints) -> int | None:
+    """Ranks that are told, or that the log shows; null where nobody knows."""
+    if hints.machine is not None:
+        return hints.machine.ranks
+    if hints.boxes and hints.gpus_per_box:
+        return hints.boxes * hints.gpus_per_box
+    return run.ranks
+
+
+def gpu_beside(runs: Sequence[Run]) -> str:
+    """The GPU that a run of the same file names, or that one of a single box shows by its bandwidth, or nothing."""
+    for run in runs:
+        if run.gpu:
+            return run.gpu
+    for run in runs:
+        if run.boxes == 1:
+            known = replace(run, collective=run.collective or "all-reduce", ranks=run.ranks or ANY_RANKS)
+            try:
+                form = shape(known, str(known.collective), known.ranks or ANY_RANKS)
+            except ValueError:
+                continue
+            if kind := fitting(form, str(known.collective)):
+                return kind
+    return ""
+
+
+def fitting(form: Shape, collective: str) -> str:
+    """A GPU whose links give just this bandwidth, or nothing: by a ring, through a switch that adds, or in pairs."""
+    if form.largest < SMALLEST or form.noisy:
+        return ""
+    for name in ("V100", "A100", "H100", "B200"):
+        machine = by_gpu(name)
+        share = form.measured / machine.link if machine else 0.0
+        if collective == "sendrecv":
+            if form.measured > FASTEST_CARD and 0.6 <= share <= 0.97:
+                return name
+        elif 0.75 <= share <= 0.83 or (machine and machine.nvls and NVLS_LEAST <= share <= 1.1):
+            return name
+    return ""
+
+
+def filled(run: Run, form: Shape) -> float:
+    """The cards of a box that a flat sweep over many ranks fills, in bytes per second together, or 0.
+
+    NCCL's maintainers count 24 GB/s for each card of 200 Gbit/s: a ring that reaches 92 % or more of a usual total
+    has cards of that total. One card alone is no evidence, since others may lie idle.
+    """
+    if form.noisy or form.largest < SMALLEST or not run.ranks or run.ranks <= 8 or run.collective == "sendrecv":
+        return 0.0
+    flat = form.growth < 1.05
+    totals = (FEWEST_CARDS * 2**k for k in range(4))
+    return next((total for total in totals if flat and 0.92 <= form.measured / total <= 1.0), 0.0)
+
+
+def between_two(run: Run, form: Shape) -> bool:
+    """Whether two ranks have a network between them, by the time that they wait for a few bytes."""
+    return run.ranks == 2 and form.smallest <= 2**16 and form.floor > BETWEEN_BOXES
+
+
+def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
+    """The machine, or null where its GPU is not known, and what was assumed.
+
+    Raises:
+        ValueError: if the hints contradict each other or the log's ranks.
+
+    >>> found, assumed = machine_of(Run("columns", (), "all-reduce", 16, 2, 8, "NVIDIA H100 80GB HBM3"), Hints())
+    >>> found.name, found.boxes, assumed
+    ('H100', 2, ['the cards are not told and taken as 8 x 400 Gb/s'])
+    """
+    assumed: Assumed = []
+    told = ranks_of(run, hints)
+    if run.ranks and told and told < run.ranks:
+        raise ValueError(f"the log has {run.ranks} ranks, the machine that is told holds {told}")
+    fewer = bool(run.ranks and told and told > run.ranks)
+    if fewer:
+        assumed.append(f"the log shows {run.ranks} ranks of the {told} that are told")
+    if hints.machine is not None:
+        return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
+    kind = by_gpu(hints.gpu or run.gpu)
+    if kind is None:
+        if hints.gpu:
+            assumed.append(f"GPU {shortened(hints.gpu)!r} is not known")
+        return None, assumed
+    boxes, gpus, ranks = _layout(run, hints, kind, assumed)
+    if ranks % gpus:
+        if hints.gpus_per_box:
+            raise ValueError(f"{ranks} ranks do not fill boxes of {gpus} GPUs")
+        return None, [f"{ranks} ranks do not fill boxes of {gpus} GPUs"]
+    if boxes and boxes * gpus != ranks and not fewer:
+        raise ValueError(f"{boxes} boxes of {gpus} GPUs do not hold {ranks} ranks")
+    made = _with_cards(replace(kind, gpus=gpus, boxes=ranks // gpus), run, hints, kind, assumed)
+    return (_part_of(made, run) if fewer else made), assumed
+
+
+def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[int | None, int, int]:
+    """Boxes where they are told, GPUs of one, and ranks."""
+    ranks, boxes, gpus = ranks_of(run, hints), hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
+    if ranks is None:
+        ranks = boxes * (gpus or kind.gpus) if boxes else gpus
+    if ranks is None:
+        ranks = kind.gpus
+        assumed.append(f"the ranks are not told and taken as one box of {ranks}")
+    if gpus is None:
+        gpus = ranks // boxes if boxes and ranks % boxes == 0 else min(ranks, kind.gpus)
+        if not boxes:
+            assumed.append(f"the boxes are not told and taken as {gpus} GPUs each")
+    return hints.boxes, gpus, ranks
+
+
+def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> Machine:
+    """The cards as told, or as the log counts them, or the usual ones."""
+    if hints.cards:
+        return replace(made, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
+    if made.boxes == 1:
+        return made
+    if made.gpus < kind.gpus and kind.cards > 1:
+        made = replace(made, cards=max(1, kind.cards * made.gpus // kind.gpus))
+    counted = int(run.facts.get("cards", "0")) if run.facts.get("cards", "0").isdigit() else 0
+    if run.facts.get("provider") == "efa" and kind.generation < 2 and counted:
+        made = replace(made, cards=counted, card=EFA_CARD)
+    elif 1 < counted < made.cards:  # one card alone is a finding, not a kind of box
+        made = replace(made, cards=counted)
+    whose = "counted in the log and" if counted == made.cards else "not told and"
+    assumed.append(f"the cards are {whose} taken as {made.cards} x {made.card * 8 / 1e9:g} Gb/s")
+    return made
+
+
+def _part_of(machine: Machine, run: Run) -> Machine:
+    """As much of a machine as the log's ranks fill, with the cards that are next to those GPUs."""
+    ranks = run.ranks or machine.ranks
+    gpus = run.gpus_per_box or min(ranks, machine.gpus)
+    if gpus > machine.gpus or ranks % gpus:
+        return machine
+    return replace(machine, gpus=gpus, boxes=ranks // gpus, cards=max(1, machine.cards * gpus // machine.gpus))

@@ -1,0 +1,169 @@
+"""What SimGrid makes of schedules over boxes and trees of switches, beside the two clocks of this library.
+
+The times are stored in `replays.json`, so that the book is built without SimGrid; where it is
+installed the tests replay all of them. `python -m colllib.measured.replays` stores them anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from colllib import simgrid
+from colllib.algorithms import find as find_algorithm
+from colllib.cost import Cost
+from colllib.events import event_clock
+from colllib.exact import IntArray
+from colllib.execution import execute
+from colllib.schedule import Schedule
+from colllib.topology import PRESETS, Topology
+from colllib.topology import find as find_topology
+
+STORED = Path(__file__).with_suffix(".json")
+MESSAGE = 64e6
+MACHINE = "dgx-h100"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A schedule on a network, at 64 MB and the speeds of a DGX H100.
+
+    Args:
+        on: the topology, as on the command line. One of a single level has the speed of the cards.
+        primitive: its name.
+        algorithm: its name.
+        tiers: of a hierarchical schedule.
+    """
+
+    on: str
+    primitive: str
+    algorithm: str
+    tiers: str = ""
+
+    @property
+    def name(self) -> str:
+        """What tables call it.
+
+        >>> CASES[0].name
+        'boxes:8x8, all-reduce ring'
+        """
+        tiers = f" of {self.tiers.replace(',', ', ')}" if self.tiers else ""
+        return f"{self.on}, {self.primitive} {self.algorithm}{tiers}"
+
+    @cached_property
+    def topology(self) -> Topology:
+        """Where it runs."""
+        return find_topology(self.on)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """What runs."""
+        algorithm = find_algorithm(self.primitive, self.algorithm)
+        if self.tiers:
+            algorithm = algorithm.configured({"tiers": self.tiers})
+        return algorithm.build(algorithm.argument(self.topology))
+
+    @property
+    def price(self) -> dict[str, Any]:
+        """M, and alpha and BW of every level."""
+        levels = self.topology.levels
+        alpha, bandwidth = PRESETS[MACHINE].speeds(max(levels, 2))
+        return {"message": MESSAGE, "alpha": alpha[-levels:], "bandwidth": bandwidth[-levels:]}
+
+    @cached_property
+    def cost(self) -> Cost:
+        """As executed."""
+        return execute(self.schedule, self.topology).cost
+
+    def clocks(self) -> tuple[float, float]:
+        """Seconds on the lock-step clock and on the event clock."""
+        return self.cost.seconds(**self.price), event_clock(self.schedule, self.topology, **self.price).seconds
+
+    def envelopes(self) -> float:
+        """Seconds that SimGrid's envelopes take where every step has all messages at once on links of their own.
+
+        >>> round(CASES[0].envelopes() * 1e9, 2)  # 126 steps over a card of 50 GB/s
+        40.32
+        """
+        steps = map(self.schedule.step, range(self.schedule.num_steps))
+        slowest = [self._slowest(step.src, step.dst) for step in steps]
+        return simgrid.ENVELOPE * sum(slowest)
+
+    def _slowest(self, src: IntArray, dst: IntArray) -> float:
+        """Seconds per byte of the slowest link that a step's messages cross, with all of them that do."""
+        pairs = np.unique(src * self.topology.ranks + dst)
+        _, link = self.topology.router(*np.divmod(pairs, self.topology.ranks))
+        crossing = np.bincount(link, minlength=self.topology.num_links)
+        level = np.array([tier.level for tier in self.topology.tiers])[self.topology.tier]
+        return float(
+            (crossing / (self.topology.bandwidth.as_floats() * np.array(self.price["bandwidth"])[level])).max()
+        )
+
+    def replayed(self, settings: Mapping[str, str] = simgrid.NO_OTHERS) -> float:
+        """Seconds in SimGrid, which must be installed."""
+        return simgrid.replay(self.schedule, self.topology, settings=settings, **self.price)
+
+
+CASES = (
+    Case("boxes:8x8", "all-reduce", "ring"),
+    Case("boxes:8x8", "all-reduce", "hierarchical"),
+    Case("boxes:8x8", "all-reduce", "hierarchical", "recursive-doubling,rabenseifner"),
+    Case("boxes:8x8", "all-reduce", "channels"),
+    Case("boxes:8x8", "all-to-all", "hierarchical"),
+    Case("boxes:8x8", "all-to-all", "pairwise"),
+    Case("boxes:8x8,cards=1", "all-reduce", "ring"),
+    Case("boxes:8x8,cards=1", "all-reduce", "hierarchical"),
+    Case("boxes:8x8,cards=4", "all-reduce", "channels"),
+    Case("boxes:8x8,oversubscription=4", "all-reduce", "ring"),
+    Case("boxes:8x8,oversubscription=4", "all-reduce", "hierarchical"),
+    Case("boxes:8x8,oversubscription=4", "all-reduce", "channels"),
+    Case("boxes:8x8,rails=8,oversubscription=4", "all-reduce", "ring"),
+    Case("boxes:8x8,rails=8,oversubscription=4", "all-reduce", "hierarchical"),
+    Case("boxes:2x4x4", "all-gather", "hierarchical"),
+    Case("fat-tree:4", "all-reduce", "ring"),
+    Case("fat-tree:4", "all-reduce", "hierarchical"),
+    Case("leaf-spine:4x4x2", "all-reduce", "ring"),
+    Case("leaf-spine:4x4x2", "all-reduce", "hierarchical"),
+    Case("leaf-spine:4x4x2", "all-to-all", "pairwise"),
+    Case("leaf-spine:4x4x2", "all-to-all", "hierarchical"),
+)
+
+#: Some of what `simgrid.SETTINGS` switches off: SimGrid's own defaults, of the model LV08 where factors are concerned.
+SWITCHED_ON = {
+    "acknowledgements against the stream": {"network/crosstraffic": "1"},
+    "latencies and bandwidths fitted to TCP": {
+        "network/latency-factor": "13.01",
+        "network/bandwidth-factor": "0.97",
+        "network/weight-S": "20537",
+    },
+}
+
+
+def stored() -> dict[str, Any]:
+    """The stored times: of each case as `SETTINGS` say ("waiting") and with eager sends, and of what they switch off.
+
+    >>> found = stored()
+    >>> found["simgrid"], len(found["cases"]) == len(CASES)
+    ('3.32', True)
+    """
+    found: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
+    return found
+
+
+def measured() -> dict[str, Any]:
+    """What `stored` should be, by SimGrid as it is installed here."""
+    return {
+        "simgrid": simgrid.version(),
+        "cases": {case.name: {"waiting": case.replayed(), "eager": case.replayed(simgrid.EAGER)} for case in CASES},
+        "switched_on": {name: CASES[1].replayed(settings) for name, settings in SWITCHED_ON.items()},
+    }
+
+
+if __name__ == "__main__":
+    STORED.write_text(json.dumps(measured(), indent=2) + "\n", encoding="utf-8")

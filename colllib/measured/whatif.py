@@ -1,0 +1,77 @@
+"""What would change: the same prediction on machines that differ in something, and what helps most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from colllib.measured.machines import Machine, changed
+from colllib.measured.predict import Prediction, predict
+
+
+@dataclass(frozen=True)
+class Change:
+    """A prediction on a changed machine.
+
+    Args:
+        what: the change.
+        ranks: how many there are then.
+        prediction: of the same message.
+        saved: share of the time that the change saves; below 0 where it costs time.
+    """
+
+    what: str
+    ranks: int
+    prediction: Prediction
+    saved: float
+
+
+def what_if(machine: Machine, collective: str, message: float, options: Sequence[str]) -> list[Change]:
+    """The prediction with each of some changes alone.
+
+    Args:
+        machine: the boxes.
+        collective: the book's name, or sendrecv.
+        message: bytes.
+        options: such as "cards=4" or "boxes=4,gpus=4", which places 16 ranks on more boxes; see `machines.changed`.
+
+    Raises:
+        ValueError: for an option that is not known, or cannot be.
+
+    >>> from colllib.measured.machines import find
+    >>> (narrow,) = what_if(find("dgx-a100:8"), "all-gather", 2**34, ["oversubscription=2"])
+    >>> round(narrow.saved, 1)
+    -1.0
+    """
+    base = predict(machine, collective, message).seconds
+    found = []
+    for option in options:
+        other = changed(machine, option)
+        made = predict(other, collective, message)
+        found.append(Change(option, other.ranks, made, 1 - made.seconds / base))
+    return found
+
+
+def sensitivity(machine: Machine, collective: str, message: float) -> list[Change]:
+    """What each speed changes when it is twice as good and all others stay, what helps most first.
+
+    The model has ceilings of its own (a channel's rate, NVLS's), so twice a speed may change nothing.
+
+    >>> from colllib.measured.machines import find
+    >>> 'cards' in sensitivity(find("dgx-h100:4,cards=4"), "all-reduce", 1e9)[0].what
+    True
+    """
+    better = {"NVLink twice as fast": replace(machine, link=2 * machine.link)}
+    if not machine.linked:
+        better = {"PCIe twice as fast": replace(machine, link=2 * machine.link, pcie=2 * machine.pcie)}
+    if machine.boxes > 1:
+        better["cards twice as fast"] = replace(machine, card=2 * machine.card)
+        better["twice as many cards"] = replace(machine, cards=2 * machine.cards)
+    if machine.oversubscription > 1:
+        spine = max(1.0, machine.oversubscription / 2)
+        better["a spine twice as wide"] = replace(machine, oversubscription=spine)
+    base = predict(machine, collective, message).seconds
+    made = {what: predict(other, collective, message) for what, other in better.items()}
+    made["half the latency"] = predict(machine, collective, message, latency=0.5)
+    found = [Change(what, machine.ranks, each, 1 - each.seconds / base) for what, each in made.items()]
+    return sorted(found, key=lambda change: -change.saved)

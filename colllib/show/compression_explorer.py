@@ -1,0 +1,108 @@
+"""The compression explorer: loss against steps or bytes, for compressors with and without a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from colllib import units
+from colllib.show.control import Control, Part, State
+from colllib.show.explorer import Explorer
+from colllib.show.lines import lines, number
+from colllib.show.table import Table
+from colllib.training import compression
+from colllib.training.compression import Average, LowRank, Problem, Run
+
+WORKERS, STEPS, SHARE = 4, 100, 0.05
+PROBLEMS: dict[str, Callable[..., Problem]] = {
+    "least squares": compression.least_squares,
+    "logistic regression": compression.logistic,
+    "landscape": compression.terrain,
+}
+METHODS: dict[str, Callable[[bool], Average | LowRank]] = {
+    "FP32": lambda feedback: Average(WORKERS),
+    "INT8": lambda feedback: Average(WORKERS, compression.int8(), feedback=feedback),
+    "sign": lambda feedback: Average(WORKERS, compression.sign, feedback=feedback),
+    "top 5 %": lambda feedback: Average(WORKERS, compression.top_k(SHARE), "gather", feedback),
+    "random 5 %": lambda feedback: Average(
+        WORKERS, compression.random_k(SHARE, unbiased=not feedback), "gather", feedback
+    ),
+    "low rank": lambda feedback: LowRank(WORKERS),
+}
+ALWAYS = {"FP32": False, "low rank": True}  # the first has nothing to remember, the second is nothing without
+RATES = {1.0: "as for FP32", 0.25: "a quarter of it"}
+
+
+@cache
+def trained(problem: str, method: str, feedback: bool, rate: float, seed: int = 1) -> Run:
+    """A run of 100 steps with four workers."""
+    here = PROBLEMS[problem](WORKERS, seed=seed)
+    return compression.descend(here, METHODS[method](feedback), STEPS, here.rate * rate)
+
+
+def compression_explorer() -> Explorer:
+    """Compressors on three problems, with and without error feedback, at two learning rates.
+
+    >>> compression_explorer()
+    Explorer: Fewer bytes (Problem, Error feedback, Learning rate, Against)
+    """
+    return Explorer(
+        "Fewer bytes",
+        [
+            Control("problem", "Problem", tuple(PROBLEMS), "logistic regression"),
+            Control("feedback", "Error feedback", {False: "off", True: "on"}, False),
+            Control("rate", "Learning rate", RATES, 1.0),
+            Control("against", "Against", ("steps", "bytes"), "steps"),
+        ],
+        [
+            Part((*_RUN, "against"), _curves, "Loss"),
+            Part(_RUN, _table, "After 100 steps", fold="Bytes and losses after 100 steps"),
+        ],
+        summary=Part(_RUN, _told),
+        name="compression",
+    )
+
+
+_RUN = ("problem", "feedback", "rate")
+
+
+def _runs(state: State) -> dict[str, Run]:
+    return {
+        name: trained(state["problem"], name, ALWAYS.get(name, state["feedback"]), state["rate"]) for name in METHODS
+    }
+
+
+def _curves(state: State) -> object:
+    in_steps, series = state["against"] == "steps", {}
+    for name, run in _runs(state).items():
+        kept = [k for k in range(in_steps or 1, len(run.loss)) if run.loss[k] <= 10 * run.loss[0]][::2]
+        xs = kept if in_steps else [int(run.bytes[k]) for k in kept]
+        series[name] = (xs, [float(run.loss[k]) for k in kept])
+    return lines(
+        series,
+        x_label="step" if in_steps else "bytes sent by a worker",
+        y_label="loss",
+        log_y=10,
+        log_x=0 if in_steps else 10,
+        x_format=number if in_steps else units.size,
+        y_format="{:.2g}".format,
+        title=_title(state),
+    )
+
+
+def _title(state: State) -> str:
+    lost = [name for name, run in _runs(state).items() if run.loss[-1] > run.loss[0]]
+    return f"Worse than at the start: {', '.join(lost) or 'none'}"
+
+
+def _table(state: State) -> Table:
+    rows = []
+    for name, run in _runs(state).items():
+        end = f"lost in step {len(run.loss) - 1}" if run.diverged else f"{run.loss[-1]:.4g}"
+        rows.append((name, units.size(run.bytes[1] * STEPS), end))
+    return Table(["method", "a worker sends", "loss"], rows, "After 100 steps")
+
+
+def _told(state: State) -> str:
+    runs = {name: run.loss[-1] for name, run in _runs(state).items() if name != "FP32"}
+    return f"{_title(state)}. Best of the compressed: {min(runs, key=lambda name: runs[name])}."

@@ -1,0 +1,128 @@
+"""The experts explorer: who chooses which experts, where these live, and what dispatch and combine then cost."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+
+from colllib.cost import TieredCost
+from colllib.exact import IntArray
+from colllib.execution import Execution, execute
+from colllib.measures import crossings
+from colllib.show.control import Control, Part, Quantity, State
+from colllib.show.cost_explorer import message
+from colllib.show.explorer import Explorer
+from colllib.show.figure import bars
+from colllib.show.race import Race, Row, only
+from colllib.show.views import Rows, Told
+from colllib.topology import boxes
+from colllib.topology.presets import PRESETS
+from colllib.training import experts
+from colllib.training.experts import Placement, Routing
+
+BOXES, IN_BOX, TOKENS, EXPERTS, TOP_K = 4, 4, 32, 64, 4
+RANKS = BOXES * IN_BOX
+GATES = {"uniform": "uniform", "zipf": "Zipf, s = 1", "topics": "topics, as if trained"}
+PLACEMENTS = ("contiguous", "round-robin", "by load", "16 copies")
+CAPACITIES: dict[float, str] = {0: "no limit", 2: "2", 1: "1"}
+
+
+@cache
+def routing(gate: str, capacity: float) -> Routing:
+    """What the tokens of 16 ranks choose of 64 experts."""
+    if gate in ("uniform", "zipf"):
+        scores = experts.zipf_scores(RANKS, TOKENS, EXPERTS, 1.0 if gate == "zipf" else 0.0, seed=1)
+    else:
+        tokens = experts.topical_tokens(RANKS, TOKENS, seed=1)
+        matrix = np.random.default_rng(1).normal(size=(tokens.shape[-1], EXPERTS)) / 2
+        scores = tokens @ matrix
+    chosen = experts.route(scores, TOP_K)
+    return experts.with_capacity(chosen, Fraction(capacity)) if capacity else chosen
+
+
+def placement(name: str, load: IntArray) -> Placement:
+    """Where the experts live; by load, with as many copies as are asked for."""
+    if name == "contiguous":
+        return experts.contiguous(EXPERTS, RANKS)
+    if name == "round-robin":
+        return experts.round_robin(EXPERTS, RANKS)
+    return experts.by_load(load, RANKS, copies=RANKS if name == "16 copies" else 0)
+
+
+@cache
+def destinations(gate: str, capacity: float, where: str) -> IntArray:
+    """The rank of each choice; experts are placed by the load that they will have."""
+    chosen = routing(gate, capacity)
+    return experts.destinations(chosen, placement(where, chosen.load))
+
+
+@cache
+def dispatched(gate: str, capacity: float, where: str, copies: str) -> Execution:
+    """The dispatch, executed."""
+    topology = boxes((BOXES, IN_BOX))
+    return execute(experts.dispatch(topology, destinations(gate, capacity, where), copies), topology)
+
+
+def experts_explorer() -> Explorer:
+    """Gates, placements and capacity against the time of dispatch and combine, which cost the same.
+
+    >>> experts_explorer()
+    Explorer: Tokens to experts (Gate, Capacity factor, Experts placed, ...)
+    """
+    alpha, bandwidth = PRESETS["dgx-h100"].speeds(2)
+    race = Race(_rows, _ALL, alpha=("alpha", "alpha_out"), bandwidth=("bw", "bw_out"))
+    return Explorer(
+        "Tokens to experts",
+        [
+            Control("gate", "Gate", GATES, "topics", kind="select"),
+            Control("capacity", "Capacity factor", CAPACITIES, 0),
+            Control("where", "Experts placed", PLACEMENTS, "contiguous", kind="select"),
+            message(4e6),
+            Quantity("alpha", "Latency in the box", "time", 1e-8, 1e-3, alpha[0]),
+            Quantity("bw", "BW in the box", "bandwidth", 1e9, 1e13, bandwidth[0]),
+            Quantity("alpha_out", "Latency between boxes", "time", 1e-8, 1e-3, alpha[1]),
+            Quantity("bw_out", "BW of a card", "bandwidth", 1e9, 1e13, bandwidth[1]),
+        ],
+        [
+            Part(_ALL, _work, "Choices that each rank serves"),
+            Rows(
+                race,
+                "Copies of a token",
+                columns=(
+                    ("a copy", "name"), ("dispatch", "time"), ("of fastest", "of fastest"), ("busiest card", "more"),
+                ),
+            ),
+        ],
+        summary=Told(race, text="Dispatch of {m}: {fastest} with {time}{next}."),
+        name="experts",
+    )  # fmt: skip
+
+
+_ALL = ("gate", "capacity", "where")
+
+
+def _key(state: State) -> tuple[str, float, str]:
+    return state["gate"], state["capacity"], state["where"]
+
+
+def _rows(state: State) -> list[Row]:
+    found = []
+    for copies in experts.COPIES:
+        run = dispatched(*_key(state), copies)
+        assert isinstance(run.cost, TieredCost)
+        found.append(Row(copies, only(run.cost), more=f"{float(crossings(run)['card'].most):.2f} M"))
+    return found
+
+
+def _work(state: State) -> object:
+    chosen, goes = routing(*_key(state)[:2]), destinations(*_key(state))
+    work = np.bincount(goes[goes >= 0], minlength=RANKS) * RANKS / goes.size
+    dropped = f"{100 * chosen.dropped:.0f} % dropped" if chosen.dropped else "none dropped"
+    return bars(
+        {"busiest expert": chosen.imbalance, "busiest rank": float(work.max()), "idlest rank": float(work.min())},
+        value_format="{:.2f} times the mean".format,
+        highlight=["busiest rank"],
+        title=f"Choices served: {dropped}; a token visits {experts.boxes_visited(goes, IN_BOX):.1f} of {BOXES} boxes",
+    )

@@ -1,0 +1,85 @@
+"""The flip explorer: one bit of one rank flips somewhere in an all-reduce, and somebody notices, or nobody."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from colllib.algorithms import allreduce
+from colllib.show.control import Control, Part, State
+from colllib.show.explorer import Explorer
+from colllib.show.table import Table
+from colllib.training import faults
+from colllib.training.faults import PHASES, Flip
+
+RANKS, SIZE = 4, 8
+BITS = {31: "31, the sign", 30: "30, the largest of the exponent", 26: "26, of the exponent", 20: "20, of the fraction"}
+BITS |= {0: "0, the smallest of the fraction"}
+CHECKS = {
+    "link": "a checksum on each link",
+    "hash": "ranks comparing hashes of their results",
+    "total": "the sum of a result against the sums of all gradients",
+}
+
+
+@cache
+def gradients() -> list[faults.Singles]:
+    """Of four ranks, eight numbers each."""
+    return list(np.random.default_rng(1).normal(size=(RANKS, SIZE)).astype(np.float32))
+
+
+@cache
+def found(phase: str, rank: int, bit: int) -> Flip:
+    """The ring all-reduce of the gradients, with the flip."""
+    return faults.flip(gradients(), phase, rank=rank, bit=bit)
+
+
+def flip_explorer() -> Explorer:
+    """Where a bit flips, whose, and which; and who can tell afterwards.
+
+    >>> flip_explorer()
+    Explorer: One bit (It flips, At rank, Bit)
+    """
+    return Explorer(
+        "One bit",
+        [
+            Control("phase", "It flips", PHASES, "sum in memory", kind="select"),
+            Control("rank", "At rank", range(RANKS), 1),
+            Control("bit", "Bit", BITS, 26, kind="select"),
+        ],
+        [Part(_ALL, _ranks, "What each rank ends with"), Part(_ALL, _checks, "Who notices")],
+        summary=Part(_ALL, _told),
+        name="flip",
+    )
+
+
+_ALL = ("phase", "rank", "bit")
+
+
+def _flip(state: State) -> Flip:
+    return found(state["phase"], state["rank"], state["bit"])
+
+
+def _ranks(state: State) -> Table:
+    here, exact = _flip(state), faults.reduced(allreduce.ring(RANKS), gradients())[0]
+    rows = []
+    for rank, result in enumerate(here.results):
+        place = int(np.argmax(np.abs(np.nan_to_num(result.astype(float), nan=np.inf) - exact)))
+        rows.append(
+            (str(rank), "wrong" if rank in here.wrong else "right", f"{result[place]:.7g}", f"{exact[place]:.7g}")
+        )
+    return Table(["rank", "its result", "worst number", "right would be"], rows, "The ranks' results")
+
+
+def _checks(state: State) -> Table:
+    here = _flip(state)
+    rows = [(text, "notices" if getattr(here, name) else "notices nothing") for name, text in CHECKS.items()]
+    return Table(["check", "answer"], rows, "Who notices", align=("left", "left"))
+
+
+def _told(state: State) -> str:
+    here = _flip(state)
+    seen = [text for name, text in CHECKS.items() if getattr(here, name)]
+    wrong = "no rank ends" if not here.wrong else f"{len(here.wrong)} of {RANKS} ranks end"
+    return f"{wrong} with a wrong result; noticed by {', '.join(seen) or 'nobody'}."

@@ -1,0 +1,94 @@
+"""The tensor-states explorer: the cheapest plan of a layer's training step, as its tokens, ranks and memory change."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from colllib import units
+from colllib.show.control import Control, Part, State
+from colllib.show.explorer import Explorer
+from colllib.show.figure import bars
+from colllib.show.table import Table
+from colllib.training import tensor_states
+from colllib.training.tensor_states import MLP_SAME, Machine, Plan
+
+WIDTH, INNER = 4096, 16384
+TOKENS = tuple(2**k for k in range(10, 18))
+ROOM = {0: "all parameters", 1: "its own share"}
+BANDWIDTHS = {450e9: "450 GB/s", 50e9: "50 GB/s"}
+
+
+@cache
+def found(tokens: int, ranks: int, room: int, bandwidth: float) -> Plan:
+    """The cheapest plan; a rank has room for all parameters, or for its own share."""
+    both = 2 * WIDTH * INNER
+    machine = Machine((ranks,), (bandwidth,), memory=both / ranks if room else both)
+    return tensor_states.cheapest(tensor_states.mlp_step(tokens, WIDTH, INNER), machine, same=MLP_SAME)
+
+
+def called(plan: Plan) -> str:
+    """What the field calls a plan of the step of an MLP, from its states on one axis.
+
+    >>> called(found(1024, 8, 0, 450e9))
+    'tensor parallelism (Megatron)'
+    """
+    (x,), (a,), (b,) = (plan.states[name] for name in ("x", "A", "B"))
+    gathers = {name for name, _, _, primitive, _ in plan.communication if primitive == "all-gather"}
+    if (a, b) == ("R", "R"):
+        return "data parallelism"
+    if {"A", "B"} <= gathers:
+        return "data parallelism with sharded parameters (FSDP)"
+    if (a, b) == ("f", "f") and not gathers & {"A", "B"}:
+        return "tensor parallelism (Megatron)" + (" with sequence parallelism" if x == "t" else "")
+    return "a mixture of tensor and data parallelism"
+
+
+def states_explorer() -> Explorer:
+    """Tokens, ranks, room and bandwidth against the plan that the integer program finds.
+
+    >>> states_explorer()
+    Explorer: Which parallelism? (Tokens in the group, Ranks, A rank has room for, Bandwidth)
+    """
+    return Explorer(
+        "Which parallelism?",
+        [
+            Control("tokens", "Tokens in the group", TOKENS, 8192, format="{:,}".format),
+            Control("ranks", "Ranks", (2, 8, 32), 8),
+            Control("room", "A rank has room for", ROOM, 0),
+            Control("bandwidth", "Bandwidth", BANDWIDTHS, 450e9),
+        ],
+        [Part(_ALL, _bars, "Time of a step"), Part(_ALL, _table, "What is sent")],
+        summary=Part(_ALL, _told),
+        name="states",
+    )
+
+
+_ALL = ("tokens", "ranks", "room", "bandwidth")
+
+
+def _plan(state: State) -> Plan:
+    return found(*(state[name] for name in _ALL))
+
+
+def _told(state: State) -> str:
+    plan = _plan(state)
+    return f"The cheapest plan is {called(plan)}: {units.seconds(plan.exposed)} of communication."
+
+
+def _bars(state: State) -> object:
+    plan = _plan(state)
+    return bars(
+        {"computation": plan.seconds - plan.exposed, "communication": plan.exposed},
+        value_format=units.seconds,
+        highlight=["communication"],
+        title=f"The cheapest plan: {called(plan)}",
+    )
+
+
+def _table(state: State) -> Table:
+    plan = _plan(state)
+    rows = [
+        (f"{name} → {user}", primitive, units.size(numbers * plan.machine.width))
+        for name, user, _, primitive, numbers in plan.communication
+    ]
+    return Table(["from → to", "collective", "M"], rows, "Collectives of one layer's step")

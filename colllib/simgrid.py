@@ -1,0 +1,227 @@
+"""Schedules for SimGrid: time-independent traces that `smpirun -replay` runs, on a platform made of our links.
+
+The trace is an MPI program: rank by rank and step by step each posts its receives, sends, and waits
+until its own messages of the step have ended; no barrier joins the steps of different ranks. On the
+platform every directed link is one of SimGrid's, and what a route takes of alpha is one more, which
+delays and is never full, because here only the outermost level of a route has a latency.
+
+SimGrid shares a link fairly among all that cross it, where the event clock serves first come, first
+served, and it adds `ENVELOPE` bytes to every message. `SETTINGS` switches off what this model has no
+counterpart for: TCP's windows, its acknowledgements against the stream (`crosstraffic`), factors
+fitted to one cluster, and the time in MPI itself.
+
+Source: Casanova, Giersch, Legrand, Quinson & Suter (2014); SimGrid's manual on SMPI and trace replay.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+
+import numpy as np
+
+from colllib.cost import Price, values_per_level
+from colllib.exact import Fractions, counted
+from colllib.execution import check_fit
+from colllib.schedule import Schedule
+from colllib.topology import Topology
+
+ENVELOPE = 16  # bytes that SimGrid adds to each message, for its tag, target and communicator
+MOST_BYTES = 2**31 - 1  # of a message: SimGrid counts them in a C int
+NEVER_FULL = "1e21Bps"  # bandwidth of a link that only delays
+
+#: As `--cfg`: nothing but latency and fair shares of bandwidth. A send ends when its message has arrived.
+SETTINGS = {
+    "network/model": "CM02",
+    "network/crosstraffic": "0",
+    "network/TCP-gamma": "0",
+    "network/bandwidth-factor": "1",
+    "network/latency-factor": "1",
+    "network/weight-S": "0",
+    "smpi/os": "0:0:0",
+    "smpi/or": "0:0:0",
+    "smpi/ois": "0:0:0",
+    "smpi/async-small-thresh": "0",
+    "smpi/send-is-detached-thresh": "0",
+    "smpi/simulate-computation": "no",
+    "surf/precision": "1e-12",
+}
+#: In place of theirs: a send ends at once, whatever its size, and a rank waits for its receives only.
+EAGER = {"smpi/async-small-thresh": str(MOST_BYTES), "smpi/send-is-detached-thresh": str(MOST_BYTES)}
+NO_OTHERS: Mapping[str, str] = MappingProxyType({})
+FILES = ("platform.xml", "hosts.txt", "trace.txt", "replay.txt")
+
+
+def trace(schedule: Schedule, message: float) -> str:
+    """A schedule as a time-independent trace.
+
+    Args:
+        schedule: between ranks alone, on the topology's routes.
+        message: M in bytes; what travels is rounded to whole bytes.
+
+    Raises:
+        ValueError: for a schedule with switches or paths of its own, or a message beyond `MOST_BYTES`.
+
+    >>> from colllib.algorithms import broadcast
+    >>> print(trace(broadcast.chain(3), 8e6))  # doctest: +ELLIPSIS
+    0 init
+    1 init
+    2 init
+    0 isend 1 0 8000000
+    0 waitall
+    1 irecv 0 0 8000000
+    1 waitall
+    1 isend 2 0 8000000
+    ...
+    """
+    if schedule.switches or schedule.paths is not None:
+        raise ValueError("SimGrid replays messages between ranks on given routes: no switches or paths of one's own")
+    lines = [f"{rank} init" for rank in range(schedule.ranks)]
+    for t in range(schedule.num_steps):
+        lines += _step(schedule, t, message)
+    return "\n".join([*lines, *(f"{rank} finalize" for rank in range(schedule.ranks))])
+
+
+def _step(schedule: Schedule, t: int, message: float) -> Iterator[str]:
+    step, ranks = schedule.step(t), schedule.ranks
+    bundles, which = np.unique(step.src * ranks + step.dst, return_inverse=True)
+    share = schedule.blocks.share
+    sizes = Fractions(counted(which, share.numerators[step.block], len(bundles)), share.denominator)
+    work: dict[int, list[str]] = {}
+    for pair, part in zip(bundles.tolist(), sizes, strict=True):
+        source, target = divmod(pair, ranks)
+        size = round(part * Fraction(message))
+        if size > MOST_BYTES:
+            raise ValueError(f"a message of {size} bytes: SimGrid's replay takes at most {MOST_BYTES}, make M smaller")
+        work.setdefault(target, []).insert(0, f"irecv {source} 0 {size}")
+        work.setdefault(source, []).append(f"isend {target} 0 {size}")
+    for rank, calls in sorted(work.items()):
+        yield from (f"{rank} {call}" for call in (*calls, "waitall"))
+
+
+def platform(schedule: Schedule, topology: Topology, *, alpha: Price, bandwidth: Price) -> str:
+    """A topology as a SimGrid platform, with the routes that a schedule takes.
+
+    Args:
+        schedule: whose messages need routes, and their acknowledgements the routes back.
+        topology: its links become SimGrid's, one for each direction.
+        alpha: latency unit in seconds, one for each level of the topology.
+        bandwidth: BW in bytes per second, likewise.
+
+    >>> from colllib.algorithms import broadcast
+    >>> from colllib.topology import star
+    >>> made = platform(broadcast.chain(2), star(2), alpha=1e-6, bandwidth=1e9)
+    >>> print(made.splitlines()[-4])
+    <route src="0" dst="1" symmetrical="NO"><link_ctn id="0"/><link_ctn id="3"/><link_ctn id="alpha-0-2"/></route>
+    """
+    check_fit(schedule, topology)
+    alphas, speeds = values_per_level(topology.levels, message=0, alpha=alpha, bandwidth=bandwidth)
+    steps = [schedule.step(t) for t in range(schedule.num_steps)]
+    ways = [(one, other) for step in steps for one, other in ((step.src, step.dst), (step.dst, step.src))]
+    pairs = np.unique(np.concatenate([one * topology.ranks + other for one, other in ways]))
+    src, dst = np.divmod(pairs, topology.ranks)
+    owner, crossed = topology.router(src, dst)
+    level, part = (values.tolist() for values in topology.latencies(owner, crossed, len(src)))
+    order = np.argsort(owner, kind="stable")
+    routes = np.split(crossed[order], np.cumsum(np.bincount(owner, minlength=len(src)))[:-1])
+    unit = topology.alpha.denominator
+    lines = [
+        '<?xml version="1.0"?>',
+        '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
+        '<platform version="4.1">',
+        '<zone id="all" routing="Full">',
+        *(f'<host id="{rank}" speed="1Gf"/>' for rank in range(topology.ranks)),
+    ]
+    for link, tier in enumerate(topology.tiers[at] for at in topology.tier.tolist()):
+        speed = float(tier.bandwidth) * speeds[tier.level]
+        lines.append(f'<link id="{link}" bandwidth="{speed!r}Bps" latency="0s"/>')
+    for depth, count in sorted(set(zip(level, part, strict=True))):
+        wait = f'bandwidth="{NEVER_FULL}" latency="{alphas[depth] * count / unit!r}s" sharing_policy="FATPIPE"'
+        lines.append(f'<link id="alpha-{depth}-{count}" {wait}/>')
+    for source, target, links, depth, count in zip(src.tolist(), dst.tolist(), routes, level, part, strict=True):
+        crossing = "".join(f'<link_ctn id="{name}"/>' for name in (*links.tolist(), f"alpha-{depth}-{count}"))
+        lines.append(f'<route src="{source}" dst="{target}" symmetrical="NO">{crossing}</route>')
+    return "\n".join([*lines, "</zone>", "</platform>"])
+
+
+def write(
+    folder: Path,
+    schedule: Schedule,
+    topology: Topology,
+    *,
+    message: float,
+    alpha: Price,
+    bandwidth: Price,
+    settings: Mapping[str, str] = NO_OTHERS,
+) -> list[str]:
+    """Write a platform, its hosts and a trace into a folder.
+
+    Args:
+        folder: where, which is made if need be.
+        schedule, topology, message, alpha, bandwidth: as for `trace` and `platform`.
+        settings: in place of some of `SETTINGS`, or besides.
+
+    Returns:
+        the command that replays them there.
+    """
+    texts = (
+        platform(schedule, topology, alpha=alpha, bandwidth=bandwidth),
+        "\n".join(map(str, range(topology.ranks))),
+        trace(schedule, message),
+        FILES[2],
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(FILES, texts, strict=True):
+        (folder / name).write_text(text + "\n", encoding="utf-8")
+    given = ("-platform", FILES[0], "-hostfile", FILES[1], "-replay", FILES[3])
+    chosen = (f"--cfg={name}:{value}" for name, value in {**SETTINGS, **settings}.items())
+    return ["smpirun", "-np", str(topology.ranks), *given, *chosen, "--log=root.fmt:%.12r:%m%n"]
+
+
+def replay(
+    schedule: Schedule,
+    topology: Topology,
+    *,
+    message: float,
+    alpha: Price,
+    bandwidth: Price,
+    settings: Mapping[str, str] = NO_OTHERS,
+) -> float:
+    """Have SimGrid run a schedule; arguments as for `write`.
+
+    Returns:
+        its simulated time in seconds.
+
+    Raises:
+        ValueError: where SimGrid is not installed, or does not come to an end.
+    """
+    _check_installed()
+    with TemporaryDirectory() as folder:
+        place, prices = Path(folder), {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+        command = write(place, schedule, topology, settings=settings, **prices)  # type: ignore[arg-type]
+        done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    found = re.search(r"^([\d.]+):Simulation time", done.stdout + done.stderr, re.MULTILINE)
+    if done.returncode or found is None:
+        raise ValueError(f"SimGrid ended with status {done.returncode}: {done.stderr.strip()[-300:]}")
+    return float(found[1])
+
+
+def version() -> str:
+    """SimGrid's version, such as "3.32".
+
+    Raises:
+        ValueError: where it is not installed.
+    """
+    _check_installed()
+    return subprocess.run(["smpirun", "-version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+
+
+def _check_installed() -> None:
+    if shutil.which("smpirun") is None:
+        raise ValueError("smpirun is not installed: it comes with SimGrid, Debian's libsimgrid-dev")

@@ -1,0 +1,603 @@
+"""Gradients that are compressed on their way: what a collective can still do with them, and what they do to training.
+
+A compressor makes of a vector a `Packet`: what the receiver reads, and the bytes that it takes. A ring adds
+numbers at every hop, so it wants packets whose sum is a packet. Where that fails, packets are quantized anew
+at every hop (`requantized`), added by an owner in full precision (`two_phase`), or gathered by everybody
+(`gathered`, `merged`). All of them run through schedules, and every byte is counted where it is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
+from colllib.schedule import Schedule
+from colllib.values import Message, final_values
+
+Floats = NDArray[np.float64]
+
+FULL = 4  # bytes of an FP32 number, and of an index or a scale
+
+
+@dataclass(frozen=True, eq=False)
+class Packet:
+    """What a compressor puts on the wire.
+
+    Attributes:
+        values: as the receiver reads them.
+        bytes: what they take on the wire.
+    """
+
+    values: Floats
+    bytes: int
+
+
+Compressor = Callable[[Floats, int], Packet]  # of a vector, with a seed that all ranks share
+
+
+def full(vector: Floats, seed: int = 0) -> Packet:
+    """No compression: FP32.
+
+    >>> full(np.zeros(10)).bytes
+    40
+    """
+    return Packet(vector, FULL * len(vector))
+
+
+def int8(block: int | None = None) -> Compressor:
+    """Whole numbers from -127 to 127 times a scale, the largest value / 127: one scale for all, or one per block.
+
+    Args:
+        block: values that share a scale (default: all).
+
+    Raises:
+        ValueError: for a block below 1.
+
+    >>> int8()(np.array([127.0, 1.4, 0.3]), 0).values, int8(2)(np.zeros(5), 0).bytes
+    (array([127.,   1.,   0.]), 17)
+    """
+    if block is not None and block < 1:
+        raise ValueError(f"block = {block}: a scale must serve at least 1 value")
+
+    def compress(vector: Floats, seed: int) -> Packet:
+        size = block or max(len(vector), 1)
+        count = -(-len(vector) // size)
+        rows = np.zeros((count, size))
+        rows.ravel()[: len(vector)] = vector
+        scale = np.abs(rows).max(axis=1, keepdims=True) / 127
+        rows = np.round(np.divide(rows, scale, out=np.zeros_like(rows), where=scale > 0)) * scale
+        return Packet(rows.ravel()[: len(vector)], len(vector) + FULL * count)
+
+    return compress
+
+
+def top_k(share: float) -> Compressor:
+    """The largest values by magnitude, each with its index; the others are zero.
+
+    Args:
+        share: of the values that are kept, above 0 and at most 1; at least one is.
+
+    >>> top_k(0.5)(np.array([1.0, -5.0, 3.0, 0.0]), 0).values
+    array([ 0., -5.,  3.,  0.])
+    """
+    _check_share(share)
+
+    def compress(vector: Floats, seed: int) -> Packet:
+        kept = np.argsort(-np.abs(vector), kind="stable")[: _count(share, vector)]
+        values = np.zeros_like(vector)
+        values[kept] = vector[kept]
+        return Packet(values, 2 * FULL * len(kept))
+
+    return compress
+
+
+def random_k(share: float, *, unbiased: bool = True) -> Compressor:
+    """Values at places that all ranks draw from the same seed, so that no index travels.
+
+    Args:
+        share: of the values that are kept, above 0 and at most 1.
+        unbiased: multiply by 1 / share, so that the mean over all draws is the vector.
+
+    >>> random_k(0.5)(np.ones(4), 1).values.tolist()
+    [2.0, 2.0, 0.0, 0.0]
+    """
+    _check_share(share)
+
+    def compress(vector: Floats, seed: int) -> Packet:
+        kept = np.random.default_rng(seed).permutation(len(vector))[: _count(share, vector)]
+        values = np.zeros_like(vector)
+        values[kept] = vector[kept] * (len(vector) / len(kept) if unbiased else 1)
+        return Packet(values, FULL * len(kept))
+
+    return compress
+
+
+def sign(vector: Floats, seed: int = 0) -> Packet:
+    """One bit for each value, and one scale: the mean magnitude.
+
+    >>> sign(np.array([3.0, -1.0])).values, sign(np.zeros(64)).bytes
+    (array([ 2., -2.]), 12)
+    """
+    return Packet(np.where(vector < 0, -1.0, 1.0) * np.abs(vector).mean(), -(-len(vector) // 8) + FULL)
+
+
+def _check_share(share: float) -> None:
+    if not 0 < share <= 1:
+        raise ValueError(f"share = {share}: must be above 0 and at most 1, the part of the values that is kept")
+
+
+def _count(share: float, vector: Floats) -> int:
+    return max(1, round(share * len(vector)))
+
+
+# -- collectives ---------------------------------------------------------------------------------
+
+
+@cache
+def _built(build: Callable[[int], Schedule], ranks: int) -> Schedule:
+    """A schedule whose steps exist, since training runs it hundreds of times."""
+    schedule = build(ranks)
+    return Schedule.from_steps(schedule.blocks, [schedule.step(t) for t in range(schedule.num_steps)])
+
+
+@dataclass(eq=False)
+class Traffic:
+    """Counts what ranks send: a wire for `final_values` that lets packets pass as they are.
+
+    Attributes:
+        bytes: that each rank has sent, shape (ranks,).
+        steps: the largest packet of each step of the last collective.
+    """
+
+    ranks: int
+    bytes: NDArray[np.intp] = field(init=False)
+    steps: dict[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.bytes = np.zeros(self.ranks, dtype=np.intp)
+
+    def __call__(self, sent: Packet, message: Message) -> Packet:
+        """A packet passes."""
+        self.bytes[message.src] += sent.bytes
+        self.steps[message.step] = max(self.steps.get(message.step, 0), sent.bytes)
+        return sent
+
+    @property
+    def most(self) -> int:
+        """Bytes of the busiest rank."""
+        return int(self.bytes.max())
+
+
+def summed(vectors: Sequence[Floats], traffic: Traffic) -> list[Floats]:
+    """The mean on every rank, by a ring in FP32; arguments as for `requantized`."""
+    return requantized(vectors, full, traffic)
+
+
+def requantized(vectors: Sequence[Floats], compress: Compressor, traffic: Traffic, seed: int = 0) -> list[Floats]:
+    """The mean on every rank, by a ring that compresses every partial sum anew before it travels.
+
+    Args:
+        vectors: one per rank, of one length.
+        compress: what a rank uses before it sends a partial sum, and its own sum in the end.
+        traffic: counts what is sent.
+        seed: that all ranks share.
+
+    Returns:
+        what each rank ends with.
+    """
+    ranks = len(vectors)
+
+    def hop(partial: Floats, message: Message) -> Floats:
+        return traffic(compress(partial, seed), message).values
+
+    sums = final_values(
+        _built(reducescatter.ring, ranks), [np.array_split(vector, ranks) for vector in vectors], wire=hop
+    )
+    owned = [sums[rank][rank] / ranks for rank in range(ranks)]
+    return _spread([compress(part, seed) for part in owned], traffic)
+
+
+def two_phase(
+    parts: Sequence[Sequence[Packet]],
+    compress: Compressor,
+    traffic: Traffic,
+    seed: int = 0,
+    residual: list[Floats] | None = None,
+) -> list[Floats]:
+    """The mean on every rank: an all-to-all of packets, owners add in full precision, an all-gather of packets.
+
+    Args:
+        parts: parts[i][j], what rank i has for the owner j (`in_parts`).
+        compress: what owners use on the way back.
+        traffic: counts what is sent.
+        seed: that all ranks share.
+        residual: of each owner, what its packets have left out; added before it compresses, and brought up to date.
+
+    Returns:
+        what each rank ends with.
+
+    Source: Tang et al. (2021), section 4 (1-bit Adam), for the two residuals.
+
+    >>> two_phase([in_parts(np.array(v), 2, full) for v in ([1.0, 3.0], [3.0, 5.0])], full, Traffic(2))
+    [array([2., 4.]), array([2., 4.])]
+    """
+    ranks = len(parts)
+    start = [[parts[block // ranks][block % ranks] for block in range(ranks**2)]] * ranks
+    there = final_values(_built(alltoall.pairwise, ranks), start, wire=traffic)
+    owned = [sum(there[own][src * ranks + own].values for src in range(ranks)) / ranks for own in range(ranks)]
+    if residual is not None:
+        owned = [mean + left for mean, left in zip(owned, residual, strict=True)]
+    packets = [compress(mean, seed) for mean in owned]
+    if residual is not None:
+        residual[:] = [mean - packet.values for mean, packet in zip(owned, packets, strict=True)]
+    return _spread(packets, traffic)
+
+
+def in_parts(vector: Floats, ranks: int, compress: Compressor, seed: int = 0) -> list[Packet]:
+    """The vector cut into a part for each owner, each part compressed."""
+    return [compress(part, seed) for part in np.array_split(vector, ranks)]
+
+
+def _spread(packets: Sequence[Packet], traffic: Traffic) -> list[Floats]:
+    ranks = len(packets)
+    held = final_values(_built(allgather.ring, ranks), [list(packets)] * ranks, wire=traffic)
+    return [np.concatenate([packet.values for packet in row]) for row in held]
+
+
+def gathered(packets: Sequence[Packet], traffic: Traffic) -> list[Floats]:
+    """The mean on every rank, by an all-gather of everybody's packet round a ring."""
+    ranks = len(packets)
+    held = final_values(_built(allgather.ring, ranks), [list(packets)] * ranks, wire=traffic)
+    return [np.sum([packet.values for packet in row], axis=0) / ranks for row in held]
+
+
+def merged(packets: Sequence[Packet], traffic: Traffic, schedule: Schedule | None = None) -> list[Floats]:
+    """The mean on every rank, by an all-reduce of sparse vectors whose non-zero places become more as they meet.
+
+    Args:
+        packets: one per rank, of one length.
+        traffic: counts what is sent; its `steps` show the growth.
+        schedule: an all-reduce of one block (default: recursive doubling).
+
+    >>> traffic = Traffic(4)
+    >>> packets = [top_k(0.1)(np.roll(np.arange(20.0), 5 * r), 0) for r in range(4)]
+    >>> _ = merged(packets, traffic)
+    >>> traffic.steps  # two places, then four
+    {0: 16, 1: 32}
+    """
+    ranks = len(packets)
+
+    def add(mine: Packet, other: Packet) -> Packet:
+        values = mine.values + other.values
+        places = np.count_nonzero((mine.values != 0) | (other.values != 0))
+        return Packet(values, min(2 * FULL * int(places), FULL * len(values)))  # never more than a dense vector
+
+    schedule = _built(allreduce.recursive_doubling, ranks) if schedule is None else schedule
+    held = final_values(schedule, [[packet] for packet in packets], add, traffic)
+    return [row[0].values / ranks for row in held]
+
+
+# -- averages with a memory ----------------------------------------------------------------------
+
+WAYS = ("every hop", "two phases", "gather")
+
+
+@dataclass(eq=False)
+class Average:
+    """The mean of the workers' vectors, step after step, compressed, with or without error feedback.
+
+    With feedback every worker adds to its vector what its packets have left out so far, and so does every
+    owner in two phases.
+
+    Args:
+        workers: how many.
+        compress: the compressor.
+        way: "every hop", "two phases" or "gather".
+        feedback: whether residuals are kept; at every hop they can't be, since no one knows what is lost later.
+
+    Raises:
+        ValueError: for another way, or feedback at every hop.
+    """
+
+    workers: int
+    compress: Compressor = full
+    way: str = "two phases"
+    feedback: bool = False
+    traffic: Traffic = field(init=False)
+    errors: list[Floats] = field(default_factory=list, init=False)
+    owners: list[Floats] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        if self.way not in WAYS:
+            raise ValueError(f"way {self.way!r}: must be one of {', '.join(WAYS)}")
+        if self.feedback and self.way == "every hop":
+            raise ValueError("feedback with 'every hop': a worker cannot know what later hops leave out of its vector")
+        self.traffic = Traffic(self.workers)
+
+    def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
+        """The mean as every rank ends with it."""
+        if self.way == "every hop":
+            return requantized(vectors, self.compress, self.traffic, step)[0]
+        if self.feedback:
+            self.errors = self.errors or [np.zeros_like(vector) for vector in vectors]
+            self.owners = self.owners or [np.zeros_like(part) for part in np.array_split(vectors[0], self.workers)]
+            vectors = [vector + error for vector, error in zip(vectors, self.errors, strict=True)]
+        if self.way == "two phases":
+            parts = [in_parts(vector, self.workers, self.compress, step) for vector in vectors]
+            sent = [np.concatenate([packet.values for packet in row]) for row in parts]
+            mean = two_phase(parts, self.compress, self.traffic, step, self.owners if self.feedback else None)[0]
+        else:
+            packets = [self.compress(vector, step) for vector in vectors]
+            sent = [packet.values for packet in packets]
+            mean = gathered(packets, self.traffic)[0]
+        if self.feedback:
+            self.errors = [vector - values for vector, values in zip(vectors, sent, strict=True)]
+        return mean
+
+
+@dataclass(eq=False)
+class LowRank:
+    """PowerSGD: the gradient as a matrix of low rank, both of whose factors a ring can add; with error feedback.
+
+    Args:
+        workers: how many.
+        rank: of the approximation.
+        seed: of the first factor.
+
+    Source: Vogels, Karimireddy & Jaggi (2019), algorithm 1.
+    """
+
+    workers: int
+    rank: int = 1
+    seed: int = 0
+    traffic: Traffic = field(init=False)
+    errors: list[Floats] = field(default_factory=list, init=False)
+    right: Floats | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            raise ValueError(f"rank = {self.rank}: must be at least 1")
+        self.traffic = Traffic(self.workers)
+
+    def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
+        """The mean as every rank ends with it: of the vectors as matrices that are as square as can be."""
+        size = len(vectors[0])
+        rows = int(np.ceil(np.sqrt(size)))
+        columns = -(-size // rows)
+        self.errors = self.errors or [np.zeros(size) for _ in vectors]
+        held = [vector + error for vector, error in zip(vectors, self.errors, strict=True)]
+        matrices = [np.pad(vector, (0, rows * columns - size)).reshape(rows, columns) for vector in held]
+        if self.right is None:
+            self.right = np.random.default_rng(self.seed).normal(size=(columns, self.rank))
+        left = np.linalg.qr(self._mean([m @ self.right for m in matrices]))[0]
+        self.right = self._mean([m.T @ left for m in matrices])
+        self.errors = [vector - (left @ (left.T @ m)).ravel()[:size] for vector, m in zip(held, matrices, strict=True)]
+        return np.asarray((left @ self.right.T).ravel()[:size])
+
+    def _mean(self, matrices: Sequence[Floats]) -> Floats:
+        return summed([m.ravel() for m in matrices], self.traffic)[0].reshape(matrices[0].shape)
+
+
+# -- problems ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Something to minimize, shared among workers whose data differ.
+
+    Attributes:
+        name: what figures call it.
+        start: where descent begins, shape (d,).
+        gradients: of each worker's own loss at x in some step, a list of shape (d,).
+        loss: the mean over the workers' data, less the least there is where that is known.
+        rate: of plain descent, where it converges well.
+    """
+
+    name: str
+    start: Floats
+    gradients: Callable[[Floats, int], list[Floats]]
+    loss: Callable[[Floats], float]
+    rate: float
+
+
+def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
+    """Noisy gradients of linear regression; every worker has data of its own scale and its own truth."""
+    random = np.random.default_rng(seed)
+    scales = np.geomspace(0.3, 3, dimension)
+    truth = random.normal(size=dimension)
+    inputs = [random.normal(size=(2 * dimension, dimension)) * random.permutation(scales) for _ in range(workers)]
+    outputs = [a @ (truth + random.normal(size=dimension)) for a in inputs]
+    square = sum(a.T @ a for a in inputs) / len(inputs[0]) / workers
+    best = np.linalg.solve(
+        square, sum(a.T @ y for a, y in zip(inputs, outputs, strict=True)) / len(inputs[0]) / workers
+    )
+
+    def gradients(x: Floats, step: int) -> list[Floats]:
+        draw = np.random.default_rng((seed, step))
+        found = []
+        for a, y in zip(inputs, outputs, strict=True):
+            rows = draw.integers(len(a), size=len(a) // 2)
+            found.append(a[rows].T @ (a[rows] @ x - y[rows]) / len(rows))
+        return found
+
+    def loss(x: Floats) -> float:
+        return float((x - best) @ square @ (x - best) / 2)
+
+    return Problem("least squares", np.zeros(dimension), gradients, loss, 0.1)
+
+
+def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
+    """Logistic regression in which every worker has mostly one of the two classes."""
+    random = np.random.default_rng(seed)
+    truth = random.normal(size=dimension)
+    inputs = random.normal(size=(workers, 4 * dimension, dimension)) / np.sqrt(dimension)
+    labels = np.where(inputs @ truth + 0.3 * random.normal(size=inputs.shape[:2]) > 0, 1.0, -1.0)
+    order = np.argsort(labels.ravel() + random.normal(size=labels.size), kind="stable")
+    inputs, labels = (
+        inputs.reshape(-1, dimension)[order].reshape(inputs.shape),
+        labels.ravel()[order].reshape(labels.shape),
+    )
+
+    def gradients(x: Floats, step: int) -> list[Floats]:
+        weight = -labels / (1 + np.exp(labels * (inputs @ x)))
+        return [w @ a / len(a) + 1e-3 * x for w, a in zip(weight, inputs, strict=True)]
+
+    def loss(x: Floats) -> float:
+        return float(np.logaddexp(0, -labels * (inputs @ x)).mean() + 5e-4 * x @ x)
+
+    return Problem("logistic regression", np.zeros(dimension), gradients, loss, 8.0)
+
+
+def terrain(workers: int, hidden: int = 16, *, seed: int = 0) -> Problem:
+    """A network of two hidden layers learns the height of a landscape; every worker knows a strip of it.
+
+    The heights are the digital elevation model of Jacksboro, which matplotlib ships as sample data.
+    """
+    from matplotlib.cbook import get_sample_data
+
+    with np.load(str(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))) as data:
+        heights = data["elevation"][::16, ::16].astype(float)
+    heights = (heights - heights.mean()) / heights.std()
+    grid = np.stack(np.meshgrid(*(np.linspace(-1, 1, n) for n in heights.shape), indexing="ij"), axis=-1)
+    strips = np.array_split(np.arange(heights.size), workers)
+    shapes = [(2, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden,), (1,)]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+    inputs, targets = grid.reshape(-1, 2), heights.ravel()
+
+    def layers(x: Floats) -> list[Floats]:
+        return [part.reshape(shape) for part, shape in zip(np.split(x, ends), shapes, strict=True)]
+
+    def forward(x: Floats, rows: Floats) -> tuple[Floats, Floats, Floats]:
+        w1, b1, w2, b2, w3, b3 = layers(x)
+        first = np.tanh(4 * rows @ w1 + b1)
+        second = np.tanh(first @ w2 + b2)
+        return first, second, second @ w3 + b3
+
+    def gradient(x: Floats, which: NDArray[np.intp]) -> Floats:
+        _, _, w2, _, w3, _ = layers(x)
+        first, second, found = forward(x, inputs[which])
+        error = (found - targets[which]) / len(which)
+        down2 = np.outer(error, w3) * (1 - second**2)
+        down1 = down2 @ w2.T * (1 - first**2)
+        parts = [
+            4 * inputs[which].T @ down1,
+            down1.sum(0),
+            first.T @ down2,
+            down2.sum(0),
+            second.T @ error,
+            error.sum(),
+        ]
+        return np.concatenate([np.ravel(part) for part in parts])
+
+    def loss(x: Floats) -> float:
+        return float(((forward(x, inputs)[2] - targets) ** 2).mean() / 2)
+
+    random = np.random.default_rng(seed)
+    start = np.concatenate([random.normal(size=shape).ravel() / np.sqrt(shape[0]) for shape in shapes])
+    return Problem("landscape", start, lambda x, step: [gradient(x, which) for which in strips], loss, 0.2)
+
+
+def cancelling() -> Problem:
+    """Three workers, three numbers: the largest entries of their gradients hide what the mean says.
+
+    Source: Beznosikov et al. (2020), "On biased compression for distributed learning", example 1.
+
+    >>> here = cancelling()
+    >>> here.gradients(here.start, 0)[0], np.mean(here.gradients(here.start, 0), axis=0).round(3)
+    (array([-5.5,  4.5,  4.5]), array([1.167, 1.167, 1.167]))
+    """
+    rows = np.array([[-3.0, 2.0, 2.0], [2.0, -3.0, 2.0], [2.0, 2.0, -3.0]])
+
+    def gradients(x: Floats, step: int) -> list[Floats]:
+        return [2 * (row @ x) * row + x / 2 for row in rows]
+
+    def loss(x: Floats) -> float:
+        return float(((rows @ x) ** 2).mean() + x @ x / 4)
+
+    return Problem("three workers", np.ones(3), gradients, loss, 0.02)
+
+
+# -- training ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a training run did; it ends where the loss is LOST times what it was.
+
+    Attributes:
+        loss: before each step and at the end, shape (steps + 1,).
+        bytes: that the busiest worker had sent by then, shape (steps + 1,).
+    """
+
+    loss: Floats
+    bytes: NDArray[np.intp]
+
+    @property
+    def diverged(self) -> bool:
+        """Whether it ended early."""
+        return bool(self.loss[-1] > LOST * self.loss[0])
+
+
+LOST = 1000
+
+
+def descend(problem: Problem, average: Average | LowRank, steps: int, rate: float | None = None) -> Run:
+    """Gradient descent with the mean that `average` delivers.
+
+    >>> run = descend(cancelling(), Average(3), 50)
+    >>> bool(run.loss[-1] < 0.5 * run.loss[0]), int(run.bytes[1])
+    (True, 16)
+    """
+    rate = problem.rate if rate is None else rate
+    x, losses, sent = problem.start.copy(), [problem.loss(problem.start)], [0]
+    for step in range(steps):
+        if losses[-1] > LOST * losses[0]:
+            break
+        x = x - rate * average(problem.gradients(x, step), step)
+        losses.append(problem.loss(x))
+        sent.append(average.traffic.most)
+    return Run(np.array(losses), np.array(sent))
+
+
+def adam(
+    problem: Problem, workers: int, steps: int, rate: float, *, warm_up: int | None = None, frozen: bool = True
+) -> Run:
+    """Adam, and after a warm-up 1-bit Adam: the variance is frozen, and the momentum travels as signs with feedback.
+
+    Args:
+        problem: what to minimize.
+        workers: how many.
+        steps: of all.
+        rate: of Adam.
+        warm_up: steps in full precision (default: all of them, which is plain Adam).
+        frozen: whether the variance stays after the warm-up as it was; if not, it follows the compressed momentum.
+
+    Source: Kingma & Ba (2015); Tang et al. (2021).
+    """
+    warm_up = steps if warm_up is None else warm_up
+    exact, signs = Average(workers), Average(workers, sign, feedback=True)
+    x, m, v = problem.start.copy(), np.zeros_like(problem.start), np.zeros_like(problem.start)
+    losses, sent = [problem.loss(x)], [0]
+    for step in range(steps):
+        if losses[-1] > LOST * losses[0]:
+            break
+        own = problem.gradients(x, step)
+        if step < warm_up:
+            mean = exact(own, step)
+            m = 0.9 * m + 0.1 * mean
+        else:
+            before = m
+            m = signs([0.9 * m + 0.1 * gradient for gradient in own], step)
+            mean = (m - 0.9 * before) / 0.1
+        if step < warm_up or not frozen:
+            v = 0.99 * v + 0.01 * mean**2
+        count = min(step, warm_up if frozen else step) + 1
+        x = x - rate * (m / (1 - 0.9 ** (step + 1))) / (np.sqrt(v / (1 - 0.99**count)) + 1e-8)
+        losses.append(problem.loss(x))
+        sent.append(exact.traffic.most + signs.traffic.most)
+    return Run(np.array(losses), np.array(sent))

@@ -1,0 +1,131 @@
+"""Data parallelism as a timeline: gradients in buckets, or everything sharded layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from colllib.training.timeline import COMPUTE, Op, Step, run
+
+NETWORK = "network"
+Time = Callable[[float], float]  # from bytes to seconds
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer of a model on one rank.
+
+    Args:
+        forward: seconds.
+        backward: seconds.
+        size: bytes of its gradient, or of its parameters.
+    """
+
+    forward: float
+    backward: float
+    size: float
+
+
+def buckets(sizes: Iterable[float], capacity: float) -> list[list[int]]:
+    """Gradients in the order in which they come, put into buckets: one closes when it is full, or at the last gradient.
+
+    This is the rule of PyTorch's DDP (Li and others, 2020): a bucket is full once it holds at least its size.
+
+    Args:
+        sizes: of the gradients, in bytes.
+        capacity: of a bucket, in bytes, above 0.
+
+    Raises:
+        ValueError: for a capacity that is not above 0.
+
+    >>> buckets([4, 4, 4, 4, 4], 8)
+    [[0, 1], [2, 3], [4]]
+    """
+    if not capacity > 0:
+        raise ValueError(f"bucket {capacity!r}: must hold a number of bytes above 0")
+    found: list[list[int]] = []
+    held = capacity
+    for i, size in enumerate(sizes):
+        if held >= capacity:
+            found.append([])
+            held = 0.0
+        found[-1].append(i)
+        held += size
+    return found
+
+
+def bucketed(layers: Sequence[Layer], bucket: float, all_reduce: Time) -> Step:
+    """Forward and backward of all layers, with an all-reduce for each bucket as soon as it closes.
+
+    Args:
+        layers: the first one first; gradients come the last one first.
+        bucket: its size in bytes; infinite for one bucket, which is no overlap at all.
+        all_reduce: seconds for a number of bytes.
+
+    >>> step = bucketed([Layer(1.0, 2.0, 10)] * 4, 10, lambda size: size / 5)
+    >>> step.seconds, step.idle(COMPUTE)
+    (14.0, 2.0)
+    """
+    ops = [Op(f"forward {k}", COMPUTE, layer.forward, kind="forward") for k, layer in enumerate(layers)]
+    backwards = list(reversed(range(len(layers))))
+    for closed in buckets((layers[k].size for k in backwards), bucket):
+        here = [backwards[i] for i in closed]
+        ops += [Op(f"backward {k}", COMPUTE, layers[k].backward, kind="backward") for k in here]
+        size = sum(layers[k].size for k in here)
+        name = f"all-reduce {here[0]}" + (f" to {here[-1]}" if len(here) > 1 else "")
+        ops.append(Op(name, NETWORK, all_reduce(size), (len(ops) - 1,), kind="all-reduce"))
+    return run(ops)
+
+
+def sharded(
+    layers: Sequence[Layer],
+    gather: Time,
+    scatter: Time,
+    *,
+    prefetch: int = 1,
+    reshard: bool = True,
+    gradient: float = 1.0,
+) -> Step:
+    """Fully sharded data parallelism: parameters come before a layer is used, gradients leave after.
+
+    Parameters are asked for `prefetch` layers ahead: when a layer is done, those of the layer after the
+    next `prefetch` follow. Gathers and reduce-scatters share one stream, the gather first.
+
+    Args:
+        layers: the first one first; their size is that of the parameters.
+        gather: seconds of an all-gather of a number of bytes.
+        scatter: seconds of a reduce-scatter of a number of bytes.
+        prefetch: how many layers ahead parameters are asked for.
+        reshard: whether a layer's parameters are freed after its forward and gathered again (FULL_SHARD, ZeRO-3),
+            or kept until its backward is done (SHARD_GRAD_OP, ZeRO-2), which needs room for all of them.
+        gradient: bytes of a gradient for each byte of parameters, 2 where they are reduced in FP32.
+
+    Raises:
+        ValueError: for a negative prefetch.
+
+    >>> step = sharded([Layer(1.0, 2.0, 10)] * 4, lambda size: 1.0, lambda size: 1.0)
+    >>> sum(op.kind == "all-gather" for op in step.ops), step.seconds
+    (8, 14.0)
+    """
+    if prefetch < 0:
+        raise ValueError(f"prefetch {prefetch}: must be at least 0 layers")
+    forwards = [("forward", k) for k in range(len(layers))]
+    uses = forwards + [("backward", k) for k in reversed(range(len(layers)))]
+    gathered = uses if reshard else forwards
+    ops: list[Op] = []
+    asked: dict[int, int] = {}
+    for place in range(-1 - prefetch, len(uses)):
+        freed: tuple[int, ...] = ()
+        if place >= 0:
+            way, k = uses[place]
+            seconds = layers[k].forward if way == "forward" else layers[k].backward
+            ops.append(Op(f"{way} {k}", COMPUTE, seconds, (asked[place],) if place in asked else (), kind=way))
+            freed = (len(ops) - 1,)
+        if place + 1 + prefetch < len(gathered):
+            further = gathered[place + 1 + prefetch][1]
+            asked[place + 1 + prefetch] = len(ops)
+            ops.append(Op(f"all-gather {further}", NETWORK, gather(layers[further].size), freed, kind="all-gather"))
+        if place >= 0 and way == "backward":
+            size = gradient * layers[k].size
+            ops.append(Op(f"reduce-scatter {k}", NETWORK, scatter(size), freed, kind="reduce-scatter"))
+    return run(ops)

@@ -1,0 +1,377 @@
+"""Mixture of experts: tokens choose experts, experts live on ranks, and what follows is an uneven all-to-all.
+
+A gate gives every token a score for each expert; `route` lets it choose k of them. A placement says on
+which ranks each expert lives. `dispatch` makes of both a schedule that `execute` proves and counts, and
+its reverse in time is the combine: the experts' outputs, weighted, are added on their way home.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.algorithms import direct
+from colllib.exact import Fractions, IntArray
+from colllib.primitives import Blocks, is_whole
+from colllib.schedule import Schedule, Step
+from colllib.topology import Topology
+
+Floats = NDArray[np.float64]
+Placement = tuple[tuple[int, ...], ...]
+
+DROPPED = -1
+
+# -- gates ---------------------------------------------------------------------------------------
+
+
+def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *, seed: int = 0) -> Floats:
+    """Scores whose best k are k different experts, drawn with the popularity of a Zipf law.
+
+    Args:
+        ranks, tokens: N ranks with so many tokens each.
+        experts: E; which of them is the most popular is drawn too.
+        exponent: the k-th most popular is drawn k^-exponent times as often as the first; 0 is uniform.
+        seed: of the draw.
+
+    Returns:
+        scores, shape (ranks, tokens, experts).
+
+    >>> zipf_scores(2, 3, 8).shape
+    (2, 3, 8)
+    """
+    random = np.random.default_rng(seed)
+    popularity = random.permutation(-exponent * np.log(np.arange(1, experts + 1)))
+    return popularity + random.gumbel(size=(ranks, tokens, experts))  # the best of these are a draw without replacement
+
+
+def topical_tokens(ranks: int, tokens: int, width: int = 16, topics: int = 12, *, seed: int = 0) -> Floats:
+    """Tokens as a trained model sees them: clusters of unequal size, and every rank has a mix of its own.
+
+    Returns:
+        vectors, shape (ranks, tokens, width).
+    """
+    random = np.random.default_rng(seed)
+    centers = random.normal(size=(topics, width))
+    sizes = 1 / np.arange(1, topics + 1)
+    mixes = random.dirichlet(4 * sizes, size=ranks)
+    topic = np.stack([random.choice(topics, size=tokens, p=mix) for mix in mixes])
+    return centers[topic] + 0.5 * random.normal(size=(ranks, tokens, width))
+
+
+def balanced_gate(gate: Floats, tokens: Floats, top_k: int, weight: float, *, steps: int = 200) -> Floats:
+    """The gate after descent on the auxiliary loss, held near its old scores by a quadratic penalty.
+
+    Args:
+        gate: the matrix W of the scores x W, shape (width, experts).
+        tokens: x, shape (ranks, tokens, width).
+        top_k: experts of a token.
+        weight: of the auxiliary loss; 0 leaves the gate as it is.
+        steps: of gradient descent.
+
+    Source: Fedus, Zoph & Shazeer (2022), section 2.2, for the loss.
+    """
+    x = tokens.reshape(-1, tokens.shape[-1])
+    old, experts, new = x @ gate, gate.shape[1], gate.copy()
+    rate = 1 / np.linalg.norm(x, 2) ** 2 * len(x)
+    for _ in range(steps):
+        scores = x @ new
+        share = route(scores[None], top_k).load / (top_k * len(x))
+        chance = _softmax(scores)
+        slope = weight * experts * chance * (share - chance @ share[:, None]) + scores - old
+        new -= rate * x.T @ slope / len(x)
+    return new
+
+
+def auxiliary_loss(scores: Floats, top_k: int) -> float:
+    """E times the sum over experts of (share of choices) x (mean probability): 1 when balanced.
+
+    >>> round(auxiliary_loss(np.tile(np.eye(4), (1, 2, 1)), top_k=1), 6)
+    1.0
+    """
+    share = route(scores, top_k).load / scores[..., 0].size / top_k
+    chance = _softmax(scores).reshape(-1, scores.shape[-1]).mean(axis=0)
+    return float(scores.shape[-1] * share @ chance)
+
+
+def _softmax(scores: Floats) -> Floats:
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+
+
+# -- choices -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Routing:
+    """Which experts every token visits.
+
+    Attributes:
+        chosen: shape (ranks, tokens, k), the best first; -1 where a choice was dropped.
+        experts: E.
+    """
+
+    chosen: IntArray
+    experts: int
+
+    @property
+    def load(self) -> IntArray:
+        """How many tokens each expert gets, shape (experts,)."""
+        return np.bincount(self.chosen[self.chosen != DROPPED], minlength=self.experts)
+
+    @property
+    def dropped(self) -> float:
+        """The share of choices that were dropped."""
+        return float((self.chosen == DROPPED).mean())
+
+    @property
+    def imbalance(self) -> float:
+        """The busiest expert's load over the mean load of all choices made."""
+        return float(self.load.max() * self.experts / self.chosen.size)
+
+
+def route(scores: Floats, top_k: int, *, boxes: int = 1, most_boxes: int | None = None) -> Routing:
+    """Let every token choose its k best experts, perhaps in a few boxes only.
+
+    Args:
+        scores: shape (ranks, tokens, experts).
+        top_k: k.
+        boxes: among how many boxes the experts are divided, in order.
+        most_boxes: a token may visit so many of them (default: all): those with the largest sums of their
+            best k / most_boxes affinities, an affinity being the sigmoid of a score.
+
+    Raises:
+        ValueError: for k < 1 or k > E, boxes that do not divide the experts, or a limit that leaves too few.
+
+    Source: DeepSeek-V3 technical report, section 2.1.2, for the limit.
+
+    >>> route(np.array([[[0.1, 0.9, 0.5]]]), top_k=2).chosen
+    array([[[1, 2]]])
+    """
+    experts = scores.shape[-1]
+    if not is_whole(top_k) or not 1 <= top_k <= experts:
+        raise ValueError(f"top_k = {top_k!r}: a token can choose 1 to {experts} of {experts} experts")
+    if boxes < 1 or experts % boxes:
+        raise ValueError(f"boxes = {boxes}: must divide the {experts} experts")
+    if most_boxes is not None:
+        scores = _limited(scores, top_k, boxes, most_boxes)
+    return Routing(np.argsort(-scores, axis=-1, kind="stable")[..., :top_k], experts)
+
+
+def _limited(scores: Floats, top_k: int, boxes: int, most: int) -> Floats:
+    """The scores, with those of experts in boxes that a token may not visit at minus infinity."""
+    held = scores.shape[-1] // boxes
+    if not is_whole(most) or not 1 <= most <= boxes or most * held < top_k:
+        raise ValueError(
+            f"most_boxes = {most!r}: must be {ceil(top_k / held)} to {boxes}: a box has {held} experts, k is {top_k}"
+        )
+    affinity = (1 / (1 + np.exp(-scores))).reshape(*scores.shape[:-1], boxes, held)
+    count = max(1, top_k // most)
+    best = np.sort(affinity, axis=-1)[..., -count:].sum(axis=-1)
+    allowed = np.zeros(best.shape, dtype=np.bool_)
+    np.put_along_axis(allowed, np.argsort(-best, axis=-1, kind="stable")[..., :most], True, axis=-1)
+    return np.where(np.repeat(allowed, held, axis=-1), scores, -np.inf)
+
+
+def with_capacity(routing: Routing, factor: float | Fraction) -> Routing:
+    """Drop what exceeds an expert's capacity, ceil(factor x choices / experts): first choices stay first.
+
+    Args:
+        routing: what the tokens chose.
+        factor: the capacity factor, above 0.
+
+    Raises:
+        ValueError: for a factor that is not above 0.
+
+    >>> two = route(np.zeros((1, 4, 2)), top_k=1)  # four tokens, all to expert 0
+    >>> with_capacity(two, 1).chosen.ravel()
+    array([ 0,  0, -1, -1])
+    """
+    if not factor > 0:
+        raise ValueError(f"capacity factor {factor}: must be above 0, or no token is served")
+    limit = ceil(Fraction(factor) * routing.chosen.size / routing.experts)
+    in_turn = np.moveaxis(routing.chosen, -1, 0)
+    flat = in_turn.ravel().copy()
+    order = np.argsort(flat, kind="stable")
+    first = np.searchsorted(flat[order], np.arange(routing.experts))
+    place = np.empty(len(flat), dtype=np.intp)
+    place[order] = np.arange(len(flat)) - first[flat[order]]
+    flat[place >= limit] = DROPPED
+    return Routing(np.moveaxis(flat.reshape(in_turn.shape), 0, -1), routing.experts)
+
+
+# -- placements ----------------------------------------------------------------------------------
+
+
+def contiguous(experts: int, ranks: int) -> Placement:
+    """Neighboring experts on the same rank.
+
+    >>> contiguous(4, 2)
+    ((0,), (0,), (1,), (1,))
+    """
+    return tuple((expert // _held(experts, ranks),) for expert in range(experts))
+
+
+def round_robin(experts: int, ranks: int) -> Placement:
+    """Expert e on rank e mod N.
+
+    >>> round_robin(4, 2)
+    ((0,), (1,), (0,), (1,))
+    """
+    _held(experts, ranks)
+    return tuple((expert % ranks,) for expert in range(experts))
+
+
+def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Placement:
+    """Equally many experts on every rank, the busiest first and each where there is the least to do.
+
+    Args:
+        load: tokens of each expert, as they were counted.
+        ranks: N.
+        copies: further copies of busy experts, in all: each goes to the expert with the most tokens per copy.
+
+    Raises:
+        ValueError: if experts and copies together cannot be divided among the ranks, or there are more than
+            N copies of all.
+
+    Source: the greedy balancer of DeepSeek's EPLB, in one tier.
+
+    >>> by_load([8, 1, 2, 3], 2)
+    ((0,), (0,), (1,), (1,))
+    >>> by_load([8, 1, 1], 2, copies=1)
+    ((0, 1), (0,), (1,))
+    """
+    slots = _held(len(load) + copies, ranks)
+    if copies < 0 or copies > len(load) * (ranks - 1):
+        raise ValueError(
+            f"copies = {copies}: {len(load)} experts on {ranks} ranks have room for 0 to {len(load) * (ranks - 1)}"
+        )
+    times = [1] * len(load)
+    for _ in range(copies):
+        times[max((e for e in range(len(load)) if times[e] < ranks), key=lambda e: load[e] / times[e])] += 1
+    work, free = [Fraction(0)] * ranks, [slots] * ranks
+    hosts: list[list[int]] = [[] for _ in load]
+    for expert in sorted(range(len(load)), key=lambda e: -load[e] / times[e]):
+        for _ in range(times[expert]):
+            open_ranks = [r for r in range(ranks) if free[r] and r not in hosts[expert]]
+            rank = min(open_ranks or [r for r in range(ranks) if free[r]], key=lambda r: work[r])
+            hosts[expert].append(rank)
+            free[rank] -= 1
+            work[rank] += Fraction(int(load[expert]), times[expert])
+    return tuple(tuple(sorted(set(found))) for found in hosts)
+
+
+def _held(experts: int, ranks: int) -> int:
+    if ranks < 1 or experts < 1 or experts % ranks:
+        raise ValueError(f"{experts} experts on {ranks} ranks: each must hold equally many")
+    return experts // ranks
+
+
+def destinations(routing: Routing, hosts: Placement) -> IntArray:
+    """The rank to which each choice goes, shape (ranks, tokens, k); tokens take the copies of an expert in turn."""
+    if len(hosts) != routing.experts:
+        raise ValueError(f"a placement of {len(hosts)} experts for a routing to {routing.experts}")
+    count = np.array([len(found) for found in hosts])
+    table = np.full((len(hosts), count.max()), DROPPED)
+    for expert, found in enumerate(hosts):
+        table[expert, : len(found)] = found
+    ranks, tokens, _ = routing.chosen.shape
+    turn = (np.arange(ranks)[:, None] + np.arange(tokens))[:, :, None]
+    return np.where(routing.chosen == DROPPED, DROPPED, table[routing.chosen, turn % count[routing.chosen]])
+
+
+# -- the collective ------------------------------------------------------------------------------
+
+COPIES = ("per expert", "per rank", "per box")
+
+
+def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Schedule:
+    """The uneven all-to-all that takes tokens to their experts' ranks; M is all that a rank's tokens chose.
+
+    Per expert or per rank, everything is sent at once, straight to its rank. Per box, a token crosses to
+    the rank with its own number in the other box once, and is copied there: two steps, as in DeepSeek-V3.
+
+    Args:
+        topology: where; per box, with its ranks in boxes.
+        goes: the rank that each choice goes to, -1 for none, shape (ranks, tokens, k).
+        copies: of a token: "per expert", "per rank" or "per box".
+
+    Raises:
+        ValueError: for other copies, or a topology that does not fit.
+
+    >>> from colllib import execute
+    >>> from colllib.measures import crossings
+    >>> from colllib.topology import boxes
+    >>> goes = np.full((4, 1, 2), 2)
+    >>> goes[..., 1] = 3  # one token on each rank; both its experts live in the second box
+    >>> for way in COPIES:
+    ...     print(way, crossings(execute(dispatch(boxes((2, 2)), goes, way), boxes((2, 2))))["card"].most)
+    per expert 1
+    per rank 1
+    per box 1/2
+    """
+    ranks, tokens, top_k = goes.shape
+    if copies not in COPIES:
+        raise ValueError(f"copies {copies!r}: must be one of {', '.join(COPIES)}")
+    if ranks != topology.ranks:
+        raise ValueError(f"tokens of {ranks} ranks on {topology.name}, which has {topology.ranks}")
+    if copies == "per box":
+        return _over_boxes(topology, goes)
+    counts = traffic(goes, once=copies == "per rank")
+    return direct.all_to_all(ranks, [[Fraction(int(n), tokens * top_k) for n in row] for row in counts])
+
+
+def traffic(goes: IntArray, *, once: bool = False) -> IntArray:
+    """How many vectors rank i sends to rank j, shape (ranks, ranks).
+
+    Args:
+        goes: as for `dispatch`.
+        once: a token whose experts share a rank goes there once.
+
+    >>> traffic(np.array([[[1, 1]], [[0, -1]]])).tolist(), traffic(np.array([[[1, 1]], [[0, 1]]]), once=True).tolist()
+    ([[0, 2], [1, 0]], [[0, 1], [1, 1]])
+    """
+    ranks = len(goes)
+    if once:
+        goes = np.sort(goes, axis=-1)
+        goes = np.where(np.diff(goes, axis=-1, prepend=DROPPED - 1) == 0, DROPPED, goes)
+    here = np.broadcast_to(np.arange(ranks)[:, None, None], goes.shape)[goes != DROPPED]
+    return np.bincount(here * ranks + goes[goes != DROPPED], minlength=ranks**2).reshape(ranks, ranks)
+
+
+def boxes_visited(goes: IntArray, in_box: int) -> float:
+    """How many boxes a token's experts are in, on average, its own included."""
+    box = np.sort(np.where(goes == DROPPED, DROPPED, goes // in_box), axis=-1)
+    new = (np.diff(box, axis=-1, prepend=DROPPED - 1) != 0) & (box != DROPPED)
+    return float(new.sum(axis=-1).mean())
+
+
+def _over_boxes(topology: Topology, goes: IntArray) -> Schedule:
+    in_box = topology.in_box
+    if not in_box:
+        raise ValueError(f"{topology.name} has no boxes: copies per box need some")
+    ranks, tokens, top_k = goes.shape
+    found: Counter[tuple[int, tuple[int, ...]]] = Counter()
+    for rank in range(ranks):
+        for choice in goes[rank]:
+            there = sorted({int(r) for r in choice if r != DROPPED})
+            for box in sorted({r // in_box for r in there}):
+                found[rank, tuple(r for r in there if r // in_box == box)] += 1
+    source = np.array([rank for rank, _ in found], dtype=np.intp)
+    groups = [np.array(there) for _, there in found]
+    relay = np.array([there[0] // in_box for _, there in found], dtype=np.intp) * in_box + source % in_box
+    target = np.array(
+        [there[0] if len(there) == 1 else ranks + block for block, (_, there) in enumerate(found)], dtype=np.intp
+    )
+    share = Fractions.of([Fraction(count, tokens * top_k) for count in found.values()])
+    across = np.flatnonzero(source // in_box != relay // in_box)
+    inside = [(int(relay[block]), int(r), block) for block, there in enumerate(groups) for r in there]
+    inside = [message for message in inside if message[0] != message[1]]
+    blocks = Blocks(ranks, share, source, target, tuple(groups))
+    second = Step.of(*zip(*inside, strict=True)) if inside else Step.of([], [], [])
+    return Schedule.from_steps(blocks, [Step.of(source[across], relay[across], across), second])

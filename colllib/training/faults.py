@@ -1,0 +1,407 @@
+"""Things that go wrong in a collective: slow ranks and links, flipped bits, calls that do not match, order of sums.
+
+A schedule knows what every rank does; here each rank goes its own way. `durations` lets ranks and links be slow,
+`Flip` damages one value on its way, and `run_programs` lets every rank run a program of its own, with
+messages that wait for their receivers, until all are done or nobody can move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.primitives import check_rank
+from colllib.schedule import Schedule
+from colllib.values import Message, final_values
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+# -- slow ranks and links ------------------------------------------------------------------------
+
+
+def durations(
+    schedule: Schedule,
+    *,
+    message: float,
+    alpha: float,
+    bandwidth: float,
+    late: Mapping[int, float] | None = None,
+    slow: Mapping[tuple[int, int], float] | None = None,
+) -> Floats:
+    """When each rank has what it must have, every rank sending as soon as it can, on one full-duplex port per rank.
+
+    Args:
+        schedule: on ranks only.
+        message: M in bytes.
+        alpha: latency in seconds.
+        bandwidth: BW of a port in bytes per second.
+        late: how many seconds after the others a rank begins.
+        slow: how many times longer the bytes of a message from one rank to another take.
+
+    Returns:
+        seconds, shape (ranks,).
+
+    Raises:
+        ValueError: for a negative delay, a factor below 1, a rank that is not there, or switches.
+
+    >>> from colllib.algorithms import allreduce
+    >>> ring = allreduce.ring(4)
+    >>> durations(ring, message=4, alpha=0, bandwidth=1).tolist()
+    [6.0, 6.0, 6.0, 6.0]
+    >>> durations(ring, message=4, alpha=0, bandwidth=1, slow={(1, 2): 2}).max()
+    np.float64(12.0)
+    """
+    late, slow = late or {}, slow or {}
+    _check(schedule, late, slow)
+    ranks, share = schedule.ranks, [float(value) for value in schedule.blocks.share]
+    ready = np.zeros((ranks, len(share)))
+    for rank, seconds in late.items():
+        ready[rank] = seconds
+    out, into = ready.max(axis=1), ready.max(axis=1)
+    for t in range(schedule.num_steps):
+        step, bundles = schedule.step(t), dict[tuple[int, int], list[int]]()
+        for src, dst, block in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
+            bundles.setdefault((src, dst), []).append(block)
+        arrived = ready.copy()
+        for (src, dst), blocks in sorted(bundles.items(), key=lambda item: float(ready[item[0][0], item[1]].max())):
+            long = message * sum(share[block] for block in blocks) / bandwidth * slow.get((src, dst), 1)
+            start = max(ready[src, blocks].max(), out[src], into[dst] - alpha)
+            out[src], into[dst] = start + long, start + alpha + long
+            arrived[dst, blocks] = np.maximum(arrived[dst, blocks], start + alpha + long)
+        ready = arrived
+    must = np.zeros(ready.shape, dtype=np.bool_)
+    for block, who in enumerate(schedule.blocks.target.tolist()):
+        must[schedule.blocks.holders(who), block] = True
+    return np.asarray(np.where(must, ready, 0.0).max(axis=1))
+
+
+def _check(schedule: Schedule, late: Mapping[int, float], slow: Mapping[tuple[int, int], float]) -> None:
+    if schedule.switches:
+        raise ValueError("slow ranks and links are modeled between ranks only: this schedule uses switches")
+    for rank, seconds in late.items():
+        check_rank("late rank", rank, schedule.ranks)
+        if not seconds >= 0:
+            raise ValueError(f"late by {seconds} s: a delay must not be negative")
+    for (src, dst), factor in slow.items():
+        check_rank("slow sender", src, schedule.ranks)
+        check_rank("slow receiver", dst, schedule.ranks)
+        if not factor >= 1:
+            raise ValueError(f"slow by a factor of {factor}: must be at least 1")
+
+
+# -- flipped bits --------------------------------------------------------------------------------
+
+
+def flipped(value: Singles, bit: int, place: int = 0) -> Singles:
+    """A copy of FP32 numbers with one bit of one of them flipped; bit 31 is the sign, 23 to 30 the exponent.
+
+    >>> flipped(np.array([1.0, 2.0], dtype=np.float32), bit=31)
+    array([-1.,  2.], dtype=float32)
+    """
+    if not 0 <= bit < 32:
+        raise ValueError(f"bit {bit}: an FP32 number has the bits 0 to 31")
+    found = np.array(value, dtype=np.float32)
+    found.view(np.uint32)[place] ^= np.uint32(1 << bit)
+    return found
+
+
+PHASES = {
+    "gradient": "in a rank's gradient, before the collective",
+    "sum in memory": "in a partial sum, in the memory of a rank that is about to send it",
+    "reduce-scatter wire": "on a link, in the reduce-scatter",
+    "all-gather wire": "on a link, in the first step of the all-gather",
+    "last hop": "on a link, in the last step",
+    "result": "in a rank's result, after the collective",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Flip:
+    """A ring all-reduce in FP32 in which one bit was flipped, and who can tell.
+
+    Attributes:
+        phase: where it was, one of PHASES.
+        results: what each rank ended with.
+        wrong: the ranks whose result is not the right one.
+        link: whether a checksum on each link notices.
+        hash: whether ranks that compare hashes of their results notice.
+        total: whether the sum of all results differs from that of all gradients by more than rounding.
+    """
+
+    phase: str
+    results: list[Singles]
+    wrong: list[int]
+    link: bool
+    hash: bool
+    total: bool
+
+
+def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 26) -> Flip:
+    """Run a ring all-reduce on the gradients and flip one bit.
+
+    Args:
+        gradients: one vector per rank, cut into as many chunks.
+        phase: one of PHASES.
+        rank: which flips it, or sends what is flipped.
+        bit: which.
+
+    Raises:
+        ValueError: for another phase, rank or bit.
+
+    >>> data = [np.ones(4, dtype=np.float32)] * 4
+    >>> [flip(data, phase).wrong for phase in ("gradient", "all-gather wire", "last hop")]
+    [[0, 1, 2, 3], [0, 2, 3], [2]]
+    """
+    from colllib.algorithms import allreduce
+
+    if phase not in PHASES:
+        raise ValueError(f"phase {phase!r}: must be one of {', '.join(PHASES)}")
+    schedule = allreduce.ring(len(gradients))
+    check_rank("rank", rank, schedule.ranks)
+    when = {"sum in memory": 1, "reduce-scatter wire": 1, "all-gather wire": schedule.ranks - 1}
+    when["last hop"] = schedule.num_steps - 1
+    given = [np.array(gradient, dtype=np.float32) for gradient in gradients]
+    right, checked = _summed(schedule, given), sum(float(g.sum(dtype=np.float64)) for g in given)
+    if phase == "gradient":
+        given[rank] = flipped(given[rank], bit)
+        checked = sum(float(g.sum(dtype=np.float64)) for g in given)  # who adds up gradients later adds up this one
+
+    def wire(sent: Singles, message: Message) -> Singles:
+        here = (message.step, message.src) == (when.get(phase), rank)
+        return flipped(sent, bit) if here else sent
+
+    results = _summed(schedule, given, wire)
+    if phase == "result":
+        results[rank] = flipped(results[rank], bit)
+    scale = sum(float(np.abs(g).sum(dtype=np.float64)) for g in given)
+    off = max(abs(float(found.sum(dtype=np.float64)) - checked) for found in results)
+    return Flip(
+        phase,
+        results,
+        [r for r, (found, wanted) in enumerate(zip(results, right, strict=True)) if not np.array_equal(found, wanted)],
+        phase.endswith(("wire", "hop")),
+        len({found.tobytes() for found in results}) > 1,
+        not off <= len(gradients) * float(np.finfo(np.float32).eps) * scale,
+    )
+
+
+def _summed(schedule: Schedule, given: Sequence[Singles], wire: Any = None) -> list[Singles]:
+    parts = [np.array_split(gradient, len(schedule.blocks)) for gradient in given]
+    return [np.concatenate(row) for row in final_values(schedule, parts, wire=wire)]
+
+
+# -- programs that do not match ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A collective that a rank calls: what it calls it, the schedule that it follows, and its own vector."""
+
+    label: str
+    schedule: Schedule
+    vector: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of a set of programs.
+
+    Attributes:
+        results: results[rank][call], the rank's receive buffer, of the calls that it finished.
+        waits: which ranks each rank that never finished waits for.
+        told: the reason in one line, "" if all finished.
+    """
+
+    results: list[list[NDArray[Any]]]
+    waits: dict[int, list[int]]
+    told: str
+
+    @property
+    def cycle(self) -> list[int]:
+        """Ranks that wait for one another in a circle, if there are any, from the lowest."""
+        for first in sorted(self.waits):
+            path = [first]
+            while (following := next((r for r in self.waits.get(path[-1], []) if r in self.waits), None)) is not None:
+                if following in path:
+                    found = path[path.index(following) :]
+                    lowest = found.index(min(found))
+                    return found[lowest:] + found[:lowest]
+                path.append(following)
+        return []
+
+
+class _Rank:
+    """A rank on its way through its program: what it holds, what it offers and what it waits for."""
+
+    def __init__(self, rank: int, program: Sequence[Call]) -> None:
+        self.rank, self.program, self.results = rank, program, list[NDArray[Any]]()
+        self.call = self.step = 0
+        self.sends: dict[int, NDArray[Any]] = {}
+        self.expects: dict[int, list[tuple[int, bool]]] = {}
+        self.held: dict[int, NDArray[Any]] = {}
+        self._begin()
+
+    @property
+    def done(self) -> bool:
+        return self.call == len(self.program)
+
+    @property
+    def now(self) -> Call:
+        return self.program[self.call]
+
+    def _begin(self) -> None:
+        """Take up the vector of the next call, and its first step."""
+        if not self.done:
+            own, schedule = self.now.vector, self.now.schedule
+            mine = [b for b, who in enumerate(schedule.blocks.source) if self.rank in schedule.blocks.holders(who)]
+            self.held = dict(zip(mine, np.array_split(own, max(len(mine), 1)), strict=False))
+            self.size = len(own) // max(len(mine), 1)
+            self._offer()
+
+    def _offer(self) -> None:
+        schedule = self.now.schedule
+        if self.step == schedule.num_steps:
+            targets = [b for b, who in enumerate(schedule.blocks.target) if self.rank in schedule.blocks.holders(who)]
+            self.results.append(np.concatenate([self.held[b] for b in targets]))
+            self.call, self.step = self.call + 1, 0
+            self._begin()
+            return
+        step, sends = schedule.step(self.step), dict[int, list[NDArray[Any]]]()
+        for src, dst, block, add in zip(*(column.tolist() for column in step), strict=True):
+            if src == self.rank:
+                sends.setdefault(dst, []).append(self.held[block])
+            if dst == self.rank:
+                self.expects.setdefault(src, []).append((block, add))
+        self.sends = {dst: np.concatenate(parts) for dst, parts in sends.items()}
+        self.moved_on()
+
+    def moved_on(self) -> None:
+        """Take up the next step once nothing of this one is open."""
+        if not self.sends and not self.expects and not self.done:
+            self.step += 1
+            self._offer()
+
+    def take(self, src: int, arrived: NDArray[Any]) -> None:
+        """Put what has arrived where this rank's own program says."""
+        wanted = self.expects.pop(src)
+        for (block, add), part in zip(wanted, np.split(arrived, len(wanted)), strict=True):
+            self.held[block] = self.held[block] + part if add and block in self.held else part
+
+    def expected(self, src: int) -> int:
+        """How many numbers it expects from a rank."""
+        return sum(len(self.held[block]) if block in self.held else self.size for block, _ in self.expects[src])
+
+
+def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
+    """Let every rank run its own program; a message leaves when its receiver waits for one from this sender.
+
+    Nothing checks that ranks mean the same call, as nothing in a network does: a message is taken for
+    what its receiver expects. So programs may finish with wrong results, stop over sizes, or wait for ever.
+
+    Args:
+        programs: of each rank, the calls in its order.
+
+    >>> from colllib.algorithms import allreduce
+    >>> one = Call("A", allreduce.ring(3), np.arange(3.0))
+    >>> run_programs([[one], [one], [one]]).results[0][0]
+    array([0., 3., 6.])
+    >>> run_programs([[one], [one], []]).told
+    'no rank can go on: 0 (in A) waits for 2; 1 (in A) waits for 2; rank 2 has finished'
+    """
+    ranks = [_Rank(rank, program) for rank, program in enumerate(programs)]
+    moved = True
+    while moved:
+        moved = False
+        for sender in ranks:
+            for dst in list(sender.sends):
+                receiver = ranks[dst]
+                if sender.rank not in receiver.expects or dst not in sender.sends:
+                    continue
+                found, wanted = len(sender.sends[dst]), receiver.expected(sender.rank)
+                if found != wanted:
+                    told = (
+                        f"rank {dst} (in {receiver.now.label}) expects {wanted} numbers from rank {sender.rank} "
+                        f"(in {sender.now.label}), which sends {found}"
+                    )
+                    return Outcome([rank.results for rank in ranks], _waits(ranks), told)
+                receiver.take(sender.rank, sender.sends.pop(dst))
+                moved = True
+        for rank in ranks:
+            rank.moved_on()
+    waits = _waits(ranks)
+    return Outcome([rank.results for rank in ranks], waits, _told(ranks, waits))
+
+
+def _waits(ranks: Sequence[_Rank]) -> dict[int, list[int]]:
+    return {rank.rank: sorted({*rank.sends, *rank.expects}) for rank in ranks if not rank.done}
+
+
+def _told(ranks: Sequence[_Rank], waits: Mapping[int, list[int]]) -> str:
+    if not waits:
+        return ""
+    each = [f"{r} (in {ranks[r].now.label}) waits for {', '.join(map(str, on))}" for r, on in waits.items()]
+    gone = [str(rank.rank) for rank in ranks if rank.done]
+    if gone:
+        each.append(f"rank {gone[0]} has finished" if len(gone) == 1 else f"ranks {', '.join(gone)} have finished")
+    return "no rank can go on: " + "; ".join(each)
+
+
+# -- sums in some order and precision ------------------------------------------------------------
+
+
+def bf16(values: Singles) -> Singles:
+    """FP32 numbers rounded to the nearest BF16 number, ties to even: the upper 16 bits.
+
+    >>> bf16(np.array([1.0, 1.00390625, 3.14159265], dtype=np.float32))
+    array([1.      , 1.      , 3.140625], dtype=float32)
+    """
+    bits = np.asarray(values, dtype=np.float32).view(np.uint32)
+    even = (bits >> np.uint32(16)) & np.uint32(1)
+    rounded = (bits + np.uint32(0x7FFF) + even) & np.uint32(0xFFFF0000)
+    return np.asarray(rounded.view(np.float32))
+
+
+SUMS: dict[str, tuple[Callable[[Singles], Singles] | None, Callable[[Singles], Singles] | None]] = {
+    "FP32": (None, None),
+    "BF16 on the wire": (bf16, None),
+    "BF16 sums": (bf16, bf16),
+}
+
+
+def reduced(schedule: Schedule, gradients: Sequence[Singles], precision: str = "FP32") -> list[Singles]:
+    """What an all-reduce makes of FP32 vectors, each addition rounded where the schedule puts it.
+
+    Args:
+        schedule: an all-reduce.
+        gradients: one vector per rank.
+        precision: one of SUMS: what is rounded on the wire, and what after each addition.
+
+    Raises:
+        ValueError: for another precision.
+
+    >>> from colllib.algorithms import allreduce
+    >>> small = [np.full(2, x, dtype=np.float32) for x in (256, 1, 1, 1)]
+    >>> for precision in SUMS:  # what each rank ends with
+    ...     print(precision, [int(total[0]) for total in reduced(allreduce.recursive_doubling(4), small, precision)])
+    FP32 [259, 259, 259, 259]
+    BF16 on the wire [259, 259, 258, 258]
+    BF16 sums [258, 258, 258, 258]
+    """
+    if precision not in SUMS:
+        raise ValueError(f"precision {precision!r}: must be one of {', '.join(SUMS)}")
+    wire, after = SUMS[precision]
+    parts = [np.array_split(np.asarray(g, dtype=np.float32), len(schedule.blocks)) for g in gradients]
+
+    def add(mine: Singles, arrived: Singles) -> Singles:
+        total = mine + arrived
+        return total if after is None else after(total)
+
+    def travel(sent: Singles, message: Message) -> Singles:
+        return sent if wire is None else wire(sent)
+
+    return [np.concatenate(row) for row in final_values(schedule, parts, add, travel)]

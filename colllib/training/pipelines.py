@@ -1,0 +1,187 @@
+"""Pipeline schedules: in which order a stage runs forward and backward of its microbatches.
+
+`order` says it for one stage; `pipeline` makes the timeline, whose idle time is the bubble.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import isfinite
+from typing import NamedTuple
+
+from colllib.training.timeline import Op, Step, run
+
+
+class Work(NamedTuple):
+    """A stage's pass over a microbatch.
+
+    Attributes:
+        kind: "F" forward, "B" backward (of the inputs alone where there is a "W"), "W" gradients of the weights.
+        microbatch: which.
+        chunk: which of the stage's parts of the model, 0 where it has one.
+    """
+
+    kind: str
+    microbatch: int
+    chunk: int = 0
+
+
+def _gpipe(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
+    return [Work(kind, i) for kind in "FB" for i in range(microbatches)]
+
+
+def _one_f_one_b(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
+    warm = min(stages - 1 - stage, microbatches)
+    found = [Work("F", i) for i in range(warm)]
+    for i in range(microbatches - warm):
+        found += [Work("F", warm + i), Work("B", i)]
+    return found + [Work("B", i) for i in range(microbatches - warm, microbatches)]
+
+
+def _interleaved(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
+    if microbatches % stages:
+        raise ValueError(f"{microbatches} microbatches: interleaving needs a multiple of the {stages} stages")
+
+    def at(k: int, kind: str) -> Work:
+        chunk = k % (stages * chunks) // stages
+        return Work(kind, k // (stages * chunks) * stages + k % stages, chunk if kind == "F" else chunks - 1 - chunk)
+
+    total = microbatches * chunks
+    warm = min(2 * (stages - 1 - stage) + (chunks - 1) * stages, total)
+    found = [at(k, "F") for k in range(warm)]
+    for k in range(total - warm):
+        found += [at(warm + k, "F"), at(k, "B")]
+    return found + [at(k, "B") for k in range(total - warm, total)]
+
+
+def _zero_bubble(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
+    found, late = [], 0
+    for work in _one_f_one_b(stages, stage, microbatches, chunks):
+        found.append(work)
+        if work.kind == "B" and work.microbatch >= stage:
+            found.append(Work("W", late))
+            late += 1
+    return found + [Work("W", i) for i in range(late, microbatches)]
+
+
+#: By name: GPipe (Huang and others, 2019), 1F1B (Narayanan and others, 2019), its interleaved form (Narayanan and
+#: others, 2021), and ZB-H1 (Qi and others, 2024), which delays the gradients of stage s's weights by s microbatches.
+SCHEDULES: dict[str, Callable[[int, int, int, int], list[Work]]] = {
+    "gpipe": _gpipe,
+    "1f1b": _one_f_one_b,
+    "interleaved": _interleaved,
+    "zb-h1": _zero_bubble,
+}
+
+
+def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int = 1) -> list[Work]:
+    """What a stage does, in order.
+
+    Args:
+        schedule: its name in `SCHEDULES`.
+        stages: p.
+        stage: from 0.
+        microbatches: m.
+        chunks: v, parts of the model on each stage; above 1 only where stages are interleaved.
+
+    Raises:
+        ValueError: for an unknown name, or numbers that do not fit.
+
+    >>> "".join(work.kind for work in order("1f1b", 4, 1, 4))
+    'FFFBFBBB'
+    """
+    if schedule not in SCHEDULES:
+        raise ValueError(f"unknown pipeline schedule {schedule!r}: known are {', '.join(SCHEDULES)}")
+    for name, value in (("stages", stages), ("microbatches", microbatches), ("chunks", chunks)):
+        if value < 1:
+            raise ValueError(f"{name} {value}: must be at least 1")
+    if chunks > 1 and schedule != "interleaved":
+        raise ValueError(f"{schedule} in {chunks} chunks: only interleaved stages have several")
+    return SCHEDULES[schedule](stages, stage, microbatches, chunks)
+
+
+def compute(stage: int) -> str:
+    """The name of a stage's compute stream."""
+    return f"compute {stage}"
+
+
+def pipeline(
+    schedule: str,
+    stages: int,
+    microbatches: int,
+    *,
+    chunks: int = 1,
+    forward: float = 1.0,
+    backward: float = 2.0,
+    weights: float | None = None,
+    send: float = 0.0,
+) -> Step:
+    """The timeline of a pipeline.
+
+    Args:
+        schedule: "gpipe", "1f1b", "interleaved" or "zb-h1".
+        stages: p.
+        microbatches: m.
+        chunks: v.
+        forward: seconds that a stage, all its chunks together, takes forward with a microbatch.
+        backward: likewise backward, with the gradients of the weights.
+        weights: how much of `backward` those gradients take (default: half), which ZB-H1 can delay.
+        send: seconds between two stages, which can hide.
+
+    Raises:
+        ValueError: for a negative time, or a schedule that does not exist or fit.
+
+    >>> step = pipeline("1f1b", 4, 12)
+    >>> step.seconds, step.idle("compute 0") / step.seconds
+    (45.0, 0.2)
+    """
+    if stages < 1:
+        raise ValueError(f"stages {stages}: must be at least 1")
+    late = backward / 2 if weights is None else weights
+    if not (isfinite(late) and 0 <= late <= backward):
+        raise ValueError(f"weights {late} s: must be from 0 to the {backward} s of the whole backward")
+    split = schedule == "zb-h1"
+    seconds = {"F": forward / chunks, "B": (backward - late if split else backward) / chunks, "W": late / chunks}
+    ops: list[Op] = []
+    number: dict[tuple[str, int, int], int] = {}  # by kind, microbatch and virtual stage
+    last = stages * chunks - 1
+    for stage in range(stages):
+        for work in order(schedule, stages, stage, microbatches, chunks):
+            number[work.kind, work.microbatch, work.chunk * stages + stage] = len(ops)
+            name = f"{work.kind}{work.microbatch}" + (f".{work.chunk}" if chunks > 1 else "")
+            ops.append(Op(f"{name} on {stage}", compute(stage), seconds[work.kind], kind=work.kind))
+    for (kind, microbatch, at), i in number.items():
+        needs = [number["F", microbatch, last]] if (kind, at) == ("B", last) else []
+        before = at - 1 if kind == "F" else at + 1
+        if kind != "W" and 0 <= before <= last:
+            ways = f"{before % stages} to {at % stages}"
+            link = () if before % stages == at % stages else (f"link {ways}",)
+            ops.append(
+                Op(
+                    f"{kind}{microbatch} from {ways}",
+                    f"{kind}{microbatch} to {at}",
+                    send if link else 0.0,
+                    (number[kind, microbatch, before],),
+                    link,
+                    "send",
+                )
+            )
+            needs.append(len(ops) - 1)
+        ops[i] = replace(ops[i], after=tuple(needs))
+    return run(ops)
+
+
+def held(schedule: str, stages: int, stage: int, microbatches: int, chunks: int = 1) -> float:
+    """The most microbatches whose activations a stage holds at a time, from forward until nothing needs them any more.
+
+    >>> held("gpipe", 4, 0, 12), held("1f1b", 4, 0, 12)
+    (12.0, 4.0)
+    """
+    works = order(schedule, stages, stage, microbatches, chunks)
+    frees = "W" if any(work.kind == "W" for work in works) else "B"
+    now = most = 0
+    for work in works:
+        now += (work.kind == "F") - (work.kind == frees)
+        most = max(most, now)
+    return most / chunks

@@ -1,0 +1,245 @@
+"""A whole training step on a machine: every stage's compute and its collectives, priced and put in order.
+
+Ranks of a machine are numbered as Megatron numbers them: TP varies fastest, then DP, then PP; the
+ranks of EP are neighbors in DP. All replicas do the same at the same time, and so do the ranks of a
+TP group, so that one rank of each stage is simulated. Its streams are the compute stream, on which
+also the collectives of TP and EP wait (their results are needed at once), and the network, where
+buckets of gradients queue; with `shared` they queue with the pipeline's messages for one card.
+
+Compute is 2 operations per parameter and token forward and twice that backward, at a sustained
+rate. Left out: attention's products of queries and keys, the vocabulary and its matrices, the
+optimizer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import isfinite
+
+from colllib.ladder import topology
+from colllib.limits import check_size
+from colllib.parallelism import Model, Plan, Precision
+from colllib.training.data_parallel import Layer, buckets, sharded
+from colllib.training.pipelines import Work, compute, order
+from colllib.training.prices import in_box, price
+from colllib.training.timeline import COMPUTE, Op, Step, run
+
+MOST_PASSES = 2**16  # of layers over microbatches, in which a step is simulated
+SPLIT = {"F": 1, "B": 2, "W": 1}
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a step does.
+
+    Args:
+        model: its layers, all alike, are cut into stages; one with experts has them in every layer.
+        plan: dp x tp x pp ranks; cp is not modeled, zero is 0 or 1 with a pipeline or several microbatches.
+        machine: of boxes with speeds, such as "dgx-h100:16".
+        tokens: of a microbatch.
+        microbatches: of a replica's step.
+        rate: operations per second that a rank sustains.
+        schedule: of the pipeline.
+        chunks: of interleaved stages.
+        bucket: bytes of gradients that leave together.
+        shared: whether gradients and activations share the card of a rank.
+        precision: bytes per number.
+
+    Raises:
+        ValueError: for a plan that is not the machine's size, or a number that cannot be.
+    """
+
+    model: Model
+    plan: Plan
+    machine: str
+    tokens: int = 8192
+    microbatches: int = 1
+    rate: float = 400e12
+    schedule: str = "1f1b"
+    chunks: int = 1
+    bucket: float = 25e6
+    shared: bool = False
+    precision: Precision = field(default_factory=Precision)
+
+    def __post_init__(self) -> None:
+        plan, where = self.plan, topology(self.machine)
+        in_box(self.machine)
+        if plan.gpus != where.ranks:
+            product = f"dp {plan.dp} x tp {plan.tp} x pp {plan.pp} x cp {plan.cp}"
+            raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {where.ranks}")
+        if plan.cp > 1:
+            raise ValueError(f"cp = {plan.cp}: context parallelism is not modeled in a step, take 1")
+        for name, value in (("tokens", self.tokens), ("microbatches", self.microbatches)):
+            if value < 1:
+                raise ValueError(f"{name} {value}: must be at least 1")
+        passes = self.model.layers * self.microbatches
+        check_size(f"{self.model.layers} layers with {self.microbatches} microbatches", passes, MOST_PASSES, "passes")
+        for name, number in (("rate", self.rate), ("bucket", self.bucket)):
+            if not (number > 0 and isfinite(number)):
+                raise ValueError(f"{name} {number!r}: must be a finite number above 0")
+        if self.model.layers < plan.pp * self.chunks:
+            raise ValueError(
+                f"{self.model.layers} layers in {plan.pp} stages of {self.chunks} chunks: one each at least"
+            )
+        if plan.ep > 1 and (not self.model.experts or self.model.experts % plan.ep):
+            raise ValueError(f"ep = {plan.ep}: must divide the {self.model.experts} experts of {self.model.name}")
+        if plan.zero > 1 and (plan.pp > 1 or self.microbatches > 1 or plan.ep > 1):
+            raise ValueError(f"zero = {plan.zero}: modeled with pp = 1, ep = 1 and one microbatch")
+
+    def layers(self, at: int) -> int:
+        """Layers of the `at`-th part of the model; where they do not divide evenly, those at the ends have one less."""
+        parts = self.plan.pp * self.chunks
+        every, more = divmod(self.model.layers, parts)
+        fewer = parts - more
+        return every + (fewer // 2 <= at < parts - (fewer - fewer // 2)) if more else every
+
+    # -- what a layer takes on one rank -------------------------------------------------------
+
+    @property
+    def parameters(self) -> float:
+        """Parameters of a layer that one rank holds."""
+        model, plan = self.model, self.plan
+        beside = model.beside_experts(bool(model.experts))
+        return (beside + model.experts * model.expert / plan.ep) / plan.tp
+
+    @property
+    def forward(self) -> float:
+        """Seconds of a layer's forward with one microbatch, without communication."""
+        model = self.model
+        met = model.beside_experts(bool(model.experts)) + model.top_k * model.expert
+        return 2 * met * self.tokens / self.plan.tp / self.rate
+
+    def seconds(self, primitive: str, axis: str, message: float) -> float:
+        """A collective along an axis of the plan: "tp", "dp", "ep" or "pp"; nothing for a single rank."""
+        plan = self.plan
+        ranks, apart = {
+            "tp": (plan.tp, 1),
+            "ep": (plan.ep, plan.tp),
+            "dp": (plan.dp, plan.tp),
+            "pp": (min(2, plan.pp), plan.tp * plan.dp),
+        }[axis]
+        return 0.0 if ranks == 1 else price(primitive, self.machine, ranks, apart, message).seconds
+
+    @property
+    def activations(self) -> float:
+        """Bytes of a microbatch's activations between two layers."""
+        return float(self.tokens * self.model.hidden * self.precision.activation)
+
+    def inside(self, kind: str) -> list[tuple[str, float]]:
+        """Collectives of TP and EP within a layer's pass, which compute waits for: name and seconds."""
+        plan, found = self.plan, []
+        if kind == "W":
+            return []
+        if plan.tp > 1 and plan.sequence_parallel:
+            gather = ("all-gather", self.seconds("all-gather", "tp", self.activations))
+            scatter = ("reduce-scatter", self.seconds("reduce-scatter", "tp", self.activations))
+            # backward gathers the inputs once more, for the gradients of the weights
+            found += 2 * [gather, *([gather] if kind == "B" else []), scatter]
+        elif plan.tp > 1:
+            found += [("all-reduce", self.seconds("all-reduce", "tp", self.activations))] * 2
+        if plan.ep > 1:
+            size = self.precision.dispatch if kind == "F" else self.precision.activation
+            numbers = self.tokens * self.model.hidden * self.model.top_k
+            found += [
+                ("dispatch", self.seconds("all-to-all", "ep", numbers * size)),
+                ("combine", self.seconds("all-to-all", "ep", numbers * self.precision.activation)),
+            ]
+        return found
+
+
+def simulate(training: Training) -> Step:
+    """The timeline of one step.
+
+    >>> from colllib.parallelism import MODELS, Plan
+    >>> plan = Plan(dp=16, tp=8, zero=0)
+    >>> step = simulate(Training(MODELS["Llama 3.1 8B"], plan, "dgx-h100:16"))
+    >>> round(step.busy("compute 0") / step.seconds, 2)
+    0.75
+    """
+    plan = training.plan
+    if plan.zero > 1:
+        return _sharded(training)
+    ops: list[Op] = []
+    number: dict[tuple[str, int, int], int] = {}
+    for stage in range(plan.pp):
+        _stage(training, stage, ops, number)
+    last = plan.pp * training.chunks - 1
+    message = training.activations / plan.tp
+    send = training.seconds("point-to-point", "pp", message)
+    for kind, microbatch, at in list(number):
+        first = number[kind, microbatch, at]
+        before = at - 1 if kind == "F" else at + 1
+        needs = [number["F end", microbatch, last]] if (kind, at) == ("B", last) else []
+        if kind in "FB" and 0 <= before <= last:
+            ways = f"{before % plan.pp} to {at % plan.pp}"
+            uses = (f"link {ways}", *((f"card {before % plan.pp}",) if training.shared else ()))
+            after = (number[f"{kind} end", microbatch, before],)
+            ops.append(Op(f"{kind}{microbatch} from {ways}", f"{kind}{microbatch} to {at}", send, after, uses, "send"))
+            needs.append(len(ops) - 1)
+        ops[first] = replace(ops[first], after=(*ops[first].after, *needs))
+    return run(ops)
+
+
+def _stage(training: Training, stage: int, ops: list[Op], number: dict[tuple[str, int, int], int]) -> None:
+    """A stage's work in order, and its gradients."""
+    plan = training.plan
+    works = order(training.schedule, plan.pp, stage, training.microbatches, training.chunks)
+    split = any(work.kind == "W" for work in works)
+    stream = compute(stage)
+    final = "W" if split else "B"
+    ready: list[int] = []  # the operation after which each layer's gradient is there
+    for work in works:
+        at = work.chunk * plan.pp + stage
+        number[work.kind, work.microbatch, at] = len(ops)
+        for _ in range(training.layers(at)):
+            ops += _layer(training, work, stream, split)
+            if (work.kind, work.microbatch) == (final, training.microbatches - 1):
+                ready.append(len(ops) - 1)
+        number[f"{work.kind} end", work.microbatch, at] = len(ops) - 1
+    if plan.dp > 1:
+        _gradients(training, stage, ready, ops)
+
+
+def _layer(training: Training, work: Work, stream: str, split: bool) -> list[Op]:
+    parts = SPLIT[work.kind] if not split else 1
+    seconds = parts * training.forward
+    name = f"{work.kind}{work.microbatch}"
+    inside = training.inside(work.kind)
+    own = max(1, len(inside))
+    ops = [Op(name, stream, seconds / own, kind=work.kind)]
+    for k, (what, long) in enumerate(inside):
+        ops.append(Op(f"{what} of {name}", stream, long, kind=what))
+        if k + 1 < own:
+            ops.append(Op(name, stream, seconds / own, kind=work.kind))
+    return ops
+
+
+def _gradients(training: Training, stage: int, ready: list[int], ops: list[Op]) -> None:
+    """Buckets of gradients of the whole stage; with ZeRO-1 scattered, and the parameters gathered at the end."""
+    plan, size = training.plan, training.precision
+    stream = f"network {stage}"
+    uses = (f"card {stage}",) if training.shared else ()
+    primitive = "reduce-scatter" if plan.zero else "all-reduce"
+    gradient = training.parameters * size.gradient
+    for closed in buckets([gradient] * len(ready), training.bucket):
+        seconds = training.seconds(primitive, "dp", gradient * len(closed))
+        ops.append(Op(f"{primitive} of {len(closed)}", stream, seconds, (ready[closed[-1]],), uses, primitive))
+    if plan.zero:
+        seconds = training.seconds("all-gather", "dp", training.parameters * size.parameter * len(ready))
+        ops.append(Op("all-gather", stream, seconds, (), uses, "all-gather"))
+
+
+def _sharded(training: Training) -> Step:
+    """ZeRO-2 and ZeRO-3 as one stage with one microbatch; a layer's pass includes the collectives of TP in it."""
+    waits = [sum(seconds for _, seconds in training.inside(kind)) for kind in "FB"]
+    size = training.precision
+    layer = Layer(training.forward + waits[0], 2 * training.forward + waits[1], training.parameters * size.parameter)
+    step = sharded(
+        [layer] * training.model.layers,
+        lambda message: training.seconds("all-gather", "dp", message),
+        lambda message: training.seconds("reduce-scatter", "dp", message),
+        reshard=training.plan.zero == 3,
+        gradient=size.gradient / size.parameter,
+    )
+    streams = {COMPUTE: compute(0), "network": "network 0"}
+    return replace(step, ops=tuple(replace(op, stream=streams[op.stream]) for op in step.ops))

@@ -1,0 +1,142 @@
+"""A step as a timeline: operations with durations and dependencies, in order on each stream.
+
+A stream runs its operations one after the other in the order in which they are listed, as a CUDA
+stream does. An operation starts when its stream has reached it, everything that it comes after is
+done, and what it uses is free; what several streams use (a network card) serves first come, first
+served. Data-parallel ranks that do the same at the same time need only one of them simulated.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.units import shortened
+
+COMPUTE = "compute"
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operation.
+
+    Args:
+        name: for figures and errors.
+        stream: where it is queued, such as "compute 0".
+        seconds: how long it takes, at least 0.
+        after: indices of operations in the list that must be done first.
+        uses: what it shares with other streams for as long as it runs, such as "card 0".
+        kind: what it is, such as "forward" or "all-reduce".
+    """
+
+    name: str
+    stream: str
+    seconds: float
+    after: tuple[int, ...] = ()
+    uses: tuple[str, ...] = ()
+    kind: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Operations and when they ran.
+
+    Attributes:
+        ops: as listed.
+        start: in seconds, shape (ops,).
+        end: in seconds, shape (ops,).
+    """
+
+    ops: tuple[Op, ...]
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+
+    @property
+    def seconds(self) -> float:
+        """When the last operation is done."""
+        return float(self.end.max(initial=0.0))
+
+    def on(self, stream: str) -> NDArray[np.intp]:
+        """Indices of a stream's operations."""
+        return np.array([i for i, op in enumerate(self.ops) if op.stream == stream], dtype=np.intp)
+
+    def busy(self, stream: str) -> float:
+        """Seconds for which a stream works."""
+        here = self.on(stream)
+        return float((self.end[here] - self.start[here]).sum())
+
+    def idle(self, stream: str) -> float:
+        """Seconds of the whole step for which a stream does not work: for a compute stream, what is exposed."""
+        return self.seconds - self.busy(stream)
+
+    def active(self, streams: Iterable[str]) -> float:
+        """Seconds in which at least one of some streams works."""
+        chosen = set(streams)
+        spans = sorted(
+            (s, e) for op, s, e in zip(self.ops, self.start, self.end, strict=True) if op.stream in chosen and e > s
+        )
+        total, until = 0.0, 0.0
+        for start, end in spans:
+            total += max(0.0, end - max(start, until))
+            until = max(until, end)
+        return float(total)
+
+    def exposed(self, communication: str, compute: str) -> float:
+        """Seconds in which a communication stream works and the compute stream does not."""
+        return self.active((communication, compute)) - self.active((compute,))
+
+
+def run(ops: Sequence[Op]) -> Step:
+    """Start every operation as early as its stream, its dependencies and what it uses allow.
+
+    Raises:
+        ValueError: for a negative time, a dependency that is not there, or operations that wait for each
+            other.
+
+    >>> step = run([Op("f", "compute", 2.0), Op("send", "wire", 3.0, (0,)), Op("g", "compute", 1.0)])
+    >>> step.start.tolist(), step.seconds, step.exposed("wire", "compute")
+    ([0.0, 2.0, 2.0], 5.0, 2.0)
+    """
+    waits, readers = _dependencies(ops)
+    ready, start, end = ([0.0] * len(ops) for _ in range(3))
+    free: dict[str, float] = {}
+    queue = [(0.0, i) for i, count in enumerate(waits) if count == 0]
+    done = 0
+    while queue:
+        now, i = heapq.heappop(queue)
+        op = ops[i]
+        start[i] = max([now, *(free.get(thing, 0.0) for thing in op.uses)])
+        end[i] = start[i] + op.seconds
+        for thing in op.uses:
+            free[thing] = end[i]
+        done += 1
+        for reader in readers[i]:
+            ready[reader] = max(ready[reader], end[i])
+            waits[reader] -= 1
+            if waits[reader] == 0:
+                heapq.heappush(queue, (ready[reader], reader))
+    if done < len(ops):
+        stuck = [op.name for op, count in zip(ops, waits, strict=True) if count]
+        raise ValueError(f"{len(stuck)} operations wait for each other: {shortened(', '.join(stuck))}")
+    return Step(tuple(ops), np.array(start), np.array(end))
+
+
+def _dependencies(ops: Sequence[Op]) -> tuple[list[int], list[list[int]]]:
+    """How many operations each one waits for, its predecessor on the stream among them, and who waits for it."""
+    waits, readers = [0] * len(ops), [[] for _ in ops]  # type: tuple[list[int], list[list[int]]]
+    last: dict[str, int] = {}
+    for i, op in enumerate(ops):
+        if not (isfinite(op.seconds) and op.seconds >= 0):
+            raise ValueError(f"{op.name} takes {op.seconds} s: must be a finite time of at least 0")
+        for other in {*op.after, last.get(op.stream, i)} - {i}:
+            if not 0 <= other < len(ops):
+                raise ValueError(f"{op.name} comes after operation {other}, and there are {len(ops)}")
+            readers[other].append(i)
+            waits[i] += 1
+        last[op.stream] = i
+    return waits, readers

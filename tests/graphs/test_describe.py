@@ -1,0 +1,73 @@
+"""Graphs on the command line."""
+
+import json
+
+import networkx as nx
+import pytest
+from click.testing import CliRunner
+
+from colllib import cli
+from colllib.topology import OPERATIONS, TOPOLOGIES, find
+
+
+def described(expression):
+    done = CliRunner().invoke(cli.cli, ["describe", expression, "--json"], catch_exceptions=False)
+    assert done.exit_code == 0
+    return json.loads(done.output)
+
+
+def test_a_graph_is_described_by_its_degree_diameter_bounds_and_throughput():
+    found = described("line-graph(complete-bipartite:4x4)")
+    graph = find("line-graph(complete-bipartite:4x4)").to_networkx()
+    assert found["nodes"] == len(graph) == 32
+    assert found["degree"] == graph.number_of_edges() // 32
+    assert found["diameter"] == found["moore_diameter"] == nx.diameter(graph)
+    assert found["moore_bound"] == 1 + 4 + 16 + 64
+    assert found["moore_bound_undirected"] is None  # a link of it has none the other way
+    assert found["f"] == "2/35"
+    assert found["left_out"] == {}
+
+
+def test_what_is_too_large_to_find_is_left_out_and_says_so():
+    found = described("ring:5000")
+    assert (found["nodes"], found["degree"], found["diameter"], found["f"]) == (5000, 2, None, None)
+    assert "distances between ranks are too many" in found["left_out"]["diameter"]
+
+
+def test_unequal_degrees_have_no_moore_bound():
+    found = described("mesh:3x3")
+    assert (found["degree"], found["moore_bound"], found["diameter"]) == (None, None, 4)
+    assert "breadth_first_optimal" not in found
+
+
+def test_a_topology_with_switches_is_described_without_them():
+    assert "degree" not in described("star:4")
+
+
+def test_a_person_reads_the_same():
+    done = CliRunner().invoke(cli.cli, ["describe", "diamond"], catch_exceptions=False)
+    assert ["f", "3/20"] in [line.split() for line in done.output.splitlines()]
+
+
+def test_every_operation_and_family_is_listed():
+    done = CliRunner().invoke(cli.cli, ["list", "--json"], catch_exceptions=False)
+    listed = json.loads(done.output)
+    assert listed["operations"] == [f"{name}({','.join(OPERATIONS[name].operands)})" for name in OPERATIONS]
+    assert {form.example for form in TOPOLOGIES.values()} == set(listed["topologies"])
+
+
+@pytest.mark.parametrize("on", ["circulant:16x3x4", "line-graph(complete-bipartite:2x2)", "power(diamond,2)"])
+def test_a_schedule_runs_on_a_graph(on):
+    done = CliRunner().invoke(cli.cli, ["run", "all-gather", "ring", "--on", on, "--json"], catch_exceptions=False)
+    found = json.loads(done.output)
+    assert (found["topology"], found["correct"]) == (on, True)
+
+
+@pytest.mark.parametrize("on", ["circulant:16x2x4", "line-graph(star:4)", "ring:4,without=0-1,without=2-3"])
+def test_bad_graphs_end_in_one_line_and_status_2(on, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["describe", on, "--json"])
+    told = capsys.readouterr()
+    assert ended.value.code == 2
+    assert told.out == ""
+    assert len(told.err.splitlines()) == 1

@@ -1,0 +1,91 @@
+"""Isomorphic graphs, against networkx's search."""
+
+from collections import Counter
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_graphs import expressions, find_multigraph
+
+from colllib.graphs.isomorphism import isomorphism, orbits, reverse_symmetric
+from colllib.graphs.links import arcs, from_arcs
+from colllib.topology import find
+
+SMALL = expressions.filter(lambda expression: find(expression).ranks <= 40)
+
+
+def simple(graph):
+    """With parallel links as a number on one link."""
+    found = nx.DiGraph()
+    found.add_nodes_from(graph)
+    found.add_edges_from((a, b, {"width": width}) for (a, b), width in Counter(graph.edges()).items())
+    return found
+
+
+def matcher(first, second):
+    same = nx.algorithms.isomorphism.numerical_edge_match("width", 1)
+    return nx.algorithms.isomorphism.DiGraphMatcher(simple(first), simple(second), edge_match=same)
+
+
+@given(SMALL, st.randoms(use_true_random=False))
+def test_a_renumbered_graph_is_recognized(expression, random):
+    where = find(expression)
+    there = np.array(random.sample(range(where.ranks), where.ranks))
+    src, dst = arcs(where)
+    other = from_arcs("renumbered", where.ranks, there[src], there[dst])
+    found = isomorphism(where, other)
+    assert found is not None
+    moved = nx.relabel_nodes(find_multigraph(expression), dict(enumerate(found.tolist())))
+    src, dst = (end.tolist() for end in arcs(other))
+    assert Counter(moved.edges()) == Counter(zip(src, dst, strict=True))
+
+
+REVERSED = ["diamond", "modified-debruijn:2x3", "modified-debruijn:2x4", "kautz:2x7", "kautz:3x7", "kautz:2x6"]
+REVERSED += ["debruijn:2x3", "line-graph(diamond)", "product(diamond,uniring:1x3)", "directed-circulant:7x1x2"]
+
+
+@pytest.mark.parametrize("expression", REVERSED)
+def test_a_graph_is_reverse_symmetric_where_networkx_finds_its_transpose_in_it(expression):
+    graph = find_multigraph(expression)
+    assert reverse_symmetric(find(expression)) == matcher(graph, graph.reverse()).is_isomorphic()
+
+
+@settings(max_examples=40)
+@given(SMALL, SMALL)
+def test_two_graphs_are_isomorphic_where_networkx_says_so(first, second):
+    a, b = find_multigraph(first), find_multigraph(second)
+    if Counter(dict(a.degree()).values()) == Counter(dict(b.degree()).values()):
+        assert (isomorphism(find(first), find(second)) is None) != matcher(a, b).is_isomorphic()
+    else:
+        assert isomorphism(find(first), find(second)) is None
+
+
+ORBITS = [
+    "ring:5",
+    "line:4",
+    "torus:4x3",
+    "diamond",
+    "kautz:2x7",
+    "debruijn:2x3",
+    "circulant:8x4x1",
+    "twisted-hypercube:4",
+]
+
+
+@pytest.mark.parametrize("expression", ORBITS)
+def test_orbits_are_those_of_all_automorphisms(expression):
+    graph, where = find_multigraph(expression), find(expression)
+    maps = list(matcher(graph, graph).isomorphisms_iter())
+    ranks, links = orbits(where)
+    ends = list(zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True))
+    for number, keys, images in (
+        (ranks, list(range(where.ranks)), lambda a: {m[a] for m in maps}),
+        (links, ends, lambda link: {(m[link[0]], m[link[1]]) for m in maps}),
+    ):
+        for key, own in zip(keys, number, strict=True):
+            together = {other for other, label in zip(keys, number, strict=True) if label == own}
+            assert together <= images(key)
+            if number is ranks:
+                assert together == images(key)

@@ -1,0 +1,146 @@
+"""Measures of graphs, against networkx and against their definitions."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from random_graphs import expressions, find_multigraph
+
+from colllib.graphs import measures
+from colllib.topology import find
+
+REGULAR = expressions.filter(lambda expression: "line:" not in expression)
+
+
+@given(expressions)
+def test_distances_layers_and_the_diameter_are_those_of_networkx(expression):
+    graph, where = find_multigraph(expression), find(expression)
+    hops = dict(nx.all_pairs_shortest_path_length(graph))
+    wanted = np.array([[hops[a][b] for b in graph] for a in graph])
+    assert np.array_equal(measures.distances(where), wanted)
+    assert measures.diameter(where) == nx.diameter(graph)
+    assert measures.layers(where).tolist() == [
+        [sum(hops[a][b] == x for a in graph) for x in range(wanted.max() + 1)] for b in graph
+    ]
+    assert measures.is_undirected(where) == nx.utils.edges_equal(graph.edges(), graph.reverse().edges(), directed=True)
+
+
+@given(expressions)
+def test_the_degree_counts_self_loops_and_parallel_links(expression):
+    graph, where = find_multigraph(expression), find(expression)
+    counts = {*dict(graph.out_degree()).values(), *dict(graph.in_degree()).values()}
+    if len(counts) == 1:
+        assert measures.degree(where) == measures.equal_degree(where) == counts.pop()
+    else:
+        assert measures.equal_degree(where) is None
+        with pytest.raises(ValueError, match=f"{min(counts)} to {max(counts)} links out or in: equal degrees are need"):
+            measures.degree(where)
+
+
+@pytest.mark.parametrize("degree", range(1, 6))
+@pytest.mark.parametrize("steps", range(6))
+def test_the_moore_bound_counts_a_tree_of_that_depth(degree, steps):
+    tree = nx.balanced_tree(degree, steps, nx.DiGraph)
+    assert measures.moore_bound(degree, steps) == len(tree)
+    # in an undirected graph every rank but the root has one neighbor less below it
+    grown = 1 if steps == 0 else 1 + degree * len(nx.balanced_tree(degree - 1, steps - 1, nx.DiGraph))
+    if degree > 1:
+        assert measures.moore_bound(degree, steps, undirected=True) == grown
+
+
+@given(REGULAR)
+def test_no_graph_is_larger_than_its_moore_bound_or_faster_than_its_moore_diameter(expression):
+    where = find(expression)
+    ports, far = measures.degree(where), measures.diameter(where)
+    for undirected in (False, True) if measures.is_undirected(where) else (False,):
+        assert where.ranks <= measures.moore_bound(ports, far, undirected=undirected)
+        least = measures.moore_diameter(where.ranks, ports, undirected=undirected)
+        assert least <= far
+        assert measures.moore_bound(ports, least, undirected=undirected) >= where.ranks
+        assert least == 0 or measures.moore_bound(ports, least - 1, undirected=undirected) < where.ranks
+
+
+def test_a_degree_that_cannot_join_the_ranks_is_refused():
+    for degree, undirected in ((0, False), (1, True)):
+        with pytest.raises(ValueError, match=f"N = 9: a degree of {degree} cannot join so many ranks"):
+            measures.moore_diameter(9, degree, undirected=undirected)
+
+
+MAYBE = ["ring:6", "ring:7", "hypercube:4", "torus:4x4", "torus:3x5", "complete-bipartite:3x3", "kautz:2x6"]
+MAYBE += ["complete-bipartite:2x3", "hamming:2x4", "twisted-hypercube:4", "distance-regular:35", "circulant:13x1x5"]
+
+
+@pytest.mark.parametrize("expression", MAYBE)
+def test_a_graph_is_distance_regular_where_networkx_says_so(expression):
+    graph = find(expression).to_networkx()
+    found = measures.intersection_array(find(expression))
+    if measures.is_undirected(find(expression)) and nx.is_distance_regular(graph.to_undirected()):
+        assert found == tuple(map(tuple, nx.intersection_array(graph.to_undirected())))
+    else:
+        assert found is None
+
+
+def test_parallel_links_and_self_loops_are_not_distance_regular():
+    assert measures.intersection_array(find("biring:4x5")) is None
+    assert measures.intersection_array(find("debruijn:3x1")) is None
+
+
+def loads_by_sets(graph):
+    """The largest ratio of shards to the links that they can take, over all sets of shards: no sets of links."""
+    hops = dict(nx.all_pairs_shortest_path_length(graph))
+    found = []
+    for x in range(1, nx.diameter(graph) + 1):
+        worst = Fraction(0)
+        for u in graph:
+            ways = [
+                frozenset((w, k) for w, _, k in graph.in_edges(u, keys=True) if hops[v][w] == x - 1)
+                for v in graph
+                if hops[v][u] == x
+            ]
+            kinds = sorted(set(ways), key=sorted)
+            for size in range(1, len(kinds) + 1):
+                for some in combinations(kinds, size):
+                    shards = sum(way in some for way in ways)
+                    worst = max(worst, Fraction(shards, len(frozenset.union(*some))))
+        found.append(worst)
+    return found
+
+
+FEW = REGULAR.filter(lambda expression: find(expression).ranks <= 12 and measures.degree(find(expression)) <= 4)
+
+
+@settings(max_examples=30)  # of sets of sets
+@given(FEW)
+def test_loads_by_sets_of_links_are_loads_by_sets_of_shards(expression):
+    assert measures.breadth_first_loads(find(expression)) == loads_by_sets(find_multigraph(expression))
+
+
+OPTIMAL = ["full-mesh:6", "complete-bipartite:4x4", "hamming:2x3", "hypercube:4", "twisted-hypercube:3", "biring:4x5"]
+OPTIMAL += ["uniring:2x5", "circulant:16x3x4", "circulant:11x1x2x5", "torus:3x3x2", "twisted-torus:3", "ring:7"]
+OPTIMAL += [f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35, 45, 70, 80)]
+OPTIMAL += ["directed-circulant:6x1x2x3x4", "product(biring:2x8,uniring:1x4)", "kautz:4x5", "shifted-ring:12x5"]
+NOT = ["diamond", "modified-debruijn:2x3", "kautz:2x6", "kautz:4x16", "debruijn:2x3", "line-graph(full-mesh:4)"]
+
+
+@pytest.mark.parametrize("expression", [*OPTIMAL, *NOT])
+def test_breadth_first_all_gathers_are_optimal_where_the_literature_says_so(expression):
+    where = find(expression)
+    assert measures.breadth_first_optimal(where) == (expression in OPTIMAL)
+    loads, ports = measures.breadth_first_loads(where), measures.degree(where)
+    assert sum(loads) >= Fraction(where.ranks - 1, ports)
+    if expression in OPTIMAL:  # then layers are even, and every link carries its part of every layer
+        assert measures.even_layers(where)
+        assert loads == [Fraction(int(count), ports) for count in measures.layers(where)[0, 1:]]
+
+
+def test_what_is_not_strongly_connected_is_refused():
+    with pytest.raises(ValueError, match="not strongly connected: no way from rank 0 to rank 1"):
+        measures.distances(find("line:3,without=0-1"))
+
+
+def test_too_many_sets_of_links_are_refused():
+    with pytest.raises(ValueError, match="sets of links into ranks are too many"):
+        measures.breadth_first_loads(find("full-mesh:64"))

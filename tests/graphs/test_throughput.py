@@ -1,0 +1,86 @@
+"""All-to-all throughput: a linear program without symmetry, the tables of the literature, and bounds."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from random_graphs import expressions
+from scipy.optimize import linprog
+
+from colllib.graphs.isomorphism import orbits
+from colllib.graphs.links import arcs
+from colllib.graphs.throughput import distance_bound, throughput
+from colllib.topology import find
+
+
+def flow(where):
+    """The linear program as it is printed: a commodity for every source, no symmetry, dense."""
+    src, dst = arcs(where)
+    n, links = where.ranks, len(src)
+    rows, right = [], []
+    for link in range(links):
+        row = np.zeros((n, links))
+        row[:, link] = 1
+        rows.append([*row.ravel(), 0])
+        right.append(1)
+    for source in range(n):
+        for rank in set(range(n)) - {source}:
+            row = np.zeros((n, links))
+            row[source] = (src == rank).astype(int) - (dst == rank).astype(int)
+            rows.append([*row.ravel(), 1])
+            right.append(0)
+    return -linprog([*np.zeros(n * links), -1], A_ub=np.array(rows), b_ub=right).fun
+
+
+SMALL = expressions.filter(lambda expression: find(expression).ranks <= 12)
+
+
+@settings(max_examples=40)
+@given(SMALL)
+def test_symmetry_changes_nothing(expression):
+    where = find(expression)
+    assert float(throughput(where)) == pytest.approx(flow(where), rel=1e-9)
+    assert throughput(where) <= distance_bound(where)
+
+
+# to the digits that Zhao et al. print, whose program is solved without symmetry
+PRINTED = {
+    "line-graph(complete-bipartite:4x4)": "5.71e-02",
+    "distance-regular:32": "5.26e-02",
+    "kautz:4x64": "2.17e-02",
+    "line-graph(line-graph(complete-bipartite:4x4))": "9.89e-03",
+    "line-graph(distance-regular:32)": "9.26e-03",
+    "product(biring:2x8,power(uniring:1x4,2))": "5.21e-03",
+    "product(power(uniring:1x4,3),uniring:1x8)": "5.58e-04",
+    "power(product(uniring:1x4,uniring:1x8),2)": "2.79e-04",
+}
+
+
+@pytest.mark.parametrize("expression", PRINTED)
+def test_throughputs_are_those_of_the_literature(expression):
+    assert f"{float(throughput(find(expression))):.2e}" == PRINTED[expression]
+
+
+def test_a_product_with_itself_divides_by_the_ranks():
+    assert throughput(find("power(diamond,2)")) == throughput(find("diamond")) / 8 == Fraction(3, 160)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 8, 9])
+def test_a_ring_is_limited_by_its_distances(n):
+    away = sum(min(k, n - k) for k in range(n))
+    assert throughput(find(f"ring:{n}")) == Fraction(2, away)
+
+
+@pytest.mark.parametrize("expression", ["hypercube:6", "distance-regular:45", "full-mesh:30", "distance-regular:728"])
+def test_where_all_links_are_alike_the_distances_decide(expression):
+    where = find(expression)
+    assert throughput(where) == distance_bound(where)
+    assert orbits(where)[0].max() == 0
+
+
+def test_a_program_too_large_is_refused():
+    with pytest.raises(ValueError, match=r"131072 variables are too many"):
+        throughput(find("line-graph(line-graph(line-graph(circulant:16x3x4)))"))
+    with pytest.raises(ValueError, match="at least two ranks"):
+        throughput(find("ring:1"))

@@ -1,0 +1,141 @@
+"""Faults made by hand: the model's sweep on the machine that is really in use, with noise, as programs print it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from measured import logs
+from measured.test_cluster import system
+
+from colllib import cli
+from colllib.measured.read import read
+from colllib.measured.write import write
+
+INFO = "node01:4242:4242 [0] NCCL INFO "
+ONE_CARD = INFO + "NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB eth0:10.0.0.1<0>\n"
+FOUR_CARDS = INFO + "NET/IB : Using " + " ".join(f"[{k}]mlx5_{k}:1/RoCE" for k in range(4)) + " [RO]; OOB eth0\n"
+SOCKETS = INFO + "NET/IB : No device found.\n" + INFO + "Using network Socket\n"
+COPIED = INFO + "Channel 00/0 : 7[7] -> 8[0] [receive] via NET/IB/0\n"
+DIRECT = COPIED.rstrip() + "/GDRDMA\n"
+HOST_MEMORY = INFO + "Channel 00 : 0[0] -> 1[1] via SHM/direct/direct\n"
+PEERS = INFO + "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n"
+LIBFABRIC = INFO + "NET/OFI Selected Provider is efa (found 4 nics)\n" + INFO + "Using network AWS Libfabric\n"
+EFA_DIRECT = LIBFABRIC + INFO + "Channel 00/0 : 7[7] -> 8[0] [send] via NET/AWS Libfabric/0/GDRDMA\n"
+H100, A100 = ["--cards", "8x400Gb/s"], ["--cards", "8x200Gb/s"]
+
+#: what is in use, how much slower than the model, its words, what is told, its dialect and prefix, state and cause
+FAULTS = {
+    "one card of eight over two boxes": ("dgx-h100:2,cards=1", {}, "", H100, "nccl-tests", "", "single-nic"),
+    "one card of eight over four boxes": ("dgx-a100:4,cards=1", {}, "", A100, "nccl-tests-old", "", "single-nic"),
+    "one card, as the log says": ("dgx-h200:2,cards=1", {}, ONE_CARD, [], "nccl-tests-2.17", "", "single-nic"),
+    "four cards of eight": ("dgx-a100:4,cards=4", {}, "", A100, "nccl-tests", "0: ", "misconfiguration"),
+    "no GPUDirect, as the log says": ("dgx-h100:4", {"slower": 2.4}, COPIED, H100, "nccl-tests", "", "no-gdr"),
+    "no GPUDirect, by the numbers": ("dgx-a100:4", {"slower": 2.3}, "", A100, "nccl-tests", "[1,0]<stdout>:", "no-gdr"),
+    "GPUDirect switched off": ("b200:2", {"slower": 2.5}, "NCCL_NET_GDR_LEVEL=LOC\n", [], "nccl-tests", "", "no-gdr"),
+    "sockets": ("dgx-a100:2", {"slower": 30}, SOCKETS, [], "nccl-tests", "", "misconfiguration"),
+    "RDMA switched off": ("mi300x:2", {"slower": 40}, "NCCL_IB_DISABLE=1\n", [], "nccl-tests", "", "misconfiguration"),
+    "copies via host memory": ("dgx-a100:1", {"slower": 14}, HOST_MEMORY, [], "nccl-tests", "", "p2p-disabled"),
+    "peer to peer off on AMD": (
+        "mi250x:1",
+        {"slower": 12},
+        "NCCL_P2P_DISABLE=1\n",
+        [],
+        "nccl-tests",
+        "",
+        "p2p-disabled",
+    ),
+    "PCIe instead of NVLink": ("dgx-h100:1", {"slower": 20}, "", [], "nccl-tests-2.17", "", "pcie-limited"),
+    "links lost": ("dgx-h100:1", {"slower": 2.4}, "", [], "nccl-tests", "[0] ", "misconfiguration"),
+    "a fabric that is full": ("dgx-h100:32", {"slower": 1.8, "scatter": 0.5}, "", H100, "nccl-tests", "", "congestion"),
+    "pairs that collide": (
+        *("dgx-h100:32", {"slower": 3, "collective": "sendrecv"}, "", H100, "nccl-tests", "", "congestion"),
+    ),
+    "too small for its ranks": ("dgx-a100:128", {"top": 2**26}, "", A100, "nccl-tests", "", "latency-bound"),
+    "one card, in Markdown": (
+        *("dgx-h100:2,cards=1", {}, "", [*H100, "--gpu", "h100", "--boxes", "2", "--gpus-per-box", "8"]),
+        *("markdown", "", "single-nic"),
+    ),
+    "an OSU table over sockets": (
+        *("dgx-a100:2", {"slower": 30}, "", [*A100, "--gpu", "a100", "--boxes", "2", "--gpus-per-box", "8"]),
+        *("osu", "", "misconfiguration"),
+    ),
+}
+HEALTHY = {
+    "eight cards": ("dgx-h100:2", {}, DIRECT, H100, "nccl-tests", ""),
+    "a ring in a box without NVLS": ("dgx-a100:1", {}, PEERS, [], "nccl-tests-2.17", ""),
+    "one box whose network is a socket": ("dgx-h100:1", {}, SOCKETS + PEERS, [], "nccl-tests", "[1,0]<stdout>:"),
+    "four cards of a cloud's box": ("dgx-a100:4,cards=4,card=100Gbit/s", {}, EFA_DIRECT, [], "nccl-tests", ""),
+    "four cards, as the log says": ("dgx-h100:4,cards=4", {}, FOUR_CARDS + DIRECT, [], "nccl-tests-old", ""),
+    "sixteen boxes, gathered": ("dgx-h200:16", {"collective": "all-gather"}, "", H100, "nccl-tests", ""),
+    "Infinity Fabric": ("mi300x:1", {"gpu": "AMD Instinct MI300X"}, "", [], "nccl-tests", ""),
+    "a table without time": (
+        *("dgx-a100:2", {}, "", [*A100, "--gpu", "a100", "--boxes", "2", "--gpus-per-box", "8"], "markdown", ""),
+    ),
+}
+
+
+def verdict(tmp_path, expression, shape, words, told, dialect, prefix, seed):
+    """What the command says of such a log."""
+    text = words + write(logs.modeled(expression, seed, **shape), dialect, prefix)
+    place = tmp_path / "log.txt"
+    place.write_text(text)
+    made = CliRunner().invoke(cli.cli, ["diagnose", str(place), *told, "--json"])
+    assert made.exit_code == 0, made.output
+    return json.loads(made.output)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_found_and_named(name, tmp_path):
+    *log, cause = FAULTS[name]
+    found = verdict(tmp_path, *log, 1)
+    assert found["state"] in ("below-expectation", "undecided"), found["verdict"]
+    assert cause in (found["cause"], *found["alternatives"]), found
+    assert found["cause"] == cause or found["confidence"] < 0.8
+
+
+def test_most_faults_are_called_below_expectation_and_named_first(tmp_path):
+    found = [(verdict(tmp_path, *log, 3), cause) for *log, cause in FAULTS.values()]
+    assert sum(each["state"] == "below-expectation" for each, _ in found) >= 0.85 * len(found)
+    assert sum(each["cause"] == cause for each, cause in found) >= 0.75 * len(found)
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_run_is_no_fault(name, tmp_path):
+    found = verdict(tmp_path, *HEALTHY[name], 1)
+    assert found["state"] == "healthy", found["verdict"]
+
+
+def test_cards_that_no_gpu_reaches_directly_speak_against_gpudirect(tmp_path):
+    topology = tmp_path / "topo.xml"
+    topology.write_text(system(8, 8).replace('gdr="1"', 'gdr="0"'))
+    told = ["--on", str(topology), "--boxes", "4"]
+    found = verdict(tmp_path, "dgx-h100:4", {"slower": 2.2}, "", told, "nccl-tests", "", 1)
+    assert (found["state"], found["cause"]) == ("below-expectation", "no-gdr")
+
+
+def test_as_much_as_half_of_the_cards_give_is_no_sure_health(tmp_path):
+    found = verdict(tmp_path, "dgx-h100:2,cards=4", {}, "", H100, "nccl-tests", "", 1)
+    assert found["confidence"] <= 0.5
+    assert "misconfiguration" in found["alternatives"]
+    assert "NCCL_ALGO=Ring" in found["next_test"]
+
+
+def test_what_follows_a_run_is_said_of_the_next(tmp_path):
+    table = write(logs.modeled("dgx-a100:1", 1), "nccl-tests")
+    first, second = read(table + "\nNCCL_P2P_DISABLE=1\n" + table)
+    assert "NCCL_P2P_DISABLE" not in first.facts
+    assert second.facts["NCCL_P2P_DISABLE"] == "1"
+
+
+def test_the_column_of_one_box_tells_the_gpu_of_the_column_of_four(tmp_path):
+    one, four = (logs.modeled(f"b200:{boxes}", boxes, top=2**34) for boxes in (1, 4))
+    rates = [{row.message: row.busbw for row in run.rows} for run in (one, four)]
+    lines = [f"| {size // 1024}KiB | {rates[0][size] / 1e9:.2f}GBps | {rates[1][size] / 1e9:.2f}GBps |"
+             for size in map(int, rates[0])]  # fmt: skip
+    place = tmp_path / "table.md"
+    place.write_text("| payload | 1 node | 4 nodes |\n| --- | --- | --- |\n" + "\n".join(lines))
+    found = json.loads(CliRunner().invoke(cli.cli, ["diagnose", str(place), "--json"]).output)
+    assert found["state"] == "healthy"
+    assert found["verdict"].startswith("4 x 8 B200")

@@ -1,0 +1,27 @@
+"""The experts explorer shows what the choices say, and copies change it as the chapter says."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from colllib.show import experts_explorer
+from colllib.show.experts_explorer import RANKS, TOKENS, TOP_K, destinations, dispatched
+
+
+def test_the_first_state_prices_the_executed_dispatch_and_names_the_fastest():
+    explorer = experts_explorer()
+    told = explorer.render(len(explorer.parts), explorer.start)
+    assert "per box" in told
+
+
+def test_what_crosses_once_per_rank_is_never_more_than_once_per_expert():
+    for gate in ("uniform", "zipf", "topics"):
+        per_expert, per_rank = (dispatched(gate, 0, "contiguous", copies) for copies in ("per expert", "per rank"))
+        assert sum(per_rank.sent) < sum(per_expert.sent)
+
+
+def test_without_a_limit_every_choice_is_served():
+    goes = destinations("zipf", 0, "16 copies")
+    assert goes.shape == (RANKS, TOKENS, TOP_K)
+    assert goes.min() >= 0
+    assert np.bincount(goes.ravel()).max() < 1.2 * goes.size / RANKS

@@ -1,0 +1,20 @@
+"""The flip explorer says what its runs say."""
+
+from __future__ import annotations
+
+from colllib.show import flip_explorer
+from colllib.show.flip_explorer import RANKS, found
+from colllib.training.faults import PHASES
+
+
+def test_the_summary_counts_the_wrong_ranks_in_every_phase():
+    explorer = flip_explorer()
+    for phase in PHASES:
+        told = explorer.render(len(explorer.parts), {**explorer.start, "phase": phase})
+        assert told.startswith(f"{len(found(phase, 1, 26).wrong)} of {RANKS} ranks end")
+
+
+def test_no_check_sees_a_flip_in_a_gradient_whichever_rank_and_bit_it_is():
+    flips = [found("gradient", rank, bit) for rank in range(RANKS) for bit in (31, 20)]
+    assert not any(flip.link or flip.hash or flip.total for flip in flips)
+    assert all(len(flip.wrong) == RANKS for flip in flips)

@@ -1,0 +1,19 @@
+"""The tensor-states explorer names plans as the field does."""
+
+from __future__ import annotations
+
+import pytest
+
+from colllib.show.states_explorer import INNER, called, found
+
+
+@pytest.mark.parametrize(
+    ("tokens", "room", "name"),
+    [
+        (INNER // 2, 0, "tensor parallelism (Megatron)"),
+        (INNER * 2, 0, "data parallelism"),
+        (INNER * 2, 1, "data parallelism with sharded parameters (FSDP)"),
+    ],
+)
+def test_the_inner_width_divides_tensor_from_data_parallelism(tokens, room, name):
+    assert called(found(tokens, 8, room, 450e9)).startswith(name)

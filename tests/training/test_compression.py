@@ -1,0 +1,196 @@
+"""Compressors and the collectives that carry what they make, against plain numpy and counts by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.algorithms import allreduce
+from colllib.training import compression
+from colllib.training.compression import Average, LowRank, Traffic, full, in_parts, int8, random_k, sign, top_k
+
+COMPRESSORS = {
+    "INT8": int8(),
+    "INT8 in blocks": int8(4),
+    "top-k": top_k(0.25),
+    "random-k": random_k(0.25),
+    "sign": sign,
+}
+
+
+def vectors(ranks, size, seed=0):
+    return list(np.random.default_rng(seed).normal(size=(ranks, size)))
+
+
+@given(st.integers(1, 7), st.integers(1, 30), st.integers(0, 99))
+@settings(deadline=None, max_examples=40)
+def test_without_compression_every_way_gives_every_rank_the_mean(ranks, size, seed):
+    given_vectors = vectors(ranks, size, seed)
+    packets = [full(vector) for vector in given_vectors]
+    results = [
+        compression.summed(given_vectors, Traffic(ranks)),
+        compression.two_phase([in_parts(v, ranks, full) for v in given_vectors], full, Traffic(ranks)),
+        compression.gathered(packets, Traffic(ranks)),
+        compression.merged(packets, Traffic(ranks), allreduce.recursive_doubling(ranks)),
+    ]
+    for found in results:
+        assert np.allclose(found, np.mean(given_vectors, axis=0))
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_all_ranks_end_with_the_same_bits(name):
+    given_vectors, compress = vectors(4, 40), COMPRESSORS[name]
+    ways = [
+        compression.requantized(given_vectors, compress, Traffic(4)),
+        compression.two_phase([in_parts(v, 4, compress) for v in given_vectors], compress, Traffic(4)),
+        compression.gathered([compress(v, 0) for v in given_vectors], Traffic(4)),
+    ]
+    for found in ways:
+        assert all(np.array_equal(found[0], other) for other in found)
+
+
+def test_two_phases_are_what_they_say_in_plain_numpy():
+    given_vectors, compress = vectors(4, 40), int8(5)
+    sums = np.mean([np.concatenate([compress(p, 0).values for p in np.split(v, 4)]) for v in given_vectors], axis=0)
+    wanted = np.concatenate([compress(part, 0).values for part in np.split(sums, 4)])
+    found = compression.two_phase([in_parts(v, 4, compress) for v in given_vectors], compress, Traffic(4))
+    assert np.allclose(found[0], wanted)
+
+
+def test_bytes_are_those_of_the_packets_that_a_rank_sends():
+    given_vectors = vectors(4, 64)
+    exact, eighth, hops, sparse = (Traffic(4) for _ in range(4))
+    compression.summed(given_vectors, exact)
+    compression.two_phase([in_parts(v, 4, int8()) for v in given_vectors], int8(), eighth)
+    compression.requantized(given_vectors, int8(), hops)
+    compression.gathered([top_k(0.125)(v, 0) for v in given_vectors], sparse)
+    assert exact.bytes.tolist() == [6 * 16 * 4] * 4
+    assert eighth.bytes.tolist() == hops.bytes.tolist() == [6 * (16 + 4)] * 4
+    assert sparse.bytes.tolist() == [3 * 8 * 8] * 4
+
+
+def test_rounding_at_every_hop_loses_more_than_rounding_twice():
+    def error(found, given_vectors):
+        return np.linalg.norm(found[0] - np.mean(given_vectors, axis=0))
+
+    more = []
+    for seed in range(10):
+        given_vectors = vectors(16, 256, seed)
+        hops = compression.requantized(given_vectors, int8(), Traffic(16))
+        twice = compression.two_phase([in_parts(v, 16, int8()) for v in given_vectors], int8(), Traffic(16))
+        more.append(error(hops, given_vectors) / error(twice, given_vectors))
+    assert min(more) > 1
+
+
+def test_sparse_vectors_with_places_of_their_own_grow_until_a_dense_one_is_smaller():
+    packets = [top_k(0.1)(np.roll(np.arange(40.0), 4 * rank), 0) for rank in range(8)]
+    traffic = Traffic(8)
+    compression.merged(packets, traffic)
+    assert list(traffic.steps.values()) == [4 * 8, 8 * 8, 16 * 8]
+    traffic = Traffic(8)
+    compression.merged([top_k(0.25)(np.roll(np.arange(40.0), 10 * rank), 0) for rank in range(8)], traffic)
+    assert max(traffic.steps.values()) == 40 * 4
+
+
+def test_random_places_that_all_share_can_be_added_and_top_places_cannot():
+    given_vectors = vectors(4, 40)
+    for compress, same in ((random_k(0.25), True), (top_k(0.25), False)):
+        places = {tuple(np.flatnonzero(compress(v, 7).values)) for v in given_vectors}
+        assert (len(places) == 1) is same
+
+
+def test_random_k_is_right_on_average():
+    vector = vectors(1, 12)[0]
+    mean = np.mean([random_k(0.25)(vector, seed).values for seed in range(4000)], axis=0)
+    assert np.allclose(mean, vector, atol=0.15)
+
+
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=50), st.integers(1, 60))
+def test_int8_is_off_by_half_a_level_at_most_and_stays_put_when_done_again(values, block):
+    vector, compress = np.array(values), int8(block)
+    once = compress(vector, 0).values
+    level = np.concatenate(
+        [np.full_like(p, np.abs(p).max() / 127) for p in np.split(vector, range(block, len(vector), block))]
+    )
+    assert (np.abs(once - vector) <= level * (0.5 + 1e-9)).all()
+    assert np.allclose(compress(once, 0).values, once)
+
+
+@pytest.mark.parametrize("way", ["two phases", "gather"])
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_with_feedback_what_has_arrived_and_what_is_left_make_up_what_was_given(name, way):
+    average, total, arrived = Average(4, COMPRESSORS[name], way, feedback=True), np.zeros(40), np.zeros(40)
+    for step in range(20):
+        here = vectors(4, 40, step)
+        total += np.mean(here, axis=0)
+        arrived += average(here, step)
+    left = np.mean(average.errors, axis=0)
+    if way == "two phases":
+        left = left + np.concatenate(average.owners)
+    assert np.allclose(arrived + left, total)
+
+
+def test_low_rank_is_exact_for_a_matrix_of_low_rank_and_sends_two_thin_factors():
+    random = np.random.default_rng(0)
+    matrix = random.normal(size=(8, 2)) @ random.normal(size=(2, 8))
+    average = LowRank(4, rank=2)
+    found = average([matrix.ravel() * scale for scale in (1, 2, 3, 4)], 0)
+    assert np.allclose(found, 2.5 * matrix.ravel())
+    assert average.traffic.most == 2 * 6 * (16 // 4) * 4  # two all-reduces of 16 numbers among four
+
+
+def test_the_largest_entries_alone_lead_uphill_and_feedback_leads_down():
+    here = compression.cancelling()
+    for rate in (0.02, 0.002):
+        alone = compression.descend(here, Average(3, top_k(1 / 3), "gather"), 60, rate)
+        kept = compression.descend(here, Average(3, top_k(1 / 3), "gather", True), 60, rate)
+        assert (np.diff(alone.loss) > 0).all()
+        assert kept.loss[-1] < kept.loss[0] < alone.loss[-1]
+
+
+@pytest.mark.parametrize("make", [compression.least_squares, compression.logistic, compression.terrain])
+def test_the_workers_gradients_are_the_slope_of_the_loss(make):
+    problem = make(3)
+    at = problem.start + 0.01
+    slope = np.mean(
+        [
+            np.mean(problem.gradients(at, step), axis=0)
+            for step in range(300 if make is compression.least_squares else 1)
+        ],
+        axis=0,
+    )
+    for direction in vectors(3, len(at)):
+        ahead, behind = (problem.loss(at + sign * 1e-5 * direction) for sign in (1, -1))
+        assert (ahead - behind) / 2e-5 == pytest.approx(slope @ direction, rel=0.1, abs=1e-4)
+
+
+def test_one_bit_adam_is_adam_until_its_warm_up_ends_and_sends_less_after():
+    problem = compression.logistic(4)
+    plain = compression.adam(problem, 4, 30, 0.02)
+    one_bit = compression.adam(problem, 4, 30, 0.02, warm_up=10)
+    assert np.array_equal(plain.loss[:11], one_bit.loss[:11])
+    assert one_bit.bytes[-1] - one_bit.bytes[10] < (plain.bytes[-1] - plain.bytes[10]) / 8
+
+
+def test_a_run_ends_where_it_is_lost():
+    run = compression.descend(compression.least_squares(4), Average(4, random_k(0.05), "gather"), 200)
+    assert run.diverged
+    assert len(run.loss) < 100
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: int8(0), "block = 0: a scale must serve at least 1 value"),
+        (lambda: top_k(0), "share = 0: must be above 0 and at most 1"),
+        (lambda: random_k(1.5), "share = 1.5"),
+        (lambda: Average(2, way="ring"), "way 'ring': must be one of every hop, two phases, gather"),
+        (lambda: Average(2, int8(), "every hop", True), "feedback with 'every hop'"),
+        (lambda: LowRank(2, 0), "rank = 0: must be at least 1"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()

@@ -1,0 +1,158 @@
+"""Routing, capacity, placement and the uneven all-to-all, against counts of their own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib import execute
+from colllib.measures import crossings
+from colllib.schedule import reversed_in_time
+from colllib.topology import boxes, star
+from colllib.training import experts
+from colllib.training.experts import COPIES, DROPPED
+from colllib.values import final_values
+
+
+@st.composite
+def choices(draw):
+    """Boxes, and the rank of each choice of a few tokens; some are dropped."""
+    shape = draw(st.sampled_from([(1, 3), (2, 1), (2, 2), (2, 3), (3, 2)]))
+    ranks, tokens, top_k = shape[0] * shape[1], draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    flat = draw(
+        st.lists(st.integers(DROPPED, ranks - 1), min_size=ranks * tokens * top_k, max_size=ranks * tokens * top_k)
+    )
+    return shape, np.array(flat).reshape(ranks, tokens, top_k)
+
+
+@settings(deadline=None, max_examples=60)
+@given(choices(), st.sampled_from(COPIES))
+def test_a_dispatch_and_its_combine_prove_themselves_and_move_what_a_plain_loop_counts(given_choices, copies):
+    shape, goes = given_choices
+    where = boxes(shape)
+    schedule = experts.dispatch(where, goes, copies)
+    run, back = execute(schedule, where), execute(reversed_in_time(schedule), where)
+    unit = Fraction(1, goes[0].size)
+    leaving = Counter()
+    for rank, tokens in enumerate(goes.tolist()):
+        for token in tokens:
+            there = [to for to in token if to not in (DROPPED, rank)]
+            outside = [to for to in there if to // shape[1] != rank // shape[1]]
+            seen = {"per expert": outside, "per rank": set(outside), "per box": {to // shape[1] for to in outside}}
+            leaving[rank] += len(seen[copies])
+    up = (where.link_src < where.ranks) & np.array([tier.name == "card" for tier in where.tiers])[where.tier]
+    sent = {rank: Fraction(0) for rank in range(where.ranks)}
+    for link in np.flatnonzero(up):
+        sent[int(where.link_src[link])] += run.link_total[link]
+    assert sent == {rank: leaving[rank] * unit for rank in range(where.ranks)}
+    assert crossings(run)["card"].total == crossings(back)["card"].total
+
+
+def test_tokens_arrive_where_their_experts_live_and_sums_come_home():
+    where, random = boxes((2, 4)), np.random.default_rng(1)
+    goes = random.integers(0, 8, size=(8, 5, 3))
+    out = experts.dispatch(where, goes, "per box")
+    back = reversed_in_time(out)
+    outputs = random.integers(1, 1000, size=(8, len(out.blocks)))  # rank r's output for block b, where it holds it
+    home = final_values(back, outputs.tolist())
+    for block, (source, target) in enumerate(zip(out.blocks.source.tolist(), out.blocks.target.tolist(), strict=True)):
+        assert home[source][block] == sum(int(outputs[rank, block]) for rank in out.blocks.holders(target))
+
+
+def test_what_ranks_send_to_whom_is_what_the_choices_say():
+    routing = experts.route(experts.zipf_scores(4, 50, 8, 1.0), top_k=2)
+    goes = experts.destinations(routing, experts.round_robin(8, 4))
+    counts = [[sum(int(to == j) for to in goes[i].ravel()) for j in range(4)] for i in range(4)]
+    assert experts.traffic(goes).tolist() == counts
+    run = execute(experts.dispatch(star(4), goes, "per expert"))
+    assert list(run.sent) == [Fraction(sum(row) - row[i], 100) for i, row in enumerate(counts)]
+
+
+@given(st.integers(0, 99), st.integers(1, 4), st.fractions(Fraction(1, 10), 3))
+@settings(deadline=None, max_examples=40)
+def test_no_expert_gets_more_than_its_capacity_and_nothing_is_dropped_without_need(seed, top_k, factor):
+    routing = experts.route(experts.zipf_scores(3, 7, 6, 1.2, seed=seed), top_k)
+    limit = -(-factor * routing.chosen.size // 6)
+    served = experts.with_capacity(routing, factor)
+    assert served.load.tolist() == [min(int(n), limit) for n in routing.load]
+    assert ((served.chosen == routing.chosen) | (served.chosen == DROPPED)).all()
+
+
+def test_first_choices_are_served_before_second_ones():
+    scores = np.array([[[2.0, 1.0], [1.0, 2.0]]])  # token 0 prefers expert 0, token 1 expert 1; both are full then
+    assert experts.with_capacity(experts.route(scores, 2), Fraction(1, 2)).chosen.tolist() == [
+        [[0, DROPPED], [1, DROPPED]]
+    ]
+
+
+def test_a_limit_on_boxes_is_kept_and_changes_nothing_where_it_allows_all():
+    scores = experts.zipf_scores(4, 30, 32, seed=3)
+    free, limited, all_of_them = (experts.route(scores, 8, boxes=4, most_boxes=m).chosen for m in (None, 2, 4))
+    assert max(len(set(row)) for row in (limited // 8).reshape(-1, 8).tolist()) == 2
+    assert np.array_equal(np.sort(free, axis=-1), np.sort(all_of_them, axis=-1))
+
+
+def test_uniform_choices_visit_as_many_boxes_as_the_closed_form_says():
+    from colllib.parallelism import copies
+
+    goes = experts.destinations(experts.route(experts.zipf_scores(16, 400, 64), 8), experts.contiguous(64, 16))
+    assert abs(experts.boxes_visited(goes, 4) - copies(64, 8, 4)) < 0.02
+
+
+@given(st.lists(st.integers(0, 50), min_size=8, max_size=8), st.integers(0, 2))
+def test_the_greedy_placement_holds_equally_many_experts_on_every_rank(load, times):
+    hosts = experts.by_load(load, 4, copies=4 * times)
+    held = Counter(rank for found in hosts for rank in found)
+    assert all(found for found in hosts)
+    assert max(held.values()) <= 2 + times
+    if not times:
+        assert set(held.values()) == {2}
+
+
+def test_copies_of_busy_experts_lower_the_busiest_rank_and_a_placement_by_load_helps_at_all():
+    routing = experts.route(experts.zipf_scores(8, 200, 32, 1.0), 2)
+    busiest = {
+        name: experts.traffic(experts.destinations(routing, hosts)).sum(axis=0).max()
+        for name, hosts in {
+            "contiguous": experts.contiguous(32, 8),
+            "by load": experts.by_load(routing.load, 8),
+            "copied": experts.by_load(routing.load, 8, copies=8),
+        }.items()
+    }
+    assert busiest["contiguous"] > busiest["by load"] > busiest["copied"]
+
+
+def test_the_auxiliary_loss_evens_out_a_gate_and_costs_it_choices():
+    tokens = experts.topical_tokens(4, 100)
+    gate = np.random.default_rng(0).normal(size=(16, 16)) / 4
+    found = [experts.balanced_gate(gate, tokens, 2, weight) for weight in (0, 4)]
+    before, after = (experts.route(tokens @ g, 2) for g in found)
+    assert np.allclose(found[0], gate)
+    assert after.imbalance < before.imbalance
+    assert experts.auxiliary_loss(tokens @ found[1], 2) < experts.auxiliary_loss(tokens @ gate, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: experts.route(np.zeros((1, 1, 4)), 5), r"top_k = 5: a token can choose 1 to 4 of 4 experts"),
+        (lambda: experts.route(np.zeros((1, 1, 4)), 0), "top_k = 0"),
+        (lambda: experts.route(np.zeros((1, 1, 4)), 3, boxes=2, most_boxes=1), "most_boxes = 1: must be 2 to 2"),
+        (lambda: experts.route(np.zeros((1, 1, 4)), 3, boxes=3), "boxes = 3: must divide the 4 experts"),
+        (lambda: experts.with_capacity(experts.route(np.zeros((1, 1, 4)), 1), 0), "capacity factor 0: must be above 0"),
+        (lambda: experts.contiguous(6, 4), "6 experts on 4 ranks"),
+        (lambda: experts.by_load([1, 1], 2, copies=4), "copies = 4"),
+        (lambda: experts.dispatch(star(2), np.zeros((2, 1, 1), int), "per box"), "has no boxes"),
+        (lambda: experts.dispatch(star(2), np.zeros((2, 1, 1), int), "twice"), "copies 'twice'"),
+        (lambda: experts.dispatch(star(3), np.zeros((2, 1, 1), int)), "tokens of 2 ranks on star:3"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(call, says):
+    with pytest.raises(ValueError, match=says) as error:
+        call()
+    assert "\n" not in str(error.value)

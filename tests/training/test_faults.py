@@ -1,0 +1,166 @@
+"""Faults: times against the event clock, flips against their phase, programs against plain runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.algorithms import allgather, allreduce, alltoall, broadcast, reducescatter
+from colllib.events import event_clock
+from colllib.primitives import PRIMITIVES
+from colllib.topology import star
+from colllib.training import faults
+from colllib.training.faults import Call
+from colllib.values import run_on
+
+PRICE = {"message": 1e6, "alpha": 1e-6, "bandwidth": 1e9}
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [allreduce.ring(5), allreduce.recursive_doubling(8), allreduce.rabenseifner(8), broadcast.chain(4, segments=3)],
+    ids=str,
+)
+def test_without_faults_the_times_are_those_of_the_event_clock(schedule):
+    found = faults.durations(schedule, **PRICE)
+    assert found.max() == pytest.approx(event_clock(schedule, star(schedule.ranks), **PRICE).seconds)
+
+
+@given(st.integers(2, 7), st.floats(0, 1))
+@settings(deadline=None, max_examples=20)
+def test_a_late_rank_holds_up_a_ring_by_just_its_delay(ranks, delay):
+    ring = allreduce.ring(ranks)
+    usual, late = (faults.durations(ring, **PRICE, late=late).max() for late in ({}, {1: delay}))
+    assert late == pytest.approx(usual + delay)
+
+
+def test_one_slow_link_halves_a_ring_and_costs_halving_and_doubling_less():
+    late = {}
+    for name, schedule in {"ring": allreduce.ring(8), "halving": allreduce.rabenseifner(8)}.items():
+        usual, slow = (
+            faults.durations(schedule, message=1, alpha=0, bandwidth=1, slow=s).max()
+            for s in ({}, {(0, 1): 2, (1, 0): 2})
+        )
+        late[name] = slow / usual
+    assert late["ring"] == pytest.approx(2)
+    assert 1 < late["halving"] < 1.8
+
+
+def gradients(ranks, size, seed=0):
+    return list(np.random.default_rng(seed).normal(size=(ranks, size)).astype(np.float32))
+
+
+def test_who_notices_a_flipped_bit():
+    found = {phase: faults.flip(gradients(4, 16), phase) for phase in faults.PHASES}
+    told = {phase: (len(f.wrong), f.link, f.hash, f.total) for phase, f in found.items()}
+    assert told == {
+        "gradient": (4, False, False, False),
+        "sum in memory": (4, False, False, True),
+        "reduce-scatter wire": (4, True, False, True),
+        "all-gather wire": (3, True, True, True),
+        "last hop": (1, True, True, True),
+        "result": (1, False, True, True),
+    }
+
+
+@given(st.integers(0, 31), st.floats(-1e3, 1e3, width=32))
+def test_a_bit_flipped_twice_is_what_it_was(bit, value):
+    given_value = np.array([value, 1], dtype=np.float32)
+    once = faults.flipped(given_value, bit)
+    assert once.tobytes() != given_value.tobytes()
+    assert faults.flipped(once, bit).tobytes() == given_value.tobytes()
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [allreduce.ring(4), allgather.ring(4), reducescatter.ring(4), alltoall.bruck(4), allreduce.rabenseifner(4)],
+)
+def test_equal_programs_finish_with_what_a_plain_run_gives(schedule):
+    held = 2 if schedule.makes(PRIMITIVES["all-gather"]) else 8
+    data = [np.arange(held) + 10.0 * rank for rank in range(4)]
+    outcome = faults.run_programs([[Call("A", schedule, vector), Call("B", schedule, -vector)] for vector in data])
+    assert outcome.told == ""
+    for results, wanted in zip(outcome.results, run_on(schedule, data), strict=True):
+        assert np.array_equal(results[0], wanted)
+        assert np.array_equal(results[1], -wanted)
+
+
+def calls(rank, size=4):
+    ring = allreduce.ring(4)
+    return Call("A", ring, np.full(size, 1.0 + rank)), Call("B", ring, np.full(size, 100.0 * (1 + rank)))
+
+
+def test_two_calls_of_one_size_in_another_order_finish_and_are_wrong():
+    programs = [list(calls(rank)) for rank in range(4)]
+    programs[2].reverse()
+    outcome = faults.run_programs(programs)
+    assert outcome.told == ""
+    assert {float(outcome.results[rank][0][0]) for rank in range(4)} == {1 + 2 + 300 + 4}
+
+
+def test_other_sizes_are_named():
+    programs = [[calls(rank, 8 if rank == 2 else 4)[0]] for rank in range(4)]
+    told = faults.run_programs(programs).told
+    assert told == "rank 2 (in A) expects 2 numbers from rank 1 (in A), which sends 1"
+
+
+def test_groups_that_meet_in_opposite_orders_wait_in_a_circle():
+    from colllib.schedule import placed
+
+    row, column = (placed(allreduce.ring(2), pair, 3) for pair in ((0, 1), (1, 2)))
+    third = placed(allreduce.ring(2), (0, 2), 3)
+    one = np.ones(2)
+    programs = [
+        [Call("row", row, one), Call("third", third, one)],
+        [Call("column", column, one), Call("row", row, one)],
+        [Call("third", third, one), Call("column", column, one)],
+    ]
+    outcome = faults.run_programs(programs)
+    assert outcome.cycle == [0, 1, 2]
+    assert outcome.told.startswith("no rank can go on: 0 (in row) waits for 1; 1 (in column) waits for 2")
+
+
+def test_a_rank_that_left_is_named():
+    programs = [[calls(rank)[0]] if rank != 3 else [] for rank in range(4)]
+    outcome = faults.run_programs(programs)
+    assert "rank 3 has finished" in outcome.told
+    assert outcome.cycle == []
+
+
+@given(st.lists(st.floats(-(2.0**90), 2.0**90, width=32), min_size=1, max_size=20))
+def test_bf16_is_the_nearest_of_its_neighbors(values):
+    given_values = np.array(values, dtype=np.float32)
+    found = faults.bf16(given_values)
+    bits = given_values.view(np.uint32)
+    down = (bits & np.uint32(0xFFFF0000)).view(np.float32)
+    up = ((bits & np.uint32(0xFFFF0000)) + np.uint32(0x10000)).view(np.float32)
+    error = np.abs(found.astype(float) - given_values)
+    assert (error <= np.abs(down.astype(float) - given_values)).all()
+    assert (error <= np.abs(up.astype(float) - given_values)).all()
+
+
+def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
+    data = gradients(8, 64)
+    once, again, other = (
+        faults.reduced(s, data)[0] for s in (allreduce.ring(8), allreduce.ring(8), allreduce.rabenseifner(8))
+    )
+    assert once.tobytes() == again.tobytes() != other.tobytes()
+    assert np.allclose(once, other, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: faults.durations(allreduce.ring(3), **PRICE, late={1: -1}), "late by -1 s"),
+        (lambda: faults.durations(allreduce.ring(3), **PRICE, late={7: 1}), "late rank 7"),
+        (lambda: faults.durations(allreduce.ring(3), **PRICE, slow={(0, 1): 0.5}), "slow by a factor of 0.5"),
+        (lambda: faults.flip(gradients(3, 3), "cable"), "phase 'cable': must be one of gradient"),
+        (lambda: faults.flip(gradients(3, 3), "gradient", bit=32), "bit 32"),
+        (lambda: faults.reduced(allreduce.ring(2), gradients(2, 2), "FP8"), "precision 'FP8'"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()

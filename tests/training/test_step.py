@@ -1,0 +1,187 @@
+"""A whole step, its prices, parameter servers and energy, against counts made in another way."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from math import isclose
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from colllib.algorithms import allreduce
+from colllib.cli import main
+from colllib.execution import execute
+from colllib.measures import crossings
+from colllib.parallelism import MODELS, Plan, training
+from colllib.topology import boxes
+from colllib.training.energy import joules
+from colllib.training.prices import group, price
+from colllib.training.server import parameter_server
+from colllib.training.step import Training, simulate
+
+LLAMA = MODELS["Llama 3.1 405B"]
+MACHINE = "dgx-h100:16"
+
+
+def counted(step, kinds, stream="compute 0"):
+    return sum(op.kind in kinds and op.stream == stream for op in step.ops)
+
+
+@pytest.mark.parametrize("sequence_parallel", [False, True])
+def test_a_step_has_the_collectives_that_the_plan_issues(sequence_parallel):
+    """As many, on the last stage, as `parallelism.training` counts without any timeline."""
+    plan = Plan(dp=4, tp=8, pp=4, sequence_parallel=sequence_parallel)
+    step = simulate(Training(replace(LLAMA, layers=8), plan, MACHINE, tokens=1024, microbatches=4))
+    calls = training(replace(LLAMA, layers=8), plan, tokens=4 * 4 * 1024, microbatches=4)
+    for primitive in ("all-reduce", "all-gather", "reduce-scatter"):
+        inside = sum(
+            c.count for c in calls if c.axis in ("TP", "SP") and c.primitive == primitive and "parts" not in c.why
+        )
+        assert counted(step, [primitive], "compute 3") == inside
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb-h1", "interleaved"])
+def test_every_stage_computes_for_its_layers_and_tokens_whatever_the_schedule(schedule):
+    chunks = 2 if schedule == "interleaved" else 1
+    model = replace(LLAMA, layers=16)
+    step = simulate(Training(model, Plan(dp=4, tp=8, pp=4), MACHINE, 1024, 8, schedule=schedule, chunks=chunks))
+    each = 2 * (model.attention + 2 * model.hidden + 3 * model.hidden * model.ffn) * 1024 / 8 / 400e12
+    for stage in range(4):
+        here = [i for i in step.on(f"compute {stage}") if step.ops[i].kind in "FBW"]
+        assert isclose(sum(step.end[i] - step.start[i] for i in here), 8 * 3 * each * 4)
+
+
+def test_126_layers_in_16_stages_leave_the_ends_one_less():
+    """As Llama 3 405B was trained."""
+    task = Training(LLAMA, Plan(dp=128, tp=8, pp=16), "dgx-h100:2048", microbatches=16)
+    found = [task.layers(at) for at in range(16)]
+    assert found == [7, *[8] * 14, 7]
+    assert simulate(task).seconds > 0
+
+
+def test_a_card_that_gradients_and_activations_share_makes_nothing_faster():
+    plan = Plan(dp=4, tp=8, pp=4)
+    task = Training(replace(LLAMA, layers=8), plan, MACHINE, 1024, 8)
+    assert simulate(replace(task, shared=True)).seconds >= simulate(task).seconds
+
+
+def test_experts_dispatch_and_combine_in_every_pass():
+    model = replace(MODELS["Mixtral 8x7B"], layers=4)
+    step = simulate(Training(model, Plan(dp=128, ep=8), MACHINE, 1024, 2))
+    assert counted(step, ["dispatch"]) == counted(step, ["combine"]) == 4 * 2 * 2  # layers, microbatches, ways
+
+
+@pytest.mark.parametrize("zero", [2, 3])
+def test_sharded_parameters_are_gathered_once_or_twice(zero):
+    step = simulate(Training(replace(LLAMA, layers=6), Plan(dp=16, tp=8, zero=zero), MACHINE))
+    assert counted(step, ["all-gather"], "network 0") == 6 * (zero - 1)
+
+
+@given(ranks=st.integers(1, 64), apart=st.integers(1, 16), box=st.integers(1, 16))
+def test_a_group_stands_as_evenly_as_counting_says(ranks, apart, box):
+    per_box = {}
+    for rank in range(ranks):
+        per_box[rank * apart // box] = per_box.get(rank * apart // box, 0) + 1
+    if len(set(per_box.values())) == 1:
+        assert group(ranks, apart, box) == (len(per_box), per_box[0])
+    else:
+        with pytest.raises(ValueError, match="stand unevenly"):
+            group(ranks, apart, box)
+
+
+def test_a_group_in_a_box_over_boxes_and_with_one_rank_in_each_is_priced_as_executed():
+    alpha, bandwidth = (0.6e-6, 2.7e-6), (450e9, 50e9)
+    alone = price("all-reduce", MACHINE, 8, 1, 1e9)
+    assert isclose(
+        alone.seconds,
+        execute(alone.entry.schedule(alone.segments)).cost.seconds(message=1e9, alpha=alpha[0], bandwidth=bandwidth[0]),
+    )
+    apart = price("all-gather", MACHINE, 16, 8, 1e9)
+    assert isclose(
+        apart.seconds,
+        execute(apart.entry.schedule(apart.segments)).cost.seconds(message=1e9, alpha=alpha[1], bandwidth=bandwidth[1]),
+    )
+    across = price("reduce-scatter", MACHINE, 16, 1, 1e9)
+    where = boxes((2, 8))
+    assert isclose(
+        across.seconds,
+        execute(across.entry.schedule(across.segments), where).cost.seconds(
+            message=1e9, alpha=alpha, bandwidth=bandwidth
+        ),
+    )
+
+
+@given(workers=st.integers(1, 12), servers=st.integers(1, 12))
+def test_servers_carry_the_same_bytes_on_other_ports(workers, servers):
+    """W workers push and pull M each: 2 W M in all; a dedicated server carries W/K each way, its worker 1."""
+    run = execute(parameter_server(workers, servers))
+    assert sum(run.sent) == 2 * workers
+    assert max(run.sent) == max(1, Fraction(workers, servers))
+    if servers <= workers:
+        own = execute(parameter_server(workers, servers, colocated=True))
+        assert sum(own.sent) == 2 * (workers - 1)
+        most = 1 - Fraction(1, servers) + Fraction(workers - 1, servers) if workers > 1 else 0
+        assert max(own.sent) == most
+
+
+def test_a_server_for_each_worker_in_its_place_is_as_good_as_a_ring():
+    own = execute(parameter_server(8, 8, colocated=True))
+    assert max(own.sent) == max(execute(allreduce.ring(8)).sent) == Fraction(7, 4)
+
+
+def test_energy_is_bits_times_picojoules_on_every_link():
+    run = execute(allreduce.ring(16), boxes((2, 8)))
+    bits = {name: 8e9 * float(found.total) for name, found in crossings(run).items()}
+    same = joules(run, 1e9, dict.fromkeys(bits, (1.0, 30.0)))
+    assert isclose(same[0], sum(bits.values()) * 1e-12)
+    assert isclose(same[1], 30 * same[0])
+    with pytest.raises(ValueError, match="no picojoules per bit for the tier 'card'"):
+        joules(run, 1e9, {"box": (1, 2)})
+    with pytest.raises(ValueError, match="message size -1"):
+        joules(run, -1)
+
+
+def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
+    """M-22 multiplies one gigabyte by the ranks and by two: 4.8 kJ; a bit crosses two links from rank to rank."""
+    n, ring = 10_000, allreduce.ring(16)
+    per_rank = float(sum(execute(ring).sent)) / 16 / (15 / 16)  # 2, as for any number of ranks
+    assert isclose(per_rank * n * 1e9 * 8 * 30e-12, 4800)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--plan tp=8", "plan of 8 ranks (dp 1 x tp 8 x pp 1 x cp 1) on dgx-h100:16: it has 128"),
+        ("--plan tp=8,x=2", "write axes among tp, pp, dp, ep, cp, zero"),
+        ("--plan tp=8,cp=16", "context parallelism is not modeled"),
+        ("--plan tp=8,dp=8,pp=2,zero=3", "zero = 3: modeled with pp = 1"),
+        ("--plan dp=128,ep=8", "must divide the 0 experts of Llama 3.1 70B"),
+        ("--microbatches -1", "microbatches '-1': must be a whole number"),
+        ("--microbatches 999999", "passes are too many"),
+        ("--tokens 0", "tokens 0: must be at least 1"),
+        ("--bucket 0B", "bucket 0.0: must be a finite number above 0"),
+        ("--layers 1", "1 layers in 2 stages"),
+        ("--model GPT", "unknown model 'GPT'"),
+        ("--on star:128", "boxes with speeds, such as dgx-h100:16"),
+        ("--on mi300x:16", "each rank has a port of a switch in its box and a card"),
+        ("--schedule x", "unknown pipeline schedule 'x'"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(words, said, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["step", *words.split()])
+    assert left.value.code == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.splitlines()) == 1
+
+
+def test_the_command_says_where_the_time_of_every_stage_goes(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["step", "--plan", "tp=8,pp=2,dp=8", "--json"])
+    assert left.value.code == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["stages"]) == 2
+    for stage in found["stages"]:
+        assert isclose(sum(stage.values()), found["time_s"])

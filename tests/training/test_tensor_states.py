@@ -1,0 +1,158 @@
+"""Plans: executed on shards against one device, and the integer program against trying all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.training import tensor_states as ts
+from colllib.training.tensor_states import MLP_SAME, Graph, Machine, Node
+
+BANDWIDTH = 450e9
+
+
+def inputs(graph, seed=0):
+    random = np.random.default_rng(seed)
+    return {
+        n.name: random.normal(size=[graph.sizes[letter] for letter in n.letters])
+        for n in graph.nodes
+        if n.kind == "input"
+    }
+
+
+def mlp(tokens, width, inner):
+    nodes = (
+        Node("x", "td"),
+        Node("A", "df", keep=True),
+        Node("h", "tf", ("x", "A"), "einsum"),
+        Node("f", "tf", ("h",), "map", function="relu"),
+        Node("B", "fd", keep=True),
+        Node("y", "td", ("f", "B"), "einsum"),
+    )
+    return Graph(nodes, {"t": tokens, "d": width, "f": inner})
+
+
+MESHES = st.sampled_from([(1,), (2,), (4,), (2, 2), (2, 4), (4, 2)])
+
+
+@given(MESHES, st.randoms(use_true_random=False), st.sampled_from(["mlp", "step", "transformer"]))
+@settings(deadline=None, max_examples=60)
+def test_any_plan_executed_on_shards_gives_what_one_device_gives(mesh, random, which):
+    graph = {
+        "mlp": mlp(8, 4, 8),
+        "step": ts.mlp_step(8, 4, 8),
+        "transformer": ts.transformer_block(4, 4, 8, 4, 8),
+    }[which]
+    machine = Machine(mesh, (BANDWIDTH,) * len(mesh))
+    chosen = {}
+    for node in graph.nodes:
+        offered = [w for w in ts.ways(graph, node, mesh) if node.kind != "input" or "P" not in w.output]
+        possible = []
+        for way in offered:
+            try:
+                for name, wanted in zip(node.inputs, way.inputs, strict=True):
+                    list(ts.changes(graph, graph.by_name[name].letters, chosen[name].output, wanted, mesh))
+            except ValueError:
+                continue
+            possible.append(way)
+        chosen[node.name] = random.choice(possible)
+    final = {graph.nodes[-1].name: ("R",) * len(mesh)}
+    values = inputs(graph)
+    found = ts.run(ts.Plan(graph, machine, chosen, final), values)
+    wanted = ts.unsharded(graph, values)
+    for name, value in found.items():
+        assert np.allclose(value, wanted[name])
+
+
+@given(
+    st.sampled_from([(2,), (4,), (2, 2)]),
+    st.sampled_from([2, 4, 64, 1024]),
+    st.sampled_from([4, 64]),
+    st.sampled_from([16, 256]),
+    st.sampled_from([1.0, 0.5]),
+)
+@settings(deadline=None, max_examples=15)
+def test_the_integer_program_finds_a_plan_as_cheap_as_the_best_of_all(mesh, tokens, width, inner, memory):
+    graph = Graph(mlp(tokens, width, inner).nodes[:4], {"t": tokens, "d": width, "f": inner})
+    machine = Machine(mesh, (50e9, BANDWIDTH)[-len(mesh) :], flops=1e12, memory=memory * width * inner)
+    final = {"f": ("R",) * len(mesh)}
+    program, best = (find(graph, machine, final=final) for find in (ts.cheapest, ts.by_trying_all))
+    assert program.seconds == pytest.approx(best.seconds, rel=1e-4)
+    assert program.kept <= machine.memory
+
+
+def step_plan(tokens, memory=float("inf")):
+    return ts.cheapest(ts.mlp_step(tokens, 1024, 4096), Machine((8,), (BANDWIDTH,), memory=memory), same=MLP_SAME)
+
+
+def used(plan):
+    return [(name, user, primitive) for name, user, _, primitive, _ in plan.communication]
+
+
+def test_fewer_tokens_than_inner_width_make_it_megatrons_plan_and_more_make_it_data_parallel():
+    few, many = step_plan(2048), step_plan(8192)
+    assert (few.states["A"], few.states["B"], few.states["x"]) == (("f",), ("f",), ("R",))
+    assert used(few) == [("y", "out", "all-reduce"), ("dx", "dx out", "all-reduce")]
+    assert (many.states["A"], many.states["B"], many.states["x"]) == (("R",), ("R",), ("t",))
+    assert used(many) == [("dA", "new A", "all-reduce"), ("dB", "new B", "all-reduce")]
+    assert few.exposed / many.exposed == pytest.approx(2048 / 4096)
+
+
+def test_without_room_for_copies_data_parallelism_becomes_fsdp():
+    found = used(step_plan(8192, memory=2 * 1024 * 4096 / 8))
+    assert [(name, primitive) for name, _, primitive in found if name in "AB"] == [
+        ("A", "all-gather"), ("B", "all-gather"), ("B", "all-gather"), ("A", "all-gather"),
+    ]  # fmt: skip
+    assert [primitive for name, _, primitive in found if name in ("dA", "dB")] == ["reduce-scatter"] * 2
+
+
+def test_a_transformer_block_gets_tensor_and_sequence_parallelism_in_the_box_and_data_parallelism_across():
+    width = 4096
+    graph = ts.transformer_block(8, 2048, width, 32, 4 * width)
+    machine = Machine((4, 8), (50e9, BANDWIDTH), memory=12 * width**2 / 8)
+    plan = ts.cheapest(graph, machine, same={"z": "x"})
+    assert plan.states["x"] == plan.states["y"] == plan.states["norm 2"] == ("b", "s")
+    assert {plan.states[name] for name in ("Wq", "Wk", "Wv", "Wo")} == {("R", "h")}
+    assert {plan.states[name] for name in "AB"} == {("R", "f")}
+    assert used(plan) == [
+        ("norm 1", "into", "all-gather"),
+        ("attention", "y", "reduce-scatter"),
+        ("norm 2", "h", "all-gather"),
+        ("mlp", "z", "reduce-scatter"),
+    ]
+
+
+def test_a_change_of_state_costs_what_the_primitive_does_by_itself():
+    graph = Graph((Node("x", "ab"),), {"a": 8, "b": 8})
+    machine = Machine((4,), (1.0,), width=1)
+    for before, after, numbers in (("P", "R", 96), ("P", "a", 48), ("a", "R", 48), ("a", "b", 12), ("R", "a", 0)):
+        assert machine.change(graph, "ab", (before,), (after,)) == numbers
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (
+            lambda: ts.cheapest(mlp(6, 4, 8), Machine((4,), (1.0,)), given={"x": ("t",)}),
+            "x cannot be cut along 't' on axis 0: 4 ranks do not divide 6",
+        ),
+        (
+            lambda: ts.cheapest(mlp(8, 4, 8), Machine((4,), (1.0,)), given={"x": ("f",)}),
+            r"x \[td\] cannot be cut along 'f', which it does not have",
+        ),
+        (lambda: ts.cheapest(mlp(8, 4, 8), Machine((2, 2), (1.0, 1.0)), final={"y": ("R",)}), "has 2 axes"),
+        (
+            lambda: ts.cheapest(mlp(8, 4, 8), Machine((2,), (1.0,), memory=1)),
+            "no plan keeps at most 1 numbers",
+        ),
+        (lambda: ts.by_trying_all(mlp(8, 4, 8), Machine((1,), (1.0,), memory=1)), "no plan keeps"),
+        (lambda: Graph((Node("x", "ab"),), {"a": 1}), "x has the dimension 'b', which has no size"),
+        (lambda: Graph((Node("y", "a", ("x",), "map"),), {"a": 1}), "y needs x, which is not made before it"),
+        (lambda: Machine((0,), (1.0,)), "each axis needs ranks and a bandwidth"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(call, says):
+    with pytest.raises(ValueError, match=says):
+        call()
