@@ -93,8 +93,9 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
         name: of the algorithm, for the file.
 
     Raises:
-        ValueError: for another primitive, a schedule with switches, or one beyond MSCCL's limits: 256 steps of a
-            thread block, 32 thread blocks of a GPU, 72 chunks a step.
+        ValueError: for another primitive, a schedule with switches or with a path over another GPU (which way a message
+            takes through switches is the network's affair), or one beyond MSCCL's limits: 256 steps of a thread
+            block, 32 thread blocks of a GPU, 72 chunks a step.
 
     >>> from colllib import algorithms
     >>> made = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")
@@ -105,6 +106,9 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
         raise ValueError(f"no MSCCL file for {primitive}: take {', '.join(COLLECTIVES)}")
     if schedule.switches:
         raise ValueError("a schedule in which switches take part: MSCCL runs on GPUs alone")
+    for path in schedule.paths.nodes if schedule.paths else ():
+        for over in [node for node in path[1:-1] if node < schedule.ranks][:1]:
+            raise ValueError(f"a message from GPU {path[0]} to {path[-1]} over GPU {over}: MSCCL sends straight")
     first, count = _chunks(schedule, primitive)
     gpus = [_Gpu() for _ in range(schedule.ranks)]
     for t in range(schedule.num_steps):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -10,10 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colllib import algorithms, cli
+from colllib.algorithms import allgather
+from colllib.forest import forest
 from colllib.ladder import offered
 from colllib.msccl import COLLECTIVES, export, run
 from colllib.plain_xml import parsed
-from colllib.topology import star
+from colllib.topology import find, star
+from colllib.topology.paths import Paths
 
 RING = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")
 
@@ -75,3 +79,16 @@ def test_nesting_without_end_is_refused():
 def test_the_command_prints_what_it_has_proved():
     made = CliRunner().invoke(cli.cli, ["export", "all-gather", "ring", "--on", "ring:6"])
     assert run(made.output) == ("allgather", 6)
+
+
+@pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter"])
+def test_a_forest_with_paths_through_switches_is_exported_as_messages_between_gpus(primitive):
+    schedule = forest(find("fat-tree:4"), primitive=primitive).schedule()
+    assert schedule.paths is not None
+    assert run(export(schedule, primitive, "forest"))[1] == 16
+
+
+def test_a_path_over_another_gpu_is_refused():
+    schedule = replace(allgather.ring(4), paths=Paths.of({(0, 0, 1): (0, 3, 2, 1)}))
+    with pytest.raises(ValueError, match="a message from GPU 0 to 1 over GPU 3"):
+        export(schedule, "all-gather", "ring")

@@ -3,7 +3,7 @@
 To reduce along trees and then to broadcast along the same ones takes two all-gathers' time. A linear
 program may do better: it gives each link's bandwidth to the way in or the way out, and lets ranks be
 roots of unequal parts (Zhao et al. 2026, "Allreduce Linear Program"). Where all ranks have the same
-bandwidth that was thought to gain nothing; five ranks are enough for it to gain (`tests/forest`).
+bandwidth that was thought to gain nothing; five ranks are enough for it to gain (`five_ranks`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from colllib.forest.tree import Tree
 from colllib.forest.trees import Forest, forest
 from colllib.limits import check_size
 from colllib.schedule import Schedule, in_sequence
-from colllib.topology import Topology
+from colllib.topology import Topology, from_links
 
 MOST_VARIABLES = 2**16
 MOST_PARTS = 2**10  # the largest denominator of a share that is looked for
@@ -168,6 +168,17 @@ def all_reduce(topology: Topology) -> Schedule:
         Forest("reduce-scatter", busy.reversed, limit, into).schedule(),
         Forest("all-gather", busy, limit, out).schedule(),
     )
+
+
+def five_ranks() -> Topology:
+    """A triangle and a pair joined by two thin links, 4 units out of every rank: in and out at once gains a fifth.
+
+    >>> str(divided(fabric(five_ranks())).rate), str(bound(fabric(five_ranks())).inverse_throughput)
+    ('2', '3/2')
+    """
+    wide = {(0, 1): 1, (0, 2): 2, (1, 2): 2, (3, 4): 3, (0, 3): 1, (1, 4): 1}
+    links = [link for a, b in wide for link in ((a, b), (b, a))]
+    return from_links("five ranks", 5, links, bandwidth=[wide[min(link), max(link)] for link in links])
 
 
 def _matched(first: list[Batch], second: list[Batch]) -> tuple[list[Batch], list[Batch]]:

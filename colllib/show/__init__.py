@@ -18,6 +18,7 @@ from colllib.show.experts_explorer import experts_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.flip_explorer import flip_explorer
+from colllib.show.forest_explorer import bottleneck_explorer, growing_explorer, splitting_explorer
 from colllib.show.gantt import gantt
 from colllib.show.inc_explorer import inc_explorer
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
@@ -53,6 +54,7 @@ __all__ = [
     "axes",
     "bars",
     "before_after",
+    "bottleneck_explorer",
     "bounds_explorer",
     "boxes_explorer",
     "boxes_player",
@@ -64,6 +66,7 @@ __all__ = [
     "experts_explorer",
     "flip_explorer",
     "gantt",
+    "growing_explorer",
     "heat",
     "heat_map",
     "inc_explorer",
@@ -82,6 +85,7 @@ __all__ = [
     "realistic_ladder_explorer",
     "skew_explorer",
     "space_time",
+    "splitting_explorer",
     "stages_explorer",
     "states_explorer",
     "still",

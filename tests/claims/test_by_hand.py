@@ -1353,3 +1353,19 @@ def a_ring_and_all_at_once(case):
 @counts("M-60")
 def one_way_each(case):
     return {"ring": 2 * 1023, "tree": 2 * 10, "gap": 900 // 2 // 50}
+
+
+# -- forests --------------------------------------------------------------------------------------------
+
+
+@counts("D-4-061")
+def shards_into_a_gpu_or_a_box(case):
+    n = case["n"]
+    into_gpu, into_box = Fraction(8 * n - 1, 450 + 50), Fraction(8 * (n - 1), 8 * 50)
+    return {"binds": "GPU" if into_gpu > into_box else "box"}
+
+
+@counts("D-4-041")
+def shards_out_of_a_triangle(case):
+    out_of_triangle, thin_links = Fraction(3, 5), 2  # three shards of five, over two links of 1
+    return {"halves": 2 * out_of_triangle / thin_links}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from colllib.execution import execute
 from colllib.forest import bound, busiest, fabric, forest
-from colllib.forest.allreduce import TOO_FINE, all_reduce, divided
+from colllib.forest.allreduce import TOO_FINE, all_reduce, divided, five_ranks
 from colllib.primitives import PRIMITIVES
 from colllib.topology import find, star, torus
 
@@ -21,8 +21,7 @@ def weighted(edges):
     return from_speeds(ranks, ranks, {link: width for (a, b), width in edges.items() for link in ((a, b), (b, a))})
 
 
-#: A triangle and a pair, joined by two thin links; four units out of every rank.
-FIVE = weighted({(0, 1): 1, (0, 2): 2, (1, 2): 2, (3, 4): 3, (0, 3): 1, (1, 4): 1})
+FIVE = five_ranks()
 
 
 def twice(topology):

@@ -1,0 +1,332 @@
+"""Explorers of forests: sets of GPUs and what leaves them, switches that vanish link by link, trees that grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+
+from colllib import units
+from colllib.exact import IntArray
+from colllib.forest import Bound, Fabric, Tree, bound, fabric, forest
+from colllib.forest.flow import max_flow
+from colllib.forest.splitting import without_switches
+from colllib.show.control import Control, Part, State
+from colllib.show.explorer import Explorer
+from colllib.show.geometry import Box, Point, bow
+from colllib.show.pen import Drawing, Pen, drawing
+from colllib.show.table import Table
+from colllib.topology import Topology, find, from_links
+
+MACHINES = {"dgx-a100": "DGX A100", "dgx-h100": "DGX H100"}
+SIZE = 8  # GPUs of a box
+Links = Mapping[tuple[int, int], int]
+
+
+@cache
+def bounded(name: str) -> tuple[Fabric, Bound]:
+    """A machine as a fabric, with its bound."""
+    where = fabric(find(name))
+    return where, bound(where)
+
+
+def least_leaving(where: Fabric, ranks: Sequence[int]) -> Fraction:
+    """The bandwidth out of a set of ranks with those switches in it that make it least, in the fabric's unit.
+
+    >>> str(least_leaving(bounded("dgx-a100:2")[0], range(8)))  # eight cards of 25 GB/s
+    '200'
+    """
+    inside = np.isin(np.arange(where.ranks), ranks)
+    whole = int(where.capacity.sum()) + 1
+    network = where.with_source(where.capacity, np.where(inside, whole, 0))
+    network = np.pad(network, ((0, 1), (0, 1)))
+    network[: where.ranks, -1] = np.where(inside, 0, whole)
+    return max_flow(network, where.nodes, where.nodes + 1, whole)[0] * where.unit
+
+
+def bottleneck_explorer() -> Explorer:
+    """GPUs are put into a set, box by box: what has to leave it, over what, and how near that is to the worst set.
+
+    >>> bottleneck_explorer()
+    Explorer: Draw your own bottleneck (Machine, Boxes, Whole boxes in the set, GPUs of one more box)
+    """
+    every = ("machine", "n", "full", "more")
+    return Explorer(
+        "Draw your own bottleneck",
+        [
+            Control("machine", "Machine", MACHINES),
+            Control("n", "Boxes", (2, 3, 4)),
+            Control("full", "Whole boxes in the set", lambda s: range(s["n"]), 1, kind="number", depends_on=("n",)),
+            Control(
+                "more",
+                "GPUs of one more box",
+                lambda s: range(s["full"] == 0, SIZE),
+                0,
+                kind="number",
+                depends_on=("full",),
+            ),
+        ],
+        [Part(every, _set, "The set"), Part(every, _ratios, "What has to leave it")],
+        summary=Part(every, _told),
+        name="bottleneck",
+    )
+
+
+def _chosen(state: State) -> tuple[Fabric, Bound, range, Fraction]:
+    where, limit = bounded(f"{state['machine']}:{state['n']}")
+    inside = range(SIZE * state["full"] + state["more"])
+    return where, limit, inside, least_leaving(where, inside)
+
+
+def _set(state: State) -> Drawing:
+    where, limit, inside, leaving = _chosen(state)
+    worst = len(inside) / leaving == limit.inverse_throughput
+    chosen = f"{len(inside)} of {where.ranks} GPUs in the set"
+
+    def draw(pen: Pen) -> None:
+        across = 4 if pen.wide else 2
+        for box in range(state["n"]):
+            left, top = 156.0 * (box % across), 104.0 * (box // across)
+            pen.group(Box(left + 60, top + 22, 146, 92), f"box {box}")
+            for place in range(SIZE):
+                rank = SIZE * box + place
+                x, y = left + 10 + 33 * (place % 4), top + 10 + 33 * (place // 4)
+                held = rank in inside
+                pen.disk(Box(x, y, 26, 26, round=True), rank, "i" if held else "", 0 if held else -1)
+
+    alt = f"{where.ranks} GPUs in {state['n']} boxes; {len(inside)} of them are in the set, the first ones."
+    return drawing(
+        draw,
+        title=f"{chosen}: no set is worse, this is the bottleneck" if worst else chosen,
+        alt=alt,
+        legend=[("disk i h0", "in the set"), ("disk", "outside")],
+    )
+
+
+def _ratios(state: State) -> Table:
+    where, limit, inside, leaving = _chosen(state)
+    ratio = len(inside) / leaving
+    gigabyte = Fraction(1, where.ranks)  # a shard, in GB
+    return Table(
+        ["", "this set", "the worst set"],
+        [
+            ("shards that must leave", len(inside), sum(node < where.ranks for node in limit.cut)),
+            ("bandwidth out of it", *(units.rate(1e9 * float(out)) for out in (leaving, where.leaving(limit.cut)))),
+            ("shards per GB/s", str(ratio), str(limit.inverse_throughput)),
+            (
+                "at least, for 1 GB",
+                *(units.seconds(float(value * gigabyte)) for value in (ratio, limit.inverse_throughput)),
+            ),
+        ],
+    )
+
+
+def _told(state: State) -> str:
+    where, limit, inside, leaving = _chosen(state)
+    share = len(inside) / leaving / limit.inverse_throughput
+    last = "no set is worse." if share == 1 else f"{float(share):.0%} of what the worst set needs."
+    fastest = units.rate(1e9 * float(where.total / limit.inverse_throughput))
+    return (
+        f"{len(inside)} shards have to leave this set over {units.rate(1e9 * float(leaving))}: {last} "
+        f"No all-gather on {state['n']} boxes is faster than {fastest}."
+    )
+
+
+# -- two boxes of four, worked by hand ------------------------------------------------------------------
+
+
+def two_boxes() -> Topology:
+    """Two boxes of four: a switch of 10 per rank in each, and one of 1 per rank between them.
+
+    Source: Zhao et al. (2026), the example of their figures.
+
+    >>> str(bound(fabric(two_boxes())).inverse_throughput)  # four shards over four links of 1
+    '1'
+    """
+    box, between = [(rank, 8 + rank // 4) for rank in range(8)], [(rank, 10) for rank in range(8)]
+    links = [pair for a, b in box + between for pair in ((a, b), (b, a))]
+    return from_links(
+        "two boxes", 8, links, switches=3, bandwidth=[10] * 16 + [1] * 16, alpha=[Fraction(1, 2)] * len(links)
+    )
+
+
+def _rings(where: Fabric) -> tuple[tuple[int, int, int, int], ...]:
+    """The splits that make a ring of every switch."""
+    found = []
+    for switch in range(where.ranks, where.nodes):
+        members = np.flatnonzero(where.capacity[switch]).tolist()
+        for u, t in zip(members, members[1:] + members[:1], strict=True):
+            found.append((u, switch, t, int(where.capacity[u, switch])))
+    return tuple(found)
+
+
+@cache
+def splits(how: str) -> tuple[tuple[int, int, int, int], ...]:
+    """The links that become links past a switch, in order: verified ones, or a ring for each switch."""
+    where = fabric(two_boxes())
+    if how == "rings":
+        return _rings(where)
+    return without_switches(where.capacity, where.weight, where.ranks, "two boxes").splits
+
+
+@cache
+def after(how: str, count: int) -> IntArray:
+    """The capacities after so many splits.
+
+    >>> after("verified", len(splits("verified")))[8:].any()  # no switch is left
+    np.False_
+    """
+    left = fabric(two_boxes()).capacity.copy()
+    for u, switch, t, width in splits(how)[:count]:
+        left[u, switch] -= width
+        left[switch, t] -= width
+        if u != t:
+            left[u, t] += width
+    return left
+
+
+def splitting_explorer() -> Explorer:
+    """Switches vanish split by split, verified or as rings, with the bound of what is left.
+
+    >>> splitting_explorer()
+    Explorer: Take the switches out (Pairs of links, Splits done)
+    """
+    return Explorer(
+        "Take the switches out",
+        [
+            Control("how", "Pairs of links", {"verified": "verified", "rings": "a ring for each switch"}),
+            Control("k", "Splits done", lambda s: range(len(splits(s["how"])) + 1), 0, depends_on=("how",)),
+        ],
+        [Part(("how", "k"), _split, "What is left of the fabric")],
+        summary=Part(("how", "k"), _split_told),
+        play="k",
+        name="splits",
+    )
+
+
+def _inverse(state: State) -> Fraction:
+    where = fabric(two_boxes())
+    return bound(replace(where, capacity=after(state["how"], state["k"]))).inverse_throughput
+
+
+def _split(state: State) -> Drawing:
+    left = after(state["how"], state["k"])
+    links = {(a, b): int(left[a, b]) for a, b in np.argwhere(left).tolist()}
+    done = splits(state["how"])[: state["k"]]
+    fresh = {(done[-1][0], done[-1][2])} if done else set()
+    out = int(left[np.ix_([0, 1, 2, 3, 8], [4, 5, 6, 7, 9, 10])].sum())
+    return joined(
+        links,
+        fresh,
+        title=f"{out} lead out of the upper box, and 1/x* = {_inverse(state)}",
+        alt=f"After {state['k']} splits there are {len(links)} links, and {out} units lead out of the upper box.",
+    )
+
+
+def _split_told(state: State) -> str:
+    done = splits(state["how"])[: state["k"]]
+    now = _inverse(state)
+    last = ""
+    if done:
+        u, switch, t, width = done[-1]
+        last = f"{width} of {u} → s{switch - 8} → {t} became a link from {u} to {t}. "
+    lost = "Nothing is lost so far." if now == 1 else f"The best schedule on what is left takes {now} times as long."
+    return f"{state['k']} of {len(splits(state['how']))} splits. {last}{lost}"
+
+
+def growing_explorer() -> Explorer:
+    """The trees of the two boxes grow link by link, on the wires that they stand for.
+
+    >>> growing_explorer()
+    Explorer: Watch a tree grow (Root, Links of the tree)
+    """
+    return Explorer(
+        "Watch a tree grow",
+        [
+            Control("root", "Root", range(8), kind="select"),
+            Control("k", "Links of the tree", range(8), 7),
+        ],
+        [Part(("root", "k"), _tree, "The tree on its wires")],
+        summary=Part(("root", "k"), _tree_told),
+        play="k",
+        name="growing",
+    )
+
+
+@cache
+def trees() -> tuple[Tree, ...]:
+    """The eight trees of the two boxes."""
+    return forest(two_boxes(), way="general").trees
+
+
+def _tree(state: State) -> Drawing:
+    tree = trees()[state["root"]]
+    wires = {link for path in tree.paths[: state["k"]] for link in pairwise(path)}
+    fresh = set(pairwise(tree.paths[state["k"] - 1])) if state["k"] else set()
+    reached = {tree.root, *(end for _, end in tree.edges[: state["k"]])}
+    crossing = sum(10 in path for path in tree.paths[: state["k"]])
+    return joined(
+        dict.fromkeys(wires, 0),
+        fresh,
+        inside=reached,
+        title=f"Rank {tree.root}'s shard is at {len(reached)} of 8 ranks; between the boxes it went {_times(crossing)}",
+        alt=f"The tree of rank {tree.root} has reached {sorted(reached)} over {len(wires)} wires.",
+    )
+
+
+def _times(count: int) -> str:
+    return ("never", "once")[count] if count < 2 else f"{count} times"
+
+
+def _tree_told(state: State) -> str:
+    tree = trees()[state["root"]]
+    if not state["k"]:
+        return f"The tree of rank {tree.root} is its root alone."
+    start, end = tree.edges[state["k"] - 1]
+    way = " → ".join(str(node) if node < 8 else f"s{node - 8}" for node in tree.paths[state["k"] - 1])
+    return f"Link {state['k']} of 7 joins rank {end} from rank {start}, by {way}, {tree.depths[state['k'] - 1]} deep."
+
+
+def joined(
+    links: Links, fresh: set[tuple[int, int]], *, title: str, alt: str, inside: set[int] | frozenset[int] = frozenset()
+) -> Drawing:
+    """The two boxes with some links, new ones colored; above 0 a link's capacity decides how thick it is."""
+    place = _places()
+
+    def draw(pen: Pen) -> None:
+        for node in range(8, 11):
+            if not any(node in ends for ends in links):
+                pen.put("", place[node])
+        for (a, b), width in sorted(links.items(), key=lambda item: item[0] in fresh):
+            track = bow(_off(place[a], place[b]), _off(place[b], place[a]), 7 if (b, a) in links else 0)
+            pen.arrow(track, "add" if width != 1 else "copy", index=0 if (a, b) in fresh else -1)
+        for node, (x, y) in place.items():
+            if node >= 8:
+                if any(node in ends for ends in links):
+                    pen.switch(x, y, f"s{node - 8}")
+            else:
+                held = node in inside
+                pen.disk(Box(x, y, 26, 26, round=True), node, "i" if held else "", 0 if held else -1)
+
+    wide = any(width > 1 for width in links.values())
+    legend = [("arrow add", "2 to 10 units"), ("arrow copy", "1 unit")] if wide else []
+    return drawing(draw, title=title, alt=alt, legend=[*legend, ("arrow add h0", "the last one")])
+
+
+def _places() -> dict[int, Point]:
+    """The upper box, the lower box, and the switch between them on the right."""
+    found: dict[int, Point] = {}
+    for box, top in enumerate((0.0, 190.0)):
+        for place, (x, y) in enumerate(((0.0, 0.0), (130.0, 0.0), (0.0, 110.0), (130.0, 110.0))):
+            found[4 * box + place] = (x + 20 * (place // 2), top + y)
+        found[8 + box] = (75.0, top + 55.0)
+    found[10] = (260.0, 150.0)
+    return found
+
+
+def _off(start: Point, end: Point) -> Point:
+    return Box(*start, 26, 26, round=True).edge(end)
