@@ -214,10 +214,12 @@ def finding(name: str, value: str) -> Finding:
     if given.kind not in (EXECUTED, FACT):
         return Finding(Verdict(given.kind), "", sentence.note, Basis("read"), sentence.reference)
     cases, used = _gathered(given.cases)
-    verdict, executed, case = judged(value, cases)
+    with collected() as later:  # quantities may be worked out when a statement asks for them
+        later.update(used)
+        verdict, executed, case = judged(value, cases)
     if given.kind == FACT:
         verdict = {Verdict.REPRODUCED: Verdict.BORNE_OUT, Verdict.REFUTED: Verdict.NOT_BORNE_OUT}.get(verdict, verdict)
-    basis = Basis("read") if given.kind == FACT else _basis(used, value, bool(cases))
+    basis = Basis("read") if given.kind == FACT else _basis(later, value, bool(cases))
     if verdict not in FAILS:
         return Finding(verdict, executed, sentence.note.format_map(case), basis, sentence.reference)
     cause = cause_of().get(name, Cause("", "", "", ()))

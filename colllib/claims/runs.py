@@ -71,6 +71,13 @@ class Used:
     ways: dict[str, None]
     builds: dict[Callable[..., Schedule], None]
 
+    def update(self, more: Used) -> None:
+        """Add what something else has used."""
+        self.topologies.update(more.topologies)
+        self.clocks.update(more.clocks)
+        self.ways.update(more.ways)
+        self.builds.update(more.builds)
+
 
 #: Every run and whether it was proved, and every run on the event clock with its price, in the order of first use.
 RECORD: dict[Run, bool] = {}
@@ -87,6 +94,12 @@ def collected() -> Iterator[Used]:
         yield used
     finally:
         _collecting.pop()
+
+
+def note_again(used: Used) -> None:
+    """Count what was used before as used now."""
+    for now in _collecting:
+        now.update(used)
 
 
 def _note(topology: Topology, clock: str, way: str) -> None:

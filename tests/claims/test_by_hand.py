@@ -1411,3 +1411,100 @@ def ring_for_each_card_beside_what_must_come_in(case):
 @counts("D-B-008")
 def two_links_of_three_batches(case):
     return {"flows": 3 * 2}
+    out_of_triangle, thin_links = Fraction(3, 5), 2  # three shards of five, over two links of 1
+    return {"halves": 2 * out_of_triangle / thin_links}
+
+
+# -- graphs -----------------------------------------------------------------------------------------------------
+
+
+def circulant_hops(n, jumps):
+    hops, new = {0: 0}, [0]
+    for rank in new:
+        for to in {(rank + way) % n for jump in jumps for way in (jump, -jump)} - set(hops):
+            hops[to] = hops[rank] + 1
+            new.append(to)
+    return hops
+
+
+def circulant_by_sets(n, jumps):
+    """Steps and T_B of breadth-first, from rank 0: in each step the set of links with most shards of its own a link."""
+    hops, links = circulant_hops(n, jumps), [way for jump in jumps for way in (jump, -jump)]
+    shards = Fraction(0)
+    for x in range(1, max(hops.values()) + 1):
+        owners = [{way for way in links if hops[(v + way) % n] == x - 1} for v in hops if hops[v] == x]
+        sets = [set(some) for size in range(1, len(links) + 1) for some in combinations(links, size)]
+        shards += max(Fraction(sum(ways <= some for ways in owners), len(some)) for some in sets)
+    return max(hops.values()), shards * len(links) / n
+
+
+@counts("D-3-076 D-A-090")
+def two_links_for_four_ranks(case):
+    return {"at": "circulant:15x1x4x5", "optimal": circulant_by_sets(15, (1, 4, 5))[1] == Fraction(14, 15)}
+
+
+@counts("D-A-156")
+def two_links_for_four_ranks_again(case):
+    return {"at": "circulant:15x1x4x5", "bw": circulant_by_sets(15, (1, 4, 5))[1] == Fraction(14, 15)}
+
+
+@counts("D-A-144")
+def eight_steps_instead_of_ten(case):
+    steps, load = circulant_by_sets(128, (8, 9))
+    return {"steps": steps, "load": load, "efficient": not (steps < 10 and load <= Fraction(127, 128))}
+
+
+def hops_of_walks():
+    """All distances between the walks of four ranks on C(16, {3, 4}), 16 times those of the walks from rank 0."""
+    ways = (3, -3, 4, -4)
+    starts = [(0, a, (a + b) % 16, (a + b + c) % 16) for a in ways for b in ways for c in ways]
+    total = 0
+    for a, b, c, d in starts:
+        hops = {(a, b % 16, c, d): 0}
+        new = list(hops)
+        for walk in new:
+            for way in ways:
+                onward = (*walk[1:], (walk[3] + way) % 16)
+                if onward not in hops:
+                    hops[onward] = hops[walk] + 1
+                    new.append(onward)
+        assert len(hops) == 1024
+        total += sum(hops.values())
+    return 16 * total
+
+
+@counts("D-A-136")
+def links_over_hops(case):
+    return {"bound": Fraction(4096, hops_of_walks())}
+
+
+@counts("D-3-039")
+def time_of_all_hops(case):
+    return {"a2a_least": 2**20 * 8 / 100e9 * 1e6 * 4 / 1024 * hops_of_walks() / 4096}
+
+
+@counts("D-3-053")
+def one_step_fewer_than_ranks(case):
+    return {"t": 2 * (1023 * 10 + Fraction(1023, 1024) * Fraction(2**20 * 8, 100_000))}
+
+
+@counts("D-3-132")
+def sides_of_a_torus(case):
+    assert 2 * 2 * 3 * 3 * 11 == 396
+    return {"factors": len((2, 2, 3, 3, 11))}
+
+
+@counts("D-A-141")
+def an_odd_degree(case):
+    return {"named": 1 % 2 == 0}
+
+
+@counts("D-A-155")
+def two_links_a_jump(case):
+    return {"degree": len({(0 + way) % 16 for way in (3, -3, 4, -4)})}
+
+
+@counts("D-A-162")
+def one_port_of_d_unused(case):
+    d = case["degree"]
+    return {"bw": Fraction(1, d) * d == Fraction(d - 1, d), "small": True}

@@ -1,0 +1,815 @@
+"""Answers on direct-connect networks: a function for each table of the source, and what its text says of them."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import combinations
+from math import gcd, log, prod
+from typing import Any
+
+import numpy as np
+
+from colllib.algorithms import breadth_first, expansion
+from colllib.algorithms.breadth_first import Transport
+from colllib.claims.cases import Rows, once, over, per, together
+from colllib.claims.cases import each as runs
+from colllib.claims.finding import FACT, Cases, Verdict, answer, table
+from colllib.claims.graphs import (
+    ALL_TO_ALL,
+    ALPHA,
+    BFB,
+    EXPANSIONS,
+    FINDER,
+    GRAPHS,
+    WHOLE,
+    Quantities,
+    added,
+    always_full,
+    base,
+    by_theorem,
+    circulants,
+    copies,
+    distances_of_pairs,
+    each,
+    gathering,
+    linear_programs,
+    lines,
+    on,
+    power,
+    shared_links,
+    shells,
+    topology_of,
+)
+from colllib.claims.reading import nothing, says
+from colllib.claims.runs import built, closed, place, run
+from colllib.claims.value import Case, Words
+from colllib.cost import Cost
+from colllib.graphs import measures
+from colllib.graphs.isomorphism import isomorphism
+from colllib.graphs.links import arcs
+from colllib.graphs.measures import moore_bound, moore_diameter
+from colllib.schedule import Schedule
+from colllib.topology import Topology
+
+K22, K44, C16 = "complete-bipartite:2x2", "complete-bipartite:4x4", "circulant:16x3x4"
+MIXED = ("full-mesh:5", K44, "hamming:2x3", "kautz:2x6", "kautz:2x7", "debruijn:2x3", "diamond", "torus:3x2")
+EXPANDED = ("line-graph", "degree", "power")
+READ = Verdict.NOT_CHECKABLE
+
+
+def listed(prefix: str, *numbers: int | tuple[int, int]) -> str:
+    """Ids of claims, single ones and from first to last."""
+    spans = [(one, one) if isinstance(one, int) else one for one in numbers]
+    return " ".join(f"{prefix}-{number:03}" for first, last in spans for number in range(first, last + 1))
+
+
+# -- what reading decides ----------------------------------------------------------------------------
+
+answer("primitives", listed("D-2", (1, 3), 12), Verdict.DEFINITION)(nothing)
+answer(GRAPHS, listed("D-3", 9, 13, 14, 80), Verdict.DEFINITION)(nothing)
+answer(GRAPHS, listed("D-A", 17, 23, 25, 37, 66), Verdict.DEFINITION)(nothing)
+answer(BFB, "D-A-053 D-A-062", Verdict.DEFINITION)(nothing)
+answer(ALL_TO_ALL, "D-A-013 D-A-014", Verdict.DEFINITION)(nothing)
+answer(GRAPHS, f"{listed('D-2', 9)} {listed('D-3', 2, 6, 7, 78, 79)} D-A-069", READ)(nothing)
+answer(FINDER, listed("D-3", 4, 54, 64, 90, 92, 93, 95, 97, 99, (109, 111)), READ)(nothing)
+answer(FINDER, listed("D-A", 2, 3, 4, 7, 8), READ)(nothing)
+answer(BFB, listed("D-3", (122, 129), (134, 136), 138), READ)(nothing)
+answer(ALL_TO_ALL, f"{listed('D-3', 56, 112, 118, 121)} D-A-105 D-A-119", READ)(nothing)
+answer(GRAPHS, "D-2-010 D-A-029", FACT)(nothing)
+answer(BFB, "D-3-003", FACT)(nothing)
+table(GRAPHS, {"D-A-034": says(stands_in="21")}, FACT)
+
+# -- chapter 2, and the model ------------------------------------------------------------------------
+
+
+def ring_and_tree() -> Cases:
+    """All-reduces of a ring and of two trees, the trees in ever more pieces."""
+    return runs(ring="all-reduce ring", tree="all-reduce double-binary-tree", sizes=(8, 16, 64))()
+
+
+table(
+    GRAPHS,
+    {
+        "D-2-004 D-2-005 D-2-006": runs("all-gather ring", sizes=(3, 4, 8, 16, 64)),
+        "D-2-007": runs("broadcast binomial-tree", sizes=(3, 4, 8, 16, 64)),
+        "D-2-008 D-3-016": ring_and_tree,
+        "D-2-011": once(
+            "GB/s of 4.1 and 4.6",
+            up=lambda: min(350, 300, 450),
+            most_up=lambda: max(350, 300, 450),
+            out=lambda: min(16, 25, 50),
+            most_out=lambda: max(16, 25, 50),
+        ),
+        "D-3-001": once("the tori", largest=lambda: max(place(f"torus:{d}").ranks for d in ("3x3x2", "3x3x3x2"))),
+        "D-3-010 D-3-011 D-3-012": each(K22),
+        "D-3-015": per(
+            "N",
+            (5, 6, 21, 22, 85, 1000, 1024),
+            at=", d = 4",
+            moore=lambda n: moore_diameter(n, 4),
+            log=lambda n: log(n, 4),
+        ),
+        "D-3-017": once("64 ranks of degree 4", low=lambda: on("kautz:4x64"), even=lambda: on("torus:8x8")),
+        "D-3-132": once("396 nodes", factors=lambda: len(prime_factors(396))),
+        "D-3-133": once("12 links of 25 Gbit/s", links=lambda: 12 * 25),
+        "D-A-001": once("8 ranks", twisted=lambda: on("twisted-hypercube:3")["D"], cube=lambda: on("hypercube:3")["D"]),
+        "D-A-009": once("1.018e-4 us per byte", gbps=lambda: 8 / 1.018e-4 / 1e3),
+        "D-A-022 D-A-026 D-A-030 D-A-031": each(*MIXED, whole=lambda of: of["N"] - 1),
+        "D-A-024": once("trees of d links", d=lambda: 4, k=lambda: 5, bound=lambda: sum(4**i for i in range(6))),
+        "D-A-027": each("uniring:1x5", "uniring:2x4", "uniring:4x9"),
+        "D-A-028": each(*MIXED, "hypercube:3", "uniring:2x4", full=lambda of: always_full(of["run"])),
+        "D-A-018 D-A-019": each(*MIXED),
+        "D-A-020": each("kautz:2x6", "debruijn:2x3", "uniring:1x5", "directed-circulant:6x1x2x3x4"),
+        "D-A-032": each(*MIXED, radius=lambda of: radius(of["at"])),
+        "D-A-033": each("kautz:2x7", "kautz:3x20", "kautz:4x50"),
+        "D-A-035 D-A-036": each(*MIXED, adds=lambda of: _adds(of["at"])),
+        "D-A-038": each("full-mesh:5", K44, "hamming:2x3", adds=lambda of: _adds(of["at"])),
+        "D-A-048": per(
+            "N", (3, 5, 8, 64), at=", d = 2, n = 3", before=lambda n: log(n, 2), after=lambda n: log(3 * n, 6)
+        ),
+        "D-A-067": lambda: [_kautz(d, n) for d, n in ((2, 1), (2, 2), (3, 1))],
+        "D-A-068": each(
+            *(f"kautz:{d}x{m}" for d in (2, 3, 4) for m in (5, 7, 12, 20, 21, 50)),
+            smaller=lambda of: moore_bound(of["d"], of["D"] - 2),
+        ),
+        "D-A-088": lambda: [
+            _connected(n, a, b) for n in (6, 8, 9, 12, 15) for a, b in combinations(range(1, n // 2), 2)
+        ],
+        "D-A-089": each(*circulants(10, 1, 2, 3), n=lambda of: _sizes(of)[0], k=lambda of: len(_sizes(of)) - 1),
+        "D-A-092 D-A-093 D-A-094": lambda: [_two_in_a_row(n) for n in range(7, 25)],
+        "D-A-095": each("diamond", "modified-debruijn:2x3"),
+        "D-A-096": each("modified-debruijn:2x3", cycles=lambda of: _new_cycles("2x3")),
+    },
+)
+
+
+def prime_factors(n: int) -> list[int]:
+    """Prime factors in ascending order.
+
+    >>> prime_factors(396)
+    [2, 2, 3, 3, 11]
+    """
+    least = next((p for p in range(2, n) if n % p == 0), n)
+    return [] if n == 1 else [least, *prime_factors(n // least)]
+
+
+def radius(graph: str) -> int:
+    """The hops from the rank that has the nearest farthest rank."""
+    return int(measures.distances(place(graph)).max(axis=1).min())
+
+
+def _adds(graph: str) -> Fraction:
+    return added(built(breadth_first.reduce_scatter, place(graph), on=place(graph)))
+
+
+def _kautz(d: int, n: int) -> Case:
+    """The Kautz graph by formula, and as a line graph of line graphs."""
+    formula, again = (
+        place(f"kautz:{d}x{d ** (n + 1) + d**n}"),
+        place("line-graph(" * n + f"full-mesh:{d + 1}" + ")" * n),
+    )
+    return {"at": f"d = {d}, n = {n}", "alike": isomorphism(formula, again) is not None}
+
+
+def _sizes(of: Quantities) -> list[int]:
+    return [int(size) for size in of["at"].split(":")[1].split("x")]
+
+
+def _connected(n: int, a: int, b: int) -> Case:
+    return {"at": f"n = {n}, jumps {a}, {b}", "connected": _reached(n, a, b) == n, "coprime": gcd(n, a, b) == 1}
+
+
+def _reached(n: int, *jumps: int) -> int:
+    known, new = {0}, {0}
+    while new:
+        new = {(rank + jump) % n for rank in new for jump in jumps} - known
+        known |= new
+    return len(known)
+
+
+def _two_in_a_row(n: int) -> Case:
+    m = next(m for m in range(1, n) if (2 * m + 1) ** 2 >= 2 * n - 1)
+    pairs = [
+        f"circulant:{n}x{a}x{b}" for a in range(1, n // 2) for b in range(a + 1, (n + 1) // 2) if gcd(n, a, b) == 1
+    ]
+    found = {pair: _across(n, *map(int, pair.split("x")[1:])) for pair in pairs if n <= 20}
+    own = _across(n, m, m + 1)
+    return {"at": f"n = {n}", "n": n, "m": m, "D": own, "least": min(found.values(), default=own), "ring": n // 2}
+
+
+def _across(n: int, *jumps: int) -> int:
+    """The diameter of a circulant, from one rank."""
+    known, new, hops = {0}, {0}, 0
+    while len(known) < n:
+        new = {(rank + way) % n for rank in new for jump in jumps for way in (jump, -jump)} - known
+        known, hops = known | new, hops + 1
+    return hops
+
+
+def _new_cycles(sizes: str) -> int:
+    """How many cycles stand where the plain graph has self-loops and pairs of opposite links."""
+    plain, own = (
+        {(a, b) for a, b in zip(*(part.tolist() for part in arcs(place(f"{kind}:{sizes}"))), strict=True)}
+        for kind in ("debruijn", "modified-debruijn")
+    )
+    kept = {(a, b) for a, b in plain if (b, a) not in plain}
+    onward = dict(own - kept)
+    left, cycles = set(onward), 0
+    while left:
+        start = at = left.pop()
+        while (at := onward.get(at, start)) != start:
+            left.discard(at)
+        cycles += 1
+    return cycles
+
+
+# -- breadth-first --------------------------------------------------------------------------------------
+
+
+def figure() -> Cases:
+    """The two receivers of the source's figure."""
+    one, two = Transport((0b011, 0b010), (1, 1), (1, 1)), Transport((0b011, 0b110), (1, 1), (1, 1, 1))
+    single, third = one.divided(1, 1), two.divided(3, 2)
+    yield {
+        "at": "Fig 3.5",
+        "least": one.least_load()[0],
+        "w1_v1": single[0][0],
+        "w2_v2": single[1][1],
+        "load": two.least_load()[0],
+        "x1": Fraction(third[0][0], 3),
+        "x2": Fraction(third[0][1], 3),
+    }
+
+
+def balances() -> Cases:
+    """Three jobs on three processors in every way: whether their work is even, and whether some set is too many."""
+    for a in range(1, 8):
+        for b in range(1, 8):
+            for c in range(1, 8):
+                masks = (a, b, c)
+                sets = [[m for k, m in enumerate(masks) if chosen >> k & 1] for chosen in range(1, 8)]
+                crowded = any(Fraction(len(some), np.bitwise_or.reduce(some).bit_count()) > 1 for some in sets)
+                least = Transport(masks, (1, 1, 1), (1, 1, 1)).least_load()[0]
+                yield {"at": f"processors {a:03b}, {b:03b}, {c:03b}", "even": least == 1, "free": not crowded}
+
+
+def chunked(*graphs: str) -> Rows:
+    """Schedules of at most P pieces beside the exact one."""
+
+    def rows() -> Iterator[Case]:
+        for graph in graphs:
+            where, exact = place(graph), on(graph)
+            for p in (1, 2, 3):
+                plan = breadth_first.breadth_first(where)
+                done = built(_in_pieces, graph, p, on=where)
+                beside = {
+                    "at": f"{graph}, P = {p}",
+                    "P": plan.at_most(p),
+                    "chunked": Fraction(done.cost.n_beta) * exact["d"],
+                }
+                yield ChainMap(beside, exact)  # type: ignore[arg-type]
+
+    return rows
+
+
+def _in_pieces(graph: str, pieces: int) -> Schedule:
+    return breadth_first.all_gather(place(graph), pieces)
+
+
+def _rings(*sizes: int) -> Schedule:
+    """The traditional all-gather on a torus: rings along the axes, a copy for each order."""
+    return expansion.cartesian_product(*(breadth_first.all_gather(place(f"uniring:1x{size}")) for size in sizes))
+
+
+def traditional(*shapes: tuple[int, ...]) -> Rows:
+    """Rings along the axes one way, beside breadth-first on the torus; T_B of each in M/B."""
+
+    def rows() -> Iterator[Case]:
+        for sizes in shapes:
+            one_way = "product(" * (len(sizes) - 1) + f"uniring:1x{sizes[0]}"
+            one_way += "".join(f",uniring:1x{size})" for size in sizes[1:])
+            done, torus = built(_rings, *sizes, on=place(one_way)), on(f"torus:{'x'.join(map(str, sizes))}")
+            rings = Fraction(done.cost.n_beta) * len(sizes)
+            yield {
+                "at": torus["at"],
+                "load": torus["load"],
+                "best": torus["best"],
+                "rings": rings,
+                "ring_steps": done.schedule.num_steps,
+                "rings_best": rings == torus["best"],
+                "equal": len(set(sizes)) == 1,
+                "steps": torus["steps"],
+                "times": Fraction(done.schedule.num_steps, torus["steps"]),
+            }
+
+    return rows
+
+
+def kautz_by_degree() -> Cases:
+    """How far generalized Kautz graphs are from the bound, at several N and by degree."""
+    sizes = (20, 33, 50, 77, 100, 150, 200)
+    worst = {d: [on(f"kautz:{d}x{n}")["ratio"] for n in sizes] for d in (2, 4, 8)}
+    mean = {d: sum(found) / len(found) for d, found in worst.items()}
+    yield {
+        "at": f"N = {', '.join(map(str, sizes))}",
+        "two": mean[2],
+        "four": mean[4],
+        "eight": mean[8],
+        "largest": max(max(found) for found in worst.values()),
+    }
+
+
+def halves(n: int) -> Fraction:
+    """What the links carry in the last step on a ring of N, in shards."""
+    return Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n
+
+
+table(
+    BFB,
+    {
+        "D-3-005": once("Table 3.6", seconds=lambda: 61.1),
+        "D-3-008": once("Table 3.6, one piece", solved=lambda: max(4, 8, 16, 25), unsolved=lambda: min(32, 36)),
+        "D-3-065 D-A-055": linear_programs(K22, "torus:3x3", C16, "kautz:2x7", "diamond"),
+        "D-3-066": each(*MIXED, sums=lambda of: sum(measures.breadth_first_loads(place(of["at"])))),
+        "D-3-067 D-3-068 D-3-069": figure,
+        "D-3-070 D-A-054": each(*MIXED),
+        "D-3-072": over("all-gather dim-ring", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
+        "D-3-073": over("all-gather breadth-first", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
+        "D-3-074 D-3-137": traditional((3, 3, 2), (3, 3, 3), (4, 4), (4, 3)),
+        "D-3-139": traditional((3, 3, 2), (3, 3, 3), (3, 3, 3, 2)),
+        "D-3-075": each(*(f"kautz:{d}x{m}" for d in (2, 3, 4) for m in (5, 7, 12, 20, 33))),
+        "D-3-076 D-A-090": each(*circulants(9, 1, 2, 3), "circulant:12x1x5", "circulant:15x1x4x5"),
+        "D-A-091": each(*circulants(12, 2)),
+        "D-3-077": each("twisted-torus:2", "twisted-torus:3", "twisted-torus:4"),
+        "D-3-130": once("Table 3.6, N = 16", times=lambda: 21.4 / 0.01),
+        "D-3-131": each("hypercube:3", "hypercube:4", "hypercube:5", "torus:4x4", "torus:5x5"),
+        "D-3-140": once(
+            "18 and 54 ranks",
+            small=lambda: 2 * on("torus:3x3x2")["load"],
+            large=lambda: 2 * on("torus:3x3x3x2")["load"],
+        ),
+        "D-A-005": once("8 ranks", used=lambda: on("hypercube:3")["both"]["load"] / _halving()),
+        "D-A-006": each("hypercube:3", "twisted-hypercube:3"),
+        "D-A-010": lambda: [
+            {
+                "at": f"N = {n}",
+                "N": n,
+                "ring": int(closed("all-reduce ring", f"star:{n}").n_alpha),
+                "bfb": on(f"biring:2x{n}")["both"]["steps"],
+            }
+            for n in range(3, 10)
+        ],
+        "D-A-056": each(*MIXED, even=lambda of: _even_layers(of["at"])),
+        "D-A-057": shells("hypercube:3", "hamming:2x3", K44, "torus:3x3", "distance-regular:14"),
+        "D-A-058": balances,
+        "D-A-059 D-A-060 D-A-061": chunked("torus:5x4", "diamond", C16, "kautz:2x7", "circulant:7x2x3"),
+        "D-A-063": once("K2,2", alone=lambda: _slow_link((1, 50)), after=lambda: _slow_link((1,))),
+        "D-A-064": lambda: [
+            {
+                "at": f"N = {n}",
+                "N": n,
+                "ring": int(closed("all-gather ring", f"star:{n}").n_alpha),
+                "steps": on(f"biring:2x{n}")["steps"],
+            }
+            for n in range(3, 10)
+        ],
+        "D-A-065": per("N", (4, 6, 8, 10), last=halves),
+        "D-A-070 D-A-071": kautz_by_degree,
+        "D-A-087": shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),
+    },
+)
+
+
+def _halving() -> Fraction:
+    """T_B of an all-reduce by halving and doubling on the cube, in M/B: three links a rank."""
+    return Fraction(run("all-reduce rabenseifner", "hypercube:3").cost.n_beta) * 3
+
+
+def _even_layers(graph: str) -> bool:
+    """Whether layers are even and every link's load in each step is the layer's d-th part."""
+    where = place(graph)
+    layer = measures.layers(where)[0, 1:]
+    loads = measures.breadth_first_loads(where)
+    return measures.even_layers(where) and loads == [Fraction(int(n), measures.degree(where)) for n in layer]
+
+
+def _slow_link(alphas: tuple[float, ...]) -> float:
+    """The linear program (A.12) for one shard over links of bandwidth 1 shard and these latencies."""
+    from scipy.optimize import linprog
+
+    count = len(alphas)
+    rows = np.c_[np.eye(count), -np.ones(count)]
+    done = linprog(np.r_[np.zeros(count), 1], rows, -np.array(alphas, dtype=float), [[1] * count + [0]], [1])
+    return float(np.round(np.asarray(done.x)[-1], 6))
+
+
+# -- expansions -------------------------------------------------------------------------------------------
+
+
+def kept(kind: str) -> Cases:
+    """An expansion of several graphs: sizes of one, and whether what was optimal stays so in all."""
+    made: dict[str, Callable[[], list[Quantities]]] = {
+        "line": lambda: [lines(g, n) for g, n in ((K22, 1), (K22, 2), ("full-mesh:4", 1))],
+        "degree": lambda: [
+            copies(g, n) for g, n in (("full-mesh:3", 2), (K22, 2), ("uniring:1x4", 2), ("full-mesh:3", 3))
+        ],
+        "power": lambda: [
+            power(g, n) for g, n in ((K22, 2), ("full-mesh:3", 2), ("uniring:1x4", 2), ("full-mesh:2", 4))
+        ],
+    }
+    found = made[kind]()
+    moore = all(one["is_moore"] for one in found if one["before"]["is_moore"])
+    bw = all(one["bw"] for one in found if one["before"]["bw"])
+    for one in found:
+        yield {"at": one["at"], **{name: one[name] for name in ("N", "d", "n", "N0", "d0")}, "moore": moore, "bw": bw}
+
+
+def products() -> Cases:
+    """Products of different graphs: sizes, and breadth-first on them."""
+    pairs = [("full-mesh:3", "uniring:1x4"), ("full-mesh:3", "biring:2x5"), ("uniring:1x4", "uniring:1x5")]
+    found = [(on(f"product({a},{b})"), on(a), on(b)) for a, b in pairs]
+    moore, bw = (all(whole[name] for whole, _, _ in found) for name in ("is_moore", "bw"))
+    for whole, a, b in found:
+        yield {
+            "at": whole["at"],
+            "N": whole["N"],
+            "d": whole["d"],
+            "N1": a["N"],
+            "N2": b["N"],
+            "d1": a["d"],
+            "d2": b["d"],
+            "D1": a["D"],
+            "D2": b["D"],
+            "steps": whole["steps"],
+            "load": whole["load"],
+            "best": whole["best"],
+            "moore": moore,
+            "bw": bw,
+        }
+
+
+def line_families(most: int) -> Cases:
+    """Line graphs of line graphs of the four bases, by the theorem."""
+    for start in (K44, "full-mesh:5", "directed-circulant:6x1x2x3x4", "hamming:2x3"):
+        for n in range(most + 1):
+            found = by_theorem(start, n)
+            size = place(start).ranks
+            yield {name: found[name] for name in ("at", "steps", "moore", "ratio", "d", "N")} | {
+                "limit": 1 + Fraction(1, (found["d"] - 1) * size)
+            }
+
+
+def limits() -> Cases:
+    """What the four families come to in T_B over its bound, at n = 8."""
+    names = {"five": "full-mesh:5", "six": "directed-circulant:6x1x2x3x4", "eight": K44, "nine": "hamming:2x3"}
+    yield {"at": "n = 8"} | {name: by_theorem(start, 8)["ratio"] for name, start in names.items()}
+
+
+def made(build: Callable[..., Quantities], *arguments: tuple[Any, ...]) -> Rows:
+    """Cases from what builds them, when they are asked for."""
+    return lambda: [build(*given) for given in arguments]
+
+
+LINED = made(lines, (K22, 1), ("full-mesh:4", 1), ("kautz:2x7", 1), ("hamming:2x3", 1))
+LINED_AGAIN = made(lines, (K22, 2), (K22, 3), ("full-mesh:3", 3), ("kautz:2x5", 2))
+COPIED = made(copies, ("uniring:1x4", 2), ("full-mesh:3", 2), (K22, 2), ("kautz:2x6", 2))
+POWERS = made(power, ("uniring:1x4", 2), ("full-mesh:3", 2), ("kautz:2x6", 2), (K22, 2))
+
+table(
+    EXPANSIONS,
+    {
+        "D-3-018": made(lines, *((K22, n) for n in range(4))),
+        "D-3-019": made(lines, (K22, 1)),
+        "D-3-020": lambda: distances_of_pairs(K22),
+        "D-3-021": together(LINED, LINED_AGAIN),
+        "D-3-022 D-3-023 D-A-042": lambda: line_families(5),
+        "D-3-024": limits,
+        "D-3-025 D-3-026": made(copies, ("uniring:1x4", 2)),
+        "D-3-027 D-A-046": COPIED,
+        "D-3-028": per("l", (3, 4, 5), shared=lambda n: shared_links(f"uniring:1x{n}")),
+        "D-3-029": made(power, *((f"uniring:1x{n}", 2) for n in (3, 4, 5))),
+        "D-3-030": lambda: kept("line"),
+        "D-3-031": lambda: kept("degree"),
+        "D-3-032": lambda: kept("power"),
+        "D-3-033 D-A-052": products,
+        "D-A-021": together(
+            made(lines, ("debruijn:2x3", 1), (K22, 1), ("kautz:2x6", 1)),
+            made(copies, ("kautz:2x6", 2)),
+            made(power, ("debruijn:2x3", 2), ("kautz:2x6", 2)),
+        ),
+        "D-A-039": LINED,
+        "D-A-040": together(LINED, LINED_AGAIN),
+        "D-A-041": made(
+            lines,
+            *((g, 1) for g in (K22, "full-mesh:4", "hamming:2x3", "kautz:2x7", "diamond", "hypercube:3", "torus:4x4")),
+        ),
+        "D-A-043": per(
+            "d",
+            (2, 4, 6, 8, 16, 32),
+            N=lambda d: place(f"hamming:2x{1 + d // 2}").ranks,
+            excess=lambda d: Fraction(1, (d - 1) * place(f"hamming:2x{1 + d // 2}").ranks),
+        ),
+        "D-A-044": LINED,
+        "D-A-045": together(LINED, LINED_AGAIN),
+        "D-A-047": made(copies, ("uniring:1x4", 2), ("full-mesh:3", 2), (K22, 2)),
+        "D-A-049 D-A-050": POWERS,
+        "D-A-051": made(power, ("uniring:1x4", 2), ("full-mesh:3", 2), ("diamond", 2)),
+    },
+)
+
+# -- Tables 3.4, 3.5 and A.1 --------------------------------------------------------------------------------
+
+#: Rows of the source's lists: where the expansions start, how often the line graph is taken, of which square.
+ROWS: dict[str, tuple[str, int, bool]] = {
+    "D-A-097": (K44, 1, False),
+    "D-A-099": ("distance-regular:32", 0, False),
+    "D-A-102": ("kautz:4x64", 0, False),
+    "D-A-104": ("modified-debruijn:4x2", 1, False),
+    "D-A-106": ("diamond", 0, True),
+    "D-A-109": (K44, 2, False),
+    "D-A-111": ("distance-regular:32", 1, False),
+    "D-A-113": ("product(biring:2x8,power(uniring:1x4,2))", 0, False),
+    "D-A-116": ("debruijn:4x4", 0, False),
+    "D-A-118": ("modified-debruijn:4x2", 2, False),
+    "D-A-120": ("diamond", 1, True),
+    "D-A-125": (K44, 3, False),
+    "D-A-127": ("distance-regular:32", 2, False),
+    "D-A-122": ("modified-debruijn:2x4", 0, True),
+    "D-A-129": ("product(power(uniring:1x4,3),uniring:1x2)", 1, False),
+    "D-A-131": ("product(power(uniring:1x4,3),uniring:1x8)", 0, False),
+    "D-3-034 D-3-035": ("kautz:4x1024", 0, False),
+    "D-3-037 D-3-038": (C16, 3, False),
+    "D-3-040 D-3-041": ("diamond", 2, True),
+    "D-3-043 D-3-044": ("modified-debruijn:2x4", 1, True),
+    "D-3-046 D-3-047": ("product(uniring:1x4,uniring:1x8)", 0, True),
+}
+LAST = [key for key in ROWS if key.startswith("D-3")]
+
+
+def row(key: str) -> Quantities:
+    """A row of a list."""
+    return by_theorem(*ROWS[key])
+
+
+table(FINDER, {key: made(row, (key,)) for key in ROWS})
+
+
+def ideal(ranks: int) -> Quantities:
+    """What bounds N ranks of degree 4: a tree of distances that fills every layer."""
+    layers, left, hops = 0, ranks - 1, 0
+    while left > 0:
+        layers += 1
+        hops += layers * min(left, 4**layers)
+        left -= 4**layers
+    cost = Cost(moore_diameter(ranks, 4), Fraction(ranks - 1, 4 * ranks))
+    where = gathering(f"bound, N = {ranks}", ranks, 4, lambda: cost, D=layers)
+    return where._with(f=lambda: Fraction(4, hops))
+
+
+def shifted_ring() -> Quantities:
+    """A ring all-reduce of 1,024 in four parts, each one way on one of two rings."""
+    cost = closed("all-reduce ring", "star:1024")
+    t = ALPHA * int(cost.n_alpha) + WHOLE * float(cost.n_beta)
+    return Quantities({}, at="N = 1024", t=t)
+
+
+def printed() -> Words:
+    """Rows as a list prints them."""
+    found = [*map(row, LAST), ideal(1024)]
+    return Words(" ".join(f"{one['steps']} {float(one['load']):.3f} {one['D']}" for one in found))
+
+
+def order() -> Cases:
+    """Table 3.4 from the top to the bottom."""
+    rows = [row(key) for key in LAST]
+    steps, loads, times = ([one[name] for one in rows] for name in ("steps", "load", "t"))
+    yield {
+        "at": "N = 1024",
+        "rising": steps == sorted(set(steps)),
+        "falling": loads == sorted(set(loads))[::-1],
+        "top": steps[0],
+        "moore": rows[0]["moore"],
+        "bottom": loads[-1],
+        "best": rows[0]["best"],
+        "lowest": 1 + times.index(min(times)),
+        "over": min(times) / ideal(1024)["t"] - 1,
+    }
+
+
+def best_topologies() -> Cases:
+    """Table 3.5: all-reduces, executed."""
+    graphs = (
+        "full-mesh:5",
+        "degree(full-mesh:3,2)",
+        "circulant:7x2x3",
+        K44,
+        "hamming:2x3",
+        "degree(biring:2x5,2)",
+        "circulant:11x2x3",
+        "circulant:12x2x3",
+    )
+    return each(*graphs, T=lambda of: of["both"]["steps"])()
+
+
+def fitted() -> Cases:
+    """Times at N = 12 from what the source fitted: 13.33 us a step, 21.60 us, 1.018e-4 us per byte of 1 MB."""
+    ours, ring, short = on("circulant:12x2x3")["both"]["steps"], 2 * 11, on("biring:2x12")["both"]["steps"]
+    small = [13.33 * steps + 21.60 for steps in (ours, ring, short)]
+    load = 1.018e-4 * 1e6 * float(on("circulant:12x2x3")["both"]["load"])
+    yield {
+        "at": "N = 12",
+        "ours": 100 * (1 - small[0] / small[1]),
+        "short": 100 * (1 - small[2] / small[1]),
+        "ours_1MB": 100 * (1 - (small[0] + load) / (small[1] + load)),
+    }
+
+
+def frontier(ranks: int, steps: int, load: Fraction, other: str) -> Cases:
+    """Whether another graph of degree 4 has no fewer steps or more load than a listed one."""
+    found = on(other)
+    yield {
+        "at": f"N = {ranks}",
+        "steps": found["steps"],
+        "load": found["load"],
+        "efficient": not (found["steps"] < steps and found["load"] <= load),
+    }
+
+
+table(
+    FINDER,
+    {
+        "D-3-049 D-3-050": made(ideal, (1024,)),
+        "D-3-052": once("the bound's row", us=lambda: (267.6 / 2 - 10 * 5) / float(ideal(1024)["load"])),
+        "D-3-053": lambda: [shifted_ring()],
+        "D-3-057 D-3-058 D-3-060": order,
+        listed("D-3", (81, 89), 96): best_topologies,
+        "D-3-091 D-3-094 D-3-098": fitted,
+        "D-A-134": once("N = 1024", rows=lambda: printed()),
+        "D-A-141": once(
+            "degree 1", named=lambda: topology_of("biring:1x4") is not None, hops=lambda: on("uniring:1x4")["D"]
+        ),
+        "D-A-144": lambda: frontier(128, 10, Fraction(127, 128), "circulant:128x8x9"),
+    },
+)
+
+# -- all-to-all ------------------------------------------------------------------------------------------------
+
+
+def product_f(*factors: str, squared: bool = False) -> Fraction:
+    """f of a product: an axis at a time reaches what each factor allows its own pairs."""
+    factors = factors * (2 if squared else 1)
+    ranks = [place(graph).ranks for graph in factors]
+    return min(Fraction(on(graph)["f"] * n, prod(ranks)) for graph, n in zip(factors, ranks, strict=True))
+
+
+def with_f(at: str, ranks: int, f: Callable[[], Fraction], best: float = 0) -> Rows:
+    """A case of an f and the time it makes, beside the best time that the source prints."""
+    found = Quantities({"f": f, "a2a": lambda: WHOLE * 4 / (ranks * float(f()))}, at=f"{at}, N = {ranks}", best=best)
+    return lambda: [found]
+
+
+def too_many_hops(times: int) -> Fraction:
+    """What the hops of a line graph of line graphs of C(16, {3, 4}) leave to f: each pair is so much further apart."""
+    where = place(f"{'line-graph(' * (times - 1)}{C16}{')' * (times - 1)}")
+    src, _ = arcs(where)
+    links = len(src)
+    hops = measures.distances(where)
+    # from link (a, b) to link (c, d): the hops from b to c, and one more; a link is no hop from itself
+    total = 16 * int(hops.sum()) + links * links - _closed_pairs(where)
+    return Fraction(4 * links, total)
+
+
+def _closed_pairs(where: Topology) -> int:
+    """For links (a, b) themselves: hops from b back to a and one more, which are none."""
+    src, dst = arcs(where)
+    return int((measures.distances(where)[dst, src] + 1).sum())
+
+
+#: us, from the largest f that Table A.1 prints for N = 256.
+BEST_256 = WHOLE * 4 / (256 * 4.10e-3)
+
+
+def shares() -> Cases:
+    """Shares of the best iteration that the source's pairs of ratios leave, each rounded as printed."""
+    low = max(2.5 / 7.5, 0.45 / 1.05)
+    high = min(3.5 / 6.5, 0.55 / 0.95)
+    yield {"at": "256 nodes", "low": low, "high": high, "ring": 100 * 0.30 * 27 / 9, "torus": 100 * 0.30 * 3.3 / 1.7}
+
+
+table(
+    ALL_TO_ALL,
+    {
+        "D-3-039": once("L^3(C(16,{3,4}))", a2a_least=lambda: WHOLE * 4 / (1024 * float(too_many_hops(3)))),
+        "D-A-136": once("L^3(C(16,{3,4}))", bound=lambda: too_many_hops(3)),
+        "D-3-048 D-A-139": with_f(
+            "(UniRing(1,4) x UniRing(1,8))^2", 1024, lambda: product_f("uniring:1x4", "uniring:1x8", squared=True)
+        ),
+        "D-3-051 D-A-140": made(ideal, (1024,)),
+        "D-3-055": each("shifted-ring:1024x511", a2a=lambda of: of["a2a_least"]),
+        "D-3-113": with_f("shifted-ring:256x127", 256, lambda: on("shifted-ring:256x127")["bound"], BEST_256),
+        "D-3-114": with_f("torus:16x16", 256, lambda: on("torus:16x16")["bound"], BEST_256),
+        "D-3-116": with_f("shifted-ring:1024x511", 1024, lambda: on("shifted-ring:1024x511")["bound"], 403.5),
+        "D-3-117": with_f("32 x 32 torus", 1024, lambda: on("torus:32x32")["bound"], 403.5),
+        "D-3-115 D-3-119": shares,
+        "D-3-120": once("the caption of Table 3.4", times=lambda: 21475 / 10738),
+        "D-A-098": each("line-graph(complete-bipartite:4x4)"),
+        "D-A-100": each("distance-regular:32"),
+        "D-A-103": each("kautz:4x64"),
+        "D-A-107": with_f("Diamond^2", 64, lambda: product_f("diamond", squared=True)),
+        "D-A-110": each("line-graph(line-graph(complete-bipartite:4x4))"),
+        "D-A-112": each("line-graph(distance-regular:32)"),
+        "D-A-114": with_f(
+            "BiRing(2,8) x UniRing(1,4)^2", 128, lambda: product_f("biring:2x8", "uniring:1x4", "uniring:1x4")
+        ),
+        "D-A-123": with_f("DBJMod(2,4)^2", 256, lambda: product_f("modified-debruijn:2x4", squared=True)),
+        "D-A-130": each("line-graph(product(power(uniring:1x4,3),uniring:1x2))"),
+        "D-A-128": each("line-graph(line-graph(distance-regular:32))"),
+        "D-A-132": with_f(
+            "UniRing(1,4)^3 x UniRing(1,8)",
+            512,
+            lambda: product_f("uniring:1x4", "uniring:1x4", "uniring:1x4", "uniring:1x8"),
+        ),
+    }
+    | {
+        key: made(ideal, (n,))
+        for key, n in {"D-A-101": 32, "D-A-108": 64, "D-A-115": 128, "D-A-124": 256, "D-A-133": 512}.items()
+    },
+)
+
+# -- Tables A.2 and A.3 ----------------------------------------------------------------------------------------
+
+table(
+    GRAPHS,
+    {
+        f"D-A-{number:03}": each(f"distance-regular:{ranks}")
+        for number, ranks in enumerate((6, 9, 10, 14, 15, 16, 21, 26, 32, 35, 45, 70, 80, 189, 728), 72)
+    },
+)
+
+
+def members(*named: tuple[str, dict[str, int | bool]]) -> Rows:
+    """Members of a family, each with the numbers that name it."""
+    return lambda: [ChainMap(known, on(graph)) for graph, known in named]  # type: ignore[arg-type]
+
+
+def _ring(kind: str, d: int, m: int) -> tuple[str, dict[str, int | bool]]:
+    return f"{kind}:{d}x{m}", {"degree": d, "m": m, "several": d > (2 if kind == "biring" else 1)}
+
+
+def kautz_family() -> Cases:
+    """Generalized Kautz graphs of small degree: their properties, and whether all have them."""
+    found = [(d, m, on(f"kautz:{d}x{m}")) for d in (2, 3) for m in range(d + 1, 20)]
+    always = all(one["symmetric"] for _, _, one in found)
+    for d, m, one in found:
+        own = {"degree": d, "m": m, "symmetric": always, "first": m == d + 1, "uneven": m % (d + 1) != 0}
+        yield ChainMap(own, one)  # type: ignore[arg-type]
+
+
+table(
+    GRAPHS,
+    {
+        "D-A-148": members(*((f"full-mesh:{m}", {"m": m}) for m in (3, 4, 5, 8))),
+        "D-A-149": members(*((f"complete-bipartite:{a}x{a}", {"degree": a}) for a in (2, 3, 4))),
+        "D-A-150": members(*((f"hamming:{n}x{q}", {"n": n, "q": q}) for n, q in ((1, 4), (2, 3), (3, 3), (2, 4)))),
+        "D-A-151": members(
+            *(
+                (f"kautz:{d}x{d**n * (d + 1)}", {"degree": d, "n": n, "first": n == 0})
+                for d, n in ((2, 0), (2, 1), (2, 2), (3, 0), (3, 1))
+            )
+        ),
+        "D-A-152 D-A-153 D-A-154": kautz_family,
+        "D-A-155": once("C(16,{3,4})", degree=lambda: on(C16)["d"], jumps=lambda: 2),
+        "D-A-156": each(
+            "circulant:7x2x3",
+            "circulant:12x1x5",
+            "circulant:15x1x4x5",
+            always_moore=lambda of: on("circulant:12x1x5")["is_moore"],
+        ),
+        "D-A-157": members(
+            *(
+                (f"directed-circulant:{d + 2}{''.join(f'x{a}' for a in range(1, d + 1))}", {"degree": d})
+                for d in (2, 3, 4, 6)
+            )
+        ),
+        "D-A-158": members(
+            *((f"biring:{d}x{m}", {"degree": d, "m": m, "several": d > 2}) for d, m in ((2, 3), (2, 8), (4, 5)))
+        ),
+        "D-A-159": members(
+            *((f"uniring:{d}x{m}", {"degree": d, "m": m, "several": d > 1}) for d, m in ((1, 4), (2, 4), (4, 5)))
+        ),
+        "D-A-161 D-A-162": members(
+            *(
+                (f"debruijn:{d}x{n}", {"degree": d, "n": n, "small": n <= 1})
+                for d, n in ((2, 2), (2, 3), (3, 2), (4, 2), (2, 1), (4, 1))
+            )
+        ),
+        "D-A-160": made(base, ("diamond",)),
+        "D-A-163": made(base, ("modified-debruijn:2x3",)),
+        "D-A-164": made(base, ("modified-debruijn:2x4",)),
+        "D-A-165": made(base, ("modified-debruijn:3x2",)),
+        "D-A-166": made(base, ("modified-debruijn:4x2",)),
+        "D-A-167": each(*(f"distance-regular:{n}" for n in (6, 9, 14, 21, 35))),
+    },
+)

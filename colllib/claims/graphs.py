@@ -1,0 +1,423 @@
+"""Answers on graphs and on all-gathers over them: a graph's quantities by name, what its schedules cost, its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from colllib.algorithms import breadth_first, expansion
+from colllib.algorithms.breadth_first import BreadthFirst, shards
+from colllib.claims.cases import Rows
+from colllib.claims.finding import Cases
+from colllib.claims.runs import Used, built, by_formula, collected, note_again, place
+from colllib.claims.value import Case
+from colllib.cost import Cost
+from colllib.execution import Execution
+from colllib.graphs import measures
+from colllib.graphs.isomorphism import reverse_symmetric
+from colllib.graphs.links import arcs
+from colllib.graphs.operations import transpose
+from colllib.graphs.throughput import distance_bound, throughput
+from colllib.schedule import Schedule, Step, reversed_in_time
+from colllib.topology import Topology
+
+GRAPHS, BFB, EXPANSIONS = "graphs-for-collectives", "one-receiver-at-a-time", "expansions"
+FINDER, ALL_TO_ALL = "topology-finder", "all-to-all-on-graphs"
+#: Up to so many ranks a schedule is executed; above, its cost is that of its transportation problems.
+EXECUTED = 64
+MB = 2**20  # bytes; with 10^6 no row of the source's times comes out
+ALPHA, WHOLE = 10.0, MB * 8 / 100e9 * 1e6  # us: alpha, and M/B of 1 MB at 100 Gbit/s
+
+
+class Quantities(Mapping[str, Any]):
+    """Quantities by name, worked out once, when asked for; what that executes is noted each time."""
+
+    def __init__(self, ways: Mapping[str, Callable[[], Any]], **known: Any) -> None:
+        self.ways, self.known, self.used = ways, known, dict[str, Used]()
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self.used:
+            note_again(self.used[name])
+        elif name not in self.known:
+            with collected() as used:
+                self.known[name] = self.ways[name]()
+            self.used[name] = used
+        return self.known[name]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self.known, *self.ways)))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def on(graph: str) -> Quantities:
+    """A graph and the breadth-first all-gather on it: `load` is T_B in M/B, B the egress of a rank over all its ports.
+
+    >>> found = on("complete-bipartite:2x2")
+    >>> found["steps"], found["load"], found["moore"]
+    (2, Fraction(3, 4), 2)
+    """
+    place(graph)
+    return _on(graph)
+
+
+@cache
+def _on(graph: str) -> Quantities:
+    where = place(graph)
+    ports = measures.degree(where)
+    return gathering(graph, where.ranks, ports, lambda: _cost(graph))._with(
+        D=lambda: measures.diameter(where),
+        symmetric=lambda: reverse_symmetric(where),
+        undirected=lambda: measures.is_undirected(where),
+        loops=lambda: bool((where.link_src == where.link_dst).any()),
+        multi=lambda: len(where.tiers) > 1 or where.tiers[0].cables > 1,
+        optimal=lambda: measures.breadth_first_optimal(where),
+        f=lambda: throughput(where),
+        bound=lambda: distance_bound(where),
+        pieces=lambda: breadth_first.breadth_first(where).pieces,
+        run=lambda: built(breadth_first.all_gather, where, on=where),
+        proved=lambda: built(breadth_first.all_gather, where, on=where).cost is not None,
+        turned=lambda: _parts(built(_reversed, graph, on=transpose(where)).cost, ports),
+        back=lambda: _parts(built(breadth_first.reduce_scatter, where, on=where).cost, ports),
+        both=lambda: _parts(built(breadth_first.all_reduce, where, on=where).cost, ports),
+    )
+
+
+class _Of(Quantities):
+    def _with(self, **more: Callable[[], Any]) -> _Of:
+        self.ways = {**self.ways, **more}
+        return self
+
+
+def _parts(cost: Cost, ports: int) -> dict[str, Any]:
+    return dict(zip(("steps", "load"), _in_ports(cost, ports), strict=True))
+
+
+def _reversed(graph: str) -> Schedule:
+    return reversed_in_time(breadth_first.all_gather(place(graph)))
+
+
+def _in_ports(cost: Cost, ports: int) -> tuple[int, Fraction]:
+    return int(cost.n_alpha), Fraction(cost.n_beta) * ports
+
+
+def _cost(graph: str) -> Cost:
+    where = place(graph)
+    if where.ranks <= EXECUTED:
+        return built(breadth_first.all_gather, where, on=where).cost
+    return by_formula(breadth_first.all_gather_cost(where), graph, "lock-step")
+
+
+def gathering(at: str, ranks: int, ports: int, cost: Callable[[], Cost], **known: Any) -> _Of:
+    """Steps, load and what follows from them, of any all-gather."""
+    best = Fraction(ranks - 1, ranks)
+    found: _Of
+    ways: dict[str, Callable[[], Any]] = {
+        "cost": cost,
+        "steps": lambda: int(found["cost"].n_alpha),
+        "load": lambda: Fraction(found["cost"].n_beta) * ports,
+        "ratio": lambda: found["load"] / best,
+        "bw": lambda: found["load"] == best,
+        "moore": lambda: measures.moore_diameter(ranks, ports),
+        "moore_both": lambda: measures.moore_diameter(ranks, ports, undirected=True),
+        "is_moore": lambda: found["steps"] == found["moore"],
+        "t": lambda: 2 * (ALPHA * found["steps"] + WHOLE * float(found["load"])),
+        "a2a": lambda: WHOLE * ports / (ranks * float(found["f"])),
+        "a2a_least": lambda: WHOLE * ports / (ranks * float(found["bound"])),
+    }
+    found = _Of(ways, at=at, N=ranks, d=ports, best=best, **known)
+    return found
+
+
+def each(*graphs: str, **more: Callable[[Quantities], Any]) -> Rows:
+    """A case for each graph, with further quantities of it."""
+    return lambda: [_more(on(graph), more) for graph in graphs]
+
+
+def _more(base: Quantities, more: Mapping[str, Callable[[Quantities], Any]]) -> Quantities:
+    if not more:
+        return base
+    ways = {name: (lambda name=name: base[name]) for name in base}
+    return Quantities(ways | {name: (lambda way=way: way(base)) for name, way in more.items()})
+
+
+# -- schedules and their expansions ------------------------------------------------------------------
+
+
+def synthesized(graph: str, pieces: int, loads: Sequence[int]) -> Schedule:
+    """An all-gather by integer program: every piece reaches every rank once, links carry so many in each step.
+
+    >>> synthesized("diamond", 2, (2, 2, 3)).num_steps
+    3
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
+
+    where = place(graph)
+    src, dst = arcs(where)
+    blocks, steps = where.ranks * pieces, len(loads)
+    place_of = np.arange(blocks * len(src) * steps).reshape(blocks, len(src), steps)
+    rows: list[tuple[np.ndarray[Any, Any], float, float, np.ndarray[Any, Any]]] = []
+    for block in range(blocks):
+        for rank in range(where.ranks):
+            into, out = np.flatnonzero(dst == rank), np.flatnonzero(src == rank)
+            arriving = place_of[block, into].ravel()
+            own = rank == block // pieces
+            rows.append((arriving, float(not own), float(not own), np.ones(len(arriving))))
+            for link in () if own else out:
+                for t in range(steps):  # what leaves in a step has arrived before it
+                    before = place_of[block, into, :t].ravel()
+                    some = np.r_[place_of[block, link, t], before]
+                    rows.append((some, -np.inf, 0.0, np.r_[1.0, -np.ones(len(before))]))
+    rows += [(place_of[:, e, t], 0.0, loads[t], np.ones(blocks)) for e in range(len(src)) for t in range(steps)]
+    line = np.repeat(np.arange(len(rows)), [len(row[0]) for row in rows])
+    matrix = coo_array((np.concatenate([row[3] for row in rows]), (line, np.concatenate([row[0] for row in rows]))))
+    limits = LinearConstraint(matrix.tocsr(), [row[1] for row in rows], [row[2] for row in rows])
+    found = milp(
+        np.zeros(place_of.size), constraints=limits, integrality=np.ones(place_of.size, dtype=int), bounds=Bounds(0, 1)
+    )
+    if found.x is None:
+        raise ValueError(f"{graph} in {pieces} pieces: no all-gather with loads {loads} is found")
+    carried = np.asarray(found.x).reshape(place_of.shape) > 0.5
+    sent = [np.nonzero(carried[:, :, t]) for t in range(steps)]
+    each_step = [Step.of(src[link], dst[link], block) for block, link in sent]
+    return Schedule.from_steps(shards(where.ranks, pieces), each_step)
+
+
+#: Graphs whose best all-gather is not breadth-first: pieces of a shard, and how many a link carries in each step.
+IN_FULL_STEPS = {
+    "diamond": (2, (2, 2, 3)),
+    "modified-debruijn:2x3": (2, (2, 2, 2, 1)),
+    "modified-debruijn:2x4": (2, (2, 2, 4, 2, 5)),
+    "modified-debruijn:3x2": (3, (2, 3, 3)),
+    "modified-debruijn:4x2": (4, (3, 3, 9)),
+}
+
+
+def gathers(graph: str) -> Schedule:
+    """The all-gather that expansions start from: breadth-first, or in full steps where that takes a search."""
+    if graph in IN_FULL_STEPS:
+        return synthesized(graph, *IN_FULL_STEPS[graph])
+    return breadth_first.all_gather(place(graph))
+
+
+def _line_again(graph: str, times: int) -> Schedule:
+    schedule = gathers(graph)
+    for _ in range(times):
+        schedule, graph = expansion.line_graph(schedule, place(graph)), f"line-graph({graph})"
+    return schedule
+
+
+def _degree(graph: str, times: int) -> Schedule:
+    return expansion.degree_expansion(gathers(graph), place(graph), times)
+
+
+def _product(*graphs: str) -> Schedule:
+    return expansion.cartesian_product(*map(gathers, graphs))
+
+
+def base(graph: str) -> Quantities:
+    """The all-gather that expansions start from, executed."""
+    where = place(graph)
+    return gathering(graph, where.ranks, measures.degree(where), lambda: built(gathers, graph, on=where).cost)._with(
+        run=lambda: built(gathers, graph, on=where),
+        symmetric=lambda: reverse_symmetric(where),
+        D=lambda: measures.diameter(where),
+        breadth_first=lambda: on(graph)["load"],
+    )
+
+
+def lines(graph: str, times: int) -> Quantities:
+    """An all-gather on a line graph of line graphs, executed: beside it what it comes from, as `before`."""
+    return _expanded(
+        base(graph), "line-graph(" * times + graph + ")" * times, lambda: (_line_again, graph, times), n=times
+    )
+
+
+def copies(graph: str, times: int) -> Quantities:
+    """An all-gather on a degree expansion, executed."""
+    return _expanded(base(graph), f"degree({graph},{times})", lambda: (_degree, graph, times), n=times)
+
+
+def power(graph: str, times: int) -> Quantities:
+    """An all-gather on a Cartesian power, executed."""
+    return _expanded(base(graph), f"power({graph},{times})", lambda: (_product, *[graph] * times), n=times)
+
+
+def _expanded(before: Quantities, name: str, build: Callable[[], tuple[Any, ...]], **known: Any) -> Quantities:
+    where = place(name)
+    chosen, *arguments = build()
+    found = gathering(
+        name,
+        where.ranks,
+        measures.degree(where),
+        lambda: built(chosen, *arguments, on=where).cost,
+        before=before,
+        N0=before["N"],
+        d0=before["d"],
+        **known,
+    )
+    return found._with(
+        proved=lambda: built(chosen, *arguments, on=where).cost is not None,
+        symmetric=lambda: reverse_symmetric(where),
+        last=lambda: Fraction(built(chosen, *arguments, on=where).cost_of([found["steps"] - 1]).n_beta) * where.ranks,
+        fresh=lambda: breadth_first.all_gather_cost(where).n_beta * found["d"],
+        multi=lambda: len(where.tiers) > 1 or where.tiers[0].cables > 1,
+        D=lambda: measures.diameter(where),
+    )
+
+
+def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
+    """Line graphs of line graphs of a graph, or of its square, by the theorems on them.
+
+    Args:
+        graph: what they come from.
+        times: how often the line graph is taken.
+        squared: whether its Cartesian square comes before.
+    """
+    where = place(graph)
+    ranks, ports, far = where.ranks, measures.degree(where), measures.diameter(where)
+    done = built(gathers, graph, on=where) if ranks <= EXECUTED else None
+    cost = done.cost if done else by_formula(breadth_first.all_gather_cost(where), graph, "lock-step")
+    steps, load = _in_ports(cost, ports)
+    if squared:
+        load *= Fraction(ranks, ranks - 1) * Fraction(ranks**2 - 1, ranks**2)
+        steps, far, ranks, ports = 2 * steps, 2 * far, ranks**2, 2 * ports
+    for _ in range(times):
+        load += Fraction(1, ranks)
+        steps, far, ranks = steps + 1, far + 1, ranks * ports
+    name = f"{graph}^2" if squared else graph
+    name = f"L^{times}({name})" if times else name
+    cost = Cost(steps, load / ports)
+    return gathering(
+        f"{name}, N = {ranks}",
+        ranks,
+        ports,
+        lambda: by_formula(cost, graph, "lock-step") if times or squared else cost,
+        D=far,
+    )
+
+
+# -- what a schedule does in each step --------------------------------------------------------------
+
+
+def always_full(run: Execution) -> bool:
+    """Whether in every step all ports, self-loops too, carry equally much, and no rank receives anything twice."""
+    width, schedule = list(run.topology.bandwidth), run.schedule
+    for t in range(schedule.num_steps):
+        if len({load / wide for load, wide in zip(run.link_load(t), width, strict=True)}) > 1:
+            return False
+    steps = [schedule.step(t) for t in range(schedule.num_steps)]
+    seen = np.concatenate([step.dst * len(schedule.blocks) + step.block for step in steps])
+    return len(np.unique(seen)) == len(seen)
+
+
+def added(run: Execution) -> Fraction:
+    """What the rank with most to add in each step adds, in units of M, summed over the steps."""
+    shares, total = list(run.schedule.blocks.share), Fraction(0)
+    for t in range(run.schedule.num_steps):
+        step = run.schedule.step(t)
+        amount = [Fraction(0)] * run.schedule.ranks
+        for rank, block in zip(step.dst.tolist(), step.block.tolist(), strict=True):
+            amount[rank] += shares[block]
+        total += max(amount)
+    return total
+
+
+def shared_links(graph: str) -> int:
+    """How many links some step of a square's all-gather loads with both copies, each with its own order of axes."""
+    schedule = _product(graph, graph)
+    pieces = len(schedule.blocks) // schedule.ranks // 2  # of each copy
+    both = 0
+    for t in range(schedule.num_steps):
+        step = schedule.step(t)
+        key = step.src * schedule.ranks + step.dst
+        first = step.block // pieces % 2 == 0
+        both += len(np.intersect1d(key[first], key[~first]))
+    return both
+
+
+def linear_programs(*graphs: str) -> Rows:
+    """The linear program beside the closed form: every step of one receiver."""
+
+    def rows() -> Iterator[Case]:
+        for graph in graphs:
+            plan = BreadthFirst(place(graph))
+            for t in range(1, len(plan.layers) + 1):
+                given = plan.transport(0, t)
+                if given is not None:
+                    yield {
+                        "at": f"{graph}, step {t}",
+                        "program": plan.linear_program(0, t),
+                        "closed": given.least_load()[0],
+                    }
+
+    return rows
+
+
+def distances_of_pairs(graph: str) -> Cases:
+    """Pairs of links, neither following the other, and how many are one hop further apart in the line graph."""
+    where, turned = place(graph), place(f"line-graph({graph})")
+    (src, dst), near, far = arcs(where), measures.distances(where), measures.distances(turned)
+    pairs = [(a, b) for a in range(len(src)) for b in range(len(src)) if dst[a] != src[b] and a != b]
+    longer = sum(far[a, b] == near[dst[a], src[b]] + 1 for a, b in pairs)
+    yield {"at": graph, "pairs": len(pairs), "longer": int(longer)}
+
+
+def shells(*graphs: str) -> Rows:
+    """Of undirected graphs and distances x: N_x, a_x and b_x where they are constants."""
+
+    def rows() -> Iterator[Case]:
+        for graph in graphs:
+            hops = measures.distances(place(graph))
+            found, near = on(graph), hops == 1
+            for x in range(1, int(hops.max()) + 1):
+                sizes = {int((row == x).sum()) for row in hops}
+                a = {int(((hops[u] == x) & (hops[w] == x - 1)).sum()) for u, w in np.argwhere(near)}
+                b = {int((near[u] & (hops[v] == x - 1)).sum()) for u, v in np.argwhere(hops == x)}
+                if max(len(sizes), len(a), len(b)) == 1:
+                    yield {
+                        "at": f"{graph}, x = {x}",
+                        "N_x": sizes.pop(),
+                        "a_x": a.pop(),
+                        "b_x": b.pop(),
+                        "d": found["d"],
+                        "bw": found["bw"],
+                    }
+
+    return rows
+
+
+def circulants(most: int, *counts: int) -> list[str]:
+    """All connected circulants of up to so many ranks whose jumps are different and below N / 2.
+
+    >>> circulants(5, 2)
+    ['circulant:5x1x2']
+    """
+    return [
+        f"circulant:{n}x{'x'.join(map(str, jumps))}"
+        for n in range(3, most + 1)
+        for count in counts
+        for jumps in combinations(range(1, (n + 1) // 2), count)
+        if gcd(n, *jumps) == 1
+    ]
+
+
+def topology_of(graph: str) -> Topology | None:
+    """The topology of an expression, None if there is none."""
+    try:
+        return place(graph)
+    except ValueError:
+        return None
