@@ -1460,5 +1460,5 @@ def shards_into_a_gpu_or_a_box(case):
 
 @counts("D-4-041")
 def shards_out_of_a_triangle(case):
-    out_of_triangle, thin_links = Fraction(3, 5), 2  # three shards of five, over two links of 1
-    return {"halves": 2 * out_of_triangle / thin_links}
+    triangle, pair, thin_links = Fraction(3, 5), Fraction(2, 5), 2  # shards that leave each, over links of 1
+    return {"halves": 2 * triangle / thin_links, "at_once": (triangle + pair) / thin_links}
