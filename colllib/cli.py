@@ -37,7 +37,7 @@ from colllib.primitives import PRIMITIVES
 from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
 from colllib.topology.describe import switches, wires
-from colllib.training.command import step_command
+from colllib.training.command import experts_command, step_command
 
 if TYPE_CHECKING:
     from colllib.claims import Entry
@@ -881,7 +881,7 @@ def export_command(
     click.echo(f"cd {shlex.quote(folder)} && {shlex.join(command)}")
 
 
-for _command in (*COMMANDS, step_command):
+for _command in (*COMMANDS, step_command, experts_command):
     cli.add_command(_command)
 
 
