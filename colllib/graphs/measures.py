@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import lcm
-
 import numpy as np
 
 from colllib.exact import IntArray
@@ -95,10 +92,7 @@ def moore_bound(degree: int, diameter: int, *, undirected: bool = False) -> int:
     (21, 17)
     """
     back = 1 if undirected else 0
-    total = 1
-    for step in range(diameter):
-        total += degree * (degree - back) ** step
-    return total
+    return 1 + sum(degree * (degree - back) ** step for step in range(diameter))
 
 
 def moore_diameter(ranks: int, degree: int, *, undirected: bool = False) -> int:
@@ -169,52 +163,3 @@ def intersection_array(graph: Topology) -> tuple[tuple[int, ...], tuple[int, ...
             numbers[x, way] = int(found[0])
     steps = range(int(hops.max()))
     return tuple(numbers[x, 1] for x in steps), tuple(numbers[x + 1, -1] for x in steps)
-
-
-def breadth_first_loads(graph: Topology) -> list[Fraction]:
-    """What the busiest link carries in each step of a breadth-first all-gather, in shards of M / N.
-
-    A rank u receives in step x all that is x hops before it. By Hall's theorem a share U on every link into u is
-    enough if and only if no set of links is the only way for more than U times as many shards as it has links:
-    U[u, x] is the largest such ratio over all sets of links into u. A bond counts as its links.
-
-    Returns:
-        for each step the largest over all ranks.
-
-    Raises:
-        ValueError: for unequal degrees, one so high that its sets of links are too many, or ranks out of reach.
-
-    >>> from colllib.topology import find
-    >>> [str(load) for load in breadth_first_loads(find("circulant:16x3x4"))]
-    ['1', '7/4', '1']
-    """
-    ports, hops = degree(graph), distances(graph)
-    check_size(f"sets of links on {graph.name}", graph.ranks << ports, MOST_ROUTES, "sets of links into ranks")
-    src, dst = arcs(graph)
-    by_end = np.argsort(dst, kind="stable")
-    before = src[by_end].reshape(graph.ranks, ports)
-    size = np.array([chosen.bit_count() for chosen in range(1, 1 << ports)])
-    step = lcm(*range(1, ports + 1))
-    found = []
-    for x in range(1, int(hops.max()) + 1):
-        usable = hops[:, before] == x - 1  # shape (owners, N, ports)
-        shards = np.zeros((graph.ranks, 1 << ports), dtype=np.intp)
-        owner, rank = np.nonzero(hops == x)
-        np.add.at(shards, (rank, usable[owner, rank] @ (1 << np.arange(ports))), 1)
-        for port in range(ports):  # sum over all subsets
-            pairs = shards.reshape(graph.ranks, -1, 2, 1 << port)
-            pairs[:, :, 1] += pairs[:, :, 0]
-        found.append(Fraction(int((shards[:, 1:] * (step // size)).max()), step))
-    return found
-
-
-def breadth_first_optimal(graph: Topology) -> bool:
-    """Whether a breadth-first all-gather loads every link evenly in every step, so that no schedule takes less time.
-
-    That is so where layers are even and Hall's condition holds for every rank and step.
-
-    >>> from colllib.topology import find
-    >>> breadth_first_optimal(find("torus:3x3x2")), breadth_first_optimal(find("kautz:2x6"))
-    (True, False)
-    """
-    return sum(breadth_first_loads(graph)) == Fraction(graph.ranks - 1, degree(graph))
