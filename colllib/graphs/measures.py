@@ -92,7 +92,10 @@ def moore_bound(degree: int, diameter: int, *, undirected: bool = False) -> int:
     (21, 17)
     """
     back = 1 if undirected else 0
-    return 1 + sum(degree * (degree - back) ** step for step in range(diameter))
+    total = 1
+    for step in range(diameter):
+        total += degree * (degree - back) ** step
+    return total
 
 
 def moore_diameter(ranks: int, degree: int, *, undirected: bool = False) -> int:

@@ -50,12 +50,13 @@ def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *,
     return popularity + random.gumbel(size=(ranks, tokens, experts))  # the best of these are a draw without replacement
 
 
-def topical_tokens(ranks: int, tokens: int, width: int = 16, topics: int = 12, *, seed: int = 0) -> Floats:
+def topical_tokens(ranks: int, tokens: int, *, seed: int = 0) -> Floats:
     """Tokens as a trained model sees them: clusters of unequal size, and every rank has a mix of its own.
 
     Returns:
-        vectors, shape (ranks, tokens, width).
+        vectors, shape (ranks, tokens, 16).
     """
+    topics, width = 12, 16
     random = np.random.default_rng(seed)
     centers = random.normal(size=(topics, width))
     sizes = 1 / np.arange(1, topics + 1)
