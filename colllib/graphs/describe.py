@@ -12,6 +12,7 @@ from colllib.graphs.throughput import distance_bound, throughput
 from colllib.limits import TooLarge
 from colllib.optimality import at_node
 from colllib.topology.base import Topology
+from colllib.topology.cuts import diameter
 
 
 def promises(graph: Topology) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def promises(graph: Topology) -> dict[str, Any]:
             return None
 
     ports = measures.equal_degree(graph)
-    far: int | None = of("diameter", measures.diameter)
+    far: int | None = of("diameter", diameter)
     both = measures.is_undirected(graph)
     found: dict[str, Any] = {"nodes": graph.ranks, "degree": ports, "diameter": far}
     for name, undirected in (("", False), ("_undirected", True)):

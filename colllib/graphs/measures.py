@@ -1,4 +1,4 @@
-"""What a graph promises before any schedule: degree, distances, Moore bounds, and even distance layers."""
+"""What a graph promises before any schedule: degree, Moore bounds, and even distance layers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.graphs.links import arcs
-from colllib.limits import MOST_ROUTES, check_size
 from colllib.topology.base import Topology
+from colllib.topology.cuts import distances
 
 
 def degree(graph: Topology) -> int:
@@ -41,43 +41,6 @@ def equal_degree(graph: Topology) -> int | None:
 def _counts(graph: Topology) -> IntArray:
     """How many links leave each rank and how many arrive, shape (2, N)."""
     return np.array([np.bincount(ends, minlength=graph.ranks) for ends in arcs(graph)])
-
-
-def distances(graph: Topology) -> IntArray:
-    """The hops from every rank to every other one, shape (N, N).
-
-    Raises:
-        ValueError: if some rank cannot be reached from some other: the graph must be strongly connected.
-
-    >>> from colllib.topology import find
-    >>> distances(find("uniring:1x3"))
-    array([[0, 1, 2],
-           [2, 0, 1],
-           [1, 2, 0]])
-    """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import shortest_path
-
-    src, dst = arcs(graph)
-    check_size(f"distances on {graph.name}", graph.ranks**2, MOST_ROUTES, "distances between ranks")
-    links = csr_array((np.ones(len(src)), (src, dst)), shape=(graph.ranks, graph.ranks))
-    hops = shortest_path(links, unweighted=True)
-    apart = np.argwhere(np.isinf(hops))
-    if len(apart):
-        raise ValueError(
-            f"{graph.name} is not strongly connected: no way from rank {apart[0][0]} to rank {apart[0][1]}"
-        )
-    return hops.astype(np.intp)
-
-
-def diameter(graph: Topology) -> int:
-    """The hops between the two ranks farthest apart.
-
-    >>> from colllib.topology import find
-    >>> diameter(find("circulant:16x3x4"))
-    3
-    """
-    return int(distances(graph).max())
 
 
 def moore_bound(degree: int, diameter: int, *, undirected: bool = False) -> int:

@@ -13,6 +13,7 @@ from colllib.algorithms.breadth_first import BreadthFirst
 from colllib.graphs import measures
 from colllib.graphs.describe import promises
 from colllib.topology import find
+from colllib.topology.cuts import diameter, distances
 
 REGULAR = expressions.filter(lambda expression: "line:" not in expression)
 
@@ -22,8 +23,8 @@ def test_distances_layers_and_the_diameter_are_those_of_networkx(expression):
     graph, where = find_multigraph(expression), find(expression)
     hops = dict(nx.all_pairs_shortest_path_length(graph))
     wanted = np.array([[hops[a][b] for b in graph] for a in graph])
-    assert np.array_equal(measures.distances(where), wanted)
-    assert measures.diameter(where) == nx.diameter(graph)
+    assert np.array_equal(distances(where), wanted)
+    assert diameter(where) == nx.diameter(graph)
     assert measures.layers(where).tolist() == [
         [sum(hops[a][b] == x for a in graph) for x in range(wanted.max() + 1)] for b in graph
     ]
@@ -56,7 +57,7 @@ def test_the_moore_bound_counts_a_tree_of_that_depth(degree, steps):
 @given(REGULAR)
 def test_no_graph_is_larger_than_its_moore_bound_or_faster_than_its_moore_diameter(expression):
     where = find(expression)
-    ports, far = measures.degree(where), measures.diameter(where)
+    ports, far = measures.degree(where), diameter(where)
     for undirected in (False, True) if measures.is_undirected(where) else (False,):
         assert where.ranks <= measures.moore_bound(ports, far, undirected=undirected)
         least = measures.moore_diameter(where.ranks, ports, undirected=undirected)
@@ -140,4 +141,4 @@ def test_breadth_first_all_gathers_are_optimal_where_the_literature_says_so(expr
 
 def test_what_is_not_strongly_connected_is_refused():
     with pytest.raises(ValueError, match="not strongly connected: no way from rank 0 to rank 1"):
-        measures.distances(find("line:3,without=0-1"))
+        distances(find("line:3,without=0-1"))
