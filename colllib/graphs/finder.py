@@ -37,7 +37,8 @@ class Found:
 
     Attributes:
         expression: what `colllib.topology.find` builds it from.
-        words: the same for readers.
+        made: what it is called, or how it is made of its parents.
+        ranks: number of ranks N.
         n_alpha: steps, one alpha each.
         n_beta_node: bandwidth term in units of M/B, B all that a rank's d links can send at once.
         parents: the rows that it is made of.
@@ -45,11 +46,18 @@ class Found:
     """
 
     expression: str
-    words: str
+    made: str
+    ranks: int
     n_alpha: int
     n_beta_node: Fraction
     parents: tuple[Found, ...] = ()
     loops: bool | None = None
+
+    @property
+    def words(self) -> str:
+        """The expression for readers: "line graph of the complete bipartite graph"."""
+        parents = " and ".join(f"the {row.words}" for row in self.parents)
+        return f"{self.made} of {parents}" if parents else self.made
 
 
 def pareto(ranks: int, degree: int) -> tuple[Found, ...]:
@@ -102,8 +110,8 @@ def _built(row: Found, ports: int) -> Found:
 def _bases(ranks: int, ports: int) -> Iterator[Found]:
     least = Fraction(ranks - 1, ranks)
 
-    def base(expression: str, words: str, n_alpha: int) -> Found:
-        return Found(expression, words, n_alpha, least)
+    def base(expression: str, made: str, n_alpha: int) -> Found:
+        return Found(expression, made, ranks, n_alpha, least)
 
     yield replace(base(f"uniring:{ports}x{ranks}", "one-way ring", ranks - 1), loops=False)
     if ports == 1:  # no other graph is connected
@@ -136,28 +144,30 @@ def _bases(ranks: int, ports: int) -> Iterator[Found]:
 
 def _expansions(ranks: int, ports: int, loopless: bool) -> Iterator[Found]:
     least = Fraction(ranks - 1, ranks)
+
+    def made(how: str, expression: str, n_alpha: int, n_beta: Fraction, *parents: Found) -> Found:
+        return Found(expression, how, ranks, n_alpha, max(n_beta, least), parents)
+
     if ports > 1 and ranks % ports == 0 and ranks > ports:
         for row in _frontier(ranks // ports, ports, loopless):
-            name, words = f"line-graph({row.expression})", f"line graph of the {row.words}"
-            yield Found(name, words, row.n_alpha + 1, max(row.n_beta_node, least), (row,))
+            yield made("line graph", f"line-graph({row.expression})", row.n_alpha + 1, row.n_beta_node, row)
     for times in range(2, ports + 1):
         if ports % times:
             continue
         if ranks % times == 0 and ranks > times:
             for row in _frontier(ranks // times, ports // times, True):
-                name, words = f"degree({row.expression},{times})", f"{times}-fold degree expansion of the {row.words}"
-                yield Found(name, words, row.n_alpha, max(row.n_beta_node, least), (row,))
+                name = f"degree({row.expression},{times})"
+                yield made(f"degree expansion by {times}", name, row.n_alpha, row.n_beta_node, row)
         root = round(ranks ** (1 / times))
         if root > 1 and root**times == ranks:
             for row in _frontier(root, ports // times, loopless):
-                name, words = f"power({row.expression},{times})", f"Cartesian power {times} of the {row.words}"
-                yield Found(name, words, row.n_alpha * times, least, (row,))
+                name = f"power({row.expression},{times})"
+                yield made(f"Cartesian power {times}", name, row.n_alpha * times, least, row)
     for few in range(1, ports // 2 + 1):
         for size in range(2, ranks // 2 + 1):
             if ranks % size == 0:
                 a, b = _even(size, few), _even(ranks // size, ports - few)
-                name, words = f"product({a.expression},{b.expression})", f"product of the {a.words} and the {b.words}"
-                yield Found(name, words, a.n_alpha + b.n_alpha, least, (a, b))
+                yield made("product", f"product({a.expression},{b.expression})", a.n_alpha + b.n_alpha, least, a, b)
 
 
 def _even(ranks: int, ports: int) -> Found:

@@ -19,6 +19,7 @@ from colllib.show.expansion_explorer import expansion_explorer
 from colllib.show.experts_explorer import experts_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.finder_explorer import finder_explorer
 from colllib.show.flip_explorer import flip_explorer
 from colllib.show.gantt import gantt
 from colllib.show.graph_player import graph_player
@@ -67,6 +68,7 @@ __all__ = [
     "drawings",
     "expansion_explorer",
     "experts_explorer",
+    "finder_explorer",
     "flip_explorer",
     "gantt",
     "graph_player",
