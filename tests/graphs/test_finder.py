@@ -1,10 +1,14 @@
 """The topology finder: every printed cost is executed, and no row of the literature's tables is missed."""
 
+import json
+import re
 from fractions import Fraction
 from itertools import pairwise
 
 import pytest
+from click.testing import CliRunner
 
+from colllib import cli
 from colllib.algorithms import breadth_first
 from colllib.execution import execute
 from colllib.graphs.finder import circulant_jumps, pareto
@@ -143,3 +147,49 @@ def test_a_line_graph_can_cost_less_than_the_expansion_of_its_schedule():
     before, after = (execute(breadth_first.all_gather(graph), graph).cost.n_beta * 2 for graph in (base, larger))
     assert (before, after) == (Fraction(5, 6), Fraction(11, 12))
     assert after < before + Fraction(1, base.ranks)
+
+
+def asked(*arguments):
+    return CliRunner().invoke(cli.cli, list(arguments), catch_exceptions=False)
+
+
+def test_the_command_line_prints_rows_that_run_accepts_at_the_printed_cost():
+    rows = json.loads(asked("find-topology", "--nodes", "64", "--degree", "4", "--json").output)["rows"]
+    assert [row["expression"] for row in rows] == [row.expression for row in pareto(64, 4)]
+    for row in rows:
+        run = json.loads(asked("run", "all-gather", "breadth-first", "--on", row["expression"], "--json").output)
+        assert (run["n_alpha"], run["n_beta_node"]) == (row["n_alpha"], row["n_beta_node"])
+    assert "line graph of the circulant graph" in asked("find-topology", "--nodes", "64", "--degree", "4").output
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--nodes", "1", "--degree", "4"), "N = 1: the topology finder takes 2 to 2048"),
+        (("--nodes", "9000", "--degree", "4"), "N = 9000: the topology finder takes 2 to 2048"),
+        (("--nodes", "8", "--degree", "99"), "d = 99: the topology finder takes 1 to 16"),
+        (("--nodes", "eight", "--degree", "4"), "eight"),
+        (("--degree", "4"), "Missing option '--nodes'"),
+    ],
+)
+def test_bad_sizes_end_with_status_2_and_one_line(options, why, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["find-topology", *options])
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert why in told
+    assert told.count("\n") == 1
+
+
+def test_a_row_is_exported_for_msccl_and_runs_there():
+    row = pareto(16, 4)[0]
+    written = asked("export", "all-gather", "breadth-first", "--on", row.expression).output
+    assert written.count("<gpu ") == row.ranks
+    graph = find(row.expression)
+    crossed = {(int(a), int(b)) for a, b in zip(graph.link_src, graph.link_dst, strict=True)}
+    sent = re.findall(r'<gpu id="(\d+)"|<tb [^>]*send="(\d+)"', written)
+    rank = -1
+    for gpu, peer in sent:
+        rank = int(gpu) if gpu else rank
+        assert gpu or (rank, int(peer)) in crossed  # over its own wires only
+    assert len(sent) > row.ranks
