@@ -696,6 +696,34 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
         click.echo(f"\nalpha = {' | '.join(alphas)}, BW = {' | '.join(speeds)}")
 
 
+@cli.command("find-topology")
+@click.option("--nodes", type=Whole(1), required=True, help="ranks, such as 1024")
+@click.option("--degree", type=Whole(1), required=True, help="links out of and into each rank, such as 4")
+@_json
+def find_topology_command(nodes: int, degree: int, as_json: bool) -> None:
+    """Graphs of which none beats another in both latency and bandwidth of a breadth-first all-gather.
+
+    Known graphs and expansions of them; the cost of each is that of its own breadth-first problems. `run` takes its
+    expression: colllib run all-gather breadth-first --on EXPRESSION.
+    """
+    from colllib.graphs.finder import pareto
+
+    rows = [
+        {
+            "expression": row.expression,
+            "n_alpha": row.n_alpha,
+            "n_beta_node": str(row.n_beta_node),
+            "provenance": row.words,
+        }
+        for row in pareto(nodes, degree)
+    ]
+    if as_json:
+        return _print_json({"nodes": nodes, "degree": degree, "rows": rows})
+    click.echo(f"{nodes} ranks of degree {degree}; n_beta in units of M/B, B that of all links of a rank\n")
+    table = [(row["n_alpha"], row["n_beta_node"], row["expression"], row["provenance"]) for row in rows]
+    click.echo(tabulate(table, headers=("n_alpha", "n_beta_node", "expression", "provenance"), disable_numparse=True))
+
+
 @cli.command("claims")
 @click.argument("name", required=False)
 @click.option("--source", default=None, help="000 to 004")
