@@ -135,7 +135,7 @@ def reception(here: Reception, title: str = "") -> Drawing:
     """The bipartite picture: owners at the left, the receiver's links at the right, and what goes where.
 
     >>> reception(Reception(plan_of("complete-bipartite:4x4"), 0, 2))
-    3 owners' shards come to rank 0 over 4 links; the busiest carries 3/4 of a shard per unit of its capacity.
+    3 shards to come to rank 0 over 4 links; the busiest carries 3/4 shard per unit of its capacity.
     """
     return drawing(lambda pen: _draw(pen, here), title=title, alt=_alt(here), legend=LEGEND)
 
@@ -145,8 +145,8 @@ LEGEND = [("disk i h1", "owners that depend on the tight set"), ("arrow h1", "ti
 
 def _alt(here: Reception) -> str:
     return (
-        f"{len(here.owners)} owners' shards come to rank {here.receiver} over {len(here.neighbors)} links; the busiest "
-        f"carries {here.least} of a shard per unit of its capacity."
+        f"{shards(Fraction(len(here.owners)))} to come to rank {here.receiver} over {len(here.neighbors)} links; the "
+        f"busiest carries {shards(here.least)} per unit of its capacity."
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import cos, pi, sin
 
-from colllib.graphs.links import is_graph
+from colllib.graphs.links import arcs
 from colllib.graphs.measures import diameter, equal_degree
 from colllib.schedule import Schedule
 from colllib.show.geometry import Box, Point, Track, between, lane, num
@@ -203,20 +203,11 @@ def _disks(pen: Pen, boxes: Sequence[Box], look: Mapping[int, tuple[str, int]], 
 # -- drawings -------------------------------------------------------------------------------------
 
 
-def graph(
-    topology: Topology,
-    *,
-    loads: Mapping[Link, Fraction] | None = None,
-    filled: Collection[int] = (),
-    names: Sequence[str] = (),
-    title: str = "",
-) -> Drawing:
+def graph(topology: Topology, *, names: Sequence[str] = (), title: str = "") -> Drawing:
     """A graph: ranks round a circle, one-way links as arrows, links in both ways as lines.
 
     Args:
         topology: ranks and links among them.
-        loads: what links carry, to draw them by.
-        filled: ranks to point out.
         names: of the ranks (default: their numbers).
         title: the conclusion.
 
@@ -224,12 +215,12 @@ def graph(
     >>> graph(find("kautz:2x6"))
     kautz:2x6: 6 ranks, 12 links, degree 2, diameter 2.
     """
-
-    def draw(pen: Pen) -> None:
-        look = dict.fromkeys(filled, ("i", 0))
-        around(pen, topology, (0, 0), radius_of(topology), loads=loads, look=look, names=names)
-
-    return drawing(draw, title=title, alt=in_numbers(topology))
+    return drawing(
+        lambda pen: around(pen, topology, (0, 0), radius_of(topology), names=names),
+        title=title,
+        alt=f"{topology.name}: {topology.ranks} ranks, {len(arcs(topology)[0])} links, "
+        f"degree {equal_degree(topology)}, diameter {diameter(topology)}.",
+    )
 
 
 def graphs(topologies: Mapping[str, Topology], title: str = "") -> Drawing:
@@ -270,15 +261,6 @@ def shard(spread: Spread, step: int, *, names: Sequence[str] = (), title: str = 
 def radius_of(topology: Topology) -> float:
     """A circle with room for all ranks that fits a phone."""
     return min(136.0, max(54.0, 9.0 * topology.ranks))
-
-
-def in_numbers(topology: Topology) -> str:
-    """What a graph has, in a sentence."""
-    links = int(sum(topology.bandwidth)) if is_graph(topology) else topology.num_links
-    said = f"{topology.name}: {topology.ranks} ranks, {links} links"
-    return (
-        f"{said}, degree {equal_degree(topology)}, diameter {diameter(topology)}." if is_graph(topology) else f"{said}."
-    )
 
 
 def _measured(topology: Topology) -> str:
