@@ -55,7 +55,6 @@ from colllib.topology import Topology
 
 K22, K44, C16 = "complete-bipartite:2x2", "complete-bipartite:4x4", "circulant:16x3x4"
 MIXED = ("full-mesh:5", K44, "hamming:2x3", "kautz:2x6", "kautz:2x7", "debruijn:2x3", "diamond", "torus:3x2")
-EXPANDED = ("line-graph", "degree", "power")
 READ = Verdict.NOT_CHECKABLE
 
 
@@ -332,7 +331,7 @@ table(
         "D-3-005": once("Table 3.6", seconds=lambda: 61.1),
         "D-3-008": once("Table 3.6, one piece", solved=lambda: max(4, 8, 16, 25), unsolved=lambda: min(32, 36)),
         "D-3-065 D-A-055": linear_programs(K22, "torus:3x3", C16, "kautz:2x7", "diamond"),
-        "D-3-066": each(*MIXED, sums=lambda of: sum(measures.breadth_first_loads(place(of["at"])))),
+        "D-3-066": each(*MIXED, sums=lambda of: sum(breadth_first.breadth_first(place(of["at"])).loads)),
         "D-3-067 D-3-068 D-3-069": figure,
         "D-3-070 D-A-054": each(*MIXED),
         "D-3-072": over("all-gather dim-ring", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
@@ -391,7 +390,7 @@ def _even_layers(graph: str) -> bool:
     """Whether layers are even and every link's load in each step is the layer's d-th part."""
     where = place(graph)
     layer = measures.layers(where)[0, 1:]
-    loads = measures.breadth_first_loads(where)
+    loads = list(breadth_first.breadth_first(where).loads)
     return measures.even_layers(where) and loads == [Fraction(int(n), measures.degree(where)) for n in layer]
 
 

@@ -24,8 +24,10 @@ from colllib.graphs.isomorphism import reverse_symmetric
 from colllib.graphs.links import arcs
 from colllib.graphs.operations import transpose
 from colllib.graphs.throughput import distance_bound, throughput
+from colllib.optimality import at_node
 from colllib.schedule import Schedule, Step, reversed_in_time
 from colllib.topology import Topology
+from colllib.topology.cuts import diameter
 
 GRAPHS, BFB, EXPANSIONS = "graphs-for-collectives", "one-receiver-at-a-time", "expansions"
 FINDER, ALL_TO_ALL = "topology-finder", "all-to-all-on-graphs"
@@ -78,12 +80,12 @@ def _on(graph: str) -> Quantities:
     where = place(graph)
     ports = measures.degree(where)
     return gathering(graph, where.ranks, ports, lambda: _cost(graph))._with(
-        D=lambda: measures.diameter(where),
+        D=lambda: diameter(where),
         symmetric=lambda: reverse_symmetric(where),
         undirected=lambda: measures.is_undirected(where),
         loops=lambda: bool((where.link_src == where.link_dst).any()),
         multi=lambda: len(where.tiers) > 1 or where.tiers[0].cables > 1,
-        optimal=lambda: measures.breadth_first_optimal(where),
+        optimal=lambda: at_node("all-gather", where, _cost(graph)).bandwidth,
         f=lambda: throughput(where),
         bound=lambda: distance_bound(where),
         pieces=lambda: breadth_first.breadth_first(where).pieces,
@@ -234,7 +236,7 @@ def base(graph: str) -> Quantities:
     return gathering(graph, where.ranks, measures.degree(where), lambda: built(gathers, graph, on=where).cost)._with(
         run=lambda: built(gathers, graph, on=where),
         symmetric=lambda: reverse_symmetric(where),
-        D=lambda: measures.diameter(where),
+        D=lambda: diameter(where),
         breadth_first=lambda: on(graph)["load"],
     )
 
@@ -275,7 +277,7 @@ def _expanded(before: Quantities, name: str, build: Callable[[], tuple[Any, ...]
         last=lambda: Fraction(built(chosen, *arguments, on=where).cost_of([found["steps"] - 1]).n_beta) * where.ranks,
         fresh=lambda: breadth_first.all_gather_cost(where).n_beta * found["d"],
         multi=lambda: len(where.tiers) > 1 or where.tiers[0].cables > 1,
-        D=lambda: measures.diameter(where),
+        D=lambda: diameter(where),
     )
 
 
@@ -288,7 +290,7 @@ def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
         squared: whether its Cartesian square comes before.
     """
     where = place(graph)
-    ranks, ports, far = where.ranks, measures.degree(where), measures.diameter(where)
+    ranks, ports, far = where.ranks, measures.degree(where), diameter(where)
     done = built(gathers, graph, on=where) if ranks <= EXECUTED else None
     cost = done.cost if done else by_formula(breadth_first.all_gather_cost(where), graph, "lock-step")
     steps, load = _in_ports(cost, ports)
