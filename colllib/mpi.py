@@ -17,9 +17,15 @@ rank, then by target rank, then by number. That is how MPI's own buffers are lai
 from __future__ import annotations
 
 import importlib
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from math import gcd
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -325,6 +331,62 @@ def witness(
     function = mpi_function(primitive, blocks)
     wrong = tuple(int(r) for r in np.flatnonzero(differs))
     return Witness(primitive, function, blocks.ranks, elements, np.dtype(dtype).name, wrong)
+
+
+def launch(ranks: int, *words: str) -> str:
+    """What `mpirun -n RANKS colllib WORDS` prints on this machine, or nothing where MPI or mpi4py is missing.
+
+    Processes may outnumber cores, and root may start them: with Open MPI both need to be allowed.
+    """
+    path = shutil.which("mpirun")
+    if path is None or find_spec("mpi4py") is None:
+        return ""
+    told = {"RMAPS_BASE_OVERSUBSCRIBE": "1", "HWLOC_BASE_BINDING_POLICY": "none", "MPI_YIELD_WHEN_IDLE": "1"}
+    told = {f"OMPI_MCA_{name.lower()}": value for name, value in told.items()}
+    told |= {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}  # the same in Open MPI 5
+    told |= dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
+    command = [path, "-n", str(ranks), sys.executable, "-c", "from colllib.cli import main; main()", *words]
+    done = subprocess.run(command, env=os.environ | told, capture_output=True, text=True, check=False, timeout=120)
+    return done.stdout if done.returncode == 0 else ""
+
+
+def bench(
+    primitive: str, schedule: Schedule | None, communicator: Any, *, blocks: Blocks, elements: int, repeats: int
+) -> tuple[float, int]:
+    """The time of a collective on this machine, of the slowest process: MPI's own, or a schedule's messages.
+
+    A schedule is run by Python, step by step, so that its time is mostly Python's.
+
+    Args:
+        primitive: the name of the primitive.
+        schedule: what to time; null for MPI's own collective.
+        communicator: an mpi4py communicator of as many processes as there are ranks.
+        blocks: the blocks of the primitive, or of the schedule.
+        elements: the length of M, of float32.
+        repeats: how many runs are timed, after one that is not.
+
+    Returns:
+        seconds of a run, and the number of ranks on which it gave anything but MPI's own result.
+
+    Raises:
+        ValueError: on every process, as for `run`.
+    """
+    rank = communicator.Get_rank()
+    length = int(counts(blocks, elements)[inputs(blocks, rank)].sum())
+    buffer = numbers(length, rank, blocks.ranks, "float32")
+
+    def once() -> Array:
+        if schedule is None:
+            return collective(primitive, blocks, buffer, communicator, elements=elements)
+        return run(schedule, buffer, communicator, elements=elements)
+
+    differs = once().tobytes() != collective(primitive, blocks, buffer, communicator, elements=elements).tobytes()
+    communicator.Barrier()
+    begin = perf_counter()
+    for _ in range(repeats):
+        once()
+    took = (perf_counter() - begin) / repeats
+    return max(communicator.allgather(took)), sum(communicator.allgather(differs))
 
 
 def numbers(length: int, rank: int, ranks: int, dtype: str = "float64", seed: int = 0) -> Array:

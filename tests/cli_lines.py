@@ -15,12 +15,16 @@ import json
 import random
 import resource
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from colllib import cli, mpi
 from colllib.algorithms import CATALOGUE
+from colllib.measured.machines import PRESETS as MACHINES
+from colllib.measured.write import DIALECTS
 from colllib.primitives import PRIMITIVES
-from colllib.topology import TOPOLOGIES
+from colllib.topology import PRESETS, TOPOLOGIES
 
 SECONDS, MEMORY = 20, 4 * 2**30
 
@@ -59,10 +63,10 @@ TEXTS = ["near", "far", "depth", "rounds", "up", "split", "balanced", "inner-fir
 
 
 class Lines:
-    """Command lines from one seed."""
+    """Command lines from one seed, some of them about a log."""
 
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
+    def __init__(self, seed: int, log: str) -> None:
+        self.random, self.log = random.Random(seed), log
 
     def one_of(self, *choices: list[str], often: float = 0.85) -> str:
         """From the first list mostly, else from the others."""
@@ -136,10 +140,54 @@ class Lines:
             return []
         return ["--segments", self.one_of([*NUMBERS, "best", "best"], LARGE, WILD, often=0.8)]
 
+    def machine(self) -> str:
+        """A machine of predictions, or a topology's preset, with options."""
+        text = f"{self.one_of([*MACHINES], [*PRESETS, 'dgx-z9', 'nowhere.toml', ''], often=0.93)}:{self.number()}"
+        while self.random.random() < 0.4:
+            good = dict.fromkeys(("cards", "gpus", "boxes"), NUMBERS) | dict.fromkeys(("card", "link"), RATES)
+            key = self.one_of([*good, "oversubscription", "collnet"], ["speed", ""], often=0.95)
+            value = self.one_of(good.get(key, ["true", "2", "1.5"]), QUANTITIES, LARGE, WILD, often=0.9)
+            text += f",{key}={value}"
+        return text
+
+    def measured(self, command: str) -> list[str]:
+        """The rest of a line of predict, diagnose, describe or mpi-bench."""
+        if command == "describe":
+            return [self.one_of([self.machine(), self.topology()])]
+        primitive = self.name([*PRIMITIVES, "sendrecv"])
+        if command == "mpi-bench":
+            return [primitive, *self.one_of([["ring"], []]), "--to", self.one_of(SIZES, QUANTITIES)]
+        words = ["--on", self.machine()] if command == "predict" or self.random.random() < 0.5 else []
+        if command == "predict":
+            words = [primitive, *words]
+            if self.random.random() < 0.3:
+                return words + self.one_of([[], ["--as", self.one_of([*DIALECTS], WILD)]])
+            words += ["--message", self.one_of(SIZES, QUANTITIES)]
+            if self.random.random() < 0.4:
+                words += ["--what-if", self.machine().partition(",")[2]]
+            return words + self.one_of([[], ["--sensitivity"]])
+        for option in ("--boxes", "--gpus-per-box"):
+            words += [option, self.number()] if self.random.random() < 0.4 else []
+        words += ["--gpu", self.name(["h100", "A100-SXM4-80GB", "mi300x"])] if self.random.random() < 0.5 else []
+        cards = f"{self.number()}x{self.one_of(RATES, QUANTITIES)}"
+        words += ["--cards", cards] if self.random.random() < 0.4 else []
+        return [self.one_of([self.log], ["nowhere.txt", ""]), *words]
+
+    def places(self) -> list[str]:
+        """Placements and groups, as `run` and `ladder` take them."""
+        if self.random.random() > 0.15:
+            return []
+        if self.random.random() < 0.5:
+            return ["--placement", self.one_of(["contiguous", "strided", "random", "random,3"], NUMBERS, WILD)]
+        return ["--groups", f"{self.one_of(['inside', 'across'], WILD)}:{self.number()}"]
+
     def line(self) -> list[str]:
-        command = self.one_of(["run"] * 10 + ["trace"] * 4 + ["ladder"] * 4 + ["mpi-run"] * 2 + ["list"])
+        common = ["run"] * 10 + ["trace"] * 4 + ["ladder"] * 4 + ["mpi-run"] * 2 + ["list"]
+        command = self.one_of(common + ["predict"] * 3 + ["diagnose"] * 3 + ["describe"] * 2 + ["mpi-bench"])
         words = [self.name([command])]
-        if command == "ladder":
+        if command in ("predict", "diagnose", "describe", "mpi-bench"):
+            words += self.measured(command)
+        elif command == "ladder":
             where = self.topology(most=6)
             words.append(self.name(list(PRIMITIVES)))
             words += self.one_of([["--on", where]] * 3, [["--ranks", self.number(0.7)], []], often=0.7)
@@ -148,7 +196,7 @@ class Lines:
             names, known, segmented, where = self.algorithm()
             words += [*names, "--on", where, *self.options(known), *self.segments(segmented)]
             if command == "run":
-                words += self.prices_of(where)
+                words += self.prices_of(where) + self.places()
             if command == "mpi-run":
                 words += ["--elements", self.number(), "--seed", self.number()]
             if command == "run" and self.random.random() < 0.2:
@@ -183,7 +231,10 @@ def without_mpi() -> Any:
 def main(seed: int, count: int) -> None:
     mpi.world = without_mpi
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    lines = Lines(seed)
+    log = Path(tempfile.mkdtemp()) / "log.txt"
+    out, _ = run(["predict", "all-reduce", "--on", "dgx-h100:2", "--as", "nccl-tests"])[1:]
+    log.write_text(out, encoding="utf-8")
+    lines = Lines(seed, str(log))
     for _ in range(count):
         words = lines.line()
         print(json.dumps([words]), flush=True)

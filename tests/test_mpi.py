@@ -24,6 +24,8 @@ from mpi_threads import on_threads
 from colllib import mpi
 from colllib.algorithms import allgather, allreduce, broadcast, pointtopoint
 from colllib.execution import ScheduleError, execute
+from colllib.measured.diagnose import diagnose
+from colllib.measured.read import read
 from colllib.primitives import PRIMITIVES, all_gather, all_reduce, reduce
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Schedule, Step
@@ -203,6 +205,18 @@ def alone(*arguments):
 
 
 @pytest.mark.usefixtures("mpirun")
+@pytest.mark.parametrize("algorithm", [(), ("ring",)])
+def test_a_benchmark_over_mpi_prints_a_table_that_the_diagnosis_reads(mpirun, algorithm, tmp_path):
+    words = ("mpi-bench", "all-reduce", *algorithm, "--to", "8KiB", "--repeats", "2")
+    done = mpirun(3, *COLLLIB[:-1], *words)
+    (run,) = read(done.stdout)
+    assert (run.collective, run.ranks, run.unread) == ("all-reduce", 3, ())
+    assert [row.message for row in run.rows] == pytest.approx([1024 * 2**k for k in range(4)], rel=0.02)
+    assert all(row.seconds > 0 for row in run.rows)
+    assert {row.wrong for row in run.rows} == ({"0"} if algorithm else {"N/A"})
+    assert diagnose(run).state == "undecided"
+
+
 def test_without_mpirun_the_command_runs_on_one_rank():
     done = alone("all-reduce", "ring", "--json")
     assert done.returncode == 0, done.stderr

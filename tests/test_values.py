@@ -108,3 +108,16 @@ def test_the_send_buffers_are_left_as_they_were():
 def test_buffers_that_do_not_fit_are_refused(schedule, buffers, message):
     with pytest.raises(ValueError, match=message):
         run_on(schedule, buffers)
+
+
+def test_a_wire_sees_every_message_once_and_decides_what_arrives():
+    seen = []
+
+    def halved(sent, message):
+        seen.append(message)
+        return sent / 2
+
+    schedule = broadcast.chain(3)
+    found = final_values(schedule, [[8.0], [0.0], [0.0]], wire=halved)
+    assert [row[0] for row in found] == [8, 4, 2]
+    assert [(m.step, m.src, m.dst, m.block) for m in seen] == [(0, 0, 1, 0), (1, 1, 2, 0)]

@@ -10,17 +10,18 @@ neighbors so as not to cross rails) and `src/graph/trees.cc` (Jeaugey, 2019).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
 from colllib.algorithms import allgather, allreduce, broadcast, reducescatter, trees
-from colllib.exact import IntArray
+from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_AT_ONCE, MOST_MESSAGES, check_size
-from colllib.primitives import check_rank, is_whole
-from colllib.schedule import Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
-from colllib.topology import Topology
+from colllib.primitives import Blocks, check_rank, is_whole
+from colllib.schedule import Orbit, Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
+from colllib.topology import Lattice, Topology
 
 TURNS = ("rotated", "alternate")
 
@@ -63,6 +64,49 @@ def _on_rings(topology: Topology, ring: Schedule, channels: int, turn: str) -> S
     return _in_channels(scaled(ring, Fraction(1, len(orders))), orders)
 
 
+def _moved_alike(topology: Topology, channels: int, turn: str) -> bool:
+    """Whether the rings are one ring, moved: from box to box, and in all boxes from place to place."""
+    return topology.lattice is not None and turn == "rotated" and channels in (0, topology.in_box)
+
+
+def _numbers(topology: Topology) -> Callable[[IntArray, IntArray], IntArray]:
+    """The number of the block that starts or ends at a place of the first box, after a move: channel by channel."""
+    size, ranks = topology.in_box, topology.ranks
+    return lambda place, move: move % size * ranks + move // size * size + place
+
+
+def _moved(
+    topology: Topology, ring: Callable[[int], Schedule], number: Callable[[IntArray, IntArray], IntArray]
+) -> Schedule:
+    """A ring of all ranks in every channel, given by what happens to the blocks of the first box in the first one."""
+    size, ranks = topology.in_box, topology.ranks
+    every = ring(ranks)
+    assert isinstance(every, Orbit)
+    return Orbit(_turned(every.seed, size), Lattice((size, ranks // size)), number=number)
+
+
+def _turned(seed: Schedule, count: int) -> Schedule:
+    """A schedule of one block and its copies on the next ranks, side by side, each with an equal part of the message.
+
+    `side_by_side` of `placed` would do, and would keep two arrays of all ranks for every copy.
+    """
+    ranks, turn = seed.ranks, np.arange(count)
+
+    def turned(who: IntArray) -> IntArray:  # a group is that of all ranks, wherever it is turned
+        return np.where(who < ranks, (who + turn) % ranks, who)
+
+    old = seed.blocks
+    share = Fractions.equal(count, old.share[0])
+    blocks = Blocks(ranks, share, turned(old.source), turned(old.target), old.groups)
+
+    def step(t: int) -> Step:
+        one = seed.step(t)
+        src, dst = ((who[:, None] + turn).ravel() % ranks for who in (one.src, one.dst))
+        return Step(src, dst, np.tile(turn, len(one.src)), np.repeat(one.add, count))
+
+    return Schedule(blocks, seed.num_steps, step)
+
+
 def _in_channels(schedule: Schedule, orders: list[list[int]]) -> Schedule:
     """`side_by_side` of the schedule `placed` in each order, whose steps share arrays where the schedule's do."""
     whole = side_by_side(*(placed(schedule, order) for order in orders))
@@ -90,6 +134,9 @@ def all_reduce(topology: Topology, channels: int = 0, turn: str = "rotated") -> 
     >>> all_reduce(boxes((2, 4)))
     Schedule(8 ranks, 32 blocks, 14 steps)
     """
+    if _moved_alike(topology, channels, turn):
+        number = _numbers(topology)
+        return in_sequence(*(_moved(topology, ring, number) for ring in (reducescatter.ring, allgather.ring)))
     ring = in_sequence(reducescatter.ring(topology.ranks), allgather.ring(topology.ranks))
     return _on_rings(topology, ring, channels, turn)
 
@@ -101,6 +148,8 @@ def all_gather(topology: Topology, channels: int = 0, turn: str = "rotated") -> 
     >>> all_gather(boxes((2, 4)), channels=2)
     Schedule(8 ranks, 16 blocks, 7 steps)
     """
+    if _moved_alike(topology, channels, turn):
+        return _moved(topology, allgather.ring, _numbers(topology))
     return _on_rings(topology, allgather.ring(topology.ranks), channels, turn)
 
 
@@ -111,6 +160,8 @@ def reduce_scatter(topology: Topology, channels: int = 0, turn: str = "rotated")
     >>> reduce_scatter(boxes((2, 4)))
     Schedule(8 ranks, 32 blocks, 7 steps)
     """
+    if _moved_alike(topology, channels, turn):
+        return _moved(topology, reducescatter.ring, _numbers(topology))
     return _on_rings(topology, reducescatter.ring(topology.ranks), channels, turn)
 
 

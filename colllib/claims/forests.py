@@ -10,30 +10,27 @@ from functools import cache
 import numpy as np
 
 from colllib import forest as forests
+from colllib.algorithms import allgather
 from colllib.claims.cases import Rows, once, per
-from colllib.claims.finding import Cases, Verdict, answer, table
+from colllib.claims.finding import FACT, Cases, Verdict, answer, table
 from colllib.claims.reading import nothing
-from colllib.claims.runs import built, place
-from colllib.claims.value import Case
+from colllib.claims.runs import built, place, run
+from colllib.claims.value import Case, Limit
 from colllib.execution import execute
-from colllib.forest.allreduce import all_reduce, five_ranks
+from colllib.forest.allreduce import all_reduce, divided, five_ranks, half_boxes
 from colllib.forest.bound import feasible, room
-from colllib.forest.others import unwound
+from colllib.forest.fabric import two_boxes
+from colllib.forest.others import one_root, unwound
 from colllib.forest.splitting import without_switches
+from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
-from colllib.topology import Topology, from_links
+from colllib.topology import Topology, find
 
 BOTTLENECK, TREES, WORTH = "the-bottleneck", "from-flow-to-trees", "what-a-forest-is-worth"
 SMALL = ("boxes:2x2", "torus:2x2", "star:5", "mesh:3x2")
 
 
-@cache
-def example() -> Topology:
-    """The source's two boxes of four: 10 units per rank in the box, 1 between the boxes."""
-    box, between = [(rank, 8 + rank // 4) for rank in range(8)], [(rank, 10) for rank in range(8)]
-    links = [pair for a, b in box + between for pair in ((a, b), (b, a))]
-    halves = [Fraction(1, 2)] * len(links)
-    return from_links("two boxes", 8, links, switches=3, bandwidth=[10] * 16 + [1] * 16, alpha=halves)
+example = cache(two_boxes)  # the runs of one topology object are shared
 
 
 @cache
@@ -274,3 +271,214 @@ def _five_ranks() -> Cases:
 
 def _at_once() -> Schedule:
     return all_reduce(five_ranks())
+
+
+def _all_reduce(where: Callable[[], Topology]) -> Schedule:
+    return all_reduce(where())
+
+
+def combined(on: str) -> Fraction:
+    """The rate of a reduce-scatter and an all-gather by the same trees, one after the other, executed."""
+    made = forests.forest(place(on), primitive="all-reduce")
+    return 1 / forests.busiest(built(made.schedule, on=on))
+
+
+@answer(WORTH, "D-4-040 D-B-040")
+def _two_halves_on_machines() -> Cases:
+    """What combined trees reach, beside trees both ways at once, or what all links into GPUs allow."""
+    for on in ("dgx-a100:2", "dgx-h100:4"):
+        where = forests.fabric(place(on))
+        into = where.capacity[:, : where.ranks].sum() * where.unit  # every rank but one takes in and gives away M
+        yield {"at": on, "combined": combined(on), "optimum": Fraction(into) / (2 * (where.ranks - 1))}
+    at_once = built(_all_reduce, half_boxes, on="mi250-8x2")
+    yield {"at": "mi250-8x2", "combined": combined("mi250-8x2"), "optimum": 1 / forests.busiest(at_once)}
+
+
+@answer(WORTH, "D-B-039")
+def _the_program_is_reached() -> Cases:
+    for where in (five_ranks, lambda: find("torus:2x2"), lambda: find("mesh:3x2")):
+        rate = divided(forests.fabric(place(where()))).rate
+        done = built(_all_reduce, where, on=where())
+        yield {"at": where().name, "rate": rate, "executed": forests.busiest(done)}
+
+
+@answer(WORTH, "D-4-048")
+def _gather_and_reduce() -> Cases:
+    for on in ("mi250-8x2", "dgx-a100:2"):
+        yield {"at": on, "gather": 1 / (shards(on) / known(on).fabric.total), "reduced": combined(on)}
+
+
+@answer(WORTH, "D-4-042")
+def _unequal_parts() -> Cases:
+    for on, weights in (("boxes:2x2", (1, 2, 0, 3)), ("torus:2x2", (0, 1, 1, 5)), ("mesh:3x2", (1, 2, 3, 4, 5, 6))):
+        made = forests.forest(place(on), weights=weights)
+        every = forests.bound(made.fabric, search="all-cuts").inverse_throughput
+        run = built(made.schedule, on=on)
+        yield {"at": f"{on}, {weights}", "executed": forests.busiest(run) * made.fabric.total, "every_set": every}
+
+
+# -- across the network -------------------------------------------------------------------------------
+
+
+def _one_tree(on: str) -> Schedule:
+    return forests.forest(place(on), trees=1).schedule()
+
+
+def _crossing(schedule: Schedule, root: int) -> int:
+    """How often the shard of a rank leaves a box of eight."""
+    steps = (schedule.step(t) for t in range(schedule.num_steps))
+    own = schedule.blocks.source == root
+    return sum(int((own[step.block] & (step.src // 8 != step.dst // 8)).sum()) for step in steps)
+
+
+@answer(WORTH, "D-4-005 D-4-006 D-4-007")
+def _ring_and_tree_over_the_network() -> Cases:
+    on = "dgx-a100:2"
+    ring, tree = built(allgather.ring, 16, on=on), built(_one_tree, on, on=on)
+    over = (ring.topology.link_src < 16) & (ring.topology.tier == 1)
+    carried = [sum((run.link_total[link] for link in np.flatnonzero(over)), Fraction(0)) for run in (ring, tree)]
+    yield {
+        "at": on,
+        "ring_crosses": _crossing(ring.schedule, 1),
+        "twice": sum(_crossing(ring.schedule, root) == 2 for root in range(16)),
+        "tree_crosses": _crossing(tree.schedule, 1),
+        "traffic": carried[0] / carried[1],
+        "ring": forests.busiest(ring) * 16,
+        "channels": forests.busiest(run("all-gather channels", on)) * 16,
+        "forest": shards(on),
+        "bound": known(on).bound.inverse_throughput,
+    }
+
+
+def margins(machine: str, *counts: int) -> Rows:
+    """What a forest gains over a ring for each card, boxes by boxes."""
+
+    def rows() -> Iterator[Case]:
+        before = None
+        for n in counts:
+            on = f"{machine}:{n}"
+            ring = forests.busiest(run("all-gather channels", on)) * 8 * n
+            gain = ring / shards(on) - 1
+            yield {"at": on, "n": n, "gain": gain, **({} if before is None else {"before": before})}
+            before = gain
+
+    return rows
+
+
+@answer(BOTTLENECK, "D-4-010")
+def _when_a_rank_binds() -> Cases:
+    for on, box in (("dgx-a100:1", 8), ("dgx-a100:2", 8), ("dgx-a100:4", 8), ("example", 4)):
+        where = known(on).fabric
+        into = where.capacity.sum(axis=0)[: where.ranks].min() * where.unit
+        others = tuple(node for node in range(box, where.nodes) if node != where.ranks)  # all but a box with its switch
+        other = forests.ratio(where, others) if box < where.ranks else Fraction(0)
+        rank = Fraction(where.ranks - 1) / into
+        yield {"at": where.topology.name, "holds": shards(on) == rank, "rank_binds": rank >= other}
+
+
+# -- one tree, steps, and small facts --------------------------------------------------------------------
+
+
+def _figure_tree(multicast: bool) -> Schedule:
+    """Along a chain in each box, once over the network."""
+    edges = ((0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (5, 6), (6, 7))
+    paths = tuple((a, 10 if b - a == 4 else 8 + a // 4, b) for a, b in edges)
+    limit = forests.Bound(Fraction(1), (), 1, Fraction(1))
+    tree = forests.Tree(0, 1, edges, paths)
+    return forests.Forest(
+        "broadcast", forests.fabric(example(), root=0), limit, (tree,), multicast=multicast
+    ).schedule()
+
+
+@answer(TREES, "D-4-031")
+def _pruned() -> Cases:
+    plain, able = (built(_figure_tree, way, on=example()) for way in (False, True))
+    into = [
+        sum((run.link_total[link] for link in np.flatnonzero(example().link_dst == 9)), Fraction(0))
+        for run in (plain, able)
+    ]
+    yield {"at": "two boxes of four", "before": into[0], "after": into[1], "most": max(able.received)}
+
+
+@answer(TREES, "D-B-010")
+def _whole_chunks() -> Cases:
+    """The lock-step time of the trees of two boxes of four, pipelined in ever more pieces."""
+
+    def time(pieces: int) -> Fraction | int:
+        return built(_schedule, "example", on=example(), pieces=pieces).cost.n_beta
+
+    limit = Limit.of(time)
+    for pieces in (1, 4, 16, 64):
+        yield {"at": f"P = {pieces}", "P": pieces, "time": Fraction(time(pieces)), "limit": limit}
+
+
+@answer(TREES, "D-4-009")
+def _backwards_and_combined() -> Cases:
+    for on in ("dgx-a100:2", "torus:4x4", "example"):
+        where = example() if on == "example" else place(on)
+        names = ("reduce-scatter", "reduce", "all-reduce")
+        made = [built(forests.forest(where, primitive=name).schedule, on=where).schedule for name in names]
+        kinds = [PRIMITIVES[name].accepts(schedule.blocks) for name, schedule in zip(names, made, strict=True)]
+        rooted = PRIMITIVES["all-reduce"].accepts(built(one_root, where, on=where).schedule.blocks)
+        words = ("reduce_scatter", "reduce", "from_halves", "from_one_root")
+        yield {"at": where.name, **dict(zip(words, [*kinds, rooted], strict=True))}
+
+
+@answer(WORTH, "D-4-078")
+def _optimal_at_every_size() -> Cases:
+    for on in ("dgx-a100:1", "dgx-a100:2", "dgx-a100:4", "dgx-a100:16", "dgx-a100:128", "mi250-8x2", "mi250:2"):
+        place(on)
+        yield {"at": on, "reached": known(on).reached()}
+
+
+@answer(WORTH, "D-4-001 D-4-043 D-4-044 D-4-045 D-4-054")
+def _machines() -> Cases:
+    """What their topologies have, per GPU, one way, in GB/s."""
+    a100, mi250 = (forests.fabric(place(on)) for on in ("dgx-a100:2", "mi250:2"))
+    inside = mi250.capacity[: mi250.ranks, : mi250.ranks] * int(mi250.unit)
+    wires = {int(width) for width in (inside.sum(axis=1) / 50)}
+    neighbors = (inside > 0).sum(axis=1)
+    yield {
+        "at": "the two machines",
+        "a100_box": a100.capacity[0, 16] * a100.unit,
+        "a100_card": a100.capacity[0, 18] * a100.unit,
+        "mi250_box": inside[0].sum(),
+        "mi250_card": mi250.capacity[0, mi250.ranks] * mi250.unit,
+        "ranks": mi250.ranks // 2,
+        "links": max(wires) if len(wires) == 1 else 0,
+        "fewest": int(neighbors.min()),
+        "most": int(neighbors.max()),
+    }
+
+
+def llama(layers: int) -> Fraction:
+    """Parameters, in billions, of Llama 3 405B with so many layers, by its published widths."""
+    width, feed, heads, shared, words = 16_384, 53_248, 128, 8, 128_256
+    attention = 2 * width * width + 2 * width * (width // heads * shared)
+    layer = attention + 3 * width * feed + 2 * width
+    return Fraction(layers * layer + 2 * words * width + width, 10**9)
+
+
+STEPS, FLOWS = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "SyCCL"}, {"Blink", "MultiTree", "TTO"}
+TABLE_B1 = ("SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "Blink", "MultiTree", "TTO", "SyCCL", "ForestColl")
+table(
+    WORTH,
+    {
+        "D-4-004": of_numbers(low=lambda: min(20, 20), high=lambda: max(20, 20)),
+        "D-4-008": of_numbers(
+            steps=lambda: len(STEPS), flows=lambda: len(FLOWS), in_table=lambda: {*TABLE_B1[:-1]} == STEPS | FLOWS
+        ),
+        "D-4-058": margins("dgx-a100", 2),
+        "D-4-060": margins("dgx-h100", 16),
+        "D-4-062": margins("dgx-h100", 2, 4, 8, 16),
+        "D-4-063": of_numbers(waiting=lambda: 100 - 88),
+        "D-4-066": of_numbers(gemma=lambda: 100 - 65, llama2=lambda: 100 - 50, llama3=lambda: 100 - 43),
+        "D-4-067": once("36 layers", billions=lambda: llama(36)),
+        "D-4-072": of_numbers(ratio=lambda: Fraction(37, 4)),
+        "D-4-074": of_numbers(
+            a100=lambda: Fraction(22 + 9790 + 12090, 600), mi250=lambda: Fraction(38 + 5500 + 17080, 600)
+        ),
+    },
+)
+answer(WORTH, "D-4-068", FACT)(nothing)
+answer(WORTH, "D-4-075 D-4-076", Verdict.NOT_CHECKABLE)(nothing)

@@ -342,7 +342,7 @@ table(
         "D-3-075": each(*(f"kautz:{d}x{m}" for d in (2, 3, 4) for m in (5, 7, 12, 20, 33))),
         "D-3-076 D-A-090": each(*circulants(9, 1, 2, 3), "circulant:12x1x5", "circulant:15x1x4x5"),
         "D-A-091": each(*circulants(12, 2)),
-        "D-3-077": each("twisted-torus:2", "twisted-torus:3", "twisted-torus:4"),
+        "D-3-077": each("twisted-torus:2", "twisted-torus:3", "twisted-torus:5", "twisted-torus:8"),
         "D-3-130": once("Table 3.6, N = 16", times=lambda: 21.4 / 0.01),
         "D-3-131": each("hypercube:3", "hypercube:4", "hypercube:5", "torus:4x4", "torus:5x5"),
         "D-3-140": once(

@@ -287,10 +287,9 @@ def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
         times: how often the line graph is taken.
         squared: whether its Cartesian square comes before.
     """
-    where = place(graph)
-    ranks, ports, far = where.ranks, measures.degree(where), measures.diameter(where)
-    done = built(gathers, graph, on=where) if ranks <= EXECUTED else None
-    cost = done.cost if done else by_formula(breadth_first.all_gather_cost(where), graph, "lock-step")
+    where, found = place(graph), on(graph)
+    ranks, ports, far = where.ranks, found["d"], found["D"]
+    cost = built(gathers, graph, on=where).cost if graph in IN_FULL_STEPS else found["cost"]
     steps, load = _in_ports(cost, ports)
     if squared:
         load *= Fraction(ranks, ranks - 1) * Fraction(ranks**2 - 1, ranks**2)

@@ -27,7 +27,7 @@ from colllib.forest.tree import Tree
 from colllib.forest.trees import Forest, forest
 from colllib.limits import check_size
 from colllib.schedule import Schedule, in_sequence
-from colllib.topology import Topology, from_links
+from colllib.topology import Topology, find, from_links
 
 MOST_VARIABLES = 2**16
 MOST_PARTS = 2**10  # the largest denominator of a share that is looked for
@@ -179,6 +179,23 @@ def five_ranks() -> Topology:
     wide = {(0, 1): 1, (0, 2): 2, (1, 2): 2, (3, 4): 3, (0, 3): 1, (1, 4): 1}
     links = [link for a, b in wide for link in ((a, b), (b, a))]
     return from_links("five ranks", 5, links, bandwidth=[wide[min(link), max(link)] for link in links])
+
+
+def half_boxes() -> Topology:
+    """Half a box of MI250 next to another half, the switch between them used to join die r to die r of the other.
+
+    What runs here runs on `mi250-8x2` as well, where the switch joins all of them.
+
+    >>> str(divided(fabric(half_boxes())).rate), str(bound(fabric(half_boxes())).inverse_throughput)
+    ('128', '1/13')
+    """
+    whole = fabric(find("mi250-8x2"))
+    half, ranks = whole.ranks // 2, whole.ranks
+    inside = [(a, b) for a, b in np.argwhere(whole.capacity[:ranks, :ranks]).tolist()]
+    across = [(rank, (rank + half) % ranks) for rank in range(ranks)]
+    wide = [whole.capacity[a, b] for a, b in inside] + [whole.capacity[rank, ranks] for rank in range(ranks)]
+    bandwidth = [int(units) * whole.unit for units in wide]
+    return from_links("two halves of MI250", ranks, [*inside, *across], bandwidth=bandwidth)
 
 
 def _matched(first: list[Batch], second: list[Batch]) -> tuple[list[Batch], list[Batch]]:

@@ -12,7 +12,7 @@ import numpy as np
 from colllib.exact import Fractions, IntArray, integers
 from colllib.limits import check_size
 from colllib.primitives import is_whole
-from colllib.topology import Topology
+from colllib.topology import Topology, from_links
 
 MOST_NODES = 2**11  # of a table with a capacity for every two
 
@@ -124,3 +124,17 @@ def _weights(ranks: int, root: int | None, weights: Sequence[int] | None) -> Int
             raise ValueError(f"root {root!r}: must be one of the ranks 0..{ranks - 1}")
         return np.where(np.arange(ranks) == root, 1, 0)
     return np.ones(ranks, dtype=np.intp) if weights is None else integers(weights)
+
+
+def two_boxes() -> Topology:
+    """Two boxes of four: a switch of 10 per rank in each, and one of 1 per rank between them; all can replicate.
+
+    Source: Zhao et al. (2026), the example of their figures.
+
+    >>> two_boxes()
+    Topology(two boxes, 8 ranks, 3 switches, 32 links)
+    """
+    box, between = [(rank, 8 + rank // 4) for rank in range(8)], [(rank, 10) for rank in range(8)]
+    links = [pair for a, b in box + between for pair in ((a, b), (b, a))]
+    wide, halves = [10] * 16 + [1] * 16, [Fraction(1, 2)] * len(links)
+    return from_links("two boxes", 8, links, switches=3, bandwidth=wide, alpha=halves, replicates=True)

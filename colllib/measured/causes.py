@@ -91,7 +91,8 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
         text = f"a ring over {machine.ranks} ranks waits {waiting:.0%} of the time of the largest message"
         yield Evidence("latency-bound", min(3.0, 8 * waiting), text)
     if form.noisy:
-        text = f"{len(form.rough)} large sizes scatter"
+        count = len(form.rough)
+        text = f"{count} large sizes scatter" if count > 1 else "busbw falls to less than half as the message grows"
         yield Evidence("no-gdr", 1.4 + (0.8 if machine.boxes == 2 else 0), text)
         yield Evidence("congestion", 1.2 + (1.2 if machine.boxes >= 8 else 0), text)
         yield Evidence("misconfiguration", 0.8, text)

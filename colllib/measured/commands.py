@@ -10,7 +10,7 @@ from typing import Any
 import click
 from tabulate import tabulate
 
-from colllib import units
+from colllib import algorithms, units
 from colllib.ladder import Rung, field_of
 from colllib.measured import machines, whatif
 from colllib.measured.cluster import machine_on, topology_of
@@ -25,6 +25,7 @@ from colllib.measured.write import write
 from colllib.primitives import PRIMITIVES
 
 MOST = 1_000_000  # boxes, or GPUs of a box
+MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
 
@@ -260,4 +261,53 @@ def sweeps_command(as_json: bool) -> None:
     click.echo(f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times")
 
 
-COMMANDS = (diagnose_command, predict_command, sweeps_command)
+@click.command("mpi-bench")
+@click.argument("primitive")
+@click.argument("algorithm", required=False)
+@click.option("--from", "least", default="1KiB", help="the smallest message")
+@click.option("--to", "most", default="4MiB", help="the largest; each size is twice the one before")
+@click.option("--repeats", default="10", help="runs of a size that are timed, after one that is not")
+def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: str, repeats: str) -> None:
+    """Time MPI's own collective, or a schedule's messages, and print a table that diagnose reads.
+
+    Start it with mpirun, such as: mpirun -n 4 colllib mpi-bench all-reduce
+    """
+    from colllib import mpi
+
+    sizes, times = _bench_sizes(least, most), _number("repeats", repeats) or 1
+    if primitive not in COLLECTIVES.values() or primitive not in PRIMITIVES:
+        known = ", ".join(name for name in PRIMITIVES if name in COLLECTIVES.values())
+        raise ValueError(f"unknown collective {units.shortened(primitive)!r}: known are {known}")
+    chosen = algorithms.find(primitive, algorithm) if algorithm else algorithms.of(primitive)[0]
+    try:
+        world = mpi.world()
+    except ImportError as error:
+        raise ValueError(str(error)) from error
+    ranks = world.Get_size()
+    if ranks < 2:
+        raise ValueError("1 process sends nothing: start it with mpirun, such as mpirun -n 4 colllib mpi-bench ...")
+    schedule = chosen.build(chosen.argument(chosen.at_home(ranks)))
+    timed, rows = schedule if algorithm else None, []
+    for k, size in enumerate(sizes, 1):
+        elements = mpi.fitting(schedule.blocks, max(1, int(size) // 4))
+        took, wrong = mpi.bench(primitive, timed, world, blocks=schedule.blocks, elements=elements, repeats=times)
+        rate = 4 * elements / took
+        mark = str(wrong) if timed else "N/A"
+        rows.append(Row(k, 4.0 * elements, took, rate, rate * factor(primitive, ranks), False, mark))
+    if world.Get_rank() == 0:
+        what = f"{algorithm} by Python" if algorithm else mpi.mpi_function(primitive, schedule.blocks)
+        click.echo(f"# colllib mpi-bench: {what}, {mpi.library()}, nranks {ranks}, float32, {times} runs a size")
+        click.echo(write(Run("nccl-tests", tuple(rows), primitive, ranks), "nccl-tests"))
+
+
+def _bench_sizes(least: str, most: str) -> list[float]:
+    first, last = units.parse("message size", least), units.parse("message size", most)
+    if not 4 <= first <= last <= MOST_BENCHED:
+        raise ValueError(f"--from {least} --to {most}: take 4B to {units.binary_size(MOST_BENCHED)}, ascending")
+    sizes = [first]
+    while 2 * sizes[-1] <= last:
+        sizes.append(2 * sizes[-1])
+    return sizes
+
+
+COMMANDS = (diagnose_command, predict_command, sweeps_command, mpi_bench_command)

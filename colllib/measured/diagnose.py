@@ -24,6 +24,7 @@ from colllib.measured.log import Run
 from colllib.measured.machines import Machine, by_gpu
 from colllib.measured.predict import Prediction, predict
 from colllib.measured.shape import Shape, shape
+from colllib.measured.write import PROGRAMS
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.75  # of the model's pick: a run that is slower took another algorithm, or has the fault that its log says
@@ -165,14 +166,16 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
             bound = Expected(low, high, low, "network card", f"{hints.cards[0]} cards")
             text = f"{speed} is what {hints.cards[0]} cards of {hints.cards[1] / 1e9:g} GB/s give."
             alternatives = (*(cause for cause, _ in weighed(marks)[:1]), "nic-limited")
-            test = _test("", ranks)
+            test = _test("", ranks, run.collective)
             return Diagnosis(
                 "healthy", None, alternatives[:2], 0.6, "network card", text, (text,), test, form, bound=bound
             )
     if kind := fitting(form, str(run.collective)):
         text = f"{speed} is what healthy boxes with {kind} GPUs give; say --gpu to be sure."
         adds = ("nvls",) if kind in ("H100", "B200") and run.collective in (None, "all-reduce") else ()
-        return Diagnosis("healthy", None, adds, 0.5, "unknown", text, (text, *assumed), _test("", ranks), form)
+        return Diagnosis(
+            "healthy", None, adds, 0.5, "unknown", text, (text, *assumed), _test("", ranks, run.collective), form
+        )
     if gpus == 1 and boxes and boxes > 1:
         marks += [Evidence("single-nic", 0.8, "one GPU a box, and its one card"), Evidence("nic-limited", 0.7, "")]
     if form.erratic:
@@ -191,7 +194,7 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
         text = f"{speed} is what a ring over cards of {total / 1e9:g} GB/s a box gives; say --gpu and --cards."
         found = ["", "nic-limited"]
     binding = "network card" if gpus == 1 and not single else "unknown"
-    test = _test(cause or "", ranks)
+    test = _test(cause or "", ranks, run.collective)
     return Diagnosis(state, cause, tuple(found[1:3]), sure, binding, text, evidence or (text,), test, form)
 
 
@@ -222,9 +225,9 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
     if run.unread:
         evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
-    test = _test(cause or "", machine.ranks)
+    test = _test(cause or "", machine.ranks, collective)
     if state == "healthy" and "misconfiguration" in rest:
-        confidence, test = min(confidence, 0.5), _test("", machine.ranks)
+        confidence, test = min(confidence, 0.5), _test("", machine.ranks, collective)
     verdict = _sentence(state, cause, form, machine, bound)
     if state == "healthy" and form.measured < SLOWER * model.busbw:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
@@ -331,5 +334,6 @@ _TESTS = {
 }
 
 
-def _test(cause: str, ranks: int | None) -> str:
-    return _TESTS[cause].format(run=f"mpirun -np {ranks or 'N'} ./build/all_reduce_perf -b 1G -e 8G -f 2 -g 1")
+def _test(cause: str, ranks: int | None, collective: str | None = None) -> str:
+    program = PROGRAMS[collective or "all-reduce"][0]
+    return _TESTS[cause].format(run=f"mpirun -np {ranks or 'N'} ./build/{program} -b 1G -e 8G -f 2 -g 1")

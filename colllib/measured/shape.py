@@ -27,6 +27,7 @@ class Shape:
         growth: busbw at the largest size over that at half of it or less; 1 where there is none.
         steps_back: sizes from which a larger message takes less time.
         rough: sizes of 1 MiB and more at which busbw falls by a fifth, or the table's halves differ by a third.
+        deepest: the least busbw of a size of 1 MiB and more over that of the size before.
     """
 
     fitted: tuple[Segment, ...]
@@ -38,6 +39,7 @@ class Shape:
     growth: float
     steps_back: tuple[float, ...]
     rough: tuple[float, ...]
+    deepest: float
 
     @property
     def erratic(self) -> bool:
@@ -47,7 +49,7 @@ class Shape:
     @property
     def noisy(self) -> bool:
         """Whether the large sizes scatter more than a healthy fabric's."""
-        return len(self.rough) >= 2
+        return len(self.rough) >= 2 or self.deepest < 0.5
 
 
 def shape(run: Run, collective: str, ranks: int) -> Shape:
@@ -67,6 +69,7 @@ def shape(run: Run, collective: str, ranks: int) -> Shape:
     bus = size / time * factor(collective, ranks)
     half = bus[size <= size[-1] / 2]
     back = tuple(float(a) for (a, s), (_, t) in pairwise(zip(size, time, strict=True)) if a >= 4096 and t < 0.87 * s)
+    steps = [t / s for (_, s), (b, t) in pairwise(zip(size, bus, strict=True)) if b > LARGE]
     falls = {float(b) for (_, s), (b, t) in pairwise(zip(size, bus, strict=True)) if b >= LARGE and t < 0.8 * s}
     return Shape(
         fitted=tuple(segments(size, time)) if len(size) > 1 else (),
@@ -78,6 +81,7 @@ def shape(run: Run, collective: str, ranks: int) -> Shape:
         growth=float(bus[-1] / half[-1]) if len(half) else 1.0,
         steps_back=back,
         rough=tuple(sorted(falls | _apart(run))),
+        deepest=float(min(steps, default=1.0)),
     )
 
 

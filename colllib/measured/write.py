@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from colllib.measured.log import Row, Run
 
-_NAMES = {
+#: Program, operation and root that it prints, and whether its count is of one rank.
+PROGRAMS = {
     "all-reduce": ("all_reduce_perf", "sum", -1, False),
     "all-gather": ("all_gather_perf", "none", -1, True),
     "reduce-scatter": ("reduce_scatter_perf", "sum", -1, True),
@@ -22,7 +23,8 @@ def write(run: Run, dialect: str, prefix: str = "") -> str:
     """A run as the program prints it.
 
     Args:
-        run: needs its collective and ranks; of each size one row, or one row out of place and one in place.
+        run: needs its collective and ranks; of each size one row, or one row out of place and one in place. Without
+            a GPU's name nothing is said of devices.
         dialect: one of `DIALECTS`.
         prefix: in front of every line, such as "[1,0]<stdout>:".
 
@@ -37,7 +39,7 @@ def write(run: Run, dialect: str, prefix: str = "") -> str:
     """
     if dialect not in DIALECTS:
         raise ValueError(f"dialect {dialect!r}: known are {', '.join(DIALECTS)}")
-    if run.collective not in _NAMES or run.ranks is None:
+    if run.collective not in PROGRAMS or run.ranks is None:
         raise ValueError("a table needs its collective and its ranks")
     lines = {"markdown": _markdown, "nccom-test": _nccom, "osu": _osu}.get(dialect)
     made = lines(run) if lines else _nccl(run, dialect)
@@ -56,25 +58,24 @@ def _pairs(run: Run) -> list[tuple[Row, Row | None]]:
 
 
 def _nccl(run: Run, dialect: str) -> list[str]:
-    program, redop, root, per_rank = _NAMES[str(run.collective)]
+    program, redop, root, per_rank = PROGRAMS[str(run.collective)]
     ranks, per_box = run.ranks or 1, run.gpus_per_box or run.ranks or 1
     old, pairs = dialect == "nccl-tests-old", _pairs(run)
     sizes = [int(row.message) for row in run.rows] or [0]
     made = []
     if dialect == "nccl-tests-2.17":
-        made += [
-            "# nccl-tests version 2.17.9 nccl-headers=22602 nccl-library=22602",
-            f"# Collective test starting: {program}",
-        ]
-    made += [
-        f"# nThread 1 nGpus 1 minBytes {min(sizes)} maxBytes {max(sizes)} step: 2(factor) warmup iters: 5 iters: 20",
-        "#",
-        "# Using devices",
-    ]
-    group = "" if old else "Group  0 "
-    for rank in range(ranks):
-        where = f"on node{rank // per_box + 1:02d} device {rank % per_box:2d} [0x{rank % per_box:02x}]"
-        made.append(f"#  Rank {rank:2d} {group}Pid {1000 + rank:6d} {where} {run.gpu}")
+        made.append("# nccl-tests version 2.17.9 nccl-headers=22602 nccl-library=22602")
+    if dialect == "nccl-tests-2.17" or not run.gpu:
+        made.append(f"# Collective test starting: {program}")
+    if run.gpu:
+        made.append(
+            f"# nThread 1 nGpus 1 minBytes {min(sizes)} maxBytes {max(sizes)} step: 2(factor) warmup iters: 5 iters: 20"
+        )
+        made += ["#", "# Using devices"]
+        group = "" if old else "Group  0 "
+        for rank in range(ranks):
+            where = f"on node{rank // per_box + 1:02d} device {rank % per_box:2d} [0x{rank % per_box:02x}]"
+            made.append(f"#  Rank {rank:2d} {group}Pid {1000 + rank:6d} {where} {run.gpu}")
     wrong = " error" if old else "#wrong"
     mid = "" if old else "    root"
     half = f"     time   algbw   busbw {wrong}"
@@ -86,12 +87,16 @@ def _nccl(run: Run, dialect: str) -> list[str]:
         for place, row in enumerate((out, inside)):
             if row is not None:
                 unchecked = place == 1 and run.collective in ("all-to-all", "sendrecv")
-                mark = "N/A" if unchecked else "2e-07" if old else "0"
+                mark = row.wrong or ("N/A" if unchecked else "2e-07" if old else "0")
                 rates = f"{(row.algbw or 0) / 1e9:7.2f} {(row.busbw or 0) / 1e9:7.2f}"
                 line += f"  {_time(row.seconds or 0):>7s} {rates}  {mark:>5s}"
         made.append(line)
     bus = [row.busbw / 1e9 for row in run.rows if row.busbw is not None]
-    made += ["# Out of bounds values : 0 OK", f"# Avg bus bandwidth    : {sum(bus) / max(len(bus), 1):g}"]
+    bad = sum(int(row.wrong) for row in run.rows if row.wrong.isdigit())
+    made += [
+        f"# Out of bounds values : {bad} {'FAILED' if bad else 'OK'}",
+        f"# Avg bus bandwidth    : {sum(bus) / max(len(bus), 1):g}",
+    ]
     return made
 
 

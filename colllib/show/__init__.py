@@ -31,6 +31,7 @@ from colllib.show.overlap_explorer import overlap_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer
 from colllib.show.pipeline_explorer import pipeline_explorer
+from colllib.show.placement_explorer import placement_explorer
 from colllib.show.player import still
 from colllib.show.players import boxes_player, switch_player, torus_player, trace_player
 from colllib.show.primitive_explorer import primitive_explorer
@@ -81,6 +82,7 @@ __all__ = [
     "parallelism_explorer",
     "pat_explorer",
     "pipeline_explorer",
+    "placement_explorer",
     "primitive_explorer",
     "realistic_ladder_explorer",
     "skew_explorer",

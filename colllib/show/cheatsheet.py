@@ -10,6 +10,7 @@ from colllib.cost import CROSSOVER
 from colllib.ladder import Entry, Rung
 from colllib.pipeline import BEST_SEGMENTS_SQUARED
 from colllib.show.ladder_explorer import fabric_name
+from colllib.two_tiers import CLUSTERS, TWO_TIERS, fastest, ways
 
 #: The kinds of topology, each with the one whose times are shown.
 ANCHORS = {
@@ -89,6 +90,42 @@ def bounds_table() -> str:
     for primitive in ladder.PRIMITIVES:
         bounds = ONE_PORT[primitive], ON_TORUS[primitive]
         cells = [f"${part.tex}$" for bound in bounds for part in (bound.n_alpha, bound.n_beta)]
+        lines.append(f"| {primitive} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def two_tiers() -> str:
+    r"""Hierarchical schedules over B boxes of G ranks as a Markdown table, with their times on a cluster of 512.
+
+    >>> print(two_tiers().splitlines()[4][:62])
+    | all-reduce | ring | $2(G-1)$ | $2(B-1)$ | $\frac{2(G-1)}{G}$
+    """
+    name = next(iter(CLUSTERS))
+    lines = [
+        f"| primitive | both tiers | latencies inside | outside | bytes on a port | on a card | {name} |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    backwards = {"broadcast": "broadcast, reduce", "all-gather": "all-gather, reduce-scatter"}
+    for form in TWO_TIERS:
+        label = f"hierarchical ({form.tiers})"
+        way = next(way for way in ways(form.primitive, name) if way.label == label)
+        parts = " | ".join(f"${part.tex}$" for part in (form.inner, form.outer, form.port, form.card))
+        time = units.seconds(way.seconds(), 3).replace(" ", "\u00a0")
+        who = backwards.get(form.primitive, form.primitive)
+        lines.append(f"| {who} | {form.tiers.replace('-', ' ')} | {parts} | {time} |")
+    return "\n".join(lines)
+
+
+def fastest_on_clusters() -> str:
+    """The fastest of what is tried on clusters of several tiers at the anchor's message, as a Markdown table.
+
+    >>> fastest_on_clusters().splitlines()[0]
+    '| primitive | 64 boxes of 8 on rails | | 8 NVL72 pods | |'
+    """
+    lines = [f"| primitive | {' | | '.join(CLUSTERS)} | |", f"| --- {'| --- | --- ' * len(CLUSTERS)}|"]
+    for primitive in ladder.PRIMITIVES:
+        found = [fastest(primitive, name) for name in CLUSTERS]
+        cells = [cell for way in found for cell in (way.label, units.seconds(way.seconds(), 3).replace(" ", "\u00a0"))]
         lines.append(f"| {primitive} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

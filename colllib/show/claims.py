@@ -12,10 +12,12 @@ from colllib.show.theme import asset, escape, style
 
 
 class Claimed:
-    """The line that ends a chapter: how many published statements were executed for it, with a link to them.
+    """The line that ends a chapter: how many published statements were checked for it, with a link to them.
+
+    Most were executed; a fact was looked up. Definitions, and what nothing can check, are in the ledger only.
 
     >>> Claimed("mesh")
-    15 statements of published texts were executed for this chapter; 6 do not hold.
+    15 statements of published texts were checked for this chapter; 6 do not hold.
     """
 
     def __init__(self, chapter: str) -> None:
@@ -23,9 +25,10 @@ class Claimed:
         self.entries = for_chapter(chapter)
 
     def _lines(self, link: str) -> str:
+        checked = sum(entry.verdict in (*FAILS, *HOLDS) for entry in self.entries)
         failing = sum(entry.verdict in FAILS for entry in self.entries)
         fails = "all of them hold" if not failing else "1 does not hold" if failing == 1 else f"{failing} do not hold"
-        return f"{link.format(len(self.entries))} were executed for this chapter; {fails}."
+        return f"{link.format(checked)} were checked for this chapter; {fails}."
 
     def _repr_markdown_(self) -> str:
         return self._lines(f"[{{}} statements of published texts](../book/claims.html?chapter={self.chapter})")

@@ -56,7 +56,7 @@ def compression_explorer() -> Explorer:
         ],
         [
             Part((*_RUN, "against"), _curves, "Loss"),
-            Part(_RUN, _table, "After 100 steps"),
+            Part(_RUN, _table, "After 100 steps", fold="Bytes and losses after 100 steps"),
         ],
         summary=Part(_RUN, _told),
         name="compression",
@@ -85,6 +85,7 @@ def _curves(state: State) -> object:
         log_y=10,
         log_x=0 if in_steps else 10,
         x_format=number if in_steps else units.size,
+        y_format="{:.2g}".format,
         title=_title(state),
     )
 
@@ -99,7 +100,7 @@ def _table(state: State) -> Table:
     for name, run in _runs(state).items():
         end = f"lost in step {len(run.loss) - 1}" if run.diverged else f"{run.loss[-1]:.4g}"
         rows.append((name, units.size(run.bytes[1] * STEPS), end))
-    return Table(["method", "bytes in 100 steps", "loss"], rows, "What a worker sends, and where it ends")
+    return Table(["method", "a worker sends", "loss"], rows, "After 100 steps")
 
 
 def _told(state: State) -> str:

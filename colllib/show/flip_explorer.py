@@ -75,7 +75,7 @@ def _ranks(state: State) -> Table:
 def _checks(state: State) -> Table:
     here = _flip(state)
     rows = [(text, "notices" if getattr(here, name) else "notices nothing") for name, text in CHECKS.items()]
-    return Table(["check", ""], rows, "Who notices", align=("left", "left"))
+    return Table(["check", "answer"], rows, "Who notices", align=("left", "left"))
 
 
 def _told(state: State) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from colllib import units
 from colllib.exact import IntArray
 from colllib.forest import Bound, Fabric, Tree, bound, fabric, forest
+from colllib.forest.fabric import two_boxes
 from colllib.forest.flow import max_flow
 from colllib.forest.splitting import without_switches
 from colllib.show.control import Control, Part, State
@@ -20,7 +21,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.geometry import Box, Point, bow
 from colllib.show.pen import Drawing, Pen, drawing
 from colllib.show.table import Table
-from colllib.topology import Topology, find, from_links
+from colllib.topology import find
 
 MACHINES = {"dgx-a100": "DGX A100", "dgx-h100": "DGX H100"}
 SIZE = 8  # GPUs of a box
@@ -137,21 +138,6 @@ def _told(state: State) -> str:
 
 
 # -- two boxes of four, worked by hand ------------------------------------------------------------------
-
-
-def two_boxes() -> Topology:
-    """Two boxes of four: a switch of 10 per rank in each, and one of 1 per rank between them.
-
-    Source: Zhao et al. (2026), the example of their figures.
-
-    >>> str(bound(fabric(two_boxes())).inverse_throughput)  # four shards over four links of 1
-    '1'
-    """
-    box, between = [(rank, 8 + rank // 4) for rank in range(8)], [(rank, 10) for rank in range(8)]
-    links = [pair for a, b in box + between for pair in ((a, b), (b, a))]
-    return from_links(
-        "two boxes", 8, links, switches=3, bandwidth=[10] * 16 + [1] * 16, alpha=[Fraction(1, 2)] * len(links)
-    )
 
 
 def _rings(where: Fabric) -> tuple[tuple[int, int, int, int], ...]:

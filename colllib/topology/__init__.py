@@ -196,8 +196,10 @@ def find(expression: str) -> Topology:
     if name in PRESETS:
         return _preset(name, size, rest)
     if name not in TOPOLOGIES:
-        known = ", ".join([*(form.example for form in TOPOLOGIES.values()), *(f"{preset}:2" for preset in PRESETS)])
-        raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}")
+        known = ", ".join(
+            [*(form.example for form in list(TOPOLOGIES.values())[:12]), *(f"{box}:2" for box in PRESETS)]
+        )
+        raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}, and graphs: colllib list")
     form = TOPOLOGIES[name]
     if form.sizes is None:
         if size or rest:

@@ -129,19 +129,3 @@ def sharded(
             size = gradient * layers[k].size
             ops.append(Op(f"reduce-scatter {k}", NETWORK, scatter(size), freed, kind="reduce-scatter"))
     return run(ops)
-
-
-def best_bucket(layers: Sequence[Layer], all_reduce: Time, candidates: Sequence[float]) -> float:
-    """The bucket size with the shortest step, by execution of each; of equal ones the smallest.
-
-    Args:
-        layers: as for `bucketed`.
-        all_reduce: likewise.
-        candidates: sizes to try, in bytes, at least one.
-
-    >>> best_bucket([Layer(0.0, 1.0, 10)] * 8, lambda size: 0.4 + size / 20, [10, 20, 40, 80])
-    10
-    """
-    if not candidates:
-        raise ValueError("no bucket size to try: give at least one, in bytes")
-    return min(candidates, key=lambda size: (round(bucketed(layers, size, all_reduce).seconds, 15), size))

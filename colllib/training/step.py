@@ -24,7 +24,7 @@ from colllib.training.pipelines import Work, compute, order
 from colllib.training.prices import in_box, price
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
-MOST_PASSES = 2**18  # of layers over microbatches, in which a step is simulated
+MOST_PASSES = 2**16  # of layers over microbatches, in which a step is simulated
 SPLIT = {"F": 1, "B": 2, "W": 1}
 
 

@@ -1355,6 +1355,27 @@ def one_way_each(case):
     return {"ring": 2 * 1023, "tree": 2 * 10, "gap": 900 // 2 // 50}
 
 
+# -- training steps ----------------------------------------------------------------------------------------
+
+
+@counts("M-32")
+def calls_of_full_sharding(case):
+    """A gather before the forward, one before the backward, and a reduce-scatter, for every layer."""
+    return {"collectives": case["L"] + case["L"] + case["L"]}
+
+
+@counts("M-54")
+def hidden_of_32_layers(case):
+    """32 transfers of 26.4 ms, of which all after the first 15 ms run beside 31 layers of 15 ms."""
+    return {"hidden": 100 * 31 * 15 / (32 * 26.4)}
+
+
+@counts("M-56")
+def least_microbatches(case):
+    """7 / (m + 7) < 1/5 from m > 28 on."""
+    return {"needed": 5 * 7 - 7 + 1}
+
+
 # -- forests --------------------------------------------------------------------------------------------
 
 
@@ -1367,8 +1388,29 @@ def shards_into_a_gpu_or_a_box(case):
 
 @counts("D-4-041")
 def shards_out_of_a_triangle(case):
-    out_of_triangle, thin_links = Fraction(3, 5), 2  # three shards of five, over two links of 1
-    return {"halves": 2 * out_of_triangle / thin_links}
+    triangle, pair, thin_links = Fraction(3, 5), Fraction(2, 5), 2  # shards that leave each, over links of 1
+    return {"halves": 2 * triangle / thin_links, "at_once": (triangle + pair) / thin_links}
+
+
+@counts("D-4-040 D-B-040")
+def shards_into_two_dies_and_all_of_m_between_the_boxes(case):
+    into_a_pair = 3 * 50 + 2 * 16  # dies 0 and 1: three links to other packages, and two cards
+    gather = Fraction(14, 16) / into_a_pair
+    return {"at": "mi250-8x2", "combined": 1 / (2 * gather), "optimum": 8 * 16}  # M each way over eight cards
+
+
+@counts("D-4-062")
+def ring_for_each_card_beside_what_must_come_in(case):
+    def gain(n):
+        into_gpu, into_box = Fraction(8 * n - 1, 8 * n) / (450 + 50), Fraction(n - 1, n) / (8 * 50)
+        return Fraction(8 * n - 1, 8 * n) / (8 * 50) / max(into_gpu, into_box) - 1
+
+    return {"gain": gain(case["n"]), "before": gain(case["n"] // 2)}
+
+
+@counts("D-B-008")
+def two_links_of_three_batches(case):
+    return {"flows": 3 * 2}
 
 
 # -- graphs -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 
 import pytest
 import reference
@@ -34,16 +35,31 @@ def small(schedule):
     return sum(len(schedule.step(t).src) for t in range(schedule.num_steps)) <= MOST
 
 
+def own_routes(schedule, topology):
+    """The links of the messages that say themselves where they go."""
+    if schedule.paths is None:
+        return {}
+    link = {}
+    for number, pair in enumerate(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)):
+        link.setdefault(pair, number)
+    chosen = zip(schedule.paths.block.tolist(), schedule.paths.number.tolist(), strict=True)
+    ways = {(block, schedule.paths.nodes[number]) for block, number in chosen}
+    return {(block, way[0], way[-1]): [link[pair] for pair in pairwise(way)] for block, way in ways}
+
+
 def priced(schedule, topology, message, alpha):
     """Lock-step seconds by dictionaries, for one alpha for all levels and links of their own speed."""
+    own = own_routes(schedule, topology)
     total, shares, levels = Fraction(0), list(schedule.blocks.share), 1 + max(t.level for t in topology.tiers)
     for step in reference.messages(schedule):
         load, longest = {}, Fraction(0)
-        for pair in {message[:2] for message in step}:
-            links = routes(topology, pair)
-            longest = max(longest, reference.route_latency(topology, links, [alpha] * levels))
-        for src, dst, block, _ in step:
-            for link in routes(topology, (src, dst)):
+        taken = {
+            (src, dst, block): own.get((block, src, dst)) or routes(topology, (src, dst)) for src, dst, block, _ in step
+        }
+        for links in {tuple(links) for links in taken.values()}:
+            longest = max(longest, reference.route_latency(topology, list(links), [alpha] * levels))
+        for (_, _, block), links in taken.items():
+            for link in links:
                 load[link] = load.get(link, 0) + shares[block] * message
         total += longest + max((share / topology.bandwidth[link] for link, share in load.items()), default=Fraction(0))
     return total

@@ -70,6 +70,13 @@ def test_jobs_of_one_rank_are_no_measurement():
     assert (found.state, found.cause) == ("not-a-measurement", "misconfiguration")
 
 
+def test_a_collapse_at_one_large_size_is_no_form_of_a_healthy_fabric():
+    run = logs.run(105e9)
+    slowed = tuple(replace(row, seconds=12 * row.seconds) if row.message == 2**27 else row for row in run.rows)
+    found = diagnose(replace(run, rows=slowed), H100)
+    assert (found.state, found.cause) == ("below-expectation", "no-gdr")
+
+
 def test_small_messages_alone_decide_nothing():
     run = logs.run(400e9, sizes=[2**k for k in range(10, 20)])
     assert diagnose(run, H100).state == "undecided"

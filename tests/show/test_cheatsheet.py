@@ -6,11 +6,13 @@ import re
 
 import pytest
 
-from colllib import ladder
+from colllib import ladder, units
 from colllib.bounds import ON_TORUS, ONE_PORT
 from colllib.cost import CROSSOVER
+from colllib.ladder import ANCHOR_MESSAGE
 from colllib.pipeline import BEST_SEGMENTS_SQUARED
-from colllib.show.cheatsheet import ANCHORS, bounds_table, closed_forms, handy
+from colllib.show.cheatsheet import ANCHORS, bounds_table, closed_forms, fastest_on_clusters, handy, two_tiers
+from colllib.two_tiers import CLUSTERS, TWO_TIERS, cluster
 
 
 @pytest.mark.parametrize("kind", ANCHORS)
@@ -46,3 +48,20 @@ def test_the_handy_formulas_are_the_librarys():
 @pytest.mark.parametrize("kind", ANCHORS)
 def test_every_row_of_a_table_has_all_its_cells(kind):
     assert len({len(re.findall(r"\|", row)) for row in closed_forms(kind).splitlines()}) == 1
+
+
+def test_the_times_of_two_tiers_are_what_their_formulas_say():
+    where, (alpha, bandwidth) = cluster("64 boxes of 8 on rails")
+    for form, row in zip(TWO_TIERS, two_tiers().splitlines()[2:], strict=True):
+        inner, outer, port, card = (
+            float(part(B=where.ranks // 8, G=8)) for part in (form.inner, form.outer, form.port, form.card)
+        )
+        seconds = inner * alpha[0] + outer * alpha[1] + ANCHOR_MESSAGE * (port / bandwidth[0] + card / bandwidth[1])
+        assert row.split(" | ")[-1].strip("| ") == units.seconds(seconds, 3).replace(" ", "\u00a0")
+
+
+def test_every_primitive_has_a_time_on_every_cluster():
+    rows = fastest_on_clusters().splitlines()
+    assert [row.split(" | ")[0].strip("| ") for row in rows[2:]] == list(ladder.PRIMITIVES)
+    assert len({row.count("|") for row in rows}) == 1
+    assert all(rows[0].count(name) == 1 for name in CLUSTERS)

@@ -4,8 +4,9 @@ from fractions import Fraction
 
 from colllib.execution import execute
 from colllib.forest import bound, busiest, fabric, forest, ratio
+from colllib.forest.fabric import two_boxes
 from colllib.show import bottleneck_explorer, growing_explorer, splitting_explorer
-from colllib.show.forest_explorer import SIZE, after, bounded, least_leaving, splits, two_boxes
+from colllib.show.forest_explorer import SIZE, after, bounded, least_leaving, splits
 
 
 def test_the_worst_set_of_the_explorer_is_never_worse_than_the_bound_and_some_is_as_bad():

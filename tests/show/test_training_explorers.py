@@ -1,0 +1,66 @@
+"""The explorers of training steps: what they say against the timelines, counted here once more."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from colllib import units
+from colllib.show import gantt, overlap_explorer, stages_explorer
+from colllib.show.overlap_explorer import SIZES, overlapped, tensors
+from colllib.show.stages_explorer import NAMES
+from colllib.training.pipelines import pipeline
+from colllib.training.timeline import Op, run
+
+OVERLAP, STAGES = overlap_explorer(), stages_explorer()
+
+
+def summary(explorer, **changed):
+    return explorer.render(len(explorer.parts), {**explorer.start, **changed})
+
+
+def test_the_matrices_are_those_of_the_model_and_share_its_time():
+    """Of a layer: queries and outputs of 4096 x 4096, keys and values of 4096 x 1024, three of 4096 x 14336."""
+    parts = tensors(1e-3, 2)
+    assert sorted(part.size for part in parts[:7]) == sorted(
+        2 * 4096 * n for n in (4096, 4096, 1024, 1024, 14336, 14336, 14336)
+    )
+    assert sum(part.backward for part in parts) == pytest.approx(32e-3)
+
+
+@pytest.mark.parametrize("changed", [{}, {"boxes": 2, "ms": 8}, {"bucket": 1.6e9}])
+def test_the_overlap_explorer_names_the_best_of_its_buckets_and_how_much_it_gains(changed):
+    state = {**OVERLAP.start, **changed}
+    rest = (state["boxes"], state["ms"], state["width"])
+    times = [overlapped(size, *rest).seconds for size in SIZES]
+    here = times[SIZES.index(state["bucket"])]
+    told = summary(OVERLAP, **changed)
+    best = SIZES[min(range(len(SIZES)), key=lambda k: (round(times[k], 12), SIZES[k]))]
+    assert f"Best of these buckets: {units.size(best)}, {here / min(times):.2f} times as fast" in told
+
+
+def test_it_starts_where_the_default_bucket_is_far_from_the_best():
+    told = summary(OVERLAP)
+    assert OVERLAP.start["bucket"] == 25e6
+    assert float(re.search(r"([\d.]+) times as fast", told)[1]) > 1.2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_stages_explorer_shows_the_published_bubbles(name):
+    kind, chunks = name
+    told = summary(STAGES, name=name, p=4, rounds=2)
+    waits = {"zb-h1": 3.0}.get(kind, 9.0 / chunks)
+    assert f"idle {100 * waits / (8 * 3 + waits):.1f} %" in told
+
+
+def test_a_timeline_has_a_box_for_every_operation_until_they_are_too_many_to_tell_apart():
+    few = gantt(pipeline("gpipe", 1, 30), {"stage": "compute 0"})
+    assert few.body.count("v18") == 60
+    many = gantt(run([Op("f", "a", 1.0, kind="forward") for _ in range(100)]), {"a": "a"})
+    assert many.body.count("v18") == 1
+
+
+def test_a_timeline_says_how_busy_each_row_is():
+    chart = gantt(run([Op("f", "a", 1.0, kind="F"), Op("g", "b", 3.0, (0,), kind="send")]), {"x": "a", "y": "b"})
+    assert chart.alt == "Timeline of 4 s. x: busy 25 %; y: busy 75 %."
