@@ -27,7 +27,7 @@ from colllib.events import event_clock
 from colllib.execution import trace as trace_states
 from colllib.graphs.describe import promises
 from colllib.graphs.links import is_graph
-from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Rung, field_of
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Entry, Rung, field_of
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.commands import COMMANDS
@@ -37,10 +37,10 @@ from colllib.primitives import PRIMITIVES
 from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
 from colllib.topology.describe import switches, wires
-from colllib.training.command import step_command
+from colllib.training.command import experts_command, step_command
 
 if TYPE_CHECKING:
-    from colllib.claims import Entry
+    from colllib.claims import Entry as ClaimEntry
     from colllib.forest import Forest
 
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
@@ -243,8 +243,7 @@ def run_command(
         chosen = in_groups(chosen, *read_groups(grouped))
     kind, seed = read_placement(place)
     if kind == "search":
-        cut = {"segments": pieces or 1} if chosen.segmented else {}
-        chosen = at_places(chosen, sought(chosen.build(chosen.argument(where), **cut), where, seed=seed, **price))
+        chosen = at_places(chosen, sought(Entry(chosen, where).schedule(pieces or 1), where, seed=seed, **price))
     elif kind != "contiguous":
         chosen = at_places(chosen, order_of(where, kind, seed))
     rung = run_algorithm(chosen, where, segments=pieces, **price)
@@ -294,6 +293,16 @@ def _segments(chosen: algorithms.Algorithm, text: str | None) -> int | None:
     found = units.whole("segments", text, "4, or best")
     if found < 1:
         raise ValueError(f"segments {text!r}: must be a whole number of at least 1, or best")
+    return found
+
+
+def _one_number(chosen: algorithms.Algorithm, text: str | None, why: str) -> int:
+    """A number of segments where nothing says which would be best."""
+    if text is not None and not chosen.segmented:
+        raise ValueError(f"{chosen.primitive} {chosen.name} takes no segments: leave them out")
+    found = _segments(chosen, text)
+    if found is None:
+        raise ValueError(f"segments 'best': {why}, give a whole number")
     return found
 
 
@@ -447,14 +456,10 @@ def trace_command(
     """The state of every rank after every step: which ranks' contributions are in which block."""
     chosen = _configured(algorithms.find(primitive, algorithm), options)
     where = find_topology(on)
-    count = _segments(chosen, segments)
-    if segments is not None and not chosen.segmented:
-        raise ValueError(f"{primitive} {algorithm} takes no segments: leave them out")
+    count = _one_number(chosen, segments, "a trace has no message size")
     if where.ranks > MOST_TRACED:
         raise ValueError(f"a trace of {where.ranks} ranks is unreadable: take at most {MOST_TRACED}")
-    if segments == "best":
-        raise ValueError("segments 'best': a trace has no message size, give a whole number")
-    schedule = chosen.build(chosen.argument(where), **({"segments": count} if chosen.segmented else {}))
+    schedule = Entry(chosen, where).schedule(count)
     cells = (schedule.num_steps + 1) * where.ranks * len(schedule.blocks)
     check_size("a trace of every step, rank and block", cells, MOST_CELLS, "cells")
     states: list[dict[str, Any]] = [
@@ -691,6 +696,34 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
         click.echo(f"\nalpha = {' | '.join(alphas)}, BW = {' | '.join(speeds)}")
 
 
+@cli.command("find-topology")
+@click.option("--nodes", type=Whole(1), required=True, help="ranks, such as 1024")
+@click.option("--degree", type=Whole(1), required=True, help="links out of and into each rank, such as 4")
+@_json
+def find_topology_command(nodes: int, degree: int, as_json: bool) -> None:
+    """Graphs of which none beats another in both latency and bandwidth of a breadth-first all-gather.
+
+    Known graphs and expansions of them; the cost of each is that of its own breadth-first problems. `run` takes its
+    expression: colllib run all-gather breadth-first --on EXPRESSION.
+    """
+    from colllib.graphs.finder import pareto
+
+    rows = [
+        {
+            "expression": row.expression,
+            "n_alpha": row.n_alpha,
+            "n_beta_node": str(row.n_beta_node),
+            "provenance": row.words,
+        }
+        for row in pareto(nodes, degree)
+    ]
+    if as_json:
+        return _print_json({"nodes": nodes, "degree": degree, "rows": rows})
+    click.echo(f"{nodes} ranks of degree {degree}; n_beta in units of M/B, B that of all links of a rank\n")
+    table = [(row["n_alpha"], row["n_beta_node"], row["expression"], row["provenance"]) for row in rows]
+    click.echo(tabulate(table, headers=("n_alpha", "n_beta_node", "expression", "provenance"), disable_numparse=True))
+
+
 @cli.command("claims")
 @click.argument("name", required=False)
 @click.option("--source", default=None, help="000 to 004")
@@ -721,7 +754,7 @@ def claims_command(
     click.echo("\n" + ", ".join(f"{count} {name}" for name, count in Counter(row["verdict"] for row in rows).items()))
 
 
-def _print_claim(entry: Entry, as_json: bool) -> None:
+def _print_claim(entry: ClaimEntry, as_json: bool) -> None:
     """One claim and the comparisons behind its verdict."""
     from colllib.claims import SOURCES, evidence
 
@@ -794,7 +827,7 @@ def mpi_run_command(
         where = given or chosen.at_home(world.Get_size())
         if where.ranks != world.Get_size():
             raise ValueError(f"{where.name} has {where.ranks} ranks: start as many processes, not {world.Get_size()}")
-        schedule = chosen.build(chosen.argument(where), **({} if segments is None else {"segments": segments}))
+        schedule = Entry(chosen, where).schedule(segments or 1)
         check_seconds(f"{primitive} {algorithm} on {where.name}", EVENT * schedule.num_messages)
         found = mpi.witness(primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
     except ValueError:
@@ -862,13 +895,9 @@ def export_command(
     if folder is not None and form != "simgrid":
         raise ValueError("an MSCCL file is printed: leave --to out")
     chosen, where = _configured(algorithms.find(primitive, algorithm), options), find_topology(on)
-    if segments is not None and not chosen.segmented:
-        raise ValueError(f"{primitive} {algorithm} takes no segments: leave them out")
-    count = _segments(chosen, segments)
-    if count is None:
-        raise ValueError("segments 'best': a file is of one schedule, give a whole number")
+    count = _one_number(chosen, segments, "a file is of one schedule")
     check_size("a file for every rank", where.ranks, msccl.MOST_GPUS, "ranks")
-    schedule = chosen.build(chosen.argument(where), **({"segments": count} if chosen.segmented else {}))
+    schedule = Entry(chosen, where).schedule(count)
     check_size("a file of every message", schedule.num_messages, MOST_EXPORTED, "messages")
     if form == "msccl":
         text = msccl.export(schedule, primitive, f"{algorithm} on {where.name}")
@@ -881,7 +910,7 @@ def export_command(
     click.echo(f"cd {shlex.quote(folder)} && {shlex.join(command)}")
 
 
-for _command in (*COMMANDS, step_command):
+for _command in (*COMMANDS, step_command, experts_command):
     cli.add_command(_command)
 
 

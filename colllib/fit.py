@@ -1,4 +1,4 @@
-"""Fitting alpha and BW to measured times, and the published measurements that the book fits."""
+"""Fitting alpha and BW to measured times."""
 
 from __future__ import annotations
 
@@ -81,46 +81,3 @@ def _standard_errors(table: NDArray[np.float64], found: NDArray[np.float64]) -> 
         return np.full(2, np.inf)
     variance = ((table @ found - 1) ** 2).sum() / free
     return np.asarray(np.sqrt(variance * np.diag(np.linalg.pinv(table.T @ table))), dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Published times of one collective over a range of sizes.
-
-    Attributes:
-        what: machine, software and date.
-        source: where it is published.
-        primitive: what was run.
-        ranks: on how many ranks.
-        messages: M in bytes.
-        algorithm_bandwidth: M over time as published, in bytes per second.
-    """
-
-    what: str
-    source: str
-    primitive: str
-    ranks: int
-    messages: tuple[float, ...]
-    algorithm_bandwidth: tuple[float, ...]
-
-    @property
-    def seconds(self) -> tuple[float, ...]:
-        """The measured times."""
-        return tuple(m / b for m, b in zip(self.messages, self.algorithm_bandwidth, strict=True))
-
-
-#: Sizes are powers of two from 32 KiB to 16 GiB; the bandwidths are the column "algbw".
-H200 = Sweep(
-    what="8 H200 on NVSwitch, NCCL 2.27.7, torch 2.9.1, 4 August 2026, 20 trials after 5 for warming up",
-    source="S. Bekman, Machine Learning Engineering, network/benchmarks/results/all-reduce-8xH200.md",
-    primitive="all-reduce",
-    ranks=8,
-    messages=tuple(float(2**k) for k in range(15, 35)),
-    algorithm_bandwidth=tuple(
-        gb * 1e9
-        for gb in (
-            *(0.82, 1.67, 3.27, 6.71, 13.68, 22.82, 36.87, 61.23, 88.87, 125.65),
-            *(157.62, 198.01, 229.67, 249.23, 257.31, 264.90, 268.10, 270.34, 272.83, 275.58),
-        )
-    ),
-)

@@ -376,41 +376,6 @@ def nccl_times(primitive: str, ranks: int, message: float, *, bandwidth: float =
     return {key: (latency + message / (1000 * rate)) * 1e-6 for key, (latency, rate) in found.items()}
 
 
-#: One way, all 18 links of a Hopper GPU, in GB/s; and the speeds that its search for channels inside a node tries.
-NCCL_HOPPER_LINK = 18 * 20.6
-NCCL_HOPPER_SPEEDS = (60.0, 50.0, 40.0, 30.0, 24.0, 20.0, 15.0, 12.0, 11.0, 6.0, 3.0)
-_RING_CHANNELS = 16
-
-
-def nccl_hopper_rates(ranks: int) -> tuple[float, float]:
-    """The bus bandwidth of an all-reduce over NVLS and over rings, as NCCL's model has them for one Hopper node.
-
-    NVLS has one channel for each GPU. A channel books its speed twice on the link of its own GPU, both
-    ways, and once on everybody else's: N channels book N + 1 speeds on every link. The model then
-    takes 0.85 of all channels but one, and doubles it for the two halves of an all-reduce.
-
-    Args:
-        ranks: number of GPUs N, 2 to 32.
-
-    Returns:
-        NVLS and ring, in bytes per second.
-
-    Raises:
-        ValueError: for another N.
-
-    Source: NCCL, src/graph/search.cc (ncclTopoSearchTryNvls, ncclTopoCompute), src/graph/topo.h, src/tuning/nvls.cc.
-
-    >>> nccl_hopper_rates(4), nccl_hopper_rates(8)
-    ((306000000000.0, 360000000000.0), (476000000000.0, 360000000000.0))
-    """
-    if not 2 <= ranks <= 32:
-        raise ValueError(f"N = {ranks}: NVLS in one node has 2 to 32 GPUs")
-    speed = next(s for s in NCCL_HOPPER_SPEEDS if (ranks + 1) * s <= NCCL_HOPPER_LINK)
-    ring = max(s * min(_RING_CHANNELS, NCCL_HOPPER_LINK // s) for s in NCCL_HOPPER_SPEEDS)
-    nvls = 2 * NCCL_EFFICIENCY["NVLS, Hopper"] * (ranks - 1) * speed
-    return round(nvls, 6) * 1e9, ring * 1e9
-
-
 def _nccl(primitive: str, ranks: int, message: float, bandwidth: float) -> Choice | None:
     if primitive in ("broadcast", "reduce"):
         return Choice("NCCL", "ring", _NAMES[primitive, "ring"])

@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import ceil
 
 from colllib.cost import Cost
-from colllib.graphs.measures import degree
+from colllib.graphs.measures import degree, moore_bound
 from colllib.topology.base import Topology
 
 #: How often each shard must cross the network: once to gather or to scatter, both for an all-reduce.
@@ -59,5 +59,5 @@ def at_node(primitive: str, topology: Topology, cost: Cost) -> AtNode:
     ranks, links, passes = topology.ranks, degree(topology), PASSES[primitive]
     n_beta = cost.n_beta * Fraction(links)
     hops = ceil(Fraction(cost.n_alpha) / passes)
-    fewer = sum(links**step for step in range(hops))  # as many ranks as one hop less could reach
-    return AtNode(n_beta, ranks > fewer, n_beta == Fraction(passes * (ranks - 1), ranks))
+    fewest = hops == 0 or moore_bound(links, hops - 1) < ranks
+    return AtNode(n_beta, fewest, n_beta == Fraction(passes * (ranks - 1), ranks))

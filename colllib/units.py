@@ -114,14 +114,14 @@ def size(value: float, digits: int = 3) -> str:
     return _scaled(value, "B", ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, "")), digits)
 
 
-def binary_size(value: float, digits: int = 3) -> str:
+def binary_size(value: float) -> str:
     """A number of bytes for reading, in powers of 1024.
 
     >>> binary_size(2**20), binary_size(2**34)
     ('1 MiB', '16 GiB')
     """
     prefixes = tuple((2.0 ** (10 * k), prefix) for k, prefix in ((4, "Ti"), (3, "Gi"), (2, "Mi"), (1, "Ki"), (0, "")))
-    return _scaled(value, "B", prefixes, digits)
+    return _scaled(value, "B", prefixes, 3)
 
 
 def rate(value: float, digits: int = 3) -> str:

@@ -242,5 +242,5 @@ def test_hops_and_links_are_networkxs(topology):
 
 def test_one_rank_has_no_halves_and_loose_ends_no_diameter():
     assert bisection(star(1)).bandwidth == 0
-    with pytest.raises(ValueError, match="not connected"):
+    with pytest.raises(ValueError, match="not strongly connected"):
         diameter(from_links("loose", 3, [(0, 1), (1, 0)]))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from colllib import library_choices
-from colllib.busbw import ideal_gain
 from colllib.library_choices import LIBRARIES, MPICH, OPEN_MPI, choice, nccl_times
-from colllib.measurements import H200_BY_RANKS
 
 PRIMITIVES = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all")
 
@@ -124,35 +122,6 @@ def test_unknown_libraries_and_single_ranks_are_refused():
     with pytest.raises(ValueError, match="at least 3"):
         nccl_times("all-reduce", 2, 1e3)
     assert choice("NCCL", "all-reduce", 2, 1e3) is None
-
-
-@pytest.mark.parametrize("ranks", range(2, 9))
-def test_nvls_is_taken_above_four_gpus_where_a_measurement_finds_it(ranks):
-    """Channels booked one by one, as NCCL's search does, at the fastest speed at which all of them fit."""
-    for speed in library_choices.NCCL_HOPPER_SPEEDS:
-        left = [[library_choices.NCCL_HOPPER_LINK] * ranks for _ in ("up", "down")]
-        for head in range(ranks):
-            for way in left:
-                for gpu in range(ranks):
-                    way[gpu] -= speed * (2 if gpu == head else 1)
-        if min(map(min, left)) >= 0:
-            break
-    nvls, ring = library_choices.nccl_hopper_rates(ranks)
-    assert nvls == pytest.approx(0.85 * 2 * (ranks - 1) / ranks * ranks * speed * 1e9)
-    assert ring == 12 * 30e9  # the 12 channels of 30 GB/s that NCCL logs on such a node (its issue 1197)
-    if ranks in H200_BY_RANKS.busbw:
-        chosen, ringed = H200_BY_RANKS.busbw[ranks]
-        assert (nvls > ring) == (chosen > ringed)
-    else:
-        assert nvls < ring
-    # with the speed that just fits instead of one from the list, the estimate is 0.85 of the ideal gain
-    assert nvls <= 0.85 * float(ideal_gain(ranks)) * library_choices.NCCL_HOPPER_LINK * 1e9
-
-
-@pytest.mark.parametrize("ranks", [1, 33])
-def test_nvls_has_no_estimate_beyond_a_node(ranks):
-    with pytest.raises(ValueError, match=rf"^N = {ranks}: NVLS in one node has 2 to 32 GPUs$"):
-        library_choices.nccl_hopper_rates(ranks)
 
 
 @pytest.mark.parametrize(("n", "microseconds"), [(8, 6.6 + 7 * 5.0), (512, 6.6 + 511 * 5.0)])

@@ -35,6 +35,37 @@ def pairwise(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> 
     return every if shares is None else Schedule(all_to_all(ranks, shares), ranks - 1, every.step)
 
 
+def pairwise_by_boxes(count: int, ranks: int) -> Schedule:
+    """Pairwise exchange box by box: in each round all ranks send to ranks as many boxes and as many places further.
+
+    All messages of a round then go equally far, and only (count - 1) * ranks of the rounds leave the boxes.
+
+    Args:
+        count: number of boxes.
+        ranks: ranks of a box, rank r being number r mod `ranks` of box r div `ranks`.
+
+    Source: the rounds of NCCL's `src/init.cc` (`p2pSchedule`), which takes boxes and places in another order.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import boxes
+    >>> for schedule in (pairwise(16), pairwise_by_boxes(2, 8)):
+    ...     run = execute(schedule, boxes((2, 8)))
+    ...     print(schedule.num_steps, sum(kind.steps for kind in run.kinds() if kind.loads[1]))
+    15 15
+    15 8
+    """
+    everyone = count * ranks
+    check_ranks(everyone)
+    rank = np.arange(everyone)
+
+    def step(t: int) -> Step:
+        boxes_on, places_on = divmod(t + 1, ranks)
+        peer = (rank // ranks + boxes_on) % count * ranks + (rank + places_on) % ranks
+        return Step.of(rank, peer, rank * everyone + peer)
+
+    return Schedule(all_to_all(everyone), everyone - 1, step)
+
+
 def blocks_of(ranks: int) -> Blocks:
     """The blocks of rank 0, one for every rank.
 

@@ -40,7 +40,8 @@ for _chapter, _ids in (
     (MODEL, "E-00-006"),
     (PRIMER, "E-02-019"),
     (SWITCH, "E-04-001"),
-    (PER_TIER, "E-03-058 E-03-074 E-REFS-014"),
+    (PER_TIER, "E-03-058 E-REFS-014"),
+    ("in-network-at-two-tiers", "E-03-074"),
 ):
     answer(_chapter, _ids, FACT)(nothing)
 

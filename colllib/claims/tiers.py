@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from colllib.algorithms import allreduce, direct, lattice
+from colllib.algorithms import allreduce, alltoall, lattice
 from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, hierarchical_ring
 from colllib.claims.cases import Rows, each, per
@@ -28,6 +28,7 @@ from colllib.schedule import Schedule, placed
 from colllib.topology import Lattice
 
 BOXES, ORDER, PER_TIER = "boxes-and-cards", "order-of-tiers", "which-algorithm-per-tier"
+EXPERTS, SWITCHES_ADD = "all-to-all-across-boxes", "in-network-at-two-tiers"
 RING, TREE = "all-reduce ring", "all-reduce double-binary-tree"
 
 #: Lu's two racks, NVLink inside and a shared leaf between them, in us and MB; and his spine.
@@ -191,23 +192,9 @@ def _one_of_each_rack(racks: int) -> Schedule:
 # -- all-to-all --------------------------------------------------------------------------------------------
 
 
-def by_places(count: int, ranks: int) -> Schedule:
-    """Pairwise exchange by boxes and places: in each step every rank sends as many boxes and places further.
-
-    All messages of a step then go equally far, which is what a sum over classes of destinations supposes.
-
-    >>> by_places(2, 2)
-    Schedule(4 ranks, 16 blocks, 3 steps)
-    """
-    whole, n = direct.all_to_all(count * ranks), count * ranks
-    step = whole.step(0)
-    away = (step.dst // ranks - step.src // ranks) % count * ranks + (step.dst - step.src) % ranks
-    return Schedule.from_steps(whole.blocks, [step.taken(away == k) for k in range(1, n)])
-
-
-@answer(ORDER, "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041")
+@answer(EXPERTS, "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041")
 def _all_to_all_of_two_racks() -> Cases:
-    done, one = built(by_places, 2, 72, on="boxes:2x72"), run("all-to-all pairwise", "star:144")
+    done, one = built(alltoall.pairwise_by_boxes, 2, 72, on="boxes:2x72"), run("all-to-all pairwise", "star:144")
     bundled = run("all-to-all hierarchical", "boxes:2x72")
     (inner_us, inner_load), (outer_us, outer_load) = (
         _phase(done, steps, LEAF) for steps in (range(71), range(71, 143))
@@ -227,19 +214,22 @@ def _all_to_all_of_two_racks() -> Cases:
     }
 
 
-@answer(ORDER, "E-03-046")
+@answer(EXPERTS, "E-03-046")
 def _classes_of_bytes() -> Cases:
     for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
         on = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
-        _, load = parts(built(by_places, count, ranks, on=on), {"message": 1.0, "alpha": (0, 0), "bandwidth": (6, 1)})
+        _, load = parts(
+            built(alltoall.pairwise_by_boxes, count, ranks, on=on),
+            {"message": 1.0, "alpha": (0, 0), "bandwidth": (6, 1)},
+        )
         yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
 
 
-@answer(ORDER, "E-03-047")
+@answer(EXPERTS, "E-03-047")
 def _single_ranks_on_leaves() -> Cases:
     """A route over one switch is one alpha, over three two."""
     for count, ranks in PAIRS[1:]:
-        done = built(by_places, count, ranks, on=f"leaf-spine:{count}x{ranks}x1,routing=spread")
+        done = built(alltoall.pairwise_by_boxes, count, ranks, on=f"leaf-spine:{count}x{ranks}x1,routing=spread")
         case = {"N": count * ranks, "L": count, "leaf": 1, "spine": 2, "n_alpha": done.cost.n_alpha}
         yield {"at": done.topology.name, **case}
 
@@ -259,7 +249,7 @@ def _floor(done: Execution, price: dict[str, Any]) -> float:
 SWITCHES = LEAF | {"alpha": (0.2, 0.5)}
 
 
-@answer(PER_TIER, "E-03-068 E-03-069 E-03-070")
+@answer(SWITCHES_ADD, "E-03-068 E-03-069 E-03-070")
 def _both_tiers() -> Cases:
     """32 racks of 72, of which no number of pieces makes the busiest port any less busy."""
     both, outer = run("all-reduce nvls", "boxes:32x72,inc=both"), run("all-reduce collnet", "boxes:32x72,inc=network")
@@ -271,7 +261,7 @@ def _both_tiers() -> Cases:
     yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **times, "one_rack": one + 0.2}
 
 
-@answer(PER_TIER, "E-03-060 E-03-061")
+@answer(SWITCHES_ADD, "E-03-060 E-03-061")
 def _lifted() -> Cases:
     """What a card carries between the racks, by rings and through switches that add."""
     plain, inc = rings(8, 4), run("all-reduce collnet", "boxes:8x4,inc=network")
@@ -382,7 +372,7 @@ def _pairs(schedule: Schedule, t: int) -> Words:
     return Words(" ".join(f"{a}-{b}" for a, b in sorted(ends)))
 
 
-@answer(PER_TIER, "M-43")
+@answer(SWITCHES_ADD, "M-43")
 def _large_messages() -> Cases:
     """How much of the software's time the switch's fewer latencies save, for 1 MB, 100 MB and 10 GB on eight ranks."""
     ring = run(RING, "star:8").cost
@@ -471,13 +461,18 @@ table(
         "E-03-023": composed("reduce-scatter", order="outer-first"),
         "E-03-024": composed("broadcast"),
         "E-03-025": composed("reduce"),
+    },
+)
+table(
+    EXPERTS,
+    {
         "E-03-051": flat("all-to-all pairwise", NVLINK),
         "E-03-054": flat("all-to-all pairwise", IB),
         "E-REFS-003": each("all-to-all bruck", sizes=(4, 8, 16)),
     },
 )
 table(
-    PER_TIER,
+    SWITCHES_ADD,
     {
         "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
         "E-03-063": software("all-gather", "bruck"),
@@ -485,6 +480,11 @@ table(
         "E-03-065": software("broadcast", "binomial-tree"),
         "E-03-066": software("reduce", "binomial-tree"),
         "E-03-067": software("all-to-all", "pairwise"),
+    },
+)
+table(
+    PER_TIER,
+    {
         "E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
         "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
         "E-03-075": every_margin,

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from colllib.algorithms import alltoall
 from colllib.claims.cases import once, per
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import built, place, run
-from colllib.claims.tiers import by_places
 from colllib.topology import Topology, from_links
 from colllib.topology.describe import switches
 from colllib.topology.latency import HALVES
@@ -57,7 +57,7 @@ def _oversubscribed() -> Cases:
     """All ranks of each leaf send to the next leaf, spread over the spines: the step of a pairwise exchange."""
     for hosts, spines, wide in ((4, 2, 1), (4, 4, 1), (8, 2, 1), (8, 2, 2), (6, 2, Fraction(3, 2))):
         on = f"leaf-spine:3x{hosts}x{spines},routing=spread" + f",uplink={wide}" * (wide != 1)
-        done = built(by_places, 3, hosts, on=on)
+        done = built(alltoall.pairwise_by_boxes, 3, hosts, on=on)
         step = done.cost_of(range(hosts - 1, hosts)).n_beta * 3 * hosts
         yield {"at": on, "down": hosts, "up": spines, "bw_down": 1, "bw_up": wide, "s": max(step, Fraction(1))}
 
@@ -100,7 +100,7 @@ def _edges_of_a_ring() -> Cases:
     yield {"at": where.name, "same_leaf": edges[2], "across": edges[4]}
 
 
-@answer("order-of-tiers", "E-03-043 E-03-044 E-03-045")
+@answer("all-to-all-across-boxes", "E-03-043 E-03-044 E-03-045")
 def _classes_of_peers() -> Cases:
     """Cross-rack peers by the network links behind the sibling that is on their rail."""
     where = place("superpod:8")

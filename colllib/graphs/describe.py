@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from colllib.algorithms.breadth_first import all_gather_cost
 from colllib.graphs import measures
 from colllib.graphs.isomorphism import reverse_symmetric
 from colllib.graphs.throughput import distance_bound, throughput
 from colllib.limits import TooLarge
+from colllib.optimality import at_node
 from colllib.topology.base import Topology
+from colllib.topology.cuts import diameter
 
 
 def promises(graph: Topology) -> dict[str, Any]:
@@ -36,7 +39,7 @@ def promises(graph: Topology) -> dict[str, Any]:
             return None
 
     ports = measures.equal_degree(graph)
-    far: int | None = of("diameter", measures.diameter)
+    far: int | None = of("diameter", diameter)
     both = measures.is_undirected(graph)
     found: dict[str, Any] = {"nodes": graph.ranks, "degree": ports, "diameter": far}
     for name, undirected in (("", False), ("_undirected", True)):
@@ -53,6 +56,11 @@ def promises(graph: Topology) -> dict[str, Any]:
         found["intersection_array"] = measures.intersection_array(graph)
         found["f_bound"] = distance_bound(graph) if graph.ranks > 1 else None
     if ports is not None:
-        found["breadth_first_optimal"] = of("breadth_first_optimal", measures.breadth_first_optimal)
+        found["breadth_first_optimal"] = of("breadth_first_optimal", _breadth_first_optimal)
     found["f"] = of("f", throughput) if graph.ranks > 1 else None
     return found | {"left_out": left_out}
+
+
+def _breadth_first_optimal(graph: Topology) -> bool:
+    """Whether a breadth-first all-gather loads every link evenly in every step, so that no schedule takes less time."""
+    return at_node("all-gather", graph, all_gather_cost(graph)).bandwidth

@@ -69,7 +69,7 @@ def twisted_hypercube(axes: int) -> Topology:
 
     Source: Esfahanian, Ni and Sagan (1991), "The Twisted N-Cube with Application to Multiprocessing".
 
-    >>> from colllib.graphs.measures import diameter
+    >>> from colllib.topology.cuts import diameter
     >>> diameter(hypercube(3)), diameter(twisted_hypercube(3))
     (3, 2)
     """

@@ -21,7 +21,7 @@ from colllib.topology.base import Topology
 
 Colors = NDArray[np.uint64]
 
-MOST_GUESSES = 2**12
+MOST_GUESSES = 2**20  # times ranks
 
 
 class _Around:
@@ -85,7 +85,7 @@ def isomorphism(first: Topology, second: Topology, start: Sequence[tuple[int, in
     for mark, pair in enumerate(start, 1):
         for color, rank in zip(colors, pair, strict=True):
             color[rank] = mark
-    guesses = iter(range(MOST_GUESSES))
+    guesses = iter(range(MOST_GUESSES // first.ranks))
 
     def extended(colors: list[Colors]) -> IntArray | None:
         colors = _refined(sides, colors)

@@ -1,16 +1,13 @@
-"""What a graph promises before any schedule: degree, distances, Moore bounds, and even distance layers."""
+"""What a graph promises before any schedule: degree, Moore bounds, and even distance layers."""
 
 from __future__ import annotations
-
-from fractions import Fraction
-from math import lcm
 
 import numpy as np
 
 from colllib.exact import IntArray
 from colllib.graphs.links import arcs
-from colllib.limits import MOST_ROUTES, check_size
 from colllib.topology.base import Topology
+from colllib.topology.cuts import distances
 
 
 def degree(graph: Topology) -> int:
@@ -44,43 +41,6 @@ def equal_degree(graph: Topology) -> int | None:
 def _counts(graph: Topology) -> IntArray:
     """How many links leave each rank and how many arrive, shape (2, N)."""
     return np.array([np.bincount(ends, minlength=graph.ranks) for ends in arcs(graph)])
-
-
-def distances(graph: Topology) -> IntArray:
-    """The hops from every rank to every other one, shape (N, N).
-
-    Raises:
-        ValueError: if some rank cannot be reached from some other: the graph must be strongly connected.
-
-    >>> from colllib.topology import find
-    >>> distances(find("uniring:1x3"))
-    array([[0, 1, 2],
-           [2, 0, 1],
-           [1, 2, 0]])
-    """
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import shortest_path
-
-    src, dst = arcs(graph)
-    check_size(f"distances on {graph.name}", graph.ranks**2, MOST_ROUTES, "distances between ranks")
-    links = csr_array((np.ones(len(src)), (src, dst)), shape=(graph.ranks, graph.ranks))
-    hops = shortest_path(links, unweighted=True)
-    apart = np.argwhere(np.isinf(hops))
-    if len(apart):
-        raise ValueError(
-            f"{graph.name} is not strongly connected: no way from rank {apart[0][0]} to rank {apart[0][1]}"
-        )
-    return hops.astype(np.intp)
-
-
-def diameter(graph: Topology) -> int:
-    """The hops between the two ranks farthest apart.
-
-    >>> from colllib.topology import find
-    >>> diameter(find("circulant:16x3x4"))
-    3
-    """
-    return int(distances(graph).max())
 
 
 def moore_bound(degree: int, diameter: int, *, undirected: bool = False) -> int:
@@ -169,52 +129,3 @@ def intersection_array(graph: Topology) -> tuple[tuple[int, ...], tuple[int, ...
             numbers[x, way] = int(found[0])
     steps = range(int(hops.max()))
     return tuple(numbers[x, 1] for x in steps), tuple(numbers[x + 1, -1] for x in steps)
-
-
-def breadth_first_loads(graph: Topology) -> list[Fraction]:
-    """What the busiest link carries in each step of a breadth-first all-gather, in shards of M / N.
-
-    A rank u receives in step x all that is x hops before it. By Hall's theorem a share U on every link into u is
-    enough if and only if no set of links is the only way for more than U times as many shards as it has links:
-    U[u, x] is the largest such ratio over all sets of links into u. A bond counts as its links.
-
-    Returns:
-        for each step the largest over all ranks.
-
-    Raises:
-        ValueError: for unequal degrees, one so high that its sets of links are too many, or ranks out of reach.
-
-    >>> from colllib.topology import find
-    >>> [str(load) for load in breadth_first_loads(find("circulant:16x3x4"))]
-    ['1', '7/4', '1']
-    """
-    ports, hops = degree(graph), distances(graph)
-    check_size(f"sets of links on {graph.name}", graph.ranks << ports, MOST_ROUTES, "sets of links into ranks")
-    src, dst = arcs(graph)
-    by_end = np.argsort(dst, kind="stable")
-    before = src[by_end].reshape(graph.ranks, ports)
-    size = np.array([chosen.bit_count() for chosen in range(1, 1 << ports)])
-    step = lcm(*range(1, ports + 1))
-    found = []
-    for x in range(1, int(hops.max()) + 1):
-        usable = hops[:, before] == x - 1  # shape (owners, N, ports)
-        shards = np.zeros((graph.ranks, 1 << ports), dtype=np.intp)
-        owner, rank = np.nonzero(hops == x)
-        np.add.at(shards, (rank, usable[owner, rank] @ (1 << np.arange(ports))), 1)
-        for port in range(ports):  # sum over all subsets
-            pairs = shards.reshape(graph.ranks, -1, 2, 1 << port)
-            pairs[:, :, 1] += pairs[:, :, 0]
-        found.append(Fraction(int((shards[:, 1:] * (step // size)).max()), step))
-    return found
-
-
-def breadth_first_optimal(graph: Topology) -> bool:
-    """Whether a breadth-first all-gather loads every link evenly in every step, so that no schedule takes less time.
-
-    That is so where layers are even and Hall's condition holds for every rank and step.
-
-    >>> from colllib.topology import find
-    >>> breadth_first_optimal(find("torus:3x3x2")), breadth_first_optimal(find("kautz:2x6"))
-    (True, False)
-    """
-    return sum(breadth_first_loads(graph)) == Fraction(graph.ranks - 1, degree(graph))

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from colllib.exact import IntArray
 from colllib.graphs.isomorphism import orbits
 from colllib.graphs.links import arcs
-from colllib.graphs.measures import distances
 from colllib.limits import MOST_ROUTES, TooLarge, check_size
 from colllib.topology.base import Topology
+from colllib.topology.cuts import distances
 
 FloatArray = NDArray[np.float64]
 

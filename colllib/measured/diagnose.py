@@ -125,7 +125,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if ranks is None and not any(row.busbw for row in run.rows):
         return _undecided("neither the log nor the options say how many ranks ran", "--boxes and --gpus-per-box")
     try:
-        form = shape(known, collective, ranks or ANY_RANKS)
+        form = shape(known)
     except ValueError as error:
         return _undecided(str(error), "a table with times")
     if ranks is None:

@@ -59,7 +59,7 @@ def gpu_beside(runs: Sequence[Run]) -> str:
         if run.boxes == 1:
             known = replace(run, collective=run.collective or "all-reduce", ranks=run.ranks or ANY_RANKS)
             try:
-                form = shape(known, str(known.collective), known.ranks or ANY_RANKS)
+                form = shape(known)
             except ValueError:
                 continue
             if kind := fitting(form, str(known.collective)):

@@ -86,7 +86,6 @@ class Run:
         boxes: number of hosts, or null.
         gpus_per_box: or null.
         gpu: the device's name as printed, or empty.
-        average: "Avg bus bandwidth" in bytes per second, or null.
         streams: how many processes printed rows.
         facts: what the text around the table says, such as network -> Socket and NCCL_ALGO -> Ring.
         unread: lines that could not be read.
@@ -99,7 +98,6 @@ class Run:
     boxes: int | None = None
     gpus_per_box: int | None = None
     gpu: str = ""
-    average: float | None = None
     streams: int = 1
     facts: Mapping[str, str] = field(default_factory=dict)
     unread: tuple[Unread, ...] = ()

@@ -46,7 +46,7 @@ _SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set by environm
 _TOOL = re.compile(r"\b([a-z_]+)_perf\b|nccom-test\b.*?\b(all[rg]|redsct|alltoall|sendrecv)\b", re.IGNORECASE)
 _OSU = re.compile(r"#\s*OSU .*?(All-?reduce|Allgather|Alltoall|Reduce_scatter|Broadcast|Bcast|Reduce)\b", re.IGNORECASE)
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
-_AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*([\d.eE+-]+)\s*(?:GB/s)?")
+_AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _UNIT = re.compile(r"\((us|ms|s|ns|GB/s|MB/s|B/s)\)")
 
 
@@ -62,7 +62,7 @@ class _Table:
     facts: dict[str, str] = field(default_factory=dict)
     unread: list[Unread] = field(default_factory=list)
     collective: str | None = None
-    average: float | None = None
+    ended: bool = False  # by its line of averages
     reduces: bool | None = None
     root: str = ""
     per_rank: set[float] = field(
@@ -167,9 +167,8 @@ def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
     if match := _RANK.search(stripped):
         table.devices[int(match[1])] = (match[2], int(match[3]), match[4].strip())
         return
-    if match := _AVERAGE.search(line):
-        value = _float(match[1])
-        table.average = None if value is None else value * 1e9
+    if _AVERAGE.search(line):
+        table.ended = True
         return
     if stripped.startswith("|"):
         _markdown(table, number, stripped)
@@ -212,7 +211,7 @@ def _remarks(table: _Table, line: str) -> None:
         table.ranks = int(match[1])
     if match := _SHORTENED.search(line):
         table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
-    facts = table.facts if table.average is None else table.after
+    facts = table.after if table.ended else table.facts
     for name, pattern in _FACTS.items():
         if match := pattern.search(line):
             facts[name] = next(group for group in match.groups() if group)
@@ -428,7 +427,6 @@ def _run(table: _Table) -> Run:
         boxes=boxes,
         gpus_per_box=per_box,
         gpu=next((name for _, _, name in table.devices.values()), ""),
-        average=table.average,
         streams=_streams(table.streams),
         facts=table.facts,
         unread=tuple(table.unread),

@@ -52,13 +52,11 @@ class Shape:
         return len(self.rough) >= 2 or self.deepest < 0.5
 
 
-def shape(run: Run, collective: str, ranks: int) -> Shape:
+def shape(run: Run) -> Shape:
     """The form of a run's sweep.
 
     Args:
-        run: with at least one row that has a time.
-        collective: the book's name.
-        ranks: at least 2.
+        run: with its collective, at least 2 ranks, and at least one row that has a time.
 
     Raises:
         ValueError: if no row has a time.
@@ -66,7 +64,7 @@ def shape(run: Run, collective: str, ranks: int) -> Shape:
     size, time = run.series()
     if not len(size):
         raise ValueError("no row has a time, or a bandwidth that gives one")
-    bus = size / time * factor(collective, ranks)
+    bus = size / time * factor(str(run.collective), run.ranks or 1)
     half = bus[size <= size[-1] / 2]
     back = tuple(float(a) for (a, s), (_, t) in pairwise(zip(size, time, strict=True)) if a >= 4096 and t < 0.87 * s)
     steps = [t / s for (_, s), (b, t) in pairwise(zip(size, bus, strict=True)) if b > LARGE]

@@ -17,7 +17,6 @@ from math import log2
 from colllib.library_choices import (
     NCCL_BASE,
     NCCL_EFFICIENCY,
-    NCCL_HOPPER_SPEEDS,
     NCCL_NETWORK_STEP,
     NCCL_NVLINK_STEP,
     NCCL_PLATEAU,
@@ -45,7 +44,7 @@ PCI_SHARE = 12 / 15.75
 NETWORK_OVERHEAD = (2.0, 2.0, 6.0)  # microseconds a step, AMD processors: LL, LL128, Simple
 SPEEDS_INSIDE = {
     **dict.fromkeys((0, 1), (40.0, 30.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0)),
-    2: NCCL_HOPPER_SPEEDS,
+    2: (60.0, 50.0, 40.0, 30.0, 24.0, 20.0, 15.0, 12.0, 11.0, 6.0, 3.0),
     3: (90.0, 80.0, 70.0, 60.0, 50.0, 45.0, 40.0, 30.0, 24.0, 20.0, 19.0, 18.0),
 }
 _OLDER = (48.0, 30.0, 28.0, 24.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.4, 1.2, 0.24, 0.12)
@@ -192,7 +191,12 @@ def _tree(machine: Machine, p: int) -> Estimate:
 
 
 def _nvls(machine: Machine) -> Estimate:
-    """NVLS in a box; between boxes NVLSTree, or NVLS where the network adds; with a channel for each GPU."""
+    """NVLS in a box; between boxes NVLSTree, or NVLS where the network adds; with a channel for each GPU.
+
+    A channel books its speed twice on the link of its own GPU, both ways, and once on everybody else's: N channels
+    book N + 1 speeds on every link. The model takes its share of all channels but one, and doubles it for the two
+    halves of an all-reduce.
+    """
     link, gpus = machine.link / 1e9 * LINK_SHARE[machine.generation], min(machine.gpus, 32)
     speed = next(s for s in (*SPEEDS_INSIDE[machine.generation], link / (gpus + 1)) if (gpus + 1) * s <= link)
     inside = 2 * speed * NVLS_EFFICIENCY[machine.generation] * (gpus - 1) / gpus

@@ -7,6 +7,7 @@ from colllib.show import drawings
 from colllib.show.alltoall_explorer import alltoall_explorer
 from colllib.show.bounds_explorer import bounds_explorer
 from colllib.show.boxes_explorer import boxes_explorer
+from colllib.show.breadth_first_explorer import breadth_first_explorer
 from colllib.show.busbw_explorer import busbw_explorer
 from colllib.show.claims import Claimed
 from colllib.show.compression_explorer import compression_explorer
@@ -14,12 +15,15 @@ from colllib.show.contention_explorer import contention_explorer
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import cost_explorer
 from colllib.show.drawings import before_after, wiring
+from colllib.show.expansion_explorer import expansion_explorer
 from colllib.show.experts_explorer import experts_explorer
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
+from colllib.show.finder_explorer import finder_explorer
 from colllib.show.flip_explorer import flip_explorer
 from colllib.show.forest_explorer import bottleneck_explorer, growing_explorer, splitting_explorer
 from colllib.show.gantt import gantt
+from colllib.show.graph_player import graph_player
 from colllib.show.inc_explorer import inc_explorer
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lines import Mark, lines, number
@@ -59,14 +63,18 @@ __all__ = [
     "bounds_explorer",
     "boxes_explorer",
     "boxes_player",
+    "breadth_first_explorer",
     "busbw_explorer",
     "compression_explorer",
     "contention_explorer",
     "cost_explorer",
     "drawings",
+    "expansion_explorer",
     "experts_explorer",
+    "finder_explorer",
     "flip_explorer",
     "gantt",
+    "graph_player",
     "growing_explorer",
     "heat",
     "heat_map",

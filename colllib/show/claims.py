@@ -24,17 +24,20 @@ class Claimed:
         self.chapter = chapter
         self.entries = for_chapter(chapter)
 
-    def _lines(self, link: str) -> str:
+    def _line(self, opening: str, closing: str) -> str:
         checked = sum(entry.verdict in (*FAILS, *HOLDS) for entry in self.entries)
         failing = sum(entry.verdict in FAILS for entry in self.entries)
+        if checked == 1:
+            told = f"{opening}1 statement of published texts{closing} was checked for this chapter; it "
+            return told + ("does not hold." if failing else "holds.")
         fails = "all of them hold" if not failing else "1 does not hold" if failing == 1 else f"{failing} do not hold"
-        return f"{link.format(checked)} were checked for this chapter; {fails}."
+        return f"{opening}{checked} statements of published texts{closing} were checked for this chapter; {fails}."
 
     def _repr_markdown_(self) -> str:
-        return self._lines(f"[{{}} statements of published texts](../book/claims.html?chapter={self.chapter})")
+        return self._line("[", f"](../book/claims.html?chapter={self.chapter})")
 
     def __repr__(self) -> str:
-        return self._lines("{} statements of published texts")
+        return self._line("", "")
 
 
 class Ledger:

@@ -23,6 +23,7 @@ from colllib.show.figure import Chart
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.theme import escape
 from colllib.topology import Lattice, Topology, mesh, torus
+from colllib.topology.cuts import floor_by_hops
 from colllib.topology.paths import routed
 from colllib.topology.routes import alternating_torus
 
@@ -411,11 +412,8 @@ def floor(where: Topology, collective: str) -> Fraction:
     """
     if collective == "all-reduce":
         return Fraction(2 * (where.ranks - 1), where.num_links)
-    import networkx as nx
-
-    away = sum(sum(to.values()) for _, to in nx.all_pairs_shortest_path_length(where.to_networkx()))
     corner = cut("all-to-all", where, [0]).n_beta
-    return max(middle_cut(where).n_beta, Fraction(away, where.ranks * where.num_links), corner)
+    return max(middle_cut(where).n_beta, floor_by_hops(where), corner)
 
 
 def _facts(state: State) -> str:

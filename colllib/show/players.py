@@ -143,29 +143,19 @@ ON_TORI = (
 )
 
 
-def torus_player(shapes: Sequence[tuple[int, ...]] = TORI, start: tuple[str, tuple[int, ...]] | None = None) -> Player:
+def torus_player() -> Player:
     """Collectives on small tori, step by step: links that work and links that idle.
 
     Everything is executed on a torus with one full-duplex link per neighbor, lock-step clock.
 
-    Args:
-        shapes: the sizes of the axes to choose from, each with up to three axes.
-        start: what is shown first, such as ("all-reduce dim-ring", (3, 3)).
-
     >>> torus_player()
     Explorer: On a torus, step by step (Algorithms, Algorithm, Torus, Steps done)
     """
-    texts = {dims: " × ".join(map(str, dims)) if len(dims) > 1 else f"a ring of {dims[0]}" for dims in shapes}
+    texts = {dims: " × ".join(map(str, dims)) if len(dims) > 1 else f"a ring of {dims[0]}" for dims in TORI}
     few = [" ".join(names) for names in ON_TORI[:2]]
-    places = {dims: torus(dims) for dims in shapes}
-    return player(
-        "On a torus, step by step",
-        _several(ON_TORI),
-        places,
-        Control("dims", "Torus", texts, kind="select"),
-        few,
-        start,
-    )
+    places = {dims: torus(dims) for dims in TORI}
+    control = Control("dims", "Torus", texts, kind="select")
+    return player("On a torus, step by step", _several(ON_TORI), places, control, few)
 
 
 IN_BOXES = ("hierarchical", "ring", "recursive-doubling", "rabenseifner", "binomial-tree")
@@ -204,11 +194,8 @@ THROUGH_SWITCHES = (
 )
 
 
-def switch_player(start: tuple[str, str] | None = None) -> Player:
+def switch_player() -> Player:
     """Collectives in which switches add and copy, and a tree in software beside them.
-
-    Args:
-        start: what is shown first, such as ("all-reduce in-network", "inc-star:4").
 
     >>> switch_player()
     Explorer: Through the switch, step by step (Algorithms, Algorithm, Network, Steps done)
@@ -218,4 +205,4 @@ def switch_player(start: tuple[str, str] | None = None) -> Player:
     places = {name: find(name) for name in texts}
     few = [" ".join(names) for names in THROUGH_SWITCHES[:2]]
     network = Control("network", "Network", texts, kind="select")
-    return player("Through the switch, step by step", _several(THROUGH_SWITCHES), places, network, few, start)
+    return player("Through the switch, step by step", _several(THROUGH_SWITCHES), places, network, few)

@@ -12,6 +12,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.table import Table
+from colllib.show.theme import listed
 from colllib.topology import Topology, full_mesh, line, mesh, ring, star, torus, twisted_torus
 from colllib.topology.cuts import Bisection, bisection, diameter, floor_by_hops, links_per_rank, wires
 
@@ -83,14 +84,10 @@ def _picture(state: State) -> Chart:
     others = [rank for rank in range(topology.ranks) if rank not in found.half]
     alt = (
         f"{fabric_name(topology.name)}: {topology.ranks} ranks and {wires(topology)} wires. The cut between ranks "
-        f"{_listed(found.half)} and {_listed(others)} lets {found.bandwidth} BW through each way."
+        f"{listed(found.half)} and {listed(others)} lets {found.bandwidth} BW through each way."
     )
     columns = 2 * state["size"] if state["kind"] == "twisted torus" else 0
     return wiring(topology, half=found.half, columns=columns, alt=alt)
-
-
-def _listed(ranks: object) -> str:
-    return ", ".join(map(str, ranks))  # type: ignore[call-overload]
 
 
 def _table(state: State) -> Table:

@@ -22,7 +22,7 @@ CARD = 50e9  # bytes per second of a network card, which NCCL's model asks for
 EDGE = 2**40  # bytes above which no library's table changes
 
 
-def winners_map(primitive: str = "all-reduce", library: str = NOBODY) -> Explorer:
+def winners_map(library: str = NOBODY) -> Explorer:
     """Who is fastest at each N and M, and what MPICH, Open MPI and NCCL take there.
 
     The map comes from the closed forms on a star with one full-duplex port per rank, on the
@@ -30,7 +30,6 @@ def winners_map(primitive: str = "all-reduce", library: str = NOBODY) -> Explore
     against executions. It depends on M / (alpha BW) only; a library's choice on M itself.
 
     Args:
-        primitive: the one that is shown first.
         library: the one that is compared first, or nobody.
 
     >>> winners_map()
@@ -40,7 +39,7 @@ def winners_map(primitive: str = "all-reduce", library: str = NOBODY) -> Explore
     return Explorer(
         "Who wins where",
         [
-            Control("primitive", "Primitive", PRIMITIVES, primitive, kind="select"),
+            Control("primitive", "Primitive", PRIMITIVES, "all-reduce", kind="select"),
             Control("library", "Compare with", (NOBODY, *LIBRARIES), library, kind="select"),
             Control("n", "Ranks N", RANKS, 64, kind="number"),
             message(1e6),

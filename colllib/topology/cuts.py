@@ -11,6 +11,7 @@ from math import ceil, prod
 import numpy as np
 
 from colllib.exact import IntArray
+from colllib.limits import MOST_ROUTES, check_size
 from colllib.topology.base import Lattice, Router, Topology
 
 # Up to so many ranks every half is tried: 2^20 sets pass through numpy at once, and 35 maximum flows are quick.
@@ -63,31 +64,42 @@ def wires(topology: Topology) -> int:
     return len(np.unique(ends, axis=1).T)
 
 
-def diameter(topology: Topology) -> int:
-    """The links on the shortest path between the two ranks that are farthest apart.
+def distances(topology: Topology) -> IntArray:
+    """The links on the shortest path from every rank to every other one, shape (N, N).
 
     Raises:
-        ValueError: if some rank cannot reach another.
+        ValueError: if some rank cannot be reached from some other: the links must connect them strongly.
 
-    >>> from colllib.topology import star, torus
-    >>> diameter(star(512)), diameter(torus((8, 8, 8)))
-    (2, 12)
+    >>> from colllib.topology import find
+    >>> distances(find("uniring:1x3"))
+    array([[0, 1, 2],
+           [2, 0, 1],
+           [1, 2, 0]])
     """
-    return int(_hops(topology).max())
-
-
-def _hops(topology: Topology) -> IntArray:
-    """The links on the shortest path from each rank to each."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import shortest_path
 
+    check_size(f"distances on {topology.name}", topology.ranks**2, MOST_ROUTES, "distances between ranks")
     links = (np.ones(topology.num_links), (topology.link_src, topology.link_dst))
     graph = csr_array(links, shape=(topology.nodes, topology.nodes))
     ranks = np.arange(topology.ranks)
     hops = shortest_path(graph, unweighted=True, indices=ranks)[:, ranks]
-    if not np.isfinite(hops).all():
-        raise ValueError(f"{topology.name} is not connected: some rank cannot reach another")
+    apart = np.argwhere(np.isinf(hops))
+    if len(apart):
+        raise ValueError(
+            f"{topology.name} is not strongly connected: no way from rank {apart[0][0]} to rank {apart[0][1]}"
+        )
     return np.asarray(hops, dtype=np.intp)
+
+
+def diameter(topology: Topology) -> int:
+    """The links on the shortest path between the two ranks that are farthest apart.
+
+    >>> from colllib.topology import find, star
+    >>> diameter(star(512)), diameter(find("circulant:16x3x4"))
+    (2, 3)
+    """
+    return int(distances(topology).max())
 
 
 def floor_by_hops(topology: Topology) -> Fraction:
@@ -101,7 +113,7 @@ def floor_by_hops(topology: Topology) -> Fraction:
     (Fraction(7, 8), Fraction(3, 4), Fraction(21, 32))
     """
     speed = topology.bandwidth
-    return Fraction(int(_hops(topology).sum()), topology.ranks) / Fraction(
+    return Fraction(int(distances(topology).sum()), topology.ranks) / Fraction(
         int(speed.numerators.sum()), speed.denominator
     )
 

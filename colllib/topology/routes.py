@@ -33,13 +33,12 @@ def flow_hash(src: IntArray, dst: IntArray, seed: int = 0) -> IntArray:
     return (x >> np.uint64(33)).astype(np.intp)
 
 
-def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]], name: str = "own routes") -> Topology:
+def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]]) -> Topology:
     """The topology with routes of one's own.
 
     Args:
         topology: where the links are.
         path: the nodes that a message from rank a to rank b visits, from a to b.
-        name: what tables add to the topology's name.
 
     Raises:
         ValueError: for a path that does not lead from a to b over links.
@@ -69,7 +68,7 @@ def with_routes(topology: Topology, path: Callable[[int, int], Sequence[int]], n
         hop = np.arange(len(message)) - np.repeat(np.cumsum(count) - count, count)
         return message, crossed[first[pair][message] + hop]
 
-    return replace(topology, name=f"{topology.name} with {name}", router=route, link_class=None)
+    return replace(topology, name=f"{topology.name} with own routes", router=route, link_class=None)
 
 
 def alternating_torus(dims: Sequence[int]) -> Topology:

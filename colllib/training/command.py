@@ -1,16 +1,23 @@
-"""The command `colllib step`."""
+"""The commands `colllib step` and `colllib experts`."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import click
 from tabulate import tabulate
 
 from colllib import units
+from colllib.execution import execute
+from colllib.ladder import topology
+from colllib.limits import check_size
+from colllib.measures import crossings
 from colllib.parallelism import MODELS, Plan
+from colllib.training import experts as routing
 from colllib.training.pipelines import compute
 from colllib.training.step import Training, simulate
 
@@ -105,3 +112,55 @@ def step_command(
     click.echo(f"{model}, {chosen.layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step\n")
     rows = [(k, *(units.seconds(value) for value in stage.values())) for k, stage in enumerate(result["stages"])]
     click.echo(tabulate(rows, headers=("stage", *spent), disable_numparse=True))
+
+
+GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents
+MOST_SCORES, MOST_RANKS = 2**20, 256
+
+
+@click.command("experts")
+@click.option("--on", "on", default="boxes:4x8", help="where tokens and experts are")
+@click.option("--experts", "count", default="64", help="divided evenly among the ranks")
+@click.option("--top-k", "top_k", default="8", help="experts that a token chooses")
+@click.option("--tokens", default="64", help="of a rank")
+@click.option("--capacity", default=None, help="of an expert, in means of the load; without it no limit")
+@click.option("--gate", default="zipf", help="uniform or zipf")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
+def experts_command(
+    on: str, count: str, top_k: str, tokens: str, capacity: str | None, gate: str, as_json: bool
+) -> None:
+    """Tokens choose experts: how uneven that is, and what the busiest link of each tier carries."""
+    where, wanted = topology(on), units.whole("experts", count, "64")
+    each = units.whole("tokens", tokens, "64")
+    if gate not in GATES:
+        raise ValueError(f"unknown gate {units.shortened(gate)!r}: known are {', '.join(GATES)}")
+    for name, value in (("experts", wanted), ("tokens", each)):
+        if value < 1:
+            raise ValueError(f"{name} {value}: must be at least 1")
+    check_size("tokens for every expert", where.ranks, MOST_RANKS, "ranks")
+    check_size("a score of each token for each expert", where.ranks * each * wanted, MOST_SCORES, "scores")
+    place = routing.contiguous(wanted, where.ranks)
+    chosen = routing.route(
+        routing.zipf_scores(where.ranks, each, wanted, GATES[gate]), units.whole("top-k", top_k, "8")
+    )
+    if capacity is not None:
+        chosen = routing.with_capacity(chosen, _decimal("capacity", capacity))
+    goes = routing.destinations(chosen, place)
+    result: dict[str, Any] = {"on": on, "gate": gate, "imbalance": chosen.imbalance, "dropped": chosen.dropped}
+    result["busiest_M"] = {}
+    for copies in routing.COPIES if where.in_box else routing.COPIES[:2]:
+        loads = crossings(execute(routing.dispatch(where, goes, copies), where))
+        result["busiest_M"][copies] = {tier: float(load.most) for tier, load in loads.items()}
+    if as_json:
+        click.echo(json.dumps(result, indent=2, allow_nan=False))
+        return
+    dropped = f"{100 * chosen.dropped:.1f} % of the choices dropped"
+    click.echo(f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n")
+    rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in result["busiest_M"].items()]
+    click.echo(tabulate(rows, headers=("a copy", *result["busiest_M"]["per rank"]), disable_numparse=True))
+
+
+def _decimal(what: str, text: str) -> Fraction:
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        raise ValueError(f"{what} {units.shortened(text)!r}: must be a decimal number, as in 1.25")
+    return Fraction(text)

@@ -564,9 +564,7 @@ def descend(problem: Problem, average: Average | LowRank, steps: int, rate: floa
     return Run(np.array(losses), np.array(sent))
 
 
-def adam(
-    problem: Problem, workers: int, steps: int, rate: float, *, warm_up: int | None = None, frozen: bool = True
-) -> Run:
+def adam(problem: Problem, workers: int, steps: int, rate: float, *, warm_up: int | None = None) -> Run:
     """Adam, and after a warm-up 1-bit Adam: the variance is frozen, and the momentum travels as signs with feedback.
 
     Args:
@@ -575,7 +573,6 @@ def adam(
         steps: of all.
         rate: of Adam.
         warm_up: steps in full precision (default: all of them, which is plain Adam).
-        frozen: whether the variance stays after the warm-up as it was; if not, it follows the compressed momentum.
 
     Source: Kingma & Ba (2015); Tang et al. (2021).
     """
@@ -590,13 +587,10 @@ def adam(
         if step < warm_up:
             mean = exact(own, step)
             m = 0.9 * m + 0.1 * mean
-        else:
-            before = m
-            m = signs([0.9 * m + 0.1 * gradient for gradient in own], step)
-            mean = (m - 0.9 * before) / 0.1
-        if step < warm_up or not frozen:
             v = 0.99 * v + 0.01 * mean**2
-        count = min(step, warm_up if frozen else step) + 1
+        else:
+            m = signs([0.9 * m + 0.1 * gradient for gradient in own], step)
+        count = min(step, warm_up) + 1
         x = x - rate * (m / (1 - 0.9 ** (step + 1))) / (np.sqrt(v / (1 - 0.99**count)) + 1e-8)
         losses.append(problem.loss(x))
         sent.append(exact.traffic.most + signs.traffic.most)

@@ -21,6 +21,7 @@ from colllib.exact import Fractions, IntArray
 from colllib.primitives import Blocks, is_whole
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology
+from colllib.training.tensor_states import softmax
 
 Floats = NDArray[np.float64]
 Placement = tuple[tuple[int, ...], ...]
@@ -50,12 +51,13 @@ def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *,
     return popularity + random.gumbel(size=(ranks, tokens, experts))  # the best of these are a draw without replacement
 
 
-def topical_tokens(ranks: int, tokens: int, width: int = 16, topics: int = 12, *, seed: int = 0) -> Floats:
+def topical_tokens(ranks: int, tokens: int, *, seed: int = 0) -> Floats:
     """Tokens as a trained model sees them: clusters of unequal size, and every rank has a mix of its own.
 
     Returns:
-        vectors, shape (ranks, tokens, width).
+        vectors, shape (ranks, tokens, 16).
     """
+    topics, width = 12, 16
     random = np.random.default_rng(seed)
     centers = random.normal(size=(topics, width))
     sizes = 1 / np.arange(1, topics + 1)
@@ -82,7 +84,7 @@ def balanced_gate(gate: Floats, tokens: Floats, top_k: int, weight: float, *, st
     for _ in range(steps):
         scores = x @ new
         share = route(scores[None], top_k).load / (top_k * len(x))
-        chance = _softmax(scores)
+        chance = softmax(scores)
         slope = weight * experts * chance * (share - chance @ share[:, None]) + scores - old
         new -= rate * x.T @ slope / len(x)
     return new
@@ -95,13 +97,8 @@ def auxiliary_loss(scores: Floats, top_k: int) -> float:
     1.0
     """
     share = route(scores, top_k).load / scores[..., 0].size / top_k
-    chance = _softmax(scores).reshape(-1, scores.shape[-1]).mean(axis=0)
+    chance = softmax(scores).reshape(-1, scores.shape[-1]).mean(axis=0)
     return float(scores.shape[-1] * share @ chance)
-
-
-def _softmax(scores: Floats) -> Floats:
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
 # -- choices -------------------------------------------------------------------------------------

@@ -97,8 +97,8 @@ def _check(schedule: Schedule, late: Mapping[int, float], slow: Mapping[tuple[in
 # -- flipped bits --------------------------------------------------------------------------------
 
 
-def flipped(value: Singles, bit: int, place: int = 0) -> Singles:
-    """A copy of FP32 numbers with one bit of one of them flipped; bit 31 is the sign, 23 to 30 the exponent.
+def flipped(value: Singles, bit: int) -> Singles:
+    """A copy of FP32 numbers with one bit of the first flipped; bit 31 is the sign, 23 to 30 the exponent.
 
     >>> flipped(np.array([1.0, 2.0], dtype=np.float32), bit=31)
     array([-1.,  2.], dtype=float32)
@@ -106,7 +106,7 @@ def flipped(value: Singles, bit: int, place: int = 0) -> Singles:
     if not 0 <= bit < 32:
         raise ValueError(f"bit {bit}: an FP32 number has the bits 0 to 31")
     found = np.array(value, dtype=np.float32)
-    found.view(np.uint32)[place] ^= np.uint32(1 << bit)
+    found.view(np.uint32)[0] ^= np.uint32(1 << bit)
     return found
 
 

@@ -57,7 +57,8 @@ class Node:
     function: str = ""
 
 
-def _softmax(x: Floats) -> Floats:
+def softmax(x: Floats) -> Floats:
+    """Shares along the last axis, shape as that of x."""
     powers = np.exp(x - x.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
@@ -75,7 +76,7 @@ def _slope(x: Floats) -> Floats:
 
 
 #: What "map" and "row" nodes compute; the latter along their last axis, to which `along` is moved.
-FUNCTIONS = {"softmax": _softmax, "norm": _normed, "relu": _positive, "slope of relu": _slope}
+FUNCTIONS = {"softmax": softmax, "norm": _normed, "relu": _positive, "slope of relu": _slope}
 
 
 @dataclass(frozen=True)

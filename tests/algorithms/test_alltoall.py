@@ -56,6 +56,17 @@ def test_the_buffers_are_those_of_a_program_that_rotates_sends_slots_and_permute
     assert seen[-1] == [[source * ranks + rank for source in range(ranks)] for rank in range(ranks)]
 
 
+@given(st.integers(1, 5), st.integers(1, 6))
+def test_box_by_box_a_round_stays_in_all_boxes_or_leaves_them_all(count, ranks):
+    """A permutation in every round; and each pair of different ranks meets once, which the end state proves."""
+    schedule = alltoall.pairwise_by_boxes(count, ranks)
+    assert execute(schedule).topology.ranks == count * ranks
+    for t in range(schedule.num_steps):
+        step = schedule.step(t)
+        assert sorted(step.src) == sorted(step.dst) == list(range(count * ranks))
+        assert len({a // ranks == b // ranks for a, b in zip(step.src, step.dst, strict=True)}) == 1
+
+
 def hot(ranks, factor, target=0):
     """Every rank has `factor` times as much for one rank as for any other."""
     unit = Fraction(1, ranks - 1 + factor)

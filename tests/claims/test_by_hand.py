@@ -40,6 +40,7 @@ from colllib.contention import scattered
 from colllib.schedule import Schedule, pipelined
 from colllib.topology import Lattice, boxes, star, torus
 from colllib.topology.routes import alternating_torus
+from colllib.training.server import parameter_server
 
 ALPHA, LOAD = 0.5, 16e6 / 900e9 * 1e6  # microseconds at the anchor
 COUNTS = {}
@@ -1376,6 +1377,77 @@ def least_microbatches(case):
     return {"needed": 5 * 7 - 7 + 1}
 
 
+@counts("M-22")
+def watts_of_a_port(case):
+    return {"percent": 100 * 30e-12 * 8 * 50e9 / 700}
+
+
+@counts("M-28")
+def bytes_and_a_latency(case):
+    return {"off_MB64": 100 * (1600 / (3.08 + 64e6 / 50e3) - 1)}
+
+
+@counts("M-29")
+def vectors_into_and_out_of_a_server(case):
+    return {"times": reference.star_cost(parameter_server(1024, 1, colocated=True))[1] / Fraction(2 * 1023, 1024)}
+
+
+@counts("M-30")
+def tokens_of_a_port(case):
+    kilobytes = 64 * 2048 * 2 / 1000
+    return {"parallel": 3 + 7 * kilobytes / 50, "hot": Fraction(8 * 8 + 16, 8 * 8)}
+
+
+@counts("M-34")
+def best_of_many_pieces(case):
+    costs = [reference.star_cost(allreduce.double_binary_tree(16, segments=pieces)) for pieces in range(1, 12)]
+    return {"M": 1, "t": min(5 * steps + 40 * float(load) for steps, load in costs)}
+
+
+@counts("M-38")
+def two_bytes_each(case):
+    return {"gradient_GB": 70e9 * 2 / 1e9}
+
+
+@counts("M-47")
+def scale_of_the_largest_value(case):
+    values = np.random.default_rng(7).standard_cauchy(1024)
+    scales = [max(abs(value) for value in block) / 127 for block in np.split(values, 8)]
+    return {"bound": max(scales) / (max(abs(values)) / 127)}
+
+
+@counts("M-48")
+def bytes_of_a_hundredth(case):
+    return {"percent": Fraction(4 * 100, 4 + 4), "left": Fraction(2, 2 + 4)}
+
+
+@counts("M-55")
+def ring_over_nvlink(case):
+    seconds = 14 * 1.5e-6 + 7 / 4 * 140 / 450
+    return {"seconds": seconds, "of_compute": 100 * seconds / 2.1}
+
+
+@counts("M-59")
+def a_third_of_the_work(case):
+    return {"utilization": 65 / 3 / 0.7}
+
+
+@counts("M-61")
+def three_for_every_layer(case):
+    return {"collectives": sum(3 for _ in range(32))}
+
+
+@counts("A-08")
+def latency_times_bandwidth(case):
+    return {"nvlink": Fraction("1.5") * 450, "between": max(2 * 50, 3.5 * 25, 7.5 * 12.5)}
+
+
+@counts("D-5-014")
+def gathers_beside_reductions(case):
+    """Eight gathers of 3 s, of which the last is followed by its layer and its reduction."""
+    return {"seconds": 8 * 3 + 1 + 3, "limit": 8 * 3 + 8 * 3}
+
+
 # -- forests --------------------------------------------------------------------------------------------
 
 
@@ -1411,6 +1483,8 @@ def ring_for_each_card_beside_what_must_come_in(case):
 @counts("D-B-008")
 def two_links_of_three_batches(case):
     return {"flows": 3 * 2}
+    out_of_triangle, thin_links = Fraction(3, 5), 2  # three shards of five, over two links of 1
+    return {"halves": 2 * out_of_triangle / thin_links}
 
 
 # -- graphs -----------------------------------------------------------------------------------------------------

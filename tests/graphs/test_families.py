@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from colllib.graphs.distance_regular import VALENCY_FOUR
 from colllib.graphs.links import arcs
-from colllib.graphs.measures import degree, diameter, distances
+from colllib.graphs.measures import degree
 from colllib.topology import find
+from colllib.topology.cuts import diameter, distances
 
 
 def graph_of(expression):

@@ -86,8 +86,6 @@ def test_processes_that_each_print_a_table_are_a_mixture():
 def test_several_runs_in_one_file_stay_apart():
     runs = read(HEADER + ROW + "# Avg bus bandwidth    : 18.35\n" + HEADER + ROW * 1)
     assert [len(run.rows) for run in runs] == [2, 2]
-    assert runs[0].average == 18.35e9
-    assert runs[1].average is None
 
 
 @pytest.mark.parametrize(

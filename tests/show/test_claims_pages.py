@@ -59,3 +59,10 @@ def test_a_chapters_last_line_counts_its_claims_and_links_the_ledger_filtered_to
     assert text.endswith(f"; {failing} do not hold.")
     with pytest.raises(ValueError, match="no claims for chapter 'sea'"):
         Claimed("sea")
+
+
+def test_a_chapter_with_one_claim_says_so_in_the_singular():
+    assert len(claims.for_chapter("experts")) == 1
+    assert repr(Claimed("experts")) == (
+        "1 statement of published texts was checked for this chapter; it does not hold."
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colllib import execute
+from colllib.cli import main
 from colllib.measures import crossings
 from colllib.schedule import reversed_in_time
 from colllib.topology import boxes, star
@@ -156,3 +158,58 @@ def test_bad_input_is_refused_in_one_line(call, says):
     with pytest.raises(ValueError, match=says) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+# -- command line ----------------------------------------------------------------------------------
+
+
+def told(capsys, *words):
+    with pytest.raises(SystemExit) as left:
+        main(["experts", *words])
+    return left.value.code, capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--capacity 0", "capacity factor 0: must be above 0, or no token is served"),
+        ("--capacity 1/2", "capacity '1/2': must be a decimal number, as in 1.25"),
+        ("--top-k 65", "top_k = 65: a token can choose 1 to 64 of 64 experts"),
+        ("--experts 63", "63 experts on 32 ranks: each must hold equally many"),
+        ("--experts 0", "experts 0: must be at least 1"),
+        ("--tokens 0", "tokens 0: must be at least 1"),
+        ("--gate moon", "unknown gate 'moon': known are uniform, zipf"),
+        ("--on star:512 --experts 512", "512 ranks are too many"),
+        ("--tokens 99999", "scores are too many"),
+    ],
+)
+def test_the_command_refuses_what_cannot_be_in_one_line(words, said, capsys):
+    status, output = told(capsys, *words.split())
+    assert status == 2
+    assert said in output.err
+    assert len(output.err.splitlines()) == 1
+
+
+def test_the_command_counts_what_a_count_of_tokens_gives(capsys):
+    words = "--on star:4 --experts 8 --top-k 2 --tokens 16 --capacity 1 --json"
+    status, output = told(capsys, *words.split())
+    found = json.loads(output.out)
+    best = np.argsort(-experts.zipf_scores(4, 16, 8, 1.0), axis=-1, kind="stable")[..., :2]
+    load = Counter()
+    into, out = [0] * 4, [0] * 4
+    dropped = 0
+    for choice in range(2):  # first choices first, in the order of ranks and tokens
+        for rank in range(4):
+            for expert in best[rank, :, choice].tolist():
+                load[expert] += 1
+                if load[expert] > 16:  # 4 * 16 * 2 choices of 8 experts
+                    dropped += 1
+                elif expert // 2 != rank:
+                    into[expert // 2] += 1
+                    out[rank] += 1
+    assert status == 0
+    assert found["dropped"] == dropped / 128
+    assert found["busiest_M"]["per expert"]["port"] == max(*into, *out) / 32
+    assert list(found["busiest_M"]) == ["per expert", "per rank"]
+    _, output = told(capsys, "--on", "boxes:2x2")
+    assert [line.split("  ")[0] for line in output.out.splitlines()[-3:]] == ["per expert", "per rank", "per box"]

@@ -1,5 +1,6 @@
 """A drawing of every structure that the book introduces, computed from the schedule or the topology that it shows."""
 
+from colllib.show.drawings.graphs import Spread, graph, graphs, shard
 from colllib.show.drawings.holdings import an_instance, before_after, describe, primitives
 from colllib.show.drawings.networks import network, star
 from colllib.show.drawings.rounds import butterfly, walk
@@ -7,12 +8,16 @@ from colllib.show.drawings.trees import tree, two_trees
 from colllib.show.drawings.wires import wiring
 
 __all__ = [
+    "Spread",
     "an_instance",
     "before_after",
     "butterfly",
     "describe",
+    "graph",
+    "graphs",
     "network",
     "primitives",
+    "shard",
     "star",
     "tree",
     "two_trees",

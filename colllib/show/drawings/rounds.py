@@ -14,14 +14,13 @@ from colllib.show.pen import RADIUS, Drawing, Pen, drawing
 from colllib.show.theme import listed
 
 
-def butterfly(schedule: Schedule, *, follow: int = 0, title: str = "") -> Drawing:
+def butterfly(schedule: Schedule, *, title: str = "") -> Drawing:
     """Ranks as rows, steps as columns: who sends to whom, and how much.
 
-    The thicker a line, the larger the message. What one rank's data touches is drawn in color.
+    The thicker a line, the larger the message. What rank 0's data touches is drawn in color.
 
     Args:
         schedule: on up to 16 ranks.
-        follow: the rank whose data is followed.
         title: the conclusion.
 
     >>> from colllib.algorithms import allreduce
@@ -31,7 +30,7 @@ apart. What rank 0 has reaches 2, 4 ranks.
     """
     film = Film("", execute(schedule))
     n, steps = schedule.ranks, film.steps
-    reached = [{follow}]
+    reached = [{0}]
     for t in range(1, steps + 1):
         reached.append(reached[-1] | {move.dst for move in film.moves(t) if move.src in reached[-1]})
     sizes = [[film.share(move.blocks) for move in film.moves(t)] for t in range(1, steps + 1)]
@@ -57,10 +56,10 @@ apart. What rank 0 has reaches 2, 4 ranks.
 
     said = "; ".join(_told(film, t, sizes[t - 1]) for t in range(1, steps + 1))
     alt = (
-        f"Messages of {n} ranks in {steps} steps. {said[:1].upper()}{said[1:]}. What rank {follow} has reaches "
+        f"Messages of {n} ranks in {steps} steps. {said[:1].upper()}{said[1:]}. What rank 0 has reaches "
         f"{listed(len(ranks) for ranks in reached[1:])} ranks."
     )
-    return drawing(draw, title=title, alt=alt, legend=[("dot on", f"what rank {follow} has got to by then")])
+    return drawing(draw, title=title, alt=alt, legend=[("dot on", "what rank 0 has got to by then")])
 
 
 def _told(film: Film, t: int, sizes: Sequence[Fraction]) -> str:

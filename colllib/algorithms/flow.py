@@ -1,0 +1,151 @@
+"""All-to-all on any network of ranks: a flow through time, of which no schedule of as many steps costs less.
+
+Source: the flow through time of Ford and Fulkerson (1958), "Constructing Maximal Dynamic Flows from
+Static Flows", with one commodity for each source, as in Basu et al. (2023), "Efficient All-to-All
+Collective Communication Schedules for Direct-Connect Topologies".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.algorithms.breadth_first import on_connected_ranks
+from colllib.exact import Fractions, IntArray
+from colllib.graphs.measures import distances
+from colllib.limits import TooLarge, check_size
+from colllib.primitives import Blocks
+from colllib.schedule import Schedule, Step
+from colllib.topology.base import Topology
+
+MOST_VARIABLES = 2**15  # sources times links times steps
+MOST_PIECES = 5000  # of a block
+CLOSE = 1e-6  # to a whole number of pieces
+HOP = 1e-5  # price of a hop of a block: of equally short schedules that with the fewest
+
+
+def all_to_all(topology: Topology, steps: int = 0) -> Schedule:
+    """Blocks travel over any paths and wait anywhere; the sum of the steps' largest loads is as small as can be.
+
+    Args:
+        topology: ranks only, each of which reaches all others.
+        steps: how many (default: as many as the diameter, the fewest).
+
+    Raises:
+        ValueError: for too few steps.
+        TooLarge: if the linear program is too large, or its solution has too small pieces.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import find
+    >>> execute(all_to_all(find("ring:5")), find("ring:5")).cost
+    Cost(n_alpha=2, n_beta=3/5)
+    """
+    if (why := on_connected_ranks(topology)) is not None:
+        raise ValueError(f"all-to-all flow {why}")
+    ranks = topology.ranks
+    hops = distances(topology)
+    steps = steps or max(int(hops.max()), 1)
+    if steps < hops.max():
+        raise ValueError(f"all-to-all flow on {topology.name}: {steps} steps are fewer than its diameter {hops.max()}")
+    amounts = _amounts(topology, hops, steps)
+    pieces = _pieces(amounts, topology.name)
+    whole = np.rint(amounts * pieces).astype(np.intp)
+    messages = [
+        (t, int(topology.link_src[link]), int(topology.link_dst[link]), (source * ranks + target) * pieces + piece)
+        for source in range(ranks)
+        for target, piece, path in _paths(topology, source, whole[source], pieces)
+        for t, link in path
+    ]
+    when, src, dst, block = np.array(sorted(messages), dtype=np.intp).reshape(-1, 4).T
+    return Schedule.from_messages(_blocks(ranks, pieces), steps, when, Step.of(src, dst, block))
+
+
+def _blocks(ranks: int, pieces: int) -> Blocks:
+    source, target = (np.repeat(end, pieces) for end in np.divmod(np.arange(ranks * ranks), ranks))
+    return Blocks(ranks, Fractions.equal(len(source), ranks), source, target, ())
+
+
+def _amounts(topology: Topology, hops: IntArray, steps: int) -> NDArray[np.float64]:
+    """What each source's blocks put on each link in each step, in blocks; shape (N, T, links)."""
+    from scipy.optimize import linprog
+    from scipy.sparse import block_diag, coo_array, csr_array, eye_array, hstack, kron, vstack
+
+    ranks, links = topology.ranks, topology.num_links
+    check_size(f"all-to-all flow on {topology.name}", ranks * links * steps, MOST_VARIABLES, "variables")
+    every = np.arange(links)
+    out, into = (
+        csr_array((np.ones(links), (ends, every)), shape=(ranks, links))
+        for ends in (topology.link_src, topology.link_dst)
+    )
+    before = np.tril(np.ones((steps, steps)))
+    sent = kron(before, out) - kron(before - np.eye(steps), into)  # up to and with a step, less what came before it
+    gained = kron(np.ones((1, steps)), into - out)
+    others = [np.flatnonzero(np.arange(ranks) != source) for source in range(ranks)]
+    held = block_diag([sent.tocsr()[(kept + ranks * np.arange(steps)[:, None]).ravel()] for kept in others])
+    arrived = block_diag([gained.tocsr()[kept] for kept in others])
+    width = coo_array(topology.bandwidth.as_floats()[:, None])
+    loads = hstack([kron(np.ones((1, ranks)), eye_array(steps * links)), -kron(eye_array(steps), width)])
+    idle = coo_array((held.shape[0], steps)), coo_array((arrived.shape[0], steps))
+    # no block returns to its source, and none is where it cannot be yet
+    late = hops[:, None, topology.link_src] > np.arange(steps)[:, None]
+    barred = late | (np.arange(ranks)[:, None, None] == topology.link_dst) | (topology.link_src == topology.link_dst)
+    most = np.where(barred, 0, np.inf).ravel()
+    limits: dict[str, Any] = {
+        "A_ub": vstack([loads, hstack([held, idle[0]])]).tocsr(),
+        "b_ub": np.zeros(loads.shape[0] + held.shape[0]),
+        "A_eq": hstack([arrived, idle[1]]).tocsr(),
+        "b_eq": np.ones(arrived.shape[0]),
+        "bounds": [(0.0, value) for value in most.tolist()] + [(0.0, None)] * steps,
+    }
+    done = linprog(
+        np.r_[np.full(len(most), HOP), np.ones(steps)],
+        **limits,
+        method="highs-ds",
+    )
+    if done.x is None:
+        raise ArithmeticError(f"all-to-all flow on {topology.name}: {done.message}")
+    found: NDArray[np.float64] = done.x[: len(most)].reshape(ranks, steps, links)
+    return found
+
+
+def _pieces(amounts: NDArray[np.float64], name: str) -> int:
+    """The fewest pieces of a block of which every link carries whole ones."""
+    parts = np.unique(amounts.round(9))
+    for pieces in range(1, MOST_PIECES + 1):
+        if (np.abs(parts * pieces - np.rint(parts * pieces)) < CLOSE * pieces).all():
+            return pieces
+    raise TooLarge(f"all-to-all flow on {name}: blocks would have to be cut into more than {MOST_PIECES} pieces")
+
+
+def _paths(
+    topology: Topology, source: int, left: IntArray, pieces: int
+) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """A flow through time taken apart: for every target and piece the steps and links of its path, backwards.
+
+    A piece that is somewhere in time came over a link in the last step that brought any, or had been there before;
+    what a rank keeps, and what has been taken away, is what is left of the flow.
+    """
+    steps = len(left)
+    kept = np.zeros((steps + 1, topology.ranks), dtype=np.intp)  # at a rank when a step begins, until the next one
+    kept[0, source] = pieces * (topology.ranks - 1)
+    for t in range(steps):
+        leaving = np.bincount(topology.link_src, weights=left[t], minlength=topology.ranks).astype(np.intp)
+        coming = np.bincount(topology.link_dst, weights=left[t], minlength=topology.ranks).astype(np.intp)
+        kept[t] -= leaving  # from here on what waits during the step
+        kept[t + 1] = kept[t] + coming
+    into = [np.flatnonzero(topology.link_dst == rank) for rank in range(topology.ranks)]
+    for target in range(topology.ranks):
+        for piece in range(pieces if target != source else 0):
+            at, path = target, []
+            for t in reversed(range(steps)):
+                if kept[t, at]:
+                    kept[t, at] -= 1
+                    continue
+                link = next(int(k) for k in into[at] if left[t, k])
+                left[t, link] -= 1
+                path.append((t, link))
+                at = int(topology.link_src[link])
+            yield target, piece, path

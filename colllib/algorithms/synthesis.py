@@ -1,0 +1,82 @@
+"""All-gathers by integer program: the least cost of all schedules of so many steps and pieces on a small graph.
+
+Every piece of every shard may go over every link in every step, so that the time grows fast:
+a witness of what is optimal, and no way to large graphs.
+
+Source: the problem is that of Cai et al. (2021), "Synthesizing Optimal Collective Algorithms", who give it
+to a solver of logic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from colllib.algorithms.breadth_first import on_connected_ranks, shards
+from colllib.graphs.measures import distances
+from colllib.limits import check_size
+from colllib.schedule import Schedule, Step
+from colllib.topology.base import Topology
+
+MOST_VARIABLES = 2**14
+
+
+def all_gather(topology: Topology, steps: int = 0, pieces: int = 1, seconds: float = 60) -> Schedule:
+    """A schedule whose bandwidth term no other one of so many steps and pieces has less of.
+
+    Args:
+        topology: ranks only, each of which reaches all others.
+        steps: how many (default: as many as the diameter, the fewest).
+        pieces: into how many equal pieces each shard is cut.
+        seconds: how long the solver may take, in seconds.
+
+    Raises:
+        ValueError: for too few steps, or if the solver has no proof in its time.
+        TooLarge: if the program is too large.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import find
+    >>> execute(all_gather(find("diamond"), pieces=2), find("diamond")).cost
+    Cost(n_alpha=3, n_beta=7/16)
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array, csr_array, eye_array, hstack, kron, vstack
+
+    if (why := on_connected_ranks(topology)) is not None:
+        raise ValueError(f"synthesis {why}")
+    hops, links = distances(topology), np.flatnonzero(topology.link_src != topology.link_dst)
+    steps = steps or int(hops.max())
+    if steps < hops.max():
+        raise ValueError(f"synthesis on {topology.name}: {steps} steps are fewer than its diameter {hops.max()}")
+    ranks, src, dst = topology.ranks, topology.link_src[links], topology.link_dst[links]
+    blocks, every = ranks * pieces, np.arange(len(links))
+    check_size(f"synthesis on {topology.name}", blocks * len(links) * steps, MOST_VARIABLES, "messages to choose from")
+    start, end = (csr_array((np.ones(len(links)), (ends, every)), shape=(ranks, len(links))) for ends in (src, dst))
+    # a block arrives once where it has to, and leaves a rank only after it has arrived
+    once = kron(eye_array(blocks), kron(np.ones((1, steps)), end))
+    owner = np.repeat(np.arange(ranks), pieces)
+    before = np.tril(np.ones((steps, steps)), -1)
+    held = eye_array(steps * len(links)) - kron(before, start.T @ end)
+    messages = blocks * steps * len(links)
+    own = np.tile((src == owner[:, None])[:, None], (1, steps, 1)).ravel().astype(float)
+    wanted = (np.arange(ranks) != owner[:, None]).ravel().astype(float)
+    width = coo_array(topology.bandwidth.as_floats()[links][:, None])
+    loads: Any = hstack([kron(np.ones((1, blocks)), eye_array(steps * len(links))), -kron(eye_array(steps), width)])
+    idle = [coo_array((rows, steps)) for rows in (once.shape[0], messages)]
+    program: Any = vstack([loads, hstack([once, idle[0]]), hstack([kron(eye_array(blocks), held), idle[1]])])
+    low = np.r_[np.full(loads.shape[0], -np.inf), wanted, np.full(messages, -np.inf)]
+    high = np.r_[np.zeros(loads.shape[0]), wanted, own]
+    done = milp(
+        np.r_[np.zeros(messages), np.ones(steps)],
+        constraints=LinearConstraint(program.tocsr(), low, high),
+        integrality=np.ones(messages + steps, dtype=np.intp),
+        bounds=Bounds(np.zeros(messages + steps), np.r_[np.ones(messages), np.full(steps, np.inf)]),
+        options={"time_limit": seconds},
+    )
+    if done.status != 0:
+        raise ValueError(f"synthesis on {topology.name}: no proof of a least cost within {seconds:g} s")
+    block, step, link = np.nonzero(np.rint(done.x[:messages]).reshape(blocks, steps, len(links)))
+    order = np.argsort(step, kind="stable")
+    sent = Step.of(src[link[order]], dst[link[order]], block[order])
+    return Schedule.from_messages(shards(ranks, pieces), steps, step[order], sent)

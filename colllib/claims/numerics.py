@@ -1,0 +1,294 @@
+"""Answers on the numbers themselves: compressed gradients, faults, and the states of tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.algorithms import allreduce
+from colllib.claims.finding import Cases, Verdict, answer
+from colllib.claims.reading import nothing
+from colllib.claims.runs import built, run
+from colllib.claims.value import Case, Words
+from colllib.training import compression as squeezed
+from colllib.training import faults, tensor_states, timeline
+from colllib.training.data_parallel import Layer, bucketed
+from colllib.training.timeline import COMPUTE, Op
+
+SQUEEZED, FAULTS, STATES = "compression", "faults-and-debugging", "tensor-states"
+RING = "all-reduce ring"
+
+# -- compression ---------------------------------------------------------------------------------------
+
+
+@answer(SQUEEZED, "M-47")
+def _blocks_of_128() -> Cases:
+    """Heavy tails: Student's t with three degrees of freedom, ten draws of 2^16 values; errors over all of them."""
+    draws = [np.random.default_rng(seed).standard_t(3, size=2**16) for seed in range(10)]
+    gains, most = [], []
+    for vector in draws:
+        whole, parts = (squeezed.int8(block)(vector, 0) for block in (None, 128))
+        errors = [np.abs(packet.values - vector) for packet in (whole, parts)]
+        gains.append(float(np.sqrt((errors[0] ** 2).mean() / (errors[1] ** 2).mean())))
+        scales = np.abs(vector).max(), np.abs(vector.reshape(-1, 128)).max()
+        most.append(float(scales[1] / scales[0]))
+    yield {"at": "2^16 values", "ratio": squeezed.full(vector).bytes / parts.bytes, "least": min(gains),
+           "greatest": max(gains), "bound": max(most)}  # fmt: skip
+
+
+@answer(SQUEEZED, "M-48")
+def _index_and_value() -> Cases:
+    vector = np.random.default_rng(0).normal(size=100_000)
+    times = {
+        share: Fraction(squeezed.full(vector).bytes, squeezed.top_k(share)(vector, 0).bytes) for share in (0.001, 0.01)
+    }
+    kept = 1000  # values of two bytes, of which dense vectors have two bytes as well
+    short = Fraction(2 * len(vector), (2 + squeezed.FULL) * kept) / Fraction(len(vector), kept)
+    yield {"at": "10^5 values", "share": Fraction(1, 100), "tenth": times[0.001], "percent": times[0.01], "left": short}
+
+
+def _nearest(vector: NDArray[np.float64], seed: int) -> squeezed.Packet:
+    return squeezed.Packet(np.floor(vector + 0.5), len(vector))
+
+
+@answer(SQUEEZED, "M-50")
+def _feedback_by_hand() -> Cases:
+    plain, kept = squeezed.Average(1, _nearest, "gather"), squeezed.Average(1, _nearest, "gather", feedback=True)
+    found: dict[str, list[str]] = {"naive": [], "sent": [], "error": [], "cumulative": []}
+    total = 0.0
+    for step, gradient in enumerate((0.4, 0.3, 0.2, 0.4, 0.3)):
+        vector = [np.array([gradient])]
+        sent = float(kept(vector, step)[0])
+        total += sent
+        for name, number in (("naive", float(plain(vector, step)[0])), ("sent", sent), ("cumulative", total)):
+            found[name].append(f"{number:.0f}")
+        found["error"].append(f"{float(kept.errors[0][0]):.1f}")
+    yield {"at": "five steps", **{name: Words(" ".join(row)) for name, row in found.items()}}
+
+
+def _compressed(milliseconds: float) -> float:
+    """Two ms of compression, then an eighth of the bytes."""
+    return timeline.run([Op("compress", COMPUTE, 2.0), Op("send", "network", milliseconds / 8, (0,))]).seconds
+
+
+@answer(SQUEEZED, "M-51")
+def _payback() -> Cases:
+    slow, fast = _compressed(40), _compressed(1)
+    yield {"at": "eight times fewer bytes", "new": slow, "gain": 40 / slow, "saved": 40 - 40 / 8, "fast": fast}
+
+
+@answer(SQUEEZED, "M-52")
+def _to_the_same_loss() -> Cases:
+    """Seconds of all steps, of 300 ms of compute and what is sent after it."""
+
+    def training(steps: int, send: float) -> float:
+        return steps / 1e3 * timeline.run([Op("compute", COMPUTE, 300.0), Op("send", "network", send, (0,))]).seconds
+
+    slow, small = training(100_000, 200), training(110_000, 200 / 4)
+    fast, smaller = training(100_000, 30), training(110_000, 30 / 4)
+    yield {"at": "100,000 steps", "slow": slow, "small": small, "better": 100 * (1 - small / slow), "fast": fast,
+           "smaller": smaller, "worse": 100 * (smaller / fast - 1)}  # fmt: skip
+
+
+# -- faults --------------------------------------------------------------------------------------------
+
+
+@answer(FAULTS, "M-53")
+def _replicas() -> Cases:
+    """How far replicas are apart after one all-reduce, relative to the sum, and the unit of what was on the wire."""
+    data = list(np.random.default_rng(3).random((8, 64)).astype(np.float32))
+    for build, precision in (
+        (allreduce.ring, "FP32"), (allreduce.recursive_doubling, "FP32"),
+        (allreduce.recursive_doubling, "BF16 on the wire"), (allreduce.ring, "BF16 on the wire"),
+    ):  # fmt: skip
+        totals = np.array(faults.reduced(built(build, 8).schedule, data, precision))
+        apart = float(((totals.max(0) - totals.min(0)) / np.abs(totals).max(0)).max())
+        unit = 2.0 ** -(23 if precision == "FP32" else 7)
+        yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": unit, "same": apart == 0}
+
+
+@answer(FAULTS, "M-57")
+def _slow_rank() -> Cases:
+    """One rank of eight that sends and receives a fifth slower, without latency; every rank waits for it."""
+    price: dict[str, Any] = {"message": 8.0, "alpha": 0.0, "bandwidth": 1.0}
+    usual = run(RING, "star:8").cost.seconds(**price)
+    ends = faults.durations(allreduce.ring(8), **price, slow={(2, 3): 1.2, (3, 4): 1.2})
+    yield {
+        "at": "N = 8",
+        "slower": 100 * (float(ends.max()) / usual - 1),
+        "least": 100 * (float(ends.min()) / usual - 1),
+    }
+
+
+@answer(FAULTS, "M-58")
+def _who_notices() -> Cases:
+    """The highest bit of the exponent, in every phase: by a link, a hash, a sum or the norm of a gradient."""
+    data = list(np.random.default_rng(0).uniform(0.5, 1.0, (4, 16)).astype(np.float32))
+    norms = [float(np.linalg.norm(vector)) for vector in data]
+    for phase in faults.PHASES:
+        found = faults.flip(data, phase, bit=30)
+        damaged = np.linalg.norm(faults.flipped(data[1], 30).astype(np.float64))
+        odd = phase == "gradient" and bool(damaged > 10 * max(norms))
+        yield {"at": phase, "caught": found.link or found.hash or found.total or odd}
+
+
+# -- tensor states -------------------------------------------------------------------------------------
+
+Node, Graph, Machine = tensor_states.Node, tensor_states.Graph, tensor_states.Machine
+
+
+@cache
+def _product(**states: tuple[str, ...]) -> tuple[tensor_states.Plan, bool]:
+    """y = x w and its two gradients on four ranks, each with a given state in the end; and whether it runs right."""
+    nodes = (
+        Node("x", "td"), Node("w", "df", keep=True), Node("dy", "tf"),
+        Node("y", "tf", ("x", "w"), "einsum"),
+        Node("dx", "td", ("dy", "w"), "einsum"), Node("dw", "df", ("x", "dy"), "einsum"),
+    )  # fmt: skip
+    graph = Graph(nodes, {"t": 4096, "d": 64, "f": 8})
+    given, final = (
+        {name: state for name, state in states.items() if name in names}
+        for names in (("x", "w", "dy"), ("y", "dx", "dw"))
+    )
+    plan = tensor_states.cheapest(graph, Machine((4,), (450e9,)), given=given, final=final)
+    random = np.random.default_rng(0)
+    values = {
+        name: random.normal(size=[graph.sizes[letter] for letter in graph.by_name[name].letters])
+        for name in ("x", "w", "dy")
+    }
+    whole, found = tensor_states.unsharded(graph, values), tensor_states.run(plan, values)
+    return plan, all(np.allclose(found[name], whole[name]) for name in final)
+
+
+def _calls(plan: tensor_states.Plan) -> Words:
+    return Words(
+        " / ".join(f"{name} {user or 'end'} {primitive}" for name, user, _, primitive, _ in plan.communication)
+    )
+
+
+@answer(STATES, "D-5-001")
+def _partial_product() -> Cases:
+    """x cut along columns and w along rows; the product is asked for whole, and cut."""
+    (whole, right), (cut, also) = (_product(x=("d",), w=("d",), y=(end,)) for end in ("R", "t"))
+    yield {
+        "at": "4 ranks",
+        "made": Words(whole.states["y"][0]),
+        "whole": _calls(whole),
+        "cut": _calls(cut),
+        "equal": right and also,
+    }
+
+
+@answer(STATES, "D-5-003")
+def _fully_sharded_product() -> Cases:
+    plan, right = _product(x=("t",), w=("d",), dy=("t",), y=("t",), dx=("t",), dw=("d",))
+    yield {"at": "4 ranks", "calls": _calls(plan), "equal": right}
+
+
+#: The source's listing: what each call makes of what. Its placeholders are a weight, a bias, an input and a tangent.
+PLACEHOLDERS = ("weight", "bias", "input", "tangent")
+CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "flat": ("view", ("input",)), "flat alias": ("alias", ("flat",)), "product": ("mm", ("flat alias", "weight")),
+    "rows": ("view", ("product",)), "sum": ("add", ("rows", "bias")), "result": ("alias", ("sum",)),
+    "tangent alias": ("alias", ("tangent",)), "over rows": ("sum", ("tangent alias",)),
+    "bias view": ("view", ("over rows",)),
+    "of bias": ("alias", ("bias view",)), "flat tangent": ("view", ("tangent alias",)),
+    "turned": ("permute", ("flat alias",)), "second product": ("mm", ("turned", "flat tangent")),
+    "of weight": ("alias", ("second product",)),
+}  # fmt: skip
+RETURNED = ("result", "of weight", "of bias", "none")
+#: As the listing annotates its nodes, placeholders first.
+USERS = (1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1)
+
+
+def _numbers(c: int = 2, d: int = 3, a: int = 4, b: int = 5) -> dict[str, NDArray[np.float64]]:
+    """The listing, run on small arrays."""
+    random = np.random.default_rng(1)
+    shapes = ((a, b), (b,), (c, d, a), (c, d, b))
+    found = {name: random.normal(size=shape) for name, shape in zip(PLACEHOLDERS, shapes, strict=True)}
+    views = {"flat": (c * d, a), "rows": (c, d, b), "bias view": (b,), "flat tangent": (c * d, b)}
+    does: dict[str, Callable[..., Any]] = {
+        "alias": lambda x: x, "mm": np.matmul, "add": np.add, "permute": np.transpose,
+        "sum": lambda x: x.sum(axis=(0, 1), keepdims=True),
+    }  # fmt: skip
+    for name, (call, inputs) in CALLS.items():
+        parts = [found[one] for one in inputs]
+        found[name] = parts[0].reshape(views[name]) if call == "view" else does[call](*parts)
+    return found
+
+
+@answer(STATES, "D-5-005 D-5-006 D-5-007 D-5-008 D-5-009 D-5-010 D-5-011 D-5-012 D-5-013")
+def _listing() -> Cases:
+    found, kinds = _numbers(), [call for call, _ in CALLS.values()]
+    taken = [one for _, inputs in CALLS.values() for one in inputs] + list(RETURNED)
+    uses = tuple(taken.count(name) for name in (*PLACEHOLDERS, *CALLS))
+    counts = len(PLACEHOLDERS), *(kinds.count(kind) for kind in ("view", "alias", "permute", "mm", "add", "sum"))
+    stays = [call for call in kinds if call not in ("view", "alias", "permute")]
+    x, w, t = (found[name] for name in ("input", "weight", "tangent"))
+    yield {
+        "at": "the listing", "flattened": 64 * 4096, "returned": sum(name != "none" for name in RETURNED),
+        "counts": Words(" ".join(map(str, counts))),
+        "annotated": uses == USERS, "remaining": len(PLACEHOLDERS) + len(stays) + 1,
+        "gradients": _is_gradient(found), "forward": np.allclose(np.einsum("cda,ab->cdb", x, w), found["rows"]),
+        "backward": np.allclose(np.einsum("acd,cdb->ab", np.moveaxis(x, 2, 0), t), found["of weight"]),
+        "dims": found["over rows"].ndim, "ones": found["over rows"].shape.count(1),
+        "altered": not all(np.shares_memory(found[name], found[CALLS[name][1][0]]) for name, (call, _) in CALLS.items()
+                           if call in ("view", "alias", "permute")),
+    }  # fmt: skip
+
+
+def _is_gradient(found: dict[str, NDArray[np.float64]]) -> bool:
+    """Whether differences of the tangent times the result are the returned gradients of weight and bias."""
+
+    def loss(weight: NDArray[np.float64], bias: NDArray[np.float64]) -> float:
+        return float((found["tangent"] * (found["input"] @ weight + bias)).sum())
+
+    w, b = found["weight"], found["bias"]
+    right = []
+    for parameter, gradient in ((w, found["of weight"]), (b, found["of bias"])):
+        for place in np.ndindex(parameter.shape):
+            bump = np.zeros_like(parameter)
+            bump[place] = 1.0
+            moved = loss(w + bump, b) if parameter is w else loss(w, b + bump)
+            right.append(math.isclose(moved - loss(w, b), gradient[place], abs_tol=1e-9))
+    return all(right)
+
+
+def _limited(at: str, done: timeline.Step, streams: tuple[str, ...]) -> Case:
+    spent = [done.busy(COMPUTE), sum(done.busy(stream) for stream in streams)]
+    return {"at": at, "seconds": done.seconds, "limit": max(spent)}
+
+
+@answer(STATES, "D-5-014")
+def _limit_of_the_cost_model() -> Iterator[Case]:
+    """Layers with their gradients behind them, on one network; then with the next layer's weights on another axis."""
+    yield _limited("one axis", bucketed([Layer(1.0, 2.0, 1)] * 8, 1, lambda size: 3.0), ("network",))
+    steps = []
+    for k in range(8):
+        steps.append(Op(f"gather {k}", "axis 0", 3.0))
+        steps.append(Op(f"layer {k}", COMPUTE, 1.0, (len(steps) - 1,)))
+        steps.append(Op(f"reduce {k}", "axis 1", 3.0, (len(steps) - 1,)))
+    yield _limited("two axes", timeline.run(steps), ("axis 0", "axis 1"))
+
+
+@answer(STATES, "D-5-015")
+def _program_against_all_plans() -> Cases:
+    nodes = (
+        Node("x", "td"), Node("w", "df"), Node("h", "tf", ("x", "w"), "einsum"),
+        Node("r", "tf", ("h",), "map", function="relu"),
+    )  # fmt: skip
+    graph = Graph(nodes, {"t": 64, "d": 16, "f": 32})
+    machine, ends = Machine((4,), (450e9,)), {"r": ("R",)}
+    program, every = (
+        find(graph, machine, final=ends) for find in (tensor_states.cheapest, tensor_states.by_trying_all)
+    )
+    yield {"at": "4 ranks", "program": program.seconds, "every": every.seconds}
+
+
+answer(STATES, "D-5-002 D-5-004", Verdict.DEFINITION)(nothing)

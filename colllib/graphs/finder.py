@@ -1,0 +1,209 @@
+"""The topology finder: for N ranks of degree d, the graphs between which only alpha and M can decide.
+
+Small known graphs are expanded until they have N ranks of degree d. A candidate enters with bounds from below
+on what a breadth-first all-gather costs there, by what its base costs: an expansion adds its known steps, and
+the bandwidth term of a line graph or a degree expansion is at least its base's. Whatever these bounds would put on the
+frontier is built, and its breadth-first problems are solved, so that every row is the exact cost on that very graph.
+
+Source: Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective Communications", and
+Zhao's dissertation, sections 3.5.4 and A.4. Directed circulant graphs of many jumps are not among
+their bases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from heapq import heapify, heappop, heappush
+from itertools import combinations
+from math import comb, isqrt
+from random import Random
+
+from colllib.algorithms.breadth_first import all_gather_cost
+from colllib.graphs.distance_regular import VALENCY_FOUR
+from colllib.graphs.measures import moore_diameter
+from colllib.topology import find
+
+MOST_RANKS = 2048
+MOST_PORTS = 16
+SETS_OF_JUMPS = 4000  # that are tried for one circulant graph
+
+
+@dataclass(frozen=True)
+class Found:
+    """A graph and what its breadth-first all-gather costs.
+
+    Attributes:
+        expression: what `colllib.topology.find` builds it from.
+        made: what it is called, or how it is made of its parents.
+        ranks: number of ranks N.
+        n_alpha: steps, one alpha each.
+        n_beta_node: bandwidth term in units of M/B, B all that a rank's d links can send at once.
+        parents: the rows that it is made of.
+        loops: whether it has self-loops; None until it has been built, and its costs are bounds from below.
+    """
+
+    expression: str
+    made: str
+    ranks: int
+    n_alpha: int
+    n_beta_node: Fraction
+    parents: tuple[Found, ...] = ()
+    loops: bool | None = None
+
+    @property
+    def words(self) -> str:
+        """The expression for readers: "line graph of the complete bipartite graph"."""
+        parents = " and ".join(f"the {row.words}" for row in self.parents)
+        return f"{self.made} of {parents}" if parents else self.made
+
+
+def pareto(ranks: int, degree: int) -> tuple[Found, ...]:
+    """The graphs of which none is as good as another in both latency and bandwidth, by rising latency.
+
+    Args:
+        ranks: number of ranks N.
+        degree: links out of and into each rank d.
+
+    Raises:
+        ValueError: for N or d out of range.
+
+    >>> for row in pareto(32, 4):
+    ...     print(row.n_alpha, row.n_beta_node, row.expression)
+    3 1 line-graph(complete-bipartite:4x4)
+    4 31/32 distance-regular:32
+    """
+    for what, value, least, most in (("N", ranks, 2, MOST_RANKS), ("d", degree, 1, MOST_PORTS)):
+        if not least <= value <= most:
+            raise ValueError(f"{what} = {value}: the topology finder takes {least} to {most}")
+    return _frontier(ranks, degree, False)
+
+
+@cache
+def _frontier(ranks: int, ports: int, loopless: bool) -> tuple[Found, ...]:
+    """Candidates in the order of their bounds; what comes to the front is built, and goes back with its costs."""
+    candidates = [*_bases(ranks, ports), *_expansions(ranks, ports, loopless)]
+    queue = [(row.n_alpha, row.n_beta_node, place, row) for place, row in enumerate(candidates)]
+    heapify(queue)
+    found: list[Found] = []
+    while queue:
+        _, n_beta, place, row = heappop(queue)
+        if (found and found[-1].n_beta_node <= n_beta) or (loopless and row.loops):
+            continue
+        if row.loops is None:
+            row = _built(row, ports)
+            heappush(queue, (row.n_alpha, row.n_beta_node, place, row))
+        else:
+            found.append(row)
+    return tuple(found)
+
+
+def _built(row: Found, ports: int) -> Found:
+    graph = find(row.expression)
+    cost = all_gather_cost(graph)
+    loops = bool((graph.link_src == graph.link_dst).any())
+    return replace(row, n_alpha=int(cost.n_alpha), n_beta_node=Fraction(cost.n_beta * ports), loops=loops)
+
+
+def _bases(ranks: int, ports: int) -> Iterator[Found]:
+    least = Fraction(ranks - 1, ranks)
+
+    def base(expression: str, made: str, n_alpha: int) -> Found:
+        return Found(expression, made, ranks, n_alpha, least)
+
+    yield replace(base(f"uniring:{ports}x{ranks}", "one-way ring", ranks - 1), loops=False)
+    if ports == 1:  # no other graph is connected
+        return
+    if ranks == ports + 1:
+        yield base(f"full-mesh:{ranks}", "complete graph", 1)
+    if ranks == 2 * ports:
+        yield base(f"complete-bipartite:{ports}x{ports}", "complete bipartite graph", 2)
+    if ports == 4 and ranks in VALENCY_FOUR:
+        away = moore_diameter(ranks, ports, undirected=True)
+        yield base(f"distance-regular:{ranks}", VALENCY_FOUR[ranks].name, away)
+    if (ranks, ports) == (8, 2):
+        yield base("diamond", "diamond", 3)
+    letters = next((n for n in range(2, ranks.bit_length()) if ports**n == ranks), 0)
+    if letters:
+        yield base(f"debruijn:{ports}x{letters}", "de Bruijn graph", letters)
+    if (ports, letters) in ((2, 3), (2, 4), (3, 2), (4, 2)):
+        yield base(f"modified-debruijn:{ports}x{letters}", "modified de Bruijn graph", letters)
+    if ranks > ports:
+        yield base(f"kautz:{ports}x{ranks}", "generalized Kautz graph", moore_diameter(ranks, ports))
+    if ports % 2 == 0 and ranks > 2:
+        yield base(f"biring:{ports}x{ranks}", "two-way ring", ranks // 2)
+    if ports == 4 and ranks > 6:
+        jump = (isqrt(2 * ranks - 2) + 1) // 2  # ceil((sqrt(2 N - 1) - 1) / 2)
+        yield base(f"circulant:{ranks}x{jump}x{jump + 1}", "circulant graph", jump)
+    if jumps := circulant_jumps(ranks, ports):
+        name = "x".join(map(str, (ranks, *jumps)))
+        yield base(f"directed-circulant:{name}", "directed circulant graph", _reach(ranks, jumps))
+
+
+def _expansions(ranks: int, ports: int, loopless: bool) -> Iterator[Found]:
+    least = Fraction(ranks - 1, ranks)
+
+    def made(how: str, expression: str, n_alpha: int, n_beta: Fraction, *parents: Found) -> Found:
+        return Found(expression, how, ranks, n_alpha, max(n_beta, least), parents)
+
+    if ports > 1 and ranks % ports == 0 and ranks > ports:
+        for row in _frontier(ranks // ports, ports, loopless):
+            yield made("line graph", f"line-graph({row.expression})", row.n_alpha + 1, row.n_beta_node, row)
+    for times in range(2, ports + 1):
+        if ports % times:
+            continue
+        if ranks % times == 0 and ranks > times:
+            for row in _frontier(ranks // times, ports // times, True):
+                name = f"degree({row.expression},{times})"
+                yield made(f"degree expansion by {times}", name, row.n_alpha, row.n_beta_node, row)
+        root = round(ranks ** (1 / times))
+        if root > 1 and root**times == ranks:
+            for row in _frontier(root, ports // times, loopless):
+                name = f"power({row.expression},{times})"
+                yield made(f"Cartesian power {times}", name, row.n_alpha * times, least, row)
+    for few in range(1, ports // 2 + 1):
+        for size in range(2, ranks // 2 + 1):
+            if ranks % size == 0:
+                a, b = _even(size, few), _even(ranks // size, ports - few)
+                yield made("product", f"product({a.expression},{b.expression})", a.n_alpha + b.n_alpha, least, a, b)
+
+
+def _even(ranks: int, ports: int) -> Found:
+    """The row of least bandwidth term, which a ring makes as small as can be."""
+    return _frontier(ranks, ports, False)[-1]
+
+
+# -- circulant graphs ----------------------------------------------------------------------------
+
+
+@cache
+def circulant_jumps(ranks: int, ports: int) -> tuple[int, ...]:
+    """Jumps, 1 among them, with which a directed circulant graph has a small diameter; () where there are too few.
+
+    All sets are tried where they are few, else some thousand, always the same ones.
+
+    >>> circulant_jumps(16, 4)
+    (1, 2, 3, 6)
+    """
+    others = range(2, ranks)
+    if len(others) < ports - 1:
+        return ()
+    if comb(len(others), ports - 1) <= SETS_OF_JUMPS:
+        sets: Iterator[tuple[int, ...]] = combinations(others, ports - 1)
+    else:
+        random = Random(0)
+        sets = (tuple(sorted(random.sample(others, ports - 1))) for _ in range(SETS_OF_JUMPS))
+    return min(((1, *jumps) for jumps in sets), key=lambda jumps: _reach(ranks, jumps))
+
+
+def _reach(ranks: int, jumps: tuple[int, ...]) -> int:
+    """The diameter of a directed circulant graph: steps until rank 0 reaches all, whose places are bits."""
+    everything = (1 << ranks) - 1
+    seen, steps = 1, 0
+    while seen != everything:
+        for after in {seen << jump | seen >> ranks - jump for jump in jumps}:
+            seen |= after & everything
+        steps += 1
+    return steps

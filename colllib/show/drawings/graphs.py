@@ -1,0 +1,267 @@
+"""Drawings of graphs: every link round a circle of ranks, and one shard that spreads over them, row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import cos, pi, sin
+
+from colllib.graphs.links import arcs
+from colllib.graphs.measures import diameter, equal_degree
+from colllib.schedule import Schedule
+from colllib.show.geometry import Box, Point, Track, between, lane, num
+from colllib.show.pen import NARROW, Drawing, Pen, drawing
+from colllib.topology import Topology
+
+DISK = 23.0
+ROW = 58.0  # from one row to the next
+APART = 3.0  # half of the gap between the two ways of a link
+
+Link = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How one rank's shard spreads in an all-gather.
+
+    Attributes:
+        schedule: an all-gather.
+        owner: whose shard is followed.
+
+    >>> from colllib.algorithms import breadth_first
+    >>> from colllib.topology import find
+    >>> shard = Spread(breadth_first.all_gather(find("complete-bipartite:2x2")), 0)
+    >>> shard.carried[1], shard.complete
+    ({(2, 1): Fraction(1, 2), (3, 1): Fraction(1, 2)}, (0, 2, 1, 1))
+    """
+
+    schedule: Schedule
+    owner: int
+
+    @cached_property
+    def carried(self) -> tuple[dict[Link, Fraction], ...]:
+        """For each step what of the shard each link carries."""
+        blocks = self.schedule.blocks
+        mine, share = blocks.source == self.owner, list(blocks.share)
+        whole = sum((share[b] for b in mine.nonzero()[0].tolist()), Fraction(0))
+        found = []
+        for t in range(self.schedule.num_steps):
+            step = self.schedule.step(t)
+            here: dict[Link, Fraction] = {}
+            kept = mine[step.block]
+            for src, dst, block in zip(
+                *(part[kept].tolist() for part in (step.src, step.dst, step.block)), strict=True
+            ):
+                here[src, dst] = here.get((src, dst), Fraction(0)) + share[block] / whole
+            found.append(here)
+        return tuple(found)
+
+    @cached_property
+    def complete(self) -> tuple[int, ...]:
+        """After how many steps each rank has all of the shard."""
+        has = [Fraction(rank == self.owner) for rank in range(self.schedule.ranks)]
+        when = [0] * self.schedule.ranks
+        for t, step in enumerate(self.carried, 1):
+            for (_, dst), share in step.items():
+                has[dst] += share
+                when[dst] = t
+        assert all(share == 1 for share in has), f"shard {self.owner}: {list(map(str, has))} arrived"
+        return tuple(when)
+
+    def holders(self, step: int) -> list[int]:
+        """Who has all of it after so many steps."""
+        return [rank for rank, when in enumerate(self.complete) if when <= step]
+
+
+# -- panels ---------------------------------------------------------------------------------------
+
+
+def around(
+    pen: Pen,
+    topology: Topology,
+    middle: Point,
+    radius: float,
+    *,
+    loads: Mapping[Link, Fraction] | None = None,
+    look: Mapping[int, tuple[str, int]] | None = None,
+    names: Sequence[str] = (),
+    disk: float = DISK,
+) -> None:
+    """Ranks round a circle with all links.
+
+    Args:
+        pen: draws.
+        topology: ranks only.
+        middle: of the circle.
+        radius: of the circle.
+        loads: what links carry: those that carry most are thick, idle ones faint (default: all links alike, those with
+            an opposite one as lines without heads).
+        look: class and color of some ranks' disks.
+        names: of the ranks (default: their numbers).
+        disk: the size of a rank; below 15 without its name.
+    """
+    turns = [2 * pi * k / topology.ranks for k in range(topology.ranks)]
+    place = [(middle[0] + radius * sin(turn), middle[1] - radius * cos(turn)) for turn in turns]
+    boxes = [Box(x, y, disk, disk, round=True) for x, y in place]
+    links = sorted(set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)))
+    for rank, turn in enumerate(turns):
+        if (rank, rank) in links:
+            out = radius + disk / 2 + 4
+            x, y = middle[0] + out * sin(turn), middle[1] - out * cos(turn)
+            pen.put(f'<circle class="l" fill="none" cx="{num(x)}" cy="{num(y)}" r="6"/>', Box(x, y, 14, 14))
+    links = [(a, b) for a, b in links if a != b]
+    both = {(a, b) for a, b in links if (b, a) in links}
+    plain = loads is not None
+    lines = [
+        between(boxes[a], boxes[b]) for a, b in links if (plain and (a, b) not in both) or ((a, b) in both and a < b)
+    ]
+    kind = "e" if plain else "l"
+    pen.put(f'<path class="{kind}" d="{"".join(track.d for track in lines)}"/>')
+    if loads is None:
+        _arrows(pen, [between(boxes[a], boxes[b]) for a, b in links if (a, b) not in both], "add")
+    else:
+        ways = {(a, b): lane(boxes[a], boxes[b], APART if (a, b) in both else 0.0) for a, b in loads}
+        _loaded(pen, ways, loads)
+    _disks(pen, boxes, look or {}, names)
+
+
+def in_rows(pen: Pen, spread: Spread, step: int, corner: Point, width: float, *, names: Sequence[str] = ()) -> None:
+    """A shard on its way: ranks in rows by the step that completes it there, links that have carried parts of it.
+
+    Args:
+        pen: draws.
+        spread: the shard.
+        step: how many steps are done.
+        corner: upper left.
+        width: of the panel.
+        names: of the ranks (default: their numbers).
+    """
+    rows: list[list[int]] = [[] for _ in range(max(spread.complete) + 1)]
+    for rank, when in enumerate(spread.complete):
+        rows[when].append(rank)
+    x: dict[int, float] = {}
+    for depth, row in enumerate(rows):
+        came = spread.carried[depth - 1] if depth else {}
+
+        def wish(rank: int, came: Mapping[Link, Fraction] = came) -> tuple[float, int]:
+            above = [x[src] for src, dst in came if dst == rank and src in x]
+            return (sum(above) / len(above) if above else 0.0, rank)
+
+        pitch = min(56.0, width / max(1, len(row)))
+        for k, rank in enumerate(sorted(row, key=wish)):
+            x[rank] = corner[0] + width / 2 + (k - (len(row) - 1) / 2) * pitch
+    boxes = [
+        Box(x[rank], corner[1] + DISK / 2 + ROW * when, DISK, DISK, round=True)
+        for rank, when in enumerate(spread.complete)
+    ]
+
+    def way(a: int, b: int) -> Track:
+        near = spread.complete[b] - spread.complete[a] == 1
+        return between(boxes[a], boxes[b], 0.0 if near else 12.0)
+
+    before = {link for done in spread.carried[: max(0, step - 1)] for link in done}
+    pen.put(f'<path class="e" d="{"".join(way(a, b).d for a, b in sorted(before))}"/>')
+    if step:
+        now = spread.carried[step - 1]
+        _loaded(pen, {link: way(*link) for link in now}, now)
+    _disks(pen, boxes, reached(spread, step), names)
+
+
+def reached(spread: Spread, step: int) -> dict[int, tuple[str, int]]:
+    """How disks look that have a shard: the owner's, those that it has just reached, and all others that have it."""
+    looks = {rank: ("i", 1 if spread.complete[rank] == step else 0) for rank in spread.holders(step)}
+    return looks | {spread.owner: ("i", -1)}
+
+
+def _loaded(pen: Pen, ways: Mapping[Link, Track], loads: Mapping[Link, Fraction]) -> None:
+    most = max(loads.values(), default=Fraction(0))
+    for load in sorted({load for load in loads.values() if load}):
+        tracks = [ways[link] for link in sorted(loads) if loads[link] == load]
+        _arrows(pen, tracks, "h1" if load == most else "h0", 0.9 + 1.6 * float(load / most))
+
+
+def _arrows(pen: Pen, tracks: Sequence[Track], kind: str, width: float = 0.0) -> None:
+    """Arrows that look alike, as one mark."""
+    if not tracks:
+        return
+    thick = f' style="stroke-width:{num(width)}"' if width else ""
+    way, heads = "".join(track.d for track in tracks), "".join(track.head for track in tracks)
+    points = [point for track in tracks for point in track.points]
+    pen.put(f'<g class="a {kind}"><path{thick} d="{way}"/><path class="d" d="{heads}"/></g>', *points)
+
+
+def _disks(pen: Pen, boxes: Sequence[Box], look: Mapping[int, tuple[str, int]], names: Sequence[str]) -> None:
+    for rank, box in enumerate(boxes):
+        if box.width < 15:
+            pen.dot(box.x, box.y)
+        else:
+            pen.disk(box, names[rank] if names else rank, *look.get(rank, ("", -1)))
+
+
+# -- drawings -------------------------------------------------------------------------------------
+
+
+def graph(topology: Topology, *, names: Sequence[str] = (), title: str = "") -> Drawing:
+    """A graph: ranks round a circle, one-way links as arrows, links in both ways as lines.
+
+    Args:
+        topology: ranks and links among them.
+        names: of the ranks (default: their numbers).
+        title: the conclusion.
+
+    >>> from colllib.topology import find
+    >>> graph(find("kautz:2x6"))
+    kautz:2x6: 6 ranks, 12 links, degree 2, diameter 2.
+    """
+    return drawing(
+        lambda pen: around(pen, topology, (0, 0), radius_of(topology), names=names),
+        title=title,
+        alt=f"{topology.name}: {topology.ranks} ranks, {len(arcs(topology)[0])} links, "
+        f"degree {equal_degree(topology)}, diameter {diameter(topology)}.",
+    )
+
+
+def graphs(topologies: Mapping[str, Topology], title: str = "") -> Drawing:
+    """Small pictures of several graphs, each with what it is called, its ranks N, degree d and diameter D.
+
+    >>> from colllib.topology import find
+    >>> graphs({"Kautz": find("kautz:2x6"), "ring": find("ring:5")})
+    Kautz: N = 6, d = 2, D = 2; ring: N = 5, d = 2, D = 2.
+    """
+    said = {name: _measured(topology) for name, topology in topologies.items()}
+
+    def draw(pen: Pen) -> None:
+        columns = 4 if pen.wide else 2
+        for k, (name, topology) in enumerate(topologies.items()):
+            x, y = (pen.width / columns) * (k % columns), 178.0 * (k // columns)
+            around(pen, topology, (x, y), 55.0, disk=10.0)
+            pen.text(x, y + 79, name, "b")
+            pen.text(x, y + 95, said[name], "q")
+
+    alt = "; ".join(f"{name}: {numbers}" for name, numbers in said.items())
+    return drawing(draw, title=title, alt=f"{alt}.")
+
+
+def shard(spread: Spread, step: int, *, names: Sequence[str] = (), title: str = "") -> Drawing:
+    """One shard after some steps: rows by when it is complete, with the links of the last step.
+
+    >>> from colllib.algorithms import breadth_first
+    >>> from colllib.topology import find
+    >>> shard(Spread(breadth_first.all_gather(find("complete-bipartite:2x2")), 0), 2)
+    The shard of rank 0 after 2 of 2 steps: 4 of 4 ranks have all of it.
+    """
+    many = len(spread.holders(step))
+    alt = f"The shard of rank {spread.owner} after {step} of {spread.schedule.num_steps} steps: {many} of "
+    alt += f"{spread.schedule.ranks} ranks have all of it."
+    return drawing(lambda pen: in_rows(pen, spread, step, (0, 0), NARROW - DISK - 6, names=names), title=title, alt=alt)
+
+
+def radius_of(topology: Topology) -> float:
+    """A circle with room for all ranks that fits a phone."""
+    return min(136.0, max(54.0, 9.0 * topology.ranks))
+
+
+def _measured(topology: Topology) -> str:
+    return f"N = {topology.ranks}, d = {equal_degree(topology)}, D = {diameter(topology)}"

@@ -1,0 +1,267 @@
+"""Expansions, step by step: a small graph, the larger one that it becomes, and a shard's way through both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+from string import ascii_lowercase
+
+from colllib.algorithms import breadth_first, expansion
+from colllib.execution import Execution, execute
+from colllib.graphs.links import arcs
+from colllib.graphs.measures import degree
+from colllib.schedule import Schedule
+from colllib.show.control import Control, Part, State
+from colllib.show.drawings.graphs import Spread, around, in_rows, radius_of
+from colllib.show.explorer import Explorer
+from colllib.show.pen import Pen, both_widths, legend_of
+from colllib.show.table import Table
+from colllib.topology import Topology, find
+
+PANEL = 230.0  # for the base; the larger graph takes the rest
+ROOM = 304.0
+
+#: What the explorer offers: how a graph is expanded -> what the reader sees.
+KINDS = {"line-graph": "line graph", "degree": "degree, 2 copies", "power": "Cartesian square"}
+BASES = {
+    "complete-bipartite:2x2": "complete bipartite 2 + 2",
+    "full-mesh:3": "complete, 3 ranks",
+    "full-mesh:4": "complete, 4 ranks",
+    "uniring:1x4": "one-way ring of 4",
+    "debruijn:2x2": "de Bruijn, 4 ranks",
+    "diamond": "diamond",
+}
+FITS = {
+    "line-graph": ("complete-bipartite:2x2", "full-mesh:3", "full-mesh:4", "debruijn:2x2", "diamond"),
+    "degree": ("complete-bipartite:2x2", "full-mesh:3", "full-mesh:4", "uniring:1x4"),
+    "power": ("complete-bipartite:2x2", "full-mesh:3", "full-mesh:4", "uniring:1x4"),
+}
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """A base with its breadth-first all-gather, and both expanded.
+
+    Attributes:
+        kind: of `KINDS`.
+        base: the name of a graph.
+
+    >>> here = Expanded("line-graph", "complete-bipartite:2x2")
+    >>> here.graph, here.names[:3], str(here.cost), str(here.theorem), str(here.direct)
+    ('line-graph(complete-bipartite:2x2)', ('ac', 'ad', 'bc'), '1', '1', '1')
+    """
+
+    kind: str
+    base: str
+
+    @cached_property
+    def small(self) -> Topology:
+        """The base."""
+        return find(self.base)
+
+    @cached_property
+    def before(self) -> Schedule:
+        """The all-gather of the base."""
+        return breadth_first.all_gather(self.small)
+
+    @property
+    def graph(self) -> str:
+        """The expression of the larger graph."""
+        return f"{self.kind}({self.base})" if self.kind == "line-graph" else f"{self.kind}({self.base},2)"
+
+    @cached_property
+    def run(self) -> Execution:
+        """The expanded schedule, executed on the expanded graph."""
+        build: Mapping[str, Callable[[], Schedule]] = {
+            "line-graph": lambda: expansion.line_graph(self.before, self.small),
+            "degree": lambda: expansion.degree_expansion(self.before, self.small, 2),
+            "power": lambda: expansion.cartesian_product(self.before, self.before),
+        }
+        return execute(build[self.kind](), find(self.graph))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the larger graph's ranks, in letters of the base's: a link, a copy with its number, or a pair."""
+        ranks = self.small.ranks
+        if self.kind == "line-graph":
+            return tuple(
+                letter(a) + letter(b) for a, b in zip(*(end.tolist() for end in arcs(self.small)), strict=True)
+            )
+        if self.kind == "degree":
+            return tuple(f"{letter(rank % ranks)}{rank // ranks + 1}" for rank in range(2 * ranks))
+        return tuple(letter(rank % ranks) + letter(rank // ranks) for rank in range(ranks**2))
+
+    def traced(self, rank: int, step: int) -> tuple[int, int]:
+        """Which rank of the base broadcasts when the larger graph does a step for a rank, and its step; -1 for none."""
+        ranks, steps = self.small.ranks, self.before.num_steps
+        if self.kind == "line-graph":
+            return int(arcs(self.small)[1][rank]), step - 1
+        if self.kind == "degree":
+            return rank % ranks, step if step <= steps else -1
+        return (rank % ranks, step) if step <= steps else (rank // ranks, step - steps)
+
+    @property
+    def small_cost(self) -> Fraction:
+        """n_beta of the base in units of M/B."""
+        return at_node(execute(self.before, self.small))
+
+    @property
+    def cost(self) -> Fraction:
+        """n_beta as executed, in units of M/B."""
+        return at_node(self.run)
+
+    @property
+    def theorem(self) -> Fraction:
+        """n_beta as the theorem has it, in units of M/B."""
+        return predicted(self.kind, self.small_cost, self.small.ranks)
+
+    @property
+    def direct(self) -> Fraction:
+        """n_beta of a breadth-first all-gather that is made for the larger graph, in units of M/B."""
+        large = self.run.topology
+        return at_node(execute(breadth_first.all_gather(large), large))
+
+
+def at_node(run: Execution) -> Fraction:
+    """n_beta in units of M/B, B the bandwidth of all links of a rank.
+
+    >>> from colllib.topology import ring
+    >>> at_node(execute(breadth_first.all_gather(ring(4)), ring(4)))
+    Fraction(3, 4)
+    """
+    return degree(run.topology) * Fraction(run.cost.n_beta)
+
+
+def predicted(kind: str, cost: Fraction, ranks: int, times: int = 2) -> Fraction:
+    """What an expansion costs, in units of M/B, by the theorems; those of a line graph are an upper bound.
+
+    Args:
+        kind: "line-graph", "degree" or "power".
+        cost: n_beta of the base in the same units.
+        ranks: N of the base.
+        times: the number of copies, or the exponent.
+
+    Source: Zhao's dissertation (2026), section A.4.
+
+    >>> [str(predicted(kind, Fraction(3, 4), 4)) for kind in KINDS]
+    ['1', '7/8', '15/16']
+    """
+    if kind == "line-graph":
+        return cost + Fraction(1, ranks)
+    if kind == "degree":
+        return cost + Fraction(times - 1, times * ranks)
+    return cost * Fraction(ranks, ranks - 1) * (1 - Fraction(1, ranks**times))
+
+
+def letter(rank: int) -> str:
+    """A rank of the base.
+
+    >>> letter(2)
+    'c'
+    """
+    return ascii_lowercase[rank]
+
+
+@cache
+def _expanded(kind: str, base: str) -> Expanded:
+    return Expanded(kind, base)
+
+
+@cache
+def _spread(kind: str, base: str, rank: int) -> Spread:
+    return Spread(_expanded(kind, base).run.schedule, rank)
+
+
+@cache
+def _small_spread(kind: str, base: str, rank: int) -> Spread:
+    return Spread(_expanded(kind, base).before, rank)
+
+
+def expansion_explorer() -> Explorer:
+    """A link, a copy or a pair becomes a rank, and its shard goes the ways of the base.
+
+    >>> expansion_explorer()
+    Explorer: A graph becomes a larger one (Expansion, Base, Follow, Steps done)
+    """
+    return Explorer(
+        "A graph becomes a larger one",
+        [
+            Control("kind", "Expansion", KINDS, "line-graph", "select"),
+            Control("base", "Base", lambda s: {name: BASES[name] for name in FITS[s["kind"]]}, kind="select"),
+            Control("rank", "Follow", _followed, 0, "select"),
+            Control("step", "Steps done", _steps, 2, depends_on=("kind", "base")),
+        ],
+        [Part(_ALL, _picture, "The base and what it becomes"), Part(("kind", "base"), _costs, "What it costs")],
+        Part(_ALL, _told),
+        "step",
+        "expansion",
+    )
+
+
+_ALL = ("kind", "base", "rank", "step")
+LEGEND = [("arrow h1", "carries most of it now"), ("arrow h0", "less of it"), ("disk i h1", "just arrived")]
+
+
+def _here(state: State) -> Expanded:
+    return _expanded(state["kind"], state["base"])
+
+
+def _followed(state: State) -> dict[int, str]:
+    here = _here(state)
+    what = {"line-graph": "link", "degree": "copy", "power": "pair"}[here.kind]
+    return {rank: f"{what} {name}" for rank, name in list(enumerate(here.names))[:8]}
+
+
+def _steps(state: State) -> dict[int, str]:
+    steps = _here(state).run.schedule.num_steps
+    return {t: f"{t} of {steps}" for t in range(steps + 1)}
+
+
+def _picture(state: State) -> str:
+    here, rank, step = _here(state), state["rank"], state["step"]
+    spread = _spread(here.kind, here.base, rank)
+    owner, when = here.traced(rank, step)
+    base = _small_spread(here.kind, here.base, owner)
+    radius = min(radius_of(here.small), PANEL / 2 - 20)
+    names = [letter(k) for k in range(here.small.ranks)]
+    # the first step of a line graph goes from a link to those that follow it: in the base, over the link itself
+    loads = base.carried[when - 1] if when > 0 else {}
+    link = {(int(arcs(here.small)[0][rank]), owner): Fraction(1)} if here.kind == "line-graph" else {}
+    loads = link if link and when <= 0 else loads
+
+    def draw(pen: Pen) -> None:
+        pen.text(0, -radius - 32, f"base: {BASES[here.base]}", "q")
+        look = {owner: ("i", -1)} | {k: ("i", 0) for k in base.holders(max(when, 0)) if k != owner}
+        around(pen, here.small, (0, 0), radius, loads=loads, look=look, names=names)
+        left, top = (PANEL / 2 + 30, -radius) if pen.wide else (-ROOM / 2, radius + 62)
+        pen.text(left + ROOM / 2, top - 32, f"{KINDS[here.kind]}: the shard of {here.names[rank]}", "q")
+        in_rows(pen, spread, step, (left, top - 12), ROOM - 26, names=here.names)
+
+    return f'<div class="cl-scene">{both_widths(draw)}</div>{legend_of(LEGEND)}'
+
+
+def _costs(state: State) -> Table:
+    here = _here(state)
+    large, small = here.run.topology, here.small
+    anew = breadth_first.breadth_first(large)
+    rows = [
+        ("base", small.ranks, degree(small), here.before.num_steps, here.small_cost),
+        ("expanded", large.ranks, degree(large), here.run.schedule.num_steps, here.cost),
+        ("theorem", "", "", "", here.theorem),
+        ("made anew", large.ranks, degree(large), len(anew.layers), here.direct),
+        ("least", "", "", "", Fraction(large.ranks - 1, large.ranks)),
+    ]
+    return Table(
+        ["all-gather", "N", "d", "steps", "bytes, M/B"], rows, align=("left", "right", "right", "right", "right")
+    )
+
+
+def _told(state: State) -> str:
+    here, rank, step = _here(state), state["rank"], state["step"]
+    many = len(_spread(here.kind, here.base, rank).holders(step))
+    return (
+        f"{KINDS[here.kind]} of {BASES[here.base]}: after {step} of {here.run.schedule.num_steps} steps {many} of "
+        f"{here.run.topology.ranks} ranks have the shard of {here.names[rank]}."
+    )

@@ -1,0 +1,104 @@
+"""The topology finder's explorer: N and the degree give a frontier, alpha and M say where on it to stand."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from colllib.cost import Cost
+from colllib.graphs.finder import Found, pareto
+from colllib.graphs.measures import moore_diameter
+from colllib.show.control import Control, Part, Quantity, State
+from colllib.show.cost_explorer import alpha, message
+from colllib.show.explorer import Explorer
+from colllib.show.figure import Chart
+from colllib.show.lines import Mark, lines
+from colllib.show.race import Race, Row, only
+from colllib.show.theme import escape
+from colllib.show.views import Curves, Rows, Told
+
+RANKS = (8, 12, 16, 20, 32, 64, 100, 128, 256, 512, 1000, 1024)
+DEGREES = (2, 4)
+
+
+@cache
+def named(ranks: int, degree: int) -> dict[str, Found]:
+    """The rows of a frontier under short names: a letter and how many steps they take.
+
+    >>> list(named(32, 4))
+    ['A: 3 steps', 'B: 4 steps']
+    """
+    rows = pareto(ranks, degree)
+    return {f"{'ABCDEFGHIJ'[k]}: {row.n_alpha} step{'s' * (row.n_alpha > 1)}": row for k, row in enumerate(rows)}
+
+
+def frontier(ranks: int, degree: int, title: str = "") -> Chart:
+    """Steps against the bandwidth term in M/B, with a letter for every row.
+
+    >>> frontier(32, 4)
+    Line chart of n_beta at a node, M/B against steps n_alpha for N = 32. At 3: N = 32 1. At 4: N = 32 0.96875.
+    """
+    rows = named(ranks, degree)
+    steps, bandwidth = [row.n_alpha for row in rows.values()], [float(row.n_beta_node) for row in rows.values()]
+    marks = [Mark(x, name[0], y) for name, x, y in zip(rows, steps, bandwidth, strict=True)]
+    return lines(
+        {f"N = {ranks}": (steps, bandwidth)},
+        x_label="steps n_alpha",
+        y_label="n_beta at a node, M/B",
+        y_from_zero=False,
+        marks=marks,
+        title=title,
+    )
+
+
+def provenance(row: Found) -> str:
+    """A row with what it is made of, as nested lists, each with its own cost.
+
+    >>> provenance(pareto(5, 4)[0])
+    '<li>complete graph: N = 5, 1 step, 4/5 M/B</li>'
+    """
+    inner = "".join(map(provenance, row.parents))
+    said = f"{row.made}: N = {row.ranks}, {row.n_alpha} step{'s' * (row.n_alpha != 1)}, {row.n_beta_node} M/B"
+    return f"<li>{escape(said)}{f'<ul>{inner}</ul>' if inner else ''}</li>"
+
+
+def finder_explorer() -> Explorer:
+    """N and d against the frontier of graphs, their provenance, and who wins at which alpha, M and B.
+
+    B is the bandwidth of all d links of a rank together.
+
+    >>> finder_explorer()
+    Explorer: Which graph? (Ranks N, Links of a rank d, Message M, Latency α, Bandwidth B of a rank's d links)
+    """
+    race = Race(_rows, ("n", "d"))
+    columns = (("", "name"), ("graph", "more"), ("n_alpha", "n_alpha"), ("n_beta at a node", "n_beta"))
+    return Explorer(
+        "Which graph?",
+        [
+            Control("n", "Ranks N", RANKS, 1024, kind="number"),
+            Control("d", "Links of a rank d", DEGREES, 4),
+            message(1e6),
+            alpha(10e-6),
+            Quantity("bw", "Bandwidth B of a rank's d links", "bandwidth", 1e9, 1e13, 12.5e9),
+        ],
+        [
+            Part(("n", "d"), lambda s: frontier(s["n"], s["d"], "No graph below beats another in both"), "Frontier"),
+            Rows(race, "Graphs", columns=(*columns, ("time", "time"), ("of fastest", "of fastest"))),
+            Part(("n", "d"), _trees, fold="What each is made of"),
+            Curves(race, "Time against message size"),
+        ],
+        summary=Told(race, text="{n} ranks with {d} links each, all-gather of {m}: {fastest} with {time}{next}."),
+        name="finder",
+    )
+
+
+def _rows(state: State) -> list[Row]:
+    ranks, ports = state["n"], state["d"]
+    rows = named(ranks, ports).items()
+    bound = Cost(moore_diameter(ranks, ports), pareto(ranks, ports)[-1].n_beta_node)
+    found = [Row(name, only(Cost(row.n_alpha, row.n_beta_node)), more=row.words) for name, row in rows]
+    return [*found, Row("both bounds", only(bound), bound=True)]
+
+
+def _trees(state: State) -> str:
+    rows = named(state["n"], state["d"]).items()
+    return "".join(f"<p><b>{name}</b></p><ul>{provenance(row)}</ul>" for name, row in rows)

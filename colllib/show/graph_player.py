@@ -1,0 +1,192 @@
+"""The graph player: a breadth-first all-gather on a small graph, what its links carry and where one shard has got."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, cached_property
+
+from colllib.algorithms import breadth_first
+from colllib.execution import Execution, execute
+from colllib.graphs.measures import degree, moore_diameter
+from colllib.optimality import at_node
+from colllib.show.control import Control, Part, State
+from colllib.show.drawings.graphs import Link, Spread, around, in_rows, radius_of, reached
+from colllib.show.explorer import Explorer
+from colllib.show.pen import Pen, both_widths, legend_of
+from colllib.topology import Topology, find
+
+PANEL = 304.0  # each of two panels, which are below one another on a phone
+#: Expressions and what the reader sees of them; d and N stand behind.
+GRAPHS = {
+    "circulant:16x3x4": "circulant, jumps 3 and 4",
+    "complete-bipartite:4x4": "complete bipartite 4 + 4",
+    "kautz:4x16": "generalized Kautz",
+    "kautz:2x12": "Kautz",
+    "debruijn:2x4": "de Bruijn",
+    "modified-debruijn:2x4": "de Bruijn, modified",
+    "diamond": "diamond",
+    "hypercube:3": "cube",
+    "hypercube:4": "4-cube",
+    "twisted-hypercube:4": "twisted 4-cube",
+    "hamming:2x3": "Hamming 3 × 3",
+    "distance-regular:14": "distance-regular",
+    "torus:4x4": "torus 4 × 4",
+    "torus:5x3": "torus 5 × 3",
+    "shifted-ring:16x5": "two shifted rings",
+    "biring:4x9": "bidirectional ring of bonds",
+    "uniring:2x8": "one-way ring of bonds",
+    "full-mesh:5": "complete",
+    "line-graph(complete-bipartite:2x2)": "line graph of 2 + 2",
+    "degree(uniring:1x4,2)": "ring of 4, doubled",
+}
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A breadth-first all-gather that was executed on a graph.
+
+    >>> here = gathered("kautz:2x12")
+    >>> max(here.ways(3).values()), here.told(3)
+    (Fraction(4, 1), 'the busiest of 24 links carries 4 shards, and all of them work')
+    """
+
+    expression: str
+
+    @cached_property
+    def topology(self) -> Topology:
+        """The graph."""
+        return find(self.expression)
+
+    @cached_property
+    def run(self) -> Execution:
+        """The executed schedule."""
+        return execute(breadth_first.all_gather(self.topology), self.topology)
+
+    @property
+    def steps(self) -> int:
+        """How many there are."""
+        return self.run.schedule.num_steps
+
+    def ways(self, step: int) -> dict[Link, Fraction]:
+        """What each link carries in a step, in shards for each of its cables."""
+        if not step:
+            return {}
+        where = self.topology
+        ends = zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True)
+        load = self.run.link_load(step - 1)
+        return {
+            link: share * where.ranks / width
+            for link, share, width in zip(ends, load, where.bandwidth, strict=True)
+            if share
+        }
+
+    def told(self, step: int) -> str:
+        """The links of a step in words."""
+        ways, links = self.ways(step), self.topology.num_links
+        idle, most = links - len(ways), max(ways.values())
+        rest = {0: "all of them work", 1: "one of them carries nothing"}.get(idle, f"{idle} of them carry nothing")
+        if len(set(ways.values())) == 1 and not idle:
+            return f"every one of {links} links carries {shards(most)}"
+        return f"the busiest of {links} links carries {shards(most)}, and {rest}"
+
+
+def shards(amount: Fraction) -> str:
+    """A number of shards in words.
+
+    >>> shards(Fraction(7, 4)), shards(Fraction(1, 2)), shards(Fraction(1))
+    ('7/4 shards', '1/2 shard', '1 shard')
+    """
+    return f"{amount} shard{'s' * (amount > 1)}"
+
+
+@cache
+def gathered(expression: str) -> Gathered:
+    """The same for every state."""
+    return Gathered(expression)
+
+
+@cache
+def _spread(expression: str, owner: int) -> Spread:
+    return Spread(gathered(expression).run.schedule, owner)
+
+
+def graph_player(start: str = "kautz:4x16") -> Explorer:
+    """Breadth-first all-gathers on graphs of up to 16 ranks, step by step.
+
+    Args:
+        start: the graph shown first.
+
+    >>> graph_player()
+    Explorer: All-gather on a graph, step by step (Graph, Follow the shard of rank, Steps done)
+    """
+    texts = {name: f"{text}: N = {gathered(name).topology.ranks}" for name, text in GRAPHS.items()}
+    texts = {name: f"{text}, d = {degree(gathered(name).topology)}" for name, text in texts.items()}
+    return Explorer(
+        "All-gather on a graph, step by step",
+        [
+            Control("graph", "Graph", texts, start, "select"),
+            Control("owner", "Follow the shard of rank", _owners, 0, depends_on=("graph",)),
+            Control("step", "Steps done", _steps, min(2, gathered(start).steps), depends_on=("graph",)),
+        ],
+        [Part(_ALL, _picture, "All links, and one shard"), Part(("graph", "step"), _costs, "Costs so far")],
+        Part(_ALL, _told),
+        "step",
+        "graph-player",
+    )
+
+
+_ALL = ("graph", "owner", "step")
+LEGEND = [("disk i", "its owner"), ("disk i h1", "it has just arrived"), ("disk i h0", "it arrived before")]
+LEGEND += [("arrow h1", "busiest"), ("arrow h0", "less busy"), ("line e", "idle now")]
+
+
+def _owners(state: State) -> list[int]:
+    ranks = gathered(state["graph"]).topology.ranks
+    return sorted({0, 1, ranks // 2, ranks - 1})
+
+
+def _steps(state: State) -> dict[int, str]:
+    steps = gathered(state["graph"]).steps
+    return {t: f"{t} of {steps}" for t in range(steps + 1)}
+
+
+def _picture(state: State) -> str:
+    here, step = gathered(state["graph"]), state["step"]
+    spread = _spread(state["graph"], state["owner"])
+    radius = radius_of(here.topology)
+
+    def draw(pen: Pen) -> None:
+        pen.text(0, -radius - 32, "all links" if not step else f"all links in step {step}", "q")
+        look = reached(spread, step)
+        around(pen, here.topology, (0, 0), radius, loads=here.ways(step), look=look)
+        left, top = (PANEL / 2 + 14, -radius) if pen.wide else (-PANEL / 2, radius + 62)
+        pen.text(left + PANEL / 2, top - 32, f"the shard of rank {spread.owner}", "q")
+        in_rows(pen, spread, step, (left, top - 12), PANEL - 26)
+
+    return f'<div class="cl-scene">{both_widths(draw)}</div>{legend_of(LEGEND)}'
+
+
+def _costs(state: State) -> str:
+    here, step = gathered(state["graph"]), state["step"]
+    ports, ranks = degree(here.topology), here.topology.ranks
+    whole, paid = at_node("all-gather", here.topology, here.run.cost), here.run.cost_of(range(step)).n_beta
+    least = moore_diameter(ranks, ports)
+    steps = f"as few as {ranks} ranks of degree {ports} can need" if whole.latency else f"{least} might do"
+    load = "all links busy throughout" if whole.bandwidth else f"at least {Fraction(ranks - 1, ranks)} must arrive"
+    now = f"In step {step} {here.told(step)}. " if step else ""
+    return (
+        f"<p>{now}So far the bytes have taken <b>{ports * Fraction(paid)}</b> of <b>{whole.n_beta}</b> "
+        f"<i>M</i>/<i>B</i>, <i>B</i> being what the {ports} links of a rank carry together.</p>"
+        f"<p>Whole: <b>{here.steps} steps</b> ({steps}), <b>{whole.n_beta}</b> <i>M</i>/<i>B</i> ({load}).</p>"
+    )
+
+
+def _told(state: State) -> str:
+    here, step = gathered(state["graph"]), state["step"]
+    have = len(_spread(state["graph"], state["owner"]).holders(step))
+    now = f"in step {step} {here.told(step)}" if step else "nothing has moved yet"
+    said = "rank has" if have == 1 else "ranks have"
+    return (
+        f"{GRAPHS[state['graph']]}: {now}; {have} of {here.topology.ranks} {said} the shard of rank {state['owner']}."
+    )

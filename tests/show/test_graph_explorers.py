@@ -1,0 +1,108 @@
+"""The explorers of graphs show what a schedule moves: counted here by message, and by trying all sets of links."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from colllib.algorithms import breadth_first
+from colllib.graphs.measures import distances
+from colllib.show import breadth_first_explorer, expansion_explorer, graph_player
+from colllib.show.breadth_first_explorer import GRAPHS as RECEPTIONS
+from colllib.show.breadth_first_explorer import Reception, plan_of
+from colllib.show.drawings import Spread, graph, graphs, shard
+from colllib.show.expansion_explorer import FITS, Expanded
+from colllib.show.graph_player import GRAPHS, gathered
+from colllib.topology import find
+
+
+def receptions(name):
+    plan = plan_of(name)
+    ranks, steps = range(plan.topology.ranks), range(1, len(plan.layers) + 1)
+    return [Reception(plan, u, t) for u in ranks for t in steps if plan.transport(u, t) is not None]
+
+
+def ratio(here, chosen):
+    """Shards that can come by some links alone, over the capacity of these links."""
+    mask = sum(1 << k for k in chosen)
+    alone = sum(here.usable(owner) & ~mask == 0 for owner in here.owners)
+    return Fraction(alone, sum(here.transport.capacity[k] for k in chosen))
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_a_shard_reaches_each_rank_of_a_graph_after_as_many_steps_as_hops(name):
+    here = gathered(name)
+    spread = Spread(here.run.schedule, 1)
+    assert list(spread.complete) == distances(here.topology)[1].tolist()
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_busiest_links_of_the_player_add_up_to_the_executed_cost(name):
+    here = gathered(name)
+    most = [max(here.ways(t).values()) for t in range(1, here.steps + 1)]
+    assert sum(most) / here.topology.ranks == here.run.cost.n_beta
+
+
+def test_the_links_of_all_shards_together_are_the_links_of_a_step():
+    here = gathered("kautz:4x16")
+    for t in range(1, here.steps + 1):
+        total = {}
+        for owner in range(16):
+            for link, share in Spread(here.run.schedule, owner).carried[t - 1].items():
+                total[link] = total.get(link, 0) + share
+        assert total == here.ways(t)
+
+
+@pytest.mark.parametrize("name", RECEPTIONS)
+def test_no_set_of_links_has_a_larger_ratio_than_the_tight_one(name):
+    for here in receptions(name):
+        links = range(len(here.neighbors))
+        sets = [chosen for size in links for chosen in combinations(links, size + 1)]
+        tight = [k for k in links if here.is_tight(k)]
+        assert max(ratio(here, chosen) for chosen in sets) == ratio(here, tight) == here.least
+
+
+@pytest.mark.parametrize("name", RECEPTIONS)
+def test_every_shard_arrives_whole_by_usable_links_none_of_which_carries_more_than_u(name):
+    for here in receptions(name):
+        assert all(here.usable(owner) >> link & 1 for owner, link in here.flow)
+        for owner in here.owners:
+            assert sum(share for (whose, _), share in here.flow.items() if whose == owner) == 1
+        for link, width in enumerate(here.transport.capacity[: len(here.neighbors)]):
+            load = sum(share for (_, by), share in here.flow.items() if by == link)
+            assert load <= here.least * width
+            assert load == here.least * width or not here.is_tight(link)
+
+
+@pytest.mark.parametrize(("kind", "base"), [(kind, base) for kind in FITS for base in FITS[kind]])
+def test_an_expansion_costs_what_its_theorem_says(kind, base):
+    here = Expanded(kind, base)
+    assert here.cost == here.theorem
+    assert len(set(here.names)) == here.run.topology.ranks
+
+
+def test_the_names_of_a_line_graph_say_which_links_follow_each_other():
+    here = Expanded("line-graph", "full-mesh:4")
+    for a, b in zip(here.run.topology.link_src.tolist(), here.run.topology.link_dst.tolist(), strict=True):
+        assert here.names[a][1] == here.names[b][0]
+
+
+@pytest.mark.parametrize("explorer", [graph_player(), breadth_first_explorer(), expansion_explorer()], ids=repr)
+def test_every_state_fits_a_page(explorer):
+    assert len(explorer._html) < 400_000
+    assert len(explorer.grid.fragments) > 100
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 4), st.integers(5, 14))
+def test_any_graph_and_shard_can_be_drawn(degree, ranks):
+    where = find(f"kautz:{degree}x{max(ranks, degree + 1)}")
+    spread = Spread(breadth_first.all_gather(where), ranks % where.ranks)
+    for step in range(spread.schedule.num_steps + 1):
+        assert f"{len(spread.holders(step))} of {where.ranks} ranks" in shard(spread, step).alt
+    assert graph(where).body.count("<text") == 2 * where.ranks
+    assert graphs({"one": where, "two": where}).alt.count(f"N = {where.ranks}") == 2
