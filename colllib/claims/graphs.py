@@ -26,6 +26,7 @@ from colllib.graphs.operations import transpose
 from colllib.graphs.throughput import distance_bound, throughput
 from colllib.schedule import Schedule, Step, reversed_in_time
 from colllib.topology import Topology
+from colllib.topology.cuts import diameter, distances
 
 GRAPHS, BFB, EXPANSIONS = "graphs-for-collectives", "one-receiver-at-a-time", "expansions"
 FINDER, ALL_TO_ALL = "topology-finder", "all-to-all-on-graphs"
@@ -78,12 +79,12 @@ def _on(graph: str) -> Quantities:
     where = place(graph)
     ports = measures.degree(where)
     return gathering(graph, where.ranks, ports, lambda: _cost(graph))._with(
-        D=lambda: measures.diameter(where),
+        D=lambda: diameter(where),
         symmetric=lambda: reverse_symmetric(where),
         undirected=lambda: measures.is_undirected(where),
         loops=lambda: bool((where.link_src == where.link_dst).any()),
         multi=lambda: len(where.tiers) > 1 or where.tiers[0].cables > 1,
-        optimal=lambda: measures.breadth_first_optimal(where),
+        optimal=lambda: sum(loads(graph)) == Fraction(where.ranks - 1, ports),
         f=lambda: throughput(where),
         bound=lambda: distance_bound(where),
         pieces=lambda: breadth_first.breadth_first(where).pieces,
@@ -111,6 +112,11 @@ def _reversed(graph: str) -> Schedule:
 
 def _in_ports(cost: Cost, ports: int) -> tuple[int, Fraction]:
     return int(cost.n_alpha), Fraction(cost.n_beta) * ports
+
+
+def loads(graph: str) -> tuple[Fraction, ...]:
+    """What the busiest link carries in each step of a breadth-first all-gather, in shards."""
+    return breadth_first.breadth_first(place(graph)).loads
 
 
 def _cost(graph: str) -> Cost:
@@ -234,7 +240,7 @@ def base(graph: str) -> Quantities:
     return gathering(graph, where.ranks, measures.degree(where), lambda: built(gathers, graph, on=where).cost)._with(
         run=lambda: built(gathers, graph, on=where),
         symmetric=lambda: reverse_symmetric(where),
-        D=lambda: measures.diameter(where),
+        D=lambda: diameter(where),
         breadth_first=lambda: on(graph)["load"],
     )
 
@@ -275,7 +281,7 @@ def _expanded(before: Quantities, name: str, build: Callable[[], tuple[Any, ...]
         last=lambda: Fraction(built(chosen, *arguments, on=where).cost_of([found["steps"] - 1]).n_beta) * where.ranks,
         fresh=lambda: breadth_first.all_gather_cost(where).n_beta * found["d"],
         multi=lambda: len(where.tiers) > 1 or where.tiers[0].cables > 1,
-        D=lambda: measures.diameter(where),
+        D=lambda: diameter(where),
     )
 
 
@@ -369,7 +375,7 @@ def linear_programs(*graphs: str) -> Rows:
 def distances_of_pairs(graph: str) -> Cases:
     """Pairs of links, neither following the other, and how many are one hop further apart in the line graph."""
     where, turned = place(graph), place(f"line-graph({graph})")
-    (src, dst), near, far = arcs(where), measures.distances(where), measures.distances(turned)
+    (src, dst), near, far = arcs(where), distances(where), distances(turned)
     pairs = [(a, b) for a in range(len(src)) for b in range(len(src)) if dst[a] != src[b] and a != b]
     longer = sum(far[a, b] == near[dst[a], src[b]] + 1 for a, b in pairs)
     yield {"at": graph, "pairs": len(pairs), "longer": int(longer)}
@@ -380,7 +386,7 @@ def shells(*graphs: str) -> Rows:
 
     def rows() -> Iterator[Case]:
         for graph in graphs:
-            hops = measures.distances(place(graph))
+            hops = distances(place(graph))
             found, near = on(graph), hops == 1
             for x in range(1, int(hops.max()) + 1):
                 sizes = {int((row == x).sum()) for row in hops}

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from colllib.claims.graph_tables import product_f, too_many_hops
-from colllib.claims.graphs import IN_FULL_STEPS, base, by_theorem, circulants, lines, power
-from colllib.graphs.measures import breadth_first_optimal
+from colllib.claims.graphs import IN_FULL_STEPS, base, by_theorem, circulants, lines, on, power
 from colllib.graphs.throughput import distance_bound, throughput
 from colllib.topology import find
 
@@ -45,5 +44,5 @@ def test_hops_of_a_line_graph_follow_from_those_before(times):
 
 
 def test_no_circulant_of_fewer_than_15_ranks_and_three_jumps_contradicts_the_conjecture():
-    assert all(breadth_first_optimal(find(graph)) for graph in circulants(14, 1, 2, 3))
-    assert not breadth_first_optimal(find("circulant:15x1x4x5"))
+    assert all(on(graph)["optimal"] for graph in circulants(14, 1, 2, 3))
+    assert not on("circulant:15x1x4x5")["optimal"]

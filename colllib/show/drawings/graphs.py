@@ -9,11 +9,12 @@ from functools import cached_property
 from math import cos, pi, sin
 
 from colllib.graphs.links import arcs
-from colllib.graphs.measures import diameter, equal_degree
+from colllib.graphs.measures import equal_degree
 from colllib.schedule import Schedule
 from colllib.show.geometry import Box, Point, Track, between, lane, num
 from colllib.show.pen import NARROW, Drawing, Pen, drawing
 from colllib.topology import Topology
+from colllib.topology.cuts import diameter
 
 DISK = 23.0
 ROW = 58.0  # from one row to the next
