@@ -36,6 +36,7 @@ from colllib.claims.graphs import (
     gathering,
     linear_programs,
     lines,
+    loads,
     on,
     power,
     shared_links,
@@ -52,6 +53,7 @@ from colllib.graphs.links import arcs
 from colllib.graphs.measures import moore_bound, moore_diameter
 from colllib.schedule import Schedule
 from colllib.topology import Topology
+from colllib.topology.cuts import distances
 
 K22, K44, C16 = "complete-bipartite:2x2", "complete-bipartite:4x4", "circulant:16x3x4"
 MIXED = ("full-mesh:5", K44, "hamming:2x3", "kautz:2x6", "kautz:2x7", "debruijn:2x3", "diamond", "torus:3x2")
@@ -156,7 +158,7 @@ def prime_factors(n: int) -> list[int]:
 
 def radius(graph: str) -> int:
     """The hops from the rank that has the nearest farthest rank."""
-    return int(measures.distances(place(graph)).max(axis=1).min())
+    return int(distances(place(graph)).max(axis=1).min())
 
 
 def _adds(graph: str) -> Fraction:
@@ -331,7 +333,7 @@ table(
         "D-3-005": once("Table 3.6", seconds=lambda: 61.1),
         "D-3-008": once("Table 3.6, one piece", solved=lambda: max(4, 8, 16, 25), unsolved=lambda: min(32, 36)),
         "D-3-065 D-A-055": linear_programs(K22, "torus:3x3", C16, "kautz:2x7", "diamond"),
-        "D-3-066": each(*MIXED, sums=lambda of: sum(breadth_first.breadth_first(place(of["at"])).loads)),
+        "D-3-066": each(*MIXED, sums=lambda of: sum(loads(of["at"]))),
         "D-3-067 D-3-068 D-3-069": figure,
         "D-3-070 D-A-054": each(*MIXED),
         "D-3-072": over("all-gather dim-ring", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
@@ -341,7 +343,7 @@ table(
         "D-3-075": each(*(f"kautz:{d}x{m}" for d in (2, 3, 4) for m in (5, 7, 12, 20, 33))),
         "D-3-076 D-A-090": each(*circulants(9, 1, 2, 3), "circulant:12x1x5", "circulant:15x1x4x5"),
         "D-A-091": each(*circulants(12, 2)),
-        "D-3-077": each("twisted-torus:2", "twisted-torus:3", "twisted-torus:4"),
+        "D-3-077": each("twisted-torus:2", "twisted-torus:3", "twisted-torus:5", "twisted-torus:8"),
         "D-3-130": once("Table 3.6, N = 16", times=lambda: 21.4 / 0.01),
         "D-3-131": each("hypercube:3", "hypercube:4", "hypercube:5", "torus:4x4", "torus:5x5"),
         "D-3-140": once(
@@ -390,8 +392,9 @@ def _even_layers(graph: str) -> bool:
     """Whether layers are even and every link's load in each step is the layer's d-th part."""
     where = place(graph)
     layer = measures.layers(where)[0, 1:]
-    loads = list(breadth_first.breadth_first(where).loads)
-    return measures.even_layers(where) and loads == [Fraction(int(n), measures.degree(where)) for n in layer]
+    return measures.even_layers(where) and list(loads(graph)) == [
+        Fraction(int(n), measures.degree(where)) for n in layer
+    ]
 
 
 def _slow_link(alphas: tuple[float, ...]) -> float:
@@ -674,7 +677,7 @@ def too_many_hops(times: int) -> Fraction:
     where = place(f"{'line-graph(' * (times - 1)}{C16}{')' * (times - 1)}")
     src, _ = arcs(where)
     links = len(src)
-    hops = measures.distances(where)
+    hops = distances(where)
     # from link (a, b) to link (c, d): the hops from b to c, and one more; a link is no hop from itself
     total = 16 * int(hops.sum()) + links * links - _closed_pairs(where)
     return Fraction(4 * links, total)
@@ -683,7 +686,7 @@ def too_many_hops(times: int) -> Fraction:
 def _closed_pairs(where: Topology) -> int:
     """For links (a, b) themselves: hops from b back to a and one more, which are none."""
     src, dst = arcs(where)
-    return int((measures.distances(where)[dst, src] + 1).sum())
+    return int((distances(where)[dst, src] + 1).sum())
 
 
 #: us, from the largest f that Table A.1 prints for N = 256.

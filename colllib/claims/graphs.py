@@ -24,10 +24,9 @@ from colllib.graphs.isomorphism import reverse_symmetric
 from colllib.graphs.links import arcs
 from colllib.graphs.operations import transpose
 from colllib.graphs.throughput import distance_bound, throughput
-from colllib.optimality import at_node
 from colllib.schedule import Schedule, Step, reversed_in_time
 from colllib.topology import Topology
-from colllib.topology.cuts import diameter
+from colllib.topology.cuts import diameter, distances
 
 GRAPHS, BFB, EXPANSIONS = "graphs-for-collectives", "one-receiver-at-a-time", "expansions"
 FINDER, ALL_TO_ALL = "topology-finder", "all-to-all-on-graphs"
@@ -85,7 +84,7 @@ def _on(graph: str) -> Quantities:
         undirected=lambda: measures.is_undirected(where),
         loops=lambda: bool((where.link_src == where.link_dst).any()),
         multi=lambda: len(where.tiers) > 1 or where.tiers[0].cables > 1,
-        optimal=lambda: at_node("all-gather", where, _cost(graph)).bandwidth,
+        optimal=lambda: sum(loads(graph)) == Fraction(where.ranks - 1, ports),
         f=lambda: throughput(where),
         bound=lambda: distance_bound(where),
         pieces=lambda: breadth_first.breadth_first(where).pieces,
@@ -113,6 +112,11 @@ def _reversed(graph: str) -> Schedule:
 
 def _in_ports(cost: Cost, ports: int) -> tuple[int, Fraction]:
     return int(cost.n_alpha), Fraction(cost.n_beta) * ports
+
+
+def loads(graph: str) -> tuple[Fraction, ...]:
+    """What the busiest link carries in each step of a breadth-first all-gather, in shards."""
+    return breadth_first.breadth_first(place(graph)).loads
 
 
 def _cost(graph: str) -> Cost:
@@ -289,10 +293,9 @@ def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
         times: how often the line graph is taken.
         squared: whether its Cartesian square comes before.
     """
-    where = place(graph)
-    ranks, ports, far = where.ranks, measures.degree(where), diameter(where)
-    done = built(gathers, graph, on=where) if ranks <= EXECUTED else None
-    cost = done.cost if done else by_formula(breadth_first.all_gather_cost(where), graph, "lock-step")
+    where, found = place(graph), on(graph)
+    ranks, ports, far = where.ranks, found["d"], found["D"]
+    cost = built(gathers, graph, on=where).cost if graph in IN_FULL_STEPS else found["cost"]
     steps, load = _in_ports(cost, ports)
     if squared:
         load *= Fraction(ranks, ranks - 1) * Fraction(ranks**2 - 1, ranks**2)
@@ -372,7 +375,7 @@ def linear_programs(*graphs: str) -> Rows:
 def distances_of_pairs(graph: str) -> Cases:
     """Pairs of links, neither following the other, and how many are one hop further apart in the line graph."""
     where, turned = place(graph), place(f"line-graph({graph})")
-    (src, dst), near, far = arcs(where), measures.distances(where), measures.distances(turned)
+    (src, dst), near, far = arcs(where), distances(where), distances(turned)
     pairs = [(a, b) for a in range(len(src)) for b in range(len(src)) if dst[a] != src[b] and a != b]
     longer = sum(far[a, b] == near[dst[a], src[b]] + 1 for a, b in pairs)
     yield {"at": graph, "pairs": len(pairs), "longer": int(longer)}
@@ -383,7 +386,7 @@ def shells(*graphs: str) -> Rows:
 
     def rows() -> Iterator[Case]:
         for graph in graphs:
-            hops = measures.distances(place(graph))
+            hops = distances(place(graph))
             found, near = on(graph), hops == 1
             for x in range(1, int(hops.max()) + 1):
                 sizes = {int((row == x).sum()) for row in hops}
