@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+from colllib.algorithms.breadth_first import all_gather_cost
 from colllib.cost import Cost
 from colllib.graphs.measures import degree, moore_bound
 from colllib.topology.base import Topology
@@ -61,3 +62,13 @@ def at_node(primitive: str, topology: Topology, cost: Cost) -> AtNode:
     hops = ceil(Fraction(cost.n_alpha) / passes)
     fewest = hops == 0 or moore_bound(links, hops - 1) < ranks
     return AtNode(n_beta, fewest, n_beta == Fraction(passes * (ranks - 1), ranks))
+
+
+def breadth_first_optimal(graph: Topology) -> bool:
+    """Whether a breadth-first all-gather loads every link evenly in every step, so that no schedule takes less time.
+
+    >>> from colllib.topology import find
+    >>> breadth_first_optimal(find("hypercube:4")), breadth_first_optimal(find("diamond"))
+    (True, False)
+    """
+    return at_node("all-gather", graph, all_gather_cost(graph)).bandwidth

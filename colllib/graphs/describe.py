@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from colllib.algorithms.breadth_first import all_gather_cost
 from colllib.graphs import measures
 from colllib.graphs.isomorphism import reverse_symmetric
 from colllib.graphs.throughput import distance_bound, throughput
 from colllib.limits import TooLarge
-from colllib.optimality import at_node
+from colllib.optimality import breadth_first_optimal
 from colllib.topology.base import Topology
 from colllib.topology.cuts import diameter
 
@@ -56,11 +55,6 @@ def promises(graph: Topology) -> dict[str, Any]:
         found["intersection_array"] = measures.intersection_array(graph)
         found["f_bound"] = distance_bound(graph) if graph.ranks > 1 else None
     if ports is not None:
-        found["breadth_first_optimal"] = of("breadth_first_optimal", _breadth_first_optimal)
+        found["breadth_first_optimal"] = of("breadth_first_optimal", breadth_first_optimal)
     found["f"] = of("f", throughput) if graph.ranks > 1 else None
     return found | {"left_out": left_out}
-
-
-def _breadth_first_optimal(graph: Topology) -> bool:
-    """Whether a breadth-first all-gather loads every link evenly in every step, so that no schedule takes less time."""
-    return at_node("all-gather", graph, all_gather_cost(graph)).bandwidth

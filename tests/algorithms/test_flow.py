@@ -8,11 +8,11 @@ from random_graphs import expressions
 
 from colllib.algorithms.flow import all_to_all
 from colllib.execution import execute
-from colllib.graphs.measures import diameter
 from colllib.graphs.throughput import throughput
 from colllib.limits import TooLarge
 from colllib.primitives import PRIMITIVES
 from colllib.topology import find
+from colllib.topology.cuts import diameter
 
 # graph, and how many steps more than its diameter are needed until no all-to-all at all is shorter
 ATTAINED = [

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colllib.algorithms import breadth_first
-from colllib.graphs.measures import distances
 from colllib.show import breadth_first_explorer, expansion_explorer, graph_player
 from colllib.show.breadth_first_explorer import GRAPHS as RECEPTIONS
 from colllib.show.breadth_first_explorer import Reception, plan_of
@@ -18,6 +17,7 @@ from colllib.show.drawings import Spread, graph, graphs, shard
 from colllib.show.expansion_explorer import FITS, Expanded
 from colllib.show.graph_player import GRAPHS, gathered
 from colllib.topology import find
+from colllib.topology.cuts import distances
 
 
 def receptions(name):
