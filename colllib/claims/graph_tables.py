@@ -476,6 +476,7 @@ def made(build: Callable[..., Quantities], *arguments: tuple[Any, ...]) -> Rows:
 
 LINED = made(lines, (K22, 1), ("full-mesh:4", 1), ("kautz:2x7", 1), ("hamming:2x3", 1))
 LINED_AGAIN = made(lines, (K22, 2), (K22, 3), ("full-mesh:3", 3), ("kautz:2x5", 2))
+LINED_SHORT = made(lines, ("directed-circulant:6x1x4", 1))
 COPIED = made(copies, ("uniring:1x4", 2), ("full-mesh:3", 2), (K22, 2), ("kautz:2x6", 2))
 POWERS = made(power, ("uniring:1x4", 2), ("full-mesh:3", 2), ("kautz:2x6", 2), (K22, 2))
 
@@ -513,8 +514,8 @@ table(
             N=lambda d: place(f"hamming:2x{1 + d // 2}").ranks,
             excess=lambda d: Fraction(1, (d - 1) * place(f"hamming:2x{1 + d // 2}").ranks),
         ),
-        "D-A-044": LINED,
-        "D-A-045": together(LINED, LINED_AGAIN),
+        "D-A-044": together(LINED, LINED_SHORT),
+        "D-A-045": together(LINED, LINED_AGAIN, LINED_SHORT),
         "D-A-047": made(copies, ("uniring:1x4", 2), ("full-mesh:3", 2), (K22, 2)),
         "D-A-049 D-A-050": POWERS,
         "D-A-051": made(power, ("uniring:1x4", 2), ("full-mesh:3", 2), ("diamond", 2)),

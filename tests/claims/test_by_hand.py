@@ -23,6 +23,7 @@ from colllib.algorithms import (
     alltoall,
     breadth_first,
     broadcast,
+    expansion,
     find,
     hierarchical,
     innetwork,
@@ -39,6 +40,7 @@ from colllib.claims.value import Limit, Words, evaluated, parsed, same
 from colllib.contention import scattered
 from colllib.schedule import Schedule, pipelined
 from colllib.topology import Lattice, boxes, star, torus
+from colllib.topology import find as find_topology
 from colllib.topology.routes import alternating_torus
 from colllib.training.server import parameter_server
 
@@ -1518,6 +1520,45 @@ def two_links_for_four_ranks(case):
 @counts("D-A-156")
 def two_links_for_four_ranks_again(case):
     return {"at": "circulant:15x1x4x5", "bw": circulant_by_sets(15, (1, 4, 5))[1] == Fraction(14, 15)}
+
+
+def walks_by_sets(out):
+    """T_B of breadth-first on the line graph of a graph given as rank -> followers, as `circulant_by_sets` counts."""
+    links = [(u, v) for u, follow in out.items() for v in follow]
+    hops = {}
+    for start in links:
+        hops[start] = {start: 0}
+        for a, b in (queue := [start]):
+            for link in ((b, c) for c in out[b]):
+                if link not in hops[start]:
+                    hops[start][link] = hops[start][a, b] + 1
+                    queue.append(link)
+    shards = Fraction(0)
+    for x in range(1, max(max(row.values()) for row in hops.values()) + 1):
+        worst = Fraction(0)
+        for u, v in links:
+            tails = [link for link in links if link[1] == u]
+            owners = [row for row in hops.values() if row[u, v] == x]
+            ways = [{tail for tail in tails if row[tail] == x - 1} for row in owners]
+            sets = [set(some) for size in range(1, len(tails) + 1) for some in combinations(tails, size)]
+            worst = max(worst, *(Fraction(sum(way <= some for way in ways), len(some)) for some in sets))
+        shards += worst
+    return shards * len(out[0]) / len(links)
+
+
+@counts("D-A-044 D-A-045")
+def ways_that_an_expansion_leaves_out(case):
+    """The expansion is counted message by message, breadth-first on the larger graph by Hall's sets."""
+    graph = find_topology("directed-circulant:6x1x4")
+    gathers = breadth_first.all_gather(graph)
+    return {
+        "at": "line-graph(directed-circulant:6x1x4)",
+        "n": 1,
+        "N0": 6,
+        "before.load": 2 * per_pair(gathers)[1],
+        "load": 2 * per_pair(expansion.line_graph(gathers, graph))[1],
+        "fresh": walks_by_sets({u: [(u + 1) % 6, (u + 4) % 6] for u in range(6)}),
+    }
 
 
 @counts("D-A-144")
