@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 from math import ceil, prod
 
@@ -64,8 +65,9 @@ def wires(topology: Topology) -> int:
     return len(np.unique(ends, axis=1).T)
 
 
+@lru_cache(maxsize=1)  # one graph is asked about in several ways, one after another
 def distances(topology: Topology) -> IntArray:
-    """The links on the shortest path from every rank to every other one, shape (N, N).
+    """The links on the shortest path from every rank to every other one, shape (N, N); not to be written to.
 
     Raises:
         ValueError: if some rank cannot be reached from some other: the links must connect them strongly.
@@ -89,7 +91,9 @@ def distances(topology: Topology) -> IntArray:
         raise ValueError(
             f"{topology.name} is not strongly connected: no way from rank {apart[0][0]} to rank {apart[0][1]}"
         )
-    return np.asarray(hops, dtype=np.intp)
+    found = hops.astype(np.intp)
+    found.setflags(write=False)
+    return found
 
 
 def diameter(topology: Topology) -> int:
