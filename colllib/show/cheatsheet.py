@@ -120,9 +120,9 @@ def fastest_on_clusters() -> str:
     """The fastest of what is tried on clusters of several tiers at the anchor's message, as a Markdown table.
 
     >>> fastest_on_clusters().splitlines()[0]
-    '| primitive | 64 boxes of 8 on rails | | 8 NVL72 pods | |'
+    '| primitive | 64 boxes of 8 on rails | time | 8 NVL72 pods | time |'
     """
-    lines = [f"| primitive | {' | | '.join(CLUSTERS)} | |", f"| --- {'| --- | --- ' * len(CLUSTERS)}|"]
+    lines = [f"| primitive | {' | time | '.join(CLUSTERS)} | time |", f"| --- {'| --- | --- ' * len(CLUSTERS)}|"]
     for primitive in ladder.PRIMITIVES:
         found = [fastest(primitive, name) for name in CLUSTERS]
         cells = [cell for way in found for cell in (way.label, units.seconds(way.seconds(), 3).replace(" ", "\u00a0"))]

@@ -70,7 +70,7 @@ def finder_explorer() -> Explorer:
     Explorer: Which graph? (Ranks N, Links of a rank d, Message M, Latency α, Bandwidth B of a rank's d links)
     """
     race = Race(_rows, ("n", "d"))
-    columns = (("", "name"), ("graph", "more"), ("n_alpha", "n_alpha"), ("n_beta at a node", "n_beta"))
+    columns = (("choice", "name"), ("graph", "more"), ("n_alpha", "n_alpha"), ("n_beta at a node", "n_beta"))
     return Explorer(
         "Which graph?",
         [

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from colllib.claims import FAILS, HOLDS
+
 pytestmark = pytest.mark.browser
 
 # What sticks out of the page, or of the column of text, which the theme lets scroll sideways as a whole.
@@ -112,15 +114,17 @@ def test_a_chapters_last_line_leads_to_its_claims(visit):
         count = int(link.text_content().split()[0])
         link.click()
         tab.wait_for_selector(".cl-ledger form:visible")
-        assert tab.locator(".cl-ledger li:visible").count() == count
+        shown = tab.locator(".cl-ledger li:visible").evaluate_all("all => all.map((li) => li.dataset.verdict)")
+        assert sum(verdict in {*FAILS, *HOLDS} for verdict in shown) == count
         assert set(tab.locator(".cl-ledger li:visible").evaluate_all("all => all.map((li) => li.dataset.chapter)")) == {
             "in-network"
         }
 
 
-@pytest.mark.parametrize("page", ["book/claims.html", "book/errata.html"])
-def test_the_long_lists_stay_light(site, page):
-    assert (site / page).stat().st_size < 700_000
+@pytest.mark.parametrize(("page", "most"), [("book/claims.html", 950_000), ("book/errata.html", 700_000)])
+def test_the_long_lists_stay_light(site, page, most):
+    """The ledger has a card for each of more than a thousand statements."""
+    assert (site / page).stat().st_size < most
 
 
 def test_the_theme_button_switches(visit):
