@@ -8,7 +8,6 @@ from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from colllib.cost import Cost
 
@@ -57,6 +56,8 @@ def fit(messages: Sequence[float], seconds: Sequence[float], cost: Cost) -> Fit:
     >>> round(found.alpha * 1e6, 6), round(found.bandwidth / 1e9, 6)
     (2.0, 50.0)
     """
+    from scipy.optimize import nnls
+
     size, time = np.asarray(messages, dtype=float), np.asarray(seconds, dtype=float)
     if len(size) != len(time) or len(np.unique(size)) < 2:
         raise ValueError(f"{len(size)} sizes and {len(time)} times: a fit needs one each, of at least 2 sizes")

@@ -9,6 +9,7 @@ to a solver of logic.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,23 @@ from colllib.schedule import Schedule, Step
 from colllib.topology.base import Topology
 
 MOST_VARIABLES = 2**14
+INFEASIBLE = 2  # the solver's word for it
 
 
-def all_gather(topology: Topology, steps: int = 0, pieces: int = 1, seconds: float = 60) -> Schedule:
+def all_gather(
+    topology: Topology, steps: int = 0, pieces: int = 1, loads: Sequence[int] = (), seconds: float = 60
+) -> Schedule:
     """A schedule whose bandwidth term no other one of so many steps and pieces has less of.
 
     Args:
         topology: ranks only, each of which reaches all others.
         steps: how many (default: as many as the diameter, the fewest).
         pieces: into how many equal pieces each shard is cut.
+        loads: how many pieces a link of bandwidth 1 may carry in each step (default: the least in all).
         seconds: how long the solver may take, in seconds.
 
     Raises:
-        ValueError: for too few steps, or if the solver has no proof in its time.
+        ValueError: for too few steps, for loads that no schedule has, or if the solver has no proof in its time.
         TooLarge: if the program is too large.
 
     >>> from colllib.execution import execute
@@ -46,9 +51,12 @@ def all_gather(topology: Topology, steps: int = 0, pieces: int = 1, seconds: flo
     if (why := on_connected_ranks(topology)) is not None:
         raise ValueError(f"synthesis {why}")
     hops, links = distances(topology), np.flatnonzero(topology.link_src != topology.link_dst)
-    steps = steps or int(hops.max())
+    steps = steps or len(loads) or int(hops.max())
     if steps < hops.max():
         raise ValueError(f"synthesis on {topology.name}: {steps} steps are fewer than its diameter {hops.max()}")
+    loads = tuple(loads)
+    if loads and len(loads) != steps:
+        raise ValueError(f"synthesis on {topology.name}: {len(loads)} loads for {steps} steps")
     ranks, src, dst = topology.ranks, topology.link_src[links], topology.link_dst[links]
     blocks, every = ranks * pieces, np.arange(len(links))
     check_size(f"synthesis on {topology.name}", blocks * len(links) * steps, MOST_VARIABLES, "messages to choose from")
@@ -62,18 +70,23 @@ def all_gather(topology: Topology, steps: int = 0, pieces: int = 1, seconds: flo
     own = np.tile((src == owner[:, None])[:, None], (1, steps, 1)).ravel().astype(float)
     wanted = (np.arange(ranks) != owner[:, None]).ravel().astype(float)
     width = coo_array(topology.bandwidth.as_floats()[links][:, None])
-    loads: Any = hstack([kron(np.ones((1, blocks)), eye_array(steps * len(links))), -kron(eye_array(steps), width)])
+    widths: Any = hstack([kron(np.ones((1, blocks)), eye_array(steps * len(links))), -kron(eye_array(steps), width)])
     idle = [coo_array((rows, steps)) for rows in (once.shape[0], messages)]
-    program: Any = vstack([loads, hstack([once, idle[0]]), hstack([kron(eye_array(blocks), held), idle[1]])])
-    low = np.r_[np.full(loads.shape[0], -np.inf), wanted, np.full(messages, -np.inf)]
-    high = np.r_[np.zeros(loads.shape[0]), wanted, own]
+    program: Any = vstack([widths, hstack([once, idle[0]]), hstack([kron(eye_array(blocks), held), idle[1]])])
+    low = np.r_[np.full(widths.shape[0], -np.inf), wanted, np.full(messages, -np.inf)]
+    high = np.r_[np.zeros(widths.shape[0]), wanted, own]
     done = milp(
         np.r_[np.zeros(messages), np.ones(steps)],
         constraints=LinearConstraint(program.tocsr(), low, high),
         integrality=np.ones(messages + steps, dtype=np.intp),
-        bounds=Bounds(np.zeros(messages + steps), np.r_[np.ones(messages), np.full(steps, np.inf)]),
+        bounds=Bounds(
+            np.r_[np.zeros(messages), loads or np.zeros(steps)],
+            np.r_[np.ones(messages), loads or np.full(steps, np.inf)],
+        ),
         options={"time_limit": seconds},
     )
+    if done.status == INFEASIBLE:
+        raise ValueError(f"synthesis on {topology.name}: no schedule in {pieces} pieces has loads {loads}")
     if done.status != 0:
         raise ValueError(f"synthesis on {topology.name}: no proof of a least cost within {seconds:g} s")
     block, step, link = np.nonzero(np.rint(done.x[:messages]).reshape(blocks, steps, len(links)))

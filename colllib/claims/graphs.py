@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from colllib.algorithms import breadth_first, expansion
-from colllib.algorithms.breadth_first import BreadthFirst, shards
+from colllib.algorithms import breadth_first, expansion, synthesis
+from colllib.algorithms.breadth_first import BreadthFirst
 from colllib.claims.cases import Rows
 from colllib.claims.finding import Cases
 from colllib.claims.runs import Used, built, by_formula, collected, note_again, place
@@ -24,7 +24,7 @@ from colllib.graphs.isomorphism import reverse_symmetric
 from colllib.graphs.links import arcs
 from colllib.graphs.operations import transpose
 from colllib.graphs.throughput import distance_bound, throughput
-from colllib.schedule import Schedule, Step, reversed_in_time
+from colllib.schedule import Schedule, reversed_in_time
 from colllib.topology import Topology
 from colllib.topology.cuts import diameter, distances
 
@@ -162,46 +162,6 @@ def _more(base: Quantities, more: Mapping[str, Callable[[Quantities], Any]]) -> 
 # -- schedules and their expansions ------------------------------------------------------------------
 
 
-def synthesized(graph: str, pieces: int, loads: Sequence[int]) -> Schedule:
-    """An all-gather by integer program: every piece reaches every rank once, links carry so many in each step.
-
-    >>> synthesized("diamond", 2, (2, 2, 3)).num_steps
-    3
-    """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import coo_array
-
-    where = place(graph)
-    src, dst = arcs(where)
-    blocks, steps = where.ranks * pieces, len(loads)
-    place_of = np.arange(blocks * len(src) * steps).reshape(blocks, len(src), steps)
-    rows: list[tuple[np.ndarray[Any, Any], float, float, np.ndarray[Any, Any]]] = []
-    for block in range(blocks):
-        for rank in range(where.ranks):
-            into, out = np.flatnonzero(dst == rank), np.flatnonzero(src == rank)
-            arriving = place_of[block, into].ravel()
-            own = rank == block // pieces
-            rows.append((arriving, float(not own), float(not own), np.ones(len(arriving))))
-            for link in () if own else out:
-                for t in range(steps):  # what leaves in a step has arrived before it
-                    before = place_of[block, into, :t].ravel()
-                    some = np.r_[place_of[block, link, t], before]
-                    rows.append((some, -np.inf, 0.0, np.r_[1.0, -np.ones(len(before))]))
-    rows += [(place_of[:, e, t], 0.0, loads[t], np.ones(blocks)) for e in range(len(src)) for t in range(steps)]
-    line = np.repeat(np.arange(len(rows)), [len(row[0]) for row in rows])
-    matrix = coo_array((np.concatenate([row[3] for row in rows]), (line, np.concatenate([row[0] for row in rows]))))
-    limits = LinearConstraint(matrix.tocsr(), [row[1] for row in rows], [row[2] for row in rows])
-    found = milp(
-        np.zeros(place_of.size), constraints=limits, integrality=np.ones(place_of.size, dtype=int), bounds=Bounds(0, 1)
-    )
-    if found.x is None:
-        raise ValueError(f"{graph} in {pieces} pieces: no all-gather with loads {loads} is found")
-    carried = np.asarray(found.x).reshape(place_of.shape) > 0.5
-    sent = [np.nonzero(carried[:, :, t]) for t in range(steps)]
-    each_step = [Step.of(src[link], dst[link], block) for block, link in sent]
-    return Schedule.from_steps(shards(where.ranks, pieces), each_step)
-
-
 #: Graphs whose best all-gather is not breadth-first: pieces of a shard, and how many a link carries in each step.
 IN_FULL_STEPS = {
     "diamond": (2, (2, 2, 3)),
@@ -215,7 +175,8 @@ IN_FULL_STEPS = {
 def gathers(graph: str) -> Schedule:
     """The all-gather that expansions start from: breadth-first, or in full steps where that takes a search."""
     if graph in IN_FULL_STEPS:
-        return synthesized(graph, *IN_FULL_STEPS[graph])
+        pieces, loads = IN_FULL_STEPS[graph]
+        return synthesis.all_gather(place(graph), pieces=pieces, loads=loads)
     return breadth_first.all_gather(place(graph))
 
 

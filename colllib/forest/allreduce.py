@@ -16,7 +16,6 @@ from math import lcm
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 from scipy.sparse import block_diag, coo_array, csr_array, eye_array, hstack, kron, vstack
 
 from colllib.exact import IntArray
@@ -65,6 +64,8 @@ def divided(fabric: Fabric) -> Division:
     >>> str(divided(fabric(find("boxes:2x2"))).rate)  # as two all-gathers of 3/8 each
     '4/3'
     """
+    from scipy.optimize import linprog
+
     ranks, links = fabric.ranks, np.argwhere(fabric.capacity)
     wide = fabric.capacity[links[:, 0], links[:, 1]].astype(float)
     direct = (links < ranks).all(axis=1)

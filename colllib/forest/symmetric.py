@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from colllib.exact import IntArray, counted
 from colllib.forest.bound import Bound, room
@@ -124,6 +123,8 @@ def _budget(fabric: Fabric, bound: Bound) -> IntArray:
 
 def _counts(slots: Slots, usage: IntArray, budget: IntArray, trees: int) -> list[dict[int, int]] | None:
     """For each set of slots how many take which kind: within the budget of every class, and crossing little."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     pairs = [(place, kind) for place, kinds in enumerate(slots) for kind in kinds]
     if not pairs:
         return None

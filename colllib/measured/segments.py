@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 MOST_SEGMENTS, FEWEST_POINTS = 4, 4
 MOST_POINTS = 128  # a sweep of thousands of sizes is thinned
@@ -143,7 +143,7 @@ def _segment(size: Array, time: Array, draws: np.random.Generator) -> Segment:
         inflated = (residual - residual.mean()) * np.sqrt(len(size) / free / _EFFICIENCY)
         drawn = draws.choice(inflated, (400, len(size)))
         again = _lines(size, (constant + slope * size) * np.maximum(1 + drawn, 0.05), np.ones(len(size)))
-        width = float(student.ppf(1 - 0.05 / 4, free))  # 95 % for the two numbers together
+        width = float(stdtrit(free, 1 - 0.05 / 4))  # 95 % for the two numbers together
         for k, (value, values) in enumerate(zip((constant, slope), again, strict=True)):
             reach = width * float(np.sqrt(((values - value) ** 2).mean()))
             ends[k] = (max(0.0, value - reach), value + reach)

@@ -16,8 +16,6 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import coo_array
 
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
 from colllib.bounds import lower_bound
@@ -420,6 +418,9 @@ def cheapest(
 
     Source: the formulation is Alpa's (Zheng et al., 2022, section 4.2).
     """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
+
     given, final, same = given or {}, final or {}, same or {}
     offered = _offers(graph, machine, given, final)
     costs, kept, first = list[float](), list[float](), dict[str, int]()

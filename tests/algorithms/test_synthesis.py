@@ -63,7 +63,10 @@ def test_two_published_optimal_schedules_that_are_not_breadth_first_exist(expres
         ("ring:6", {"steps": 2}, "2 steps are fewer than its diameter 3"),
         ("star:4", {}, "has switches"),
         ("torus:8x8", {}, "too many"),
-        ("circulant:12x2x3", {"pieces": 2, "seconds": 0.01}, "no proof of a least cost within 0.01 s"),
+        ("ring:4", {"loads": (1,)}, "1 steps are fewer than its diameter 2"),
+        ("ring:4", {"loads": (1, 1), "steps": 3}, "2 loads for 3 steps"),
+        ("diamond", {"pieces": 2, "loads": (2, 2, 2)}, r"no schedule in 2 pieces has loads \(2, 2, 2\)"),
+        ("circulant:12x2x3", {"pieces": 2, "seconds": 0.0}, "no proof of a least cost within 0 s"),
     ],
 )
 def test_what_cannot_be_is_refused(expression, how, why):
