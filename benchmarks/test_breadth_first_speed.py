@@ -32,9 +32,9 @@ def test_an_all_gather_is_planned_executed_and_proved(benchmark, name):
 
     def run():
         start = time.process_time()
-        where = find(name)
-        plan = BreadthFirst(where)
-        done = execute(plan.all_gather(), where)
+        topology = find(name)
+        plan = BreadthFirst(topology)
+        done = execute(plan.all_gather(), topology)
         benchmark.extra_info["CPU_s"] = time.process_time() - start
         return plan, done
 

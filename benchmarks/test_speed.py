@@ -69,9 +69,9 @@ def test_a_thousand_placements_of_64_groups(benchmark):
 def test_link_loads_of_an_all_to_all_on_8x8x8(benchmark):
     """261,632 blocks, each followed over its route: 1,572,864 crossings."""
     benchmark.extra_info["target"] = "0.3 s"
-    where = torus((8, 8, 8), tie="balanced")
-    loads = benchmark(lambda: relay.link_loads(where))
-    assert (sum(loads) * where.ranks, max(loads)) == (1_572_864, 1)
+    topology = torus((8, 8, 8), tie="balanced")
+    loads = benchmark(lambda: relay.link_loads(topology))
+    assert (sum(loads) * topology.ranks, max(loads)) == (1_572_864, 1)
 
 
 def test_all_to_all_on_8x8x8_scheduled_proved_and_counted(benchmark):

@@ -61,6 +61,6 @@ def test_hierarchical_all_reduce_of_32_768_boxes_of_8(benchmark):
     """Reduce-scatter in every box, recursive doubling between them, all-gather in every box."""
     inside = reversed_in_time(lattice.dim_ring_all_gather(Lattice((8,))))
     phases = [(0, inside), (1, allreduce.recursive_doubling(32_768)), (0, reversed_in_time(inside))]
-    where = boxes((32_768, 8))
-    run = _measured(benchmark, "5 s, 1 GB", lambda: by_symmetry(nested(Lattice((8, 32_768)), phases), where))
+    topology = boxes((32_768, 8))
+    run = _measured(benchmark, "5 s, 1 GB", lambda: by_symmetry(nested(Lattice((8, 32_768)), phases), topology))
     assert [kind.steps for kind in run.kinds()] == [15, 14]

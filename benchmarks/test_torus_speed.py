@@ -28,8 +28,8 @@ def test_dim_ring_on_16x16x16_executed_proved_and_counted(benchmark):
 @pytest.mark.parametrize("name", ["rotated-dim-ring", "breadth-first"])
 def test_all_links_of_8x8x8_at_once(benchmark, name):
     """Six copies of a dim-ring all-reduce in the same steps, and the breadth-first one."""
-    algorithm, where = find("all-reduce", name), torus((8, 8, 8))
-    run = benchmark.pedantic(lambda: execute(algorithm.build(algorithm.argument(where)), where), rounds=3)
+    algorithm, topology = find("all-reduce", name), torus((8, 8, 8))
+    run = benchmark.pedantic(lambda: execute(algorithm.build(algorithm.argument(topology)), topology), rounds=3)
     benchmark.extra_info["peak_memory_MB"] = _peak_memory_mb()
     assert run.cost.n_beta == Fraction(2 * 511, 512 * 6)
 

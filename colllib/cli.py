@@ -102,17 +102,17 @@ def _priced(command: Any) -> Any:
     return command
 
 
-def _price(where: Topology, message: float, alpha: Price | None, bandwidth: Price | None) -> dict[str, Any]:
+def _price(topology: Topology, message: float, alpha: Price | None, bandwidth: Price | None) -> dict[str, Any]:
     """Message, alphas and bandwidths; by default a preset's, or the anchor's on one level."""
-    levels = where.levels
+    levels = topology.levels
     found: dict[str, Any] = {"message": message}
-    usual = where.speeds or ((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
+    usual = topology.speeds or ((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
     for name, given, default in (("alpha", alpha, usual[0]), ("bandwidth", bandwidth, usual[1])):
         values = default if given is None else tuple(given)  # type: ignore[arg-type]
         if len(values) != levels:
-            names = ", ".join(next(tier.name for tier in where.tiers if tier.level == k) for k in range(levels))
+            names = ", ".join(next(tier.name for tier in topology.tiers if tier.level == k) for k in range(levels))
             needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
-            raise ValueError(f"{where.name} takes {needed} for --{name}, not {len(values)}")
+            raise ValueError(f"{topology.name} takes {needed} for --{name}, not {len(values)}")
         found[name] = values
     return found
 
@@ -235,23 +235,23 @@ def run_command(
     named = (("tiers", tiers), ("order", order), ("root", root))
     options += tuple(f"{name}={value}" for name, value in named if value is not None)
     chosen = _configured(algorithms.find(primitive, algorithm), options)
-    where = find_topology(on)
-    price = _price(where, message, alpha, bandwidth)
+    topology = find_topology(on)
+    price = _price(topology, message, alpha, bandwidth)
     pieces = _segments(chosen, segments)
     alone = chosen
     if grouped is not None:
         chosen = in_groups(chosen, *read_groups(grouped))
     kind, seed = read_placement(place)
     if kind == "search":
-        chosen = at_places(chosen, sought(Entry(chosen, where).schedule(pieces or 1), where, seed=seed, **price))
+        chosen = at_places(chosen, sought(Entry(chosen, topology).schedule(pieces or 1), topology, seed=seed, **price))
     elif kind != "contiguous":
-        chosen = at_places(chosen, order_of(where, kind, seed))
-    rung = run_algorithm(chosen, where, segments=pieces, **price)
+        chosen = at_places(chosen, order_of(topology, kind, seed))
+    rung = run_algorithm(chosen, topology, segments=pieces, **price)
     result = _described(rung, price)
     result |= {"options": list(options), "clock": clock, "placement": place}
     if clock == "event":
-        check_seconds(f"{primitive} {algorithm} on {where.name} on the event clock", EVENT * result["messages"])
-        result |= _times(rung, event_clock(rung.execution.schedule, where, **price).seconds)
+        check_seconds(f"{primitive} {algorithm} on {topology.name} on the event clock", EVENT * result["messages"])
+        result |= _times(rung, event_clock(rung.execution.schedule, topology, **price).seconds)
     if grouped is not None:
         result |= _of_a_group(alone, read_groups(grouped)[0], rung.segments, result) | {"groups": grouped}
     if as_json:
@@ -307,13 +307,13 @@ def _one_number(chosen: algorithms.Algorithm, text: str | None, why: str) -> int
 
 
 def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
-    run, chosen, where = rung.execution, rung.algorithm, rung.entry.topology
+    run, chosen, topology = rung.execution, rung.algorithm, rung.entry.topology
     result = {
         "primitive": chosen.primitive,
         "algorithm": chosen.name,
-        "topology": where.name,
-        "port_model": where.port_model,
-        "ranks": where.ranks,
+        "topology": topology.name,
+        "port_model": topology.port_model,
+        "ranks": topology.ranks,
         "segments": rung.segments,
         "how": rung.how,
         # execute has proved the end state; this is the proof that it is the primitive's
@@ -331,13 +331,13 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
                 "alpha": price["alpha"][tier.level],
                 "bandwidth": float(tier.bandwidth) * price["bandwidth"][tier.level],
             }
-            for tier in where.tiers
+            for tier in topology.tiers
         ],
     }
     if isinstance(run.cost, TieredCost):
         result["kinds"] = [_kind(kind, run.cost, price["alpha"]) for kind in run.cost.kinds]
-    if chosen.costs_its_closed_form(where):
-        formula = chosen.cost(chosen.argument(where), **({"segments": rung.segments} if chosen.segmented else {}))
+    if chosen.costs_its_closed_form(topology):
+        formula = chosen.cost(chosen.argument(topology), **({"segments": rung.segments} if chosen.segmented else {}))
         result["closed_form"] = {
             "n_alpha": _exact(formula.n_alpha),
             "n_beta": str(formula.n_beta),
@@ -350,10 +350,10 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
 
 def _at_node(rung: Rung) -> dict[str, Any]:
     """The cost by a rank's whole bandwidth, which ranks of unequal degree have no common one of."""
-    run, where = rung.execution, rung.entry.topology
-    pieces = len(run.schedule.blocks) // where.ranks
+    run, topology = rung.execution, rung.entry.topology
+    pieces = len(run.schedule.blocks) // topology.ranks
     try:
-        found = at_node(rung.algorithm.primitive, where, run.cost)
+        found = at_node(rung.algorithm.primitive, topology, run.cost)
     except ValueError as error:
         return {"n_beta_node": None, "optimal": None, "no_n_beta_node": str(error), "pieces": pieces}
     optimal = {"latency": found.latency, "bandwidth": found.bandwidth}
@@ -455,12 +455,12 @@ def trace_command(
 ) -> None:
     """The state of every rank after every step: which ranks' contributions are in which block."""
     chosen = _configured(algorithms.find(primitive, algorithm), options)
-    where = find_topology(on)
+    topology = find_topology(on)
     count = _one_number(chosen, segments, "a trace has no message size")
-    if where.ranks > MOST_TRACED:
-        raise ValueError(f"a trace of {where.ranks} ranks is unreadable: take at most {MOST_TRACED}")
-    schedule = Entry(chosen, where).schedule(count)
-    cells = (schedule.num_steps + 1) * where.ranks * len(schedule.blocks)
+    if topology.ranks > MOST_TRACED:
+        raise ValueError(f"a trace of {topology.ranks} ranks is unreadable: take at most {MOST_TRACED}")
+    schedule = Entry(chosen, topology).schedule(count)
+    cells = (schedule.num_steps + 1) * topology.ranks * len(schedule.blocks)
     check_size("a trace of every step, rank and block", cells, MOST_CELLS, "cells")
     states: list[dict[str, Any]] = [
         {
@@ -472,13 +472,13 @@ def trace_command(
                     for block in range(len(schedule.blocks))
                     if (rank, block) in state
                 }
-                for rank in range(where.ranks)
+                for rank in range(topology.ranks)
             ],
         }
         for t, state in enumerate(trace_states(schedule))
     ]
     if as_json:
-        return _print_json({"primitive": primitive, "algorithm": algorithm, "ranks": where.ranks, "states": states})
+        return _print_json({"primitive": primitive, "algorithm": algorithm, "ranks": topology.ranks, "states": states})
     for state in states:
         click.echo(f"{'before' if state['step'] == 0 else 'after step ' + str(state['step'])}")
         rows = [
@@ -520,15 +520,15 @@ def ladder_command(
     """Every algorithm for a primitive, fastest first, at its best number of segments, or over tiers power of 2."""
     if ranks is not None and on is not None:
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
-    where = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
-    price = _price(where, message, alpha, bandwidth)
-    rungs, left_out = field_of(primitive, where, **price)
+    topology = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
+    price = _price(topology, message, alpha, bandwidth)
+    rungs, left_out = field_of(primitive, topology, **price)
     if not rungs:
-        raise ValueError(f"nothing can be compared on {where.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
+        raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     if as_json:
         rows = [{**_described(rung, price), "options": [], "clock": "lockstep"} for rung in rungs]
-        return _print_json({"primitive": primitive, "topology": where.name, "rungs": rows, "left_out": left_out})
-    counts = where.levels == 1
+        return _print_json({"primitive": primitive, "topology": topology.name, "rungs": rows, "left_out": left_out})
+    counts = topology.levels == 1
     table = [
         (
             rung.label,
@@ -545,7 +545,8 @@ def ladder_command(
         for name, key, show in (("alpha", "alpha", units.seconds), ("BW", "bandwidth", units.rate))
     )
     click.echo(
-        f"{primitive} on {where.name} ({where.port_model}), M = {units.size(message)}, {speeds}, lock-step clock\n"
+        f"{primitive} on {topology.name} ({topology.port_model}), "
+        f"M = {units.size(message)}, {speeds}, lock-step clock\n"
     )
     headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", "of fastest", "busbw", "how")
     click.echo(tabulate(table, headers=headers, disable_numparse=True))
@@ -656,26 +657,26 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
     Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at which every rank can
     send to every other one at once; what takes too long to find is left out, and says at which size.
     """
-    where = find_topology(on)
-    built = switches(where, radix) if where.switches else []
+    topology = find_topology(on)
+    built = switches(topology, radix) if topology.switches else []
     found: dict[str, Any] = {
-        "topology": where.name,
-        "port_model": where.port_model,
-        "ranks": where.ranks,
-        "boxes": -(-where.ranks // where.in_box) if where.in_box else 0,
+        "topology": topology.name,
+        "port_model": topology.port_model,
+        "ranks": topology.ranks,
+        "boxes": -(-topology.ranks // topology.in_box) if topology.in_box else 0,
         "switches": [alike._asdict() for alike in built],
         "tiers": [
             tier._asdict() | {"bandwidth": str(tier.bandwidth), "bisection": str(tier.bisection)}
-            for tier in wires(where)
+            for tier in wires(topology)
         ],
     }
-    if where.speeds is not None:
-        found |= {"alpha_s": where.speeds[0], "bandwidth_bytes_per_s": where.speeds[1]}
-    promised = promises(where) if is_graph(where) else {}
+    if topology.speeds is not None:
+        found |= {"alpha_s": topology.speeds[0], "bandwidth_bytes_per_s": topology.speeds[1]}
+    promised = promises(topology) if is_graph(topology) else {}
     found |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
     if as_json:
         return _print_json(found)
-    click.echo(f"{where.name} ({where.port_model}): {where.ranks} ranks, {found['boxes']} boxes\n")
+    click.echo(f"{topology.name} ({topology.port_model}): {topology.ranks} ranks, {found['boxes']} boxes\n")
     if promised:
         told = promised | promised.pop("left_out")
         click.echo(tabulate([(name, str(value)) for name, value in told.items()], tablefmt="plain") + "\n")
@@ -689,9 +690,9 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
         click.echo(tabulate(rows, headers=("switches", "ports of each", *bought), tablefmt="simple") + "\n")
     rows = [(tier["tier"], tier["cables"], tier["bandwidth"], tier["bisection"]) for tier in found["tiers"]]
     click.echo(tabulate(rows, headers=("tier", "cables", "BW of one", "bisection in BW"), disable_numparse=True))
-    if where.speeds is not None:
+    if topology.speeds is not None:
         alphas, speeds = (
-            map(show, values) for show, values in zip((units.seconds, units.rate), where.speeds, strict=True)
+            map(show, values) for show, values in zip((units.seconds, units.rate), topology.speeds, strict=True)
         )
         click.echo(f"\nalpha = {' | '.join(alphas)}, BW = {' | '.join(speeds)}")
 
@@ -824,11 +825,13 @@ def mpi_run_command(
     except ImportError as error:
         raise ValueError(str(error)) from error
     try:
-        where = given or chosen.at_home(world.Get_size())
-        if where.ranks != world.Get_size():
-            raise ValueError(f"{where.name} has {where.ranks} ranks: start as many processes, not {world.Get_size()}")
-        schedule = Entry(chosen, where).schedule(segments or 1)
-        check_seconds(f"{primitive} {algorithm} on {where.name}", EVENT * schedule.num_messages)
+        topology = given or chosen.at_home(world.Get_size())
+        if topology.ranks != world.Get_size():
+            raise ValueError(
+                f"{topology.name} has {topology.ranks} ranks: start as many processes, not {world.Get_size()}"
+            )
+        schedule = Entry(chosen, topology).schedule(segments or 1)
+        check_seconds(f"{primitive} {algorithm} on {topology.name}", EVENT * schedule.num_messages)
         found = mpi.witness(primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
     except ValueError:
         raise  # every process has the same one
@@ -840,7 +843,7 @@ def mpi_run_command(
     result = {
         "primitive": primitive,
         "algorithm": algorithm,
-        "topology": where.name,
+        "topology": topology.name,
         "segments": segments or 1,
         "options": list(options),
         "ranks": found.ranks,
@@ -894,19 +897,19 @@ def export_command(
         raise ValueError(f"format {units.shortened(form)!r}: must be msccl or simgrid")
     if folder is not None and form != "simgrid":
         raise ValueError("an MSCCL file is printed: leave --to out")
-    chosen, where = _configured(algorithms.find(primitive, algorithm), options), find_topology(on)
+    chosen, topology = _configured(algorithms.find(primitive, algorithm), options), find_topology(on)
     count = _one_number(chosen, segments, "a file is of one schedule")
-    check_size("a file for every rank", where.ranks, msccl.MOST_GPUS, "ranks")
-    schedule = Entry(chosen, where).schedule(count)
+    check_size("a file for every rank", topology.ranks, msccl.MOST_GPUS, "ranks")
+    schedule = Entry(chosen, topology).schedule(count)
     check_size("a file of every message", schedule.num_messages, MOST_EXPORTED, "messages")
     if form == "msccl":
-        text = msccl.export(schedule, primitive, f"{algorithm} on {where.name}")
+        text = msccl.export(schedule, primitive, f"{algorithm} on {topology.name}")
         msccl.run(text)
         return click.echo(text)
     if folder is None:
         return click.echo(simgrid.trace(schedule, message))
-    price = _price(where, message, alpha, bandwidth)
-    command = simgrid.write(Path(folder), schedule, where, **price)
+    price = _price(topology, message, alpha, bandwidth)
+    command = simgrid.write(Path(folder), schedule, topology, **price)
     click.echo(f"cd {shlex.quote(folder)} && {shlex.join(command)}")
 
 

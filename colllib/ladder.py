@@ -230,34 +230,36 @@ def entry(primitive: str, name: str, on: str, trusting: bool = False) -> Entry:
     return found
 
 
-def offered(primitive: str, where: Topology) -> tuple[Algorithm, ...]:
+def offered(primitive: str, topology: Topology) -> tuple[Algorithm, ...]:
     """The algorithms of a primitive that a ladder on a topology compares.
 
     >>> [algorithm.name for algorithm in offered("all-to-all", topology("full-mesh:8"))]
     ['pairwise', 'bruck', 'ring-relay', 'direct']
     """
-    return tuple(a for a in every(primitive) if skipped(a, where) is None)
+    return tuple(a for a in every(primitive) if skipped(a, topology) is None)
 
 
-def skipped(algorithm: Algorithm, where: Topology) -> str | None:
+def skipped(algorithm: Algorithm, topology: Topology) -> str | None:
     """Why a ladder leaves an algorithm out, as a sentence without its subject; None if it does not.
 
     >>> skipped(find("all-to-all", "direct"), topology("star:8"))
     'sends to 7 partners a step, more than a rank has ports, where a step costs one alpha'
     """
-    if (refusal := algorithm.refusal(where)) is not None:
+    if (refusal := algorithm.refusal(topology)) is not None:
         return refusal
-    if algorithm.searched and not algorithm.costs_its_closed_form(where):
+    if algorithm.searched and not algorithm.costs_its_closed_form(topology):
         return "is made for one fabric, which a ladder does not wait for"
-    pairs = where.num_links == where.ranks * (where.ranks - 1) and not where.switches
-    if algorithm.many_partners and not pairs and where.ranks > 2:
-        return f"sends to {where.ranks - 1} partners a step, more than a rank has ports, where a step costs one alpha"
+    pairs = topology.num_links == topology.ranks * (topology.ranks - 1) and not topology.switches
+    if algorithm.many_partners and not pairs and topology.ranks > 2:
+        return (
+            f"sends to {topology.ranks - 1} partners a step, more than a rank has ports, where a step costs one alpha"
+        )
     return None
 
 
 def run(
     algorithm: Algorithm,
-    where: Topology,
+    topology: Topology,
     *,
     message: float,
     alpha: Price,
@@ -268,7 +270,7 @@ def run(
 
     Args:
         algorithm: which.
-        where: the topology.
+        topology: the topology.
         message: M in bytes.
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
@@ -285,12 +287,12 @@ def run(
     (Cost(n_alpha=6, n_beta=3/2), 6006)
     """
     price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
-    here = Entry(algorithm, where)
-    named = f"{algorithm.primitive} {algorithm.name} on {where.name}"
+    here = Entry(algorithm, topology)
+    named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
     check_size(named, segments or 1, MOST_BLOCKS, "segments")
     here.check(named)
     if segments is None:
-        search = _best_executed if where.levels == 1 else _best_power
+        search = _best_executed if topology.levels == 1 else _best_power
         segments = search(here, named, price) if algorithm.segmented else 1
     if segments != 1:
         here.check(f"{named} in {segments} segments", segments)
@@ -301,9 +303,9 @@ def run(
 
 def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
     """The best whole number of segments, by the closed form or by executing some twenty numbers of them."""
-    algorithm, where, most = here.algorithm, here.topology, MOST_SEGMENTS
+    algorithm, topology, most = here.algorithm, here.topology, MOST_SEGMENTS
     if here.how == EXECUTED:
-        while most > 1 and SEARCHED * expected_seconds(named, here.schedule(most), where) > MOST_SECONDS:
+        while most > 1 and SEARCHED * expected_seconds(named, here.schedule(most), topology) > MOST_SECONDS:
             most //= 4
 
     def cost(pieces: int) -> Cost:
@@ -312,9 +314,9 @@ def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
         return here.cost(pieces)
 
     found = best_segments(cost, **price, limit=most)
-    if here.how == EXECUTED and algorithm.has_closed_form and where.levels == 1:
+    if here.how == EXECUTED and algorithm.has_closed_form and topology.levels == 1:
         # on other links the time along P may have several valleys: look also where the closed form is lowest
-        other = min(most, best(algorithm, algorithm.argument(where), **price))
+        other = min(most, best(algorithm, algorithm.argument(topology), **price))
         found = min((found, other), key=lambda pieces: here.executed_cost(pieces).seconds(**price))
     return found
 
@@ -354,18 +356,18 @@ def best(
     return best_segments(lambda p: algorithm.cost(argument, segments=p), **price)
 
 
-def ladder(primitive: str, where: Topology, *, message: float, alpha: Price, bandwidth: Price) -> list[Rung]:
+def ladder(primitive: str, topology: Topology, *, message: float, alpha: Price, bandwidth: Price) -> list[Rung]:
     """Every algorithm that a topology offers, fastest first, each executed; arguments as for `field_of`.
 
     >>> from colllib import star
     >>> [rung.label for rung in ladder("all-reduce", star(8), message=1e9, alpha=1e-6, bandwidth=1e9)][:2]
     ['Rabenseifner', 'shortest way ring']
     """
-    return field_of(primitive, where, message=message, alpha=alpha, bandwidth=bandwidth)[0]
+    return field_of(primitive, topology, message=message, alpha=alpha, bandwidth=bandwidth)[0]
 
 
 def field_of(
-    primitive: str, where: Topology, *, message: float, alpha: Price, bandwidth: Price
+    primitive: str, topology: Topology, *, message: float, alpha: Price, bandwidth: Price
 ) -> tuple[list[Rung], dict[str, str]]:
     """Every algorithm that a topology offers, fastest first, and why the others are left out.
 
@@ -373,7 +375,7 @@ def field_of(
 
     Args:
         primitive: its name.
-        where: the topology.
+        topology: the topology.
         message: M in bytes.
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
@@ -387,11 +389,11 @@ def field_of(
     price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     rungs, left_out = [], {}
     for algorithm in (one for one in every(primitive) if one.compared):
-        if (why := skipped(algorithm, where)) is not None:
+        if (why := skipped(algorithm, topology)) is not None:
             left_out[algorithm.name] = why
             continue
         try:
-            rungs.append(run(algorithm, where, **price))
+            rungs.append(run(algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
     return _sorted(rungs), left_out

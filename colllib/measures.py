@@ -94,10 +94,10 @@ def crossings(execution: Execution) -> dict[str, Crossing]:
     >>> crossings(execute(allreduce.ring(4), boxes((2, 2))))["card"]
     Crossing(most=Fraction(3, 2), total=Fraction(6, 1), used=4)
     """
-    where, loads = execution.topology, np.array(execution.link_total, dtype=object)
+    topology, loads = execution.topology, np.array(execution.link_total, dtype=object)
     found = {}
-    for number, tier in enumerate(where.tiers):
-        here = loads[where.tier == number]
+    for number, tier in enumerate(topology.tiers):
+        here = loads[topology.tier == number]
         found[tier.name] = Crossing(max(here), sum(here, Fraction(0)), int(np.count_nonzero(here)))
     return found
 

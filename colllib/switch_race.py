@@ -63,10 +63,10 @@ def race(primitive: str, ranks: int, message: float, endpoint: float, switch: fl
     >>> race("all-reduce", 512, 10e3, 300e-9, 200e-9).software
     'recursive doubling'
     """
-    where = able_star(ranks, endpoint, switch)
+    topology = able_star(ranks, endpoint, switch)
     price: dict[str, Any] = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
 
-    here = [Entry(algorithm, where, trusting=True) for algorithm in offered(primitive, where)]
+    here = [Entry(algorithm, topology, trusting=True) for algorithm in offered(primitive, topology)]
     rungs = [one.priced(**price) for one in here if one.how == CLOSED_FORM]
     fastest = {
         takes: min(
@@ -93,7 +93,7 @@ def streamed(primitive: str, message: float, endpoint: float, switch: float, ran
     >>> round(streamed("all-reduce", 16e6, 300e-9, 200e-9) * 1e6, 1)
     18.3
     """
-    where = able_star(ranks, endpoint, switch)
-    schedule = find(primitive, "in-network").build(where, segments=STREAM)
+    topology = able_star(ranks, endpoint, switch)
+    schedule = find(primitive, "in-network").build(topology, segments=STREAM)
     price: dict[str, Any] = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
-    return event_clock(schedule, where, **price).seconds
+    return event_clock(schedule, topology, **price).seconds

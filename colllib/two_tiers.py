@@ -111,11 +111,11 @@ def ways(primitive: str, name: str) -> tuple[Way, ...]:
     return tuple(found)
 
 
-def _for_each_tier(tiers: str, where: Topology) -> str:
+def _for_each_tier(tiers: str, topology: Topology) -> str:
     """The first name for all tiers but the outermost one."""
-    assert where.lattice is not None
+    assert topology.lattice is not None
     *inner, outer = tiers.split(",")
-    return ",".join([*(inner or [outer]) * (len(where.lattice.dims) - 1), outer])
+    return ",".join([*(inner or [outer]) * (len(topology.lattice.dims) - 1), outer])
 
 
 def fastest(primitive: str, name: str, message: float = ANCHOR_MESSAGE, kept: Sequence[float] = (1, 1)) -> Way:

@@ -107,11 +107,11 @@ class Lines:
                 words += [option, ",".join(self.one_of(good, QUANTITIES, often=0.93) for _ in range(several))]
         return words
 
-    def prices_of(self, where: str) -> list[str]:
+    def prices_of(self, on: str) -> list[str]:
         """Most lines on boxes give a value for each level."""
-        if not where.startswith("boxes:") or self.random.random() < 0.2:
+        if not on.startswith("boxes:") or self.random.random() < 0.2:
             return self.quantities()
-        levels = where.partition(",")[0].count("x")  # one of them in the word "boxes"
+        levels = on.partition(",")[0].count("x")  # one of them in the word "boxes"
         return ["--alpha", ",".join(["1us"] * levels), "--bandwidth", ",".join(["50GB/s"] * levels)]
 
     def algorithm(self) -> tuple[list[str], dict[str, str], bool, str]:
@@ -188,15 +188,15 @@ class Lines:
         if command in ("predict", "diagnose", "describe", "mpi-bench"):
             words += self.measured(command)
         elif command == "ladder":
-            where = self.topology(most=6)
+            topology = self.topology(most=6)
             words.append(self.name(list(PRIMITIVES)))
-            words += self.one_of([["--on", where]] * 3, [["--ranks", self.number(0.7)], []], often=0.7)
-            words += self.prices_of(where)
+            words += self.one_of([["--on", topology]] * 3, [["--ranks", self.number(0.7)], []], often=0.7)
+            words += self.prices_of(topology)
         elif command != "list":
-            names, known, segmented, where = self.algorithm()
-            words += [*names, "--on", where, *self.options(known), *self.segments(segmented)]
+            names, known, segmented, topology = self.algorithm()
+            words += [*names, "--on", topology, *self.options(known), *self.segments(segmented)]
             if command == "run":
-                words += self.prices_of(where) + self.places()
+                words += self.prices_of(topology) + self.places()
             if command == "mpi-run":
                 words += ["--elements", self.number(), "--seed", self.number()]
             if command == "run" and self.random.random() < 0.2:

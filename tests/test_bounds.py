@@ -99,25 +99,25 @@ def test_one_port_and_more_ports():
 @pytest.mark.parametrize("axes", [(3,), (4,), (7,), (4, 4), (3, 5), (6, 4), (3, 1, 4), (3, 3, 3), (4, 6, 4)])
 @pytest.mark.parametrize("name", ON_TORUS)
 def test_the_formulas_of_a_torus_are_its_diameter_and_the_largest_of_its_cuts(name, axes):
-    where, form = torus(axes), ON_TORUS[name]
-    if not form.holds(where.lattice):
+    topology, form = torus(axes), ON_TORUS[name]
+    if not form.holds(topology.lattice):
         assert name == "all-to-all"
         return
-    last = where.ranks - 1
-    sides = [0], [last], range(last), range(1, where.ranks)  # with the root and without it, one rank and all but one
-    bounds = [injection_bound(name, where), *(cut(name, where, side).n_beta for side in sides)]
+    last = topology.ranks - 1
+    sides = [0], [last], range(last), range(1, topology.ranks)  # with the root and without it, one rank and all but one
+    bounds = [injection_bound(name, topology), *(cut(name, topology, side).n_beta for side in sides)]
     if name == "all-to-all":
-        bounds.append(middle_cut(where).n_beta)
-    assert form.cost(where.lattice) == Cost(nx.diameter(where.to_networkx()), max(bounds))
-    assert form.cost(where.lattice) == floor(name, where)
+        bounds.append(middle_cut(topology).n_beta)
+    assert form.cost(topology.lattice) == Cost(nx.diameter(topology.to_networkx()), max(bounds))
+    assert form.cost(topology.lattice) == floor(name, topology)
 
 
 def test_a_floor_without_a_formula_takes_over_where_the_formula_ends():
     """Axes of 2, and odd ones for the all-to-all: there the formulas say something else."""
     for name, axes in (("broadcast", (4, 2)), ("all-reduce", (2, 2)), ("all-to-all", (5, 5))):
-        where = torus(axes)
-        assert not ON_TORUS[name].holds(where.lattice)
-        assert ON_TORUS[name].cost(where.lattice) != floor(name, where)
+        topology = torus(axes)
+        assert not ON_TORUS[name].holds(topology.lattice)
+        assert ON_TORUS[name].cost(topology.lattice) != floor(name, topology)
 
 
 @pytest.mark.parametrize("exponent", range(1, 8))
@@ -174,9 +174,9 @@ def test_what_crosses_a_cut_crosses_it_in_every_algorithm():
 
 @given(st.sets(st.integers(0, 11), min_size=1, max_size=11))
 def test_a_cut_counts_what_a_graph_library_counts(side):
-    where = torus((4, 3))
-    graph = where.to_networkx()
-    found = cut("all-to-all", where, side)
+    topology = torus((4, 3))
+    graph = topology.to_networkx()
+    found = cut("all-to-all", topology, side)
     both_ways = nx.cut_size(graph, side, set(range(12)) - side)
     assert 2 * found.links == both_ways == 2 * found.bandwidth
     assert found.crossing == Fraction(len(side) * (12 - len(side)), 12)
@@ -231,9 +231,9 @@ def test_two_boxes_are_bound_by_the_link_between_them():
 
 def through_the_switch(n):
     links = [(r, n) for r in range(n)] + [(n, r) for r in range(n)]
-    where = from_links(f"switch:{n}", n, links, switches=1, alpha=[1] * 2 * n, combines=True, replicates=True)
+    topology = from_links(f"switch:{n}", n, links, switches=1, alpha=[1] * 2 * n, combines=True, replicates=True)
     steps = [Step.of(np.arange(n), n, 0, add=True), Step.of(n, np.arange(n), 0)]
-    return Schedule.from_steps(all_reduce(n), steps, switches=1), where
+    return Schedule.from_steps(all_reduce(n), steps, switches=1), topology
 
 
 def test_a_switch_that_adds_beats_the_average_and_no_cut():

@@ -16,10 +16,10 @@ from colllib.measurements import B200_BY_RANKS, B300_BY_RANKS, H200_BY_RANKS, NV
 @pytest.mark.parametrize("ranks", [2, 3, 4, 7, 8, 33])
 def test_what_a_port_carries_through_the_switch(ranks):
     """By hand: my whole vector goes up once; as an owner I read one slice and write it again."""
-    where = star(ranks, combines=True, replicates=True)
+    topology = star(ranks, combines=True, replicates=True)
     builds = (innetwork.one_shot_all_reduce, innetwork.two_shot_all_reduce)
     for shots, load, build in ((1, Fraction(1), builds[0]), (2, 1 + Fraction(1, ranks), builds[1])):
-        ledger = execute(build(where), where)
+        ledger = execute(build(topology), topology)
         assert set(ledger.sent[:ranks]) == {load}
         assert max(ledger.link_total) == innetwork.port_load(ranks, shots=shots)
         assert ideal_gain(ranks, shots=shots) == execute(allreduce.ring(ranks)).sent[0] / load

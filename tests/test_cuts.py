@@ -213,9 +213,9 @@ def test_floors_by_hand():
 def test_a_twist_spreads_its_hops_evenly_and_meets_the_floor():
     """Every pair over all its shortest paths, by networkx: no link carries more than the mean."""
     for k in (3, 4, 5):
-        where = twisted_torus(k)
-        through = nx.edge_betweenness_centrality(where.to_networkx(), normalized=False)
-        assert max(through.values()) / where.ranks == pytest.approx(float(floor_by_hops(where)))
+        topology = twisted_torus(k)
+        through = nx.edge_betweenness_centrality(topology.to_networkx(), normalized=False)
+        assert max(through.values()) / topology.ranks == pytest.approx(float(floor_by_hops(topology)))
 
 
 def test_slower_links_make_a_narrower_cut():

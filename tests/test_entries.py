@@ -49,8 +49,8 @@ def test_what_is_trusted_costs_what_it_executes_to_under_both_port_conventions(p
             for equal in (False, True):
                 for segments in (None, 1, 3) if here.algorithm.segmented else (None,):
                     rung = here.priced(**PRICE, equal_injection=equal, segments=segments)
-                    where = equal_injection(here.topology) if equal else here.topology
-                    assert execute(here.schedule(rung.segments), where).cost == rung.cost
+                    topology = equal_injection(here.topology) if equal else here.topology
+                    assert execute(here.schedule(rung.segments), topology).cost == rung.cost
                     assert rung.seconds == rung.cost.seconds(**PRICE)
                     assert rung.how == here.how
 

@@ -89,9 +89,9 @@ def test_equal_injection_divides_a_ranks_bandwidth_among_its_links():
 
 def test_one_port_charges_what_a_rank_sends_itself_and_not_what_passes_by():
     """0 to 2 on a line passes rank 1, whose own port stays free; sending both ways at once shares the port."""
-    where = one_port(line(3))
+    topology = one_port(line(3))
     past = Schedule.from_steps(point_to_point(3, source=0, target=2), [Step.of(0, 2, 0)])
-    done = execute(past, where)
+    done = execute(past, topology)
     assert (done.cost.n_alpha, done.cost.n_beta) == (2, 1)
     assert [str(load) for load in done.link_total[4:]] == ["1", "0", "0", "0", "0", "1"]
     both = execute(reversed_in_time(line_reduce_scatter(5)), one_port(line(5))).cost

@@ -82,9 +82,9 @@ def small_memory():
 @pytest.mark.parametrize("algorithm", CATALOGUE, ids=lambda a: f"{a.primitive}-{a.name}")
 def test_no_algorithm_fills_the_memory_before_it_is_refused(algorithm, small_memory):
     """On the largest topology of its kind it is built, or refused in one line."""
-    where = algorithm.at_home(2**16)
+    topology = algorithm.at_home(2**16)
     with suppress(TooLarge):
-        expected_seconds("this", algorithm.build(algorithm.argument(where)), where)
+        expected_seconds("this", algorithm.build(algorithm.argument(topology)), topology)
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,10 @@ RING = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "rin
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from(sorted(COLLECTIVES)), st.integers(2, 9))
 def test_every_algorithm_that_can_be_exported_ends_right_in_the_interpreter(data, primitive, ranks):
-    where = star(ranks)
-    chosen = data.draw(st.sampled_from(list(offered(primitive, where))))
+    topology = star(ranks)
+    chosen = data.draw(st.sampled_from(list(offered(primitive, topology))))
     segments = {"segments": data.draw(st.integers(1, 3))} if chosen.segmented else {}
-    schedule = chosen.build(chosen.argument(where), **segments)
+    schedule = chosen.build(chosen.argument(topology), **segments)
     try:
         text = export(schedule, primitive, chosen.name)
     except ValueError as error:

@@ -23,9 +23,9 @@ from colllib.topology import find
 )
 def test_rows_of_the_published_tables_are_met_in_their_own_unit(name, steps, told, latency, bandwidth):
     """Zhao's tables 3.4 and figure 3.1: steps, and M/B to three places."""
-    where = find(name)
-    cost = execute(breadth_first.all_gather(where), where).cost
-    found = at_node("all-gather", where, cost)
+    topology = find(name)
+    cost = execute(breadth_first.all_gather(topology), topology).cost
+    found = at_node("all-gather", topology, cost)
     assert (cost.n_alpha, f"{float(found.n_beta):.3f}") == (steps, told)
     assert (found.latency, found.bandwidth) == (latency, bandwidth)
 
@@ -35,18 +35,18 @@ def test_rows_of_the_published_tables_are_met_in_their_own_unit(name, steps, tol
 )
 @pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce"])
 def test_fewer_steps_are_possible_just_where_a_tree_of_that_degree_reaches_all_ranks_sooner(name, primitive):
-    where = find(name)
+    topology = find(name)
     build = {"all-gather": "all_gather", "reduce-scatter": "reduce_scatter", "all-reduce": "all_reduce"}[primitive]
-    cost = execute(getattr(breadth_first, build)(where), where).cost
+    cost = execute(getattr(breadth_first, build)(topology), topology).cost
     reached, leaves, least = 1, 1, 0
-    while reached < where.ranks:
-        leaves *= degree(where)
+    while reached < topology.ranks:
+        leaves *= degree(topology)
         reached, least = reached + leaves, least + 1
     passes = 2 if primitive == "all-reduce" else 1
-    found = at_node(primitive, where, cost)
+    found = at_node(primitive, topology, cost)
     assert found.latency == (cost.n_alpha == passes * least)
-    assert found.bandwidth == (found.n_beta == passes * Fraction(where.ranks - 1, where.ranks))
-    assert found.n_beta >= passes * Fraction(where.ranks - 1, where.ranks)
+    assert found.bandwidth == (found.n_beta == passes * Fraction(topology.ranks - 1, topology.ranks))
+    assert found.n_beta >= passes * Fraction(topology.ranks - 1, topology.ranks)
 
 
 @pytest.mark.parametrize(

@@ -33,23 +33,23 @@ def test_own_routes_are_followed_and_wrong_ones_refused():
 @pytest.mark.parametrize("dims", [(4, 4), (5, 5), (6, 6), (8, 8), (6, 4), (4, 4, 4)])
 def test_axes_in_turn_keep_the_busiest_links_busy(dims):
     """One block on a link and step, in as many steps as the busiest link has blocks: no order is faster."""
-    where = alternating_torus(dims)
-    loads = relay.link_loads(where)
+    topology = alternating_torus(dims)
+    loads = relay.link_loads(topology)
     assert sorted(loads) == sorted(relay.link_loads(torus(dims, tie="balanced")))
-    run = execute(relay.relay_one_by_one(where), where)
-    assert run.cost.n_alpha == max(loads) * where.ranks
-    assert run.cost.n_beta == max(loads) >= middle_cut(where).n_beta
+    run = execute(relay.relay_one_by_one(topology), topology)
+    assert run.cost.n_alpha == max(loads) * topology.ranks
+    assert run.cost.n_beta == max(loads) >= middle_cut(topology).n_beta
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda d: 1 < np.prod(d) <= 40), st.booleans())
 @settings(max_examples=30)
 def test_no_routing_beats_a_cut(dims, wraps):
-    where = torus(dims) if wraps else mesh(dims)
-    assert max(relay.link_loads(where)) >= middle_cut(where).n_beta
-    _, link = where.router(*np.divmod(np.arange(where.ranks**2), where.ranks))
+    topology = torus(dims) if wraps else mesh(dims)
+    assert max(relay.link_loads(topology)) >= middle_cut(topology).n_beta
+    _, link = topology.router(*np.divmod(np.arange(topology.ranks**2), topology.ranks))
     for wire in {int(link[0]), int(link[-1])}:
-        ends = int(where.link_src[wire]), int(where.link_dst[wire])
-        assert len(blocks_on(where, *ends)) == (link == wire).sum()
+        ends = int(topology.link_src[wire]), int(topology.link_dst[wire])
+        assert len(blocks_on(topology, *ends)) == (link == wire).sum()
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,8 @@ def counted(schedule, message):
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.sampled_from(["all-reduce", "all-gather", "broadcast", "all-to-all"]), st.integers(2, 8))
 def test_a_trace_comes_to_an_end_and_moves_the_bytes_of_its_schedule(data, primitive, ranks):
-    where = star(ranks)
-    plain = [one for one in offered(primitive, where) if one.takes == "ranks"]
+    topology = star(ranks)
+    plain = [one for one in offered(primitive, topology) if one.takes == "ranks"]
     chosen = data.draw(st.sampled_from(plain))
     schedule = chosen.build(ranks, **({"segments": data.draw(st.integers(1, 3))} if chosen.segmented else {}))
     message = 5040 * 5040  # so that every block is whole bytes
@@ -97,9 +97,9 @@ def test_a_trace_comes_to_an_end_and_moves_the_bytes_of_its_schedule(data, primi
 
 
 def test_a_platform_has_every_link_with_its_speed_and_each_route_with_its_latency():
-    where = boxes((2, 4), oversubscription=2)
-    schedule = hierarchical.all_reduce(where)
-    root = ET.fromstring(simgrid.platform(schedule, where, alpha=(1e-6, 4e-6), bandwidth=(400e9, 50e9)))
+    topology = boxes((2, 4), oversubscription=2)
+    schedule = hierarchical.all_reduce(topology)
+    root = ET.fromstring(simgrid.platform(schedule, topology, alpha=(1e-6, 4e-6), bandwidth=(400e9, 50e9)))
     links = {link.get("id"): link for link in root.iter("link")}
     speeds = Counter(float(link.get("bandwidth").removesuffix("Bps")) for name, link in links.items() if name.isdigit())
     # both ways: 8 ports in the boxes, 8 cards, 2 uplinks of four cards' width, halved
@@ -173,8 +173,8 @@ def test_the_files_that_the_command_writes_replay_with_the_command_that_it_print
     done = subprocess.run(["bash", "-c", made.output], capture_output=True, text=True, check=True)
     (seconds,) = re.findall(r"^([\d.]+):Simulation time", done.stdout + done.stderr, re.MULTILINE)
     assert shlex.split(made.output)[:2] == ["cd", str(tmp_path / "files")]
-    where = find_topology("boxes:2x4")
-    clock = execute(hierarchical.all_reduce(where), where).cost.seconds(**PRICE)
+    topology = find_topology("boxes:2x4")
+    clock = execute(hierarchical.all_reduce(topology), topology).cost.seconds(**PRICE)
     assert float(seconds) == pytest.approx(clock, rel=1e-4)
 
 
@@ -193,9 +193,9 @@ def test_a_pipeline_by_hand_is_what_simgrid_says_too():
 
 @pytest.mark.usefixtures("installed")
 def test_a_flat_ring_over_boxes_is_the_event_clocks_where_sends_do_not_wait():
-    where = boxes((4, 4))
+    topology = boxes((4, 4))
     ring = allreduce.ring(16)
-    lock, event = execute(ring, where).cost.seconds(**PRICE), event_clock(ring, where, **PRICE).seconds
+    lock, event = execute(ring, topology).cost.seconds(**PRICE), event_clock(ring, topology, **PRICE).seconds
     assert event < 0.96 * lock
-    assert simgrid.replay(ring, where, **PRICE) == pytest.approx(lock, rel=1e-4)
-    assert simgrid.replay(ring, where, settings=simgrid.EAGER, **PRICE) == pytest.approx(event, rel=1e-4)
+    assert simgrid.replay(ring, topology, **PRICE) == pytest.approx(lock, rel=1e-4)
+    assert simgrid.replay(ring, topology, settings=simgrid.EAGER, **PRICE) == pytest.approx(event, rel=1e-4)

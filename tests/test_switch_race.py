@@ -22,10 +22,10 @@ BUILDS = {
 @pytest.mark.parametrize("primitive", PRIMITIVES)
 @pytest.mark.parametrize(("n", "endpoint", "switch"), [(8, 300e-9, 200e-9), (2, 1e-6, 100e-9), (7, 100e-9, 500e-9)])
 def test_the_race_is_run(primitive, n, endpoint, switch):
-    where = able_star(n, endpoint, switch)
+    topology = able_star(n, endpoint, switch)
     for message in (1e4, 4e6, 1e9):
         price = {"message": message, "alpha": endpoint + switch, "bandwidth": ANCHOR_BANDWIDTH}
-        rungs = [run(a, where, **price) for a in offered(primitive, where)]
+        rungs = [run(a, topology, **price) for a in offered(primitive, topology)]
         found = race(primitive, n, message, endpoint, switch)
         software = min(r.seconds for r in rungs if r.algorithm.takes == "ranks")
         through = min(r.seconds for r in rungs if r.algorithm.takes == "topology")
@@ -37,11 +37,11 @@ def test_the_race_is_run(primitive, n, endpoint, switch):
 @pytest.mark.parametrize("primitive", PRIMITIVES)
 @pytest.mark.parametrize("n", [2, 5, 8])
 def test_many_segments_tend_to_the_stream_and_never_beat_it(primitive, n):
-    where = able_star(n, 300e-9, 200e-9)
+    topology = able_star(n, 300e-9, 200e-9)
     for message in (1e4, 16e6):
         price = {"message": message, "alpha": 0.5e-6, "bandwidth": ANCHOR_BANDWIDTH}
         limit = stream_limit(primitive, n).seconds(**price)
-        clock = [event_clock(BUILDS[primitive](where, segments=p), where, **price).seconds for p in (4, 256)]
+        clock = [event_clock(BUILDS[primitive](topology, segments=p), topology, **price).seconds for p in (4, 256)]
         assert limit <= clock[1] * (1 + 1e-12) < clock[0] * (1 + 1e-9)
         assert clock[1] == pytest.approx(limit, rel=0.005)
         if n == 8:

@@ -95,11 +95,11 @@ def test_bad_input_is_refused_in_one_line(build, complaint):
 )
 def test_routes_in_a_tree_of_switches_are_the_shortest(ranks, radix, uplinks):
     """Against breadth-first search over the same links."""
-    where = switch_tree(ranks, radix, uplinks=uplinks)
-    links = list(zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True))
-    other = from_links("same", ranks, links, switches=where.switches, latency=Latency())
-    src, dst = (grid.ravel() for grid in np.meshgrid(range(where.nodes), range(where.nodes)))
-    for ours, theirs in zip(where.router(src, dst), other.router(src, dst), strict=True):
+    topology = switch_tree(ranks, radix, uplinks=uplinks)
+    links = list(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))
+    other = from_links("same", ranks, links, switches=topology.switches, latency=Latency())
+    src, dst = (grid.ravel() for grid in np.meshgrid(range(topology.nodes), range(topology.nodes)))
+    for ours, theirs in zip(topology.router(src, dst), other.router(src, dst), strict=True):
         assert np.array_equal(ours, theirs)
 
 

@@ -22,12 +22,12 @@ def plain_hops(dims):
 @pytest.mark.parametrize("twisted", [False, True])
 def test_wrapped_tori_deliver_over_shortest_ways(dims, twisted):
     shape = Wrapped(dims, twisted=twisted)
-    where = shape.topology()
-    graph = where.to_networkx()
+    topology = shape.topology()
+    graph = topology.to_networkx()
     assert shape.diameter == nx.diameter(graph)
     schedule = relay.wrapped_relay(shape)
     assert reference.holds(schedule)
-    run = execute(schedule, where)
+    run = execute(schedule, topology)
     away = sum(sum(to.values()) for _, to in nx.all_pairs_shortest_path_length(graph))
     assert sum(run.link_total) == Fraction(away, shape.ranks)
     assert run.cost.n_alpha == shape.diameter
@@ -39,28 +39,28 @@ def test_wrapped_tori_deliver_over_shortest_ways(dims, twisted):
 @pytest.mark.parametrize("dims", [(4, 2), (8, 4), (3, 6), (2, 2, 4), (4, 8, 4), (4, 8, 8)])
 @pytest.mark.parametrize("twisted", [False, True])
 def test_wrapped_routes_are_shortest_ones_and_the_same_from_every_rank(dims, twisted):
-    where = Wrapped(dims, twisted).topology()
-    source, target = (part.ravel() for part in np.mgrid[: where.ranks, : where.ranks])
-    message, link = where.router(source, target)
-    hops = dict(nx.all_pairs_shortest_path_length(where.to_networkx()))
+    topology = Wrapped(dims, twisted).topology()
+    source, target = (part.ravel() for part in np.mgrid[: topology.ranks, : topology.ranks])
+    message, link = topology.router(source, target)
+    hops = dict(nx.all_pairs_shortest_path_length(topology.to_networkx()))
     per_message = Counter(message.tolist())
     assert all(
         per_message[k] == hops[a][b] for k, (a, b) in enumerate(zip(source.tolist(), target.tolist(), strict=True))
     )
     at = source.copy()
     for k, crossed in zip(message.tolist(), link.tolist(), strict=True):
-        assert where.link_src[crossed] == at[k]
-        at[k] = where.link_dst[crossed]
+        assert topology.link_src[crossed] == at[k]
+        at[k] = topology.link_dst[crossed]
     assert (at == target).all()
 
 
 @pytest.mark.parametrize("width", [2, 3, 4, 5, 6, 8])
 def test_a_twisted_torus_spreads_its_ties(width):
     """One way for each block: the busiest link carries less than k blocks above the mean, counted with networkx."""
-    where = twisted_torus(width)
-    hops = sum(sum(to.values()) for _, to in nx.all_pairs_shortest_path_length(where.to_networkx()))
-    most = max(relay.link_loads(where)) * where.ranks
-    assert 0 <= most - Fraction(hops, where.num_links) < width
+    topology = twisted_torus(width)
+    hops = sum(sum(to.values()) for _, to in nx.all_pairs_shortest_path_length(topology.to_networkx()))
+    most = max(relay.link_loads(topology)) * topology.ranks
+    assert 0 <= most - Fraction(hops, topology.num_links) < width
 
 
 @pytest.mark.parametrize("dims", [(4, 8), (3, 6), (10, 5), (2, 2, 4), (2, 4, 4), (4, 4, 8)])

@@ -19,12 +19,12 @@ from colllib.two_tiers import CLUSTERS, TRIED, TWO_TIERS, cluster, fastest, ways
 @settings(max_examples=25, deadline=None)
 @given(count=st.integers(2, 9), size=st.integers(2, 9))
 def test_a_formula_is_what_execution_counts_on_each_tier(form, count, size):
-    where = boxes((count, size))
+    topology = boxes((count, size))
     algorithm = find(form.primitive, "hierarchical").configured({"tiers": form.tiers})
     backwards = {"broadcast": "reduce", "all-gather": "reduce-scatter"}
     for name in (form.primitive, *filter(None, [backwards.get(form.primitive)])):
         chosen = find(name, "hierarchical").configured({"tiers": form.tiers})
-        kinds = execute(chosen.build(where), where).cost.kinds
+        kinds = execute(chosen.build(topology), topology).cost.kinds
         inner = sum(kind.steps * kind.hops[0] for kind in kinds if not kind.hops[1])
         outer = sum(kind.steps * kind.hops[1] for kind in kinds)
         port, card = (sum((kind.steps * kind.loads[tier] for kind in kinds), Fraction(0)) for tier in (0, 1))

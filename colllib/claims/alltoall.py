@@ -191,9 +191,9 @@ def _rank(name: str) -> int:
 def _hops() -> Cases:
     import networkx as nx  # slow to import, and needed here alone
 
-    where, ends = place(SQUARE), ("ab", "ad", "ac", "ak")
-    message, _ = where.router(np.array([_rank(p[0]) for p in ends]), np.array([_rank(p[1]) for p in ends]))
-    routes = list(nx.all_shortest_paths(where.to_networkx(), _rank("a"), _rank("k")))
+    topology, ends = place(SQUARE), ("ab", "ad", "ac", "ak")
+    message, _ = topology.router(np.array([_rank(p[0]) for p in ends]), np.array([_rank(p[1]) for p in ends]))
+    routes = list(nx.all_shortest_paths(topology.to_networkx(), _rank("a"), _rank("k")))
     chunks = int((all_to_all(16).source != all_to_all(16).target).sum())
     yield dict(zip(ends, np.bincount(message).tolist(), strict=True)) | {"routes": len(routes), "chunks": chunks}
 
@@ -226,18 +226,18 @@ def _parity_path(a: int, b: int) -> list[int]:
 @answer(WIRES, "E-02-081")
 def _chunks_on_one_link() -> Cases:
     """The printed list belongs to one way to balance the ties; under it all links carry 8."""
-    where = with_routes(place(SQUARE), _parity_path)
-    found = sorted(f"{chr(97 + a)}{chr(97 + b)}" for a, b in blocks_on(where, _rank("b"), _rank("c")))
-    loads = {load * where.ranks for load in relay.link_loads(where)}
+    topology = with_routes(place(SQUARE), _parity_path)
+    found = sorted(f"{chr(97 + a)}{chr(97 + b)}" for a, b in blocks_on(topology, _rank("b"), _rank("c")))
+    loads = {load * topology.ranks for load in relay.link_loads(topology)}
     yield {"at": SQUARE, "on_bc": Words(" ".join(found)), "least": min(loads), "most": max(loads)}
 
 
 @answer(WIRES, "E-02-080 E-02-082 E-02-155 E-02-156 E-02-157 E-02-158 E-02-159")
 def _cut() -> Cases:
     """The cut through the middle of 4x4: severed links, what crosses one way, and how evenly."""
-    middle, where = middle_cut(place(SQUARE)), place(f"{SQUARE},tie=balanced")
+    middle, topology = middle_cut(place(SQUARE)), place(f"{SQUARE},tie=balanced")
     west = np.arange(16) % 4 < 2
-    over = west[where.link_src] & ~west[where.link_dst]
+    over = west[topology.link_src] & ~west[topology.link_dst]
     per_link = max(load * 16 for load, crosses in zip(_link_loads((4, 4)), over, strict=True) if crosses)
     cut = {"severed": middle.links, "bytes": middle.crossing, "throughput": middle.bandwidth, "per_link": per_link}
     n_beta = built(in_slices, Lattice((4, 4)), on=SQUARE).cost.n_beta

@@ -119,12 +119,12 @@ def _label(what: What) -> str:
     return chosen if isinstance(chosen, str) else chosen.__name__.replace("_", " ")
 
 
-def _cases(at: Case, where: str, argument: Any, whats: Sequence[What], named: Mapping[str, What]) -> Iterator[Case]:
+def _cases(at: Case, on: str, argument: Any, whats: Sequence[What], named: Mapping[str, What]) -> Iterator[Case]:
     """One case for each algorithm without a name, or one in which every one has its own."""
-    beside = {name: measured(what, where, argument) for name, what in named.items()}
+    beside = {name: measured(what, on, argument) for name, what in named.items()}
     for what in whats:
         own = {"at": f"{at['at']}, {_label(what)}"} if len(whats) > 1 else {}
-        yield ChainMap({**at, **own, **beside}, measured(what, where, argument))  # type: ignore[arg-type]
+        yield ChainMap({**at, **own, **beside}, measured(what, on, argument))  # type: ignore[arg-type]
     if not whats:
         yield {**at, **beside}
 

@@ -172,10 +172,10 @@ def _narrow(s: Fraction | int, uplinks: Fraction) -> Topology:
     return replace(fabric, name=f"leaf-spine:4x8x1 with uplinks of {float(8 / s * uplinks):g} BW", tiers=tiers)
 
 
-def _eta_beta(where: Topology, dst: Any) -> Fraction:
+def _eta_beta(topology: Topology, dst: Any) -> Fraction:
     """What every rank reaches of BW that sends M to one other rank."""
-    load = np.bincount(place(where).router(np.arange(where.ranks), dst)[1], minlength=where.num_links)
-    return 1 / Fraction(max(int(count) / speed for count, speed in zip(load, where.bandwidth, strict=True)))
+    load = np.bincount(place(topology).router(np.arange(topology.ranks), dst)[1], minlength=topology.num_links)
+    return 1 / Fraction(max(int(count) / speed for count, speed in zip(load, topology.bandwidth, strict=True)))
 
 
 def eta_of_tiers(share: Fraction, narrow: Sequence[Fraction | int] = (1, 2, 4)) -> Rows:

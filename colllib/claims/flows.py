@@ -50,16 +50,16 @@ def searches(k: int, *ons: str) -> Rows:
 
     def rows() -> Iterator[Case]:
         for on in ons:
-            where = _where(on)
-            n, speeds = where.ranks, [int(speed) for speed in np.unique(where.capacity) if speed]
-            least, widest = int(where.capacity.sum(axis=0)[:n].min()), max(speeds)
+            topology = _where(on)
+            n, speeds = topology.ranks, [int(speed) for speed in np.unique(topology.capacity) if speed]
+            least, widest = int(topology.capacity.sum(axis=0)[:n].min()), max(speeds)
             low, high = Fraction(n - 1, least), Fraction(n - 1)
-            middle, iterations = halved(low, high, Fraction(1, least**2), partial(_sustains, where))
+            middle, iterations = halved(low, high, Fraction(1, least**2), partial(_sustains, topology))
             inverse = middle.limit_denominator(least)
-            fits = halved(low * k, high * k, Fraction(1, widest**2), partial(_fits, where, k))
+            fits = halved(low * k, high * k, Fraction(1, widest**2), partial(_fits, topology, k))
             trees = next(k for k in count(1) if all((inverse * k * speed).denominator == 1 for speed in speeds))
             yield {
-                "at": where.topology.name,
+                "at": topology.topology.name,
                 "N": n,
                 "k": k,
                 "least": least,
@@ -73,25 +73,25 @@ def searches(k: int, *ons: str) -> Rows:
                 "iterations": iterations,
                 "iterations_fixed": fits[1],
                 "found": fits[0].limit_denominator(widest),
-                "U": forests.fixed(where, k).unit * where.unit,
+                "U": forests.fixed(topology, k).unit * topology.unit,
             }
 
     return rows
 
 
-def _sustains(where: forests.Fabric, inverse: Fraction) -> bool:
-    return feasible(where, where.capacity * inverse.numerator, inverse.denominator)
+def _sustains(fabric: forests.Fabric, inverse: Fraction) -> bool:
+    return feasible(fabric, fabric.capacity * inverse.numerator, inverse.denominator)
 
 
-def _fits(where: forests.Fabric, k: int, unit: Fraction) -> bool:
-    return feasible(where, room(where, unit), k)
+def _fits(fabric: forests.Fabric, k: int, unit: Fraction) -> bool:
+    return feasible(fabric, room(fabric, unit), k)
 
 
 @answer(BOTTLENECK, "D-4-019")
 def _capped_flow() -> Cases:
-    where = _where("example")
+    topology = _where("example")
     for x in (2, 3, 4):
-        flow, _ = max_flow(where.with_source(where.capacity, x * where.weight), where.nodes, 5, 8 * x)
+        flow, _ = max_flow(topology.with_source(topology.capacity, x * topology.weight), topology.nodes, 5, 8 * x)
         yield {"at": f"x = {x} b", "x": x, "flow": flow}
 
 
@@ -108,39 +108,39 @@ def _changed(capacity: IntArray, split: Split, units: int) -> IntArray:
     return found
 
 
-def by_theorem(where: forests.Fabric, capacity: IntArray, k: int, split: Split) -> int:
+def by_theorem(fabric: forests.Fabric, capacity: IntArray, k: int, split: Split) -> int:
     """Equation B.1 as it is printed: how much can be split off."""
-    (u, w, t), s, need = split, where.nodes, where.total * k
+    (u, w, t), s, need = split, fabric.nodes, fabric.total * k
     found = [int(capacity[u, w]), int(capacity[w, t])]
-    for v in range(where.ranks):
+    for v in range(fabric.ranks):
         for start, end, wide in ((u, w, ((u, s), (u, t), (v, w))), (w, t, ((w, s), (u, t), (v, t)))):
-            network = where.with_source(capacity, where.weight * k)
+            network = fabric.with_source(capacity, fabric.weight * k)
             for link in wide:
                 network[link] = ENDLESS * (link[0] != link[1])
             found.append(max_flow(network, start, end, need + ENDLESS)[0] - need)
     return min(found)
 
 
-def _tried(where: forests.Fabric, capacity: IntArray, k: int, split: Split) -> int:
+def _tried(fabric: forests.Fabric, capacity: IntArray, k: int, split: Split) -> int:
     """How much can be split off: the most units after which all that ranks send still reaches every rank."""
     u, w, t = split
     for units in range(int(min(capacity[u, w], capacity[w, t])), 0, -1):
-        network = where.with_source(_changed(capacity, split, units), where.weight * k)
-        need = where.total * k
-        if all(max_flow(network, where.nodes, sink, need)[0] == need for sink in range(where.ranks)):
+        network = fabric.with_source(_changed(capacity, split, units), fabric.weight * k)
+        need = fabric.total * k
+        if all(max_flow(network, fabric.nodes, sink, need)[0] == need for sink in range(fabric.ranks)):
             return units
     return 0
 
 
 def _states(on: str) -> Iterator[tuple[forests.Fabric, IntArray, int]]:
     """A fabric in trees, before and while its switches vanish."""
-    where = _where(on)
-    limit = forests.bound(where)
-    capacity = room(where, limit.unit * where.unit)
-    yield where, capacity, limit.trees
-    for u, w, t, units in without_switches(capacity, where.weight * limit.trees, where.ranks, on).splits:
+    topology = _where(on)
+    limit = forests.bound(topology)
+    capacity = room(topology, limit.unit * topology.unit)
+    yield topology, capacity, limit.trees
+    for u, w, t, units in without_switches(capacity, topology.weight * limit.trees, topology.ranks, on).splits:
         capacity = _changed(capacity, (u, w, t), units)
-        yield where, capacity, limit.trees
+        yield topology, capacity, limit.trees
 
 
 def splits(*ons: str) -> Rows:
@@ -249,14 +249,14 @@ def _in_time_and_disjoint() -> Cases:
 
 def _rounded(k: int) -> Case:
     """The program's parts of five ranks, rounded down to whole trees of 1/k, and what still flows to every rank."""
-    where, found = forests.fabric(five_ranks()), divided(forests.fabric(five_ranks()))
+    fabric, found = forests.fabric(five_ranks()), divided(forests.fabric(five_ranks()))
     down = [int(part * k) for part in found.roots]
     reach = []
     for parts, turned in ((found.outward, False), (found.inward, True)):
-        capacity = np.zeros_like(where.capacity)
+        capacity = np.zeros_like(fabric.capacity)
         capacity[found.pairs[:, 0], found.pairs[:, 1]] = [int(part * k) for part in parts]
-        network = where.with_source(capacity.T if turned else capacity, np.array(down))
-        reach += [max_flow(network, where.nodes, sink, sum(down))[0] for sink in range(where.ranks)]
+        network = fabric.with_source(capacity.T if turned else capacity, np.array(down))
+        reach += [max_flow(network, fabric.nodes, sink, sum(down))[0] for sink in range(fabric.ranks)]
     parts_in_all = len(found.roots) + 2 * len(found.pairs)
     return {
         "at": f"five ranks, k = {k}",

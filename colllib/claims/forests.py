@@ -55,31 +55,31 @@ def bounds(*ons: str) -> Rows:
     def rows() -> Iterator[Case]:
         for on in ons:
             found = known(on)
-            inverse, where = found.bound.inverse_throughput, found.fabric
-            units = where.capacity.sum(axis=0)[: where.ranks].min() * where.unit
+            inverse, fabric = found.bound.inverse_throughput, found.fabric
+            units = fabric.capacity.sum(axis=0)[: fabric.ranks].min() * fabric.unit
             yield {
                 "at": found.fabric.topology.name,
-                "N": where.ranks,
+                "N": fabric.ranks,
                 "inverse": inverse,
-                "halved": forests.bound(where, search="bisection").inverse_throughput,
+                "halved": forests.bound(fabric, search="bisection").inverse_throughput,
                 "executed": shards(on),
-                "low": Fraction(where.ranks - 1) / units,
-                "least": units / where.unit,
-                "denominator": Fraction((inverse * where.unit).denominator),
+                "low": Fraction(fabric.ranks - 1) / units,
+                "least": units / fabric.unit,
+                "denominator": Fraction((inverse * fabric.unit).denominator),
                 "k": found.bound.trees,
                 "y": 1 / found.bound.unit,
-                "logical": _logical(where, found.bound),
+                "logical": _logical(fabric, found.bound),
                 "size": sum(found.heights.values()),
             }
 
     return rows
 
 
-def _logical(where: forests.Fabric, limit: forests.Bound) -> Fraction:
+def _logical(fabric: forests.Fabric, limit: forests.Bound) -> Fraction:
     """The bound after all switches are taken out."""
-    trees = room(where, limit.unit * where.unit)
-    left = without_switches(trees, where.weight * limit.trees, where.ranks, where.topology.name).capacity
-    alone = forests.Fabric(replace(where.topology, link_class=None), left, 1 / limit.unit, where.weight)
+    trees = room(fabric, limit.unit * fabric.unit)
+    left = without_switches(trees, fabric.weight * limit.trees, fabric.ranks, fabric.topology.name).capacity
+    alone = forests.Fabric(replace(fabric.topology, link_class=None), left, 1 / limit.unit, fabric.weight)
     return forests.bound(alone).inverse_throughput
 
 
@@ -88,38 +88,38 @@ def cuts(*ons: str) -> Rows:
 
     def rows() -> Iterator[Case]:
         for on in ons:
-            where = forests.fabric(place(on))
-            every, flow = (forests.bound(where, search=way).inverse_throughput for way in ("all-cuts", "newton"))
+            fabric = forests.fabric(place(on))
+            every, flow = (forests.bound(fabric, search=way).inverse_throughput for way in ("all-cuts", "newton"))
             yield {
                 "at": on,
                 "every_set": every,
                 "flow": flow,
-                "at_optimum": _feasible(where, every),
-                "above": _feasible(where, every * Fraction(99, 100)),
+                "at_optimum": _feasible(fabric, every),
+                "above": _feasible(fabric, every * Fraction(99, 100)),
             }
 
     return rows
 
 
-def _feasible(where: forests.Fabric, inverse: Fraction) -> bool:
+def _feasible(fabric: forests.Fabric, inverse: Fraction) -> bool:
     """Whether every rank can receive all at the rate 1 / inverse."""
-    scaled = inverse * where.unit
-    return feasible(where, where.capacity * scaled.numerator, scaled.denominator)
+    scaled = inverse * fabric.unit
+    return feasible(fabric, fabric.capacity * scaled.numerator, scaled.denominator)
 
 
 @answer(BOTTLENECK, "D-4-011 D-4-012 D-4-016 D-4-017 D-B-009")
 def _sets_of_the_example() -> Cases:
-    where = forests.fabric(place(example()))
-    box, most = (0, 1, 2, 3, 8), tuple(node for node in range(where.nodes) if node != 4)
+    fabric = forests.fabric(place(example()))
+    box, most = (0, 1, 2, 3, 8), tuple(node for node in range(fabric.nodes) if node != 4)
     yield {
         "at": "two boxes of four",
-        "shards": sum(node < where.ranks for node in box),
-        "leaving": where.leaving(box),
-        "time": forests.ratio(where, box) / 8,
-        "flow": sum(node < where.ranks for node in most),
-        "leaving_most": where.leaving(most),
-        "x": 1 / forests.bound(where).inverse_throughput,
-        "one_rank": forests.ratio(where, (0,)) / 8,
+        "shards": sum(node < fabric.ranks for node in box),
+        "leaving": fabric.leaving(box),
+        "time": forests.ratio(fabric, box) / 8,
+        "flow": sum(node < fabric.ranks for node in most),
+        "leaving_most": fabric.leaving(most),
+        "x": 1 / forests.bound(fabric).inverse_throughput,
+        "one_rank": forests.ratio(fabric, (0,)) / 8,
     }
 
 
@@ -127,20 +127,20 @@ def few_trees(on: str, *ks: int) -> Rows:
     """Fixed numbers of trees: algorithm bandwidths, and the limits of the search."""
 
     def rows() -> Iterator[Case]:
-        where = forests.fabric(place(on))
-        speeds = [Fraction(int(speed)) * where.unit for speed in np.unique(where.capacity) if speed]
-        inverse = forests.bound(where).inverse_throughput
+        fabric = forests.fabric(place(on))
+        speeds = [Fraction(int(speed)) * fabric.unit for speed in np.unique(fabric.capacity) if speed]
+        inverse = forests.bound(fabric).inverse_throughput
         for k in ks:
-            found = forests.fixed(where, k)
-            trees = room(where, found.unit * where.unit)
+            found = forests.fixed(fabric, k)
+            trees = room(fabric, found.unit * fabric.unit)
             yield {
                 "at": f"{on}, k = {k}",
                 "k": k,
-                "algbw": where.total / found.inverse_throughput,
+                "algbw": fabric.total / found.inverse_throughput,
                 "share": inverse / found.inverse_throughput,
-                "U": found.unit * where.unit,
-                "denominator": Fraction((found.unit * where.unit).denominator),
-                "widest": max(speeds) / where.unit,
+                "U": found.unit * fabric.unit,
+                "denominator": Fraction((found.unit * fabric.unit).denominator),
+                "widest": max(speeds) / fabric.unit,
                 "time": found.inverse_throughput,
                 "limit": inverse + 1 / (k * min(speeds)),
                 "eulerian": bool((trees.sum(axis=0) == trees.sum(axis=1)).all()),
@@ -153,12 +153,12 @@ def rings(on: str) -> Rows:
     """Every switch made a ring."""
 
     def rows() -> Iterator[Case]:
-        where = example() if on == "example" else place(on)
-        found = unwound(where)
-        box = range(where.ranks // 2)
-        best = forests.bound(forests.fabric(place(where))).inverse_throughput
+        topology = example() if on == "example" else place(on)
+        found = unwound(topology)
+        box = range(topology.ranks // 2)
+        best = forests.bound(forests.fabric(place(topology))).inverse_throughput
         yield {
-            "at": where.name,
+            "at": topology.name,
             "out": found.fabric.leaving(box),
             "worse": found.bound.inverse_throughput / best,
         }
@@ -168,12 +168,12 @@ def rings(on: str) -> Rows:
 
 def split(u: int, t: int) -> int:
     """What leaves the upper box of the example when a unit through the middle switch leads from u to t."""
-    where = forests.fabric(place(example()))
-    left = where.capacity.copy()
+    fabric = forests.fabric(place(example()))
+    left = fabric.capacity.copy()
     left[u, 10] -= 1
     left[10, t] -= 1
     left[u, t] += 1
-    return int(replace(where, capacity=left).leaving((0, 1, 2, 3, 8)))
+    return int(replace(fabric, capacity=left).leaving((0, 1, 2, 3, 8)))
 
 
 def replicated() -> Cases:
@@ -255,9 +255,9 @@ for _chapter, _ids in (
 def _what_binds() -> Cases:
     """Into one GPU, or into one box: what is worse on boxes of H100."""
     for n in (2, 4, 8, 16):
-        where = forests.fabric(place(f"dgx-h100:{n}"))
-        nodes = set(range(where.nodes))
-        gpu, box = (forests.ratio(where, tuple(nodes - out)) for out in ({0}, {*range(8), where.ranks}))
+        fabric = forests.fabric(place(f"dgx-h100:{n}"))
+        nodes = set(range(fabric.nodes))
+        gpu, box = (forests.ratio(fabric, tuple(nodes - out)) for out in ({0}, {*range(8), fabric.ranks}))
         yield {"at": f"{n} boxes", "n": n, "binds": "GPU" if gpu > box else "box"}
 
 
@@ -273,8 +273,8 @@ def _at_once() -> Schedule:
     return all_reduce(five_ranks())
 
 
-def _all_reduce(where: Callable[[], Topology]) -> Schedule:
-    return all_reduce(where())
+def _all_reduce(topology: Callable[[], Topology]) -> Schedule:
+    return all_reduce(topology())
 
 
 def combined(on: str) -> Fraction:
@@ -287,9 +287,9 @@ def combined(on: str) -> Fraction:
 def _two_halves_on_machines() -> Cases:
     """What combined trees reach, beside trees both ways at once, or what all links into GPUs allow."""
     for on in ("dgx-a100:2", "dgx-h100:4"):
-        where = forests.fabric(place(on))
-        into = where.capacity[:, : where.ranks].sum() * where.unit  # every rank but one takes in and gives away M
-        yield {"at": on, "combined": combined(on), "optimum": Fraction(into) / (2 * (where.ranks - 1))}
+        fabric = forests.fabric(place(on))
+        into = fabric.capacity[:, : fabric.ranks].sum() * fabric.unit  # every rank but one takes in and gives away M
+        yield {"at": on, "combined": combined(on), "optimum": Fraction(into) / (2 * (fabric.ranks - 1))}
     at_once = built(_all_reduce, half_boxes, on="mi250-8x2")
     yield {"at": "mi250-8x2", "combined": combined("mi250-8x2"), "optimum": 1 / forests.busiest(at_once)}
 
@@ -368,12 +368,14 @@ def margins(machine: str, *counts: int) -> Rows:
 @answer(BOTTLENECK, "D-4-010")
 def _when_a_rank_binds() -> Cases:
     for on, box in (("dgx-a100:1", 8), ("dgx-a100:2", 8), ("dgx-a100:4", 8), ("example", 4)):
-        where = known(on).fabric
-        into = where.capacity.sum(axis=0)[: where.ranks].min() * where.unit
-        others = tuple(node for node in range(box, where.nodes) if node != where.ranks)  # all but a box with its switch
-        other = forests.ratio(where, others) if box < where.ranks else Fraction(0)
-        rank = Fraction(where.ranks - 1) / into
-        yield {"at": where.topology.name, "holds": shards(on) == rank, "rank_binds": rank >= other}
+        fabric = known(on).fabric
+        into = fabric.capacity.sum(axis=0)[: fabric.ranks].min() * fabric.unit
+        others = tuple(
+            node for node in range(box, fabric.nodes) if node != fabric.ranks
+        )  # all but a box with its switch
+        other = forests.ratio(fabric, others) if box < fabric.ranks else Fraction(0)
+        rank = Fraction(fabric.ranks - 1) / into
+        yield {"at": fabric.topology.name, "holds": shards(on) == rank, "rank_binds": rank >= other}
 
 
 # -- one tree, steps, and small facts --------------------------------------------------------------------
@@ -415,13 +417,13 @@ def _whole_chunks() -> Cases:
 @answer(TREES, "D-4-009")
 def _backwards_and_combined() -> Cases:
     for on in ("dgx-a100:2", "torus:4x4", "example"):
-        where = example() if on == "example" else place(on)
+        topology = example() if on == "example" else place(on)
         names = ("reduce-scatter", "reduce", "all-reduce")
-        made = [built(forests.forest(where, primitive=name).schedule, on=where).schedule for name in names]
+        made = [built(forests.forest(topology, primitive=name).schedule, on=topology).schedule for name in names]
         kinds = [PRIMITIVES[name].accepts(schedule.blocks) for name, schedule in zip(names, made, strict=True)]
-        rooted = PRIMITIVES["all-reduce"].accepts(built(one_root, where, on=where).schedule.blocks)
+        rooted = PRIMITIVES["all-reduce"].accepts(built(one_root, topology, on=topology).schedule.blocks)
         words = ("reduce_scatter", "reduce", "from_halves", "from_one_root")
-        yield {"at": where.name, **dict(zip(words, [*kinds, rooted], strict=True))}
+        yield {"at": topology.name, **dict(zip(words, [*kinds, rooted], strict=True))}
 
 
 @answer(WORTH, "D-4-078")

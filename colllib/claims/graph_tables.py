@@ -261,10 +261,10 @@ def chunked(*graphs: str) -> Rows:
 
     def rows() -> Iterator[Case]:
         for graph in graphs:
-            where, exact = place(graph), on(graph)
+            topology, exact = place(graph), on(graph)
             for p in (1, 2, 3):
-                plan = breadth_first.breadth_first(where)
-                done = built(_in_pieces, graph, p, on=where)
+                plan = breadth_first.breadth_first(topology)
+                done = built(_in_pieces, graph, p, on=topology)
                 beside = {
                     "at": f"{graph}, P = {p}",
                     "P": plan.at_most(p),
@@ -390,10 +390,10 @@ def _halving() -> Fraction:
 
 def _even_layers(graph: str) -> bool:
     """Whether layers are even and every link's load in each step is the layer's d-th part."""
-    where = place(graph)
-    layer = measures.layers(where)[0, 1:]
-    return measures.even_layers(where) and list(loads(graph)) == [
-        Fraction(int(n), measures.degree(where)) for n in layer
+    topology = place(graph)
+    layer = measures.layers(topology)[0, 1:]
+    return measures.even_layers(topology) and list(loads(graph)) == [
+        Fraction(int(n), measures.degree(topology)) for n in layer
     ]
 
 
@@ -675,19 +675,19 @@ def with_f(at: str, ranks: int, f: Callable[[], Fraction], best: float = 0) -> R
 
 def too_many_hops(times: int) -> Fraction:
     """What the hops of a line graph of line graphs of C(16, {3, 4}) leave to f: each pair is so much further apart."""
-    where = place(f"{'line-graph(' * (times - 1)}{C16}{')' * (times - 1)}")
-    src, _ = arcs(where)
+    topology = place(f"{'line-graph(' * (times - 1)}{C16}{')' * (times - 1)}")
+    src, _ = arcs(topology)
     links = len(src)
-    hops = distances(where)
+    hops = distances(topology)
     # from link (a, b) to link (c, d): the hops from b to c, and one more; a link is no hop from itself
-    total = 16 * int(hops.sum()) + links * links - _closed_pairs(where)
+    total = 16 * int(hops.sum()) + links * links - _closed_pairs(topology)
     return Fraction(4 * links, total)
 
 
-def _closed_pairs(where: Topology) -> int:
+def _closed_pairs(topology: Topology) -> int:
     """For links (a, b) themselves: hops from b back to a and one more, which are none."""
-    src, dst = arcs(where)
-    return int((distances(where)[dst, src] + 1).sum())
+    src, dst = arcs(topology)
+    return int((distances(topology)[dst, src] + 1).sum())
 
 
 #: us, from the largest f that Table A.1 prints for N = 256.

@@ -76,23 +76,23 @@ def on(graph: str) -> Quantities:
 
 @cache
 def _on(graph: str) -> Quantities:
-    where = place(graph)
-    ports = measures.degree(where)
-    return gathering(graph, where.ranks, ports, lambda: _cost(graph))._with(
-        D=lambda: diameter(where),
-        symmetric=lambda: reverse_symmetric(where),
-        undirected=lambda: measures.is_undirected(where),
-        loops=lambda: bool((where.link_src == where.link_dst).any()),
-        multi=lambda: len(where.tiers) > 1 or where.tiers[0].cables > 1,
-        optimal=lambda: sum(loads(graph)) == Fraction(where.ranks - 1, ports),
-        f=lambda: throughput(where),
-        bound=lambda: distance_bound(where),
-        pieces=lambda: breadth_first.breadth_first(where).pieces,
-        run=lambda: built(breadth_first.all_gather, where, on=where),
-        proved=lambda: built(breadth_first.all_gather, where, on=where).cost is not None,
-        turned=lambda: _parts(built(_reversed, graph, on=transpose(where)).cost, ports),
-        back=lambda: _parts(built(breadth_first.reduce_scatter, where, on=where).cost, ports),
-        both=lambda: _parts(built(breadth_first.all_reduce, where, on=where).cost, ports),
+    topology = place(graph)
+    ports = measures.degree(topology)
+    return gathering(graph, topology.ranks, ports, lambda: _cost(graph))._with(
+        D=lambda: diameter(topology),
+        symmetric=lambda: reverse_symmetric(topology),
+        undirected=lambda: measures.is_undirected(topology),
+        loops=lambda: bool((topology.link_src == topology.link_dst).any()),
+        multi=lambda: len(topology.tiers) > 1 or topology.tiers[0].cables > 1,
+        optimal=lambda: sum(loads(graph)) == Fraction(topology.ranks - 1, ports),
+        f=lambda: throughput(topology),
+        bound=lambda: distance_bound(topology),
+        pieces=lambda: breadth_first.breadth_first(topology).pieces,
+        run=lambda: built(breadth_first.all_gather, topology, on=topology),
+        proved=lambda: built(breadth_first.all_gather, topology, on=topology).cost is not None,
+        turned=lambda: _parts(built(_reversed, graph, on=transpose(topology)).cost, ports),
+        back=lambda: _parts(built(breadth_first.reduce_scatter, topology, on=topology).cost, ports),
+        both=lambda: _parts(built(breadth_first.all_reduce, topology, on=topology).cost, ports),
     )
 
 
@@ -120,10 +120,10 @@ def loads(graph: str) -> tuple[Fraction, ...]:
 
 
 def _cost(graph: str) -> Cost:
-    where = place(graph)
-    if where.ranks <= EXECUTED:
-        return built(breadth_first.all_gather, where, on=where).cost
-    return by_formula(breadth_first.all_gather_cost(where), graph, "lock-step")
+    topology = place(graph)
+    if topology.ranks <= EXECUTED:
+        return built(breadth_first.all_gather, topology, on=topology).cost
+    return by_formula(breadth_first.all_gather_cost(topology), graph, "lock-step")
 
 
 def gathering(at: str, ranks: int, ports: int, cost: Callable[[], Cost], **known: Any) -> _Of:
@@ -197,11 +197,13 @@ def _product(*graphs: str) -> Schedule:
 
 def base(graph: str) -> Quantities:
     """The all-gather that expansions start from, executed."""
-    where = place(graph)
-    return gathering(graph, where.ranks, measures.degree(where), lambda: built(gathers, graph, on=where).cost)._with(
-        run=lambda: built(gathers, graph, on=where),
-        symmetric=lambda: reverse_symmetric(where),
-        D=lambda: diameter(where),
+    topology = place(graph)
+    return gathering(
+        graph, topology.ranks, measures.degree(topology), lambda: built(gathers, graph, on=topology).cost
+    )._with(
+        run=lambda: built(gathers, graph, on=topology),
+        symmetric=lambda: reverse_symmetric(topology),
+        D=lambda: diameter(topology),
         breadth_first=lambda: on(graph)["load"],
     )
 
@@ -224,25 +226,27 @@ def power(graph: str, times: int) -> Quantities:
 
 
 def _expanded(before: Quantities, name: str, build: Callable[[], tuple[Any, ...]], **known: Any) -> Quantities:
-    where = place(name)
+    topology = place(name)
     chosen, *arguments = build()
     found = gathering(
         name,
-        where.ranks,
-        measures.degree(where),
-        lambda: built(chosen, *arguments, on=where).cost,
+        topology.ranks,
+        measures.degree(topology),
+        lambda: built(chosen, *arguments, on=topology).cost,
         before=before,
         N0=before["N"],
         d0=before["d"],
         **known,
     )
     return found._with(
-        proved=lambda: built(chosen, *arguments, on=where).cost is not None,
-        symmetric=lambda: reverse_symmetric(where),
-        last=lambda: Fraction(built(chosen, *arguments, on=where).cost_of([found["steps"] - 1]).n_beta) * where.ranks,
-        fresh=lambda: breadth_first.all_gather_cost(where).n_beta * found["d"],
-        multi=lambda: len(where.tiers) > 1 or where.tiers[0].cables > 1,
-        D=lambda: diameter(where),
+        proved=lambda: built(chosen, *arguments, on=topology).cost is not None,
+        symmetric=lambda: reverse_symmetric(topology),
+        last=lambda: (
+            Fraction(built(chosen, *arguments, on=topology).cost_of([found["steps"] - 1]).n_beta) * topology.ranks
+        ),
+        fresh=lambda: breadth_first.all_gather_cost(topology).n_beta * found["d"],
+        multi=lambda: len(topology.tiers) > 1 or topology.tiers[0].cables > 1,
+        D=lambda: diameter(topology),
     )
 
 
@@ -254,9 +258,9 @@ def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
         times: how often the line graph is taken.
         squared: whether its Cartesian square comes before.
     """
-    where, found = place(graph), on(graph)
-    ranks, ports, far = where.ranks, found["d"], found["D"]
-    cost = built(gathers, graph, on=where).cost if graph in IN_FULL_STEPS else found["cost"]
+    topology, found = place(graph), on(graph)
+    ranks, ports, far = topology.ranks, found["d"], found["D"]
+    cost = built(gathers, graph, on=topology).cost if graph in IN_FULL_STEPS else found["cost"]
     steps, load = _in_ports(cost, ports)
     if squared:
         load *= Fraction(ranks, ranks - 1) * Fraction(ranks**2 - 1, ranks**2)
@@ -335,8 +339,8 @@ def linear_programs(*graphs: str) -> Rows:
 
 def distances_of_pairs(graph: str) -> Cases:
     """Pairs of links, neither following the other, and how many are one hop further apart in the line graph."""
-    where, turned = place(graph), place(f"line-graph({graph})")
-    (src, dst), near, far = arcs(where), distances(where), distances(turned)
+    topology, turned = place(graph), place(f"line-graph({graph})")
+    (src, dst), near, far = arcs(topology), distances(topology), distances(turned)
     pairs = [(a, b) for a in range(len(src)) for b in range(len(src)) if dst[a] != src[b] and a != b]
     longer = sum(far[a, b] == near[dst[a], src[b]] + 1 for a, b in pairs)
     yield {"at": graph, "pairs": len(pairs), "longer": int(longer)}

@@ -33,44 +33,44 @@ def along(on: str, shapes: Sequence[Dims], **quantities: Callable[[str], Any]) -
 
     def rows() -> Cases:
         for dims in shapes:
-            where = named_shape(on, dims)
-            yield shape(on, dims, **{name: quantity(where) for name, quantity in quantities.items()})
+            topology = named_shape(on, dims)
+            yield shape(on, dims, **{name: quantity(topology) for name, quantity in quantities.items()})
 
     return rows
 
 
-def across(where: str) -> int:
+def across(on: str) -> int:
     """The diameter of a topology."""
-    return diameter(place(where))
+    return diameter(place(on))
 
 
-def _neighbors(where: str) -> int:
-    (links,) = set(links_per_rank(place(where)))
+def _neighbors(on: str) -> int:
+    (links,) = set(links_per_rank(place(on)))
     return links
 
 
 @answer(PRIMER, "E-02-013")
 def _neighbors_of_three() -> Cases:
-    where, case = place("torus:3x3x3"), dict[str, Any](at="torus:3x3x3")
+    topology, case = place("torus:3x3x3"), dict[str, Any](at="torus:3x3x3")
     for name, at in (("body", (1, 1, 1)), ("corner", (0, 0, 0)), ("edge", (0, 1, 2))):
         rank = int(np.dot(at, Lattice((3, 3, 3)).strides))
-        near = [Lattice((3, 3, 3)).coordinates(int(b)) for b in where.link_dst[where.link_src == rank]]
+        near = [Lattice((3, 3, 3)).coordinates(int(b)) for b in topology.link_dst[topology.link_src == rank]]
         case[name] = Words(" ".join(sorted("".join(map(str, there)) for there in near)))
         case[f"{name}_wraps"] = sum(max(abs(a - b) for a, b in zip(at, there, strict=True)) == 2 for there in near)
     yield case
 
 
-def _per_axis(where: str) -> int:
+def _per_axis(on: str) -> int:
     """The most edges on one axis of a 2x2x2."""
-    cube = place(where)
+    cube = place(on)
     ends = zip(cube.link_src.tolist(), cube.link_dst.tolist(), strict=True)
     axis = [(a ^ b).bit_length() - 1 for a, b in ends if a < b]
     return max(axis.count(k) for k in range(3))
 
 
-def _hops(where: str) -> Words:
+def _hops(on: str) -> Words:
     """From the first rank of a square of three to every other."""
-    square = place(where)
+    square = place(on)
     message, _ = square.router(np.zeros(8, dtype=int), np.arange(1, 9))
     at = ("".join(map(str, Lattice((3, 3)).coordinates(rank))) for rank in range(1, 9))
     return Words(" ".join(sorted(f"{place}:{count}" for place, count in zip(at, np.bincount(message), strict=True))))
@@ -81,9 +81,9 @@ def _grown(k: int, measure: Callable[[str], Any]) -> Fraction:
     return Fraction(measure(named_shape("torus", (8,) * k))) / Fraction(measure(named_shape("torus", (4,) * k)))
 
 
-def _cut(where: str) -> Fraction:
+def _cut(on: str) -> Fraction:
     """Every half is tried up to 20 ranks; above, cut and bound meet."""
-    return bisection(place(where)).bandwidth
+    return bisection(place(on)).bandwidth
 
 
 @answer(PRIMER, "E-00-044 E-02-084")
@@ -206,11 +206,11 @@ def _rings_at_once() -> Cases:
     """The X links fall into so many rings, counted as connected components."""
     import networkx as nx  # slow to import, and needed in few places
 
-    where = place("torus:16x16x16")
-    on_x = abs(where.link_src - where.link_dst) % 16 != 0  # neighbors on other axes are multiples of 16 apart
-    links = zip(where.link_src[on_x].tolist(), where.link_dst[on_x].tolist(), strict=True)
+    topology = place("torus:16x16x16")
+    on_x = abs(topology.link_src - topology.link_dst) % 16 != 0  # neighbors on other axes are multiples of 16 apart
+    links = zip(topology.link_src[on_x].tolist(), topology.link_dst[on_x].tolist(), strict=True)
     rings = list(nx.connected_components(nx.Graph(links)))
-    yield {"at": where.name, "rings": len(rings), "ranks": max(map(len, rings))}
+    yield {"at": topology.name, "rings": len(rings), "ranks": max(map(len, rings))}
 
 
 def flat_ring(axes: Lattice) -> Schedule:
@@ -236,10 +236,10 @@ def _of_4096() -> Cases:
     yield shape("torus", (16, 16, 16), rings=rings, flat_alpha=steps)
 
 
-def _hop(where: str, measure: Callable[[Any], Any]) -> Any:
+def _hop(on: str, measure: Callable[[Any], Any]) -> Any:
     """Of the links of every hop of a ring in the printed order, which is rank order."""
-    rank = np.arange(place(where).ranks)
-    return measure(np.bincount(place(where).router(rank, np.roll(rank, -1))[0]))
+    rank = np.arange(place(on).ranks)
+    return measure(np.bincount(place(on).router(rank, np.roll(rank, -1))[0]))
 
 
 @answer(TORUS, "E-02-035")
@@ -268,8 +268,8 @@ def _in_use(schedule: Schedule, axes: Lattice, t: int) -> set[int]:
     return {k for k, (src, dst) in enumerate(ends) if (src != dst).any()}
 
 
-def _axes_at_once(where: str) -> int:
-    schedule, axes = run("all-reduce rotated-dim-ring", where).schedule, place(where).lattice
+def _axes_at_once(on: str) -> int:
+    schedule, axes = run("all-reduce rotated-dim-ring", on).schedule, place(on).lattice
     return min(len(_in_use(schedule, axes, t)) for t in range(schedule.num_steps)) if axes else 0
 
 
@@ -287,10 +287,13 @@ def _gathered_in(dims: Dims, order: tuple[int, ...]) -> Schedule:
 def _orders() -> Cases:
     """Every order of the gathers after one order of the reduce-scatters: proved by the executor, and equally dear."""
     for dims in ((4, 3, 2), (8, 2, 2)):
-        where = named_shape("torus", dims)
+        topology = named_shape("torus", dims)
         for order in permutations(range(3)):
-            both = {"turned": Measured(built(_gathered_in, dims, order, on=where)), "usual": measured(DIM_RING, where)}
-            yield {"at": f"{where}, gathers {order}", **both}
+            both = {
+                "turned": Measured(built(_gathered_in, dims, order, on=topology)),
+                "usual": measured(DIM_RING, topology),
+            }
+            yield {"at": f"{topology}, gathers {order}", **both}
 
 
 # -- halving on wires ----------------------------------------------------------------------------------
@@ -411,9 +414,9 @@ def _line_and_ring() -> Cases:
             yield {"at": f"d = {size}, {what}", "size": size, **both}
 
 
-def _busiest_over_a_port(where: str) -> Callable[[], float]:
+def _busiest_over_a_port(on: str) -> Callable[[], float]:
     """Loads of the busiest link over the routes of all pairs, beside a star's port."""
-    return lambda: float(max(relay.link_loads(place(where))) / run("all-to-all pairwise", "star:512").cost.n_beta)
+    return lambda: float(max(relay.link_loads(place(on))) / run("all-to-all pairwise", "star:512").cost.n_beta)
 
 
 @answer(MESH, "E-02-099")
@@ -431,8 +434,8 @@ def _from_the_middle(size: int) -> Any:
     return built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
 
 
-def _extra(where: str) -> int:
-    return wires(place(where)) - wires(place(where.replace("torus", "mesh")))
+def _extra(on: str) -> int:
+    return wires(place(on)) - wires(place(on.replace("torus", "mesh")))
 
 
 def _times(size: int) -> Fraction:

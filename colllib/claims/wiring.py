@@ -20,30 +20,30 @@ CHAPTER = "rails-and-spines"
 POD = "superpod:32"
 
 
-def _route(where: Topology, src: int, dst: int) -> list[str]:
+def _route(topology: Topology, src: int, dst: int) -> list[str]:
     """The tiers of the links that a message takes, in no order."""
-    _, links = where.router(np.array([src]), np.array([dst]))
-    return [where.tiers[int(where.tier[link])].name for link in links]
+    _, links = topology.router(np.array([src]), np.array([dst]))
+    return [topology.tiers[int(topology.tier[link])].name for link in links]
 
 
 def longest_route(on: str) -> int:
     """The most links between rank 0 and another rank."""
-    where = place(on)
-    rest = np.arange(1, where.ranks)
-    return int(np.bincount(where.router(np.zeros_like(rest), rest)[0]).max())
+    topology = place(on)
+    rest = np.arange(1, topology.ranks)
+    return int(np.bincount(topology.router(np.zeros_like(rest), rest)[0]).max())
 
 
-def cables(where: Topology, lower: str, upper: str) -> int:
+def cables(topology: Topology, lower: str, upper: str) -> int:
     """Full-duplex cables between two tiers' switches: those of the upper tier that a switch of the lower one holds."""
-    return sum(alike.number * alike.ports[upper] for alike in switches(where) if {lower, upper} <= set(alike.ports))
+    return sum(alike.number * alike.ports[upper] for alike in switches(topology) if {lower, upper} <= set(alike.ports))
 
 
 @answer(CHAPTER, "E-03-001")
 def _small_clos() -> Cases:
-    where = place("leaf-spine:4x4x2")
-    leaf, spine = switches(where)
-    case = {"s": Fraction(leaf.ports["port"], leaf.ports["uplink"]), "links": cables(where, "port", "uplink")}
-    yield {"at": where.name, **case, "of_a_spine": spine.ports["uplink"]}
+    topology = place("leaf-spine:4x4x2")
+    leaf, spine = switches(topology)
+    case = {"s": Fraction(leaf.ports["port"], leaf.ports["uplink"]), "links": cables(topology, "port", "uplink")}
+    yield {"at": topology.name, **case, "of_a_spine": spine.ports["uplink"]}
 
 
 @answer(CHAPTER, "E-03-002")
@@ -77,9 +77,9 @@ def _gap() -> Cases:
 @answer(CHAPTER, "E-03-010")
 def _across_rails() -> Cases:
     """From a GPU over its sibling on the right rail to one of another rack, which does or does not share the leaf."""
-    where = place(POD)
+    topology = place(POD)
     for rack, name in ((1, "racks that share a leaf"), (4, "racks that do not")):
-        sibling, there = _route(where, 0, 1), _route(where, 1, 72 * rack + 1)
+        sibling, there = _route(topology, 0, 1), _route(topology, 1, 72 * rack + 1)
         yield {"at": name, "nvlink": sibling.count("box") // 2, "ib": len(there)}
 
 
@@ -95,33 +95,33 @@ def _leaves() -> Cases:
 
 @answer(CHAPTER, "E-03-014")
 def _edges_of_a_ring() -> Cases:
-    where = place("superpod:8")
-    edges = Counter(len(_route(where, 72 * rack, 72 * ((rack + 1) % 8))) for rack in range(8))
-    yield {"at": where.name, "same_leaf": edges[2], "across": edges[4]}
+    topology = place("superpod:8")
+    edges = Counter(len(_route(topology, 72 * rack, 72 * ((rack + 1) % 8))) for rack in range(8))
+    yield {"at": topology.name, "same_leaf": edges[2], "across": edges[4]}
 
 
 @answer("all-to-all-across-boxes", "E-03-043 E-03-044 E-03-045")
 def _classes_of_peers() -> Cases:
     """Cross-rack peers by the network links behind the sibling that is on their rail."""
-    where = place("superpod:8")
-    links = Counter(0 if peer < 72 else len(_route(where, peer % 72, peer)) for peer in range(1, where.ranks))
-    yield {"at": where.name, "n": 72, "p": 4, "L": 8, "inside": links[0], "same_leaf": links[2], "across": links[4]}
+    topology = place("superpod:8")
+    links = Counter(0 if peer < 72 else len(_route(topology, peer % 72, peer)) for peer in range(1, topology.ranks))
+    yield {"at": topology.name, "n": 72, "p": 4, "L": 8, "inside": links[0], "same_leaf": links[2], "across": links[4]}
 
 
 @answer(CHAPTER, " ".join(f"E-03-{number:03}" for number in (8, 9, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85)))
 def _pod() -> Cases:
     """Every port and cable of 32 racks on four rails, of leaves and spines with 144 ports, and of a leaf a rack."""
-    where = place(POD)
-    rack, leaf, spine = switches(where, radix=144)
+    topology = place(POD)
+    rack, leaf, spine = switches(topology, radix=144)
     (pod_leaf,) = (alike for alike in switches(place("boxes:32x72")) if "card" in alike.ports)
     spines, leaves = spine.chassis, leaf.number
     yield {
         "at": POD,
-        "N": where.ranks,
+        "N": topology.ranks,
         "L": rack.number,
         "ports": pod_leaf.ports["card"] + pod_leaf.ports["uplink"],
-        "racks_of_a_leaf": len({rank // 72 for rank in _ranks_of_a_leaf(where)}),
-        "cards_of_a_rack": sum(rank < 72 for rank in _ranks_of_a_leaf(where)),
+        "racks_of_a_leaf": len({rank // 72 for rank in _ranks_of_a_leaf(topology)}),
+        "cards_of_a_rack": sum(rank < 72 for rank in _ranks_of_a_leaf(topology)),
         "members": leaf.ports["card"] * leaves // 4,
         "leaves": leaves,
         "leaves_of_a_rail": leaves // 4,
@@ -132,24 +132,24 @@ def _pod() -> Cases:
         "cables_of_a_pair": leaf.ports["uplink"] // (spines // 4),
         "ports_of_a_spine": spine.ports["uplink"] // (spines // 4),
         "pairs": leaves // 4 * (spines // 4),
-        "cables": cables(where, "card", "uplink") // 4,
+        "cables": cables(topology, "card", "uplink") // 4,
     }
 
 
-def _ranks_of_a_leaf(where: Topology) -> list[int]:
+def _ranks_of_a_leaf(topology: Topology) -> list[int]:
     """The ranks whose cards lead to the leaf of rank 0."""
-    card = [tier.name for tier in where.tiers].index("card")
-    up = np.flatnonzero((where.tier == card) & (where.link_src < where.ranks))
-    leaf = where.link_dst[up][where.link_src[up] == 0]
-    return [int(rank) for rank in where.link_src[up][where.link_dst[up] == leaf]]
+    card = [tier.name for tier in topology.tiers].index("card")
+    up = np.flatnonzero((topology.tier == card) & (topology.link_src < topology.ranks))
+    leaf = topology.link_dst[up][topology.link_src[up] == 0]
+    return [int(rank) for rank in topology.link_src[up][topology.link_dst[up] == leaf]]
 
 
 # -- fat-trees ---------------------------------------------------------------------------------------------
 
 
-def _levels(where: Topology) -> tuple[Any, Any, Any]:
+def _levels(topology: Topology) -> tuple[Any, Any, Any]:
     """Edge, aggregation and core switches."""
-    edge, aggregation, core = sorted(switches(where), key=lambda alike: sorted(alike.ports))
+    edge, aggregation, core = sorted(switches(topology), key=lambda alike: sorted(alike.ports))
     return edge, aggregation, core
 
 
@@ -157,14 +157,14 @@ def _levels(where: Topology) -> tuple[Any, Any, Any]:
 def _fat_trees() -> Cases:
     """The tree of 144 ports is too large to build: its hosts follow the rule that the smaller trees keep."""
     for k in (4, 48, 64):
-        where = place(f"fat-tree:{k}")
-        edge, aggregation, core = _levels(where)
-        assert where.lattice is not None
-        pods, hosts = where.ranks // (where.lattice.dims[0] * where.lattice.dims[1]), where.ranks
+        topology = place(f"fat-tree:{k}")
+        edge, aggregation, core = _levels(topology)
+        assert topology.lattice is not None
+        pods, hosts = topology.ranks // (topology.lattice.dims[0] * topology.lattice.dims[1]), topology.ranks
         if hosts != k**3 // 4:
             raise ValueError(f"fat-tree:{k} has {hosts} hosts")
         yield {
-            "at": where.name,
+            "at": topology.name,
             "k": k,
             "pods": pods,
             "edges": edge.number // pods,
@@ -173,7 +173,7 @@ def _fat_trees() -> Cases:
             "hosts_of_an_edge": edge.ports["port"],
             "hosts_of_a_pod": hosts // pods,
             "hosts": hosts,
-            "switches": where.switches,
+            "switches": topology.switches,
             "edge_up": edge.ports["uplink"],
             "core_up": k - core.ports["uplink 2"],
             "core_links": core.number * core.ports["uplink 2"],
@@ -209,8 +209,8 @@ def equal_paths(k: int) -> int:
     """Shortest paths between hosts of two pods."""
     import networkx as nx  # slow to import, and needed here alone
 
-    where = place(f"fat-tree:{k}")
-    return sum(1 for _ in nx.all_shortest_paths(where.to_networkx(), 0, where.ranks - 1))
+    topology = place(f"fat-tree:{k}")
+    return sum(1 for _ in nx.all_shortest_paths(topology.to_networkx(), 0, topology.ranks - 1))
 
 
 table(

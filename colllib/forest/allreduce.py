@@ -148,9 +148,9 @@ def all_reduce(topology: Topology) -> Schedule:
     """
     if topology.switches:
         raise ValueError(f"{topology.name} has switches: the linear program's trees need ranks alone")
-    where = fabric(topology)
-    division = divided(where)
-    if division.rate == Fraction(where.total) / (2 * bound(where).inverse_throughput):
+    network = fabric(topology)
+    division = divided(network)
+    if division.rate == Fraction(network.total) / (2 * bound(network).inverse_throughput):
         return forest(topology, primitive="all-reduce").schedule()
     whole = lcm(*(part.denominator for part in (*division.roots, *division.outward, *division.inward)))
     if whole > MOST_PARTS:
@@ -159,7 +159,7 @@ def all_reduce(topology: Topology) -> Schedule:
     outward, inward = (np.zeros((topology.ranks,) * 2, dtype=np.intp) for _ in range(2))
     for side, parts in ((outward, division.outward), (inward.T, division.inward)):
         side[division.pairs[:, 0], division.pairs[:, 1]] = [int(part * whole) for part in parts]
-    busy = Fabric(topology, where.capacity, where.unit, supply)
+    busy = Fabric(topology, network.capacity, network.unit, supply)
     if not (feasible(busy, outward, 1) and feasible(busy, inward, 1)):
         raise ValueError(f"{topology.name}: {TOO_FINE}")
     pairs = _matched(pack(outward, supply), pack(inward, supply))

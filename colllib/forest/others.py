@@ -35,23 +35,23 @@ def unwound(topology: Topology) -> Forest:
     >>> str(unwound(find("dgx-a100:2")).bound.inverse_throughput)  # 3/65 with the switches as they are
     '8/25'
     """
-    where = fabric(topology)
-    ranks = where.ranks
-    capacity = where.capacity[:ranks, :ranks].copy()
+    network = fabric(topology)
+    ranks = network.ranks
+    capacity = network.capacity[:ranks, :ranks].copy()
     ways: dict[tuple[int, int], list[tuple[int, Path]]] = {
         (a, b): [(int(capacity[a, b]), (a, b))] for a, b in np.argwhere(capacity).tolist()
     }
-    for path in _rings(where.capacity, ranks):
+    for path in _rings(network.capacity, ranks):
         ends = (path[0], path[-1])
-        width = min(int(where.capacity[pair]) for pair in pairwise(path))
+        width = min(int(network.capacity[pair]) for pair in pairwise(path))
         capacity[ends] += width
         ways.setdefault(ends, []).append((width, path))
-    rings = replace(where, topology=replace(topology, link_class=None), capacity=capacity)
+    rings = replace(network, topology=replace(topology, link_class=None), capacity=capacity)
     limit = bound(rings)
-    times = limit.unit * where.unit
+    times = limit.unit * network.unit
     left: Pieces = {ends: [(int(units * times), path) for units, path in pieces] for ends, pieces in ways.items()}
     scaled = np.array([[int(units * times) for units in row] for row in capacity.tolist()])
-    return Forest("all-gather", rings, limit, packed_on(scaled, where.weight * limit.trees, left))
+    return Forest("all-gather", rings, limit, packed_on(scaled, network.weight * limit.trees, left))
 
 
 def _rings(capacity: IntArray, ranks: int) -> list[Path]:
@@ -126,12 +126,12 @@ def greedy(topology: Topology) -> Schedule:
     >>> greedy(torus((4, 4))).num_steps  # the four links of a rank could take in 15 shards in four
     5
     """
-    where = fabric(topology)
-    ranks, free = where.ranks, where.capacity // where.capacity[where.capacity > 0].min()
+    network = fabric(topology)
+    ranks, free = network.ranks, network.capacity // network.capacity[network.capacity > 0].min()
     members = [[root] for root in range(ranks)]
     when: list[int] = []
     sent: list[tuple[int, Path]] = []
-    step, over = 0, set(range(ranks, where.nodes))
+    step, over = 0, set(range(ranks, network.nodes))
     while any(len(tree) < ranks for tree in members):
         left, known = free.copy(), [list(tree) for tree in members]
         growing = [root for root in range(ranks) if len(members[root]) < ranks]

@@ -241,31 +241,31 @@ def forest(
         raise ValueError(f"root {root}: {primitive} has no root")
     if weights is not None and primitive in ROOTED:
         raise ValueError(f"weights: {primitive} has one root, which has all")
-    where = fabric(topology, root=(root or 0) if primitive in ROOTED else None, weights=weights)
-    if primitive == "all-reduce" and (where.capacity != where.capacity.T).any():
+    network = fabric(topology, root=(root or 0) if primitive in ROOTED else None, weights=weights)
+    if primitive == "all-reduce" and (network.capacity != network.capacity.T).any():
         raise ValueError(
             f"{topology.name}: all-reduce takes the same trees both ways, and some links lead one way only"
         )
-    where = where.reversed if primitive in INWARD else where
-    limit = bound(where) if trees is None else fixed(where, trees)
-    if way != "general" and (moved := pack_by_moves(where, limit)) is not None:
+    network = network.reversed if primitive in INWARD else network
+    limit = bound(network) if trees is None else fixed(network, trees)
+    if way != "general" and (moved := pack_by_moves(network, limit)) is not None:
         found = tuple(Tree(0, batch.size, batch.edges) for batch in moved)
-        return Forest(primitive, where, limit, found, lattice_of(topology), multicast)
+        return Forest(primitive, network, limit, found, lattice_of(topology), multicast)
     if way == "moves":
         raise ValueError(f"{topology.name}: no trees of one rank can be moved to all others here; take the general way")
-    return Forest(primitive, where, limit, _packed(where, limit), multicast=multicast)
+    return Forest(primitive, network, limit, _packed(network, limit), multicast=multicast)
 
 
-def _packed(where: Fabric, limit: Bound) -> tuple[Tree, ...]:
-    joined = where.capacity > 0
-    pairs = int((joined.sum(axis=0) * joined.sum(axis=1))[where.ranks :].sum())  # of links through a switch
-    flows = where.ranks * (where.ranks + pairs)
-    check_seconds(f"a forest on {where.topology.name} the general way", FLOW * flows * where.nodes**2)
-    if where.ranks == 1:
+def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
+    joined = fabric.capacity > 0
+    pairs = int((joined.sum(axis=0) * joined.sum(axis=1))[fabric.ranks :].sum())  # of links through a switch
+    flows = fabric.ranks * (fabric.ranks + pairs)
+    check_seconds(f"a forest on {fabric.topology.name} the general way", FLOW * flows * fabric.nodes**2)
+    if fabric.ranks == 1:
         return (Tree(0, limit.trees, ()),)
-    supply = where.weight * limit.trees
-    capacity = room(where, limit.unit * where.unit)
-    logical = without_switches(capacity, supply, where.ranks, where.topology.name)
+    supply = fabric.weight * limit.trees
+    capacity = room(fabric, limit.unit * fabric.unit)
+    logical = without_switches(capacity, supply, fabric.ranks, fabric.topology.name)
     return packed_on(logical.capacity, supply, logical.paths)
 
 

@@ -210,12 +210,12 @@ def _cells(p: Prediction) -> tuple[str, ...]:
 
 def _best(machine: Machine, collective: str, message: float) -> Rung:
     """The fastest schedule of the ladder on the machine's boxes: its wires in full, its latencies NCCL's of a step."""
-    where = topology_of(machine)
-    if collective not in PRIMITIVES or where.ranks > MOST_RANKS:
-        what = f"{collective} is none of its primitives" if collective not in PRIMITIVES else f"{where.ranks} ranks"
+    topology = topology_of(machine)
+    if collective not in PRIMITIVES or topology.ranks > MOST_RANKS:
+        what = f"{collective} is none of its primitives" if collective not in PRIMITIVES else f"{topology.ranks} ranks"
         raise ValueError(f"--best executes schedules of the ladder, over at most {MOST_RANKS} ranks: {what}")
-    alpha, bandwidth = where.speeds or ((), ())
-    rungs, _ = field_of(collective, where, message=message, alpha=alpha, bandwidth=bandwidth)
+    alpha, bandwidth = topology.speeds or ((), ())
+    rungs, _ = field_of(collective, topology, message=message, alpha=alpha, bandwidth=bandwidth)
     return rungs[0]
 
 

@@ -48,11 +48,11 @@ def rows(count: int, size: int, cards: int) -> tuple[Row, ...]:
     """
     found = []
     for name, (inc, cuts, build) in RUNNERS.items():
-        where = boxes((count, size), cards=cards, inc=inc)
-        runs = {segments: execute(build(where, segments=segments), where) for segments in cuts}
+        topology = boxes((count, size), cards=cards, inc=inc)
+        runs = {segments: execute(build(topology, segments=segments), topology) for segments in cuts}
         ways = {f"P = {segments}" if len(cuts) > 1 else "": Form((run.cost,)) for segments, run in runs.items()}
         most = f"{crossings(runs[1])['card'].most} M"
-        found.append(Row(name, ways, factor=bus_factor("all-reduce", where.ranks), more=most))
+        found.append(Row(name, ways, factor=bus_factor("all-reduce", topology.ranks), more=most))
     return tuple(found)
 
 

@@ -52,17 +52,17 @@ def placement(name: str, load: IntArray) -> Placement:
 
 
 @cache
-def destinations(gate: str, capacity: float, where: str) -> IntArray:
+def destinations(gate: str, capacity: float, on: str) -> IntArray:
     """The rank of each choice; experts are placed by the load that they will have."""
     chosen = routing(gate, capacity)
-    return experts.destinations(chosen, placement(where, chosen.load))
+    return experts.destinations(chosen, placement(on, chosen.load))
 
 
 @cache
-def dispatched(gate: str, capacity: float, where: str, copies: str) -> Execution:
+def dispatched(gate: str, capacity: float, on: str, copies: str) -> Execution:
     """The dispatch, executed."""
     topology = boxes((BOXES, IN_BOX))
-    return execute(experts.dispatch(topology, destinations(gate, capacity, where), copies), topology)
+    return execute(experts.dispatch(topology, destinations(gate, capacity, on), copies), topology)
 
 
 def experts_explorer() -> Explorer:

@@ -31,22 +31,22 @@ Links = Mapping[tuple[int, int], int]
 @cache
 def bounded(name: str) -> tuple[Fabric, Bound]:
     """A machine as a fabric, with its bound."""
-    where = fabric(find(name))
-    return where, bound(where)
+    network = fabric(find(name))
+    return network, bound(network)
 
 
-def least_leaving(where: Fabric, ranks: Sequence[int]) -> Fraction:
+def least_leaving(fabric: Fabric, ranks: Sequence[int]) -> Fraction:
     """The bandwidth out of a set of ranks with those switches in it that make it least, in the fabric's unit.
 
     >>> str(least_leaving(bounded("dgx-a100:2")[0], range(8)))  # eight cards of 25 GB/s
     '200'
     """
-    inside = np.isin(np.arange(where.ranks), ranks)
-    whole = int(where.capacity.sum()) + 1
-    network = where.with_source(where.capacity, np.where(inside, whole, 0))
+    inside = np.isin(np.arange(fabric.ranks), ranks)
+    whole = int(fabric.capacity.sum()) + 1
+    network = fabric.with_source(fabric.capacity, np.where(inside, whole, 0))
     network = np.pad(network, ((0, 1), (0, 1)))
-    network[: where.ranks, -1] = np.where(inside, 0, whole)
-    return max_flow(network, where.nodes, where.nodes + 1, whole)[0] * where.unit
+    network[: fabric.ranks, -1] = np.where(inside, 0, whole)
+    return max_flow(network, fabric.nodes, fabric.nodes + 1, whole)[0] * fabric.unit
 
 
 def bottleneck_explorer() -> Explorer:
@@ -140,23 +140,23 @@ def _told(state: State) -> str:
 # -- two boxes of four, worked by hand ------------------------------------------------------------------
 
 
-def _rings(where: Fabric) -> tuple[tuple[int, int, int, int], ...]:
+def _rings(fabric: Fabric) -> tuple[tuple[int, int, int, int], ...]:
     """The splits that make a ring of every switch."""
     found = []
-    for switch in range(where.ranks, where.nodes):
-        members = np.flatnonzero(where.capacity[switch]).tolist()
+    for switch in range(fabric.ranks, fabric.nodes):
+        members = np.flatnonzero(fabric.capacity[switch]).tolist()
         for u, t in zip(members, members[1:] + members[:1], strict=True):
-            found.append((u, switch, t, int(where.capacity[u, switch])))
+            found.append((u, switch, t, int(fabric.capacity[u, switch])))
     return tuple(found)
 
 
 @cache
 def splits(how: str) -> tuple[tuple[int, int, int, int], ...]:
     """The links that become links past a switch, in order: verified ones, or a ring for each switch."""
-    where = fabric(two_boxes())
+    network = fabric(two_boxes())
     if how == "rings":
-        return _rings(where)
-    return without_switches(where.capacity, where.weight, where.ranks, "two boxes").splits
+        return _rings(network)
+    return without_switches(network.capacity, network.weight, network.ranks, "two boxes").splits
 
 
 @cache
@@ -195,8 +195,8 @@ def splitting_explorer() -> Explorer:
 
 
 def _inverse(state: State) -> Fraction:
-    where = fabric(two_boxes())
-    return bound(replace(where, capacity=after(state["how"], state["k"]))).inverse_throughput
+    network = fabric(two_boxes())
+    return bound(replace(network, capacity=after(state["how"], state["k"]))).inverse_throughput
 
 
 def _split(state: State) -> Drawing:

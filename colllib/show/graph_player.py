@@ -72,12 +72,12 @@ class Gathered:
         """What each link carries in a step, in shards for each of its cables."""
         if not step:
             return {}
-        where = self.topology
-        ends = zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True)
+        topology = self.topology
+        ends = zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)
         load = self.run.link_load(step - 1)
         return {
-            link: share * where.ranks / width
-            for link, share, width in zip(ends, load, where.bandwidth, strict=True)
+            link: share * topology.ranks / width
+            for link, share, width in zip(ends, load, topology.bandwidth, strict=True)
             if share
         }
 

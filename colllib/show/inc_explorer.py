@@ -19,8 +19,8 @@ PARTS = {Fraction(1, 10): "10 %", Fraction(2, 5): "40 %", Fraction(4, 5): "80 %"
 def rows(state: State) -> list[Row]:
     """The fastest software, the fastest way through the switch, and the switch without whole segments."""
     primitive, n, part = state["primitive"], state["n"], state["part"]
-    where = able_star(n, float(1 - part), float(part))
-    entries = [Entry(algorithm, where, trusting=True) for algorithm in offered(primitive, where)]
+    topology = able_star(n, float(1 - part), float(part))
+    entries = [Entry(algorithm, topology, trusting=True) for algorithm in offered(primitive, topology)]
     known = [entry for entry in entries if entry.how == CLOSED_FORM]
     ways = {
         takes: {entry.algorithm.label: Form.of(entry) for entry in known if entry.algorithm.takes == takes}

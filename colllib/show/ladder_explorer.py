@@ -46,10 +46,10 @@ def rung(name: str, entries: Sequence[Entry], state: State, losses: tuple[str, s
     >>> list(row.ways), row.ways["pairwise"].cost()
     (['pairwise', 'Bruck', 'ring relay'], Cost(n_alpha=7, n_beta=7/8))
     """
-    where = entries[0].topology
-    scale = injection(where) if state["ports"] else Fraction(1)
+    topology = entries[0].topology
+    scale = injection(topology) if state["ports"] else Fraction(1)
     ways = {entry.algorithm.label: Form.of(entry).scaled(scale) for entry in entries}
-    least = Form((floor(entries[0].algorithm.primitive, where),)).scaled(scale)
+    least = Form((floor(entries[0].algorithm.primitive, topology),)).scaled(scale)
     return Row(name, ways, floor=least, alpha=losses[:1], bandwidth=losses[1:])
 
 

@@ -57,9 +57,9 @@ def _relay(**options: object) -> _Run:
     return lambda axes, where: (relay.relay(axes, **options), where)  # type: ignore[arg-type]
 
 
-def _in_turn(axes: Lattice, where: Topology) -> tuple[Schedule, Topology]:
+def _in_turn(axes: Lattice, topology: Topology) -> tuple[Schedule, Topology]:
     routes = alternating_torus(axes.dims)
-    return relay.relay_one_by_one(routes), where
+    return relay.relay_one_by_one(routes), topology
 
 
 def _ring(order: Callable[[Lattice], list[int]]) -> _Run:
@@ -145,10 +145,10 @@ def heat(shape: str, collective: str, rule: str, sender: int | None = None) -> H
     ('0 -> 1', '3/4')
     """
     kind, dims = SHAPES[shape]
-    where = torus(dims) if kind == "torus" else mesh(dims)
-    assert where.lattice is not None
-    schedule, where = RULES[collective][rule][0](where.lattice, where)
-    return heat_of(execute(schedule, where), range(schedule.num_steps), sender)
+    topology = torus(dims) if kind == "torus" else mesh(dims)
+    assert topology.lattice is not None
+    schedule, topology = RULES[collective][rule][0](topology.lattice, topology)
+    return heat_of(execute(schedule, topology), range(schedule.num_steps), sender)
 
 
 def heat_of(run: Execution, steps: Iterable[int], sender: int | None = None) -> Heat:
@@ -164,10 +164,10 @@ def heat_of(run: Execution, steps: Iterable[int], sender: int | None = None) -> 
     >>> [str(sum(heat_of(run, [t]).loads)) for t in range(3)]  # in each step, of the 8 links
     ['2', '1', '1']
     """
-    schedule, where = run.schedule, run.topology
+    schedule, topology = run.schedule, run.topology
     share = schedule.blocks.share
-    crossed: list[Counter[int]] = [Counter() for _ in range(where.num_links)]
-    route = routed(where, schedule.paths)
+    crossed: list[Counter[int]] = [Counter() for _ in range(topology.num_links)]
+    route = routed(topology, schedule.paths)
     for t in steps:
         step = schedule.step(t)
         message, link = route(step.src, step.dst, step.block)
@@ -190,9 +190,9 @@ def rank_name(rank: int) -> str:
     return ascii_letters[rank]
 
 
-def link_label(where: Topology, link: int) -> str:
+def link_label(topology: Topology, link: int) -> str:
     """A link as "b→c"."""
-    return f"{rank_name(int(where.link_src[link]))}→{rank_name(int(where.link_dst[link]))}"
+    return f"{rank_name(int(topology.link_src[link]))}→{rank_name(int(topology.link_dst[link]))}"
 
 
 def amount(value: Fraction) -> str:
@@ -229,13 +229,15 @@ def carried(found: Heat, link: int) -> str:
 _LEVELS = 5
 
 
-def _place(where: Topology) -> tuple[dict[int, tuple[float, float]], float, float, float]:
+def _place(topology: Topology) -> tuple[dict[int, tuple[float, float]], float, float, float]:
     """Where ranks stand, and width, height and gap of the picture."""
-    assert where.lattice is not None
-    width, height = where.lattice.dims
+    assert topology.lattice is not None
+    width, height = topology.lattice.dims
     gap = 74.0 if max(width, height) <= 4 else 62.0 if max(width, height) <= 6 else 54.0
-    edge = 46.0 if where.lattice.wraps else 22.0
-    at = {rank: (edge + gap * (rank % width), edge + gap * (height - 1 - rank // width)) for rank in range(where.ranks)}
+    edge = 46.0 if topology.lattice.wraps else 22.0
+    at = {
+        rank: (edge + gap * (rank % width), edge + gap * (height - 1 - rank // width)) for rank in range(topology.ranks)
+    }
     return at, 2 * edge + gap * (width - 1), 2 * edge + gap * (height - 1), gap
 
 
@@ -268,14 +270,14 @@ def _arrow(x: float, y: float, dx: int, dy: int, length: float, level: int) -> s
 
 
 def _links(found: Heat) -> str:
-    where = found.run.topology
-    at, _, _, gap = _place(where)
-    assert where.lattice is not None
-    width = where.lattice.dims[0]
+    topology = found.run.topology
+    at, _, _, gap = _place(topology)
+    assert topology.lattice is not None
+    width = topology.lattice.dims[0]
     most = found.most or max(found.loads)
     arrows, numbers = [], []
     for link, load in enumerate(found.loads):
-        src, dst = int(where.link_src[link]), int(where.link_dst[link])
+        src, dst = int(topology.link_src[link]), int(topology.link_dst[link])
         across = src // width == dst // width
         moved = dst % width - src % width if across else dst // width - src // width
         wraps = abs(moved) > 1
@@ -300,8 +302,8 @@ def _links(found: Heat) -> str:
     return f'<g fill="none" style="{_COLORS}">{"".join(arrows)}</g><g {halo}>{"".join(numbers)}</g>'
 
 
-def _ranks(where: Topology, sender: int | None) -> str:
-    at, _, _, _ = _place(where)
+def _ranks(topology: Topology, sender: int | None) -> str:
+    at, _, _, _ = _place(topology)
     out = []
     for rank, (x, y) in at.items():
         fill = "var(--cl-s1,#0b5cad)" if rank == sender else "var(--cl-soft,#f3f5f7)"
@@ -329,15 +331,16 @@ def _legend(found: Heat) -> str:
 
 def describe(found: Heat) -> str:
     """The alt text: the busiest and the quietest links, and how many there are of each load."""
-    where = found.run.topology
+    topology = found.run.topology
     kinds = Counter(found.loads)
     told = ", ".join(
         f"{count} carry {amount(load / found.unit)}" for load, count in sorted(kinds.items(), reverse=True)[:6]
     )
     more = f", and {len(kinds) - 6} other loads" if len(kinds) > 6 else ""
     return (
-        f"{fabric_name(where.name)}: map of {where.num_links} directed links by what they carry, in M/N: {told}{more}. "
-        f"The first of the busiest is {link_label(where, found.hottest)}."
+        f"{fabric_name(topology.name)}: map of {topology.num_links} directed links "
+        f"by what they carry, in M/N: {told}{more}. "
+        f"The first of the busiest is {link_label(topology, found.hottest)}."
     )
 
 
@@ -347,12 +350,12 @@ def heat_map(found: Heat, sender: int | None = None, title: str = "") -> Chart:
     >>> heat_map(heat("torus 2 × 2", "all-to-all", "X first, ties balanced"))
     torus 2 × 2: map of 8 directed links by what they carry, in M/N: 8 carry 2. The first of the busiest is a→b.
     """
-    where = found.run.topology
-    _, width, height, _ = _place(where)
+    topology = found.run.topology
+    _, width, height, _ = _place(topology)
     body = (
         f'{_legend(found)}<svg viewBox="0 0 {width:g} {height:g}" font-size="11" aria-hidden="true" '
         f'style="min-width:{width:.0f}px;max-width:{1.45 * width:.0f}px">{_links(found)}'
-        f"{_ranks(where, sender)}</svg>"
+        f"{_ranks(topology, sender)}</svg>"
     )
     return Chart(body, describe(found), title)
 
@@ -404,41 +407,41 @@ def _map(state: State) -> Chart:
     return heat_map(found, sender)
 
 
-def floor(where: Topology, collective: str) -> Fraction:
+def floor(topology: Topology, collective: str) -> Fraction:
     """What the busiest link must carry in any case, in units of M.
 
     An all-to-all: the cut across the middle of the longest axis, or all hops over all links. An
     all-reduce: 2(N-1) partial sums and results for every element, over all links.
     """
     if collective == "all-reduce":
-        return Fraction(2 * (where.ranks - 1), where.num_links)
-    corner = cut("all-to-all", where, [0]).n_beta
-    return max(middle_cut(where).n_beta, floor_by_hops(where), corner)
+        return Fraction(2 * (topology.ranks - 1), topology.num_links)
+    corner = cut("all-to-all", topology, [0]).n_beta
+    return max(middle_cut(topology).n_beta, floor_by_hops(topology), corner)
 
 
 def _facts(state: State) -> str:
     found, sender = _found(state)
-    where, link = found.run.topology, found.hottest
+    topology, link = found.run.topology, found.hottest
     whole = heat(state["shape"], state["collective"], state["rule"])
     cost = whole.run.cost
-    least = floor(where, state["collective"])
+    least = floor(topology, state["collective"])
     whose = "" if sender is None else f" of rank {rank_name(sender)}'s blocks"
     listed = carried(found, link)
     rows = [
-        f"Hottest link{whose}: <b>{link_label(where, link)}</b> with "
+        f"Hottest link{whose}: <b>{link_label(topology, link)}</b> with "
         f"{amount(found.loads[link] / found.unit)} of M/N, that is {found.loads[link]} of M: {escape(listed)}.",
         f"Run in lock-step: n_α = {cost.n_alpha}, n_β = {cost.n_beta}; the busiest link alone needs "
         f"{max(whole.loads)}, and no schedule less than {least}.",
-        f"Numbers on links count M/N = M/{where.ranks}. Port model: {escape(where.port_model)}.",
+        f"Numbers on links count M/N = M/{topology.ranks}. Port model: {escape(topology.port_model)}.",
     ]
     return "".join(f"<p>{row}</p>" for row in rows)
 
 
 def _told(state: State) -> str:
     found, sender = _found(state)
-    where = found.run.topology
+    topology = found.run.topology
     whose = "all ranks" if sender is None else f"rank {rank_name(sender)}"
     return (
         f"{state['collective']} on a {state['shape']}, {state['rule']}, blocks of {whose}: the hottest link is "
-        f"{link_label(where, found.hottest)} with {amount(found.loads[found.hottest] / found.unit)} of M/N."
+        f"{link_label(topology, found.hottest)} with {amount(found.loads[found.hottest] / found.unit)} of M/N."
     )

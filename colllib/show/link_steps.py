@@ -31,8 +31,8 @@ WAYS: dict[str, tuple[Callable[[], tuple[Schedule, Topology]], bool]] = {
 }
 
 
-def _singly(where: Topology) -> tuple[Schedule, Topology]:
-    return relay.relay_one_by_one(where), where
+def _singly(topology: Topology) -> tuple[Schedule, Topology]:
+    return relay.relay_one_by_one(topology), topology
 
 
 def _bundled(*, rotated: bool = False, phased: bool = False) -> tuple[Schedule, Topology]:

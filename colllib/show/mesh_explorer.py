@@ -41,15 +41,15 @@ def run(collective: str, dims: tuple[int, ...], wraps: bool) -> Execution:
     >>> max(run("all-to-all, relayed", (8,), False).link_total)
     Fraction(2, 1)
     """
-    where = torus(dims) if wraps else mesh(dims)
-    return execute(COLLECTIVES[collective](Lattice(dims, wraps)), where)
+    topology = torus(dims) if wraps else mesh(dims)
+    return execute(COLLECTIVES[collective](Lattice(dims, wraps)), topology)
 
 
 def loads(done: Execution) -> Mapping[tuple[int, int], Fraction]:
     """For each wire, what its busier direction carried over the whole run, in units of M."""
-    where = done.topology
+    topology = done.topology
     found: dict[tuple[int, int], Fraction] = {}
-    for a, b, load in zip(where.link_src.tolist(), where.link_dst.tolist(), done.link_total, strict=True):
+    for a, b, load in zip(topology.link_src.tolist(), topology.link_dst.tolist(), done.link_total, strict=True):
         wire = (min(a, b), max(a, b))
         found[wire] = max(load, found.get(wire, Fraction(0)))
     return found

@@ -43,16 +43,16 @@ def order(state: State) -> list[int]:
 @cache
 def run(work: str, places: tuple[int, ...]) -> Execution:
     """A schedule with its ranks at some places, executed."""
-    where = boxes((BOXES, SIZE))
-    return execute(placed(BUILDS[work][1](where), list(places)), where)
+    topology = boxes((BOXES, SIZE))
+    return execute(placed(BUILDS[work][1](topology), list(places)), topology)
 
 
 def sent(found: Execution) -> list[Fraction]:
     """What the card at each place sends, in units of M, shape (8,)."""
-    where = found.topology
+    topology = found.topology
     load = dict.fromkeys(range(RANKS), Fraction(0))
-    for link, (start, share) in enumerate(zip(where.link_src.tolist(), found.link_total, strict=True)):
-        if start < RANKS and where.tiers[where.tier[link]].name == "card":
+    for link, (start, share) in enumerate(zip(topology.link_src.tolist(), found.link_total, strict=True)):
+        if start < RANKS and topology.tiers[topology.tier[link]].name == "card":
             load[start] += share
     return [load[place] for place in range(RANKS)]
 

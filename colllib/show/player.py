@@ -174,8 +174,8 @@ class Show:
             items += [
                 (hue, f"along {axis}") for axis, hue in zip("XYZ", ("patch h0", "patch h1", "patch h3"), strict=True)
             ][: len(film.run.topology.lattice.dims)]
-        where = f"{film.run.topology.name.split(':')[0]}, {film.run.topology.port_model}, lock-step clock"
-        return f'{legend_of(items)}<p class="cl-hint">{words} Costs: {escape(where)}.</p>'
+        topology = f"{film.run.topology.name.split(':')[0]}, {film.run.topology.port_model}, lock-step clock"
+        return f'{legend_of(items)}<p class="cl-hint">{words} Costs: {escape(topology)}.</p>'
 
 
 @dataclass(frozen=True, repr=False)

@@ -52,12 +52,12 @@ def _options(algorithm: Algorithm) -> Iterable[tuple[str, str, dict[str, Any]]]:
         yield "relay, axis after axis", ", axis after axis", {"phased": True}
 
 
-def _build(algorithm: Algorithm, options: dict[str, Any], where: Topology) -> Schedule:
-    return algorithm.build(algorithm.argument(where), **options)
+def _build(algorithm: Algorithm, options: dict[str, Any], topology: Topology) -> Schedule:
+    return algorithm.build(algorithm.argument(topology), **options)
 
 
-def _fits(algorithm: Algorithm, where: Topology) -> bool:
-    return ladder.skipped(algorithm, where) is None
+def _fits(algorithm: Algorithm, topology: Topology) -> bool:
+    return ladder.skipped(algorithm, topology) is None
 
 
 #: What a player shows at first; the rest is behind "all".
@@ -79,7 +79,7 @@ def trace_player(
     few: Sequence[str] = (),
     start: tuple[str, int] | None = None,
     offer: Mapping[str, tuple[str, Callable[[int], Schedule]]] | None = None,
-    where: Callable[[int], Topology] = star,
+    topology: Callable[[int], Topology] = star,
 ) -> Player:
     """The algorithms for a primitive, step by step: who holds what, what moves, what it has cost.
 
@@ -89,7 +89,7 @@ def trace_player(
         few: the algorithms offered at first (default: the basic ones); all others are behind "all".
         start: algorithm and N shown first (default: the first on offer, at N = 4 or the nearest to it).
         offer: other schedules than the library's: name -> (text, builder from N).
-        where: the topology for N (default: a star).
+        topology: the topology for N (default: a star).
 
     Raises:
         ValueError: for an unknown primitive, or a start that is not on offer.
@@ -98,7 +98,8 @@ def trace_player(
     Explorer: All-reduce, step by step (Algorithms, Algorithm, Ranks N, Steps done)
     >>> from colllib.algorithms.lattice import line_reduce_scatter
     >>> from colllib.topology import line
-    >>> trace_player("reduce-scatter", ranks=[4], offer={"line": ("From both ends", line_reduce_scatter)}, where=line)
+    >>> offer = {"line": ("From both ends", line_reduce_scatter)}
+    >>> trace_player("reduce-scatter", ranks=[4], offer=offer, topology=line)
     Explorer: Reduce-scatter, step by step (Algorithm, Ranks N, Steps done)
     """
     if offer is None:
@@ -107,7 +108,7 @@ def trace_player(
     else:
         offered = {name: _given(text, build) for name, (text, build) in offer.items()}
         few = few or tuple(offered)
-    places = {n: where(n) for n in ranks}
+    places = {n: topology(n) for n in ranks}
     if start is None:
         name = next((name for name in few if any(map(offered[name].fits, places.values()))), few[0])
         near = [n for n in places if offered[name].fits(places[n])] or list(places)

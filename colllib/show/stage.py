@@ -70,13 +70,13 @@ class Stage:
         self.tracks: dict[Pair, Track] = {}
         self.tints: dict[Pair, str] = {}
         self.shows_idle = False
-        where, axes = film.run.topology, film.run.topology.lattice
+        topology, axes = film.run.topology, film.run.topology.lattice
         if film.schedule.switches:
-            self._on_switches(where)
-        elif axes is not None and where.switches:
-            self._in_boxes(axes, where)
+            self._on_switches(topology)
+        elif axes is not None and topology.switches:
+            self._in_boxes(axes, topology)
         elif axes is not None and len(axes.dims) > 1:
-            self._on_lattice(axes, where)
+            self._on_lattice(axes, topology)
         elif not self._in_trees():
             if axes is not None and not axes.wraps:
                 self._in_a_row(range(axes.ranks))
@@ -197,26 +197,26 @@ class Stage:
         self.shows_idle = True
         return True
 
-    def _on_switches(self, where: Topology) -> None:
+    def _on_switches(self, topology: Topology) -> None:
         """Ranks in a row below their switches, in narrower cards or with smaller cells where they must."""
-        columns, most = self._columns, self.room / where.ranks - 4
+        columns, most = self._columns, self.room / topology.ranks - 4
         while columns > 2 and self._size(columns)[0] > most:
             columns -= 1
         if self._size(columns)[0] > most:
             self.look = replace(self.look, width=10, height=10, labeled=False)
-        self._put(layouts.switches(where, self._size(columns), self.room), columns)
-        ends = zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True)
+        self._put(layouts.switches(topology, self._size(columns), self.room), columns)
+        ends = zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)
         self.tracks = {(a, b, 0): lane(self._boxes[a, 0], self._boxes[b, 0]) for a, b in ends}
         self.shows_idle = True
 
-    def _in_boxes(self, axes: Lattice, where: Topology) -> None:
+    def _in_boxes(self, axes: Lattice, topology: Topology) -> None:
         places, self.frames = layouts.boxes(axes.dims, self._size(self._columns), self.room)
         self._put(places, self._columns)
         for src, dst, _ in self._pairs:
-            _, links = where.router(np.array([src]), np.array([dst]))
-            self.tints[src, dst, 0] = f"t{max(where.tiers[tier].level for tier in where.tier[links].tolist())}"
+            _, links = topology.router(np.array([src]), np.array([dst]))
+            self.tints[src, dst, 0] = f"t{max(topology.tiers[tier].level for tier in topology.tier[links].tolist())}"
 
-    def _on_lattice(self, axes: Lattice, where: Topology) -> None:
+    def _on_lattice(self, axes: Lattice, topology: Topology) -> None:
         small_map = len(axes.dims) == 2 and len(self.film.cells) == axes.ranks  # each cell where its owner is
         columns = axes.dims[0] if small_map else self._columns
         out = (max(axes.dims) > 2 and axes.wraps) or len(axes.dims) > 2
@@ -227,7 +227,7 @@ class Stage:
         size = self._size(columns)
         gap = max(18.0, min(46.0, (self.room - 2 * stub) / axes.dims[0] - size[0]))
         self._put(layouts.lattice(axes, size, gap, self.room, stub), columns)
-        for a, b in sorted(set(zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True))):
+        for a, b in sorted(set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))):
             axis, way = _direction(axes, a, b)
             self.tints[a, b, 0] = AXES[axis]
             self.tracks[a, b, 0] = self._link(axes, a, b, axis, way, stub)

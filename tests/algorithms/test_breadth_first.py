@@ -129,19 +129,19 @@ def test_few_pieces_cost_less_than_one_more_a_step_and_never_more_than_any_small
 )
 def test_tori_meet_both_bounds_and_are_moved_from_rank_0(dims):
     """No shard can come faster than its distance, and N-1 shards come in over so many links."""
-    where = torus(dims)
-    run = execute(breadth_first.all_gather(where), where)
-    assert run.cost.n_alpha == nx.diameter(where.to_networkx())
-    links, ranks = sum(min(size - 1, 2) for size in dims), where.ranks
+    topology = torus(dims)
+    run = execute(breadth_first.all_gather(topology), topology)
+    assert run.cost.n_alpha == nx.diameter(topology.to_networkx())
+    links, ranks = sum(min(size - 1, 2) for size in dims), topology.ranks
     assert set(run.received) == {Fraction(ranks - 1, ranks)}
     if links:
         assert run.cost.n_beta >= Fraction(ranks - 1, ranks * links)
     if 2 not in dims and links:  # what the text behind it proves
         assert run.cost.n_beta == Fraction(ranks - 1, ranks * links)
-    assert len(BreadthFirst(where).receivers) == 1
-    same = from_links("the same links", ranks, sorted(where.to_networkx().edges))
+    assert len(BreadthFirst(topology).receivers) == 1
+    same = from_links("the same links", ranks, sorted(topology.to_networkx().edges))
     assert len(BreadthFirst(same).receivers) == ranks
-    assert execute(breadth_first.all_gather(same), where).cost == run.cost
+    assert execute(breadth_first.all_gather(same), topology).cost == run.cost
 
 
 def test_breadth_first_costs_what_it_has_cost_on_tori_with_short_axes():
@@ -178,8 +178,8 @@ def test_many_links_at_one_rank_are_no_obstacle():
 
 
 def test_a_full_mesh_is_done_in_one_step():
-    where = find_topology("full-mesh:9")
-    run = execute(breadth_first.all_gather(where), where)
+    topology = find_topology("full-mesh:9")
+    run = execute(breadth_first.all_gather(topology), topology)
     assert (run.cost.n_alpha, run.cost.n_beta) == (1, Fraction(1, 9))
 
 

@@ -116,12 +116,12 @@ def test_breadth_first_on_a_degree_expansion_needs_no_more_steps_and_no_more_of_
 def test_breadth_first_meets_the_bound_on_products_of_graphs_on_which_it_does(names):
     """Theorem 13; one factor after another needs as many steps, and more of the busiest link."""
     product = f"product({','.join(names)})"
-    where = find(product)
+    topology = find(product)
     for name in names:
         ranks = find(name).ranks
         assert at_node(breadth_first.all_gather_cost(find(name)), name) == Fraction(ranks - 1, ranks)
-    best = execute(breadth_first.all_gather(where), where).cost
-    assert at_node(best, product) == Fraction(where.ranks - 1, where.ranks)
+    best = execute(breadth_first.all_gather(topology), topology).cost
+    assert at_node(best, product) == Fraction(topology.ranks - 1, topology.ranks)
     in_turn = executed(expansion.cartesian_product(*(breadth_first.all_gather(find(name)) for name in names)), product)
     assert in_turn.n_alpha == best.n_alpha
     assert in_turn.n_beta > best.n_beta

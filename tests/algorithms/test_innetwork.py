@@ -34,10 +34,10 @@ TRAFFIC = {
 @pytest.mark.parametrize("segments", [1, 2, 3, 7])
 def test_one_switch_does_it_at_the_closed_forms_cost(algorithm, ranks, segments):
     for latency in (Latency(), Latency(endpoint=Fraction(3, 5), hop=Fraction(1, 10), switch=Fraction(1, 5))):
-        where = star(ranks, latency=latency, **ALL)
-        schedule = algorithm.build(where, segments=segments)
+        topology = star(ranks, latency=latency, **ALL)
+        schedule = algorithm.build(topology, segments=segments)
         assert PRIMITIVES[algorithm.primitive].accepts(schedule.blocks)
-        assert execute(schedule, where).cost == algorithm.cost(where, segments=segments)
+        assert execute(schedule, topology).cost == algorithm.cost(topology, segments=segments)
 
 
 @pytest.mark.parametrize(("algorithm", "name"), list(zip(THROUGH, NAMES, strict=True)), ids=NAMES)
@@ -51,23 +51,23 @@ def test_every_host_sends_and_receives_just_what_the_mechanism_says(algorithm, n
 
 def test_keeping_its_own_slice_saves_a_rank_one_part_in_n():
     for ranks in (2, 5, 8):
-        where = star(ranks, **ALL)
+        topology = star(ranks, **ALL)
         for build in (innetwork.scatter_reduced, innetwork.two_shot_all_reduce):
-            whole, kept = (execute(build(where, segments=3, keep_own=own), where) for own in (False, True))
+            whole, kept = (execute(build(topology, segments=3, keep_own=own), topology) for own in (False, True))
             assert max(whole.sent) - max(kept.sent) == Fraction(1, ranks)
-        assert kept.cost == innetwork.two_shot_cost(where, 3, keep_own=True)
+        assert kept.cost == innetwork.two_shot_cost(topology, 3, keep_own=True)
 
 
 @given(st.integers(1, 40), st.integers(3, 8), st.integers(1, 3), st.integers(1, 3), st.data())
 @settings(max_examples=40)
 def test_trees_of_switches_serve_any_number_of_ranks(ranks, radix, uplinks, segments, data):
-    where = switch_tree(ranks, max(radix, 3 * uplinks), uplinks=uplinks, **ALL)
+    topology = switch_tree(ranks, max(radix, 3 * uplinks), uplinks=uplinks, **ALL)
     algorithm = data.draw(st.sampled_from(THROUGH))
-    schedule = algorithm.build(where, segments=segments)
-    done = execute(schedule, where)
+    schedule = algorithm.build(topology, segments=segments)
+    done = execute(schedule, topology)
     assert PRIMITIVES[algorithm.primitive].accepts(schedule.blocks)
     assert reference.holds(schedule)
-    tiers = innetwork.SwitchTree(where).height
+    tiers = innetwork.SwitchTree(topology).height
     rounds = 2 if algorithm.name == "in-network-two-shot" else 1
     assert schedule.num_steps == (2 * tiers * rounds + segments - 1 if ranks > 1 else 0)
     assert done.topology.ranks == ranks
@@ -77,11 +77,11 @@ def test_trees_of_switches_serve_any_number_of_ranks(ranks, radix, uplinks, segm
 @settings(max_examples=60)
 def test_what_is_only_passed_on_turns_around_in_the_lowest_switch_above_both(ranks, radix, segments, data):
     """Every link of any tree, by hand: from s ranks below it to the other N - s, and the other way."""
-    where = switch_tree(ranks, radix, **ALL)
+    topology = switch_tree(ranks, radix, **ALL)
     root = data.draw(st.integers(0, ranks - 1))
-    parent = {a: b for a, b in zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True) if a < b}
-    below = {node: {node} if node < ranks else set() for node in range(where.nodes)}
-    for node in range(where.nodes - 1):  # a parent has a higher number than its children
+    parent = {a: b for a, b in zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True) if a < b}
+    below = {node: {node} if node < ranks else set() for node in range(topology.nodes)}
+    for node in range(topology.nodes - 1):  # a parent has a higher number than its children
         below[parent[node]] |= below[node]
     one = Fraction(1, ranks)
     rise_and_fall = {
@@ -91,7 +91,7 @@ def test_what_is_only_passed_on_turns_around_in_the_lowest_switch_above_both(ran
     }
     for build, expected in rise_and_fall.items():
         options = {"root": root} if build is innetwork.multicast else {}
-        schedule = build(where, segments=segments, **options)
+        schedule = build(topology, segments=segments, **options)
         assert reference.holds(schedule)
         crossed = Counter()
         for step in reference.messages(schedule):
@@ -103,10 +103,10 @@ def test_what_is_only_passed_on_turns_around_in_the_lowest_switch_above_both(ran
 
 @pytest.mark.parametrize(("ranks", "radix"), [(5, 3), (12, 4), (13, 4), (64, 9)])
 def test_by_the_root_every_uplink_also_carries_what_its_own_ranks_send_each_other(ranks, radix):
-    where = switch_tree(ranks, radix, **ALL)
-    turned, climbed = (execute(innetwork.scatter_bundles(where, by_root=by), where) for by in (False, True))
-    below = innetwork.SwitchTree(where).below.sum(axis=1)
-    for k, (a, b) in enumerate(zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True)):
+    topology = switch_tree(ranks, radix, **ALL)
+    turned, climbed = (execute(innetwork.scatter_bundles(topology, by_root=by), topology) for by in (False, True))
+    below = innetwork.SwitchTree(topology).below.sum(axis=1)
+    for k, (a, b) in enumerate(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)):
         s = int(below[min(a, b)])
         assert climbed.link_total[k] - turned.link_total[k] == Fraction(s * (s - 1), ranks)
     assert climbed.cost.n_alpha == turned.cost.n_alpha
@@ -115,13 +115,13 @@ def test_by_the_root_every_uplink_also_carries_what_its_own_ranks_send_each_othe
 @given(st.integers(1, 500), st.integers(3, 16), st.integers(1, 2))
 def test_no_switch_has_more_links_than_ports(ranks, radix, uplinks):
     radix = max(radix, 3 * uplinks)
-    where = switch_tree(ranks, radix, uplinks=uplinks)
-    ports = {n: Fraction(0) for n in range(ranks, where.nodes)}
-    for src, speed in zip(where.link_src.tolist(), where.bandwidth, strict=True):
+    topology = switch_tree(ranks, radix, uplinks=uplinks)
+    ports = {n: Fraction(0) for n in range(ranks, topology.nodes)}
+    for src, speed in zip(topology.link_src.tolist(), topology.bandwidth, strict=True):
         if src >= ranks:
             ports[src] += speed
     assert max(ports.values()) <= radix
-    assert where.switches == 1 or where.switches > (ranks - 1) // radix
+    assert topology.switches == 1 or topology.switches > (ranks - 1) // radix
 
 
 def test_a_two_tier_tree_of_radix_64_has_no_room_for_4096_ranks():
@@ -140,17 +140,17 @@ def test_a_two_tier_tree_of_radix_64_has_no_room_for_4096_ranks():
     ],
 )
 def test_a_switch_that_cannot_is_named(build, lacking, complaint):
-    where = star(4, **{**ALL, lacking: False})
+    topology = star(4, **{**ALL, lacking: False})
     with pytest.raises(ScheduleError, match=complaint) as refusal:
-        execute(build(where), where)
+        execute(build(topology), topology)
     assert refusal.value.rank == 4
 
 
 def test_a_plain_switch_still_passes_blocks_on_one_by_one():
     """Bundles of one need no descriptor: a reduce to the root needs no replication, a two-shot no scattering."""
-    where = star(4, combines=True)
-    assert execute(innetwork.reduce_to_root(where), where).cost.n_beta == 2
-    assert execute(innetwork.scatter_reduced(where), where).cost.n_beta == Fraction(5, 4)
+    topology = star(4, combines=True)
+    assert execute(innetwork.reduce_to_root(topology), topology).cost.n_beta == 2
+    assert execute(innetwork.scatter_reduced(topology), topology).cost.n_beta == Fraction(5, 4)
 
 
 def test_the_ladder_takes_what_the_switches_can_do():
@@ -185,9 +185,9 @@ def test_bad_input_is_refused_in_one_line(build, complaint):
 @pytest.mark.parametrize("message", [1e3, 1e6, 16e6, 1e9])
 def test_the_best_number_of_segments_is_found_though_too_few_fill_no_pipeline(message):
     """At P = 2 and 3 the two-shot moves no byte less than in one piece, so a search must not stop there."""
-    where = find("inc-star:512")
+    topology = find("inc-star:512")
     price = {"message": message, "alpha": 0.5e-6, "bandwidth": 900e9}
     for name in ("in-network", "in-network-two-shot"):
-        chosen = next(a for a in offered("all-reduce", where) if a.name == name)
-        times = {p: chosen.cost(where, segments=p).seconds(**price) for p in range(1, 400)}
-        assert best(chosen, where, **price) == min(times, key=times.__getitem__)
+        chosen = next(a for a in offered("all-reduce", topology) if a.name == name)
+        times = {p: chosen.cost(topology, segments=p).seconds(**price) for p in range(1, 400)}
+        assert best(chosen, topology, **price) == min(times, key=times.__getitem__)

@@ -44,22 +44,22 @@ ON_AXES = [algorithm for algorithm in CATALOGUE if algorithm.takes == "lattice"]
 @pytest.mark.parametrize("dims", SHAPES, ids=str)
 @pytest.mark.parametrize("build", [torus, mesh], ids=["torus", "mesh"])
 def test_every_algorithm_is_proved_on_every_shape_and_agrees_with_its_closed_form(algorithm, dims, build):
-    where = build(dims)
-    if algorithm.refusal(where) is not None:
+    topology = build(dims)
+    if algorithm.refusal(topology) is not None:
         with pytest.raises(ValueError, match=r"needs (rings|powers of two); dim-ring serves"):
-            algorithm.build(where.lattice)
+            algorithm.build(topology.lattice)
         return
     for segments in (1, 3) if algorithm.segmented else (None,):
         options = {} if segments is None else {"segments": segments}
-        schedule = algorithm.build(where.lattice, **options)
+        schedule = algorithm.build(topology.lattice, **options)
         if algorithm.primitive != "all-to-all":
             assert PRIMITIVES[algorithm.primitive].accepts(schedule.blocks)
-        done = execute(schedule, where)
-        if algorithm.costs_its_closed_form(where):
-            assert done.cost == algorithm.cost(where.lattice, **options)
+        done = execute(schedule, topology)
+        if algorithm.costs_its_closed_form(topology):
+            assert done.cost == algorithm.cost(topology.lattice, **options)
         elif algorithm.has_closed_form:
             with pytest.raises(ValueError, match="execute it"):
-                algorithm.cost(where.lattice, **options)
+                algorithm.cost(topology.lattice, **options)
 
 
 @given(ANY, st.booleans(), st.data())
@@ -70,8 +70,8 @@ def test_axis_by_axis_works_in_every_order_and_direction(dims, wraps, data):
     way = data.draw(st.sampled_from([1, -1]))
     schedule = lattice.dim_ring(axes, order=order, direction=way)
     assert reference.holds(schedule)
-    where = torus(dims) if wraps else mesh(dims)
-    assert execute(schedule, where).cost == lattice.dim_ring_cost(axes)
+    topology = torus(dims) if wraps else mesh(dims)
+    assert execute(schedule, topology).cost == lattice.dim_ring_cost(axes)
     # on one port per rank a torus' ring still costs what the links say; a line sends both ways at once
     if wraps:
         assert reference.star_cost(schedule) == (
@@ -158,12 +158,12 @@ def test_a_butterfly_that_does_not_reach_everyone_once_is_refused(partners, comp
 @settings(max_examples=60)
 def test_relayed_blocks_arrive_over_shortest_paths_however_they_are_routed(dims, tie, phased, rotated, wraps):
     axes = Lattice(dims, wraps)
-    where = torus(dims) if wraps else mesh(dims)
+    topology = torus(dims) if wraps else mesh(dims)
     schedule = relay.relay(axes, tie=tie, phased=phased, rotated=rotated)
-    done = execute(schedule, where)
-    assert schedule.num_steps == nx.diameter(where.to_networkx())
+    done = execute(schedule, topology)
+    assert schedule.num_steps == nx.diameter(topology.to_networkx())
     # every block crosses as many links as its destination is away
-    away = dict(nx.all_pairs_shortest_path_length(where.to_networkx()))
+    away = dict(nx.all_pairs_shortest_path_length(topology.to_networkx()))
     hops = sum(sum(to.values()) for to in away.values())
     assert sum(done.link_total) == Fraction(hops, axes.ranks)
     assert max(done.link_total, default=0) >= relay.relay_load(axes)
@@ -180,9 +180,9 @@ def test_rotated_slices_leave_no_link_idle_where_the_axes_are_alike(dims):
 @given(ANY, st.booleans())
 @settings(max_examples=40)
 def test_a_rotated_relay_counted_by_symmetry_costs_what_it_executes_to(dims, wraps):
-    where = torus(dims) if wraps else mesh(dims)
-    executed = execute(relay.rotated_relay(Lattice(dims, wraps)), where).cost
-    assert by_symmetry(relay.rotated_relay(Lattice(dims, wraps)), where).cost == executed
+    topology = torus(dims) if wraps else mesh(dims)
+    executed = execute(relay.rotated_relay(Lattice(dims, wraps)), topology).cost
+    assert by_symmetry(relay.rotated_relay(Lattice(dims, wraps)), topology).cost == executed
 
 
 @pytest.mark.parametrize("wires", [torus, mesh])

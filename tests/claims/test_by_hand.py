@@ -249,8 +249,8 @@ def parts_of_alpha(case):
 
 @counts("E-04-004")
 def pushed_in_full(case):
-    where = star(case["N"], combines=True, replicates=True, scatters=True)
-    sent, _ = reference.traffic(innetwork.scatter_reduced(where, segments=3))
+    topology = star(case["N"], combines=True, replicates=True, scatters=True)
+    sent, _ = reference.traffic(innetwork.scatter_reduced(topology, segments=3))
     return {"sent": max(sent[rank] for rank in range(case["N"]))}
 
 

@@ -26,13 +26,13 @@ FIVE = five_ranks()
 
 def twice(topology):
     """The rate of a reduce-scatter and an all-gather, one after the other."""
-    where = fabric(topology)
-    return Fraction(where.total) / (2 * bound(where).inverse_throughput)
+    network = fabric(topology)
+    return Fraction(network.total) / (2 * bound(network).inverse_throughput)
 
 
 def test_five_ranks_of_equal_bandwidth_refute_that_two_all_gathers_are_always_best():
-    where = fabric(FIVE)
-    assert set(where.capacity.sum(axis=0)) == set(where.capacity.sum(axis=1)) == {4}
+    network = fabric(FIVE)
+    assert set(network.capacity.sum(axis=0)) == set(network.capacity.sum(axis=1)) == {4}
     run = execute(all_reduce(FIVE), FIVE)
     assert run.schedule.makes(PRIMITIVES["all-reduce"])
     both = forest(FIVE, primitive="all-reduce")

@@ -40,11 +40,13 @@ def test_below_one_switch_that_replicates_every_rank_sends_its_own_shard_alone()
 
 
 def test_what_backwards_is_added_is_what_forwards_is_replicated():
-    where = find("dgx-h100:2,inc=box")
-    gathered, scattered = (forest(where, primitive=name, multicast=True) for name in ("all-gather", "reduce-scatter"))
+    topology = find("dgx-h100:2,inc=box")
+    gathered, scattered = (
+        forest(topology, primitive=name, multicast=True) for name in ("all-gather", "reduce-scatter")
+    )
     assert traffic(gathered) == traffic(scattered)
 
 
 def test_where_no_switch_replicates_nothing_changes():
-    where = find("dgx-a100:2")
-    assert traffic(forest(where, multicast=True)) == traffic(forest(where))
+    topology = find("dgx-a100:2")
+    assert traffic(forest(topology, multicast=True)) == traffic(forest(topology))

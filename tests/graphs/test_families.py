@@ -88,8 +88,8 @@ def test_two_jumps_in_a_row_have_the_smallest_diameter_of_all_pairs(n):
 
 @pytest.mark.parametrize("d", range(1, 7))
 def test_a_directed_circulant_on_two_ranks_more_than_its_degree_takes_two_steps(d):
-    where = find(f"directed-circulant:{'x'.join(map(str, (d + 2, *range(1, d + 1))))}")
-    assert (degree(where), diameter(where)) == (d, 2)
+    topology = find(f"directed-circulant:{'x'.join(map(str, (d + 2, *range(1, d + 1))))}")
+    assert (degree(topology), diameter(topology)) == (d, 2)
 
 
 @given(st.integers(1, 5), st.integers(0, 20))
@@ -159,10 +159,10 @@ def test_the_distance_regular_graphs_of_degree_four_have_their_intersection_arra
     assert set(ARRAYS) == set(VALENCY_FOUR)
     if n < 200:
         assert nx.intersection_array(undirected(f"distance-regular:{n}")) == ARRAYS[n]
-    where = find(f"distance-regular:{VALENCY_FOUR[n].word}")
-    assert where.name == f"distance-regular:{n}"
+    topology = find(f"distance-regular:{VALENCY_FOUR[n].word}")
+    assert topology.name == f"distance-regular:{n}"
     # again by counting, which also the largest can take: neighbors one hop further and one hop nearer
-    hops, (src, dst) = distances(where), arcs(where)
+    hops, (src, dst) = distances(topology), arcs(topology)
     for i, (b, c) in enumerate(zip(ARRAYS[n][0], ARRAYS[n][1], strict=True)):
         further, nearer = ((hops[src] == i + way).astype(int) for way in (1, 0))
         for away, counted, wanted in ((i, further, b), (i + 1, nearer, c)):

@@ -31,11 +31,11 @@ def matcher(first, second):
 
 @given(SMALL, st.randoms(use_true_random=False))
 def test_a_renumbered_graph_is_recognized(expression, random):
-    where = find(expression)
-    there = np.array(random.sample(range(where.ranks), where.ranks))
-    src, dst = arcs(where)
-    other = from_arcs("renumbered", where.ranks, there[src], there[dst])
-    found = isomorphism(where, other)
+    topology = find(expression)
+    there = np.array(random.sample(range(topology.ranks), topology.ranks))
+    src, dst = arcs(topology)
+    other = from_arcs("renumbered", topology.ranks, there[src], there[dst])
+    found = isomorphism(topology, other)
     assert found is not None
     moved = nx.relabel_nodes(find_multigraph(expression), dict(enumerate(found.tolist())))
     src, dst = (end.tolist() for end in arcs(other))
@@ -76,12 +76,12 @@ ORBITS = [
 
 @pytest.mark.parametrize("expression", ORBITS)
 def test_orbits_are_those_of_all_automorphisms(expression):
-    graph, where = find_multigraph(expression), find(expression)
+    graph, topology = find_multigraph(expression), find(expression)
     maps = list(matcher(graph, graph).isomorphisms_iter())
-    ranks, links = orbits(where)
-    ends = list(zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True))
+    ranks, links = orbits(topology)
+    ends = list(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))
     for number, keys, images in (
-        (ranks, list(range(where.ranks)), lambda a: {m[a] for m in maps}),
+        (ranks, list(range(topology.ranks)), lambda a: {m[a] for m in maps}),
         (links, ends, lambda link: {(m[link[0]], m[link[1]]) for m in maps}),
     ):
         for key, own in zip(keys, number, strict=True):

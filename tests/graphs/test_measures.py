@@ -20,27 +20,29 @@ REGULAR = expressions.filter(lambda expression: "line:" not in expression)
 
 @given(expressions)
 def test_distances_layers_and_the_diameter_are_those_of_networkx(expression):
-    graph, where = find_multigraph(expression), find(expression)
+    graph, topology = find_multigraph(expression), find(expression)
     hops = dict(nx.all_pairs_shortest_path_length(graph))
     wanted = np.array([[hops[a][b] for b in graph] for a in graph])
-    assert np.array_equal(distances(where), wanted)
-    assert diameter(where) == nx.diameter(graph)
-    assert measures.layers(where).tolist() == [
+    assert np.array_equal(distances(topology), wanted)
+    assert diameter(topology) == nx.diameter(graph)
+    assert measures.layers(topology).tolist() == [
         [sum(hops[a][b] == x for a in graph) for x in range(wanted.max() + 1)] for b in graph
     ]
-    assert measures.is_undirected(where) == nx.utils.edges_equal(graph.edges(), graph.reverse().edges(), directed=True)
+    assert measures.is_undirected(topology) == nx.utils.edges_equal(
+        graph.edges(), graph.reverse().edges(), directed=True
+    )
 
 
 @given(expressions)
 def test_the_degree_counts_self_loops_and_parallel_links(expression):
-    graph, where = find_multigraph(expression), find(expression)
+    graph, topology = find_multigraph(expression), find(expression)
     counts = {*dict(graph.out_degree()).values(), *dict(graph.in_degree()).values()}
     if len(counts) == 1:
-        assert measures.degree(where) == measures.equal_degree(where) == counts.pop()
+        assert measures.degree(topology) == measures.equal_degree(topology) == counts.pop()
     else:
-        assert measures.equal_degree(where) is None
+        assert measures.equal_degree(topology) is None
         with pytest.raises(ValueError, match=f"{min(counts)} to {max(counts)} links out or in: equal degrees are need"):
-            measures.degree(where)
+            measures.degree(topology)
 
 
 @pytest.mark.parametrize("degree", range(1, 6))
@@ -56,14 +58,14 @@ def test_the_moore_bound_counts_a_tree_of_that_depth(degree, steps):
 
 @given(REGULAR)
 def test_no_graph_is_larger_than_its_moore_bound_or_faster_than_its_moore_diameter(expression):
-    where = find(expression)
-    ports, far = measures.degree(where), diameter(where)
-    for undirected in (False, True) if measures.is_undirected(where) else (False,):
-        assert where.ranks <= measures.moore_bound(ports, far, undirected=undirected)
-        least = measures.moore_diameter(where.ranks, ports, undirected=undirected)
+    topology = find(expression)
+    ports, far = measures.degree(topology), diameter(topology)
+    for undirected in (False, True) if measures.is_undirected(topology) else (False,):
+        assert topology.ranks <= measures.moore_bound(ports, far, undirected=undirected)
+        least = measures.moore_diameter(topology.ranks, ports, undirected=undirected)
         assert least <= far
-        assert measures.moore_bound(ports, least, undirected=undirected) >= where.ranks
-        assert least == 0 or measures.moore_bound(ports, least - 1, undirected=undirected) < where.ranks
+        assert measures.moore_bound(ports, least, undirected=undirected) >= topology.ranks
+        assert least == 0 or measures.moore_bound(ports, least - 1, undirected=undirected) < topology.ranks
 
 
 def test_a_degree_that_cannot_join_the_ranks_is_refused():
@@ -130,13 +132,13 @@ NOT = ["diamond", "modified-debruijn:2x3", "kautz:2x6", "kautz:4x16", "debruijn:
 
 @pytest.mark.parametrize("expression", [*OPTIMAL, *NOT])
 def test_breadth_first_all_gathers_are_optimal_where_the_literature_says_so(expression):
-    where = find(expression)
-    assert promises(where)["breadth_first_optimal"] == (expression in OPTIMAL)
-    loads, ports = BreadthFirst(where).loads, measures.degree(where)
-    assert sum(loads) >= Fraction(where.ranks - 1, ports)
+    topology = find(expression)
+    assert promises(topology)["breadth_first_optimal"] == (expression in OPTIMAL)
+    loads, ports = BreadthFirst(topology).loads, measures.degree(topology)
+    assert sum(loads) >= Fraction(topology.ranks - 1, ports)
     if expression in OPTIMAL:  # then layers are even, and every link carries its part of every layer
-        assert measures.even_layers(where)
-        assert list(loads) == [Fraction(int(count), ports) for count in measures.layers(where)[0, 1:]]
+        assert measures.even_layers(topology)
+        assert list(loads) == [Fraction(int(count), ports) for count in measures.layers(topology)[0, 1:]]
 
 
 def test_what_is_not_strongly_connected_is_refused():

@@ -76,32 +76,32 @@ def test_a_transpose_is_every_link_the_other_way_and_back_again(expression):
 
 @given(expressions)
 def test_an_expression_is_the_name_of_what_it_builds(expression):
-    where = find(expression)
-    assert where.name == expression
-    assert links(find_multigraph(where.name)) == links(find_multigraph(expression))
+    topology = find(expression)
+    assert topology.name == expression
+    assert links(find_multigraph(topology.name)) == links(find_multigraph(expression))
 
 
 @given(expressions)
 def test_parallel_links_and_self_loops_are_counted_one_by_one(expression):
-    where = find(expression)
-    graph = where.to_networkx()
-    src, dst = arcs(where)
+    topology = find(expression)
+    graph = topology.to_networkx()
+    src, dst = arcs(topology)
     assert Counter(zip(src.tolist(), dst.tolist(), strict=True)) == links(find_multigraph(expression))
-    assert graph.number_of_edges() == len(src) == sum(where.bandwidth)
-    assert graph.is_multigraph() == (len(src) > where.num_links)
+    assert graph.number_of_edges() == len(src) == sum(topology.bandwidth)
+    assert graph.is_multigraph() == (len(src) > topology.num_links)
 
 
 @settings(max_examples=15)  # routes one by one
 @given(expressions)
 def test_a_message_takes_a_shortest_way_and_never_a_self_loop(expression):
-    where = find(expression)
-    hops = dict(nx.all_pairs_shortest_path_length(where.to_networkx()))
+    topology = find(expression)
+    hops = dict(nx.all_pairs_shortest_path_length(topology.to_networkx()))
     for src, reached in hops.items():
         for dst, away in reached.items():
-            message, link = where.router(np.array([src]), np.array([dst]))
+            message, link = topology.router(np.array([src]), np.array([dst]))
             if src != dst:
                 assert len(link) == away
-                assert [*where.link_src[link], dst] == [src, *where.link_dst[link]]
+                assert [*topology.link_src[link], dst] == [src, *topology.link_dst[link]]
                 assert set(message.tolist()) == {0}
 
 

@@ -39,9 +39,9 @@ SMALL = expressions.filter(lambda expression: find(expression).ranks <= 12)
 @settings(max_examples=40)
 @given(SMALL)
 def test_symmetry_changes_nothing(expression):
-    where = find(expression)
-    assert float(throughput(where)) == pytest.approx(flow(where), rel=1e-9)
-    assert throughput(where) <= distance_bound(where)
+    topology = find(expression)
+    assert float(throughput(topology)) == pytest.approx(flow(topology), rel=1e-9)
+    assert throughput(topology) <= distance_bound(topology)
 
 
 # to the digits that Zhao et al. print, whose program is solved without symmetry
@@ -74,9 +74,9 @@ def test_a_ring_is_limited_by_its_distances(n):
 
 @pytest.mark.parametrize("expression", ["hypercube:6", "distance-regular:45", "full-mesh:30", "distance-regular:728"])
 def test_where_all_links_are_alike_the_distances_decide(expression):
-    where = find(expression)
-    assert throughput(where) == distance_bound(where)
-    assert orbits(where)[0].max() == 0
+    topology = find(expression)
+    assert throughput(topology) == distance_bound(topology)
+    assert orbits(topology)[0].max() == 0
 
 
 def test_a_program_too_large_is_refused():

@@ -80,10 +80,10 @@ def test_xml_from_elsewhere_is_refused_in_one_line(text, why):
 def test_a_cluster_file_is_a_topology_and_a_machine(tmp_path):
     place = tmp_path / "cluster.toml"
     place.write_text(FILE)
-    where = find(str(place))
+    topology = find(str(place))
     same = find("boxes:2x4,cards=2")
-    assert (where.ranks, where.switches, where.name) == (same.ranks, same.switches, same.name)
-    assert where.speeds[1] == (300e9, 25e9)
+    assert (topology.ranks, topology.switches, topology.name) == (same.ranks, same.switches, same.name)
+    assert topology.speeds[1] == (300e9, 25e9)
     made = CliRunner().invoke(cli.cli, ["predict", "all-gather", "--on", str(place), "--message", "1GB", "--json"])
     assert json.loads(made.output)["ranks"] == 8
 

@@ -34,9 +34,9 @@ def test_both_numbers_lie_in_their_intervals_in_at_least_88_of_100_draws():
 
 def test_the_event_clock_s_latency_and_bandwidth_are_recovered():
     ranks, alpha, bandwidth = 8, 2e-6, 50e9
-    chosen, where = algorithms.find("all-reduce", "ring"), star(8)
-    schedule = chosen.build(chosen.argument(where))
-    times = [event_clock(schedule, where, message=m, alpha=alpha, bandwidth=bandwidth).seconds for m in SIZES]
+    chosen, topology = algorithms.find("all-reduce", "ring"), star(8)
+    schedule = chosen.build(chosen.argument(topology))
+    times = [event_clock(schedule, topology, message=m, alpha=alpha, bandwidth=bandwidth).seconds for m in SIZES]
     noise = np.exp(np.random.default_rng(1).normal(0, 0.01, len(SIZES)))
     got = segments(SIZES, np.array(times) * noise)
     steps = 2 * (ranks - 1)

@@ -41,9 +41,11 @@ def test_a_row_is_an_execution(explorer, primitive, name, n, message):
 
 
 def test_the_switch_is_an_execution_too(explorer):
-    where = star(8, combines=True, replicates=True)
+    topology = star(8, combines=True, replicates=True)
     price = {"message": 1e6, "alpha": 2e-6, "bandwidth": 450e9}
-    executed = min(execute(two_shot_all_reduce(where, segments=p), where).cost.seconds(**price) for p in range(1, 12))
+    executed = min(
+        execute(two_shot_all_reduce(topology, segments=p), topology).cost.seconds(**price) for p in range(1, 12)
+    )
     assert table(explorer, {**explorer.start, "m": 1e6})[SWITCH][0] == units.seconds(executed, 4)
 
 

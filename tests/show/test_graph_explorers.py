@@ -100,9 +100,9 @@ def test_every_state_fits_a_page(explorer):
 @settings(max_examples=20)
 @given(st.integers(2, 4), st.integers(5, 14))
 def test_any_graph_and_shard_can_be_drawn(degree, ranks):
-    where = find(f"kautz:{degree}x{max(ranks, degree + 1)}")
-    spread = Spread(breadth_first.all_gather(where), ranks % where.ranks)
+    topology = find(f"kautz:{degree}x{max(ranks, degree + 1)}")
+    spread = Spread(breadth_first.all_gather(topology), ranks % topology.ranks)
     for step in range(spread.schedule.num_steps + 1):
-        assert f"{len(spread.holders(step))} of {where.ranks} ranks" in shard(spread, step).alt
-    assert graph(where).body.count("<text") == 2 * where.ranks
-    assert graphs({"one": where, "two": where}).alt.count(f"N = {where.ranks}") == 2
+        assert f"{len(spread.holders(step))} of {topology.ranks} ranks" in shard(spread, step).alt
+    assert graph(topology).body.count("<text") == 2 * topology.ranks
+    assert graphs({"one": topology, "two": topology}).alt.count(f"N = {topology.ranks}") == 2

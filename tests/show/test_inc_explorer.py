@@ -20,9 +20,10 @@ def test_the_start_shows_the_anchor():
     assert explorer.start == {
         "primitive": "all-reduce", "n": 512, "m": 16e6, "alpha": 0.5e-6, "bw": 900e9, "part": Fraction(2, 5),
     }  # fmt: skip
-    where = able_star(512, 300e-9, 200e-9)
+    topology = able_star(512, 300e-9, 200e-9)
     software = min(
-        (run(a, where, **PRICE) for a in offered("all-reduce", where) if a.takes == "ranks"), key=lambda r: r.seconds
+        (run(a, topology, **PRICE) for a in offered("all-reduce", topology) if a.takes == "ranks"),
+        key=lambda r: r.seconds,
     )
     assert software.execution.cost == execute(software.execution.schedule).cost
     first, _, streaming = rows(explorer.render(1, explorer.start))

@@ -28,9 +28,9 @@ def test_the_rungs_shown_are_executed(primitive, equal):
     rungs = ladder.fastest(primitive, QUICK, trusting=True, **ANCHOR, equal_injection=equal)
     assert shown.keys() == {fabric_name(rung.entry.topology.name) for rung in rungs}
     for rung in rungs:
-        where = rung.entry.topology
-        cost = execute(rung.entry.schedule(rung.segments), equal_injection(where) if equal else where).cost
-        row = shown[fabric_name(where.name)]
+        topology = rung.entry.topology
+        cost = execute(rung.entry.schedule(rung.segments), equal_injection(topology) if equal else topology).cost
+        row = shown[fabric_name(topology.name)]
         assert row[1] == units.seconds(cost.seconds(**ANCHOR), 4)
         assert row[3:5] == [str(cost.n_alpha), str(cost.n_beta)]
 

@@ -36,8 +36,8 @@ def test_the_loads_are_the_ledgers_and_a_second_count(shape, collective, rule):
     found = heat(shape, collective, rule)
     assert found.loads == found.run.link_total
     assert reference.holds(found.run.schedule)
-    where, share = found.run.topology, list(found.run.schedule.blocks.share)
-    graph = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(where.link_src, where.link_dst, strict=True))}
+    topology, share = found.run.topology, list(found.run.schedule.blocks.share)
+    graph = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(topology.link_src, topology.link_dst, strict=True))}
     second, far = Counter(), False
     for step in reference.messages(found.run.schedule):
         for src, dst, block, _ in step:
@@ -47,17 +47,17 @@ def test_the_loads_are_the_ledgers_and_a_second_count(shape, collective, rule):
                 assert "one ring" in rule
                 far = True
     if not far:
-        assert [second[k] for k in range(where.num_links)] == list(found.loads)
-    assert max(found.loads) >= floor(where, collective)
+        assert [second[k] for k in range(topology.num_links)] == list(found.loads)
+    assert max(found.loads) >= floor(topology, collective)
     assert found.run.cost.n_beta >= max(found.loads)
 
 
 def test_the_hottest_link_and_its_chunks_are_named():
     found = heat("torus 4 × 4", "all-to-all", "X first, ties up")
     link = found.hottest
-    where = found.run.topology
-    assert (link_label(where, link), found.loads[link]) == ("a→b", Fraction(3, 4))
-    by_route = blocks_on(where, 0, 1)
+    topology = found.run.topology
+    assert (link_label(topology, link), found.loads[link]) == ("a→b", Fraction(3, 4))
+    by_route = blocks_on(topology, 0, 1)
     letters = "abcdefghijklmnop"
     assert carried(found, link) == ", ".join(f"{letters[a]}→{letters[b]}" for a, b in by_route)
     assert len(by_route) == 12

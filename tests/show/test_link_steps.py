@@ -18,10 +18,10 @@ LETTERS = "abcdefghijklmnop"
 @pytest.mark.parametrize("way", WAYS)
 def test_every_step_against_a_second_count(way):
     done = progress(way)
-    schedule, where = done.run.schedule, done.run.topology
+    schedule, topology = done.run.schedule, done.run.topology
     assert reference.holds(schedule)
     share, target, source = list(schedule.blocks.share), schedule.blocks.target, schedule.blocks.source
-    at = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(where.link_src, where.link_dst, strict=True))}
+    at = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(topology.link_src, topology.link_dst, strict=True))}
     there = Fraction(0)
     steps = list(reference.messages(schedule))
     assert len(steps) == len(done.heats) == len(done.arrived) == done.run.cost.n_alpha
@@ -50,8 +50,8 @@ def test_the_chapter_names_the_steps_right():
     turn = progress("one block on a link: axes in turn")
     assert [sum(load > 0 for load in found.loads) for found in turn.heats] == [64] * 8
     first = progress("bundles: X first")
-    where = first.run.topology
-    along_x = where.link_src // 4 == where.link_dst // 4
+    topology = first.run.topology
+    along_x = topology.link_src // 4 == topology.link_dst // 4
     carried = [
         [max(load for load, x in zip(found.loads, along_x, strict=True) if x == axis) * 16 for found in first.heats]
         for axis in (True, False)

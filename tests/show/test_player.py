@@ -92,7 +92,7 @@ def test_few_algorithms_come_first_and_the_rest_is_behind_all():
 
 def test_other_schedules_are_played_on_other_wires_in_a_row():
     offer = {"both": ("From both ends", line_reduce_scatter), "ring": ("Round a ring", reducescatter.ring)}
-    player = trace_player("reduce-scatter", ranks=[5], offer=offer, where=line)
+    player = trace_player("reduce-scatter", ranks=[5], offer=offer, topology=line)
     for name, build in (("both", line_reduce_scatter), ("ring", reducescatter.ring)):
         cost = execute(build(5), line(5)).cost
         assert costs(player, {"algorithm": name, "n": 5, "step": 4}) == (str(cost.n_alpha), str(cost.n_beta))

@@ -72,9 +72,9 @@ def test_cards_do_not_overlap_and_ways_join_the_cards_of_their_ends(entry, where
 
 def has_links_for(stage):
     """Whether every message goes along one link, where a picture shows the links."""
-    where = stage.film.run.topology
-    links = set(zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True))
-    return where.switches > 0 or where.lattice is None or {pair[:2] for pair in stage.tracks} <= links
+    topology = stage.film.run.topology
+    links = set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))
+    return topology.switches > 0 or topology.lattice is None or {pair[:2] for pair in stage.tracks} <= links
 
 
 @pytest.mark.parametrize(("entry", "where"), PLAYED)
@@ -118,10 +118,10 @@ def test_trees_are_drawn_as_trees_and_a_chain_as_a_row():
 
 @pytest.mark.parametrize("sizes", [(2, 2), (2, 4), (4, 2), (2, 2, 2)])
 def test_ranks_stand_in_the_box_that_they_are_in(sizes):
-    where = boxes(sizes)
-    for stage in stages(variants("all-reduce")["hierarchical"], where):
+    topology = boxes(sizes)
+    for stage in stages(variants("all-reduce")["hierarchical"], topology):
         inner = [frame for frame, tier in stage.frames if tier == 0]
-        assert len(inner) == where.ranks // sizes[-1]
+        assert len(inner) == topology.ranks // sizes[-1]
         for card in stage.cards:
             inside = [k for k, frame in enumerate(inner) if away((card.box.x, card.box.y), frame) == 0]
             assert inside == [card.node // sizes[-1]]
@@ -131,9 +131,9 @@ def test_ranks_stand_in_the_box_that_they_are_in(sizes):
 
 def test_on_a_torus_every_link_has_a_way_in_the_direction_of_its_axis():
     for stage in stages(variants("all-reduce")["dim-ring"], torus((4, 3))):
-        where = stage.film.run.topology
+        topology = stage.film.run.topology
         assert {pair[:2] for pair in stage.tracks} == set(
-            zip(where.link_src.tolist(), where.link_dst.tolist(), strict=True)
+            zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)
         )
         for (src, dst, part), track in stage.tracks.items():
             (x, y), (u, v) = track.points[:2]

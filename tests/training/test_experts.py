@@ -36,9 +36,9 @@ def choices(draw):
 @given(choices(), st.sampled_from(COPIES))
 def test_a_dispatch_and_its_combine_prove_themselves_and_move_what_a_plain_loop_counts(given_choices, copies):
     shape, goes = given_choices
-    where = boxes(shape)
-    schedule = experts.dispatch(where, goes, copies)
-    run, back = execute(schedule, where), execute(reversed_in_time(schedule), where)
+    topology = boxes(shape)
+    schedule = experts.dispatch(topology, goes, copies)
+    run, back = execute(schedule, topology), execute(reversed_in_time(schedule), topology)
     unit = Fraction(1, goes[0].size)
     leaving = Counter()
     for rank, tokens in enumerate(goes.tolist()):
@@ -47,18 +47,20 @@ def test_a_dispatch_and_its_combine_prove_themselves_and_move_what_a_plain_loop_
             outside = [to for to in there if to // shape[1] != rank // shape[1]]
             seen = {"per expert": outside, "per rank": set(outside), "per box": {to // shape[1] for to in outside}}
             leaving[rank] += len(seen[copies])
-    up = (where.link_src < where.ranks) & np.array([tier.name == "card" for tier in where.tiers])[where.tier]
-    sent = {rank: Fraction(0) for rank in range(where.ranks)}
+    up = (topology.link_src < topology.ranks) & np.array([tier.name == "card" for tier in topology.tiers])[
+        topology.tier
+    ]
+    sent = {rank: Fraction(0) for rank in range(topology.ranks)}
     for link in np.flatnonzero(up):
-        sent[int(where.link_src[link])] += run.link_total[link]
-    assert sent == {rank: leaving[rank] * unit for rank in range(where.ranks)}
+        sent[int(topology.link_src[link])] += run.link_total[link]
+    assert sent == {rank: leaving[rank] * unit for rank in range(topology.ranks)}
     assert crossings(run)["card"].total == crossings(back)["card"].total
 
 
 def test_tokens_arrive_where_their_experts_live_and_sums_come_home():
-    where, random = boxes((2, 4)), np.random.default_rng(1)
+    topology, random = boxes((2, 4)), np.random.default_rng(1)
     goes = random.integers(0, 8, size=(8, 5, 3))
-    out = experts.dispatch(where, goes, "per box")
+    out = experts.dispatch(topology, goes, "per box")
     back = reversed_in_time(out)
     outputs = random.integers(1, 1000, size=(8, len(out.blocks)))  # rank r's output for block b, where it holds it
     home = final_values(back, outputs.tolist())

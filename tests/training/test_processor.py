@@ -83,8 +83,13 @@ def test_what_cannot_be_is_refused():
         Processor(-1)
     with pytest.raises(ValueError, match="gap nan"):
         Processor(0.0, float("nan"))
-    where = switch_tree(4, 4, combines=True, replicates=True, scatters=True)
+    topology = switch_tree(4, 4, combines=True, replicates=True, scatters=True)
     with pytest.raises(ValueError, match="switches take part, and have no processor"):
         event_clock(
-            innetwork.one_shot_all_reduce(where), where, message=1.0, alpha=1.0, bandwidth=1.0, processor=Processor(1.0)
+            innetwork.one_shot_all_reduce(topology),
+            topology,
+            message=1.0,
+            alpha=1.0,
+            bandwidth=1.0,
+            processor=Processor(1.0),
         )

@@ -103,10 +103,10 @@ def test_a_group_in_a_box_over_boxes_and_with_one_rank_in_each_is_priced_as_exec
         execute(apart.entry.schedule(apart.segments)).cost.seconds(message=1e9, alpha=alpha[1], bandwidth=bandwidth[1]),
     )
     across = price("reduce-scatter", MACHINE, 16, 1, 1e9)
-    where = boxes((2, 8))
+    topology = boxes((2, 8))
     assert isclose(
         across.seconds,
-        execute(across.entry.schedule(across.segments), where).cost.seconds(
+        execute(across.entry.schedule(across.segments), topology).cost.seconds(
             message=1e9, alpha=alpha, bandwidth=bandwidth
         ),
     )
