@@ -114,12 +114,13 @@ def _keeps_classes(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArra
     links, example = np.bincount(of_link), np.zeros(topology.num_links, dtype=np.intp)
     example[of_link] = np.arange(topology.num_links)
     moves = np.append(orbit.lattice.strides, np.random.default_rng(0).integers(ranks, size=FEW)) % ranks
-    crossed = []
+    crossed, nodes = [], topology.nodes + 1
     for move in (0, *moves.tolist()):  # what moved messages cross, moved back as far as ranks say where it is
         message, link = topology.router(*(orbit.moves.moved(end, move) for end in (src, dst)))
         ends = (topology.link_src[link], topology.link_dst[link])
         back = [np.where(end < ranks, orbit.moves.moved(end % ranks, orbit.moves.inverse(move)), -1) for end in ends]
-        crossed.append(np.unique(np.stack((message, of_link[link], *back)), axis=1))
+        what = np.stack((message * len(links) + of_link[link], (back[0] + 1) * nodes + back[1] + 1))
+        crossed.append(what[:, np.lexsort(what)])
     kept = all(np.array_equal(found, crossed[0]) for found in crossed)
     alike = (topology.alpha.numerators == topology.alpha.numerators[example[of_link]]).all()
     if not kept or not alike or (ranks % links[links > 0]).any():

@@ -67,7 +67,7 @@ class Lattice:
         """Number of ranks N."""
         return prod(self.dims)
 
-    @property
+    @cached_property
     def strides(self) -> tuple[int, ...]:
         """How far apart two neighbors on each axis are in rank order."""
         return tuple(prod(self.dims[:axis]) for axis in range(len(self.dims)))
