@@ -33,6 +33,11 @@ def test_a_pipelined_chain_pays_alpha_once_per_hop_and_bytes_once_per_segment(n,
     assert isclose(line.seconds, (segments - 1) / segments + (n - 1) * (1 + 1 / segments))
 
 
+def test_timelines_are_told_apart_though_their_arrays_are_the_same():
+    line = event_clock(broadcast.chain(3), **UNIT)
+    assert len({line, replace(line), line}) == 2
+
+
 @pytest.mark.parametrize("algorithm", of("all-reduce"), ids=lambda a: a.name)
 @given(n=st.integers(1, 12), ports=st.integers(1, 3))
 def test_nothing_starts_before_it_is_there_nor_shares_a_link(algorithm, n, ports):
