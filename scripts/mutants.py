@@ -41,6 +41,7 @@ CORE = {
 EQUIVALENT = {
     "if table.dtype != object or max(row, default=0) > np.iinfo(np.intp).max:": "numbers that fit are objects too",
     "return np.where((place >= 0) & (self.written[place] >= cell * self.steps), self.order[place], -2)": "so is -2",
+    "if orbit.ranks * self.blocks * self.steps > 2 ** 62:": "2^62 itself fits as well",
 }
 SECONDS = 300  # a mutant that runs longer does not end: it is found
 
