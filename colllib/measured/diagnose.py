@@ -221,7 +221,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     found = weighed(marks)
     cause = found[0][0] if found and (state != "healthy" or found[0][1] >= 1) else None
     rest = [name for name, _ in found if name != cause][:2]
-    confidence = _confidence(state, distance, found, run, assumed)
+    confidence = _confidence(state, distance, found, run, assumed, _certain([m for m in marks if m.cause == cause]))
     evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
     if run.unread:
         evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
@@ -272,13 +272,14 @@ def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -
     return found
 
 
-def _confidence(state: str, distance: float, found: list[tuple[str, float]], run: Run, assumed: list[str]) -> float:
+def _confidence(
+    state: str, distance: float, found: list[tuple[str, float]], run: Run, assumed: list[str], said: bool
+) -> float:
     if state == "undecided":
         return 0.3
     sure = 0.55 + 0.25 * min(1.0, distance)
     if state == "below-expectation":
         total = sum(weight for _, weight in found) or 1.0
-        said = bool(found) and found[0][1] >= CERTAIN
         sure = 0.85 if said and not assumed else min(sure, 0.35 + 0.5 * found[0][1] / total if found else 0.3)
         limit = 0.85 if said else MOST_SURE
     else:

@@ -62,20 +62,23 @@ def expected(machine: Machine, collective: str) -> Expected:
         most = max(most, most * machine.most_network / machine.network)
     pair = collective in ("sendrecv", "all-to-all")
     share = PAIR_SHARE if collective == "all-to-all" else CARD_SHARE
-    why = f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
+    binding, why = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
+    if machine.slots_bind:
+        binding, why = "PCIe", f"{why}, behind PCIe slots of {machine.pcie / 1e9:g} GB/s a GPU"
     why += {"sendrecv": ", one of them for a pair", "all-to-all": f", shared by {machine.gpus} GPUs"}.get(
         collective, ""
     )
     if machine.gpus > 1 and inside.low < share * usual and not pair:
         return Expected(inside.low, min(inside.high, most), min(inside.low, share * lean), inside.binding, inside.why)
-    return Expected(share * usual, min(most, inside.high), share * lean, "network card", why)
+    return Expected(share * usual, min(most, inside.high), share * lean, binding, why)
 
 
 def _outside(machine: Machine, network: float, collective: str) -> tuple[float, float]:
     """Busbw between boxes: of the usual algorithm, and the most that the cards allow."""
     n, boxes, gpus = machine.ranks, machine.boxes, machine.gpus
     if collective == "sendrecv":
-        return machine.rate, machine.rate
+        pair = min(machine.rate, machine.pcie)
+        return pair, pair
     if collective == "all-to-all":
         share = network / gpus * (n - 1) / (n - gpus)
         return share, share

@@ -159,11 +159,14 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
     if made.gpus < kind.gpus and kind.cards > 1:
         made = replace(made, cards=max(1, kind.cards * made.gpus // kind.gpus))
     counted = int(run.facts.get("cards", "0")) if run.facts.get("cards", "0").isdigit() else 0
+    named = int(run.facts.get("named cards", "0"))
     if run.facts.get("provider") == "efa" and kind.generation < 2 and counted:
         made = replace(made, cards=counted, card=EFA_CARD)
     elif 1 < counted < made.cards:  # one card alone is a finding, not a kind of box
         made = replace(made, cards=counted)
-    whose = "counted in the log and" if counted == made.cards else "not told and"
+    elif 0 < named < made.cards:  # by who started the run: what these cards give is what it can be judged by
+        made = replace(made, cards=named)
+    whose = "counted in the log and" if made.cards in (counted, named) else "not told and"
     assumed.append(f"the cards are {whose} taken as {made.cards} x {made.card * 8 / 1e9:g} Gb/s")
     return made
 

@@ -63,13 +63,18 @@ class Machine:
 
     @property
     def network(self) -> float:
-        """What the way out of a box carries, one way, in bytes per second."""
-        return self.cards * self.rate
+        """What the way out of a box carries, one way, in bytes per second: its cards, behind its GPUs' slots."""
+        return min(self.cards * self.rate, self.gpus * self.pcie)
 
     @property
     def rate(self) -> float:
         """What oversubscription leaves of a card, one way, in bytes per second."""
         return self.card / self.oversubscription
+
+    @property
+    def slots_bind(self) -> bool:
+        """Whether the GPUs' PCIe slots carry less than the cards: one GPU cannot fill four cards."""
+        return self.gpus * self.pcie < self.cards * self.rate
 
     @property
     def linked(self) -> bool:
@@ -108,7 +113,8 @@ def _slot(name: str, pcie: float, generation: int, link: float = 0) -> Machine:
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
 _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"gb[23]00|nvl72", replace(_nvlink("GB200 NVL72", "nvl72", _GEN5, 3, 72, 7.2e12), cards=72)),
-    (r"\bb[23]00\b", _nvlink("B200", "b200", _GEN5, 3, 8, 800e9)),
+    (r"\bb300\b", replace(_nvlink("B300", "b200", 2 * _GEN5, 3, 8, 800e9), card=100e9)),
+    (r"\bb200\b", _nvlink("B200", "b200", _GEN5, 3, 8, 800e9)),
     (r"gh200 nvl32", replace(_nvlink("GH200 NVL32", "gh200", _GEN5, 2, 32, 1.6e12), cards=32)),
     (r"gh200", replace(_nvlink("GH200", (450e9, 25e9), _GEN5, 2, 1, 100e9), cards=1)),
     (r"h100.*(pcie|nvl\b)", _slot("H100 PCIe", _GEN5, 2)),

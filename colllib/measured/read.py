@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
+from statistics import median
 
 from colllib.measured.log import COLLECTIVES, Row, Run, Unread, factor
 from colllib.units import shortened
@@ -16,7 +17,8 @@ MOST_BYTES = 64 * 2**20
 MOST_LINE = 4000  # characters
 
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
-_LABEL = re.compile(r"^\s*(?:\[\d+\]|\d+:)(?: |$)")
+_LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
+_INSIDE = re.compile(r"(?<=[\dA])(?:\[\d+\]| \d+:)(?=\s)")  # the same label again in mid-line, behind a number or N/A
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _TYPE_BYTES = {"int8": 1, "uint8": 1, "half": 2, "fp16": 2, "bf16": 2, "bfloat16": 2, "float": 4, "fp32": 4}
 _TYPE_BYTES |= {"int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "double": 8, "int16": 2, "uint16": 2}
@@ -24,7 +26,7 @@ _TYPE_BYTES |= dict.fromkeys(("f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1)
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf)|N/A", re.IGNORECASE)
 _QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?", re.IGNORECASE)
 _RANK = re.compile(
-    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
+    r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
 )
 _FACTS = {
     "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
@@ -42,7 +44,7 @@ _FACTS = {
 }
 _CARD = re.compile(r"\[\d+\]\w+:\d+/(?:IB|RoCE)")  # of the line that begins "NET/IB : Using"
 _NICS = re.compile(r"\(found (\d{1,3}) nics\)")
-_SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set by environment to )\s*([^\s;]+)")
+_SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set (?:by environment )?to )\s*([^\s;]+)")
 _TOOL = re.compile(r"\b([a-z_]+)_perf\b|nccom-test\b.*?\b(all[rg]|redsct|alltoall|sendrecv)\b", re.IGNORECASE)
 _OSU = re.compile(r"#\s*OSU .*?(All-?reduce|Allgather|Alltoall|Reduce_scatter|Broadcast|Bcast|Reduce)\b", re.IGNORECASE)
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
@@ -65,9 +67,7 @@ class _Table:
     ended: bool = False  # by its line of averages
     reduces: bool | None = None
     root: str = ""
-    per_rank: set[float] = field(
-        default_factory=set
-    )  # size over count and type: the ranks, where a call counts by rank
+    per_rank: list[float] = field(default_factory=list)  # size over count and type: the ranks, where it counts by rank
     ranks: int | None = None
     hosts: int | None = None
     places: list[int] = field(default_factory=list)  # in Markdown: the column of each row
@@ -126,7 +126,7 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
         line = _ESCAPE.sub("", raw).rstrip("\r")[:MOST_LINE]
         tags = [match.group() for match in _TAG.finditer(line)]
         if not tags:
-            label = _LABEL.match(line)
+            label, line = _LABEL.match(line), _INSIDE.sub(" ", line)
             yield number, label.group().strip() if label else "", line[label.end() :] if label else line
             continue
         bare = _TAG.sub("", line)
@@ -218,6 +218,9 @@ def _remarks(table: _Table, line: str) -> None:
     if found := len(_CARD.findall(line)) if "NET/IB : Using" in line else _NICS.findall(line):
         facts["cards"] = str(found if isinstance(found, int) else found[0])
     facts.update(_SETTING.findall(line))
+    chosen = [name.split(":")[0] for name in facts.get("NCCL_IB_HCA", "").lstrip("=").split(",")]
+    if all(re.fullmatch(r"[A-Za-z]\w*_\d+", name) for name in chosen):
+        facts["named cards"] = str(len(set(chosen)))
 
 
 def _float(text: str) -> float | None:
@@ -286,7 +289,7 @@ def _full_row(table: _Table, number: int, stream: str, line: str, words: list[st
     if redop:
         table.reduces = redop != "none"
     if elements and total and kind in _TYPE_BYTES:
-        table.per_rank.add(total / (elements * _TYPE_BYTES[kind]))
+        table.per_rank.append(total / (elements * _TYPE_BYTES[kind]))
     return True
 
 
@@ -447,19 +450,21 @@ def _deduced(run: Run, table: _Table) -> Run:
     collective, ranks = run.collective, run.ranks
     if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in run.rows):
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
-    divided = {round(value) for value in table.per_rank if value > 1.5}
+    divided = round(median(table.per_rank)) if table.per_rank else 1
     if collective is None and ratio is not None:
         unchecked = any(row.wrong == "N/A" for row in run.rows if row.in_place)
         if ratio > 1.005:
             collective = "all-reduce"
-        elif len(divided) == 1 and ratio < 0.995:
+        elif divided > 1:
             collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
+        elif table.root not in ("", "-1"):  # only these two print one, and in place they are checked
+            collective = "reduce" if table.reduces else "broadcast"
         elif ratio >= 0.995 and unchecked:
             collective = "sendrecv"
-        elif ratio >= 0.995 and table.reduces and table.root in ("", "-1") and ranks in (None, 2):
-            collective, ranks = "all-reduce", 2  # a reduce prints its root, a sendrecv checks nothing in place
-    if len(divided) == 1 and ratio is not None and ratio < 0.995:
-        ranks = divided.pop()
+        elif ratio >= 0.995 and table.reduces and ranks in (None, 2):
+            collective, ranks = "all-reduce", 2  # a sendrecv checks nothing in place
+    if divided > 1 and ratio is not None and ratio < 1:
+        ranks = divided
     told = ranks is not None and ranks > 1 and ratio is not None and collective is not None
     if told and abs(factor(str(collective), ranks or 2) / (ratio or 1) - 1) > 0.005:
         ranks = None  # the rank lines are not all there

@@ -130,9 +130,11 @@ def _speed(machine: Machine) -> tuple[float, int, str]:
     if machine.boxes == 1:
         return inside, 24 if machine.generation == 1 and machine.linked else _RING_CHANNELS, _link_name(machine)
     card = _card(machine)
-    outside = machine.cards * card
+    outside, name = machine.cards * card, "network card"
+    if machine.slots_bind:
+        outside, name = min(outside, machine.gpus * machine.pcie / 1e9 * PCI_SHARE), "PCIe"
     channels = min(32, 2 * machine.cards)
-    return (outside, channels, "network card") if outside <= inside else (inside, channels, _link_name(machine))
+    return (outside, channels, name) if outside <= inside else (inside, channels, _link_name(machine))
 
 
 def _inside(machine: Machine) -> float:
