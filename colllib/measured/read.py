@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -49,7 +50,7 @@ _TOOL = re.compile(r"\b([a-z_]+)_perf\b|nccom-test\b.*?\b(all[rg]|redsct|alltoal
 _OSU = re.compile(r"#\s*OSU .*?(All-?reduce|Allgather|Alltoall|Reduce_scatter|Broadcast|Bcast|Reduce)\b", re.IGNORECASE)
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
-_UNIT = re.compile(r"\((us|ms|s|ns|GB/s|MB/s|B/s)\)")
+_UNIT = re.compile(r"\(\s*([mnµu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:/s|ps))\s*\)")
 
 
 @dataclass
@@ -87,10 +88,11 @@ def read_file(path: str | Path) -> tuple[Run, ...]:
             raise ValueError(f"log {shortened(str(path))!r}: no such file")
         if place.stat().st_size > MOST_BYTES:
             raise ValueError(f"log {shortened(str(path))!r}: over 64 MiB; cut out the table")
-        text = place.read_text(encoding="utf-8", errors="replace")
+        raw = place.read_bytes()
     except OSError as error:
         raise ValueError(f"log {shortened(str(path))!r}: {error.strerror}") from None
-    return read(text)
+    wide = raw[:2] in (BOM_UTF16_LE, BOM_UTF16_BE)  # as Windows redirects
+    return read(raw.decode("utf-16" if wide else "utf-8-sig", errors="replace"))
 
 
 def read(text: str) -> tuple[Run, ...]:
@@ -125,6 +127,8 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
     for number, raw in enumerate(text.split("\n"), 1):
         line = _ESCAPE.sub("", raw).rstrip("\r")[:MOST_LINE]
         tags = [match.group() for match in _TAG.finditer(line)]
+        if not line.strip():
+            continue
         if not tags:
             label, line = _LABEL.match(line), _INSIDE.sub(" ", line)
             yield number, label.group().strip() if label else "", line[label.end() :] if label else line
@@ -147,9 +151,16 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
 def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
     table = tables[-1]
     stripped = line.strip()
-    if columns := _header(stripped):
+    columns = _header(stripped)
+    units = set(_UNIT.findall(line)) if columns or stripped.startswith(("#", "(")) else set()
+    if columns:
         table = _next(tables)
         table.dialect, table.columns = columns[0], columns[1:]
+    if foreign := units - {"us", "µs", "GB/s", "GBps"}:
+        why = f"unit {min(foreign)}: times are in us, rates in GB/s"
+        table.unread.append(Unread(number, why, ""))
+        table.dialect, table.columns = "nccl-tests", ("refused",)
+    if columns or foreign:
         return
     if match := _OSU.search(line):
         table = _next(tables)
@@ -157,13 +168,6 @@ def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
         return
     if "nThread" in line and "minBytes" in line:
         table = _next(tables)
-    units = set(_UNIT.findall(line)) if stripped.startswith("#") or stripped.startswith("(") else set()
-    if units - {"us", "GB/s"}:
-        table.unread.append(
-            Unread(number, f"unit {sorted(units - {'us', 'GB/s'})[0]}: times are in us, rates in GB/s", "")
-        )
-        table.columns = ("refused",)
-        return
     if match := _RANK.search(stripped):
         table.devices[int(match[1])] = (match[2], int(match[3]), match[4].strip())
         return
@@ -191,9 +195,9 @@ def _header(line: str) -> tuple[str, ...]:
         sized = bool(cells) and re.match(r"(message )?size|payload|bytes", cells[0]) is not None
         return ("markdown", *cells) if sized and len(cells) > 1 else ()
     words = line.lstrip("# ").split()
-    names = [re.sub(r"\(.*", "", word).lower() for word in words]
-    if names[:1] != ["size"] or len(names) < 2:
+    if len(words) < 2 or words[0].partition("(")[0].lower() != "size":
         return ()
+    names = [word.partition("(")[0].lower() for word in words]
     if "latency" in line.lower() and "algbw" not in names:
         return ("osu", *("size", "time"))
     if "busbw" not in names:

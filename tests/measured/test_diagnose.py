@@ -64,6 +64,12 @@ def test_separate_jobs_in_one_file_are_no_measurement():
     assert diagnose(read(doubled)[0]).state == "not-a-measurement"
 
 
+def test_separate_jobs_whose_output_comes_in_blocks_are_no_measurement():
+    first, second = (logs.text(busbw).split("\n") for busbw in (400e9, 200e9))
+    blocks = [*first[:35], *second[:35], *first[35:], *second[35:]]
+    assert diagnose(read("\n".join(blocks))[-1]).state == "not-a-measurement"
+
+
 def test_jobs_of_one_rank_are_no_measurement():
     rows = "\n".join(f"  {2**k}  {2**k // 4}  float  sum  -1  100.0  {2**k / 1e5:.2f}  0.00  0" for k in range(20, 30))
     found = diagnose(read(rows)[0])

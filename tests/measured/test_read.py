@@ -149,6 +149,27 @@ def test_gathering_over_so_many_ranks_that_its_factor_is_nearly_1_is_told_by_its
     assert (run.collective, run.ranks) == ("all-gather", 1024)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| size (B) | time (ms) | busbw (GB/s) |\n| --- | --- | --- |\n| 1048576 | 0.1 | 18.35 |\n",
+        "| size (B) | time (us) | busbw (Gb/s) |\n| --- | --- | --- |\n| 1048576 | 100 | 146.8 |\n",
+        "# OSU MPI Allreduce Latency Test v7.4\n# Size  Avg Latency(ms)\n1048576  0.1\n",
+        "size(B) count(elems) type time(ms) algbw(GB/s) busbw(GB/s)\n 1048576 262144 float 0.1 10.49 18.35\n",
+    ],
+)
+def test_other_units_in_a_header_are_refused_in_every_dialect(text):
+    with pytest.raises(ValueError, match=r"unit (ms|Gb/s): times are in us, rates in GB/s"):
+        read(text)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])
+def test_a_log_may_be_redirected_on_windows(encoding, tmp_path):
+    place = tmp_path / "log"
+    place.write_text(HEADER + ROW, encoding=encoding)
+    assert read_file(place)[0].rows == read(HEADER + ROW)[0].rows
+
+
 @pytest.mark.parametrize("label", ["[0] ", "12: "])
 def test_a_label_in_mid_line_is_no_number(label):
     words = ROW.split()
