@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from colllib.busbw import ideal_gain
 from colllib.measured.machines import Machine
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.7, 0.65, 0.5, 0.3
-NVLS_MOST = (
-    1.12  # of the link: 85 % of what a switch that adds can give 8 GPUs is 106 to 107 %, a few percent more seen
-)
+NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
 
 @dataclass(frozen=True)
@@ -89,10 +88,9 @@ def _inside(machine: Machine, collective: str) -> Expected:
     pair = collective in ("sendrecv", "all-to-all")
     if machine.linked:
         name = "NVLink" if machine.vendor == "nvidia" else "Infinity Fabric"
-        link = machine.link
-        if machine.vendor == "amd" and machine.switched:  # a link to each other GPU
-            link *= min(1.0, (machine.gpus - 1) / 7) if collective != "sendrecv" else 1 / 7
-        high = link * (NVLS_MOST if machine.nvls and collective == "all-reduce" else 1.0)
+        link = machine.reach(collective)
+        adds = machine.nvls and collective == "all-reduce"
+        high = link * max(1.0, NVLS_MOST * float(ideal_gain(machine.gpus)) if adds and machine.gpus > 1 else 0.0)
         low = link * (PAIR_SHARE if pair else LINK_SHARE)
         return Expected(low, high, low, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way")
     low = SLOT_SHARE * machine.pcie * (1.5 if machine.gpus == 2 else 1.0)

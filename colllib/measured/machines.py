@@ -76,6 +76,12 @@ class Machine:
         """Whether the GPUs' PCIe slots carry less than the cards: one GPU cannot fill four cards."""
         return self.gpus * self.pcie < self.cards * self.rate
 
+    def reach(self, collective: str = "") -> float:
+        """What of its links a GPU can use in its box, one way, in bytes per second: AMD's mesh has one to each peer."""
+        if self.vendor != "amd" or not self.switched:
+            return self.link
+        return self.link / 7 * (1 if collective == "sendrecv" else max(1, min(7, self.gpus - 1)))
+
     @property
     def linked(self) -> bool:
         """Whether GPUs have links of their own, not PCIe alone."""
