@@ -309,14 +309,15 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     )
     speed = f"{where} at {form.measured / 1e9:.3g} GB/s busbw"
     span = f"{bound.low / 1e9:.3g} to {bound.high / 1e9:.3g} GB/s"
+    wires = "the network cards" if bound.binding == "network card" else bound.binding
     if state == "healthy":
-        return f"{speed}: normal for {bound.binding} ({span}){f'; {_WORDS[cause]}' if cause else ''}."
+        return f"{speed}: normal for {wires} ({span}){f'; {_WORDS[cause]}' if cause else ''}."
     if state == "undecided":
         fast = form.measured > FASTER_THAN_THE_WIRE * bound.high
         why = "faster than its wires, so the machine is another one" if fast else f"near the low end of {span}"
         small = form.largest < SMALLEST and not fast
         return f"I cannot tell: {speed} is {'measured at small messages only' if small else why}."
-    return f"{speed} is below the {span} of {bound.binding}; most likely {_WORDS[cause or 'other']}."
+    return f"{speed} is below the {span} of {wires}; most likely {_WORDS[cause or 'other']}."
 
 
 _TESTS = {
