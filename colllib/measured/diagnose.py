@@ -267,7 +267,7 @@ def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -
         found.append(
             Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, "the cards bind, as they should")
         )
-        if machine.nvls and collective == "all-reduce" and form.peak > machine.network:
+        if machine.nvls and machine.gpus > 1 and collective == "all-reduce" and form.peak > machine.network:
             found.append(Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree"))
     return found
 
@@ -307,8 +307,10 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     where = (
         f"{machine.boxes} x {machine.gpus} {machine.name}" if machine.boxes > 1 else f"{machine.gpus} {machine.name}"
     )
-    speed = f"{where} at {form.measured / 1e9:.3g} GB/s busbw"
-    span = f"{bound.low / 1e9:.3g} to {bound.high / 1e9:.3g} GB/s"
+    low, high, reached = (
+        f"{rate / 1e9:{'.3g' if rate < 1e12 else ',.0f'}}" for rate in (bound.low, bound.high, form.measured)
+    )
+    speed, span = f"{where} at {reached} GB/s busbw", f"{low} to {high} GB/s"
     wires = "the network cards" if bound.binding == "network card" else bound.binding
     if state == "healthy":
         return f"{speed}: normal for {wires} ({span}){f'; {_WORDS[cause]}' if cause else ''}."

@@ -221,7 +221,7 @@ def _remarks(table: _Table, line: str) -> None:
             facts[name] = next(group for group in match.groups() if group)
     if found := len(_CARD.findall(line)) if "NET/IB : Using" in line else _NICS.findall(line):
         facts["cards"] = str(found if isinstance(found, int) else found[0])
-    facts.update(_SETTING.findall(line))
+    facts.update((name, value.strip("\"'")) for name, value in _SETTING.findall(line))
     chosen = [name.split(":")[0] for name in facts.get("NCCL_IB_HCA", "").lstrip("=").split(",")]
     if all(re.fullmatch(r"[A-Za-z]\w*_\d+", name) for name in chosen):
         facts["named cards"] = str(len(set(chosen)))

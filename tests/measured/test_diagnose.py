@@ -83,6 +83,37 @@ def test_a_collapse_at_one_large_size_is_no_form_of_a_healthy_fabric():
     assert (found.state, found.cause) == ("below-expectation", "no-gdr")
 
 
+def test_hosts_of_one_nvlink_domain_are_one_box():
+    run = logs.run(836e9, boxes=18, per_box=4, gpu="NVIDIA GB200")  # coreweave/nccl-tests, pull request 43
+    found = diagnose(run)
+    assert found.verdict.startswith("72 GB200")
+    assert (found.state, found.binding) == ("healthy", "NVLink")
+    slow = logs.run(180e9, boxes=18, per_box=4, gpu="NVIDIA GB200")  # what the cards of a host carry
+    assert diagnose(slow).state == "below-expectation"
+
+
+@pytest.mark.parametrize(
+    ("words", "busbw", "state"),
+    [
+        ("", 57e9, "undecided"),  # two of 200 Gb/s, in full, or eight, in part
+        ('mpirun -x FI_PROVIDER="efa"', 57e9, "healthy"),  # four of 100 Gb/s
+        ("NCCL_IB_HCA=mlx5_0:1,mlx5_1:1", 57e9, "healthy"),
+        ("NCCL_IB_HCA=^mlx5_0", 57e9, "undecided"),
+        ("NET/OFI Selected Provider is tcp;ofi_rxm", 57e9, "below-expectation"),
+    ],
+)
+def test_what_a_log_says_of_its_cards_is_what_it_is_judged_by(words, busbw, state):
+    assert diagnose(read(words + "\n" + logs.text(busbw, gpu="NVIDIA A100-SXM4-40GB"))[0]).state == state
+
+
+def test_numbers_alone_are_never_sure_however_many_agree():
+    run = logs.run(46e9, boxes=40)
+    told = replace(H100, boxes=40)
+    named = replace(run, facts={"NCCL_IB_HCA": "mlx5_0", "named cards": "1"})
+    assert diagnose(named, told).cause == "single-nic"
+    assert diagnose(named, told).confidence < 0.8
+
+
 def test_small_messages_alone_decide_nothing():
     run = logs.run(400e9, sizes=[2**k for k in range(10, 20)])
     assert diagnose(run, H100).state == "undecided"
