@@ -74,6 +74,19 @@ class _Table:
     places: list[int] = field(default_factory=list)  # in Markdown: the column of each row
     before: _Table | None = None  # it speaks for this one where this one says nothing itself
     after: dict[str, str] = field(default_factory=dict)  # facts behind its last line, which are the next run's
+    number: int = 0  # of the line that is read, and who printed it
+    stream: str = ""
+    line: str = ""
+
+    def refuse(self, why: str) -> None:
+        """Name the line that is read as one that could not be."""
+        self.unread.append(Unread(self.number, why, shortened(self.line)))
+
+    def add(self, row: Row, place: int = 0) -> None:
+        """One time, and its column in Markdown."""
+        self.rows.append(row)
+        self.streams.append(self.stream)
+        self.places.append(place)
 
 
 def read_file(path: str | Path) -> tuple[Run, ...]:
@@ -156,9 +169,9 @@ def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
     if columns:
         table = _next(tables)
         table.dialect, table.columns = columns[0], columns[1:]
+    table.number, table.stream, table.line = number, stream, stripped
     if foreign := units - {"us", "µs", "GB/s", "GBps"}:
-        why = f"unit {min(foreign)}: times are in us, rates in GB/s"
-        table.unread.append(Unread(number, why, ""))
+        table.refuse(f"unit {min(foreign)}: times are in us, rates in GB/s")
         table.dialect, table.columns = "nccl-tests", ("refused",)
     if columns or foreign:
         return
@@ -175,11 +188,9 @@ def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
         table.ended = True
         return
     if stripped.startswith("|"):
-        _markdown(table, number, stripped)
-        return
-    if not stripped.startswith("#") and _row(table, number, stream, stripped):
-        return
-    _remarks(table, line)
+        _markdown(table, stripped)
+    elif stripped.startswith("#") or not _row(table, stripped):
+        _remarks(table, line)
 
 
 def _next(tables: list[_Table]) -> _Table:
@@ -223,7 +234,7 @@ def _remarks(table: _Table, line: str) -> None:
         facts["cards"] = str(found if isinstance(found, int) else found[0])
     facts.update((name, value.strip("\"'")) for name, value in _SETTING.findall(line))
     chosen = [name.split(":")[0] for name in facts.get("NCCL_IB_HCA", "").lstrip("=").split(",")]
-    if all(re.fullmatch(r"[A-Za-z]\w*_\d+", name) for name in chosen):
+    if "NCCL_IB_HCA" in line and all(re.fullmatch(r"[A-Za-z]\w*_\d+", name) for name in chosen):
         facts["named cards"] = str(len(set(chosen)))
 
 
@@ -247,30 +258,27 @@ def _numbers(line: str) -> list[str] | None:
     return [*words[place - 2 : place + 1], redop, *rest[:end]]
 
 
-def _row(table: _Table, number: int, stream: str, line: str) -> bool:
+def _row(table: _Table, line: str) -> bool:
     words = _numbers(line)
     if table.columns == ("refused",):
         return words is not None
     if words is not None:
-        return _full_row(table, number, stream, line, words)
+        _full_row(table, *words)
+        return True
     words = line.split()
-    if (
-        table.dialect not in ("columns", "osu")
-        or not table.columns
-        or not words
-        or not all(map(_NUMBER.fullmatch, words))
-    ):
+    bare = table.dialect in ("columns", "osu") and bool(table.columns and words)
+    if not bare or not all(map(_NUMBER.fullmatch, words)):
         return False
     if len(words) < len(table.columns) or (table.dialect == "columns" and len(words) != len(table.columns)):
-        table.unread.append(Unread(number, f"{len(words)} numbers for {len(table.columns)} columns", shortened(line)))
+        table.refuse(f"{len(words)} numbers for {len(table.columns)} columns")
         return True
     named = dict(zip(table.columns, words, strict=False))
-    _add(table, number, stream, line, named["size"], named.get("time"), named.get("algbw"), named.get("busbw"))
+    _add(table, named["size"], named.get("time"), named.get("algbw"), named.get("busbw"))
     return True
 
 
-def _full_row(table: _Table, number: int, stream: str, line: str, words: list[str]) -> bool:
-    size, count, kind, redop, *rest = words
+def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, *numbers: str) -> None:
+    rest = list(numbers)
     named = {4: 0, 8: 0, 5: 1, 9: 1}
     halves = [k for k, name in enumerate(table.columns) if name == "time"]
     if table.dialect == "nccom-test":
@@ -278,30 +286,24 @@ def _full_row(table: _Table, number: int, stream: str, line: str, words: list[st
     elif halves and table.dialect == "nccl-tests" and len(rest) in named:
         expected = len(table.columns) - 3 - ("redop" in table.columns)
         if len(rest) != expected and len(rest) != 4 + ("root" in table.columns):
-            table.unread.append(Unread(number, f"{len(rest)} numbers where the header has {expected}", shortened(line)))
-            return True
+            return table.refuse(f"{len(rest)} numbers where the header has {expected}")
     if len(rest) not in named:
-        table.unread.append(Unread(number, f"{len(rest)} numbers after the type", shortened(line)))
-        return True
+        return table.refuse(f"{len(rest)} numbers after the type")
     if named[len(rest)]:
         table.root = rest.pop(0)
     for half in range(len(rest) // 4):
         time, algbw, busbw, wrong = rest[4 * half : 4 * half + 4]
         place = None if table.dialect == "nccom-test" else half == 1
-        _add(table, number, stream, line, size, time, algbw, busbw, place, wrong)
+        _add(table, size, time, algbw, busbw, place, wrong)
     elements, total = _float(count), _float(size)
     if redop:
         table.reduces = redop != "none"
     if elements and total and kind in _TYPE_BYTES:
         table.per_rank.append(total / (elements * _TYPE_BYTES[kind]))
-    return True
 
 
 def _add(
     table: _Table,
-    number: int,
-    stream: str,
-    line: str,
     size: str,
     time: str | None,
     algbw: str | None,
@@ -320,20 +322,9 @@ def _add(
     elif seconds and rate and message and not _agree(message, seconds, rate, time or "", algbw or ""):
         why = "algbw is not size over time"
     if why or message is None:
-        table.unread.append(Unread(number, why, shortened(line)))
-        return
-    table.streams.append(stream)
-    table.rows.append(
-        Row(
-            number,
-            message,
-            None if seconds is None else seconds * 1e-6,
-            None if rate is None else rate * 1e9,
-            None if bus is None else bus * 1e9,
-            in_place,
-            wrong,
-        )
-    )
+        return table.refuse(why)
+    seconds, rate, bus = (None if x is None else x * unit for x, unit in ((seconds, 1e-6), (rate, 1e9), (bus, 1e9)))
+    table.add(Row(table.number, message, seconds, rate, bus, in_place, wrong))
 
 
 def _agree(message: float, micros: float, rate: float, time: str, algbw: str) -> bool:
@@ -347,13 +338,12 @@ def _last_digit(text: str) -> float:
     return 10.0 ** -len(places) if "e" not in text.lower() else 0.1
 
 
-def _markdown(table: _Table, number: int, line: str) -> None:
+def _markdown(table: _Table, line: str) -> None:
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     if table.dialect != "markdown" or all(set(cell) <= set("-: ") for cell in cells):
         return
     if len(cells) != len(table.columns):
-        table.unread.append(Unread(number, f"{len(cells)} cells for {len(table.columns)} columns", shortened(line)))
-        return
+        return table.refuse(f"{len(cells)} cells for {len(table.columns)} columns")
     message = _quantity(cells[0], size=True)
     rows: list[dict[str, float | None]] = []
     kinds = [_markdown_column(name, table.columns) for name in table.columns[1:]]
@@ -366,14 +356,12 @@ def _markdown(table: _Table, number: int, line: str) -> None:
         rows[-1][kind] = value if value and value > 0 else None
     for half, row in enumerate(rows):
         if message is None or None in row.values():
-            table.unread.append(Unread(number, "a cell cannot be read", shortened(line)))
+            table.refuse("a cell cannot be read")
             continue
         time, algbw, busbw = (row.get(kind) for kind in ("time", "algbw", "busbw"))
         in_place = half == 1 if len(rows) == 2 and "time" in kinds else None
         seconds = None if time is None else time * 1e-6
-        table.rows.append(Row(number, message, seconds, algbw, busbw, in_place))
-        table.streams.append("")
-        table.places.append(half + 1 if in_place is None else 0)
+        table.add(Row(table.number, message, seconds, algbw, busbw, in_place), half + 1 if in_place is None else 0)
 
 
 def _markdown_column(name: str, columns: tuple[str, ...]) -> str:
