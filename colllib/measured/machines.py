@@ -200,7 +200,7 @@ def find(expression: str) -> Machine:
     kind = by_gpu(PRESETS[name]) if name in PRESETS else None
     if kind is None:
         raise ValueError(f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:n' for p in PRESETS)}")
-    return changed(replace(kind, boxes=_positive("boxes", count or "1"), cards_known=True), ",".join(options))
+    return changed(replace(kind, boxes=positive("boxes", count or "1"), cards_known=True), ",".join(options))
 
 
 _WHOLE, _RATES = ("boxes", "gpus", "cards"), ("card", "link")
@@ -219,7 +219,7 @@ def changed(machine: Machine, options: str) -> Machine:
         key, _, value = option.partition("=")
         told: dict[str, Any] = {}
         if key in _WHOLE:
-            told[key] = _positive(key, value)
+            told[key] = positive(key, value)
         elif key in _RATES:
             told[key] = parse("bandwidth", value)
         elif key == "oversubscription":
@@ -239,7 +239,12 @@ def _narrow(text: str) -> float:
     return float(text)
 
 
-def _positive(what: str, text: str) -> int:
+def positive(what: str, text: str) -> int:
+    """A number of boxes, GPUs or cards.
+
+    Raises:
+        ValueError: if it is none, or not 1 to 1,000,000.
+    """
     number = whole(what, text, f"{what}=2")
     if not 1 <= number <= 1_000_000:
         raise ValueError(f"{what} {number}: must be 1 to 1,000,000")
@@ -261,6 +266,6 @@ def cards(text: str) -> tuple[int, float]:
     rate = re.sub(r"(?<=[KMGT])b(?:it)?(?:ps|/s)?$|(?<=[KMGT])$", "bit/s", rate)
     rate = re.sub(r"Bps$", "B/s", rate)
     try:
-        return _positive("cards", count), parse("bandwidth", rate)
+        return positive("cards", count), parse("bandwidth", rate)
     except ValueError:
         raise ValueError(f"cards {shortened(text)!r}: write them as 8x400Gb/s") from None
