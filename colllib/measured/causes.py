@@ -52,13 +52,18 @@ def said(run: Run, boxes: int | None, usual_cards: int = 0) -> Iterator[Evidence
         yield Evidence("p2p-disabled", 1.0 if among else CERTAIN, text)
     if "iommu" in facts:
         yield Evidence("p2p-disabled", 1.5, "the library misses iommu=pt, which peer-to-peer copies need")
-    if facts.get("NCCL_ALGO") or facts.get("NCCL_PROTO") or facts.get("NCCL_MAX_NCHANNELS"):
+    few = facts.get("NCCL_MAX_NCHANNELS", "")
+    if facts.get("NCCL_PROTO") == "LL" or few in ("1", "2", "3", "4"):
+        yield Evidence(
+            "misconfiguration", CERTAIN - 1, "settings force LL, half of whose bytes are flags, or few channels"
+        )
+    elif facts.get("NCCL_ALGO") or facts.get("NCCL_PROTO") or few:
         yield Evidence("misconfiguration", 0.7, "algorithm, protocol or channels are forced by settings")
 
 
 def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator[Evidence]:
     sockets = (facts.get(key, "").lower().startswith("socket") for key in ("network", "NCCL_NET", "via NET"))
-    if any(sockets):
+    if any(sockets) or facts.get("provider") in ("tcp", "sockets"):
         yield Evidence("misconfiguration", CERTAIN, "the log says that NCCL uses sockets")
         yield Evidence("nic-limited", CERTAIN - 1, "sockets leave most of a fast card unused")
         return
@@ -66,12 +71,15 @@ def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator
         yield Evidence("misconfiguration", CERTAIN, "NCCL_IB_DISABLE=1 switches RDMA off")
     if "no card" in facts:
         yield Evidence("misconfiguration", CERTAIN - 1, "the library finds no InfiniBand or RoCE card")
-    if facts.get("NCCL_NET_GDR_LEVEL") in ("LOC", "0") or facts.get("NCCL_NET_GDR_DISABLE") == "1":
+    off = facts.get("NCCL_NET_GDR_DISABLE") == "1" or facts.get("FI_EFA_USE_DEVICE_RDMA") == "0"
+    if facts.get("NCCL_NET_GDR_LEVEL") in ("LOC", "0") or off:
         yield Evidence("no-gdr", CERTAIN + 1, "the settings switch GPUDirect RDMA off")
     elif "rdma" not in facts and ("via NET" in facts or "no rdma" in facts):
         yield Evidence("no-gdr", CERTAIN, "channels go via the network without GDRDMA")
     elif "no rdma" in facts:
         yield Evidence("no-gdr", 1.0, "some GPUs reach some cards without GPUDirect RDMA")
+    if int(facts.get("named cards", usual_cards)) < usual_cards:
+        yield Evidence("single-nic", 1.5, f"NCCL_IB_HCA names {facts['named cards']} cards of {usual_cards}")
     if facts.get("cards") == "1" and usual_cards > 1:
         yield Evidence("single-nic", CERTAIN, f"the library uses 1 card of {usual_cards}")
     elif facts.get("cards", "").isdigit() and int(facts["cards"]) < usual_cards:
@@ -89,14 +97,20 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
     waiting = _ring_latency(machine) * form.measured / (2 * form.largest)
     if not pair and waiting > 0.15:
         text = f"a ring over {machine.ranks} ranks waits {waiting:.0%} of the time of the largest message"
-        yield Evidence("latency-bound", min(3.0, 8 * waiting), text)
+        yield Evidence("latency-bound", min(2.5, 8 * waiting), text)
     if form.noisy:
         count = len(form.rough)
         text = f"{count} large sizes scatter" if count > 1 else "busbw falls to less than half as the message grows"
         yield Evidence("no-gdr", 1.4 + (0.8 if machine.boxes == 2 else 0), text)
         yield Evidence("congestion", 1.2 + (1.2 if machine.boxes >= 8 else 0), text)
         yield Evidence("misconfiguration", 0.8, text)
-    if pair and machine.boxes > 2:
+    if pair and reached < 0.15:
+        yield Evidence("misconfiguration", 1.6, f"{reached:.0%} of what a pair of GPUs should get, as over sockets")
+    if pair and machine.boxes == 2:
+        yield Evidence("no-gdr", 1.2, "copies through the host's memory cost a pair that much")
+        yield Evidence("nic-limited", 1.1, "the network binds")
+        yield Evidence("other", 0.9, "the library may give a pair few channels")
+    elif pair:
         yield Evidence("congestion", 1.5 if collective == "sendrecv" else 1.2, "many flows cross the fabric at once")
         yield Evidence("nic-limited", 1.1 if collective == "sendrecv" else 1.4, f"GPUs share {machine.cards} cards")
         yield Evidence("other", 0.6, "the library may give a pair few channels")

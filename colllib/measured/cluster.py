@@ -71,6 +71,8 @@ def _cluster(told: dict[str, Any]) -> Machine:
     card = parse("bandwidth", _text(told, "card", "")) if "card" in told else kind.card
     count = told.get("cards", min(kind.cards, told["gpus"]))
     made = replace(kind, boxes=told["boxes"], gpus=told["gpus"], cards=count, card=card, cards_known=True)
+    if "gpu" not in told:  # nobody knows its slot, so it is not what binds
+        made = replace(made, pcie=max(made.pcie, made.cards * card / made.gpus))
     return replace(made, oversubscription=float(narrow))
 
 

@@ -24,19 +24,9 @@ from colllib.measured.tuning import VERSION
 from colllib.measured.write import write
 from colllib.primitives import PRIMITIVES
 
-MOST = 1_000_000  # boxes, or GPUs of a box
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
-
-
-def _number(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    number = units.whole(name, text, "8")
-    if not 1 <= number <= MOST:
-        raise ValueError(f"{name} {number}: must be 1 to {MOST:,}")
-    return number
 
 
 def _collective(name: str | None) -> str | None:
@@ -67,8 +57,8 @@ def diagnose_command(
 ) -> None:
     """Read a benchmark's log, and say whether it is healthy, what binds, and what to test next."""
     hints = Hints(
-        gpus_per_box=_number("gpus-per-box", gpus_per_box),
-        boxes=_number("boxes", boxes),
+        gpus_per_box=None if gpus_per_box is None else machines.positive("gpus-per-box", gpus_per_box),
+        boxes=None if boxes is None else machines.positive("boxes", boxes),
         gpu=gpu,
         cards=None if cards is None else machines.cards(cards),
         collective=_collective(primitive),
@@ -274,7 +264,7 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: s
     """
     from colllib import mpi
 
-    sizes, times = _bench_sizes(least, most), _number("repeats", repeats) or 1
+    sizes, times = _bench_sizes(least, most), machines.positive("repeats", repeats)
     if primitive not in COLLECTIVES.values() or primitive not in PRIMITIVES:
         known = ", ".join(name for name in PRIMITIVES if name in COLLECTIVES.values())
         raise ValueError(f"unknown collective {units.shortened(primitive)!r}: known are {known}")

@@ -221,7 +221,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     found = weighed(marks)
     cause = found[0][0] if found and (state != "healthy" or found[0][1] >= 1) else None
     rest = [name for name, _ in found if name != cause][:2]
-    confidence = _confidence(state, distance, found, run, assumed)
+    confidence = _confidence(state, distance, found, run, assumed, _certain([m for m in marks if m.cause == cause]))
     evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
     if run.unread:
         evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
@@ -267,18 +267,19 @@ def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -
         found.append(
             Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, "the cards bind, as they should")
         )
-        if machine.nvls and collective == "all-reduce" and form.peak > machine.network:
+        if machine.nvls and machine.gpus > 1 and collective == "all-reduce" and form.peak > machine.network:
             found.append(Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree"))
     return found
 
 
-def _confidence(state: str, distance: float, found: list[tuple[str, float]], run: Run, assumed: list[str]) -> float:
+def _confidence(
+    state: str, distance: float, found: list[tuple[str, float]], run: Run, assumed: list[str], said: bool
+) -> float:
     if state == "undecided":
         return 0.3
     sure = 0.55 + 0.25 * min(1.0, distance)
     if state == "below-expectation":
         total = sum(weight for _, weight in found) or 1.0
-        said = bool(found) and found[0][1] >= CERTAIN
         sure = 0.85 if said and not assumed else min(sure, 0.35 + 0.5 * found[0][1] / total if found else 0.3)
         limit = 0.85 if said else MOST_SURE
     else:
@@ -306,16 +307,19 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     where = (
         f"{machine.boxes} x {machine.gpus} {machine.name}" if machine.boxes > 1 else f"{machine.gpus} {machine.name}"
     )
-    speed = f"{where} at {form.measured / 1e9:.3g} GB/s busbw"
-    span = f"{bound.low / 1e9:.3g} to {bound.high / 1e9:.3g} GB/s"
+    low, high, reached = (
+        f"{rate / 1e9:{'.3g' if rate < 1e12 else ',.0f'}}" for rate in (bound.low, bound.high, form.measured)
+    )
+    speed, span = f"{where} at {reached} GB/s busbw", f"{low} to {high} GB/s"
+    wires = "the network cards" if bound.binding == "network card" else bound.binding
     if state == "healthy":
-        return f"{speed}: normal for {bound.binding} ({span}){f'; {_WORDS[cause]}' if cause else ''}."
+        return f"{speed}: normal for {wires} ({span}){f'; {_WORDS[cause]}' if cause else ''}."
     if state == "undecided":
         fast = form.measured > FASTER_THAN_THE_WIRE * bound.high
         why = "faster than its wires, so the machine is another one" if fast else f"near the low end of {span}"
         small = form.largest < SMALLEST and not fast
         return f"I cannot tell: {speed} is {'measured at small messages only' if small else why}."
-    return f"{speed} is below the {span} of {bound.binding}; most likely {_WORDS[cause or 'other']}."
+    return f"{speed} is below the {span} of {wires}; most likely {_WORDS[cause or 'other']}."
 
 
 _TESTS = {

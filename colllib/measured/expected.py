@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from colllib.busbw import ideal_gain
 from colllib.measured.machines import Machine
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.7, 0.65, 0.5, 0.3
-NVLS_MOST = (
-    1.12  # of the link: 85 % of what a switch that adds can give 8 GPUs is 106 to 107 %, a few percent more seen
-)
+NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
 
 @dataclass(frozen=True)
@@ -62,20 +61,23 @@ def expected(machine: Machine, collective: str) -> Expected:
         most = max(most, most * machine.most_network / machine.network)
     pair = collective in ("sendrecv", "all-to-all")
     share = PAIR_SHARE if collective == "all-to-all" else CARD_SHARE
-    why = f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
+    binding, why = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
+    if machine.slots_bind:
+        binding, why = "PCIe", f"{why}, behind PCIe slots of {machine.pcie / 1e9:g} GB/s a GPU"
     why += {"sendrecv": ", one of them for a pair", "all-to-all": f", shared by {machine.gpus} GPUs"}.get(
         collective, ""
     )
     if machine.gpus > 1 and inside.low < share * usual and not pair:
         return Expected(inside.low, min(inside.high, most), min(inside.low, share * lean), inside.binding, inside.why)
-    return Expected(share * usual, min(most, inside.high), share * lean, "network card", why)
+    return Expected(share * usual, min(most, inside.high), share * lean, binding, why)
 
 
 def _outside(machine: Machine, network: float, collective: str) -> tuple[float, float]:
     """Busbw between boxes: of the usual algorithm, and the most that the cards allow."""
     n, boxes, gpus = machine.ranks, machine.boxes, machine.gpus
     if collective == "sendrecv":
-        return machine.rate, machine.rate
+        pair = min(machine.rate, machine.pcie)
+        return pair, pair
     if collective == "all-to-all":
         share = network / gpus * (n - 1) / (n - gpus)
         return share, share
@@ -86,10 +88,9 @@ def _inside(machine: Machine, collective: str) -> Expected:
     pair = collective in ("sendrecv", "all-to-all")
     if machine.linked:
         name = "NVLink" if machine.vendor == "nvidia" else "Infinity Fabric"
-        link = machine.link
-        if machine.vendor == "amd" and machine.switched:  # a link to each other GPU
-            link *= min(1.0, (machine.gpus - 1) / 7) if collective != "sendrecv" else 1 / 7
-        high = link * (NVLS_MOST if machine.nvls and collective == "all-reduce" else 1.0)
+        link = machine.reach(collective)
+        adds = machine.nvls and collective == "all-reduce"
+        high = link * max(1.0, NVLS_MOST * float(ideal_gain(machine.gpus)) if adds and machine.gpus > 1 else 0.0)
         low = link * (PAIR_SHARE if pair else LINK_SHARE)
         return Expected(low, high, low, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way")
     low = SLOT_SHARE * machine.pcie * (1.5 if machine.gpus == 2 else 1.0)

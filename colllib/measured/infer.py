@@ -16,7 +16,8 @@ FASTEST_CARD = 100e9  # bytes per second, 800 Gbit/s: a pair of GPUs that exchan
 FEWEST_CARDS = 100e9  # of a whole box, from which on a rate tells several cards from one
 BETWEEN_BOXES = 40e-6  # seconds: two GPUs of one box wait less for a few bytes, whatever lies between them
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
-EFA_CARD = 12.5e9  # of the boxes with Ampere and before
+EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
+LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 Assumed = list[str]
 
 
@@ -137,7 +138,9 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
 
 def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[int | None, int, int]:
     """Boxes where they are told, GPUs of one, and ranks."""
-    ranks, boxes, gpus = ranks_of(run, hints), hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
+    ranks, boxes, gpus = ranks_of(run, hints), hints.boxes, hints.gpus_per_box
+    if kind.gpus <= LARGEST_HOST or boxes or gpus:
+        boxes, gpus = boxes or run.boxes, gpus or run.gpus_per_box
     if ranks is None:
         ranks = boxes * (gpus or kind.gpus) if boxes else gpus
     if ranks is None:
@@ -159,11 +162,14 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
     if made.gpus < kind.gpus and kind.cards > 1:
         made = replace(made, cards=max(1, kind.cards * made.gpus // kind.gpus))
     counted = int(run.facts.get("cards", "0")) if run.facts.get("cards", "0").isdigit() else 0
-    if run.facts.get("provider") == "efa" and kind.generation < 2 and counted:
-        made = replace(made, cards=counted, card=EFA_CARD)
+    named = int(run.facts.get("named cards", "0"))
+    if "efa" in (run.facts.get("provider"), run.facts.get("FI_PROVIDER")) and kind.generation < 2:
+        made = replace(made, cards=counted or (4 if kind.name == "A100" else 1), card=EFA_CARD)
     elif 1 < counted < made.cards:  # one card alone is a finding, not a kind of box
         made = replace(made, cards=counted)
-    whose = "counted in the log and" if counted == made.cards else "not told and"
+    elif 0 < named < made.cards:  # by who started the run: what these cards give is what it can be judged by
+        made = replace(made, cards=named)
+    whose = "counted in the log and" if made.cards in (counted, named) else "not told and"
     assumed.append(f"the cards are {whose} taken as {made.cards} x {made.card * 8 / 1e9:g} Gb/s")
     return made
 
@@ -171,7 +177,8 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
 def _part_of(machine: Machine, run: Run) -> Machine:
     """As much of a machine as the log's ranks fill, with the cards that are next to those GPUs."""
     ranks = run.ranks or machine.ranks
-    gpus = run.gpus_per_box or min(ranks, machine.gpus)
+    shown = run.gpus_per_box if machine.gpus <= LARGEST_HOST else None
+    gpus = shown or min(ranks, machine.gpus)
     if gpus > machine.gpus or ranks % gpus:
         return machine
     return replace(machine, gpus=gpus, boxes=ranks // gpus, cards=max(1, machine.cards * gpus // machine.gpus))

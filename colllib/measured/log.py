@@ -117,7 +117,8 @@ class Run:
         repeated = sum(a == b for a, b in pairs)
         if repeated >= 2 and repeated >= len(sizes) / 5:
             return "the same size stands in row after row: several jobs wrote into one file"
-        if sum(b < a and b != sizes[0] for a, b in pairs) >= 2:
+        blocks = sizes.count(sizes[0]) == 1 and len(sizes) - len(set(sizes)) > 2 if sizes else False
+        if blocks or sum(b < a and b != sizes[0] for a, b in pairs) >= 2:
             return "sizes go up and down: several jobs wrote into one file"
         return ""
 

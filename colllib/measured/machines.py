@@ -63,13 +63,24 @@ class Machine:
 
     @property
     def network(self) -> float:
-        """What the way out of a box carries, one way, in bytes per second."""
-        return self.cards * self.rate
+        """What the way out of a box carries, one way, in bytes per second: its cards, behind its GPUs' slots."""
+        return min(self.cards * self.rate, self.gpus * self.pcie)
 
     @property
     def rate(self) -> float:
         """What oversubscription leaves of a card, one way, in bytes per second."""
         return self.card / self.oversubscription
+
+    @property
+    def slots_bind(self) -> bool:
+        """Whether the GPUs' PCIe slots carry less than the cards: one GPU cannot fill four cards."""
+        return self.gpus * self.pcie < self.cards * self.rate
+
+    def reach(self, collective: str = "") -> float:
+        """What of its links a GPU can use in its box, one way, in bytes per second: AMD's mesh has one to each peer."""
+        if self.vendor != "amd" or not self.switched:
+            return self.link
+        return self.link / 7 * (1 if collective == "sendrecv" else max(1, min(7, self.gpus - 1)))
 
     @property
     def linked(self) -> bool:
@@ -108,7 +119,8 @@ def _slot(name: str, pcie: float, generation: int, link: float = 0) -> Machine:
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
 _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"gb[23]00|nvl72", replace(_nvlink("GB200 NVL72", "nvl72", _GEN5, 3, 72, 7.2e12), cards=72)),
-    (r"\bb[23]00\b", _nvlink("B200", "b200", _GEN5, 3, 8, 800e9)),
+    (r"\bb300\b", replace(_nvlink("B300", "b200", 2 * _GEN5, 3, 8, 800e9), card=100e9)),
+    (r"\bb200\b", _nvlink("B200", "b200", _GEN5, 3, 8, 800e9)),
     (r"gh200 nvl32", replace(_nvlink("GH200 NVL32", "gh200", _GEN5, 2, 32, 1.6e12), cards=32)),
     (r"gh200", replace(_nvlink("GH200", (450e9, 25e9), _GEN5, 2, 1, 100e9), cards=1)),
     (r"h100.*(pcie|nvl\b)", _slot("H100 PCIe", _GEN5, 2)),
@@ -188,7 +200,7 @@ def find(expression: str) -> Machine:
     kind = by_gpu(PRESETS[name]) if name in PRESETS else None
     if kind is None:
         raise ValueError(f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:n' for p in PRESETS)}")
-    return changed(replace(kind, boxes=_positive("boxes", count or "1"), cards_known=True), ",".join(options))
+    return changed(replace(kind, boxes=positive("boxes", count or "1"), cards_known=True), ",".join(options))
 
 
 _WHOLE, _RATES = ("boxes", "gpus", "cards"), ("card", "link")
@@ -207,7 +219,7 @@ def changed(machine: Machine, options: str) -> Machine:
         key, _, value = option.partition("=")
         told: dict[str, Any] = {}
         if key in _WHOLE:
-            told[key] = _positive(key, value)
+            told[key] = positive(key, value)
         elif key in _RATES:
             told[key] = parse("bandwidth", value)
         elif key == "oversubscription":
@@ -227,7 +239,12 @@ def _narrow(text: str) -> float:
     return float(text)
 
 
-def _positive(what: str, text: str) -> int:
+def positive(what: str, text: str) -> int:
+    """A number of boxes, GPUs or cards.
+
+    Raises:
+        ValueError: if it is none, or not 1 to 1,000,000.
+    """
     number = whole(what, text, f"{what}=2")
     if not 1 <= number <= 1_000_000:
         raise ValueError(f"{what} {number}: must be 1 to 1,000,000")
@@ -249,6 +266,6 @@ def cards(text: str) -> tuple[int, float]:
     rate = re.sub(r"(?<=[KMGT])b(?:it)?(?:ps|/s)?$|(?<=[KMGT])$", "bit/s", rate)
     rate = re.sub(r"Bps$", "B/s", rate)
     try:
-        return _positive("cards", count), parse("bandwidth", rate)
+        return positive("cards", count), parse("bandwidth", rate)
     except ValueError:
         raise ValueError(f"cards {shortened(text)!r}: write them as 8x400Gb/s") from None

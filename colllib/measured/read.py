@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
+from statistics import median
 
 from colllib.measured.log import COLLECTIVES, Row, Run, Unread, factor
 from colllib.units import shortened
@@ -16,7 +18,8 @@ MOST_BYTES = 64 * 2**20
 MOST_LINE = 4000  # characters
 
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
-_LABEL = re.compile(r"^\s*(?:\[\d+\]|\d+:)(?: |$)")
+_LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
+_INSIDE = re.compile(r"(?<=[\dA])(?:\[\d+\]| \d+:)(?=\s)")  # the same label again in mid-line, behind a number or N/A
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _TYPE_BYTES = {"int8": 1, "uint8": 1, "half": 2, "fp16": 2, "bf16": 2, "bfloat16": 2, "float": 4, "fp32": 4}
 _TYPE_BYTES |= {"int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "double": 8, "int16": 2, "uint16": 2}
@@ -24,7 +27,7 @@ _TYPE_BYTES |= dict.fromkeys(("f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1)
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf)|N/A", re.IGNORECASE)
 _QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?", re.IGNORECASE)
 _RANK = re.compile(
-    r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
+    r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
 )
 _FACTS = {
     "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
@@ -42,12 +45,12 @@ _FACTS = {
 }
 _CARD = re.compile(r"\[\d+\]\w+:\d+/(?:IB|RoCE)")  # of the line that begins "NET/IB : Using"
 _NICS = re.compile(r"\(found (\d{1,3}) nics\)")
-_SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set by environment to )\s*([^\s;]+)")
+_SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set (?:by environment )?to )\s*([^\s;]+)")
 _TOOL = re.compile(r"\b([a-z_]+)_perf\b|nccom-test\b.*?\b(all[rg]|redsct|alltoall|sendrecv)\b", re.IGNORECASE)
 _OSU = re.compile(r"#\s*OSU .*?(All-?reduce|Allgather|Alltoall|Reduce_scatter|Broadcast|Bcast|Reduce)\b", re.IGNORECASE)
 _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
 _AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
-_UNIT = re.compile(r"\((us|ms|s|ns|GB/s|MB/s|B/s)\)")
+_UNIT = re.compile(r"\(\s*([mnµu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:/s|ps))\s*\)")
 
 
 @dataclass
@@ -65,14 +68,25 @@ class _Table:
     ended: bool = False  # by its line of averages
     reduces: bool | None = None
     root: str = ""
-    per_rank: set[float] = field(
-        default_factory=set
-    )  # size over count and type: the ranks, where a call counts by rank
+    per_rank: list[float] = field(default_factory=list)  # size over count and type: the ranks, where it counts by rank
     ranks: int | None = None
     hosts: int | None = None
     places: list[int] = field(default_factory=list)  # in Markdown: the column of each row
     before: _Table | None = None  # it speaks for this one where this one says nothing itself
     after: dict[str, str] = field(default_factory=dict)  # facts behind its last line, which are the next run's
+    number: int = 0  # of the line that is read, and who printed it
+    stream: str = ""
+    line: str = ""
+
+    def refuse(self, why: str) -> None:
+        """Name the line that is read as one that could not be."""
+        self.unread.append(Unread(self.number, why, shortened(self.line)))
+
+    def add(self, row: Row, place: int = 0) -> None:
+        """One time, and its column in Markdown."""
+        self.rows.append(row)
+        self.streams.append(self.stream)
+        self.places.append(place)
 
 
 def read_file(path: str | Path) -> tuple[Run, ...]:
@@ -87,10 +101,11 @@ def read_file(path: str | Path) -> tuple[Run, ...]:
             raise ValueError(f"log {shortened(str(path))!r}: no such file")
         if place.stat().st_size > MOST_BYTES:
             raise ValueError(f"log {shortened(str(path))!r}: over 64 MiB; cut out the table")
-        text = place.read_text(encoding="utf-8", errors="replace")
+        raw = place.read_bytes()
     except OSError as error:
         raise ValueError(f"log {shortened(str(path))!r}: {error.strerror}") from None
-    return read(text)
+    wide = raw[:2] in (BOM_UTF16_LE, BOM_UTF16_BE)  # as Windows redirects
+    return read(raw.decode("utf-16" if wide else "utf-8-sig", errors="replace"))
 
 
 def read(text: str) -> tuple[Run, ...]:
@@ -125,8 +140,10 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
     for number, raw in enumerate(text.split("\n"), 1):
         line = _ESCAPE.sub("", raw).rstrip("\r")[:MOST_LINE]
         tags = [match.group() for match in _TAG.finditer(line)]
+        if not line.strip():
+            continue
         if not tags:
-            label = _LABEL.match(line)
+            label, line = _LABEL.match(line), _INSIDE.sub(" ", line)
             yield number, label.group().strip() if label else "", line[label.end() :] if label else line
             continue
         bare = _TAG.sub("", line)
@@ -147,9 +164,16 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
 def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
     table = tables[-1]
     stripped = line.strip()
-    if columns := _header(stripped):
+    columns = _header(stripped)
+    units = set(_UNIT.findall(line)) if columns or stripped.startswith(("#", "(")) else set()
+    if columns:
         table = _next(tables)
         table.dialect, table.columns = columns[0], columns[1:]
+    table.number, table.stream, table.line = number, stream, stripped
+    if foreign := units - {"us", "µs", "GB/s", "GBps"}:
+        table.refuse(f"unit {min(foreign)}: times are in us, rates in GB/s")
+        table.dialect, table.columns = "nccl-tests", ("refused",)
+    if columns or foreign:
         return
     if match := _OSU.search(line):
         table = _next(tables)
@@ -157,13 +181,6 @@ def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
         return
     if "nThread" in line and "minBytes" in line:
         table = _next(tables)
-    units = set(_UNIT.findall(line)) if stripped.startswith("#") or stripped.startswith("(") else set()
-    if units - {"us", "GB/s"}:
-        table.unread.append(
-            Unread(number, f"unit {sorted(units - {'us', 'GB/s'})[0]}: times are in us, rates in GB/s", "")
-        )
-        table.columns = ("refused",)
-        return
     if match := _RANK.search(stripped):
         table.devices[int(match[1])] = (match[2], int(match[3]), match[4].strip())
         return
@@ -171,11 +188,9 @@ def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
         table.ended = True
         return
     if stripped.startswith("|"):
-        _markdown(table, number, stripped)
-        return
-    if not stripped.startswith("#") and _row(table, number, stream, stripped):
-        return
-    _remarks(table, line)
+        _markdown(table, stripped)
+    elif stripped.startswith("#") or not _row(table, stripped):
+        _remarks(table, line)
 
 
 def _next(tables: list[_Table]) -> _Table:
@@ -191,9 +206,9 @@ def _header(line: str) -> tuple[str, ...]:
         sized = bool(cells) and re.match(r"(message )?size|payload|bytes", cells[0]) is not None
         return ("markdown", *cells) if sized and len(cells) > 1 else ()
     words = line.lstrip("# ").split()
-    names = [re.sub(r"\(.*", "", word).lower() for word in words]
-    if names[:1] != ["size"] or len(names) < 2:
+    if len(words) < 2 or words[0].partition("(")[0].lower() != "size":
         return ()
+    names = [word.partition("(")[0].lower() for word in words]
     if "latency" in line.lower() and "algbw" not in names:
         return ("osu", *("size", "time"))
     if "busbw" not in names:
@@ -217,7 +232,10 @@ def _remarks(table: _Table, line: str) -> None:
             facts[name] = next(group for group in match.groups() if group)
     if found := len(_CARD.findall(line)) if "NET/IB : Using" in line else _NICS.findall(line):
         facts["cards"] = str(found if isinstance(found, int) else found[0])
-    facts.update(_SETTING.findall(line))
+    facts.update((name, value.strip("\"'")) for name, value in _SETTING.findall(line))
+    chosen = [name.split(":")[0] for name in facts.get("NCCL_IB_HCA", "").lstrip("=").split(",")]
+    if "NCCL_IB_HCA" in line and all(re.fullmatch(r"[A-Za-z]\w*_\d+", name) for name in chosen):
+        facts["named cards"] = str(len(set(chosen)))
 
 
 def _float(text: str) -> float | None:
@@ -240,30 +258,27 @@ def _numbers(line: str) -> list[str] | None:
     return [*words[place - 2 : place + 1], redop, *rest[:end]]
 
 
-def _row(table: _Table, number: int, stream: str, line: str) -> bool:
+def _row(table: _Table, line: str) -> bool:
     words = _numbers(line)
     if table.columns == ("refused",):
         return words is not None
     if words is not None:
-        return _full_row(table, number, stream, line, words)
+        _full_row(table, *words)
+        return True
     words = line.split()
-    if (
-        table.dialect not in ("columns", "osu")
-        or not table.columns
-        or not words
-        or not all(map(_NUMBER.fullmatch, words))
-    ):
+    bare = table.dialect in ("columns", "osu") and bool(table.columns and words)
+    if not bare or not all(map(_NUMBER.fullmatch, words)):
         return False
     if len(words) < len(table.columns) or (table.dialect == "columns" and len(words) != len(table.columns)):
-        table.unread.append(Unread(number, f"{len(words)} numbers for {len(table.columns)} columns", shortened(line)))
+        table.refuse(f"{len(words)} numbers for {len(table.columns)} columns")
         return True
     named = dict(zip(table.columns, words, strict=False))
-    _add(table, number, stream, line, named["size"], named.get("time"), named.get("algbw"), named.get("busbw"))
+    _add(table, named["size"], named.get("time"), named.get("algbw"), named.get("busbw"))
     return True
 
 
-def _full_row(table: _Table, number: int, stream: str, line: str, words: list[str]) -> bool:
-    size, count, kind, redop, *rest = words
+def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, *numbers: str) -> None:
+    rest = list(numbers)
     named = {4: 0, 8: 0, 5: 1, 9: 1}
     halves = [k for k, name in enumerate(table.columns) if name == "time"]
     if table.dialect == "nccom-test":
@@ -271,30 +286,24 @@ def _full_row(table: _Table, number: int, stream: str, line: str, words: list[st
     elif halves and table.dialect == "nccl-tests" and len(rest) in named:
         expected = len(table.columns) - 3 - ("redop" in table.columns)
         if len(rest) != expected and len(rest) != 4 + ("root" in table.columns):
-            table.unread.append(Unread(number, f"{len(rest)} numbers where the header has {expected}", shortened(line)))
-            return True
+            return table.refuse(f"{len(rest)} numbers where the header has {expected}")
     if len(rest) not in named:
-        table.unread.append(Unread(number, f"{len(rest)} numbers after the type", shortened(line)))
-        return True
+        return table.refuse(f"{len(rest)} numbers after the type")
     if named[len(rest)]:
         table.root = rest.pop(0)
     for half in range(len(rest) // 4):
         time, algbw, busbw, wrong = rest[4 * half : 4 * half + 4]
         place = None if table.dialect == "nccom-test" else half == 1
-        _add(table, number, stream, line, size, time, algbw, busbw, place, wrong)
+        _add(table, size, time, algbw, busbw, place, wrong)
     elements, total = _float(count), _float(size)
     if redop:
         table.reduces = redop != "none"
     if elements and total and kind in _TYPE_BYTES:
-        table.per_rank.add(total / (elements * _TYPE_BYTES[kind]))
-    return True
+        table.per_rank.append(total / (elements * _TYPE_BYTES[kind]))
 
 
 def _add(
     table: _Table,
-    number: int,
-    stream: str,
-    line: str,
     size: str,
     time: str | None,
     algbw: str | None,
@@ -313,20 +322,9 @@ def _add(
     elif seconds and rate and message and not _agree(message, seconds, rate, time or "", algbw or ""):
         why = "algbw is not size over time"
     if why or message is None:
-        table.unread.append(Unread(number, why, shortened(line)))
-        return
-    table.streams.append(stream)
-    table.rows.append(
-        Row(
-            number,
-            message,
-            None if seconds is None else seconds * 1e-6,
-            None if rate is None else rate * 1e9,
-            None if bus is None else bus * 1e9,
-            in_place,
-            wrong,
-        )
-    )
+        return table.refuse(why)
+    seconds, rate, bus = (None if x is None else x * unit for x, unit in ((seconds, 1e-6), (rate, 1e9), (bus, 1e9)))
+    table.add(Row(table.number, message, seconds, rate, bus, in_place, wrong))
 
 
 def _agree(message: float, micros: float, rate: float, time: str, algbw: str) -> bool:
@@ -340,13 +338,12 @@ def _last_digit(text: str) -> float:
     return 10.0 ** -len(places) if "e" not in text.lower() else 0.1
 
 
-def _markdown(table: _Table, number: int, line: str) -> None:
+def _markdown(table: _Table, line: str) -> None:
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     if table.dialect != "markdown" or all(set(cell) <= set("-: ") for cell in cells):
         return
     if len(cells) != len(table.columns):
-        table.unread.append(Unread(number, f"{len(cells)} cells for {len(table.columns)} columns", shortened(line)))
-        return
+        return table.refuse(f"{len(cells)} cells for {len(table.columns)} columns")
     message = _quantity(cells[0], size=True)
     rows: list[dict[str, float | None]] = []
     kinds = [_markdown_column(name, table.columns) for name in table.columns[1:]]
@@ -359,14 +356,12 @@ def _markdown(table: _Table, number: int, line: str) -> None:
         rows[-1][kind] = value if value and value > 0 else None
     for half, row in enumerate(rows):
         if message is None or None in row.values():
-            table.unread.append(Unread(number, "a cell cannot be read", shortened(line)))
+            table.refuse("a cell cannot be read")
             continue
         time, algbw, busbw = (row.get(kind) for kind in ("time", "algbw", "busbw"))
         in_place = half == 1 if len(rows) == 2 and "time" in kinds else None
         seconds = None if time is None else time * 1e-6
-        table.rows.append(Row(number, message, seconds, algbw, busbw, in_place))
-        table.streams.append("")
-        table.places.append(half + 1 if in_place is None else 0)
+        table.add(Row(table.number, message, seconds, algbw, busbw, in_place), half + 1 if in_place is None else 0)
 
 
 def _markdown_column(name: str, columns: tuple[str, ...]) -> str:
@@ -447,19 +442,21 @@ def _deduced(run: Run, table: _Table) -> Run:
     collective, ranks = run.collective, run.ranks
     if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in run.rows):
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
-    divided = {round(value) for value in table.per_rank if value > 1.5}
+    divided = round(median(table.per_rank)) if table.per_rank else 1
     if collective is None and ratio is not None:
         unchecked = any(row.wrong == "N/A" for row in run.rows if row.in_place)
         if ratio > 1.005:
             collective = "all-reduce"
-        elif len(divided) == 1 and ratio < 0.995:
+        elif divided > 1:
             collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
+        elif table.root not in ("", "-1"):  # only these two print one, and in place they are checked
+            collective = "reduce" if table.reduces else "broadcast"
         elif ratio >= 0.995 and unchecked:
             collective = "sendrecv"
-        elif ratio >= 0.995 and table.reduces and table.root in ("", "-1") and ranks in (None, 2):
-            collective, ranks = "all-reduce", 2  # a reduce prints its root, a sendrecv checks nothing in place
-    if len(divided) == 1 and ratio is not None and ratio < 0.995:
-        ranks = divided.pop()
+        elif ratio >= 0.995 and table.reduces and ranks in (None, 2):
+            collective, ranks = "all-reduce", 2  # a sendrecv checks nothing in place
+    if divided > 1 and ratio is not None and ratio < 1:
+        ranks = divided
     told = ranks is not None and ranks > 1 and ratio is not None and collective is not None
     if told and abs(factor(str(collective), ranks or 2) / (ratio or 1) - 1) > 0.005:
         ranks = None  # the rank lines are not all there

@@ -129,16 +129,23 @@ def _speed(machine: Machine) -> tuple[float, int, str]:
     inside = _inside(machine)
     if machine.boxes == 1:
         return inside, 24 if machine.generation == 1 and machine.linked else _RING_CHANNELS, _link_name(machine)
-    card = _card(machine)
-    outside = machine.cards * card
+    outside, name = _outside(machine)
     channels = min(32, 2 * machine.cards)
-    return (outside, channels, "network card") if outside <= inside else (inside, channels, _link_name(machine))
+    return (outside, channels, name) if outside <= inside else (inside, channels, _link_name(machine))
 
 
-def _inside(machine: Machine) -> float:
+def _outside(machine: Machine) -> tuple[float, str]:
+    """GB/s of all channels between boxes, and whether cards or the slots before them bind."""
+    cards = machine.cards * _card(machine)
+    if machine.slots_bind:
+        return min(cards, machine.gpus * machine.pcie / 1e9 * PCI_SHARE), "PCIe"
+    return cards, "network card"
+
+
+def _inside(machine: Machine, collective: str = "") -> float:
     if not machine.linked:
         return machine.pcie / 1e9 * PCI_SHARE
-    link = machine.link / 1e9 * LINK_SHARE[machine.generation]
+    link = machine.reach(collective) / 1e9 * LINK_SHARE[machine.generation]
     return max(s * min(_RING_CHANNELS, link // s) for s in SPEEDS_INSIDE[machine.generation])
 
 
@@ -204,9 +211,10 @@ def _nvls(machine: Machine) -> Estimate:
     latency = NVLS_STEP
     if machine.boxes > 1:
         most = inside if machine.collnet else NVLS_TREE_MOST[machine.generation][min(machine.boxes, 3) - 1]
-        outside = machine.cards * _card(machine) / gpus * (2 if machine.boxes == 2 and not machine.collnet else 1)
+        outside, out = _outside(machine)
+        outside *= (2 if machine.boxes == 2 and not machine.collnet else 1) / gpus
         bus = min(inside, outside, most) * gpus
-        binding = "network card" if outside <= min(inside, most) else "NVLink"
+        binding = out if outside <= min(inside, most) else "NVLink"
         if machine.collnet:
             latency += NVLS_NETWORK_STEP
         else:
@@ -219,7 +227,7 @@ def _collnet(machine: Machine) -> Estimate:
     """CollNetDirect: a GPU with a card is the head of its part, and the network adds the heads' sums."""
     heads = min(machine.cards, machine.gpus)
     shared = machine.gpus / heads
-    wire = heads * min(_card(machine) * machine.cards / heads, _inside(machine) / heads)
+    wire = min(_outside(machine)[0], _inside(machine))
     share = (0.85 if machine.generation > 1 else 1.0) / (shared - (shared - 1) / 2)
     others = machine.gpus - 1
     latency = 2 * (min(1, others) * COLLNET_STEP + others * COLLNET_FAN) + COLLNET_NETWORK_STEP
@@ -244,14 +252,14 @@ def _pat(machine: Machine) -> Estimate:
 def _sends(machine: Machine, collective: str) -> Estimate:
     """Sends and receives, which NCCL's model does not price: the wires at the speeds of its channels."""
     n, gpus = machine.ranks, machine.gpus
-    inside, card = _inside(machine), _card(machine)
+    inside, card = _inside(machine, collective), _card(machine)
     latency = NCCL_BASE["ring"][2] + (NCCL_NETWORK_STEP if machine.boxes > 1 else NCCL_NVLINK_STEP)["ring"][2]
     if machine.boxes == 1:
         bus, binding = inside, _link_name(machine)
-    elif collective == "sendrecv":
-        bus, binding = min(inside, card), "network card"
     else:
-        bus, binding = min(inside, card * machine.cards / gpus * (n - 1) / (n - gpus)), "network card"
+        share, slot = card * (1 if collective == "sendrecv" else machine.cards / gpus), machine.pcie / 1e9 * PCI_SHARE
+        remote = 1.0 if collective == "sendrecv" else (n - gpus) / (n - 1)
+        bus, binding = min(inside, min(share, slot) / remote), "PCIe" if slot < share else "network card"
     return _made("direct", 2, 1, latency, bus * (1.0 if collective == "sendrecv" else n / (n - 1)), 1.0, binding)
 
 

@@ -115,7 +115,7 @@ def _nccom(run: Run) -> list[str]:
     made.append("         size(B)    count(elems)     type    time(us)    algbw(GB/s)    busbw(GB/s)")
     for row, _ in _pairs(run):
         rates = f"{(row.algbw or 0) / 1e9:15.2f}{(row.busbw or 0) / 1e9:15.2f}"
-        made.append(f"{int(row.message):16d}{int(row.message):16d}    uint8{(row.seconds or 0) * 1e6:12.2f}{rates}")
+        made.append(f"{int(row.message):16d}{int(row.message):16d}    uint8 {(row.seconds or 0) * 1e6:11.2f}{rates}")
     return made
 
 

@@ -64,6 +64,12 @@ def test_separate_jobs_in_one_file_are_no_measurement():
     assert diagnose(read(doubled)[0]).state == "not-a-measurement"
 
 
+def test_separate_jobs_whose_output_comes_in_blocks_are_no_measurement():
+    first, second = (logs.text(busbw).split("\n") for busbw in (400e9, 200e9))
+    blocks = [*first[:35], *second[:35], *first[35:], *second[35:]]
+    assert diagnose(read("\n".join(blocks))[-1]).state == "not-a-measurement"
+
+
 def test_jobs_of_one_rank_are_no_measurement():
     rows = "\n".join(f"  {2**k}  {2**k // 4}  float  sum  -1  100.0  {2**k / 1e5:.2f}  0.00  0" for k in range(20, 30))
     found = diagnose(read(rows)[0])
@@ -75,6 +81,37 @@ def test_a_collapse_at_one_large_size_is_no_form_of_a_healthy_fabric():
     slowed = tuple(replace(row, seconds=12 * row.seconds) if row.message == 2**27 else row for row in run.rows)
     found = diagnose(replace(run, rows=slowed), H100)
     assert (found.state, found.cause) == ("below-expectation", "no-gdr")
+
+
+def test_hosts_of_one_nvlink_domain_are_one_box():
+    run = logs.run(836e9, boxes=18, per_box=4, gpu="NVIDIA GB200")  # coreweave/nccl-tests, pull request 43
+    found = diagnose(run)
+    assert found.verdict.startswith("72 GB200")
+    assert (found.state, found.binding) == ("healthy", "NVLink")
+    slow = logs.run(180e9, boxes=18, per_box=4, gpu="NVIDIA GB200")  # what the cards of a host carry
+    assert diagnose(slow).state == "below-expectation"
+
+
+@pytest.mark.parametrize(
+    ("words", "busbw", "state"),
+    [
+        ("", 57e9, "undecided"),  # two of 200 Gb/s, in full, or eight, in part
+        ('mpirun -x FI_PROVIDER="efa"', 57e9, "healthy"),  # four of 100 Gb/s
+        ("NCCL_IB_HCA=mlx5_0:1,mlx5_1:1", 57e9, "healthy"),
+        ("NCCL_IB_HCA=^mlx5_0", 57e9, "undecided"),
+        ("NET/OFI Selected Provider is tcp;ofi_rxm", 57e9, "below-expectation"),
+    ],
+)
+def test_what_a_log_says_of_its_cards_is_what_it_is_judged_by(words, busbw, state):
+    assert diagnose(read(words + "\n" + logs.text(busbw, gpu="NVIDIA A100-SXM4-40GB"))[0]).state == state
+
+
+def test_numbers_alone_are_never_sure_however_many_agree():
+    run = logs.run(46e9, boxes=40)
+    told = replace(H100, boxes=40)
+    named = replace(run, facts={"NCCL_IB_HCA": "mlx5_0", "named cards": "1"})
+    assert diagnose(named, told).cause == "single-nic"
+    assert diagnose(named, told).confidence < 0.8
 
 
 def test_small_messages_alone_decide_nothing():

@@ -177,6 +177,28 @@ def test_every_preset_is_predicted_and_its_own_prediction_is_no_fault(preset):
     assert diagnose(run).state != "below-expectation"
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_nothing_is_predicted_faster_than_the_wires_allow(preset):
+    for boxes, option in [(1, ""), (1, ",gpus=4"), (2, ""), (8, ",cards=4"), (8, ",gpus=1"), (3, ",card=800Gbit/s")]:
+        machine = find(f"{preset}:{boxes}{option}")
+        for collective in ("all-reduce", "all-gather", "all-to-all", "sendrecv"):
+            found = predict(machine, collective, 2**34)
+            assert found.busbw <= found.bound, (machine, collective)
+
+
+def test_one_gpu_fills_no_four_cards():
+    """What was measured in NVIDIA/nccl-tests issue 232: 50 GB/s, a Gen 5 slot, through four cards."""
+    found = predict(find("dgx-h100:2,gpus=1,cards=4"), "all-gather", 2**34)
+    assert found.binding == "PCIe"
+    assert 40e9 < found.busbw < 63e9
+
+
+def test_a_pair_in_a_mesh_has_one_link():
+    assert find("mi300x:1").reach("sendrecv") == find("mi300x:1").link / 7
+    assert predict(find("mi300x:1"), "sendrecv", 2**34).bound == find("mi300x:1").link / 7
+    assert find("mi300x:1,gpus=4").reach() == 3 * find("mi300x:1").link / 7
+
+
 def test_the_command_prints_one_row_for_one_size():
     made = CliRunner().invoke(
         cli.cli, ["predict", "all-reduce", "--on", "dgx-h100:2,cards=4", "--message", "1GiB", "--json"]

@@ -18,7 +18,7 @@ ROW = "     1048576     262144   float  sum   -1   100.0  10.49   18.35   0    1
 PREFIXES = ("", "[1,0]<stdout>:", "0: ", "[0] ")
 SUPPORTED = {
     **dict.fromkeys(DIALECTS, ("all-reduce", "all-gather", "all-to-all")),
-    "nccl-tests": ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv"),
+    "nccl-tests": ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv", "broadcast", "reduce"),
 }
 
 
@@ -138,7 +138,51 @@ def test_the_collective_is_told_only_where_the_columns_leave_one():
     (run,) = read(HEADER + ROW)
     assert (run.collective, run.ranks) == ("all-reduce", 8)
     same = ROW.replace("18.35", "10.49").replace("sum   -1", "sum    0")
-    assert read(HEADER + same)[0].collective is None
+    assert read(HEADER + same)[0].collective == "reduce"  # it prints its root
+    assert read(HEADER + same.replace("sum", "none"))[0].collective == "broadcast"
+
+
+def test_gathering_over_so_many_ranks_that_its_factor_is_nearly_1_is_told_by_its_count():
+    count, rate = 2**30 // 4 // 1024, 2**30 / 5000 / 1000
+    half = f"5000.0 {rate:.2f} {rate * 1023 / 1024:.2f}"
+    (run,) = read(HEADER + f"{2**30} {count} float none -1 {half} 0 {half} 0\n")
+    assert (run.collective, run.ranks) == ("all-gather", 1024)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| size (B) | time (ms) | busbw (GB/s) |\n| --- | --- | --- |\n| 1048576 | 0.1 | 18.35 |\n",
+        "| size (B) | time (us) | busbw (Gb/s) |\n| --- | --- | --- |\n| 1048576 | 100 | 146.8 |\n",
+        "# OSU MPI Allreduce Latency Test v7.4\n# Size  Avg Latency(ms)\n1048576  0.1\n",
+        "size(B) count(elems) type time(ms) algbw(GB/s) busbw(GB/s)\n 1048576 262144 float 0.1 10.49 18.35\n",
+    ],
+)
+def test_other_units_in_a_header_are_refused_in_every_dialect(text):
+    with pytest.raises(ValueError, match=r"unit (ms|Gb/s): times are in us, rates in GB/s"):
+        read(text)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "utf-8"])
+def test_a_log_may_be_redirected_on_windows(encoding, tmp_path):
+    place = tmp_path / "log"
+    place.write_text(HEADER + ROW, encoding=encoding)
+    assert read_file(place)[0].rows == read(HEADER + ROW)[0].rows
+
+
+@pytest.mark.parametrize("label", ["[0] ", "12: "])
+def test_a_label_in_mid_line_is_no_number(label):
+    words = ROW.split()
+    inside = f" {label}".lstrip() if label.startswith("[") else f" {label}"
+    (run,) = read(label + HEADER + label + inside.join(" ".join(part) for part in (words[:5], words[5:9], words[9:])))
+    assert [row.message for row in run.rows] == [2**20] * 2
+    assert run.streams == 1
+
+
+def test_device_lines_that_lost_their_hash_in_markdown_are_read():
+    lines = "".join(f"  Rank {k:2d} Group  0 Pid 7 on box device {k:2d} [0x0{k}] NVIDIA A10G\n" for k in range(8))
+    (run,) = read(lines + HEADER + ROW)
+    assert (run.gpu, run.boxes, run.gpus_per_box) == ("NVIDIA A10G", 1, 8)
 
 
 def test_rows_without_a_time_get_it_from_their_bandwidth():
