@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from fractions import Fraction
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from colllib.forest import Fabric, bound, fabric
-from colllib.forest.flow import max_flow
 from colllib.show.geometry import Box, bow
 from colllib.show.pen import Pen, both_widths
 from colllib.show.theme import asset, escape, style
@@ -23,22 +21,6 @@ FABRICS = {
     "torus:4x4": "torus of 4 × 4",
 }
 ACROSS, SIZE = 4, 8  # ranks of a row, and of a box
-
-
-def least_leaving(fabric: Fabric, ranks: Sequence[int]) -> Fraction:
-    """The bandwidth out of a set of ranks with those switches in it that make it least, in the fabric's unit.
-
-    The page tries every side of the few switches instead; a test compares the two.
-
-    >>> str(least_leaving(fabric(find("dgx-a100:2")), range(8)))  # eight cards of 25 GB/s
-    '200'
-    """
-    inside = np.isin(np.arange(fabric.ranks), ranks)
-    whole = int(fabric.capacity.sum()) + 1
-    network = fabric.with_source(fabric.capacity, np.where(inside, whole, 0))
-    network = np.pad(network, ((0, 1), (0, 1)))
-    network[: fabric.ranks, -1] = np.where(inside, 0, whole)
-    return max_flow(network, fabric.nodes, fabric.nodes + 1, whole)[0] * fabric.unit
 
 
 class Lasso:
