@@ -15,6 +15,7 @@ from colllib.exact import Fractions, IntArray
 from colllib.execution import Execution, execute
 from colllib.forest.bound import Bound, bound, fixed, room
 from colllib.forest.fabric import Fabric, fabric, speed
+from colllib.forest.lowering import lowered
 from colllib.forest.multicast import replicated
 from colllib.forest.packing import Batch, pack
 from colllib.forest.splitting import Path, Pieces, taken, without_switches
@@ -272,7 +273,7 @@ def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
 def packed_on(capacity: IntArray, supply: IntArray, paths: Pieces) -> tuple[Tree, ...]:
     """Trees packed into links between ranks, on the ways that the links stand for."""
     left: Pieces = {ends: _merged(ways) for ends, ways in paths.items()}
-    return tuple(tree for batch in pack(capacity, supply) for tree in _on_paths(batch, left))
+    return tuple(tree for batch in lowered(pack(capacity, supply), capacity) for tree in _on_paths(batch, left))
 
 
 def _merged(ways: list[tuple[int, Path]]) -> list[tuple[int, Path]]:

@@ -21,11 +21,12 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.finder_explorer import finder_explorer
 from colllib.show.flip_explorer import flip_explorer
-from colllib.show.forest_explorer import bottleneck_explorer, growing_explorer, splitting_explorer
+from colllib.show.forest_explorer import growing_explorer, splitting_explorer
 from colllib.show.gantt import gantt
 from colllib.show.graph_player import graph_player
 from colllib.show.inc_explorer import inc_explorer
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
+from colllib.show.lasso import Lasso
 from colllib.show.lines import Mark, lines, number
 from colllib.show.link_heat import heat, heat_map, link_heat_explorer
 from colllib.show.link_steps import link_steps_explorer
@@ -52,6 +53,7 @@ __all__ = [
     "Claimed",
     "Control",
     "Explorer",
+    "Lasso",
     "Mark",
     "Part",
     "Table",
@@ -59,7 +61,6 @@ __all__ = [
     "axes",
     "bars",
     "before_after",
-    "bottleneck_explorer",
     "bounds_explorer",
     "boxes_explorer",
     "boxes_player",

@@ -1,8 +1,8 @@
-"""Explorers of forests: sets of GPUs and what leaves them, switches that vanish link by link, trees that grow."""
+"""Explorers of forests: switches that vanish link by link, trees that grow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -10,131 +10,16 @@ from itertools import pairwise
 
 import numpy as np
 
-from colllib import units
 from colllib.exact import IntArray
-from colllib.forest import Bound, Fabric, Tree, bound, fabric, forest
+from colllib.forest import Fabric, Tree, bound, fabric, forest
 from colllib.forest.fabric import two_boxes
-from colllib.forest.flow import max_flow
 from colllib.forest.splitting import without_switches
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.geometry import Box, Point, bow
 from colllib.show.pen import Drawing, Pen, drawing
-from colllib.show.table import Table
-from colllib.topology import find
 
-MACHINES = {"dgx-a100": "DGX A100", "dgx-h100": "DGX H100"}
-SIZE = 8  # GPUs of a box
 Links = Mapping[tuple[int, int], int]
-
-
-@cache
-def bounded(name: str) -> tuple[Fabric, Bound]:
-    """A machine as a fabric, with its bound."""
-    network = fabric(find(name))
-    return network, bound(network)
-
-
-def least_leaving(fabric: Fabric, ranks: Sequence[int]) -> Fraction:
-    """The bandwidth out of a set of ranks with those switches in it that make it least, in the fabric's unit.
-
-    >>> str(least_leaving(bounded("dgx-a100:2")[0], range(8)))  # eight cards of 25 GB/s
-    '200'
-    """
-    inside = np.isin(np.arange(fabric.ranks), ranks)
-    whole = int(fabric.capacity.sum()) + 1
-    network = fabric.with_source(fabric.capacity, np.where(inside, whole, 0))
-    network = np.pad(network, ((0, 1), (0, 1)))
-    network[: fabric.ranks, -1] = np.where(inside, 0, whole)
-    return max_flow(network, fabric.nodes, fabric.nodes + 1, whole)[0] * fabric.unit
-
-
-def bottleneck_explorer() -> Explorer:
-    """GPUs are put into a set, box by box: what has to leave it, over what, and how near that is to the worst set.
-
-    >>> bottleneck_explorer()
-    Explorer: Draw your own bottleneck (Machine, Boxes, Whole boxes in the set, GPUs of one more box)
-    """
-    every = ("machine", "n", "full", "more")
-    return Explorer(
-        "Draw your own bottleneck",
-        [
-            Control("machine", "Machine", MACHINES),
-            Control("n", "Boxes", (2, 3, 4)),
-            Control("full", "Whole boxes in the set", lambda s: range(s["n"]), 1, kind="number", depends_on=("n",)),
-            Control(
-                "more",
-                "GPUs of one more box",
-                lambda s: range(s["full"] == 0, SIZE),
-                0,
-                kind="number",
-                depends_on=("full",),
-            ),
-        ],
-        [Part(every, _set, "The set"), Part(every, _ratios, "What has to leave it")],
-        summary=Part(every, _told),
-        name="bottleneck",
-    )
-
-
-def _chosen(state: State) -> tuple[Fabric, Bound, range, Fraction]:
-    where, limit = bounded(f"{state['machine']}:{state['n']}")
-    inside = range(SIZE * state["full"] + state["more"])
-    return where, limit, inside, least_leaving(where, inside)
-
-
-def _set(state: State) -> Drawing:
-    where, limit, inside, leaving = _chosen(state)
-    worst = len(inside) / leaving == limit.inverse_throughput
-    chosen = f"{len(inside)} of {where.ranks} GPUs in the set"
-
-    def draw(pen: Pen) -> None:
-        across = 4 if pen.wide else 2
-        for box in range(state["n"]):
-            left, top = 156.0 * (box % across), 104.0 * (box // across)
-            pen.group(Box(left + 60, top + 22, 146, 92), f"box {box}")
-            for place in range(SIZE):
-                rank = SIZE * box + place
-                x, y = left + 10 + 33 * (place % 4), top + 10 + 33 * (place // 4)
-                held = rank in inside
-                pen.disk(Box(x, y, 26, 26, round=True), rank, "i" if held else "", 0 if held else -1)
-
-    alt = f"{where.ranks} GPUs in {state['n']} boxes; {len(inside)} of them are in the set, the first ones."
-    return drawing(
-        draw,
-        title=f"{chosen}: no set is worse, this is the bottleneck" if worst else chosen,
-        alt=alt,
-        legend=[("disk i h0", "in the set"), ("disk", "outside")],
-    )
-
-
-def _ratios(state: State) -> Table:
-    where, limit, inside, leaving = _chosen(state)
-    ratio = len(inside) / leaving
-    gigabyte = Fraction(1, where.ranks)  # a shard, in GB
-    return Table(
-        ["", "this set", "the worst set"],
-        [
-            ("shards that must leave", len(inside), sum(node < where.ranks for node in limit.cut)),
-            ("bandwidth out of it", *(units.rate(1e9 * float(out)) for out in (leaving, where.leaving(limit.cut)))),
-            ("shards per GB/s", str(ratio), str(limit.inverse_throughput)),
-            (
-                "at least, for 1 GB",
-                *(units.seconds(float(value * gigabyte)) for value in (ratio, limit.inverse_throughput)),
-            ),
-        ],
-    )
-
-
-def _told(state: State) -> str:
-    where, limit, inside, leaving = _chosen(state)
-    share = len(inside) / leaving / limit.inverse_throughput
-    last = "no set is worse." if share == 1 else f"{float(share):.0%} of what the worst set needs."
-    fastest = units.rate(1e9 * float(where.total / limit.inverse_throughput))
-    return (
-        f"{len(inside)} shards have to leave this set over {units.rate(1e9 * float(leaving))}: {last} "
-        f"No all-gather on {state['n']} boxes is faster than {fastest}."
-    )
 
 
 # -- two boxes of four, worked by hand ------------------------------------------------------------------

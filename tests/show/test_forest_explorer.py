@@ -3,29 +3,10 @@
 from fractions import Fraction
 
 from colllib.execution import execute
-from colllib.forest import bound, busiest, fabric, forest, ratio
+from colllib.forest import bound, busiest, fabric, forest
 from colllib.forest.fabric import two_boxes
-from colllib.show import bottleneck_explorer, growing_explorer, splitting_explorer
-from colllib.show.forest_explorer import SIZE, after, bounded, least_leaving, splits
-
-
-def test_the_worst_set_of_the_explorer_is_never_worse_than_the_bound_and_some_is_as_bad():
-    shown = bottleneck_explorer()
-    for machine in ("dgx-a100", "dgx-h100"):
-        for n in (2, 3, 4):
-            where, limit = bounded(f"{machine}:{n}")
-            ratios = []
-            for state in shown.states(range(4)):
-                if (state["machine"], state["n"]) == (machine, n):
-                    inside = range(SIZE * state["full"] + state["more"])
-                    ratios.append(len(inside) / least_leaving(where, inside))
-            assert max(ratios) == limit.inverse_throughput
-
-
-def test_switches_are_put_on_the_side_where_least_leaves():
-    where, _ = bounded("dgx-a100:2")
-    sets = [tuple(range(8)), (*range(8), 16), (*range(8), 16, 18)]
-    assert len(range(8)) / least_leaving(where, range(8)) >= max(ratio(where, nodes) for nodes in sets)
+from colllib.show import growing_explorer, splitting_explorer
+from colllib.show.forest_explorer import after, splits
 
 
 def test_verified_splits_keep_the_bound_at_every_step_and_rings_end_at_four_times_it():

@@ -1,0 +1,96 @@
+"""A lasso around vertices: the reader draws any set of ranks, and the page counts what leaves it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from colllib.forest import Fabric, bound, fabric
+from colllib.show.geometry import Box, bow
+from colllib.show.pen import Pen, both_widths
+from colllib.show.theme import asset, escape, style
+from colllib.topology import find
+
+FABRICS = {
+    **{f"dgx-a100:{n}": f"{n} boxes of A100" for n in (2, 3, 4)},
+    **{f"dgx-h100:{n}": f"{n} boxes of H100" for n in (2, 4, 5)},
+    "mi250-8x2": "2 halves of MI250 boxes",
+    "torus:4x4": "torus of 4 × 4",
+}
+ACROSS, SIZE = 4, 8  # ranks of a row, and of a box
+
+
+class Lasso:
+    """Fabrics whose ranks a pointer encloses or taps, or keys choose.
+
+    >>> Lasso()
+    A lasso around the ranks of 8 fabrics: what leaves a set, next to the worst.
+    """
+
+    def __repr__(self) -> str:
+        return f"A lasso around the ranks of {len(FABRICS)} fabrics: what leaves a set, next to the worst."
+
+    def _repr_html_(self) -> str:
+        known = {name: fabric(find(name)) for name in FABRICS}
+        options = "".join(f'<option value="{name}">{escape(said)}</option>' for name, said in FABRICS.items())
+        pictures = "".join(
+            f'<div class="cl-scene" data-on="{name}" role="group" aria-label="The ranks of {escape(FABRICS[name])}"'
+            f"{' hidden' if place else ''}>{both_widths(_drawn(on))}</div>"
+            for place, (name, on) in enumerate(known.items())
+        )
+        data = escape(json.dumps({name: _counts(on) for name, on in known.items()}, separators=(",", ":")))
+        return (
+            f'{style("theme", "explorer", "pen", "lasso")}<section class="colllib cl-lasso" id="bottleneck" '
+            f'aria-label="Draw your own bottleneck" data-fabrics="{data}"><div class="cl-head"><p class="cl-title">'
+            'Draw your own bottleneck</p><button type="button" data-act="copy" class="cl-copy">Copy link</button></div>'
+            f'<div class="cl-buttons"><select aria-label="Fabric" autocomplete="off">{options}</select>'
+            '<button type="button" data-act="worst">Worst set</button>'
+            '<button type="button" data-act="clear">Clear</button></div>'
+            '<p class="cl-hint">Drag a loop around ranks, tap one to put it in or out, or use arrow keys and the space '
+            f'bar.</p><div class="cl-ground">{pictures}<svg aria-hidden="true"><path/></svg></div>'
+            '<p class="cl-summary" aria-live="polite">The set is drawn with a script, which does not run here.</p>'
+            f'<table class="colllib-table"></table><script>{asset("lasso.js")}</script></section>'
+        )
+
+
+def _counts(on: Fabric) -> dict[str, Any]:
+    """All links with their capacities, exactly, and the worst set."""
+    limit = bound(on)
+    return {
+        "ranks": on.ranks,
+        "nodes": on.nodes,
+        "unit": [on.unit.numerator, on.unit.denominator],
+        "rate": "GB/s" if on.topology.speeds else "BW",
+        "links": [[a, b, int(on.capacity[a, b])] for a, b in np.argwhere(on.capacity).tolist()],
+        "worst": [node for node in limit.cut if node < on.ranks],
+    }
+
+
+def _drawn(on: Fabric) -> Callable[[Pen], None]:
+    """Boxes of eight ranks, or a grid, with the links from rank to rank."""
+    grid = on.topology.switches == 0
+    size = on.ranks if grid else SIZE
+    between = np.argwhere(np.triu(on.capacity[: on.ranks, : on.ranks])).tolist()
+    step = 50 if between else 33
+    wide, high = 3 * step + 47, (size // ACROSS - 1) * step + 59
+
+    def draw(pen: Pen) -> None:
+        across = pen.width // (wide + 10)
+        place = {}
+        for box in range(on.ranks // size):
+            left, top = (wide + 10) * (box % across), (high + 10) * (box // across)
+            if not grid:
+                pen.group(Box(left + wide / 2, top + high / 2, wide, high), f"box {box}")
+            for k in range(size):
+                place[size * box + k] = (left + 23.5 + step * (k % ACROSS), top + 35 + step * (k // ACROSS))
+        for a, b in between:
+            (x, y), (u, v) = place[a], place[b]
+            far = max(abs(x - u), abs(y - v)) > 1.5 * step
+            pen.put(f'<path class="l" d="{bow((x, y), (u, v), 22 if far else 0).d}"/>')
+        for rank, (x, y) in place.items():
+            pen.disk(Box(x, y, 26, 26, round=True), rank)
+
+    return draw

@@ -1,0 +1,137 @@
+(() => {
+  const root = document.currentScript.parentElement, fabrics = JSON.parse(root.dataset.fabrics);
+  const select = root.querySelector("select"), ground = root.querySelector(".cl-ground"), loop = ground.querySelector(":scope > svg path");
+  const says = root.querySelector(".cl-summary"), table = root.querySelector("table");
+  const act = (name) => root.querySelector(`[data-act=${name}]`);
+  let inside = new Set([0, 1, 2, 3, 4, 5, 6, 7]), focus = 0, track = null;
+
+  // -- what leaves a set, exactly: the least over all sides on which the few switches can be ----------------
+  const gcd = (a, b) => (b ? gcd(b, a % b) : a);
+  function leaving({ ranks, nodes, links }, set) {
+    let least = Infinity;
+    for (let side = 0; side < 2 ** (nodes - ranks); side += 1) {
+      const within = (node) => (node < ranks ? set.has(node) : side >> (node - ranks) & 1);
+      least = Math.min(least, links.reduce((sum, [a, b, wide]) => sum + (within(a) && !within(b) ? wide : 0), 0));
+    }
+    return least;
+  }
+  function counted(fabric, set) {
+    const [unit, part] = fabric.unit, out = leaving(fabric, set);
+    const over = set.size * part, under = out * unit, shared = gcd(over, under);
+    const rate = (value) => `${Number(value.toPrecision(4))} ${fabric.rate}`;
+    return {
+      ratio: over / under, text: under === shared ? `${over / shared}` : `${over / shared}/${under / shared}`,
+      out: rate(under / part), most: rate(fabric.ranks * under / over),
+    };
+  }
+
+  // -- showing --------------------------------------------------------------------------------------------
+  const name = () => select.value, on = () => fabrics[name()];
+  const disks = () => [...ground.querySelectorAll(`[data-on="${name()}"] svg`)]
+    .filter((svg) => svg.getClientRects().length).flatMap((svg) => [...svg.querySelectorAll("g.n")]);
+  const row = ([first, ...rest]) => `<tr><th scope="row">${first}</th>${rest.map((cell) => `<td class="cl-right">${cell}</td>`).join("")}</tr>`;
+  function show() {
+    const fabric = on();
+    ground.querySelectorAll("[data-on]").forEach((picture) => { picture.hidden = picture.dataset.on !== name(); });
+    ground.querySelectorAll(`[data-on="${name()}"] svg`).forEach((svg) => svg.querySelectorAll("g.n").forEach((disk, rank) => {
+      disk.classList.toggle("i", inside.has(rank));
+      disk.classList.toggle("h0", inside.has(rank));
+      Object.entries({ role: "checkbox", "aria-label": `rank ${rank}`, "aria-checked": inside.has(rank), tabindex: rank === focus ? 0 : -1 })
+        .forEach(([key, value]) => disk.setAttribute(key, value));
+    }));
+    const worst = counted(fabric, new Set(fabric.worst));
+    const none = inside.size === 0 || inside.size === fabric.ranks;
+    const here = none ? { text: "", out: "", most: "" } : counted(fabric, inside);
+    const share = here.ratio / worst.ratio;
+    says.textContent = none
+      ? `${inside.size ? "All ranks are" : "No rank is"} in the set, so nothing has to leave it. No all-gather here is faster than ${worst.most}.`
+      : `${inside.size} of ${fabric.ranks} shards have to leave this set over ${here.out}: `
+        + `${share > 1 - 1e-9 ? "no set is worse, this is a bottleneck." : `${Math.round(100 * share)}% of what the worst set needs.`} No all-gather here is faster than ${worst.most}.`;
+    table.innerHTML = '<thead><tr><td></td><th scope="col" class="cl-right">this set</th><th scope="col" class="cl-right">the worst</th></tr></thead><tbody>'
+      + [["shards to leave", none ? 0 : inside.size, fabric.worst.length], ["bandwidth out", here.out, worst.out],
+        [`shards per ${fabric.rate}`, here.text, worst.text], ["algbw at most", here.most, worst.most]].map(row).join("");
+  }
+  function put(ranks) {
+    inside = new Set(ranks);
+    show();
+    history.replaceState(history.state, "", link());
+  }
+  const toggle = (rank) => put(inside.has(rank) ? [...inside].filter((other) => other !== rank) : [...inside, rank]);
+
+  // -- pointers: a loop takes what it encloses, a tap toggles the rank below it ----------------------------
+  const middle = (disk) => { const box = disk.querySelector("circle").getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; };
+  const encloses = (points, [x, y]) => points.reduce((odd, [a, b], k) => {
+    const [c, d] = points[(k || points.length) - 1];
+    return (b > y) !== (d > y) && x < (c - a) * (y - b) / (d - b) + a ? !odd : odd;
+  }, false);
+  const draw = () => {
+    const { left, top } = ground.getBoundingClientRect();
+    loop.setAttribute("d", track ? `M${track.map(([x, y]) => `${x - left} ${y - top}`).join("L")}Z` : "");
+  };
+  ground.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    track = [[event.clientX, event.clientY]];
+    ground.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  ground.addEventListener("pointermove", (event) => {
+    if (track) { track.push([event.clientX, event.clientY]); draw(); }
+  });
+  ground.addEventListener("pointercancel", () => { track = null; draw(); });
+  ground.addEventListener("pointerup", () => {
+    if (!track) return;
+    const points = track, [[x, y]] = points, places = disks().map(middle);
+    track = null;
+    draw();
+    if (points.every(([a, b]) => Math.hypot(a - x, b - y) < 6)) {
+      const away = places.map(([a, b]) => Math.hypot(a - x, b - y)), rank = away.indexOf(Math.min(...away));
+      if (away[rank] < 20) { focus = rank; toggle(rank); }
+      return;
+    }
+    const chosen = places.flatMap((place, rank) => (encloses(points, place) ? [rank] : []));
+    if (chosen.length) put(chosen);
+  });
+
+  // -- keys: arrows go to the nearest rank that way -------------------------------------------------------
+  ground.addEventListener("keydown", (event) => {
+    const way = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[event.key];
+    if (event.key === " " || event.key === "Enter") toggle(focus);
+    else if (way) {
+      const places = disks().map(middle), [x, y] = places[focus];
+      const cost = ([a, b]) => {
+        const [ahead, beside] = [(a - x) * way[0] + (b - y) * way[1], Math.abs((a - x) * way[1]) + Math.abs((b - y) * way[0])];
+        return ahead > 1 ? ahead + 3 * beside : Infinity;
+      };
+      const costs = places.map(cost), least = Math.min(...costs);
+      if (least < Infinity) focus = costs.indexOf(least);
+      show();
+      disks()[focus].focus();
+    } else return;
+    event.preventDefault();
+  });
+
+  // -- the address, and buttons -----------------------------------------------------------------------------
+  const link = () => `#bottleneck?on=${name()}&set=${[...inside].sort((a, b) => a - b).join(".")}`;
+  function arrive() {
+    const [, place, ranks] = /^#bottleneck\?on=([^&]+)&set=([\d.]*)$/.exec(decodeURIComponent(location.hash)) || [];
+    if (!fabrics[place]) return;
+    select.value = place;
+    focus = 0;
+    inside = new Set(ranks.split(".").filter(Boolean).map(Number).filter((rank) => rank < fabrics[place].ranks));
+    root.scrollIntoView();
+    show();
+  }
+  select.addEventListener("change", () => { focus = 0; put([...inside].filter((rank) => rank < on().ranks)); });
+  act("worst").addEventListener("click", () => put(on().worst));
+  act("clear").addEventListener("click", () => put([]));
+  act("copy").addEventListener("click", async () => {
+    history.replaceState(history.state, "", link());
+    const copied = navigator.clipboard ? navigator.clipboard.writeText(location.href) : Promise.reject();
+    act("copy").textContent = await copied.then(() => "Copied", () => "See the address bar");
+    setTimeout(() => { act("copy").textContent = "Copy link"; }, 1500);
+  });
+  window.addEventListener("hashchange", arrive);
+  root.classList.add("cl-running");
+  show();
+  arrive();
+})();

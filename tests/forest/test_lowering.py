@@ -1,0 +1,71 @@
+"""Trees that trade links: the same links carry as much, and no tree gets higher than the highest was."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from forest_fabrics import balanced
+from hypothesis import given, settings
+
+from colllib.forest import bound, fabric, forest
+from colllib.forest.bound import room
+from colllib.forest.lowering import lowered
+from colllib.forest.packing import Batch, pack
+from colllib.forest.splitting import without_switches
+from colllib.forest.tree import Tree
+from colllib.topology import find
+
+
+def loads(batches):
+    found = Counter()
+    for batch in batches:
+        found.update(dict.fromkeys(batch.edges, batch.size))
+    return found
+
+
+def heights(batches):
+    return [Tree(batch.root, batch.size, batch.edges).height for batch in batches]
+
+
+def roots(batches):
+    found = Counter()
+    for batch in batches:
+        found[batch.root] += batch.size
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(topology=balanced(most_ranks=6))
+def test_lower_trees_span_from_the_same_roots_within_the_same_links(topology):
+    network = fabric(topology)
+    limit = bound(network)
+    supply = network.weight * limit.trees
+    capacity = without_switches(room(network, limit.unit * network.unit), supply, network.ranks, topology.name).capacity
+    before = pack(capacity, supply)
+    after = lowered(before, capacity)
+    assert roots(after) == roots(before)
+    assert all(units <= capacity[edge] for edge, units in loads(after).items())
+    assert max(heights(after)) <= max(heights(before))
+    for batch in after:
+        reached = [batch.root]
+        for start, end in batch.edges:
+            assert start in reached
+            assert end not in reached
+            reached.append(end)
+        assert len(reached) == network.ranks
+
+
+def test_two_chains_trade_their_ends():
+    first, second = Batch(0, 3, ((0, 1), (1, 2))), Batch(1, 2, ((1, 0), (0, 2)))
+    full = np.array([[0, 3, 2], [2, 0, 3], [0, 0, 0]])
+    after = lowered([first, second], full)
+    assert loads(after) == loads([first, second])
+    assert after == [Batch(0, 2, ((0, 1), (0, 2))), Batch(0, 1, ((0, 1), (1, 2))), Batch(1, 2, ((1, 0), (1, 2)))]
+
+
+@pytest.mark.parametrize(("name", "height"), [("torus:4x4", 4), ("dgx-a100:2", 2)])
+def test_the_general_way_is_as_low_as_any_forest_can_be(name, height):
+    """On the torus the farthest rank is four links away; between the boxes a GPU has one card for fifteen others."""
+    found = forest(find(name), way="general")
+    assert set(found.heights) == {height}
+    assert found.reached()
