@@ -38,7 +38,7 @@ from colllib.show.pat_explorer import pat_explorer
 from colllib.show.pipeline_explorer import pipeline_explorer
 from colllib.show.placement_explorer import placement_explorer
 from colllib.show.player import still
-from colllib.show.players import boxes_player, switch_player, torus_player, trace_player
+from colllib.show.players import boxes_player, boxes_switch_player, switch_player, torus_player, trace_player
 from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.skew_explorer import skew_explorer
 from colllib.show.space_time import space_time
@@ -64,6 +64,7 @@ __all__ = [
     "bounds_explorer",
     "boxes_explorer",
     "boxes_player",
+    "boxes_switch_player",
     "breadth_first_explorer",
     "busbw_explorer",
     "compression_explorer",

@@ -138,6 +138,28 @@ def boxes(
     return places, frames
 
 
+APART = 64.0  # a row of ranks and its switches
+
+
+def boxes_in_a_row(
+    dims: Sequence[int], size: Size, width: float, switches: bool
+) -> tuple[list[Point], list[tuple[Box, int]]]:
+    """Ranks in a row, a frame round those of each box, with room for its switch above them if it takes part.
+
+    >>> places, frames = boxes_in_a_row((2, 2), (40, 20), 300, True)
+    >>> [x for x, _ in places], len(frames)
+    ([0.0, 67.0, 150.0, 217.0], 2)
+    """
+    count = prod(dims)
+    pitch = max(size[0] + 2, min(size[0] + 50, (width - 16 * (count // dims[0])) / count))
+    places = [(pitch * rank + 16 * (rank // dims[0]), 0.0) for rank in range(count)]
+    frames = []
+    for first in range(0, count, dims[0]):
+        inside = places[first : first + dims[0]]
+        frames.append((_around([*inside, (inside[0][0], -(size[1] + APART))] if switches else inside, size, 6.0), 0))
+    return places, frames
+
+
 def _around(places: Sequence[Point], size: Size, margin: float, frames: Sequence[Box] = ()) -> Box:
     parts = [Box(x, y, *size) for x, y in places] + list(frames)
     left, right = min(p.x - p.width / 2 for p in parts), max(p.x + p.width / 2 for p in parts)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from itertools import combinations
 
 from colllib.algorithms import allgather, allreduce, alltoall, hierarchical
 from colllib.execution import Execution, execute
@@ -12,8 +13,7 @@ from colllib.measures import crossings
 from colllib.schedule import Schedule, placed
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
-from colllib.show.figure import Chart
-from colllib.show.theme import listed
+from colllib.show.theme import escape, listed
 from colllib.topology import Topology, boxes
 
 BOXES, SIZE = 2, 4
@@ -25,19 +25,16 @@ BUILDS: dict[str, tuple[str, Callable[[Topology], Schedule]]] = {
     "gather": ("All-gather, flat ring", lambda where: allgather.ring(RANKS)),
     "pairwise": ("All-to-all, pairwise", lambda where: alltoall.pairwise(RANKS)),
 }
-_PLACES = ("second", "third", "fourth")
 
 
-def order(state: State) -> list[int]:
+def order(inside: tuple[int, ...]) -> list[int]:
     """The place of each rank: the four of box A stand at 0 to 3, the others at 4 to 7.
 
-    >>> order({"second": 2, "third": 4, "fourth": 6})
+    >>> order((0, 2, 4, 6))
     [0, 4, 1, 5, 2, 6, 3, 7]
     """
-    first = [0, *(state[name] for name in _PLACES)]
-    return [
-        first.index(rank) if rank in first else SIZE + rank - sum(one < rank for one in first) for rank in range(RANKS)
-    ]
+    outside = [rank for rank in range(RANKS) if rank not in inside]
+    return [[*inside, *outside].index(rank) for rank in range(RANKS)]
 
 
 @cache
@@ -60,81 +57,74 @@ def sent(found: Execution) -> list[Fraction]:
 def placement_explorer() -> Explorer:
     """Which ranks share a box, against what each card sends and what crosses between the boxes.
 
-    Rank 0 stands in box A; by pointer or key the sliders move others to it and back. Each of the 35 ways to divide
-    eight ranks is executed.
+    A rank is taken by pointer or key and changes places with another; each of the 70 ways to divide eight ranks is
+    executed.
 
     >>> placement_explorer()
-    Explorer: Move ranks between two boxes (Schedule, Second in box A, Third in box A, Fourth in box A)
+    Explorer: Move ranks between two boxes (Schedule, Box A holds)
     """
-
-    def after(name: str, most: int) -> Callable[[State], Sequence[int]]:
-        return lambda state: range(state[name] + 1, most + 1)
-
-    every = ("work", *_PLACES)
+    ways = {inside: ", ".join(map(str, inside)) for inside in combinations(range(RANKS), SIZE)}
     return Explorer(
         "Move ranks between two boxes",
         [
             Control("work", "Schedule", {name: told for name, (told, _) in BUILDS.items()}, kind="select"),
-            Control("second", "Second in box A", range(1, RANKS - 2), 2, format=_rank),
-            Control("third", "Third in box A", after("second", RANKS - 2), 4, format=_rank, depends_on=("second",)),
-            Control("fourth", "Fourth in box A", after("third", RANKS - 1), 6, format=_rank, depends_on=("third",)),
+            Control("inside", "Box A holds", ways, (0, 2, 4, 6), kind="select"),
         ],
-        [Part(every, _picture, "Cards and what they send"), Part((), lambda _: NOTE, fold="What is drawn here")],
-        summary=Part(every, _told),
+        [
+            Part(("work", "inside"), _picture, "Ranks and what their cards send"),
+            Part((), lambda _: NOTE, fold="Keys, and what is drawn"),
+        ],
+        summary=Part(("work", "inside"), _told),
         name="placement",
     )
 
 
-def _rank(rank: int) -> str:
-    return f"rank {rank}"
-
-
 def _here(state: State) -> Execution:
-    return run(state["work"], tuple(order(state)))
+    return run(state["work"], tuple(order(state["inside"])))
 
 
 def _told(state: State) -> str:
-    found, places = _here(state), order(state)
-    load = crossings(found)
-    inside = [rank for rank in range(RANKS) if places[rank] < SIZE]
-    cards = sent(found)
+    found = _here(state)
+    load, cards = crossings(found), sent(found)
     return (
-        f"{BUILDS[state['work']][0]}, box A holds the ranks {listed(map(str, inside))}: "
+        f"{BUILDS[state['work']][0]}, box A holds the ranks {listed(map(str, state['inside']))}: "
         f"{load['uplink'].total / 2} M cross between the boxes, over {sum(share > 0 for share in cards)} of {RANKS} "
         f"cards; the busiest card sends {max(cards)} M."
     )
 
 
-def _picture(state: State) -> Chart:
-    found, places = _here(state), order(state)
-    who, cards = {place: rank for rank, place in enumerate(places)}, sent(found)
+def _picture(state: State) -> str:
+    cards = sent(_here(state))
+    who = {place: rank for rank, place in enumerate(order(state["inside"]))}
     most = max((*cards, Fraction(1, 100)))
     marks = []
-    for place, share in enumerate(cards):
-        x = 30 + 40 * place + 24 * (place // SIZE)
-        tall = float(share / most) * 62
-        marks.append(
-            f'<rect x="{x - 10}" y="{84 - tall:.1f}" width="20" height="{tall:.1f}" rx="2" '
-            f'style="fill:var(--cl-1,#0f6cbd)"/><text x="{x}" y="{78 - tall:.1f}">{share}</text>'
-            f'<circle cx="{x}" cy="106" r="13" fill="none" stroke="currentColor"/>'
-            f'<text x="{x}" y="110" font-weight="bold">{who[place]}</text>'
-        )
     for box in range(BOXES):
         x = 8 + (40 * SIZE + 24) * box
         marks.append(
             f'<rect x="{x}" y="87" width="{40 * SIZE + 4}" height="52" rx="6" fill="none" stroke="currentColor"/>'
             f'<text x="{x + 20 * SIZE + 2}" y="134">box {"AB"[box]}</text>'
         )
+    for place, share in enumerate(cards):
+        x = 30 + 40 * place + 24 * (place // SIZE)
+        tall = float(share / most) * 62
+        marks.append(
+            f'<rect x="{x - 10}" y="{84 - tall:.1f}" width="20" height="{tall:.1f}" rx="2" '
+            f'style="fill:var(--cl-s1,#0f6cbd)"/><text x="{x}" y="{78 - tall:.1f}">{share}</text>'
+            f'<g data-rank="{who[place]}" data-of="inside" aria-label="rank {who[place]}, box {"AB"[place // SIZE]}, '
+            f'sends {share} M"><circle cx="{x}" cy="106" r="15"/><text x="{x}" y="110">{who[place]}</text></g>'
+        )
     said = listed(f"rank {who[place]} {share} M" for place, share in enumerate(cards))
-    return Chart(
-        f'<svg viewBox="0 0 364 142" fill="currentColor" font-size="12" text-anchor="middle" aria-hidden="true" '
-        f'style="max-width:560px">{"".join(marks)}</svg>',
-        f"Two boxes of {SIZE}; what each card sends: {said}.",
-        f"Busiest card: {max(cards)} M; cards in use: {sum(share > 0 for share in cards)} of {RANKS}",
+    title = f"Busiest card: {max(cards)} M; cards in use: {sum(share > 0 for share in cards)} of {RANKS}"
+    return (
+        f'<div class="colllib cl-figure" role="group" aria-label="{escape(f"What each card sends: {said}.")}">'
+        f'<p class="cl-heading">{title}</p><svg viewBox="0 0 364 142" fill="currentColor" font-size="12" '
+        f'text-anchor="middle" style="max-width:560px">{"".join(marks)}</svg>'
+        '<p class="cl-hint cl-try">Drag a rank onto one in the other box, or tap the one and then the other.</p></div>'
     )
 
 
 NOTE = (
-    "<p>Two boxes of four ranks, a card for each. The bars above the ranks are what their cards send in all, in units "
-    "of M, executed for every one of the 35 ways to divide the ranks. In each box they stand in ascending order.</p>"
+    "<p>By key, Enter takes a rank, Enter on another exchanges the two, and Escape puts back what is taken. In each "
+    "box the ranks stand in ascending order. Each has a card of its own; the bar is what this card sends in all, in "
+    "units of M, executed for every one of the 70 ways to divide the ranks.</p>"
 )

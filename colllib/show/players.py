@@ -182,6 +182,22 @@ def boxes_player(
     return player(title, variants(primitive), places, Control("boxes", "Boxes", texts, kind="select"), few)
 
 
+ADDING_IN_BOXES = ("nvls", "nvls-tree", "collnet", "hierarchical")
+
+
+def boxes_switch_player() -> Player:
+    """An all-reduce over boxes whose switches add and copy: in the boxes, between them, on both tiers, on none.
+
+    >>> boxes_switch_player()
+    Explorer: Switches on two tiers, step by step (Algorithm, Boxes, Steps done)
+    """
+    places = {size: boxes(size, inc="both") for size in ((2, 2), (2, 4), (3, 2))}
+    offered = {name: variants("all-reduce")[name] for name in ADDING_IN_BOXES}
+    control = Control("boxes", "Boxes", {size: " × ".join(map(str, size)) for size in places}, kind="select")
+    title = "Switches on two tiers, step by step"
+    return player(title, offered, places, control, ADDING_IN_BOXES)
+
+
 THROUGH_SWITCHES = (
     ("all-reduce", "in-network"),
     ("all-reduce", "binomial-tree"),

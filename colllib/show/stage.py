@@ -71,7 +71,9 @@ class Stage:
         self.tints: dict[Pair, str] = {}
         self.shows_idle = False
         topology, axes = film.run.topology, film.run.topology.lattice
-        if film.schedule.switches:
+        if film.schedule.switches and axes is not None:
+            self._on_switches_of_boxes(axes, topology)
+        elif film.schedule.switches:
             self._on_switches(topology)
         elif axes is not None and topology.switches:
             self._in_boxes(axes, topology)
@@ -198,20 +200,60 @@ class Stage:
         return True
 
     def _on_switches(self, topology: Topology) -> None:
-        """Ranks in a row below their switches, in narrower cards or with smaller cells where they must."""
-        columns, most = self._columns, self.room / topology.ranks - 4
-        while columns > 2 and self._size(columns)[0] > most:
-            columns -= 1
-        if self._size(columns)[0] > most:
-            self.look = replace(self.look, width=10, height=10, labeled=False)
+        """Ranks in a row below their switches."""
+        columns = self._narrow(self.room / topology.ranks - 4)
         self._put(layouts.switches(topology, self._size(columns), self.room), columns)
         ends = zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)
         self.tracks = {(a, b, 0): lane(self._boxes[a, 0], self._boxes[b, 0]) for a, b in ends}
         self.shows_idle = True
 
+    def _narrow(self, most: float) -> int:
+        """How many columns cards have that stand in a row: fewer, or smaller cells, where they must."""
+        columns = self._columns
+        while columns > 2 and self._size(columns)[0] > most:
+            columns -= 1
+        if self._size(columns)[0] > most:
+            self.look = replace(self.look, width=10, height=10, labeled=False)
+        return columns
+
+    def _on_switches_of_boxes(self, axes: Lattice, topology: Topology) -> None:
+        """Ranks in a row, what moves in a box above them, and what moves between the boxes below."""
+        self._tint(topology)
+        level = {pair: int(tint[1:]) for pair, tint in self.tints.items()}
+        above = {dst: level[src, dst, 0] == 0 for src, dst, _ in self._pairs if dst >= axes.ranks > src}
+        columns = self._narrow((self.room - 16 * (topology.ranks // topology.in_box)) / topology.ranks - 2)
+        size = self._size(columns)
+        places, self.frames = layouts.boxes_in_a_row(axes.dims, size, self.room, any(above.values()))
+        self._put(places, columns)
+        for switch in sorted(above):
+            below = [places[src][0] for src, dst, _ in self._pairs if dst == switch]
+            box = Box((min(below) + max(below)) / 2, (-1 if above[switch] else 1) * (size[1] + layouts.APART), *size)
+            self.cards.append(replace(self.cards[0], node=switch, box=box))
+        for src, dst, part in self._pairs:
+            self.tracks[src, dst, part] = self._over_or_under(src, dst, over=level[src, dst, part] == 0)
+
+    def _over_or_under(self, src: int, dst: int, over: bool) -> Track:
+        """A way between ranks of a row, or to and from a switch, that stays above the row or below it."""
+        a, b = self._boxes[src, 0], self._boxes[dst, 0]
+        right, side = (1 if b.x > a.x else -1), (-1 if over else 1)
+        if a.y == b.y:
+            start, end = ((box.x + 5 * right, box.y + side * (box.height / 2 + 4)) for box in (a, b))
+            return bow(start, end, -side * right * (16 + abs(a.x - b.x) / 7))
+        rank, switch = (a, b) if src < dst else (b, a)
+        apart = 3 if src < dst else -3
+        ends = (
+            (rank.x + apart, rank.y + side * (rank.height / 2 + 4)),
+            (switch.x + (rank.x - switch.x) * 0.12 + apart, switch.y - side * (switch.height / 2 + 4)),
+        )
+        return bow(*(ends if src < dst else ends[::-1]))
+
     def _in_boxes(self, axes: Lattice, topology: Topology) -> None:
         places, self.frames = layouts.boxes(axes.dims, self._size(self._columns), self.room)
         self._put(places, self._columns)
+        self._tint(topology)
+
+    def _tint(self, topology: Topology) -> None:
+        """Every way in the color of the outermost tier that it takes."""
         for src, dst, _ in self._pairs:
             _, links = topology.router(np.array([src]), np.array([dst]))
             self.tints[src, dst, 0] = f"t{max(topology.tiers[tier].level for tier in topology.tier[links].tolist())}"

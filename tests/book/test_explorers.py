@@ -18,7 +18,6 @@ TALL = {
     "all-reduce-over-boxes-step-by-step": 1100,
     "all-to-all-over-boxes-step-by-step": 1100,
     "across": 1100,
-    "placement": 1100,
     "finder": 1100,
 }
 FROM_CONTROLS_TO_ANSWER = """(root) => root.querySelector(".cl-summary").getBoundingClientRect().bottom

@@ -7,10 +7,11 @@ from fractions import Fraction
 from itertools import combinations
 
 import pytest
+from show_browser import opened, write_page
 
 from colllib.show.placement_explorer import BUILDS, RANKS, order, placement_explorer, run, sent
 
-WAYS = [(0, *others) for others in combinations(range(1, RANKS), 3)]
+WAYS = list(combinations(range(RANKS), 4))
 
 
 @pytest.fixture(scope="module")
@@ -19,22 +20,54 @@ def explorer():
 
 
 def state(inside, work="ring"):
-    return {"work": work, "second": inside[1], "third": inside[2], "fourth": inside[3]}
+    return {"work": work, "inside": inside}
 
 
-def test_every_way_to_divide_the_ranks_is_on_offer_once(explorer):
-    found = set()
-    second, third, fourth = explorer.controls[1:]
-    for a in second.choices({}):
-        for b in third.choices({"second": a}):
-            found |= {(0, a, b, c) for c in fourth.choices({"third": b})}
-    assert found == set(WAYS)
-    assert len(found) == 35
+def dragged(tab, rank, onto):
+    """Pointer down on one rank, up on another."""
+    for name, press in ((rank, tab.mouse.down), (onto, tab.mouse.up)):
+        at = tab.locator(f'[data-rank="{name}"] circle').bounding_box()
+        tab.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2, steps=3)
+        press()
+
+
+@pytest.mark.browser
+def test_a_rank_changes_boxes_by_dragging_by_two_taps_and_by_keys(tmp_path, explorer):
+    """From 0, 2, 4, 6 to the contiguous placement in two moves; only neighbors 3, 4 and 7, 0 are then apart."""
+    page = write_page(tmp_path, explorer)
+    with opened(page, viewport={"width": 390, "height": 800}, has_touch=True) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        said = tab.locator(".cl-summary")
+
+        def inside():
+            return re.search(r"the ranks ([\d, ]+):", said.inner_text())[1]
+
+        width = tab.locator('[data-rank="4"] circle').bounding_box()["width"]
+        assert width >= 24, "a finger needs 24 px"
+        dragged(tab, 4, onto=1)
+        assert inside() == "0, 1, 2, 6"
+        assert tab.evaluate("document.activeElement.dataset.rank") == "4"
+        dragged(tab, 1, onto=2)  # in its own box: nothing moves
+        assert inside() == "0, 1, 2, 6"
+        tab.locator('[data-rank="6"]').tap()
+        assert tab.locator('[data-rank="6"]').get_attribute("aria-pressed") == "true"
+        tab.locator('[data-rank="3"]').tap()
+        assert inside() == "0, 1, 2, 3"
+        assert "over 2 of 8 cards; the busiest card sends 7/4 M" in said.inner_text()
+        assert tab.locator('[aria-pressed="true"]').count() == 0
+        tab.locator('[data-rank="0"]').focus()
+        tab.keyboard.press("Enter")
+        tab.keyboard.press("Escape")
+        tab.keyboard.press("Enter")
+        tab.locator('[data-rank="7"]').focus()
+        tab.keyboard.press(" ")
+        assert inside() == "1, 2, 3, 7"
+        assert troubles == []
 
 
 @pytest.mark.parametrize("inside", WAYS[::5])
 def test_a_rank_of_a_ring_sends_over_its_card_if_its_neighbor_is_in_the_other_box(inside):
-    places = order(state(inside))
+    places = order(inside)
     assert sorted(places) == list(range(RANKS))
     assert {rank for rank in range(RANKS) if places[rank] < 4} == set(inside)
     loads = sent(run("ring", tuple(places)))
@@ -55,16 +88,14 @@ def test_what_is_read_out_is_what_is_drawn(explorer, work):
 
 def test_an_all_to_all_sends_the_same_wherever_its_ranks_stand():
     for inside in WAYS[::7]:
-        assert set(sent(run("pairwise", tuple(order(state(inside)))))) == {Fraction(1, 2)}
+        assert set(sent(run("pairwise", tuple(order(inside))))) == {Fraction(1, 2)}
 
 
 def test_a_hierarchy_needs_its_boxes_and_recursive_doubling_does_not():
     """In its own boxes a card carries 2 (B - 1) / (B G) of M; doubling crosses in one step of three, in any of them."""
     own, turned = ((0, 1, 2, 3), (0, 2, 4, 6))
     most = {
-        (w, who): max(sent(run(w, tuple(order(state(who))))))
-        for w in ("hierarchical", "doubling")
-        for who in (own, turned)
+        (w, who): max(sent(run(w, tuple(order(who))))) for w in ("hierarchical", "doubling") for who in (own, turned)
     }
     assert most["hierarchical", own] == Fraction(2, 8) < most["hierarchical", turned]
     assert most["doubling", own] == most["doubling", turned] == 1

@@ -14,12 +14,18 @@ from colllib.algorithms import ALGORITHMS, CATALOGUE, reducescatter
 from colllib.algorithms.lattice import line_reduce_scatter
 from colllib.execution import execute
 from colllib.ladder import skipped
-from colllib.show import boxes_player, still, switch_player, torus_player, trace_player
+from colllib.show import boxes_player, boxes_switch_player, still, switch_player, torus_player, trace_player
 from colllib.show.players import FEW, variants
 from colllib.topology import boxes, find, line, star
 
 PRIMITIVES = sorted({a.primitive for a in ALGORITHMS})
-PLAYERS = {"trace": trace_player, "torus": torus_player, "boxes": boxes_player, "switch": switch_player}
+PLAYERS = {
+    "trace": trace_player,
+    "torus": torus_player,
+    "boxes": boxes_player,
+    "switch": switch_player,
+    "boxes-switch": boxes_switch_player,
+}
 
 
 class First:
@@ -205,7 +211,7 @@ def test_the_script_draws_what_python_draws(kind, tmp_path, with_chromium):
 
 @pytest.mark.parametrize("width", [390, 900])
 def test_type_is_as_large_on_a_phone_and_nothing_runs_out_of_the_page(width, tmp_path, with_chromium):
-    page = write_page(tmp_path, trace_player(), torus_player(), boxes_player(), switch_player())
+    page = write_page(tmp_path, trace_player(), torus_player(), boxes_player(), switch_player(), boxes_switch_player())
     with opened(page, viewport={"width": width, "height": 800}) as (tab, _):
         tab.wait_for_selector(".cl-running")
         sizes = tab.evaluate(
@@ -213,6 +219,6 @@ def test_type_is_as_large_on_a_phone_and_nothing_runs_out_of_the_page(width, tmp
               .map((s) => [s.getBoundingClientRect().width / s.viewBox.baseVal.width, ...[...s.querySelectorAll("text")]
                 .map((t) => parseFloat(getComputedStyle(t).fontSize))])"""
         )
-        assert len(sizes) == 4
+        assert len(sizes) == 5
         assert all(scale * size > 10.9 for scale, *text in sizes for size in text)
         assert tab.evaluate("document.documentElement.scrollWidth") <= width

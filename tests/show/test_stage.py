@@ -16,7 +16,7 @@ from colllib.show.film import Film
 from colllib.show.geometry import Box, between, bow, jump, lane
 from colllib.show.pen import NARROW, WIDE, token
 from colllib.show.player import Show
-from colllib.show.players import variants
+from colllib.show.players import ADDING_IN_BOXES, variants
 from colllib.show.stage import Stage, pair_of
 from colllib.topology import boxes, find, mesh, star, torus
 
@@ -40,6 +40,12 @@ PLAYED = [
     for primitive in PRIMITIVES
     for name, entry in variants(primitive).items()
     if ("," not in name or name.startswith("chain")) and entry.fits(where)
+]
+
+PLAYED += [
+    pytest.param(variants("all-reduce")[name], boxes(size, inc="both"), id=f"{name}-{size}")
+    for name in ADDING_IN_BOXES
+    for size in ((2, 2), (2, 4), (3, 2))
 ]
 
 

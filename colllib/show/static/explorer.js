@@ -151,7 +151,56 @@ function run(root, data) {
     if (id === part.shown) return 0;
     part.shown = id;
     part.node.innerHTML = data.fragments[id];
+    seats(part.node);
     return 1;
+  }
+  // Ranks drawn in boxes: one is taken, by pointer or key, and changes places with one in another box. The control that
+  // they name lists the ranks of the first box.
+  let taken = null, dragged = null;
+  const seat = (node) => node && node.closest("[data-rank]");
+  function seats(node) {
+    node.querySelectorAll("[data-rank]").forEach((each) => Object.entries({ role: "button", tabindex: "0",
+      "aria-pressed": String(each.dataset.rank === taken) }).forEach(([name, value]) => put(each, name, value)));
+  }
+  function exchange(node, one, other) {
+    const i = data.controls.findIndex((control) => control.name === one.dataset.of);
+    const [a, b] = [one.dataset.rank, other.dataset.rank];
+    const inside = text(i).split(", ");
+    if (inside.includes(a) === inside.includes(b)) return false;
+    taken = null;
+    const now = inside.map((rank) => (rank === a ? b : rank === b ? a : rank)).sort((x, y) => x - y).join(", ");
+    move(i, controls[i].texts.indexOf(now));
+    node.querySelector(`[data-rank="${a}"]`).focus({ preventScroll: true });
+    return true;
+  }
+  function take(node, chosen) {
+    const held = node.querySelector('[aria-pressed="true"]');
+    if (held && exchange(node, held, chosen)) return;
+    taken = held === chosen ? null : chosen.dataset.rank;
+    seats(node);
+  }
+  function rearranged({ node }) {
+    node.addEventListener("pointerdown", (event) => { dragged = seat(event.target) && { seat: seat(event.target), x: event.clientX, y: event.clientY }; });
+    node.addEventListener("pointermove", (event) => {
+      if (!dragged || !event.buttons) return;
+      const { a } = dragged.seat.getScreenCTM();
+      dragged.seat.setAttribute("transform", `translate(${(event.clientX - dragged.x) / a} ${(event.clientY - dragged.y) / a})`);
+    });
+    ["pointerup", "pointerleave", "pointercancel"].forEach((kind) => node.addEventListener(kind, (event) => {
+      if (!dragged) return;
+      dragged.seat.removeAttribute("transform");
+      const onto = document.elementsFromPoint(event.clientX, event.clientY).map(seat).find((each) => each && each !== dragged.seat);
+      if (onto) exchange(node, dragged.seat, onto);
+      dragged = null;
+    }));
+    node.addEventListener("click", (event) => { if (seat(event.target)) take(node, seat(event.target)); });
+    node.addEventListener("keydown", (event) => {
+      if (!seat(event.target) || !["Enter", " ", "Escape"].includes(event.key)) return;
+      event.preventDefault();
+      if (event.key === "Escape") taken = null;
+      else take(node, event.target);
+      seats(node);
+    });
   }
   function light(name) {
     lit = name;
@@ -337,7 +386,7 @@ function run(root, data) {
   ["pointerover", "focusin"].forEach((kind) => root.addEventListener(kind, (event) => { if (row(event) !== lit) light(row(event)); }));
   root.addEventListener("pointerleave", () => light(null));
   parts.forEach((part) => {
-    if (!part.view) return;
+    if (!part.view) { seats(part.node); rearranged(part); return; }
     if (!part.node.hasAttribute("aria-live")) {
       part.canvas = document.createElement("div");
       part.canvas.append(...part.node.childNodes);
