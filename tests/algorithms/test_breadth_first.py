@@ -109,6 +109,41 @@ def test_a_reduce_scatter_and_an_all_reduce_are_proved_on_one_way_links_too(topo
     assert reference.holds(both.schedule)
 
 
+@given(ANY, st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_rooted_vector_takes_shortest_ways_and_each_step_lasts_as_long_as_its_narrowest_receiver(topology, data):
+    root = data.draw(st.integers(0, topology.ranks - 1))
+    width = Counter()
+    away = hops(topology)[root]
+    for w, u, speed in topology.to_networkx().edges(data="bandwidth"):
+        if away[w] == away[u] - 1:
+            width[u] += speed
+    steps = [max(1 / Fraction(width[u]) for u in away if away[u] == t) for t in range(1, max(away.values()) + 1)]
+    run = execute(breadth_first.broadcast(topology, root), topology)
+    assert run.schedule.makes(PRIMITIVES["broadcast"])
+    assert (run.cost.n_alpha, run.cost.n_beta) == (len(steps), sum(steps))
+    back = execute(breadth_first.reduce(topology, root), topology)
+    assert back.schedule.makes(PRIMITIVES["reduce"])
+    turned = transposed(topology)
+    assert back.cost == execute(breadth_first.broadcast(turned, root), turned).cost
+
+
+@given(ANY)
+@settings(max_examples=40, deadline=None)
+def test_three_all_reduces_need_two_diameters_two_radii_or_one_diameter(topology):
+    halves, rooted = (
+        execute(build(topology), topology) for build in (breadth_first.all_reduce, breadth_first.rooted_all_reduce)
+    )
+    whole = execute(breadth_first.whole_vectors(topology), topology)
+    away, ranks = hops(topology), range(topology.ranks)
+    assert rooted.schedule.makes(PRIMITIVES["all-reduce"])
+    assert reference.holds(rooted.schedule)
+    both_ways = [max(away[r].values()) + max(away[v][r] for v in ranks) for r in ranks]
+    assert rooted.cost.n_alpha == min(both_ways) <= halves.cost.n_alpha == 2 * whole.cost.n_alpha
+    assert whole.cost.n_beta == topology.ranks * breadth_first.all_gather_cost(topology).n_beta
+    assert set(whole.received) == {topology.ranks - 1}
+
+
 @given(networks(), st.integers(1, 5))
 @settings(max_examples=40, deadline=None)
 def test_few_pieces_cost_less_than_one_more_a_step_and_never_more_than_any_smaller_number(topology, most):
