@@ -228,10 +228,11 @@ class _Layer:
 class BreadthFirst:
     """The transportation problems of all receivers and steps on a network, and the schedule that solves them.
 
-    On a torus all ranks see the same: there rank 0 stands for all receivers.
+    On tori and circulant graphs all ranks see the same: there rank 0 stands for all receivers.
 
     Args:
         topology: ranks only, each of which reaches all others.
+        each: whether every receiver is to have its own problems, even where all see the same.
 
     Raises:
         ValueError: for a topology that has switches, several levels, or two ranks without a path.
@@ -243,6 +244,7 @@ class BreadthFirst:
     """
 
     topology: Topology
+    each: bool = False
 
     def __post_init__(self) -> None:
         if (why := on_connected_ranks(self.topology)) is not None:
@@ -250,9 +252,9 @@ class BreadthFirst:
 
     @cached_property
     def moved(self) -> Lattice | None:
-        """The lattice whose shifts take every link to a link, None if there is none."""
-        lattice = self.topology.lattice
-        if lattice is None or not lattice.wraps or lattice.ranks != self.topology.ranks:
+        """The lattice, a ring where none is named, whose shifts take every link to a link; None if there is none."""
+        lattice = self.topology.lattice or Lattice((self.topology.ranks,))
+        if self.each or not lattice.wraps or lattice.ranks != self.topology.ranks:
             return None
         known = self._wires(self.topology.link_src, self.topology.link_dst)
         for stride in lattice.strides:
@@ -358,6 +360,7 @@ class BreadthFirst:
         from scipy.optimize import linprog
         from scipy.sparse import coo_array
 
+        receiver = receiver if self.moved is None else 0
         row_of = {rank: row for row, rank in enumerate(self._rows.tolist())}
         owners = np.flatnonzero(self.hops[row_of[receiver]] == t)
         links = [(k, w) for k, w in enumerate(self.near[receiver].tolist()) if w >= 0]
