@@ -31,7 +31,7 @@ from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHO
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
 from colllib.measured.commands import COMMANDS
-from colllib.optimality import at_node
+from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
 from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Topology
@@ -343,7 +343,7 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
             "n_beta": str(formula.n_beta),
             "agrees": formula == run.cost,
         }
-    if chosen.name == "breadth-first":
+    if chosen.name in ("breadth-first", "synthesis") and chosen.primitive in PASSES:
         result |= _at_node(rung)
     return result | _times(rung, rung.seconds)
 

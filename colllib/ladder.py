@@ -247,7 +247,7 @@ def skipped(algorithm: Algorithm, topology: Topology) -> str | None:
     """
     if (refusal := algorithm.refusal(topology)) is not None:
         return refusal
-    if algorithm.searched and not algorithm.costs_its_closed_form(topology):
+    if algorithm.searched and algorithm.searched(topology) and not algorithm.costs_its_closed_form(topology):
         return "is made for one fabric, which a ladder does not wait for"
     pairs = topology.num_links == topology.ranks * (topology.ranks - 1) and not topology.switches
     if algorithm.many_partners and not pairs and topology.ranks > 2:
@@ -388,7 +388,7 @@ def field_of(
     """
     price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     rungs, left_out = [], {}
-    for algorithm in (one for one in every(primitive) if one.compared):
+    for algorithm in every(primitive):
         if (why := skipped(algorithm, topology)) is not None:
             left_out[algorithm.name] = why
             continue

@@ -147,6 +147,23 @@ def test_breadth_first_says_what_a_node_pays_and_which_bounds_it_meets():
     assert "n_beta_node" not in answer("run", "all-gather", "ring", "--on", "ring:4")
 
 
+def test_a_ladder_on_a_graph_waits_for_breadth_first_and_names_what_it_does_not_wait_for():
+    found = answer("ladder", "all-gather", "--on", "kautz:2x12", "--message", "1GB")
+    assert found["rungs"][0]["algorithm"] == "breadth-first"
+    assert found["left_out"]["synthesis"] == "is made for one fabric, which a ladder does not wait for"
+    assert {"breadth-first", "breadth-first-rooted"} <= {
+        rung["algorithm"] for rung in answer("ladder", "all-reduce", "--on", "kautz:2x12")["rungs"]
+    }
+
+
+def test_what_programs_find_runs_like_any_other_algorithm():
+    found = answer("run", "all-gather", "synthesis", "--on", "diamond", "--with", "pieces=2")
+    assert (found["correct"], found["n_beta"], found["n_beta_node"], found["pieces"]) == (True, "7/16", "7/8", 2)
+    short, long = (answer("run", "all-to-all", "flow", "--on", "kautz:2x6", "--with", f"steps={n}") for n in (2, 3))
+    assert (short["correct"], short["n_alpha"], short["n_beta"]) == (True, 2, "5/6")
+    assert (long["n_alpha"], long["n_beta"]) == (3, long["link_load_max"])
+
+
 def test_ladder_sorts_the_algorithms():
     rungs = answer("ladder", "all-reduce", "--ranks", "64", "--message", "1kB")["rungs"]
     assert rungs[0]["algorithm"] == "recursive-doubling"

@@ -18,6 +18,7 @@ from colllib.algorithms import (
     channels,
     circulant,
     direct,
+    flow,
     forests,
     hierarchical,
     innetwork,
@@ -26,8 +27,10 @@ from colllib.algorithms import (
     reduce,
     reducescatter,
     relay,
+    synthesis,
 )
 from colllib.closed_form import ClosedForm, CostFunction, no_closed_form
+from colllib.graphs.links import PORTS
 from colllib.schedule import Schedule
 from colllib.topology import Lattice, Topology, boxes, star, torus
 from colllib.topology.lattice import PER_NEIGHBOR
@@ -143,6 +146,16 @@ def on_a_full_mesh(topology: Topology) -> bool:
     return not topology.switches and topology.num_links == topology.ranks * (topology.ranks - 1) and whole
 
 
+def on_more_than_graphs(topology: Topology) -> bool:
+    """What other algorithms are made for: anything that is no graph with so many links a rank."""
+    return topology.port_model != PORTS
+
+
+def on_any(_: Topology) -> bool:
+    """Every topology."""
+    return True
+
+
 _BELONGS = {"ranks": on_a_star, "lattice": on_own_links, "topology": on_one_switch}
 
 
@@ -165,7 +178,7 @@ class Algorithm:
             port per rank, a lattice with one full-duplex link per neighbor, or one switch).
         many_partners: whether a rank sends to many others in one step. A step costs one alpha, so that on ranks with
             one port such an algorithm looks better than it can be: ladders leave it out there.
-        searched: whether it is made for one fabric, which ladders do not wait for where no closed form is its cost.
+        searched: where it is made for that one fabric, which ladders do not wait for unless a closed form is its cost.
     """
 
     primitive: str
@@ -179,7 +192,7 @@ class Algorithm:
     where: Callable[[Topology], str | None] = anywhere
     belongs: Callable[[Topology], bool] | None = None
     many_partners: bool = False
-    searched: bool = False
+    searched: Callable[[Topology], bool] | None = None
 
     def fits(self, ranks: int) -> bool:
         """Whether it can serve N ranks.
@@ -196,7 +209,7 @@ class Algorithm:
 
     @property
     def compared(self) -> bool:
-        """Whether ladders and players have it anywhere."""
+        """Whether players have it."""
         return not self.searched or self.has_closed_form
 
     def costs_its_closed_form(self, topology: Topology) -> bool:
@@ -393,9 +406,10 @@ _LINKED: dict[str, Any] = {
     "takes": "topology",
     "where": breadth_first.on_connected_ranks,
     "belongs": on_a_torus,
-    "searched": True,
+    "searched": on_more_than_graphs,
 }
-_PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": True}
+_SOLVED: dict[str, Any] = _LINKED | {"searched": on_any}
+_PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": on_any}
 _MESHED: dict[str, Any] = {"many_partners": True, "belongs": on_a_full_mesh}
 
 
@@ -541,6 +555,11 @@ _SPECIAL: tuple[Algorithm, ...] = tuple(
         ("broadcast", "channels", channels.broadcast_along, no_closed_form, "nccl", _CHANNELS | {"segmented": True}),
         ("reduce", "channels", channels.reduce_along, no_closed_form, "nccl", _CHANNELS | {"segmented": True}),
         ("all-reduce", "tree", channels.tree, no_closed_form, "jeaugey2019", _CHANNELS | {"segmented": True}),
+        ("broadcast", "breadth-first", breadth_first.broadcast, no_closed_form, "zhao2025", _LINKED),
+        ("reduce", "breadth-first", breadth_first.reduce, no_closed_form, "zhao2025", _LINKED),
+        ("all-reduce", "breadth-first-rooted", breadth_first.rooted_all_reduce, no_closed_form, "zhao2025", _LINKED),
+        ("all-gather", "synthesis", synthesis.all_gather, no_closed_form, "cai2021", _SOLVED),
+        ("all-to-all", "flow", flow.all_to_all, no_closed_form, "basu2024", _SOLVED),
         ("broadcast", "forest", forests.broadcast, no_closed_form, "zhao2026forestcoll", _PACKED),
         ("reduce", "forest", forests.reduce, no_closed_form, "zhao2026forestcoll", _PACKED),
         ("all-reduce", "forest", forests.all_reduce, no_closed_form, "zhao2026forestcoll", _PACKED),

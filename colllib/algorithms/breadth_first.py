@@ -26,9 +26,11 @@ from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray, counted
 from colllib.limits import MOST_BLOCKS, MOST_ROUTES, check_size
 from colllib.moves import Moves
-from colllib.primitives import Blocks, broadcast
-from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled
+from colllib.primitives import Blocks, check_rank
+from colllib.primitives import broadcast as from_root
+from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled, split
 from colllib.topology.base import Lattice, Topology
+from colllib.topology.cuts import distances
 from colllib.topology.graph import transposed
 
 WORD = 62  # bits of a key that is a machine integer
@@ -226,10 +228,11 @@ class _Layer:
 class BreadthFirst:
     """The transportation problems of all receivers and steps on a network, and the schedule that solves them.
 
-    On a torus all ranks see the same: there rank 0 stands for all receivers.
+    On tori and circulant graphs all ranks see the same: there rank 0 stands for all receivers.
 
     Args:
         topology: ranks only, each of which reaches all others.
+        each: whether every receiver is to have its own problems, even where all see the same.
 
     Raises:
         ValueError: for a topology that has switches, several levels, or two ranks without a path.
@@ -241,6 +244,7 @@ class BreadthFirst:
     """
 
     topology: Topology
+    each: bool = False
 
     def __post_init__(self) -> None:
         if (why := on_connected_ranks(self.topology)) is not None:
@@ -248,9 +252,9 @@ class BreadthFirst:
 
     @cached_property
     def moved(self) -> Lattice | None:
-        """The lattice whose shifts take every link to a link, None if there is none."""
-        lattice = self.topology.lattice
-        if lattice is None or not lattice.wraps or lattice.ranks != self.topology.ranks:
+        """The lattice, a ring where none is named, whose shifts take every link to a link; None if there is none."""
+        lattice = self.topology.lattice or Lattice((self.topology.ranks,))
+        if self.each or not lattice.wraps or lattice.ranks != self.topology.ranks:
             return None
         known = self._wires(self.topology.link_src, self.topology.link_dst)
         for stride in lattice.strides:
@@ -280,7 +284,7 @@ class BreadthFirst:
         return _slots(dst[others], src[others], self.topology.ranks)
 
     @cached_property
-    def _widths(self) -> tuple[IntArray, Fraction]:
+    def widths(self) -> tuple[IntArray, Fraction]:
         """The bandwidth of the links behind each place of `near` in a common unit, and that unit in BW."""
         (src, dst), ranks, speed = self._ends, self.topology.ranks, self.topology.bandwidth
         others = src != dst
@@ -329,7 +333,7 @@ class BreadthFirst:
         problem: list[int] = []
         place: dict[Transport, int] = {}
         for receiver, a, b in zip(self.receivers, start, start[1:], strict=False):
-            parts = (links[a:b], owners[a:b], self._widths[0][receiver])
+            parts = (links[a:b], owners[a:b], self.widths[0][receiver])
             same = Transport(*(tuple(part.tolist()) for part in parts))
             problem.append(place.setdefault(same, len(place)) if a < b else -1)
         kind = np.min_scalar_type(ranks)
@@ -339,7 +343,7 @@ class BreadthFirst:
     @cached_property
     def loads(self) -> tuple[Fraction, ...]:
         """Per step the load of the busiest link at any receiver, in shards of M/N over links of BW."""
-        unit = self._widths[1]
+        unit = self.widths[1]
         return tuple(max(layer.loads) / unit for layer in self.layers)
 
     def transport(self, receiver: int, t: int) -> Transport | None:
@@ -356,12 +360,13 @@ class BreadthFirst:
         from scipy.optimize import linprog
         from scipy.sparse import coo_array
 
+        receiver = receiver if self.moved is None else 0
         row_of = {rank: row for row, rank in enumerate(self._rows.tolist())}
         owners = np.flatnonzero(self.hops[row_of[receiver]] == t)
         links = [(k, w) for k, w in enumerate(self.near[receiver].tolist()) if w >= 0]
         pairs = [(i, k) for i, v in enumerate(owners) for k, w in links if self.hops[row_of[w], v] == t - 1]
         owner, link = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-        width, amount = self._widths[0][receiver], np.arange(len(pairs))
+        width, amount = self.widths[0][receiver], np.arange(len(pairs))
         load = len(pairs)  # the variable behind all amounts
         rows, columns = np.r_[link, np.arange(len(links))], np.r_[amount, np.full(len(links), load)]
         busy = coo_array((np.r_[np.ones(load), -width[: len(links)]], (rows, columns)), (len(links), load + 1))
@@ -422,7 +427,7 @@ class BreadthFirst:
             back = moves.inverse(moves.taking(owner))
             return Step.of(moves.moved(src, back), moves.moved(dst, back), piece)
 
-        one = Schedule.from_steps(broadcast(ranks, pieces), [of_rank_0(t) for t in range(len(self.layers))])
+        one = Schedule.from_steps(from_root(ranks, pieces), [of_rank_0(t) for t in range(len(self.layers))])
         return Orbit(scaled(one, Fraction(1, ranks)), self.moved, number=_numbering(pieces))
 
     def _runs(self, layer: _Layer, pieces: int) -> tuple[IntArray, IntArray]:
@@ -497,7 +502,7 @@ def reduce_scatter(topology: Topology, pieces: int = 0) -> Schedule:
 
 
 def all_reduce(topology: Topology, pieces: int = 0) -> Schedule:
-    """`reduce_scatter`, then `all_gather`, both in the pieces that both need.
+    """`reduce_scatter`, then `all_gather`, both in the pieces that both need: the first of the three forms.
 
     >>> from colllib.topology import torus
     >>> all_reduce(torus((4, 4))).num_steps
@@ -508,6 +513,76 @@ def all_reduce(topology: Topology, pieces: int = 0) -> Schedule:
     if pieces and common > pieces:
         common = max(plan.at_most(pieces) for plan in (down, up))
     return in_sequence(reversed_in_time(down.all_gather(common)), up.all_gather(common))
+
+
+def broadcast(topology: Topology, root: int = 0) -> Schedule:
+    """The root's vector takes all shortest ways, and what a rank receives is divided among its links by their width.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import find
+    >>> execute(broadcast(find("hypercube:3")), find("hypercube:3")).cost
+    Cost(n_alpha=3, n_beta=11/6)
+    """
+    if (why := on_connected_ranks(topology)) is not None:
+        raise ValueError(f"breadth-first {why}")
+    check_rank("root", root, topology.ranks)
+    plan = breadth_first(topology)
+    away = _hops_to(topology.link_dst, topology.link_src, topology.ranks, np.array([root]))[0]
+    width = np.where((plan.near >= 0) & (away[plan.near] == away[:, None] - 1), plan.widths[0], 0)
+    total = width.sum(axis=1)
+    least = [int(total[away == t].min()) for t in range(1, int(away.max()) + 1)]
+    pieces = lcm(*least)
+    check_size(f"breadth-first on {topology.name} in {pieces} pieces", pieces, MOST_BLOCKS, "blocks")
+
+    def step(t: int) -> Step:
+        receiver = np.flatnonzero(away == t + 1)
+        room = np.cumsum(width[receiver] * (pieces // least[t]), axis=1)
+        count = np.diff(np.minimum(room, pieces), axis=1, prepend=0)
+        sender = np.repeat(plan.near[receiver].ravel(), count.ravel())
+        return Step.of(sender, np.repeat(receiver, pieces), np.tile(np.arange(pieces), len(receiver)))
+
+    return Schedule(from_root(topology.ranks, pieces, root), len(least), step)
+
+
+def reduce(topology: Topology, root: int = 0) -> Schedule:
+    """`broadcast` on the network with its links turned round, backwards.
+
+    >>> from colllib.topology import find
+    >>> reduce(find("uniring:1x4"), root=2).num_steps
+    3
+    """
+    return reversed_in_time(broadcast(_turned(topology), root))
+
+
+def rooted_all_reduce(topology: Topology) -> Schedule:
+    """`reduce` to the rank nearest to and from all others, then `broadcast`: few steps, many bytes.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import find
+    >>> grid = find("mesh:3x3")
+    >>> [execute(build(grid), grid).cost for build in (all_reduce, rooted_all_reduce)]
+    [Cost(n_alpha=8, n_beta=8/9), Cost(n_alpha=4, n_beta=3)]
+    """
+    if (why := on_connected_ranks(topology)) is not None:
+        raise ValueError(f"breadth-first {why}")
+    hops = distances(topology)
+    center = int((hops.max(axis=0) + hops.max(axis=1)).argmin())
+    down, up = reduce(topology, center), broadcast(topology, center)
+    pieces = lcm(len(down.blocks), len(up.blocks))
+    return in_sequence(split(down, pieces // len(down.blocks)), split(up, pieces // len(up.blocks)))
+
+
+def whole_vectors(topology: Topology) -> Schedule:
+    """The all-gather of N vectors of M each, which every rank then adds up: an all-reduce in half the steps.
+
+    It moves N times what `all_gather` does. What is added at the end is no part of the schedule.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import find
+    >>> execute(whole_vectors(find("hypercube:3")), find("hypercube:3")).cost
+    Cost(n_alpha=3, n_beta=7/3)
+    """
+    return scaled(all_gather(topology), topology.ranks)
 
 
 @closed_form("total(d // 2)", "(N - 1) / (2 * k * N)", LONG_TORI)

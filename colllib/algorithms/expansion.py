@@ -1,10 +1,12 @@
 """Expansions: an all-gather on a graph becomes one on its line graph, its degree expansion or its Cartesian product.
 
+A reverse-symmetric graph also runs it backwards, as a reduce-scatter, or both ways at once.
+
 Ranks of the expanded graphs are numbered as `colllib.graphs.operations` numbers them. All shards of
 a schedule are of one size and in equally many equal pieces; piece p of rank r is block r P + p.
 
 Source: Zhao et al. (2025), "Efficient Direct-Connect Topologies for Collective Communications", and
-Zhao's dissertation, sections 3.5 and A.4, whose theorems give the costs.
+Zhao's dissertation, sections 3.5, A.1.6, A.2 and A.4, whose theorems give the costs.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ import numpy as np
 
 from colllib.algorithms.breadth_first import shards
 from colllib.exact import IntArray
+from colllib.graphs.isomorphism import reversal
 from colllib.graphs.links import arcs
 from colllib.limits import MOST_BLOCKS, check_size
 from colllib.primitives import PRIMITIVES
-from colllib.schedule import Schedule, Step, split
+from colllib.schedule import Schedule, Step, reversed_in_time, split
 from colllib.topology.base import Topology
 
 
@@ -178,6 +181,74 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
         return Step.joined([of_copy(copy, t) for copy in range(count)])
 
     return Schedule(blocks, sum(one.num_steps for one in factors), step)
+
+
+def reduce_scatter(schedule: Schedule, graph: Topology) -> Schedule:
+    """The all-gather backwards, its ranks renamed so that it runs over the graph's own links.
+
+    Args:
+        schedule: an all-gather over the links of the graph.
+        graph: isomorphic to its transpose.
+
+    Raises:
+        ValueError: for a graph that is not: there an all-gather on the transpose has to be made, and reversed.
+
+    >>> from colllib.algorithms import breadth_first
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import find
+    >>> base, larger = find("kautz:2x6"), find("line-graph(kautz:2x6)")
+    >>> gather = line_graph(breadth_first.all_gather(base), base)
+    >>> execute(reduce_scatter(gather, larger), larger).cost == execute(gather, larger).cost
+    True
+    """
+    ordered, _ = _in_order(schedule, graph)
+    return reversed_in_time(_renamed(ordered, _reversal(graph)))
+
+
+def bidirectional(schedule: Schedule, graph: Topology) -> Schedule:
+    """The all-gather on the graph and its transpose together: half of every shard goes the old ways, half their image.
+
+    Args and errors as for `reduce_scatter`.
+
+    >>> from colllib.algorithms import breadth_first
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import find
+    >>> one_way = find("debruijn:2x3")
+    >>> gather = breadth_first.all_gather(one_way)
+    >>> execute(gather, one_way).cost  # on two links a rank
+    Cost(n_alpha=3, n_beta=7/8)
+    >>> execute(bidirectional(gather, one_way), find("bidirectional(debruijn:2x3)")).cost  # on four
+    Cost(n_alpha=3, n_beta=7/16)
+    """
+    ordered, pieces = _in_order(schedule, graph)
+    halves, there = split(ordered, 2), _reversal(graph)
+    image = _renamed(halves, np.argsort(there))
+
+    def step(t: int) -> Step:
+        parts = (part.step(t) for part in (halves, image))
+        return Step.joined([part.taken(part.block % 2 == half) for half, part in enumerate(parts)])
+
+    return Schedule(shards(graph.ranks, 2 * pieces), schedule.num_steps, step)
+
+
+def _reversal(graph: Topology) -> IntArray:
+    there = reversal(graph)
+    if there is None:
+        raise ValueError(
+            f"{graph.name} is not isomorphic to its transpose: reverse an all-gather on transpose({graph.name})"
+        )
+    return there
+
+
+def _renamed(schedule: Schedule, there: IntArray) -> Schedule:
+    """An all-gather in order, each rank with its shard in the place of another."""
+    pieces = len(schedule.blocks) // schedule.ranks
+
+    def step(t: int) -> Step:
+        src, dst, block, add = schedule.step(t)
+        return Step(there[src], there[dst], there[block // pieces] * pieces + block % pieces, add)
+
+    return Schedule(schedule.blocks, schedule.num_steps, step)
 
 
 class _Lists:

@@ -21,7 +21,7 @@ from colllib.primitives import Blocks
 from colllib.schedule import Schedule, Step
 from colllib.topology.base import Topology
 
-MOST_VARIABLES = 2**15  # sources times links times steps
+MOST_VARIABLES = 2**14  # sources times links times steps
 MOST_PIECES = 5000  # of a block
 CLOSE = 1e-6  # to a whole number of pieces
 HOP = 1e-5  # price of a hop of a block: of equally short schedules that with the fewest
@@ -46,6 +46,7 @@ def all_to_all(topology: Topology, steps: int = 0) -> Schedule:
     if (why := on_connected_ranks(topology)) is not None:
         raise ValueError(f"all-to-all flow {why}")
     ranks = topology.ranks
+    check_size(f"all-to-all flow on {topology.name}", ranks * topology.num_links, MOST_VARIABLES, "variables")
     hops = distances(topology)
     steps = steps or max(int(hops.max()), 1)
     if steps < hops.max():

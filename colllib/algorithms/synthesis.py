@@ -25,7 +25,7 @@ INFEASIBLE = 2  # the solver's word for it
 
 
 def all_gather(
-    topology: Topology, steps: int = 0, pieces: int = 1, loads: Sequence[int] = (), seconds: float = 60
+    topology: Topology, steps: int = 0, pieces: int = 1, loads: Sequence[int] = (), seconds: float = 15
 ) -> Schedule:
     """A schedule whose bandwidth term no other one of so many steps and pieces has less of.
 
@@ -50,7 +50,11 @@ def all_gather(
 
     if (why := on_connected_ranks(topology)) is not None:
         raise ValueError(f"synthesis {why}")
-    hops, links = distances(topology), np.flatnonzero(topology.link_src != topology.link_dst)
+    if pieces < 1:
+        raise ValueError(f"pieces = {pieces}: must be at least 1")
+    links = np.flatnonzero(topology.link_src != topology.link_dst)
+    check_size(f"synthesis on {topology.name}", topology.ranks * len(links), MOST_VARIABLES, "messages to choose from")
+    hops = distances(topology)
     steps = steps or len(loads) or int(hops.max())
     if steps < hops.max():
         raise ValueError(f"synthesis on {topology.name}: {steps} steps are fewer than its diameter {hops.max()}")

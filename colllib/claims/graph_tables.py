@@ -48,6 +48,7 @@ from colllib.claims.runs import built, closed, place, run
 from colllib.claims.value import Case, Words
 from colllib.cost import Cost
 from colllib.graphs import measures
+from colllib.graphs.finder import pareto
 from colllib.graphs.isomorphism import isomorphism
 from colllib.graphs.links import arcs
 from colllib.graphs.measures import moore_bound, moore_diameter
@@ -76,6 +77,7 @@ answer(ALL_TO_ALL, "D-A-013 D-A-014", Verdict.DEFINITION)(nothing)
 answer(GRAPHS, f"{listed('D-2', 9)} {listed('D-3', 2, 6, 7, 78, 79)} D-A-069", READ)(nothing)
 answer(FINDER, listed("D-3", 4, 54, 64, 90, 92, 93, 95, 97, 99, (109, 111)), READ)(nothing)
 answer(FINDER, listed("D-A", 2, 3, 4, 7, 8), READ)(nothing)
+answer(ALL_TO_ALL, listed("D-3", 103, 104, 106, 107), READ)(nothing)
 answer(BFB, listed("D-3", (122, 129), (134, 136), 138), READ)(nothing)
 answer(ALL_TO_ALL, f"{listed('D-3', 56, 112, 118, 121)} D-A-105 D-A-119", READ)(nothing)
 answer(GRAPHS, "D-2-010 D-A-029", FACT)(nothing)
@@ -308,6 +310,38 @@ def traditional(*shapes: tuple[int, ...]) -> Rows:
     return rows
 
 
+def together_as_one(*graphs: str) -> Rows:
+    """One linear program over all receivers and steps, which minimizes the sum of the steps' loads."""
+
+    def rows() -> Iterator[Case]:
+        from scipy.optimize import linprog
+
+        for graph in graphs:
+            plan, ranks = breadth_first.breadth_first(place(graph)), range(place(graph).ranks)
+            steps = len(plan.layers)
+            problems = [(t, one) for t in range(steps) for u in ranks if (one := plan.transport(u, t + 1))]
+            size = steps + sum(len(one.links) * len(one.capacity) for _, one in problems)
+            busy, whole, wanted, most, first = [], [], [], [np.inf] * size, steps
+            for t, one in problems:
+                shape = len(one.links), len(one.capacity)
+                amount = first + np.arange(shape[0] * shape[1]).reshape(shape)
+                first += amount.size
+                for k, capacity in enumerate(one.capacity):
+                    busy.append(np.isin(np.arange(size), amount[:, k]).astype(float))
+                    busy[-1][t] = -capacity
+                for i, mask in enumerate(one.links):
+                    whole.append(np.isin(np.arange(size), amount[i]))
+                    wanted.append(one.owners[i])
+                    for k in range(shape[1]):
+                        most[amount[i, k]] = np.inf if mask >> k & 1 else 0
+            price = (np.arange(size) < steps).astype(float)
+            done = linprog(price, busy, np.zeros(len(busy)), whole, wanted, [(0, limit) for limit in most])
+            assert done.fun is not None
+            yield {"at": graph, "together": Fraction(done.fun).limit_denominator(1000), "apart": sum(loads(graph))}
+
+    return rows
+
+
 def kautz_by_degree() -> Cases:
     """How far generalized Kautz graphs are from the bound, at several N and by degree."""
     sizes = (20, 33, 50, 77, 100, 150, 200)
@@ -333,6 +367,7 @@ table(
         "D-3-005": once("Table 3.6", seconds=lambda: 61.1),
         "D-3-008": once("Table 3.6, one piece", solved=lambda: max(4, 8, 16, 25), unsolved=lambda: min(32, 36)),
         "D-3-065 D-A-055": linear_programs(K22, "torus:3x3", C16, "kautz:2x7", "diamond"),
+        "D-3-071": together_as_one(K22, "diamond", "kautz:2x7", "debruijn:2x3"),
         "D-3-066": each(*MIXED, sums=lambda of: sum(loads(of["at"]))),
         "D-3-067 D-3-068 D-3-069": figure,
         "D-3-070 D-A-054": each(*MIXED),
@@ -522,6 +557,28 @@ table(
     },
 )
 
+
+def both_ways() -> Cases:
+    """Directed graphs that are reverse-symmetric, and with their links both ways; whether optima stay."""
+    named = ("kautz:2x6", "kautz:2x12", "debruijn:2x3", "directed-circulant:6x1x4", "uniring:1x5", "uniring:2x4")
+    found = [(on(graph), _two_way(graph)) for graph in named]
+    bw, moore = (all(after[name] for before, after in found if before[name]) for name in ("bw", "is_moore"))
+    for before, after in found:
+        yield ChainMap({"before": before, "bw_kept": bw, "moore_kept": moore}, after)  # type: ignore[arg-type]
+
+
+def _two_way(graph: str) -> Quantities:
+    wider = place(f"bidirectional({graph})")
+    cost = built(_both_ways, graph, on=wider).cost
+    return gathering(wider.name, wider.ranks, measures.degree(wider), lambda: cost)
+
+
+def _both_ways(graph: str) -> Schedule:
+    return expansion.bidirectional(breadth_first.all_gather(place(graph)), place(graph))
+
+
+table(EXPANSIONS, {"D-A-015 D-A-016": both_ways})
+
 # -- Tables 3.4, 3.5 and A.1 --------------------------------------------------------------------------------
 
 #: Rows of the source's lists: where the expansions start, how often the line graph is taken, of which square.
@@ -629,6 +686,27 @@ def fitted() -> Cases:
     }
 
 
+def rows_of(ranks: int) -> Rows:
+    """The frontier that the bases of Table A.3 lead to: steps and T_B in M/B."""
+
+    def printed() -> Words:
+        rows = pareto(ranks, 4, jumps=False)
+        return Words(" ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in rows))
+
+    return once(f"N = {ranks}", rows=printed)
+
+
+def traditional_torus(side: int) -> Case:
+    """An all-reduce by rings one way along both axes, in units of the time on the generalized Kautz graph."""
+    ranks = side**2
+    t = 2 * (ALPHA * 2 * (side - 1) + WHOLE * (1 - 1 / ranks))
+    return {"at": f"N = {ranks}", "times": t / on(f"kautz:4x{ranks}")["t"]}
+
+
+#: The square of the line graph of a square of rings: 1,024 ranks of degree 4.
+SQUARED_AGAIN = "power(line-graph(power(uniring:1x4,2)),2)"
+
+
 def frontier(ranks: int, steps: int, load: Fraction, other: str) -> Cases:
     """Whether another graph of degree 4 has no fewer steps or more load than a listed one."""
     found = on(other)
@@ -654,7 +732,14 @@ table(
             "degree 1", named=lambda: topology_of("biring:1x4") is not None, hops=lambda: on("uniring:1x4")["D"]
         ),
         "D-A-144": lambda: frontier(128, 10, Fraction(127, 128), "circulant:128x8x9"),
-    },
+        "D-A-146": lambda: frontier(512, 11, Fraction(1), "line-graph(circulant:128x8x9)"),
+        "D-A-147 D-3-063": lambda: frontier(1024, 20, Fraction(1023, 1024), SQUARED_AGAIN),
+        "D-3-100": lambda: [{"at": "N = 1024", "times": shifted_ring()["t"] / min(row(key)["t"] for key in LAST)}],
+        "D-3-101": once("Table 3.4", times=lambda: 1434 / 291.0),
+        "D-3-102": lambda: [traditional_torus(31)],
+    }
+    | {key: rows_of(n) for key, n in {"D-A-142": 32, "D-A-143": 64, "D-A-145": 256}.items()}
+    | {},
 )
 
 # -- all-to-all ------------------------------------------------------------------------------------------------
@@ -717,6 +802,13 @@ table(
         "D-3-117": with_f("32 x 32 torus", 1024, lambda: on("torus:32x32")["bound"], 403.5),
         "D-3-115 D-3-119": shares,
         "D-3-120": once("the caption of Table 3.4", times=lambda: 21475 / 10738),
+        "D-3-036 D-A-135": each("kautz:4x1024"),
+        "D-3-042 D-A-137": each("line-graph(line-graph(power(diamond,2)))"),
+        "D-3-045 D-A-138": each("line-graph(power(modified-debruijn:2x4,2))"),
+        "D-3-105": lambda: [{"at": "N = 961", "times": on("circulant:961x21x22")["f"] / on("torus:31x31")["f"]}],
+        "D-A-117": each("debruijn:4x4"),
+        "D-A-121": each("line-graph(power(diamond,2))"),
+        "D-A-126": each("line-graph(line-graph(line-graph(complete-bipartite:4x4)))"),
         "D-A-098": each("line-graph(complete-bipartite:4x4)"),
         "D-A-100": each("distance-regular:32"),
         "D-A-103": each("kautz:4x64"),

@@ -60,12 +60,13 @@ class Found:
         return f"{self.made} of {parents}" if parents else self.made
 
 
-def pareto(ranks: int, degree: int) -> tuple[Found, ...]:
+def pareto(ranks: int, degree: int, *, jumps: bool = True) -> tuple[Found, ...]:
     """The graphs of which none is as good as another in both latency and bandwidth, by rising latency.
 
     Args:
         ranks: number of ranks N.
         degree: links out of and into each rank d.
+        jumps: whether directed circulant graphs whose jumps are searched are bases; the source has none but small ones.
 
     Raises:
         ValueError: for N or d out of range.
@@ -78,13 +79,13 @@ def pareto(ranks: int, degree: int) -> tuple[Found, ...]:
     for what, value, least, most in (("N", ranks, 2, MOST_RANKS), ("d", degree, 1, MOST_PORTS)):
         if not least <= value <= most:
             raise ValueError(f"{what} = {value}: the topology finder takes {least} to {most}")
-    return _frontier(ranks, degree, False)
+    return _frontier(ranks, degree, False, jumps)
 
 
 @cache
-def _frontier(ranks: int, ports: int, loopless: bool) -> tuple[Found, ...]:
+def _frontier(ranks: int, ports: int, loopless: bool, jumps: bool) -> tuple[Found, ...]:
     """Candidates in the order of their bounds; what comes to the front is built, and goes back with its costs."""
-    candidates = [*_bases(ranks, ports), *_expansions(ranks, ports, loopless)]
+    candidates = [*_bases(ranks, ports, jumps), *_expansions(ranks, ports, loopless, jumps)]
     queue = [(row.n_alpha, row.n_beta_node, place, row) for place, row in enumerate(candidates)]
     heapify(queue)
     found: list[Found] = []
@@ -107,7 +108,7 @@ def _built(row: Found, ports: int) -> Found:
     return replace(row, n_alpha=int(cost.n_alpha), n_beta_node=Fraction(cost.n_beta * ports), loops=loops)
 
 
-def _bases(ranks: int, ports: int) -> Iterator[Found]:
+def _bases(ranks: int, ports: int, jumps: bool) -> Iterator[Found]:
     least = Fraction(ranks - 1, ranks)
 
     def base(expression: str, made: str, n_alpha: int) -> Found:
@@ -137,42 +138,43 @@ def _bases(ranks: int, ports: int) -> Iterator[Found]:
     if ports == 4 and ranks > 6:
         jump = (isqrt(2 * ranks - 2) + 1) // 2  # ceil((sqrt(2 N - 1) - 1) / 2)
         yield base(f"circulant:{ranks}x{jump}x{jump + 1}", "circulant graph", jump)
-    if jumps := circulant_jumps(ranks, ports):
-        name = "x".join(map(str, (ranks, *jumps)))
-        yield base(f"directed-circulant:{name}", "directed circulant graph", _reach(ranks, jumps))
+    found = circulant_jumps(ranks, ports) if jumps or ranks == ports + 2 else ()
+    if found:
+        name = "x".join(map(str, (ranks, *found)))
+        yield base(f"directed-circulant:{name}", "directed circulant graph", _reach(ranks, found, ranks))
 
 
-def _expansions(ranks: int, ports: int, loopless: bool) -> Iterator[Found]:
+def _expansions(ranks: int, ports: int, loopless: bool, jumps: bool) -> Iterator[Found]:
     least = Fraction(ranks - 1, ranks)
 
     def made(how: str, expression: str, n_alpha: int, n_beta: Fraction, *parents: Found) -> Found:
         return Found(expression, how, ranks, n_alpha, max(n_beta, least), parents)
 
     if ports > 1 and ranks % ports == 0 and ranks > ports:
-        for row in _frontier(ranks // ports, ports, loopless):
+        for row in _frontier(ranks // ports, ports, loopless, jumps):
             yield made("line graph", f"line-graph({row.expression})", row.n_alpha + 1, row.n_beta_node, row)
     for times in range(2, ports + 1):
         if ports % times:
             continue
         if ranks % times == 0 and ranks > times:
-            for row in _frontier(ranks // times, ports // times, True):
+            for row in _frontier(ranks // times, ports // times, True, jumps):
                 name = f"degree({row.expression},{times})"
                 yield made(f"degree expansion by {times}", name, row.n_alpha, row.n_beta_node, row)
         root = round(ranks ** (1 / times))
         if root > 1 and root**times == ranks:
-            for row in _frontier(root, ports // times, loopless):
+            for row in _frontier(root, ports // times, loopless, jumps):
                 name = f"power({row.expression},{times})"
                 yield made(f"Cartesian power {times}", name, row.n_alpha * times, least, row)
     for few in range(1, ports // 2 + 1):
         for size in range(2, ranks // 2 + 1):
             if ranks % size == 0:
-                a, b = _even(size, few), _even(ranks // size, ports - few)
+                a, b = _even(size, few, jumps), _even(ranks // size, ports - few, jumps)
                 yield made("product", f"product({a.expression},{b.expression})", a.n_alpha + b.n_alpha, least, a, b)
 
 
-def _even(ranks: int, ports: int) -> Found:
+def _even(ranks: int, ports: int, jumps: bool) -> Found:
     """The row of least bandwidth term, which a ring makes as small as can be."""
-    return _frontier(ranks, ports, False)[-1]
+    return _frontier(ranks, ports, False, jumps)[-1]
 
 
 # -- circulant graphs ----------------------------------------------------------------------------
@@ -195,14 +197,22 @@ def circulant_jumps(ranks: int, ports: int) -> tuple[int, ...]:
     else:
         random = Random(0)
         sets = (tuple(sorted(random.sample(others, ports - 1))) for _ in range(SETS_OF_JUMPS))
-    return min(((1, *jumps) for jumps in sets), key=lambda jumps: _reach(ranks, jumps))
+    best: tuple[int, ...] = ()
+    fewest = ranks
+    least = next(steps for steps in range(ranks) if comb(steps + ports, ports) >= ranks)  # the order of jumps is free
+    for jumps in sets:
+        if (steps := _reach(ranks, (1, *jumps), fewest)) < fewest:
+            fewest, best = steps, (1, *jumps)
+        if fewest == least:
+            break
+    return best
 
 
-def _reach(ranks: int, jumps: tuple[int, ...]) -> int:
-    """The diameter of a directed circulant graph: steps until rank 0 reaches all, whose places are bits."""
+def _reach(ranks: int, jumps: tuple[int, ...], most: int) -> int:
+    """The diameter of a directed circulant graph, or `most` if that is less: steps until rank 0 reaches all."""
     everything = (1 << ranks) - 1
     seen, steps = 1, 0
-    while seen != everything:
+    while seen != everything and steps < most:
         for after in {seen << jump | seen >> ranks - jump for jump in jumps}:
             seen |= after & everything
         steps += 1

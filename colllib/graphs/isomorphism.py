@@ -112,6 +112,16 @@ def isomorphism(first: Topology, second: Topology, start: Sequence[tuple[int, in
     return extended(colors)
 
 
+def reversal(graph: Topology) -> IntArray | None:
+    """Where each rank of the transpose stands in the graph, so that links become links; None if nowhere.
+
+    >>> from colllib.topology import find
+    >>> reversal(find("uniring:1x3"))
+    array([0, 2, 1])
+    """
+    return np.arange(graph.ranks) if is_undirected(graph) else isomorphism(transpose(graph), graph)
+
+
 def reverse_symmetric(graph: Topology) -> bool:
     """Whether the graph is isomorphic to its transpose, so that an all-gather on it reversed is a reduce-scatter on it.
 
@@ -119,7 +129,7 @@ def reverse_symmetric(graph: Topology) -> bool:
     >>> reverse_symmetric(find("debruijn:2x3")), reverse_symmetric(find("diamond"))
     (True, False)
     """
-    return is_undirected(graph) or isomorphism(graph, transpose(graph)) is not None
+    return reversal(graph) is not None
 
 
 def orbits(graph: Topology) -> tuple[IntArray, IntArray]:

@@ -1,4 +1,4 @@
-"""Larger graphs from smaller ones: line graph, degree expansion, Cartesian product and power, and the transpose.
+"""Larger graphs from smaller ones: line graph, degree expansion, Cartesian product and power, transpose and both.
 
 They take any topology of ranks and equal links, parallel links and self-loops included, and name what they return by
 the expression that builds it.
@@ -108,6 +108,19 @@ def transpose(graph: Topology) -> Topology:
     """
     src, dst = arcs(graph)
     return from_arcs(f"transpose({graph.name})", graph.ranks, dst, src)
+
+
+def bidirectional(graph: Topology) -> Topology:
+    """The graph and its transpose on the same ranks: twice the degree, and an opposite for every link.
+
+    >>> from colllib.topology import find
+    >>> bidirectional(find("uniring:1x3"))
+    Topology(bidirectional(uniring:1x3), 3 ranks, 0 switches, 6 links)
+    """
+    src, dst = arcs(graph)
+    name, both = f"bidirectional({graph.name})", (np.concatenate(ends) for ends in ((src, dst), (dst, src)))
+    check_network(name, graph.ranks, 2 * len(src))
+    return from_arcs(name, graph.ranks, *both)
 
 
 def _product(name: str, factors: list[Topology]) -> tuple[IntArray, IntArray]:

@@ -51,7 +51,7 @@ GRAPHS = {
 @cache
 def plan_of(name: str) -> BreadthFirst:
     """The problems of a graph on offer."""
-    return BreadthFirst(fast_and_slow() if name == "fast and slow" else find(name))
+    return BreadthFirst(fast_and_slow() if name == "fast and slow" else find(name), each=True)
 
 
 @dataclass(frozen=True)

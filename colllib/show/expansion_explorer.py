@@ -211,7 +211,7 @@ def _here(state: State) -> Expanded:
 def _followed(state: State) -> dict[int, str]:
     here = _here(state)
     what = {"line-graph": "link", "degree": "copy", "power": "pair"}[here.kind]
-    return {rank: f"{what} {name}" for rank, name in list(enumerate(here.names))[:8]}
+    return {rank: f"{what} {name}" for rank, name in enumerate(here.names)}
 
 
 def _steps(state: State) -> dict[int, str]:
@@ -230,14 +230,17 @@ def _picture(state: State) -> str:
     loads = base.carried[when - 1] if when > 0 else {}
     link = {(int(arcs(here.small)[0][rank]), owner): Fraction(1)} if here.kind == "line-graph" else {}
     loads = link if link and when <= 0 else loads
+    picks = {k: f"rank={k}" for k in range(len(here.names))}
+    edges = dict(zip(zip(*(end.tolist() for end in arcs(here.small)), strict=True), picks.values(), strict=False))
 
     def draw(pen: Pen) -> None:
         pen.text(0, -radius - 32, f"base: {BASES[here.base]}", "q")
         look = {owner: ("i", -1)} | {k: ("i", 0) for k in base.holders(max(when, 0)) if k != owner}
-        around(pen, here.small, (0, 0), radius, loads=loads, look=look, names=names)
+        by_link = edges if here.kind == "line-graph" else None
+        around(pen, here.small, (0, 0), radius, loads=loads, look=look, names=names, picks=by_link)
         left, top = (PANEL / 2 + 30, -radius) if pen.wide else (-ROOM / 2, radius + 62)
         pen.text(left + ROOM / 2, top - 32, f"{KINDS[here.kind]}: the shard of {here.names[rank]}", "q")
-        in_rows(pen, spread, step, (left, top - 12), ROOM - 26, names=here.names)
+        in_rows(pen, spread, step, (left, top - 12), ROOM - 26, names=here.names, picks=picks)
 
     return f'<div class="cl-scene">{both_widths(draw)}</div>{legend_of(LEGEND)}'
 

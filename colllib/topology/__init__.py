@@ -158,6 +158,7 @@ OPERATIONS: dict[str, Operation] = {
     "power": Operation(operations.cartesian_power, ("G", "n")),
     "product": Operation(operations.cartesian_product, ("G", "G")),
     "transpose": Operation(operations.transpose, ("G",)),
+    "bidirectional": Operation(operations.bidirectional, ("G",)),
 }
 
 #: Other names that the literature has for some.

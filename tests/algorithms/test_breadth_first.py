@@ -109,6 +109,41 @@ def test_a_reduce_scatter_and_an_all_reduce_are_proved_on_one_way_links_too(topo
     assert reference.holds(both.schedule)
 
 
+@given(ANY, st.data())
+@settings(max_examples=40, deadline=None)
+def test_a_rooted_vector_takes_shortest_ways_and_each_step_lasts_as_long_as_its_narrowest_receiver(topology, data):
+    root = data.draw(st.integers(0, topology.ranks - 1))
+    width = Counter()
+    away = hops(topology)[root]
+    for w, u, speed in topology.to_networkx().edges(data="bandwidth"):
+        if away[w] == away[u] - 1:
+            width[u] += speed
+    steps = [max(1 / Fraction(width[u]) for u in away if away[u] == t) for t in range(1, max(away.values()) + 1)]
+    run = execute(breadth_first.broadcast(topology, root), topology)
+    assert run.schedule.makes(PRIMITIVES["broadcast"])
+    assert (run.cost.n_alpha, run.cost.n_beta) == (len(steps), sum(steps))
+    back = execute(breadth_first.reduce(topology, root), topology)
+    assert back.schedule.makes(PRIMITIVES["reduce"])
+    turned = transposed(topology)
+    assert back.cost == execute(breadth_first.broadcast(turned, root), turned).cost
+
+
+@given(ANY)
+@settings(max_examples=40, deadline=None)
+def test_three_all_reduces_need_two_diameters_two_radii_or_one_diameter(topology):
+    halves, rooted = (
+        execute(build(topology), topology) for build in (breadth_first.all_reduce, breadth_first.rooted_all_reduce)
+    )
+    whole = execute(breadth_first.whole_vectors(topology), topology)
+    away, ranks = hops(topology), range(topology.ranks)
+    assert rooted.schedule.makes(PRIMITIVES["all-reduce"])
+    assert reference.holds(rooted.schedule)
+    both_ways = [max(away[r].values()) + max(away[v][r] for v in ranks) for r in ranks]
+    assert rooted.cost.n_alpha == min(both_ways) <= halves.cost.n_alpha == 2 * whole.cost.n_alpha
+    assert whole.cost.n_beta == topology.ranks * breadth_first.all_gather_cost(topology).n_beta
+    assert set(whole.received) == {topology.ranks - 1}
+
+
 @given(networks(), st.integers(1, 5))
 @settings(max_examples=40, deadline=None)
 def test_few_pieces_cost_less_than_one_more_a_step_and_never_more_than_any_smaller_number(topology, most):
@@ -140,8 +175,20 @@ def test_tori_meet_both_bounds_and_are_moved_from_rank_0(dims):
         assert run.cost.n_beta == Fraction(ranks - 1, ranks * links)
     assert len(BreadthFirst(topology).receivers) == 1
     same = from_links("the same links", ranks, sorted(topology.to_networkx().edges))
-    assert len(BreadthFirst(same).receivers) == ranks
+    assert len(BreadthFirst(same).receivers) == (ranks if len(dims) > 1 else 1)  # ranks in a row are a ring's
     assert execute(breadth_first.all_gather(same), topology).cost == run.cost
+
+
+@pytest.mark.parametrize("name", ["circulant:12x1x5", "directed-circulant:9x1x3", "biring:4x7", "shifted-ring:8x3"])
+def test_circulant_graphs_are_moved_from_rank_0_and_cost_the_same_under_other_names(name):
+    graph = find_topology(name)
+    run = execute(breadth_first.all_gather(graph), graph)
+    assert (run.schedule.makes(PRIMITIVES["all-gather"]), len(BreadthFirst(graph).receivers)) == (True, 1)
+    swapped = {0: 1, 1: 0}
+    ends = [(swapped.get(a, a), swapped.get(b, b)) for a, b in zip(graph.link_src, graph.link_dst, strict=True)]
+    other = from_links("swapped", graph.ranks, ends, bandwidth=list(graph.bandwidth))
+    assert len(BreadthFirst(other).receivers) == graph.ranks
+    assert execute(breadth_first.all_gather(other), other).cost == run.cost
 
 
 def test_breadth_first_costs_what_it_has_cost_on_tori_with_short_axes():

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from colllib.algorithms import allgather, allreduce, breadth_first, expansion
 from colllib.execution import execute
-from colllib.graphs.measures import degree
+from colllib.graphs.measures import degree, moore_diameter
 from colllib.primitives import PRIMITIVES
-from colllib.schedule import split
+from colllib.schedule import in_sequence, reversed_in_time, split
 from colllib.topology import find
 
 FAMILIES = [
@@ -159,3 +159,66 @@ def test_any_all_gather_of_equal_shards_can_be_expanded_and_nothing_else():
         expansion.degree_expansion(allgather.ring(5), ring, 2)
     with pytest.raises(ValueError, match="at least one factor"):
         expansion.cartesian_product()
+
+
+BOTH_WAYS = [
+    "line-graph(kautz:2x6)",
+    "line-graph(debruijn:2x2)",
+    "degree(uniring:1x4,2)",
+    "power(uniring:1x3,2)",
+    "directed-circulant:6x1x4",
+    "uniring:2x3",
+    "torus:3x3",
+]
+
+
+@pytest.mark.parametrize("name", BOTH_WAYS)
+def test_on_a_reverse_symmetric_graph_an_all_gather_runs_backwards_at_its_own_cost(name):
+    """Theorem 2; of the first four the all-gather is an expansion, which nobody divides anew."""
+    graph = find(name)
+    schedule = expanded_to(name)
+    run = execute(expansion.reduce_scatter(schedule, graph), graph)
+    assert run.schedule.makes(PRIMITIVES["reduce-scatter"])
+    assert run.cost == execute(schedule, graph).cost
+    both = execute(in_sequence(run.schedule, split(schedule, len(run.schedule.blocks) // len(schedule.blocks))), graph)
+    assert both.schedule.makes(PRIMITIVES["all-reduce"])
+    assert both.cost == run.cost + run.cost
+
+
+@pytest.mark.parametrize("name", BOTH_WAYS)
+def test_both_ways_at_once_cost_as_much_at_a_node_on_twice_the_links(name):
+    """Section A.1.6."""
+    graph, wider = find(name), f"bidirectional({name})"
+    schedule = expanded_to(name)
+    before, after = execute(schedule, graph).cost, executed(expansion.bidirectional(schedule, graph), wider)
+    assert degree(find(wider)) == 2 * degree(graph)
+    assert after.n_alpha == before.n_alpha
+    assert at_node(after, wider) == at_node(before, name)
+
+
+def test_both_ways_what_met_the_moore_bound_may_no_longer():
+    one_way, wider = find("kautz:2x12"), "bidirectional(kautz:2x12)"
+    after = executed(expansion.bidirectional(breadth_first.all_gather(one_way), one_way), wider)
+    assert after.n_alpha == moore_diameter(12, 2) > moore_diameter(12, 4)
+
+
+def test_on_other_graphs_the_reduce_scatter_comes_from_the_transpose():
+    graph = find("diamond")
+    with pytest.raises(ValueError, match=r"^diamond is not isomorphic to its transpose: reverse an all-"):
+        expansion.reduce_scatter(breadth_first.all_gather(graph), graph)
+    back = reversed_in_time(breadth_first.all_gather(find("transpose(diamond)")))
+    assert execute(back, graph).schedule.makes(PRIMITIVES["reduce-scatter"])
+
+
+def expanded_to(name):
+    """The all-gather of an expression: an expansion where it is one, else breadth-first."""
+    if name.startswith("line-graph("):
+        base = find(name[len("line-graph(") : -1])
+        return expansion.line_graph(breadth_first.all_gather(base), base)
+    if name.startswith("degree("):
+        base = find(name[len("degree(") : -3])
+        return expansion.degree_expansion(breadth_first.all_gather(base), base, 2)
+    if name.startswith("power("):
+        one = breadth_first.all_gather(find(name[len("power(") : -3]))
+        return expansion.cartesian_product(one, one)
+    return breadth_first.all_gather(find(name))

@@ -72,6 +72,7 @@ def test_a_transpose_is_every_link_the_other_way_and_back_again(expression):
     graph = find_multigraph(expression)
     assert links(find_multigraph(f"transpose({expression})")) == links(graph.reverse())
     assert links(find_multigraph(f"transpose(transpose({expression}))")) == links(graph)
+    assert links(find_multigraph(f"bidirectional({expression})")) == links(graph) + links(graph.reverse())
 
 
 @given(expressions)

@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from show_browser import opened, write_page
 
 from colllib.algorithms import breadth_first
 from colllib.show import breadth_first_explorer, expansion_explorer, graph_player
@@ -106,3 +107,26 @@ def test_any_graph_and_shard_can_be_drawn(degree, ranks):
         assert f"{len(spread.holders(step))} of {topology.ranks} ranks" in shard(spread, step).alt
     assert graph(topology).body.count("<text") == 2 * topology.ranks
     assert graphs({"one": topology, "two": topology}).alt.count(f"N = {topology.ranks}") == 2
+
+
+def test_an_edge_is_picked_by_pointer_and_the_next_one_by_key(tmp_path):
+    with opened(write_page(tmp_path, expansion_explorer())) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        tab.locator('path.pick[data-pick="rank=5"]:visible').dispatch_event("click")
+        assert tab.locator("select").nth(1).evaluate("node => node.selectedOptions[0].text") == "link cb"
+        assert "the shard of cb" in tab.locator("[aria-live]").inner_text()
+        focused = "document.activeElement.getAttribute('aria-label') + document.activeElement.tagName"
+        assert tab.evaluate(focused) == "link cbpath"
+        tab.keyboard.press("ArrowRight")
+        assert tab.evaluate(focused) == "link dapath"
+        assert tab.locator('[data-pick][tabindex="0"]:visible').count() == 2  # the link, and what it becomes
+        assert not troubles
+
+
+def test_every_link_and_every_rank_that_it_becomes_can_be_picked():
+    for kind, bases in FITS.items():
+        for base in bases:
+            here = Expanded(kind, base)
+            html = expansion_explorer().parts[0].render({"kind": kind, "base": base, "rank": 0, "step": 0})
+            for rank in range(here.run.topology.ranks):
+                assert html.count(f'data-pick="rank={rank}"') == (4 if kind == "line-graph" else 2)  # in both widths

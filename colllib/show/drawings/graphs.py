@@ -89,6 +89,7 @@ def around(
     look: Mapping[int, tuple[str, int]] | None = None,
     names: Sequence[str] = (),
     disk: float = DISK,
+    picks: Mapping[Link, str] | None = None,
 ) -> None:
     """Ranks round a circle with all links.
 
@@ -102,7 +103,9 @@ def around(
         look: class and color of some ranks' disks.
         names: of the ranks (default: their numbers).
         disk: the size of a rank; below 15 without its name.
+        picks: links that an explorer's reader picks a value by: "control=place".
     """
+    picks = picks or {}
     turns = [2 * pi * k / topology.ranks for k in range(topology.ranks)]
     place = [(middle[0] + radius * sin(turn), middle[1] - radius * cos(turn)) for turn in turns]
     boxes = [Box(x, y, disk, disk, round=True) for x, y in place]
@@ -112,6 +115,7 @@ def around(
             out = radius + disk / 2 + 4
             x, y = middle[0] + out * sin(turn), middle[1] - out * cos(turn)
             pen.put(f'<circle class="l" fill="none" cx="{num(x)}" cy="{num(y)}" r="6"/>', Box(x, y, 14, 14))
+            _target(pen, Box(x, y, 12, 12), picks.get((rank, rank)))
     links = [(a, b) for a, b in links if a != b]
     both = {(a, b) for a, b in links if (b, a) in links}
     plain = loads is not None
@@ -125,10 +129,23 @@ def around(
     else:
         ways = {(a, b): lane(boxes[a], boxes[b], APART if (a, b) in both else 0.0) for a, b in loads}
         _loaded(pen, ways, loads)
+    for a, b in links:
+        if (a, b) in picks:
+            track = lane(boxes[a], boxes[b], 2 * APART if (a, b) in both else 0.0)
+            pen.put(f'<path class="pick" data-pick="{picks[a, b]}" d="{track.d}"/>')
     _disks(pen, boxes, look or {}, names)
 
 
-def in_rows(pen: Pen, spread: Spread, step: int, corner: Point, width: float, *, names: Sequence[str] = ()) -> None:
+def in_rows(
+    pen: Pen,
+    spread: Spread,
+    step: int,
+    corner: Point,
+    width: float,
+    *,
+    names: Sequence[str] = (),
+    picks: Mapping[int, str] | None = None,
+) -> None:
     """A shard on its way: ranks in rows by the step that completes it there, links that have carried parts of it.
 
     Args:
@@ -138,6 +155,7 @@ def in_rows(pen: Pen, spread: Spread, step: int, corner: Point, width: float, *,
         corner: upper left.
         width: of the panel.
         names: of the ranks (default: their numbers).
+        picks: ranks that an explorer's reader picks a value by: "control=place".
     """
     rows: list[list[int]] = [[] for _ in range(max(spread.complete) + 1)]
     for rank, when in enumerate(spread.complete):
@@ -168,6 +186,15 @@ def in_rows(pen: Pen, spread: Spread, step: int, corner: Point, width: float, *,
         now = spread.carried[step - 1]
         _loaded(pen, {link: way(*link) for link in now}, now)
     _disks(pen, boxes, reached(spread, step), names)
+    for rank, box in enumerate(boxes):
+        _target(pen, box, (picks or {}).get(rank))
+
+
+def _target(pen: Pen, box: Box, pick: str | None) -> None:
+    if pick is not None:
+        pen.put(
+            f'<circle class="pick" data-pick="{pick}" cx="{num(box.x)}" cy="{num(box.y)}" r="{num(box.width / 2)}"/>'
+        )
 
 
 def reached(spread: Spread, step: int) -> dict[int, tuple[str, int]]:

@@ -135,6 +135,27 @@ function run(root, data) {
     root.dispatchEvent(new CustomEvent("colllib:change", { bubbles: true, detail }));
   }
 
+  // -- marks in a picture that pick a value: data-pick="control=place" ---------------------------
+  const indexOf = (name) => controls.findIndex((control) => control.name === name);
+  function offer(node) {
+    node.querySelectorAll("[data-pick]").forEach((mark) => {
+      const [name, place] = mark.dataset.pick.split("="), i = indexOf(name), chosen = at[i] === Number(place);
+      const said = { role: "button", tabindex: chosen ? 0 : -1, "aria-pressed": chosen, "aria-label": controls[i].texts[place] };
+      Object.entries(said).forEach(([key, value]) => mark.setAttribute(key, value));
+    });
+  }
+  function picked(event) { // by pointer, Enter or space; arrows go on to the next one
+    const mark = event.target.closest("[data-pick]");
+    const on = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Enter: 0, " ": 0 }[event.key];
+    if (!mark || (event.type === "keydown" && on === undefined)) return;
+    const [name, place] = mark.dataset.pick.split("="), i = indexOf(name), kind = mark.tagName;
+    event.preventDefault();
+    stop();
+    move(i, on ? at[i] + on : Number(place));
+    const again = [...root.querySelectorAll(`[data-pick="${name}=${at[i]}"]`)].filter((node) => node.getClientRects().length);
+    (again.find((node) => node.tagName === kind) || again[0] || root).focus({ preventScroll: true });
+  }
+
   // -- parts -----------------------------------------------------------------------------------
   function show(part) {
     if (part.view) {
@@ -152,6 +173,7 @@ function run(root, data) {
     part.shown = id;
     part.node.innerHTML = data.fragments[id];
     seats(part.node);
+    offer(part.node);
     return 1;
   }
   // Ranks drawn in boxes: one is taken, by pointer or key, and changes places with one in another box. The control that
@@ -382,6 +404,7 @@ function run(root, data) {
     },
   };
   Object.keys(buttons).forEach((act) => acts[act] && buttons[act].addEventListener("click", acts[act]));
+  ["click", "keydown"].forEach((kind) => root.addEventListener(kind, picked));
   const row = (event) => { const found = event.target.closest("[data-row]"); return found && found.dataset.row; };
   ["pointerover", "focusin"].forEach((kind) => root.addEventListener(kind, (event) => { if (row(event) !== lit) light(row(event)); }));
   root.addEventListener("pointerleave", () => light(null));
@@ -408,6 +431,7 @@ function run(root, data) {
   root.classList.add("cl-running");
   controls.forEach((_, i) => label(i));
   parts.forEach(show);
+  offer(root);
   ends();
   reserve();
   fit();
