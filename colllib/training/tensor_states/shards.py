@@ -13,6 +13,8 @@ from colllib.training.tensor_states.plans import Plan
 from colllib.training.tensor_states.states import KEPT, PARTIAL, REPLICATED, State, changes
 from colllib.values import run_on
 
+Shards = dict[int, Floats]  # by rank; in a pipeline of one stage's ranks
+
 
 def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
     """Execute a plan on shards, every change of state as a collective, and return the tensors asked for as wholes.
@@ -24,16 +26,14 @@ def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
     Returns:
         each tensor of `plan.final`, put together from the ranks' shards; equal on all ranks where it is replicated.
     """
-    graph, found, shards = plan.graph, dict[str, Floats](), dict[str, list[Floats]]()
+    graph, found, shards = plan.graph, dict[str, Floats](), dict[str, Shards]()
     for place, node in enumerate(graph.nodes):
         if node.backward and not graph.nodes[place - 1].backward:
             _turn(plan, shards)
-        cut = (
-            _cut(values[node.name], node.letters, plan.states[node.name], plan.machine.mesh)
-            if node.kind == "input"
-            else None
-        )
-        shards[node.name] = _made(plan, node, shards) if cut is None else cut
+        if node.kind == "input":
+            shards[node.name] = _cut(values[node.name], node.letters, plan.states[node.name], plan.machine.mesh)
+        else:
+            shards[node.name] = _made(plan, node, shards)
         if node.name in plan.final:
             state = plan.final[node.name]
             parts = _changed(shards[node.name], plan, node.name, state)
@@ -41,7 +41,7 @@ def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
     return found
 
 
-def _turn(plan: Plan, shards: dict[str, list[Floats]]) -> None:
+def _turn(plan: Plan, shards: dict[str, Shards]) -> None:
     """What the backward pass begins with, if not all was kept: the rest is dropped, and some of it made again."""
     if plan.machine.activations < float("inf"):
         for node in plan.graph.nodes:
@@ -51,11 +51,11 @@ def _turn(plan: Plan, shards: dict[str, list[Floats]]) -> None:
             shards[name] = _made(plan, plan.graph.by_name[name], shards)
 
 
-def _made(plan: Plan, node: Node, shards: Mapping[str, list[Floats]]) -> list[Floats]:
+def _made(plan: Plan, node: Node, shards: Mapping[str, Shards]) -> Shards:
     """A tensor's shards from those of its inputs."""
     wanted = zip(node.inputs, plan.ways[node.name].inputs, strict=True)
     inputs = [_changed(shards[name], plan, name, state) for name, state in wanted]
-    return [_local(plan.graph, node, list(parts)) for parts in zip(*inputs, strict=True)]
+    return {rank: _local(plan.graph, node, [parts[rank] for parts in inputs]) for rank in inputs[0]}
 
 
 def unsharded(graph: Graph, values: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -86,38 +86,44 @@ def _lines(mesh: Sequence[int], axis: int) -> list[list[int]]:
     return [[int(rank) for rank in row] for row in ranks.reshape(-1, mesh[axis])]
 
 
-def _cut(value: Floats, letters: str, state: State, mesh: Sequence[int]) -> list[Floats]:
-    found = []
-    for place in np.ndindex(*mesh):
+def _cut(value: Floats, letters: str, state: State, mesh: Sequence[int]) -> Shards:
+    found = {}
+    for rank, place in enumerate(np.ndindex(*mesh)):
         part = value
         for here, size, own in zip(state, mesh, place, strict=True):
-            if here != REPLICATED:
+            if here.islower():
                 part = np.split(part, size, axis=letters.index(here))[own]
-        found.append(part)
+        if all(not here.isdigit() or int(here) == own for here, own in zip(state, place, strict=True)):
+            found[rank] = part
     return found
 
 
-def _whole(parts: list[Floats], letters: str, state: State, mesh: Sequence[int]) -> Floats:
-    for axis in reversed(range(len(mesh))):
-        groups = [parts[i : i + mesh[axis]] for i in range(0, len(parts), mesh[axis])]
-        if state[axis] == REPLICATED:
+def _whole(shards: Shards, letters: str, state: State, mesh: Sequence[int]) -> Floats:
+    parts = [shards[rank] for rank in sorted(shards)]
+    for here, size in reversed(list(zip(state, mesh, strict=True))):
+        if here.isdigit():
+            continue
+        groups = [parts[i : i + size] for i in range(0, len(parts), size)]
+        if here == REPLICATED:
             assert all(np.array_equal(group[0], other) for group in groups for other in group)
             parts = [group[0] for group in groups]
-        elif state[axis] == PARTIAL:
+        elif here == PARTIAL:
             parts = [np.sum(group, axis=0) for group in groups]
         else:
-            parts = [np.concatenate(group, axis=letters.index(state[axis])) for group in groups]
+            parts = [np.concatenate(group, axis=letters.index(here)) for group in groups]
     return parts[0]
 
 
-def _changed(parts: list[Floats], plan: Plan, name: str, after: State) -> list[Floats]:
+def _changed(shards: Shards, plan: Plan, name: str, after: State) -> Shards:
     letters, mesh = plan.graph.by_name[name].letters, plan.machine.mesh
-    found, now = list(parts), list(plan.states[name])
+    found, now = dict(shards), list(plan.states[name])
     for axis, primitive, _ in changes(plan.graph, letters, plan.states[name], after, mesh):
-        for line in _lines(mesh, axis):
+        for line in (line for line in _lines(mesh, axis) if found.keys() & set(line)):
+            if primitive == "send":
+                found[line[int(after[axis])]] = found.pop(line[int(now[axis])])
+                continue
             moved = _moved(primitive, [found[rank] for rank in line], letters, now[axis], after[axis])
-            for rank, part in zip(line, moved, strict=True):
-                found[rank] = part
+            found.update(zip(line, moved, strict=True))
         now[axis] = after[axis]
     return found
 

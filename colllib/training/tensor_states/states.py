@@ -9,7 +9,8 @@ from math import prod
 
 from colllib.training.tensor_states.graph import Graph, Node
 
-State = tuple[str, ...]  # on each axis of the mesh "R", "P" or the letter along which the tensor is cut
+#: On each axis of the mesh "R", "P" or the letter along which the tensor is cut; on one of stages the stage's number.
+State = tuple[str, ...]
 
 REPLICATED, PARTIAL = "R", "P"
 KEPT, AGAIN = "kept", "again"
@@ -31,10 +32,16 @@ class Way:
     later: str = ""
 
 
-def ways(graph: Graph, node: Node, mesh: Sequence[int]) -> list[Way]:
+def stage(state: State) -> int:
+    """The pipeline's stage that has a tensor: 0 without a pipeline."""
+    return next((int(here) for here in state if here.isdigit()), 0)
+
+
+def ways(graph: Graph, node: Node, mesh: Sequence[int], stages: int | None = None) -> list[Way]:
     """All ways in which a node can run on a mesh without communication.
 
-    A letter is cut on at most one axis of the mesh, and only if the axis's size divides it.
+    A letter is cut on at most one axis of the mesh, and only if the axis's size divides it. On the axis of the
+    stages an operation runs in one of them, which has its inputs and its output.
 
     >>> nodes = (Node("x", "ab"), Node("w", "bc"), Node("y", "ac", ("x", "w"), "einsum"))
     >>> graph = Graph(nodes, {"a": 4, "b": 4, "c": 4})
@@ -47,7 +54,12 @@ def ways(graph: Graph, node: Node, mesh: Sequence[int]) -> list[Way]:
     (('P',), ('R',)) ('P',)
     (('R',), ('P',)) ('P',)
     """
-    each = [_ways_on_axis(graph, node, size) for size in mesh]
+    each = [
+        [("", (str(k),) * (len(node.inputs) + 1)) for k in range(size)]
+        if axis == stages
+        else _ways_on_axis(graph, node, size)
+        for axis, size in enumerate(mesh)
+    ]
     found = []
     for chosen in product(*each):
         cut = [letter for letter, _ in chosen if letter]
@@ -79,7 +91,7 @@ def _ways_on_axis(graph: Graph, node: Node, size: int) -> list[tuple[str, tuple[
     return found
 
 
-def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int]) -> None:
+def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int], stages: int | None = None) -> None:
     """Refuse a state that a tensor cannot be in.
 
     Raises:
@@ -89,6 +101,10 @@ def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int]) -> N
     if len(state) != len(mesh):
         raise ValueError(f"state {state} of {name}: the mesh has {len(mesh)} axes")
     for axis, (here, size) in enumerate(zip(state, mesh, strict=True)):
+        if axis == stages:
+            if here not in map(str, range(size)):
+                raise ValueError(f"state {state} of {name}: axis {axis} has the stages 0 to {size - 1}, not {here!r}")
+            continue
         if here in (REPLICATED, PARTIAL):
             continue
         if here not in node.letters:
@@ -105,13 +121,15 @@ def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int]) -> N
 
 
 def collective(before: str, after: str) -> str:
-    """What changes a tensor's state on one axis: a primitive, "slice", which is free, or "" for nothing.
+    """What changes a tensor's state on one axis: a primitive, "send" to another stage, "slice", which is free, or "".
 
     >>> [collective(*pair) for pair in (("P", "R"), ("P", "a"), ("a", "R"), ("a", "b"), ("R", "a"), ("R", "R"))]
     ['all-reduce', 'reduce-scatter', 'all-gather', 'all-to-all', 'slice', '']
     """
     if before == after:
         return ""
+    if before.isdigit():
+        return "send"
     if before == REPLICATED:
         return "slice"  # one rank keeps the value and the others take zeros, where it is to be partial
     if before == PARTIAL:
@@ -130,7 +148,7 @@ def changes(
     now = list(before)
     for axis in _turns(before, after):
         name = collective(now[axis], after[axis])
-        cut = prod(size for other, size in enumerate(mesh) if other != axis and now[other] not in (REPLICATED, PARTIAL))
+        cut = prod(size for other, size in enumerate(mesh) if other != axis and now[other].islower())
         message = graph.numbers(letters) // cut
         # in an all-to-all M is what one rank has
         yield axis, name, message // mesh[axis] if name == "all-to-all" else message
@@ -139,12 +157,12 @@ def changes(
 
 def _turns(before: State, after: State) -> list[int]:
     """The axes on which something changes; a letter is free again before another axis takes it."""
-    order = {"slice": 0, "reduce-scatter": 1, "all-to-all": 2, "all-reduce": 3, "all-gather": 4}
+    order = {"slice": 0, "reduce-scatter": 1, "all-to-all": 2, "send": 3, "all-reduce": 4, "all-gather": 5}
     axes = [axis for axis in range(len(before)) if before[axis] != after[axis]]
     axes.sort(key=lambda axis: order[collective(before[axis], after[axis])])
     now, found = list(before), list[int]()
     while axes:
-        free = [axis for axis in axes if after[axis] in (REPLICATED, PARTIAL) or after[axis] not in now]
+        free = [axis for axis in axes if not after[axis].islower() or after[axis] not in now]
         axis = (free or axes)[0]
         if not free:  # two axes swap their letters: one gives way first, which a change by way of R does
             raise ValueError(f"from {before} to {after}: axes that swap letters are not supported")
