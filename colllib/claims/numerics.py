@@ -285,9 +285,7 @@ def _program_against_all_plans() -> Cases:
     )  # fmt: skip
     graph = Graph(nodes, {"t": 64, "d": 16, "f": 32})
     machine, ends = Machine((4,), (450e9,)), {"r": ("R",)}
-    program, every = (
-        find(graph, machine, final=ends) for find in (tensor_states.cheapest, tensor_states.by_trying_all)
-    )
+    program, every = (tensor_states.cheapest(graph, machine, final=ends, trying_all=t) for t in (False, True))
     yield {"at": "4 ranks", "program": program.seconds, "every": every.seconds}
 
 

@@ -210,8 +210,9 @@ class Film:
         return any(dst == node and block in blocks for _, dst, block in self._sent[t])
 
     def whole(self, t: int, node: int, block: int) -> bool:
-        """Whether a node has all contributions to a block."""
-        return len(self.states[t].get((node, block), ())) == self.need(block)
+        """Whether a node has all contributions to a block, each once."""
+        held = self.states[t].get((node, block), Counter())
+        return len(held) == held.total() == self.need(block)
 
     def done(self, t: int) -> tuple[int, int]:
         """Places that have their final value after t steps, and places that need one."""

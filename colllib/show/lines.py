@@ -36,7 +36,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Curve:
-    """A series as it is drawn: its name and what its end says, its points, its look, and its height at the rule."""
+    """A series as it is drawn: its name and its end's label, points, look, height at the rule, and a band around it."""
 
     name: str
     label: str
@@ -44,6 +44,7 @@ class Curve:
     ys: Sequence[float]
     look: Look
     here: float | None = None
+    band: Points | None = None
 
 
 @dataclass(frozen=True)
@@ -237,6 +238,9 @@ def _curve(curve: Curve, x: _Axis, y: _Axis, end: float | None, rule: Rule | Non
     places = [f"{px(x(a))} {px(y(b))}" for a, b in zip(curve.xs, curve.ys, strict=True)]
     hue, path = curve.look.color, "L".join(places)
     out = f'<path d="M{path}" style="stroke:{hue}" stroke-width="2"{curve.look.dashes}/>'
+    if curve.band is not None:
+        edges = [[f"{px(x(a))} {px(y(b))}" for a, b in zip(curve.xs, edge, strict=True)] for edge in curve.band]
+        out = f'<path d="M{"L".join(edges[0] + edges[1][::-1])}z" style="fill:{hue}" opacity=".2"/>{out}'
     if len(places) <= 16:
         rings = "".join(f"M{place}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0" for place in places)
         out += f'<path d="{rings}" style="fill:{hue}"/>'
@@ -271,7 +275,8 @@ def plot(
 ) -> str:
     """The SVG: a grid, the curves with their labels at their ends if asked, marks, and where the reader is."""
     all_x = [v for curve in curves for v in curve.xs] + [mark.x for mark in marks] + ([rule.x] if rule else [])
-    all_y = [v for curve in curves for v in curve.ys] + [m.y for m in marks if m.y is not None]
+    all_y = [v for curve in curves for edge in (curve.ys, *(curve.band or ())) for v in edge]
+    all_y += [mark.y for mark in marks if mark.y is not None]
     low, high = _span(all_y, frame.log_y, frame.y_from_zero)
     strip = 11 if rule and rule.strip else 0
     y = _Axis(low, high, frame.log_y, frame.height - BOTTOM - strip, TOP + (9 if rule else 0))
@@ -310,13 +315,14 @@ def lines(
     y_format: Format = number,
     y_from_zero: bool = True,
     marks: Sequence[Mark] = (),
+    bands: Mapping[str, Points] | None = None,
     title: str = "",
     alt: str | None = None,
 ) -> Chart:
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
 
     `log_x` and `log_y` are the base of a logarithmic axis (True means 10), 0 for a linear one. Labels of a few letters
-    stand at the ends of the curves, longer ones above.
+    stand at the ends of the curves, longer ones above. `bands` are the lows and highs around some of the series.
 
     >>> lines({"ring": ([4, 8], [6, 14]), "tree": ([4, 8], [4, 6])},
     ...       x_label="ranks N", y_label="steps", log_x=2, marks=[Mark(8, "N = 8")])
@@ -328,6 +334,9 @@ At 8: tree 6 (lowest) to ring 14 (highest).
         if base < 0 or base == 1:
             raise ValueError(f"the base of a logarithmic axis must be 2 or more, not {base}")
     _check(series, base_x, base_y)
+    bands = bands or {}
+    for k, edge in enumerate(("low", "high") if bands else ()):
+        _check({f"{edge} of {name}": (series[name][0], band[k]) for name, band in bands.items()}, base_x, base_y)
     for mark in marks:
         for axis, base, value in (("x", base_x, mark.x), ("y", base_y, mark.y)):
             if value is not None and base and value <= 0:
@@ -335,10 +344,17 @@ At 8: tree 6 (lowest) to ring 14 (highest).
                     f"mark {mark.label!r} has {axis} = {value!r}; it must be positive on a logarithmic axis"
                 )
     chosen = looks(list(series))
-    curves = [Curve(name, name, *points, look) for (name, points), look in zip(series.items(), chosen, strict=True)]
+    curves = [
+        Curve(name, name, *points, look, band=bands.get(name))
+        for (name, points), look in zip(series.items(), chosen, strict=True)
+    ]
     at_ends = len(series) > 1 and max(map(len, series)) <= AT_ENDS
     frame = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero)
     body = plot(curves, frame, ends=at_ends, marks=marks)
     if alt is None:
         alt = describe(series, x_label, y_label, x_format, y_format)
+        alt += "".join(
+            f" Band of {name} at the end: {y_format(low[-1])} to {y_format(high[-1])}."
+            for name, (low, high) in bands.items()
+        )
     return Chart(("" if at_ends else _legend(list(series), chosen)) + body, alt, title)

@@ -207,6 +207,7 @@ def player(
     place: Control,
     few: Sequence[str],
     start: tuple[str, Hashable] | None = None,
+    proved: bool = True,
 ) -> Player:
     """A player of some entries on some topologies.
 
@@ -217,6 +218,7 @@ def player(
         place: the control that chooses one of them, without its values.
         few: the names that are offered at first.
         start: name and place that are shown first (default: the first of each).
+        proved: whether every end state must be right.
 
     Raises:
         ValueError: for a name or a place that is not on offer.
@@ -228,7 +230,7 @@ def player(
     @cache
     def show(name: str, key: Hashable) -> Show:
         schedule = offered[name].build(places[key])
-        return Show(Film(offered[name].text, execute(schedule, places[key])))
+        return Show(Film(offered[name].text, execute(schedule, places[key], proved=proved)))
 
     def shown(state: State) -> Show:
         return show(state["algorithm"], state[place.name])

@@ -80,6 +80,7 @@ def trace_player(
     start: tuple[str, int] | None = None,
     offer: Mapping[str, tuple[str, Callable[[int], Schedule]]] | None = None,
     topology: Callable[[int], Topology] = star,
+    proved: bool = True,
 ) -> Player:
     """The algorithms for a primitive, step by step: who holds what, what moves, what it has cost.
 
@@ -90,6 +91,7 @@ def trace_player(
         start: algorithm and N shown first (default: the first on offer, at N = 4 or the nearest to it).
         offer: other schedules than the library's: name -> (text, builder from N).
         topology: the topology for N (default: a star).
+        proved: whether every end state must be right, which it is not where a fault is to be found.
 
     Raises:
         ValueError: for an unknown primitive, or a start that is not on offer.
@@ -114,7 +116,7 @@ def trace_player(
         near = [n for n in places if offered[name].fits(places[n])] or list(places)
         start = name, min(near, key=lambda n: (abs(n - 4), n))
     title = f"{primitive[0].upper()}{primitive[1:]}, step by step"
-    return player(title, offered, places, Control("n", "Ranks N", ranks), few, start)
+    return player(title, offered, places, Control("n", "Ranks N", ranks), few, start, proved)
 
 
 def _given(text: str, build: Callable[[int], Schedule]) -> Entry:

@@ -10,7 +10,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import bars
 from colllib.show.table import Table
 from colllib.training import tensor_states
-from colllib.training.tensor_states import MLP_SAME, Machine, Plan
+from colllib.training.tensor_states import Machine, Plan
 
 WIDTH, INNER = 4096, 16384
 TOKENS = tuple(2**k for k in range(10, 18))
@@ -23,7 +23,7 @@ def found(tokens: int, ranks: int, room: int, bandwidth: float) -> Plan:
     """The cheapest plan; a rank has room for all parameters, or for its own share."""
     both = 2 * WIDTH * INNER
     machine = Machine((ranks,), (bandwidth,), memory=both / ranks if room else both)
-    return tensor_states.cheapest(tensor_states.mlp_step(tokens, WIDTH, INNER), machine, same=MLP_SAME)
+    return tensor_states.cheapest(tensor_states.mlp_step(tokens, WIDTH, INNER), machine)
 
 
 def called(plan: Plan) -> str:

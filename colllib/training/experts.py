@@ -21,7 +21,7 @@ from colllib.exact import Fractions, IntArray
 from colllib.primitives import Blocks, is_whole
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology
-from colllib.training.tensor_states import softmax
+from colllib.training.tensor_states.graph import softmax
 
 Floats = NDArray[np.float64]
 Placement = tuple[tuple[int, ...], ...]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.primitives import check_rank
-from colllib.schedule import Schedule
+from colllib.schedule import Schedule, Step
 from colllib.values import Message, final_values
 
 Floats = NDArray[np.float64]
@@ -193,6 +193,63 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
 def _summed(schedule: Schedule, given: Sequence[Singles], wire: Any = None) -> list[Singles]:
     parts = [np.array_split(gradient, len(schedule.blocks)) for gradient in given]
     return [np.concatenate(row) for row in final_values(schedule, parts, wire=wire)]
+
+
+# -- schedules with a fault ----------------------------------------------------------------------
+
+#: What a rank may do wrong in one step of a schedule.
+FAULTS = ("leaves out what it is to send", "sends another block", "swaps this step and the next")
+
+
+def faulty(schedule: Schedule, fault: str, *, rank: int, step: int) -> Schedule:
+    """A schedule in which one rank does one thing wrong; run it with `execute(..., proved=False)`.
+
+    Args:
+        schedule: the right one.
+        fault: one of FAULTS.
+        rank: which does it.
+        step: in which step, from 0.
+
+    Raises:
+        ValueError: for another fault or rank, or a step in which this rank does not send.
+
+    >>> from colllib.algorithms import allreduce
+    >>> ring = allreduce.ring(4)
+    >>> first_difference(ring, faulty(ring, FAULTS[1], rank=2, step=3))
+    'step 4 of 6: rank 2 should send block 3 to 3, and sends block 0 to 3'
+    """
+    if fault not in FAULTS:
+        raise ValueError(f"fault {fault!r}: must be one of {', '.join(FAULTS)}")
+    check_rank("rank", rank, schedule.ranks)
+    swaps = fault == FAULTS[2]
+    last = schedule.num_steps - 1 - swaps
+    if not 0 <= step <= last or rank not in schedule.step(step).src:
+        raise ValueError(f"step {step}: must be one from 0 to {last} in which rank {rank} sends")
+    steps = [schedule.step(t) for t in range(schedule.num_steps)]
+    here, own = steps[step], steps[step].src == rank
+    if swaps:
+        after, next_ = steps[step + 1], steps[step + 1].src == rank
+        steps[step] = Step.joined([here.taken(~own), after.taken(next_)])
+        steps[step + 1] = Step.joined([after.taken(~next_), here.taken(own)])
+    elif fault == FAULTS[1]:
+        steps[step] = here._replace(block=np.where(own, (here.block + 1) % len(schedule.blocks), here.block))
+    else:
+        steps[step] = here.taken(~own)
+    return Schedule.from_steps(schedule.blocks, steps, schedule.switches)
+
+
+def first_difference(right: Schedule, other: Schedule) -> str:
+    """Where a schedule first leaves another, in one line; steps counted from 1, as a player does; "" if nowhere."""
+    for t in range(right.num_steps):
+        due, sent = (set(zip(*(c.tolist() for c in s.step(t)[:3]), strict=True)) for s in (right, other))
+        if due != sent:
+            rank = min(due ^ sent)[0]
+            told = [
+                ", ".join(f"block {block} to {dst}" for src, dst, block in sorted(some) if src == rank) or "nothing"
+                for some in (due, sent)
+            ]
+            return f"step {t + 1} of {right.num_steps}: rank {rank} should send {told[0]}, and sends {told[1]}"
+    return ""
 
 
 # -- programs that do not match ------------------------------------------------------------------

@@ -96,6 +96,21 @@ def test_lines_draw_any_range_inside_the_picture(log_y, values):
     assert chart.body.count("<text") >= 5
 
 
+def test_a_band_lies_around_its_curve_inside_the_picture_and_is_told():
+    low, high = [1, 1], [40, 50]
+    chart = lines({"a": ([1, 2], [5, 6])}, x_label="x", y_label="y", bands={"a": (low, high)})
+    assert chart.alt.endswith("Band of a at the end: 1 to 50.")
+    band, line = (
+        [tuple(map(float, point.split())) for point in path.rstrip("z").split("L")]
+        for path in re.findall(r'd="M([^"]*L[^"]*)" style', chart.fragment())[:2]
+    )
+    assert len(band) == 4
+    assert all(0 <= y <= 250 for _, y in band)
+    for (x, y), top, bottom in zip(line, reversed(band[2:]), band[:2], strict=True):
+        assert top[0] == x == bottom[0]
+        assert top[1] < y < bottom[1]
+
+
 def test_labels_of_series_and_marks_are_escaped():
     html = lines({"<b>": ([1, 2], [1, 2])}, x_label="x", y_label="y", marks=[Mark(1, "a<b")]).fragment()
     assert "<b>" not in html
@@ -112,6 +127,7 @@ def test_labels_of_series_and_marks_are_escaped():
         ({"a": ([1], [float("nan")])}, {}, "y = nan; it must be finite"),
         ({"a": ([1], [1])}, {"log_x": 1}, "2 or more, not 1"),
         ({"a": ([1], [1])}, {"log_x": 2, "marks": [Mark(0, "zero")]}, "mark 'zero' has x = 0"),
+        ({"a": ([1, 2], [5, 6])}, {"bands": {"a": ([1], [2])}}, "series 'low of a' has 2 x and 1 y"),
     ],
 )
 def test_lines_refuse_what_they_cannot_draw(series, options, message):

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from colllib.algorithms import allgather, allreduce, alltoall, broadcast, reducescatter
 from colllib.events import event_clock
+from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
+from colllib.provenance import ScheduleError, trace
 from colllib.topology import star
 from colllib.training import faults
 from colllib.training.faults import Call
@@ -34,6 +36,22 @@ def test_a_late_rank_holds_up_a_ring_by_just_its_delay(ranks, delay):
     ring = allreduce.ring(ranks)
     usual, late = (faults.durations(ring, **PRICE, late=late).max() for late in ({}, {1: delay}))
     assert late == pytest.approx(usual + delay)
+
+
+@given(st.integers(3, 7), st.sampled_from(faults.FAULTS), st.data())
+@settings(deadline=None, max_examples=40)
+def test_a_ring_in_which_one_rank_does_one_thing_wrong_ends_wrong_and_the_first_difference_names_it(n, fault, data):
+    ring = allreduce.ring(n)
+    rank = data.draw(st.integers(0, n - 1))
+    step = data.draw(st.integers(0, ring.num_steps - 1 - (fault == faults.FAULTS[2])))
+    wrong = faults.faulty(ring, fault, rank=rank, step=step)
+    with pytest.raises(ScheduleError):
+        execute(wrong)
+    *_, end = trace(wrong)
+    assert any(end[r, block] != dict.fromkeys(range(n), 1) for r in range(n) for block in range(n))
+    assert execute(wrong, proved=False).how == "not proved"
+    assert faults.first_difference(ring, wrong).startswith(f"step {step + 1} of {ring.num_steps}: rank {rank} should")
+    assert faults.first_difference(ring, ring) == ""
 
 
 def test_one_slow_link_halves_a_ring_and_costs_halving_and_doubling_less():
@@ -159,6 +177,14 @@ def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
         (lambda: faults.flip(gradients(3, 3), "cable"), "phase 'cable': must be one of gradient"),
         (lambda: faults.flip(gradients(3, 3), "gradient", bit=32), "bit 32"),
         (lambda: faults.reduced(allreduce.ring(2), gradients(2, 2), "FP8"), "precision 'FP8'"),
+        (
+            lambda: faults.faulty(allreduce.ring(4), "sleeps", rank=0, step=0),
+            "fault 'sleeps': must be one of leaves out",
+        ),
+        (
+            lambda: faults.faulty(broadcast.chain(4), faults.FAULTS[0], rank=2, step=0),
+            "step 0: must be one from 0 to 2 in which rank 2 sends",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line(call, says):

@@ -1,0 +1,240 @@
+"""Graphs of einsums, and the training step that a graph's backward pass makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A tensor, and the operation that makes it.
+
+    Args:
+        name: what it is called.
+        letters: its dimensions, small letters.
+        inputs: the tensors that it is made of; none for an input of the graph.
+        kind: "input"; "einsum"; "add" of equal shapes; "map", any function value by value; "row", a function that
+            needs all of the dimension `along` at once (softmax, normalization); "rename", which gives dimensions other
+            letters, or the same: then its users share what a change of state costs.
+        along: for "row".
+        keep: an input that stays on its ranks between steps, as parameters do, and takes memory.
+        function: for "map" and "row": its name in FUNCTIONS.
+        backward: whether it is made in the backward pass.
+    """
+
+    name: str
+    letters: str
+    inputs: tuple[str, ...] = ()
+    kind: str = "input"
+    along: str = ""
+    keep: bool = False
+    function: str = ""
+    backward: bool = False
+
+    @property
+    def given(self) -> bool:
+        """Whether it is an input that does not stay."""
+        return self.kind == "input" and not self.keep
+
+
+def softmax(x: Floats) -> Floats:
+    """Shares along the last axis, shape as that of x."""
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
+
+
+def _normed(x: Floats) -> Floats:
+    return np.asarray(x / _root(x))
+
+
+def _root(x: Floats) -> Floats:
+    return np.asarray(np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-6))
+
+
+def _norm_back(x: Floats, dy: Floats) -> Floats:
+    return np.asarray(dy / _root(x) - x * (x * dy).mean(axis=-1, keepdims=True) / _root(x) ** 3)
+
+
+def _softmax_back(y: Floats, dy: Floats) -> Floats:
+    return np.asarray(y * (dy - (y * dy).sum(axis=-1, keepdims=True)))
+
+
+#: What "map" and "row" nodes compute; the latter along their last axis, to which `along` is moved.
+#: "F back" makes of F's output ("norm": of its input) and its gradient the gradient of its input.
+FUNCTIONS: dict[str, Callable[..., Floats]] = {
+    "softmax": softmax,
+    "softmax back": _softmax_back,
+    "norm": _normed,
+    "norm back": _norm_back,
+    "relu": lambda x: np.maximum(x, 0),
+    "relu back": lambda y, dy: dy * (y > 0),
+}
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Tensors in the order in which they are made, and how long their dimensions are.
+
+    Args:
+        nodes: the tensors.
+        sizes: of the letters.
+        same: tensors that must be made in the state of another, as new parameters in that of the old.
+
+    Raises:
+        ValueError: for a letter without a size, an input that is not made before, or shapes that do not fit.
+    """
+
+    nodes: tuple[Node, ...]
+    sizes: Mapping[str, int]
+    same: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        made: dict[str, Node] = {}
+        for node in self.nodes:
+            for letter in node.letters + node.along:
+                if letter not in self.sizes:
+                    raise ValueError(f"{node.name} has the dimension {letter!r}, which has no size")
+            for name in node.inputs:
+                if name not in made:
+                    raise ValueError(f"{node.name} needs {name}, which is not made before it")
+                given, wanted = ([self.sizes[letter] for letter in n.letters] for n in (made[name], node))
+                same = given == wanted if node.kind == "rename" else made[name].letters == node.letters
+                if node.kind != "einsum" and not same:
+                    raise ValueError(
+                        f"{node.name} [{node.letters}] of {name} [{made[name].letters}]: shapes must agree"
+                    )
+            made[node.name] = node
+
+    @cached_property
+    def by_name(self) -> dict[str, Node]:
+        """The nodes by name."""
+        return {node.name: node for node in self.nodes}
+
+    def numbers(self, letters: str) -> int:
+        """How many numbers a tensor with these dimensions has."""
+        return prod(self.sizes[letter] for letter in letters)
+
+    def terms(self, node: Node) -> int:
+        """Products that an einsum adds up."""
+        return self.numbers("".join(sorted({letter for name in node.inputs for letter in self.by_name[name].letters})))
+
+
+# -- the backward pass ---------------------------------------------------------------------------
+
+
+def training_step(graph: Graph) -> Graph:
+    """A graph with its backward pass behind it, from the gradient of its last tensor to the new parameters.
+
+    The gradient of y is called dy, and where several add up, each is called after the user that it comes by. What
+    lasts keeps its state: a new parameter has that of the old, and, for the next layer's sake, the graph's output and
+    the gradients at both ends have that of the first input.
+
+    >>> graph = mlp_step(tokens=8, width=4, inner=16)
+    >>> " ".join(node.name for node in graph.nodes if node.backward)
+    'dy dsum df dB dh dx by h dA dx new A new B'
+    >>> graph.same
+    {'new A': 'A', 'new B': 'B', 'y': 'x', 'dy': 'x', 'dx': 'x'}
+    """
+    last, (first, *_) = graph.nodes[-1], graph.nodes
+    made = [Node(f"d{last.name}", last.letters, backward=True)]
+    parts: dict[str, list[str]] = {last.name: [made[0].name]}
+    kept = [node for node in graph.nodes if node.keep]
+    for node in reversed(graph.nodes):
+        if node.name not in parts:
+            continue
+        gradient = _joined(node, parts[node.name], made)
+        for name in dict.fromkeys(node.inputs):
+            if node.kind == "add":  # each input's gradient is the sum's
+                parts.setdefault(name, []).append(gradient)
+                continue
+            alone = sum(name in other.inputs for other in graph.nodes) == 1 and not graph.by_name[name].given
+            own = f"d{name}" if alone else f"d{name} by {node.name}"
+            made.append(replace(_back(graph, node, name, gradient), name=own, backward=True))
+            parts.setdefault(name, []).append(own)
+    for node in kept:
+        made.append(Node(f"new {node.name}", node.letters, (node.name, *parts[node.name]), "add", backward=True))
+    same = {f"new {node.name}": node.name for node in kept}
+    same |= dict.fromkeys((last.name, f"d{last.name}", f"d{first.name}"), first.name)
+    return Graph((*graph.nodes, *made), graph.sizes, same)
+
+
+def _joined(node: Node, parts: list[str], made: list[Node]) -> str:
+    """The whole gradient of a tensor: for an input of the graph that is no parameter a node of its own."""
+    if not node.keep and (len(parts) > 1 or node.given):
+        kind = "add" if len(parts) > 1 else "rename"
+        made.append(Node(f"d{node.name}", node.letters, tuple(parts), kind, backward=True))
+        return f"d{node.name}"
+    return parts[0]
+
+
+def _back(graph: Graph, node: Node, name: str, gradient: str) -> Node:
+    """The gradient of one input from that of the output."""
+    letters = graph.by_name[name].letters
+    if node.kind == "einsum":
+        others = tuple(other for other in node.inputs if other != name)
+        return Node("", letters, (gradient, *others), "einsum")
+    if node.kind == "rename":
+        return Node("", letters, (gradient,), "rename")
+    of = name if node.function == "norm" else node.name
+    return Node("", letters, (of, gradient), node.kind, node.along, function=f"{node.function} back")
+
+
+# -- examples ------------------------------------------------------------------------------------
+
+
+def mlp_step(tokens: int, width: int, inner: int) -> Graph:
+    """A training step of y = relu(x A) B: forward, backward and new parameters.
+
+    Letters: t tokens, d width, f inner width.
+    """
+    nodes = (
+        Node("x", "td"),
+        Node("A", "df", keep=True),
+        Node("B", "fd", keep=True),
+        Node("h", "tf", ("x", "A"), "einsum"),
+        Node("f", "tf", ("h",), "map", function="relu"),
+        Node("sum", "td", ("f", "B"), "einsum"),
+        Node("y", "td", ("sum",), "rename"),
+    )
+    return training_step(Graph(nodes, {"t": tokens, "d": width, "f": inner}))
+
+
+def transformer_block(batch: int, tokens: int, width: int, heads: int, inner: int) -> Graph:
+    """Attention and MLP with normalizations and residuals, forward; the output is in the state of the input.
+
+    Letters: b sequences, s and t tokens, d width, h heads, e width of a head, f inner width.
+    """
+    names = (
+        Node("x", "bsd"),
+        Node("norm 1", "bsd", ("x",), "row", "d", function="norm"),
+        *(Node(f"W{name}", "dhe", keep=True) for name in "qkv"),
+        Node("into", "bsd", ("norm 1",), "rename"),
+        Node("q", "bshe", ("into", "Wq"), "einsum"),
+        Node("others", "btd", ("into",), "rename"),
+        Node("k", "bthe", ("others", "Wk"), "einsum"),
+        Node("v", "bthe", ("others", "Wv"), "einsum"),
+        Node("scores", "bhst", ("q", "k"), "einsum"),
+        Node("softmax", "bhst", ("scores",), "row", "t", function="softmax"),
+        Node("heads", "bshe", ("softmax", "v"), "einsum"),
+        Node("Wo", "hed", keep=True),
+        Node("attention", "bsd", ("heads", "Wo"), "einsum"),
+        Node("sum", "bsd", ("x", "attention"), "add"),
+        Node("y", "bsd", ("sum",), "rename"),
+        Node("norm 2", "bsd", ("y",), "row", "d", function="norm"),
+        Node("A", "df", keep=True),
+        Node("h", "bsf", ("norm 2", "A"), "einsum"),
+        Node("f", "bsf", ("h",), "map", function="relu"),
+        Node("B", "fd", keep=True),
+        Node("mlp", "bsd", ("f", "B"), "einsum"),
+        Node("z", "bsd", ("y", "mlp"), "add"),
+    )
+    sizes = {"b": batch, "s": tokens, "t": tokens, "d": width, "h": heads, "e": width // heads, "f": inner}
+    return Graph(names, sizes, {"z": "x"})

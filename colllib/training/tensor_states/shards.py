@@ -1,0 +1,166 @@
+"""Plans executed on numpy shards: every change of state runs through a schedule of this library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
+from colllib.training.tensor_states.graph import FUNCTIONS, Floats, Graph, Node
+from colllib.training.tensor_states.plans import Plan
+from colllib.training.tensor_states.states import KEPT, PARTIAL, REPLICATED, State, changes
+from colllib.values import run_on
+
+Shards = dict[int, Floats]  # by rank; in a pipeline of one stage's ranks
+
+
+def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Execute a plan on shards, every change of state as a collective, and return the tensors asked for as wholes.
+
+    Args:
+        plan: what to do.
+        values: the graph's inputs, whole.
+
+    Returns:
+        each tensor of `plan.final`, put together from the ranks' shards; equal on all ranks where it is replicated.
+    """
+    graph, found, shards = plan.graph, dict[str, Floats](), dict[str, Shards]()
+    for place, node in enumerate(graph.nodes):
+        if node.backward and not graph.nodes[place - 1].backward:
+            _turn(plan, shards)
+        if node.kind == "input":
+            shards[node.name] = _cut(values[node.name], node.letters, plan.states[node.name], plan.machine.mesh)
+        else:
+            shards[node.name] = _made(plan, node, shards)
+        if node.name in plan.final:
+            state = plan.final[node.name]
+            parts = _changed(shards[node.name], plan, node.name, state)
+            found[node.name] = _whole(parts, node.letters, state, plan.machine.mesh)
+    return found
+
+
+def _turn(plan: Plan, shards: dict[str, Shards]) -> None:
+    """What the backward pass begins with, if not all was kept: the rest is dropped, and some of it made again."""
+    if plan.machine.activations < float("inf"):
+        for node in plan.graph.nodes:
+            if not node.keep and plan.ways[node.name].later != KEPT:
+                shards.pop(node.name, None)
+        for name in plan.again:
+            shards[name] = _made(plan, plan.graph.by_name[name], shards)
+
+
+def _made(plan: Plan, node: Node, shards: Mapping[str, Shards]) -> Shards:
+    """A tensor's shards from those of its inputs."""
+    wanted = zip(node.inputs, plan.ways[node.name].inputs, strict=True)
+    inputs = [_changed(shards[name], plan, name, state) for name, state in wanted]
+    return {rank: _local(plan.graph, node, [parts[rank] for parts in inputs]) for rank in inputs[0]}
+
+
+def unsharded(graph: Graph, values: Mapping[str, Floats]) -> dict[str, Floats]:
+    """All tensors, on one device."""
+    found = dict(values)
+    for node in graph.nodes:
+        if node.kind != "input":
+            found[node.name] = _local(graph, node, [found[name] for name in node.inputs])
+    return found
+
+
+def _local(graph: Graph, node: Node, parts: list[Floats]) -> Floats:
+    if node.kind == "einsum":
+        shapes = ",".join(graph.by_name[name].letters for name in node.inputs)
+        return np.asarray(np.einsum(f"{shapes}->{node.letters}", *parts))
+    if node.kind == "rename":
+        return parts[0]
+    if node.kind == "add":
+        return np.asarray(sum(parts))
+    axis = node.letters.index(node.along) if node.along else -1
+    last = [np.moveaxis(part, axis, -1) for part in parts]
+    return np.asarray(np.moveaxis(FUNCTIONS[node.function](*last), -1, axis))
+
+
+def _lines(mesh: Sequence[int], axis: int) -> list[list[int]]:
+    """The groups of ranks along an axis."""
+    ranks = np.moveaxis(np.arange(prod(mesh)).reshape(mesh), axis, -1)
+    return [[int(rank) for rank in row] for row in ranks.reshape(-1, mesh[axis])]
+
+
+def _cut(value: Floats, letters: str, state: State, mesh: Sequence[int]) -> Shards:
+    found = {}
+    for rank, place in enumerate(np.ndindex(*mesh)):
+        part = value
+        for here, size, own in zip(state, mesh, place, strict=True):
+            if here.islower():
+                part = np.split(part, size, axis=letters.index(here))[own]
+        if all(not here.isdigit() or int(here) == own for here, own in zip(state, place, strict=True)):
+            found[rank] = part
+    return found
+
+
+def _whole(shards: Shards, letters: str, state: State, mesh: Sequence[int]) -> Floats:
+    parts = [shards[rank] for rank in sorted(shards)]
+    for here, size in reversed(list(zip(state, mesh, strict=True))):
+        if here.isdigit():
+            continue
+        groups = [parts[i : i + size] for i in range(0, len(parts), size)]
+        if here == REPLICATED:
+            assert all(np.array_equal(group[0], other) for group in groups for other in group)
+            parts = [group[0] for group in groups]
+        elif here == PARTIAL:
+            parts = [np.sum(group, axis=0) for group in groups]
+        else:
+            parts = [np.concatenate(group, axis=letters.index(here)) for group in groups]
+    return parts[0]
+
+
+def _changed(shards: Shards, plan: Plan, name: str, after: State) -> Shards:
+    letters, mesh = plan.graph.by_name[name].letters, plan.machine.mesh
+    found, now = dict(shards), list(plan.states[name])
+    for axis, primitive, _ in changes(plan.graph, letters, plan.states[name], after, mesh):
+        for line in (line for line in _lines(mesh, axis) if found.keys() & set(line)):
+            if primitive == "send":
+                found[line[int(after[axis])]] = found.pop(line[int(now[axis])])
+                continue
+            moved = _moved(primitive, [found[rank] for rank in line], letters, now[axis], after[axis])
+            found.update(zip(line, moved, strict=True))
+        now[axis] = after[axis]
+    return found
+
+
+def _moved(primitive: str, parts: list[Floats], letters: str, before: str, after: str) -> list[Floats]:
+    """One collective along one line of ranks; the dimension that is cut comes first in a buffer."""
+    ranks = len(parts)
+    if primitive == "slice" and after == PARTIAL:
+        return _as_terms(parts, letters, before)
+    if primitive == "slice":
+        return [np.split(part, ranks, axis=letters.index(after))[own] for own, part in enumerate(parts)]
+    if primitive == "all-reduce":
+        flat = [np.pad(part.ravel(), (0, -part.size % ranks)) for part in parts]
+        return [
+            row[: part.size].reshape(part.shape)
+            for row, part in zip(run_on(allreduce.ring(ranks), flat), parts, strict=True)
+        ]
+    if primitive == "reduce-scatter":
+        axis = letters.index(after)
+        rows = run_on(reducescatter.ring(ranks), [np.moveaxis(part, axis, 0) for part in parts])
+        return [np.moveaxis(row, 0, axis) for row in rows]
+    if primitive == "all-gather":
+        axis = letters.index(before)
+        rows = run_on(allgather.ring(ranks), [np.moveaxis(part, axis, 0) for part in parts])
+        return [np.moveaxis(row, 0, axis) for row in rows]
+    cut, joined = letters.index(after), letters.index(before)
+    pieces = [np.stack(np.split(part, ranks, axis=cut)) for part in parts]
+    return [np.concatenate(list(row), axis=joined) for row in run_on(alltoall.pairwise(ranks), pieces)]
+
+
+def _as_terms(parts: list[Floats], letters: str, before: str) -> list[Floats]:
+    """Terms of a sum: of a replicated tensor itself and zeros, of shards each with zeros around it."""
+    ranks = len(parts)
+    if before == REPLICATED:
+        return [part if own == 0 else np.zeros_like(part) for own, part in enumerate(parts)]
+    axis = letters.index(before)
+    return [
+        np.concatenate([part if other == own else np.zeros_like(part) for other in range(ranks)], axis=axis)
+        for own, part in enumerate(parts)
+    ]
