@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from colllib.show.live import Live
 
 FEW = 3  # values that stand side by side
-MOST_STATES = 4_000
+MOST_STATES = 6_000
 MOST_BYTES = 6_000_000
 
 

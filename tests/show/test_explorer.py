@@ -193,8 +193,8 @@ def test_fragments_may_be_charts_tables_or_text():
             "control 'k' has no values where n = 2",
         ),
         (
-            lambda: Explorer("x", [Control("n", "N", range(4001))], [SHOW]).grid,
-            r"part 1 \(n\) has more than 4,000",
+            lambda: Explorer("x", [Control("n", "N", range(6001))], [SHOW]).grid,
+            r"part 1 \(n\) has more than 6,000",
         ),
         (
             lambda: Explorer("x", [Control("n", "N", range(4))], [Part(("n",), lambda s: str(s) * 10**6)]).grid,
