@@ -8,17 +8,18 @@ from functools import cache
 
 import numpy as np
 
-from colllib import ladder, units
 from colllib.algorithms import allreduce, alltoall
 from colllib.contention import Together, aligned, scattered, together
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
+from colllib.show.cost_explorer import alpha, bandwidth, message
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
-from colllib.show.table import Table
+from colllib.show.race import Form, Race, Row, only
 from colllib.show.theme import SERIES, color
+from colllib.show.views import Rows, Told
 from colllib.topology import Topology, leaf_spine, torus
 
 SIZE = 8  # ranks of a job, ranks of an axis, leaves, ranks of a leaf
@@ -31,10 +32,9 @@ WORKS: dict[str, tuple[str, Callable[[int], Schedule]]] = {
     "ring": ("ring all-reduce", allreduce.ring),
     "pairwise": ("pairwise all-to-all", alltoall.pairwise),
 }
-GROUPS = (1, 2, 4, 8)
+GROUPS = (1, 2, 3, 4, 6, 8)
 LAYOUTS = {"rows": "aligned: 8 neighbors each", "columns": "strided: every 8th rank", "drawn": "scattered at random"}
 DRAWS = (1, 2, 3, 4, 5, 6)
-MESSAGES = (10e3, 1e6, 16e6, 1e9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,34 +96,40 @@ def contention_explorer() -> Explorer:
     over that of an aligned job alone; sharing is the time in company over the time alone.
 
     >>> contention_explorer()
-    Explorer: Jobs that share wires (Fabric, Each job runs, Jobs of 8 ranks, Layout, Draw, Message M)
+    Explorer: Jobs that share wires (Fabric, Each job runs, Jobs of 8 ranks, Layout, Draw, Message M, Latency α, ...
     """
+    race = Race(rows, _PLACE)
+    columns = (
+        ("job", "name"), ("time", "time"), ("times an aligned job alone", "over floor"),
+        ("n_alpha", "n_alpha"), ("n_beta", "n_beta"),
+    )  # fmt: skip
     return Explorer(
         "Jobs that share wires",
         [
             Control("fabric", "Fabric", {name: told for name, (told, _) in FABRICS.items()}, "torus", kind="select"),
             Control("work", "Each job runs", {name: told for name, (told, _) in WORKS.items()}, "ring", kind="select"),
-            Control("groups", "Jobs of 8 ranks", GROUPS, 8),
+            Control("groups", "Jobs of 8 ranks", {n: f"{n} job{'s' * (n > 1)}" for n in GROUPS}, 8),
             Control("layout", "Layout", LAYOUTS, "drawn", kind="select"),
             Control("draw", "Draw", _draws, depends_on=("layout",)),
-            Control("m", "Message M", MESSAGES, ladder.ANCHOR_MESSAGE, format=units.size),
+            message(),
+            alpha(),
+            bandwidth(),
         ],
         [
             Part(_PLACE, _picture, "Jobs and link loads"),
-            Part(_ALL, _table, "Slowdown of each job", fold="Every job in numbers"),
+            Rows(race, "Slowdown of each job", "Every job in numbers", columns),
             Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
-        summary=Part(_ALL, _told),
+        summary=Told(race, text="{groups} of 8 ranks, {m} each: {slowest}."),
     )
 
 
 _PLACE = ("fabric", "work", "groups", "layout", "draw")
-_ALL = (*_PLACE, "m")
 _NOTE = (
-    "<p>Torus: one full-duplex link of 900 GB/s per neighbor, routed along X, then Y, each direction drawn as a line "
-    "of its own. Leaf-spine: one port of 900 GB/s "
-    "per rank; every two ranks below different leaves hash to one spine. Alpha 0.5 µs, lock-step clock, all jobs in "
-    "the same steps. A load of k is k times what one rank sends in all.</p>"
+    "<p>Torus: one full-duplex link of BW per neighbor, routed along X, then Y, each direction drawn as a line of its "
+    "own. Leaf-spine: one port of BW per rank; every two ranks below different leaves hash to one spine. Lock-step "
+    "clock, all jobs in the same steps. A load of k is k times what one rank sends in all. Layout: alone against an "
+    "aligned job alone; sharing: in company against alone.</p>"
 )
 
 
@@ -135,46 +141,14 @@ def _here(state: State) -> Scene:
     return scene(*(state[name] for name in _PLACE))
 
 
-def _seconds(cost: Cost, state: State) -> float:
-    return cost.seconds(message=state["m"], alpha=ladder.ANCHOR_ALPHA, bandwidth=ladder.ANCHOR_BANDWIDTH)
-
-
-# -- what is shown -------------------------------------------------------------------------------
-
-
-def factors(here: Scene, state: State) -> list[tuple[float, float, float]]:
-    """For each job: its time in company in seconds, the factor of its layout and the factor of sharing."""
-    base = _seconds(here.aligned, state)
-    found = []
-    for run, cost in zip(here.found.alone, here.found.in_step, strict=True):
-        alone, company = _seconds(run.cost, state), _seconds(cost, state)
-        found.append((company, alone / base, company / alone))
+def rows(state: State) -> list[Row]:
+    """Every job in company, and below it alone; an aligned job alone is the floor of both."""
+    here = _here(state)
+    floor, found = Form((here.aligned,)), []
+    for k, (run, cost) in enumerate(zip(here.found.alone, here.found.in_step, strict=True), 1):
+        found.append(Row(f"job {k}", only(cost), floor))
+        found.append(Row(f"job {k} alone", only(run.cost), floor, group=f"job {k}", bound=True))
     return found
-
-
-def _table(state: State) -> Table:
-    here = _here(state)
-    rows = []
-    for job, (time, layout, sharing) in enumerate(factors(here, state), 1):
-        cost = here.found.in_step[job - 1]
-        counts = f"{cost.n_alpha}; {float(cost.n_beta):.4g}"
-        rows.append((job, units.seconds(time), f"{layout:.2f}", f"{sharing:.2f}", f"{layout * sharing:.2f}", counts))
-    headers = ["job", "time", "layout", "sharing", "in all", "n_alpha; n_beta"]
-    return Table(headers, rows, "Times as long as an aligned job alone", align=("right",) * 6)
-
-
-def _told(state: State) -> str:
-    here = _here(state)
-    found = factors(here, state)
-    worst = max(range(len(found)), key=lambda job: found[job][1] * found[job][2])
-    _, layout, sharing = found[worst]
-    who = f"{len(found)} jobs on {FABRICS[state['fabric']][0]}, {units.size(state['m'])} each"
-    if layout * sharing < 1 + 1e-9:
-        return f"{who}: every job runs as fast as if it were alone and aligned; the busiest link carries a load of 1."
-    return (
-        f"{who}: job {worst + 1} is slowest, {layout * sharing:.2f} times an aligned job alone: {layout:.2f} by its "
-        f"layout, {sharing:.2f} by sharing. The busiest link carries a load of {int(here.loads.max())}."
-    )
 
 
 def _picture(state: State) -> Chart:

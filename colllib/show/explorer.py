@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from colllib.show.live import Live
 
 FEW = 3  # values that stand side by side
-MOST_STATES = 4_000
+MOST_STATES = 6_000
 MOST_BYTES = 6_000_000
 
 
@@ -112,6 +112,12 @@ class Explorer:
         chosen = tuple(control.name for control in self.controls if isinstance(control, Control))
         told = given if isinstance(given, Part) else Part(chosen, given or self._repeat)
         return (*self.parts, Part(told.depends_on, lambda state: escape(told.render(state))))
+
+    @cached_property
+    def order(self) -> list[int]:
+        """The parts by number as they stand: the figure, the summary that answers it, the others, those folded."""
+        first, *others = sorted(range(len(self.parts)), key=lambda k: bool(self.parts[k].fold))
+        return [first, len(self.parts), *others]
 
     def _part_name(self, number: int) -> str:
         return "the summary" if number == len(self.parts) else f"part {number + 1}"

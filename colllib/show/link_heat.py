@@ -15,13 +15,17 @@ from string import ascii_letters
 
 from colllib.algorithms import allreduce, lattice, relay
 from colllib.bounds import cut, middle_cut
+from colllib.cost import Cost
 from colllib.execution import Execution, execute
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
+from colllib.show.cost_explorer import alpha, bandwidth, message
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.ladder_explorer import fabric_name
+from colllib.show.race import Form, Race, Row
 from colllib.show.theme import escape
+from colllib.show.views import Rows, Told
 from colllib.topology import Lattice, Topology, mesh, torus
 from colllib.topology.cuts import floor_by_hops
 from colllib.topology.paths import routed
@@ -364,11 +368,15 @@ def heat_map(found: Heat, sender: int | None = None, title: str = "") -> Chart:
 
 
 def link_heat_explorer() -> Explorer:
-    """Shape, collective and rule against the load of every link, with the hottest link's blocks.
+    """Shape, collective and rule, M, alpha and BW: the load of every link, the hottest link's blocks, and the time.
 
     >>> link_heat_explorer()
-    Explorer: Which link is hot? (Shape, Collective, Rule, Blocks of)
+    Explorer: Which link is hot? (Shape, Collective, Rule, Blocks of, Message M, Latency α, Bandwidth BW)
     """
+    columns = (
+        ("rule", "name"), ("time", "time"), ("of fastest", "of fastest"), ("times the links' bound", "over floor"),
+        ("n_alpha", "n_alpha"), ("n_beta", "n_beta"),
+    )  # fmt: skip
     return Explorer(
         "Which link is hot?",
         [
@@ -388,9 +396,20 @@ def link_heat_explorer() -> Explorer:
                 kind="select",
                 depends_on=("collective",),
             ),
+            message(),
+            alpha(),
+            bandwidth(),
         ],
-        [Part(_ALL, _map, "Link map"), Part(_ALL, _facts)],
-        summary=Part(_ALL, _told),
+        [
+            Part(_ALL, _map, "Link map"),
+            Part(_ALL, _facts),
+            Rows(Race(_every, ("shape", "collective")), "Every rule", "Every rule in numbers", columns),
+        ],
+        summary=Told(
+            Race(_chosen, _ALL),
+            text="{collective} on a {shape}, {rule}: {way:chosen}. {m} take {time:chosen} in lock-step, {over:chosen} "
+            "times what no schedule can beat on these links.",
+        ),
     )
 
 
@@ -430,18 +449,27 @@ def _facts(state: State) -> str:
     rows = [
         f"Hottest link{whose}: <b>{link_label(topology, link)}</b> with "
         f"{amount(found.loads[link] / found.unit)} of M/N, that is {found.loads[link]} of M: {escape(listed)}.",
-        f"Run in lock-step: n_α = {cost.n_alpha}, n_β = {cost.n_beta}; the busiest link alone needs "
-        f"{max(whole.loads)}, and no schedule less than {least}.",
+        f"Run in lock-step: <i>n</i><sub>α</sub> = {cost.n_alpha}, <i>n</i><sub>β</sub> = {cost.n_beta}; "
+        f"the busiest link alone needs {max(whole.loads)}, and no schedule less than {least}.",
         f"Numbers on links count M/N = M/{topology.ranks}. Port model: {escape(topology.port_model)}.",
     ]
     return "".join(f"<p>{row}</p>" for row in rows)
 
 
-def _told(state: State) -> str:
+def _priced(state: State, rule: str, name: str, way: str = "") -> Row:
+    run = heat(state["shape"], state["collective"], rule).run
+    least = floor(run.topology, state["collective"])
+    return Row(name, {way: Form((run.cost,))}, floor=Form((Cost(0, least),)))
+
+
+def _every(state: State) -> list[Row]:
+    return [_priced(state, rule, rule) for rule in rules(state["shape"], state["collective"])]
+
+
+def _chosen(state: State) -> list[Row]:
+    """The rule; its way says which link is hottest."""
     found, sender = _found(state)
-    topology = found.run.topology
-    whose = "all ranks" if sender is None else f"rank {rank_name(sender)}"
-    return (
-        f"{state['collective']} on a {state['shape']}, {state['rule']}, blocks of {whose}: the hottest link is "
-        f"{link_label(topology, found.hottest)} with {amount(found.loads[found.hottest] / found.unit)} of M/N."
-    )
+    whose = "" if sender is None else f" of rank {rank_name(sender)}'s blocks"
+    most = amount(found.loads[found.hottest] / found.unit)
+    hottest = f"the hottest link{whose} is {link_label(found.run.topology, found.hottest)} with {most} of M/N"
+    return [_priced(state, state["rule"], "chosen", hottest)]

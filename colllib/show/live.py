@@ -49,7 +49,7 @@ class Live:
         self.parts = [widgets.HTML() for _ in explorer.all_parts]
         for part in self.parts:
             part.add_class("cl-part")
-        self.box = widgets.VBox([self._head(), *shown, *self._buttons(), *self.parts])
+        self.box = widgets.VBox([self._head(), *shown, *self._buttons(), *(self.parts[k] for k in explorer.order)])
         for name in ("colllib", "cl-explorer", "cl-live"):
             self.box.add_class(name)
         self._draw()

@@ -97,6 +97,9 @@ def _note(explorer: Explorer) -> str:
 
 
 def _part(explorer: Explorer, number: int) -> str:
+    if number == len(explorer.parts):
+        made = explorer.render(number, explorer.start)
+        return f'<p class="cl-summary" data-part="{number}" aria-live="polite">{made}</p>'
     part = explorer.parts[number]
     label = escape(part.label or f"{explorer.title}, part {number + 1}")
     made = (
@@ -107,25 +110,20 @@ def _part(explorer: Explorer, number: int) -> str:
 
 
 def static_html(explorer: Explorer) -> str:
-    """The whole static form: style, controls, what answers, what is folded, payload, script.
+    """The whole static form: style, controls, parts, payload, script.
 
     The payload's digest is of what it unpacks to: the packed bytes may differ between builds of zlib.
     """
     payload = explorer.grid.json()
     packed = base64.b64encode(zlib.compress(payload.encode(), 9)).decode()
-    last = len(explorer.parts)
-    plain, folded = (
-        "".join(_part(explorer, k) for k in range(last) if bool(explorer.parts[k].fold) is fold)
-        for fold in (False, True)
-    )
+    parts = "".join(_part(explorer, k) for k in explorer.order)
     controls = "".join(_control(explorer, k) for k in range(len(explorer.controls)))
     return (
         f'{style("theme", "explorer", "pen")}<section class="colllib cl-explorer" id="{explorer.address}" '
         f'aria-label="{escape(explorer.title)}"><div class="cl-head"><p class="cl-title">{escape(explorer.title)}</p>'
         '<button type="button" data-act="copy" class="cl-copy">Copy link</button></div>'
         f'<fieldset class="cl-controls" disabled><legend class="cl-hidden">Controls</legend>{controls}</fieldset>'
-        f'<p class="cl-note">{escape(_note(explorer))}</p>{plain}'
-        f'<p class="cl-summary" data-part="{last}" aria-live="polite">{explorer.render(last, explorer.start)}</p>'
-        f'{folded}<script type="application/x-colllib-grid" data-digest="{digest(payload, 16)}">{packed}</script>'
+        f'<p class="cl-note">{escape(_note(explorer))}</p>{parts}'
+        f'<script type="application/x-colllib-grid" data-digest="{digest(payload, 16)}">{packed}</script>'
         f"{script()}</section>"
     )

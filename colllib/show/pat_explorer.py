@@ -19,7 +19,7 @@ from colllib.show.lines import lines
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Rows, Told, Ways
 
-RANKS = (6, 8, 16, 64, 72, 512)
+RANKS = (*range(2, 65), 72, 128, 256, 512)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def pat_explorer() -> Explorer:
     return Explorer(
         "PAT: steps against memory",
         [
-            Control("n", "Ranks N", RANKS, 512),
+            Control("n", "Ranks N", RANKS, 512, kind="number"),
             Control("cap", "Shards in a message A", lambda s: caps(s["n"]), 16, depends_on=("n",)),
             message(),
             alpha(2e-6),

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from math import lcm
 
 import numpy as np
-from numpy.typing import NDArray
 
+from colllib.algorithms import direct
 from colllib.contention import capped, hot_destination, zipf
+from colllib.cost import Cost
 from colllib.exact import IntArray
+from colllib.execution import execute
 from colllib.show.control import Control, Part, State
+from colllib.show.cost_explorer import alpha, bandwidth, message
 from colllib.show.explorer import Explorer
 from colllib.show.lines import lines
-from colllib.show.table import Table
+from colllib.show.race import Form, Race, Row, only
+from colllib.show.views import Dots, Rows, Told
 from colllib.topology import Topology, mesh, star, torus
 
 RANKS = 64
@@ -25,46 +29,36 @@ FABRICS: dict[str, Callable[[], Topology]] = {
     "torus 8 × 8": lambda: torus((SIDE, SIDE), tie="balanced"),
     "mesh 8 × 8": lambda: mesh((SIDE, SIDE)),
 }
-STRENGTHS: dict[str, Sequence[float]] = {"zipf": (0, 0.5, 0.8, 1.0, 1.2, 1.5), "hot": (1, 2, 3, 5, 10, 20)}
-KINDS = {"zipf": "Zipf: the k-th expert gets 1/k^s", "hot": "one hot expert"}
-CAPACITIES: dict[float, str] = {0: "no limit", 4: "4", 2: "2", 1.5: "1.5", 1.25: "1.25", 1: "1"}
+STRENGTHS: dict[str, dict[float, str]] = {
+    "zipf": {k / 10: f"{k / 10:g}" for k in range(21)},
+    "hot": {k: str(k) for k in (*range(1, 21), 24, 32, 48, 64)},
+}
+KINDS = {"zipf": "Zipf: the k-th expert gets 1/k^s", "hot": "one gets s times each other"}
+CAPACITIES: dict[float, str] = {0: "no limit"} | {c: f"{c:g}" for c in (4, 3, 2, 1.75, 1.5, 1.25, 1)}
 SEEDS = (1, 2, 3, 4)
 
 
-@dataclass(frozen=True)
-class Load:
-    """What an all-to-all in one step costs a fabric.
-
-    Attributes:
-        skewed: load of the busiest link, in M.
-        uniform: the same with equal shares.
-    """
-
-    skewed: float
-    uniform: float
-
-    @property
-    def factor(self) -> float:
-        """How many times longer than with equal shares."""
-        return self.skewed / self.uniform
-
-
 @cache
-def _routes(fabric: str) -> tuple[IntArray, IntArray, int]:
+def _routes(fabric: str) -> tuple[IntArray, IntArray]:
     """For each link crossing of the all-to-all the destination that it serves, and the link."""
     src, dst = np.divmod(np.arange(RANKS * RANKS), RANKS)
     away = src != dst
-    where = FABRICS[fabric]()
-    message, link = where.router(src[away], dst[away])
-    return np.asarray(dst[away][message], dtype=np.intp), link, where.num_links
+    message, link = FABRICS[fabric]().router(src[away], dst[away])
+    return np.asarray(dst[away][message], dtype=np.intp), link
 
 
 @cache
-def popularity(kind: str, strength: float, capacity: float, seed: int) -> NDArray[np.float64]:
-    """The share of M that every rank sends to each expert, as floats, shape (64,).
+def equal(fabric: str) -> Cost:
+    """The all-to-all with equal shares, everything at once, executed."""
+    return execute(direct.all_to_all(RANKS), FABRICS[fabric]()).cost
 
-    >>> float(popularity("hot", 3, 0, 1).max() * 66)
-    3.0
+
+@cache
+def popularity(kind: str, strength: float, capacity: float, seed: int) -> tuple[Fraction, ...]:
+    """The share of M that every rank sends to each expert, what is dropped left out.
+
+    >>> str(max(popularity("hot", 3, 0, 1)))
+    '1/22'
     """
     if kind == "zipf":
         shares = zipf(RANKS, strength, seed=seed)[:1]
@@ -72,56 +66,71 @@ def popularity(kind: str, strength: float, capacity: float, seed: int) -> NDArra
         shares = hot_destination(RANKS, int(strength), hot=int(np.random.default_rng(seed).integers(RANKS)))[:1]
     if capacity:
         shares = capped(shares * RANKS, Fraction(capacity))[:1]
-    return np.array([float(share) for share in shares[0]])
+    return tuple(shares[0])
 
 
 @cache
-def load(fabric: str, kind: str, strength: float, capacity: float, seed: int) -> Load:
-    """Link loads of the all-to-all when everybody sends everything at once; tests hold them against `execute`."""
-    target, link, count = _routes(fabric)
-    skewed = np.bincount(link, popularity(kind, strength, capacity, seed)[target], count)
-    uniform = np.bincount(link, minlength=count) / RANKS
-    return Load(float(skewed.max()), float(uniform.max()))
+def skewed(fabric: str, kind: str, strength: float, capacity: float, seed: int) -> Cost:
+    """The all-to-all when everybody sends everything at once; tests hold it against `execute`."""
+    shares = popularity(kind, strength, capacity, seed)
+    whole = lcm(*(share.denominator for share in shares))
+    target, link = _routes(fabric)
+    load = np.bincount(link, np.array([int(share * whole) for share in shares])[target])  # whole numbers below 2^53
+    return Cost(equal(fabric).n_alpha, Fraction(int(load.max()), whole))
+
+
+def rows(state: State) -> list[Row]:
+    """Each fabric, with the time for equal shares as its floor."""
+    return [Row(fabric, only(skewed(fabric, *_key(state))), floor=Form((equal(fabric),))) for fabric in FABRICS]
 
 
 def skew_explorer() -> Explorer:
-    """How popular experts are, where they lie and what capacity cuts, against the time of the all-to-all.
+    """How popular experts are, where they lie and what capacity cuts, M, alpha and BW: the time of the all-to-all.
 
     64 ranks with one expert each; every rank sends the same shares; one step, so the busiest link decides.
 
     >>> skew_explorer()
-    Explorer: Popular experts (Routing, Skew, Capacity factor, Experts placed by draw)
+    Explorer: Popular experts (Routing, Skew s, Capacity factor, Experts placed by draw, Message M, Latency α, ...
     """
+    race = Race(rows, _ALL)
+    columns = (
+        ("fabric", "name"), ("time", "time"), ("times as long as equal shares", "over floor"),
+        ("n_alpha", "n_alpha"), ("n_beta", "n_beta"),
+    )  # fmt: skip
     return Explorer(
         "Popular experts",
         [
             Control("kind", "Routing", KINDS, "zipf", kind="select"),
-            Control("strength", "Skew", _strengths, depends_on=("kind",), start=1.0),
+            Control("strength", "Skew s", lambda s: STRENGTHS[s["kind"]], 1.0, "number", depends_on=("kind",)),
             Control("capacity", "Capacity factor", CAPACITIES, 0),
             Control("seed", "Experts placed by draw", SEEDS, 1),
+            message(),
+            alpha(),
+            bandwidth(),
         ],
         [
             Part(_SHARES, _curve, "Experts by popularity"),
-            Part(_ALL, _table, "Time on each fabric"),
+            Dots(race, "Time on each fabric"),
+            Rows(race, "Each fabric", "Each fabric in numbers", columns),
             Part((), lambda s: _NOTE, fold="What is counted here"),
         ],
-        summary=Part(_ALL, _told),
+        summary=Told(
+            race,
+            text="{m} from every rank take {time:star} on the star, {over:star} times as long as with equal shares; "
+            "{time:torus 8 × 8} on the torus, {over:torus 8 × 8} times as long, and {time:mesh 8 × 8} on the mesh, "
+            "{over:mesh 8 × 8} times.",
+        ),
     )
 
 
 _ALL = ("kind", "strength", "capacity", "seed")
 _SHARES = ("kind", "strength", "capacity")
 _NOTE = (
-    "<p>64 ranks, one expert each, M from every rank, large M: only bytes count. Star: one full-duplex port of BW per "
-    "rank. Torus and mesh: a full-duplex link of BW per neighbor, routed along X, then Y; ties on the torus go each "
-    "way equally often. A capacity factor c lets an expert take c times the mean; what exceeds it is dropped.</p>"
+    "<p>64 ranks, one expert each, M from every rank, all sent in one step: the farthest hop and the busiest link "
+    "decide. Star: one full-duplex port of BW per rank. Torus and mesh: a full-duplex link of BW per neighbor, routed "
+    "along X, then Y; ties on the torus go each way equally often. A capacity factor c lets an expert take c times the "
+    "mean; what exceeds it is dropped. A tick is the time for equal shares.</p>"
 )
-
-
-def _strengths(state: State) -> dict[float, str]:
-    if state["kind"] == "zipf":
-        return {s: f"s = {s:g}" for s in STRENGTHS["zipf"]}
-    return {f: f"{f:g} times each other" for f in STRENGTHS["hot"]}
 
 
 def _key(state: State) -> tuple[str, float, float, int]:
@@ -130,7 +139,9 @@ def _key(state: State) -> tuple[str, float, float, int]:
 
 def _curve(state: State) -> object:
     kind, strength, capacity, seed = _key(state)
-    before, after = (np.sort(popularity(kind, strength, c, seed))[::-1] * RANKS for c in (0, capacity))
+    before, after = (
+        np.sort([float(share) for share in popularity(kind, strength, c, seed)])[::-1] * RANKS for c in (0, capacity)
+    )
     xs = np.arange(1, RANKS + 1)
     dropped = 1 - after.sum() / RANKS
     series = {"asked for": (xs.tolist(), before.tolist())}
@@ -146,19 +157,3 @@ def _curve(state: State) -> object:
         f"{before[-1]:.2f} times the mean; {told}.",
         title=f"The first expert: {before[0]:.2f} times the mean; {told}",
     )
-
-
-def _table(state: State) -> Table:
-    rows = []
-    for fabric in FABRICS:
-        found = load(fabric, *_key(state))
-        rows.append((fabric, f"{found.uniform:.2f}", f"{found.skewed:.2f}", f"{found.factor:.2f}"))
-    headers = ["fabric", "uniform, M", "skewed, M", "times as long"]
-    return Table(headers, rows, "The busiest link", align=("left", "right", "right", "right"))
-
-
-def _told(state: State) -> str:
-    found = {fabric: load(fabric, *_key(state)).factor for fabric in FABRICS}
-    dropped = 1 - popularity(*_key(state)).sum()
-    listed = ", ".join(f"{factor:.2f} times on the {fabric}" for fabric, factor in found.items())
-    return f"Against equal shares the all-to-all takes {listed}; {100 * dropped:.0f} % is dropped."

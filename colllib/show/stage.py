@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import ceil, prod, sqrt
+from math import ceil, inf, prod, sqrt
 
 import numpy as np
 
@@ -248,8 +248,17 @@ class Stage:
         return bow(*(ends if src < dst else ends[::-1]))
 
     def _in_boxes(self, axes: Lattice, topology: Topology) -> None:
-        places, self.frames = layouts.boxes(axes.dims, self._size(self._columns), self.room)
-        self._put(places, self._columns)
+        """Boxes round their cards; named cells stand in the number of columns that makes the picture least high."""
+
+        def height(columns: int) -> float:
+            _, frames = layouts.boxes(axes.dims, self._size(columns), self.room)
+            left, right, top, bottom = layouts.extent([box for box, _ in frames])
+            return bottom - top if columns == self._columns or right - left <= self.room else inf
+
+        most = len(self.film.cells) if self.look.labeled else self._columns
+        columns = min(range(self._columns, most + 1), key=height)
+        places, self.frames = layouts.boxes(axes.dims, self._size(columns), self.room)
+        self._put(places, columns)
         self._tint(topology)
 
     def _tint(self, topology: Topology) -> None:
@@ -328,7 +337,7 @@ class Stage:
     def _reach(self) -> tuple[float, float]:
         """How far to the left and to the right there is room."""
         boxes = [card.box for card in self.cards] + [frame for frame, _ in self.frames]
-        left, right = min(box.x - box.width / 2 for box in boxes), max(box.x + box.width / 2 for box in boxes)
+        left, right, _, _ = layouts.extent(boxes)
         spare = (self.room - (right - left)) / 2
         return left - spare, right + spare
 

@@ -470,8 +470,8 @@ class Field:
 
     @property
     def bound(self) -> float:
-        """What the fastest is compared with."""
-        return self.first.floor or next((one.seconds for one in self.all if one.row.bound), inf)
+        """What the row is compared with."""
+        return self.one.floor or next((one.seconds for one in self.all if one.row.bound), inf)
 
 
 def _next(field: Field) -> str:
@@ -486,6 +486,16 @@ def _next(field: Field) -> str:
 def _fastest(field: Field) -> str:
     tied = fastest(field.all)
     return f"{listed([one.title for one in tied])} {'is' if len(tied) == 1 else 'are equally'} fastest"
+
+
+def _slowest(field: Field) -> str:
+    """The slowest job: what its layout costs it alone, and what sharing costs."""
+    one = max((one for one in field.all if not one.row.bound), key=lambda one: one.seconds)
+    alone = next(other for other in field.all if other.row.bound and other.row.group == one.row.name)
+    return (
+        f"{one.row.name} is slowest with {units.seconds(one.seconds)}, {one.seconds / one.floor:.2f} times an aligned "
+        f"job alone: {alone.seconds / one.floor:.2f} by its layout, {one.seconds / alone.seconds:.2f} by sharing"
+    )
 
 
 def _taken(field: Field) -> str:
@@ -522,7 +532,8 @@ _WORDS: dict[str, Callable[[Field], str]] = {
     "time": lambda f: units.seconds(f.one.seconds),
     "times": lambda f: f"{f.one.seconds / f.other.seconds:.2f}",
     "even": _even,
-    "over": lambda f: f"{f.first.seconds / f.bound:.2f}",
+    "over": lambda f: f"{f.one.seconds / f.bound:.2f}",
+    "slowest": _slowest,
     "way": lambda f: f.one.label,
     "segments": lambda f: str(f.one.segments),
     "taken": _taken,

@@ -12,6 +12,7 @@ from colllib.show import (
     alltoall_explorer,
     boxes_explorer,
     busbw_explorer,
+    contention_explorer,
     cost_explorer,
     inc_explorer,
     ladder_explorer,
@@ -20,6 +21,7 @@ from colllib.show import (
     pat_explorer,
     pipeline_explorer,
     realistic_ladder_explorer,
+    skew_explorer,
     winners_map,
 )
 from colllib.show.control import Quantity
@@ -27,7 +29,7 @@ from colllib.show.views import View
 
 pytestmark = pytest.mark.usefixtures("with_chromium")
 
-EACH = 84  # settings of each of the twelve
+EACH = 72  # settings of each of the fourteen
 FABRICS = ("star:512", "ring:512", "torus:8x8x8")
 SHOWN = """(wanted) => wanted.map(([name, part, at, width]) => {
   const { data } = document.getElementById(name);
@@ -52,6 +54,8 @@ def explorers():
             pipeline_explorer,
             winners_map,
             boxes_explorer,
+            contention_explorer,
+            skew_explorer,
         )
     ]
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import reference
+from shown import rows
 
 from colllib import units
 from colllib.algorithms import allreduce, direct
 from colllib.contention import capped, hot_destination, together, zipf
 from colllib.execution import execute
-from colllib.show.contention_explorer import FABRICS, WORKS, contention_explorer, factors, places_of, scene
+from colllib.show.contention_explorer import FABRICS, WORKS, contention_explorer, places_of, scene
 from colllib.show.skew_explorer import FABRICS as SKEW_FABRICS
-from colllib.show.skew_explorer import STRENGTHS, load, popularity, skew_explorer
+from colllib.show.skew_explorer import STRENGTHS, equal, popularity, skew_explorer, skewed
 
 JOBS, SKEW = contention_explorer(), skew_explorer()
-
-
-def cells(html):
-    return [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", html)[1:]]
 
 
 # -- jobs that share wires ------------------------------------------------------------------------
@@ -52,22 +48,37 @@ def carried_by_an_aligned_rank(schedule):
     return max(reference.traffic(schedule)[0].values())
 
 
+PRICE = {"m": 16e6, "alpha": 0.5e-6, "bw": 900e9}
+
+
+def factors(here):
+    """For each job: its time in company in seconds, the factor of its layout and the factor of sharing."""
+
+    def seconds(cost):
+        return cost.seconds(message=PRICE["m"], alpha=PRICE["alpha"], bandwidth=PRICE["bw"])
+
+    pairs = zip(map(seconds, here.found.in_step), (seconds(run.cost) for run in here.found.alone), strict=True)
+    return [(company, alone / seconds(here.aligned), company / alone) for company, alone in pairs]
+
+
 def test_aligned_rings_do_not_meet_and_scattered_ones_do():
-    price = {"m": 16e6}
-    rows = factors(scene("torus", "ring", 8, "rows", 0), price)
+    rows = factors(scene("torus", "ring", 8, "rows", 0))
     assert all(layout == sharing == 1 for _, layout, sharing in rows)
-    drawn = factors(scene("torus", "ring", 8, "drawn", 1), price)
+    drawn = factors(scene("torus", "ring", 8, "drawn", 1))
     assert max(layout * sharing for _, layout, sharing in drawn) > 2
     assert min(sharing for _, _, sharing in drawn) >= 1
 
 
 def test_the_jobs_table_and_summary_say_what_the_factors_are():
-    state = {"fabric": "spine4", "work": "ring", "groups": 4, "layout": "drawn", "draw": 2, "m": 16e6}
-    shown = cells(JOBS.render(1, state))
-    expected = factors(scene("spine4", "ring", 4, "drawn", 2), state)
-    assert [row[1] for row in shown] == [units.seconds(time) for time, _, _ in expected]
-    assert [row[4] for row in shown] == [f"{a * b:.2f}" for _, a, b in expected]
-    assert f"{max(a * b for _, a, b in expected):.2f} times" in JOBS.render(3, state)
+    state = {"fabric": "spine4", "work": "ring", "groups": 4, "layout": "drawn", "draw": 2, **PRICE}
+    shown = {row[0]: row[1:] for row in rows(JOBS.render(1, state))}
+    expected = factors(scene("spine4", "ring", 4, "drawn", 2))
+    for job, (time, layout, sharing) in enumerate(expected, 1):
+        assert shown[f"job {job}"][:2] == [units.seconds(time, 4), f"{layout * sharing:.2f}"]
+        assert shown[f"job {job} alone"][1] == f"{layout:.2f}"
+    time, layout, sharing = max(expected)
+    assert f"{units.seconds(time)}, {layout * sharing:.2f} times an aligned job alone" in JOBS.render(3, state)
+    assert f"{layout:.2f} by its layout, {sharing:.2f} by sharing" in JOBS.render(3, state)
 
 
 @pytest.mark.parametrize("fabric", list(FABRICS))
@@ -81,7 +92,6 @@ def test_the_jobs_explorer_names_fabrics_as_prose_does_and_not_as_the_command_li
 def test_the_jobs_explorer_stays_small_and_starts_among_collisions():
     assert JOBS.start["layout"] == "drawn"
     assert len(JOBS.grid.json()) < 5_000_000
-    assert all(time > 0 for time, _, _ in factors(scene("torus", "ring", 8, "drawn", JOBS.start["draw"]), JOBS.start))
 
 
 def test_one_ring_alone_costs_its_closed_form():
@@ -97,33 +107,38 @@ def test_one_ring_alone_costs_its_closed_form():
 def test_link_loads_of_skewed_traffic_are_the_executed_ones(fabric, capacity):
     where = SKEW_FABRICS[fabric]()
     shares = zipf(64, 1.0, seed=2)
-    assert load(fabric, "zipf", 1.0, 0, 2).skewed == pytest.approx(
-        float(execute(direct.all_to_all(64, shares), where).cost.n_beta)
-    )
-    assert load(fabric, "zipf", 1.0, 0, 2).uniform == float(execute(direct.all_to_all(64), where).cost.n_beta)
+    executed = execute(direct.all_to_all(64, shares), where).cost
+    assert skewed(fabric, "zipf", 1.0, 0, 2) == executed
     if capacity:  # what is dropped stays at home: the shares need not add up to M for the links
         limit = [[min(share, Fraction(capacity, 64)) for share in row] for row in shares]
-        found = load(fabric, "zipf", 1.0, capacity, 2).skewed
+        found = skewed(fabric, "zipf", 1.0, capacity, 2).n_beta
         assert capped(shares, capacity) == limit
-        own = [float(share) for share in limit[0]]
-        assert found <= float(execute(direct.all_to_all(64, shares), where).cost.n_beta)
-        assert popularity("zipf", 1.0, capacity, 2).tolist() == pytest.approx(own)
+        assert found <= executed.n_beta
+        assert list(popularity("zipf", 1.0, capacity, 2)) == limit[0]
+
+
+def times_as_long(*state):
+    return skewed("star", *state).n_beta / equal("star").n_beta
 
 
 @pytest.mark.parametrize("factor", STRENGTHS["hot"])
 def test_a_star_pays_the_hottest_port_in_full(factor):
-    assert load("star", "hot", factor, 0, 3).factor == pytest.approx(64 * factor / (63 + factor))
-    peak = max(hot_destination(64, int(factor))[0])
-    assert load("star", "hot", factor, 0, 3).skewed == pytest.approx(float(63 * peak))
+    assert times_as_long("hot", factor, 0, 3) == Fraction(64 * factor, 63 + factor)
+    assert skewed("star", "hot", factor, 0, 3).n_beta == 63 * max(hot_destination(64, int(factor))[0])
 
 
 @pytest.mark.parametrize("capacity", [4, 2, 1.5, 1.25, 1])
 def test_capacity_bounds_the_slowdown_of_a_star_by_itself(capacity):
-    assert load("star", "zipf", 1.5, capacity, 1).factor == pytest.approx(capacity)
+    assert times_as_long("zipf", 1.5, capacity, 1) == Fraction(capacity)
 
 
-def test_the_skew_table_shows_the_loads():
-    shown = {row[0]: row[1:] for row in cells(SKEW.render(1, SKEW.start))}
+def test_the_skew_table_shows_the_times():
+    shown = {row[0]: row[1:] for row in rows(SKEW.render(2, SKEW.start))}
     for fabric in SKEW_FABRICS:
-        assert shown[fabric][2] == f"{load(fabric, 'zipf', 1.0, 0, 1).factor:.2f}"
+        time, least = (
+            cost.seconds(message=SKEW.start["m"], alpha=SKEW.start["alpha"], bandwidth=SKEW.start["bw"])
+            for cost in (skewed(fabric, "zipf", 1.0, 0, 1), equal(fabric))
+        )
+        assert shown[fabric][:2] == [units.seconds(time, 4), f"{time / least:.2f}"]
+        assert f"{time / least:.2f} times" in SKEW.render(4, SKEW.start)
     assert len(SKEW.grid.json()) < 3_000_000

@@ -193,8 +193,8 @@ def test_fragments_may_be_charts_tables_or_text():
             "control 'k' has no values where n = 2",
         ),
         (
-            lambda: Explorer("x", [Control("n", "N", range(4001))], [SHOW]).grid,
-            r"part 1 \(n\) has more than 4,000",
+            lambda: Explorer("x", [Control("n", "N", range(6001))], [SHOW]).grid,
+            r"part 1 \(n\) has more than 6,000",
         ),
         (
             lambda: Explorer("x", [Control("n", "N", range(4))], [Part(("n",), lambda s: str(s) * 10**6)]).grid,
@@ -243,6 +243,14 @@ def test_widget_buttons_step_and_stop_at_the_ends():
     assert live.state["step"] == 1
     previous.click()
     assert live.state["step"] == 0
+
+
+def test_the_answer_follows_the_figure_and_what_is_folded_comes_last():
+    folded, shown = Part(("n",), SHOW.render, fold="More"), SHOW
+    explorer = Explorer("x", [N], [shown, folded, shown])
+    assert re.findall(r'data-part="(\d)"', explorer._repr_html_()) == ["0", "3", "2", "1"]
+    live = explorer.live
+    assert live.box.children[-4:] == (live.parts[0], live.parts[3], live.parts[2], live.parts[1])
 
 
 def test_bundle_has_all_three_forms():

@@ -177,7 +177,13 @@ const race = (function () {
       const [[a, b], [c, d]] = [f.one, f.other].map((one) => one.row.w[one.way].map(count));
       return size((c - a) / (b - d) * f.state[f.field.a[0]] * f.state[f.field.s[0]]);
     },
-    over: (f) => fixed(f.tied[0].seconds / (f.tied[0].floor || (f.all.find((one) => one.row.b) || { seconds: Infinity }).seconds), 2),
+    over: (f) => fixed(f.one.seconds / (f.one.floor || (f.all.find((one) => one.row.b) || { seconds: Infinity }).seconds), 2),
+    slowest: (f) => {
+      const one = f.all.filter((each) => !each.row.b).reduce((a, b) => (b.seconds > a.seconds ? b : a));
+      const alone = f.all.find((other) => other.row.b && other.row.g === one.row.n);
+      return `${one.row.n} is slowest with ${seconds(one.seconds)}, ${fixed(one.seconds / one.floor, 2)} times an aligned job alone: `
+        + `${fixed(alone.seconds / one.floor, 2)} by its layout, ${fixed(one.seconds / alone.seconds, 2)} by sharing`;
+    },
     way: (f) => f.one.label,
     segments: (f) => String(f.one.segments),
     taken: (f) => {
