@@ -158,44 +158,37 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
     if between_two(run, form):
         boxes, gpus = boxes or 2, gpus or 1
     single = boxes == 1 or (boxes is None and hints.cards is None)
-    speed = f"{form.measured / 1e9:.3g} GB/s"
     marks = [*causes.said(run, boxes, hints.cards[0] if hints.cards else 0), *causes.noted(form)]
-    if hints.cards and not single:
-        low, high = 0.7 * hints.cards[0] * hints.cards[1], 2 * hints.cards[0] * hints.cards[1]
-        if low <= form.measured <= high:
-            bound = Expected(low, high, low, "network card", f"{hints.cards[0]} cards")
-            text = f"{speed} is what {hints.cards[0]} cards of {hints.cards[1] / 1e9:g} GB/s give."
-            alternatives = (*(cause for cause, _ in weighed(marks)[:1]), "nic-limited")
-            test = _test("", ranks, run.collective)
-            return Diagnosis(
-                "healthy", None, alternatives[:2], 0.6, "network card", text, (text,), test, form, bound=bound
-            )
-    if kind := fitting(form, str(run.collective)):
-        text = f"{speed} is what healthy boxes with {kind} GPUs give; say --gpu to be sure."
-        adds = ("nvls",) if kind in ("H100", "B200") and run.collective in (None, "all-reduce") else ()
-        return Diagnosis(
-            "healthy", None, adds, 0.5, "unknown", text, (text, *assumed), _test("", ranks, run.collective), form
-        )
     if gpus == 1 and boxes and boxes > 1:
         marks += [Evidence("single-nic", 0.8, "one GPU a box, and its one card"), Evidence("nic-limited", 0.7, "")]
+    scatter = f"{len(form.rough)} of the large sizes scatter, which no healthy fabric shows"
     if form.erratic:
-        scatter = f"{len(form.rough)} of the large sizes scatter, which no healthy fabric shows"
         marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
-    evidence = (*dict.fromkeys(mark.text for mark in marks if mark.text), *assumed)
-    state, sure, cause = "undecided", 0.3, found[0] if found else None
+    speed, count, rate = f"{form.measured / 1e9:.3g} GB/s", *(hints.cards or (0, 0.0))
+    told, kind, total = count * rate, fitting(form, str(run.collective)), filled(run, form)
+    state, cause, others, sure, bound = "undecided", found[0] if found else None, found[1:3], 0.3, None
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
-    if _certain(marks):
-        state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {marks[0].text}."
+    if told and not single and 0.7 * told <= form.measured <= 2 * told:
+        state, cause, others, sure = "healthy", None, [*found[:1], "nic-limited"], 0.6
+        text = f"{speed} is what {count} cards of {rate / 1e9:g} GB/s give."
+        bound = Expected(0.7 * told, 2 * told, 0.7 * told, "network card", f"{count} cards")
+    elif kind:
+        adds = kind in ("H100", "B200") and run.collective in (None, "all-reduce")
+        state, cause, others, sure = "healthy", None, ["nvls"] if adds else [], 0.5
+        text = f"{speed} is what healthy boxes with {kind} GPUs give; say --gpu to be sure."
+    elif _certain(marks):
+        why = max(marks, key=lambda mark: mark.weight).text
+        state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
     elif form.erratic:
         state, sure, text = "below-expectation", 0.4, f"{speed}: {scatter}; the machine is not known."
-    elif total := filled(run, form):
-        state, sure, cause = "healthy", 0.4, None
+    elif total:
+        state, cause, others, sure = "healthy", None, ["nic-limited"], 0.4
         text = f"{speed} is what a ring over cards of {total / 1e9:g} GB/s a box gives; say --gpu and --cards."
-        found = ["", "nic-limited"]
-    binding = "network card" if gpus == 1 and not single else "unknown"
-    test = _test(cause or "", ranks, run.collective)
-    return Diagnosis(state, cause, tuple(found[1:3]), sure, binding, text, evidence or (text,), test, form)
+    seen = [text] if state == "healthy" else dict.fromkeys(mark.text for mark in marks if mark.text)
+    binding = "network card" if bound or (gpus == 1 and not single) else "unknown"
+    test, evidence = _test(cause or "", ranks, run.collective), (*seen, *assumed) or (text,)
+    return Diagnosis(state, cause, tuple(others), sure, binding, text, evidence, test, form, bound)
 
 
 def _certain(marks: list[Evidence]) -> bool:
