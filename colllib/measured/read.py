@@ -442,6 +442,8 @@ def _deduced(run: Run, table: _Table) -> Run:
     collective, ranks = run.collective, run.ranks
     if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in run.rows):
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
+    if ranks == 1 and ratio:
+        ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     divided = round(median(table.per_rank)) if table.per_rank else 1
     if collective is None and ratio is not None:
         unchecked = any(row.wrong == "N/A" for row in run.rows if row.in_place)

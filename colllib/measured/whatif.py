@@ -67,6 +67,8 @@ def sensitivity(machine: Machine, collective: str, message: float) -> list[Chang
     if machine.boxes > 1:
         better["cards twice as fast"] = replace(machine, card=2 * machine.card)
         better["twice as many cards"] = replace(machine, cards=2 * machine.cards)
+        if machine.linked and machine.slots_bind:
+            better["PCIe twice as fast"] = replace(machine, pcie=2 * machine.pcie)
     if machine.oversubscription > 1:
         spine = max(1.0, machine.oversubscription / 2)
         better["a spine twice as wide"] = replace(machine, oversubscription=spine)

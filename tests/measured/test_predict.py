@@ -191,6 +191,8 @@ def test_one_gpu_fills_no_four_cards():
     found = predict(find("dgx-h100:2,gpus=1,cards=4"), "all-gather", 2**34)
     assert found.binding == "PCIe"
     assert 40e9 < found.busbw < 63e9
+    helps = sensitivity(find("dgx-h100:2,gpus=1,cards=4"), "all-gather", 2**34)
+    assert helps[0].what == "PCIe twice as fast"
 
 
 def test_a_pair_in_a_mesh_has_one_link():

@@ -179,6 +179,13 @@ def test_a_label_in_mid_line_is_no_number(label):
     assert run.streams == 1
 
 
+def test_one_rank_is_no_more_than_a_line_where_bandwidth_needs_two():
+    line = "# Rank  0 Group  0 Pid 7 on box device  0 [0x01] NVIDIA A10G\n"
+    assert read(line + HEADER + ROW)[0].ranks == 8
+    alone = ROW.replace("18.35", "0.00")
+    assert read(line + HEADER + alone)[0].ranks == 1
+
+
 def test_device_lines_that_lost_their_hash_in_markdown_are_read():
     lines = "".join(f"  Rank {k:2d} Group  0 Pid 7 on box device {k:2d} [0x0{k}] NVIDIA A10G\n" for k in range(8))
     (run,) = read(lines + HEADER + ROW)
