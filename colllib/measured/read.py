@@ -429,6 +429,19 @@ def _run(table: _Table) -> Run:
     return _deduced(run, table)
 
 
+def _ranks_of_an_all_reduce(run: Run) -> int | None:
+    """The N of busbw = 2 (N - 1) / N algbw, if the printed digits of all rows together leave one."""
+    rates = [(row.algbw, row.busbw) for row in run.rows if row.algbw and row.busbw and row.algbw > 1e9]
+    whole = (d for d in (0, 1) if all(abs(round(rate / 1e9, d) * 1e9 - rate) < 1 for pair in rates for rate in pair))
+    half = 5e8 / 10 ** next(whole, 2)  # of the last digit that is printed
+    least = max(((busbw - half) / (algbw + half) for algbw, busbw in rates), default=2.0)
+    most = min(((busbw + half) / (algbw - half) for algbw, busbw in rates), default=2.0)
+    if not least <= most < 2:
+        return None
+    found = {round(2 / (2 - ratio)) for ratio in (least, most)}
+    return found.pop() if len(found) == 1 else None
+
+
 def _streams(printed: list[str]) -> int:
     """How many processes printed a table: one that printed a row or two of many was mislabeled."""
     counts = Counter(printed)
@@ -462,8 +475,8 @@ def _deduced(run: Run, table: _Table) -> Run:
     told = ranks is not None and ranks > 1 and ratio is not None and collective is not None
     if told and abs(factor(str(collective), ranks or 2) / (ratio or 1) - 1) > 0.005:
         ranks = None  # the rank lines are not all there
-    if ranks is None and collective == "all-reduce" and ratio is not None and ratio < 1.97:
-        ranks = round(2 / (2 - ratio))
+    if ranks is None and collective == "all-reduce":
+        ranks = _ranks_of_an_all_reduce(run)
     whole = run.gpus_per_box and ranks and ranks % run.gpus_per_box == 0
     boxes = ranks // run.gpus_per_box if whole and ranks and run.gpus_per_box else None
     return replace(run, collective=collective, ranks=ranks, boxes=boxes or (run.boxes if ranks == run.ranks else None))

@@ -179,6 +179,19 @@ def test_a_label_in_mid_line_is_no_number(label):
     assert run.streams == 1
 
 
+@pytest.mark.parametrize("digits", [0, 1, 2])
+@pytest.mark.parametrize("ranks", [2, 6, 8, 16, 48, 64, 512])
+@pytest.mark.parametrize("busbw", [3, 40, 440])
+def test_ranks_are_counted_from_bandwidths_only_where_their_digits_leave_one(busbw, ranks, digits):
+    rows = [(2**k, busbw * 2**k / (2**k + 2**24)) for k in range(20, 34)]
+    cells = [(size, f"{bus / factor('all-reduce', ranks):.{digits}f}", f"{bus:.{digits}f}") for size, bus in rows]
+    table = "| size (B) | algbw (GB/s) | busbw (GB/s) |\n| --- | --- | --- |\n"
+    table += "".join(f"| {size} | {algbw} | {bus} |\n" for size, algbw, bus in cells if float(algbw) > 0)
+    found = read(table)[0].ranks
+    assert found in (None, ranks)
+    assert found == ranks or ranks not in (6, 8) or digits < 2
+
+
 def test_one_rank_is_no_more_than_a_line_where_bandwidth_needs_two():
     line = "# Rank  0 Group  0 Pid 7 on box device  0 [0x01] NVIDIA A10G\n"
     assert read(line + HEADER + ROW)[0].ranks == 8
