@@ -317,8 +317,8 @@ def _add(
         why = "no size"
     elif (time is not None and (seconds is None or seconds <= 0)) and message > 0:
         why = "its time is not above 0"
-    elif (algbw is not None and rate is None) or (busbw is not None and bus is None):
-        why = "a bandwidth that is no number"
+    elif any(text is not None and (value is None or value < 0) for text, value in ((algbw, rate), (busbw, bus))):
+        why = "a bandwidth that is no number from 0 on"
     elif seconds and rate and message and not _agree(message, seconds, rate, time or "", algbw or ""):
         why = "algbw is not size over time"
     if why or message is None:
