@@ -39,7 +39,7 @@ def test_the_bounds_shown_and_said_are_the_bounds():
     state = {"primitive": "all-reduce", "n": 6, "root": 0}
     assert rows(explorer.render(3, state))[0] == ["full-duplex", "3", "1", "5/3"]
     assert rows(explorer.render(3, state))[1] == ["one way at a time", "3", "2", "10/3"]
-    assert "n_alpha = 3, n_beta = 5/3." in explorer.render(4, state)
+    assert "<i>n</i><sub>α</sub> = 3, <i>n</i><sub>β</sub> = 5/3." in explorer.render(4, state)
 
 
 def test_only_rooted_primitives_offer_a_root():
