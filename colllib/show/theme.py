@@ -83,13 +83,13 @@ def typeset_svg(text: str) -> str:
     """The same for a label in an SVG.
 
     >>> typeset_svg("steps n_alpha")
-    'steps <tspan font-style="italic">n</tspan><tspan font-size="80%" dy="3">α</tspan>'
+    'steps <tspan font-style="italic">n</tspan><tspan font-size="11" dy="3">α</tspan>'
     """
     before, *found = _COUNT.split(text, maxsplit=1)
     if not found:
         return escape(before)
     name, after = found
-    count = f'<tspan font-style="italic">n</tspan><tspan font-size="80%" dy="3">{_GREEK[name]}</tspan>'
+    count = f'<tspan font-style="italic">n</tspan><tspan font-size="11" dy="3">{_GREEK[name]}</tspan>'
     return escape(before) + count + (f'<tspan dy="-3">{typeset_svg(after)}</tspan>' if after else "")
 
 
