@@ -234,8 +234,8 @@ def _torus_picture(here: Scene) -> str:
         segments[level].append(f"M{x:g} {y + side:g}h{length:g}" if across else f"M{x - side:g} {y:g}v{length:g}")
     size = 2 * left + step * (SIZE - 1)
     return (
-        f'<svg viewBox="0 0 {size} {size}" aria-hidden="true"><g fill="none">{_paths(segments)}</g>'
-        f"{_job_marks(here, spot, 8.5)}</svg>"
+        f'<svg viewBox="0 0 {size} {size}" style="max-width:380px" aria-hidden="true">'
+        f'<g fill="none">{_paths(segments)}</g>{_job_marks(here, spot, 8.5)}</svg>'
     )
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from colllib.show.control import Control, Part, Quantity, State
 from colllib.show.looks import Look, known
 from colllib.show.race import Race, Row
-from colllib.show.theme import escape
+from colllib.show.theme import typeset
 from colllib.show.views import View
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Explorer:
             return (*self.parts, given)
         chosen = tuple(control.name for control in self.controls if isinstance(control, Control))
         told = given if isinstance(given, Part) else Part(chosen, given or self._repeat)
-        return (*self.parts, Part(told.depends_on, lambda state: escape(told.render(state))))
+        return (*self.parts, Part(told.depends_on, lambda state: typeset(told.render(state))))
 
     @cached_property
     def order(self) -> list[int]:

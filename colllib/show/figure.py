@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from colllib.show.theme import SERIES, digest, escape, style
+from colllib.show.theme import SERIES, digest, escape, style, typeset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ class Chart:
 
     def fragment(self) -> str:
         """The markup without the style sheet, for use inside an explorer's part."""
-        heading = f'<p class="cl-heading">{escape(self.title)}</p>' if self.title else ""
+        heading = f'<p class="cl-heading">{typeset(self.title)}</p>' if self.title else ""
         return f'<div class="colllib cl-figure" role="img" aria-label="{escape(self.alt)}">{heading}{self.body}</div>'
 
     def _repr_html_(self) -> str:

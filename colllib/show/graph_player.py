@@ -127,7 +127,7 @@ def graph_player(start: str = "kautz:4x16") -> Explorer:
         [
             Control("graph", "Graph", texts, start, "select"),
             Control("owner", "Follow the shard of rank", _owners, 0, depends_on=("graph",)),
-            Control("step", "Steps done", _steps, min(2, gathered(start).steps), depends_on=("graph",)),
+            Control("step", "Steps done", _steps, 0, depends_on=("graph",)),
         ],
         [Part(_ALL, _picture, "All links, and one shard"), Part(("graph", "step"), _costs, "Costs so far")],
         Part(_ALL, _told),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from colllib.show.figure import Chart
 from colllib.show.looks import Look, looks
-from colllib.show.theme import SERIES, escape
+from colllib.show.theme import SERIES, escape, typeset_svg
 
 Points = tuple[Sequence[float], Sequence[float]]
 Format = Callable[[float], str]
@@ -180,7 +180,7 @@ def px(value: float) -> str:
 
 def text(x: float, y: float, anchor: str, words: str, extra: str = "") -> str:
     """A label in an SVG."""
-    return f'<text x="{px(x)}" y="{px(y)}" text-anchor="{anchor}"{extra}>{escape(words)}</text>'
+    return f'<text x="{px(x)}" y="{px(y)}" text-anchor="{anchor}"{extra}>{typeset_svg(words)}</text>'
 
 
 def _grid(x: _Axis, y: _Axis, frame: Frame, strip: float) -> str:
@@ -211,7 +211,8 @@ def _mark(mark: Mark, x: _Axis, y: _Axis) -> str:
     dot = (
         f'<circle cx="{px(at)}" cy="{px(up)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:{hue}" stroke-width="2"/>'
     )
-    return dot + text(at + shift * 1.6, up - 7, anchor, mark.label, _HALO)
+    beside = 18 if up < y.stop + 12 else -7  # below it where the name of the axis is above
+    return dot + text(at + shift * 1.6, up + beside, anchor, mark.label, _HALO)
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from tabulate import tabulate
 
-from colllib.show.theme import escape, style
+from colllib.show.theme import escape, style, typeset
 
 Align = Literal["left", "right", "center"]
 
@@ -69,16 +69,16 @@ class Table:
     def fragment(self) -> str:
         """The table alone, for use inside an explorer's part (the part scrolls)."""
         mark = [f' class="cl-{a}"' if a != "left" else "" for a in self.columns]
-        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        caption = f"<caption>{typeset(self.caption)}</caption>" if self.caption else ""
         head = "".join(
-            f'<th scope="col"{m}>{escape(h)}</th>' if h else "<td></td>"
+            f'<th scope="col"{m}>{typeset(h)}</th>' if h else "<td></td>"
             for h, m in zip(self.headers, mark, strict=True)
         )
         body = []
         for row in self.rows:
-            cells = [f"<td{m}>{escape(cell)}</td>" for cell, m in zip(row, mark, strict=True)]
+            cells = [f"<td{m}>{typeset(cell)}</td>" for cell, m in zip(row, mark, strict=True)]
             if self.row_headers and str(row[0]):
-                cells[0] = f'<th scope="row"{mark[0]}>{escape(row[0])}</th>'
+                cells[0] = f'<th scope="row"{mark[0]}>{typeset(row[0])}</th>'
             mine = f' data-row="{escape(row[0])}" tabindex="0"' if self.lit else ""
             body.append(f"<tr{mine}>{''.join(cells)}</tr>")
         return (

@@ -66,6 +66,33 @@ def escape(text: object) -> str:
     return _escape(str(text), quote=True)
 
 
+_COUNT = re.compile("n_(alpha|beta)")
+_GREEK = {"alpha": "α", "beta": "β"}
+
+
+def typeset(text: object) -> str:
+    """Text made safe for HTML content, its two counts with a subscript, as prose has them.
+
+    >>> typeset("n_beta < 2")
+    '<i>n</i><sub>β</sub> &lt; 2'
+    """
+    return _COUNT.sub(lambda found: f"<i>n</i><sub>{_GREEK[found[1]]}</sub>", escape(text))
+
+
+def typeset_svg(text: str) -> str:
+    """The same for a label in an SVG.
+
+    >>> typeset_svg("steps n_alpha")
+    'steps <tspan font-style="italic">n</tspan><tspan font-size="11" dy="3">α</tspan>'
+    """
+    before, *found = _COUNT.split(text, maxsplit=1)
+    if not found:
+        return escape(before)
+    name, after = found
+    count = f'<tspan font-style="italic">n</tspan><tspan font-size="11" dy="3">{_GREEK[name]}</tspan>'
+    return escape(before) + count + (f'<tspan dy="-3">{typeset_svg(after)}</tspan>' if after else "")
+
+
 def digest(text: str, length: int = 10) -> str:
     """A short name for a content, the same on every machine.
 

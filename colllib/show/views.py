@@ -17,7 +17,7 @@ from colllib.show.control import State
 from colllib.show.lines import Curve, Frame, Mark, Rule, log_axis, number, plot, px, text
 from colllib.show.looks import Look, known, letters
 from colllib.show.race import Priced, Race, fastest, turns
-from colllib.show.theme import color, escape
+from colllib.show.theme import color, escape, typeset
 
 Texts = Mapping[str, str]
 
@@ -366,7 +366,7 @@ class Rows(View):
         least = fastest(found)[0].seconds if found else 0.0
         message = state.get(self.race.message, 0.0)
         head = "".join(
-            f'<th scope="col"{"" if cell in _LEFT else _RIGHT}>{escape(name)}</th>' for name, cell in self.columns
+            f'<th scope="col"{"" if cell in _LEFT else _RIGHT}>{typeset(name)}</th>' for name, cell in self.columns
         )
         body = []
         for one in found:

@@ -83,7 +83,7 @@ def test_data_are_shared_between_pages(site):
         if page.relative_to(site).parts[0] == "_static":
             continue
         text = page.read_text(encoding="utf-8")
-        assert len(text.encode()) < (950_000 if page.name == "claims.html" else 700_000), page
+        assert len(text.encode()) < 700_000, page
         assert "<style data-colllib" not in text
         for digest in re.findall(r'data-digest="(\w+)" data-src', text):
             named.setdefault(digest, []).append(page)

@@ -121,12 +121,6 @@ def test_a_chapters_last_line_leads_to_its_claims(visit):
         }
 
 
-@pytest.mark.parametrize(("page", "most"), [("book/claims.html", 950_000), ("book/errata.html", 700_000)])
-def test_the_long_lists_stay_light(site, page, most):
-    """The ledger has a card for each of more than a thousand statements."""
-    assert (site / page).stat().st_size < most
-
-
 def test_the_theme_button_switches(visit):
     """The reader's choice wins over the system's."""
     with visit("book/welcome.html", theme="light") as tab:

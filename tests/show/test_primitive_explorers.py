@@ -39,7 +39,7 @@ def test_the_bounds_shown_and_said_are_the_bounds():
     state = {"primitive": "all-reduce", "n": 6, "root": 0}
     assert rows(explorer.render(3, state))[0] == ["full-duplex", "3", "1", "5/3"]
     assert rows(explorer.render(3, state))[1] == ["one way at a time", "3", "2", "10/3"]
-    assert "n_alpha = 3, n_beta = 5/3." in explorer.render(4, state)
+    assert "<i>n</i><sub>α</sub> = 3, <i>n</i><sub>β</sub> = 5/3." in explorer.render(4, state)
 
 
 def test_only_rooted_primitives_offer_a_root():
@@ -96,7 +96,7 @@ def test_what_is_read_out_says_who_attains_what():
     said = explorer.render(3, {"primitive": "all-reduce", "n": 16, "ports": "one"})
     assert "nothing here attains both bounds of all-reduce" in said
     assert "fewest latencies: recursive doubling" in said
-    assert f"4 steps cost n_beta = {bytes_in_fewest_steps('all-reduce', 16)} at least" in said
+    assert f"4 steps cost <i>n</i><sub>β</sub> = {bytes_in_fewest_steps('all-reduce', 16)} at least" in said
     said = explorer.render(3, {"primitive": "all-gather", "n": 16, "ports": "one"})
     assert "attain both bounds of all-gather" in said
     said = explorer.render(3, {"primitive": "all-reduce", "n": 12, "ports": "one"})

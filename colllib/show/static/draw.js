@@ -8,6 +8,7 @@ const draw = (function () {
   const { fixed, seconds, format } = race;
 
   const escape = (text) => String(text).replace(/[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;" }[c]));
+  const typeset = (text) => escape(text).replace(/n_(alpha|beta)/g, (_, name) => `<i>n</i><sub>${name === "beta" ? "β" : "α"}</sub>`);
   const color = (hue) => `var(--cl-s${hue % 8 + 1},${SERIES[hue % 8]})`;
   const dashes = (dash) => (dash ? ` stroke-dasharray="${DASHES[dash]}"` : "");
   const px = (value) => String(Math.floor(value * 10 + 0.5) / 10);
@@ -71,7 +72,7 @@ const draw = (function () {
     const at = x.at(value), up = y.at(height);
     const [anchor, shift] = at > x.start + 0.35 * (x.stop - x.start) ? ["end", -5] : ["start", 5];
     return `<circle cx="${px(at)}" cy="${px(up)}" r="4.5" fill="var(--cl-bg,#fff)" style="stroke:currentColor" stroke-width="2"/>`
-      + text(at + shift * 1.6, up - 7, anchor, label, HALO);
+      + text(at + shift * 1.6, up + (up < y.stop + 12 ? 18 : -7), anchor, label, HALO);
   }
   function spread(places, gap, low, high) {
     const order = places.map((_, k) => k).sort((a, b) => places[a] - places[b] || a - b);
@@ -289,7 +290,7 @@ const draw = (function () {
     const least = all.length ? race.fastest(all)[0].seconds : 0;
     const right = (cell) => (WORDY.includes(cell) ? "" : ' class="cl-right"');
     const say = (one, cell) => escape(CELLS[cell](one, state[field.m], least));
-    const head = view.columns.map(([name, cell]) => `<th scope="col"${right(cell)}>${escape(name)}</th>`).join("");
+    const head = view.columns.map(([name, cell]) => `<th scope="col"${right(cell)}>${typeset(name)}</th>`).join("");
     const body = all.map((one) => {
       const cells = view.columns.slice(1).map(([, cell]) => `<td${right(cell)}>${say(one, cell)}</td>`).join("");
       const swatch = one.way ? "" : `<i class="cl-swatch" style="background:${color(one.look[0])}"></i>`;

@@ -2,12 +2,17 @@
   const root = document.currentScript.parentElement;
   const form = root.querySelector("form");
   const cards = [...root.querySelectorAll("li")];
+  const facets = ["source", "section", "chapter", "verdict"]; // as in colllib/show/claims.py
+  for (const { dataset } of cards) {
+    const places = dataset.at.split(" ");
+    facets.forEach((key, k) => { dataset[key] = form.elements[key].options[places[k]].value; });
+  }
   const choose = () => {
     const wanted = Object.fromEntries(new FormData(form));
     const text = wanted.text.trim().toLowerCase();
     let shown = 0;
     for (const card of cards) {
-      const fits = ["source", "section", "chapter", "verdict"].every((key) => !wanted[key] || card.dataset[key] === wanted[key]);
+      const fits = facets.every((key) => !wanted[key] || card.dataset[key] === wanted[key]);
       card.hidden = !(fits && (!text || card.textContent.toLowerCase().includes(text)));
       shown += !card.hidden;
     }
