@@ -19,6 +19,7 @@ from math import isfinite
 from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.parallelism import Model, Plan, Precision
+from colllib.primitives import check_counts
 from colllib.training.data_parallel import Layer, buckets, sharded
 from colllib.training.pipelines import Work, compute, order
 from colllib.training.prices import in_box, price
@@ -69,9 +70,7 @@ class Training:
             raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {where.ranks}")
         if plan.cp > 1:
             raise ValueError(f"cp = {plan.cp}: context parallelism is not modeled in a step, take 1")
-        for name, value in (("tokens", self.tokens), ("microbatches", self.microbatches)):
-            if value < 1:
-                raise ValueError(f"{name} {value}: must be at least 1")
+        check_counts(tokens=self.tokens, microbatches=self.microbatches, chunks=self.chunks)
         passes = self.model.layers * self.microbatches
         check_size(f"{self.model.layers} layers with {self.microbatches} microbatches", passes, MOST_PASSES, "passes")
         for name, number in (("rate", self.rate), ("bucket", self.bucket)):
