@@ -200,7 +200,7 @@ def with_capacity(routing: Routing, factor: float | Fraction) -> Routing:
     array([ 0,  0, -1, -1])
     """
     if not 0 < factor < float("inf"):
-        raise ValueError(f"capacity factor {factor}: must be above 0, or no token is served, and finite")
+        raise ValueError(f"capacity factor {factor}: must be finite and above 0, or no token is served")
     limit = ceil(Fraction(factor) * routing.chosen.size / routing.experts)
     in_turn = np.moveaxis(routing.chosen, -1, 0)
     flat = in_turn.ravel().copy()
