@@ -175,6 +175,20 @@ def whole_numbers(name: str, values: object) -> IntArray:
     return array.astype(np.intp, copy=False)
 
 
+def check_counts(**counts: int) -> None:
+    """Refuse what is no whole number of at least 1, by name.
+
+    >>> check_counts(stages=4, microbatches=0)
+    Traceback (most recent call last):
+    ValueError: microbatches 0: must be at least 1
+    """
+    for name, value in counts.items():
+        if not is_whole(value):
+            raise ValueError(f"{name} {value!r}: must be a whole number")
+        if value < 1:
+            raise ValueError(f"{name} {value}: must be at least 1")
+
+
 def check_ranks(ranks: int) -> None:
     """Refuse a number of ranks that is no whole number of at least 1."""
     if not is_whole(ranks) or ranks < 1:

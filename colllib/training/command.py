@@ -17,6 +17,7 @@ from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.measures import crossings
 from colllib.parallelism import MODELS, Plan
+from colllib.primitives import check_counts
 from colllib.training import experts as routing
 from colllib.training.pipelines import compute
 from colllib.training.step import Training, simulate
@@ -134,9 +135,7 @@ def experts_command(
     each = units.whole("tokens", tokens, "64")
     if gate not in GATES:
         raise ValueError(f"unknown gate {units.shortened(gate)!r}: known are {', '.join(GATES)}")
-    for name, value in (("experts", wanted), ("tokens", each)):
-        if value < 1:
-            raise ValueError(f"{name} {value}: must be at least 1")
+    check_counts(experts=wanted, tokens=each)
     check_size("tokens for every expert", where.ranks, MOST_RANKS, "ranks")
     check_size("a score of each token for each expert", where.ranks * each * wanted, MOST_SCORES, "scores")
     place = routing.contiguous(wanted, where.ranks)

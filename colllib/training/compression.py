@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
+from colllib.primitives import check_counts
 from colllib.schedule import Schedule
 from colllib.values import Message, final_values
 
@@ -159,6 +160,7 @@ class Traffic:
     steps: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_counts(ranks=self.ranks)
         self.bytes = np.zeros(self.ranks, dtype=np.intp)
 
     def __call__(self, sent: Packet, message: Message) -> Packet:
@@ -166,6 +168,14 @@ class Traffic:
         self.bytes[message.src] += sent.bytes
         self.steps[message.step] = max(self.steps.get(message.step, 0), sent.bytes)
         return sent
+
+    def check(self, vectors: Sequence[Floats]) -> None:
+        """Refuse vectors that are not one for each rank, of one length."""
+        if len(vectors) != self.ranks or len({len(vector) for vector in vectors}) > 1:
+            lengths = ", ".join(str(len(vector)) for vector in vectors)
+            raise ValueError(
+                f"vectors of lengths {lengths or 'none'}: must be one for each of {self.ranks} ranks, alike"
+            )
 
     @property
     def most(self) -> int:
@@ -190,6 +200,7 @@ def requantized(vectors: Sequence[Floats], compress: Compressor, traffic: Traffi
     Returns:
         what each rank ends with.
     """
+    traffic.check(vectors)
     ranks = len(vectors)
 
     def hop(partial: Floats, message: Message) -> Floats:
@@ -226,6 +237,7 @@ def two_phase(
     >>> two_phase([in_parts(np.array(v), 2, full) for v in ([1.0, 3.0], [3.0, 5.0])], full, Traffic(2))
     [array([2., 4.]), array([2., 4.])]
     """
+    traffic.check([np.concatenate([packet.values for packet in row]) for row in parts])
     ranks = len(parts)
     start = [[parts[block // ranks][block % ranks] for block in range(ranks**2)]] * ranks
     there = final_values(_built(alltoall.pairwise, ranks), start, wire=traffic)
@@ -251,6 +263,7 @@ def _spread(packets: Sequence[Packet], traffic: Traffic) -> list[Floats]:
 
 def gathered(packets: Sequence[Packet], traffic: Traffic) -> list[Floats]:
     """The mean on every rank, by an all-gather of everybody's packet round a ring."""
+    traffic.check([packet.values for packet in packets])
     ranks = len(packets)
     held = final_values(_built(allgather.ring, ranks), [list(packets)] * ranks, wire=traffic)
     return [np.sum([packet.values for packet in row], axis=0) / ranks for row in held]
@@ -270,6 +283,7 @@ def merged(packets: Sequence[Packet], traffic: Traffic, schedule: Schedule | Non
     >>> traffic.steps  # two places, then four
     {0: 16, 1: 32}
     """
+    traffic.check([packet.values for packet in packets])
     ranks = len(packets)
 
     def add(mine: Packet, other: Packet) -> Packet:
@@ -321,6 +335,7 @@ class Average:
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
         """The mean as every rank ends with it."""
+        self.traffic.check(vectors)
         if self.way == "every hop":
             return requantized(vectors, self.compress, self.traffic, step)[0]
         if self.feedback:
@@ -360,8 +375,7 @@ class LowRank:
     right: Floats | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if self.rank < 1:
-            raise ValueError(f"rank = {self.rank}: must be at least 1")
+        check_counts(rank=self.rank)
         self.traffic = Traffic(self.workers)
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
@@ -407,6 +421,7 @@ class Problem:
 
 def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
     """Noisy gradients of linear regression; every worker has data of its own scale and its own truth."""
+    check_counts(workers=workers, dimension=dimension)
     random = np.random.default_rng(seed)
     scales = np.geomspace(0.3, 3, dimension)
     truth = random.normal(size=dimension)
@@ -433,6 +448,7 @@ def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Proble
 
 def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
     """Logistic regression in which every worker has mostly one of the two classes."""
+    check_counts(workers=workers, dimension=dimension)
     random = np.random.default_rng(seed)
     truth = random.normal(size=dimension)
     inputs = random.normal(size=(workers, 4 * dimension, dimension)) / np.sqrt(dimension)
@@ -458,6 +474,7 @@ def terrain(workers: int, hidden: int = 16, *, seed: int = 0) -> Problem:
 
     The heights are the digital elevation model of Jacksboro, which matplotlib ships as sample data.
     """
+    check_counts(workers=workers, hidden=hidden)
     from matplotlib.cbook import get_sample_data
 
     with np.load(str(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))) as data:
@@ -554,6 +571,7 @@ def descend(problem: Problem, average: Average | LowRank, steps: int, rate: floa
     (True, 16)
     """
     rate = problem.rate if rate is None else rate
+    _check_training(steps, rate)
     x, losses, sent = problem.start.copy(), [problem.loss(problem.start)], [0]
     for step in range(steps):
         if losses[-1] > LOST * losses[0]:
@@ -562,6 +580,12 @@ def descend(problem: Problem, average: Average | LowRank, steps: int, rate: floa
         losses.append(problem.loss(x))
         sent.append(average.traffic.most)
     return Run(np.array(losses), np.array(sent))
+
+
+def _check_training(steps: int, rate: float) -> None:
+    check_counts(steps=steps)
+    if not 0 < rate < float("inf"):
+        raise ValueError(f"rate {rate}: must be above 0 and finite")
 
 
 def adam(problem: Problem, workers: int, steps: int, rate: float, *, warm_up: int | None = None) -> Run:
@@ -577,6 +601,9 @@ def adam(problem: Problem, workers: int, steps: int, rate: float, *, warm_up: in
     Source: Kingma & Ba (2015); Tang et al. (2021).
     """
     warm_up = steps if warm_up is None else warm_up
+    _check_training(steps, rate)
+    if warm_up < 1:
+        raise ValueError(f"warm_up {warm_up}: the variance is frozen after at least 1 step")
     exact, signs = Average(workers), Average(workers, sign, feedback=True)
     x, m, v = problem.start.copy(), np.zeros_like(problem.start), np.zeros_like(problem.start)
     losses, sent = [problem.loss(x)], [0]

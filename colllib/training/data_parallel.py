@@ -25,6 +25,10 @@ class Layer:
     backward: float
     size: float
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.size < float("inf"):
+            raise ValueError(f"layer of {self.size} bytes: must be a number of at least 0")
+
 
 def buckets(sizes: Iterable[float], capacity: float) -> list[list[int]]:
     """Gradients in the order in which they come, put into buckets: one closes when it is full, or at the last gradient.
@@ -109,6 +113,8 @@ def sharded(
     """
     if prefetch < 0:
         raise ValueError(f"prefetch {prefetch}: must be at least 0 layers")
+    if not gradient >= 0:
+        raise ValueError(f"gradient {gradient}: must be at least 0 bytes for each of the parameters")
     forwards = [("forward", k) for k in range(len(layers))]
     uses = forwards + [("backward", k) for k in reversed(range(len(layers)))]
     gathered = uses if reshard else forwards

@@ -40,8 +40,8 @@ def joules(
     >>> [round(value, 2) for value in joules(execute(allreduce.ring(16), boxes((2, 8))), 1e9)]
     [1.22, 4.56]
     """
-    if not message >= 0:
-        raise ValueError(f"message size {message!r}: must be at least 0 bytes")
+    if not 0 <= message < float("inf"):
+        raise ValueError(f"message size {message!r}: must be a number of bytes, at least 0")
     low = high = 0.0
     for name, crossing in crossings(execution).items():
         if not crossing.total:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from colllib.algorithms import direct
 from colllib.exact import Fractions, IntArray
-from colllib.primitives import Blocks, is_whole
+from colllib.primitives import Blocks, check_counts, is_whole
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology
 from colllib.training.tensor_states.graph import softmax
@@ -46,6 +46,9 @@ def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *,
     >>> zipf_scores(2, 3, 8).shape
     (2, 3, 8)
     """
+    check_counts(ranks=ranks, tokens=tokens, experts=experts)
+    if not np.isfinite(exponent):
+        raise ValueError(f"exponent {exponent}: must be finite")
     random = np.random.default_rng(seed)
     popularity = random.permutation(-exponent * np.log(np.arange(1, experts + 1)))
     return popularity + random.gumbel(size=(ranks, tokens, experts))  # the best of these are a draw without replacement
@@ -57,6 +60,7 @@ def topical_tokens(ranks: int, tokens: int, *, seed: int = 0) -> Floats:
     Returns:
         vectors, shape (ranks, tokens, 16).
     """
+    check_counts(ranks=ranks, tokens=tokens)
     topics, width = 12, 16
     random = np.random.default_rng(seed)
     centers = random.normal(size=(topics, width))
@@ -78,6 +82,10 @@ def balanced_gate(gate: Floats, tokens: Floats, top_k: int, weight: float, *, st
 
     Source: Fedus, Zoph & Shazeer (2022), section 2.2, for the loss.
     """
+    if len(gate) != tokens.shape[-1]:
+        raise ValueError(f"a gate for vectors of {len(gate)} numbers, tokens of {tokens.shape[-1]}: must be the same")
+    if not weight >= 0:
+        raise ValueError(f"weight {weight} of the auxiliary loss: must be at least 0")
     x = tokens.reshape(-1, tokens.shape[-1])
     old, experts, new = x @ gate, gate.shape[1], gate.copy()
     rate = 1 / np.linalg.norm(x, 2) ** 2 * len(x)
@@ -155,6 +163,8 @@ def route(scores: Floats, top_k: int, *, boxes: int = 1, most_boxes: int | None 
         raise ValueError(f"top_k = {top_k!r}: a token can choose 1 to {experts} of {experts} experts")
     if boxes < 1 or experts % boxes:
         raise ValueError(f"boxes = {boxes}: must divide the {experts} experts")
+    if np.isnan(scores).any():
+        raise ValueError("a score is not a number: a token cannot choose by it")
     if most_boxes is not None:
         scores = _limited(scores, top_k, boxes, most_boxes)
     return Routing(np.argsort(-scores, axis=-1, kind="stable")[..., :top_k], experts)
@@ -189,8 +199,8 @@ def with_capacity(routing: Routing, factor: float | Fraction) -> Routing:
     >>> with_capacity(two, 1).chosen.ravel()
     array([ 0,  0, -1, -1])
     """
-    if not factor > 0:
-        raise ValueError(f"capacity factor {factor}: must be above 0, or no token is served")
+    if not 0 < factor < float("inf"):
+        raise ValueError(f"capacity factor {factor}: must be finite and above 0, or no token is served")
     limit = ceil(Fraction(factor) * routing.chosen.size / routing.experts)
     in_turn = np.moveaxis(routing.chosen, -1, 0)
     flat = in_turn.ravel().copy()
@@ -248,6 +258,8 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
         raise ValueError(
             f"copies = {copies}: {len(load)} experts on {ranks} ranks have room for 0 to {len(load) * (ranks - 1)}"
         )
+    if min(load) < 0:
+        raise ValueError(f"load {min(load)}: an expert cannot have fewer than 0 tokens")
     times = [1] * len(load)
     for _ in range(copies):
         times[max((e for e in range(len(load)) if times[e] < ranks), key=lambda e: load[e] / times[e])] += 1
@@ -343,6 +355,7 @@ def traffic(goes: IntArray, *, once: bool = False) -> IntArray:
 
 def boxes_visited(goes: IntArray, in_box: int) -> float:
     """How many boxes a token's experts are in, on average, its own included."""
+    check_counts(in_box=in_box)
     box = np.sort(np.where(goes == DROPPED, DROPPED, goes // in_box), axis=-1)
     new = (np.diff(box, axis=-1, prepend=DROPPED - 1) != 0) & (box != DROPPED)
     return float(new.sum(axis=-1).mean())

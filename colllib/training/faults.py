@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from colllib.cost import check_quantities
 from colllib.primitives import check_rank
 from colllib.schedule import Schedule, Step
 from colllib.values import Message, final_values
@@ -57,6 +58,7 @@ def durations(
     np.float64(12.0)
     """
     late, slow = late or {}, slow or {}
+    check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
     _check(schedule, late, slow)
     ranks, share = schedule.ranks, [float(value) for value in schedule.blocks.share]
     ready = np.zeros((ranks, len(share)))
@@ -85,13 +87,13 @@ def _check(schedule: Schedule, late: Mapping[int, float], slow: Mapping[tuple[in
         raise ValueError("slow ranks and links are modeled between ranks only: this schedule uses switches")
     for rank, seconds in late.items():
         check_rank("late rank", rank, schedule.ranks)
-        if not seconds >= 0:
-            raise ValueError(f"late by {seconds} s: a delay must not be negative")
+        if not 0 <= seconds < float("inf"):
+            raise ValueError(f"late by {seconds} s: a delay must be finite and not negative")
     for (src, dst), factor in slow.items():
         check_rank("slow sender", src, schedule.ranks)
         check_rank("slow receiver", dst, schedule.ranks)
-        if not factor >= 1:
-            raise ValueError(f"slow by a factor of {factor}: must be at least 1")
+        if not 1 <= factor < float("inf"):
+            raise ValueError(f"slow by a factor of {factor}: must be at least 1, and finite")
 
 
 # -- flipped bits --------------------------------------------------------------------------------
@@ -106,6 +108,8 @@ def flipped(value: Singles, bit: int) -> Singles:
     if not 0 <= bit < 32:
         raise ValueError(f"bit {bit}: an FP32 number has the bits 0 to 31")
     found = np.array(value, dtype=np.float32)
+    if not found.size:
+        raise ValueError("no numbers: there is no bit to flip")
     found.view(np.uint32)[0] ^= np.uint32(1 << bit)
     return found
 
@@ -162,6 +166,9 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
     if phase not in PHASES:
         raise ValueError(f"phase {phase!r}: must be one of {', '.join(PHASES)}")
     schedule = allreduce.ring(len(gradients))
+    if schedule.ranks < 2 or len({len(g) for g in gradients}) > 1 or len(gradients[0]) < schedule.ranks:
+        lengths = ", ".join(str(len(g)) for g in gradients)
+        raise ValueError(f"gradients of lengths {lengths}: two or more of one length, a number for each rank or more")
     check_rank("rank", rank, schedule.ranks)
     when = {"sum in memory": 1, "reduce-scatter wire": 1, "all-gather wire": schedule.ranks - 1}
     when["last hop"] = schedule.num_steps - 1
@@ -370,6 +377,9 @@ def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
     >>> run_programs([[one], [one], []]).told
     'no rank can go on: 0 (in A) waits for 2; 1 (in A) waits for 2; rank 2 has finished'
     """
+    for call in (call for program in programs for call in program):
+        if call.schedule.ranks != len(programs):
+            raise ValueError(f"{call.label} is for {call.schedule.ranks} ranks: there are {len(programs)} programs")
     ranks = [_Rank(rank, program) for rank, program in enumerate(programs)]
     moved = True
     while moved:

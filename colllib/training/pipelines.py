@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import isfinite
 from typing import NamedTuple
 
+from colllib.primitives import check_counts
 from colllib.training.timeline import Op, Step, run
 
 
@@ -93,9 +94,9 @@ def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int
     """
     if schedule not in SCHEDULES:
         raise ValueError(f"unknown pipeline schedule {schedule!r}: known are {', '.join(SCHEDULES)}")
-    for name, value in (("stages", stages), ("microbatches", microbatches), ("chunks", chunks)):
-        if value < 1:
-            raise ValueError(f"{name} {value}: must be at least 1")
+    check_counts(stages=stages, microbatches=microbatches, chunks=chunks)
+    if not 0 <= stage < stages:
+        raise ValueError(f"stage {stage}: must be one from 0 to {stages - 1}")
     if chunks > 1 and schedule != "interleaved":
         raise ValueError(f"{schedule} in {chunks} chunks: only interleaved stages have several")
     return SCHEDULES[schedule](stages, stage, microbatches, chunks)
@@ -136,8 +137,7 @@ def pipeline(
     >>> step.seconds, step.idle("compute 0") / step.seconds
     (45.0, 0.2)
     """
-    if stages < 1:
-        raise ValueError(f"stages {stages}: must be at least 1")
+    check_counts(stages=stages, microbatches=microbatches, chunks=chunks)
     late = backward / 2 if weights is None else weights
     if not (isfinite(late) and 0 <= late <= backward):
         raise ValueError(f"weights {late} s: must be from 0 to the {backward} s of the whole backward")

@@ -8,6 +8,7 @@ import numpy as np
 
 from colllib.algorithms import every, of
 from colllib.ladder import Rung, entry, on_star, topology
+from colllib.primitives import check_counts
 
 FEW = 256  # ranks, up to which rings and hierarchies in pieces are executed in a moment
 PIECES = (1, 4, 16)
@@ -48,13 +49,16 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
         message: M in bytes.
 
     Raises:
-        ValueError: for a machine without boxes or speeds.
+        ValueError: for a machine without boxes or speeds, or too small.
 
     >>> found = price("all-reduce", "dgx-h100:16", 16, 8, 1e9)  # one rank in each box
     >>> found.label, round(found.seconds * 1e3, 1)
     ('Rabenseifner', 37.5)
     """
     where = topology(machine)
+    check_counts(ranks=ranks, apart=apart)
+    if (ranks - 1) * apart >= where.ranks:
+        raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {where.ranks}")
     boxes, inside = group(ranks, apart, in_box(machine))
     assert where.speeds is not None
     (alpha, outer), (bandwidth, card) = ((values[0], values[-1]) for values in where.speeds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from colllib.exact import Fractions
-from colllib.primitives import Blocks
+from colllib.primitives import Blocks, check_counts
 from colllib.schedule import Schedule, Step
 
 
@@ -27,9 +27,7 @@ def parameter_server(workers: int, servers: int, *, colocated: bool = False) -> 
     >>> execute(parameter_server(8, 1)).cost.n_beta, execute(parameter_server(8, 8, colocated=True)).cost.n_beta
     (Fraction(16, 1), Fraction(7, 4))
     """
-    for name, value in (("workers", workers), ("servers", servers)):
-        if value < 1:
-            raise ValueError(f"{name} {value}: must be at least 1")
+    check_counts(workers=workers, servers=servers)
     if colocated and servers > workers:
         raise ValueError(f"{servers} servers colocated with {workers} workers: there must be a worker for each")
     ranks = workers if colocated else workers + servers

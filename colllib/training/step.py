@@ -1,9 +1,9 @@
 """A whole training step on a machine: every stage's compute and its collectives, priced and put in order.
 
-Ranks of a machine are numbered as Megatron numbers them: TP varies fastest, then DP, then PP; the
-ranks of EP are neighbors in DP. All replicas do the same at the same time, and so do the ranks of a
+Ranks of a machine are numbered as Megatron numbers them: TP varies fastest, then CP, DP and PP; the
+ranks of EP are neighbors in CP and DP. All replicas do the same at the same time, and so do the ranks of a
 TP group, so that one rank of each stage is simulated. Its streams are the compute stream, on which
-also the collectives of TP and EP wait (their results are needed at once), and the network, where
+also the collectives of TP, CP and EP wait (their results are needed at once), and the network, where
 buckets of gradients queue; with `shared` they queue with the pipeline's messages for one card.
 
 Compute is 2 operations per parameter and token forward and twice that backward, at a sustained
@@ -19,6 +19,7 @@ from math import isfinite
 from colllib.ladder import topology
 from colllib.limits import check_size
 from colllib.parallelism import Model, Plan, Precision
+from colllib.primitives import check_counts
 from colllib.training.data_parallel import Layer, buckets, sharded
 from colllib.training.pipelines import Work, compute, order
 from colllib.training.prices import in_box, price
@@ -34,7 +35,7 @@ class Training:
 
     Args:
         model: its layers, all alike, are cut into stages; one with experts has them in every layer.
-        plan: dp x tp x pp ranks; cp is not modeled, zero is 0 or 1 with a pipeline or several microbatches.
+        plan: dp x cp x tp x pp ranks; zero is 0 or 1 with a pipeline or several microbatches.
         machine: of boxes with speeds, such as "dgx-h100:16".
         tokens: of a microbatch.
         microbatches: of a replica's step.
@@ -67,11 +68,9 @@ class Training:
         if plan.gpus != where.ranks:
             product = f"dp {plan.dp} x tp {plan.tp} x pp {plan.pp} x cp {plan.cp}"
             raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {where.ranks}")
-        if plan.cp > 1:
-            raise ValueError(f"cp = {plan.cp}: context parallelism is not modeled in a step, take 1")
-        for name, value in (("tokens", self.tokens), ("microbatches", self.microbatches)):
-            if value < 1:
-                raise ValueError(f"{name} {value}: must be at least 1")
+        check_counts(tokens=self.tokens, microbatches=self.microbatches, chunks=self.chunks)
+        if self.tokens % plan.cp:
+            raise ValueError(f"cp = {plan.cp}: must divide the {self.tokens} tokens of a microbatch")
         passes = self.model.layers * self.microbatches
         check_size(f"{self.model.layers} layers with {self.microbatches} microbatches", passes, MOST_PASSES, "passes")
         for name, number in (("rate", self.rate), ("bucket", self.bucket)):
@@ -96,6 +95,11 @@ class Training:
     # -- what a layer takes on one rank -------------------------------------------------------
 
     @property
+    def own(self) -> int:
+        """Tokens of a microbatch that one rank has."""
+        return self.tokens // self.plan.cp
+
+    @property
     def parameters(self) -> float:
         """Parameters of a layer that one rank holds."""
         model, plan = self.model, self.plan
@@ -107,26 +111,27 @@ class Training:
         """Seconds of a layer's forward with one microbatch, without communication."""
         model = self.model
         met = model.beside_experts(bool(model.experts)) + model.top_k * model.expert
-        return 2 * met * self.tokens / self.plan.tp / self.rate
+        return 2 * met * self.own / self.plan.tp / self.rate
 
     def seconds(self, primitive: str, axis: str, message: float) -> float:
-        """A collective along an axis of the plan: "tp", "dp", "ep" or "pp"; nothing for a single rank."""
+        """A collective along an axis of the plan, "dp" with the ranks of cp; nothing for a single rank."""
         plan = self.plan
         ranks, apart = {
             "tp": (plan.tp, 1),
             "ep": (plan.ep, plan.tp),
-            "dp": (plan.dp, plan.tp),
-            "pp": (min(2, plan.pp), plan.tp * plan.dp),
+            "cp": (plan.cp, plan.tp),
+            "dp": (plan.replicas, plan.tp),
+            "pp": (min(2, plan.pp), plan.tp * plan.replicas),
         }[axis]
         return 0.0 if ranks == 1 else price(primitive, self.machine, ranks, apart, message).seconds
 
     @property
     def activations(self) -> float:
         """Bytes of a microbatch's activations between two layers."""
-        return float(self.tokens * self.model.hidden * self.precision.activation)
+        return float(self.own * self.model.hidden * self.precision.activation)
 
     def inside(self, kind: str) -> list[tuple[str, float]]:
-        """Collectives of TP and EP within a layer's pass, which compute waits for: name and seconds."""
+        """Collectives of TP, CP and EP within a layer's pass, which compute waits for: name and seconds."""
         plan, found = self.plan, []
         if kind == "W":
             return []
@@ -137,9 +142,14 @@ class Training:
             found += 2 * [gather, *([gather] if kind == "B" else []), scatter]
         elif plan.tp > 1:
             found += [("all-reduce", self.seconds("all-reduce", "tp", self.activations))] * 2
+        if plan.cp > 1:  # the keys and values of all tokens, and backward their gradients
+            heads = 1 if self.model.latent else min(plan.tp, self.model.kv_heads)
+            message = self.tokens * self.model.kv_width / heads * self.precision.activation
+            for primitive in ("all-gather", "reduce-scatter")[: 1 + (kind == "B")]:
+                found.append((f"{primitive} of keys and values", self.seconds(primitive, "cp", message)))
         if plan.ep > 1:
             size = self.precision.dispatch if kind == "F" else self.precision.activation
-            numbers = self.tokens * self.model.hidden * self.model.top_k
+            numbers = self.own * self.model.hidden * self.model.top_k
             found += [
                 ("dispatch", self.seconds("all-to-all", "ep", numbers * size)),
                 ("combine", self.seconds("all-to-all", "ep", numbers * self.precision.activation)),
@@ -196,7 +206,7 @@ def _stage(training: Training, stage: int, ops: list[Op], number: dict[tuple[str
             if (work.kind, work.microbatch) == (final, training.microbatches - 1):
                 ready.append(len(ops) - 1)
         number[f"{work.kind} end", work.microbatch, at] = len(ops) - 1
-    if plan.dp > 1:
+    if plan.replicas > 1:
         _gradients(training, stage, ready, ops)
 
 

@@ -104,6 +104,8 @@ def test_what_cannot_be_is_refused():
     layers = [Layer(1.0, 1.0, 1.0)]
     with pytest.raises(ValueError, match="bucket 0: must hold a number of bytes above 0"):
         buckets([1], 0)
+    with pytest.raises(ValueError, match="layer of -1 bytes"):
+        Layer(1.0, 1.0, -1)
     with pytest.raises(ValueError, match="prefetch -1: must be at least 0"):
         sharded(layers, float, float, prefetch=-1)
     with pytest.raises(ValueError, match=r"backward 0 takes -1.0 s"):

@@ -148,7 +148,13 @@ def test_the_auxiliary_loss_evens_out_a_gate_and_costs_it_choices():
         (lambda: experts.route(np.zeros((1, 1, 4)), 0), "top_k = 0"),
         (lambda: experts.route(np.zeros((1, 1, 4)), 3, boxes=2, most_boxes=1), "most_boxes = 1: must be 2 to 2"),
         (lambda: experts.route(np.zeros((1, 1, 4)), 3, boxes=3), "boxes = 3: must divide the 4 experts"),
-        (lambda: experts.with_capacity(experts.route(np.zeros((1, 1, 4)), 1), 0), "capacity factor 0: must be above 0"),
+        (
+            lambda: experts.with_capacity(experts.route(np.zeros((1, 1, 4)), 1), 0),
+            "capacity factor 0: must be finite and above 0",
+        ),
+        (lambda: experts.route(np.full((1, 1, 4), np.nan), 1), "a score is not a number"),
+        (lambda: experts.zipf_scores(2, 3, 0), "experts 0: must be at least 1"),
+        (lambda: experts.boxes_visited(np.zeros((2, 1, 1), int), 0), "in_box 0"),
         (lambda: experts.contiguous(6, 4), "6 experts on 4 ranks"),
         (lambda: experts.by_load([1, 1], 2, copies=4), "copies = 4"),
         (lambda: experts.dispatch(star(2), np.zeros((2, 1, 1), int), "per box"), "has no boxes"),
@@ -174,7 +180,7 @@ def told(capsys, *words):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--capacity 0", "capacity factor 0: must be above 0, or no token is served"),
+        ("--capacity 0", "capacity factor 0: must be finite and above 0, or no token is served"),
         ("--capacity 1/2", "capacity '1/2': must be a decimal number, as in 1.25"),
         ("--top-k 65", "top_k = 65: a token can choose 1 to 64 of 64 experts"),
         ("--experts 63", "63 experts on 32 ranks: each must hold equally many"),

@@ -185,6 +185,15 @@ def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
             lambda: faults.faulty(broadcast.chain(4), faults.FAULTS[0], rank=2, step=0),
             "step 0: must be one from 0 to 2 in which rank 2 sends",
         ),
+        (lambda: faults.durations(allreduce.ring(3), message=-1, alpha=0, bandwidth=1), "message size -1"),
+        (
+            lambda: faults.flip(gradients(4, 2), "gradient"),
+            "gradients of lengths 2, 2, 2, 2: two or more of one length",
+        ),
+        (
+            lambda: faults.run_programs([[Call("A", allreduce.ring(4), np.ones(4))]] * 2),
+            "A is for 4 ranks: there are 2 programs",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line(call, says):

@@ -73,6 +73,7 @@ def test_a_pass_begins_after_its_message_has_come(p, m, send, kind):
     [
         (("2f2b", 4, 4, {}), f"unknown pipeline schedule '2f2b': known are {', '.join(SCHEDULES)}"),
         (("1f1b", 0, 4, {}), "stages 0: must be at least 1"),
+        (("interleaved", 4, 4, {"chunks": 0}), "chunks 0: must be at least 1"),
         (("1f1b", 4, 4, {"chunks": 2}), "1f1b in 2 chunks: only interleaved stages have several"),
         (("interleaved", 4, 6, {"chunks": 2}), "6 microbatches: interleaving needs a multiple of the 4 stages"),
         (("1f1b", 4, 4, {"forward": -1.0}), "F0 on 0 takes -1.0 s"),

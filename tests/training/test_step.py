@@ -41,6 +41,24 @@ def test_a_step_has_the_collectives_that_the_plan_issues(sequence_parallel):
         assert counted(step, [primitive], "compute 3") == inside
 
 
+def test_ranks_that_share_a_sequence_gather_its_keys_and_values_and_have_their_share_of_the_rest():
+    model = replace(LLAMA, layers=8)
+    shared, alone = (
+        simulate(Training(model, plan, MACHINE, tokens=8192, microbatches=4))
+        for plan in (Plan(dp=2, cp=2, tp=8, pp=4), Plan(dp=4, tp=8, pp=4))
+    )
+    calls = list(training(model, Plan(dp=2, cp=2, tp=8, pp=4), tokens=2 * 4 * 8192, microbatches=4))
+    for primitive in ("all-gather", "reduce-scatter"):
+        [call] = [c for c in calls if c.axis == "CP" and c.primitive == primitive]
+        here = [op for op in shared.ops if op.kind == f"{primitive} of keys and values" and op.stream == "compute 3"]
+        assert len(here) == call.count
+        assert all(isclose(op.seconds, price(primitive, MACHINE, 2, 8, call.message).seconds) for op in here)
+    spent = [
+        sum(op.seconds for op in step.ops if op.kind in "FB" and op.stream == "compute 3") for step in (shared, alone)
+    ]
+    assert isclose(2 * spent[0], spent[1])
+
+
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb-h1", "interleaved"])
 def test_every_stage_computes_for_its_layers_and_tokens_whatever_the_schedule(schedule):
     chunks = 2 if schedule == "interleaved" else 1
@@ -154,7 +172,7 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
     [
         ("--plan tp=8", "plan of 8 ranks (dp 1 x tp 8 x pp 1 x cp 1) on dgx-h100:16: it has 128"),
         ("--plan tp=8,x=2", "write axes among tp, pp, dp, ep, cp, zero"),
-        ("--plan tp=8,cp=16", "context parallelism is not modeled"),
+        ("--plan tp=8,cp=16 --tokens 8190", "cp = 16: must divide the 8190 tokens of a microbatch"),
         ("--plan tp=8,dp=8,pp=2,zero=3", "zero = 3: modeled with pp = 1"),
         ("--plan dp=128,ep=8", "must divide the 0 experts of Llama 3.1 70B"),
         ("--microbatches -1", "microbatches '-1': must be a whole number"),

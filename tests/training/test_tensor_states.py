@@ -287,9 +287,9 @@ def test_a_change_of_state_costs_what_the_primitive_does_by_itself():
         ),
         (lambda: ts.cheapest(mlp(8, 4, 8), Machine((1,), (1.0,), memory=1), trying_all=True), "no plan keeps"),
         (lambda: Graph((Node("x", "ab"),), {"a": 1}), "x has the dimension 'b', which has no size"),
-        (lambda: Graph((Node("y", "a", ("x",), "map"),), {"a": 1}), "y needs x, which is not made before it"),
+        (lambda: Graph((Node("y", "a", ("x",), "rename"),), {"a": 1}), "y needs x, which is not made before it"),
         (lambda: Machine((2,), (1.0,), stages=1), r"stages on axis 1: the mesh \(2,\) has 1 axes"),
-        (lambda: Machine((2,), (1.0,), microbatches=0), "0 microbatches: must be at least 1"),
+        (lambda: Machine((2,), (1.0,), microbatches=0), "microbatches 0: must be at least 1"),
         (
             lambda: ts.cheapest(mlp(8, 4, 8), Machine((2,), (1.0,), stages=0), given={"x": ("t",)}),
             "axis 0 has the stages 0 to 1, not 't'",
@@ -300,6 +300,17 @@ def test_a_change_of_state_costs_what_the_primitive_does_by_itself():
             "no plan keeps at most 1 numbers of activations",
         ),
         (lambda: Machine((0,), (1.0,)), "each axis needs ranks and a bandwidth"),
+        (lambda: ts.mlp_step(8, 4, -4), "size of f -4: must be at least 1"),
+        (lambda: ts.transformer_block(2, 4, 9, 2, 8), "2 heads of a width of 9: they must divide it"),
+        (lambda: ts.cheapest(mlp(8, 4, 8), Machine((2,), (1.0,)), given={"q": ("R",)}), "no tensor 'q': there are x"),
+        (
+            lambda: ts.unsharded(mlp(8, 4, 8), {"x": np.ones((7, 4))}),
+            r"x is \(7, 4\): must be an array of shape \(8, 4\)",
+        ),
+        (lambda: Graph((Node("x", "a"), Node("x", "a")), {"a": 1}), "x is made twice"),
+        (lambda: Graph((Node("x", "A"),), {"A": 1}), r"x \[A\]: dimensions are small letters"),
+        (lambda: Graph((Node("x", "a"), Node("y", "a", ("x",), "map", function="tan")), {"a": 1}), "function 'tan'"),
+        (lambda: Graph((Node("x", "a"), Node("y", "b", ("x",), "einsum")), {"a": 1, "b": 1}), "dimension 'b'"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(call, says):

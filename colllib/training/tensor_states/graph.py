@@ -10,7 +10,10 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
+from colllib.primitives import check_counts
+
 Floats = NDArray[np.float64]
+KINDS = ("input", "einsum", "add", "map", "row", "rename")
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,17 @@ class Node:
     keep: bool = False
     function: str = ""
     backward: bool = False
+
+    def check(self) -> None:
+        """Refuse what no operation is: an unknown kind or function, or dimensions that are no small letters."""
+        if self.kind not in KINDS:
+            raise ValueError(f"{self.name} is a {self.kind!r}: must be one of {', '.join(KINDS)}")
+        if self.kind in ("map", "row") and self.function not in FUNCTIONS:
+            raise ValueError(f"{self.name}: function {self.function!r} must be one of {', '.join(FUNCTIONS)}")
+        if self.kind == "row" and (not self.along or self.along not in self.letters):
+            raise ValueError(f"{self.name} [{self.letters}] along {self.along!r}: must be one of its dimensions")
+        if self.letters and not (self.letters.isascii() and self.letters.isalpha() and self.letters.islower()):
+            raise ValueError(f"{self.name} [{self.letters}]: dimensions are small letters")
 
     @property
     def given(self) -> bool:
@@ -97,8 +111,12 @@ class Graph:
     same: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_counts(**{f"size of {letter}": size for letter, size in self.sizes.items()})
         made: dict[str, Node] = {}
         for node in self.nodes:
+            node.check()
+            if node.name in made:
+                raise ValueError(f"{node.name} is made twice")
             for letter in node.letters + node.along:
                 if letter not in self.sizes:
                     raise ValueError(f"{node.name} has the dimension {letter!r}, which has no size")
@@ -111,7 +129,12 @@ class Graph:
                     raise ValueError(
                         f"{node.name} [{node.letters}] of {name} [{made[name].letters}]: shapes must agree"
                     )
+            lost = set(node.letters) - {letter for name in node.inputs for letter in made[name].letters}
+            if node.kind == "einsum" and lost:
+                raise ValueError(f"{node.name} [{node.letters}]: no input has the dimension {min(lost)!r}")
             made[node.name] = node
+        for name in (name for pair in self.same.items() for name in pair if name not in made):
+            raise ValueError(f"no tensor {name!r} to keep in the state of another")
 
     @cached_property
     def by_name(self) -> dict[str, Node]:
@@ -143,7 +166,10 @@ def training_step(graph: Graph) -> Graph:
     >>> graph.same
     {'new A': 'A', 'new B': 'B', 'y': 'x', 'dy': 'x', 'dx': 'x'}
     """
-    last, (first, *_) = graph.nodes[-1], graph.nodes
+    first = next((node for node in graph.nodes if node.given), None)
+    if first is None:
+        raise ValueError("a training step needs an input that is no parameter")
+    last = graph.nodes[-1]
     made = [Node(f"d{last.name}", last.letters, backward=True)]
     parts: dict[str, list[str]] = {last.name: [made[0].name]}
     kept = [node for node in graph.nodes if node.keep]
@@ -212,6 +238,9 @@ def transformer_block(batch: int, tokens: int, width: int, heads: int, inner: in
 
     Letters: b sequences, s and t tokens, d width, h heads, e width of a head, f inner width.
     """
+    check_counts(heads=heads)
+    if width % heads:
+        raise ValueError(f"{heads} heads of a width of {width}: they must divide it")
     names = (
         Node("x", "bsd"),
         Node("norm 1", "bsd", ("x",), "row", "d", function="norm"),

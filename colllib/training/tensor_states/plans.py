@@ -10,6 +10,7 @@ from math import prod
 import numpy as np
 
 from colllib.bounds import lower_bound
+from colllib.primitives import check_counts
 from colllib.training.tensor_states.graph import Graph, Node
 from colllib.training.tensor_states.states import (
     AGAIN,
@@ -60,8 +61,7 @@ class Machine:
             )
         if self.stages is not None and not 0 <= self.stages < len(self.mesh):
             raise ValueError(f"stages on axis {self.stages}: the mesh {self.mesh} has {len(self.mesh)} axes, from 0")
-        if self.microbatches < 1:
-            raise ValueError(f"{self.microbatches} microbatches: must be at least 1")
+        check_counts(microbatches=self.microbatches)
         rates = {"flops": self.flops, "touch": self.touch, "width": self.width, "bandwidth": min(self.bandwidth)}
         for name, value in rates.items():
             if not value > 0:

@@ -31,6 +31,7 @@ def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
         if node.backward and not graph.nodes[place - 1].backward:
             _turn(plan, shards)
         if node.kind == "input":
+            _check_value(graph, node, values)
             shards[node.name] = _cut(values[node.name], node.letters, plan.states[node.name], plan.machine.mesh)
         else:
             shards[node.name] = _made(plan, node, shards)
@@ -39,6 +40,13 @@ def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
             parts = _changed(shards[node.name], plan, node.name, state)
             found[node.name] = _whole(parts, node.letters, state, plan.machine.mesh)
     return found
+
+
+def _check_value(graph: Graph, node: Node, values: Mapping[str, Floats]) -> None:
+    wanted = tuple(graph.sizes[letter] for letter in node.letters)
+    if node.name not in values or np.shape(values[node.name]) != wanted:
+        given = np.shape(values[node.name]) if node.name in values else "not given"
+        raise ValueError(f"{node.name} is {given}: must be an array of shape {wanted}")
 
 
 def _turn(plan: Plan, shards: dict[str, Shards]) -> None:
@@ -62,7 +70,9 @@ def unsharded(graph: Graph, values: Mapping[str, Floats]) -> dict[str, Floats]:
     """All tensors, on one device."""
     found = dict(values)
     for node in graph.nodes:
-        if node.kind != "input":
+        if node.kind == "input":
+            _check_value(graph, node, values)
+        else:
             found[node.name] = _local(graph, node, [found[name] for name in node.inputs])
     return found
 

@@ -97,6 +97,8 @@ def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int], stag
     Raises:
         ValueError: naming the tensor, the axis and what is wrong.
     """
+    if name not in graph.by_name:
+        raise ValueError(f"no tensor {name!r}: there are {', '.join(graph.by_name)}")
     node = graph.by_name[name]
     if len(state) != len(mesh):
         raise ValueError(f"state {state} of {name}: the mesh has {len(mesh)} axes")
