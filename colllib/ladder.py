@@ -248,7 +248,7 @@ def skipped(algorithm: Algorithm, topology: Topology) -> str | None:
     if (refusal := algorithm.refusal(topology)) is not None:
         return refusal
     if algorithm.searched and algorithm.searched(topology) and not algorithm.costs_its_closed_form(topology):
-        return "is made for one fabric, which a ladder does not wait for"
+        return "is found by a search that a ladder does not start"
     pairs = topology.num_links == topology.ranks * (topology.ranks - 1) and not topology.switches
     if algorithm.many_partners and not pairs and topology.ranks > 2:
         return (
