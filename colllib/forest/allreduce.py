@@ -94,9 +94,14 @@ def divided(fabric: Fabric) -> Division:
         limits.append(wide[~direct])
     cost = np.r_[-np.ones(ranks), np.zeros(variables - ranks)]
     conserved = vstack(equal)
-    given = {"A_ub": vstack(within), "b_ub": np.concatenate(limits), "A_eq": conserved}
     method = "highs" if variables < MANY_VARIABLES else "highs-ipm"
-    found: Any = linprog(cost, **given, b_eq=np.zeros(conserved.shape[0]), method=method)
+    given: dict[str, Any] = {
+        "A_ub": vstack(within),
+        "b_ub": np.concatenate(limits),
+        "A_eq": conserved,
+        "method": method,
+    }
+    found: Any = linprog(cost, **given, b_eq=np.zeros(conserved.shape[0]))
     parts = [fabric.unit * Fraction(v).limit_denominator(MOST_PARTS) for v in found.x[: ranks + 2 * count].tolist()]
     rate = fabric.unit * Fraction(-found.fun).limit_denominator(MOST_PARTS)
     return Division(
