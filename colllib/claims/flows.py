@@ -21,7 +21,7 @@ from colllib.forest.allreduce import divided, five_ranks
 from colllib.forest.bound import feasible, room
 from colllib.forest.flow import max_flow
 from colllib.forest.packing import pack
-from colllib.forest.splitting import without_switches
+from colllib.forest.splitting import split_off, without_switches
 from colllib.topology import from_links
 
 ENDLESS = 10**9  # a capacity that no cut wants to cross
@@ -98,16 +98,6 @@ def _capped_flow() -> Cases:
 # -- switches ------------------------------------------------------------------------------------------
 
 
-def _changed(capacity: IntArray, split: Split, units: int) -> IntArray:
-    u, w, t = split
-    found = capacity.copy()
-    found[u, w] -= units
-    found[w, t] -= units
-    if u != t:
-        found[u, t] += units
-    return found
-
-
 def by_theorem(fabric: forests.Fabric, capacity: IntArray, k: int, split: Split) -> int:
     """Equation B.1 as it is printed: how much can be split off."""
     (u, w, t), s, need = split, fabric.nodes, fabric.total * k
@@ -125,7 +115,7 @@ def _tried(fabric: forests.Fabric, capacity: IntArray, k: int, split: Split) -> 
     """How much can be split off: the most units after which all that ranks send still reaches every rank."""
     u, w, t = split
     for units in range(int(min(capacity[u, w], capacity[w, t])), 0, -1):
-        network = fabric.with_source(_changed(capacity, split, units), fabric.weight * k)
+        network = fabric.with_source(split_off(capacity, *split, units), fabric.weight * k)
         need = fabric.total * k
         if all(max_flow(network, fabric.nodes, sink, need)[0] == need for sink in range(fabric.ranks)):
             return units
@@ -139,7 +129,7 @@ def _states(on: str) -> Iterator[tuple[forests.Fabric, IntArray, int]]:
     capacity = room(topology, limit.unit * topology.unit)
     yield topology, capacity, limit.trees
     for u, w, t, units in without_switches(capacity, topology.weight * limit.trees, topology.ranks, on).splits:
-        capacity = _changed(capacity, (u, w, t), units)
+        capacity = split_off(capacity, u, w, t, units)
         yield topology, capacity, limit.trees
 
 

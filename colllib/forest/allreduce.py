@@ -28,7 +28,8 @@ from colllib.limits import check_size
 from colllib.schedule import Schedule, in_sequence
 from colllib.topology import Topology, find, from_links
 
-MOST_VARIABLES = 2**16
+MOST_VARIABLES = 2**17
+MANY_VARIABLES = 2**14  # from which an interior point is faster than the simplex method
 MOST_PARTS = 2**10  # the largest denominator of a share that is looked for
 
 
@@ -93,8 +94,14 @@ def divided(fabric: Fabric) -> Division:
         limits.append(wide[~direct])
     cost = np.r_[-np.ones(ranks), np.zeros(variables - ranks)]
     conserved = vstack(equal)
-    given = {"A_ub": vstack(within), "b_ub": np.concatenate(limits), "A_eq": conserved}
-    found: Any = linprog(cost, **given, b_eq=np.zeros(conserved.shape[0]), method="highs")
+    method = "highs" if variables < MANY_VARIABLES else "highs-ipm"
+    given: dict[str, Any] = {
+        "A_ub": vstack(within),
+        "b_ub": np.concatenate(limits),
+        "A_eq": conserved,
+        "method": method,
+    }
+    found: Any = linprog(cost, **given, b_eq=np.zeros(conserved.shape[0]))
     parts = [fabric.unit * Fraction(v).limit_denominator(MOST_PARTS) for v in found.x[: ranks + 2 * count].tolist()]
     rate = fabric.unit * Fraction(-found.fun).limit_denominator(MOST_PARTS)
     return Division(

@@ -16,6 +16,7 @@ from colllib.forest.packing import Batch
 
 STEEP = 4.0  # how much worse a rank is that is one link farther away
 WORTH = 1 / 8  # of the deepest rank, what a trade must win
+MOST_PARTS = 2**11  # into which the trees are cut by trading
 FREE = -1  # in place of a tree: room that none takes
 
 
@@ -50,6 +51,8 @@ class _Trade:
 
     def at(self, rank: int) -> bool:
         """Trade links to a rank; whether there was anything to win."""
+        if len(self.size) > MOST_PARTS:
+            return False
         self.below = self._below(rank)
         worth = self.far.max() * WORTH
         loss = self._loss(rank, np.arange(len(self.size)), np.arange(len(self.left)))

@@ -64,14 +64,14 @@ class _Work:
         for place, sink in enumerate(self.sinks):
             if not units:
                 break
-            if lack := self.lacking(_without(self.network, u, w, t, units), sink):
+            if lack := self.lacking(split_off(self.network, u, w, t, units), sink):
                 units -= lack
                 self.sinks.insert(0, self.sinks.pop(place))
         return max(units, 0)
 
     def take(self, u: int, w: int, t: int, units: int) -> None:
         """Replace so many units, and join the ways that they stand for."""
-        self.network = _without(self.network, u, w, t, units)
+        self.network = split_off(self.network, u, w, t, units)
         self.splits.append((u, w, t, units))
         first, second = taken(self.paths[u, w], units), taken(self.paths[w, t], units)
         if u == t:
@@ -163,7 +163,8 @@ def _even(network: IntArray, switch: int) -> Iterator[list[tuple[int, int, int]]
         ]
 
 
-def _without(network: IntArray, u: int, w: int, t: int, units: int) -> IntArray:
+def split_off(network: IntArray, u: int, w: int, t: int, units: int) -> IntArray:
+    """Capacities with so many units of (u, w) and (w, t) as units of (u, t), or gone where u is t."""
     changed = network.copy()
     changed[u, w] -= units
     changed[w, t] -= units

@@ -13,7 +13,7 @@ import numpy as np
 from colllib.exact import IntArray
 from colllib.forest import Fabric, Tree, bound, fabric, forest
 from colllib.forest.fabric import two_boxes
-from colllib.forest.splitting import without_switches
+from colllib.forest.splitting import split_off, without_switches
 from colllib.show.control import Control, Part, State
 from colllib.show.explorer import Explorer
 from colllib.show.geometry import Box, Point, bow
@@ -51,12 +51,9 @@ def after(how: str, count: int) -> IntArray:
     >>> after("verified", len(splits("verified")))[8:].any()  # no switch is left
     np.False_
     """
-    left = fabric(two_boxes()).capacity.copy()
+    left = fabric(two_boxes()).capacity
     for u, switch, t, width in splits(how)[:count]:
-        left[u, switch] -= width
-        left[switch, t] -= width
-        if u != t:
-            left[u, t] += width
+        left = split_off(left, u, switch, t, width)
     return left
 
 

@@ -1,6 +1,7 @@
 """Trees that trade links: the same links carry as much, and no tree gets higher than the highest was."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,4 +69,11 @@ def test_the_general_way_is_as_low_as_any_forest_can_be(name, height):
     """On the torus the farthest rank is four links away; between the boxes a GPU has one card for fifteen others."""
     found = forest(find(name), way="general")
     assert set(found.heights) == {height}
+    assert found.reached()
+
+
+def test_trading_ends_where_bandwidths_have_no_large_common_unit():
+    where = find("dgx-a100:2")
+    found = forest(replace(where, speeds=(where.speeds[0], (300.5e9, 25123456789.0))))
+    assert found.bound.trees > 10**11
     assert found.reached()
