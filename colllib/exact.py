@@ -68,6 +68,15 @@ def multiplied(values: IntArray, times: int) -> IntArray:
     return values if times == 1 else _fitting(values, times) * times
 
 
+def summed(values: IntArray, first: IntArray) -> IntArray:
+    """The sums of the stretches of values that begin at `first`, exactly.
+
+    >>> summed(np.array([1, 2, 2**62]), np.array([0, 2]))
+    array([3, 4611686018427387904], dtype=object)
+    """
+    return np.asarray(np.add.reduceat(_fitting(values, len(values)), first))
+
+
 def gathered(values: IntArray, index: IntArray) -> IntArray:
     """values[index], without copies where all values are one cell of memory."""
     if values.strides == (0,) or len(values) == 1:

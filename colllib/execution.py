@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from colllib.cost import Cost, Kind, TieredCost, whole_if_possible
-from colllib.exact import IntArray, accumulated, counted, gathered, multiplied
+from colllib.exact import IntArray, accumulated, counted, gathered, multiplied, summed
 from colllib.provenance import Provenance, ScheduleError, trace
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, star
@@ -50,6 +50,7 @@ class Ledger:
         self.hops = np.zeros((steps, topology.levels), dtype=np.intp)
         self.loads = np.zeros((steps, len(topology.tiers)), dtype=np.intp)
         self.pattern: tuple[IntArray, IntArray, list[tuple[int, IntArray, IntArray]], list[int]] | None = None
+        self.bundles: tuple[IntArray, IntArray, IntArray, IntArray, IntArray] | None = None
 
     def record(
         self, t: int, src: IntArray, dst: IntArray, size: IntArray, times: int = 1, block: IntArray | None = None
@@ -57,6 +58,8 @@ class Ledger:
         """Step t: messages with ends, sizes and, for paths, blocks, shape (n,); the totals count it so many times."""
         if not len(src):
             return
+        if self.route is None:
+            src, dst, size = self._bundled(src, dst, size)
         self.sent = accumulated(self.sent, multiplied(counted(src, size, len(self.sent)), times))
         self.received = accumulated(self.received, multiplied(counted(dst, size, len(self.received)), times))
         routes, hops = self._routes(src, dst, block)
@@ -64,6 +67,14 @@ class Ledger:
         self.link = accumulated(self.link, multiplied(load, times))
         self.hops = _written(self.hops, t, hops)
         self.loads = _written(self.loads, t, self.busiest(load))
+
+    def _bundled(self, src: IntArray, dst: IntArray, size: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Messages that follow one another between the same two nodes, as one: they take one route."""
+        if self.bundles is None or self.bundles[0] is not src or self.bundles[1] is not dst:
+            first = np.flatnonzero(np.r_[True, (src[1:] != src[:-1]) | (dst[1:] != dst[:-1])])
+            self.bundles = (src, dst, first, src[first], dst[first])
+        *_, first, one, other = self.bundles
+        return (src, dst, size) if len(first) == len(src) else (one, other, summed(size, first))
 
     def _load(self, routes: Sequence[tuple[int, IntArray, IntArray]], size: IntArray) -> IntArray:
         """What crosses each link, from the crossings of each chunk of messages and their sizes."""

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colllib import provenance
-from colllib.algorithms import ALGORITHMS, allreduce, broadcast
+from colllib.algorithms import ALGORITHMS, allreduce, broadcast, hierarchical
 from colllib.exact import Fractions
 from colllib.execution import ScheduleError, execute, trace
 from colllib.primitives import Blocks, all_gather, all_reduce, all_to_all, reduce, reduce_scatter
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Schedule, Step
-from colllib.topology import from_links, full_mesh, ring, star
+from colllib.topology import boxes, from_links, full_mesh, ring, star
 
 
 def spoilt(schedule, t, change):
@@ -256,6 +256,16 @@ def test_link_loads_of_all_steps_sum_to_the_totals():
     total = [sum(loads) for loads in zip(*(run.link_load(t) for t in range(run.schedule.num_steps)), strict=True)]
     assert list(run.link_total) == total
     assert run.cost.n_beta == sum(max(run.link_load(t)) for t in range(run.schedule.num_steps))
+
+
+@pytest.mark.parametrize("where", [boxes((3, 4)), boxes((4, 2), seed=1), boxes((2, 2, 2), oversubscription=2)])
+@pytest.mark.parametrize("build", [hierarchical.all_to_all, hierarchical.all_reduce])
+def test_bundles_of_blocks_load_the_links_as_their_messages_one_by_one(build, where):
+    """The ledger routes a bundle once; `link_load` routes every message of a step."""
+    run = execute(build(where), where)
+    loads = [run.link_load(t) for t in range(run.schedule.num_steps)]
+    assert list(run.link_total) == [sum(steps) for steps in zip(*loads, strict=True)]
+    assert any(run.schedule.step(t).src[0] == run.schedule.step(t).src[1] for t in range(run.schedule.num_steps))
 
 
 def test_bandwidths_that_differ_price_the_slowest_link():
