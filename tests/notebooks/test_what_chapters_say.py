@@ -35,6 +35,15 @@ def rows(chapter, header):
     raise AssertionError(f"{chapter} has no table that begins with {header!r}")
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_solves_an_exercise_is_folded(path):
+    cells = nbformat.read(path, as_version=4).cells
+    exercises = next((k for k, cell in enumerate(cells) if re.search("^## Exercises", cell.source, re.M)), len(cells))
+    for cell in cells[exercises:]:
+        asks = "Claimed(" in cell.source or "player(" in cell.source
+        assert asks or cell.cell_type != "code" or "hide-cell" in cell.metadata.get("tags", ()), cell.source
+
+
 def highest_pile_at_most(height, balls, bins):
     """The probability that balls thrown at bins pile up no higher: by the coefficient of x^balls."""
     ways = [Fraction(1)] + [Fraction(0)] * balls
