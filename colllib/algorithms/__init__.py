@@ -36,6 +36,8 @@ from colllib.topology import Lattice, Topology, boxes, star, torus
 from colllib.topology.lattice import PER_NEIGHBOR
 from colllib.units import shortened
 
+MOST_AWAITED = 2**24  # ranks times links of a graph on which a ladder waits for a schedule made for it
+
 _NAMES = {
     "rabenseifner": "Rabenseifner",
     "bruck": "Bruck",
@@ -146,9 +148,9 @@ def on_a_full_mesh(topology: Topology) -> bool:
     return not topology.switches and topology.num_links == topology.ranks * (topology.ranks - 1) and whole
 
 
-def on_more_than_graphs(topology: Topology) -> bool:
-    """What other algorithms are made for: anything that is no graph with so many links a rank."""
-    return topology.port_model != PORTS
+def beyond_small_graphs(topology: Topology) -> bool:
+    """What other algorithms are made for, or takes long: anything but a graph of few ranks with so many links each."""
+    return topology.port_model != PORTS or topology.ranks * topology.num_links > MOST_AWAITED
 
 
 def on_any(_: Topology) -> bool:
@@ -406,7 +408,7 @@ _LINKED: dict[str, Any] = {
     "takes": "topology",
     "where": breadth_first.on_connected_ranks,
     "belongs": on_a_torus,
-    "searched": on_more_than_graphs,
+    "searched": beyond_small_graphs,
 }
 _SOLVED: dict[str, Any] = _LINKED | {"searched": on_any}
 _PACKED: dict[str, Any] = {"takes": "topology", "segmented": True, "searched": on_any}

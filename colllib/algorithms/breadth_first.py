@@ -65,6 +65,8 @@ def _apart(topology: Topology) -> str | None:
 def _hops_to(src: IntArray, dst: IntArray, ranks: int, targets: IntArray) -> IntArray:
     """How many hops each rank is from some targets, -1 where there is no path, shape (targets, ranks)."""
     check_size("hops", len(targets) * ranks, MOST_ROUTES, "pairs of ranks")
+    if len(targets) == 1:
+        return _hops_to_one(src, dst, ranks, targets)
     onward = _slots(src, dst, ranks)
     reached = np.zeros((ranks, len(targets)), dtype=np.bool_)
     reached[targets, np.arange(len(targets))] = True
@@ -83,6 +85,18 @@ def _hops_to(src: IntArray, dst: IntArray, ranks: int, targets: IntArray) -> Int
             hops[missing.astype(np.bool_)] = -1
             return hops.T
         bits = further
+
+
+def _hops_to_one(src: IntArray, dst: IntArray, ranks: int, front: IntArray) -> IntArray:
+    """The same for one target, rank by rank, where diameters may be long; shape (1, N)."""
+    before, hops = _slots(dst, src, ranks), np.full(ranks, -1)
+    for far in range(ranks):
+        hops[front] = far
+        front = np.unique(before[front])
+        front = front[(front >= 0) & (hops[front] < 0)]
+        if not len(front):
+            break
+    return hops[None]
 
 
 def _slots(key: IntArray, value: IntArray, size: int) -> IntArray:

@@ -72,7 +72,7 @@ def arcs(topology: Topology) -> tuple[IntArray, IntArray]:
     (array([0, 0, 1, 1, 2, 2]), array([1, 1, 2, 2, 0, 0]))
     """
     if topology.switches:
-        raise ValueError(f"{topology.name} has {topology.switches} switches: a graph of ranks alone is needed")
+        raise ValueError(f"{topology.name} has switches: a graph of ranks alone is needed")
     if not is_graph(topology):
         raise ValueError(f"{topology.name} has links of different bandwidth: a graph of equal links is needed")
     width = np.array([tier.cables for tier in topology.tiers], dtype=np.intp)[topology.tier]
