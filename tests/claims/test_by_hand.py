@@ -1621,3 +1621,64 @@ def two_links_a_jump(case):
 def one_port_of_d_unused(case):
     d = case["degree"]
     return {"bw": Fraction(1, d) * d == Fraction(d - 1, d), "small": True}
+
+
+def by_sets(out, receivers):
+    """Steps and T_B of breadth-first into some ranks of a graph, rank -> followers, counted as on circulants."""
+    into = defaultdict(list)
+    for rank, follow in out.items():
+        for other in follow:
+            into[other].append(rank)
+    steps, shards = 0, defaultdict(Fraction)
+    for receiver in receivers:
+        hops = {}
+        for target in (receiver, *into[receiver]):
+            hops[target] = {target: 0}
+            new = [target]
+            for rank in new:
+                for other in into[rank]:
+                    if other not in hops[target]:
+                        hops[target][other] = hops[target][rank] + 1
+                        new.append(other)
+        before = {rank: {w for w in into[receiver] if hops[w][rank] == x - 1} for rank, x in hops[receiver].items()}
+        steps = max(steps, *hops[receiver].values())
+        for x in range(1, max(hops[receiver].values()) + 1):
+            owners = [before[rank] for rank, far in hops[receiver].items() if far == x]
+            sets = [set(some) for size in range(1, 5) for some in combinations(into[receiver], size)]
+            shards[x] = max(shards[x], *(Fraction(sum(w <= some for w in owners), len(some)) for some in sets))
+    return steps, sum(shards.values()) * len(into[receivers[0]]) / len(out)
+
+
+def links_as_ranks(out):
+    return {(u, v): [(v, w) for w in out[v]] for u in out for v in out[u]}
+
+
+@counts("D-A-146")
+def nine_steps_instead_of_eleven(case):
+    out = {rank: [(rank + way) % 128 for way in (8, -8, 9, -9)] for rank in range(128)}
+    steps, load = by_sets(links_as_ranks(out), [(0, way) for way in out[0]])  # turns take these links to all others
+    return {"steps": steps, "load": load, "efficient": not (steps < 11 and load <= 1)}
+
+
+@counts("D-A-147 D-3-063")
+def fourteen_steps_instead_of_twenty(case):
+    grid = {(a, b): [((a + 1) % 4, b), (a, (b + 1) % 4)] for a in range(4) for b in range(4)}
+    line = links_as_ranks(grid)  # turns and the exchange of the axes take every link to every other
+    out = {(u, v): [*((w, v) for w in line[u]), *((u, w) for w in line[v])] for u in line for v in line}
+    steps, load = by_sets(out, [next(iter(out))])
+    return {"steps": steps, "load": load, "efficient": not (steps < 20 and load <= Fraction(1023, 1024))}
+
+
+@counts("D-3-100")
+def ring_over_walks_on_a_circulant(case):
+    """Walks of three links more on C(16, {3, 4}): each line graph adds a step, and a shard of the graph before it."""
+    steps, load = circulant_by_sets(16, (3, 4))
+    load += Fraction(1, 16) + Fraction(1, 64) + Fraction(1, 256)
+    unit = Fraction(2**20 * 8, 100_000)
+    ring = 1023 * 10 + Fraction(1023, 1024) * unit
+    return {"times": float(ring / ((steps + 3) * 10 + load * unit))}
+
+
+@counts("D-3-101")
+def one_row_over_another(case):
+    return {"at": "Table 3.4", "times": float(Fraction("1434") / Fraction("291.0"))}
