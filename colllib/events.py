@@ -264,7 +264,6 @@ class _Flows:
         first_byte = 0.0 if processor is None or not message else 1 / message  # LogGP charges k - 1 bytes of k
         # the head of message i asks for its hop-th link at this moment, or for the processor at one of its ends
         queue = [(0.0, i, ranks.first) for i in range(count) if self.waits[i] == 0]
-        heapq.heapify(queue)
         while queue:
             now, i, hop = heapq.heappop(queue)
             if hop in (SEND, RECEIVE):

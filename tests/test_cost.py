@@ -60,6 +60,11 @@ def test_the_best_number_of_segments_beats_all_others(ranks, message):
     assert isclose(cost(best).seconds(**price), fastest, rel_tol=1e-14)
 
 
+@given(st.integers(1, 5000))
+def test_where_every_further_segment_pays_the_limit_is_best(limit):
+    assert best_segments(lambda p: Cost(1, Fraction(1, p)), **ANCHOR, limit=limit) == limit
+
+
 def test_the_best_segments_of_an_executed_chain_are_those_of_its_closed_form():
     def executed(p):
         return execute(pipelined(broadcast.chain(8), p)).cost

@@ -83,6 +83,15 @@ def test_every_message_is_one_of_the_phase_moved_to_a_line_of_its_axis(drawn, se
     assert t == whole.num_steps
 
 
+@given(st.lists(st.integers(0, 2**45), min_size=2, max_size=2), st.lists(st.integers(0, 2**45), min_size=3, max_size=3))
+def test_blocks_of_any_shares_have_their_product_on_two_axes(first, second):
+    """Also where numerators are beyond 64 bits."""
+    parts = [[Fraction(x + 1, sum(some) + len(some)) for x in some] for some in (first, second)]
+    schedules = [(axis, allgather.ring(len(some), shares=some)) for axis, some in enumerate(parts)]
+    blocks = nested(Lattice((2, 3)), schedules).blocks
+    assert list(blocks.share) == [inner * outer for outer in parts[1] for inner in parts[0]]
+
+
 @given(shapes, st.data())
 @settings(max_examples=40, deadline=None)
 def test_an_axis_without_a_phase_divides_the_ranks_into_groups(dims, data):
