@@ -678,8 +678,8 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
         return _print_json(found)
     click.echo(f"{topology.name} ({topology.port_model}): {topology.ranks} ranks, {found['boxes']} boxes\n")
     if promised:
-        told = promised | promised.pop("left_out")
-        click.echo(tabulate([(name, str(value)) for name, value in told.items()], tablefmt="plain") + "\n")
+        described = promised | promised.pop("left_out")
+        click.echo(tabulate([(name, str(value)) for name, value in described.items()], tablefmt="plain") + "\n")
     bought = (f"of {radix} ports",) if radix else ()
     if built:
         rows = [

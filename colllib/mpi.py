@@ -341,12 +341,12 @@ def launch(ranks: int, *words: str) -> str:
     path = shutil.which("mpirun")
     if path is None or find_spec("mpi4py") is None:
         return ""
-    told = {"RMAPS_BASE_OVERSUBSCRIBE": "1", "HWLOC_BASE_BINDING_POLICY": "none", "MPI_YIELD_WHEN_IDLE": "1"}
-    told = {f"OMPI_MCA_{name.lower()}": value for name, value in told.items()}
-    told |= {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}  # the same in Open MPI 5
-    told |= dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
+    settings = {"RMAPS_BASE_OVERSUBSCRIBE": "1", "HWLOC_BASE_BINDING_POLICY": "none", "MPI_YIELD_WHEN_IDLE": "1"}
+    settings = {f"OMPI_MCA_{name.lower()}": value for name, value in settings.items()}
+    settings |= {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}  # the same in Open MPI 5
+    settings |= dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
     command = [path, "-n", str(ranks), sys.executable, "-c", "from colllib.cli import main; main()", *words]
-    done = subprocess.run(command, env=os.environ | told, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False, timeout=120)
     return done.stdout if done.returncode == 0 else ""
 
 

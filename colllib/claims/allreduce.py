@@ -398,12 +398,12 @@ def _ghosts(silent: bool) -> Schedule:
 
 @answer(AR, "R-12")
 def _with_ghosts() -> Cases:
-    sent, told = built(_ghosts, False).sent, "the sum comes out as well"
+    sent, described = built(_ghosts, False).sent, "the sum comes out as well"
     try:
         built(_ghosts, True)
     except ScheduleError as error:
-        told = f"the run is refused: {error}"
-    yield {"at": "P = 6 in 8", "wasted": sum(sent[6:]) / sum(sent), "silent": told}
+        described = f"the run is refused: {error}"
+    yield {"at": "P = 6 in 8", "wasted": sum(sent[6:]) / sum(sent), "silent": described}
 
 
 @answer(AR, "E-00-045 E-00-046")

@@ -279,9 +279,9 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     first = places[0]
     about = first.about(cases)
     if len(places) > 1 and _differ(places, about):
-        told = "; ".join(f"{said.place}: {said}" if said.place else f"here {said}" for said in places)
+        described = "; ".join(f"{said.place}: {said}" if said.place else f"here {said}" for said in places)
         shown = _shown([one for said in places for one in said.statements], about[-1]) if about else ""
-        return Verdict.INCONSISTENT, f"{shown} ({told})" if shown else told, about[-1] if about else {}
+        return Verdict.INCONSISTENT, f"{shown} ({described})" if shown else described, about[-1] if about else {}
     if not about:  # two places that agree, and nothing to compare them with
         return Verdict.NOT_CHECKABLE, "", {}
     wrong = [(case, one) for case in about for one in first.statements if not one.holds(case)]

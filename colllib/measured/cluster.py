@@ -41,43 +41,43 @@ def read_cluster(text: str) -> Machine:
     (32, 12.5, 'boxes:4x8,cards=4,oversubscription=2')
     """
     try:
-        told = tomllib.loads(text)
+        stated = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"cluster file: {error}") from None
-    unknown = next((key for key in told if key not in _KEYS), None)
+    unknown = next((key for key in stated if key not in _KEYS), None)
     if unknown is not None:
         raise ValueError(f"cluster file: unknown key {shortened(unknown)!r}; known are {', '.join(_KEYS)}")
     for key in _WHOLE:
-        if key in told and (type(told[key]) is not int or not 1 <= told[key] <= 100_000):
-            raise ValueError(f"cluster file: {key} = {shortened(repr(told[key]))} must be 1 to 100,000")
-    if "boxes" not in told or "gpus" not in told or not ("gpu" in told or "link" in told):
+        if key in stated and (type(stated[key]) is not int or not 1 <= stated[key] <= 100_000):
+            raise ValueError(f"cluster file: {key} = {shortened(repr(stated[key]))} must be 1 to 100,000")
+    if "boxes" not in stated or "gpus" not in stated or not ("gpu" in stated or "link" in stated):
         raise ValueError('cluster file: boxes, gpus and gpu (or link) are needed, as in gpu = "h100"')
-    return _cluster(told)
+    return _cluster(stated)
 
 
-def _cluster(told: dict[str, Any]) -> Machine:
-    kind = by_gpu(_text(told, "gpu", "b200"))
+def _cluster(stated: dict[str, Any]) -> Machine:
+    kind = by_gpu(_text(stated, "gpu", "b200"))
     if kind is None:
         raise ValueError(
-            f'cluster file: GPU {shortened(told["gpu"])!r} is not known; give its link = "450GB/s" instead'
+            f'cluster file: GPU {shortened(stated["gpu"])!r} is not known; give its link = "450GB/s" instead'
         )
-    if "gpu" not in told:  # only its link is known
+    if "gpu" not in stated:  # only its link is known
         kind = replace(kind, name="GPU", nvls=False, generation=1, source="a cluster file")
-    if "link" in told:
-        kind = replace(kind, link=parse("bandwidth", _text(told, "link", "")), source="a cluster file")
-    narrow = told.get("oversubscription", 1)
+    if "link" in stated:
+        kind = replace(kind, link=parse("bandwidth", _text(stated, "link", "")), source="a cluster file")
+    narrow = stated.get("oversubscription", 1)
     if type(narrow) not in (int, float) or not 1 <= narrow <= 1000:
         raise ValueError(f"cluster file: oversubscription = {shortened(repr(narrow))} must be 1 to 1000")
-    card = parse("bandwidth", _text(told, "card", "")) if "card" in told else kind.card
-    count = told.get("cards", min(kind.cards, told["gpus"]))
-    made = replace(kind, boxes=told["boxes"], gpus=told["gpus"], cards=count, card=card, cards_known=True)
-    if "gpu" not in told:  # nobody knows its slot, so it is not what binds
+    card = parse("bandwidth", _text(stated, "card", "")) if "card" in stated else kind.card
+    count = stated.get("cards", min(kind.cards, stated["gpus"]))
+    made = replace(kind, boxes=stated["boxes"], gpus=stated["gpus"], cards=count, card=card, cards_known=True)
+    if "gpu" not in stated:  # nobody knows its slot, so it is not what binds
         made = replace(made, pcie=max(made.pcie, made.cards * card / made.gpus))
     return replace(made, oversubscription=float(narrow))
 
 
-def _text(told: dict[str, Any], key: str, default: str) -> str:
-    value = told.get(key, default)
+def _text(stated: dict[str, Any], key: str, default: str) -> str:
+    value = stated.get(key, default)
     if not isinstance(value, str):
         raise ValueError(f"cluster file: {key} = {shortened(repr(value))} must be a text in quotes")
     return value

@@ -166,13 +166,13 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
         marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
     speed, count, rate = f"{form.measured / 1e9:.3g} GB/s", *(hints.cards or (0, 0.0))
-    told, kind, total = count * rate, fitting(form, str(run.collective)), filled(run, form)
+    nominal, kind, total = count * rate, fitting(form, str(run.collective)), filled(run, form)
     state, cause, others, sure, bound = "undecided", found[0] if found else None, found[1:3], 0.3, None
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
-    if told and not single and 0.7 * told <= form.measured <= 2 * told:
+    if nominal and not single and 0.7 * nominal <= form.measured <= 2 * nominal:
         state, cause, others, sure = "healthy", None, [*found[:1], "nic-limited"], 0.6
         text = f"{speed} is what {count} cards of {rate / 1e9:g} GB/s give."
-        bound = Expected(0.7 * told, 2 * told, 0.7 * told, "network card", f"{count} cards")
+        bound = Expected(0.7 * nominal, 2 * nominal, 0.7 * nominal, "network card", f"{count} cards")
     elif kind:
         adds = kind in ("H100", "B200") and run.collective in (None, "all-reduce")
         state, cause, others, sure = "healthy", None, ["nvls"] if adds else [], 0.5

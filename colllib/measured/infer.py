@@ -112,12 +112,12 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     ('H100', 2, ['the cards are not told and taken as 8 x 400 Gb/s'])
     """
     assumed: Assumed = []
-    told = ranks_of(run, hints)
-    if run.ranks and told and told < run.ranks:
-        raise ValueError(f"the log has {run.ranks} ranks, the machine that is told holds {told}")
-    fewer = bool(run.ranks and told and told > run.ranks)
+    stated = ranks_of(run, hints)
+    if run.ranks and stated and stated < run.ranks:
+        raise ValueError(f"the log has {run.ranks} ranks, the machine that is told holds {stated}")
+    fewer = bool(run.ranks and stated and stated > run.ranks)
     if fewer:
-        assumed.append(f"the log shows {run.ranks} ranks of the {told} that are told")
+        assumed.append(f"the log shows {run.ranks} ranks of the {stated} that are told")
     if hints.machine is not None:
         return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
     kind = by_gpu(hints.gpu or run.gpu)

@@ -217,19 +217,19 @@ def changed(machine: Machine, options: str) -> Machine:
     """
     for option in filter(None, options.split(",")):
         key, _, value = option.partition("=")
-        told: dict[str, Any] = {}
+        stated: dict[str, Any] = {}
         if key in _WHOLE:
-            told[key] = positive(key, value)
+            stated[key] = positive(key, value)
         elif key in _RATES:
-            told[key] = parse("bandwidth", value)
+            stated[key] = parse("bandwidth", value)
         elif key == "oversubscription":
-            told[key] = _narrow(value)
+            stated[key] = _narrow(value)
         elif option == "collnet=true":
-            told["collnet"] = True
+            stated["collnet"] = True
         else:
             known = "boxes=2, gpus=8, cards=4, card=400Gbit/s, link=450GB/s, oversubscription=2 or collnet=true"
             raise ValueError(f"machine option {shortened(option)!r}: take {known}")
-        machine = replace(machine, **told)
+        machine = replace(machine, **stated)
     return machine
 
 

@@ -472,8 +472,8 @@ def _deduced(run: Run, table: _Table) -> Run:
             collective, ranks = "all-reduce", 2  # a sendrecv checks nothing in place
     if divided > 1 and ratio is not None and ratio < 1:
         ranks = divided
-    told = ranks is not None and ranks > 1 and ratio is not None and collective is not None
-    if told and abs(factor(str(collective), ranks or 2) / (ratio or 1) - 1) > 0.005:
+    checkable = ranks is not None and ranks > 1 and ratio is not None and collective is not None
+    if checkable and abs(factor(str(collective), ranks or 2) / (ratio or 1) - 1) > 0.005:
         ranks = None  # the rank lines are not all there
     if ranks is None and collective == "all-reduce":
         ranks = _ranks_of_an_all_reduce(run)

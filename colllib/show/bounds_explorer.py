@@ -94,7 +94,7 @@ def bounds_explorer() -> Explorer:
             Part(every, _table, "Distance from the bounds", fold="Every algorithm in numbers"),
             Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
-        summary=Part(every, _told),
+        summary=Part(every, _summary),
         name="bounds",
     )
 
@@ -152,10 +152,10 @@ def _plane(state: State) -> Chart:
     marks = [Mark(x, ", ".join(c.label for c in here), y, here[0].look) for (x, y), here in named.items()]
     frame = Frame("latencies n_alpha", "bytes n_beta", 2, 2, number, number)
     body = plot([corner, *curves], frame, marks=marks) + keys([(curve.name, curve.look) for curve in curves])
-    return Chart(body, f"Latencies against bytes at N = {state['n']}. {_told(state)}")
+    return Chart(body, f"Latencies against bytes at N = {state['n']}. {_summary(state)}")
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     bound, n, name = _bound(state), state["n"], state["primitive"]
     found = [
         (label + (f" in {segments} segments" if segments > 1 else ""), cost)
@@ -164,14 +164,14 @@ def _told(state: State) -> str:
     steps = [label for label, cost in found if cost.n_alpha == bound.n_alpha]
     load = [label for label, cost in found if cost.n_beta == bound.n_beta]
     both = [label for label in steps if label in load]
-    told = f"On {PORTS[state['ports']]}, at N = {n}: "
+    described = f"On {PORTS[state['ports']]}, at N = {n}: "
     if both:
-        told += f"{listed(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {name}"
+        described += f"{listed(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {name}"
     else:
-        told += f"nothing here attains both bounds of {name}; "
-        told += f"fewest latencies: {listed(steps) or 'nobody'}; fewest bytes: {listed(load) or 'nobody'}"
+        described += f"nothing here attains both bounds of {name}; "
+        described += f"fewest latencies: {listed(steps) or 'nobody'}; fewest bytes: {listed(load) or 'nobody'}"
     if state["ports"] == "one" and not n & (n - 1):
         price = bytes_in_fewest_steps(name, n)
         if price > bound.n_beta:
-            told += f". No schedule can: {bound.n_alpha} steps cost n_beta = {price} at least"
-    return told + "."
+            described += f". No schedule can: {bound.n_alpha} steps cost n_beta = {price} at least"
+    return described + "."

@@ -212,7 +212,7 @@ def breadth_first_explorer() -> Explorer:
             Control("step", "Step t", _steps, 2, depends_on=("graph", "receiver")),
         ],
         [Part(_ALL, _picture, "Whose shards come, and by which links"), Part(_ALL, _words, "What limits the step")],
-        Part(_ALL, _told),
+        Part(_ALL, _summary),
         "step",
         "breadth-first",
     )
@@ -255,5 +255,5 @@ def _words(state: State) -> str:
     )
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     return f"{GRAPHS[state['graph']]}, step {state['step']}: {_alt(_here(state))}"

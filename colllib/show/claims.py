@@ -28,8 +28,8 @@ class Claimed:
         checked = sum(entry.verdict in (*FAILS, *HOLDS) for entry in self.entries)
         failing = sum(entry.verdict in FAILS for entry in self.entries)
         if checked == 1:
-            told = f"{opening}1 statement of published texts{closing} was checked for this chapter; it "
-            return told + ("does not hold." if failing else "holds.")
+            described = f"{opening}1 statement of published texts{closing} was checked for this chapter; it "
+            return described + ("does not hold." if failing else "holds.")
         fails = "all of them hold" if not failing else "1 does not hold" if failing == 1 else f"{failing} do not hold"
         return f"{opening}{checked} statements of published texts{closing} were checked for this chapter; {fails}."
 

@@ -58,7 +58,7 @@ def compression_explorer() -> Explorer:
             Part((*_RUN, "against"), _curves, "Loss"),
             Part(_RUN, _table, "After 100 steps", fold="Bytes and losses after 100 steps"),
         ],
-        summary=Part(_RUN, _told),
+        summary=Part(_RUN, _summary),
         name="compression",
     )
 
@@ -103,6 +103,6 @@ def _table(state: State) -> Table:
     return Table(["method", "a worker sends", "loss"], rows, "After 100 steps")
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     runs = {name: run.loss[-1] for name, run in _runs(state).items() if name != "FP32"}
     return f"{_title(state)}. Best of the compressed: {min(runs, key=lambda name: runs[name])}."

@@ -106,8 +106,20 @@ def contention_explorer() -> Explorer:
     return Explorer(
         "Jobs that share wires",
         [
-            Control("fabric", "Fabric", {name: told for name, (told, _) in FABRICS.items()}, "torus", kind="select"),
-            Control("work", "Each job runs", {name: told for name, (told, _) in WORKS.items()}, "ring", kind="select"),
+            Control(
+                "fabric",
+                "Fabric",
+                {name: described for name, (described, _) in FABRICS.items()},
+                "torus",
+                kind="select",
+            ),
+            Control(
+                "work",
+                "Each job runs",
+                {name: described for name, (described, _) in WORKS.items()},
+                "ring",
+                kind="select",
+            ),
             Control("groups", "Jobs of 8 ranks", {n: f"{n} job{'s' * (n > 1)}" for n in GROUPS}, 8),
             Control("layout", "Layout", LAYOUTS, "drawn", kind="select"),
             Control("draw", "Draw", _draws, depends_on=("layout",)),
@@ -155,8 +167,8 @@ def _picture(state: State) -> Chart:
     here = _here(state)
     body = _torus_picture(here) if state["fabric"] == "torus" else _spine_picture(here)
     counts = np.bincount(_level(here.loads), minlength=len(_LEVELS))
-    told = "; ".join(f"{name}: {int(n)}" for name, n in zip(_LEVELS, counts, strict=True) if n)
-    alt = f"{len(here.places)} jobs on {FABRICS[state['fabric']][0]}. Directed links by load: {told}."
+    described = "; ".join(f"{name}: {int(n)}" for name, n in zip(_LEVELS, counts, strict=True) if n)
+    alt = f"{len(here.places)} jobs on {FABRICS[state['fabric']][0]}. Directed links by load: {described}."
     return Chart(_legend(counts) + body, alt, _title(here))
 
 

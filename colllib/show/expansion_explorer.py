@@ -194,7 +194,7 @@ def expansion_explorer() -> Explorer:
             Control("step", "Steps done", _steps, 2, depends_on=("kind", "base")),
         ],
         [Part(_ALL, _picture, "The base and what it becomes"), Part(("kind", "base"), _costs, "What it costs")],
-        Part(_ALL, _told),
+        Part(_ALL, _summary),
         "step",
         "expansion",
     )
@@ -261,7 +261,7 @@ def _costs(state: State) -> Table:
     )
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     here, rank, step = _here(state), state["rank"], state["step"]
     many = len(_spread(here.kind, here.base, rank).holders(step))
     return (

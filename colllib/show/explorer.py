@@ -110,8 +110,8 @@ class Explorer:
         if isinstance(given, View):
             return (*self.parts, given)
         chosen = tuple(control.name for control in self.controls if isinstance(control, Control))
-        told = given if isinstance(given, Part) else Part(chosen, given or self._repeat)
-        return (*self.parts, Part(told.depends_on, lambda state: typeset(told.render(state))))
+        summary = given if isinstance(given, Part) else Part(chosen, given or self._repeat)
+        return (*self.parts, Part(summary.depends_on, lambda state: typeset(summary.render(state))))
 
     @cached_property
     def order(self) -> list[int]:

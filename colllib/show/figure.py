@@ -87,8 +87,8 @@ def bars(
     if log:
         hint = f'<p class="cl-hint">Logarithmic scale; the bars start at {escape(value_format(floor))}.</p>'
     if alt is None:
-        told = "; ".join(f"{label} {value_format(value)}" for label, value in ranked)
-        alt = f"{title + '. ' if title else ''}Bar chart, lowest first: {told}."
+        described = "; ".join(f"{label} {value_format(value)}" for label, value in ranked)
+        alt = f"{title + '. ' if title else ''}Bar chart, lowest first: {described}."
     return Chart(f'<div class="cl-bars">{"".join(cells)}</div>{hint}', alt, title)
 
 

@@ -49,7 +49,7 @@ def flip_explorer() -> Explorer:
             Control("bit", "Bit", BITS, 26, kind="select"),
         ],
         [Part(_ALL, _ranks, "What each rank ends with"), Part(_ALL, _checks, "Who notices")],
-        summary=Part(_ALL, _told),
+        summary=Part(_ALL, _summary),
         name="flip",
     )
 
@@ -78,7 +78,7 @@ def _checks(state: State) -> Table:
     return Table(["check", "answer"], rows, "Who notices", align=("left", "left"))
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     here = _flip(state)
     seen = [text for name, text in CHECKS.items() if getattr(here, name)]
     wrong = "no rank ends" if not here.wrong else f"{len(here.wrong)} of {RANKS} ranks end"

@@ -70,7 +70,7 @@ def splitting_explorer() -> Explorer:
             Control("k", "Splits done", lambda s: range(len(splits(s["how"])) + 1), 0, depends_on=("how",)),
         ],
         [Part(("how", "k"), _split, "What is left of the fabric")],
-        summary=Part(("how", "k"), _split_told),
+        summary=Part(("how", "k"), _split_summary),
         play="k",
         name="splits",
     )
@@ -95,7 +95,7 @@ def _split(state: State) -> Drawing:
     )
 
 
-def _split_told(state: State) -> str:
+def _split_summary(state: State) -> str:
     done = splits(state["how"])[: state["k"]]
     now = _inverse(state)
     last = ""
@@ -119,7 +119,7 @@ def growing_explorer() -> Explorer:
             Control("k", "Links of the tree", range(8), 7),
         ],
         [Part(("root", "k"), _tree, "The tree on its wires")],
-        summary=Part(("root", "k"), _tree_told),
+        summary=Part(("root", "k"), _tree_summary),
         play="k",
         name="growing",
     )
@@ -150,7 +150,7 @@ def _times(count: int) -> str:
     return ("never", "once")[count] if count < 2 else f"{count} times"
 
 
-def _tree_told(state: State) -> str:
+def _tree_summary(state: State) -> str:
     tree = trees()[state["root"]]
     if not state["k"]:
         return f"The tree of rank {tree.root} is its root alone."

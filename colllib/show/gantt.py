@@ -61,11 +61,11 @@ def gantt(step: Step, rows: Mapping[str, str], *, title: str = "", until: float 
         anchor = "end" if share == 1.0 else "middle"
         body.append(text(at + 8 * (share == 1.0), bottom + 18, anchor, units.seconds(share * end)))
     svg = f'<svg viewBox="0 0 {px(WIDTH)} {px(bottom + 23)}" font-size="12" aria-hidden="true">{"".join(body)}</svg>'
-    told = "; ".join(
+    described = "; ".join(
         f"{name}: busy {100 * step.busy(stream) / step.seconds if step.seconds else 0:.0f} %"
         for name, stream in rows.items()
     )
-    return Chart(_legend(seen) + svg, f"Timeline of {units.seconds(step.seconds)}. {told}.", title)
+    return Chart(_legend(seen) + svg, f"Timeline of {units.seconds(step.seconds)}. {described}.", title)
 
 
 def _joined(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:

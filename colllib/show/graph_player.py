@@ -47,7 +47,7 @@ class Gathered:
     """A breadth-first all-gather that was executed on a graph.
 
     >>> here = gathered("kautz:2x12")
-    >>> max(here.ways(3).values()), here.told(3)
+    >>> max(here.ways(3).values()), here.sentence(3)
     (Fraction(4, 1), 'the busiest of 24 links carries 4 shards, and all of them work')
     """
 
@@ -81,7 +81,7 @@ class Gathered:
             if share
         }
 
-    def told(self, step: int) -> str:
+    def sentence(self, step: int) -> str:
         """The links of a step in words."""
         ways, links = self.ways(step), self.topology.num_links
         idle, most = links - len(ways), max(ways.values())
@@ -130,7 +130,7 @@ def graph_player(start: str = "kautz:4x16") -> Explorer:
             Control("step", "Steps done", _steps, 0, depends_on=("graph",)),
         ],
         [Part(_ALL, _picture, "All links, and one shard"), Part(("graph", "step"), _costs, "Costs so far")],
-        Part(_ALL, _told),
+        Part(_ALL, _summary),
         "step",
         "graph-player",
     )
@@ -174,7 +174,7 @@ def _costs(state: State) -> str:
     least = moore_diameter(ranks, ports)
     steps = f"as few as {ranks} ranks of degree {ports} can need" if whole.latency else f"{least} might do"
     load = "all links busy throughout" if whole.bandwidth else f"at least {Fraction(ranks - 1, ranks)} must arrive"
-    now = f"In step {step} {here.told(step)}. " if step else ""
+    now = f"In step {step} {here.sentence(step)}. " if step else ""
     return (
         f"<p>{now}So far the bytes have taken <b>{ports * Fraction(paid)}</b> of <b>{whole.n_beta}</b> "
         f"<i>M</i>/<i>B</i>, <i>B</i> being what the {ports} links of a rank carry together.</p>"
@@ -182,10 +182,10 @@ def _costs(state: State) -> str:
     )
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     here, step = gathered(state["graph"]), state["step"]
     have = len(_spread(state["graph"], state["owner"]).holders(step))
-    now = f"in step {step} {here.told(step)}" if step else "nothing has moved yet"
+    now = f"in step {step} {here.sentence(step)}" if step else "nothing has moved yet"
     said = "rank has" if have == 1 else "ranks have"
     return (
         f"{GRAPHS[state['graph']]}: {now}; {have} of {here.topology.ranks} {said} the shard of rank {state['owner']}."

@@ -148,7 +148,7 @@ def _span(values: Sequence[float], base: int, from_zero: bool) -> tuple[float, f
 
 def describe(series: Mapping[str, Points], x_label: str, y_label: str, x_format: Format, y_format: Format) -> str:
     """The alt text: what is drawn, and who is lowest and highest at both ends."""
-    told = [f"Line chart of {y_label} against {x_label} for {', '.join(series)}."]
+    described = [f"Line chart of {y_label} against {x_label} for {', '.join(series)}."]
     ends = {
         "At": max(min(xs) for xs, _ in series.values()),
         "at": min(max(xs) for xs, _ in series.values()),
@@ -160,8 +160,8 @@ def describe(series: Mapping[str, Points], x_label: str, y_label: str, x_format:
         text = f"{word.capitalize()} {x_format(x)}: {there[0][1]} {y_format(there[0][0])}"
         if len(there) > 1:
             text += f" (lowest) to {there[-1][1]} {y_format(there[-1][0])} (highest)"
-        told.append(text + ".")
-    return " ".join(told)
+        described.append(text + ".")
+    return " ".join(described)
 
 
 def log_axis(low: float, high: float, start: float, stop: float) -> _Axis:

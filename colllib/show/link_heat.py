@@ -224,8 +224,8 @@ def carried(found: Heat, link: int) -> str:
         return "nothing"
     rest = len(pairs) - _MOST_NAMES
     pairs = dict(list(pairs.items())[:_MOST_NAMES])
-    told = [name if size == whole else f"{name} ({amount(size / whole)})" for name, size in pairs.items()]
-    return ", ".join(told) + (f" and {rest} more" if rest > 0 else "")
+    described = [name if size == whole else f"{name} ({amount(size / whole)})" for name, size in pairs.items()]
+    return ", ".join(described) + (f" and {rest} more" if rest > 0 else "")
 
 
 # -- drawing -------------------------------------------------------------------------------------
@@ -337,13 +337,13 @@ def describe(found: Heat) -> str:
     """The alt text: the busiest and the quietest links, and how many there are of each load."""
     topology = found.run.topology
     kinds = Counter(found.loads)
-    told = ", ".join(
+    described = ", ".join(
         f"{count} carry {amount(load / found.unit)}" for load, count in sorted(kinds.items(), reverse=True)[:6]
     )
     more = f", and {len(kinds) - 6} other loads" if len(kinds) > 6 else ""
     return (
         f"{fabric_name(topology.name)}: map of {topology.num_links} directed links "
-        f"by what they carry, in M/N: {told}{more}. "
+        f"by what they carry, in M/N: {described}{more}. "
         f"The first of the busiest is {link_label(topology, found.hottest)}."
     )
 

@@ -111,7 +111,7 @@ def link_steps_explorer() -> Explorer:
             Control("step", "Step", lambda s: _counted(s["way"]), 1),
         ],
         [Part(_ALL, _map, "Links in this step"), Part(_ALL, _facts)],
-        summary=Part(_ALL, _told),
+        summary=Part(_ALL, _summary),
         play="step",
     )
 
@@ -145,7 +145,7 @@ def _facts(state: State) -> str:
     )
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     done, t = progress(state["way"]), state["step"]
     found = done.heats[t - 1]
     busy = sum(load > 0 for load in found.loads)

@@ -74,7 +74,7 @@ def mesh_explorer() -> Explorer:
             Part(both, _table, "Mesh and torus", fold="Both in numbers"),
             Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
-        summary=Part(both, _told),
+        summary=Part(both, _summary),
     )
 
 
@@ -133,7 +133,7 @@ def _table(state: State) -> Table:
     return Table(["", "mesh", "torus"], [(name, opened[name], closed[name]) for name in opened])
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     opened, closed = _pair(state)
     name = state["collective"]
     a, b = max(opened.link_total), max(closed.link_total)

@@ -74,7 +74,7 @@ def overlap_explorer() -> Explorer:
             Part(ALL, _curve, "Step against bucket"),
             Part((), lambda _: _NOTE, fold="What is simulated here"),
         ],
-        summary=Part(ALL, _told),
+        summary=Part(ALL, _summary),
         name="overlap",
     )
 
@@ -118,7 +118,7 @@ def _curve(state: State) -> Chart:
     )
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     step = overlapped(*_key(state))
     best, least = _best(state)
     waiting = step.idle(COMPUTE)

@@ -84,16 +84,16 @@ def _buttons(control: Control) -> str:
 
 
 def _note(explorer: Explorer) -> str:
-    told = []
+    described = []
     for place, control in enumerate(explorer.controls):
         if isinstance(control, Quantity):
-            told.append(f"{control.label} (any value)")
+            described.append(f"{control.label} (any value)")
             continue
         texts = list(explorer.choices(place, explorer.start).values())
         few = explorer.form(control) in ("radio", "select")
         span = f"({', '.join(texts)})" if few else f"from {texts[0]} to {texts[-1]}"
-        told.append(f"{control.label} {span}")
-    return f"Shown is one state. With its script running, this page lets you change: {'; '.join(told)}."
+        described.append(f"{control.label} {span}")
+    return f"Shown is one state. With its script running, this page lets you change: {'; '.join(described)}."
 
 
 def _part(explorer: Explorer, number: int) -> str:

@@ -54,7 +54,7 @@ def parallelism_explorer() -> Explorer:
         ],
         [
             Bars(race, "Time of each axis"),
-            Part(EVERY, _plan_told),
+            Part(EVERY, _plan_summary),
             Rows(race, "Collectives of one step", "Every collective of the step", columns),
             Part((), lambda _: _NOTE, fold="What is priced here"),
         ],
@@ -107,17 +107,17 @@ def _row(call: Call) -> Row:
     )
 
 
-def _plan_told(state: State) -> str:
+def _plan_summary(state: State) -> str:
     """What no network decides: GPUs, microbatches, memory, the pipeline's idle time, and who sends most."""
     plan, model, rounds = _plan(state), MODELS[state["model"]], _microbatches(state)
     sent: dict[str, float] = {}
     for call in _calls(state):
         sent[call.axis] = sent.get(call.axis, 0.0) + call.sent
-    told = f"{plan.gpus:,} GPUs, {rounds} microbatches. "
+    described = f"{plan.gpus:,} GPUs, {rounds} microbatches. "
     if sent:
         wide = max(sent, key=lambda axis: sent[axis])
-        told += f"{wide} sends most, {units.size(sent[wide])} a GPU. "
-    told += f"Parameters, gradients and optimizer take {units.size(memory(model, plan))} a GPU"
-    return (
-        f"<p>{told}{f'; a plain pipeline idles {100 * bubble(plan.pp, rounds):.0f} % of the step' * (plan.pp > 1)}.</p>"
-    )
+        described += f"{wide} sends most, {units.size(sent[wide])} a GPU. "
+    described += f"Parameters, gradients and optimizer take {units.size(memory(model, plan))} a GPU"
+    if plan.pp > 1:
+        described += f"; a plain pipeline idles {100 * bubble(plan.pp, rounds):.0f} % of the step"
+    return f"<p>{described}.</p>"

@@ -67,14 +67,14 @@ def placement_explorer() -> Explorer:
     return Explorer(
         "Move ranks between two boxes",
         [
-            Control("work", "Schedule", {name: told for name, (told, _) in BUILDS.items()}, kind="select"),
+            Control("work", "Schedule", {name: described for name, (described, _) in BUILDS.items()}, kind="select"),
             Control("inside", "Box A holds", ways, (0, 2, 4, 6), kind="select"),
         ],
         [
             Part(("work", "inside"), _picture, "Ranks and what their cards send"),
             Part((), lambda _: NOTE, fold="Keys, and what is drawn"),
         ],
-        summary=Part(("work", "inside"), _told),
+        summary=Part(("work", "inside"), _summary),
         name="placement",
     )
 
@@ -83,7 +83,7 @@ def _here(state: State) -> Execution:
     return run(state["work"], tuple(order(state["inside"])))
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     found = _here(state)
     load, cards = crossings(found), sent(found)
     return (

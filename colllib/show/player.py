@@ -70,7 +70,7 @@ class Show:
         tokens = [stage.tokens(moves) for stage in self.stages]
         return json.dumps({"t": t, "cells": cells, "moves": ways, "tokens": tokens}, separators=(",", ":"))
 
-    def told(self, t: int) -> str:
+    def sentence(self, t: int) -> str:
         """The step in a sentence, for the live region."""
         film = self.film
         ready, wanted = film.done(t)
@@ -130,7 +130,7 @@ class Show:
     def _listed(self, t: int) -> str:
         """The messages of a step in words; where there are many, those that are alike counted together."""
         moves, n = self.film.moves(t), self.film.schedule.ranks
-        told = []
+        sentence = []
         for add, verb in ((True, "Added"), (False, "Copied")):
             some = [move for move in moves if move.add == add]
             if len(moves) > MOST_LISTED:
@@ -142,8 +142,8 @@ class Show:
                 ]
                 ends = [f"{node_name(self.film, move.src)}→{node_name(self.film, move.dst)}" for move in some]
                 listed = [f"{pair}: {name}" for pair, name in zip(ends, names, strict=True)]
-            told += [f"{verb}, from rank to rank: {'; '.join(listed)}."] * bool(some)
-        said = " ".join(told) or "Nothing has moved yet."
+            sentence += [f"{verb}, from rank to rank: {'; '.join(listed)}."] * bool(some)
+        said = " ".join(sentence) or "Nothing has moved yet."
         return f'<details class="cl-moves"><summary>Messages of step {t}</summary><p>{said}</p></details>'
 
     @property
@@ -268,7 +268,7 @@ def player(
             Part(step, words, "Costs so far"),
             Part(scene, lambda s: shown(s).legend, "How to read it"),
         ],
-        Part(step, lambda s: shown(s).told(s["step"])),
+        Part(step, lambda s: shown(s).sentence(s["step"])),
         "step",
         whole=lambda s: shown(s).picture(s["step"]),
     )
@@ -305,5 +305,5 @@ def still(schedule: Schedule, step: int, topology: Topology | None = None, *, ti
     After step 1 of 3 on 4 ranks: step 1 of 3 moved 4 blocks; 8 of 16 places have their final value.
     """
     show = Show(Film("", execute(schedule, topology)))
-    alt = f"After step {step} of {show.film.steps} on {schedule.ranks} ranks:{show.told(step).partition(':')[2]}"
+    alt = f"After step {step} of {show.film.steps} on {schedule.ranks} ranks:{show.sentence(step).partition(':')[2]}"
     return Drawing(show.picture(step), alt, title, show.legend)

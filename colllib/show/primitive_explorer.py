@@ -45,7 +45,7 @@ def primitive_explorer() -> Explorer:
             Part(_ALL, _made_of, "The identities, executed", fold="The identities, executed"),
             Part(("primitive", "n"), _bounds, "Lower bounds", fold="Lower bounds"),
         ],
-        summary=Part(_ALL, _told),
+        summary=Part(_ALL, _summary),
     )
 
 
@@ -102,7 +102,7 @@ def _article(name: str) -> str:
     return f"{'an' if name[0] in 'ao' else 'a'} {name}"
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     name, n = state["primitive"], state["n"]
     bound = lower_bound(name, n)
     if name == "all-to-all":

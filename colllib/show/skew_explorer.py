@@ -147,13 +147,13 @@ def _curve(state: State) -> object:
     series = {"asked for": (xs.tolist(), before.tolist())}
     if capacity:
         series["served"] = (xs.tolist(), after.tolist())
-    told = f"{100 * dropped:.0f} % of all tokens dropped" if capacity else "nothing dropped"
+    described = f"{100 * dropped:.0f} % of all tokens dropped" if capacity else "nothing dropped"
     return lines(
         series,
         x_label="expert, by popularity",
         y_label="load over the mean",
         log_x=2,
         alt=f"Load of the 64 experts, most popular first: {before[0]:.2f}, {before[1]:.2f}, {before[2]:.2f} to "
-        f"{before[-1]:.2f} times the mean; {told}.",
-        title=f"The first expert: {before[0]:.2f} times the mean; {told}",
+        f"{before[-1]:.2f} times the mean; {described}.",
+        title=f"The first expert: {before[0]:.2f} times the mean; {described}",
     )

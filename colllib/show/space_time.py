@@ -221,10 +221,10 @@ def drawn(
     busy = busy_ports(schedule)
     end = max((bar.arrival for bar in bars), default=0.0)
     body = _drawing(_in_lanes(bars), rows, look.until or end, edges, busy, look)
-    return Chart(body, _told(schedule, bool(edges), end, busy, len(bars), look.time_format), title)
+    return Chart(body, _summary(schedule, bool(edges), end, busy, len(bars), look.time_format), title)
 
 
-def _told(
+def _summary(
     schedule: Schedule, lockstep: bool, end: float, busy: list[int], count: int, time_format: Callable[[float], str]
 ) -> str:
     senders = {int(src) for t in range(schedule.num_steps) for src in schedule.step(t).src}

@@ -42,7 +42,7 @@ def stages_explorer() -> Explorer:
             Control("send", "A message, over a forward", (0, 0.25, 1), 0, kind="number"),
         ],
         [Part(ALL, _timeline, "Every stage"), Part((), lambda _: _NOTE, fold="What is simulated here")],
-        summary=Part(ALL, _told),
+        summary=Part(ALL, _summary),
         name="stages",
     )
 
@@ -70,7 +70,7 @@ def _idle(state: State) -> float:
     return float(idle / state["p"] / step.seconds)
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     kind, chunks = state["name"]
     most = held(kind, state["p"], 0, state["p"] * state["rounds"], chunks)
     return (

@@ -58,7 +58,7 @@ def states_explorer() -> Explorer:
             Control("bandwidth", "Bandwidth", BANDWIDTHS, 450e9),
         ],
         [Part(_ALL, _bars, "Time of a step"), Part(_ALL, _table, "What is sent")],
-        summary=Part(_ALL, _told),
+        summary=Part(_ALL, _summary),
         name="states",
     )
 
@@ -70,7 +70,7 @@ def _plan(state: State) -> Plan:
     return found(*(state[name] for name in _ALL))
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     plan = _plan(state)
     return f"The cheapest plan is {called(plan)}: {units.seconds(plan.exposed)} of communication."
 

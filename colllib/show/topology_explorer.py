@@ -66,7 +66,7 @@ def topology_explorer() -> Explorer:
             Part(both, _table, "What is measured", fold="All that is measured"),
             Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
-        summary=Part(both, _told),
+        summary=Part(both, _summary),
     )
 
 
@@ -110,7 +110,7 @@ def _table(state: State) -> Table:
     return Table(["", "measured"], rows)
 
 
-def _told(state: State) -> str:
+def _summary(state: State) -> str:
     topology, found = _measured(state["kind"], state["size"])
     return (
         f"{state['kind'][0].upper()}{state['kind'][1:]} {_text(state['kind'], state['size'])}: {topology.ranks} ranks, "

@@ -98,7 +98,7 @@ class Curves(View):
     kind = "curves"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        race, here, told = self.race, state[self.race.message], texts[self.race.message]
+        race, here, typed = self.race, state[self.race.message], texts[self.race.message]
         low, high = min(self.low, here), max(self.high, here)
         sizes = [low * (high / low) ** (k / POINTS) for k in range(POINTS + 1)]
         lines = [race.standings({**state, race.message: size}) for size in sizes]
@@ -114,9 +114,9 @@ class Curves(View):
         strip = [(size, one.row.name, one.look) for size, one in first]
         frame = Frame("message M", self.y_label, 10, 10 * self.log, units.size, show, True, width, 300)
         values = "; ".join(f"{one.row.name} {show(curve.here or 0)}" for one, curve in zip(now, curves, strict=True))
-        body = plot(curves, frame, ends=True, rule=Rule(here, told, strip))
+        body = plot(curves, frame, ends=True, rule=Rule(here, typed, strip))
         return figure(
-            f"{self.y_label} against M. At {told}: {values}.",
+            f"{self.y_label} against M. At {typed}: {values}.",
             body + ("" if width >= NARROW else keys((one.row.name, one.look) for one in now)),
         )
 
@@ -206,9 +206,9 @@ class Dots(View):
         scale = "".join(
             f'<u {at(10.0**k)}">{units.seconds(10.0**k)}</u>' for k in range(low, high + 1, 1 + (high - low) // 6)
         )
-        told = "; ".join(f"{one.title} {units.seconds(one.seconds)}" for one in found)
+        described = "; ".join(f"{one.title} {units.seconds(one.seconds)}" for one in found)
         rows.append(f'<div><span></span><i class="cl-scale">{scale}</i><span></span></div>')
-        return figure(f"Time of each, logarithmic: {told}.", f'<div class="cl-dots">{"".join(rows)}</div>')
+        return figure(f"Time of each, logarithmic: {described}.", f'<div class="cl-dots">{"".join(rows)}</div>')
 
 
 @dataclass(frozen=True)
@@ -225,8 +225,8 @@ class Bars(View):
             f'background:{color(k)}"></span></i><span>{units.seconds(time)}</span>'
             for k, (group, time) in enumerate(sums.items())
         ]
-        told = "; ".join(f"{group} {units.seconds(time)}" for group, time in sums.items())
-        return figure(f"Time of each: {told}.", f'<div class="cl-bars">{"".join(rows)}</div>')
+        described = "; ".join(f"{group} {units.seconds(time)}" for group, time in sums.items())
+        return figure(f"Time of each: {described}.", f'<div class="cl-bars">{"".join(rows)}</div>')
 
 
 def totals(standings: Sequence[Priced]) -> dict[str, float]:
@@ -280,8 +280,8 @@ class Map(View):
         svg = f'<svg {view} font-size="11.5" aria-hidden="true">{"".join(body)}</svg>'
         leads = Counter((one.row.name, one.look) for row in first for one in row).most_common()
         shares = {name: f"{100 * times / columns / len(self.over):.0f} %" for (name, _), times in leads}
-        told = "; ".join(f"{name} {share}" for name, share in shares.items())
-        alt = f"Map of the fastest over N and M; share of the cells: {told}."
+        described = "; ".join(f"{name} {share}" for name, share in shares.items())
+        alt = f"Map of the fastest over N and M; share of the cells: {described}."
         times = [
             a.seconds / b.seconds for row in zip(taken, first, strict=True) for a, b in zip(*row, strict=True) if a
         ]
@@ -411,10 +411,10 @@ class Turns(View):
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         sizes = [self.low * (self.high / self.low) ** (k / POINTS) for k in range(POINTS + 1)]
-        told = "; ".join(
+        described = "; ".join(
             f"from <b>{units.size(size)}</b> {escape(one.row.name)}" for size, one in turns(self.race, state, sizes)
         )
-        return f"<p>Fastest {told}.</p>"
+        return f"<p>Fastest {described}.</p>"
 
 
 @dataclass(frozen=True)
@@ -440,8 +440,8 @@ class Told(View):
             word, _, names = piece.partition(":")
             rows = [by_name.get(name) for name in names.split("|")]
             out.append(texts[word] if word in texts else _WORDS[word](Field(found, rows, state, self.race)))
-        told = "".join(out)
-        return escape(told[:1].upper() + told[1:])
+        described = "".join(out)
+        return escape(described[:1].upper() + described[1:])
 
 
 @dataclass(frozen=True)

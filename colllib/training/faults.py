@@ -251,11 +251,11 @@ def first_difference(right: Schedule, other: Schedule) -> str:
         due, sent = (set(zip(*(c.tolist() for c in s.step(t)[:3]), strict=True)) for s in (right, other))
         if due != sent:
             rank = min(due ^ sent)[0]
-            told = [
+            reason = [
                 ", ".join(f"block {block} to {dst}" for src, dst, block in sorted(some) if src == rank) or "nothing"
                 for some in (due, sent)
             ]
-            return f"step {t + 1} of {right.num_steps}: rank {rank} should send {told[0]}, and sends {told[1]}"
+            return f"step {t + 1} of {right.num_steps}: rank {rank} should send {reason[0]}, and sends {reason[1]}"
     return ""
 
 
@@ -278,12 +278,12 @@ class Outcome:
     Attributes:
         results: results[rank][call], the rank's receive buffer, of the calls that it finished.
         waits: which ranks each rank that never finished waits for.
-        told: the reason in one line, "" if all finished.
+        reason: the reason in one line, "" if all finished.
     """
 
     results: list[list[NDArray[Any]]]
     waits: dict[int, list[int]]
-    told: str
+    reason: str
 
     @property
     def cycle(self) -> list[int]:
@@ -374,7 +374,7 @@ def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
     >>> one = Call("A", allreduce.ring(3), np.arange(3.0))
     >>> run_programs([[one], [one], [one]]).results[0][0]
     array([0., 3., 6.])
-    >>> run_programs([[one], [one], []]).told
+    >>> run_programs([[one], [one], []]).reason
     'no rank can go on: 0 (in A) waits for 2; 1 (in A) waits for 2; rank 2 has finished'
     """
     for call in (call for program in programs for call in program):
@@ -391,24 +391,24 @@ def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
                     continue
                 found, wanted = len(sender.sends[dst]), receiver.expected(sender.rank)
                 if found != wanted:
-                    told = (
+                    reason = (
                         f"rank {dst} (in {receiver.now.label}) expects {wanted} numbers from rank {sender.rank} "
                         f"(in {sender.now.label}), which sends {found}"
                     )
-                    return Outcome([rank.results for rank in ranks], _waits(ranks), told)
+                    return Outcome([rank.results for rank in ranks], _waits(ranks), reason)
                 receiver.take(sender.rank, sender.sends.pop(dst))
                 moved = True
         for rank in ranks:
             rank.moved_on()
     waits = _waits(ranks)
-    return Outcome([rank.results for rank in ranks], waits, _told(ranks, waits))
+    return Outcome([rank.results for rank in ranks], waits, _reason(ranks, waits))
 
 
 def _waits(ranks: Sequence[_Rank]) -> dict[int, list[int]]:
     return {rank.rank: sorted({*rank.sends, *rank.expects}) for rank in ranks if not rank.done}
 
 
-def _told(ranks: Sequence[_Rank], waits: Mapping[int, list[int]]) -> str:
+def _reason(ranks: Sequence[_Rank], waits: Mapping[int, list[int]]) -> str:
     if not waits:
         return ""
     each = [f"{r} (in {ranks[r].now.label}) waits for {', '.join(map(str, on))}" for r, on in waits.items()]

@@ -72,8 +72,8 @@ def gradients(ranks, size, seed=0):
 
 def test_who_notices_a_flipped_bit():
     found = {phase: faults.flip(gradients(4, 16), phase) for phase in faults.PHASES}
-    told = {phase: (len(f.wrong), f.link, f.hash, f.total) for phase, f in found.items()}
-    assert told == {
+    reason = {phase: (len(f.wrong), f.link, f.hash, f.total) for phase, f in found.items()}
+    assert reason == {
         "gradient": (4, False, False, False),
         "sum in memory": (4, False, False, True),
         "reduce-scatter wire": (4, True, False, True),
@@ -99,7 +99,7 @@ def test_equal_programs_finish_with_what_a_plain_run_gives(schedule):
     held = 2 if schedule.makes(PRIMITIVES["all-gather"]) else 8
     data = [np.arange(held) + 10.0 * rank for rank in range(4)]
     outcome = faults.run_programs([[Call("A", schedule, vector), Call("B", schedule, -vector)] for vector in data])
-    assert outcome.told == ""
+    assert outcome.reason == ""
     for results, wanted in zip(outcome.results, run_on(schedule, data), strict=True):
         assert np.array_equal(results[0], wanted)
         assert np.array_equal(results[1], -wanted)
@@ -114,14 +114,14 @@ def test_two_calls_of_one_size_in_another_order_finish_and_are_wrong():
     programs = [list(calls(rank)) for rank in range(4)]
     programs[2].reverse()
     outcome = faults.run_programs(programs)
-    assert outcome.told == ""
+    assert outcome.reason == ""
     assert {float(outcome.results[rank][0][0]) for rank in range(4)} == {1 + 2 + 300 + 4}
 
 
 def test_other_sizes_are_named():
     programs = [[calls(rank, 8 if rank == 2 else 4)[0]] for rank in range(4)]
-    told = faults.run_programs(programs).told
-    assert told == "rank 2 (in A) expects 2 numbers from rank 1 (in A), which sends 1"
+    reason = faults.run_programs(programs).reason
+    assert reason == "rank 2 (in A) expects 2 numbers from rank 1 (in A), which sends 1"
 
 
 def test_groups_that_meet_in_opposite_orders_wait_in_a_circle():
@@ -137,13 +137,13 @@ def test_groups_that_meet_in_opposite_orders_wait_in_a_circle():
     ]
     outcome = faults.run_programs(programs)
     assert outcome.cycle == [0, 1, 2]
-    assert outcome.told.startswith("no rank can go on: 0 (in row) waits for 1; 1 (in column) waits for 2")
+    assert outcome.reason.startswith("no rank can go on: 0 (in row) waits for 1; 1 (in column) waits for 2")
 
 
 def test_a_rank_that_left_is_named():
     programs = [[calls(rank)[0]] if rank != 3 else [] for rank in range(4)]
     outcome = faults.run_programs(programs)
-    assert "rank 3 has finished" in outcome.told
+    assert "rank 3 has finished" in outcome.reason
     assert outcome.cycle == []
 
 

@@ -39,12 +39,12 @@ def primitives(ranks: int = 4, *, title: str = "") -> Drawing:
     >>> primitives().alt.split(". ")[0]
     'broadcast: Before: rank 0 holds block 0'
     """
-    thumbs, told = [], []
+    thumbs, described = [], []
     for name in PRIMITIVES:
         film = Film(name, execute(an_instance(name, ranks)))
-        told.append(f"{name}: {describe(film.blocks)}")
+        described.append(f"{name}: {describe(film.blocks)}")
         thumbs.append(f"<figure><figcaption>{escape(name)}</figcaption>{_thumbnail(film)}</figure>")
-    return Drawing(f'<div class="cl-thumbs">{"".join(thumbs)}</div>', " ".join(told), title, "")
+    return Drawing(f'<div class="cl-thumbs">{"".join(thumbs)}</div>', " ".join(described), title, "")
 
 
 def _thumbnail(film: Film) -> str:
@@ -119,7 +119,7 @@ def describe(blocks: Blocks) -> str:
 must hold the sum of block 1.'
     """
     summed = any(len(blocks.holders(who)) > 1 for who in blocks.source.tolist())
-    told = []
+    described = []
     for word, side in (("Before", blocks.source), ("After", blocks.target)):
         verb = ("holds", "hold") if word == "Before" else ("must hold", "must hold")
         held: dict[int, list[int]] = {rank: [] for rank in range(blocks.ranks)}
@@ -135,8 +135,8 @@ must hold the sum of block 1.'
             f"{_several('rank', ranks)} {verb[len(ranks) > 1]} {what}{_several('block', owned)}"
             for owned, ranks in groups.items()
         )
-        told.append(f"{word}: {'; '.join(parts)}.")
-    return " ".join(told)
+        described.append(f"{word}: {'; '.join(parts)}.")
+    return " ".join(described)
 
 
 def _several(noun: str, numbers: Sequence[int]) -> str:

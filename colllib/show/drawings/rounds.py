@@ -54,7 +54,7 @@ apart. What rank 0 has reaches 2, 4 ranks.
         for t, rank in product(range(steps + 1), range(n)):
             pen.dot(column * t, row * rank, "dot on" if rank in reached[t] else "dot")
 
-    said = "; ".join(_told(film, t, sizes[t - 1]) for t in range(1, steps + 1))
+    said = "; ".join(_summary(film, t, sizes[t - 1]) for t in range(1, steps + 1))
     alt = (
         f"Messages of {n} ranks in {steps} steps. {said[:1].upper()}{said[1:]}. What rank 0 has reaches "
         f"{listed(len(ranks) for ranks in reached[1:])} ranks."
@@ -62,7 +62,7 @@ apart. What rank 0 has reaches 2, 4 ranks.
     return drawing(draw, title=title, alt=alt, legend=[("dot on", "what rank 0 has got to by then")])
 
 
-def _told(film: Film, t: int, sizes: Sequence[Fraction]) -> str:
+def _summary(film: Film, t: int, sizes: Sequence[Fraction]) -> str:
     n, moves = film.schedule.ranks, film.moves(t)
     apart = sorted({min((move.dst - move.src) % n, (move.src - move.dst) % n) for move in moves})
     large = " or ".join(map(amount, sorted(set(sizes))))
@@ -120,11 +120,12 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
         for at, t in since.items():
             pen.dot(x[at], row * t, "dot on")
 
-    told = "; ".join(
+    described = "; ".join(
         f"step {t}: {listed(f'{a} to {b}' for a, b in sorted(step)) or 'nothing'}" for t, step in enumerate(ways, 1)
     )
     alt = (
-        f"The way of block {block} of rank {owner} to {n} ranks in {film.steps} steps. {told[:1].upper()}{told[1:]}. "
+        f"The way of block {block} of rank {owner} to {n} ranks in {film.steps} steps. "
+        f"{described[:1].upper()}{described[1:]}. "
         f"Blocks in a message: {listed(sizes)}."
     )
     return drawing(

@@ -258,8 +258,8 @@ def cheapest(
     chosen = _by_trial(graph, machine, offered, final) if trying_all else _by_program(graph, machine, offered, final)
     if chosen is None:
         limits = {"": machine.memory, " of activations": machine.activations}
-        told = " and ".join(f"{limit:g} numbers{what}" for what, limit in limits.items() if limit < float("inf"))
-        raise ValueError(f"no plan keeps at most {told or 'any'} on a rank of the mesh {machine.mesh}")
+        described = " and ".join(f"{limit:g} numbers{what}" for what, limit in limits.items() if limit < float("inf"))
+        raise ValueError(f"no plan keeps at most {described or 'any'} on a rank of the mesh {machine.mesh}")
     return Plan(graph, machine, chosen, final)
 
 
