@@ -54,7 +54,7 @@ def test_fewer_steps_are_possible_just_where_a_tree_of_that_degree_reaches_all_r
     [
         ("broadcast", "ring:4", "no bounds for 'broadcast': known are all-gather, reduce-scatter, all-reduce"),
         ("all-gather", "mesh:3x2", "its ranks have 2 to 3 links out or in: equal degrees are needed"),
-        ("all-gather", "star:4", "star:4 has 1 switches"),
+        ("all-gather", "star:4", "star:4 has switches: a graph of ranks alone is needed"),
     ],
 )
 def test_where_there_is_no_bound_is_said_in_one_line(primitive, name, words):
