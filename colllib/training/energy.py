@@ -12,12 +12,13 @@ from colllib.measures import crossings
 #: optics of 1.6 Tb/s, 9 W and 30 W as one maker of both states them.
 PICOJOULES: dict[str, tuple[float, float]] = {
     "box": (1.3, 5.5),
-    "card": (9 / 1.6, 30 / 1.6),
-    "uplink": (9 / 1.6, 30 / 1.6),
+    "card": (15 / 0.8, 9 / 0.4),
+    "uplink": (15 / 0.8, 9 / 0.4),
 }
 SOURCES = (
     "https://www.nvidia.com/en-us/data-center/nvlink-c2c/",
-    "https://developer.nvidia.com/blog/scaling-ai-factories-with-co-packaged-optics-for-better-power-efficiency/",
+    "https://docs.nvidia.com/networking/display/800gmma4z00nst/overview",
+    "https://docs.nvidia.com/networking/display/MMA1Z00NS400T/Overview",
 )
 
 
@@ -38,7 +39,7 @@ def joules(
     >>> from colllib.execution import execute
     >>> from colllib.topology import boxes
     >>> [round(value, 2) for value in joules(execute(allreduce.ring(16), boxes((2, 8))), 1e9)]
-    [1.22, 4.56]
+    [2.8, 5.01]
     """
     if not 0 <= message < float("inf"):
         raise ValueError(f"message size {message!r}: must be a number of bytes, at least 0")
