@@ -428,7 +428,7 @@ def _backwards_and_combined() -> Cases:
 
 @answer(WORTH, "D-4-078")
 def _optimal_at_every_size() -> Cases:
-    for on in ("dgx-a100:1", "dgx-a100:2", "dgx-a100:4", "dgx-a100:16", "dgx-a100:128", "mi250-8x2", "mi250:2"):
+    for on in ("dgx-a100:1", "dgx-a100:2", "dgx-a100:4", "dgx-a100:16", "dgx-a100:128", "mi250-8x2"):
         place(on)
         yield {"at": on, "reached": known(on).reached()}
 

@@ -157,3 +157,9 @@ def test_a_torus_of_one_way_links_is_no_obstacle():
     assert forest(ring).bound.inverse_throughput == 4
     assert forest(ring, primitive="reduce-scatter").reached()
     assert forest(torus((5,))).bound.inverse_throughput == 2
+
+
+def test_83_trees_of_every_die_of_two_mi250_boxes_load_no_link_more_than_the_bound_says():
+    made = forest(find("mi250:2"))
+    assert made.bound.trees == 83
+    assert made.reached()
