@@ -112,7 +112,8 @@ def _price(topology: Topology, message: float, alpha: Price | None, bandwidth: P
         if len(values) != levels:
             names = ", ".join(next(tier.name for tier in topology.tiers if tier.level == k) for k in range(levels))
             needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
-            raise ValueError(f"{topology.name} takes {needed} for --{name}, not {len(values)}")
+            what = f"not {len(values)}" if given is not None else "and has none of its own"
+            raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}")
         found[name] = values
     return found
 

@@ -252,7 +252,7 @@ def test_every_command_also_speaks_to_people(arguments):
         (["x" * 5000], "No such command"),
         (
             ["run", "all-reduce", "ring", "--on", "boxes:2x4"],
-            "2 values, innermost first (box, card) for --alpha, not 1",
+            "2 values, innermost first (box, card) for --alpha, and has none of its own",
         ),
         (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,2us,3us"], "for --alpha, not 3"),
         (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,-2us"], "time '-2us': not readable"),
