@@ -315,90 +315,26 @@ class Algorithm:
         return _NAMES.get(self.name, self.name.replace("-", " "))
 
 
-_ANYWHERE: tuple[Algorithm, ...] = (
-    Algorithm("all-reduce", "ring", allreduce.ring, allreduce.ring_cost, "patarasuk2009"),
-    Algorithm("all-reduce", "binomial-tree", allreduce.binomial_tree, allreduce.binomial_tree_cost, "thakur2005"),
-    Algorithm(
-        "all-reduce",
-        "double-binary-tree",
-        allreduce.double_binary_tree,
-        allreduce.double_binary_tree_cost,
-        "sanders2009",
-        segmented=True,
-    ),
-    Algorithm(
-        "all-reduce",
-        "recursive-doubling",
-        allreduce.recursive_doubling,
-        allreduce.recursive_doubling_cost,
-        "thakur2005",
-    ),
-    Algorithm("all-reduce", "rabenseifner", allreduce.rabenseifner, allreduce.rabenseifner_cost, "rabenseifner2004"),
-    Algorithm("all-reduce", "bidirectional-ring", allreduce.bidirectional_ring, allreduce.ring_cost, "patarasuk2009"),
-    Algorithm("all-reduce", "shortest-way-ring", allreduce.shortest_way_ring, allreduce.shortest_way_ring_cost, None),
-    Algorithm(
-        "all-reduce",
-        "reduce-broadcast",
-        allreduce.reduce_broadcast,
-        allreduce.reduce_broadcast_cost,
-        "traff2024",
-        segmented=True,
-    ),
-    Algorithm("all-gather", "ring", allgather.ring, allgather.ring_cost, "patarasuk2009"),
-    Algorithm(
-        "all-gather",
-        "recursive-doubling",
-        allgather.recursive_doubling,
-        allgather.recursive_doubling_cost,
-        "thakur2005",
-        counts=powers_of_two,
-    ),
-    Algorithm("all-gather", "bruck", allgather.bruck, allgather.bruck_cost, "bruck1997"),
-    Algorithm("all-gather", "pat", allgather.pat, allgather.pat_cost, "jeaugey2025"),
-    Algorithm("reduce-scatter", "ring", reducescatter.ring, allgather.ring_cost, "patarasuk2009"),
-    Algorithm(
-        "reduce-scatter",
-        "recursive-halving",
-        reducescatter.recursive_halving,
-        allgather.recursive_doubling_cost,
-        "thakur2005",
-        counts=powers_of_two,
-    ),
-    Algorithm("reduce-scatter", "bruck", reducescatter.bruck, allgather.bruck_cost, "bruck1997"),
-    Algorithm("reduce-scatter", "pat", reducescatter.pat, allgather.pat_cost, "jeaugey2025"),
-    Algorithm("broadcast", "chain", broadcast.chain, broadcast.chain_cost, "thakur2005", segmented=True),
-    Algorithm(
-        "broadcast",
-        "binomial-tree",
-        broadcast.binomial_tree,
-        broadcast.binomial_tree_cost,
-        "thakur2005",
-        segmented=True,
-    ),
-    Algorithm("broadcast", "two-tree", broadcast.two_tree, broadcast.two_tree_cost, "sanders2009", segmented=True),
-    Algorithm(
-        "broadcast", "scatter-allgather", broadcast.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005"
-    ),
-    Algorithm("broadcast", "circulant", circulant.circulant, circulant.circulant_cost, "traff2024", segmented=True),
-    Algorithm("reduce", "chain", reduce.chain, broadcast.chain_cost, "thakur2005", segmented=True),
-    Algorithm(
-        "reduce", "binomial-tree", reduce.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", segmented=True
-    ),
-    Algorithm("reduce", "two-tree", reduce.two_tree, broadcast.two_tree_cost, "sanders2009", segmented=True),
-    Algorithm("reduce", "scatter-allgather", reduce.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005"),
-    Algorithm("reduce", "circulant", reduce.circulant, circulant.circulant_cost, "traff2024", segmented=True),
-    Algorithm("all-to-all", "pairwise", alltoall.pairwise, alltoall.pairwise_cost, "thakur2005"),
-    Algorithm("all-to-all", "bruck", alltoall.bruck, alltoall.bruck_cost, "bruck1997"),
-    Algorithm("all-to-all", "ring-relay", alltoall.ring_relay, alltoall.ring_relay_cost, None),
-    Algorithm("point-to-point", "direct", pointtopoint.direct, pointtopoint.direct_cost, "hockney1994"),
-)
+#: An algorithm's row: name, builder, closed form, reference, kind.
+_Row = tuple[str, Callable[..., Schedule], CostFunction[...], str | None, dict[str, Any]]
 
 
+def _rows(table: Mapping[str, tuple[_Row, ...]]) -> tuple[Algorithm, ...]:
+    return tuple(
+        Algorithm(primitive, name, build, cost, reference, **kind)
+        for primitive, rows in table.items()
+        for name, build, cost, reference, kind in rows
+    )
+
+
+_PLAIN: dict[str, Any] = {}
+_CUT: dict[str, Any] = {"segmented": True}
+_POW2: dict[str, Any] = {"counts": powers_of_two}
 _LATTICE: dict[str, Any] = {"takes": "lattice", "where": on_axes}
 _TORUS: dict[str, Any] = {"takes": "lattice", "where": on_rings}
-_CHAIN: dict[str, Any] = _LATTICE | {"segmented": True}
-_TREES: dict[str, Any] = _TORUS | {"segmented": True}
-_HALVING: dict[str, Any] = _LATTICE | {"counts": powers_of_two}
+_CHAIN: dict[str, Any] = _LATTICE | _CUT
+_TREES: dict[str, Any] = _TORUS | _CUT
+_HALVING: dict[str, Any] = _LATTICE | _POW2
 _BOXES: dict[str, Any] = {"takes": "topology", "where": in_boxes, "segmented": True}
 _NVLS, _SHARP, _NVLS_SHARP = (
     _BOXES | {"where": boxes_that_add(*tiers)} for tiers in ((True, False), (False, True), (True, True))
@@ -422,159 +358,132 @@ def _through(*abilities: str) -> dict[str, Any]:
 _ADDS, _COPIES, _SCATTERS = (_through(ability) for ability in ("combines", "replicates", "scatters"))
 _BOTH = _through("combines", "replicates")
 
-#: What is made for one kind of topology.
-_SPECIAL: tuple[Algorithm, ...] = tuple(
-    Algorithm(primitive, name, build, cost, reference, **kind)
-    for primitive, name, build, cost, reference, kind in (
-        ("broadcast", "dim-chain", lattice.dim_chain, lattice.dim_chain_cost, "sack2015", _CHAIN),
-        (
-            "broadcast",
-            "all-links",
-            lattice.all_links_broadcast,
-            lattice.all_links_broadcast_cost,
-            "johnsson1989",
-            _TREES,
-        ),
-        ("broadcast", "in-network", innetwork.multicast, innetwork.whole_vector_cost, "graham2016", _COPIES),
-        ("reduce", "dim-chain", lattice.dim_chain_reduce, lattice.dim_chain_cost, "sack2015", _CHAIN),
-        ("reduce", "all-links", lattice.all_links_reduce, lattice.all_links_broadcast_cost, "johnsson1989", _TREES),
-        ("reduce", "in-network", innetwork.reduce_to_root, innetwork.whole_vector_cost, "graham2016", _ADDS),
-        ("all-reduce", "dim-ring", lattice.dim_ring, lattice.dim_ring_cost, "sack2015", _LATTICE),
-        ("all-reduce", "dim-shortest-way", lattice.dim_shortest_way, lattice.dim_shortest_way_cost, "sack2015", _TORUS),
-        (
-            "all-reduce",
-            "rotated-dim-ring",
-            lattice.rotated_dim_ring,
-            lattice.rotated_dim_ring_cost,
-            "sack2015",
-            _LATTICE,
-        ),
-        (
-            "all-reduce",
-            "breadth-first",
-            breadth_first.all_reduce,
-            breadth_first.all_reduce_cost,
-            "zhao2025",
-            _LINKED,
-        ),
-        ("all-reduce", "dim-rabenseifner", lattice.dim_rabenseifner, no_closed_form, "rabenseifner2004", _HALVING),
-        ("all-reduce", "swing", lattice.swing, no_closed_form, "desensi2024", _HALVING),
-        ("all-reduce", "in-network", innetwork.one_shot_all_reduce, innetwork.whole_vector_cost, "graham2016", _BOTH),
-        (
-            "all-reduce",
-            "in-network-two-shot",
-            innetwork.two_shot_all_reduce,
-            innetwork.two_shot_cost,
-            "klenk2020",
-            _BOTH,
-        ),
-        (
-            "reduce-scatter",
-            "dim-ring",
-            lattice.dim_ring_reduce_scatter,
-            lattice.dim_ring_half_cost,
-            "sack2015",
-            _LATTICE,
-        ),
-        (
-            "reduce-scatter",
-            "breadth-first",
-            breadth_first.reduce_scatter,
-            breadth_first.reduce_scatter_cost,
-            "zhao2025",
-            _LINKED,
-        ),
-        (
-            "reduce-scatter",
-            "in-network",
-            innetwork.scatter_reduced,
-            innetwork.scatter_reduced_cost,
-            "graham2016",
-            _ADDS,
-        ),
-        ("all-gather", "dim-ring", lattice.dim_ring_all_gather, lattice.dim_ring_half_cost, "sack2015", _LATTICE),
-        (
-            "all-gather",
-            "breadth-first",
-            breadth_first.all_gather,
-            breadth_first.all_gather_cost,
-            "zhao2025",
-            _LINKED,
-        ),
-        (
-            "all-gather",
-            "in-network",
-            innetwork.gather_multicast,
-            innetwork.gather_multicast_cost,
-            "graham2016",
-            _COPIES,
-        ),
-        ("all-to-all", "relay", relay.relay, no_closed_form, "zhao2025", _LATTICE),
-        ("all-to-all", "rotated-relay", relay.rotated_relay, relay.rotated_relay_cost, "zhao2025", _LATTICE),
-        ("all-to-all", "in-network", innetwork.scatter_bundles, innetwork.scatter_bundles_cost, None, _SCATTERS),
-        (
-            "all-gather",
-            "rotated-dim-ring",
-            lattice.rotated_all_gather,
-            lattice.rotated_dim_ring_half_cost,
-            "sack2015",
-            _LATTICE,
-        ),
-        (
-            "reduce-scatter",
-            "rotated-dim-ring",
-            lattice.rotated_reduce_scatter,
-            lattice.rotated_dim_ring_half_cost,
-            "sack2015",
-            _LATTICE,
-        ),
-        (
-            "reduce-scatter",
-            "dim-shortest-way",
-            lattice.dim_shortest_way_reduce_scatter,
-            lattice.dim_shortest_way_half_cost,
-            "sack2015",
-            _TORUS,
-        ),
-        ("broadcast", "direct", direct.broadcast, direct.two_step_cost, None, _MESHED),
-        ("reduce", "direct", direct.reduce, direct.two_step_cost, None, _MESHED),
-        ("all-reduce", "direct", direct.all_reduce, direct.two_step_cost, None, _MESHED),
-        ("all-gather", "direct", direct.all_gather, direct.one_step_cost, None, _MESHED),
-        ("reduce-scatter", "direct", direct.reduce_scatter, direct.one_step_cost, None, _MESHED),
-        ("all-to-all", "direct", direct.all_to_all, direct.one_step_cost, None, _MESHED),
-        ("broadcast", "hierarchical", hierarchical.broadcast, no_closed_form, None, _BOXES),
-        ("reduce", "hierarchical", hierarchical.reduce, no_closed_form, None, _BOXES),
-        ("all-reduce", "hierarchical", hierarchical.all_reduce, no_closed_form, None, _BOXES),
-        ("all-gather", "hierarchical", hierarchical.all_gather, no_closed_form, None, _BOXES),
-        ("reduce-scatter", "hierarchical", hierarchical.reduce_scatter, no_closed_form, None, _BOXES),
-        ("all-to-all", "hierarchical", hierarchical.all_to_all, no_closed_form, None, _BOXES),
-        ("all-reduce", "nvls-tree", hierarchical.nvls_tree, no_closed_form, "nccl", _NVLS),
-        ("all-reduce", "collnet", hierarchical.collnet, no_closed_form, "nccl", _SHARP),
-        ("all-reduce", "nvls", hierarchical.nvls, no_closed_form, "nccl", _NVLS_SHARP),
-        ("all-reduce", "channels", channels.all_reduce, no_closed_form, "nccl", _CHANNELS),
-        ("all-gather", "channels", channels.all_gather, no_closed_form, "nccl", _CHANNELS),
-        ("reduce-scatter", "channels", channels.reduce_scatter, no_closed_form, "nccl", _CHANNELS),
-        ("broadcast", "channels", channels.broadcast_along, no_closed_form, "nccl", _CHANNELS | {"segmented": True}),
-        ("reduce", "channels", channels.reduce_along, no_closed_form, "nccl", _CHANNELS | {"segmented": True}),
-        ("all-reduce", "tree", channels.tree, no_closed_form, "jeaugey2019", _CHANNELS | {"segmented": True}),
-        ("broadcast", "breadth-first", breadth_first.broadcast, no_closed_form, "zhao2025", _LINKED),
-        ("reduce", "breadth-first", breadth_first.reduce, no_closed_form, "zhao2025", _LINKED),
-        ("all-reduce", "breadth-first-rooted", breadth_first.rooted_all_reduce, no_closed_form, "zhao2025", _LINKED),
-        ("all-gather", "synthesis", synthesis.all_gather, no_closed_form, "cai2021", _SOLVED),
-        ("all-to-all", "flow", flow.all_to_all, no_closed_form, "basu2024", _SOLVED),
-        ("broadcast", "forest", forests.broadcast, no_closed_form, "zhao2026forestcoll", _PACKED),
-        ("reduce", "forest", forests.reduce, no_closed_form, "zhao2026forestcoll", _PACKED),
-        ("all-reduce", "forest", forests.all_reduce, no_closed_form, "zhao2026forestcoll", _PACKED),
-        ("all-gather", "forest", forests.all_gather, no_closed_form, "zhao2026forestcoll", _PACKED),
-        ("reduce-scatter", "forest", forests.reduce_scatter, no_closed_form, "zhao2026forestcoll", _PACKED),
-    )
-)
-
-#: Every algorithm that has a name.
-CATALOGUE: tuple[Algorithm, ...] = _ANYWHERE + _SPECIAL
+# fmt: off
+_FOR_ANY_NETWORK: dict[str, tuple[_Row, ...]] = {
+    "all-reduce": (
+        ("ring", allreduce.ring, allreduce.ring_cost, "patarasuk2009", _PLAIN),
+        ("binomial-tree", allreduce.binomial_tree, allreduce.binomial_tree_cost, "thakur2005", _PLAIN),
+        ("double-binary-tree", allreduce.double_binary_tree, allreduce.double_binary_tree_cost, "sanders2009", _CUT),
+        ("recursive-doubling", allreduce.recursive_doubling, allreduce.recursive_doubling_cost, "thakur2005", _PLAIN),
+        ("rabenseifner", allreduce.rabenseifner, allreduce.rabenseifner_cost, "rabenseifner2004", _PLAIN),
+        ("bidirectional-ring", allreduce.bidirectional_ring, allreduce.ring_cost, "patarasuk2009", _PLAIN),
+        ("shortest-way-ring", allreduce.shortest_way_ring, allreduce.shortest_way_ring_cost, None, _PLAIN),
+        ("reduce-broadcast", allreduce.reduce_broadcast, allreduce.reduce_broadcast_cost, "traff2024", _CUT),
+    ),
+    "all-gather": (
+        ("ring", allgather.ring, allgather.ring_cost, "patarasuk2009", _PLAIN),
+        ("recursive-doubling", allgather.recursive_doubling, allgather.recursive_doubling_cost, "thakur2005", _POW2),
+        ("bruck", allgather.bruck, allgather.bruck_cost, "bruck1997", _PLAIN),
+        ("pat", allgather.pat, allgather.pat_cost, "jeaugey2025", _PLAIN),
+    ),
+    "reduce-scatter": (
+        ("ring", reducescatter.ring, allgather.ring_cost, "patarasuk2009", _PLAIN),
+        ("recursive-halving", reducescatter.recursive_halving, allgather.recursive_doubling_cost, "thakur2005", _POW2),
+        ("bruck", reducescatter.bruck, allgather.bruck_cost, "bruck1997", _PLAIN),
+        ("pat", reducescatter.pat, allgather.pat_cost, "jeaugey2025", _PLAIN),
+    ),
+    "broadcast": (
+        ("chain", broadcast.chain, broadcast.chain_cost, "thakur2005", _CUT),
+        ("binomial-tree", broadcast.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", _CUT),
+        ("two-tree", broadcast.two_tree, broadcast.two_tree_cost, "sanders2009", _CUT),
+        ("scatter-allgather", broadcast.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005", _PLAIN),
+        ("circulant", circulant.circulant, circulant.circulant_cost, "traff2024", _CUT),
+    ),
+    "reduce": (
+        ("chain", reduce.chain, broadcast.chain_cost, "thakur2005", _CUT),
+        ("binomial-tree", reduce.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", _CUT),
+        ("two-tree", reduce.two_tree, broadcast.two_tree_cost, "sanders2009", _CUT),
+        ("scatter-allgather", reduce.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005", _PLAIN),
+        ("circulant", reduce.circulant, circulant.circulant_cost, "traff2024", _CUT),
+    ),
+    "all-to-all": (
+        ("pairwise", alltoall.pairwise, alltoall.pairwise_cost, "thakur2005", _PLAIN),
+        ("bruck", alltoall.bruck, alltoall.bruck_cost, "bruck1997", _PLAIN),
+        ("ring-relay", alltoall.ring_relay, alltoall.ring_relay_cost, None, _PLAIN),
+    ),
+    "point-to-point": (
+        ("direct", pointtopoint.direct, pointtopoint.direct_cost, "hockney1994", _PLAIN),
+    ),
+}
+_FOR_ONE_KIND: dict[str, tuple[_Row, ...]] = {
+    "broadcast": (
+        ("dim-chain", lattice.dim_chain, lattice.dim_chain_cost, "sack2015", _CHAIN),
+        ("all-links", lattice.all_links_broadcast, lattice.all_links_broadcast_cost, "johnsson1989", _TREES),
+        ("in-network", innetwork.multicast, innetwork.whole_vector_cost, "graham2016", _COPIES),
+        ("direct", direct.broadcast, direct.two_step_cost, None, _MESHED),
+        ("hierarchical", hierarchical.broadcast, no_closed_form, None, _BOXES),
+        ("channels", channels.broadcast_along, no_closed_form, "nccl", _CHANNELS | _CUT),
+        ("breadth-first", breadth_first.broadcast, no_closed_form, "zhao2025", _LINKED),
+        ("forest", forests.broadcast, no_closed_form, "zhao2026forestcoll", _PACKED),
+    ),
+    "reduce": (
+        ("dim-chain", lattice.dim_chain_reduce, lattice.dim_chain_cost, "sack2015", _CHAIN),
+        ("all-links", lattice.all_links_reduce, lattice.all_links_broadcast_cost, "johnsson1989", _TREES),
+        ("in-network", innetwork.reduce_to_root, innetwork.whole_vector_cost, "graham2016", _ADDS),
+        ("direct", direct.reduce, direct.two_step_cost, None, _MESHED),
+        ("hierarchical", hierarchical.reduce, no_closed_form, None, _BOXES),
+        ("channels", channels.reduce_along, no_closed_form, "nccl", _CHANNELS | _CUT),
+        ("breadth-first", breadth_first.reduce, no_closed_form, "zhao2025", _LINKED),
+        ("forest", forests.reduce, no_closed_form, "zhao2026forestcoll", _PACKED),
+    ),
+    "all-reduce": (
+        ("dim-ring", lattice.dim_ring, lattice.dim_ring_cost, "sack2015", _LATTICE),
+        ("dim-shortest-way", lattice.dim_shortest_way, lattice.dim_shortest_way_cost, "sack2015", _TORUS),
+        ("rotated-dim-ring", lattice.rotated_dim_ring, lattice.rotated_dim_ring_cost, "sack2015", _LATTICE),
+        ("breadth-first", breadth_first.all_reduce, breadth_first.all_reduce_cost, "zhao2025", _LINKED),
+        ("dim-rabenseifner", lattice.dim_rabenseifner, no_closed_form, "rabenseifner2004", _HALVING),
+        ("swing", lattice.swing, no_closed_form, "desensi2024", _HALVING),
+        ("in-network", innetwork.one_shot_all_reduce, innetwork.whole_vector_cost, "graham2016", _BOTH),
+        ("in-network-two-shot", innetwork.two_shot_all_reduce, innetwork.two_shot_cost, "klenk2020", _BOTH),
+        ("direct", direct.all_reduce, direct.two_step_cost, None, _MESHED),
+        ("hierarchical", hierarchical.all_reduce, no_closed_form, None, _BOXES),
+        ("nvls-tree", hierarchical.nvls_tree, no_closed_form, "nccl", _NVLS),
+        ("collnet", hierarchical.collnet, no_closed_form, "nccl", _SHARP),
+        ("nvls", hierarchical.nvls, no_closed_form, "nccl", _NVLS_SHARP),
+        ("channels", channels.all_reduce, no_closed_form, "nccl", _CHANNELS),
+        ("tree", channels.tree, no_closed_form, "jeaugey2019", _CHANNELS | _CUT),
+        ("breadth-first-rooted", breadth_first.rooted_all_reduce, no_closed_form, "zhao2025", _LINKED),
+        ("forest", forests.all_reduce, no_closed_form, "zhao2026forestcoll", _PACKED),
+    ),
+    "reduce-scatter": (
+        ("dim-ring", lattice.dim_ring_reduce_scatter, lattice.dim_ring_half_cost, "sack2015", _LATTICE),
+        ("breadth-first", breadth_first.reduce_scatter, breadth_first.reduce_scatter_cost, "zhao2025", _LINKED),
+        ("in-network", innetwork.scatter_reduced, innetwork.scatter_reduced_cost, "graham2016", _ADDS),
+        ("rotated-dim-ring", lattice.rotated_reduce_scatter, lattice.rotated_dim_ring_half_cost, "sack2015", _LATTICE),
+        ("dim-shortest-way", lattice.dim_shortest_way_reduce_scatter, lattice.dim_shortest_way_half_cost,
+         "sack2015", _TORUS),
+        ("direct", direct.reduce_scatter, direct.one_step_cost, None, _MESHED),
+        ("hierarchical", hierarchical.reduce_scatter, no_closed_form, None, _BOXES),
+        ("channels", channels.reduce_scatter, no_closed_form, "nccl", _CHANNELS),
+        ("forest", forests.reduce_scatter, no_closed_form, "zhao2026forestcoll", _PACKED),
+    ),
+    "all-gather": (
+        ("dim-ring", lattice.dim_ring_all_gather, lattice.dim_ring_half_cost, "sack2015", _LATTICE),
+        ("breadth-first", breadth_first.all_gather, breadth_first.all_gather_cost, "zhao2025", _LINKED),
+        ("in-network", innetwork.gather_multicast, innetwork.gather_multicast_cost, "graham2016", _COPIES),
+        ("rotated-dim-ring", lattice.rotated_all_gather, lattice.rotated_dim_ring_half_cost, "sack2015", _LATTICE),
+        ("direct", direct.all_gather, direct.one_step_cost, None, _MESHED),
+        ("hierarchical", hierarchical.all_gather, no_closed_form, None, _BOXES),
+        ("channels", channels.all_gather, no_closed_form, "nccl", _CHANNELS),
+        ("synthesis", synthesis.all_gather, no_closed_form, "cai2021", _SOLVED),
+        ("forest", forests.all_gather, no_closed_form, "zhao2026forestcoll", _PACKED),
+    ),
+    "all-to-all": (
+        ("relay", relay.relay, no_closed_form, "zhao2025", _LATTICE),
+        ("rotated-relay", relay.rotated_relay, relay.rotated_relay_cost, "zhao2025", _LATTICE),
+        ("in-network", innetwork.scatter_bundles, innetwork.scatter_bundles_cost, None, _SCATTERS),
+        ("direct", direct.all_to_all, direct.one_step_cost, None, _MESHED),
+        ("hierarchical", hierarchical.all_to_all, no_closed_form, None, _BOXES),
+        ("flow", flow.all_to_all, no_closed_form, "basu2024", _SOLVED),
+    ),
+}
+# fmt: on
 
 #: Those for any network whose ranks have one port.
-ALGORITHMS: tuple[Algorithm, ...] = _ANYWHERE
+ALGORITHMS: tuple[Algorithm, ...] = _rows(_FOR_ANY_NETWORK)
+
+#: Every algorithm that has a name.
+CATALOGUE: tuple[Algorithm, ...] = ALGORITHMS + _rows(_FOR_ONE_KIND)
 
 
 @cache
