@@ -42,6 +42,8 @@ EQUIVALENT = {
     "if table.dtype != object or max(row, default=0) > np.iinfo(np.intp).max:": "numbers that fit are objects too",
     "return np.where((place >= 0) & (self.written[place] >= cell * self.steps), self.order[place], -2)": "so is -2",
     "if orbit.ranks * self.blocks * self.steps > 2 ** 62:": "2^62 itself fits as well",
+    "if self.last is None or self.last[1] is not inner.src or self.last[1] is not inner.dst:": "then nothing is kept",
+    "pair = step.src[bundled] * schedule.nodes - step.dst[bundled]": "that names a pair as well",
 }
 SECONDS = 900  # a mutant that runs longer does not end: it is found
 
