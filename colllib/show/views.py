@@ -353,7 +353,7 @@ class Rows(View):
     """A table with a line for each row.
 
     Args:
-        columns: heads and what stands below; see `_CELLS`.
+        columns: heads and what is below them: one of `_CELLS`, or a key of the rows' `more`.
         order: as for `Dots`.
     """
 
@@ -365,16 +365,13 @@ class Rows(View):
         found = ordered(self.race.standings(state), str(state.get(self.order)))
         least = fastest(found)[0].seconds if found else 0.0
         message = state.get(self.race.message, 0.0)
-        head = "".join(
-            f'<th scope="col"{"" if cell in _LEFT else _RIGHT}>{typeset(name)}</th>' for name, cell in self.columns
-        )
+        head = "".join(f'<th scope="col"{_side(cell)}>{typeset(name)}</th>' for name, cell in self.columns)
         body = []
         for one in found:
             cells = "".join(
-                f"<td{'' if cell in _LEFT else _RIGHT}>{escape(_CELLS[cell](one, message, least))}</td>"
-                for _, cell in self.columns[1:]
+                f"<td{_side(cell)}>{escape(_cell(cell, one, message, least))}</td>" for _, cell in self.columns[1:]
             )
-            name = escape(_CELLS[self.columns[0][1]](one, message, least))
+            name = escape(_cell(self.columns[0][1], one, message, least))
             swatch = "" if one.way else f'<i class="cl-swatch" style="background:{one.look.color}"></i>'
             body.append(
                 f'<tr data-row="{escape(one.row.name)}" tabindex="0"><th scope="row">{swatch}{name}</th>{cells}</tr>'
@@ -382,8 +379,14 @@ class Rows(View):
         return f'<table class="colllib-table"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
 
 
-_RIGHT = ' class="cl-right"'
-_LEFT = ("name", "way", "group", "more")
+def _side(cell: str) -> str:
+    return "" if cell in ("name", "way", "group") or cell not in _CELLS else ' class="cl-right"'
+
+
+def _cell(cell: str, one: Priced, message: float, least: float) -> str:
+    return _CELLS[cell](one, message, least) if cell in _CELLS else one.row.more.get(cell, "")
+
+
 _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
     "name": lambda one, m, least: one.row.name,
     "way": lambda one, m, least: one.label,
@@ -396,7 +399,6 @@ _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
     "P": lambda one, m, least: str(one.segments) if one.segments > 1 else "",
     "algbw": lambda one, m, least: units.rate(m / one.seconds),
     "busbw": lambda one, m, least: units.rate(measured("rate", one, m, one)),
-    "more": lambda one, m, least: one.row.more,
     "calls": lambda one, m, least: f"{one.row.times} × {units.size(one.row.message or m)}",
 }
 

@@ -131,7 +131,7 @@ const draw = (function () {
 
   // -- views: (options, field, state, texts, width) to { html, and the axes if there are any } ------
   const range = (low, high) => Array.from({ length: race.POINTS + 1 }, (_, k) => low * (high / low) ** (k / race.POINTS));
-  const letters = (one) => one.look[2] || one.row.n.split(" ").slice(0, 3).map((word) => word[0]).join("").toUpperCase();
+  const letters = (one) => one.look[2] || one.row.n.split(":")[0].split(" ").slice(0, 3).map((word) => word[0]).join("").toUpperCase();
 
   function curves(view, field, state, texts, width) {
     const here = state[field.m], told = texts[field.m];
@@ -280,16 +280,15 @@ const draw = (function () {
     P: (one) => (one.segments > 1 ? one.segments : ""),
     algbw: (one, m) => race.rate(m / one.seconds),
     busbw: (one, m) => race.rate(race.measured("rate", one, m, one)),
-    more: (one) => one.row.d || "",
     calls: (one, m) => `${one.row.t || 1} × ${race.size(one.row.m || m)}`,
   };
-  const WORDY = ["name", "way", "group", "more"];
+  const WORDY = ["name", "way", "group"];
 
   function rows(view, field, state, texts) {
     const all = ordered(race.standings(field, state), texts[view.order]);
     const least = all.length ? race.fastest(all)[0].seconds : 0;
-    const right = (cell) => (WORDY.includes(cell) ? "" : ' class="cl-right"');
-    const say = (one, cell) => escape(CELLS[cell](one, state[field.m], least));
+    const right = (cell) => (WORDY.includes(cell) || !CELLS[cell] ? "" : ' class="cl-right"');
+    const say = (one, cell) => escape(CELLS[cell] ? CELLS[cell](one, state[field.m], least) : (one.row.d || {})[cell] || "");
     const head = view.columns.map(([name, cell]) => `<th scope="col"${right(cell)}>${typeset(name)}</th>`).join("");
     const body = all.map((one) => {
       const cells = view.columns.slice(1).map(([, cell]) => `<td${right(cell)}>${say(one, cell)}</td>`).join("");
