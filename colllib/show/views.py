@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from colllib import units
 from colllib.cost import crossover
 from colllib.show.control import State
-from colllib.show.lines import Curve, Frame, Mark, Rule, log_axis, number, plot, px, text
+from colllib.show.lines import LETTER, Curve, Frame, Mark, Rule, log_axis, number, plot, px, text
 from colllib.show.looks import Look, known, letters
 from colllib.show.race import Priced, Race, fastest, turns
 from colllib.show.theme import color, escape, typeset
@@ -268,7 +268,7 @@ class Map(View):
         for size in sizes[:: 6 if width >= NARROW else 12]:
             label = units.size(size)
             body.append(f'<path d="M{px(x(size))} {px(bottom)}v4" stroke="currentColor"/>')
-            body.append(text(min(x(size), width - 3.4 * len(label)), bottom + 17, "middle", label))
+            body.append(text(min(x(size), width - LETTER / 2 * len(label)), bottom + 17, "middle", label))
         body.append(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"))
         body.append(text(2, bottom + 32, "start", "ranks N"))
         here = min(max(x(state[race.message]), LEFT), width - 6)
