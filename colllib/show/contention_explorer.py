@@ -268,7 +268,7 @@ def _spine_picture(here: Scene) -> str:
     first = 2 * here.topology.ranks
     levels = _level(here.loads).tolist()
     out = []
-    for panel, (title, start) in enumerate((("up", first), ("down", first + SIDE * spines))):
+    for panel, (title, start) in enumerate((("up, by spine", first), ("down, by spine", first + SIDE * spines))):
         left = 205 + panel * (spines * 11 + 18)
         out.append(f'<text x="{left}" y="14" font-size="11">{title}</text>')
         for leaf in range(SIDE):
