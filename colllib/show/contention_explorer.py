@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -107,20 +107,8 @@ def contention_explorer() -> Explorer:
     return Explorer(
         "Jobs that share wires",
         [
-            Control(
-                "fabric",
-                "Fabric",
-                {name: described for name, (described, _) in FABRICS.items()},
-                "torus",
-                kind="select",
-            ),
-            Control(
-                "work",
-                "Each job runs",
-                {name: described for name, (described, _) in WORKS.items()},
-                "ring",
-                kind="select",
-            ),
+            Control("fabric", "Fabric", _texts(FABRICS), "torus", kind="select"),
+            Control("work", "Each job runs", _texts(WORKS), "ring", kind="select"),
             Control("size", "Ranks of a job", SIZES, 8),
             Control("groups", "Jobs", _groups, 8, depends_on=("size",)),
             Control("layout", "Layout", LAYOUTS, "drawn", kind="select"),
@@ -145,6 +133,10 @@ _NOTE = (
     "clock, all jobs in the same steps. A load of k is k times what one rank sends in all. Layout: alone against an "
     "aligned job alone; sharing: in company against alone.</p>"
 )
+
+
+def _texts(offered: Mapping[str, tuple[str, object]]) -> dict[str, str]:
+    return {name: text for name, (text, _) in offered.items()}
 
 
 def _groups(state: State) -> list[int]:
