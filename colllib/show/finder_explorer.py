@@ -25,10 +25,10 @@ def named(ranks: int, degree: int) -> dict[str, Found]:
     """The rows of a frontier under short names: a letter and how many steps they take.
 
     >>> list(named(32, 4))
-    ['A: 3 steps', 'B: 4 steps']
+    ['A (3 steps)', 'B (4 steps)']
     """
     rows = pareto(ranks, degree)
-    return {f"{'ABCDEFGHIJ'[k]}: {row.n_alpha} step{'s' * (row.n_alpha > 1)}": row for k, row in enumerate(rows)}
+    return {f"{'ABCDEFGHIJ'[k]} ({row.n_alpha} step{'s' * (row.n_alpha > 1)})": row for k, row in enumerate(rows)}
 
 
 def frontier(ranks: int, degree: int, title: str = "") -> Chart:

@@ -92,12 +92,12 @@ def known(label: str) -> Look | None:
 
 
 def letters(name: str, look: Look) -> str:
-    """What stands for a name where there is no room: the algorithm's code, or the initials of what is before a colon.
+    """What stands for a name where there is no room: its algorithm's code, or the initials before a parenthesis.
 
-    >>> letters("lower bounds", Look(7, 2)), letters("A: 4 steps", Look(0, 0))
+    >>> letters("lower bounds", Look(7, 2)), letters("A (4 steps)", Look(0, 0))
     ('LB', 'A')
     """
-    return look.code or "".join(word[0] for word in name.split(":")[0].split()[:3]).upper()
+    return look.code or "".join(word[0] for word in name.split(" (")[0].split()[:3]).upper()
 
 
 def looks(labels: Sequence[str]) -> list[Look]:

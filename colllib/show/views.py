@@ -487,7 +487,7 @@ def _next(field: Field) -> str:
 
 def _fastest(field: Field) -> str:
     tied = fastest(field.all)
-    return f"{listed([one.title for one in tied])} {'is' if len(tied) == 1 else 'are equally'} fastest"
+    return f"the fastest {'is' if len(tied) == 1 else 'are'} {listed([one.title for one in tied])}"
 
 
 def _slowest(field: Field) -> str:

@@ -131,7 +131,7 @@ const draw = (function () {
 
   // -- views: (options, field, state, texts, width) to { html, and the axes if there are any } ------
   const range = (low, high) => Array.from({ length: race.POINTS + 1 }, (_, k) => low * (high / low) ** (k / race.POINTS));
-  const letters = (one) => one.look[2] || one.row.n.split(":")[0].split(" ").slice(0, 3).map((word) => word[0]).join("").toUpperCase();
+  const letters = (one) => one.look[2] || one.row.n.split(" (")[0].split(" ").slice(0, 3).map((word) => word[0]).join("").toUpperCase();
 
   function curves(view, field, state, texts, width) {
     const here = state[field.m], told = texts[field.m];

@@ -164,7 +164,7 @@ const race = (function () {
   const top = (f) => [...totals(f.all)].reduce((best, one) => (one[1] > best[1] ? one : best));
   const whole = (f) => [...totals(f.all).values()].reduce((a, b) => a + b, 0);
   const WORDS = {
-    fastest: (f) => `${listed(f.tied.map((one) => one.title))} ${f.tied.length === 1 ? "is" : "are equally"} fastest`,
+    fastest: (f) => `the fastest ${f.tied.length === 1 ? "is" : "are"} ${listed(f.tied.map((one) => one.title))}`,
     next: (f) => {
       const rest = f.all.filter((one) => !one.row.b && !f.tied.includes(one));
       if (!rest.length) return "";
