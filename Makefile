@@ -93,6 +93,11 @@ browser: $(INSTALLED) ## check the built pages in Chromium, with the network ref
 	@test -e $(SITE)/index.html || $(MAKE) book
 	$(BIN)/python -m pytest -n $(WORKERS) --benchmark-disable tests/book
 
+.PHONY: pdf
+pdf: $(INSTALLED) ## print the built book with Chromium: a PDF for every page, in _build/pdf
+	@test -e $(SITE)/index.html || $(MAKE) book
+	PYTHONPATH=tests $(BIN)/python scripts/pdf.py
+
 .PHONY: notebooks
 notebooks: $(INSTALLED) ## re-execute every notebook and write its outputs back, normalized
 	$(BIN)/python scripts/notebooks.py --workers $(WORKERS) notebooks/*.ipynb

@@ -163,7 +163,7 @@ def predict_command(
     click.echo(tabulate(table, headers=headers, disable_numparse=True))
     for title, group in (("with", changes), ("with, what helps most first", helps)):
         if group:
-            lines = [(each.what, f"{-each.saved:+.1%}", *_cells(each.prediction)) for each in group]
+            lines = [(each.what, f"{-each.saved:+z.1%}", *_cells(each.prediction)) for each in group]
             columns = (title, "change", "time", "busbw", "picked", "binding")
             click.echo("\n" + tabulate(lines, headers=columns, disable_numparse=True))
     if rung:

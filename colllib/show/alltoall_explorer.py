@@ -75,12 +75,13 @@ def elsewhere(state: State) -> list[Row]:
     """The same bytes on another clock, and on the wires of a ring."""
     n = state["n"]
     relay = ring_relay_cost_on_ring(n, "split")
-    return [
-        Row("pairwise", only(pairwise_cost(n)), more="star, lock-step"),
-        Row("pairwise, ports never idle", only(Cost(1, pairwise_cost(n).n_beta)), more="star, event clock"),
-        Row("ring relay", only(relay), more="ring, lock-step"),
-        Row("ring relay, links of BW/2", only(Cost(relay.n_alpha, 2 * Fraction(relay.n_beta))), more="ring, lock-step"),
-    ]
+    found = (
+        ("pairwise", pairwise_cost(n), "star, lock-step"),
+        ("pairwise, ports never idle", Cost(1, pairwise_cost(n).n_beta), "star, event clock"),
+        ("ring relay", relay, "ring, lock-step"),
+        ("ring relay, links of BW/2", Cost(relay.n_alpha, 2 * Fraction(relay.n_beta)), "ring, lock-step"),
+    )
+    return [Row(name, only(cost), more={"where": where}) for name, cost, where in found]
 
 
 def alltoall_explorer() -> Explorer:
@@ -104,7 +105,7 @@ def alltoall_explorer() -> Explorer:
                 Race(elsewhere, ("n",)),
                 "On other clocks and wires",
                 "On other clocks and wires",
-                (("algorithm", "name"), ("where", "more"), ("time", "time"), *counts),
+                (("algorithm", "name"), ("where", "where"), ("time", "time"), *counts),
             ),
             Part((), lambda _: _NOTE, fold="What is priced here"),
         ],

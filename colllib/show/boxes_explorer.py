@@ -11,10 +11,10 @@ from colllib.busbw import bus_factor
 from colllib.execution import execute
 from colllib.measures import crossings
 from colllib.schedule import Schedule
-from colllib.show.control import Control, Part, Quantity, State
-from colllib.show.cost_explorer import message
+from colllib.show.control import Control, Part, State
+from colllib.show.cost_explorer import message, two_tier_race, two_tiers
 from colllib.show.explorer import Explorer
-from colllib.show.race import Form, Race, Row
+from colllib.show.race import Form, Row
 from colllib.show.views import Curves, Rows, Told, Turns
 from colllib.topology import boxes
 
@@ -43,7 +43,7 @@ RUNNERS: dict[str, tuple[str, tuple[int, ...], Callable[..., Schedule]]] = {
 def rows(count: int, size: int, cards: int) -> tuple[Row, ...]:
     """The schedules on so many boxes of a size, each executed, with what the busiest card sends in one piece.
 
-    >>> [row.more for row in rows(2, 4, 4)][:2]
+    >>> [row.more["card"] for row in rows(2, 4, 4)][:2]
     ['7/4 M', '7/16 M']
     """
     found = []
@@ -52,7 +52,7 @@ def rows(count: int, size: int, cards: int) -> tuple[Row, ...]:
         runs = {segments: execute(build(topology, segments=segments), topology) for segments in cuts}
         ways = {f"P = {segments}" if len(cuts) > 1 else "": Form((run.cost,)) for segments, run in runs.items()}
         most = f"{crossings(runs[1])['card'].most} M"
-        found.append(Row(name, ways, factor=bus_factor("all-reduce", topology.ranks), more=most))
+        found.append(Row(name, ways, factor=bus_factor("all-reduce", topology.ranks), more={"card": most}))
     return tuple(found)
 
 
@@ -68,15 +68,10 @@ def boxes_explorer() -> Explorer:
     def cards(state: State) -> tuple[int, ...]:
         return tuple(count for count in (1, 2, 4, 8) if state["g"] % count == 0)
 
-    race = Race(
-        lambda state: rows(state["n"], state["g"], state["c"]),
-        ("n", "g", "c"),
-        alpha=("alpha", "alpha_out"),
-        bandwidth=("bw", "bw_out"),
-    )
+    race = two_tier_race(lambda state: rows(state["n"], state["g"], state["c"]), ("n", "g", "c"))
     columns = (
         ("schedule", "name"), ("in", "way"), ("time", "time"), ("of fastest", "of fastest"), ("busbw", "busbw"),
-        ("busiest card", "more"),
+        ("busiest card", "card"),
     )  # fmt: skip
     return Explorer(
         "An all-reduce over your boxes",
@@ -85,10 +80,7 @@ def boxes_explorer() -> Explorer:
             Control("g", "GPUs in a box", SIZES, 8),
             Control("c", "Cards of a box", cards, 8, depends_on=("g",)),
             message(10e9),
-            Quantity("alpha", "Latency in the box", "time", 1e-8, 1e-3, 0.6e-6),
-            Quantity("bw", "BW in the box", "bandwidth", 1e9, 1e13, 450e9),
-            Quantity("alpha_out", "Latency between boxes", "time", 1e-8, 1e-3, 2.7e-6),
-            Quantity("bw_out", "BW of a card", "bandwidth", 1e9, 1e13, 50e9),
+            *two_tiers(),
         ],
         [
             Curves(race, "Time against message size"),

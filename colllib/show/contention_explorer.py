@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,19 +22,20 @@ from colllib.show.theme import SERIES, color
 from colllib.show.views import Rows, Told
 from colllib.topology import Topology, leaf_spine, torus
 
-SIZE = 8  # ranks of a job, ranks of an axis, leaves, ranks of a leaf
+SIDE = 8  # ranks of an axis, leaves, ranks of a leaf
+SIZES = (4, 8, 16)  # ranks of a job
 FABRICS: dict[str, tuple[str, Callable[[], Topology]]] = {
-    "torus": ("torus 8 × 8", lambda: torus((SIZE, SIZE))),
-    "spine8": ("leaf-spine, 8 spines", lambda: leaf_spine(SIZE, SIZE, SIZE, seed=1)),
-    "spine4": ("leaf-spine, 4 spines (2:1)", lambda: leaf_spine(SIZE, SIZE, SIZE // 2, seed=1)),
+    "torus": ("torus 8 × 8", lambda: torus((SIDE, SIDE))),
+    "spine8": ("leaf-spine, 8 spines", lambda: leaf_spine(SIDE, SIDE, SIDE, seed=1)),
+    "spine4": ("leaf-spine, 4 spines (2:1)", lambda: leaf_spine(SIDE, SIDE, SIDE // 2, seed=1)),
 }
 WORKS: dict[str, tuple[str, Callable[[int], Schedule]]] = {
     "ring": ("ring all-reduce", allreduce.ring),
     "pairwise": ("pairwise all-to-all", alltoall.pairwise),
 }
-GROUPS = (1, 2, 3, 4, 6, 8)
-LAYOUTS = {"rows": "aligned: 8 neighbors each", "columns": "strided: every 8th rank", "drawn": "scattered at random"}
-DRAWS = (1, 2, 3, 4, 5, 6)
+GROUPS = (1, 2, 4, 8)
+LAYOUTS = {"rows": "aligned: neighbors", "columns": "strided: in equal steps", "drawn": "scattered at random"}
+DRAWS = (1, 2, 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Scene:
 
     Attributes:
         topology: where.
-        places: the ranks of each job, shape (jobs, 8).
+        places: the ranks of each job, shape (jobs, ranks of a job).
         found: all of them executed together and each alone.
         aligned: the cost of one job on aligned ranks, alone.
         unit: what one rank sends, as a share of M: the load that a link of an aligned ring has.
@@ -62,16 +63,16 @@ class Scene:
         return np.ceil(share / self.unit - 1e-9).astype(np.intp)
 
 
-def places_of(layout: str, groups: int, draw: int) -> IntArray:
-    """The ranks of each job.
+def places_of(size: int, layout: str, groups: int, draw: int) -> IntArray:
+    """The ranks of each job of a size.
 
-    >>> places_of("columns", 2, 0)[:, :3].tolist()
+    >>> places_of(8, "columns", 2, 0)[:, :3].tolist()
     [[0, 8, 16], [1, 9, 17]]
     """
-    rows = aligned(SIZE * SIZE, SIZE)
+    ranks = SIDE * SIDE
     if layout == "drawn":
-        return scattered(SIZE * SIZE, SIZE, draw, groups, ordered=True)
-    return (rows if layout == "rows" else rows.T)[:groups]
+        return scattered(ranks, size, draw, groups, ordered=True)
+    return (aligned(ranks, size) if layout == "rows" else aligned(ranks, ranks // size).T)[:groups]
 
 
 @cache
@@ -80,23 +81,23 @@ def _fabric(name: str) -> Topology:
 
 
 @cache
-def scene(fabric: str, work: str, groups: int, layout: str, draw: int) -> Scene:
+def scene(fabric: str, work: str, size: int, groups: int, layout: str, draw: int) -> Scene:
     """Execute one state of the explorer."""
-    where, schedule = _fabric(fabric), WORKS[work][1](SIZE)
-    places = places_of(layout, groups, draw)
+    where, schedule = _fabric(fabric), WORKS[work][1](size)
+    places = places_of(size, layout, groups, draw)
     found = together([(schedule, row.tolist()) for row in places], where)
-    base = found if layout == "rows" else scene(fabric, work, 1, "rows", 0).found
+    base = found if layout == "rows" else scene(fabric, work, size, 1, "rows", 0).found
     return Scene(where, places, found, base.alone[0].cost, float(base.alone[0].sent[0]))
 
 
 def contention_explorer() -> Explorer:
-    """Where jobs of eight ranks lie, against the load of every link and the slowdown of every job.
+    """Where jobs of 4 to 16 ranks lie, against the load of every link and the slowdown of every job.
 
     Lock-step clock, all jobs in the same steps, each with a message of M. Layout is the time alone
     over that of an aligned job alone; sharing is the time in company over the time alone.
 
     >>> contention_explorer()
-    Explorer: Jobs that share wires (Fabric, Each job runs, Jobs of 8 ranks, Layout, Draw, Message M, Latency α, ...
+    Explorer: Jobs that share wires (Fabric, Each job runs, Ranks of a job, Jobs, Layout, Draw, Message M, ...
     """
     race = Race(rows, _PLACE)
     columns = (
@@ -106,21 +107,10 @@ def contention_explorer() -> Explorer:
     return Explorer(
         "Jobs that share wires",
         [
-            Control(
-                "fabric",
-                "Fabric",
-                {name: described for name, (described, _) in FABRICS.items()},
-                "torus",
-                kind="select",
-            ),
-            Control(
-                "work",
-                "Each job runs",
-                {name: described for name, (described, _) in WORKS.items()},
-                "ring",
-                kind="select",
-            ),
-            Control("groups", "Jobs of 8 ranks", {n: f"{n} job{'s' * (n > 1)}" for n in GROUPS}, 8),
+            Control("fabric", "Fabric", _texts(FABRICS), "torus", kind="select"),
+            Control("work", "Each job runs", _texts(WORKS), "ring", kind="select"),
+            Control("size", "Ranks of a job", SIZES, 8),
+            Control("groups", "Jobs", _groups, 8, depends_on=("size",)),
             Control("layout", "Layout", LAYOUTS, "drawn", kind="select"),
             Control("draw", "Draw", _draws, depends_on=("layout",)),
             message(),
@@ -132,17 +122,25 @@ def contention_explorer() -> Explorer:
             Rows(race, "Slowdown of each job", "Every job in numbers", columns),
             Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
-        summary=Told(race, text="{groups} of 8 ranks, {m} each: {slowest}."),
+        summary=Told(race, text="Jobs of {size} ranks, {groups} of them, {m} each: {slowest}."),
     )
 
 
-_PLACE = ("fabric", "work", "groups", "layout", "draw")
+_PLACE = ("fabric", "work", "size", "groups", "layout", "draw")
 _NOTE = (
     "<p>Torus: one full-duplex link of BW per neighbor, routed along X, then Y, each direction drawn as a line of its "
     "own. Leaf-spine: one port of BW per rank; every two ranks below different leaves hash to one spine. Lock-step "
     "clock, all jobs in the same steps. A load of k is k times what one rank sends in all. Layout: alone against an "
     "aligned job alone; sharing: in company against alone.</p>"
 )
+
+
+def _texts(offered: Mapping[str, tuple[str, object]]) -> dict[str, str]:
+    return {name: text for name, (text, _) in offered.items()}
+
+
+def _groups(state: State) -> list[int]:
+    return [n for n in GROUPS if n * state["size"] <= SIDE * SIDE]
 
 
 def _draws(state: State) -> dict[int, str]:
@@ -231,20 +229,20 @@ def _torus_picture(here: Scene) -> str:
     step, left = 40, 30
 
     def spot(rank: int) -> tuple[float, float]:
-        return left + step * (rank % SIZE), left + step * (rank // SIZE)
+        return left + step * (rank % SIDE), left + step * (rank // SIDE)
 
     segments: list[list[str]] = [[] for _ in _LEVELS]
     levels = _level(here.loads).tolist()
     ends = zip(here.topology.link_src.tolist(), here.topology.link_dst.tolist(), levels, strict=True)
     for a, b, level in ends:
         (x, y), (u, v) = spot(a), spot(b)
-        across, up = a // SIZE == b // SIZE, (u - x, v - y)
+        across, up = a // SIDE == b // SIDE, (u - x, v - y)
         wraps = max(abs(up[0]), abs(up[1])) > step
         way = -np.sign(sum(up)) if wraps else np.sign(sum(up))
         length = int(way) * (step * 0.55 if wraps else step)
         side = 3.4 * int(way)  # up and down on opposite sides
         segments[level].append(f"M{x:g} {y + side:g}h{length:g}" if across else f"M{x - side:g} {y:g}v{length:g}")
-    size = 2 * left + step * (SIZE - 1)
+    size = 2 * left + step * (SIDE - 1)
     return (
         f'<svg viewBox="0 0 {size} {size}" style="max-width:380px" aria-hidden="true">'
         f'<g fill="none">{_paths(segments)}</g>{_job_marks(here, spot, 8.5)}</svg>'
@@ -253,19 +251,19 @@ def _torus_picture(here: Scene) -> str:
 
 def _spine_picture(here: Scene) -> str:
     """The ranks below their leaves, and for every leaf and spine the load of the link up and of the link down."""
-    spines = here.topology.switches - SIZE
+    spines = here.topology.switches - SIDE
     cell = 17
 
     def spot(rank: int) -> tuple[float, float]:
-        return 52 + cell * (rank % SIZE), 34 + cell * 1.35 * (rank // SIZE)
+        return 52 + cell * (rank % SIDE), 34 + cell * 1.35 * (rank // SIDE)
 
     first = 2 * here.topology.ranks
     levels = _level(here.loads).tolist()
     out = []
-    for panel, (title, start) in enumerate((("up", first), ("down", first + SIZE * spines))):
+    for panel, (title, start) in enumerate((("up, by spine", first), ("down, by spine", first + SIDE * spines))):
         left = 205 + panel * (spines * 11 + 18)
         out.append(f'<text x="{left}" y="14" font-size="11">{title}</text>')
-        for leaf in range(SIZE):
+        for leaf in range(SIDE):
             y = 34 + cell * 1.35 * leaf
             for spine in range(spines):
                 level = levels[start + leaf * spines + spine]
@@ -278,7 +276,7 @@ def _spine_picture(here: Scene) -> str:
                         f'style="fill:var(--cl-bg,#fff)">{level}</text>'
                     )
     names = "".join(
-        f'<text x="2" y="{38 + cell * 1.35 * leaf:g}" font-size="11">leaf {leaf}</text>' for leaf in range(SIZE)
+        f'<text x="2" y="{38 + cell * 1.35 * leaf:g}" font-size="11">leaf {leaf}</text>' for leaf in range(SIDE)
     )
     width = 205 + 2 * (spines * 11 + 18)
     return (

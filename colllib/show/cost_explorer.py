@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from colllib import ladder
 from colllib.algorithms import of
 from colllib.bounds import lower_bound
@@ -10,7 +12,10 @@ from colllib.show.control import Control, Part, Quantity, State
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Curves, Rows, Told, Turns
+from colllib.topology.presets import PRESETS
 
+#: A race that the quantities of `two_tiers` price.
+two_tier_race = partial(Race, alpha=("alpha", "alpha_out"), bandwidth=("bw", "bw_out"))
 #: All small numbers, powers of two, and the sizes of machines that are sold.
 RANKS = (*range(2, 65), 72, 128, 256, 512, 576, 1024, 2048, 2304, 4096, 4608, *(2**k for k in range(13, 17)))
 
@@ -28,6 +33,17 @@ def alpha(start: float = ladder.ANCHOR_ALPHA) -> Quantity:
 def bandwidth(start: float = ladder.ANCHOR_BANDWIDTH) -> Quantity:
     """BW, from 1 GB/s to 10 TB/s on its slider."""
     return Quantity("bw", "Bandwidth BW", "bandwidth", 1e9, 1e13, start)
+
+
+def two_tiers() -> list[Quantity]:
+    """Latency and bandwidth in the box and between boxes, at first those of a DGX H100."""
+    (alpha, alpha_out), (bandwidth, bandwidth_out) = PRESETS["dgx-h100"].speeds(2)
+    return [
+        Quantity("alpha", "Latency in the box", "time", 1e-8, 1e-3, alpha),
+        Quantity("bw", "BW in the box", "bandwidth", 1e9, 1e13, bandwidth),
+        Quantity("alpha_out", "Latency between boxes", "time", 1e-8, 1e-3, alpha_out),
+        Quantity("bw_out", "BW of a card", "bandwidth", 1e9, 1e13, bandwidth_out),
+    ]
 
 
 def ranks(start: int = ladder.ANCHOR_RANKS) -> Control:

@@ -11,14 +11,13 @@ from colllib.cost import TieredCost
 from colllib.exact import IntArray
 from colllib.execution import Execution, execute
 from colllib.measures import crossings
-from colllib.show.control import Control, Part, Quantity, State
-from colllib.show.cost_explorer import message
+from colllib.show.control import Control, Part, State
+from colllib.show.cost_explorer import message, two_tier_race, two_tiers
 from colllib.show.explorer import Explorer
 from colllib.show.figure import bars
-from colllib.show.race import Race, Row, only
+from colllib.show.race import Row, only
 from colllib.show.views import Rows, Told
 from colllib.topology import boxes
-from colllib.topology.presets import PRESETS
 from colllib.training import experts
 from colllib.training.experts import Placement, Routing
 
@@ -71,8 +70,7 @@ def experts_explorer() -> Explorer:
     >>> experts_explorer()
     Explorer: Tokens to experts (Gate, Capacity factor, Experts placed, ...)
     """
-    alpha, bandwidth = PRESETS["dgx-h100"].speeds(2)
-    race = Race(_rows, _ALL, alpha=("alpha", "alpha_out"), bandwidth=("bw", "bw_out"))
+    race = two_tier_race(_rows, _ALL)
     return Explorer(
         "Tokens to experts",
         [
@@ -80,10 +78,7 @@ def experts_explorer() -> Explorer:
             Control("capacity", "Capacity factor", CAPACITIES, 0),
             Control("where", "Experts placed", PLACEMENTS, "contiguous", kind="select"),
             message(4e6),
-            Quantity("alpha", "Latency in the box", "time", 1e-8, 1e-3, alpha[0]),
-            Quantity("bw", "BW in the box", "bandwidth", 1e9, 1e13, bandwidth[0]),
-            Quantity("alpha_out", "Latency between boxes", "time", 1e-8, 1e-3, alpha[1]),
-            Quantity("bw_out", "BW of a card", "bandwidth", 1e9, 1e13, bandwidth[1]),
+            *two_tiers(),
         ],
         [
             Part(_ALL, _work, "Choices that each rank serves"),
@@ -91,7 +86,7 @@ def experts_explorer() -> Explorer:
                 race,
                 "Copies of a token",
                 columns=(
-                    ("a copy", "name"), ("dispatch", "time"), ("of fastest", "of fastest"), ("busiest card", "more"),
+                    ("a copy", "name"), ("dispatch", "time"), ("of fastest", "of fastest"), ("busiest card", "card"),
                 ),
             ),
         ],
@@ -112,7 +107,7 @@ def _rows(state: State) -> list[Row]:
     for copies in experts.COPIES:
         run = dispatched(*_key(state), copies)
         assert isinstance(run.cost, TieredCost)
-        found.append(Row(copies, only(run.cost), more=f"{float(crossings(run)['card'].most):.2f} M"))
+        found.append(Row(copies, only(run.cost), more={"card": f"{float(crossings(run)['card'].most):.2f} M"}))
     return found
 
 

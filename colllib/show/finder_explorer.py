@@ -25,10 +25,10 @@ def named(ranks: int, degree: int) -> dict[str, Found]:
     """The rows of a frontier under short names: a letter and how many steps they take.
 
     >>> list(named(32, 4))
-    ['A: 3 steps', 'B: 4 steps']
+    ['A (3 steps)', 'B (4 steps)']
     """
     rows = pareto(ranks, degree)
-    return {f"{'ABCDEFGHIJ'[k]}: {row.n_alpha} step{'s' * (row.n_alpha > 1)}": row for k, row in enumerate(rows)}
+    return {f"{'ABCDEFGHIJ'[k]} ({row.n_alpha} step{'s' * (row.n_alpha > 1)})": row for k, row in enumerate(rows)}
 
 
 def frontier(ranks: int, degree: int, title: str = "") -> Chart:
@@ -70,7 +70,7 @@ def finder_explorer() -> Explorer:
     Explorer: Which graph? (Ranks N, Links of a rank d, Message M, Latency α, Bandwidth B of a rank's d links)
     """
     race = Race(_rows, ("n", "d"))
-    columns = (("choice", "name"), ("graph", "more"), ("n_alpha", "n_alpha"), ("n_beta at a node", "n_beta"))
+    columns = (("choice", "name"), ("graph", "graph"), ("n_alpha", "n_alpha"), ("n_beta at a node", "n_beta"))
     return Explorer(
         "Which graph?",
         [
@@ -95,7 +95,7 @@ def _rows(state: State) -> list[Row]:
     ranks, ports = state["n"], state["d"]
     rows = named(ranks, ports).items()
     bound = Cost(moore_diameter(ranks, ports), pareto(ranks, ports)[-1].n_beta_node)
-    found = [Row(name, only(Cost(row.n_alpha, row.n_beta_node)), more=row.words) for name, row in rows]
+    found = [Row(name, only(Cost(row.n_alpha, row.n_beta_node)), more={"graph": row.words}) for name, row in rows]
     return [*found, Row("both bounds", only(bound), bound=True)]
 
 

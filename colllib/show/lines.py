@@ -18,7 +18,7 @@ Format = Callable[[float], str]
 
 WIDTH, HEIGHT = 380.0, 250.0
 TOP, RIGHT, BOTTOM = 29.0, 14.0, 42.0
-LETTER = 6.8  # a wide letter at 12 px
+LETTER = 7.8  # a wide letter at 13.5 px, the type of a phone
 AT_ENDS = 12  # letters of a label that fits beside a narrow chart
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
@@ -193,7 +193,7 @@ def _grid(x: _Axis, y: _Axis, frame: Frame, strip: float) -> str:
         at = x(value)
         label = frame.x_format(value)
         out.append(f'<path d="M{px(at)} {px(y.start)}v{px(4 + strip)}" stroke="currentColor"/>')
-        out.append(text(min(at, frame.width - 3.4 * len(label)), y.start + 17 + strip, "middle", label))
+        out.append(text(min(at, frame.width - LETTER / 2 * len(label)), y.start + 17 + strip, "middle", label))
     out.append(f'<path d="M{px(x.start)} {px(y.start)}H{px(x.stop)}" stroke="currentColor"/>')
     out.append(text(2, 13, "start", frame.y_label))
     out.append(text((x.start + x.stop) / 2, frame.height - 6, "middle", frame.x_label))

@@ -31,7 +31,7 @@ class Look(NamedTuple):
         return f' stroke-dasharray="{DASHES[self.dash]}"' if self.dash else ""
 
 
-#: By the algorithm's name. Those that one ladder on a star compares differ in color and in dash.
+#: By the algorithm's name. Those that one ladder on a star, or on boxes, compares differ in color and in dash.
 LOOKS = {
     "ring": Look(0, 0, "Ri"),
     "binomial-tree": Look(2, 2, "BT"),
@@ -55,7 +55,7 @@ LOOKS = {
     "all-links": Look(2, 0, "AL"),
     "breadth-first": Look(2, 1, "BF"),
     "breadth-first-rooted": Look(2, 3, "Bo"),
-    "flow": Look(3, 3, "Fl"),
+    "flow": Look(3, 4, "Fl"),
     "synthesis": Look(1, 5, "Sy"),
     "rotated-dim-ring": Look(5, 0, "Ro"),
     "dim-shortest-way": Look(6, 0, "DS"),
@@ -66,13 +66,13 @@ LOOKS = {
     "in-network": Look(1, 0, "IN"),
     "in-network-two-shot": Look(1, 3, "I2"),
     "direct": Look(7, 0, "Di"),
-    "hierarchical": Look(7, 1, "Hi"),
+    "hierarchical": Look(4, 0, "Hi"),
     "forest": Look(2, 4, "Fo"),
-    "channels": Look(7, 2, "Cs"),
-    "tree": Look(7, 3, "Tb"),
-    "nvls-tree": Look(7, 4, "NT"),
-    "collnet": Look(7, 5, "CN"),
-    "nvls": Look(7, 6, "NV"),
+    "channels": Look(2, 5, "Cs"),
+    "tree": Look(3, 2, "Tb"),
+    "nvls-tree": Look(1, 2, "NT"),
+    "collnet": Look(6, 4, "CN"),
+    "nvls": Look(5, 1, "NV"),
 }
 
 
@@ -84,20 +84,20 @@ def _labels() -> dict[str, Look]:
 def known(label: str) -> Look | None:
     """The look of the algorithm that a label names, alone, before or after a comma; None if it names none.
 
-    >>> known("ring, P = 4").code, known("star, ring").code, known("measured")
-    ('Ri', 'Ri', None)
+    >>> known("ring, P = 4").code, known("star, ring").code, known("flat ring").code, known("measured")
+    ('Ri', 'Ri', 'Ri', None)
     """
-    before, _, after = label.partition(", ")
+    before, _, after = label.removeprefix("flat ").partition(", ")
     return _labels().get(before) or _labels().get(after)
 
 
 def letters(name: str, look: Look) -> str:
-    """What stands for a name where there is no room: the algorithm's code, or the initials.
+    """What stands for a name where there is no room: its algorithm's code, or the initials before a parenthesis.
 
-    >>> letters("lower bounds", Look(7, 2))
-    'LB'
+    >>> letters("lower bounds", Look(7, 2)), letters("A (4 steps)", Look(0, 0))
+    ('LB', 'A')
     """
-    return look.code or "".join(word[0] for word in name.split()[:3]).upper()
+    return look.code or "".join(word[0] for word in name.split(" (")[0].split()[:3]).upper()
 
 
 def looks(labels: Sequence[str]) -> list[Look]:

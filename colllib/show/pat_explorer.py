@@ -64,7 +64,7 @@ def others(ranks: int) -> dict[str, Run]:
 def every(state: State) -> list[Row]:
     """A row for each cap, the ring and Bruck, with the shards that each parks."""
     runs = {f"PAT, A = {cap}": pat(state["n"], cap) for cap in caps(state["n"])} | others(state["n"])
-    return [Row(name, only(run.cost), more=f"{run.most} × M/{state['n']}") for name, run in runs.items()]
+    return [Row(name, only(run.cost), more={"parked": f"{run.most} × M/{state['n']}"}) for name, run in runs.items()]
 
 
 def chosen(state: State) -> list[Row]:
@@ -83,7 +83,7 @@ def pat_explorer() -> Explorer:
     Explorer: PAT: steps against memory (Ranks N, Shards in a message A, Message M, Latency α, Bandwidth BW)
     """
     race = Race(chosen, ("n", "cap"))
-    columns = (("", "name"), ("steps", "n_alpha"), ("time", "time"), ("of fastest", "of fastest"), ("parked", "more"))
+    columns = (("", "name"), ("steps", "n_alpha"), ("time", "time"), ("of fastest", "of fastest"), ("parked", "parked"))
     return Explorer(
         "PAT: steps against memory",
         [

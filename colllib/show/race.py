@@ -7,7 +7,7 @@ first state and for a live explorer, ``static/race.js`` for the page; tests hold
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -161,7 +161,7 @@ class Row:
         group: what bars add it to (default: itself).
         alpha, bandwidth: the quantities, if not the race's; see `Race`.
         bound: whether it is a bound, drawn and not ranked.
-        more: what a table says of it besides.
+        more: what a table says of it besides, by column.
         takes: the way below so many bytes, where somebody chose and not the fastest counts; one that is not among the
             ways has no price.
     """
@@ -176,7 +176,7 @@ class Row:
     alpha: tuple[str, ...] = ()
     bandwidth: tuple[str, ...] = ()
     bound: bool = False
-    more: str = ""
+    more: Mapping[str, str] = field(default_factory=dict)
     takes: tuple[tuple[float, str], ...] = ()
 
     def packed(self) -> dict[str, Any]:
@@ -221,8 +221,8 @@ class Priced:
 
     @property
     def title(self) -> str:
-        """The row, and its way if there are several."""
-        return f"{self.row.name}: {self.label}" if self.way else self.row.name
+        """The row, with its way in parentheses if there are several."""
+        return f"{self.row.name} ({self.label})" if self.way else self.row.name
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ FABRICS: dict[str, Callable[[], Topology]] = {
     "mesh 8 × 8": lambda: mesh((SIDE, SIDE)),
 }
 STRENGTHS: dict[str, dict[float, str]] = {
-    "zipf": {k / 10: f"{k / 10:g}" for k in range(21)},
+    "zipf": {k / 20: f"{k / 20:g}" for k in range(41)},
     "hot": {k: str(k) for k in (*range(1, 21), 24, 32, 48, 64)},
 }
 KINDS = {"zipf": "Zipf: the k-th expert gets 1/k^s", "hot": "one gets s times each other"}

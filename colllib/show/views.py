@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from colllib import units
 from colllib.cost import crossover
 from colllib.show.control import State
-from colllib.show.lines import Curve, Frame, Mark, Rule, log_axis, number, plot, px, text
+from colllib.show.lines import LETTER, Curve, Frame, Mark, Rule, log_axis, number, plot, px, text
 from colllib.show.looks import Look, known, letters
 from colllib.show.race import Priced, Race, fastest, turns
 from colllib.show.theme import color, escape, typeset
@@ -268,7 +268,7 @@ class Map(View):
         for size in sizes[:: 6 if width >= NARROW else 12]:
             label = units.size(size)
             body.append(f'<path d="M{px(x(size))} {px(bottom)}v4" stroke="currentColor"/>')
-            body.append(text(min(x(size), width - 3.4 * len(label)), bottom + 17, "middle", label))
+            body.append(text(min(x(size), width - LETTER / 2 * len(label)), bottom + 17, "middle", label))
         body.append(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"))
         body.append(text(2, bottom + 32, "start", "ranks N"))
         here = min(max(x(state[race.message]), LEFT), width - 6)
@@ -353,7 +353,7 @@ class Rows(View):
     """A table with a line for each row.
 
     Args:
-        columns: heads and what stands below; see `_CELLS`.
+        columns: heads and what is below them: one of `_CELLS`, or a key of the rows' `more`.
         order: as for `Dots`.
     """
 
@@ -365,16 +365,13 @@ class Rows(View):
         found = ordered(self.race.standings(state), str(state.get(self.order)))
         least = fastest(found)[0].seconds if found else 0.0
         message = state.get(self.race.message, 0.0)
-        head = "".join(
-            f'<th scope="col"{"" if cell in _LEFT else _RIGHT}>{typeset(name)}</th>' for name, cell in self.columns
-        )
+        head = "".join(f'<th scope="col"{_side(cell)}>{typeset(name)}</th>' for name, cell in self.columns)
         body = []
         for one in found:
             cells = "".join(
-                f"<td{'' if cell in _LEFT else _RIGHT}>{escape(_CELLS[cell](one, message, least))}</td>"
-                for _, cell in self.columns[1:]
+                f"<td{_side(cell)}>{escape(_cell(cell, one, message, least))}</td>" for _, cell in self.columns[1:]
             )
-            name = escape(_CELLS[self.columns[0][1]](one, message, least))
+            name = escape(_cell(self.columns[0][1], one, message, least))
             swatch = "" if one.way else f'<i class="cl-swatch" style="background:{one.look.color}"></i>'
             body.append(
                 f'<tr data-row="{escape(one.row.name)}" tabindex="0"><th scope="row">{swatch}{name}</th>{cells}</tr>'
@@ -382,8 +379,14 @@ class Rows(View):
         return f'<table class="colllib-table"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
 
 
-_RIGHT = ' class="cl-right"'
-_LEFT = ("name", "way", "group", "more")
+def _side(cell: str) -> str:
+    return "" if cell in ("name", "way", "group") or cell not in _CELLS else ' class="cl-right"'
+
+
+def _cell(cell: str, one: Priced, message: float, least: float) -> str:
+    return _CELLS[cell](one, message, least) if cell in _CELLS else one.row.more.get(cell, "")
+
+
 _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
     "name": lambda one, m, least: one.row.name,
     "way": lambda one, m, least: one.label,
@@ -396,7 +399,6 @@ _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
     "P": lambda one, m, least: str(one.segments) if one.segments > 1 else "",
     "algbw": lambda one, m, least: units.rate(m / one.seconds),
     "busbw": lambda one, m, least: units.rate(measured("rate", one, m, one)),
-    "more": lambda one, m, least: one.row.more,
     "calls": lambda one, m, least: f"{one.row.times} × {units.size(one.row.message or m)}",
 }
 
@@ -485,7 +487,7 @@ def _next(field: Field) -> str:
 
 def _fastest(field: Field) -> str:
     tied = fastest(field.all)
-    return f"{listed([one.title for one in tied])} {'is' if len(tied) == 1 else 'are equally'} fastest"
+    return f"the fastest {'is' if len(tied) == 1 else 'are'} {listed([one.title for one in tied])}"
 
 
 def _slowest(field: Field) -> str:

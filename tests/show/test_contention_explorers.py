@@ -25,12 +25,12 @@ JOBS, SKEW = contention_explorer(), skew_explorer()
 
 @pytest.mark.parametrize("fabric", list(FABRICS))
 @pytest.mark.parametrize(("layout", "draw"), [("rows", 0), ("columns", 0), ("drawn", 3)])
-@pytest.mark.parametrize("work", list(WORKS))
-def test_a_scene_is_jobs_executed_together(fabric, layout, draw, work):
-    here = scene(fabric, work, 4, layout, draw)
-    assert len({int(rank) for row in here.places for rank in row}) == 32
-    schedule, topology = WORKS[work][1](8), FABRICS[fabric][1]()
-    again = together([(schedule, row.tolist()) for row in places_of(layout, 4, draw)], topology)
+@pytest.mark.parametrize(("work", "size"), [("ring", 8), ("ring", 16), ("pairwise", 8), ("pairwise", 4)])
+def test_a_scene_is_jobs_executed_together(fabric, layout, draw, work, size):
+    here = scene(fabric, work, size, 4, layout, draw)
+    assert len({int(rank) for row in here.places for rank in row}) == 4 * size
+    schedule, topology = WORKS[work][1](size), FABRICS[fabric][1]()
+    again = together([(schedule, row.tolist()) for row in places_of(size, layout, 4, draw)], topology)
     assert [c.n_beta for c in here.found.in_step] == [c.n_beta for c in again.in_step]
     # what a link carries: every crossing counted one by one
     carried = [Fraction(0)] * topology.num_links
@@ -62,17 +62,17 @@ def factors(here):
 
 
 def test_aligned_rings_do_not_meet_and_scattered_ones_do():
-    rows = factors(scene("torus", "ring", 8, "rows", 0))
+    rows = factors(scene("torus", "ring", 8, 8, "rows", 0))
     assert all(layout == sharing == 1 for _, layout, sharing in rows)
-    drawn = factors(scene("torus", "ring", 8, "drawn", 1))
+    drawn = factors(scene("torus", "ring", 8, 8, "drawn", 1))
     assert max(layout * sharing for _, layout, sharing in drawn) > 2
     assert min(sharing for _, _, sharing in drawn) >= 1
 
 
 def test_the_jobs_table_and_summary_say_what_the_factors_are():
-    state = {"fabric": "spine4", "work": "ring", "groups": 4, "layout": "drawn", "draw": 2, **PRICE}
+    state = {"fabric": "spine4", "work": "ring", "size": 8, "groups": 4, "layout": "drawn", "draw": 2, **PRICE}
     shown = {row[0]: row[1:] for row in rows(JOBS.render(1, state))}
-    expected = factors(scene("spine4", "ring", 4, "drawn", 2))
+    expected = factors(scene("spine4", "ring", 8, 4, "drawn", 2))
     for job, (time, layout, sharing) in enumerate(expected, 1):
         assert shown[f"job {job}"][:2] == [units.seconds(time, 4), f"{layout * sharing:.2f}"]
         assert shown[f"job {job} alone"][1] == f"{layout:.2f}"
@@ -95,7 +95,7 @@ def test_the_jobs_explorer_stays_small_and_starts_among_collisions():
 
 
 def test_one_ring_alone_costs_its_closed_form():
-    (only,) = scene("torus", "ring", 1, "rows", 0).found.alone
+    (only,) = scene("torus", "ring", 8, 1, "rows", 0).found.alone
     assert only.cost == allreduce.ring_cost(8)
 
 

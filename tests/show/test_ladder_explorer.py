@@ -49,7 +49,7 @@ def test_the_words_name_the_first_of_the_rows_by_time(ports):
     by_time = rows(explorer.render(1, state))
     assert [float(row[3]) for row in by_time] == sorted(float(row[3]) for row in by_time)
     told = explorer.render(len(explorer.parts), state)
-    assert f"{by_time[0][0]}: {by_time[0][1]} is fastest" in told
+    assert f"the fastest is {by_time[0][0]} ({by_time[0][1]})" in told
 
 
 def test_rows_keep_their_order_unless_the_reader_asks():

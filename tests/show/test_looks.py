@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from colllib.algorithms import CATALOGUE, of
-from colllib.ladder import PRIMITIVES
-from colllib.show import cost_explorer, lines
+from colllib.algorithms import CATALOGUE
+from colllib.show import boxes_explorer, cost_explorer, lines
 from colllib.show.looks import LOOKS, known, letters, looks
+from colllib.show.race import BOUND
 
 
 def test_every_algorithm_of_the_catalogue_has_a_look_and_its_own_letters():
@@ -16,10 +16,15 @@ def test_every_algorithm_of_the_catalogue_has_a_look_and_its_own_letters():
     assert len(set(codes)) == len(codes)
 
 
-@pytest.mark.parametrize("primitive", PRIMITIVES)
-def test_no_two_algorithms_of_a_primitive_look_alike(primitive):
-    found = [(LOOKS[a.name].hue, LOOKS[a.name].dash) for a in of(primitive)]
+def test_no_two_algorithms_look_alike_and_none_looks_like_a_bound():
+    found = [(look.hue, look.dash) for look in (*LOOKS.values(), BOUND)]
     assert len(set(found)) == len(found)
+
+
+def test_all_reduces_over_boxes_differ_in_color():
+    explorer = boxes_explorer()
+    looks = explorer.parts[0].race.looks(explorer.start)
+    assert len({look.hue for look in looks}) == len(looks)
 
 
 def test_an_algorithm_looks_the_same_in_another_place_and_order():

@@ -1,7 +1,7 @@
 // The page's half of colllib.show.views and of colllib.show.lines.plot: the same markup, letter by letter.
 const draw = (function () {
   "use strict";
-  const NARROW = 520, TOP = 29, RIGHT = 14, BOTTOM = 42, LETTER = 6.8;
+  const NARROW = 520, TOP = 29, RIGHT = 14, BOTTOM = 42, LETTER = 7.8;
   const SERIES = ["#0b5cad", "#a83f08", "#17703a", "#83359f", "#086b76", "#b0222f", "#6c5d05", "#57606a"];
   const DASHES = ["", "7 3", "2 2.5", "8 3 2 3", "12 3", "4 2", "10 2 2 2 2 2", "1 4"];
   const HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"';
@@ -61,7 +61,7 @@ const draw = (function () {
     ticks(x, Math.min(5, Math.floor((x.stop - x.start) / 62))).forEach((value) => {
       const at = x.at(value), label = frame.xFormat(value);
       out.push(`<path d="M${px(at)} ${px(y.start)}v${px(4 + strip)}" stroke="currentColor"/>`);
-      out.push(text(Math.min(at, frame.width - 3.4 * label.length), y.start + 17 + strip, "middle", label));
+      out.push(text(Math.min(at, frame.width - LETTER / 2 * label.length), y.start + 17 + strip, "middle", label));
     });
     out.push(`<path d="M${px(x.start)} ${px(y.start)}H${px(x.stop)}" stroke="currentColor"/>`);
     out.push(text(2, 13, "start", frame.yLabel));
@@ -131,7 +131,7 @@ const draw = (function () {
 
   // -- views: (options, field, state, texts, width) to { html, and the axes if there are any } ------
   const range = (low, high) => Array.from({ length: race.POINTS + 1 }, (_, k) => low * (high / low) ** (k / race.POINTS));
-  const letters = (one) => one.look[2] || one.row.n.split(" ").slice(0, 3).map((word) => word[0]).join("").toUpperCase();
+  const letters = (one) => one.look[2] || one.row.n.split(" (")[0].split(" ").slice(0, 3).map((word) => word[0]).join("").toUpperCase();
 
   function curves(view, field, state, texts, width) {
     const here = state[field.m], told = texts[field.m];
@@ -252,7 +252,7 @@ const draw = (function () {
     sizes.filter((_, k) => k % (width >= NARROW ? 6 : 12) === 0).forEach((size) => {
       const label = race.size(size);
       body.push(`<path d="M${px(x.at(size))} ${px(bottom)}v4" stroke="currentColor"/>`);
-      body.push(text(Math.min(x.at(size), width - 3.4 * label.length), bottom + 17, "middle", label));
+      body.push(text(Math.min(x.at(size), width - LETTER / 2 * label.length), bottom + 17, "middle", label));
     });
     body.push(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"), text(2, bottom + 32, "start", "ranks N"));
     const here = Math.min(Math.max(x.at(state[field.m]), LEFT), width - 6);
@@ -280,16 +280,15 @@ const draw = (function () {
     P: (one) => (one.segments > 1 ? one.segments : ""),
     algbw: (one, m) => race.rate(m / one.seconds),
     busbw: (one, m) => race.rate(race.measured("rate", one, m, one)),
-    more: (one) => one.row.d || "",
     calls: (one, m) => `${one.row.t || 1} × ${race.size(one.row.m || m)}`,
   };
-  const WORDY = ["name", "way", "group", "more"];
+  const WORDY = ["name", "way", "group"];
 
   function rows(view, field, state, texts) {
     const all = ordered(race.standings(field, state), texts[view.order]);
     const least = all.length ? race.fastest(all)[0].seconds : 0;
-    const right = (cell) => (WORDY.includes(cell) ? "" : ' class="cl-right"');
-    const say = (one, cell) => escape(CELLS[cell](one, state[field.m], least));
+    const right = (cell) => (WORDY.includes(cell) || !CELLS[cell] ? "" : ' class="cl-right"');
+    const say = (one, cell) => escape(CELLS[cell] ? CELLS[cell](one, state[field.m], least) : (one.row.d || {})[cell] || "");
     const head = view.columns.map(([name, cell]) => `<th scope="col"${right(cell)}>${typeset(name)}</th>`).join("");
     const body = all.map((one) => {
       const cells = view.columns.slice(1).map(([, cell]) => `<td${right(cell)}>${say(one, cell)}</td>`).join("");

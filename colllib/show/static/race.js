@@ -119,7 +119,7 @@ const race = (function () {
       : found.reduce((best, one) => (one[1] < best[1] ? one : best));
     const floor = row.f ? price(row.f, ...quantities(field, row, state))[0] : 0;
     const label = (way || row.n) + (segments > 1 ? `, P = ${segments}` : "");
-    return { row, way, segments, label, title: way ? `${row.n}: ${label}` : row.n, look: row.l, tint: (field.looks[way] || row.l)[0],
+    return { row, way, segments, label, title: way ? `${row.n} (${label})` : row.n, look: row.l, tint: (field.looks[way] || row.l)[0],
              seconds: (row.t || 1) * time, floor: (row.t || 1) * floor };
   }
   const standings = (field, state) => field.rows.map((row) => priced(field, row, state));
@@ -164,7 +164,7 @@ const race = (function () {
   const top = (f) => [...totals(f.all)].reduce((best, one) => (one[1] > best[1] ? one : best));
   const whole = (f) => [...totals(f.all).values()].reduce((a, b) => a + b, 0);
   const WORDS = {
-    fastest: (f) => `${listed(f.tied.map((one) => one.title))} ${f.tied.length === 1 ? "is" : "are equally"} fastest`,
+    fastest: (f) => `the fastest ${f.tied.length === 1 ? "is" : "are"} ${listed(f.tied.map((one) => one.title))}`,
     next: (f) => {
       const rest = f.all.filter((one) => !one.row.b && !f.tied.includes(one));
       if (!rest.length) return "";
