@@ -38,6 +38,8 @@ def read_plan(text: str) -> Plan:
             raise ValueError(
                 f"plan {units.shortened(text)!r}: write axes among {', '.join(AXES)}, as in tp=8,pp=2,dp=8"
             )
+        if name in found:
+            raise ValueError(f"plan {units.shortened(text)!r}: {name} is given twice")
         found[name] = units.whole(f"plan: {name}", value, f"{name}=8")
     return Plan(**found)
 
