@@ -16,6 +16,7 @@ from colllib.claims.finding import Cases, Verdict, answer
 from colllib.claims.reading import nothing
 from colllib.claims.runs import built, run
 from colllib.claims.value import Case, Words
+from colllib.events import event_clock
 from colllib.training import compression as squeezed
 from colllib.training import faults, tensor_states, timeline
 from colllib.training.data_parallel import Layer, bucketed
@@ -118,12 +119,9 @@ def _slow_rank() -> Cases:
     """One rank of eight that sends and receives a fifth slower, without latency; every rank waits for it."""
     price: dict[str, Any] = {"message": 8.0, "alpha": 0.0, "bandwidth": 1.0}
     usual = run(RING, "star:8").cost.seconds(**price)
-    ends = faults.durations(allreduce.ring(8), **price, slow={(2, 3): 1.2, (3, 4): 1.2})
-    yield {
-        "at": "N = 8",
-        "slower": 100 * (float(ends.max()) / usual - 1),
-        "least": 100 * (float(ends.min()) / usual - 1),
-    }
+    line = event_clock(allreduce.ring(8), **price, slow={(2, 3): 1.2, (3, 4): 1.2})
+    ends = [100 * (line.finished(rank, 0.0) / usual - 1) for rank in range(8)]
+    yield {"at": "N = 8", "slower": max(ends), "least": min(ends)}
 
 
 @answer(FAULTS, "M-58")

@@ -1,8 +1,8 @@
-"""Things that go wrong in a collective: slow ranks and links, flipped bits, calls that do not match, order of sums.
+"""Things that go wrong in a collective: flipped bits, calls that do not match, the order of sums.
 
-A schedule knows what every rank does; here each rank goes its own way. `durations` lets ranks and links be slow,
-`Flip` damages one value on its way, and `run_programs` lets every rank run a program of its own, with
-messages that wait for their receivers, until all are done or nobody can move.
+A schedule knows what every rank does; here each rank goes its own way. `Flip` damages one value on its way, and
+`run_programs` lets every rank run a program of its own, with messages that wait for their receivers, until all are
+done or nobody can move. Late ranks and slow links are the event clock's (`colllib.events.event_clock`).
 """
 
 from __future__ import annotations
@@ -14,87 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.cost import check_quantities
 from colllib.primitives import check_rank
 from colllib.schedule import Schedule, Step
 from colllib.values import Message, final_values
 
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
-
-# -- slow ranks and links ------------------------------------------------------------------------
-
-
-def durations(
-    schedule: Schedule,
-    *,
-    message: float,
-    alpha: float,
-    bandwidth: float,
-    late: Mapping[int, float] | None = None,
-    slow: Mapping[tuple[int, int], float] | None = None,
-) -> Floats:
-    """When each rank has what it must have, every rank sending as soon as it can, on one full-duplex port per rank.
-
-    Args:
-        schedule: on ranks only.
-        message: M in bytes.
-        alpha: latency in seconds.
-        bandwidth: BW of a port in bytes per second.
-        late: how many seconds after the others a rank begins.
-        slow: how many times longer the bytes of a message from one rank to another take.
-
-    Returns:
-        seconds, shape (ranks,).
-
-    Raises:
-        ValueError: for a negative delay, a factor below 1, a rank that is not there, or switches.
-
-    >>> from colllib.algorithms import allreduce
-    >>> ring = allreduce.ring(4)
-    >>> durations(ring, message=4, alpha=0, bandwidth=1).tolist()
-    [6.0, 6.0, 6.0, 6.0]
-    >>> durations(ring, message=4, alpha=0, bandwidth=1, slow={(1, 2): 2}).max()
-    np.float64(12.0)
-    """
-    late, slow = late or {}, slow or {}
-    check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
-    _check(schedule, late, slow)
-    ranks, share = schedule.ranks, [float(value) for value in schedule.blocks.share]
-    ready = np.zeros((ranks, len(share)))
-    for rank, seconds in late.items():
-        ready[rank] = seconds
-    out, into = ready.max(axis=1), ready.max(axis=1)
-    for t in range(schedule.num_steps):
-        step, bundles = schedule.step(t), dict[tuple[int, int], list[int]]()
-        for src, dst, block in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
-            bundles.setdefault((src, dst), []).append(block)
-        arrived = ready.copy()
-        for (src, dst), blocks in sorted(bundles.items(), key=lambda item: float(ready[item[0][0], item[1]].max())):
-            long = message * sum(share[block] for block in blocks) / bandwidth * slow.get((src, dst), 1)
-            start = max(ready[src, blocks].max(), out[src], into[dst] - alpha)
-            out[src], into[dst] = start + long, start + alpha + long
-            arrived[dst, blocks] = np.maximum(arrived[dst, blocks], start + alpha + long)
-        ready = arrived
-    must = np.zeros(ready.shape, dtype=np.bool_)
-    for block, who in enumerate(schedule.blocks.target.tolist()):
-        must[schedule.blocks.holders(who), block] = True
-    return np.asarray(np.where(must, ready, 0.0).max(axis=1))
-
-
-def _check(schedule: Schedule, late: Mapping[int, float], slow: Mapping[tuple[int, int], float]) -> None:
-    if schedule.switches:
-        raise ValueError("slow ranks and links are modeled between ranks only: this schedule uses switches")
-    for rank, seconds in late.items():
-        check_rank("late rank", rank, schedule.ranks)
-        if not 0 <= seconds < float("inf"):
-            raise ValueError(f"late by {seconds} s: a delay must be finite and not negative")
-    for (src, dst), factor in slow.items():
-        check_rank("slow sender", src, schedule.ranks)
-        check_rank("slow receiver", dst, schedule.ranks)
-        if not 1 <= factor < float("inf"):
-            raise ValueError(f"slow by a factor of {factor}: must be at least 1, and finite")
-
 
 # -- flipped bits --------------------------------------------------------------------------------
 
