@@ -13,7 +13,7 @@ optimizer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import isfinite
 
 from colllib.ladder import topology
@@ -21,7 +21,7 @@ from colllib.limits import check_size
 from colllib.parallelism import Model, Plan, Precision, check_fits
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
-from colllib.training.pipelines import Work, compute, order
+from colllib.training.pipelines import Spans, Work, compute, order, send_on
 from colllib.training.prices import in_box, price
 from colllib.training.timeline import Op, Step, run
 
@@ -87,10 +87,6 @@ class Training:
         every, more = divmod(self.model.layers, parts)
         fewer = parts - more
         return every + (fewer // 2 <= at < parts - (fewer - fewer // 2)) if more else every
-
-    def card(self, stage: int) -> tuple[str, ...]:
-        """What a stage's gradients and activations share."""
-        return (f"card {stage}",) if self.shared else ()
 
     # -- what a layer takes on one rank -------------------------------------------------------
 
@@ -177,39 +173,29 @@ def simulate(training: Training) -> Step:
     """
     plan = training.plan
     ops: list[Op] = []
-    number: dict[tuple[str, int, int], int] = {}
+    spans: Spans = {}
     for stage in range(plan.pp):
-        _stage(training, stage, ops, number)
-    last = plan.pp * training.chunks - 1
+        _stage(training, stage, ops, spans)
     send = training.seconds("point-to-point", "pp", training.activations / plan.tp)
     if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers them
         send += training.seconds("all-gather", "tp", training.activations)
-    for kind, microbatch, at in list(number):
-        first = number[kind, microbatch, at]
-        before = at - 1 if kind == "F" else at + 1
-        needs = [number["F end", microbatch, last]] if (kind, at) == ("B", last) else []
-        if kind in "FB" and 0 <= before <= last:
-            ways = f"{before % plan.pp} to {at % plan.pp}"
-            uses = (f"link {ways}", *training.card(before % plan.pp))
-            after = (number[f"{kind} end", microbatch, before],)
-            ops.append(Op(f"{kind}{microbatch} from {ways}", f"{kind}{microbatch} to {at}", send, after, uses, "send"))
-            needs.append(len(ops) - 1)
-        ops[first] = replace(ops[first], after=(*ops[first].after, *needs))
+    send_on(ops, spans, plan.pp, training.chunks, send, training.shared)
     return run(ops)
 
 
-def _stage(training: Training, stage: int, ops: list[Op], number: dict[tuple[str, int, int], int]) -> None:
+def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
     """A stage's work in order, layer by layer, its parameters where they are sharded, and its gradients."""
     plan, size = training.plan, training.precision
     works = order(training.schedule, plan.pp, stage, training.microbatches, training.chunks)
     split = any(work.kind == "W" for work in works)
     final = "W" if split else "B"
     passes = [work for work in works for _ in range(training.layers(work.chunk * plan.pp + stage))]
+    card = (f"card {stage}",) if training.shared else ()
     gathers: dict[int, Op] = {}
     scatters: dict[int, Op] = {}
     if plan.zero > 1 and plan.replicas > 1:
         gather, scatter = (
-            Op(kind, f"network {stage}", training.of_layers(kind, width), (), training.card(stage), kind)
+            Op(kind, f"network {stage}", training.of_layers(kind, width), (), card, kind)
             for kind, width in (("all-gather", size.parameter), ("reduce-scatter", size.gradient))
         )
         for place, work in enumerate(passes):
@@ -218,16 +204,13 @@ def _stage(training: Training, stage: int, ops: list[Op], number: dict[tuple[str
             if work.kind == final:
                 scatters[place] = scatter
     layers = [_layer(training, work, compute(stage), split) for work in passes]
-    spans = place_passes(ops, layers, gathers, scatters)
     ready: list[int] = []  # the operation after which each layer's gradient is there
-    for work, (first, end) in zip(passes, spans, strict=True):
-        part = work.chunk * plan.pp + stage
-        number.setdefault((work.kind, work.microbatch, part), first)
-        number[f"{work.kind} end", work.microbatch, part] = end
+    for work, (first, end) in zip(passes, place_passes(ops, layers, gathers, scatters), strict=True):
+        spans[work, stage] = spans.get((work, stage), (first, end))[0], end
         if (work.kind, work.microbatch) == (final, training.microbatches - 1):
             ready.append(end)
     if plan.zero < 2 and plan.replicas > 1:
-        _gradients(training, stage, ready, ops)
+        _gradients(training, stage, ready, card, ops)
 
 
 def _layer(training: Training, work: Work, stream: str, split: bool) -> list[Op]:
@@ -239,10 +222,10 @@ def _layer(training: Training, work: Work, stream: str, split: bool) -> list[Op]
     return ops or [own]
 
 
-def _gradients(training: Training, stage: int, ready: list[int], ops: list[Op]) -> None:
+def _gradients(training: Training, stage: int, ready: list[int], uses: tuple[str, ...], ops: list[Op]) -> None:
     """Buckets of gradients of the whole stage; with ZeRO-1 scattered, and the parameters gathered at the end."""
     plan, size = training.plan, training.precision
-    stream, uses = f"network {stage}", training.card(stage)
+    stream = f"network {stage}"
     primitive = "reduce-scatter" if plan.zero else "all-reduce"
     for closed in buckets([sum(training.parameters.values()) * size.gradient] * len(ready), training.bucket):
         seconds = training.of_layers(primitive, size.gradient, len(closed))
