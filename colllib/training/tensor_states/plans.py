@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -294,57 +294,44 @@ def _by_trial(
     return best
 
 
-@dataclass
-class _Program:
-    """Rows of a linear program: sums of columns between two limits."""
+Row = tuple[list[tuple[int, float]], float, float]  # a sum of columns times numbers, and its two limits
 
-    rows: list[int] = field(default_factory=list)
-    columns: list[int] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-    low: list[float] = field(default_factory=list)
-    high: list[float] = field(default_factory=list)
 
-    def add(self, terms: Iterable[tuple[int, float]], low: float, high: float) -> None:
-        for column, value in terms:
-            self.rows.append(len(self.low))
-            self.columns.append(column)
-            self.values.append(value)
-        self.low.append(low)
-        self.high.append(high)
+def _solved(rows: list[Row], costs: list[float], whole: int, loads: list[list[bool]]) -> np.ndarray | None:
+    """The columns between 0 and 1, the first `whole` of them integers, whose largest load is least; or None."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
 
-    def solved(self, costs: list[float], whole: int, loads: list[list[bool]]) -> np.ndarray | None:
-        """The columns between 0 and 1, the first `whole` of them integers, whose largest load is least; or None."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
-        from scipy.sparse import coo_array
-
-        price = np.array(costs)
-        possible = np.isfinite(price)
-        price = np.where(possible, price, 0.0) / (price[possible].max(initial=0) or 1.0)
-        most = len(price)  # the column of the largest load
-        for load in loads:
-            here = [(k, float(price[k])) for k, counts in enumerate(load) if counts and price[k]]
-            self.add([*here, (most, -1.0)], -np.inf, 0)
-        table = coo_array((self.values, (self.rows, self.columns)), shape=(len(self.low), most + 1)).tocsr()
-        found = milp(
-            np.eye(most + 1)[most],
-            integrality=(np.arange(most + 1) < whole).astype(int),
-            bounds=Bounds(0, np.append(np.where(possible, 1.0, 0.0), np.inf)),
-            constraints=LinearConstraint(table, self.low, self.high),
-            options={"mip_rel_gap": 0},
-        )
-        return None if found.x is None else np.asarray(found.x)
+    price = np.array(costs)
+    possible = np.isfinite(price)
+    price = np.where(possible, price, 0.0) / (price[possible].max(initial=0) or 1.0)
+    most = len(price)  # the column of the largest load
+    for load in loads:
+        here = [(k, float(price[k])) for k, counts in enumerate(load) if counts and price[k]]
+        rows.append(([*here, (most, -1.0)], -np.inf, 0))
+    entries = [(row, *term) for row, (terms, _, _) in enumerate(rows) for term in terms]
+    row, column, value = (np.array(part) for part in zip(*entries, strict=True))
+    low, high = (np.array(limits) for limits in list(zip(*rows, strict=True))[1:])
+    found = milp(
+        np.eye(most + 1)[most],
+        integrality=(np.arange(most + 1) < whole).astype(int),
+        bounds=Bounds(0, np.append(np.where(possible, 1.0, 0.0), np.inf)),
+        constraints=LinearConstraint(coo_array((value, (row, column)), shape=(len(rows), most + 1)).tocsr(), low, high),
+        options={"mip_rel_gap": 0},
+    )
+    return None if found.x is None else np.asarray(found.x)
 
 
 def _by_program(
     graph: Graph, machine: Machine, offered: Mapping[str, list[Way]], final: Mapping[str, State]
 ) -> dict[str, Way] | None:
-    program, columns = _Program(), dict[str, list[tuple[int, Way]]]()
+    rows, columns = list[Row](), dict[str, list[tuple[int, Way]]]()
     costs, loads = list[float](), list[tuple[int, ...]]()
     for node in graph.nodes:
         columns[node.name] = list(enumerate(offered[node.name], len(costs)))
         costs += [machine.compute(graph, node, way) for way in offered[node.name]]
         loads += [(stage(way.output),) for way in offered[node.name]]
-        program.add([(k, 1.0) for k, _ in columns[node.name]], 1, 1)
+        rows.append(([(k, 1.0) for k, _ in columns[node.name]], 1, 1))
     whole = len(costs)
     for name, user, wanted in _wanted(graph, columns, final):
         start, made = len(costs), _by_output(columns[name])
@@ -353,24 +340,24 @@ def _by_program(
             loads.append((stage(before), stage(after)))
         for i, takers in enumerate(made.values()):
             pairs = [(start + i * len(wanted) + j, 1.0) for j in range(len(wanted))]
-            program.add([*pairs, *((k, -1.0) for k in takers)], 0, 0)
+            rows.append(([*pairs, *((k, -1.0) for k in takers)], 0, 0))
         for j, takers in enumerate(wanted.values()):
             pairs = [(start + i * len(wanted) + j, 1.0) for i in range(len(made))]
             total = 0 if takers else 1
-            program.add([*pairs, *((k, -1.0) for k in takers)], total, total)
+            rows.append(([*pairs, *((k, -1.0) for k in takers)], total, total))
     for new, old in graph.same.items():
         ends = [_by_output(columns[name], _elsewhere) for name in (new, old)]
         for state in dict.fromkeys([*ends[0], *ends[1]]):
             signs = zip(ends, (1.0, -1.0), strict=True)
-            program.add([(k, sign) for end, sign in signs for k in end.get(state, [])], 0, 0)
-    _limit(program, graph, machine, columns)
-    found = program.solved(costs, whole, [[k in on for on in loads] for k in range(machine.depth)])
+            rows.append(([(k, sign) for end, sign in signs for k in end.get(state, [])], 0, 0))
+    rows += _limits(graph, machine, columns)
+    found = _solved(rows, costs, whole, [[k in on for on in loads] for k in range(machine.depth)])
     if found is None:
         return None
     return {name: max(own, key=lambda column: found[column[0]])[1] for name, own in columns.items()}
 
 
-def _limit(program: _Program, graph: Graph, machine: Machine, columns: Mapping[str, list[tuple[int, Way]]]) -> None:
+def _limits(graph: Graph, machine: Machine, columns: Mapping[str, list[tuple[int, Way]]]) -> Iterator[Row]:
     """What fits the memory; and what is computed again finds its inputs."""
     for limit, stays in ((machine.memory, None), (machine.activations, KEPT)):
         for k in range(machine.depth) if limit < float("inf") else ():
@@ -380,13 +367,13 @@ def _limit(program: _Program, graph: Graph, machine: Machine, columns: Mapping[s
                 for column, way in columns[node.name]
                 if (way.later == stays if stays else node.keep) and stage(way.output) == k
             ]
-            program.add(terms, -np.inf, limit)
+            yield terms, -np.inf, limit
     for node in graph.nodes:
         again = [(k, 1.0) for k, way in columns[node.name] if way.later == AGAIN]
         for name in node.inputs:
             gone = [(k, 1.0) for k, way in columns[name] if _dropped(graph.by_name[name], way)]
             if again and gone:
-                program.add([*again, *gone], -np.inf, 1)
+                yield [*again, *gone], -np.inf, 1
 
 
 def _wanted(
