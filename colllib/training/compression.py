@@ -381,6 +381,7 @@ class LowRank:
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
         """The mean as every rank ends with it: of the vectors as matrices that are as square as can be."""
+        self.traffic.check(vectors)
         size = len(vectors[0])
         rows = int(np.ceil(np.sqrt(size)))
         columns = -(-size // rows)
@@ -597,8 +598,7 @@ def adam(problem: Problem, workers: int, steps: int, rate: float, *, warm_up: in
     Source: Kingma & Ba (2015); Tang et al. (2021).
     """
     warm_up = steps if warm_up is None else warm_up
-    if warm_up < 1:
-        raise ValueError(f"warm_up {warm_up}: the variance is frozen after at least 1 step")
+    check_counts(warm_up=warm_up)
     exact, signs = Average(workers), Average(workers, sign, feedback=True)
     m, v = np.zeros_like(problem.start), np.zeros_like(problem.start)
 

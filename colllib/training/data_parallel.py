@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from colllib.primitives import is_whole
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 NETWORK = "network"
@@ -149,8 +150,9 @@ def place_passes(
     Raises:
         ValueError: for a negative prefetch.
     """
-    if prefetch < 0:
-        raise ValueError(f"prefetch {prefetch}: must be at least 0 layers")
+    if not is_whole(prefetch) or prefetch < 0:
+        raise ValueError(f"prefetch {prefetch}: must be a whole number of layers, at least 0")
+    prefetch = min(prefetch, len(passes))
     asked: dict[int, int] = {}
     spans: list[tuple[int, int]] = []
     for place in range(-1 - prefetch, len(passes)):

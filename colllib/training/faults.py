@@ -358,6 +358,8 @@ def reduced(schedule: Schedule, gradients: Sequence[Singles], precision: str = "
     """
     if precision not in SUMS:
         raise ValueError(f"precision {precision!r}: must be one of {', '.join(SUMS)}")
+    if len({len(gradient) for gradient in gradients}) > 1:
+        raise ValueError(f"gradients of lengths {', '.join(str(len(g)) for g in gradients)}: must be of one length")
     wire, after = SUMS[precision]
     parts = [np.array_split(np.asarray(g, dtype=np.float32), len(schedule.blocks)) for g in gradients]
     held = final_values(schedule, parts, lambda mine, came: after(mine + came), lambda sent, message: wire(sent))

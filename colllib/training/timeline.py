@@ -117,7 +117,7 @@ def _dependencies(ops: Sequence[Op]) -> tuple[list[int], list[list[int]]]:
     for i, op in enumerate(ops):
         if not (isfinite(op.seconds) and op.seconds >= 0):
             raise ValueError(f"{op.name} takes {op.seconds} s: must be a finite time of at least 0")
-        for other in {*op.after, last.get(op.stream, i)} - {i}:
+        for other in {*op.after, *([last[op.stream]] if op.stream in last else [])}:
             if not 0 <= other < len(ops):
                 raise ValueError(f"{op.name} comes after operation {other}, and there are {len(ops)}")
             readers[other].append(i)

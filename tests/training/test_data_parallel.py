@@ -104,7 +104,7 @@ def test_what_cannot_be_is_refused():
         buckets([1], 0)
     with pytest.raises(ValueError, match="layer of -1 bytes"):
         Layer(1.0, 1.0, -1)
-    with pytest.raises(ValueError, match="prefetch -1: must be at least 0"):
+    with pytest.raises(ValueError, match="prefetch -1: must be a whole number of layers"):
         sharded(layers, float, float, prefetch=-1)
     with pytest.raises(ValueError, match=r"backward 0 takes -1.0 s"):
         bucketed([Layer(1.0, -1.0, 1.0)], 1.0, float)

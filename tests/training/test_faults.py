@@ -176,6 +176,10 @@ def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
         (lambda: event_clock(allreduce.ring(3), **PRICE, slow={(0, 1): 0.5}), "slow by a factor of 0.5"),
         (lambda: faults.flip(gradients(3, 3), "cable"), "phase 'cable': must be one of gradient"),
         (lambda: faults.flip(gradients(3, 3), "gradient", bit=32), "bit 32"),
+        (
+            lambda: faults.reduced(allreduce.ring(2), [*gradients(1, 3), *gradients(1, 4)]),
+            "gradients of lengths 3, 4: must be of one length",
+        ),
         (lambda: faults.reduced(allreduce.ring(2), gradients(2, 2), "FP8"), "precision 'FP8'"),
         (
             lambda: faults.faulty(allreduce.ring(4), "sleeps", rank=0, step=0),

@@ -56,6 +56,11 @@ def test_what_is_shared_serves_first_come_first_served():
     assert run(ops).start.tolist() == [0, 4, 0]
 
 
+def test_an_operation_that_waits_for_itself_never_runs():
+    with pytest.raises(ValueError, match="1 operations wait for each other: alone"):
+        run([Op("alone", "a", 1.0, (0,))])
+
+
 def test_two_streams_that_call_in_another_order_wait_forever():
     """Rank 0 calls x then y, rank 1 y then x, and each collective needs both ranks."""
     ops = [Op("x on 0", "0", 1, (3,)), Op("y on 0", "0", 1), Op("y on 1", "1", 1, (1,)), Op("x on 1", "1", 1)]

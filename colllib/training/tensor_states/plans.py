@@ -63,6 +63,7 @@ class Machine:
             raise ValueError(f"stages on axis {self.stages}: the mesh {self.mesh} has {len(self.mesh)} axes, from 0")
         check_counts(microbatches=self.microbatches)
         rates = {"flops": self.flops, "touch": self.touch, "width": self.width, "bandwidth": min(self.bandwidth)}
+        rates |= {"memory": self.memory, "activations": self.activations}
         for name, value in rates.items():
             if not value > 0:
                 raise ValueError(f"{name} {value:g}: must be more than 0")
