@@ -83,15 +83,16 @@ class Machine:
         return min(self.microbatches, self.depth - k) / self.microbatches
 
     def change(self, graph: Graph, letters: str, before: State, after: State) -> float:
-        """Seconds of a change of state: the lower bounds of its collectives, without latency."""
-        return sum(
-            float(1 if name == "send" else lower_bound(name, self.mesh[axis]).n_beta)
-            * numbers
-            * self.width
-            / self.bandwidth[axis]
-            for axis, name, numbers in changes(graph, letters, before, after, self.mesh)
-            if name != "slice" and self.mesh[axis] > 1
-        )
+        """Seconds of a change of state: the lower bounds of its collectives, without latency; infinite if none does it."""
+        seconds = 0.0
+        try:
+            for axis, name, numbers in changes(graph, letters, before, after, self.mesh):
+                if name != "slice" and self.mesh[axis] > 1:
+                    load = 1.0 if name == "send" else float(lower_bound(name, self.mesh[axis]).n_beta)
+                    seconds += load * numbers * self.width / self.bandwidth[axis]
+        except ValueError:  # axes that swap letters
+            return float("inf")
+        return seconds
 
     def compute(self, graph: Graph, node: Node, way: Way) -> float:
         """Seconds of an operation: what is not cut every rank does; what is not kept it does twice."""
@@ -158,18 +159,20 @@ class Plan:
         loads = [0.0] * self.machine.depth
         for node in self.graph.nodes:
             loads[stage(self.states[node.name])] += self.machine.compute(self.graph, node, self.ways[node.name])
-        for name, _, before, after in self.edges:
+        for before, after, seconds in self._changes:
             for k in {stage(before), stage(after)}:
-                loads[k] += self.machine.change(self.graph, self.graph.by_name[name].letters, before, after)
+                loads[k] += seconds
         return max(loads) * self.machine.bubble
 
     @property
     def exposed(self) -> float:
         """Seconds of communication, of all stages together."""
-        return sum(
-            self.machine.change(self.graph, self.graph.by_name[name].letters, before, after)
-            for name, _, before, after in self.edges
-        )
+        return sum(seconds for *_, seconds in self._changes)
+
+    @property
+    def _changes(self) -> Iterator[tuple[State, State, float]]:
+        for name, _, before, after in self.edges:
+            yield before, after, self.machine.change(self.graph, self.graph.by_name[name].letters, before, after)
 
     @property
     def kept(self) -> float:
@@ -283,16 +286,9 @@ def _offers(graph: Graph, node: Node, machine: Machine, given: Mapping[str, Stat
 def _by_trial(
     graph: Graph, machine: Machine, offered: Mapping[str, list[Way]], final: Mapping[str, State]
 ) -> dict[str, Way] | None:
-    best, least = None, float("inf")
-    for chosen in product(*offered.values()):
-        plan = Plan(graph, machine, dict(zip(offered, chosen, strict=True)), final)
-        try:
-            seconds = plan.seconds
-        except ValueError:  # axes that swap letters
-            continue
-        if seconds < least and plan.runs:
-            best, least = dict(plan.ways), seconds
-    return best
+    plans = (Plan(graph, machine, dict(zip(offered, ways, strict=True)), final) for ways in product(*offered.values()))
+    best = min((plan for plan in plans if plan.runs), key=lambda plan: plan.seconds, default=None)
+    return None if best is None or best.seconds == float("inf") else dict(best.ways)
 
 
 Row = tuple[list[tuple[int, float]], float, float]  # a sum of columns times numbers, and its two limits
@@ -337,7 +333,9 @@ def _by_program(
     for name, user, wanted in _wanted(graph, columns, final):
         start, made = len(costs), _by_output(columns[name])
         for before, (after, times) in product(made, wanted):
-            costs.append(times * _priced(machine, graph, graph.by_name[name], user, before, after))
+            tensor = graph.by_name[name]
+            moves = _may_move(tensor, user, before, after)
+            costs.append(times * machine.change(graph, tensor.letters, before, after) if moves else float("inf"))
             loads.append((stage(before), stage(after)))
         for i, takers in enumerate(made.values()):
             pairs = [(start + i * len(wanted) + j, 1.0) for j in range(len(wanted))]
@@ -398,12 +396,3 @@ def _by_output(
     for k, way in columns:
         found.setdefault(of(way.output), []).append(k)
     return found
-
-
-def _priced(machine: Machine, graph: Graph, tensor: Node, user: Node | None, before: State, after: State) -> float:
-    if not _may_move(tensor, user, before, after):
-        return float("inf")
-    try:
-        return machine.change(graph, tensor.letters, before, after)
-    except ValueError:  # axes that swap letters
-        return float("inf")
