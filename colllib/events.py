@@ -9,12 +9,13 @@ Blocks from one node to one other in one step travel as one message.
 
 With a `Processor` the clock is that of LogP and LogGP: the links' alpha is their L and 1/BW their
 gap per byte G; a message also keeps its sender and its receiver busy, and a rank waits between two.
+Ranks may begin late, and the bytes between two ranks may be slow.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from colllib.cost import Price, finite, values_per_level
 from colllib.exact import Fractions, IntArray, counted
 from colllib.execution import check_fit
+from colllib.primitives import check_rank
 from colllib.schedule import Schedule
 from colllib.topology import Topology, star
 from colllib.topology.paths import routed
@@ -110,6 +112,8 @@ def event_clock(
     alpha: Price,
     bandwidth: Price,
     processor: Processor | None = None,
+    late: Mapping[int, float] | None = None,
+    slow: Mapping[tuple[int, int], float] | None = None,
 ) -> Timeline:
     """Run a schedule message by message, each as early as its data and its links allow.
 
@@ -124,26 +128,37 @@ def event_clock(
         alpha: latency unit in seconds, one for each level of the topology.
         bandwidth: BW in bytes per second, likewise.
         processor: what a message costs the ranks at its ends (default: nothing, and k bytes take k/BW).
+        late: how many seconds after the others a rank begins.
+        slow: how many times longer the bytes of a message from one rank to another take.
 
     Returns:
         the timeline; its `seconds` is the completion time.
 
     Raises:
-        ValueError: if the topology has another number of ranks, a quantity cannot be, or switches take
-            part and a processor is given.
+        ValueError: if the topology has another number of ranks, a quantity cannot be, a rank is not there,
+            or switches take part and a processor is given.
 
     >>> from colllib.algorithms import broadcast
     >>> from colllib.schedule import pipelined
     >>> chain = pipelined(broadcast.chain(3), 2)
     >>> event_clock(chain, message=8, alpha=1, bandwidth=1).seconds  # lock-step: 3 * (1 + 4)
     14.0
+    >>> event_clock(chain, message=8, alpha=1, bandwidth=1, late={0: 2}, slow={(1, 2): 2}).seconds
+    24.0
     """
     topology = star(schedule.ranks) if topology is None else topology
     check_fit(schedule, topology)
     if processor is not None and schedule.switches:
         raise ValueError(f"{schedule}: switches take part, and have no processor that could be busy")
     alphas, speeds = values_per_level(topology.levels, message=message, alpha=alpha, bandwidth=bandwidth)
-    line = _Flows(schedule, topology).run(message, alphas, speeds, processor)
+    late, slow = late or {}, slow or {}
+    for rank in (*late, *(end for pair in slow for end in pair)):
+        check_rank("late rank or end of a slow link", rank, schedule.ranks)
+    for what, least, values in (("late by", 0, late.values()), ("slow by a factor of", 1, slow.values())):
+        for value in values:
+            if not (isfinite(value) and value >= least):
+                raise ValueError(f"{what} {value}: must be finite, and at least {least}")
+    line = _Flows(schedule, topology).run(message, alphas, speeds, processor, late, slow)
     finite(line.seconds, message=message, alpha=alpha, bandwidth=bandwidth)
     return line
 
@@ -242,12 +257,19 @@ class _Flows:
         version.update(written)
 
     def run(
-        self, message: float, alpha: Sequence[float], bandwidth: Sequence[float], processor: Processor | None
+        self,
+        message: float,
+        alpha: Sequence[float],
+        bandwidth: Sequence[float],
+        processor: Processor | None,
+        late: Mapping[int, float],
+        slow: Mapping[tuple[int, int], float],
     ) -> Timeline:
         count = len(self.step)
         ranks = _Ranks(self.topology.ranks, processor)
         # lists, because single elements are read and written: there numpy is slower
-        ready, start, arrival = ([0.0] * count for _ in range(3))
+        ready = [late.get(src, 0.0) for src in self.src]
+        start, arrival, tail = ([0.0] * count for _ in range(3))
         tiers, tier_of = self.topology.tiers, self.topology.tier.tolist()
         level = [tiers[tier].level for tier in tier_of]
         # a route pays the parts of its outermost level's alpha
@@ -259,11 +281,13 @@ class _Flows:
         slowness = [message * tier.cables / (float(tier.bandwidth) * bandwidth[tier.level]) for tier in tiers]
         cables = [tiers[tier].cables for tier in tier_of]
         free: list[list[float]] = [[] for _ in tier_of]  # per link: when each cable taken so far is, soonest first
-        tail = [0.0] * count
         there = [0.0] * len(self.readers)
         first_byte = 0.0 if processor is None or not message else 1 / message  # LogGP charges k - 1 bytes of k
+        pairs = zip(self.size, self.src, self.dst, strict=True)
+        load = [max(size - first_byte, 0.0) * slow.get((src, dst), 1.0) for size, src, dst in pairs]
         # the head of message i asks for its hop-th link at this moment, or for the processor at one of its ends
-        queue = [(0.0, i, ranks.first) for i in range(count) if self.waits[i] == 0]
+        queue = [(ready[i], i, ranks.first) for i in range(count) if self.waits[i] == 0]
+        heapq.heapify(queue)
         while queue:
             now, i, hop = heapq.heappop(queue)
             if hop in (SEND, RECEIVE):
@@ -273,7 +297,7 @@ class _Flows:
                     continue
                 if hop == SEND:
                     link = self.links[i][0]
-                    wire = max(self.size[i] - first_byte, 0.0) * slowness[tier_of[link]]
+                    wire = load[i] * slowness[tier_of[link]]
                     heapq.heappush(queue, (ranks.sends(now, self.src[i], wire), i, 0))
                     continue
                 arrival[i] = ranks.receives(now, self.dst[i])
@@ -283,7 +307,7 @@ class _Flows:
             link = self.links[i][hop]
             fresh = len(free[link]) < cables[link]
             begin = now if fresh else max(now, free[link][0])
-            tail[i] = max(begin + max(self.size[i] - first_byte, 0.0) * slowness[tier_of[link]], tail[i])
+            tail[i] = max(begin + load[i] * slowness[tier_of[link]], tail[i])
             (heapq.heappush if fresh else heapq.heapreplace)(free[link], tail[i])
             later = delay[self.outermost[i]][link]
             if hop == 0:

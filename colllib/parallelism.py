@@ -315,7 +315,7 @@ def training(
     PP point-to-point 2 34 MB, 32 times
     TP all-gather 8 268 MB, 16 times
     """
-    _check(model, plan)
+    check_fits(model, plan)
     size = precision or Precision()
     share, rest = divmod(tokens, plan.replicas * microbatches)
     if tokens < 1 or microbatches < 1 or rest:
@@ -344,7 +344,7 @@ def decoding(model: Model, plan: Plan, *, sequences: int, precision: Precision |
     >>> call.primitive, call.message, call.count
     ('all-reduce', 16384, 160)
     """
-    _check(model, plan)
+    check_fits(model, plan)
     if sequences < 1 or plan.cp > 1:
         raise ValueError(f"sequences = {sequences}, cp = {plan.cp}: decoding needs at least 1 sequence, and cp = 1")
     size = precision or Precision()
@@ -396,7 +396,12 @@ def copies(experts: int, top_k: int, ranks: int) -> float:
     return ranks * (1 - comb(experts - here, top_k) / comb(experts, top_k))
 
 
-def _check(model: Model, plan: Plan) -> None:
+def check_fits(model: Model, plan: Plan) -> None:
+    """Refuse a plan that cuts a model into parts that it does not have.
+
+    Raises:
+        ValueError: naming the axis and what it must divide.
+    """
     if plan.pp > model.layers:
         raise ValueError(f"pp = {plan.pp}: {model.name} has {model.layers} layers")
     if plan.ep > 1 and (not model.experts or model.experts % plan.ep):

@@ -16,6 +16,7 @@ from colllib.claims.finding import Cases, Verdict, answer
 from colllib.claims.reading import nothing
 from colllib.claims.runs import built, run
 from colllib.claims.value import Case, Words
+from colllib.events import event_clock
 from colllib.training import compression as squeezed
 from colllib.training import faults, tensor_states, timeline
 from colllib.training.data_parallel import Layer, bucketed
@@ -45,9 +46,8 @@ def _blocks_of_128() -> Cases:
 @answer(SQUEEZED, "M-48")
 def _index_and_value() -> Cases:
     vector = np.random.default_rng(0).normal(size=100_000)
-    times = {
-        share: Fraction(squeezed.full(vector).bytes, squeezed.top_k(share)(vector, 0).bytes) for share in (0.001, 0.01)
-    }
+    dense = squeezed.full(vector).bytes
+    times = {share: Fraction(dense, squeezed.top_k(share)(vector, 0).bytes) for share in (0.001, 0.01)}
     kept = 1000  # values of two bytes, of which dense vectors have two bytes as well
     short = Fraction(2 * len(vector), (2 + squeezed.FULL) * kept) / Fraction(len(vector), kept)
     yield {"at": "10^5 values", "share": Fraction(1, 100), "tenth": times[0.001], "percent": times[0.01], "left": short}
@@ -118,12 +118,9 @@ def _slow_rank() -> Cases:
     """One rank of eight that sends and receives a fifth slower, without latency; every rank waits for it."""
     price: dict[str, Any] = {"message": 8.0, "alpha": 0.0, "bandwidth": 1.0}
     usual = run(RING, "star:8").cost.seconds(**price)
-    ends = faults.durations(allreduce.ring(8), **price, slow={(2, 3): 1.2, (3, 4): 1.2})
-    yield {
-        "at": "N = 8",
-        "slower": 100 * (float(ends.max()) / usual - 1),
-        "least": 100 * (float(ends.min()) / usual - 1),
-    }
+    line = event_clock(allreduce.ring(8), **price, slow={(2, 3): 1.2, (3, 4): 1.2})
+    ends = [100 * (line.finished(rank, 0.0) / usual - 1) for rank in range(8)]
+    yield {"at": "N = 8", "slower": max(ends), "least": min(ends)}
 
 
 @answer(FAULTS, "M-58")
@@ -152,37 +149,25 @@ def _product(**states: tuple[str, ...]) -> tuple[tensor_states.Plan, bool]:
         Node("dx", "td", ("dy", "w"), "einsum"), Node("dw", "df", ("x", "dy"), "einsum"),
     )  # fmt: skip
     graph = Graph(nodes, {"t": 4096, "d": 64, "f": 8})
-    given, final = (
-        {name: state for name, state in states.items() if name in names}
-        for names in (("x", "w", "dy"), ("y", "dx", "dw"))
-    )
-    plan = tensor_states.cheapest(graph, Machine((4,), (450e9,)), given=given, final=final)
+    inputs = [node for node in nodes if node.kind == "input"]
+    given = {node.name: states.pop(node.name) for node in inputs if node.name in states}
+    plan = tensor_states.cheapest(graph, Machine((4,), (450e9,)), given=given, final=states)
     random = np.random.default_rng(0)
-    values = {
-        name: random.normal(size=[graph.sizes[letter] for letter in graph.by_name[name].letters])
-        for name in ("x", "w", "dy")
-    }
+    values = {node.name: random.normal(size=[graph.sizes[letter] for letter in node.letters]) for node in inputs}
     whole, found = tensor_states.unsharded(graph, values), tensor_states.run(plan, values)
-    return plan, all(np.allclose(found[name], whole[name]) for name in final)
+    return plan, all(np.allclose(found[name], whole[name]) for name in states)
 
 
 def _calls(plan: tensor_states.Plan) -> Words:
-    return Words(
-        " / ".join(f"{name} {user or 'end'} {primitive}" for name, user, _, primitive, _ in plan.communication)
-    )
+    return Words(" / ".join(f"{name} {user or 'end'} {what}" for name, user, _, what, _ in plan.communication))
 
 
 @answer(STATES, "D-5-001")
 def _partial_product() -> Cases:
     """x cut along columns and w along rows; the product is asked for whole, and cut."""
     (whole, right), (cut, also) = (_product(x=("d",), w=("d",), y=(end,)) for end in ("R", "t"))
-    yield {
-        "at": "4 ranks",
-        "made": Words(whole.states["y"][0]),
-        "whole": _calls(whole),
-        "cut": _calls(cut),
-        "equal": right and also,
-    }
+    made = Words(whole.states["y"][0])
+    yield {"at": "4 ranks", "made": made, "whole": _calls(whole), "cut": _calls(cut), "equal": right and also}
 
 
 @answer(STATES, "D-5-003")
@@ -271,9 +256,8 @@ def _limit_of_the_cost_model() -> Iterator[Case]:
     yield _limited("one axis", bucketed([Layer(1.0, 2.0, 1)] * 8, 1, lambda size: 3.0), ("network",))
     steps = []
     for k in range(8):
-        steps.append(Op(f"gather {k}", "axis 0", 3.0))
-        steps.append(Op(f"layer {k}", COMPUTE, 1.0, (len(steps) - 1,)))
-        steps.append(Op(f"reduce {k}", "axis 1", 3.0, (len(steps) - 1,)))
+        kinds = (("gather", "axis 0", 3.0), ("layer", COMPUTE, 1.0), ("reduce", "axis 1", 3.0))
+        steps += [Op(f"{what} {k}", at, t, (3 * k + i - 1,) * (i > 0)) for i, (what, at, t) in enumerate(kinds)]
     yield _limited("two axes", timeline.run(steps), ("axis 0", "axis 1"))
 
 

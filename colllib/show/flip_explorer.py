@@ -18,8 +18,8 @@ BITS = {31: "31, the sign", 30: "30, the largest of the exponent", 26: "26, of t
 BITS |= {0: "0, the smallest of the fraction"}
 CHECKS = {
     "link": "a checksum on each link",
-    "hash": "ranks comparing hashes of their results",
-    "total": "the sum of a result against the sums of all gradients",
+    "hash": "hashes of the ranks' results",
+    "total": "a result's sum against the gradients' sums",
 }
 
 
@@ -66,16 +66,15 @@ def _ranks(state: State) -> Table:
     rows = []
     for rank, result in enumerate(here.results):
         place = int(np.argmax(np.abs(np.nan_to_num(result.astype(float), nan=np.inf) - exact)))
-        rows.append(
-            (str(rank), "wrong" if rank in here.wrong else "right", f"{result[place]:.7g}", f"{exact[place]:.7g}")
-        )
-    return Table(["rank", "its result", "worst number", "right would be"], rows, "The ranks' results")
+        verdict = "wrong" if rank in here.wrong else "right"
+        rows.append((str(rank), f"{result[place]:.9g}", f"{exact[place]:.9g}", verdict))
+    return Table(["rank", "worst number", "right is", "result"], rows, "The ranks' results")
 
 
 def _checks(state: State) -> Table:
     here = _flip(state)
-    rows = [(text, "notices" if getattr(here, name) else "notices nothing") for name, text in CHECKS.items()]
-    return Table(["check", "answer"], rows, "Who notices", align=("left", "left"))
+    rows = [("yes" if getattr(here, name) else "no", text) for name, text in CHECKS.items()]
+    return Table(["notices", "check"], rows, "Who notices", align=("left", "left"))
 
 
 def _summary(state: State) -> str:

@@ -38,6 +38,8 @@ def read_plan(text: str) -> Plan:
             raise ValueError(
                 f"plan {units.shortened(text)!r}: write axes among {', '.join(AXES)}, as in tp=8,pp=2,dp=8"
             )
+        if name in found:
+            raise ValueError(f"plan {units.shortened(text)!r}: {name} is given twice")
         found[name] = units.whole(f"plan: {name}", value, f"{name}=8")
     return Plan(**found)
 
@@ -88,31 +90,31 @@ def step_command(
         shared=shared,
     )
     step = simulate(training)
-    result: dict[str, Any] = {
+    stages: list[dict[str, float]] = []
+    for stage in range(training.plan.pp):
+        stream = compute(stage)
+        computing = float(sum(op.seconds for op in step.ops if op.stream == stream and op.kind in "FBW"))
+        waiting = step.busy(stream) - computing
+        stages.append({"computing": computing, "waiting for collectives": waiting, "idle": step.idle(stream)})
+    result = {
         "machine": on,
         "model": model,
         "layers": chosen.layers,
         "ranks": training.plan.gpus,
         "operations": len(step.ops),
         "time_s": step.seconds,
-        "stages": [],
+        "stages": [{f"{name.replace(' ', '_')}_s": value for name, value in spent.items()} for spent in stages],
     }
-    for stage in range(training.plan.pp):
-        stream = compute(stage)
-        spent = dict.fromkeys(("computing", "waiting for collectives", "idle"), 0.0)
-        for i in step.on(stream):
-            what = (
-                "computing" if step.ops[i].kind in ("F", "B", "W", "forward", "backward") else "waiting for collectives"
-            )
-            spent[what] += float(step.end[i] - step.start[i])
-        spent["idle"] = step.idle(stream)
-        result["stages"].append({name.replace(" ", "_") + "_s": value for name, value in spent.items()})
+    head = f"{model}, {chosen.layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step"
+    rows = [(k, *(units.seconds(value) for value in spent.values())) for k, spent in enumerate(stages)]
+    _print(result, as_json, head, rows, ("stage", *stages[0]))
+
+
+def _print(result: dict[str, Any], as_json: bool, head: str, rows: list[Any], headers: tuple[str, ...]) -> None:
     if as_json:
         click.echo(json.dumps(result, indent=2, allow_nan=False))
-        return
-    click.echo(f"{model}, {chosen.layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step\n")
-    rows = [(k, *(units.seconds(value) for value in stage.values())) for k, stage in enumerate(result["stages"])]
-    click.echo(tabulate(rows, headers=("stage", *spent), disable_numparse=True))
+    else:
+        click.echo(f"{head}\n\n{tabulate(rows, headers=headers, disable_numparse=True)}")
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents
@@ -145,18 +147,15 @@ def experts_command(
     if capacity is not None:
         chosen = routing.with_capacity(chosen, _decimal("capacity", capacity))
     goes = routing.destinations(chosen, place)
-    result: dict[str, Any] = {"on": on, "gate": gate, "imbalance": chosen.imbalance, "dropped": chosen.dropped}
-    result["busiest_M"] = {}
+    busiest: dict[str, dict[str, float]] = {}
     for copies in routing.COPIES if where.in_box else routing.COPIES[:2]:
         loads = crossings(execute(routing.dispatch(where, goes, copies), where))
-        result["busiest_M"][copies] = {tier: float(load.most) for tier, load in loads.items()}
-    if as_json:
-        click.echo(json.dumps(result, indent=2, allow_nan=False))
-        return
+        busiest[copies] = {tier: float(load.most) for tier, load in loads.items()}
+    result = {"on": on, "gate": gate, "imbalance": chosen.imbalance, "dropped": chosen.dropped, "busiest_M": busiest}
     dropped = f"{100 * chosen.dropped:.1f} % of the choices dropped"
-    click.echo(f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n")
-    rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in result["busiest_M"].items()]
-    click.echo(tabulate(rows, headers=("a copy", *result["busiest_M"]["per rank"]), disable_numparse=True))
+    head = f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}"
+    rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]
+    _print(result, as_json, head, rows, ("a copy", *busiest["per rank"]))
 
 
 def _decimal(what: str, text: str) -> Fraction:

@@ -90,9 +90,7 @@ def top_k(share: float) -> Compressor:
 
     def compress(vector: Floats, seed: int) -> Packet:
         kept = np.argsort(-np.abs(vector), kind="stable")[: _count(share, vector)]
-        values = np.zeros_like(vector)
-        values[kept] = vector[kept]
-        return Packet(values, 2 * FULL * len(kept))
+        return Packet(_only(vector, kept), 2 * FULL * len(kept))
 
     return compress
 
@@ -111,9 +109,7 @@ def random_k(share: float, *, unbiased: bool = True) -> Compressor:
 
     def compress(vector: Floats, seed: int) -> Packet:
         kept = np.random.default_rng(seed).permutation(len(vector))[: _count(share, vector)]
-        values = np.zeros_like(vector)
-        values[kept] = vector[kept] * (len(vector) / len(kept) if unbiased else 1)
-        return Packet(values, FULL * len(kept))
+        return Packet(_only(vector, kept) * (len(vector) / len(kept) if unbiased else 1), FULL * len(kept))
 
     return compress
 
@@ -134,6 +130,12 @@ def _check_share(share: float) -> None:
 
 def _count(share: float, vector: Floats) -> int:
     return max(1, round(share * len(vector)))
+
+
+def _only(vector: Floats, kept: NDArray[np.intp]) -> Floats:
+    values = np.zeros_like(vector)
+    values[kept] = vector[kept]
+    return values
 
 
 # -- collectives ---------------------------------------------------------------------------------
@@ -210,7 +212,7 @@ def requantized(vectors: Sequence[Floats], compress: Compressor, traffic: Traffi
         _built(reducescatter.ring, ranks), [np.array_split(vector, ranks) for vector in vectors], wire=hop
     )
     owned = [sums[rank][rank] / ranks for rank in range(ranks)]
-    return _spread([compress(part, seed) for part in owned], traffic)
+    return [np.concatenate(row) for row in _gathered([compress(part, seed) for part in owned], traffic)]
 
 
 def two_phase(
@@ -247,7 +249,7 @@ def two_phase(
     packets = [compress(mean, seed) for mean in owned]
     if residual is not None:
         residual[:] = [mean - packet.values for mean, packet in zip(owned, packets, strict=True)]
-    return _spread(packets, traffic)
+    return [np.concatenate(row) for row in _gathered(packets, traffic)]
 
 
 def in_parts(vector: Floats, ranks: int, compress: Compressor, seed: int = 0) -> list[Packet]:
@@ -255,18 +257,17 @@ def in_parts(vector: Floats, ranks: int, compress: Compressor, seed: int = 0) ->
     return [compress(part, seed) for part in np.array_split(vector, ranks)]
 
 
-def _spread(packets: Sequence[Packet], traffic: Traffic) -> list[Floats]:
+def _gathered(packets: Sequence[Packet], traffic: Traffic) -> list[list[Floats]]:
+    """What each rank reads of everybody's packet, sent round a ring."""
     ranks = len(packets)
     held = final_values(_built(allgather.ring, ranks), [list(packets)] * ranks, wire=traffic)
-    return [np.concatenate([packet.values for packet in row]) for row in held]
+    return [[packet.values for packet in row] for row in held]
 
 
 def gathered(packets: Sequence[Packet], traffic: Traffic) -> list[Floats]:
     """The mean on every rank, by an all-gather of everybody's packet round a ring."""
     traffic.check([packet.values for packet in packets])
-    ranks = len(packets)
-    held = final_values(_built(allgather.ring, ranks), [list(packets)] * ranks, wire=traffic)
-    return [np.sum([packet.values for packet in row], axis=0) / ranks for row in held]
+    return [np.sum(row, axis=0) / len(row) for row in _gathered(packets, traffic)]
 
 
 def merged(packets: Sequence[Packet], traffic: Traffic, schedule: Schedule | None = None) -> list[Floats]:
@@ -380,6 +381,7 @@ class LowRank:
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
         """The mean as every rank ends with it: of the vectors as matrices that are as square as can be."""
+        self.traffic.check(vectors)
         size = len(vectors[0])
         rows = int(np.ceil(np.sqrt(size)))
         columns = -(-size // rows)
@@ -427,10 +429,8 @@ def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Proble
     truth = random.normal(size=dimension)
     inputs = [random.normal(size=(2 * dimension, dimension)) * random.permutation(scales) for _ in range(workers)]
     outputs = [a @ (truth + random.normal(size=dimension)) for a in inputs]
-    square = sum(a.T @ a for a in inputs) / len(inputs[0]) / workers
-    best = np.linalg.solve(
-        square, sum(a.T @ y for a, y in zip(inputs, outputs, strict=True)) / len(inputs[0]) / workers
-    )
+    together = np.vstack(inputs)
+    best = np.linalg.lstsq(together, np.concatenate(outputs))[0]
 
     def gradients(x: Floats, step: int) -> list[Floats]:
         draw = np.random.default_rng((seed, step))
@@ -441,7 +441,7 @@ def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Proble
         return found
 
     def loss(x: Floats) -> float:
-        return float((x - best) @ square @ (x - best) / 2)
+        return float(((together @ (x - best)) ** 2).mean() / 2)
 
     return Problem("least squares", np.zeros(dimension), gradients, loss, 0.1)
 
@@ -454,10 +454,8 @@ def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
     inputs = random.normal(size=(workers, 4 * dimension, dimension)) / np.sqrt(dimension)
     labels = np.where(inputs @ truth + 0.3 * random.normal(size=inputs.shape[:2]) > 0, 1.0, -1.0)
     order = np.argsort(labels.ravel() + random.normal(size=labels.size), kind="stable")
-    inputs, labels = (
-        inputs.reshape(-1, dimension)[order].reshape(inputs.shape),
-        labels.ravel()[order].reshape(labels.shape),
-    )
+    inputs = inputs.reshape(-1, dimension)[order].reshape(inputs.shape)
+    labels = labels.ravel()[order].reshape(labels.shape)
 
     def gradients(x: Floats, step: int) -> list[Floats]:
         weight = -labels / (1 + np.exp(labels * (inputs @ x)))
@@ -482,37 +480,29 @@ def terrain(workers: int, hidden: int = 16, *, seed: int = 0) -> Problem:
     heights = (heights - heights.mean()) / heights.std()
     grid = np.stack(np.meshgrid(*(np.linspace(-1, 1, n) for n in heights.shape), indexing="ij"), axis=-1)
     strips = np.array_split(np.arange(heights.size), workers)
-    shapes = [(2, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden,), (1,)]
+    shapes = [(2, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden, 1), (1,)]  # matrices, and what is added
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-    inputs, targets = grid.reshape(-1, 2), heights.ravel()
+    inputs, targets = 4 * grid.reshape(-1, 2), heights.reshape(-1, 1)
 
     def layers(x: Floats) -> list[Floats]:
         return [part.reshape(shape) for part, shape in zip(np.split(x, ends), shapes, strict=True)]
 
-    def forward(x: Floats, rows: Floats) -> tuple[Floats, Floats, Floats]:
+    def forward(x: Floats, rows: Floats) -> list[Floats]:
         w1, b1, w2, b2, w3, b3 = layers(x)
-        first = np.tanh(4 * rows @ w1 + b1)
+        first = np.tanh(rows @ w1 + b1)
         second = np.tanh(first @ w2 + b2)
-        return first, second, second @ w3 + b3
+        return [rows, first, second, second @ w3 + b3]
 
     def gradient(x: Floats, which: NDArray[np.intp]) -> Floats:
-        _, _, w2, _, w3, _ = layers(x)
-        first, second, found = forward(x, inputs[which])
-        error = (found - targets[which]) / len(which)
-        down2 = np.outer(error, w3) * (1 - second**2)
-        down1 = down2 @ w2.T * (1 - first**2)
-        parts = [
-            4 * inputs[which].T @ down1,
-            down1.sum(0),
-            first.T @ down2,
-            down2.sum(0),
-            second.T @ error,
-            error.sum(),
-        ]
-        return np.concatenate([np.ravel(part) for part in parts])
+        *held, found = forward(x, inputs[which])
+        down, parts = (found - targets[which]) / len(which), list[Floats]()
+        for came, matrix in zip(held[::-1], layers(x)[-2::-2], strict=True):
+            parts += [down.sum(0), came.T @ down]
+            down = down @ matrix.T * (1 - came**2)
+        return np.concatenate([part.ravel() for part in reversed(parts)])
 
     def loss(x: Floats) -> float:
-        return float(((forward(x, inputs)[2] - targets) ** 2).mean() / 2)
+        return float(((forward(x, inputs)[-1] - targets) ** 2).mean() / 2)
 
     random = np.random.default_rng(seed)
     start = np.concatenate([random.normal(size=shape).ravel() / np.sqrt(shape[0]) for shape in shapes])
@@ -571,21 +561,28 @@ def descend(problem: Problem, average: Average | LowRank, steps: int, rate: floa
     (True, 16)
     """
     rate = problem.rate if rate is None else rate
-    _check_training(steps, rate)
-    x, losses, sent = problem.start.copy(), [problem.loss(problem.start)], [0]
-    for step in range(steps):
-        if losses[-1] > LOST * losses[0]:
-            break
-        x = x - rate * average(problem.gradients(x, step), step)
-        losses.append(problem.loss(x))
-        sent.append(average.traffic.most)
-    return Run(np.array(losses), np.array(sent))
+    return _followed(problem, steps, rate, average, lambda: average.traffic.most)
 
 
-def _check_training(steps: int, rate: float) -> None:
+def _followed(
+    problem: Problem,
+    steps: int,
+    rate: float,
+    direction: Callable[[Sequence[Floats], int], Floats],
+    sent: Callable[[], int],
+) -> Run:
+    """Go against the direction that comes of the workers' gradients, step by step, unless it is lost before."""
     check_counts(steps=steps)
     if not 0 < rate < float("inf"):
         raise ValueError(f"rate {rate}: must be above 0 and finite")
+    x, losses, total = problem.start, [problem.loss(problem.start)], [0]
+    for step in range(steps):
+        if losses[-1] > LOST * losses[0]:
+            break
+        x = x - rate * direction(problem.gradients(x, step), step)
+        losses.append(problem.loss(x))
+        total.append(sent())
+    return Run(np.array(losses), np.array(total))
 
 
 def adam(problem: Problem, workers: int, steps: int, rate: float, *, warm_up: int | None = None) -> Run:
@@ -601,24 +598,18 @@ def adam(problem: Problem, workers: int, steps: int, rate: float, *, warm_up: in
     Source: Kingma & Ba (2015); Tang et al. (2021).
     """
     warm_up = steps if warm_up is None else warm_up
-    _check_training(steps, rate)
-    if warm_up < 1:
-        raise ValueError(f"warm_up {warm_up}: the variance is frozen after at least 1 step")
+    check_counts(warm_up=warm_up)
     exact, signs = Average(workers), Average(workers, sign, feedback=True)
-    x, m, v = problem.start.copy(), np.zeros_like(problem.start), np.zeros_like(problem.start)
-    losses, sent = [problem.loss(x)], [0]
-    for step in range(steps):
-        if losses[-1] > LOST * losses[0]:
-            break
-        own = problem.gradients(x, step)
+    m, v = np.zeros_like(problem.start), np.zeros_like(problem.start)
+
+    def direction(own: Sequence[Floats], step: int) -> Floats:
+        nonlocal m, v
         if step < warm_up:
             mean = exact(own, step)
-            m = 0.9 * m + 0.1 * mean
-            v = 0.99 * v + 0.01 * mean**2
+            m, v = 0.9 * m + 0.1 * mean, 0.99 * v + 0.01 * mean**2
         else:
             m = signs([0.9 * m + 0.1 * gradient for gradient in own], step)
-        count = min(step, warm_up) + 1
-        x = x - rate * (m / (1 - 0.9 ** (step + 1))) / (np.sqrt(v / (1 - 0.99**count)) + 1e-8)
-        losses.append(problem.loss(x))
-        sent.append(exact.traffic.most + signs.traffic.most)
-    return Run(np.array(losses), np.array(sent))
+        count = min(step + 1, warm_up)
+        return np.asarray(m / (1 - 0.9 ** (step + 1)) / (np.sqrt(v / (1 - 0.99**count)) + 1e-8))
+
+    return _followed(problem, steps, rate, direction, lambda: exact.traffic.most + signs.traffic.most)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from colllib.primitives import is_whole
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
 NETWORK = "network"
@@ -111,27 +112,60 @@ def sharded(
     >>> sum(op.kind == "all-gather" for op in step.ops), step.seconds
     (8, 14.0)
     """
-    if prefetch < 0:
-        raise ValueError(f"prefetch {prefetch}: must be at least 0 layers")
     if not gradient >= 0:
         raise ValueError(f"gradient {gradient}: must be at least 0 bytes for each of the parameters")
-    forwards = [("forward", k) for k in range(len(layers))]
-    uses = forwards + [("backward", k) for k in reversed(range(len(layers)))]
-    gathered = uses if reshard else forwards
-    ops: list[Op] = []
-    asked: dict[int, int] = {}
-    for place in range(-1 - prefetch, len(uses)):
-        freed: tuple[int, ...] = ()
-        if place >= 0:
-            way, k = uses[place]
-            seconds = layers[k].forward if way == "forward" else layers[k].backward
-            ops.append(Op(f"{way} {k}", COMPUTE, seconds, (asked[place],) if place in asked else (), kind=way))
-            freed = (len(ops) - 1,)
-        if place + 1 + prefetch < len(gathered):
-            further = gathered[place + 1 + prefetch][1]
-            asked[place + 1 + prefetch] = len(ops)
-            ops.append(Op(f"all-gather {further}", NETWORK, gather(layers[further].size), freed, kind="all-gather"))
-        if place >= 0 and way == "backward":
+    uses = [(way, k) for way, order in (("forward", 1), ("backward", -1)) for k in range(len(layers))[::order]]
+    passes = [[Op(f"{way} {k}", COMPUTE, getattr(layers[k], way), kind=way)] for way, k in uses]
+    gathers, scatters = {}, {}
+    for place, (way, k) in enumerate(uses):
+        if reshard or way == "forward":
+            gathers[place] = Op(f"all-gather {k}", NETWORK, gather(layers[k].size), kind="all-gather")
+        if way == "backward":
             size = gradient * layers[k].size
-            ops.append(Op(f"reduce-scatter {k}", NETWORK, scatter(size), freed, kind="reduce-scatter"))
+            scatters[place] = Op(f"reduce-scatter {k}", NETWORK, scatter(size), kind="reduce-scatter")
+    ops: list[Op] = []
+    place_passes(ops, passes, gathers, scatters, prefetch)
     return run(ops)
+
+
+def place_passes(
+    ops: list[Op],
+    passes: Sequence[Sequence[Op]],
+    gathers: Mapping[int, Op],
+    scatters: Mapping[int, Op],
+    prefetch: int = 1,
+) -> list[tuple[int, int]]:
+    """Append passes, one after the other, with what is gathered before and scattered after some of them.
+
+    Args:
+        ops: the list of a step's operations so far.
+        passes: each the operations of one stream, at least one.
+        gathers: by the place of the pass that needs it; it is asked for when the pass `prefetch` + 1 before is done.
+        scatters: by the place of the pass after which it follows.
+        prefetch: how many passes ahead.
+
+    Returns:
+        the indices of the first and the last operation of each pass.
+
+    Raises:
+        ValueError: for a negative prefetch.
+    """
+    if not is_whole(prefetch) or prefetch < 0:
+        raise ValueError(f"prefetch {prefetch}: must be a whole number of layers, at least 0")
+    prefetch = min(prefetch, len(passes))
+    asked: dict[int, int] = {}
+    spans: list[tuple[int, int]] = []
+    for place in range(-1 - prefetch, len(passes)):
+        done: tuple[int, ...] = ()
+        if place >= 0:
+            first, *rest = passes[place]
+            spans.append((len(ops), len(ops) + len(rest)))
+            ops += [replace(first, after=(asked[place],) if place in asked else ()), *rest]
+            done = spans[-1][1:]
+        ahead = place + 1 + prefetch
+        if ahead in gathers:
+            asked[ahead] = len(ops)
+            ops.append(replace(gathers[ahead], after=done))
+        if place in scatters:
+            ops.append(replace(scatters[place], after=done))
+    return spans

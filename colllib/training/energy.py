@@ -8,18 +8,12 @@ from colllib.execution import Execution
 from colllib.measures import crossings
 
 #: Picojoules per bit and link, lowest and highest, of what its two ends take; memory and switching silicon are not in
-#: it. In a box: NVLink-C2C as its maker states it, to a 112 Gb/s electrical link. Outside: co-packaged and pluggable
-#: optics of 1.6 Tb/s, 9 W and 30 W as one maker of both states them.
-PICOJOULES: dict[str, tuple[float, float]] = {
-    "box": (1.3, 5.5),
-    "card": (15 / 0.8, 9 / 0.4),
-    "uplink": (15 / 0.8, 9 / 0.4),
-}
-SOURCES = (
-    "https://www.nvidia.com/en-us/data-center/nvlink-c2c/",
-    "https://docs.nvidia.com/networking/display/800gmma4z00nst/overview",
-    "https://docs.nvidia.com/networking/display/MMA1Z00NS400T/Overview",
-)
+#: it. In a box: NVLink-C2C, and the serial link of 112 Gb/s that it is compared with
+#: (https://www.besthub.dev/articles/why-nvidia-s-nvlink-c2c-is-redefining-gpu-cpu-interconnects-f3c3b77f8d87).
+#: Outside: pluggable optics of 800 and 400 Gb/s, 15 and 9 W at most
+#: (https://docs.nvidia.com/networking/display/800gmma4z00nst/overview and .../MMA1Z00NS400T/Overview).
+OPTICS = (15 / 0.8, 9 / 0.4)
+PICOJOULES: dict[str, tuple[float, float]] = {"box": (1.3, 5.5), "card": OPTICS, "uplink": OPTICS}
 
 
 def joules(
@@ -43,13 +37,11 @@ def joules(
     """
     if not 0 <= message < float("inf"):
         raise ValueError(f"message size {message!r}: must be a number of bytes, at least 0")
-    low = high = 0.0
+    least = most = 0.0
     for name, crossing in crossings(execution).items():
-        if not crossing.total:
-            continue
-        if name not in picojoules:
+        if crossing.total and name not in picojoules:
             raise ValueError(f"no picojoules per bit for the tier {name!r}: given are {', '.join(picojoules)}")
+        low, high = picojoules.get(name, (0.0, 0.0))
         bits = 8 * float(crossing.total) * message
-        least, most = picojoules[name]
-        low, high = low + bits * least * 1e-12, high + bits * most * 1e-12
-    return low, high
+        least, most = least + bits * low * 1e-12, most + bits * high * 1e-12
+    return least, most

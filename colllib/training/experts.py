@@ -329,6 +329,8 @@ def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Sc
         raise ValueError(f"copies {copies!r}: must be one of {', '.join(COPIES)}")
     if ranks != topology.ranks:
         raise ValueError(f"tokens of {ranks} ranks on {topology.name}, which has {topology.ranks}")
+    if goes.size and not -1 <= goes.min() <= goes.max() < ranks:
+        raise ValueError(f"a token goes to rank {goes.max()}, or {goes.min()}: ranks are 0 to {ranks - 1}, -1 is none")
     if copies == "per box":
         return _over_boxes(topology, goes)
     counts = traffic(goes, once=copies == "per rank")

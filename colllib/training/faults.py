@@ -1,100 +1,25 @@
-"""Things that go wrong in a collective: slow ranks and links, flipped bits, calls that do not match, order of sums.
+"""Things that go wrong in a collective: flipped bits, calls that do not match, the order of sums.
 
-A schedule knows what every rank does; here each rank goes its own way. `durations` lets ranks and links be slow,
-`Flip` damages one value on its way, and `run_programs` lets every rank run a program of its own, with
-messages that wait for their receivers, until all are done or nobody can move.
+A schedule knows what every rank does; here each rank goes its own way. `Flip` damages one value on its way, and
+`run_programs` lets every rank run a program of its own, with messages that wait for their receivers, until all are
+done or nobody can move. Late ranks and slow links are the event clock's (`colllib.events.event_clock`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.cost import check_quantities
+from colllib.algorithms import allreduce
 from colllib.primitives import check_rank
 from colllib.schedule import Schedule, Step
 from colllib.values import Message, final_values
 
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
-
-# -- slow ranks and links ------------------------------------------------------------------------
-
-
-def durations(
-    schedule: Schedule,
-    *,
-    message: float,
-    alpha: float,
-    bandwidth: float,
-    late: Mapping[int, float] | None = None,
-    slow: Mapping[tuple[int, int], float] | None = None,
-) -> Floats:
-    """When each rank has what it must have, every rank sending as soon as it can, on one full-duplex port per rank.
-
-    Args:
-        schedule: on ranks only.
-        message: M in bytes.
-        alpha: latency in seconds.
-        bandwidth: BW of a port in bytes per second.
-        late: how many seconds after the others a rank begins.
-        slow: how many times longer the bytes of a message from one rank to another take.
-
-    Returns:
-        seconds, shape (ranks,).
-
-    Raises:
-        ValueError: for a negative delay, a factor below 1, a rank that is not there, or switches.
-
-    >>> from colllib.algorithms import allreduce
-    >>> ring = allreduce.ring(4)
-    >>> durations(ring, message=4, alpha=0, bandwidth=1).tolist()
-    [6.0, 6.0, 6.0, 6.0]
-    >>> durations(ring, message=4, alpha=0, bandwidth=1, slow={(1, 2): 2}).max()
-    np.float64(12.0)
-    """
-    late, slow = late or {}, slow or {}
-    check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
-    _check(schedule, late, slow)
-    ranks, share = schedule.ranks, [float(value) for value in schedule.blocks.share]
-    ready = np.zeros((ranks, len(share)))
-    for rank, seconds in late.items():
-        ready[rank] = seconds
-    out, into = ready.max(axis=1), ready.max(axis=1)
-    for t in range(schedule.num_steps):
-        step, bundles = schedule.step(t), dict[tuple[int, int], list[int]]()
-        for src, dst, block in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
-            bundles.setdefault((src, dst), []).append(block)
-        arrived = ready.copy()
-        for (src, dst), blocks in sorted(bundles.items(), key=lambda item: float(ready[item[0][0], item[1]].max())):
-            long = message * sum(share[block] for block in blocks) / bandwidth * slow.get((src, dst), 1)
-            start = max(ready[src, blocks].max(), out[src], into[dst] - alpha)
-            out[src], into[dst] = start + long, start + alpha + long
-            arrived[dst, blocks] = np.maximum(arrived[dst, blocks], start + alpha + long)
-        ready = arrived
-    must = np.zeros(ready.shape, dtype=np.bool_)
-    for block, who in enumerate(schedule.blocks.target.tolist()):
-        must[schedule.blocks.holders(who), block] = True
-    return np.asarray(np.where(must, ready, 0.0).max(axis=1))
-
-
-def _check(schedule: Schedule, late: Mapping[int, float], slow: Mapping[tuple[int, int], float]) -> None:
-    if schedule.switches:
-        raise ValueError("slow ranks and links are modeled between ranks only: this schedule uses switches")
-    for rank, seconds in late.items():
-        check_rank("late rank", rank, schedule.ranks)
-        if not 0 <= seconds < float("inf"):
-            raise ValueError(f"late by {seconds} s: a delay must be finite and not negative")
-    for (src, dst), factor in slow.items():
-        check_rank("slow sender", src, schedule.ranks)
-        check_rank("slow receiver", dst, schedule.ranks)
-        if not 1 <= factor < float("inf"):
-            raise ValueError(f"slow by a factor of {factor}: must be at least 1, and finite")
-
 
 # -- flipped bits --------------------------------------------------------------------------------
 
@@ -161,8 +86,6 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
     >>> [flip(data, phase).wrong for phase in ("gradient", "all-gather wire", "last hop")]
     [[0, 1, 2, 3], [0, 2, 3], [2]]
     """
-    from colllib.algorithms import allreduce
-
     if phase not in PHASES:
         raise ValueError(f"phase {phase!r}: must be one of {', '.join(PHASES)}")
     schedule = allreduce.ring(len(gradients))
@@ -288,77 +211,54 @@ class Outcome:
     @property
     def cycle(self) -> list[int]:
         """Ranks that wait for one another in a circle, if there are any, from the lowest."""
-        for first in sorted(self.waits):
+        for first in sorted(self.waits):  # so that a circle found from its lowest rank is complete
             path = [first]
-            while (following := next((r for r in self.waits.get(path[-1], []) if r in self.waits), None)) is not None:
-                if following in path:
-                    found = path[path.index(following) :]
-                    lowest = found.index(min(found))
-                    return found[lowest:] + found[:lowest]
-                path.append(following)
+            while following := [rank for rank in self.waits[path[-1]] if rank in self.waits][:1]:
+                if following[0] in path:
+                    break
+                path += following
+            if following == [first]:
+                return path
         return []
 
 
-class _Rank:
-    """A rank on its way through its program: what it holds, what it offers and what it waits for."""
+@dataclass(eq=False)
+class _Turn:
+    """A rank in a step of a call: what it still has to send, how many numbers it still expects, and what has come."""
 
-    def __init__(self, rank: int, program: Sequence[Call]) -> None:
-        self.rank, self.program, self.results = rank, program, list[NDArray[Any]]()
-        self.call = self.step = 0
-        self.sends: dict[int, NDArray[Any]] = {}
-        self.expects: dict[int, list[tuple[int, bool]]] = {}
-        self.held: dict[int, NDArray[Any]] = {}
-        self._begin()
+    label: str
+    sends: dict[int, NDArray[Any]]
+    expects: dict[int, int]
+    arrived: dict[int, NDArray[Any]]
 
-    @property
-    def done(self) -> bool:
-        return self.call == len(self.program)
 
-    @property
-    def now(self) -> Call:
-        return self.program[self.call]
-
-    def _begin(self) -> None:
-        """Take up the vector of the next call, and its first step."""
-        if not self.done:
-            own, schedule = self.now.vector, self.now.schedule
-            mine = [b for b, who in enumerate(schedule.blocks.source) if self.rank in schedule.blocks.holders(who)]
-            self.held = dict(zip(mine, np.array_split(own, max(len(mine), 1)), strict=False))
-            self.size = len(own) // max(len(mine), 1)
-            self._offer()
-
-    def _offer(self) -> None:
-        schedule = self.now.schedule
-        if self.step == schedule.num_steps:
-            targets = [b for b, who in enumerate(schedule.blocks.target) if self.rank in schedule.blocks.holders(who)]
-            self.results.append(np.concatenate([self.held[b] for b in targets]))
-            self.call, self.step = self.call + 1, 0
-            self._begin()
-            return
-        step, sends = schedule.step(self.step), dict[int, list[NDArray[Any]]]()
-        for src, dst, block, add in zip(*(column.tolist() for column in step), strict=True):
-            if src == self.rank:
-                sends.setdefault(dst, []).append(self.held[block])
-            if dst == self.rank:
-                self.expects.setdefault(src, []).append((block, add))
-        self.sends = {dst: np.concatenate(parts) for dst, parts in sends.items()}
-        self.moved_on()
-
-    def moved_on(self) -> None:
-        """Take up the next step once nothing of this one is open."""
-        if not self.sends and not self.expects and not self.done:
-            self.step += 1
-            self._offer()
-
-    def take(self, src: int, arrived: NDArray[Any]) -> None:
-        """Put what has arrived where this rank's own program says."""
-        wanted = self.expects.pop(src)
-        for (block, add), part in zip(wanted, np.split(arrived, len(wanted)), strict=True):
-            self.held[block] = self.held[block] + part if add and block in self.held else part
-
-    def expected(self, src: int) -> int:
-        """How many numbers it expects from a rank."""
-        return sum(len(self.held[block]) if block in self.held else self.size for block, _ in self.expects[src])
+def _turns(rank: int, program: Sequence[Call], results: list[NDArray[Any]]) -> Iterator[_Turn]:
+    """The steps of a rank's calls in which it sends or receives, each done once nothing of it is open."""
+    for call in program:
+        blocks, own = call.schedule.blocks, call.vector
+        before, after = (
+            [b for b, who in enumerate(side) if rank in blocks.holders(who)] for side in (blocks.source, blocks.target)
+        )
+        held = dict(zip(before, np.array_split(own, max(len(before), 1)), strict=False))
+        size = len(own) // max(len(before), 1)
+        for t in range(call.schedule.num_steps):
+            sends: dict[int, list[NDArray[Any]]] = {}
+            wanted: dict[int, list[tuple[int, bool]]] = {}
+            for src, dst, block, add in zip(*(column.tolist() for column in call.schedule.step(t)), strict=True):
+                if src == rank:
+                    sends.setdefault(dst, []).append(held[block])
+                if dst == rank:
+                    wanted.setdefault(src, []).append((block, add))
+            expects = {
+                src: sum(len(held.get(block, own[:size])) for block, _ in found) for src, found in wanted.items()
+            }
+            turn = _Turn(call.label, {dst: np.concatenate(parts) for dst, parts in sends.items()}, expects, {})
+            if sends or wanted:
+                yield turn
+            for src, found in wanted.items():
+                for (block, add), part in zip(found, np.split(turn.arrived[src], len(found)), strict=True):
+                    held[block] = held[block] + part if add and block in held else part
+        results.append(np.concatenate([own[:0], *(held[block] for block in after)]))
 
 
 def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
@@ -380,42 +280,34 @@ def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
     for call in (call for program in programs for call in program):
         if call.schedule.ranks != len(programs):
             raise ValueError(f"{call.label} is for {call.schedule.ranks} ranks: there are {len(programs)} programs")
-    ranks = [_Rank(rank, program) for rank, program in enumerate(programs)]
+    results: list[list[NDArray[Any]]] = [[] for _ in programs]
+    turns = [_turns(rank, program, results[rank]) for rank, program in enumerate(programs)]
+    now = {rank: turn for rank, own in enumerate(turns) if (turn := next(own, None))}  # of ranks that have not finished
     moved = True
     while moved:
         moved = False
-        for sender in ranks:
-            for dst in list(sender.sends):
-                receiver = ranks[dst]
-                if sender.rank not in receiver.expects or dst not in sender.sends:
-                    continue
-                found, wanted = len(sender.sends[dst]), receiver.expected(sender.rank)
-                if found != wanted:
-                    reason = (
-                        f"rank {dst} (in {receiver.now.label}) expects {wanted} numbers from rank {sender.rank} "
-                        f"(in {sender.now.label}), which sends {found}"
-                    )
-                    return Outcome([rank.results for rank in ranks], _waits(ranks), reason)
-                receiver.take(sender.rank, sender.sends.pop(dst))
+        for src, sender in now.items():
+            for dst in [dst for dst in sender.sends if dst in now and src in now[dst].expects]:
+                receiver, sent = now[dst], len(sender.sends[dst])
+                if sent != receiver.expects[src]:
+                    expected = f"expects {receiver.expects[src]} numbers from rank {src} (in {sender.label})"
+                    reason = f"rank {dst} (in {receiver.label}) {expected}, which sends {sent}"
+                    return Outcome(results, _waits(now), reason)
+                receiver.arrived[src] = sender.sends.pop(dst)
+                del receiver.expects[src]
                 moved = True
-        for rank in ranks:
-            rank.moved_on()
-    waits = _waits(ranks)
-    return Outcome([rank.results for rank in ranks], waits, _reason(ranks, waits))
-
-
-def _waits(ranks: Sequence[_Rank]) -> dict[int, list[int]]:
-    return {rank.rank: sorted({*rank.sends, *rank.expects}) for rank in ranks if not rank.done}
-
-
-def _reason(ranks: Sequence[_Rank], waits: Mapping[int, list[int]]) -> str:
-    if not waits:
-        return ""
-    each = [f"{r} (in {ranks[r].now.label}) waits for {', '.join(map(str, on))}" for r, on in waits.items()]
-    gone = [str(rank.rank) for rank in ranks if rank.done]
+        following = {r: turn if turn.sends or turn.expects else next(turns[r], None) for r, turn in now.items()}
+        now = {rank: turn for rank, turn in following.items() if turn}
+    waits = _waits(now)
+    each = [f"{rank} (in {now[rank].label}) waits for {', '.join(map(str, on))}" for rank, on in waits.items()]
+    gone = [str(rank) for rank in range(len(programs)) if rank not in now]
     if gone:
         each.append(f"rank {gone[0]} has finished" if len(gone) == 1 else f"ranks {', '.join(gone)} have finished")
-    return "no rank can go on: " + "; ".join(each)
+    return Outcome(results, waits, "no rank can go on: " + "; ".join(each) if now else "")
+
+
+def _waits(now: Mapping[int, _Turn]) -> dict[int, list[int]]:
+    return {rank: sorted({*turn.sends, *turn.expects}) for rank, turn in now.items()}
 
 
 # -- sums in some order and precision ------------------------------------------------------------
@@ -433,9 +325,14 @@ def bf16(values: Singles) -> Singles:
     return np.asarray(rounded.view(np.float32))
 
 
-SUMS: dict[str, tuple[Callable[[Singles], Singles] | None, Callable[[Singles], Singles] | None]] = {
-    "FP32": (None, None),
-    "BF16 on the wire": (bf16, None),
+def _same(values: Singles) -> Singles:
+    return values
+
+
+#: What is rounded on the wire, and after each addition.
+SUMS: dict[str, tuple[Callable[[Singles], Singles], Callable[[Singles], Singles]]] = {
+    "FP32": (_same, _same),
+    "BF16 on the wire": (bf16, _same),
     "BF16 sums": (bf16, bf16),
 }
 
@@ -446,7 +343,7 @@ def reduced(schedule: Schedule, gradients: Sequence[Singles], precision: str = "
     Args:
         schedule: an all-reduce.
         gradients: one vector per rank.
-        precision: one of SUMS: what is rounded on the wire, and what after each addition.
+        precision: one of SUMS.
 
     Raises:
         ValueError: for another precision.
@@ -461,14 +358,9 @@ def reduced(schedule: Schedule, gradients: Sequence[Singles], precision: str = "
     """
     if precision not in SUMS:
         raise ValueError(f"precision {precision!r}: must be one of {', '.join(SUMS)}")
+    if len({len(gradient) for gradient in gradients}) > 1:
+        raise ValueError(f"gradients of lengths {', '.join(str(len(g)) for g in gradients)}: must be of one length")
     wire, after = SUMS[precision]
     parts = [np.array_split(np.asarray(g, dtype=np.float32), len(schedule.blocks)) for g in gradients]
-
-    def add(mine: Singles, arrived: Singles) -> Singles:
-        total = mine + arrived
-        return total if after is None else after(total)
-
-    def travel(sent: Singles, message: Message) -> Singles:
-        return sent if wire is None else wire(sent)
-
-    return [np.concatenate(row) for row in final_values(schedule, parts, add, travel)]
+    held = final_values(schedule, parts, lambda mine, came: after(mine + came), lambda sent, message: wire(sent))
+    return [np.concatenate(row) for row in held]

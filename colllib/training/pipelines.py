@@ -144,32 +144,44 @@ def pipeline(
     split = schedule == "zb-h1"
     seconds = {"F": forward / chunks, "B": (backward - late if split else backward) / chunks, "W": late / chunks}
     ops: list[Op] = []
-    number: dict[tuple[str, int, int], int] = {}  # by kind, microbatch and virtual stage
-    last = stages * chunks - 1
+    spans: Spans = {}
     for stage in range(stages):
         for work in order(schedule, stages, stage, microbatches, chunks):
-            number[work.kind, work.microbatch, work.chunk * stages + stage] = len(ops)
+            spans[work, stage] = len(ops), len(ops)
             name = f"{work.kind}{work.microbatch}" + (f".{work.chunk}" if chunks > 1 else "")
             ops.append(Op(f"{name} on {stage}", compute(stage), seconds[work.kind], kind=work.kind))
-    for (kind, microbatch, at), i in number.items():
-        needs = [number["F", microbatch, last]] if (kind, at) == ("B", last) else []
+    send_on(ops, spans, stages, chunks, send)
+    return run(ops)
+
+
+Spans = dict[tuple[Work, int], tuple[int, int]]
+
+
+def send_on(ops: list[Op], spans: Spans, stages: int, chunks: int, send: float, shared: bool = False) -> None:
+    """Append what stages send each other, and let each pass wait for what it needs.
+
+    Args:
+        ops: of all stages; the first operations of passes are replaced by ones that wait.
+        spans: by pass and stage, its first and its last operation.
+        stages: p.
+        chunks: v.
+        send: seconds of a message between two stages.
+        shared: whether messages need the sender's card, "card 0".
+    """
+    number = {(work.kind, work.microbatch, work.chunk * stages + stage): span for (work, stage), span in spans.items()}
+    last = stages * chunks - 1
+    for (kind, microbatch, at), (first, _) in number.items():
+        needs = [number["F", microbatch, last][1]] if (kind, at) == ("B", last) else []
         before = at - 1 if kind == "F" else at + 1
         if kind != "W" and 0 <= before <= last:
-            ways = f"{before % stages} to {at % stages}"
-            link = () if before % stages == at % stages else (f"link {ways}",)
-            ops.append(
-                Op(
-                    f"{kind}{microbatch} from {ways}",
-                    f"{kind}{microbatch} to {at}",
-                    send if link else 0.0,
-                    (number[kind, microbatch, before],),
-                    link,
-                    "send",
-                )
-            )
+            src, dst = before % stages, at % stages
+            apart = src != dst
+            uses = (f"link {src} to {dst}", *([f"card {src}"] if shared else [])) if apart else ()
+            name, done = f"{kind}{microbatch}", number[kind, microbatch, before][1]
+            stream = f"{name} to {at}"
+            ops.append(Op(f"{name} from {src} to {dst}", stream, send * apart, (done,), uses, "send"))
             needs.append(len(ops) - 1)
-        ops[i] = replace(ops[i], after=tuple(needs))
-    return run(ops)
+        ops[first] = replace(ops[first], after=(*ops[first].after, *needs))
 
 
 def held(schedule: str, stages: int, stage: int, microbatches: int, chunks: int = 1) -> float:

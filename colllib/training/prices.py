@@ -76,14 +76,12 @@ def _across(
 ) -> list[Rung]:
     found = []
     for algorithm in every(primitive):
-        if algorithm.name not in ("channels", "hierarchical", "tree", "pairwise"):
-            continue
-        if algorithm.name == "channels" and ranks > FEW:
-            continue
-        several = algorithm.segmented and (ranks <= FEW or algorithm.name == "tree")
-        for pieces in PIECES if several else (1,):
-            here = entry(primitive, algorithm.name, on)
-            found.append(here.priced(message=message, alpha=alpha, bandwidth=bandwidth, segments=pieces))
+        name = algorithm.name
+        if name in ("hierarchical", "tree", "pairwise") or (name == "channels" and ranks <= FEW):
+            several = algorithm.segmented and (ranks <= FEW or name == "tree")
+            for pieces in PIECES if several else (1,):
+                here = entry(primitive, name, on)
+                found.append(here.priced(message=message, alpha=alpha, bandwidth=bandwidth, segments=pieces))
     return found
 
 

@@ -13,20 +13,19 @@ optimizer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import isfinite
 
 from colllib.ladder import topology
 from colllib.limits import check_size
-from colllib.parallelism import Model, Plan, Precision
+from colllib.parallelism import Model, Plan, Precision, check_fits
 from colllib.primitives import check_counts
-from colllib.training.data_parallel import Layer, buckets, sharded
-from colllib.training.pipelines import Work, compute, order
+from colllib.training.data_parallel import buckets, place_passes
+from colllib.training.pipelines import Spans, Work, compute, order, send_on
 from colllib.training.prices import in_box, price
-from colllib.training.timeline import COMPUTE, Op, Step, run
+from colllib.training.timeline import Op, Step, run
 
 MOST_PASSES = 2**16  # of layers over microbatches, in which a step is simulated
-SPLIT = {"F": 1, "B": 2, "W": 1}
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Training:
 
     Args:
         model: its layers, all alike, are cut into stages; one with experts has them in every layer.
-        plan: dp x cp x tp x pp ranks; zero is 0 or 1 with a pipeline or several microbatches.
+        plan: dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead.
         machine: of boxes with speeds, such as "dgx-h100:16".
         tokens: of a microbatch.
         microbatches: of a replica's step.
@@ -80,10 +79,7 @@ class Training:
             raise ValueError(
                 f"{self.model.layers} layers in {plan.pp} stages of {self.chunks} chunks: one each at least"
             )
-        if plan.ep > 1 and (not self.model.experts or self.model.experts % plan.ep):
-            raise ValueError(f"ep = {plan.ep}: must divide the {self.model.experts} experts of {self.model.name}")
-        if plan.zero > 1 and (plan.pp > 1 or self.microbatches > 1 or plan.ep > 1):
-            raise ValueError(f"zero = {plan.zero}: modeled with pp = 1, ep = 1 and one microbatch")
+        check_fits(self.model, plan)
 
     def layers(self, at: int) -> int:
         """Layers of the `at`-th part of the model; where they do not divide evenly, those at the ends have one less."""
@@ -100,11 +96,12 @@ class Training:
         return self.tokens // self.plan.cp
 
     @property
-    def parameters(self) -> float:
-        """Parameters of a layer that one rank holds."""
+    def parameters(self) -> dict[str, float]:
+        """Parameters of a layer that one rank holds, by the axis whose ranks hold the same."""
         model, plan = self.model, self.plan
-        beside = model.beside_experts(bool(model.experts))
-        return (beside + model.experts * model.expert / plan.ep) / plan.tp
+        shared = model.beside_experts(bool(model.experts)) / plan.tp
+        experts = model.experts * model.expert / plan.ep / plan.tp
+        return {"dp": shared + experts} if plan.ep == 1 else {"dp": shared, "experts": experts}
 
     @property
     def forward(self) -> float:
@@ -114,16 +111,24 @@ class Training:
         return 2 * met * self.own / self.plan.tp / self.rate
 
     def seconds(self, primitive: str, axis: str, message: float) -> float:
-        """A collective along an axis of the plan, "dp" with the ranks of cp; nothing for a single rank."""
+        """A collective along an axis of the plan; nothing for a single rank.
+
+        The ranks of "dp" are those of cp too; "experts" are those that hold the same experts.
+        """
         plan = self.plan
         ranks, apart = {
             "tp": (plan.tp, 1),
             "ep": (plan.ep, plan.tp),
+            "experts": (plan.replicas // plan.ep, plan.tp * plan.ep),
             "cp": (plan.cp, plan.tp),
             "dp": (plan.replicas, plan.tp),
             "pp": (min(2, plan.pp), plan.tp * plan.replicas),
         }[axis]
         return 0.0 if ranks == 1 else price(primitive, self.machine, ranks, apart, message).seconds
+
+    def of_layers(self, primitive: str, width: int, layers: int = 1) -> float:
+        """Seconds of a collective on all parameters of some layers, or their gradients, of so many bytes each."""
+        return sum(self.seconds(primitive, axis, n * width * layers) for axis, n in self.parameters.items())
 
     @property
     def activations(self) -> float:
@@ -167,89 +172,64 @@ def simulate(training: Training) -> Step:
     0.75
     """
     plan = training.plan
-    if plan.zero > 1:
-        return _sharded(training)
     ops: list[Op] = []
-    number: dict[tuple[str, int, int], int] = {}
+    spans: Spans = {}
     for stage in range(plan.pp):
-        _stage(training, stage, ops, number)
-    last = plan.pp * training.chunks - 1
-    message = training.activations / plan.tp
-    send = training.seconds("point-to-point", "pp", message)
-    for kind, microbatch, at in list(number):
-        first = number[kind, microbatch, at]
-        before = at - 1 if kind == "F" else at + 1
-        needs = [number["F end", microbatch, last]] if (kind, at) == ("B", last) else []
-        if kind in "FB" and 0 <= before <= last:
-            ways = f"{before % plan.pp} to {at % plan.pp}"
-            uses = (f"link {ways}", *((f"card {before % plan.pp}",) if training.shared else ()))
-            after = (number[f"{kind} end", microbatch, before],)
-            ops.append(Op(f"{kind}{microbatch} from {ways}", f"{kind}{microbatch} to {at}", send, after, uses, "send"))
-            needs.append(len(ops) - 1)
-        ops[first] = replace(ops[first], after=(*ops[first].after, *needs))
+        _stage(training, stage, ops, spans)
+    send = training.seconds("point-to-point", "pp", training.activations / plan.tp)
+    if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers them
+        send += training.seconds("all-gather", "tp", training.activations)
+    send_on(ops, spans, plan.pp, training.chunks, send, training.shared)
     return run(ops)
 
 
-def _stage(training: Training, stage: int, ops: list[Op], number: dict[tuple[str, int, int], int]) -> None:
-    """A stage's work in order, and its gradients."""
-    plan = training.plan
+def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
+    """A stage's work in order, layer by layer, its parameters where they are sharded, and its gradients."""
+    plan, size = training.plan, training.precision
     works = order(training.schedule, plan.pp, stage, training.microbatches, training.chunks)
     split = any(work.kind == "W" for work in works)
-    stream = compute(stage)
     final = "W" if split else "B"
+    passes = [work for work in works for _ in range(training.layers(work.chunk * plan.pp + stage))]
+    card = (f"card {stage}",) if training.shared else ()
+    gathers: dict[int, Op] = {}
+    scatters: dict[int, Op] = {}
+    if plan.zero > 1 and plan.replicas > 1:
+        gather, scatter = (
+            Op(kind, f"network {stage}", training.of_layers(kind, width), (), card, kind)
+            for kind, width in (("all-gather", size.parameter), ("reduce-scatter", size.gradient))
+        )
+        for place, work in enumerate(passes):
+            if (work.kind in "FB" and plan.zero == 3) or (work.kind, work.microbatch) == ("F", 0):
+                gathers[place] = gather
+            if work.kind == final:
+                scatters[place] = scatter
+    layers = [_layer(training, work, compute(stage), split) for work in passes]
     ready: list[int] = []  # the operation after which each layer's gradient is there
-    for work in works:
-        at = work.chunk * plan.pp + stage
-        number[work.kind, work.microbatch, at] = len(ops)
-        for _ in range(training.layers(at)):
-            ops += _layer(training, work, stream, split)
-            if (work.kind, work.microbatch) == (final, training.microbatches - 1):
-                ready.append(len(ops) - 1)
-        number[f"{work.kind} end", work.microbatch, at] = len(ops) - 1
-    if plan.replicas > 1:
-        _gradients(training, stage, ready, ops)
+    for work, (first, end) in zip(passes, place_passes(ops, layers, gathers, scatters), strict=True):
+        spans[work, stage] = spans.get((work, stage), (first, end))[0], end
+        if (work.kind, work.microbatch) == (final, training.microbatches - 1):
+            ready.append(end)
+    if plan.zero < 2 and plan.replicas > 1:
+        _gradients(training, stage, ready, card, ops)
 
 
 def _layer(training: Training, work: Work, stream: str, split: bool) -> list[Op]:
-    parts = SPLIT[work.kind] if not split else 1
-    seconds = parts * training.forward
+    seconds = (2 if work.kind == "B" and not split else 1) * training.forward
     name = f"{work.kind}{work.microbatch}"
     inside = training.inside(work.kind)
-    own = max(1, len(inside))
-    ops = [Op(name, stream, seconds / own, kind=work.kind)]
-    for k, (what, long) in enumerate(inside):
-        ops.append(Op(f"{what} of {name}", stream, long, kind=what))
-        if k + 1 < own:
-            ops.append(Op(name, stream, seconds / own, kind=work.kind))
-    return ops
+    own = Op(name, stream, seconds / max(1, len(inside)), kind=work.kind)
+    ops = [op for what, long in inside for op in (own, Op(f"{what} of {name}", stream, long, kind=what))]
+    return ops or [own]
 
 
-def _gradients(training: Training, stage: int, ready: list[int], ops: list[Op]) -> None:
+def _gradients(training: Training, stage: int, ready: list[int], uses: tuple[str, ...], ops: list[Op]) -> None:
     """Buckets of gradients of the whole stage; with ZeRO-1 scattered, and the parameters gathered at the end."""
     plan, size = training.plan, training.precision
     stream = f"network {stage}"
-    uses = (f"card {stage}",) if training.shared else ()
     primitive = "reduce-scatter" if plan.zero else "all-reduce"
-    gradient = training.parameters * size.gradient
-    for closed in buckets([gradient] * len(ready), training.bucket):
-        seconds = training.seconds(primitive, "dp", gradient * len(closed))
+    for closed in buckets([sum(training.parameters.values()) * size.gradient] * len(ready), training.bucket):
+        seconds = training.of_layers(primitive, size.gradient, len(closed))
         ops.append(Op(f"{primitive} of {len(closed)}", stream, seconds, (ready[closed[-1]],), uses, primitive))
     if plan.zero:
-        seconds = training.seconds("all-gather", "dp", training.parameters * size.parameter * len(ready))
+        seconds = training.of_layers("all-gather", size.parameter, len(ready))
         ops.append(Op("all-gather", stream, seconds, (), uses, "all-gather"))
-
-
-def _sharded(training: Training) -> Step:
-    """ZeRO-2 and ZeRO-3 as one stage with one microbatch; a layer's pass includes the collectives of TP in it."""
-    waits = [sum(seconds for _, seconds in training.inside(kind)) for kind in "FB"]
-    size = training.precision
-    layer = Layer(training.forward + waits[0], 2 * training.forward + waits[1], training.parameters * size.parameter)
-    step = sharded(
-        [layer] * training.model.layers,
-        lambda message: training.seconds("all-gather", "dp", message),
-        lambda message: training.seconds("reduce-scatter", "dp", message),
-        reshard=training.plan.zero == 3,
-        gradient=size.gradient / size.parameter,
-    )
-    streams = {COMPUTE: compute(0), "network": "network 0"}
-    return replace(step, ops=tuple(replace(op, stream=streams[op.stream]) for op in step.ops))

@@ -9,7 +9,7 @@ served. Data-parallel ranks that do the same at the same time need only one of t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -74,22 +74,6 @@ class Step:
         """Seconds of the whole step for which a stream does not work: for a compute stream, what is exposed."""
         return self.seconds - self.busy(stream)
 
-    def active(self, streams: Iterable[str]) -> float:
-        """Seconds in which at least one of some streams works."""
-        chosen = set(streams)
-        spans = sorted(
-            (s, e) for op, s, e in zip(self.ops, self.start, self.end, strict=True) if op.stream in chosen and e > s
-        )
-        total, until = 0.0, 0.0
-        for start, end in spans:
-            total += max(0.0, end - max(start, until))
-            until = max(until, end)
-        return float(total)
-
-    def exposed(self, communication: str, compute: str) -> float:
-        """Seconds in which a communication stream works and the compute stream does not."""
-        return self.active((communication, compute)) - self.active((compute,))
-
 
 def run(ops: Sequence[Op]) -> Step:
     """Start every operation as early as its stream, its dependencies and what it uses allow.
@@ -99,7 +83,7 @@ def run(ops: Sequence[Op]) -> Step:
             other.
 
     >>> step = run([Op("f", "compute", 2.0), Op("send", "wire", 3.0, (0,)), Op("g", "compute", 1.0)])
-    >>> step.start.tolist(), step.seconds, step.exposed("wire", "compute")
+    >>> step.start.tolist(), step.seconds, step.idle("compute")
     ([0.0, 2.0, 2.0], 5.0, 2.0)
     """
     waits, readers = _dependencies(ops)
@@ -133,7 +117,7 @@ def _dependencies(ops: Sequence[Op]) -> tuple[list[int], list[list[int]]]:
     for i, op in enumerate(ops):
         if not (isfinite(op.seconds) and op.seconds >= 0):
             raise ValueError(f"{op.name} takes {op.seconds} s: must be a finite time of at least 0")
-        for other in {*op.after, last.get(op.stream, i)} - {i}:
+        for other in {*op.after, *([last[op.stream]] if op.stream in last else [])}:
             if not 0 <= other < len(ops):
                 raise ValueError(f"{op.name} comes after operation {other}, and there are {len(ops)}")
             readers[other].append(i)

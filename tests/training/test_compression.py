@@ -189,12 +189,13 @@ def test_a_run_ends_where_it_is_lost():
         (lambda: Average(2, way="ring"), "way 'ring': must be one of every hop, two phases, gather"),
         (lambda: Average(2, int8(), "every hop", True), "feedback with 'every hop'"),
         (lambda: LowRank(2, 0), "rank 0: must be at least 1"),
+        (lambda: LowRank(2)([np.zeros(3), np.zeros(4)], 0), "vectors of lengths 3, 4: must be one for each of 2 ranks"),
         (lambda: Average(0), "ranks 0: must be at least 1"),
         (lambda: Average(4)(vectors(3, 8), 0), "vectors of lengths 8, 8, 8: must be one for each of 4 ranks, alike"),
         (lambda: compression.gathered([full(v) for v in vectors(3, 8)], Traffic(2)), "one for each of 2 ranks"),
         (lambda: compression.least_squares(0), "workers 0: must be at least 1"),
         (lambda: compression.descend(compression.cancelling(), Average(3), 5, -0.1), "rate -0.1: must be above 0"),
-        (lambda: compression.adam(compression.cancelling(), 3, 5, 0.1, warm_up=0), "warm_up 0: the variance is"),
+        (lambda: compression.adam(compression.cancelling(), 3, 5, 0.1, warm_up=0), "warm_up 0: must be at least 1"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(call, says):

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.training.data_parallel import NETWORK, Layer, bucketed, buckets, sharded
-from colllib.training.timeline import COMPUTE
+from colllib.training.data_parallel import Layer, bucketed, buckets, sharded
 
 LAYERS = st.lists(st.builds(Layer, st.floats(0.1, 3), st.floats(0.1, 3), st.integers(1, 50)), min_size=1, max_size=12)
 
@@ -32,7 +31,6 @@ def test_a_bucket_leaves_when_it_has_closed_and_the_one_before_has_left(layers, 
             end = max(end, now) + alpha + held * per_byte
             held = 0.0
     assert isclose(step.seconds, max(now, end))
-    assert isclose(step.exposed(NETWORK, COMPUTE), step.idle(COMPUTE), abs_tol=1e-9)
 
 
 @given(LAYERS, st.floats(0, 2), st.floats(0.001, 0.1))
@@ -106,7 +104,7 @@ def test_what_cannot_be_is_refused():
         buckets([1], 0)
     with pytest.raises(ValueError, match="layer of -1 bytes"):
         Layer(1.0, 1.0, -1)
-    with pytest.raises(ValueError, match="prefetch -1: must be at least 0"):
+    with pytest.raises(ValueError, match="prefetch -1: must be a whole number of layers"):
         sharded(layers, float, float, prefetch=-1)
     with pytest.raises(ValueError, match=r"backward 0 takes -1.0 s"):
         bucketed([Layer(1.0, -1.0, 1.0)], 1.0, float)

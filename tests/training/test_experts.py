@@ -159,6 +159,7 @@ def test_the_auxiliary_loss_evens_out_a_gate_and_costs_it_choices():
         (lambda: experts.by_load([1, 1], 2, copies=4), "copies = 4"),
         (lambda: experts.dispatch(star(2), np.zeros((2, 1, 1), int), "per box"), "has no boxes"),
         (lambda: experts.dispatch(star(2), np.zeros((2, 1, 1), int), "twice"), "copies 'twice'"),
+        (lambda: experts.dispatch(star(2), np.full((2, 1, 1), 9)), "a token goes to rank 9"),
         (lambda: experts.dispatch(star(3), np.zeros((2, 1, 1), int)), "tokens of 2 ranks on star:3"),
     ],
 )

@@ -12,7 +12,6 @@ from colllib.events import event_clock
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.provenance import ScheduleError, trace
-from colllib.topology import star
 from colllib.training import faults
 from colllib.training.faults import Call
 from colllib.values import run_on
@@ -20,22 +19,24 @@ from colllib.values import run_on
 PRICE = {"message": 1e6, "alpha": 1e-6, "bandwidth": 1e9}
 
 
-@pytest.mark.parametrize(
-    "schedule",
-    [allreduce.ring(5), allreduce.recursive_doubling(8), allreduce.rabenseifner(8), broadcast.chain(4, segments=3)],
-    ids=str,
-)
-def test_without_faults_the_times_are_those_of_the_event_clock(schedule):
-    found = faults.durations(schedule, **PRICE)
-    assert found.max() == pytest.approx(event_clock(schedule, star(schedule.ranks), **PRICE).seconds)
-
-
 @given(st.integers(2, 7), st.floats(0, 1))
 @settings(deadline=None, max_examples=20)
 def test_a_late_rank_holds_up_a_ring_by_just_its_delay(ranks, delay):
     ring = allreduce.ring(ranks)
-    usual, late = (faults.durations(ring, **PRICE, late=late).max() for late in ({}, {1: delay}))
+    usual, late = (event_clock(ring, **PRICE, late=late).seconds for late in ({}, {1: delay}))
     assert late == pytest.approx(usual + delay)
+
+
+@given(st.integers(2, 8), st.lists(st.floats(0, 1), min_size=8, max_size=8))
+@settings(deadline=None, max_examples=20)
+def test_a_chain_waits_for_each_late_rank_and_each_slow_link_on_its_way(ranks, numbers):
+    """One block through a chain: a recursion of one line, without the clock."""
+    late, slow = dict(enumerate(numbers[:ranks])), {(k, k + 1): 1 + numbers[k] for k in range(ranks - 1)}
+    line = event_clock(broadcast.chain(ranks), **PRICE, late=late, slow=slow)
+    there = numbers[0]
+    for k in range(ranks - 1):
+        there = max(there, late[k]) + PRICE["alpha"] + slow[k, k + 1] * PRICE["message"] / PRICE["bandwidth"]
+        assert line.finished(k + 1, 0.0) == pytest.approx(max(there, late[k + 1]) if k + 2 < ranks else there)
 
 
 @given(st.integers(3, 7), st.sampled_from(faults.FAULTS), st.data())
@@ -58,8 +59,7 @@ def test_one_slow_link_halves_a_ring_and_costs_halving_and_doubling_less():
     late = {}
     for name, schedule in {"ring": allreduce.ring(8), "halving": allreduce.rabenseifner(8)}.items():
         usual, slow = (
-            faults.durations(schedule, message=1, alpha=0, bandwidth=1, slow=s).max()
-            for s in ({}, {(0, 1): 2, (1, 0): 2})
+            event_clock(schedule, message=1, alpha=0, bandwidth=1, slow=s).seconds for s in ({}, {(0, 1): 2, (1, 0): 2})
         )
         late[name] = slow / usual
     assert late["ring"] == pytest.approx(2)
@@ -171,11 +171,15 @@ def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: faults.durations(allreduce.ring(3), **PRICE, late={1: -1}), "late by -1 s"),
-        (lambda: faults.durations(allreduce.ring(3), **PRICE, late={7: 1}), "late rank 7"),
-        (lambda: faults.durations(allreduce.ring(3), **PRICE, slow={(0, 1): 0.5}), "slow by a factor of 0.5"),
+        (lambda: event_clock(allreduce.ring(3), **PRICE, late={1: -1}), "late by -1: must be finite, and at least 0"),
+        (lambda: event_clock(allreduce.ring(3), **PRICE, late={7: 1}), "end of a slow link 7"),
+        (lambda: event_clock(allreduce.ring(3), **PRICE, slow={(0, 1): 0.5}), "slow by a factor of 0.5"),
         (lambda: faults.flip(gradients(3, 3), "cable"), "phase 'cable': must be one of gradient"),
         (lambda: faults.flip(gradients(3, 3), "gradient", bit=32), "bit 32"),
+        (
+            lambda: faults.reduced(allreduce.ring(2), [*gradients(1, 3), *gradients(1, 4)]),
+            "gradients of lengths 3, 4: must be of one length",
+        ),
         (lambda: faults.reduced(allreduce.ring(2), gradients(2, 2), "FP8"), "precision 'FP8'"),
         (
             lambda: faults.faulty(allreduce.ring(4), "sleeps", rank=0, step=0),
@@ -185,7 +189,6 @@ def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
             lambda: faults.faulty(broadcast.chain(4), faults.FAULTS[0], rank=2, step=0),
             "step 0: must be one from 0 to 2 in which rank 2 sends",
         ),
-        (lambda: faults.durations(allreduce.ring(3), message=-1, alpha=0, bandwidth=1), "message size -1"),
         (
             lambda: faults.flip(gradients(4, 2), "gradient"),
             "gradients of lengths 2, 2, 2, 2: two or more of one length",

@@ -96,6 +96,36 @@ def test_sharded_parameters_are_gathered_once_or_twice(zero):
     assert counted(step, ["all-gather"], "network 0") == 6 * (zero - 1)
 
 
+@pytest.mark.parametrize("zero", [2, 3])
+@pytest.mark.parametrize("schedule", ["1f1b", "interleaved", "zb-h1"])
+def test_each_stage_of_a_pipeline_gathers_and_scatters_its_own_layers(zero, schedule):
+    """Gradients leave after each microbatch; parameters come once, or as often as `parallelism.training` says."""
+    model, plan = replace(LLAMA, layers=8), Plan(dp=4, tp=8, pp=4, zero=zero)
+    chunks = 2 if schedule == "interleaved" else 1
+    step = simulate(Training(model, plan, MACHINE, 1024, 8, schedule=schedule, chunks=chunks))
+    calls = {c.primitive: c.count for c in training(model, plan, tokens=4 * 8 * 1024, microbatches=8) if c.axis == "DP"}
+    for stage in range(4):
+        assert counted(step, ["all-gather"], f"network {stage}") == (calls["all-gather"] if zero == 3 else 2)
+        assert counted(step, ["reduce-scatter"], f"network {stage}") == 2 * 8
+    assert zero == 2 or calls["reduce-scatter"] == 2 * 8
+
+
+def test_no_layer_of_a_stage_runs_before_its_parameters_are_there():
+    step = simulate(Training(replace(LLAMA, layers=8), Plan(dp=4, tp=8, pp=4, zero=2), MACHINE, 1024, 8))
+    for stage in range(4):
+        came = [step.end[i] for i in step.on(f"network {stage}") if step.ops[i].kind == "all-gather"]
+        first = [step.start[i] for i in step.on(f"compute {stage}") if step.ops[i].name == "F0"][::2]
+        assert all(end <= begin for end, begin in zip(came, first, strict=True))
+
+
+def test_gradients_of_experts_are_summed_over_the_ranks_that_hold_the_same():
+    model, plan = replace(MODELS["Mixtral 8x7B"], layers=4), Plan(dp=128, ep=8, zero=0)
+    step = simulate(Training(model, plan, MACHINE, 1024, bucket=1e12))
+    [found] = [op.seconds for op in step.ops if op.kind == "all-reduce"]
+    apart = [(4 * 4 * model.beside_experts(True), 128, 1), (4 * 4 * model.experts * model.expert / 8, 16, 8)]
+    assert isclose(found, sum(price("all-reduce", MACHINE, ranks, gap, m).seconds for m, ranks, gap in apart))
+
+
 @given(ranks=st.integers(1, 64), apart=st.integers(1, 16), box=st.integers(1, 16))
 def test_a_group_stands_as_evenly_as_counting_says(ranks, apart, box):
     per_box = {}
@@ -173,7 +203,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan tp=8", "plan of 8 ranks (dp 1 x tp 8 x pp 1 x cp 1) on dgx-h100:16: it has 128"),
         ("--plan tp=8,x=2", "write axes among tp, pp, dp, ep, cp, zero"),
         ("--plan tp=8,cp=16 --tokens 8190", "cp = 16: must divide the 8190 tokens of a microbatch"),
-        ("--plan tp=8,dp=8,pp=2,zero=3", "zero = 3: modeled with pp = 1"),
+        ("--plan tp=128", "tp = 128: must divide the 64 heads of Llama 3.1 70B"),
+        ("--plan tp=8,tp=8,pp=2", "plan 'tp=8,tp=8,pp=2': tp is given twice"),
         ("--plan dp=128,ep=8", "must divide the 0 experts of Llama 3.1 70B"),
         ("--microbatches -1", "microbatches '-1': must be a whole number"),
         ("--microbatches 999999", "passes are too many"),

@@ -294,6 +294,7 @@ def test_a_change_of_state_costs_what_the_primitive_does_by_itself():
             lambda: ts.cheapest(mlp(8, 4, 8), Machine((2,), (1.0,), stages=0), given={"x": ("t",)}),
             "axis 0 has the stages 0 to 1, not 't'",
         ),
+        (lambda: Machine((2,), (1.0,), memory=float("nan")), "memory nan: must be more than 0"),
         (lambda: Machine((2,), (0.0,)), "bandwidth 0: must be more than 0"),
         (
             lambda: ts.cheapest(ts.mlp_step(8, 4, 8), Machine((2,), (1.0,), activations=1)),

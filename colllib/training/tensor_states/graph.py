@@ -65,29 +65,17 @@ def softmax(x: Floats) -> Floats:
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
-def _normed(x: Floats) -> Floats:
-    return np.asarray(x / _root(x))
-
-
 def _root(x: Floats) -> Floats:
     return np.asarray(np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-6))
-
-
-def _norm_back(x: Floats, dy: Floats) -> Floats:
-    return np.asarray(dy / _root(x) - x * (x * dy).mean(axis=-1, keepdims=True) / _root(x) ** 3)
-
-
-def _softmax_back(y: Floats, dy: Floats) -> Floats:
-    return np.asarray(y * (dy - (y * dy).sum(axis=-1, keepdims=True)))
 
 
 #: What "map" and "row" nodes compute; the latter along their last axis, to which `along` is moved.
 #: "F back" makes of F's output ("norm": of its input) and its gradient the gradient of its input.
 FUNCTIONS: dict[str, Callable[..., Floats]] = {
     "softmax": softmax,
-    "softmax back": _softmax_back,
-    "norm": _normed,
-    "norm back": _norm_back,
+    "softmax back": lambda y, dy: y * (dy - (y * dy).sum(axis=-1, keepdims=True)),
+    "norm": lambda x: x / _root(x),
+    "norm back": lambda x, dy: dy / _root(x) - x * (x * dy).mean(axis=-1, keepdims=True) / _root(x) ** 3,
     "relu": lambda x: np.maximum(x, 0),
     "relu back": lambda y, dy: dy * (y > 0),
 }
@@ -172,7 +160,6 @@ def training_step(graph: Graph) -> Graph:
     last = graph.nodes[-1]
     made = [Node(f"d{last.name}", last.letters, backward=True)]
     parts: dict[str, list[str]] = {last.name: [made[0].name]}
-    kept = [node for node in graph.nodes if node.keep]
     for node in reversed(graph.nodes):
         if node.name not in parts:
             continue
@@ -185,9 +172,9 @@ def training_step(graph: Graph) -> Graph:
             own = f"d{name}" if alone else f"d{name} by {node.name}"
             made.append(replace(_back(graph, node, name, gradient), name=own, backward=True))
             parts.setdefault(name, []).append(own)
-    for node in kept:
-        made.append(Node(f"new {node.name}", node.letters, (node.name, *parts[node.name]), "add", backward=True))
-    same = {f"new {node.name}": node.name for node in kept}
+    same = {f"new {node.name}": node.name for node in graph.nodes if node.keep}
+    for new, old in same.items():
+        made.append(Node(new, graph.by_name[old].letters, (old, *parts[old]), "add", backward=True))
     same |= dict.fromkeys((last.name, f"d{last.name}", f"d{first.name}"), first.name)
     return Graph((*graph.nodes, *made), graph.sizes, same)
 

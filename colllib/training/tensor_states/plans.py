@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -63,6 +63,7 @@ class Machine:
             raise ValueError(f"stages on axis {self.stages}: the mesh {self.mesh} has {len(self.mesh)} axes, from 0")
         check_counts(microbatches=self.microbatches)
         rates = {"flops": self.flops, "touch": self.touch, "width": self.width, "bandwidth": min(self.bandwidth)}
+        rates |= {"memory": self.memory, "activations": self.activations}
         for name, value in rates.items():
             if not value > 0:
                 raise ValueError(f"{name} {value:g}: must be more than 0")
@@ -82,15 +83,16 @@ class Machine:
         return min(self.microbatches, self.depth - k) / self.microbatches
 
     def change(self, graph: Graph, letters: str, before: State, after: State) -> float:
-        """Seconds of a change of state: the lower bounds of its collectives, without latency."""
-        return sum(
-            float(1 if name == "send" else lower_bound(name, self.mesh[axis]).n_beta)
-            * numbers
-            * self.width
-            / self.bandwidth[axis]
-            for axis, name, numbers in changes(graph, letters, before, after, self.mesh)
-            if name != "slice" and self.mesh[axis] > 1
-        )
+        """Seconds of a change of state: the lower bounds of its collectives, without latency; infinite if none do it."""
+        seconds = 0.0
+        try:
+            for axis, name, numbers in changes(graph, letters, before, after, self.mesh):
+                if name != "slice" and self.mesh[axis] > 1:
+                    load = 1.0 if name == "send" else float(lower_bound(name, self.mesh[axis]).n_beta)
+                    seconds += load * numbers * self.width / self.bandwidth[axis]
+        except ValueError:  # axes that swap letters
+            return float("inf")
+        return seconds
 
     def compute(self, graph: Graph, node: Node, way: Way) -> float:
         """Seconds of an operation: what is not cut every rank does; what is not kept it does twice."""
@@ -157,18 +159,20 @@ class Plan:
         loads = [0.0] * self.machine.depth
         for node in self.graph.nodes:
             loads[stage(self.states[node.name])] += self.machine.compute(self.graph, node, self.ways[node.name])
-        for name, _, before, after in self.edges:
+        for before, after, seconds in self._changes:
             for k in {stage(before), stage(after)}:
-                loads[k] += self.machine.change(self.graph, self.graph.by_name[name].letters, before, after)
+                loads[k] += seconds
         return max(loads) * self.machine.bubble
 
     @property
     def exposed(self) -> float:
         """Seconds of communication, of all stages together."""
-        return sum(
-            self.machine.change(self.graph, self.graph.by_name[name].letters, before, after)
-            for name, _, before, after in self.edges
-        )
+        return sum(seconds for *_, seconds in self._changes)
+
+    @property
+    def _changes(self) -> Iterator[tuple[State, State, float]]:
+        for name, _, before, after in self.edges:
+            yield before, after, self.machine.change(self.graph, self.graph.by_name[name].letters, before, after)
 
     @property
     def kept(self) -> float:
@@ -282,95 +286,77 @@ def _offers(graph: Graph, node: Node, machine: Machine, given: Mapping[str, Stat
 def _by_trial(
     graph: Graph, machine: Machine, offered: Mapping[str, list[Way]], final: Mapping[str, State]
 ) -> dict[str, Way] | None:
-    best, least = None, float("inf")
-    for chosen in product(*offered.values()):
-        plan = Plan(graph, machine, dict(zip(offered, chosen, strict=True)), final)
-        try:
-            seconds = plan.seconds
-        except ValueError:  # axes that swap letters
-            continue
-        if seconds < least and plan.runs:
-            best, least = dict(plan.ways), seconds
-    return best
+    plans = (Plan(graph, machine, dict(zip(offered, ways, strict=True)), final) for ways in product(*offered.values()))
+    best = min((plan for plan in plans if plan.runs), key=lambda plan: plan.seconds, default=None)
+    return None if best is None or best.seconds == float("inf") else dict(best.ways)
 
 
-@dataclass
-class _Program:
-    """Rows of a linear program: sums of columns between two limits."""
+Row = tuple[list[tuple[int, float]], float, float]  # a sum of columns times numbers, and its two limits
 
-    rows: list[int] = field(default_factory=list)
-    columns: list[int] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-    low: list[float] = field(default_factory=list)
-    high: list[float] = field(default_factory=list)
 
-    def add(self, terms: Iterable[tuple[int, float]], low: float, high: float) -> None:
-        for column, value in terms:
-            self.rows.append(len(self.low))
-            self.columns.append(column)
-            self.values.append(value)
-        self.low.append(low)
-        self.high.append(high)
+def _solved(rows: list[Row], costs: list[float], whole: int, loads: list[list[bool]]) -> np.ndarray | None:
+    """The columns between 0 and 1, the first `whole` of them integers, whose largest load is least; or None."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
 
-    def solved(self, costs: list[float], whole: int, loads: list[list[bool]]) -> np.ndarray | None:
-        """The columns between 0 and 1, the first `whole` of them integers, whose largest load is least; or None."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
-        from scipy.sparse import coo_array
-
-        price = np.array(costs)
-        possible = np.isfinite(price)
-        price = np.where(possible, price, 0.0) / (price[possible].max(initial=0) or 1.0)
-        most = len(price)  # the column of the largest load
-        for load in loads:
-            here = [(k, float(price[k])) for k, counts in enumerate(load) if counts and price[k]]
-            self.add([*here, (most, -1.0)], -np.inf, 0)
-        table = coo_array((self.values, (self.rows, self.columns)), shape=(len(self.low), most + 1)).tocsr()
-        found = milp(
-            np.eye(most + 1)[most],
-            integrality=(np.arange(most + 1) < whole).astype(int),
-            bounds=Bounds(0, np.append(np.where(possible, 1.0, 0.0), np.inf)),
-            constraints=LinearConstraint(table, self.low, self.high),
-            options={"mip_rel_gap": 0},
-        )
-        return None if found.x is None else np.asarray(found.x)
+    price = np.array(costs)
+    possible = np.isfinite(price)
+    price = np.where(possible, price, 0.0) / (price[possible].max(initial=0) or 1.0)
+    most = len(price)  # the column of the largest load
+    for load in loads:
+        here = [(k, float(price[k])) for k, counts in enumerate(load) if counts and price[k]]
+        rows.append(([*here, (most, -1.0)], -np.inf, 0))
+    entries = [(row, *term) for row, (terms, _, _) in enumerate(rows) for term in terms]
+    row, column, value = (np.array(part) for part in zip(*entries, strict=True))
+    low, high = (np.array(limits) for limits in list(zip(*rows, strict=True))[1:])
+    found = milp(
+        np.eye(most + 1)[most],
+        integrality=(np.arange(most + 1) < whole).astype(int),
+        bounds=Bounds(0, np.append(np.where(possible, 1.0, 0.0), np.inf)),
+        constraints=LinearConstraint(coo_array((value, (row, column)), shape=(len(rows), most + 1)).tocsr(), low, high),
+        options={"mip_rel_gap": 0},
+    )
+    return None if found.x is None else np.asarray(found.x)
 
 
 def _by_program(
     graph: Graph, machine: Machine, offered: Mapping[str, list[Way]], final: Mapping[str, State]
 ) -> dict[str, Way] | None:
-    program, columns = _Program(), dict[str, list[tuple[int, Way]]]()
+    rows, columns = list[Row](), dict[str, list[tuple[int, Way]]]()
     costs, loads = list[float](), list[tuple[int, ...]]()
     for node in graph.nodes:
         columns[node.name] = list(enumerate(offered[node.name], len(costs)))
         costs += [machine.compute(graph, node, way) for way in offered[node.name]]
         loads += [(stage(way.output),) for way in offered[node.name]]
-        program.add([(k, 1.0) for k, _ in columns[node.name]], 1, 1)
+        rows.append(([(k, 1.0) for k, _ in columns[node.name]], 1, 1))
     whole = len(costs)
     for name, user, wanted in _wanted(graph, columns, final):
         start, made = len(costs), _by_output(columns[name])
         for before, (after, times) in product(made, wanted):
-            costs.append(times * _priced(machine, graph, graph.by_name[name], user, before, after))
+            tensor = graph.by_name[name]
+            moves = _may_move(tensor, user, before, after)
+            costs.append(times * machine.change(graph, tensor.letters, before, after) if moves else float("inf"))
             loads.append((stage(before), stage(after)))
         for i, takers in enumerate(made.values()):
             pairs = [(start + i * len(wanted) + j, 1.0) for j in range(len(wanted))]
-            program.add([*pairs, *((k, -1.0) for k in takers)], 0, 0)
+            rows.append(([*pairs, *((k, -1.0) for k in takers)], 0, 0))
         for j, takers in enumerate(wanted.values()):
             pairs = [(start + i * len(wanted) + j, 1.0) for i in range(len(made))]
             total = 0 if takers else 1
-            program.add([*pairs, *((k, -1.0) for k in takers)], total, total)
+            rows.append(([*pairs, *((k, -1.0) for k in takers)], total, total))
     for new, old in graph.same.items():
         ends = [_by_output(columns[name], _elsewhere) for name in (new, old)]
         for state in dict.fromkeys([*ends[0], *ends[1]]):
             signs = zip(ends, (1.0, -1.0), strict=True)
-            program.add([(k, sign) for end, sign in signs for k in end.get(state, [])], 0, 0)
-    _limit(program, graph, machine, columns)
-    found = program.solved(costs, whole, [[k in on for on in loads] for k in range(machine.depth)])
+            rows.append(([(k, sign) for end, sign in signs for k in end.get(state, [])], 0, 0))
+    rows += _limits(graph, machine, columns)
+    found = _solved(rows, costs, whole, [[k in on for on in loads] for k in range(machine.depth)])
     if found is None:
         return None
     return {name: max(own, key=lambda column: found[column[0]])[1] for name, own in columns.items()}
 
 
-def _limit(program: _Program, graph: Graph, machine: Machine, columns: Mapping[str, list[tuple[int, Way]]]) -> None:
+def _limits(graph: Graph, machine: Machine, columns: Mapping[str, list[tuple[int, Way]]]) -> Iterator[Row]:
     """What fits the memory; and what is computed again finds its inputs."""
     for limit, stays in ((machine.memory, None), (machine.activations, KEPT)):
         for k in range(machine.depth) if limit < float("inf") else ():
@@ -380,13 +366,13 @@ def _limit(program: _Program, graph: Graph, machine: Machine, columns: Mapping[s
                 for column, way in columns[node.name]
                 if (way.later == stays if stays else node.keep) and stage(way.output) == k
             ]
-            program.add(terms, -np.inf, limit)
+            yield terms, -np.inf, limit
     for node in graph.nodes:
         again = [(k, 1.0) for k, way in columns[node.name] if way.later == AGAIN]
         for name in node.inputs:
             gone = [(k, 1.0) for k, way in columns[name] if _dropped(graph.by_name[name], way)]
             if again and gone:
-                program.add([*again, *gone], -np.inf, 1)
+                yield [*again, *gone], -np.inf, 1
 
 
 def _wanted(
@@ -410,12 +396,3 @@ def _by_output(
     for k, way in columns:
         found.setdefault(of(way.output), []).append(k)
     return found
-
-
-def _priced(machine: Machine, graph: Graph, tensor: Node, user: Node | None, before: State, after: State) -> float:
-    if not _may_move(tensor, user, before, after):
-        return float("inf")
-    try:
-        return machine.change(graph, tensor.letters, before, after)
-    except ValueError:  # axes that swap letters
-        return float("inf")

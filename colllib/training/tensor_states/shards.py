@@ -146,18 +146,14 @@ def _moved(primitive: str, parts: list[Floats], letters: str, before: str, after
     if primitive == "slice":
         return [np.split(part, ranks, axis=letters.index(after))[own] for own, part in enumerate(parts)]
     if primitive == "all-reduce":
-        flat = [np.pad(part.ravel(), (0, -part.size % ranks)) for part in parts]
-        return [
-            row[: part.size].reshape(part.shape)
-            for row, part in zip(run_on(allreduce.ring(ranks), flat), parts, strict=True)
-        ]
-    if primitive == "reduce-scatter":
-        axis = letters.index(after)
-        rows = run_on(reducescatter.ring(ranks), [np.moveaxis(part, axis, 0) for part in parts])
-        return [np.moveaxis(row, 0, axis) for row in rows]
-    if primitive == "all-gather":
-        axis = letters.index(before)
-        rows = run_on(allgather.ring(ranks), [np.moveaxis(part, axis, 0) for part in parts])
+        size, shape = parts[0].size, parts[0].shape
+        flat = [np.pad(part.ravel(), (0, -size % ranks)) for part in parts]
+        return [row[:size].reshape(shape) for row in run_on(allreduce.ring(ranks), flat)]
+    if primitive in ("reduce-scatter", "all-gather"):
+        scatter = primitive == "reduce-scatter"
+        axis = letters.index(after if scatter else before)
+        schedule = (reducescatter if scatter else allgather).ring(ranks)
+        rows = run_on(schedule, [np.moveaxis(part, axis, 0) for part in parts])
         return [np.moveaxis(row, 0, axis) for row in rows]
     cut, joined = letters.index(after), letters.index(before)
     pieces = [np.stack(np.split(part, ranks, axis=cut)) for part in parts]
@@ -168,7 +164,7 @@ def _as_terms(parts: list[Floats], letters: str, before: str) -> list[Floats]:
     """Terms of a sum: of a replicated tensor itself and zeros, of shards each with zeros around it."""
     ranks = len(parts)
     if before == REPLICATED:
-        return [part if own == 0 else np.zeros_like(part) for own, part in enumerate(parts)]
+        return [parts[0], *(np.zeros_like(part) for part in parts[1:])]
     axis = letters.index(before)
     return [
         np.concatenate([part if other == own else np.zeros_like(part) for other in range(ranks)], axis=axis)

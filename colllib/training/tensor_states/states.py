@@ -160,13 +160,12 @@ def changes(
 def _turns(before: State, after: State) -> list[int]:
     """The axes on which something changes; a letter is free again before another axis takes it."""
     order = {"slice": 0, "reduce-scatter": 1, "all-to-all": 2, "send": 3, "all-reduce": 4, "all-gather": 5}
-    axes = [axis for axis in range(len(before)) if before[axis] != after[axis]]
-    axes.sort(key=lambda axis: order[collective(before[axis], after[axis])])
+    changed = (axis for axis in range(len(before)) if before[axis] != after[axis])
+    axes = sorted(changed, key=lambda axis: order[collective(before[axis], after[axis])])
     now, found = list(before), list[int]()
     while axes:
-        free = [axis for axis in axes if not after[axis].islower() or after[axis] not in now]
-        axis = (free or axes)[0]
-        if not free:  # two axes swap their letters: one gives way first, which a change by way of R does
+        axis = next((axis for axis in axes if not after[axis].islower() or after[axis] not in now), None)
+        if axis is None:  # two axes swap their letters: one gives way first, which a change by way of R does
             raise ValueError(f"from {before} to {after}: axes that swap letters are not supported")
         found.append(axis)
         axes.remove(axis)
