@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from colllib.exact import IntArray
-from colllib.forest.flow import max_flow
+from colllib.forest.flow import starved
 
 Path = tuple[int, ...]
 Pieces = dict[tuple[int, int], list[tuple[int, Path]]]
@@ -46,27 +46,20 @@ class _Work:
     paths: Pieces
     splits: list[tuple[int, int, int, int]] = field(default_factory=list)
 
-    def lacking(self, network: IntArray, sink: int) -> int:
-        """How much of what all ranks send does not reach a rank."""
-        return self.need - max_flow(network, len(network) - 1, sink, self.need)[0]
-
-    def safe(self, network: IntArray) -> bool:
-        """Whether all of it still reaches every rank."""
-        for place, sink in enumerate(self.sinks):
-            if self.lacking(network, sink):
-                self.sinks.insert(0, self.sinks.pop(place))
-                return False
-        return True
+    def lack(self, network: IntArray) -> int:
+        """How much of what all ranks send does not reach some rank; 0 if all of it reaches all."""
+        found = starved(network, self.sinks, self.need)
+        if found is None:
+            return 0
+        self.sinks.remove(found.sink)
+        self.sinks.insert(0, found.sink)
+        return found.lack
 
     def most(self, u: int, w: int, t: int) -> int:
         """How many units of (u, w) and (w, t) can become units of (u, t)."""
         units = min(int(self.network[u, w]), int(self.network[w, t]))
-        for place, sink in enumerate(self.sinks):
-            if not units:
-                break
-            if lack := self.lacking(split_off(self.network, u, w, t, units), sink):
-                units -= lack
-                self.sinks.insert(0, self.sinks.pop(place))
+        while units > 0 and (lack := self.lack(split_off(self.network, u, w, t, units))):
+            units -= lack
         return max(units, 0)
 
     def take(self, u: int, w: int, t: int, units: int) -> None:
@@ -126,7 +119,7 @@ def _remove(work: _Work, switch: int, name: str) -> None:
         changed = work.network.copy()
         changed[switch] = changed[:, switch] = 0
         np.add.at(changed, tuple(np.array([(u, t) for u, t, _ in plan]).T), [units for *_, units in plan])
-        if work.safe(changed):
+        if not work.lack(changed):
             for u, t, units in plan:
                 work.take(u, switch, t, units)
             return
