@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -166,8 +167,8 @@ def split_off(network: IntArray, u: int, w: int, t: int, units: int) -> IntArray
     return changed
 
 
-def taken(pieces: list[tuple[int, Path]], units: int) -> list[tuple[int, Path]]:
-    """So many units out of the pieces of a link."""
+def taken(pieces: list[tuple[int, Any]], units: int) -> list[tuple[int, Any]]:
+    """So many units out of the pieces of a link, or of a root's trees."""
     found = []
     while units:
         have, path = pieces.pop()
