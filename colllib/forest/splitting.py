@@ -56,15 +56,17 @@ class _Work:
         self.sinks.insert(0, found.sink)
         return found.lack
 
-    def most(self, u: int, w: int, t: int) -> int:
-        """How many units of (u, w) and (w, t) can become units of (u, t)."""
-        units = min(int(self.network[u, w]), int(self.network[w, t]))
+    def most(self, u: int, w: int, t: int, wanted: int) -> int:
+        """How many units of (u, w) and (w, t) can become units of (u, t), at most so many as are wanted."""
+        units = min(int(self.network[u, w]), int(self.network[w, t]), wanted)
         while units > 0 and (lack := self.lack(split_off(self.network, u, w, t, units))):
             units -= lack
         return max(units, 0)
 
     def take(self, u: int, w: int, t: int, units: int) -> None:
         """Replace so many units, and join the ways that they stand for."""
+        if not units:
+            return
         self.network = split_off(self.network, u, w, t, units)
         self.splits.append((u, w, t, units))
         first, second = taken(self.paths[u, w], units), taken(self.paths[w, t], units)
@@ -125,13 +127,17 @@ def _remove(work: _Work, switch: int, name: str) -> None:
                 work.take(u, switch, t, units)
             return
     for t in np.flatnonzero(work.network[switch]).tolist():
-        # a link to where none leads yet is worth more; back to the same node only what nothing else can take
+        # as much from each node as from the others, so that links lead to many: from where none leads yet, then from
+        # all; and back to the same node only what nothing else can take
         sources = np.flatnonzero(work.network[:, switch]).tolist()
-        for u in sorted(sources, key=lambda u: (u == t, work.network[u, t] > 0, (u - t) % len(work.network))):
-            if units := work.most(u, switch, t):
-                work.take(u, switch, t, units)
-            if not work.network[switch, t]:
-                break
+        others = sorted((u for u in sources if u != t), key=lambda u: (u - t) % len(work.network))
+        apart = [u for u in others if not work.network[u, t]]
+        for group in (apart, others):
+            share = -(-int(work.network[switch, t]) // max(1, len(group)))
+            for u in group:
+                work.take(u, switch, t, work.most(u, switch, t, share))
+        for u in (*others, t):
+            work.take(u, switch, t, work.most(u, switch, t, int(work.network[switch, t])))
         if work.network[switch, t]:
             raise AssertionError(f"{name}: a link of switch {switch} could not be split off, against the theorem")
 
