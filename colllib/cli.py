@@ -561,7 +561,7 @@ def ladder_command(
 @click.option("--primitive", default="all-gather", help="all-gather, reduce-scatter, all-reduce, broadcast or reduce")
 @click.option("--trees", type=Whole(1), default=None, help="for each root (default: as many as reach the bound)")
 @click.option("--root", type=Whole(), default=None, help="of a broadcast or reduce (default 0)")
-@click.option("--way", default="best", help="moves, general, or the best of both")
+@click.option("--way", default="best", help="moves, boxes, general, or the first of these that can")
 @click.option("--multicast", is_flag=True, help="switches that can do so replicate and add")
 @click.option("--bandwidth", type=Quantity("bandwidth", several=True), default=None, help=f"BW{_SEVERAL}")
 @_json
@@ -602,7 +602,7 @@ def forest_command(
             "ratio": str(forests.ratio(found.fabric, limit.cut)) if limit.cut else "0",
         },
         "heights": {str(height): count for height, count in found.heights.items()},
-        "way": "moves" if found.lattice else "general",
+        "way": found.way,
         "executed": found.reached(),
         "seconds": seconds,
     }

@@ -324,21 +324,19 @@ class Summed:
 
     def prove(self) -> None:
         """Refuse an end state in which a target lacks a contribution or holds one more than once."""
-        target = self.schedule.blocks.target[self.blocks]
-        single = np.flatnonzero(target < self.schedule.ranks)
-        if len(single):  # blocks do not meet: one sweep serves all that end at one rank each
-            self._prove_lanes(target[single][None], single)
-        for who in np.unique(target[target >= self.schedule.ranks]):
-            self._prove_at(self.schedule.blocks.holders(int(who)), np.flatnonzero(target == who))
-
-    def _prove_at(self, members: IntArray, column: IntArray) -> None:
-        grid = self.cells.reshape(self.schedule.nodes, len(self.blocks))
-        lead = grid[members[0], column]
-        lanes = members[:1] if all((grid[rank, column] == lead).all() for rank in members) else members
-        wide = max(1, LANE_CELLS // self.next_id)
-        for start in range(0, len(lanes), wide):
-            chosen = lanes[start : start + wide]
-            self._prove_lanes(np.repeat(chosen[:, None], len(column), axis=1), column)
+        where, grid = self.schedule.blocks.target[self.blocks], self.cells.reshape(self.schedule.nodes, -1)
+        for who in np.unique(where[where >= self.schedule.ranks]):
+            members, column = self.schedule.blocks.holders(int(who)), np.flatnonzero(where == who)
+            if all((grid[rank, column] == grid[members[0], column]).all() for rank in members):
+                where[column] = members[0]  # what one of them has, all have
+                continue
+            wide = max(1, LANE_CELLS // self.next_id)
+            for start in range(0, len(members), wide):
+                lanes = members[start : start + wide]
+                self._prove_lanes(np.repeat(lanes[:, None], len(column), axis=1), column)
+        alone = np.flatnonzero(where < self.schedule.ranks)
+        if len(alone):  # blocks do not meet: one sweep serves all that are to be looked at in one place each
+            self._prove_lanes(where[alone][None], alone)
 
     def _prove_lanes(self, where: IntArray, column: IntArray) -> None:
         """In each lane the column's final value stands at the rank that `where`, (lanes, columns), names."""
@@ -390,16 +388,17 @@ def _multiplicities(
 ) -> NDArray[np.int32]:
     """How often each initial value stands in each lane's finals, 2 meaning more than once: (initial, lanes)."""
     lanes = len(final)
-    counts = np.zeros(ids if lanes == 1 else (ids, lanes), dtype=np.int32)
+    place = np.arange(lanes)
+    counts = np.zeros(ids * lanes, dtype=np.int32)  # adding at places is fast along one axis alone, and with intp
     for lane, values in enumerate(final):
-        counts[values if lanes == 1 else (values, lane)] = 1
-    end = ids
+        counts[values * lanes + lane] = 1
+    end = ids * lanes
     for left, right in reversed(operands):
-        times = np.minimum(counts[end - len(left) : end], 2)
-        np.add.at(counts, left, times)
-        np.add.at(counts, right, times)
-        end -= len(left)
-    return counts[:initial].reshape(initial, lanes)
+        times = np.minimum(counts[end - len(left) * lanes : end], 2)
+        for side in (left, right):
+            np.add.at(counts, (side.astype(np.intp)[:, None] * lanes + place).ravel(), times)
+        end -= len(times)
+    return counts[: initial * lanes].reshape(initial, lanes)
 
 
 def trace(schedule: Schedule) -> Iterator[dict[tuple[int, int], Counter[int]]]:

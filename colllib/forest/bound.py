@@ -16,7 +16,7 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.forest.fabric import Fabric
-from colllib.forest.flow import max_flow
+from colllib.forest.flow import starved
 from colllib.limits import check_size
 from colllib.primitives import is_whole
 
@@ -105,26 +105,21 @@ def first_cut(fabric: Fabric) -> tuple[int, ...]:
     return tuple(node for node in range(fabric.nodes) if node != last)
 
 
-def overloaded(fabric: Fabric, inverse: Fraction, sink: int) -> tuple[int, ...] | None:
-    """A cut away from a rank whose ratio is above a value, None if there is none: one maximum flow.
+def overloaded(fabric: Fabric, inverse: Fraction) -> tuple[int, ...] | None:
+    """A cut whose ratio is above a value, None if there is none.
 
-    A source sends every rank x times its weight; if all of that can reach the sink, no cut is overloaded.
+    A source sends every rank x times its weight; if all of that can reach every rank, no cut is overloaded.
     """
     scaled = inverse * fabric.unit
     network = fabric.with_source(fabric.capacity * scaled.numerator, fabric.weight * scaled.denominator)
-    value, side = max_flow(network, fabric.nodes, sink, fabric.total * scaled.denominator)
-    if not side:
-        return None
-    assert value < fabric.total * scaled.denominator
-    return tuple(node for node in range(fabric.nodes) if side >> node & 1)
+    found = starved(network, sinks(fabric), fabric.total * scaled.denominator)
+    return found and _members(found.side, fabric.nodes)
 
 
 def _newton(fabric: Fabric) -> tuple[int, ...]:
     cut = first_cut(fabric)
-    best = ratio(fabric, cut)
-    for sink in sinks(fabric):
-        while (worse := overloaded(fabric, best, sink)) is not None:
-            cut, best = worse, ratio(fabric, worse)
+    while (worse := overloaded(fabric, ratio(fabric, cut))) is not None:
+        cut = worse
     return cut
 
 
@@ -141,7 +136,7 @@ def _bisection(fabric: Fabric) -> tuple[int, ...]:
     most = max(1, floor(fabric.total / (low * fabric.unit)))  # what leaves the bottleneck, in capacities
     while high - low >= Fraction(1, most**2) / fabric.unit:
         middle = (low + high) / 2
-        worse = next((found for sink in sinks(fabric) if (found := overloaded(fabric, middle, sink))), None)
+        worse = overloaded(fabric, middle)
         if worse is None:
             high = middle
         else:
@@ -150,7 +145,9 @@ def _bisection(fabric: Fabric) -> tuple[int, ...]:
     if ratio(fabric, cut) == inverse:
         return cut
     just_below = inverse - Fraction(1, 2 * most**2) / fabric.unit  # no other ratio lies between
-    return next(found for sink in sinks(fabric) if (found := overloaded(fabric, just_below, sink)))
+    found = overloaded(fabric, just_below)
+    assert found is not None
+    return found
 
 
 def _all_cuts(fabric: Fabric) -> tuple[int, ...]:
@@ -235,5 +232,4 @@ def room(fabric: Fabric, unit: Fraction) -> IntArray:
 def feasible(fabric: Fabric, capacity: IntArray, trees: int) -> bool:
     """Whether so many trees for each part fit: what all ranks send can reach every rank."""
     network = fabric.with_source(capacity, fabric.weight * trees)
-    need = fabric.total * trees
-    return all(max_flow(network, fabric.nodes, sink, need)[0] == need for sink in sinks(fabric))
+    return starved(network, sinks(fabric), fabric.total * trees) is None

@@ -2,9 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 import numpy as np
 
 from colllib.exact import IntArray
+
+
+class Starved(NamedTuple):
+    """A node that cannot receive all that it needs, how much it lacks, and as a bit mask the source's side of a cut."""
+
+    sink: int
+    lack: int
+    side: int
+
+
+def starved(network: IntArray, sinks: Iterable[int], need: int) -> Starved | None:
+    """The first of some nodes that the last node of a network cannot send enough to, None if there is none.
+
+    A node that has enough becomes one with the source: no cut that is too narrow has it on its far side.
+    So most flows come from near by, and are short.
+
+    Args:
+        network: capacities, whole numbers, shape (nodes, nodes); the last node is the source.
+        sinks: the nodes, in the order in which to look.
+        need: how much is enough.
+
+    >>> network = np.array([[0, 1, 0], [0, 0, 0], [4, 2, 0]])
+    >>> starved(network, (0, 1), 4), starved(network, (0, 1), 3)
+    (Starved(sink=1, lack=1, side=5), None)
+    """
+    network, source = network.copy(), len(network) - 1
+    for sink in sinks:
+        value, side = max_flow(network, source, sink, need)
+        if value < need:
+            return Starved(sink, need - value, side)
+        network[source] += network[sink]
+        network[sink] = network[:, sink] = 0
+    return None
 
 
 def max_flow(capacity: IntArray, source: int, sink: int, enough: int) -> tuple[int, int]:
@@ -48,7 +84,7 @@ def _completed(left: IntArray, supply: list[int], sink: int, value: int, enough:
     """The rest of a maximum flow: what each node can still take from the source is its supply."""
     nodes = len(supply)
     into = [int.from_bytes(row, "little") for row in np.packbits((left > 0).T, axis=1, bitorder="little")]
-    rows: list[list[int]] = left.tolist()
+    rows = _Rows(left)
     onward = [sink] * nodes
     while True:
         reached, order, sent = 1 << sink, [sink], 0
@@ -81,7 +117,19 @@ def _completed(left: IntArray, supply: list[int], sink: int, value: int, enough:
             return value, ((1 << nodes) - 1) & ~reached | side
 
 
-def _send(rows: list[list[int]], into: list[int], node: int, sink: int, onward: list[int], amount: int) -> None:
+class _Rows(dict[int, list[int]]):
+    """The rows of a table as lists, made when they are asked for: of a large table, a flow passes few."""
+
+    def __init__(self, table: IntArray) -> None:
+        self.table = table
+
+    def __missing__(self, row: int) -> list[int]:
+        found: list[int] = self.table[row].tolist()
+        self[row] = found
+        return found
+
+
+def _send(rows: _Rows, into: list[int], node: int, sink: int, onward: list[int], amount: int) -> None:
     """Put a flow on the way from a node to the sink; what is used can be taken back."""
     while node != sink:
         following = onward[node]

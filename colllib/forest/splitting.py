@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from colllib.exact import IntArray
-from colllib.forest.flow import max_flow
+from colllib.forest.flow import starved
 
 Path = tuple[int, ...]
 Pieces = dict[tuple[int, int], list[tuple[int, Path]]]
@@ -46,31 +47,26 @@ class _Work:
     paths: Pieces
     splits: list[tuple[int, int, int, int]] = field(default_factory=list)
 
-    def lacking(self, network: IntArray, sink: int) -> int:
-        """How much of what all ranks send does not reach a rank."""
-        return self.need - max_flow(network, len(network) - 1, sink, self.need)[0]
+    def lack(self, network: IntArray) -> int:
+        """How much of what all ranks send does not reach some rank; 0 if all of it reaches all."""
+        found = starved(network, self.sinks, self.need)
+        if found is None:
+            return 0
+        self.sinks.remove(found.sink)
+        self.sinks.insert(0, found.sink)
+        return found.lack
 
-    def safe(self, network: IntArray) -> bool:
-        """Whether all of it still reaches every rank."""
-        for place, sink in enumerate(self.sinks):
-            if self.lacking(network, sink):
-                self.sinks.insert(0, self.sinks.pop(place))
-                return False
-        return True
-
-    def most(self, u: int, w: int, t: int) -> int:
-        """How many units of (u, w) and (w, t) can become units of (u, t)."""
-        units = min(int(self.network[u, w]), int(self.network[w, t]))
-        for place, sink in enumerate(self.sinks):
-            if not units:
-                break
-            if lack := self.lacking(split_off(self.network, u, w, t, units), sink):
-                units -= lack
-                self.sinks.insert(0, self.sinks.pop(place))
+    def most(self, u: int, w: int, t: int, wanted: int) -> int:
+        """How many units of (u, w) and (w, t) can become units of (u, t), at most so many as are wanted."""
+        units = min(int(self.network[u, w]), int(self.network[w, t]), wanted)
+        while units > 0 and (lack := self.lack(split_off(self.network, u, w, t, units))):
+            units -= lack
         return max(units, 0)
 
     def take(self, u: int, w: int, t: int, units: int) -> None:
         """Replace so many units, and join the ways that they stand for."""
+        if not units:
+            return
         self.network = split_off(self.network, u, w, t, units)
         self.splits.append((u, w, t, units))
         first, second = taken(self.paths[u, w], units), taken(self.paths[w, t], units)
@@ -126,18 +122,22 @@ def _remove(work: _Work, switch: int, name: str) -> None:
         changed = work.network.copy()
         changed[switch] = changed[:, switch] = 0
         np.add.at(changed, tuple(np.array([(u, t) for u, t, _ in plan]).T), [units for *_, units in plan])
-        if work.safe(changed):
+        if not work.lack(changed):
             for u, t, units in plan:
                 work.take(u, switch, t, units)
             return
     for t in np.flatnonzero(work.network[switch]).tolist():
-        # a link to where none leads yet is worth more; back to the same node only what nothing else can take
+        # as much from each node as from the others, so that links lead to many: from where none leads yet, then from
+        # all; and back to the same node only what nothing else can take
         sources = np.flatnonzero(work.network[:, switch]).tolist()
-        for u in sorted(sources, key=lambda u: (u == t, work.network[u, t] > 0, (u - t) % len(work.network))):
-            if units := work.most(u, switch, t):
-                work.take(u, switch, t, units)
-            if not work.network[switch, t]:
-                break
+        others = sorted((u for u in sources if u != t), key=lambda u: (u - t) % len(work.network))
+        apart = [u for u in others if not work.network[u, t]]
+        for group in (apart, others):
+            share = -(-int(work.network[switch, t]) // max(1, len(group)))
+            for u in group:
+                work.take(u, switch, t, work.most(u, switch, t, share))
+        for u in (*others, t):
+            work.take(u, switch, t, work.most(u, switch, t, int(work.network[switch, t])))
         if work.network[switch, t]:
             raise AssertionError(f"{name}: a link of switch {switch} could not be split off, against the theorem")
 
@@ -173,8 +173,8 @@ def split_off(network: IntArray, u: int, w: int, t: int, units: int) -> IntArray
     return changed
 
 
-def taken(pieces: list[tuple[int, Path]], units: int) -> list[tuple[int, Path]]:
-    """So many units out of the pieces of a link."""
+def taken(pieces: list[tuple[int, Any]], units: int) -> list[tuple[int, Any]]:
+    """So many units out of the pieces of a link, or of a root's trees."""
     found = []
     while units:
         have, path = pieces.pop()

@@ -14,6 +14,7 @@ import numpy as np
 from colllib.exact import Fractions, IntArray
 from colllib.execution import Execution, execute
 from colllib.forest.bound import Bound, bound, fixed, room
+from colllib.forest.boxed import pack_by_boxes
 from colllib.forest.fabric import Fabric, fabric, speed
 from colllib.forest.lowering import lowered
 from colllib.forest.multicast import replicated
@@ -29,7 +30,7 @@ from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, Topology
 from colllib.topology.paths import Paths
 
-WAYS = ("best", "moves", "general")
+WAYS = ("best", "moves", "boxes", "general")
 ROOTED = ("broadcast", "reduce")
 INWARD = ("reduce", "reduce-scatter")
 PRIMITIVES = ("all-gather", "reduce-scatter", "all-reduce", *ROOTED)
@@ -44,6 +45,7 @@ class Forest:
         fabric: where; for a primitive towards the roots, with all links the other way.
         bound: what no schedule can beat, and with a given number of trees what no such trees can.
         trees: of all ranks, or of rank 0 where they are moved.
+        way: how they were packed, "moves", "boxes" or "general".
         lattice: what moves them to all other ranks, None where they are not moved.
         multicast: whether switches that can do so replicate on the way out and add on the way in.
     """
@@ -52,6 +54,7 @@ class Forest:
     fabric: Fabric
     bound: Bound
     trees: tuple[Tree, ...]
+    way: str = "general"
     lattice: Lattice | None = None
     multicast: bool = False
 
@@ -221,8 +224,8 @@ def forest(
         trees: how many for each part of the message (default: as many as reach the bound).
         root: of a broadcast or reduce (default 0).
         weights: what each rank has to send or to receive, in whole parts (default: as much each).
-        way: "moves" packs the trees of one rank and moves them to all others; "general" packs all of them, on
-            any fabric; "best" does the first where it can.
+        way: "moves" packs the trees of one rank and moves them to all others; "boxes" packs those of one box for
+            all boxes; "general" packs all of them, on any fabric; "best" is the first of these that can.
         multicast: let switches that can do so replicate and add. It makes no schedule faster; it saves traffic.
 
     Raises:
@@ -249,11 +252,14 @@ def forest(
         )
     network = network.reversed if primitive in INWARD else network
     limit = bound(network) if trees is None else fixed(network, trees)
-    if way != "general" and (moved := pack_by_moves(network, limit)) is not None:
+    if way in ("best", "moves") and (moved := pack_by_moves(network, limit)) is not None:
         found = tuple(Tree(0, batch.size, batch.edges) for batch in moved)
-        return Forest(primitive, network, limit, found, lattice_of(topology), multicast)
-    if way == "moves":
-        raise ValueError(f"{topology.name}: no trees of one rank can be moved to all others here; take the general way")
+        return Forest(primitive, network, limit, found, "moves", lattice_of(topology), multicast)
+    if way in ("best", "boxes") and (boxed := pack_by_boxes(network, limit)) is not None:
+        return Forest(primitive, network, limit, boxed, "boxes", multicast=multicast)
+    if way in ("moves", "boxes"):
+        ranks = {"moves": "one rank can be moved to all others", "boxes": "one box can serve all boxes"}[way]
+        raise ValueError(f"{topology.name}: no trees of {ranks} here; take the general way")
     return Forest(primitive, network, limit, _packed(network, limit), multicast=multicast)
 
 

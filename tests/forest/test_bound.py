@@ -78,7 +78,7 @@ def test_two_boxes_of_four_have_their_bottleneck_between_the_boxes():
 @pytest.mark.parametrize(("faster", "cut"), [(Fraction(1), False), (Fraction(2, 3), True)])
 def test_a_flow_tells_whether_a_rate_overloads_a_cut(faster, cut):
     place = fabric(two_boxes())
-    assert (overloaded(place, faster, 5) is not None) == cut
+    assert (overloaded(place, faster) is not None) == cut
 
 
 @pytest.mark.parametrize(("boxes", "binding"), [(2, 15), (3, 16), (4, 24)])

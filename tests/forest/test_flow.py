@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.forest.flow import max_flow
+from colllib.forest.flow import max_flow, starved
 
 
 @st.composite
@@ -48,3 +48,17 @@ def test_no_more_is_looked_for_than_asked(network, enough):
 def test_capacities_beyond_machine_integers_stay_exact(wide):
     capacity = np.array([[0, 5, 4, 0], [0, 0, 3, 2], [0, 0, 0, 9], [0, 0, 0, 0]], dtype=object) * wide
     assert max_flow(capacity, 0, 3, 10**40)[0] == 9 * wide
+
+
+@given(network=networks(), need=st.integers(1, 100))
+def test_the_first_node_that_gets_too_little_is_the_one_of_single_flows(network, need):
+    capacity = network[0]
+    source = len(capacity) - 1
+    values = {sink: value_of(capacity, source, sink) for sink in range(source)}
+    short = [sink for sink, value in values.items() if value < need]
+    found = starved(capacity, range(source), need)
+    assert (found is None) == (not short)
+    if found is not None:
+        inside = [node for node in range(len(capacity)) if found.side >> node & 1]
+        assert (found.sink, need - found.lack) == (short[0], values[short[0]])
+        assert capacity[np.ix_(inside, [node for node in values if node not in inside])].sum() == values[short[0]]

@@ -77,3 +77,9 @@ def test_trading_ends_where_bandwidths_have_no_large_common_unit():
     found = forest(replace(where, speeds=(where.speeds[0], (300.5e9, 25123456789.0))))
     assert found.bound.trees > 10**11
     assert found.reached()
+
+
+def test_on_a_fat_tree_switches_leave_links_to_many_ranks_behind_so_that_trees_are_low():
+    found = forest(find("fat-tree:4"))
+    assert max(found.heights) <= 3
+    assert found.reached()

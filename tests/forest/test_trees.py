@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from forest_fabrics import balanced, check_trees, unbalanced, worst_cut
+from forest_fabrics import balanced, check_trees, from_speeds, speeds_of, unbalanced, worst_cut
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -72,6 +72,37 @@ def test_moved_trees_need_not_be_believed_to_be_symmetric(name):
     assert busiest(full) == busiest(seed) == bound(fabric(topology)).inverse_throughput / topology.ranks
 
 
+@settings(max_examples=25, deadline=None)
+@given(box=balanced(most_switches=0), boxes=st.integers(2, 4), wide=st.integers(1, 3))
+def test_the_trees_of_one_box_serve_all_where_the_bound_is_around_a_box(box, boxes, wide):
+    found, size = forest(_around_a_switch(box, boxes, wide)), box.ranks
+    check_trees(found)
+    assert found.reached()
+    around_one = Fraction(size * (boxes - 1), size * wide)
+    inside = boxes * bound(fabric(box)).inverse_throughput
+    if size > 1 and inside <= around_one == found.bound.inverse_throughput:
+        assert found.way in ("moves", "boxes")
+
+
+def _around_a_switch(box, boxes, wide):
+    """Equal boxes whose ranks have one link each to and from one switch."""
+    size, ranks = box.ranks, box.ranks * boxes
+    speeds = {
+        (at + a, at + b): speed for at in range(0, ranks, size) for (a, b), speed in speeds_of(box).items() if a != b
+    }
+    speeds |= {link: wide for rank in range(ranks) for link in ((rank, ranks), (ranks, rank))}
+    return from_speeds(ranks, ranks + 1, speeds)
+
+
+@pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce"])
+def test_four_boxes_of_mi250_pass_on_what_comes_in_as_their_own(primitive):
+    found = forest(find("mi250:4"), primitive=primitive)
+    assert (found.way, found.bound.inverse_throughput) == ("boxes", Fraction(48, 256))
+    check_trees(found)
+    assert found.reached()
+    execute(found.schedule(), find("mi250:4"))
+
+
 def test_moved_trees_are_as_shallow_as_the_torus_allows():
     assert forest(find("torus:8x8")).heights == {8: 256}
     assert forest(find("dgx-a100:128")).heights == {2: 1024}
@@ -131,7 +162,7 @@ def test_one_rank_needs_no_tree():
             lambda: forest(star(4), primitive="all-to-all"),
             "primitive 'all-to-all': forests make all-gather, reduce-scatter",
         ),
-        (lambda: forest(star(4), way="quick"), "way 'quick': must be one of best, moves, general"),
+        (lambda: forest(star(4), way="quick"), "way 'quick': must be one of best, moves, boxes, general"),
         (lambda: forest(star(4), root=1), "root 1: all-gather has no root"),
         (lambda: forest(star(4), trees=0), "trees = 0: a whole number of at least 1"),
         (
@@ -139,6 +170,8 @@ def test_one_rank_needs_no_tree():
             "weights: reduce has one root, which has all",
         ),
         (lambda: forest(find("mi250:1"), way="moves"), "mi250:1: no trees of one rank can be moved to all others here"),
+        (lambda: forest(find("mi250:2"), way="boxes"), "mi250:2: no trees of one box can serve all boxes here"),
+        (lambda: forest(star(6), way="boxes"), "star:6: no trees of one box can serve all boxes here"),
         (lambda: forest(find("fat-tree:12")), "a forest on fat-tree:12 the general way: this would take about"),
         (
             lambda: forest(from_links("ring", 3, [(0, 1), (1, 2), (2, 0)]), primitive="all-reduce"),
