@@ -56,13 +56,11 @@ def read_cluster(text: str) -> Machine:
 
 
 def _cluster(stated: dict[str, Any]) -> Machine:
-    kind = by_gpu(_text(stated, "gpu", "b200"))
+    kind = by_gpu(_text(stated, "gpu", "")) if "gpu" in stated else machines.UNKNOWN
     if kind is None:
         raise ValueError(
             f'cluster file: GPU {shortened(stated["gpu"])!r} is not known; give its link = "450GB/s" instead'
         )
-    if "gpu" not in stated:  # only its link is known
-        kind = replace(kind, name="GPU", nvls=False, generation=1, source="a cluster file")
     if "link" in stated:
         kind = replace(kind, link=parse("bandwidth", _text(stated, "link", "")), source="a cluster file")
     narrow = stated.get("oversubscription", 1)

@@ -14,6 +14,7 @@ from colllib.measured.infer import (
     NVLS_LEAST,
     SMALLEST,
     Hints,
+    as_shown,
     between_two,
     filled,
     fitting,
@@ -165,15 +166,11 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
     if form.erratic:
         marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
-    speed, count, rate = f"{form.measured / 1e9:.3g} GB/s", *(hints.cards or (0, 0.0))
-    nominal, kind, total = count * rate, fitting(form, str(run.collective)), filled(run, form)
-    state, cause, others, sure, bound = "undecided", found[0] if found else None, found[1:3], 0.3, None
+    speed = f"{form.measured / 1e9:.3g} GB/s"
+    kind, total = fitting(form, str(run.collective)), filled(run, form)
+    state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
-    if nominal and not single and 0.7 * nominal <= form.measured <= 2 * nominal:
-        state, cause, others, sure = "healthy", None, [*found[:1], "nic-limited"], 0.6
-        text = f"{speed} is what {count} cards of {rate / 1e9:g} GB/s give."
-        bound = Expected(0.7 * nominal, 2 * nominal, 0.7 * nominal, "network card", f"{count} cards")
-    elif kind:
+    if kind:
         adds = kind in ("H100", "B200") and run.collective in (None, "all-reduce")
         state, cause, others, sure = "healthy", None, ["nvls"] if adds else [], 0.5
         text = f"{speed} is what healthy boxes with {kind} GPUs give; say --gpu to be sure."
@@ -186,9 +183,9 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
         state, cause, others, sure = "healthy", None, ["nic-limited"], 0.4
         text = f"{speed} is what a ring over cards of {total / 1e9:g} GB/s a box gives; say --gpu and --cards."
     seen = [text] if state == "healthy" else dict.fromkeys(mark.text for mark in marks if mark.text)
-    binding = "network card" if bound or (gpus == 1 and not single) else "unknown"
+    binding = "network card" if gpus == 1 and not single else "unknown"
     test, evidence = _test(cause or "", ranks, run.collective), (*seen, *assumed) or (text,)
-    return Diagnosis(state, cause, tuple(others), sure, binding, text, evidence, test, form, bound)
+    return Diagnosis(state, cause, tuple(others), sure, binding, text, evidence, test, form)
 
 
 def _certain(marks: list[Evidence]) -> bool:
@@ -197,6 +194,7 @@ def _certain(marks: list[Evidence]) -> bool:
 
 
 def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: list[str]) -> Diagnosis:
+    told, machine = machine, as_shown(machine, run, form, assumed)
     bound = expected(machine, collective)
     state, distance = _state(form, bound)
     model = predict(machine, collective, form.largest)
@@ -208,6 +206,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     marks = said + list(causes.noted(form))
     if state == "healthy":
         marks = list(causes.noted(form)) + _normal(form, machine, collective, model)
+        if machine.cards < told.cards:
+            marks.append(Evidence("misconfiguration", 0.95, f"or {machine.cards} of {told.cards} cards are in use"))
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
         numbers = causes.between_boxes(machine, form, bound, collective) if machine.boxes > 1 else None
         marks += numbers if numbers is not None else causes.inside_a_box(machine, form)

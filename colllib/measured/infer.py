@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from colllib.measured.expected import expected
 from colllib.measured.log import Run
-from colllib.measured.machines import Machine, by_gpu
+from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.shape import Shape, shape
 from colllib.units import shortened
 
@@ -83,17 +84,42 @@ def fitting(form: Shape, collective: str) -> str:
     return ""
 
 
-def filled(run: Run, form: Shape) -> float:
+def filled(run: Run, form: Shape, fewest: float = FEWEST_CARDS, least: float = 0.92) -> float:
     """The cards of a box that a flat sweep over many ranks fills, in bytes per second together, or 0.
 
     NCCL's maintainers count 24 GB/s for each card of 200 Gbit/s: a ring that reaches 92 % or more of a usual total
     has cards of that total. One card alone is no evidence, since others may lie idle.
+
+    Args:
+        run: with its ranks.
+        form: of its sweep.
+        fewest: the least total that is evidence, in bytes per second; others are 2, 4 and 8 times as much.
+        least: the share of a total that fills it.
     """
-    if form.noisy or form.largest < SMALLEST or not run.ranks or run.ranks <= 8 or run.collective == "sendrecv":
+    if form.noisy or form.largest < SMALLEST or not run.ranks or run.ranks <= 8:
         return 0.0
-    flat = form.growth < 1.05
-    totals = (FEWEST_CARDS * 2**k for k in range(4))
-    return next((total for total in totals if flat and 0.92 <= form.measured / total <= 1.0), 0.0)
+    if form.growth >= 1.05 or run.collective in ("sendrecv", "all-to-all"):
+        return 0.0
+    return next((total for k in range(4) if least <= form.measured / (total := fewest * 2**k) <= 1.0), 0.0)
+
+
+def as_shown(machine: Machine, run: Run, form: Shape, assumed: Assumed) -> Machine:
+    """The same machine with what its run shows where nobody tells it: a bridge, faster cards, or fewer of them."""
+    if machine.boxes == 1:
+        if machine.gpus == 2 and machine.bridge and form.measured > machine.pcie:
+            assumed.append(f"faster than PCIe, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
+            return replace(machine, link=machine.bridge)
+        return machine
+    if machine.cards_known:
+        return machine
+    shown, told = machine, replace(machine, cards_known=True)
+    while form.measured > expected(told, str(run.collective)).high and told.slots_bind is False:
+        shown, told = replace(shown, card=2 * shown.card), replace(told, card=2 * told.card)
+    if shown.cards > 2 and (total := filled(run, form, 2 * shown.card, 0.88)) < 0.7 * shown.network:
+        shown = replace(shown, cards=round(total / shown.card)) if total else shown
+    if shown != machine:
+        assumed.append(f"by its bandwidth a box has at least {shown.cards} cards of {shown.card * 8 / 1e9:g} Gb/s")
+    return shown
 
 
 def between_two(run: Run, form: Shape) -> bool:
@@ -124,7 +150,9 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     if kind is None:
         if hints.gpu:
             assumed.append(f"GPU {shortened(hints.gpu)!r} is not known")
-        return None, assumed
+        if not hints.cards or (hints.boxes or run.boxes or (stated or 0) // LARGEST_HOST) < 2:
+            return None, assumed
+        kind = UNKNOWN
     boxes, gpus, ranks = _layout(run, hints, kind, assumed)
     if ranks % gpus:
         if hints.gpus_per_box:

@@ -35,6 +35,7 @@ class Machine:
         collnet: whether the network's switches add (SHARP), and NCCL may use them.
         far: cards that no GPU reaches without crossing the processor, where that is known.
         oversubscription: how many times too narrow the way out of a box is.
+        bridge: bytes per second, one way, of the NVLink bridge that is sold for pairs of such cards, or 0.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Machine:
     collnet: bool = False
     far: int = 0
     oversubscription: float = 1.0
+    bridge: float = 0.0
 
     @property
     def ranks(self) -> int:
@@ -111,9 +113,9 @@ def _fabric(name: str, preset: str, links: int, source: str) -> Machine:
     return Machine(*made, 12.5e9, 8 * card if full else 4 * card, f"AMD, {source}", vendor="amd")
 
 
-def _slot(name: str, pcie: float, generation: int, link: float = 0) -> Machine:
+def _slot(name: str, pcie: float, generation: int, bridge: float = 0.0) -> Machine:
     source = f"NVIDIA, {_SHEET}{name}"
-    return Machine(name, max(link, pcie), False, pcie, generation, False, 8, 1, 12.5e9, 1.25e9, 400e9, source)
+    return Machine(name, pcie, False, pcie, generation, False, 8, 1, 12.5e9, 1.25e9, 400e9, source, bridge=bridge)
 
 
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
@@ -123,12 +125,13 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"\bb200\b", _nvlink("B200", "b200", _GEN5, 3, 8, 800e9)),
     (r"gh200 nvl32", replace(_nvlink("GH200 NVL32", "gh200", _GEN5, 2, 32, 1.6e12), cards=32)),
     (r"gh200", replace(_nvlink("GH200", (450e9, 25e9), _GEN5, 2, 1, 100e9), cards=1)),
-    (r"h100.*(pcie|nvl\b)", _slot("H100 PCIe", _GEN5, 2)),
+    (r"gb10\b", replace(_slot("GB10", _GEN5, 3), gpus=1, card=25e9, least_network=25e9)),
+    (r"h[12]00.*(pcie|nvl\b)", _slot("H100 PCIe", _GEN5, 2, bridge=300e9)),
     (r"h20\b", _nvlink("H20", "dgx-h100", _GEN5, 2, 8, 400e9)),
     (r"h800", _nvlink("H800", (200e9, 50e9), _GEN5, 2, 8, 400e9)),
     (r"h200", _nvlink("H200", "dgx-h200", _GEN5, 2, 8, 400e9)),
     (r"h100", _nvlink("H100", "dgx-h100", _GEN5, 2, 8, 400e9)),
-    (r"a100.*pcie", _slot("A100 PCIe", _GEN4, 1)),
+    (r"a100.*pcie", _slot("A100 PCIe", _GEN4, 1, bridge=300e9)),
     (r"a800", _nvlink("A800", (200e9, 25e9), _GEN4, 1, 8, 200e9)),
     (r"a100", _nvlink("A100", "dgx-a100", _GEN4, 1, 8, 200e9)),
     (r"v100.*pcie", _slot("V100 PCIe", _GEN3, 0)),
@@ -138,7 +141,7 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"rtx pro|rtx 50[0-9]0|5090", _slot("RTX PRO 6000", _GEN5, 3)),
     (r"l4\b", _slot("L4", _GEN4 / 2, 1)),
     (r"l40|l20|rtx 40[0-9]0|4090|6000 ada|ada gen", _slot("L40S", _GEN4, 1)),
-    (r"\ba(10g?|2|16|30|40)\b|a[456]000|rtx 30[0-9]0|3090", _slot("A40", _GEN4, 1)),
+    (r"\ba(10g?|2|16|30|40)\b|a[456]000|rtx 30[0-9]0|3090", _slot("A40", _GEN4, 1, bridge=56.25e9)),
     (r"\bt4\b|2080|p4\b|p40|1080|titan|quadro|rtx [5-8]000|k80|m40|m60", _slot("T4", _GEN3, 0)),
     (
         r"mi3[025]5?0?[ax]\b|mi3",
@@ -157,6 +160,9 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
         ),
     ),
 )
+
+#: Where nobody knows the GPU: links and slots that leave the binding to the cards.
+UNKNOWN = replace(_nvlink("GPU", "b200", _GEN5, 1, 8, 800e9), source="the cards that are told")
 
 #: Presets by the names of the command line.
 PRESETS = {

@@ -162,8 +162,10 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
-    table = tables[-1]
-    stripped = line.strip()
+    table, stripped = tables[-1], line.strip()
+    table.number, table.stream, table.line = number, stream, stripped
+    if stripped[:1].isdigit() and _row(table, stripped):
+        return
     columns = _header(stripped)
     units = set(_UNIT.findall(line)) if columns or stripped.startswith(("#", "(")) else set()
     if columns:
@@ -240,7 +242,7 @@ def _remarks(table: _Table, line: str) -> None:
 
 def _float(text: str) -> float | None:
     try:
-        value = float(text.replace("_", "").replace(",", ""))
+        value = float(text.replace(",", ""))
     except ValueError:
         return None
     return value if isfinite(value) else None
@@ -329,8 +331,8 @@ def _add(
 
 def _agree(message: float, micros: float, rate: float, time: str, algbw: str) -> bool:
     """Whether the printed algbw is size over time within what printing rounds."""
-    slack = sum(_last_digit(text) / value for text, value in ((time, micros), (algbw, rate)))
-    return abs(message / (micros * 1000) / rate - 1) <= 0.02 + slack
+    off = abs(message / (micros * 1000) / rate - 1)
+    return off <= 0.02 or off <= 0.02 + _last_digit(time) / micros + _last_digit(algbw) / rate
 
 
 def _last_digit(text: str) -> float:
@@ -458,19 +460,19 @@ def _deduced(run: Run, table: _Table) -> Run:
     if ranks == 1 and ratio:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     divided = round(median(table.per_rank)) if table.per_rank else 1
-    if collective is None and ratio is not None:
-        unchecked = any(row.wrong == "N/A" for row in run.rows if row.in_place)
+    unchecked = any(row.wrong in ("N/A", "1e+00") for row in run.rows if row.in_place)
+    if collective is None and divided > 1:
+        collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
+    elif collective is None and ratio is not None:
         if ratio > 1.005:
             collective = "all-reduce"
-        elif divided > 1:
-            collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
         elif table.root not in ("", "-1"):  # only these two print one, and in place they are checked
             collective = "reduce" if table.reduces else "broadcast"
         elif ratio >= 0.995 and unchecked:
             collective = "sendrecv"
         elif ratio >= 0.995 and table.reduces and ranks in (None, 2):
             collective, ranks = "all-reduce", 2  # a sendrecv checks nothing in place
-    if divided > 1 and ratio is not None and ratio < 1:
+    if divided > 1 and (ratio or 0.0) < 1:
         ranks = divided
     checkable = ranks is not None and ranks > 1 and ratio is not None and collective is not None
     if checkable and abs(factor(str(collective), ranks or 2) / (ratio or 1) - 1) > 0.005:

@@ -85,6 +85,7 @@ def shape(run: Run) -> Shape:
 
 def _apart(run: Run) -> set[float]:
     """Sizes at which in place and out of place differ by a third."""
-    halves = [dict(zip(*(values.tolist() for values in run.series(place)), strict=True)) for place in (False, True)]
-    shared = [size for size in halves[0] if size in halves[1] and size >= LARGE]
-    return {size for size in shared if abs(np.log(halves[0][size] / halves[1][size])) > np.log(4 / 3)}
+    (out, first), (inside, second) = run.series(False), run.series(True)
+    sizes, here, there = np.intersect1d(out, inside, return_indices=True)
+    apart = (sizes >= LARGE) & (abs(np.log(first[here] / second[there])) > np.log(4 / 3))
+    return set(sizes[apart].tolist())
