@@ -213,41 +213,23 @@ def _best(machine: Machine, collective: str, message: float) -> Rung:
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 def sweeps_command(as_json: bool) -> None:
     """Published sweeps beside what is predicted when their machine is left out of the fit."""
-    made: list[dict[str, Any]] = [
-        {
-            "name": each.sweep.name,
-            "source": each.sweep.source,
-            "judged_by": each.sweep.judged_by,
-            "primitive": each.sweep.run.collective,
-            "ranks": each.sweep.run.ranks,
-            "largest_bytes": each.rows[-1][0],
-            "measured_busbw_GBps": each.rows[-1][2].busbw * each.rows[-1][2].seconds / each.rows[-1][1] / 1e9,
-            "predicted_busbw_GBps": each.rows[-1][2].busbw / 1e9,
-            "picked": each.rows[-1][2].picked,
-            "error_large": each.large_error,
-            "error_sweep": each.error,
-        }
-        for each in compared()
-    ]
+    made: list[dict[str, Any]] = []
+    for each in compared():
+        sweep, (size, time, found) = each.sweep, each.rows[-1]
+        made.append(
+            {"name": sweep.name, "source": sweep.source, "judged_by": sweep.judged_by}
+            | {"primitive": sweep.run.collective, "ranks": sweep.run.ranks, "largest_bytes": size}
+            | {"measured_busbw_GBps": found.busbw * found.seconds / time / 1e9, "picked": found.picked}
+            | {"predicted_busbw_GBps": found.busbw / 1e9, "error_large": each.large_error, "error_sweep": each.error}
+        )
     large = [each["error_large"] for each in made if each["error_large"] is not None]
     errors = {"large": median(large), "sweep": median(each["error_sweep"] for each in made)}
     if as_json:
         return click.echo(json.dumps({"sweeps": made, "median_error": errors}, indent=2, allow_nan=False))
-    table = [
-        (
-            each["name"],
-            each["primitive"],
-            each["ranks"],
-            f"{each['measured_busbw_GBps']:.0f}",
-            f"{each['predicted_busbw_GBps']:.0f}",
-            each["picked"],
-            "" if each["error_large"] is None else f"{each['error_large']:.0%}",
-            f"{each['error_sweep']:.0%}",
-        )
-        for each in made
-    ]
+    columns = ("name", "primitive", "ranks", "measured_busbw_GBps", "predicted_busbw_GBps", "picked")
+    table = [(*(each[key] for key in columns), each["error_large"], each["error_sweep"]) for each in made]
     headers = ("sweep", "primitive", "ranks", "GB/s", "predicted", "picked", ">= 1 GiB", "all sizes")
-    click.echo(tabulate(table, headers=headers, disable_numparse=True))
+    click.echo(tabulate(table, headers=headers, floatfmt=("", "", "", ".0f", ".0f", "", ".0%", ".0%")))
     click.echo(f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times")
 
 

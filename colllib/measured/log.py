@@ -11,24 +11,17 @@ from numpy.typing import NDArray
 
 from colllib.bounds import bus_factor
 
-#: Names of collectives in nccl-tests, nccom-test and the OSU benchmarks -> the book's.
-COLLECTIVES = {
-    "all_reduce": "all-reduce",
-    "allreduce": "all-reduce",
-    "allr": "all-reduce",
-    "all_gather": "all-gather",
-    "allgather": "all-gather",
-    "allg": "all-gather",
-    "reduce_scatter": "reduce-scatter",
-    "redsct": "reduce-scatter",
-    "alltoall": "all-to-all",
-    "all_to_all": "all-to-all",
-    "alltoallv": "all-to-all",
+_NAMES = {
+    "all-reduce": "all_reduce allreduce allr",
+    "all-gather": "all_gather allgather allg",
+    "reduce-scatter": "reduce_scatter redsct",
+    "all-to-all": "alltoall all_to_all alltoallv",
     "sendrecv": "sendrecv",
-    "broadcast": "broadcast",
-    "bcast": "broadcast",
+    "broadcast": "broadcast bcast",
     "reduce": "reduce",
 }
+#: Names of collectives in nccl-tests, nccom-test and the OSU benchmarks -> the book's.
+COLLECTIVES = {name: book for book, names in _NAMES.items() for name in names.split()}
 
 LEAST_RATE = 0.05e9  # bytes per second: two printed decimals of less are no time
 

@@ -143,21 +143,11 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"l40|l20|rtx 40[0-9]0|4090|6000 ada|ada gen", _slot("L40S", _GEN4, 1)),
     (r"\ba(10g?|2|16|30|40)\b|a[456]000|rtx 30[0-9]0|3090", _slot("A40", _GEN4, 1, bridge=56.25e9)),
     (r"\bt4\b|2080|p4\b|p40|1080|titan|quadro|rtx [5-8]000|k80|m40|m60", _slot("T4", _GEN3, 0)),
-    (
-        r"mi3[025]5?0?[ax]\b|mi3",
-        _fabric("MI300X", "mi300x", 7, "CDNA 3 white paper: 7 Infinity Fabric links of 64 GB/s one way"),
-    ),
-    (
-        r"mi2[15]0x?|mi250",
-        _fabric("MI250X", "mi250x", 3, "CDNA 2 white paper: 3 Infinity Fabric links of 50 GB/s one way leave a die"),
-    ),
+    (r"mi3", _fabric("MI300X", "mi300x", 7, "CDNA 3 white paper: 7 Infinity Fabric links of 64 GB/s one way")),
+    (r"mi2[15]0", _fabric("MI250X", "mi250x", 3, "CDNA 2 white paper: 3 Infinity Fabric links of 50 GB/s leave a die")),
     (
         r"mi(50|60|100)|vega|radeon|rx ?[67]\d|w[67]\d00",
-        Machine(
-            *("MI100", _GEN4, False, _GEN4, 0, False, 8, 1, 12.5e9, 1.25e9, 400e9),
-            source="AMD, data sheet of Instinct MI100, without its bridge",
-            vendor="amd",
-        ),
+        replace(_slot("MI100", _GEN4, 0), vendor="amd", source="AMD, data sheet of Instinct MI100, without its bridge"),
     ),
 )
 
@@ -165,17 +155,8 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
 UNKNOWN = replace(_nvlink("GPU", "b200", _GEN5, 1, 8, 800e9), source="the cards that are told")
 
 #: Presets by the names of the command line.
-PRESETS = {
-    "dgx-v100": "v100",
-    "dgx-a100": "a100",
-    "dgx-h100": "h100",
-    "dgx-h200": "h200",
-    "b200": "b200",
-    "nvl72": "nvl72",
-    "mi250x": "mi250x",
-    "mi300x": "mi300x",
-    "gh200": "gh200 nvl32",
-}
+PRESETS = {name: name for name in ("dgx-v100", "dgx-a100", "dgx-h100", "dgx-h200", "b200", "nvl72", "mi250x", "mi300x")}
+PRESETS["gh200"] = "gh200 nvl32"
 
 
 def by_gpu(name: str) -> Machine | None:
@@ -209,9 +190,6 @@ def find(expression: str) -> Machine:
     return changed(replace(kind, boxes=positive("boxes", count or "1"), cards_known=True), ",".join(options))
 
 
-_WHOLE, _RATES = ("boxes", "gpus", "cards"), ("card", "link")
-
-
 def changed(machine: Machine, options: str) -> Machine:
     """The same machine but for some options, such as "cards=4,card=200Gbit/s".
 
@@ -223,26 +201,26 @@ def changed(machine: Machine, options: str) -> Machine:
     """
     for option in filter(None, options.split(",")):
         key, _, value = option.partition("=")
-        stated: dict[str, Any] = {}
-        if key in _WHOLE:
-            stated[key] = positive(key, value)
-        elif key in _RATES:
-            stated[key] = parse("bandwidth", value)
-        elif key == "oversubscription":
-            stated[key] = _narrow(value)
-        elif option == "collnet=true":
-            stated["collnet"] = True
-        else:
-            known = "boxes=2, gpus=8, cards=4, card=400Gbit/s, link=450GB/s, oversubscription=2 or collnet=true"
-            raise ValueError(f"machine option {shortened(option)!r}: take {known}")
-        machine = replace(machine, **stated)
+        machine = with_option(machine, key, value)
     return machine
 
 
-def _narrow(text: str) -> float:
-    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) or not 1 <= float(text) <= 1000:
-        raise ValueError(f"oversubscription {shortened(text)!r}: must be 1 to 1000")
-    return float(text)
+def with_option(machine: Machine, key: str, value: str) -> Machine:
+    """The same machine but for one option; raises a ValueError if it is unknown, or its value cannot be."""
+    if key in ("boxes", "gpus", "cards"):
+        stated: Any = positive(key, value)
+    elif key in ("card", "link"):
+        stated = parse("bandwidth", value)
+    elif key == "oversubscription":
+        if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", value, re.ASCII) or not 1 <= float(value) <= 1000:
+            raise ValueError(f"oversubscription {shortened(value)!r}: must be 1 to 1000")
+        stated = float(value)
+    elif (key, value) == ("collnet", "true"):
+        stated = True
+    else:
+        known = "boxes=2, gpus=8, cards=4, card=400Gbit/s, link=450GB/s, oversubscription=2 or collnet=true"
+        raise ValueError(f"machine option {shortened(f'{key}={value}')!r}: take {known}")
+    return replace(machine, **{key: stated})
 
 
 def positive(what: str, text: str) -> int:

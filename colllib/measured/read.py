@@ -268,35 +268,31 @@ def _row(table: _Table, line: str) -> bool:
         _full_row(table, *words)
         return True
     words = line.split()
-    bare = table.dialect in ("columns", "osu") and bool(table.columns and words)
-    if not bare or not all(map(_NUMBER.fullmatch, words)):
+    if table.dialect not in ("columns", "osu") or not table.columns or not all(map(_NUMBER.fullmatch, words)):
         return False
     if len(words) < len(table.columns) or (table.dialect == "columns" and len(words) != len(table.columns)):
         table.refuse(f"{len(words)} numbers for {len(table.columns)} columns")
-        return True
-    named = dict(zip(table.columns, words, strict=False))
-    _add(table, named["size"], named.get("time"), named.get("algbw"), named.get("busbw"))
+    else:
+        _add(table, dict(zip(table.columns, words, strict=False)))
     return True
 
 
 def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, *numbers: str) -> None:
-    rest = list(numbers)
-    named = {4: 0, 8: 0, 5: 1, 9: 1}
-    halves = [k for k, name in enumerate(table.columns) if name == "time"]
+    rest, whole = list(numbers), (4, 5, 8, 9)  # of one half or two, each perhaps behind a root
+    expected = len(table.columns) - 3 - ("redop" in table.columns)
     if table.dialect == "nccom-test":
         rest = [*rest[:3], ""]
-    elif halves and table.dialect == "nccl-tests" and len(rest) in named:
-        expected = len(table.columns) - 3 - ("redop" in table.columns)
-        if len(rest) != expected and len(rest) != 4 + ("root" in table.columns):
-            return table.refuse(f"{len(rest)} numbers where the header has {expected}")
-    if len(rest) not in named:
+    if len(rest) not in whole:
         return table.refuse(f"{len(rest)} numbers after the type")
-    if named[len(rest)]:
+    headed = table.dialect == "nccl-tests" and "time" in table.columns
+    if headed and len(rest) not in (expected, 4 + ("root" in table.columns)):
+        return table.refuse(f"{len(rest)} numbers where the header has {expected}")
+    if len(rest) % 4:
         table.root = rest.pop(0)
     for half in range(len(rest) // 4):
-        time, algbw, busbw, wrong = rest[4 * half : 4 * half + 4]
+        cells = dict(zip(("time", "algbw", "busbw"), rest[4 * half :], strict=False))
         place = None if table.dialect == "nccom-test" else half == 1
-        _add(table, size, time, algbw, busbw, place, wrong)
+        _add(table, {"size": size, **cells}, place, rest[4 * half + 3])
     elements, total = _float(count), _float(size)
     if redop:
         table.reduces = redop != "none"
@@ -304,24 +300,17 @@ def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, *numb
         table.per_rank.append(total / (elements * _TYPE_BYTES[kind]))
 
 
-def _add(
-    table: _Table,
-    size: str,
-    time: str | None,
-    algbw: str | None,
-    busbw: str | None,
-    in_place: bool | None = None,
-    wrong: str = "",
-) -> None:
-    message, seconds, rate, bus = (None if x is None else _float(x) for x in (size, time, algbw, busbw))
+def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, wrong: str = "") -> None:
+    """The row of some cells by their columns, in us and GB/s, unless one of them cannot be."""
+    message, seconds, rate, bus = (_float(cells.get(name, "")) for name in ("size", "time", "algbw", "busbw"))
     why = ""
     if message is None or message < 0:
         why = "no size"
-    elif (time is not None and (seconds is None or seconds <= 0)) and message > 0:
+    elif "time" in cells and (seconds or 0.0) <= 0 < message:
         why = "its time is not above 0"
-    elif any(text is not None and (value is None or value < 0) for text, value in ((algbw, rate), (busbw, bus))):
+    elif any(name in cells and (-1.0 if x is None else x) < 0 for name, x in (("algbw", rate), ("busbw", bus))):
         why = "a bandwidth that is no number from 0 on"
-    elif seconds and rate and message and not _agree(message, seconds, rate, time or "", algbw or ""):
+    elif seconds and rate and message and not _agree(message, seconds, rate, cells["time"], cells["algbw"]):
         why = "algbw is not size over time"
     if why or message is None:
         return table.refuse(why)
