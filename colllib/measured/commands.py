@@ -56,20 +56,15 @@ def diagnose_command(
     as_json: bool,
 ) -> None:
     """Read a benchmark's log, and say whether it is healthy, what binds, and what to test next."""
-    hints = Hints(
-        gpus_per_box=None if gpus_per_box is None else machines.positive("gpus-per-box", gpus_per_box),
-        boxes=None if boxes is None else machines.positive("boxes", boxes),
-        gpu=gpu,
-        cards=None if cards is None else machines.cards(cards),
-        collective=_collective(primitive),
-        machine=None if on is None else machine_on(on, gpu),
-    )
-    if hints.machine:
-        made = hints.machine
-        made = replace(made, boxes=hints.boxes or made.boxes, gpus=hints.gpus_per_box or made.gpus)
-        if hints.cards:
-            made = replace(made, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
-        hints = replace(hints, machine=made)
+    number = None if boxes is None else machines.positive("boxes", boxes)
+    gpus = None if gpus_per_box is None else machines.positive("gpus-per-box", gpus_per_box)
+    told = None if cards is None else machines.cards(cards)
+    machine = None if on is None else machine_on(on, gpu)
+    if machine:
+        machine = replace(machine, boxes=number or machine.boxes, gpus=gpus or machine.gpus)
+    if machine and told:
+        machine = replace(machine, cards=told[0], card=told[1], cards_known=True)
+    hints = Hints(gpus, number, gpu, told, _collective(primitive), machine)
     runs = read_file(log)
     if not (hints.gpu or hints.machine):
         hints = replace(hints, gpu=gpu_beside(runs))
@@ -140,8 +135,7 @@ def predict_command(
     if dialect is not None:
         if as_json or what_if or sensitivity or best:
             raise ValueError("--as prints a log and nothing else: leave the other options out")
-        share = factor(collective, machine.ranks)
-        rows = tuple(Row(k, p.message, p.seconds, p.busbw / share, p.busbw) for k, p in enumerate(found, 1))
+        rows = tuple(Row(k, p.message, p.seconds, p.message / p.seconds, p.busbw) for k, p in enumerate(found, 1))
         run = Run("columns", rows, collective, machine.ranks, machine.boxes, machine.gpus, machine.name)
         return click.echo(write(run, dialect))
     changes = whatif.what_if(machine, collective, sizes[0], what_if)
@@ -149,21 +143,27 @@ def predict_command(
     rung = _best(machine, collective, sizes[0]) if best else None
     if as_json:
         result = {"primitive": collective, "machine": on, "ranks": machine.ranks, "model": VERSION}
-        result["rows"] = [_row(p, machine.ranks, collective) for p in found]
-        result |= {"what_if": [_change(each, collective) for each in changes]} if what_if else {}
-        result |= {"sensitivity": [_change(each, collective) for each in helps]} if sensitivity else {}
+        result["rows"] = [_row(p) for p in found]
+        for key, group in (("what_if", changes), ("sensitivity", helps)):
+            made = [
+                {"change": each.what, "ranks": each.ranks, "saved": each.saved, **_row(each.prediction)}
+                for each in group
+            ]
+            result |= {key: made} if made else {}
         if rung:
-            named = {"algorithm": rung.label, "time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
-            result["best"] = named
+            rates = {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9}
+            result["best"] = {"algorithm": rung.label, **rates, "how": rung.how}
         return click.echo(json.dumps(result, indent=2, allow_nan=False))
     click.echo(f"{collective} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n")
-    cells = [(units.binary_size(p.message), *_cells(p), units.seconds(p.latency), units.seconds(p.wire)) for p in found]
-    table = [(*row, f"{p.efficiency:.0%}") for row, p in zip(cells, found, strict=True)]
+    table = [
+        (units.binary_size(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
+        for p in found
+    ]
     headers = ("size", "time", "busbw", "picked", "binding", "latency", "wire", "of the wire")
     click.echo(tabulate(table, headers=headers, disable_numparse=True))
     for title, group in (("with", changes), ("with, what helps most first", helps)):
         if group:
-            lines = [(each.what, f"{-each.saved:+.1%}", *_cells(each.prediction)) for each in group]
+            lines = [(each.what, f"{0 - each.saved:+.1%}", *_cells(each.prediction)) for each in group]
             columns = (title, "change", "time", "busbw", "picked", "binding")
             click.echo("\n" + tabulate(lines, headers=columns, disable_numparse=True))
     if rung:
@@ -174,11 +174,11 @@ def predict_command(
         click.echo("RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links.")
 
 
-def _row(p: Prediction, ranks: int, collective: str) -> dict[str, Any]:
+def _row(p: Prediction) -> dict[str, Any]:
     return {
         "bytes": p.message,
         "time_s": p.seconds,
-        "algbw_GBps": p.busbw / factor(collective, ranks) / 1e9,
+        "algbw_GBps": p.message / p.seconds / 1e9,
         "busbw_GBps": p.busbw / 1e9,
         "picked": p.picked,
         "binding": p.binding,
@@ -187,11 +187,6 @@ def _row(p: Prediction, ranks: int, collective: str) -> dict[str, Any]:
         "efficiency": p.efficiency,
         "wires_allow_busbw_GBps": p.bound / 1e9,
     }
-
-
-def _change(each: whatif.Change, collective: str) -> dict[str, Any]:
-    row = _row(each.prediction, each.ranks, collective)
-    return {"change": each.what, "ranks": each.ranks, "saved": each.saved, **row}
 
 
 def _cells(p: Prediction) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from colllib.measured.infer import (
 from colllib.measured.log import Run
 from colllib.measured.machines import Machine, by_gpu
 from colllib.measured.predict import Prediction, predict
+from colllib.measured.segments import Segment
 from colllib.measured.shape import Shape, shape
 from colllib.measured.write import PROGRAMS
 
@@ -73,26 +74,22 @@ class Diagnosis:
             "binding": self.binding,
             "measured_busbw_GBps": None if form is None else round(form.measured / 1e9, 3),
             "expected_busbw_GBps": None if bound is None else [round(bound.low / 1e9, 3), round(bound.high / 1e9, 3)],
-            "fit_segments": [
-                {
-                    "first_bytes": segment.first,
-                    "last_bytes": segment.last,
-                    "constant_s": segment.constant,
-                    "constant_interval_s": _finite(segment.constant_interval),
-                    "bandwidth_GBps": _finite((segment.bandwidth / 1e9,))[0],
-                    "bandwidth_interval_GBps": _finite(tuple(end / 1e9 for end in segment.bandwidth_interval)),
-                    "residual": segment.residual,
-                }
-                for segment in (form.fitted if form else ())
-            ],
+            "fit_segments": [_segment(part) for part in (form.fitted if form else ())],
             "next_test": self.next_test,
             "verdict": self.verdict,
             "evidence": list(self.evidence),
         }
 
 
-def _finite(values: tuple[float, ...]) -> list[float | None]:
-    return [value if isfinite(value) else None for value in values]
+def _segment(part: Segment) -> dict[str, Any]:
+    """What is infinite, as the rate of a flat line, is null in JSON."""
+    constants, rates = (
+        [end / unit if isfinite(end) else None for end in ends]
+        for ends, unit in ((part.constant_interval, 1.0), ((part.bandwidth, *part.bandwidth_interval), 1e9))
+    )
+    line = {"constant_s": part.constant, "constant_interval_s": constants, "bandwidth_GBps": rates[0]}
+    sizes = {"first_bytes": part.first, "last_bytes": part.last}
+    return sizes | line | {"bandwidth_interval_GBps": rates[1:], "residual": part.residual}
 
 
 def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
