@@ -11,11 +11,11 @@ from colllib.measured.causes import CERTAIN, Evidence, weighed
 from colllib.measured.expected import Expected, expected
 from colllib.measured.infer import (
     ANY_RANKS,
+    BETWEEN_BOXES,
     NVLS_LEAST,
     SMALLEST,
     Hints,
     as_shown,
-    between_two,
     filled,
     fitting,
     machine_of,
@@ -128,16 +128,12 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         return _undecided(str(error), "a table with times")
     if ranks is None:
         form = replace(form, fitted=())  # its times would rest on the factor of a number of ranks
-    if any(_wrong(row.wrong) for row in run.rows):
+    if any(row.wrong.isdigit() and int(row.wrong) for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
     if machine is None:
         return _unknown_machine(run, form, hints, ranks, assumed)
     return _judged(run, form, machine, collective, assumed)
-
-
-def _wrong(text: str) -> bool:
-    return text.isdigit() and int(text) > 0
 
 
 def _no_measurement(run: Run, ranks: int | None) -> str:
@@ -153,7 +149,7 @@ def _undecided(why: str, needed: str) -> Diagnosis:
 def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, assumed: list[str]) -> Diagnosis:
     """Without a GPU the cards alone may still say what a ring over them gives, or the numbers what they come from."""
     boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
-    if between_two(run, form):
+    if run.ranks == 2 and form.smallest <= 2**16 and form.floor > BETWEEN_BOXES:
         boxes, gpus = boxes or 2, gpus or 1
     single = boxes == 1 or (boxes is None and hints.cards is None)
     marks = [*causes.said(run, boxes, hints.cards[0] if hints.cards else 0), *causes.noted(form)]

@@ -54,19 +54,10 @@ def ranks_of(run: Run, hints: Hints) -> int | None:
 
 def gpu_beside(runs: Sequence[Run]) -> str:
     """The GPU that a run of the same file names, or that one of a single box shows by its bandwidth, or nothing."""
-    for run in runs:
-        if run.gpu:
-            return run.gpu
-    for run in runs:
-        if run.boxes == 1:
-            known = replace(run, collective=run.collective or "all-reduce", ranks=run.ranks or ANY_RANKS)
-            try:
-                form = shape(known)
-            except ValueError:
-                continue
-            if kind := fitting(form, str(known.collective)):
-                return kind
-    return ""
+    single = (run for run in runs if run.boxes == 1)
+    known = (replace(run, collective=run.collective or "all-reduce", ranks=run.ranks or ANY_RANKS) for run in single)
+    shown = (fitting(shape(run), str(run.collective)) for run in known if len(run.series()[0]))
+    return next((run.gpu for run in runs if run.gpu), "") or next(filter(None, shown), "")
 
 
 def fitting(form: Shape, collective: str) -> str:
@@ -122,11 +113,6 @@ def as_shown(machine: Machine, run: Run, form: Shape, assumed: Assumed) -> Machi
     return shown
 
 
-def between_two(run: Run, form: Shape) -> bool:
-    """Whether two ranks have a network between them, by the time that they wait for a few bytes."""
-    return run.ranks == 2 and form.smallest <= 2**16 and form.floor > BETWEEN_BOXES
-
-
 def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     """The machine, or null where its GPU is not known, and what was assumed.
 
@@ -153,19 +139,19 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
         if not hints.cards or (hints.boxes or run.boxes or (stated or 0) // LARGEST_HOST) < 2:
             return None, assumed
         kind = UNKNOWN
-    boxes, gpus, ranks = _layout(run, hints, kind, assumed)
+    gpus, ranks = _layout(run, hints, kind, assumed)
     if ranks % gpus:
         if hints.gpus_per_box:
             raise ValueError(f"{ranks} ranks do not fill boxes of {gpus} GPUs")
         return None, [f"{ranks} ranks do not fill boxes of {gpus} GPUs"]
-    if boxes and boxes * gpus != ranks and not fewer:
-        raise ValueError(f"{boxes} boxes of {gpus} GPUs do not hold {ranks} ranks")
+    if hints.boxes and hints.boxes * gpus != ranks and not fewer:
+        raise ValueError(f"{hints.boxes} boxes of {gpus} GPUs do not hold {ranks} ranks")
     made = _with_cards(replace(kind, gpus=gpus, boxes=ranks // gpus), run, hints, kind, assumed)
     return (_part_of(made, run) if fewer else made), assumed
 
 
-def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[int | None, int, int]:
-    """Boxes where they are told, GPUs of one, and ranks."""
+def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[int, int]:
+    """GPUs of a box, and ranks."""
     ranks, boxes, gpus = ranks_of(run, hints), hints.boxes, hints.gpus_per_box
     if kind.gpus <= LARGEST_HOST or boxes or gpus:
         boxes, gpus = boxes or run.boxes, gpus or run.gpus_per_box
@@ -178,7 +164,7 @@ def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[in
         gpus = ranks // boxes if boxes and ranks % boxes == 0 else min(ranks, kind.gpus)
         if not boxes:
             assumed.append(f"the boxes are not told and taken as {gpus} GPUs each")
-    return hints.boxes, gpus, ranks
+    return gpus, ranks
 
 
 def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> Machine:

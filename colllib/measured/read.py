@@ -393,36 +393,29 @@ def _run(table: _Table) -> Run:
     if table.before is not None:
         table.facts = table.facts or table.before.facts
         table.devices = table.devices or table.before.devices
-    ranks = table.ranks or (max(table.devices) + 1 if table.devices else None)
-    nranks = table.facts.get("nranks", "")
-    if ranks is None and nranks.isdigit() and len(nranks) < 9:
-        ranks = int(nranks)
-    hosts: dict[str, list[int]] = {}
-    for host, device, _ in table.devices.values():
-        hosts.setdefault(host, []).append(device)
-    boxes: int | None = table.hosts or len(hosts) or None
-    per_box = max((len(found) for found in hosts.values()), default=0) or None
-    if ranks and len(table.devices) < ranks:  # some lines were cut out
-        per_box = max((max(found) + 1 for found in hosts.values()), default=0) or None
-        boxes = table.hosts or (ranks // per_box if per_box and ranks % per_box == 0 else None)
-    run = Run(
-        dialect=table.dialect,
-        rows=tuple(table.rows),
-        collective=table.collective,
-        ranks=ranks,
-        boxes=boxes,
-        gpus_per_box=per_box,
-        gpu=next((name for _, _, name in table.devices.values()), ""),
-        streams=_streams(table.streams),
-        facts=table.facts,
-        unread=tuple(table.unread),
-    )
-    return _deduced(run, table)
+    devices = table.devices.values()
+    printed = table.ranks or (max(table.devices) + 1 if devices else None)
+    if printed is None and re.fullmatch(r"\d{1,8}", table.facts.get("nranks", "")):
+        printed = int(table.facts["nranks"])
+    hosts = Counter(host for host, _, _ in devices)
+    boxes, per_box = table.hosts or len(hosts) or None, max(hosts.values(), default=None)
+    if printed and len(devices) < printed:  # some lines were cut out
+        boxes, per_box = table.hosts, max((device + 1 for _, device, _ in devices), default=None)
+    collective, ranks = _deduced(table, printed)
+    if per_box and ranks and ranks % per_box == 0:
+        boxes = ranks // per_box
+    elif ranks != printed:
+        boxes = None
+    gpu = next((name for _, _, name in devices), "")
+    counts = Counter(table.streams)  # a process that printed a row or two of many was mislabeled
+    streams = sum(count >= max(1, len(table.rows) / 10) for count in counts.values())
+    known = (table.dialect, tuple(table.rows), collective, ranks, boxes, per_box, gpu, streams)
+    return Run(*known, table.facts, tuple(table.unread))
 
 
-def _ranks_of_an_all_reduce(run: Run) -> int | None:
+def _ranks_of_an_all_reduce(rows: list[Row]) -> int | None:
     """The N of busbw = 2 (N - 1) / N algbw, if the printed digits of all rows together leave one."""
-    rates = [(row.algbw, row.busbw) for row in run.rows if row.algbw and row.busbw and row.algbw > 1e9]
+    rates = [(row.algbw, row.busbw) for row in rows if row.algbw and row.busbw and row.algbw > 1e9]
     whole = (d for d in (0, 1) if all(abs(round(rate / 1e9, d) * 1e9 - rate) < 1 for pair in rates for rate in pair))
     half = 5e8 / 10 ** next(whole, 2)  # of the last digit that is printed
     least = max(((busbw - half) / (algbw + half) for algbw, busbw in rates), default=2.0)
@@ -433,23 +426,16 @@ def _ranks_of_an_all_reduce(run: Run) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _streams(printed: list[str]) -> int:
-    """How many processes printed a table: one that printed a row or two of many was mislabeled."""
-    counts = Counter(printed)
-    return sum(count >= max(1, len(printed) / 10) for count in counts.values())
-
-
-def _deduced(run: Run, table: _Table) -> Run:
+def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
     """Collective and ranks where the columns leave one possibility."""
-    ratios = [row.busbw / row.algbw for row in run.rows if row.algbw and row.busbw and row.algbw > 1e9]
-    ratio = sorted(ratios)[len(ratios) // 2] if ratios else None
-    collective, ranks = run.collective, run.ranks
-    if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in run.rows):
+    ratios = sorted(row.busbw / row.algbw for row in table.rows if row.algbw and row.busbw and row.algbw > 1e9)
+    ratio, collective = ratios[len(ratios) // 2] if ratios else None, table.collective
+    if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in table.rows):
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
     if ranks == 1 and ratio:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     divided = round(median(table.per_rank)) if table.per_rank else 1
-    unchecked = any(row.wrong in ("N/A", "1e+00") for row in run.rows if row.in_place)
+    unchecked = any(row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place)
     if collective is None and divided > 1:
         collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
     elif collective is None and ratio is not None:
@@ -463,11 +449,8 @@ def _deduced(run: Run, table: _Table) -> Run:
             collective, ranks = "all-reduce", 2  # a sendrecv checks nothing in place
     if divided > 1 and (ratio or 0.0) < 1:
         ranks = divided
-    checkable = ranks is not None and ranks > 1 and ratio is not None and collective is not None
-    if checkable and abs(factor(str(collective), ranks or 2) / (ratio or 1) - 1) > 0.005:
+    if collective and ratio and ranks and ranks > 1 and abs(factor(collective, ranks) / ratio - 1) > 0.005:
         ranks = None  # the rank lines are not all there
     if ranks is None and collective == "all-reduce":
-        ranks = _ranks_of_an_all_reduce(run)
-    whole = run.gpus_per_box and ranks and ranks % run.gpus_per_box == 0
-    boxes = ranks // run.gpus_per_box if whole and ranks and run.gpus_per_box else None
-    return replace(run, collective=collective, ranks=ranks, boxes=boxes or (run.boxes if ranks == run.ranks else None))
+        ranks = _ranks_of_an_all_reduce(table.rows)
+    return collective, ranks
