@@ -242,9 +242,8 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: s
     from colllib import mpi
 
     sizes, times = _bench_sizes(least, most), machines.positive("repeats", repeats)
-    if primitive not in COLLECTIVES.values() or primitive not in PRIMITIVES:
-        known = ", ".join(name for name in PRIMITIVES if name in COLLECTIVES.values())
-        raise ValueError(f"unknown collective {units.shortened(primitive)!r}: known are {known}")
+    if _collective(primitive) not in PRIMITIVES:
+        raise ValueError(f"{primitive} is no collective of MPI: take all-reduce, or another of colllib list")
     chosen = algorithms.find(primitive, algorithm) if algorithm else algorithms.of(primitive)[0]
     try:
         world = mpi.world()

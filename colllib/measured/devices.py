@@ -9,7 +9,7 @@ from colllib.measured.machines import Machine, by_gpu
 from colllib.plain_xml import number, parsed
 from colllib.units import shortened
 
-_PATHS = ("PIX", "PXB", "PHB", "NODE", "SYS", "SOC")
+_PATH = re.compile(r"X|PIX|PXB|PHB|NODE|SYS|SOC|NV(\d{1,2})")
 MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
 _BY_LINKS = {6: "v100", 12: "a100", 18: "h100"}
 _BY_SM = {70: "v100", 80: "a100", 90: "h100", 100: "b200", 103: "b200"}
@@ -42,11 +42,11 @@ def read_smi(text: str, gpu: str = "") -> Machine:
     rows: dict[str, list[str]] = {}
     for at, line in enumerate(re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines(), 1):
         words = line.split()
-        if not header and words[:1] == ["GPU0"] and (len(words) < 2 or not _is_path(words[1])):
+        if not header and words[:1] == ["GPU0"] and (len(words) < 2 or not _PATH.fullmatch(words[1])):
             header = [word for word in words if re.fullmatch(r"GPU\d{1,3}|NIC\d{1,3}|[a-z]\w*\d", word)]
         elif header and words and words[0] in header and words[0] not in rows:
             cells = words[1 : 1 + len(header)]
-            wrong = next((cell for cell in cells if not _is_path(cell)), "")
+            wrong = next((cell for cell in cells if not _PATH.fullmatch(cell)), "")
             if len(cells) != len(header) or wrong or cells[header.index(words[0])] != "X":
                 what = f"cell {shortened(wrong)!r}" if wrong else f"the row of {words[0]} does not fit the header"
                 raise ValueError(f"nvidia-smi topo, line {at}: {what}")
@@ -55,19 +55,11 @@ def read_smi(text: str, gpu: str = "") -> Machine:
     if not gpus or any(name not in rows for name in header):
         raise ValueError("no whole matrix of nvidia-smi topo -m: paste it from its header line on")
     places = {name: k for k, name in enumerate(header)}
-    bonds = [[_bonds(rows[a][places[b]]) for b in gpus if b != a] for a in gpus]
+    bonds = [[int(rows[a][places[b]].partition("NV")[2] or 0) for b in gpus if b != a] for a in gpus]
     most = max((sum(row) if sum(row) <= MOST_LINKS else max(row) for row in bonds), default=0)
     cards = [name for name in header if name not in gpus]
     near = sum(any(rows[gpu][places[card]] in ("PIX", "PXB") for gpu in gpus) for card in cards)
     return _box(len(gpus), len(cards), 0, len(cards) - near, gpu or _BY_LINKS.get(most, ""), most)
-
-
-def _is_path(cell: str) -> bool:
-    return cell == "X" or cell in _PATHS or re.fullmatch(r"NV\d{1,2}", cell) is not None
-
-
-def _bonds(cell: str) -> int:
-    return int(cell[2:]) if cell.startswith("NV") else 0
 
 
 def read_nccl_xml(text: str, gpu: str = "") -> Machine:
