@@ -92,8 +92,10 @@ def _inside(machine: Machine, collective: str) -> Expected:
         adds = machine.nvls and collective == "all-reduce"
         high = link * max(1.0, NVLS_MOST * float(ideal_gain(machine.gpus)) if adds and machine.gpus > 1 else 0.0)
         low = link * (PAIR_SHARE if pair else LINK_SHARE)
-        direct = machine.gpus <= 4 and machine.vendor == "nvidia"  # boards of four have no switch: a third to each peer
-        least = (1 if pair else machine.gpus - 1) / 3 if direct and machine.gpus < 4 + pair else 1.0
+        least = 1.0
+        if machine.gpus <= 4 and machine.vendor == "nvidia":  # boards of four have no switch: few links to each peer
+            peers = 1 if pair else machine.gpus - 1
+            least = peers / 3 if machine.generation else 1 / 6  # Volta's have one link here, two there
         return Expected(low, high, least * low, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way")
     low = SLOT_SHARE * machine.pcie * (1.5 if machine.gpus == 2 else 1.0)
     return Expected(low, machine.pcie, low, "PCIe", f"a PCIe slot of {machine.pcie / 1e9:g} GB/s, one way")
