@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import log2
 from statistics import median
 from typing import Any
 
@@ -270,10 +271,7 @@ def _bench_sizes(least: str, most: str) -> list[float]:
     first, last = units.parse("message size", least), units.parse("message size", most)
     if not 4 <= first <= last <= MOST_BENCHED:
         raise ValueError(f"--from {least} --to {most}: take 4B to {units.binary_size(MOST_BENCHED)}, ascending")
-    sizes = [first]
-    while 2 * sizes[-1] <= last:
-        sizes.append(2 * sizes[-1])
-    return sizes
+    return [first * 2**k for k in range(int(log2(last / first)) + 1)]
 
 
 COMMANDS = (diagnose_command, predict_command, sweeps_command, mpi_bench_command)
