@@ -18,7 +18,7 @@ _BY_SM = {70: "v100", 80: "a100", 90: "h100", 100: "b200", 103: "b200"}
 def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: int) -> Machine:
     made = by_gpu(kind)
     if made is None:
-        raise ValueError(f"the file does not tell the GPU ({links} NVLinks): say which, as in --gpu h100")
+        raise ValueError(f"the file does not tell the GPU ({links} NVLinks): say --gpu h100, or take a cluster file")
     made = replace(made, gpus=gpus, cards=cards or made.cards, far=far)
     return replace(made, card=card, cards_known=True) if card else made
 

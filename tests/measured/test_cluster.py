@@ -65,6 +65,13 @@ def test_nccl_s_file_gives_a_machine_without_its_management_port(tmp_path):
     place.write_text(system(8, 4))
     machine = machine_on(str(place))
     assert (machine.name, machine.gpus, machine.cards, machine.card) == ("H100", 8, 4, 50e9)
+    assert find(str(place)).speeds[1] == (450e9, 50e9)
+
+
+def test_what_nvidia_smi_printed_is_a_topology(tmp_path):
+    place = tmp_path / "topo.txt"
+    place.write_text(matrix(8, "NV12", "PIX"))
+    assert (find(str(place)).ranks, find(str(place)).speeds[1][0]) == (8, 300e9)
 
 
 @pytest.mark.parametrize(
