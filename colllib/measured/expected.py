@@ -87,8 +87,7 @@ def _outside(machine: Machine, network: float, collective: str) -> tuple[float, 
 def _inside(machine: Machine, collective: str) -> Expected:
     pair = collective in ("sendrecv", "all-to-all")
     if machine.linked:
-        name = "NVLink" if machine.vendor == "nvidia" else "Infinity Fabric"
-        link = machine.reach(collective)
+        name, link = machine.inner, machine.reach(collective)
         adds = machine.nvls and collective == "all-reduce"
         high = link * max(1.0, NVLS_MOST * float(ideal_gain(machine.gpus)) if adds and machine.gpus > 1 else 0.0)
         low = link * (PAIR_SHARE if pair else LINK_SHARE)

@@ -103,14 +103,20 @@ def as_shown(machine: Machine, run: Run, form: Shape, assumed: Assumed) -> Machi
         return machine
     if machine.cards_known:
         return machine
-    shown, told = machine, replace(machine, cards_known=True)
-    while form.measured > expected(told, str(run.collective)).high and told.slots_bind is False:
-        shown, told = replace(shown, card=2 * shown.card), replace(told, card=2 * told.card)
+    shown = machine
+    while not shown.slots_bind and form.measured > _most(shown, run):
+        shown = replace(shown, card=2 * shown.card)
+    if form.measured > _most(shown, run):  # no cards make it so fast: it is another machine
+        return machine
     if shown.cards > 2 and (total := filled(run, form, 2 * shown.card, 0.88)) < 0.7 * shown.network:
         shown = replace(shown, cards=round(total / shown.card)) if total else shown
     if shown != machine:
         assumed.append(f"by its bandwidth a box has at least {shown.cards} cards of {shown.card * 8 / 1e9:g} Gb/s")
     return shown
+
+
+def _most(machine: Machine, run: Run) -> float:
+    return expected(replace(machine, cards_known=True), str(run.collective)).high
 
 
 def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:

@@ -21,7 +21,6 @@ class Machine:
     Args:
         name: the GPU.
         link: bytes per second of all links of a GPU to its peers, one way; PCIe where there are no others.
-        switched: whether every GPU reaches every other at the full link (NVSwitch, or full-mesh Infinity Fabric).
         pcie: bytes per second of a GPU's PCIe slot, one way.
         generation: NCCL's index of the architecture: 0 Volta and before, 1 Ampere, 2 Hopper, 3 Blackwell.
         nvls: whether the switch adds.
@@ -35,12 +34,12 @@ class Machine:
         collnet: whether the network's switches add (SHARP), and NCCL may use them.
         far: cards that no GPU reaches without crossing the processor, where that is known.
         oversubscription: how many times too narrow the way out of a box is.
+        mesh: links of a GPU of which one leads to each peer, or 0.
         bridge: bytes per second, one way, of the NVLink bridge that is sold for pairs of such cards, or 0.
     """
 
     name: str
     link: float
-    switched: bool
     pcie: float
     generation: int
     nvls: bool
@@ -56,6 +55,7 @@ class Machine:
     collnet: bool = False
     far: int = 0
     oversubscription: float = 1.0
+    mesh: int = 0
     bridge: float = 0.0
 
     @property
@@ -79,10 +79,15 @@ class Machine:
         return self.gpus * self.pcie < self.cards * self.rate
 
     def reach(self, collective: str = "") -> float:
-        """What of its links a GPU can use in its box, one way, in bytes per second: AMD's mesh has one to each peer."""
-        if self.vendor != "amd" or not self.switched:
+        """What of its links a GPU can use in its box, one way, in bytes per second: in a mesh those to peers."""
+        if not self.mesh:
             return self.link
-        return self.link / 7 * (1 if collective == "sendrecv" else max(1, min(7, self.gpus - 1)))
+        return self.link / self.mesh * (1 if collective == "sendrecv" else max(1, min(self.mesh, self.gpus - 1)))
+
+    @property
+    def inner(self) -> str:
+        """What joins the GPUs of a box."""
+        return ("NVLink" if self.vendor == "nvidia" else "Infinity Fabric") if self.linked else "PCIe"
 
     @property
     def linked(self) -> bool:
@@ -99,23 +104,22 @@ def _nvlink(
 ) -> Machine:
     """Link and card, or the preset of a topology that has them."""
     link, card = TOPOLOGIES[speeds].bandwidth if isinstance(speeds, str) else speeds
-    switched, nvls = generation > 0, generation > 1
     source = f"NVIDIA, {_SHEET}{name} and of its DGX"
     least = most / 8 if generation == 1 else most / 4  # the leanest clouds: 2 x 100 Gbit/s, 4 x 200 Gbit/s
-    return Machine(name, link, switched, pcie, generation, nvls, gpus, 8, card, least, most, source)
+    return Machine(name, link, pcie, generation, generation > 1, gpus, 8, card, least, most, source)
 
 
 def _fabric(name: str, preset: str, links: int, source: str) -> Machine:
     """A topology's preset has the links of Infinity Fabric one by one, and 4 cards where there are few links."""
     link, card = TOPOLOGIES[preset].bandwidth
-    full = links == 7
-    made = (name, links * link, full, _GEN5 if full else _GEN4, 2 if full else 1, False, 8, 8 if full else 4, card)
-    return Machine(*made, 12.5e9, 8 * card if full else 4 * card, f"AMD, {source}", vendor="amd")
+    pcie, generation, cards = (_GEN5, 2, 8) if links == 7 else (_GEN4, 1, 4)
+    made = Machine(name, links * link, pcie, generation, False, 8, cards, card, 12.5e9, cards * card, f"AMD, {source}")
+    return replace(made, vendor="amd", mesh=7 if links == 7 else 0)
 
 
 def _slot(name: str, pcie: float, generation: int, bridge: float = 0.0) -> Machine:
     source = f"NVIDIA, {_SHEET}{name}"
-    return Machine(name, pcie, False, pcie, generation, False, 8, 1, 12.5e9, 1.25e9, 400e9, source, bridge=bridge)
+    return Machine(name, pcie, pcie, generation, False, 8, 1, 12.5e9, 1.25e9, 400e9, source, bridge=bridge)
 
 
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
