@@ -133,7 +133,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
     if machine is None:
         return _unknown_machine(run, form, hints, ranks, assumed)
-    return _judged(run, form, machine, collective, assumed)
+    return _judged(known, form, machine, collective, assumed)
 
 
 def _no_measurement(run: Run, ranks: int | None) -> str:
