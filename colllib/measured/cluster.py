@@ -14,11 +14,9 @@ from colllib.measured.machines import Machine, by_gpu
 from colllib.topology import Topology
 from colllib.topology.boxes import boxes
 from colllib.topology.presets import PRESETS
-from colllib.units import parse, shortened
+from colllib.units import shortened
 
 MOST_BYTES = 2**20
-_WHOLE = ("boxes", "gpus", "cards")
-_KEYS = (*_WHOLE, "gpu", "link", "card", "oversubscription")
 
 
 def topology_of(machine: Machine) -> Topology:
@@ -30,7 +28,7 @@ def topology_of(machine: Machine) -> Topology:
 
 
 def read_cluster(text: str) -> Machine:
-    """A cluster file: boxes, gpus of a box, and a known gpu or the link of one; cards of a box, card, oversubscription.
+    """A cluster file: boxes, gpus of a box, a known gpu or the link of one, and the other options of `machines.find`.
 
     Raises:
         ValueError: if it is no TOML, has a key that is not known, lacks one, or a value that cannot be.
@@ -41,46 +39,25 @@ def read_cluster(text: str) -> Machine:
     (32, 12.5, 'boxes:4x8,cards=4,oversubscription=2')
     """
     try:
-        stated = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return _cluster(tomllib.loads(text))
+    except ValueError as error:  # of TOML or of a value
         raise ValueError(f"cluster file: {error}") from None
-    unknown = next((key for key in stated if key not in _KEYS), None)
-    if unknown is not None:
-        raise ValueError(f"cluster file: unknown key {shortened(unknown)!r}; known are {', '.join(_KEYS)}")
-    for key in _WHOLE:
-        if key in stated and (type(stated[key]) is not int or not 1 <= stated[key] <= 100_000):
-            raise ValueError(f"cluster file: {key} = {shortened(repr(stated[key]))} must be 1 to 100,000")
-    if "boxes" not in stated or "gpus" not in stated or not ("gpu" in stated or "link" in stated):
-        raise ValueError('cluster file: boxes, gpus and gpu (or link) are needed, as in gpu = "h100"')
-    return _cluster(stated)
 
 
 def _cluster(stated: dict[str, Any]) -> Machine:
-    kind = by_gpu(_text(stated, "gpu", "b200"))
-    if kind is None:
-        raise ValueError(
-            f'cluster file: GPU {shortened(stated["gpu"])!r} is not known; give its link = "450GB/s" instead'
-        )
-    if "gpu" not in stated:  # only its link is known
-        kind = replace(kind, name="GPU", nvls=False, generation=1, source="a cluster file")
-    if "link" in stated:
-        kind = replace(kind, link=parse("bandwidth", _text(stated, "link", "")), source="a cluster file")
-    narrow = stated.get("oversubscription", 1)
-    if type(narrow) not in (int, float) or not 1 <= narrow <= 1000:
-        raise ValueError(f"cluster file: oversubscription = {shortened(repr(narrow))} must be 1 to 1000")
-    card = parse("bandwidth", _text(stated, "card", "")) if "card" in stated else kind.card
-    count = stated.get("cards", min(kind.cards, stated["gpus"]))
-    made = replace(kind, boxes=stated["boxes"], gpus=stated["gpus"], cards=count, card=card, cards_known=True)
-    if "gpu" not in stated:  # nobody knows its slot, so it is not what binds
-        made = replace(made, pcie=max(made.pcie, made.cards * card / made.gpus))
-    return replace(made, oversubscription=float(narrow))
-
-
-def _text(stated: dict[str, Any], key: str, default: str) -> str:
-    value = stated.get(key, default)
-    if not isinstance(value, str):
-        raise ValueError(f"cluster file: {key} = {shortened(repr(value))} must be a text in quotes")
-    return value
+    if not {"boxes", "gpus"} <= stated.keys() or not {"gpu", "link"} & stated.keys():
+        raise ValueError('boxes, gpus and gpu (or link) are needed, as in gpu = "h100"')
+    gpu = stated.pop("gpu", None)
+    made = machines.UNKNOWN if gpu is None else by_gpu(str(gpu))
+    if made is None:
+        raise ValueError(f'GPU {shortened(str(gpu))!r} is not known; give its link = "450GB/s" instead')
+    for key, value in stated.items():
+        made = machines.with_option(made, key, "true" if value is True else str(value))
+    if "cards" not in stated:
+        made = replace(made, cards=min(made.cards, made.gpus))
+    if gpu is None:  # nobody knows its slot, so it is not what binds
+        made = replace(made, pcie=max(made.pcie, made.cards * made.card / made.gpus))
+    return replace(made, cards_known=True, source="a cluster file" if "link" in stated else made.source)
 
 
 def read_text(path: str) -> str:
@@ -108,7 +85,7 @@ def machine_on(text: str, gpu: str = "") -> Machine:
     if text.endswith(".toml"):
         return read_cluster(read_text(text))
     if text.endswith(".xml"):
-        return read_nccl_xml(read_text(text)).machine(gpu)
+        return read_nccl_xml(read_text(text), gpu)
     if text.endswith(".txt"):
-        return read_smi(read_text(text)).machine(gpu)
+        return read_smi(read_text(text), gpu)
     return machines.find(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import log2
 from statistics import median
 from typing import Any
 
@@ -56,20 +57,15 @@ def diagnose_command(
     as_json: bool,
 ) -> None:
     """Read a benchmark's log, and say whether it is healthy, what binds, and what to test next."""
-    hints = Hints(
-        gpus_per_box=None if gpus_per_box is None else machines.positive("gpus-per-box", gpus_per_box),
-        boxes=None if boxes is None else machines.positive("boxes", boxes),
-        gpu=gpu,
-        cards=None if cards is None else machines.cards(cards),
-        collective=_collective(primitive),
-        machine=None if on is None else machine_on(on, gpu),
-    )
-    if hints.machine:
-        made = hints.machine
-        made = replace(made, boxes=hints.boxes or made.boxes, gpus=hints.gpus_per_box or made.gpus)
-        if hints.cards:
-            made = replace(made, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
-        hints = replace(hints, machine=made)
+    number = None if boxes is None else machines.positive("boxes", boxes)
+    gpus = None if gpus_per_box is None else machines.positive("gpus-per-box", gpus_per_box)
+    told = None if cards is None else machines.cards(cards)
+    machine = None if on is None else machine_on(on, gpu)
+    if machine:
+        machine = replace(machine, boxes=number or machine.boxes, gpus=gpus or machine.gpus)
+    if machine and told:
+        machine = replace(machine, cards=told[0], card=told[1], cards_known=True)
+    hints = Hints(gpus, number, gpu, told, _collective(primitive), machine)
     runs = read_file(log)
     if not (hints.gpu or hints.machine):
         hints = replace(hints, gpu=gpu_beside(runs))
@@ -140,8 +136,7 @@ def predict_command(
     if dialect is not None:
         if as_json or what_if or sensitivity or best:
             raise ValueError("--as prints a log and nothing else: leave the other options out")
-        share = factor(collective, machine.ranks)
-        rows = tuple(Row(k, p.message, p.seconds, p.busbw / share, p.busbw) for k, p in enumerate(found, 1))
+        rows = tuple(Row(k, p.message, p.seconds, p.message / p.seconds, p.busbw) for k, p in enumerate(found, 1))
         run = Run("columns", rows, collective, machine.ranks, machine.boxes, machine.gpus, machine.name)
         return click.echo(write(run, dialect))
     changes = whatif.what_if(machine, collective, sizes[0], what_if)
@@ -149,16 +144,22 @@ def predict_command(
     rung = _best(machine, collective, sizes[0]) if best else None
     if as_json:
         result = {"primitive": collective, "machine": on, "ranks": machine.ranks, "model": VERSION}
-        result["rows"] = [_row(p, machine.ranks, collective) for p in found]
-        result |= {"what_if": [_change(each, collective) for each in changes]} if what_if else {}
-        result |= {"sensitivity": [_change(each, collective) for each in helps]} if sensitivity else {}
+        result["rows"] = [_row(p) for p in found]
+        for key, group in (("what_if", changes), ("sensitivity", helps)):
+            made = [
+                {"change": each.what, "ranks": each.ranks, "saved": each.saved, **_row(each.prediction)}
+                for each in group
+            ]
+            result |= {key: made} if made else {}
         if rung:
-            named = {"algorithm": rung.label, "time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
-            result["best"] = named
+            rates = {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9}
+            result["best"] = {"algorithm": rung.label, **rates, "how": rung.how}
         return click.echo(json.dumps(result, indent=2, allow_nan=False))
     click.echo(f"{collective} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n")
-    cells = [(units.binary_size(p.message), *_cells(p), units.seconds(p.latency), units.seconds(p.wire)) for p in found]
-    table = [(*row, f"{p.efficiency:.0%}") for row, p in zip(cells, found, strict=True)]
+    table = [
+        (units.binary_size(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
+        for p in found
+    ]
     headers = ("size", "time", "busbw", "picked", "binding", "latency", "wire", "of the wire")
     click.echo(tabulate(table, headers=headers, disable_numparse=True))
     for title, group in (("with", changes), ("with, what helps most first", helps)):
@@ -174,11 +175,11 @@ def predict_command(
         click.echo("RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links.")
 
 
-def _row(p: Prediction, ranks: int, collective: str) -> dict[str, Any]:
+def _row(p: Prediction) -> dict[str, Any]:
     return {
         "bytes": p.message,
         "time_s": p.seconds,
-        "algbw_GBps": p.busbw / factor(collective, ranks) / 1e9,
+        "algbw_GBps": p.message / p.seconds / 1e9,
         "busbw_GBps": p.busbw / 1e9,
         "picked": p.picked,
         "binding": p.binding,
@@ -187,11 +188,6 @@ def _row(p: Prediction, ranks: int, collective: str) -> dict[str, Any]:
         "efficiency": p.efficiency,
         "wires_allow_busbw_GBps": p.bound / 1e9,
     }
-
-
-def _change(each: whatif.Change, collective: str) -> dict[str, Any]:
-    row = _row(each.prediction, each.ranks, collective)
-    return {"change": each.what, "ranks": each.ranks, "saved": each.saved, **row}
 
 
 def _cells(p: Prediction) -> tuple[str, ...]:
@@ -213,41 +209,23 @@ def _best(machine: Machine, collective: str, message: float) -> Rung:
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 def sweeps_command(as_json: bool) -> None:
     """Published sweeps beside what is predicted when their machine is left out of the fit."""
-    made: list[dict[str, Any]] = [
-        {
-            "name": each.sweep.name,
-            "source": each.sweep.source,
-            "judged_by": each.sweep.judged_by,
-            "primitive": each.sweep.run.collective,
-            "ranks": each.sweep.run.ranks,
-            "largest_bytes": each.rows[-1][0],
-            "measured_busbw_GBps": each.rows[-1][2].busbw * each.rows[-1][2].seconds / each.rows[-1][1] / 1e9,
-            "predicted_busbw_GBps": each.rows[-1][2].busbw / 1e9,
-            "picked": each.rows[-1][2].picked,
-            "error_large": each.large_error,
-            "error_sweep": each.error,
-        }
-        for each in compared()
-    ]
+    made: list[dict[str, Any]] = []
+    for each in compared():
+        sweep, (size, time, found) = each.sweep, each.rows[-1]
+        made.append(
+            {"name": sweep.name, "source": sweep.source, "judged_by": sweep.judged_by}
+            | {"primitive": sweep.run.collective, "ranks": sweep.run.ranks, "largest_bytes": size}
+            | {"measured_busbw_GBps": found.busbw * found.seconds / time / 1e9, "picked": found.picked}
+            | {"predicted_busbw_GBps": found.busbw / 1e9, "error_large": each.large_error, "error_sweep": each.error}
+        )
     large = [each["error_large"] for each in made if each["error_large"] is not None]
     errors = {"large": median(large), "sweep": median(each["error_sweep"] for each in made)}
     if as_json:
         return click.echo(json.dumps({"sweeps": made, "median_error": errors}, indent=2, allow_nan=False))
-    table = [
-        (
-            each["name"],
-            each["primitive"],
-            each["ranks"],
-            f"{each['measured_busbw_GBps']:.0f}",
-            f"{each['predicted_busbw_GBps']:.0f}",
-            each["picked"],
-            "" if each["error_large"] is None else f"{each['error_large']:.0%}",
-            f"{each['error_sweep']:.0%}",
-        )
-        for each in made
-    ]
+    columns = ("name", "primitive", "ranks", "measured_busbw_GBps", "predicted_busbw_GBps", "picked")
+    table = [(*(each[key] for key in columns), each["error_large"], each["error_sweep"]) for each in made]
     headers = ("sweep", "primitive", "ranks", "GB/s", "predicted", "picked", ">= 1 GiB", "all sizes")
-    click.echo(tabulate(table, headers=headers, disable_numparse=True))
+    click.echo(tabulate(table, headers=headers, floatfmt=("", "", "", ".0f", ".0f", "", ".0%", ".0%")))
     click.echo(f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times")
 
 
@@ -265,9 +243,8 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: s
     from colllib import mpi
 
     sizes, times = _bench_sizes(least, most), machines.positive("repeats", repeats)
-    if primitive not in COLLECTIVES.values() or primitive not in PRIMITIVES:
-        known = ", ".join(name for name in PRIMITIVES if name in COLLECTIVES.values())
-        raise ValueError(f"unknown collective {units.shortened(primitive)!r}: known are {known}")
+    if _collective(primitive) not in PRIMITIVES:
+        raise ValueError(f"{primitive} is no collective of MPI: take all-reduce, or another of colllib list")
     chosen = algorithms.find(primitive, algorithm) if algorithm else algorithms.of(primitive)[0]
     try:
         world = mpi.world()
@@ -294,10 +271,7 @@ def _bench_sizes(least: str, most: str) -> list[float]:
     first, last = units.parse("message size", least), units.parse("message size", most)
     if not 4 <= first <= last <= MOST_BENCHED:
         raise ValueError(f"--from {least} --to {most}: take 4B to {units.binary_size(MOST_BENCHED)}, ascending")
-    sizes = [first]
-    while 2 * sizes[-1] <= last:
-        sizes.append(2 * sizes[-1])
-    return sizes
+    return [first * 2**k for k in range(int(log2(last / first)) + 1)]
 
 
 COMMANDS = (diagnose_command, predict_command, sweeps_command, mpi_bench_command)

@@ -11,10 +11,11 @@ from colllib.measured.causes import CERTAIN, Evidence, weighed
 from colllib.measured.expected import Expected, expected
 from colllib.measured.infer import (
     ANY_RANKS,
+    BETWEEN_BOXES,
     NVLS_LEAST,
     SMALLEST,
     Hints,
-    between_two,
+    as_shown,
     filled,
     fitting,
     machine_of,
@@ -23,6 +24,7 @@ from colllib.measured.infer import (
 from colllib.measured.log import Run
 from colllib.measured.machines import Machine, by_gpu
 from colllib.measured.predict import Prediction, predict
+from colllib.measured.segments import Segment
 from colllib.measured.shape import Shape, shape
 from colllib.measured.write import PROGRAMS
 
@@ -72,26 +74,22 @@ class Diagnosis:
             "binding": self.binding,
             "measured_busbw_GBps": None if form is None else round(form.measured / 1e9, 3),
             "expected_busbw_GBps": None if bound is None else [round(bound.low / 1e9, 3), round(bound.high / 1e9, 3)],
-            "fit_segments": [
-                {
-                    "first_bytes": segment.first,
-                    "last_bytes": segment.last,
-                    "constant_s": segment.constant,
-                    "constant_interval_s": _finite(segment.constant_interval),
-                    "bandwidth_GBps": _finite((segment.bandwidth / 1e9,))[0],
-                    "bandwidth_interval_GBps": _finite(tuple(end / 1e9 for end in segment.bandwidth_interval)),
-                    "residual": segment.residual,
-                }
-                for segment in (form.fitted if form else ())
-            ],
+            "fit_segments": [_segment(part) for part in (form.fitted if form else ())],
             "next_test": self.next_test,
             "verdict": self.verdict,
             "evidence": list(self.evidence),
         }
 
 
-def _finite(values: tuple[float, ...]) -> list[float | None]:
-    return [value if isfinite(value) else None for value in values]
+def _segment(part: Segment) -> dict[str, Any]:
+    """What is infinite, as the rate of a flat line, is null in JSON."""
+    constants, rates = (
+        [end / unit if isfinite(end) else None for end in ends]
+        for ends, unit in ((part.constant_interval, 1.0), ((part.bandwidth, *part.bandwidth_interval), 1e9))
+    )
+    line = {"constant_s": part.constant, "constant_interval_s": constants, "bandwidth_GBps": rates[0]}
+    sizes = {"first_bytes": part.first, "last_bytes": part.last}
+    return sizes | line | {"bandwidth_interval_GBps": rates[1:], "residual": part.residual}
 
 
 def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
@@ -130,16 +128,12 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         return _undecided(str(error), "a table with times")
     if ranks is None:
         form = replace(form, fitted=())  # its times would rest on the factor of a number of ranks
-    if any(_wrong(row.wrong) for row in run.rows):
+    if any(row.wrong.isdigit() and int(row.wrong) for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
     if machine is None:
         return _unknown_machine(run, form, hints, ranks, assumed)
-    return _judged(run, form, machine, collective, assumed)
-
-
-def _wrong(text: str) -> bool:
-    return text.isdigit() and int(text) > 0
+    return _judged(known, form, machine, collective, assumed)
 
 
 def _no_measurement(run: Run, ranks: int | None) -> str:
@@ -155,7 +149,7 @@ def _undecided(why: str, needed: str) -> Diagnosis:
 def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, assumed: list[str]) -> Diagnosis:
     """Without a GPU the cards alone may still say what a ring over them gives, or the numbers what they come from."""
     boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
-    if between_two(run, form):
+    if run.ranks == 2 and form.smallest <= 2**16 and form.floor > BETWEEN_BOXES:
         boxes, gpus = boxes or 2, gpus or 1
     single = boxes == 1 or (boxes is None and hints.cards is None)
     marks = [*causes.said(run, boxes, hints.cards[0] if hints.cards else 0), *causes.noted(form)]
@@ -165,15 +159,11 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
     if form.erratic:
         marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
-    speed, count, rate = f"{form.measured / 1e9:.3g} GB/s", *(hints.cards or (0, 0.0))
-    nominal, kind, total = count * rate, fitting(form, str(run.collective)), filled(run, form)
-    state, cause, others, sure, bound = "undecided", found[0] if found else None, found[1:3], 0.3, None
+    speed = f"{form.measured / 1e9:.3g} GB/s"
+    kind, total = fitting(form, str(run.collective)), filled(run, form)
+    state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
-    if nominal and not single and 0.7 * nominal <= form.measured <= 2 * nominal:
-        state, cause, others, sure = "healthy", None, [*found[:1], "nic-limited"], 0.6
-        text = f"{speed} is what {count} cards of {rate / 1e9:g} GB/s give."
-        bound = Expected(0.7 * nominal, 2 * nominal, 0.7 * nominal, "network card", f"{count} cards")
-    elif kind:
+    if kind:
         adds = kind in ("H100", "B200") and run.collective in (None, "all-reduce")
         state, cause, others, sure = "healthy", None, ["nvls"] if adds else [], 0.5
         text = f"{speed} is what healthy boxes with {kind} GPUs give; say --gpu to be sure."
@@ -186,9 +176,9 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
         state, cause, others, sure = "healthy", None, ["nic-limited"], 0.4
         text = f"{speed} is what a ring over cards of {total / 1e9:g} GB/s a box gives; say --gpu and --cards."
     seen = [text] if state == "healthy" else dict.fromkeys(mark.text for mark in marks if mark.text)
-    binding = "network card" if bound or (gpus == 1 and not single) else "unknown"
+    binding = "network card" if gpus == 1 and not single else "unknown"
     test, evidence = _test(cause or "", ranks, run.collective), (*seen, *assumed) or (text,)
-    return Diagnosis(state, cause, tuple(others), sure, binding, text, evidence, test, form, bound)
+    return Diagnosis(state, cause, tuple(others), sure, binding, text, evidence, test, form)
 
 
 def _certain(marks: list[Evidence]) -> bool:
@@ -197,6 +187,7 @@ def _certain(marks: list[Evidence]) -> bool:
 
 
 def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: list[str]) -> Diagnosis:
+    told, machine = machine, as_shown(machine, run, form, assumed)
     bound = expected(machine, collective)
     state, distance = _state(form, bound)
     model = predict(machine, collective, form.largest)
@@ -208,6 +199,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     marks = said + list(causes.noted(form))
     if state == "healthy":
         marks = list(causes.noted(form)) + _normal(form, machine, collective, model)
+        if machine.cards < told.cards:
+            marks.append(Evidence("misconfiguration", 0.95, f"or {machine.cards} of {told.cards} cards are in use"))
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
         numbers = causes.between_boxes(machine, form, bound, collective) if machine.boxes > 1 else None
         marks += numbers if numbers is not None else causes.inside_a_box(machine, form)

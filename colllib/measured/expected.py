@@ -87,11 +87,14 @@ def _outside(machine: Machine, network: float, collective: str) -> tuple[float, 
 def _inside(machine: Machine, collective: str) -> Expected:
     pair = collective in ("sendrecv", "all-to-all")
     if machine.linked:
-        name = "NVLink" if machine.vendor == "nvidia" else "Infinity Fabric"
-        link = machine.reach(collective)
+        name, link = machine.inner, machine.reach(collective)
         adds = machine.nvls and collective == "all-reduce"
         high = link * max(1.0, NVLS_MOST * float(ideal_gain(machine.gpus)) if adds and machine.gpus > 1 else 0.0)
         low = link * (PAIR_SHARE if pair else LINK_SHARE)
-        return Expected(low, high, low, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way")
+        least = 1.0
+        if machine.gpus <= 4 and machine.vendor == "nvidia":  # boards of four have no switch: few links to each peer
+            peers = 1 if pair else machine.gpus - 1
+            least = peers / 3 if machine.generation else 1 / 6  # Volta's have one link here, two there
+        return Expected(low, high, least * low, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way")
     low = SLOT_SHARE * machine.pcie * (1.5 if machine.gpus == 2 else 1.0)
     return Expected(low, machine.pcie, low, "PCIe", f"a PCIe slot of {machine.pcie / 1e9:g} GB/s, one way")

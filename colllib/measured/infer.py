@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from colllib.measured.expected import expected
 from colllib.measured.log import Run
-from colllib.measured.machines import Machine, by_gpu
+from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.shape import Shape, shape
 from colllib.units import shortened
 
@@ -53,19 +54,10 @@ def ranks_of(run: Run, hints: Hints) -> int | None:
 
 def gpu_beside(runs: Sequence[Run]) -> str:
     """The GPU that a run of the same file names, or that one of a single box shows by its bandwidth, or nothing."""
-    for run in runs:
-        if run.gpu:
-            return run.gpu
-    for run in runs:
-        if run.boxes == 1:
-            known = replace(run, collective=run.collective or "all-reduce", ranks=run.ranks or ANY_RANKS)
-            try:
-                form = shape(known)
-            except ValueError:
-                continue
-            if kind := fitting(form, str(known.collective)):
-                return kind
-    return ""
+    single = (run for run in runs if run.boxes == 1)
+    known = (replace(run, collective=run.collective or "all-reduce", ranks=run.ranks or ANY_RANKS) for run in single)
+    shown = (fitting(shape(run), str(run.collective)) for run in known if len(run.series()[0]))
+    return next((run.gpu for run in runs if run.gpu), "") or next(filter(None, shown), "")
 
 
 def fitting(form: Shape, collective: str) -> str:
@@ -83,22 +75,48 @@ def fitting(form: Shape, collective: str) -> str:
     return ""
 
 
-def filled(run: Run, form: Shape) -> float:
+def filled(run: Run, form: Shape, fewest: float = FEWEST_CARDS, least: float = 0.92) -> float:
     """The cards of a box that a flat sweep over many ranks fills, in bytes per second together, or 0.
 
     NCCL's maintainers count 24 GB/s for each card of 200 Gbit/s: a ring that reaches 92 % or more of a usual total
     has cards of that total. One card alone is no evidence, since others may lie idle.
+
+    Args:
+        run: with its ranks.
+        form: of its sweep.
+        fewest: the least total that is evidence, in bytes per second; others are 2, 4 and 8 times as much.
+        least: the share of a total that fills it.
     """
-    if form.noisy or form.largest < SMALLEST or not run.ranks or run.ranks <= 8 or run.collective == "sendrecv":
+    if form.noisy or form.largest < SMALLEST or not run.ranks or run.ranks <= 8:
         return 0.0
-    flat = form.growth < 1.05
-    totals = (FEWEST_CARDS * 2**k for k in range(4))
-    return next((total for total in totals if flat and 0.92 <= form.measured / total <= 1.0), 0.0)
+    if form.growth >= 1.05 or run.collective in ("sendrecv", "all-to-all"):
+        return 0.0
+    return next((total for k in range(4) if least <= form.measured / (total := fewest * 2**k) <= 1.0), 0.0)
 
 
-def between_two(run: Run, form: Shape) -> bool:
-    """Whether two ranks have a network between them, by the time that they wait for a few bytes."""
-    return run.ranks == 2 and form.smallest <= 2**16 and form.floor > BETWEEN_BOXES
+def as_shown(machine: Machine, run: Run, form: Shape, assumed: Assumed) -> Machine:
+    """The same machine with what its run shows where nobody tells it: a bridge, faster cards, or fewer of them."""
+    if machine.boxes == 1:
+        if machine.gpus == 2 and machine.bridge and form.measured > machine.pcie:
+            assumed.append(f"faster than PCIe, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
+            return replace(machine, link=machine.bridge)
+        return machine
+    if machine.cards_known:
+        return machine
+    shown = machine
+    while not shown.slots_bind and form.measured > _most(shown, run):
+        shown = replace(shown, card=2 * shown.card)
+    if form.measured > _most(shown, run):  # no cards make it so fast: it is another machine
+        return machine
+    if shown.cards > 2 and (total := filled(run, form, 2 * shown.card, 0.88)) < 0.7 * shown.network:
+        shown = replace(shown, cards=round(total / shown.card)) if total else shown
+    if shown != machine:
+        assumed.append(f"by its bandwidth a box has at least {shown.cards} cards of {shown.card * 8 / 1e9:g} Gb/s")
+    return shown
+
+
+def _most(machine: Machine, run: Run) -> float:
+    return expected(replace(machine, cards_known=True), str(run.collective)).high
 
 
 def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
@@ -124,20 +142,22 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     if kind is None:
         if hints.gpu:
             assumed.append(f"GPU {shortened(hints.gpu)!r} is not known")
-        return None, assumed
-    boxes, gpus, ranks = _layout(run, hints, kind, assumed)
+        if not hints.cards or (hints.boxes or run.boxes or (stated or 0) // LARGEST_HOST) < 2:
+            return None, assumed
+        kind = UNKNOWN
+    gpus, ranks = _layout(run, hints, kind, assumed)
     if ranks % gpus:
         if hints.gpus_per_box:
             raise ValueError(f"{ranks} ranks do not fill boxes of {gpus} GPUs")
         return None, [f"{ranks} ranks do not fill boxes of {gpus} GPUs"]
-    if boxes and boxes * gpus != ranks and not fewer:
-        raise ValueError(f"{boxes} boxes of {gpus} GPUs do not hold {ranks} ranks")
+    if hints.boxes and hints.boxes * gpus != ranks and not fewer:
+        raise ValueError(f"{hints.boxes} boxes of {gpus} GPUs do not hold {ranks} ranks")
     made = _with_cards(replace(kind, gpus=gpus, boxes=ranks // gpus), run, hints, kind, assumed)
     return (_part_of(made, run) if fewer else made), assumed
 
 
-def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[int | None, int, int]:
-    """Boxes where they are told, GPUs of one, and ranks."""
+def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[int, int]:
+    """GPUs of a box, and ranks."""
     ranks, boxes, gpus = ranks_of(run, hints), hints.boxes, hints.gpus_per_box
     if kind.gpus <= LARGEST_HOST or boxes or gpus:
         boxes, gpus = boxes or run.boxes, gpus or run.gpus_per_box
@@ -150,7 +170,7 @@ def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[in
         gpus = ranks // boxes if boxes and ranks % boxes == 0 else min(ranks, kind.gpus)
         if not boxes:
             assumed.append(f"the boxes are not told and taken as {gpus} GPUs each")
-    return hints.boxes, gpus, ranks
+    return gpus, ranks
 
 
 def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> Machine:

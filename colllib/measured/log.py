@@ -11,24 +11,17 @@ from numpy.typing import NDArray
 
 from colllib.bounds import bus_factor
 
-#: Names of collectives in nccl-tests, nccom-test and the OSU benchmarks -> the book's.
-COLLECTIVES = {
-    "all_reduce": "all-reduce",
-    "allreduce": "all-reduce",
-    "allr": "all-reduce",
-    "all_gather": "all-gather",
-    "allgather": "all-gather",
-    "allg": "all-gather",
-    "reduce_scatter": "reduce-scatter",
-    "redsct": "reduce-scatter",
-    "alltoall": "all-to-all",
-    "all_to_all": "all-to-all",
-    "alltoallv": "all-to-all",
+_NAMES = {
+    "all-reduce": "all_reduce allreduce allr",
+    "all-gather": "all_gather allgather allg",
+    "reduce-scatter": "reduce_scatter redsct",
+    "all-to-all": "alltoall all_to_all alltoallv",
     "sendrecv": "sendrecv",
-    "broadcast": "broadcast",
-    "bcast": "broadcast",
+    "broadcast": "broadcast bcast",
     "reduce": "reduce",
 }
+#: Names of collectives in nccl-tests, nccom-test and the OSU benchmarks -> the book's.
+COLLECTIVES = {name: book for book, names in _NAMES.items() for name in names.split()}
 
 LEAST_RATE = 0.05e9  # bytes per second: two printed decimals of less are no time
 
@@ -132,14 +125,11 @@ class Run:
         >>> run.series()
         (array([4000000., 8000000.]), array([0.0005, 0.001 ]))
         """
-        found: dict[float, list[float]] = {}
-        for row in self.rows:
-            if row.message > 0 and (in_place is None or row.in_place == in_place):
-                time = self.seconds(row)
-                if time is not None:
-                    found.setdefault(row.message, []).append(time)
-        sizes = sorted(found)
-        return np.array(sizes), np.array([float(np.median(found[size])) for size in sizes])
+        kept = (row for row in self.rows if row.message > 0 and in_place in (None, row.in_place))
+        found = sorted((row.message, taken) for row in kept if (taken := self.seconds(row)) is not None)
+        size, time = np.array(found).reshape(-1, 2).T
+        sizes, first, count = np.unique(size, return_index=True, return_counts=True)
+        return sizes, (time[first + (count - 1) // 2] + time[first + count // 2]) / 2
 
     def seconds(self, row: Row) -> float | None:
         """The time of a row, from its bandwidth where no time is printed; null where that says nothing."""

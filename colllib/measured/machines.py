@@ -21,7 +21,6 @@ class Machine:
     Args:
         name: the GPU.
         link: bytes per second of all links of a GPU to its peers, one way; PCIe where there are no others.
-        switched: whether every GPU reaches every other at the full link (NVSwitch, or full-mesh Infinity Fabric).
         pcie: bytes per second of a GPU's PCIe slot, one way.
         generation: NCCL's index of the architecture: 0 Volta and before, 1 Ampere, 2 Hopper, 3 Blackwell.
         nvls: whether the switch adds.
@@ -35,11 +34,12 @@ class Machine:
         collnet: whether the network's switches add (SHARP), and NCCL may use them.
         far: cards that no GPU reaches without crossing the processor, where that is known.
         oversubscription: how many times too narrow the way out of a box is.
+        mesh: links of a GPU of which one leads to each peer, or 0.
+        bridge: bytes per second, one way, of the NVLink bridge that is sold for pairs of such cards, or 0.
     """
 
     name: str
     link: float
-    switched: bool
     pcie: float
     generation: int
     nvls: bool
@@ -55,6 +55,8 @@ class Machine:
     collnet: bool = False
     far: int = 0
     oversubscription: float = 1.0
+    mesh: int = 0
+    bridge: float = 0.0
 
     @property
     def ranks(self) -> int:
@@ -77,10 +79,15 @@ class Machine:
         return self.gpus * self.pcie < self.cards * self.rate
 
     def reach(self, collective: str = "") -> float:
-        """What of its links a GPU can use in its box, one way, in bytes per second: AMD's mesh has one to each peer."""
-        if self.vendor != "amd" or not self.switched:
+        """What of its links a GPU can use in its box, one way, in bytes per second: in a mesh those to peers."""
+        if not self.mesh:
             return self.link
-        return self.link / 7 * (1 if collective == "sendrecv" else max(1, min(7, self.gpus - 1)))
+        return self.link / self.mesh * (1 if collective == "sendrecv" else max(1, min(self.mesh, self.gpus - 1)))
+
+    @property
+    def inner(self) -> str:
+        """What joins the GPUs of a box."""
+        return ("NVLink" if self.vendor == "nvidia" else "Infinity Fabric") if self.linked else "PCIe"
 
     @property
     def linked(self) -> bool:
@@ -97,23 +104,22 @@ def _nvlink(
 ) -> Machine:
     """Link and card, or the preset of a topology that has them."""
     link, card = TOPOLOGIES[speeds].bandwidth if isinstance(speeds, str) else speeds
-    switched, nvls = generation > 0, generation > 1
     source = f"NVIDIA, {_SHEET}{name} and of its DGX"
     least = most / 8 if generation == 1 else most / 4  # the leanest clouds: 2 x 100 Gbit/s, 4 x 200 Gbit/s
-    return Machine(name, link, switched, pcie, generation, nvls, gpus, 8, card, least, most, source)
+    return Machine(name, link, pcie, generation, generation > 1, gpus, 8, card, least, most, source)
 
 
 def _fabric(name: str, preset: str, links: int, source: str) -> Machine:
     """A topology's preset has the links of Infinity Fabric one by one, and 4 cards where there are few links."""
     link, card = TOPOLOGIES[preset].bandwidth
-    full = links == 7
-    made = (name, links * link, full, _GEN5 if full else _GEN4, 2 if full else 1, False, 8, 8 if full else 4, card)
-    return Machine(*made, 12.5e9, 8 * card if full else 4 * card, f"AMD, {source}", vendor="amd")
+    pcie, generation, cards = (_GEN5, 2, 8) if links == 7 else (_GEN4, 1, 4)
+    made = Machine(name, links * link, pcie, generation, False, 8, cards, card, 12.5e9, cards * card, f"AMD, {source}")
+    return replace(made, vendor="amd", mesh=7 if links == 7 else 0)
 
 
-def _slot(name: str, pcie: float, generation: int, link: float = 0) -> Machine:
+def _slot(name: str, pcie: float, generation: int, bridge: float = 0.0) -> Machine:
     source = f"NVIDIA, {_SHEET}{name}"
-    return Machine(name, max(link, pcie), False, pcie, generation, False, 8, 1, 12.5e9, 1.25e9, 400e9, source)
+    return Machine(name, pcie, pcie, generation, False, 8, 1, 12.5e9, 1.25e9, 400e9, source, bridge=bridge)
 
 
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
@@ -123,12 +129,13 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"\bb200\b", _nvlink("B200", "b200", _GEN5, 3, 8, 800e9)),
     (r"gh200 nvl32", replace(_nvlink("GH200 NVL32", "gh200", _GEN5, 2, 32, 1.6e12), cards=32)),
     (r"gh200", replace(_nvlink("GH200", (450e9, 25e9), _GEN5, 2, 1, 100e9), cards=1)),
-    (r"h100.*(pcie|nvl\b)", _slot("H100 PCIe", _GEN5, 2)),
+    (r"gb10\b", replace(_slot("GB10", _GEN5, 3), gpus=1, card=25e9, least_network=25e9)),
+    (r"h[12]00.*(pcie|nvl\b)", _slot("H100 PCIe", _GEN5, 2, bridge=300e9)),
     (r"h20\b", _nvlink("H20", "dgx-h100", _GEN5, 2, 8, 400e9)),
     (r"h800", _nvlink("H800", (200e9, 50e9), _GEN5, 2, 8, 400e9)),
     (r"h200", _nvlink("H200", "dgx-h200", _GEN5, 2, 8, 400e9)),
     (r"h100", _nvlink("H100", "dgx-h100", _GEN5, 2, 8, 400e9)),
-    (r"a100.*pcie", _slot("A100 PCIe", _GEN4, 1)),
+    (r"a100.*pcie", _slot("A100 PCIe", _GEN4, 1, bridge=300e9)),
     (r"a800", _nvlink("A800", (200e9, 25e9), _GEN4, 1, 8, 200e9)),
     (r"a100", _nvlink("A100", "dgx-a100", _GEN4, 1, 8, 200e9)),
     (r"v100.*pcie", _slot("V100 PCIe", _GEN3, 0)),
@@ -138,38 +145,22 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"rtx pro|rtx 50[0-9]0|5090", _slot("RTX PRO 6000", _GEN5, 3)),
     (r"l4\b", _slot("L4", _GEN4 / 2, 1)),
     (r"l40|l20|rtx 40[0-9]0|4090|6000 ada|ada gen", _slot("L40S", _GEN4, 1)),
-    (r"\ba(10g?|2|16|30|40)\b|a[456]000|rtx 30[0-9]0|3090", _slot("A40", _GEN4, 1)),
+    (r"\ba(10g?|2|16|30|40)\b|a[456]000|rtx 30[0-9]0|3090", _slot("A40", _GEN4, 1, bridge=56.25e9)),
     (r"\bt4\b|2080|p4\b|p40|1080|titan|quadro|rtx [5-8]000|k80|m40|m60", _slot("T4", _GEN3, 0)),
-    (
-        r"mi3[025]5?0?[ax]\b|mi3",
-        _fabric("MI300X", "mi300x", 7, "CDNA 3 white paper: 7 Infinity Fabric links of 64 GB/s one way"),
-    ),
-    (
-        r"mi2[15]0x?|mi250",
-        _fabric("MI250X", "mi250x", 3, "CDNA 2 white paper: 3 Infinity Fabric links of 50 GB/s one way leave a die"),
-    ),
+    (r"mi3", _fabric("MI300X", "mi300x", 7, "CDNA 3 white paper: 7 Infinity Fabric links of 64 GB/s one way")),
+    (r"mi2[15]0", _fabric("MI250X", "mi250x", 3, "CDNA 2 white paper: 3 Infinity Fabric links of 50 GB/s leave a die")),
     (
         r"mi(50|60|100)|vega|radeon|rx ?[67]\d|w[67]\d00",
-        Machine(
-            *("MI100", _GEN4, False, _GEN4, 0, False, 8, 1, 12.5e9, 1.25e9, 400e9),
-            source="AMD, data sheet of Instinct MI100, without its bridge",
-            vendor="amd",
-        ),
+        replace(_slot("MI100", _GEN4, 0), vendor="amd", source="AMD, data sheet of Instinct MI100, without its bridge"),
     ),
 )
 
+#: Where nobody knows the GPU: links and slots that leave the binding to the cards.
+UNKNOWN = replace(_nvlink("GPU", "b200", _GEN5, 1, 8, 800e9), source="the cards that are told")
+
 #: Presets by the names of the command line.
-PRESETS = {
-    "dgx-v100": "v100",
-    "dgx-a100": "a100",
-    "dgx-h100": "h100",
-    "dgx-h200": "h200",
-    "b200": "b200",
-    "nvl72": "nvl72",
-    "mi250x": "mi250x",
-    "mi300x": "mi300x",
-    "gh200": "gh200 nvl32",
-}
+PRESETS = {name: name for name in ("dgx-v100", "dgx-a100", "dgx-h100", "dgx-h200", "b200", "nvl72", "mi250x", "mi300x")}
+PRESETS["gh200"] = "gh200 nvl32"
 
 
 def by_gpu(name: str) -> Machine | None:
@@ -203,9 +194,6 @@ def find(expression: str) -> Machine:
     return changed(replace(kind, boxes=positive("boxes", count or "1"), cards_known=True), ",".join(options))
 
 
-_WHOLE, _RATES = ("boxes", "gpus", "cards"), ("card", "link")
-
-
 def changed(machine: Machine, options: str) -> Machine:
     """The same machine but for some options, such as "cards=4,card=200Gbit/s".
 
@@ -217,26 +205,26 @@ def changed(machine: Machine, options: str) -> Machine:
     """
     for option in filter(None, options.split(",")):
         key, _, value = option.partition("=")
-        stated: dict[str, Any] = {}
-        if key in _WHOLE:
-            stated[key] = positive(key, value)
-        elif key in _RATES:
-            stated[key] = parse("bandwidth", value)
-        elif key == "oversubscription":
-            stated[key] = _narrow(value)
-        elif option == "collnet=true":
-            stated["collnet"] = True
-        else:
-            known = "boxes=2, gpus=8, cards=4, card=400Gbit/s, link=450GB/s, oversubscription=2 or collnet=true"
-            raise ValueError(f"machine option {shortened(option)!r}: take {known}")
-        machine = replace(machine, **stated)
+        machine = with_option(machine, key, value)
     return machine
 
 
-def _narrow(text: str) -> float:
-    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) or not 1 <= float(text) <= 1000:
-        raise ValueError(f"oversubscription {shortened(text)!r}: must be 1 to 1000")
-    return float(text)
+def with_option(machine: Machine, key: str, value: str) -> Machine:
+    """The same machine but for one option; raises a ValueError if it is unknown, or its value cannot be."""
+    if key in ("boxes", "gpus", "cards"):
+        stated: Any = positive(key, value)
+    elif key in ("card", "link"):
+        stated = parse("bandwidth", value)
+    elif key == "oversubscription":
+        if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", value, re.ASCII) or not 1 <= float(value) <= 1000:
+            raise ValueError(f"oversubscription {shortened(value)!r}: must be 1 to 1000")
+        stated = float(value)
+    elif (key, value) == ("collnet", "true"):
+        stated = True
+    else:
+        known = "boxes=2, gpus=8, cards=4, card=400Gbit/s, link=450GB/s, oversubscription=2 or collnet=true"
+        raise ValueError(f"machine option {shortened(f'{key}={value}')!r}: take {known}")
+    return replace(machine, **{key: stated})
 
 
 def positive(what: str, text: str) -> int:

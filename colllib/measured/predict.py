@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
@@ -106,34 +107,32 @@ def _kind(chosen: Estimate) -> tuple[str, bool]:
 def _rate(scale: Scale, chosen: Estimate) -> float:
     """Of the same wire and kind; else of all wires of the kind."""
     kind = _kind(chosen)
-    if kind in scale.rate:
-        return scale.rate[kind]
     like = [value for (_, sends), value in scale.rate.items() if sends == kind[1]]
-    return median(like) if like else 1.0
+    return scale.rate.get(kind) or median(like or [1.0])
 
 
 @cache
 def _scale(without: frozenset[tuple[str, str]]) -> Scale:
-    rates: dict[tuple[str, bool], list[float]] = {}
-    waits: dict[bool, list[float]] = {}
+    rates: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
+    waits: defaultdict[bool, list[float]] = defaultdict(list)
     for sweep in healthy():
         if sweep.group in without or sweep.machine is None:
             continue
         collective, machine = str(sweep.run.collective), sweep.machine
         found = estimates(machine, collective)
-        ends: dict[tuple[str, bool], list[float]] = {}
+        ends: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
         small = []
-        for size, time in zip(*(values.tolist() for values in sweep.run.series()), strict=True):
+        for size, time in sweep.points:
             chosen = pick(found, machine, size)
             if size >= LARGE:
                 rest = max(time - chosen.waiting(size, machine), time / 2)
-                ends.setdefault(_kind(chosen), []).append(chosen.wire(size, machine.generation) / rest)
+                ends[_kind(chosen)].append(chosen.wire(size, machine.generation) / rest)
             elif size <= SMALL:
                 small.append(time / (chosen.waiting(size, machine) + chosen.wire(size, machine.generation)))
         for kind, values in ends.items():
-            rates.setdefault(kind, []).append(median(values))
+            rates[kind].append(median(values))
         if small:
-            waits.setdefault(machine.boxes > 1, []).append(median(small))
+            waits[machine.boxes > 1].append(median(small))
     return Scale({k: median(v) for k, v in rates.items()}, {k: median(v) for k, v in waits.items()})
 
 
@@ -170,11 +169,8 @@ def compared() -> list[Compared]:
     """Every healthy published sweep beside what is predicted without it."""
     found = []
     for sweep in healthy():
-        if sweep.machine is None:
-            continue
-        rows = [
-            (size, time, predict(sweep.machine, str(sweep.run.collective), size, (sweep.group,)))
-            for size, time in zip(*(values.tolist() for values in sweep.run.series()), strict=True)
-        ]
-        found.append(Compared(sweep, tuple(rows)))
+        if (machine := sweep.machine) is not None:
+            collective, group = str(sweep.run.collective), (sweep.group,)
+            rows = ((size, time, predict(machine, collective, size, group)) for size, time in sweep.points)
+            found.append(Compared(sweep, tuple(rows)))
     return found

@@ -162,8 +162,10 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
-    table = tables[-1]
-    stripped = line.strip()
+    table, stripped = tables[-1], line.strip()
+    table.number, table.stream, table.line = number, stream, stripped
+    if stripped[:1].isdigit() and _row(table, stripped):
+        return
     columns = _header(stripped)
     units = set(_UNIT.findall(line)) if columns or stripped.startswith(("#", "(")) else set()
     if columns:
@@ -240,7 +242,7 @@ def _remarks(table: _Table, line: str) -> None:
 
 def _float(text: str) -> float | None:
     try:
-        value = float(text.replace("_", "").replace(",", ""))
+        value = float(text.replace(",", ""))
     except ValueError:
         return None
     return value if isfinite(value) else None
@@ -266,35 +268,31 @@ def _row(table: _Table, line: str) -> bool:
         _full_row(table, *words)
         return True
     words = line.split()
-    bare = table.dialect in ("columns", "osu") and bool(table.columns and words)
-    if not bare or not all(map(_NUMBER.fullmatch, words)):
+    if table.dialect not in ("columns", "osu") or not table.columns or not all(map(_NUMBER.fullmatch, words)):
         return False
     if len(words) < len(table.columns) or (table.dialect == "columns" and len(words) != len(table.columns)):
         table.refuse(f"{len(words)} numbers for {len(table.columns)} columns")
-        return True
-    named = dict(zip(table.columns, words, strict=False))
-    _add(table, named["size"], named.get("time"), named.get("algbw"), named.get("busbw"))
+    else:
+        _add(table, dict(zip(table.columns, words, strict=False)))
     return True
 
 
 def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, *numbers: str) -> None:
-    rest = list(numbers)
-    named = {4: 0, 8: 0, 5: 1, 9: 1}
-    halves = [k for k, name in enumerate(table.columns) if name == "time"]
+    rest, whole = list(numbers), (4, 5, 8, 9)  # of one half or two, each perhaps behind a root
+    expected = len(table.columns) - 3 - ("redop" in table.columns)
     if table.dialect == "nccom-test":
         rest = [*rest[:3], ""]
-    elif halves and table.dialect == "nccl-tests" and len(rest) in named:
-        expected = len(table.columns) - 3 - ("redop" in table.columns)
-        if len(rest) != expected and len(rest) != 4 + ("root" in table.columns):
-            return table.refuse(f"{len(rest)} numbers where the header has {expected}")
-    if len(rest) not in named:
+    if len(rest) not in whole:
         return table.refuse(f"{len(rest)} numbers after the type")
-    if named[len(rest)]:
+    headed = table.dialect == "nccl-tests" and "time" in table.columns
+    if headed and len(rest) not in (expected, 4 + ("root" in table.columns)):
+        return table.refuse(f"{len(rest)} numbers where the header has {expected}")
+    if len(rest) % 4:
         table.root = rest.pop(0)
     for half in range(len(rest) // 4):
-        time, algbw, busbw, wrong = rest[4 * half : 4 * half + 4]
+        cells = dict(zip(("time", "algbw", "busbw"), rest[4 * half :], strict=False))
         place = None if table.dialect == "nccom-test" else half == 1
-        _add(table, size, time, algbw, busbw, place, wrong)
+        _add(table, {"size": size, **cells}, place, rest[4 * half + 3])
     elements, total = _float(count), _float(size)
     if redop:
         table.reduces = redop != "none"
@@ -302,24 +300,17 @@ def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, *numb
         table.per_rank.append(total / (elements * _TYPE_BYTES[kind]))
 
 
-def _add(
-    table: _Table,
-    size: str,
-    time: str | None,
-    algbw: str | None,
-    busbw: str | None,
-    in_place: bool | None = None,
-    wrong: str = "",
-) -> None:
-    message, seconds, rate, bus = (None if x is None else _float(x) for x in (size, time, algbw, busbw))
+def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, wrong: str = "") -> None:
+    """The row of some cells by their columns, in us and GB/s, unless one of them cannot be."""
+    message, seconds, rate, bus = (_float(cells.get(name, "")) for name in ("size", "time", "algbw", "busbw"))
     why = ""
     if message is None or message < 0:
         why = "no size"
-    elif (time is not None and (seconds is None or seconds <= 0)) and message > 0:
+    elif "time" in cells and (seconds or 0.0) <= 0 < message:
         why = "its time is not above 0"
-    elif any(text is not None and (value is None or value < 0) for text, value in ((algbw, rate), (busbw, bus))):
+    elif any(name in cells and (-1.0 if x is None else x) < 0 for name, x in (("algbw", rate), ("busbw", bus))):
         why = "a bandwidth that is no number from 0 on"
-    elif seconds and rate and message and not _agree(message, seconds, rate, time or "", algbw or ""):
+    elif seconds and rate and message and not _agree(message, seconds, rate, cells["time"], cells["algbw"]):
         why = "algbw is not size over time"
     if why or message is None:
         return table.refuse(why)
@@ -329,8 +320,8 @@ def _add(
 
 def _agree(message: float, micros: float, rate: float, time: str, algbw: str) -> bool:
     """Whether the printed algbw is size over time within what printing rounds."""
-    slack = sum(_last_digit(text) / value for text, value in ((time, micros), (algbw, rate)))
-    return abs(message / (micros * 1000) / rate - 1) <= 0.02 + slack
+    off = abs(message / (micros * 1000) / rate - 1)
+    return off <= 0.02 or off <= 0.02 + _last_digit(time) / micros + _last_digit(algbw) / rate
 
 
 def _last_digit(text: str) -> float:
@@ -402,36 +393,29 @@ def _run(table: _Table) -> Run:
     if table.before is not None:
         table.facts = table.facts or table.before.facts
         table.devices = table.devices or table.before.devices
-    ranks = table.ranks or (max(table.devices) + 1 if table.devices else None)
-    nranks = table.facts.get("nranks", "")
-    if ranks is None and nranks.isdigit() and len(nranks) < 9:
-        ranks = int(nranks)
-    hosts: dict[str, list[int]] = {}
-    for host, device, _ in table.devices.values():
-        hosts.setdefault(host, []).append(device)
-    boxes: int | None = table.hosts or len(hosts) or None
-    per_box = max((len(found) for found in hosts.values()), default=0) or None
-    if ranks and len(table.devices) < ranks:  # some lines were cut out
-        per_box = max((max(found) + 1 for found in hosts.values()), default=0) or None
-        boxes = table.hosts or (ranks // per_box if per_box and ranks % per_box == 0 else None)
-    run = Run(
-        dialect=table.dialect,
-        rows=tuple(table.rows),
-        collective=table.collective,
-        ranks=ranks,
-        boxes=boxes,
-        gpus_per_box=per_box,
-        gpu=next((name for _, _, name in table.devices.values()), ""),
-        streams=_streams(table.streams),
-        facts=table.facts,
-        unread=tuple(table.unread),
-    )
-    return _deduced(run, table)
+    devices = table.devices.values()
+    printed = table.ranks or (max(table.devices) + 1 if devices else None)
+    if printed is None and re.fullmatch(r"\d{1,8}", table.facts.get("nranks", "")):
+        printed = int(table.facts["nranks"])
+    hosts = Counter(host for host, _, _ in devices)
+    boxes, per_box = table.hosts or len(hosts) or None, max(hosts.values(), default=None)
+    if printed and len(devices) < printed:  # some lines were cut out
+        boxes, per_box = table.hosts, max((device + 1 for _, device, _ in devices), default=None)
+    collective, ranks = _deduced(table, printed)
+    if per_box and ranks and ranks % per_box == 0:
+        boxes = ranks // per_box
+    elif ranks != printed:
+        boxes = None
+    gpu = next((name for _, _, name in devices), "")
+    counts = Counter(table.streams)  # a process that printed a row or two of many was mislabeled
+    streams = sum(count >= max(1, len(table.rows) / 10) for count in counts.values())
+    known = (table.dialect, tuple(table.rows), collective, ranks, boxes, per_box, gpu, streams)
+    return Run(*known, table.facts, tuple(table.unread))
 
 
-def _ranks_of_an_all_reduce(run: Run) -> int | None:
+def _ranks_of_an_all_reduce(rows: list[Row]) -> int | None:
     """The N of busbw = 2 (N - 1) / N algbw, if the printed digits of all rows together leave one."""
-    rates = [(row.algbw, row.busbw) for row in run.rows if row.algbw and row.busbw and row.algbw > 1e9]
+    rates = [(row.algbw, row.busbw) for row in rows if row.algbw and row.busbw and row.algbw > 1e9]
     whole = (d for d in (0, 1) if all(abs(round(rate / 1e9, d) * 1e9 - rate) < 1 for pair in rates for rate in pair))
     half = 5e8 / 10 ** next(whole, 2)  # of the last digit that is printed
     least = max(((busbw - half) / (algbw + half) for algbw, busbw in rates), default=2.0)
@@ -442,41 +426,31 @@ def _ranks_of_an_all_reduce(run: Run) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _streams(printed: list[str]) -> int:
-    """How many processes printed a table: one that printed a row or two of many was mislabeled."""
-    counts = Counter(printed)
-    return sum(count >= max(1, len(printed) / 10) for count in counts.values())
-
-
-def _deduced(run: Run, table: _Table) -> Run:
+def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
     """Collective and ranks where the columns leave one possibility."""
-    ratios = [row.busbw / row.algbw for row in run.rows if row.algbw and row.busbw and row.algbw > 1e9]
-    ratio = sorted(ratios)[len(ratios) // 2] if ratios else None
-    collective, ranks = run.collective, run.ranks
-    if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in run.rows):
+    ratios = sorted(row.busbw / row.algbw for row in table.rows if row.algbw and row.busbw and row.algbw > 1e9)
+    ratio, collective = ratios[len(ratios) // 2] if ratios else None, table.collective
+    if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in table.rows):
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
     if ranks == 1 and ratio:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     divided = round(median(table.per_rank)) if table.per_rank else 1
-    if collective is None and ratio is not None:
-        unchecked = any(row.wrong == "N/A" for row in run.rows if row.in_place)
+    unchecked = any(row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place)
+    if collective is None and divided > 1:
+        collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
+    elif collective is None and ratio is not None:
         if ratio > 1.005:
             collective = "all-reduce"
-        elif divided > 1:
-            collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
         elif table.root not in ("", "-1"):  # only these two print one, and in place they are checked
             collective = "reduce" if table.reduces else "broadcast"
         elif ratio >= 0.995 and unchecked:
             collective = "sendrecv"
         elif ratio >= 0.995 and table.reduces and ranks in (None, 2):
             collective, ranks = "all-reduce", 2  # a sendrecv checks nothing in place
-    if divided > 1 and ratio is not None and ratio < 1:
+    if divided > 1 and (ratio or 0.0) < 1:
         ranks = divided
-    checkable = ranks is not None and ranks > 1 and ratio is not None and collective is not None
-    if checkable and abs(factor(str(collective), ranks or 2) / (ratio or 1) - 1) > 0.005:
+    if collective and ratio and ranks and ranks > 1 and abs(factor(collective, ranks) / ratio - 1) > 0.005:
         ranks = None  # the rank lines are not all there
     if ranks is None and collective == "all-reduce":
-        ranks = _ranks_of_an_all_reduce(run)
-    whole = run.gpus_per_box and ranks and ranks % run.gpus_per_box == 0
-    boxes = ranks // run.gpus_per_box if whole and ranks and run.gpus_per_box else None
-    return replace(run, collective=collective, ranks=ranks, boxes=boxes or (run.boxes if ranks == run.ranks else None))
+        ranks = _ranks_of_an_all_reduce(table.rows)
+    return collective, ranks

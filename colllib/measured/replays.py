@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ import numpy as np
 
 from colllib import simgrid
 from colllib.algorithms import find as find_algorithm
-from colllib.cost import Cost
 from colllib.events import event_clock
 from colllib.exact import IntArray
 from colllib.execution import execute
@@ -38,13 +37,13 @@ class Case:
         on: the topology, as on the command line. One of a single level has the speed of the cards.
         primitive: its name.
         algorithm: its name.
-        tiers: of a hierarchical schedule.
+        tiers: of a hierarchical schedule, or empty.
     """
 
     on: str
     primitive: str
     algorithm: str
-    tiers: str = ""
+    tiers: str
 
     @property
     def name(self) -> str:
@@ -76,14 +75,10 @@ class Case:
         alpha, bandwidth = PRESETS[MACHINE].speeds(max(levels, 2))
         return {"message": MESSAGE, "alpha": alpha[-levels:], "bandwidth": bandwidth[-levels:]}
 
-    @cached_property
-    def cost(self) -> Cost:
-        """As executed."""
-        return execute(self.schedule, self.topology).cost
-
     def clocks(self) -> tuple[float, float]:
         """Seconds on the lock-step clock and on the event clock."""
-        return self.cost.seconds(**self.price), event_clock(self.schedule, self.topology, **self.price).seconds
+        cost = execute(self.schedule, self.topology).cost
+        return cost.seconds(**self.price), event_clock(self.schedule, self.topology, **self.price).seconds
 
     def envelopes(self) -> float:
         """Seconds that SimGrid's envelopes take where every step has all messages at once on links of their own.
@@ -110,29 +105,9 @@ class Case:
         return simgrid.replay(self.schedule, self.topology, settings=settings, **self.price)
 
 
-CASES = (
-    Case("boxes:8x8", "all-reduce", "ring"),
-    Case("boxes:8x8", "all-reduce", "hierarchical"),
-    Case("boxes:8x8", "all-reduce", "hierarchical", "recursive-doubling,rabenseifner"),
-    Case("boxes:8x8", "all-reduce", "channels"),
-    Case("boxes:8x8", "all-to-all", "hierarchical"),
-    Case("boxes:8x8", "all-to-all", "pairwise"),
-    Case("boxes:8x8,cards=1", "all-reduce", "ring"),
-    Case("boxes:8x8,cards=1", "all-reduce", "hierarchical"),
-    Case("boxes:8x8,cards=4", "all-reduce", "channels"),
-    Case("boxes:8x8,oversubscription=4", "all-reduce", "ring"),
-    Case("boxes:8x8,oversubscription=4", "all-reduce", "hierarchical"),
-    Case("boxes:8x8,oversubscription=4", "all-reduce", "channels"),
-    Case("boxes:8x8,rails=8,oversubscription=4", "all-reduce", "ring"),
-    Case("boxes:8x8,rails=8,oversubscription=4", "all-reduce", "hierarchical"),
-    Case("boxes:2x4x4", "all-gather", "hierarchical"),
-    Case("fat-tree:4", "all-reduce", "ring"),
-    Case("fat-tree:4", "all-reduce", "hierarchical"),
-    Case("leaf-spine:4x4x2", "all-reduce", "ring"),
-    Case("leaf-spine:4x4x2", "all-reduce", "hierarchical"),
-    Case("leaf-spine:4x4x2", "all-to-all", "pairwise"),
-    Case("leaf-spine:4x4x2", "all-to-all", "hierarchical"),
-)
+_STORED: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
+#: The schedules that are replayed: another one is a row of the file, and storing its times.
+CASES = tuple(Case(*(row[key] for key in ("on", "primitive", "algorithm", "tiers"))) for row in _STORED["cases"])
 
 #: Some of what `simgrid.SETTINGS` switches off: SimGrid's own defaults, of the model LV08 where factors are concerned.
 SWITCHED_ON = {
@@ -152,15 +127,15 @@ def stored() -> dict[str, Any]:
     >>> found["simgrid"], len(found["cases"]) == len(CASES)
     ('3.32', True)
     """
-    found: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
-    return found
+    return _STORED | {"cases": {case.name: row for case, row in zip(CASES, _STORED["cases"], strict=True)}}
 
 
 def measured() -> dict[str, Any]:
-    """What `stored` should be, by SimGrid as it is installed here."""
+    """What the file should hold, by SimGrid as it is installed here."""
+    times = ({"waiting": case.replayed(), "eager": case.replayed(simgrid.EAGER)} for case in CASES)
     return {
         "simgrid": simgrid.version(),
-        "cases": {case.name: {"waiting": case.replayed(), "eager": case.replayed(simgrid.EAGER)} for case in CASES},
+        "cases": [asdict(case) | taken for case, taken in zip(CASES, times, strict=True)],
         "switched_on": {name: CASES[1].replayed(settings) for name, settings in SWITCHED_ON.items()},
     }
 

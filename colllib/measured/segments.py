@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,19 +91,17 @@ def _cuts(size: Array, time: Array) -> list[tuple[int, int]]:
         for b in range(a + min(FEWEST_POINTS, count), count + 1):
             constant, slope = _line(size[a:b], time[a:b], np.ones(b - a))
             squares[a, b] = (((constant + slope * size[a:b]) / time[a:b] - 1) ** 2).sum()
-    best = {(1, b): (squares[0, b], 0) for b in range(1, count + 1)}
-    for k in range(2, most + 1):
-        for b in range(1, count + 1):
-            options = [(best[k - 1, a][0] + squares[a, b], a) for a in range(1, b)]
-            best[k, b] = min(options, default=(np.inf, 0))
+    best, begins = [squares[0]], []  # of the first b points in k segments: the least squares, where the last begins
+    for _ in range(1, most):
+        options = best[-1][:count, None] + squares
+        best.append(options.min(axis=0))
+        begins.append(options.argmin(axis=0))
     # a segment is three numbers: where it begins, its constant, its slope; twice Schwarz's price, as cuts are searched
-    price = [count * np.log(best[k, count][0] / count + FLOOR**2) + 6 * k * np.log(count) for k in range(1, most + 1)]
-    found, end = [], count
-    for k in range(int(np.argmin(price)) + 1, 0, -1):
-        start = best[k, end][1]
-        found.append((start, end))
-        end = start
-    return found[::-1]
+    price = [count * np.log(b[-1] / count + FLOOR**2) + 6 * k * np.log(count) for k, b in enumerate(best, 1)]
+    cuts = [count]
+    for begin in begins[: int(np.argmin(price))][::-1]:
+        cuts.append(int(begin[cuts[-1]]))
+    return list(pairwise([0, *cuts[::-1]]))
 
 
 def _line(size: Array, time: Array, weight: Array) -> tuple[float, float]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colllib.measured.log import Run, factor
 from colllib.measured.segments import Segment, segments
@@ -66,9 +66,7 @@ def shape(run: Run) -> Shape:
         raise ValueError("no row has a time, or a bandwidth that gives one")
     bus = size / time * factor(str(run.collective), run.ranks or 1)
     half = bus[size <= size[-1] / 2]
-    back = tuple(float(a) for (a, s), (_, t) in pairwise(zip(size, time, strict=True)) if a >= 4096 and t < 0.87 * s)
-    steps = [t / s for (_, s), (b, t) in pairwise(zip(size, bus, strict=True)) if b > LARGE]
-    falls = {float(b) for (_, s), (b, t) in pairwise(zip(size, bus, strict=True)) if b >= LARGE and t < 0.8 * s}
+    step = bus[1:] / bus[:-1]
     return Shape(
         fitted=tuple(segments(size, time)) if len(size) > 1 else (),
         measured=float(bus[-1]),
@@ -77,14 +75,15 @@ def shape(run: Run) -> Shape:
         smallest=float(size[0]),
         floor=float(time.min()),
         growth=float(bus[-1] / half[-1]) if len(half) else 1.0,
-        steps_back=back,
-        rough=tuple(sorted(falls | _apart(run))),
-        deepest=float(min(steps, default=1.0)),
+        steps_back=tuple(size[:-1][(size[:-1] >= 4096) & (time[1:] < 0.87 * time[:-1])].tolist()),
+        rough=tuple(np.union1d(size[1:][(size[1:] >= LARGE) & (step < 0.8)], _apart(run)).tolist()),
+        deepest=float(step[size[1:] > LARGE].min(initial=1.0)),
     )
 
 
-def _apart(run: Run) -> set[float]:
+def _apart(run: Run) -> NDArray[np.float64]:
     """Sizes at which in place and out of place differ by a third."""
-    halves = [dict(zip(*(values.tolist() for values in run.series(place)), strict=True)) for place in (False, True)]
-    shared = [size for size in halves[0] if size in halves[1] and size >= LARGE]
-    return {size for size in shared if abs(np.log(halves[0][size] / halves[1][size])) > np.log(4 / 3)}
+    (out, first), (inside, second) = run.series(False), run.series(True)
+    sizes, here, there = np.intersect1d(out, inside, return_indices=True)
+    apart: NDArray[np.float64] = sizes[(sizes >= LARGE) & (abs(np.log(first[here] / second[there])) > np.log(4 / 3))]
+    return apart

@@ -34,6 +34,11 @@ class Sweep:
     run: Run
 
     @property
+    def points(self) -> list[tuple[float, float]]:
+        """Sizes in bytes and times in seconds."""
+        return list(zip(*(values.tolist() for values in self.run.series()), strict=True))
+
+    @property
     def group(self) -> tuple[str, str]:
         """Who measured, and on which GPU: one machine, as far as that can be told."""
         return self.source.split("/")[3], self.machine.name if self.machine else ""

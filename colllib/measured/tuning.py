@@ -128,10 +128,10 @@ def _speed(machine: Machine) -> tuple[float, int, str]:
     """GB/s of all channels of a ring, their number, and what binds."""
     inside = _inside(machine)
     if machine.boxes == 1:
-        return inside, 24 if machine.generation == 1 and machine.linked else _RING_CHANNELS, _link_name(machine)
+        return inside, 24 if machine.generation == 1 and machine.linked else _RING_CHANNELS, machine.inner
     outside, name = _outside(machine)
     channels = min(32, 2 * machine.cards)
-    return (outside, channels, name) if outside <= inside else (inside, channels, _link_name(machine))
+    return (outside, channels, name) if outside <= inside else (inside, channels, machine.inner)
 
 
 def _outside(machine: Machine) -> tuple[float, str]:
@@ -154,12 +154,6 @@ def _card(machine: Machine) -> float:
     speeds, rate = SPEEDS_BETWEEN[machine.generation], machine.rate / 1e9
     speed = next((s for s in speeds if s <= rate), speeds[-1])
     return speed * max(1, rate // speed)
-
-
-def _link_name(machine: Machine) -> str:
-    if not machine.linked:
-        return "PCIe"
-    return "NVLink" if machine.vendor == "nvidia" else "Infinity Fabric"
 
 
 def _steps(machine: Machine, collective: str) -> int:
@@ -255,7 +249,7 @@ def _sends(machine: Machine, collective: str) -> Estimate:
     inside, card = _inside(machine, collective), _card(machine)
     latency = NCCL_BASE["ring"][2] + (NCCL_NETWORK_STEP if machine.boxes > 1 else NCCL_NVLINK_STEP)["ring"][2]
     if machine.boxes == 1:
-        bus, binding = inside, _link_name(machine)
+        bus, binding = inside, machine.inner
     else:
         share, slot = card * (1 if collective == "sendrecv" else machine.cards / gpus), machine.pcie / 1e9 * PCI_SHARE
         remote = 1.0 if collective == "sendrecv" else (n - gpus) / (n - 1)

@@ -170,8 +170,9 @@ def find(expression: str) -> Topology:
 
     Args:
         expression: a name, its sizes behind a colon, and options behind commas; or a preset, such as "dgx-h100:64",
-            with the options of the topology that it stands for; or the path of a cluster file, which ends in .toml; or
-            an operation on expressions, such as "line-graph(circulant:16x3x4)".
+            with the options of the topology that it stands for; or the path of a cluster file (.toml), of NCCL's
+            topology file (.xml), or of what `nvidia-smi topo -m` printed (.txt); or an operation on expressions, such
+            as "line-graph(circulant:16x3x4)".
             `without=` stands what has failed: "card 3", "leaf 1", or a cable such as "0-1".
 
     Raises:
@@ -180,10 +181,10 @@ def find(expression: str) -> Topology:
     >>> find("ring:8"), find("boxes:4x8,cards=2,oversubscription=2").tiers[2].bandwidth
     (Topology(ring:8, 8 ranks, 0 switches, 16 links), Fraction(1, 1))
     """
-    if expression.endswith(".toml"):
-        from colllib.measured.cluster import read_cluster, read_text, topology_of  # which needs this module
+    if expression.endswith((".toml", ".xml", ".txt")):
+        from colllib.measured.cluster import machine_on, topology_of  # which needs this module
 
-        return topology_of(read_cluster(read_text(expression)))
+        return topology_of(machine_on(expression))
     if expression.count("(") > MOST_NESTED:
         raise ValueError(f"topology {shortened(expression)!r}: at most {MOST_NESTED} operations are taken")
     head, *rest = _outside(ALIASES.get(expression.strip(), expression.strip()))

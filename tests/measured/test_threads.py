@@ -55,23 +55,95 @@ THREADS = (
     ("NVIDIA/nccl/issues/2140", 1, 8, "B300", "", "all-reduce", 845, FINE, "nvls"),
     ("NVIDIA/nccl/issues/2140", 1, 8, "B300", "", "all-reduce", 695, FINE, ""),
     ("coreweave/nccl-tests/pull/43", 18, 4, "GB200", "", "all-reduce", 836, FINE, ""),
+    # from here on the rules were tried before they were mended: of 63 with the cards 51 right and 5 wrong, 35 and 6
+    # without them
+    ("NVIDIA/nccl/issues/949", 2, 8, "A100-SXM4", "2x200Gb/s", "all-reduce", 27, SLOW, "no-gdr"),
+    ("NVIDIA/nccl/issues/949", 2, 8, "A100-SXM4", "2x200Gb/s", "all-reduce", 48, FINE, ""),
+    ("NVIDIA/nccl/issues/841", 1, 8, "A100 80GB PCIe", "", "all-reduce", 8, SLOW, "p2p-disabled"),
+    ("NVIDIA/nccl/issues/841", 1, 8, "A100 80GB PCIe", "", "all-reduce", 21, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/178", 1, 2, "A100 80GB PCIe", "", "all-reduce", 208, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/178", 1, 3, "A100 80GB PCIe", "", "all-reduce", 20, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/149", 1, 8, "A100-SXM4", "", "all-reduce", 200, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/331", 1, 2, "A100-SXM-64GB", "", "sendrecv", 72, FINE, ""),  # a board of four
+    ("NVIDIA/nccl-tests/issues/78", 8, 8, "V100-SXM2", "1x100Gb/s", "all-reduce", 4.32, SLOW, ""),
+    ("NVIDIA/nccl-tests/issues/78", 8, 8, "V100-SXM2", "1x100Gb/s", "all-to-all", 0.51, SLOW, ""),
+    ("NVIDIA/nccl/issues/1272", 8, 4, "GH200 120GB", "4x200Gb/s", "sendrecv", 24.24, FINE, ""),
+    ("NVIDIA/nccl/issues/1272", 8, 4, "GH200 120GB", "4x200Gb/s", "sendrecv", 18.3, SLOW, ""),
+    ("NVIDIA/nccl-tests/issues/106", 2, 8, "A100-SXM4", "8x100Gb/s", "all-reduce", 88, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/106", 2, 8, "A100-SXM4", "8x100Gb/s", "all-reduce", 49, SLOW, ""),
+    ("NVIDIA/nccl-tests/issues/169", 2, 8, "A100-SXM4", "8x100Gb/s", "all-reduce", 100, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/169", 6, 8, "A100-SXM4", "8x100Gb/s", "all-reduce", 40, SLOW, ""),
+    ("NVIDIA/nccl/issues/2171", 2, 8, "H100", "8x400Gb/s", "all-reduce", 154.9, SLOW, "no-gdr"),
+    ("NVIDIA/nccl/issues/2171", 1, 8, "H100", "", "all-reduce", 474, FINE, "nvls"),
+    ("NVIDIA/nccl/issues/1676", 2, 8, "A100-SXM4", "8x200Gb/s", "all-reduce", 10, SLOW, "no-gdr"),
+    ("NVIDIA/nccl/issues/1676", 2, 8, "A100-SXM4", "8x200Gb/s", "all-reduce", 180, FINE, ""),
+    ("NVIDIA/nccl/issues/465", 4, 8, "V100-SXM2", "1x100Gb/s", "all-reduce", 6, SLOW, "no-gdr"),
+    ("NVIDIA/nccl/issues/1454", 300, 8, "H100", "4x400Gb/s", "all-reduce", 14, SLOW, ""),
+    ("NVIDIA/nccl/issues/1600", 16, 8, "H100", "8x400Gb/s", "all-reduce", 10, SLOW, "misconfiguration"),
+    ("ROCm/rccl/pull/2078", 2, 8, "AMD Instinct MI300X", "8x400Gb/s", "all-reduce", 360, FINE, ""),
+    ("NVIDIA/dgx-spark-playbooks/issues/25", 2, 1, "GB10", "1x200Gb/s", "all-gather", 20.9, FINE, ""),
+    ("NVIDIA/dgx-spark-playbooks/issues/102", 2, 1, "GB10", "1x200Gb/s", "all-gather", 3, SLOW, "misconfiguration"),
+    ("NVIDIA/nccl/issues/450", 4, 8, "V100-SXM2", "1x100Gb/s", "all-reduce", 5, SLOW, "nic-limited"),
+    ("NVIDIA/nccl/issues/209", 2, 1, "V100-SXM2", "1x32Gb/s", "all-reduce", 3.87, FINE, ""),
+    ("NVIDIA/nccl/issues/209", 2, 8, "V100-SXM2", "1x32Gb/s", "all-reduce", 1.85, SLOW, "nic-limited"),
+    ("NVIDIA/nccl-tests/issues/160", 4, 8, "A100-SXM4", "4x200Gb/s", "all-reduce", 80, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/153", 2, 8, "H800", "8x100Gb/s", "all-reduce", 161, FINE, "nvls"),
+    ("NVIDIA/nccl-tests/issues/265", 2, 1, "H100", "1x400Gb/s", "all-reduce", 30, SLOW, "nic-limited"),
+    ("uccl-project/uccl/issues/205", 8, 8, "H100", "8x400Gb/s", "all-reduce", 350, FINE, ""),
+    ("NVIDIA/nccl/issues/1084", 2, 8, "A30", "2x100Gb/s", "all-reduce", 7.9, SLOW, "no-gdr"),
+    ("NVIDIA/nccl/issues/235", 2, 8, "V100-SXM2", "1x100Gb/s", "all-reduce", 15.6, FINE, ""),
+    ("NVIDIA/nccl/issues/235", 32, 8, "V100-SXM2", "1x100Gb/s", "all-reduce", 7, SLOW, ""),
+    ("NVIDIA/nccl-tests/pull/59", 2, 8, "A100-SXM4", "8x200Gb/s", "all-gather", 200, FINE, ""),
+    ("NVIDIA/nccl-tests/pull/59", 2, 8, "A100-SXM4", "8x200Gb/s", "all-to-all", 25, FINE, ""),
+    ("NVIDIA/nccl/issues/1455", 1, 8, "H100", "", "all-reduce", 480, FINE, "nvls"),
+    ("NVIDIA/nccl/issues/1455", 1, 5, "H100", "", "all-reduce", 420, FINE, "nvls"),
+    ("NVIDIA/nccl/issues/1455", 1, 2, "H100", "", "all-reduce", 367, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/196", 2, 8, "H100 PCIe", "1x100Gb/s", "all-reduce", 15, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/93", 1, 4, "V100-SXM2", "", "all-reduce", 31.7, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/93", 1, 4, "V100-SXM2", "", "all-reduce", 15.5, SLOW, ""),
+    ("NVIDIA/nccl-tests/issues/152", 2, 8, "A100-SXM4", "4x200Gb/s", "all-reduce", 30, SLOW, "no-gdr"),
+    ("NVIDIA/nccl/issues/1281", 1, 8, "H100", "", "reduce-scatter", 360, FINE, ""),
+    ("NVIDIA/nccl/issues/1281", 1, 8, "H100", "", "all-gather", 350, FINE, ""),
+    ("NVIDIA/nccl/issues/1229", 4, 8, "H100", "8x400Gb/s", "reduce-scatter", 360, FINE, ""),
+    ("NVIDIA/nccl/issues/1229", 64, 8, "H100", "8x400Gb/s", "reduce-scatter", 280, FINE, ""),
+    ("NVIDIA/nccl/issues/812", 2, 8, "A100-SXM4", "8x100Gb/s", "all-reduce", 60, SLOW, ""),
+    ("ROCm/rocm-systems/pull/9406", 2, 8, "AMD Instinct MI350X", "8x400Gb/s", "all-reduce", 249, FINE, ""),
+    ("aws/aws-ofi-nccl/issues/33", 2, 8, "V100-SXM2", "1x100Gb/s", "all-reduce", 24.4, FINE, ""),
+    ("aws/aws-ofi-nccl/issues/33", 2, 8, "V100-SXM2", "1x100Gb/s", "all-reduce", 15.2, SLOW, ""),
+    ("NVIDIA/nccl/issues/340", 1, 2, "GeForce RTX 2080 Ti", "", "broadcast", 21.9, FINE, ""),
 )
 
 
-def test_figures_of_public_threads_are_judged_as_they_were_judged_there():
+@pytest.mark.parametrize(("known", "least_right"), [(True, 0.85), (False, 0.6)], ids=["cards told", "log alone"])
+def test_figures_of_public_threads_are_judged_as_they_were_judged_there(known, least_right):
     right = wrong = slow = named = 0
     for thread, boxes, gpus, gpu, told, collective, busbw, state, cause in THREADS:
         log = logs.text(busbw * 1e9, boxes=boxes, per_box=gpus, gpu=gpu, collective=collective)
-        found = diagnose(read(log)[0], Hints(cards=cards(told) if told else None))
+        found = diagnose(read(log)[0], Hints(cards=cards(told) if told and known else None))
         right += found.state == state
         wrong += found.state not in (state, "undecided")
         assert found.confidence < 0.8, thread
         if cause and state == SLOW:
             slow += 1
             named += cause in (found.cause, *found.alternatives)
-    assert right >= 0.9 * len(THREADS)
+    assert right >= least_right * len(THREADS)
     assert wrong <= 0.05 * len(THREADS)
     assert named >= 0.8 * slow
+
+
+def test_a_table_with_a_process_label_in_mid_line_shows_a_fabric_that_collapses():
+    # NVIDIA/nccl/issues/1453: three boxes over two racks
+    log = """
+[0]      4194304       1048576     float     sum      -1[0]     622.6    6.74   12.91      0[0]     625.8    6.70   12.85      0
+[0]     16777216       4194304     float     sum      -1[0]    1334.9   12.57   24.09      0[0]    1336.5   12.55   24.06      0
+[0]     33554432       8388608     float     sum      -1[0]    2180.1   15.39   29.50      0[0]    2285.2   14.68   28.14      0
+[0]    268435456      67108864     float     sum      -1[0]    125807    2.13    4.09      0[0]    121575    2.21    4.23      0
+[0]    536870912     134217728     float     sum      -1[0]    193909    2.77    5.31      0[0]    192903    2.78    5.33      0
+"""  # noqa: E501
+    (run,) = read(log)
+    found = diagnose(run, Hints(gpu="h100", cards=cards("8x400Gb/s")))
+    assert (run.ranks, run.unread, found.state) == (24, (), SLOW)
+    assert "congestion" in (found.cause, *found.alternatives)
 
 
 GPUS = {"dgx-v100": "V100-SXM2", "dgx-a100": "A100-SXM4", "dgx-h100": "H100 80GB HBM3", "b200": "B200"}

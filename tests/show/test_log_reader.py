@@ -33,6 +33,8 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
             assert said.text_content().startswith(f"{len(run.rows)} sizes read. At "), sweep.name
             assert float(said.text_content().split(": ")[1].split(" GB/s")[0]) == float(f"{last:.3g}"), sweep.name
             assert tab.locator("circle").count() == len(run.rows)
+        area.fill(f"0 0 float sum -1 0.12 0.00 0.00 0 0.12 0.00 0.00 0\n{text}")  # nothing sent, but a row
+        assert said.text_content().startswith(f"{len(run.rows)} sizes read. At ")
         tab.locator("select[name=collective]").select_option("all-to-all")
         assert said.text_content().endswith("--primitive all-to-all")
         area.fill(ALONE)

@@ -21,7 +21,7 @@
     const found = text.split("\n").map(rowOf).filter(Boolean);
     const rows = found.filter((row) => !row.unread && row.size > 0);
     const repeated = rows.filter((row, k) => k && row.size === rows[k - 1].size).length;
-    return { rows, unread: found.length - rows.length, mixed: repeated >= 2 && repeated >= rows.length / 5 };
+    return { rows, unread: found.filter((row) => row.unread).length, mixed: repeated >= 2 && repeated >= rows.length / 5 };
   };
   const size = (bytes) => {
     const power = Math.min(4, Math.max(0, Math.floor(Math.log2(bytes) / 10)));

@@ -83,7 +83,7 @@ class Machine:
         return min(self.microbatches, self.depth - k) / self.microbatches
 
     def change(self, graph: Graph, letters: str, before: State, after: State) -> float:
-        """Seconds of a change of state: its collectives at their lower bounds, without latency; infinite if none do it."""
+        """Seconds of a change of state: its collectives' lower bounds, without latency; infinite if none do it."""
         seconds = 0.0
         try:
             for axis, name, numbers in changes(graph, letters, before, after, self.mesh):
