@@ -24,6 +24,8 @@ from colllib import algorithms, msccl, simgrid, units
 from colllib.bounds import bus_factor
 from colllib.cost import Kind, Price, TieredCost
 from colllib.events import event_clock
+from colllib.exact import Fractions, IntArray
+from colllib.execution import Execution
 from colllib.execution import trace as trace_states
 from colllib.graphs.describe import promises
 from colllib.graphs.links import is_graph
@@ -323,9 +325,9 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "messages": run.schedule.num_messages,
         "n_alpha": _exact(run.cost.n_alpha),
         "n_beta": None if isinstance(run.cost, TieredCost) else str(run.cost.n_beta),
-        "sent_max": str(max(run.sent)),
-        "received_max": str(max(run.received)),
-        "link_load_max": str(max(run.link_total, default=0)),
+        "sent_max": _most(run, run.ledger.sent[: topology.ranks]),
+        "received_max": _most(run, run.ledger.received[: topology.ranks]),
+        "link_load_max": _most(run, run.ledger.link),
         "tiers": [
             {
                 "name": tier.name,
@@ -347,6 +349,11 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
     if chosen.name in ("breadth-first", "synthesis") and chosen.primitive in PASSES:
         result |= _at_node(rung)
     return result | _times(rung, rung.seconds)
+
+
+def _most(run: Execution, counts: IntArray) -> str:
+    """The largest share of M; of a million ranks not all become fractions."""
+    return str(Fractions(counts, run.ledger.denominator).largest())
 
 
 def _at_node(rung: Rung) -> dict[str, Any]:

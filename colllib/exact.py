@@ -91,7 +91,7 @@ def accumulated(total: IntArray, more: IntArray) -> IntArray:
     array([9223372036854775806], dtype=object)
     """
     if object in (total.dtype, more.dtype):
-        return total.astype(object) + more.astype(object)
+        total, more = total.astype(object), more.astype(object)
     total += more
     return total.astype(object) if total.max(initial=0) >= LARGEST_INT else total
 
