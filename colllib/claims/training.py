@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from colllib.algorithms import allreduce
-from colllib.claims.finding import Cases, answer
+from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import best, built, closed, run
 from colllib.claims.value import Words
 from colllib.cost import crossover
@@ -195,14 +195,7 @@ def _crossing(n: int, alpha: float, bandwidth: float) -> dict[str, Any]:
             "estimate": rough / math.log2(n), "ring_alpha": ring.n_alpha, "tree_alpha": tree.n_alpha}  # fmt: skip
 
 
-@answer(AR, "M-36")
-def _crossing_of_100() -> Cases:
-    yield _crossing(100, 5, 50)
-
-
-@answer(AR, "M-39")
-def _crossing_of_256() -> Cases:
-    yield _crossing(256, 5, 25)
+table(AR, {"M-36": lambda: [_crossing(100, 5, 50)], "M-39": lambda: [_crossing(256, 5, 25)]})
 
 
 @answer(AR, "M-37")
