@@ -29,7 +29,7 @@ class Ledger:
     busiest link's load, and the longest route on which the tier is the outermost one.
 
     Args:
-        topology: where.
+        topology: whose links are counted.
         steps: number of steps T.
         denominator: of the sizes that are recorded.
         paths: of messages that take one of their own.
@@ -180,7 +180,7 @@ class Execution:
 
     Attributes:
         schedule: what was run.
-        topology: where.
+        topology: whose links were crossed.
         ledger: what crossed which link.
         how: "executed" in full, "by symmetry", or "not proved".
     """
