@@ -121,6 +121,7 @@ format: $(INSTALLED) ## format the code and fix what lint can fix
 	$(BIN)/ruff check --fix .
 
 # uv writes one lock file for every platform and Python version that the project supports, with no addresses in it.
+# It has no hashes: with one in a constraint file pip refuses an editable install, and every name that is not pinned.
 .PHONY: lock
 lock: ## write requirements.lock anew from pyproject.toml (make lock UPGRADE=--upgrade takes newer versions)
 	@test -x .cache/uv/bin/uv || { $(PYTHON) -m venv .cache/uv && .cache/uv/bin/pip install --quiet uv; }

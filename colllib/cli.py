@@ -24,6 +24,8 @@ from colllib import algorithms, msccl, simgrid, units
 from colllib.bounds import bus_factor
 from colllib.cost import Kind, Price, TieredCost
 from colllib.events import event_clock
+from colllib.exact import Fractions, IntArray
+from colllib.execution import Execution
 from colllib.execution import trace as trace_states
 from colllib.graphs.describe import promises
 from colllib.graphs.links import is_graph
@@ -136,17 +138,12 @@ def cli(context: click.Context) -> None:
 @_json
 def list_command(as_json: bool) -> None:
     """Primitives, algorithms and topologies."""
-    every = algorithms.CATALOGUE
     found: dict[str, Any] = {
         "primitives": {p.name: p.statement for p in PRIMITIVES.values()},
-        "algorithms": {
-            name: [a.name for a in every if a.primitive == name]
-            for name in PRIMITIVES
-            if any(a.primitive == name for a in every)
-        },
+        "algorithms": {name: [a.name for a in algorithms.every(name)] for name in PRIMITIVES},
         "options": {
             f"{a.primitive} {a.name}": [*(["segments"] if a.segmented else []), *a.options]
-            for a in every
+            for a in algorithms.CATALOGUE
             if a.segmented or a.options
         },
         "topologies": [form.example for form in TOPOLOGIES.values()],
@@ -172,27 +169,25 @@ def list_command(as_json: bool) -> None:
     }
     if as_json:
         return _print_json(found)
-    click.echo(tabulate(found["primitives"].items(), headers=("primitive", "what becomes true"), tablefmt="simple"))
+    click.echo(tabulate(found["primitives"].items(), headers=("primitive", "what becomes true")))
     rows = [
         (name, algorithm, ", ".join(found["options"].get(f"{name} {algorithm}", [])))
         for name, names in found["algorithms"].items()
         for algorithm in names
     ]
     headers = ("primitive", "algorithm", "takes (--segments P, --with NAME=VALUE)")
-    click.echo("\n" + tabulate(rows, headers=headers, tablefmt="simple"))
+    click.echo("\n" + tabulate(rows, headers=headers))
     forms = [
         (form.example, ", ".join(f"{key}={value}" for key, value in form.options.items()))
         for form in TOPOLOGIES.values()
     ]
-    click.echo(
-        "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"), tablefmt="simple")
-    )
+    click.echo("\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults")))
     click.echo(f"\nof topologies G without switches: {', '.join(found['operations'])}")
     machines = [
         (f"{name}:2", machine["topology"], " | ".join(map(units.rate, machine["bandwidth_bytes_per_s"])))
         for name, machine in found["machines"].items()
     ]
-    click.echo("\n" + tabulate(machines, headers=("machine", "stands for", "BW"), tablefmt="simple"))
+    click.echo("\n" + tabulate(machines, headers=("machine", "stands for", "BW")))
     click.echo(
         f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, alpha = {units.seconds(ANCHOR_ALPHA)}, "
         f"BW = {units.rate(ANCHOR_BANDWIDTH)}"
@@ -323,9 +318,9 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "messages": run.schedule.num_messages,
         "n_alpha": _exact(run.cost.n_alpha),
         "n_beta": None if isinstance(run.cost, TieredCost) else str(run.cost.n_beta),
-        "sent_max": str(max(run.sent)),
-        "received_max": str(max(run.received)),
-        "link_load_max": str(max(run.link_total, default=0)),
+        "sent_max": _most(run, run.ledger.sent[: topology.ranks]),
+        "received_max": _most(run, run.ledger.received[: topology.ranks]),
+        "link_load_max": _most(run, run.ledger.link),
         "tiers": [
             {
                 "name": tier.name,
@@ -347,6 +342,11 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
     if chosen.name in ("breadth-first", "synthesis") and chosen.primitive in PASSES:
         result |= _at_node(rung)
     return result | _times(rung, rung.seconds)
+
+
+def _most(run: Execution, counts: IntArray) -> str:
+    """The largest share of M; of a million ranks not all become fractions."""
+    return str(Fractions(counts, run.ledger.denominator).largest())
 
 
 def _at_node(rung: Rung) -> dict[str, Any]:
@@ -578,27 +578,27 @@ def forest_command(
     """Pack trees that no schedule can beat, and execute them: the bound, its bottleneck, and what the trees reach."""
     from colllib import forest as forests
 
-    where = _replicating(fabric) if multicast else find_topology(fabric)
-    usual = None if where.speeds else (ANCHOR_BANDWIDTH,) * where.levels
-    price = _price(where, ANCHOR_MESSAGE, (ANCHOR_ALPHA,) * where.levels, bandwidth or usual)
+    topology = _replicating(fabric) if multicast else find_topology(fabric)
+    usual = None if topology.speeds else (ANCHOR_BANDWIDTH,) * topology.levels
+    price = _price(topology, ANCHOR_MESSAGE, (ANCHOR_ALPHA,) * topology.levels, bandwidth or usual)
     if bandwidth is not None:
-        where = replace(where, speeds=(price["alpha"], price["bandwidth"]))
+        topology = replace(topology, speeds=(price["alpha"], price["bandwidth"]))
     begun = perf_counter()
-    found = forests.forest(where, primitive=primitive, trees=trees, root=root, way=way, multicast=multicast)
+    found = forests.forest(topology, primitive=primitive, trees=trees, root=root, way=way, multicast=multicast)
     seconds = perf_counter() - begun
     limit, halves = found.bound, 2 if primitive == "all-reduce" else 1
-    per_unit = 1.0 if where.speeds else price["bandwidth"][0] / 1e9
+    per_unit = 1.0 if topology.speeds else price["bandwidth"][0] / 1e9
     result: dict[str, Any] = {
         "fabric": fabric,
         "primitive": primitive,
-        "ranks": where.ranks,
+        "ranks": topology.ranks,
         "inverse_throughput": str(limit.inverse_throughput),
-        "bandwidth_unit": "GB/s" if where.speeds else f"BW = {units.rate(price['bandwidth'][0])}",
+        "bandwidth_unit": "GB/s" if topology.speeds else f"BW = {units.rate(price['bandwidth'][0])}",
         "algbw_GBps": per_unit * float(found.algbw) / halves if limit.cut else None,
         "trees_per_root": limit.trees,
         "unit": str(limit.unit),
         "bottleneck": {
-            "vertices": [node if node < where.ranks else f"s{node - where.ranks}" for node in limit.cut],
+            "vertices": [node if node < topology.ranks else f"s{node - topology.ranks}" for node in limit.cut],
             "ratio": str(forests.ratio(found.fabric, limit.cut)) if limit.cut else "0",
         },
         "heights": {str(height): count for height, count in found.heights.items()},
@@ -688,7 +688,7 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
             + ((alike.chassis,) if radix else ())
             for alike in built
         ]
-        click.echo(tabulate(rows, headers=("switches", "ports of each", *bought), tablefmt="simple") + "\n")
+        click.echo(tabulate(rows, headers=("switches", "ports of each", *bought)) + "\n")
     rows = [(tier["tier"], tier["cables"], tier["bandwidth"], tier["bisection"]) for tier in found["tiers"]]
     click.echo(tabulate(rows, headers=("tier", "cables", "BW of one", "bisection in BW"), disable_numparse=True))
     if topology.speeds is not None:

@@ -30,7 +30,7 @@ class Together:
     """Several jobs on one topology, executed together and, on demand, each alone.
 
     Attributes:
-        topology: where.
+        topology: that they share.
         jobs: the schedules, each placed on the topology's ranks.
         joint: all of them in the same steps, executed and proved.
     """
@@ -131,7 +131,7 @@ def together(jobs: Sequence[Job], topology: Topology) -> Together:
 
     Args:
         jobs: (schedule, ranks): the schedule's rank i is the topology's rank ranks[i].
-        topology: where.
+        topology: that they share.
 
     Raises:
         ValueError: without a job, or if a schedule does not fit its ranks.
@@ -197,7 +197,7 @@ def cost_of_copies(schedule: Schedule, places: IntArray, topology: Topology) -> 
     Args:
         schedule: for n ranks; every copy has a message of M.
         places: the ranks of each copy, shape (copies, n).
-        topology: where.
+        topology: that the copies share.
 
     >>> from colllib.algorithms import allreduce
     >>> from colllib.topology import torus
@@ -283,7 +283,7 @@ def study(
 
     Args:
         schedule: what every group runs.
-        topology: where.
+        topology: whose ranks the groups are drawn from.
         draws: how many.
         groups: how many groups (default: as many as there is room for).
         ordered: as for `scattered`.

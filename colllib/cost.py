@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from math import inf, isfinite
+from operator import mul
 from typing import NamedTuple
 
 from colllib.formula import Formula
@@ -166,17 +167,10 @@ class TieredCost(Cost):
 
     def time(self, message: Fraction | int, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction]) -> Fraction:
         """The exact time; arguments as for `seconds`."""
-        return sum((kind.steps * self.step_time(kind, message, alpha, bandwidth) for kind in self.kinds), Fraction(0))
-
-    def step_time(
-        self, kind: Kind, message: Fraction | int, alpha: Sequence[Fraction], bandwidth: Sequence[Fraction]
-    ) -> Fraction:
-        """How long one step of a kind takes."""
-        longest = max(hops * alpha[tier.level] for tier, hops in zip(self.tiers, kind.hops, strict=True))
-        busiest = max(
-            load / (tier.bandwidth * bandwidth[tier.level]) for tier, load in zip(self.tiers, kind.loads, strict=True)
-        )
-        return longest + busiest * message
+        waits = [alpha[tier.level] for tier in self.tiers]
+        slowness = [message / (tier.bandwidth * bandwidth[tier.level]) for tier in self.tiers]
+        lasting = (max(map(mul, kind.hops, waits)) + max(map(mul, kind.loads, slowness)) for kind in self.kinds)
+        return sum((kind.steps * time for kind, time in zip(self.kinds, lasting, strict=True)), Fraction(0))
 
     def seconds(self, *, message: float, alpha: Price, bandwidth: Price) -> float:
         """The time for a message of M bytes, with one alpha and one bandwidth for each level; as for `Cost`."""

@@ -85,17 +85,15 @@ def gathered(values: IntArray, index: IntArray) -> IntArray:
 
 
 def accumulated(total: IntArray, more: IntArray) -> IntArray:
-    """The sum of two arrays, exactly: in place while machine integers will do.
+    """The sum of two arrays, exactly: in place while machine integers will do, all of which are below `LARGEST_INT`.
 
     >>> accumulated(np.array([2**62 - 1]), np.array([2**62 - 1]))
     array([9223372036854775806], dtype=object)
     """
-    large = object in (total.dtype, more.dtype) or max(total.max(initial=0), more.max(initial=0)) >= LARGEST_INT >> 1
-    if large:
-        total = total.astype(object)
-        more = more.astype(object)
+    if object in (total.dtype, more.dtype):
+        total, more = total.astype(object), more.astype(object)
     total += more
-    return total
+    return total.astype(object) if total.max(initial=0) >= LARGEST_INT else total
 
 
 @dataclass(frozen=True, eq=False)

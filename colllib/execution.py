@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -29,7 +29,7 @@ class Ledger:
     busiest link's load, and the longest route on which the tier is the outermost one.
 
     Args:
-        topology: where.
+        topology: whose links are counted.
         steps: number of steps T.
         denominator: of the sizes that are recorded.
         paths: of messages that take one of their own.
@@ -71,17 +71,20 @@ class Ledger:
     def _bundled(self, src: IntArray, dst: IntArray, size: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Messages that follow one another between the same two nodes, as one: they take one route."""
         if self.bundles is None or self.bundles[0] is not src or self.bundles[1] is not dst:
-            first = np.flatnonzero(np.r_[True, (src[1:] != src[:-1]) | (dst[1:] != dst[:-1])])
+            first = np.flatnonzero(np.concatenate(([True], (src[1:] != src[:-1]) | (dst[1:] != dst[:-1]))))
             self.bundles = (src, dst, first, src[first], dst[first])
         *_, first, one, other = self.bundles
         return (src, dst, size) if len(first) == len(src) else (one, other, summed(size, first))
 
     def _load(self, routes: Sequence[tuple[int, IntArray, IntArray]], size: IntArray) -> IntArray:
         """What crosses each link, from the crossings of each chunk of messages and their sizes."""
-        load = np.zeros_like(self.link)
-        for start, message, link in routes:
-            load = accumulated(load, counted(link, gathered(size[start : start + CHUNK], message), len(load)))
-        return load
+        return reduce(
+            accumulated,
+            (
+                counted(link, gathered(size[start : start + CHUNK], message), len(self.link))
+                for start, message, link in routes
+            ),
+        )
 
     def busiest(self, load: IntArray) -> list[int]:
         """The load of each tier's busiest link."""
@@ -177,7 +180,7 @@ class Execution:
 
     Attributes:
         schedule: what was run.
-        topology: where.
+        topology: whose links were crossed.
         ledger: what crossed which link.
         how: "executed" in full, "by symmetry", or "not proved".
     """

@@ -53,7 +53,7 @@ class Entry:
 
     Args:
         algorithm: which, configured or not.
-        topology: where.
+        topology: on which it runs.
         trusting: whether its closed form, which tests hold to executions, is taken wherever it is
             the cost there; else only in segments, of which a search tries many.
     """
@@ -416,11 +416,11 @@ def entries(primitive: str, expression: str, trusting: bool = False) -> tuple[En
     >>> [found.algorithm.label for found in entries("all-gather", "torus:4x4")]
     ['recursive doubling', 'dim ring', 'breadth first', 'rotated dim ring']
     """
-    where = topology(expression)
+    on = topology(expression)
     at_home = (
         algorithm
-        for algorithm in offered(primitive, where)
-        if algorithm.takes != "ranks" or algorithm.costs_its_closed_form(where) or algorithm.name in BUTTERFLIES
+        for algorithm in offered(primitive, on)
+        if algorithm.takes != "ranks" or algorithm.costs_its_closed_form(on) or algorithm.name in BUTTERFLIES
     )
     return tuple(entry(primitive, algorithm.name, expression, trusting) for algorithm in at_home)
 

@@ -67,8 +67,9 @@ def busiest_link(execution: Execution) -> Fraction:
     >>> run.cost.n_beta, busiest_link(run)
     (Fraction(7, 1), Fraction(1, 1))
     """
-    loads = zip(execution.link_total, execution.topology.bandwidth, strict=True)
-    return max((Fraction(load) / Fraction(speed) for load, speed in loads), default=Fraction(0))
+    ledger, tiers = execution.ledger, execution.topology.tiers
+    loads = (Fraction(load, ledger.denominator) for load in ledger.busiest(ledger.link))
+    return max(load / tier.bandwidth for load, tier in zip(loads, tiers, strict=True))
 
 
 class Crossing(NamedTuple):

@@ -92,7 +92,7 @@ class Moves:
         >>> Moves.of(Lattice((4, 3))).moved(np.arange(12), 5)
         array([ 5,  6,  7,  4,  9, 10, 11,  8,  1,  2,  3,  0])
         """
-        found = np.array(np.broadcast_arrays(rank, move)[0])
+        found = np.array(rank + np.zeros_like(move))
         for turn in self._turns:
             at = _place(rank, turn.stride, turn.size, self.lattice.ranks)
             by = _place(move, turn.own, turn.order, self.order)

@@ -363,12 +363,9 @@ def memory(model: Model, plan: Plan) -> float:
     >>> round(memory(MODELS["Llama 3.1 8B"], Plan(dp=8, zero=3)) / 1e9, 2)
     18.07
     """
-    stage = _Stage(model, plan)
-    sharded = (0, 12, 16, 18)[plan.zero]
-    total = 0.0
-    for parameters, ranks in ((stage.shared, plan.replicas), (stage.routed, plan.replicas // plan.ep)):
-        total += parameters * (18 - sharded + sharded / ranks)
-    return total
+    stage, sharded = _Stage(model, plan), (0, 12, 16, 18)[plan.zero]
+    held = ((stage.shared, plan.replicas), (stage.routed, plan.replicas // plan.ep))
+    return sum(parameters * (18 - sharded + sharded / ranks) for parameters, ranks in held)
 
 
 def bubble(stages: int, microbatches: int) -> float:
@@ -432,10 +429,7 @@ def _gradients(stage: _Stage, size: Precision, microbatches: int) -> list[Call]:
     plan = stage.plan
     groups = [("", stage.shared, plan.replicas, stage.layers)]
     if stage.routed:
-        groups = [
-            ("", stage.shared, plan.replicas, stage.layers),
-            (" of the experts", stage.routed, plan.replicas // plan.ep, stage.expert_layers),
-        ]
+        groups.append((" of the experts", stage.routed, plan.replicas // plan.ep, stage.expert_layers))
     calls = []
     for whose, parameters, ranks, layers in groups:
         gradient, parameter = parameters * size.gradient, parameters * size.parameter
@@ -458,16 +452,14 @@ def _tensor(stage: _Stage, tokens: int, width: int, microbatches: int, *, backwa
     model, plan = stage.model, stage.plan
     message = tokens * model.hidden * width
     blocks = 2 * stage.layers * microbatches  # attention and MLP
-    ways = (("forward", True), ("backward", backward))
     calls = []
-    for way, happens in ways:
-        if happens and plan.sequence_parallel:
+    for way, what in (("forward", "outputs"), ("backward", "input gradients"))[: 2 if backward else 1]:
+        if plan.sequence_parallel:
             calls += [
                 Call("SP", "all-gather", plan.tp, message, blocks, f"into attention and MLP, {way}"),
                 Call("SP", "reduce-scatter", plan.tp, message, blocks, f"out of attention and MLP, {way}"),
             ]
-        elif happens:
-            what = "outputs" if way == "forward" else "input gradients"
+        else:
             calls.append(Call("TP", "all-reduce", plan.tp, message, blocks, f"{what} of attention and MLP"))
     if plan.sequence_parallel and backward:
         calls.append(Call("SP", "all-gather", plan.tp, message, blocks, "inputs once more, for the weights' gradients"))

@@ -66,7 +66,7 @@ def sought(
 
     Args:
         schedule: for which.
-        topology: where.
+        topology: on which it runs.
         message: M in bytes.
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
@@ -113,7 +113,7 @@ def at_places(algorithm: Algorithm, order: IntArray) -> Algorithm:
     array([2, 1, 0])
     """
     build, onto = algorithm.build, order.tolist()
-    return replace(algorithm, build=lambda where, **cut: placed(build(where, **cut), onto))
+    return replace(algorithm, build=lambda argument, **cut: placed(build(argument, **cut), onto))
 
 
 def in_groups(algorithm: Algorithm, size: int, across: bool) -> Algorithm:

@@ -504,18 +504,18 @@ def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) ->
         raise ValueError(f"onto = {list(onto)}: must name {schedule.ranks} different ranks")
     for rank in onto:
         check_rank("place", rank, ranks)
-    where = np.asarray(onto, dtype=np.intp)
+    place = np.asarray(onto, dtype=np.intp)
     old = schedule.blocks
 
     def moved(who: IntArray) -> IntArray:
-        return np.where(who < old.ranks, where[np.minimum(who, old.ranks - 1)], who - old.ranks + ranks)
+        return np.where(who < old.ranks, place[np.minimum(who, old.ranks - 1)], who - old.ranks + ranks)
 
-    groups = tuple(where[group] for group in old.groups)
+    groups = tuple(place[group] for group in old.groups)
     blocks = Blocks(ranks, old.share, moved(old.source), moved(old.target), groups)
 
     def step(t: int) -> Step:
         inner = schedule.step(t)
-        return inner._replace(src=where[inner.src], dst=where[inner.dst])
+        return inner._replace(src=place[inner.src], dst=place[inner.dst])
 
     return Schedule(blocks, schedule.num_steps, step)
 

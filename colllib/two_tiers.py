@@ -81,9 +81,9 @@ def cluster(name: str) -> tuple[Topology, tuple[tuple[float, ...], tuple[float, 
     >>> {name: cluster(name)[0].ranks for name in CLUSTERS}
     {'64 boxes of 8 on rails': 512, '8 NVL72 pods': 576}
     """
-    topology, preset = CLUSTERS[name]
-    where = find_topology(topology)
-    return where, PRESETS[preset].speeds(where.levels)
+    expression, preset = CLUSTERS[name]
+    topology = find_topology(expression)
+    return topology, PRESETS[preset].speeds(topology.levels)
 
 
 @cache
@@ -93,17 +93,17 @@ def ways(primitive: str, name: str) -> tuple[Way, ...]:
     >>> [way.label for way in ways("all-to-all", "8 NVL72 pods")]
     ['hierarchical (pairwise)', 'hierarchical (bruck)']
     """
-    where, speeds = cluster(name)
+    topology, speeds = cluster(name)
     found = []
     for algorithm, tiers, cuts in TRIED[primitive]:
         chosen = find_algorithm(primitive, algorithm)
         options: dict[str, Any] = {}
         if tiers:
-            options["tiers"] = _for_each_tier(tiers, where)
+            options["tiers"] = _for_each_tier(tiers, topology)
         for segments in cuts:
             more = {"segments": segments} if chosen.segmented else {}
             try:
-                run = execute(chosen.configured(options).build(chosen.argument(where), **more), where)
+                run = execute(chosen.configured(options).build(chosen.argument(topology), **more), topology)
             except NoRouteError:
                 continue
             label = chosen.label + (f" ({tiers.replace(',', ', ')})" if tiers else "")

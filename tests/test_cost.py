@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from colllib.algorithms import allgather, allreduce, alltoall, broadcast, pointtopoint, reduce, reducescatter
 from colllib.bounds import bus_factor, lower_bound, port_bound
-from colllib.cost import Cost, best_segments, crossover, half_bandwidth_message
+from colllib.cost import Cost, Tier, best_segments, crossover, half_bandwidth_message
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import pipelined
@@ -24,6 +24,12 @@ def test_counts_are_exact_and_whole_where_they_can_be():
     assert cost.n_alpha == 3
     assert isinstance(cost.n_alpha, int)
     assert isinstance(cost.n_beta, Fraction)
+
+
+def test_tiers_are_values_equal_ones_are_one_key_and_none_changes():
+    assert len({Tier("card", Fraction(1, 2)), Tier("card", Fraction(2, 4)), Tier("card")}) == 2
+    with pytest.raises(AttributeError, match="bandwidth"):
+        Tier().bandwidth = Fraction(2)
 
 
 @given(costs, costs)

@@ -152,6 +152,14 @@ def test_a_switch_is_refused_what_it_cannot_do(allowed, complaint):
     assert error.rank == 3
 
 
+def test_the_first_block_of_a_bundle_that_goes_elsewhere_is_named():
+    to_one_and_two = Blocks(3, Fractions.equal(4), np.zeros(4, int), np.array([1, 1, 2, 2]), ())
+    steps = [Step.of(0, 3, range(4)), Step.of(3, [1, 1, 2, 2], range(4))]
+    error = refusal(Schedule.from_steps(to_one_and_two, steps, switches=1), hub(replicates=True))
+    assert "must take out of a bundle block 2; its switches do not scatter" in str(error)
+    assert (error.rank, error.block, error.step) == (3, 2, 0)
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: f"{a.primitive}-{a.name}")
 @given(n=st.integers(1, 17), segments=st.integers(1, 5))
 @settings(max_examples=25)

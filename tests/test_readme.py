@@ -29,6 +29,15 @@ def test_the_table_is_what_the_command_prints(capsys):
     assert capsys.readouterr().out == table
 
 
+def test_every_command_in_a_sentence_runs(capsys):
+    commands = re.findall(r"`colllib ((?:run|ladder|trace|claims) [^`A-Z]+)`", README)
+    assert commands
+    for command in commands:
+        with pytest.raises(SystemExit) as end:
+            main(command.split())
+        assert end.value.code == 0, capsys.readouterr().err
+
+
 def test_every_target_and_place_it_names_exists():
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
     assert set(re.findall(r"`?make ([a-z-]+)`", README)) <= targets
@@ -44,6 +53,8 @@ def test_every_module_chapter_and_name_it_points_to_exists():
             assert (ROOT / module).exists(), module
         for chapter in re.findall(r"`([^`]+)`", chapters):
             assert (ROOT / "notebooks" / f"{chapter}.ipynb").exists(), chapter
+    flat = {f"colllib/{path.name}" for path in (ROOT / "colllib").glob("*.py")} - {"colllib/__init__.py"}
+    assert flat <= set(re.findall(r"`(colllib/\w+\.py)`", README))
     execution = (ROOT / "colllib" / "execution.py").read_text(encoding="utf-8")
     ledger = execution.partition("class Ledger")[2]
     assert "def record(" in ledger

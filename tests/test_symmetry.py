@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from random_schedules import WILD, compositions, copied, lattices, orbits, seeds, spoiled, wirings
 from test_moves import choices, moved_by_hand
 
+from colllib import limits, units
 from colllib.algorithms import (
     ALGORITHMS,
     CATALOGUE,
@@ -229,6 +230,13 @@ def test_links_of_a_class_carry_the_same_of_any_direct_exchange(where):
     for t in range(straight.num_steps):
         load = np.array(run.link_load(t))
         assert all(len(set(load[where.link_class == one])) == 1 for one in range(where.link_class.max() + 1))
+
+
+def test_a_run_that_takes_too_long_says_how_long_by_its_messages_and_the_links_that_they_cross(monkeypatch):
+    monkeypatch.setattr(limits, "MOST_SECONDS", 0)
+    seconds = 6 * 64 * limits.MESSAGE + 64 * (1 + 2 + 4 + 8 + 16 + 32) * limits.CROSSING
+    with pytest.raises(limits.TooLarge, match=f"about {units.seconds(seconds, 2)},"):
+        by_symmetry(allreduce.recursive_doubling(64), line(64))
 
 
 def test_classes_that_the_routes_do_not_keep_to_are_refused():

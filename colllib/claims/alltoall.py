@@ -11,7 +11,7 @@ import numpy as np
 from colllib.algorithms import alltoall, of, relay
 from colllib.bounds import middle_cut
 from colllib.claims.allreduce import relay_singly
-from colllib.claims.cases import Dims, each, measured, named_shape, once, over, per, shape
+from colllib.claims.cases import Dims, along, each, measured, named_shape, once, over, per, shape
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import ANCHOR, SIZES, built, closed, place, run, timed
 from colllib.claims.value import Words
@@ -153,7 +153,7 @@ table(
 
 # -- on the wires of a torus -------------------------------------------------------------------------
 
-SQUARE = "torus:4x4"
+SQUARE, CUBE = "torus:4x4", "torus:8x8x8"
 CUBES: tuple[Dims, ...] = ((4, 4), (6, 6), (8, 8), (4, 4, 4))
 #: Shapes for loads that grow with the longest axis: odd ones, axes of two, long ones.
 LOADED: tuple[Dims, ...] = (
@@ -177,10 +177,11 @@ def _link_loads(dims: Dims, tie: str = "balanced") -> tuple[Fraction, ...]:
     return relay.link_loads(place(f"{named_shape('torus', dims)},tie={tie}"))
 
 
-def longest(dims: Dims) -> Fraction:
+def longest(on: str) -> Fraction:
     """What a link of the busiest axis carries, ties divided between the two ways, from what one rank's blocks load."""
-    place(named_shape("torus", dims))
-    return max((up + down) / 2 for up, down in relay.torus_link_loads(Lattice(dims)))
+    lattice = place(on).lattice
+    assert lattice is not None
+    return max((up + down) / 2 for up, down in relay.torus_link_loads(lattice))
 
 
 def _rank(name: str) -> int:
@@ -253,14 +254,6 @@ def _decomposed() -> Cases:
         yield shape("torus", dims, n_beta=once_, over_flat=sliced / Fraction(middle_cut(place(on)).n_beta))
 
 
-@answer(WIRES, "E-02-087 E-02-088 E-02-089")
-def _shapes() -> Cases:
-    """The busiest link of shapes of 512 ranks, beside the cube's and a star's port."""
-    over_star = float(longest((8, 8, 8)) / Fraction(closed(PAIRWISE, "star:512").n_beta))
-    for dims in ((16, 8, 4), (32, 4, 4), (32, 16)):
-        yield shape("torus", dims, over_cube=longest(dims) / longest((8, 8, 8)), cube_over_star=over_star)
-
-
 def _journey() -> Schedule:
     """The chunk from a to k alone, over b, c and g."""
     route = [_rank(name) for name in "abcgk"]
@@ -272,7 +265,8 @@ def _journey() -> Schedule:
 def _ratios() -> Cases:
     """Chunks on the busiest link, and that over the diameter."""
     for dims in ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)):
-        chunks, diam = longest(dims) * Lattice(dims).ranks, sum(size // 2 for size in dims)
+        chunks = longest(named_shape("torus", dims)) * Lattice(dims).ranks
+        diam = sum(size // 2 for size in dims)
         yield shape("torus", dims, chunks=chunks, ratio=chunks / diam, diam=diam)
 
 
@@ -295,13 +289,6 @@ def _symmetry() -> Cases:
         yield {"at": f"4x4, ties {tie}", "least": min(loads), "most": max(loads)}
 
 
-@answer(WIRES, "A-03")
-def _crossing_the_middle() -> Cases:
-    """What crosses the middle in an all-to-all, both ways, beside all that is sent."""
-    for dims in ((4, 4), (8, 8), (4, 4, 4)):
-        yield shape("torus", dims, through_bisection=2 * middle_cut(place(named_shape("torus", dims))).crossing)
-
-
 @answer(WIRES, "A-06")
 def _bound_on_a_star() -> Cases:
     """What a port carries in an all-to-all through a switch, and what the half of all ports that a cut severs would."""
@@ -317,6 +304,15 @@ table(
         "E-02-075": over(in_slices, shapes=CUBES),
         "E-02-079": over(in_slices, shapes=(*CUBES, (5, 3), (6, 4), (4, 2, 3), (8,))),
         "E-00-039 E-02-083": over(in_slices, shapes=LOADED),
+        # the busiest link of shapes of 512 ranks, beside the cube's and a star's port
+        "E-02-087 E-02-088 E-02-089": along(
+            "torus",
+            ((16, 8, 4), (32, 4, 4), (32, 16)),
+            cube_over_star=lambda on: float(longest(CUBE) / Fraction(closed(PAIRWISE, "star:512").n_beta)),
+            over_cube=lambda on: longest(on) / longest(CUBE),
+        ),
+        # what crosses the middle, both ways, beside all that is sent
+        "A-03": along("torus", CUBES[:1] + CUBES[2:], through_bisection=lambda on: 2 * middle_cut(place(on)).crossing),
         "E-02-153": once(SQUARE, n_beta=lambda: Fraction(timed(_journey, on=SQUARE, price=(1.0, 0.0, 1.0)))),
     },
 )

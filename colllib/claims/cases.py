@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from functools import partial, wraps
+from typing import Any, ParamSpec
 
 from colllib import ladder
 from colllib.claims.finding import Cases
@@ -18,12 +19,23 @@ from colllib.schedule import Schedule
 from colllib.topology import Lattice
 
 Rows = Callable[[], Cases]
+Arguments = ParamSpec("Arguments")
 Dims = tuple[int, ...]
 #: An algorithm of the catalogue, or what builds a schedule from N or axes; with a number of pieces, in one piece else.
 What = str | Callable[..., Schedule] | tuple[str | Callable[..., Schedule], int]
 
 #: Shapes on which formulas over axes are tried: even and odd, an axis of two, unequal axes.
 SHAPES: tuple[Dims, ...] = ((5,), (2, 2), (4, 3), (4, 4), (2, 2, 2), (4, 3, 2), (3, 3, 3), (4, 4, 4), (8, 8, 8))
+
+
+def deferred(cases: Callable[Arguments, Cases]) -> Callable[Arguments, Rows]:
+    """The cases of some arguments, worked out when they are asked for."""
+
+    @wraps(cases)
+    def rows(*arguments: Arguments.args, **options: Arguments.kwargs) -> Rows:
+        return partial(cases, *arguments, **options)
+
+    return rows
 
 
 def us(cost: Cost, **price: float) -> float:
@@ -129,24 +141,21 @@ def _cases(at: Case, on: str, argument: Any, whats: Sequence[What], named: Mappi
         yield {**at, **beside}
 
 
+@deferred
 def each(
     *whats: What, on: str = "star", sizes: Sequence[int] = SIZES, pieces: Sequence[int] = (), **named: What
-) -> Rows:
+) -> Cases:
     """Runs at several N, and in several numbers of pieces P; a run without a name lends its quantities to the case.
 
     >>> case = next(iter(each("broadcast chain", tree="broadcast binomial-tree", sizes=(8,))()))
     >>> case["N"], case["n_alpha"], case["tree"].n_alpha, case["limit"].value
     (8, 7, 3, Fraction(1, 1))
     """
-
-    def rows() -> Iterator[Case]:
-        for n in sizes:
-            for p in pieces or (1,):
-                at = {"at": f"N = {n}" + f", P = {p}" * bool(pieces), "N": n, "P": p}
-                cut = [(what, p) if pieces and not isinstance(what, tuple) else what for what in whats]
-                yield from _cases(at, f"{on}:{n}", n, cut, named)
-
-    return rows
+    for n in sizes:
+        for p in pieces or (1,):
+            at = {"at": f"N = {n}" + f", P = {p}" * bool(pieces), "N": n, "P": p}
+            cut = [(what, p) if pieces and not isinstance(what, tuple) else what for what in whats]
+            yield from _cases(at, f"{on}:{n}", n, cut, named)
 
 
 def named_shape(on: str, dims: Dims) -> str:
@@ -158,15 +167,12 @@ def named_shape(on: str, dims: Dims) -> str:
     return f"{on}:{'x'.join(map(str, dims))}"
 
 
-def over(*whats: What, on: str = "torus", shapes: Sequence[Dims] = SHAPES, **named: What) -> Rows:
+@deferred
+def over(*whats: What, on: str = "torus", shapes: Sequence[Dims] = SHAPES, **named: What) -> Cases:
     """Runs on several lattices: beside N their axes d and how many they are, k."""
-
-    def rows() -> Iterator[Case]:
-        for dims in shapes:
-            lattice = Lattice(dims, on == "torus")
-            yield from _cases(shape(on, dims), named_shape(on, dims), lattice, whats, named)
-
-    return rows
+    for dims in shapes:
+        lattice = Lattice(dims, on == "torus")
+        yield from _cases(shape(on, dims), named_shape(on, dims), lattice, whats, named)
 
 
 def shape(on: str, dims: Dims, **quantities: Any) -> Case:
@@ -174,38 +180,37 @@ def shape(on: str, dims: Dims, **quantities: Any) -> Case:
     return {"at": named_shape(on, dims), "d": dims, "k": len(dims), "N": Lattice(dims).ranks, **quantities}
 
 
-def priced(on: str = "star:512", messages: Sequence[float] = (16e6,), **named: str) -> Rows:
+@deferred
+def along(on: str, shapes: Sequence[Dims], **quantities: Callable[[str], Any]) -> Cases:
+    """Quantities of the topologies of one kind and several shapes."""
+    for dims in shapes:
+        topology = named_shape(on, dims)
+        yield shape(on, dims, **{name: quantity(topology) for name, quantity in quantities.items()})
+
+
+@deferred
+def priced(on: str = "star:512", messages: Sequence[float] = (16e6,), **named: str) -> Cases:
     """Algorithms at their best numbers of pieces, for several messages, with times."""
-
-    def rows() -> Iterator[Case]:
-        for message in messages:
-            rungs = {name: best(what, on, message=message) for name, what in named.items()}
-            found = {name: Measured(rung.entry.cost(rung.segments), message=message) for name, rung in rungs.items()}
-            pieces = {f"{name}_pieces": rung.segments for name, rung in rungs.items()}
-            ranks = ladder.topology(on).ranks
-            yield {"at": f"N = {ranks}, {message / 1e6:g} MB", "N": ranks, "MB": message / 1e6, **found, **pieces}
-
-    return rows
+    for message in messages:
+        rungs = {name: best(what, on, message=message) for name, what in named.items()}
+        found = {name: Measured(rung.entry.cost(rung.segments), message=message) for name, rung in rungs.items()}
+        pieces = {f"{name}_pieces": rung.segments for name, rung in rungs.items()}
+        ranks = ladder.topology(on).ranks
+        yield {"at": f"N = {ranks}, {message / 1e6:g} MB", "N": ranks, "MB": message / 1e6, **found, **pieces}
 
 
-def once(at: str, **quantities: Callable[[], Any]) -> Rows:
+@deferred
+def once(at: str, **quantities: Callable[[], Any]) -> Cases:
     """A single case."""
-
-    def rows() -> Iterator[Case]:
-        yield {"at": at} | {name: quantity() for name, quantity in quantities.items()}
-
-    return rows
+    yield {"at": at} | {name: quantity() for name, quantity in quantities.items()}
 
 
-def per(name: str, values: Sequence[Any], at: str = "", **quantities: Callable[[Any], Any]) -> Rows:
+@deferred
+def per(name: str, values: Sequence[Any], at: str = "", **quantities: Callable[[Any], Any]) -> Cases:
     """Cases along one quantity."""
-
-    def rows() -> Iterator[Case]:
-        for value in values:
-            found = {key: quantity(value) for key, quantity in quantities.items()}
-            yield {"at": f"{name} = {value}{at}", name: value, **found}
-
-    return rows
+    for value in values:
+        found = {key: quantity(value) for key, quantity in quantities.items()}
+        yield {"at": f"{name} = {value}{at}", name: value, **found}
 
 
 def together(*rows: Rows) -> Rows:

@@ -13,7 +13,7 @@ import numpy as np
 
 from colllib.algorithms import allreduce, direct, find, lattice
 from colllib.algorithms.innetwork import port_load
-from colllib.claims.cases import Rows, once, per, shape, us
+from colllib.claims.cases import Rows, deferred, once, per, shape, us
 from colllib.claims.fabrics import hot
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.innetwork import CUBE, HALVING, STAR, TREE, relay_in_slices, streamed, trip
@@ -246,27 +246,21 @@ def _quotients(slower: str, faster: str) -> tuple[float, float]:
     return ideal, real
 
 
-def _line(line: str) -> Rows:
+@deferred
+def _line(line: str) -> Cases:
     """A line of the table, beside Rabenseifner's, which the row of the double tree describes."""
-
-    def rows() -> Cases:
-        (ideal, real), (halving, halving_real) = both(line), both(HALVING)
-        case = {"ideal": ideal, "real": real, "increase": 100 * (real / ideal - 1), "trip": trip("all-reduce")}
-        others = {"halving": halving, "halving_real": halving_real, "halving_rises": 100 * (halving_real / halving - 1)}
-        yield {"at": "N = 512, 16 MB", **case, **others}
-
-    return rows
+    (ideal, real), (halving, halving_real) = both(line), both(HALVING)
+    case = {"ideal": ideal, "real": real, "increase": 100 * (real / ideal - 1), "trip": trip("all-reduce")}
+    others = {"halving": halving, "halving_real": halving_real, "halving_rises": 100 * (halving_real / halving - 1)}
+    yield {"at": "N = 512, 16 MB", **case, **others}
 
 
-def _margin(slower: str, faster: str) -> Rows:
+@deferred
+def _margin(slower: str, faster: str) -> Cases:
     """A quotient of two lines, and Rabenseifner's beside it."""
-
-    def rows() -> Cases:
-        (ideal, real), (halving, halving_real) = _quotients(slower, faster), _quotients(HALVING, faster)
-        case = {"ideal": ideal, "real": real, "halving": halving, "halving_real": halving_real}
-        yield {"at": "N = 512, 16 MB", "trip": trip("all-reduce"), **case}
-
-    return rows
+    (ideal, real), (halving, halving_real) = _quotients(slower, faster), _quotients(HALVING, faster)
+    case = {"ideal": ideal, "real": real, "halving": halving, "halving_real": halving_real}
+    yield {"at": "N = 512, 16 MB", "trip": trip("all-reduce"), **case}
 
 
 def _gathers(primitive: str) -> bool:

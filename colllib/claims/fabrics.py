@@ -7,7 +7,7 @@ from fractions import Fraction
 from colllib.algorithms import allreduce, direct
 from colllib.claims.allreduce import LARGE, MESHED, TREE
 from colllib.claims.alltoall import LOADED, in_slices, longest
-from colllib.claims.cases import SHAPES, each, once, over, shape
+from colllib.claims.cases import SHAPES, along, each, once, over
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import built, place, run
 from colllib.claims.value import evaluated, parsed
@@ -63,13 +63,6 @@ def ideal(primitive: str, spec: str) -> dict[str, Cost]:
 def _half(what: str, on: str) -> Fraction:
     """Half of an all-reduce's latencies: the observation sets halves beside each other."""
     return Fraction(run(what, on).cost.n_alpha) / 2
-
-
-@answer(CHAPTER, "E-02-126 E-02-127")
-def _penalties() -> Cases:
-    """What a link of the longest axis carries in an all-to-all, ties divided between the two ways."""
-    for dims in ((4, 4, 4), (8, 8, 8), (16, 16, 16), (256, 2, 2)):
-        yield shape("torus", dims, penalty=longest(dims))
 
 
 def _groups(axis_count: int) -> Schedule:
@@ -128,6 +121,8 @@ table(
             tree=lambda: _half(TREE, "star:512"),
             ring=lambda: _half("all-reduce ring", "star:512"),
         ),
+        # a link of the longest axis in an all-to-all, ties divided between the two ways
+        "E-02-126 E-02-127": along("torus", ((4, 4, 4), (8, 8, 8), (16, 16, 16), (256, 2, 2)), penalty=longest),
         "E-02-130": once(
             "N = 64, one destination with 10 times the share",
             star=lambda: hot("star:64"),

@@ -13,7 +13,7 @@ from typing import Any
 
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
-from colllib.claims.cases import Measured, Rows, each, measured, once, over, per, priced, shape, together, us
+from colllib.claims.cases import Measured, Rows, deferred, each, measured, once, over, per, priced, shape, together, us
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import ANCHOR, best, by_formula, closed, load_limit, place, proves, run, timed
 from colllib.claims.value import Limit
@@ -43,24 +43,21 @@ def parts(primitive: str, on: str = "inc-star:8") -> dict[str, int]:
     return {name: int(2 * count if name == "links" else count) for name, count in found.items()}
 
 
-def through(primitive: str, **software: str) -> Rows:
+@deferred
+def through(primitive: str, **software: str) -> Cases:
     """A collective through one switch: its latencies, its load as a limit, and software's latencies over its own."""
-
-    def rows() -> Cases:
-        for n in (8, 64):
-            here, load = trip(primitive, f"inc-star:{n}"), load_limit(f"{primitive} in-network", f"inc-star:{n}")
-            ratio = {key: run(f"{primitive} {what}", f"star:{n}").cost.n_alpha / here for key, what in software.items()}
-            yield {
-                "at": f"N = {n}",
-                "N": n,
-                "trip": here,
-                "limit": load,
-                "bw": 1 / load.value,
-                **ratio,
-                **parts(primitive),
-            }
-
-    return rows
+    for n in (8, 64):
+        here, load = trip(primitive, f"inc-star:{n}"), load_limit(f"{primitive} in-network", f"inc-star:{n}")
+        ratio = {key: run(f"{primitive} {what}", f"star:{n}").cost.n_alpha / here for key, what in software.items()}
+        yield {
+            "at": f"N = {n}",
+            "N": n,
+            "trip": here,
+            "limit": load,
+            "bw": 1 / load.value,
+            **ratio,
+            **parts(primitive),
+        }
 
 
 @cache
@@ -196,14 +193,11 @@ def _all_to_all_of_72() -> Cases:
     }
 
 
-def stream(*primitives: str) -> Rows:
+@deferred
+def stream(*primitives: str) -> Cases:
     """Switches that stream, for one number of several primitives."""
-
-    def rows() -> Cases:
-        for primitive in primitives:
-            yield {"at": f"{primitive}, N = 512, 16 MB", "trip": trip(primitive), "t": streamed(primitive).t}
-
-    return rows
+    for primitive in primitives:
+        yield {"at": f"{primitive}, N = 512, 16 MB", "trip": trip(primitive), "t": streamed(primitive).t}
 
 
 def on_the_star(*whats: str, on: str = STAR) -> Rows:
@@ -221,21 +215,17 @@ def _net_speed_ups() -> Cases:
     yield {"at": "N = 512, 16 MB", "trip": trip("all-reduce"), **{name: time / inc for name, time in times.items()}}
 
 
-def _regime(message: float) -> Rows:
+@deferred
+def _regime(message: float) -> Cases:
     """The double tree at its best, the best software, and the switch that streams."""
-
-    def rows() -> Cases:
-        times = {
-            find("all-reduce", what.split()[1]).label: best_us(what, message=message)
-            for what in (TREE, HALVING, DOUBLING)
-        }
-        fastest, inc = min(times, key=times.__getitem__), us(streamed("all-reduce").cost, message=message)
-        tree = times["double binary tree"]
-        case = {"trip": trip("all-reduce"), "tree": tree, "inc": inc, "ratio": tree / inc, "fastest": fastest}
-        in_ms = {"tree_ms": tree / 1e3, "inc_ms": inc / 1e3}
-        yield {"at": f"N = 512, {message / 1e6:g} MB", **case, "fastest_us": times[fastest], **in_ms}
-
-    return rows
+    times = {
+        find("all-reduce", what.split()[1]).label: best_us(what, message=message) for what in (TREE, HALVING, DOUBLING)
+    }
+    fastest, inc = min(times, key=times.__getitem__), us(streamed("all-reduce").cost, message=message)
+    tree = times["double binary tree"]
+    case = {"trip": trip("all-reduce"), "tree": tree, "inc": inc, "ratio": tree / inc, "fastest": fastest}
+    in_ms = {"tree_ms": tree / 1e3, "inc_ms": inc / 1e3}
+    yield {"at": f"N = 512, {message / 1e6:g} MB", **case, "fastest_us": times[fastest], **in_ms}
 
 
 def _half_latency() -> float:
@@ -281,21 +271,18 @@ def _torus_against_the_switch() -> Cases:
     yield {"at": "N = 512, 16 MB", **over_inc, "over_ring": measured("all-gather ring", STAR).t / gather}
 
 
-def summary(primitive: str, small: str, on: str = STAR, large: str = "", many: bool = False) -> Rows:
+@deferred
+def summary(primitive: str, small: str, on: str = STAR, large: str = "", many: bool = False) -> Cases:
     """Latencies of one algorithm in one piece, and the load of it or another, over the switch's; loads of wholes."""
-
-    def rows() -> Cases:
-        here = "star:16" if on == STAR else on
-        load = (
-            load_limit(f"{primitive} {large or small}", here).value
-            if many
-            else round(run(f"{primitive} {small}", on).cost.n_beta)
-        )
-        times = Fraction(load) / round(load_limit(f"{primitive} in-network", "inc-star:8").value)
-        case: dict[str, Any] = {"trip": trip(primitive), "small": _over(primitive, small, on), "large": Limit(times)}
-        yield {"at": f"{primitive}, N = 512", "N": 512, "d": (8, 8, 8), "tree_beta": Limit(Fraction(load)), **case}
-
-    return rows
+    here = "star:16" if on == STAR else on
+    load = (
+        load_limit(f"{primitive} {large or small}", here).value
+        if many
+        else round(run(f"{primitive} {small}", on).cost.n_beta)
+    )
+    times = Fraction(load) / round(load_limit(f"{primitive} in-network", "inc-star:8").value)
+    case: dict[str, Any] = {"trip": trip(primitive), "small": _over(primitive, small, on), "large": Limit(times)}
+    yield {"at": f"{primitive}, N = 512", "N": 512, "d": (8, 8, 8), "tree_beta": Limit(Fraction(load)), **case}
 
 
 @answer(CHAPTER, "E-04-067")

@@ -12,7 +12,7 @@ from typing import Any
 from colllib.algorithms import allreduce, alltoall, lattice
 from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, hierarchical_ring
-from colllib.claims.cases import Rows, each, per
+from colllib.claims.cases import deferred, each, per
 from colllib.claims.contention import eta_of_tiers, every_margin
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.innetwork import trip
@@ -73,20 +73,17 @@ def rings(count: int, ranks: int, on: str = "") -> Execution:
 # -- the table of compositions ---------------------------------------------------------------------------
 
 
-def composed(primitive: str, **options: Any) -> Rows:
+@deferred
+def composed(primitive: str, **options: Any) -> Cases:
     """A primitive on one tier after the other, with what each tier's alpha is paid and its load at one BW."""
-
-    def rows() -> Cases:
-        for count, ranks in PAIRS:
-            on = f"boxes:{count}x{ranks}"
-            done = run(f"{primitive} hierarchical", on, **options)
-            inner, outer = per_level(done)
-            case = {"at": on, "L": count, "N": count * ranks, "inner": inner, "outer": outer, "load": _alike(done)}
-            if primitive in ("broadcast", "reduce"):
-                case["limit"] = _in_ever_more_pieces(f"{primitive} hierarchical", on)
-            yield case
-
-    return rows
+    for count, ranks in PAIRS:
+        on = f"boxes:{count}x{ranks}"
+        done = run(f"{primitive} hierarchical", on, **options)
+        inner, outer = per_level(done)
+        case = {"at": on, "L": count, "N": count * ranks, "inner": inner, "outer": outer, "load": _alike(done)}
+        if primitive in ("broadcast", "reduce"):
+            case["limit"] = _in_ever_more_pieces(f"{primitive} hierarchical", on)
+        yield case
 
 
 @answer(ORDER, "E-03-026")
@@ -146,14 +143,11 @@ def _phase(done: Execution, steps: range, price: dict[str, Any]) -> tuple[float,
     return alone, cost.seconds(**price) - alone
 
 
-def flat(what: str, price: dict[str, Any], ranks: int = 144) -> Rows:
+@deferred
+def flat(what: str, price: dict[str, Any], ranks: int = 144) -> Cases:
     """An algorithm on one switch, at a price."""
-
-    def rows() -> Cases:
-        latency, load = parts(run(what, f"star:{ranks}"), price)
-        yield {"at": f"N = {ranks}", "latency": latency, "load": load, "t": latency + load}
-
-    return rows
+    latency, load = parts(run(what, f"star:{ranks}"), price)
+    yield {"at": f"N = {ranks}", "latency": latency, "load": load, "t": latency + load}
 
 
 @answer(BOXES, "E-03-038 E-03-039")
@@ -269,17 +263,14 @@ def _lifted() -> Cases:
     yield {"at": "boxes:8x4", "lift": lift, "outer_lift": lift > 1}
 
 
-def software(primitive: str, name: str) -> Rows:
+@deferred
+def software(primitive: str, name: str) -> Cases:
     """Latencies of 72 and of 32 ranks in us, of software in one piece and of one trip through a switch."""
-
-    def rows() -> Cases:
-        inner, outer = (run(f"{primitive} {name}", f"star:{n}").cost.n_alpha for n in (72, 32))
-        once_through = trip(primitive) if primitive != "all-to-all" else Fraction(0)
-        us = {"inner_us": Fraction(inner) / 2, "outer_us": Fraction(8 * outer)}
-        switch = {"trip": once_through, "nvls_us": once_through / 5, "sharp_us": once_through / 2}
-        yield {"at": "72 and 32 ranks", **us, **switch}
-
-    return rows
+    inner, outer = (run(f"{primitive} {name}", f"star:{n}").cost.n_alpha for n in (72, 32))
+    once_through = trip(primitive) if primitive != "all-to-all" else Fraction(0)
+    us = {"inner_us": Fraction(inner) / 2, "outer_us": Fraction(8 * outer)}
+    switch = {"trip": once_through, "nvls_us": once_through / 5, "sharp_us": once_through / 2}
+    yield {"at": "72 and 32 ranks", **us, **switch}
 
 
 # -- Tsugrii, and Reddi --------------------------------------------------------------------------------------
@@ -299,42 +290,37 @@ def leaving(done: Execution) -> Fraction:
     return crossings(done)["uplink"].total / 2
 
 
-def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int = 1) -> Rows:
+@deferred
+def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int = 1) -> Cases:
     """A flat ring and rings on both tiers: times of whole and phases, bytes of cards and between boxes."""
-
-    def rows() -> Cases:
-        plain, two = _jobs(count, ranks, narrow)
-        steps = range(two.schedule.num_steps)
-        inside, between = (
-            sum(_phase(two, phase, price)) for phase in (steps[: ranks - 1], steps[ranks - 1 : 1 - ranks])
-        )
-        (latency, load), nested_t = parts(plain, price), two.cost.seconds(**price)
-        gb = price["message"]
-        sent = {"ring_GB": float(max(plain.sent)) * gb, "card_GB": float(crossings(two)["card"].most) * gb}
-        totals = {"ring_total": float(leaving(plain)) * gb, "nested_total": float(leaving(two)) * gb}
-        inner_a, outer_a = per_level(two)
-        loads = {
-            "inner": inner_a,
-            "outer": outer_a,
-            "box": crossings(two)["box"].most,
-            "card": crossings(two)["card"].most,
-        }
-        bound = [done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two)]
-        yield {
-            "at": plain.topology.name,
-            **{"latency": latency, "load": load, "flat": latency + load, "inside": inside, "inner_ms": 2 * inside},
-            **{"between": between, "nested": nested_t, "ratio": (latency + load) / nested_t},
-            **sent,
-            **totals,
-            **loads,
-            "drop": totals["ring_total"] / totals["nested_total"],
-            "share": totals["nested_total"] / totals["ring_total"],
-            "bound": bound[1],
-            "flat_over_sum": (latency + load) / bound[0],
-            "nested_over_sum": nested_t / bound[1],
-        }
-
-    return rows
+    plain, two = _jobs(count, ranks, narrow)
+    steps = range(two.schedule.num_steps)
+    inside, between = (sum(_phase(two, phase, price)) for phase in (steps[: ranks - 1], steps[ranks - 1 : 1 - ranks]))
+    (latency, load), nested_t = parts(plain, price), two.cost.seconds(**price)
+    gb = price["message"]
+    sent = {"ring_GB": float(max(plain.sent)) * gb, "card_GB": float(crossings(two)["card"].most) * gb}
+    totals = {"ring_total": float(leaving(plain)) * gb, "nested_total": float(leaving(two)) * gb}
+    inner_a, outer_a = per_level(two)
+    loads = {
+        "inner": inner_a,
+        "outer": outer_a,
+        "box": crossings(two)["box"].most,
+        "card": crossings(two)["card"].most,
+    }
+    bound = [done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two)]
+    yield {
+        "at": plain.topology.name,
+        **{"latency": latency, "load": load, "flat": latency + load, "inside": inside, "inner_ms": 2 * inside},
+        **{"between": between, "nested": nested_t, "ratio": (latency + load) / nested_t},
+        **sent,
+        **totals,
+        **loads,
+        "drop": totals["ring_total"] / totals["nested_total"],
+        "share": totals["nested_total"] / totals["ring_total"],
+        "bound": bound[1],
+        "flat_over_sum": (latency + load) / bound[0],
+        "nested_over_sum": nested_t / bound[1],
+    }
 
 
 @answer(BOXES, "M-42")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise, permutations
 from typing import Any
@@ -10,7 +10,20 @@ from typing import Any
 import numpy as np
 
 from colllib.algorithms import allreduce, direct, lattice, pointtopoint, relay
-from colllib.claims.cases import SHAPES, Dims, Measured, Rows, each, measured, named_shape, once, over, per, shape
+from colllib.claims.cases import (
+    SHAPES,
+    Dims,
+    Measured,
+    along,
+    deferred,
+    each,
+    measured,
+    named_shape,
+    once,
+    over,
+    per,
+    shape,
+)
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import built, place, run
 from colllib.claims.traces import held_after, moved
@@ -26,17 +39,6 @@ DIM_RING = "all-reduce dim-ring"
 NS = (2, 3, 4, 6, 7, 8, 12, 16)
 
 # -- links, diameters, cuts ---------------------------------------------------------------------------
-
-
-def along(on: str, shapes: Sequence[Dims], **quantities: Callable[[str], Any]) -> Rows:
-    """Quantities of the topologies of one kind and several shapes."""
-
-    def rows() -> Cases:
-        for dims in shapes:
-            topology = named_shape(on, dims)
-            yield shape(on, dims, **{name: quantity(topology) for name, quantity in quantities.items()})
-
-    return rows
 
 
 def across(on: str) -> int:
@@ -106,7 +108,7 @@ table(
         ),
         "E-02-004": along("torus", _TWO_ALIKE[:3], neighbors=_neighbors),
         "E-02-005": along("torus", ((3, 3, 4), *_TWO_ALIKE[3:]), neighbors=_neighbors),
-        "E-02-012": along("torus", ((2, 2, 2),), edges=lambda where: wires(place(where)), per_axis=_per_axis),
+        "E-02-012": along("torus", ((2, 2, 2),), edges=lambda on: wires(place(on)), per_axis=_per_axis),
         "E-02-016": per("N", NS, edges=lambda n: wires(place(f"full-mesh:{n}"))),
         "E-02-002 E-02-141": per("N", NS, D=lambda n: across(f"star:{n}")),
         "E-02-142": per("N", NS, D=lambda n: across(f"full-mesh:{n}")),
@@ -121,8 +123,8 @@ table(
             "torus",
             _OF_512,
             torus=across,
-            mesh=lambda where: across(where.replace("torus", "mesh")),
-            ring=lambda where: across("ring:512"),
+            mesh=lambda on: across(on.replace("torus", "mesh")),
+            ring=lambda on: across("ring:512"),
         ),
         "E-02-015": per("k", (1, 2, 3), times_D=lambda k: _grown(k, across), times_bisection=lambda k: _grown(k, _cut)),
         "E-00-043": along("torus", _CUT, bandwidth=_cut),
@@ -131,7 +133,7 @@ table(
         "E-02-152": along(
             "torus",
             ((8, 8, 8), (6,), (4, 2), (3, 3, 3), (2, 2, 2)),
-            n_alpha=lambda where: run(DIM_RING, where).cost.n_alpha,
+            n_alpha=lambda on: run(DIM_RING, on).cost.n_alpha,
             D=across,
         ),
     },
@@ -143,35 +145,29 @@ CUBE, CUBE_LETTERS = Lattice((2, 2, 2)), "abefcdgh"  # the source's letter of ra
 SQUARE, SQUARE_LETTERS = Lattice((3, 3)), "abcdefghi"
 
 
-def _spread(axes: Lattice, letters: str) -> Rows:
+@deferred
+def _spread(axes: Lattice, letters: str) -> Cases:
     """A broadcast: who has sent to whom, and who holds the vector, after each phase."""
-
-    def rows() -> Cases:
-        schedule, case = built(lattice.dim_chain, axes, phased=True, on=f"torus:{axes}").schedule, dict[str, Any]()
-        for t in range(1, schedule.num_steps + 1):
-            holders = "".join(sorted(letter for letter, _ in held_after(schedule, t, letters)))
-            case |= {f"sent{t}": moved(schedule, t, letters), f"holders{t}": Words(holders)}
-        yield {"at": f"torus:{axes}", **case}
-
-    return rows
+    schedule, case = built(lattice.dim_chain, axes, phased=True, on=f"torus:{axes}").schedule, dict[str, Any]()
+    for t in range(1, schedule.num_steps + 1):
+        holders = "".join(sorted(letter for letter, _ in held_after(schedule, t, letters)))
+        case |= {f"sent{t}": moved(schedule, t, letters), f"holders{t}": Words(holders)}
+    yield {"at": f"torus:{axes}", **case}
 
 
-def _collected(axes: Lattice, letters: str) -> Rows:
+@deferred
+def _collected(axes: Lattice, letters: str) -> Cases:
     """A reduce: who has sent to whom, and the partial sums that a later message touches."""
-
-    def rows() -> Cases:
-        schedule, case = (
-            built(lattice.dim_chain_reduce, axes, phased=True, on=f"torus:{axes}").schedule,
-            dict[str, Any](),
-        )
-        for t in range(1, schedule.num_steps + 1):
-            held, steps = held_after(schedule, t, letters), range(t + 1, schedule.num_steps + 1)
-            later = "".join("".join(moved(schedule, k, letters)) for k in steps) or letters[0]
-            sums = (f"{letter}:{held[letter, 0]}" for letter in sorted(letters) if letter in later)
-            case |= {f"sent{t}": moved(schedule, t, letters), f"sums{t}": Words(" ".join(sums))}
-        yield {"at": f"torus:{axes}", **case}
-
-    return rows
+    schedule, case = (
+        built(lattice.dim_chain_reduce, axes, phased=True, on=f"torus:{axes}").schedule,
+        dict[str, Any](),
+    )
+    for t in range(1, schedule.num_steps + 1):
+        held, steps = held_after(schedule, t, letters), range(t + 1, schedule.num_steps + 1)
+        later = "".join("".join(moved(schedule, k, letters)) for k in steps) or letters[0]
+        sums = (f"{letter}:{held[letter, 0]}" for letter in sorted(letters) if letter in later)
+        case |= {f"sent{t}": moved(schedule, t, letters), f"sums{t}": Words(" ".join(sums))}
+    yield {"at": f"torus:{axes}", **case}
 
 
 @answer(TORUS, " ".join(f"E-02-{number:03}" for number in range(46, 53)))
@@ -326,9 +322,9 @@ table(
         "E-02-029": along(
             "torus",
             ((4, 4, 4), (2, 2, 2)),
-            fewest=lambda where: int(_hop(where, np.min)),
-            longest=lambda where: int(_hop(where, np.max)),
-            of_one_link=lambda where: f"{_hop(where, lambda hops: (hops == 1).mean()):.0%}",
+            fewest=lambda on: int(_hop(on, np.min)),
+            longest=lambda on: int(_hop(on, np.max)),
+            of_one_link=lambda on: f"{_hop(on, lambda hops: (hops == 1).mean()):.0%}",
         ),
         "E-02-030": over(
             DIM_RING, rotated="all-reduce rotated-dim-ring", layers="all-reduce breadth-first", shapes=SHAPES[3:]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from colllib.claims.cases import Rows
+from colllib.claims.cases import deferred
+from colllib.claims.finding import Cases
 from colllib.claims.runs import built
-from colllib.claims.value import Case, Words
+from colllib.claims.value import Words
 from colllib.execution import trace
 from colllib.schedule import Schedule
 
 
-def states(build: Callable[..., Schedule], *arguments: int, chunks: Sequence[int] = range(4), on: str = "star") -> Rows:
+@deferred
+def states(
+    build: Callable[..., Schedule], *arguments: int, chunks: Sequence[int] = range(4), on: str = "star"
+) -> Cases:
     """What each of four ranks holds in each of four chunks after every step: a row a rank, "-" for nothing.
 
     Args:
@@ -24,26 +28,22 @@ def states(build: Callable[..., Schedule], *arguments: int, chunks: Sequence[int
     >>> " ".join(list(states(broadcast.binomial_tree, 4)())[1]["state"])
     '0 0 0 0 / 0 0 0 0 / - - - - / - - - -'
     """
-
-    def rows() -> Iterator[Case]:
-        schedule = built(build, *arguments, on=on).schedule
-        width = 4 // len(schedule.blocks)
-        found = list[Words]()
-        for held_now in trace(schedule):
-            lines = []
-            for rank in range(4):
-                row = [""] * 4
-                for block in range(len(schedule.blocks)):
-                    held = "".join(map(str, sorted(held_now.get((rank, block), Counter()).elements())))
-                    for k in range(width):
-                        row[chunks[block * width + k]] = held or "-"
-                lines.append(" ".join(row))
-            found.append(Words(" / ".join(lines)))
-        after = {f"after{t}": state for t, state in enumerate(found)}
-        for t, state in enumerate(found):
-            yield {"at": f"step {t}", "step": t, "state": state, **after}
-
-    return rows
+    schedule = built(build, *arguments, on=on).schedule
+    width = 4 // len(schedule.blocks)
+    found = list[Words]()
+    for held_now in trace(schedule):
+        lines = []
+        for rank in range(4):
+            row = [""] * 4
+            for block in range(len(schedule.blocks)):
+                held = "".join(map(str, sorted(held_now.get((rank, block), Counter()).elements())))
+                for k in range(width):
+                    row[chunks[block * width + k]] = held or "-"
+            lines.append(" ".join(row))
+        found.append(Words(" / ".join(lines)))
+    after = {f"after{t}": state for t, state in enumerate(found)}
+    for t, state in enumerate(found):
+        yield {"at": f"step {t}", "step": t, "state": state, **after}
 
 
 def held_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int], str]:

@@ -43,7 +43,7 @@ class Scene:
     """Jobs on a fabric, executed.
 
     Attributes:
-        topology: where.
+        topology: that the jobs share.
         places: the ranks of each job, shape (jobs, ranks of a job).
         found: all of them executed together and each alone.
         aligned: the cost of one job on aligned ranks, alone.

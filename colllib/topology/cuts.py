@@ -126,7 +126,7 @@ def cut_bandwidth(topology: Topology, side: Collection[int]) -> Fraction:
     """What can leave a set of ranks for the others at a time, switches on whichever side suits the traffic.
 
     Args:
-        topology: where.
+        topology: whose links are cut.
         side: the ranks on the sending side.
 
     Returns:

@@ -161,11 +161,12 @@ def _router(lattice: Lattice, link_of: IntArray, tie: str, order: tuple[int, ...
             way, hops = shortest_way(lattice, axis, src, dst, tie)
             message = np.repeat(np.arange(len(src)), hops)
             hop = np.arange(len(message)) - np.repeat(np.cumsum(hops) - hops, hops)
-            start = at[message] // stride % size
-            here = at[message] + ((start + way[message] * hop) % size - start) * stride
+            start = lattice.coordinate(at, axis)
+            line = at - start * stride  # its first node
+            here = line[message] + (start[message] + way[message] * hop) % size * stride
             messages.append(message)
-            links.append(link_of[axis, (1 - way[message]) // 2, here])
-            at = at + (lattice.coordinate(dst, axis) - lattice.coordinate(at, axis)) * stride
+            links.append(link_of[axis, ((1 - way) // 2)[message], here])
+            at = line + lattice.coordinate(dst, axis) * stride
         message = np.concatenate(messages)
         if len(order) == 1:
             return message, links[0]
