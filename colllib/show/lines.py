@@ -19,6 +19,7 @@ Format = Callable[[float], str]
 WIDTH, HEIGHT = 380.0, 250.0
 TOP, RIGHT, BOTTOM = 29.0, 14.0, 42.0
 LETTER = 7.8  # a wide letter at 13.5 px, the type of a phone
+ROOM = 0.07  # of a logarithmic axis, between the lowest curve and the strip
 AT_ENDS = 12  # letters of a label that fits beside a narrow chart
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"'
@@ -280,6 +281,8 @@ def plot(
     all_y += [mark.y for mark in marks if mark.y is not None]
     low, high = _span(all_y, frame.log_y, frame.y_from_zero)
     strip = 11 if rule and rule.strip else 0
+    if strip and frame.log_y:
+        low /= (high / low) ** ROOM
     y = _Axis(low, high, frame.log_y, frame.height - BOTTOM - strip, TOP + (9 if rule else 0))
     left = max(12 + LETTER * max(len(frame.y_format(value)) for value in y.ticks(5)), 50 if strip else 0)
     right = 18 + LETTER * max(len(curve.label) for curve in curves) if ends else RIGHT

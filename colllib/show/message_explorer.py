@@ -25,7 +25,7 @@ def message_explorer() -> Explorer:
         "One message",
         [message(100e3), alpha(), bandwidth()],
         [
-            Curves(parts, "Time against message size", strip=False),
+            Curves(parts, "Time against message size", what="time", y_label="time", strip=False),
             Curves(
                 Race(lambda _: [whole, wire]),
                 "Bandwidth that arrives",

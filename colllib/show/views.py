@@ -24,18 +24,27 @@ Texts = Mapping[str, str]
 WIDE, NARROW = 640, 520  # how wide Python draws; below this, letters instead of names
 POINTS = 64  # of a curve, but for the first
 
+
+def _times(value: float) -> str:
+    return f"{number(float(f'{value:.3g}'))} ×"
+
+
 _FORMATS: dict[str, Callable[[float], str]] = {
     "time": units.seconds,
     "rate": units.rate,
-    "gain": lambda value: f"{number(float(f'{value:.3g}'))} ×",
+    "gain": _times,
+    "slowdown": _times,
 }
 
 
-def measured(what: str, one: Priced, message: float, first: Priced) -> float:
-    """A row's time; its rate, M over it times its factor; or its gain, how many times faster than the first it is."""
+def measured(what: str, one: Priced, message: float, standings: Sequence[Priced]) -> float:
+    """A row's time; its rate, M over it times its factor; its gain, how many times faster than the first row it is; or
+    its slowdown, how many times as long as the fastest it takes."""
     if what == "rate":
         return float(one.row.factor) * message / one.seconds
-    return first.seconds / one.seconds if what == "gain" else one.seconds
+    if what == "slowdown":
+        return one.seconds / fastest(standings)[0].seconds
+    return standings[0].seconds / one.seconds if what == "gain" else one.seconds
 
 
 def listed(names: Sequence[str]) -> str:
@@ -83,7 +92,7 @@ class Curves(View):
 
     Args:
         low, high: the sizes in bytes at both ends.
-        what: "time", "rate" or "gain".
+        what: "time", "rate", "gain" or "slowdown", of which the curves' ends tell the time.
         y_label: what the axis says.
         log: whether that axis is logarithmic.
         strip: whether a strip below says who is fastest.
@@ -91,8 +100,8 @@ class Curves(View):
 
     low: float = 1e2
     high: float = 1e11
-    what: str = "time"
-    y_label: str = "time"
+    what: str = "slowdown"
+    y_label: str = "times as long as the fastest"
     log: bool = True
     strip: bool = True
     kind = "curves"
@@ -106,10 +115,11 @@ class Curves(View):
         show = _FORMATS[self.what]
         curves = []
         for k, one in enumerate(now):
-            ys = [measured(self.what, row[k], size, row[0]) for row, size in zip(lines, sizes, strict=True)]
-            at = measured(self.what, one, here, now[0])
+            ys = [measured(self.what, row[k], size, row) for row, size in zip(lines, sizes, strict=True)]
+            at = measured(self.what, one, here, now)
             name = one.row.name if width >= NARROW else letters(one.row.name, one.look)
-            curves.append(Curve(one.row.name, f"{show(at)} {name}", sizes, ys, one.look, at))
+            told = units.seconds(one.seconds) if self.what == "slowdown" else show(at)
+            curves.append(Curve(one.row.name, f"{told} {name}", sizes, ys, one.look, at))
         first = turns(race, state, sizes) if self.strip else []
         strip = [(size, one.row.name, one.look) for size, one in first]
         frame = Frame("message M", self.y_label, 10, 10 * self.log, units.size, show, True, width, 300)
@@ -398,7 +408,7 @@ _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
     "n_beta": lambda one, m, least: str(one.cost.n_beta),
     "P": lambda one, m, least: str(one.segments) if one.segments > 1 else "",
     "algbw": lambda one, m, least: units.rate(m / one.seconds),
-    "busbw": lambda one, m, least: units.rate(measured("rate", one, m, one)),
+    "busbw": lambda one, m, least: units.rate(measured("rate", one, m, [one])),
     "calls": lambda one, m, least: f"{one.row.times} × {units.size(one.row.message or m)}",
 }
 
@@ -511,7 +521,7 @@ def _taken(field: Field) -> str:
 
 
 def _rate(field: Field) -> float:
-    return measured("rate", field.one, field.state[field.race.message], field.one)
+    return measured("rate", field.one, field.state[field.race.message], [field.one])
 
 
 def _share(field: Field) -> str:

@@ -1,7 +1,7 @@
 // The page's half of colllib.show.views and of colllib.show.lines.plot: the same markup, letter by letter.
 const draw = (function () {
   "use strict";
-  const NARROW = 520, TOP = 29, RIGHT = 14, BOTTOM = 42, LETTER = 7.8;
+  const NARROW = 520, TOP = 29, RIGHT = 14, BOTTOM = 42, LETTER = 7.8, ROOM = 0.07;
   const SERIES = ["#0b5cad", "#a83f08", "#17703a", "#83359f", "#086b76", "#b0222f", "#6c5d05", "#57606a"];
   const DASHES = ["", "7 3", "2 2.5", "8 3 2 3", "12 3", "4 2", "10 2 2 2 2 2", "1 4"];
   const HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"';
@@ -117,7 +117,9 @@ const draw = (function () {
     const allX = [...curves.flatMap((c) => c.xs), ...marks.map((m) => m.x), ...(rule ? [rule.x] : [])];
     const allY = [...curves.flatMap((c) => c.ys), ...marks.map((m) => m.y)];
     const strip = rule && rule.strip.length ? 11 : 0;
-    const y = axis(...span(allY, frame.logY, true), frame.logY, frame.height - BOTTOM - strip, TOP + (rule ? 9 : 0));
+    let [low, high] = span(allY, frame.logY, true);
+    if (strip && frame.logY) low /= (high / low) ** ROOM;
+    const y = axis(low, high, frame.logY, frame.height - BOTTOM - strip, TOP + (rule ? 9 : 0));
     const left = Math.max(12 + LETTER * Math.max(...ticks(y, 5).map((v) => frame.yFormat(v).length)), strip ? 50 : 0);
     const right = ends ? 18 + LETTER * Math.max(...curves.map((c) => c.label.length)) : RIGHT;
     const x = axis(...span(allX, frame.logX, false), frame.logX, left, frame.width - right);
@@ -140,9 +142,10 @@ const draw = (function () {
     const now = race.standings(field, state);
     const show = format[view.what];
     const drawn = now.map((one, k) => {
-      const at = race.measured(view.what, one, here, now[0]);
-      const ys = lines.map((row, place) => race.measured(view.what, row[k], sizes[place], row[0]));
-      return { name: one.row.n, label: `${show(at)} ${width >= NARROW ? one.row.n : letters(one)}`, xs: sizes, ys, look: one.look, here: at };
+      const at = race.measured(view.what, one, here, now);
+      const ys = lines.map((row, place) => race.measured(view.what, row[k], sizes[place], row));
+      const told = view.what === "slowdown" ? seconds(one.seconds) : show(at);
+      return { name: one.row.n, label: `${told} ${width >= NARROW ? one.row.n : letters(one)}`, xs: sizes, ys, look: one.look, here: at };
     });
     const strip = view.strip ? race.turns(field, state, sizes) : [];
     const frame = { xLabel: "message M", yLabel: view.y_label, logX: 10, logY: 10 * view.log, xFormat: race.size,
@@ -279,7 +282,7 @@ const draw = (function () {
     n_beta: (one) => race.counts(one.row.w[one.way], one.segments)[1],
     P: (one) => (one.segments > 1 ? one.segments : ""),
     algbw: (one, m) => race.rate(m / one.seconds),
-    busbw: (one, m) => race.rate(race.measured("rate", one, m, one)),
+    busbw: (one, m) => race.rate(race.measured("rate", one, m, [one])),
     calls: (one, m) => `${one.row.t || 1} × ${race.size(one.row.m || m)}`,
   };
   const WORDY = ["name", "way", "group"];

@@ -41,7 +41,8 @@ const race = (function () {
     const power = `10${String(Number(exponent)).replace(/./g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)])}`;
     return Number(mantissa) === 1 ? power : `${Number(mantissa)}×${power}`;
   }
-  const format = { time: (value) => seconds(value), rate: (value) => rate(value), gain: (value) => `${number(significant(value, 3))} ×` };
+  const times = (value) => `${number(significant(value, 3))} ×`;
+  const format = { time: (value) => seconds(value), rate: (value) => rate(value), gain: times, slowdown: times };
   const show = { "message size": size, time: seconds, bandwidth: rate, number: general };
 
   // -- reading: a number, perhaps a space, a unit ----------------------------------------------
@@ -148,9 +149,10 @@ const race = (function () {
     }
     return found;
   }
-  function measured(what, one, message, first) {
+  function measured(what, one, message, all) {
     if (what === "rate") return count(one.row.x || 1) * message / one.seconds;
-    return what === "gain" ? first.seconds / one.seconds : one.seconds;
+    if (what === "slowdown") return one.seconds / fastest(all)[0].seconds;
+    return what === "gain" ? all[0].seconds / one.seconds : one.seconds;
   }
   function totals(all) {
     const sums = new Map();
@@ -160,7 +162,7 @@ const race = (function () {
 
   // -- words -----------------------------------------------------------------------------------
   const listed = (names) => [names.slice(0, -1).join(", "), ...names.slice(-1)].filter(Boolean).join(" and ");
-  const rateOf = (f) => measured("rate", f.one, f.state[f.field.m], f.one);
+  const rateOf = (f) => measured("rate", f.one, f.state[f.field.m], [f.one]);
   const top = (f) => [...totals(f.all)].reduce((best, one) => (one[1] > best[1] ? one : best));
   const whole = (f) => [...totals(f.all).values()].reduce((a, b) => a + b, 0);
   const WORDS = {
