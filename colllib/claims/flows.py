@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import partial
-from itertools import combinations, count, pairwise
+from itertools import combinations, count, pairwise, product
 
 import numpy as np
 
 from colllib import forest as forests
 from colllib.claims.cases import Rows
 from colllib.claims.finding import FACT, Cases, answer, table
-from colllib.claims.forests import BOTTLENECK, SMALL, TREES, WORTH, example
+from colllib.claims.forests import BOTTLENECK, SMALL, TREES, WORTH, each, fabric, sustained, where
 from colllib.claims.reading import nothing
-from colllib.claims.runs import built, place
+from colllib.claims.runs import built
 from colllib.claims.value import Case
 from colllib.exact import IntArray
 from colllib.forest.allreduce import divided, five_ranks
 from colllib.forest.bound import feasible, room
-from colllib.forest.flow import max_flow
+from colllib.forest.flow import max_flow, starved
 from colllib.forest.packing import pack
 from colllib.forest.splitting import split_off, without_switches
 from colllib.topology import from_links
 
 ENDLESS = 10**9  # a capacity that no cut wants to cross
 Split = tuple[int, int, int]  # (u, w, t): a unit of (u, w) and one of (w, t) become one of (u, t)
-
-
-def _where(on: str) -> forests.Fabric:
-    return forests.fabric(place(example() if on == "example" else on))
+Grown = list[tuple[set[int], int]]  # trees by the ranks that they have reached, and how many of each
 
 
 # -- the searches --------------------------------------------------------------------------------------
@@ -37,62 +33,52 @@ def _where(on: str) -> forests.Fabric:
 
 def halved(low: Fraction, high: Fraction, width: Fraction, enough: Callable[[Fraction], bool]) -> tuple[Fraction, int]:
     """The middle of a range after halving it until it is narrower than a width, and how often that was."""
-    for steps in count():
-        if high - low < width:
-            return (low + high) / 2, steps
-        middle = (low + high) / 2
+    steps = 0
+    while high - low >= width:
+        middle, steps = (low + high) / 2, steps + 1
         low, high = (low, middle) if enough(middle) else (middle, high)
-    raise AssertionError
+    return (low + high) / 2, steps
 
 
 def searches(k: int, *ons: str) -> Rows:
     """Algorithms 1 and 5 as they are printed, and the least k of trees that fit by trying one after the other."""
 
-    def rows() -> Iterator[Case]:
-        for on in ons:
-            topology = _where(on)
-            n, speeds = topology.ranks, [int(speed) for speed in np.unique(topology.capacity) if speed]
-            least, widest = int(topology.capacity.sum(axis=0)[:n].min()), max(speeds)
-            low, high = Fraction(n - 1, least), Fraction(n - 1)
-            middle, iterations = halved(low, high, Fraction(1, least**2), partial(_sustains, topology))
-            inverse = middle.limit_denominator(least)
-            fits = halved(low * k, high * k, Fraction(1, widest**2), partial(_fits, topology, k))
-            trees = next(k for k in count(1) if all((inverse * k * speed).denominator == 1 for speed in speeds))
-            yield {
-                "at": topology.topology.name,
-                "N": n,
-                "k": k,
-                "least": least,
-                "widest": widest,
-                "p": inverse.numerator,
-                "g": np.gcd.reduce([inverse.denominator, *speeds]).item(),
-                "inverse": inverse,
-                "every_k": trees,
-                "y": 1 / (inverse * trees),
-                "most": Fraction(least, np.gcd.reduce(speeds).item()),
-                "iterations": iterations,
-                "iterations_fixed": fits[1],
-                "found": fits[0].limit_denominator(widest),
-                "U": forests.fixed(topology, k).unit * topology.unit,
-            }
+    def case(on: str) -> Case:
+        place = fabric(on)
+        n, speeds = place.ranks, np.unique(place.capacity[place.capacity > 0])
+        least, widest = int(place.capacity.sum(axis=0)[:n].min()), int(speeds.max())
+        low, high = Fraction(n - 1, least), Fraction(n - 1)
+        middle, iterations = halved(low, high, Fraction(1, least**2), lambda at: sustained(place, at / place.unit))
+        inverse = middle.limit_denominator(least)
+        fits, iterations_fixed = halved(
+            low * k, high * k, Fraction(1, widest**2), lambda at: feasible(place, room(place, at), k)
+        )
+        trees = next(k for k in count(1) if all((inverse * k * speed).denominator == 1 for speed in speeds.tolist()))
+        return {
+            "at": place.topology.name,
+            "N": n,
+            "k": k,
+            "least": least,
+            "widest": widest,
+            "p": inverse.numerator,
+            "g": np.gcd.reduce([inverse.denominator, *speeds]).item(),
+            "inverse": inverse,
+            "every_k": trees,
+            "y": 1 / (inverse * trees),
+            "most": Fraction(least, np.gcd.reduce(speeds).item()),
+            "iterations": iterations,
+            "iterations_fixed": iterations_fixed,
+            "found": fits.limit_denominator(widest),
+            "U": forests.fixed(place, k).unit * place.unit,
+        }
 
-    return rows
-
-
-def _sustains(fabric: forests.Fabric, inverse: Fraction) -> bool:
-    return feasible(fabric, fabric.capacity * inverse.numerator, inverse.denominator)
+    return lambda: map(case, ons)
 
 
-def _fits(fabric: forests.Fabric, k: int, unit: Fraction) -> bool:
-    return feasible(fabric, room(fabric, unit), k)
-
-
-@answer(BOTTLENECK, "D-4-019")
-def _capped_flow() -> Cases:
-    topology = _where("example")
-    for x in (2, 3, 4):
-        flow, _ = max_flow(topology.with_source(topology.capacity, x * topology.weight), topology.nodes, 5, 8 * x)
-        yield {"at": f"x = {x} b", "x": x, "flow": flow}
+def _capped_flow(x: int) -> int:
+    """Into a rank of the example, if every rank sends x."""
+    place = fabric("example")
+    return max_flow(place.with_source(place.capacity, x * place.weight), place.nodes, 5, 8 * x)[0]
 
 
 # -- switches ------------------------------------------------------------------------------------------
@@ -116,42 +102,37 @@ def _tried(fabric: forests.Fabric, capacity: IntArray, k: int, split: Split) -> 
     u, w, t = split
     for units in range(int(min(capacity[u, w], capacity[w, t])), 0, -1):
         network = fabric.with_source(split_off(capacity, *split, units), fabric.weight * k)
-        need = fabric.total * k
-        if all(max_flow(network, fabric.nodes, sink, need)[0] == need for sink in range(fabric.ranks)):
+        if starved(network, range(fabric.ranks), fabric.total * k) is None:
             return units
     return 0
 
 
 def _states(on: str) -> Iterator[tuple[forests.Fabric, IntArray, int]]:
     """A fabric in trees, before and while its switches vanish."""
-    topology = _where(on)
-    limit = forests.bound(topology)
-    capacity = room(topology, limit.unit * topology.unit)
-    yield topology, capacity, limit.trees
-    for u, w, t, units in without_switches(capacity, topology.weight * limit.trees, topology.ranks, on).splits:
-        capacity = split_off(capacity, u, w, t, units)
-        yield topology, capacity, limit.trees
+    place = fabric(on)
+    limit = forests.bound(place)
+    capacity = room(place, limit.unit * place.unit)
+    yield place, capacity, limit.trees
+    for split in without_switches(capacity, place.weight * limit.trees, place.ranks, on).splits:
+        capacity = split_off(capacity, *split)
+        yield place, capacity, limit.trees
 
 
-def splits(*ons: str) -> Rows:
+def _splits(on: str) -> Case:
     """What can be split off: by the printed equation, by trying every number, and what is left in the end."""
-
-    def rows() -> Iterator[Case]:
-        for on in ons:
-            states = list(_states(on))
-            wrong, stuck = 0, 0
-            for where, capacity, k in states[:: max(1, len(states) // 3)]:
-                for w, t in np.argwhere(capacity[where.ranks :]).tolist():
-                    able = []
-                    for u in np.flatnonzero(capacity[:, where.ranks + w]).tolist():
-                        able.append(_tried(where, capacity, k, (u, where.ranks + w, t)))
-                        wrong += by_theorem(where, capacity, k, (u, where.ranks + w, t)) != able[-1]
-                    stuck += not any(able)
-            last = states[-1][1]
-            over = int(last[where.ranks :].sum() + last[:, where.ranks :].sum())
-            yield {"at": on, "wrong": wrong, "stuck": stuck, "left": over, "isolated": not over}
-
-    return rows
+    states = list(_states(on))
+    wrong, stuck = 0, 0
+    for place, capacity, k in states[:: max(1, len(states) // 3)]:
+        for w, t in np.argwhere(capacity).tolist():
+            splits = [(u, w, t) for u in np.flatnonzero(capacity[:, w]).tolist() if w >= place.ranks]
+            able = [_tried(place, capacity, k, split) for split in splits]
+            wrong += sum(
+                by_theorem(place, capacity, k, split) != most for split, most in zip(splits, able, strict=True)
+            )
+            stuck += bool(splits) and not any(able)
+    place, last, _ = states[-1]
+    over = int(last[place.ranks :].sum() + last[:, place.ranks :].sum())
+    return {"at": on, "wrong": wrong, "stuck": stuck, "left": over, "isolated": not over}
 
 
 @answer(TREES, "D-B-022")
@@ -166,19 +147,17 @@ def _rings_and_pairs() -> Cases:
 # -- trees ---------------------------------------------------------------------------------------------
 
 
-def mu_by_sets(g: IntArray, trees: list[tuple[set[int], int]], x: int, y: int) -> int:
+def mu_by_sets(g: IntArray, trees: Grown, x: int, y: int) -> int:
     """Equation B.3: over all sets that have x and neither y nor all of the first tree."""
-    ranks = set(range(len(g)))
-    found = [int(g[x, y]), trees[0][1]]
-    for size in range(1, len(g)):
-        for inside in map(set, combinations(sorted(ranks), size)):
-            if x in inside and y not in inside and not trees[0][0] <= inside:
-                room_out = int(g[np.ix_(sorted(inside), sorted(ranks - inside))].sum())
-                found.append(room_out - sum(many for members, many in trees if members <= inside))
+    ranks, found = set(range(len(g))), [int(g[x, y]), trees[0][1]]
+    for inside in ({x, *some} for size in range(len(g) - 1) for some in combinations(ranks - {x, y}, size)):
+        if not trees[0][0] <= inside:
+            room_out = int(g[np.ix_(sorted(inside), sorted(ranks - inside))].sum())
+            found.append(room_out - sum(many for members, many in trees if members <= inside))
     return min(found)
 
 
-def mu_by_flow(g: IntArray, trees: list[tuple[set[int], int]], x: int, y: int) -> int:
+def mu_by_flow(g: IntArray, trees: Grown, x: int, y: int) -> int:
     """Equation B.4: one maximum flow, with a node for every other tree."""
     n, others = len(g), trees[1:]
     network = np.zeros((n + len(others),) * 2, dtype=np.intp)
@@ -190,39 +169,32 @@ def mu_by_flow(g: IntArray, trees: list[tuple[set[int], int]], x: int, y: int) -
     return min(int(g[x, y]), trees[0][1], flow - sum(many for _, many in others))
 
 
-@answer(TREES, "D-B-027")
-def _mu_two_ways() -> Cases:
-    """For every link that could join, at every moment in which trees of rings, meshes and stars grow."""
-    for on in ("torus:4", "mesh:3x2", "star:5"):
-        for where, capacity, k in [list(_states(on))[-1]]:
-            g, compared, wrong = capacity[: where.ranks, : where.ranks].copy(), 0, 0
-            batches = pack(g, where.weight * k)
-            for place_of, batch in enumerate(batches):
-                later = [({other.root}, other.size) for other in batches[place_of + 1 :]]
-                members = {batch.root}
-                for start, end in batch.edges:
-                    trees = [(members, batch.size), *later]
-                    for x, y in ((x, y) for x in members for y in range(where.ranks) if y not in members and g[x, y]):
-                        wrong += mu_by_sets(g, trees, x, y) != mu_by_flow(g, trees, x, y)
-                        compared += 1
-                    g[start, end] -= batch.size
-                    members = members | {end}
-            yield {"at": on, "compared": compared, "wrong": wrong}
+def _wrong_mus(on: str) -> int:
+    """For every link that could join, at every moment in which trees grow."""
+    (place, g, k), wrong = list(_states(on))[-1], 0
+    g = g[: place.ranks, : place.ranks].copy()
+    batches = pack(g, place.weight * k)
+    for number, batch in enumerate(batches):
+        members, later = {batch.root}, [({other.root}, other.size) for other in batches[number + 1 :]]
+        for start, end in batch.edges:
+            trees = [(members, batch.size), *later]
+            for x, y in product(members, {*range(place.ranks)} - members):
+                wrong += bool(g[x, y]) and mu_by_sets(g, trees, x, y) != mu_by_flow(g, trees, x, y)
+            g[start, end] -= batch.size
+            members = members | {end}
+    return wrong
 
 
-@answer(TREES, "D-B-008")
-def _flows_for_batches() -> Cases:
+def _flows(k: int) -> int:
     """How many flows it takes to pack k trees a rank between three ranks: one for every link that a batch tries."""
-    for k in (1, 10, 1000):
-        batches = pack(k * (1 - np.eye(3, dtype=np.intp)), np.full(3, k))
-        yield {"at": f"three ranks, k = {k}", "N": 3, "k": k, "flows": sum(len(batch.edges) for batch in batches)}
+    return sum(len(batch.edges) for batch in pack(k * (1 - np.eye(3, dtype=np.intp)), np.full(3, k)))
 
 
 @answer(WORTH, "D-B-029")
 def _in_time_and_disjoint() -> Cases:
     """Executed trees, beside times U that they keep or miss."""
     for on, k in (("dgx-a100:2", 3), ("torus:4x4", 2), ("boxes:2x4", 2)):
-        made = forests.forest(place(on), trees=k, way="general")
+        made = forests.forest(where(on), trees=k, way="general")
         link = forests.busiest(built(made.schedule, on=on)) * made.fabric.total * k
         crossing = np.zeros_like(made.fabric.capacity)
         for tree in made.trees:
@@ -239,33 +211,39 @@ def _in_time_and_disjoint() -> Cases:
 
 def _rounded(k: int) -> Case:
     """The program's parts of five ranks, rounded down to whole trees of 1/k, and what still flows to every rank."""
-    fabric, found = forests.fabric(five_ranks()), divided(forests.fabric(five_ranks()))
-    down = [int(part * k) for part in found.roots]
-    reach = []
-    for parts, turned in ((found.outward, False), (found.inward, True)):
-        capacity = np.zeros_like(fabric.capacity)
-        capacity[found.pairs[:, 0], found.pairs[:, 1]] = [int(part * k) for part in parts]
-        network = fabric.with_source(capacity.T if turned else capacity, np.array(down))
-        reach += [max_flow(network, fabric.nodes, sink, sum(down))[0] for sink in range(fabric.ranks)]
-    parts_in_all = len(found.roots) + 2 * len(found.pairs)
+    place, found = forests.fabric(five_ranks()), divided(forests.fabric(five_ranks()))
+    down, reach = np.array([int(part * k) for part in found.roots]), []
+    for parts, (start, end) in ((found.outward, found.pairs.T), (found.inward, found.pairs.T[::-1])):
+        capacity = np.zeros_like(place.capacity)
+        capacity[start, end] = [int(part * k) for part in parts]
+        network = place.with_source(capacity, down)
+        reach += [max_flow(network, place.nodes, sink, int(down.sum()))[0] for sink in range(place.ranks)]
     return {
         "at": f"five ranks, k = {k}",
         "k": k,
         "rate": found.rate,
-        "trees": sum(down),
+        "trees": int(down.sum()),
         "reach": Fraction(min(reach), k),
-        "parts": parts_in_all,
+        "parts": len(found.roots) + 2 * len(found.pairs),
     }
 
 
 table(
     BOTTLENECK,
     {
+        "D-4-019": each(2, 3, 4, at=lambda x: f"x = {x} b", x=int, flow=_capped_flow),
         "D-4-023 D-B-025": searches(1, *SMALL, "dgx-a100:2", "mi250:2"),
         "D-B-030 D-B-032 D-B-035": searches(3, *SMALL, "dgx-a100:2", "mi250-8x2"),
     },
 )
-table(TREES, {"D-4-027 D-B-019 D-B-020": splits("example", "boxes:2x2", "star:5")})
-table(WORTH, {"D-B-041": lambda: (_rounded(k) for k in (1, 3, 7, 31, 127))})
+table(
+    TREES,
+    {
+        "D-4-027 D-B-019 D-B-020": lambda: map(_splits, ("example", "boxes:2x2", "star:5")),
+        "D-B-008": each(1, 10, 1000, at=lambda k: f"three ranks, k = {k}", N=lambda k: 3, k=int, flows=_flows),
+        "D-B-027": each("torus:4", "mesh:3x2", "star:5", wrong=_wrong_mus),
+    },
+)
+table(WORTH, {"D-B-041": lambda: map(_rounded, (1, 3, 7, 31, 127))})
 answer(BOTTLENECK, "D-4-022 D-B-013", FACT)(nothing)
 answer(TREES, "D-B-001", FACT)(nothing)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +17,13 @@ from colllib.claims.cases import Rows, once, per
 from colllib.claims.finding import FACT, Cases, Verdict, answer, table
 from colllib.claims.reading import nothing
 from colllib.claims.runs import built, place, run
-from colllib.claims.value import Case, Limit
-from colllib.execution import execute
+from colllib.claims.value import Limit
+from colllib.execution import Execution
 from colllib.forest.allreduce import all_reduce, divided, five_ranks, half_boxes
 from colllib.forest.bound import feasible, room
 from colllib.forest.fabric import two_boxes
 from colllib.forest.others import one_root, unwound
-from colllib.forest.splitting import without_switches
+from colllib.forest.splitting import split_off, without_switches
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
 from colllib.topology import Topology, find
@@ -30,355 +32,189 @@ BOTTLENECK, TREES, WORTH = "the-bottleneck", "from-flow-to-trees", "what-a-fores
 SMALL = ("boxes:2x2", "torus:2x2", "star:5", "mesh:3x2")
 
 
+def each(*values: Any, **quantities: Callable[[Any], Any]) -> Rows:
+    """A case for each fabric, or for what else the quantities are of."""
+    return lambda: [{"at": str(value)} | {name: of(value) for name, of in quantities.items()} for value in values]
+
+
+# -- of one fabric, by its expression ----------------------------------------------------------------
+
 example = cache(two_boxes)  # the runs of one topology object are shared
+
+
+def where(on: str) -> Topology:
+    """A topology whose links are counted, or the source's example."""
+    return place(example() if on == "example" else on)
+
+
+def fabric(on: str) -> forests.Fabric:
+    """Its capacities."""
+    return forests.fabric(where(on))
 
 
 @cache
 def known(on: str) -> forests.Forest:
-    """The forest of a topology, or of the source's example."""
-    return forests.forest(example() if on == "example" else place(on))
+    """Its forest."""
+    return forests.forest(where(on))
 
 
-def _schedule(on: str) -> Schedule:
-    return known(on).schedule()
+def inverse(on: str, search: str = "newton") -> Fraction:
+    """Its bound."""
+    return forests.bound(fabric(on), search=search).inverse_throughput
+
+
+def into_a_rank(on: str) -> Fraction:
+    """The least bandwidth into a rank."""
+    return Fraction(int(fabric(on).capacity.sum(axis=0)[: fabric(on).ranks].min())) * fabric(on).unit
+
+
+def _packed(on: str, **options: Any) -> Schedule:
+    return (forests.forest(where(on), **options) if options else known(on)).schedule()
+
+
+def ran(on: str, **options: Any) -> Execution:
+    """Its forest, executed."""
+    return built(_packed, on, on=where(on), **options)
 
 
 def shards(on: str) -> Fraction:
-    """What the busiest link of an executed forest needs, in shards per bandwidth."""
-    found = known(on)
-    return forests.busiest(built(_schedule, on, on=found.fabric.topology)) * found.fabric.total
+    """What the busiest link then needs, in shards per bandwidth."""
+    return forests.busiest(ran(on)) * where(on).ranks
 
 
-def bounds(*ons: str) -> Rows:
-    """The bound of fabrics by three searches, and what executed trees need."""
-
-    def rows() -> Iterator[Case]:
-        for on in ons:
-            found = known(on)
-            inverse, fabric = found.bound.inverse_throughput, found.fabric
-            units = fabric.capacity.sum(axis=0)[: fabric.ranks].min() * fabric.unit
-            yield {
-                "at": found.fabric.topology.name,
-                "N": fabric.ranks,
-                "inverse": inverse,
-                "halved": forests.bound(fabric, search="bisection").inverse_throughput,
-                "executed": shards(on),
-                "low": Fraction(fabric.ranks - 1) / units,
-                "least": units / fabric.unit,
-                "denominator": Fraction((inverse * fabric.unit).denominator),
-                "k": found.bound.trees,
-                "y": 1 / found.bound.unit,
-                "logical": _logical(fabric, found.bound),
-                "size": sum(found.heights.values()),
-            }
-
-    return rows
+def combined(on: str) -> Fraction:
+    """The rate of a reduce-scatter and an all-gather by the same trees, one after the other, executed."""
+    return 1 / forests.busiest(ran(on, primitive="all-reduce"))
 
 
-def _logical(fabric: forests.Fabric, limit: forests.Bound) -> Fraction:
+def logical(on: str) -> Fraction:
     """The bound after all switches are taken out."""
-    trees = room(fabric, limit.unit * fabric.unit)
-    left = without_switches(trees, fabric.weight * limit.trees, fabric.ranks, fabric.topology.name).capacity
-    alone = forests.Fabric(replace(fabric.topology, link_class=None), left, 1 / limit.unit, fabric.weight)
+    whole, limit = fabric(on), known(on).bound
+    trees = room(whole, limit.unit * whole.unit)
+    left = without_switches(trees, whole.weight * limit.trees, whole.ranks, on).capacity
+    alone = forests.Fabric(replace(whole.topology, link_class=None), left, 1 / limit.unit, whole.weight)
     return forests.bound(alone).inverse_throughput
 
 
-def cuts(*ons: str) -> Rows:
-    """The worst of all sets beside what flows find."""
-
-    def rows() -> Iterator[Case]:
-        for on in ons:
-            fabric = forests.fabric(place(on))
-            every, flow = (forests.bound(fabric, search=way).inverse_throughput for way in ("all-cuts", "newton"))
-            yield {
-                "at": on,
-                "every_set": every,
-                "flow": flow,
-                "at_optimum": _feasible(fabric, every),
-                "above": _feasible(fabric, every * Fraction(99, 100)),
-            }
-
-    return rows
-
-
-def _feasible(fabric: forests.Fabric, inverse: Fraction) -> bool:
+def sustained(fabric: forests.Fabric, inverse: Fraction) -> bool:
     """Whether every rank can receive all at the rate 1 / inverse."""
     scaled = inverse * fabric.unit
     return feasible(fabric, fabric.capacity * scaled.numerator, scaled.denominator)
 
 
-@answer(BOTTLENECK, "D-4-011 D-4-012 D-4-016 D-4-017 D-B-009")
-def _sets_of_the_example() -> Cases:
-    fabric = forests.fabric(place(example()))
-    box, most = (0, 1, 2, 3, 8), tuple(node for node in range(fabric.nodes) if node != 4)
-    yield {
-        "at": "two boxes of four",
-        "shards": sum(node < fabric.ranks for node in box),
-        "leaving": fabric.leaving(box),
-        "time": forests.ratio(fabric, box) / 8,
-        "flow": sum(node < fabric.ranks for node in most),
-        "leaving_most": fabric.leaving(most),
-        "x": 1 / forests.bound(fabric).inverse_throughput,
-        "one_rank": forests.ratio(fabric, (0,)) / 8,
-    }
+def fixed(on: str, k: int) -> tuple[forests.Fabric, forests.Bound, Fraction]:
+    """Its capacities, what k trees of each rank reach, and how many fit on a capacity of 1."""
+    limit = forests.fixed(fabric(on), k)
+    return fabric(on), limit, limit.unit * fabric(on).unit
+
+
+# -- bounds ------------------------------------------------------------------------------------------
+
+
+def bounds(*ons: str) -> Rows:
+    """The bound of fabrics by three searches, and what executed trees need."""
+    return each(
+        *ons,
+        at=lambda on: where(on).name,
+        N=lambda on: where(on).ranks,
+        inverse=inverse,
+        halved=lambda on: inverse(on, "bisection"),
+        executed=shards,
+        low=lambda on: Fraction(where(on).ranks - 1) / into_a_rank(on),
+        least=lambda on: into_a_rank(on) / fabric(on).unit,
+        denominator=lambda on: Fraction((inverse(on) * fabric(on).unit).denominator),
+        k=lambda on: known(on).bound.trees,
+        y=lambda on: 1 / known(on).bound.unit,
+        logical=logical,
+        size=lambda on: sum(known(on).heights.values()),
+    )
 
 
 def few_trees(on: str, *ks: int) -> Rows:
     """Fixed numbers of trees: algorithm bandwidths, and the limits of the search."""
 
-    def rows() -> Iterator[Case]:
-        fabric = forests.fabric(place(on))
-        speeds = [Fraction(int(speed)) * fabric.unit for speed in np.unique(fabric.capacity) if speed]
-        inverse = forests.bound(fabric).inverse_throughput
-        for k in ks:
-            found = forests.fixed(fabric, k)
-            trees = room(fabric, found.unit * fabric.unit)
-            yield {
-                "at": f"{on}, k = {k}",
-                "k": k,
-                "algbw": fabric.total / found.inverse_throughput,
-                "share": inverse / found.inverse_throughput,
-                "U": found.unit * fabric.unit,
-                "denominator": Fraction((found.unit * fabric.unit).denominator),
-                "widest": max(speeds) / fabric.unit,
-                "time": found.inverse_throughput,
-                "limit": inverse + 1 / (k * min(speeds)),
-                "eulerian": bool((trees.sum(axis=0) == trees.sum(axis=1)).all()),
-            }
-
-    return rows
-
-
-def rings(on: str) -> Rows:
-    """Every switch made a ring."""
-
-    def rows() -> Iterator[Case]:
-        topology = example() if on == "example" else place(on)
-        found = unwound(topology)
-        box = range(topology.ranks // 2)
-        best = forests.bound(forests.fabric(place(topology))).inverse_throughput
-        yield {
-            "at": topology.name,
-            "out": found.fabric.leaving(box),
-            "worse": found.bound.inverse_throughput / best,
+    def case(k: int) -> dict[str, Any]:
+        where, found, unit = fixed(on, k)
+        speeds, trees = where.capacity[where.capacity > 0], room(where, unit)
+        return {
+            "at": f"{on}, k = {k}",
+            "k": k,
+            "algbw": where.total / found.inverse_throughput,
+            "share": inverse(on) / found.inverse_throughput,
+            "denominator": Fraction(unit.denominator),
+            "widest": Fraction(int(speeds.max())),
+            "time": found.inverse_throughput,
+            "limit": inverse(on) + 1 / (k * int(speeds.min()) * where.unit),
+            "eulerian": bool((trees.sum(axis=0) == trees.sum(axis=1)).all()),
         }
 
-    return rows
+    return lambda: map(case, ks)
 
 
-def split(u: int, t: int) -> int:
+def _after_a_split(u: int, t: int) -> int:
     """What leaves the upper box of the example when a unit through the middle switch leads from u to t."""
-    fabric = forests.fabric(place(example()))
-    left = fabric.capacity.copy()
-    left[u, 10] -= 1
-    left[10, t] -= 1
-    left[u, t] += 1
-    return int(replace(fabric, capacity=left).leaving((0, 1, 2, 3, 8)))
+    left = split_off(fabric("example").capacity, u, 10, t, 1)
+    return int(replace(fabric("example"), capacity=left).leaving((0, 1, 2, 3, 8)))
 
 
-def replicated() -> Cases:
-    """A switch that replicates: the bound, what a rank receives, and the sends of one tree into it."""
-    for on in ("dgx-h100:2,inc=box", "boxes:2x4,inc=both"):
-        plain, able = (forests.forest(place(on), multicast=way) for way in (False, True))
-        run = execute(able.schedule(), able.fabric.topology)
-        yield {
-            "at": on,
-            "N": plain.fabric.ranks,
-            "plain": plain.bound.inverse_throughput,
-            "able": forests.busiest(run) * plain.fabric.total,
-            "received": max(run.received) * plain.fabric.ranks,
-        }
+def _rank_binds(on: str) -> bool:
+    """Whether a rank is as narrow as its box."""
+    box, others = 4 if on == "example" else 8, fabric(on)
+    apart = tuple(node for node in range(box, others.nodes) if node != others.ranks)  # all but a box with its switch
+    return box == others.ranks or Fraction(others.ranks - 1) / into_a_rank(on) >= forests.ratio(others, apart)
 
 
-def of_numbers(**quantities: Callable[[], object]) -> Rows:
-    """What numbers that the source prints come to."""
-    return once("the source's numbers", **quantities)
+def _what_binds(n: int) -> str:
+    """Into one GPU, or into one box: what is worse on boxes of H100."""
+    boxes = fabric(f"dgx-h100:{n}")
+    gpu, box = (forests.ratio(boxes, tuple({*range(boxes.nodes)} - out)) for out in ({0}, {*range(8), boxes.ranks}))
+    return "GPU" if gpu > box else "box"
 
 
+_MOST = tuple(node for node in range(11) if node != 4)
+_CUTS = each(
+    *SMALL,
+    every_set=lambda on: inverse(on, "all-cuts"),
+    flow=inverse,
+    at_optimum=lambda on: sustained(fabric(on), inverse(on, "all-cuts")),
+    above=lambda on: sustained(fabric(on), inverse(on, "all-cuts") * Fraction(99, 100)),
+)
+_SETS = once(
+    "two boxes of four",
+    shards=lambda: len({0, 1, 2, 3, 8} & {*range(8)}),
+    leaving=lambda: fabric("example").leaving((0, 1, 2, 3, 8)),
+    time=lambda: forests.ratio(fabric("example"), (0, 1, 2, 3, 8)) / 8,
+    flow=lambda: len({*_MOST} & {*range(8)}),
+    leaving_most=lambda: fabric("example").leaving(_MOST),
+    x=lambda: 1 / inverse("example"),
+    one_rank=lambda: forests.ratio(fabric("example"), (0,)) / 8,
+)
 table(
     BOTTLENECK,
     {
-        "D-4-013 D-4-015 D-B-012 D-B-024": cuts(*SMALL),
-        "D-4-018": cuts(*SMALL),
+        "D-4-010": each(
+            *("dgx-a100:1", "dgx-a100:2", "dgx-a100:4", "example"),
+            at=lambda on: where(on).name,
+            holds=lambda on: shards(on) == Fraction(where(on).ranks - 1) / into_a_rank(on),
+            rank_binds=_rank_binds,
+        ),
+        "D-4-011 D-4-012 D-4-016 D-4-017 D-B-009": _SETS,
+        "D-4-013 D-4-015 D-4-018 D-B-012 D-B-024": _CUTS,
         "D-4-014 D-4-020 D-4-021": bounds("example", "dgx-a100:2"),
         "D-4-024 D-B-015": bounds("example"),
+        "D-4-061": each(2, 4, 8, 16, at=lambda n: f"{n} boxes", n=int, binds=_what_binds),
         "D-B-014": per(
             "X",
             (2, 3, 5, 8),
             difference=lambda most: min(
-                abs(Fraction(a, b) - Fraction(c, d))
-                for b in range(1, most + 1)
-                for d in range(1, most + 1)
-                for a in range(b + 1)
-                for c in range(d + 1)
-                if a * d != c * b
+                b - a for a, b in pairwise(sorted({Fraction(p, q) for q in range(1, most + 1) for p in range(q + 1)}))
             ),
         ),
     },
 )
-table(
-    TREES,
-    {
-        "D-4-025 D-4-029 D-B-017 D-B-021": bounds("example", "dgx-a100:2"),
-        "D-4-026": once("two boxes of four", red=lambda: split(0, 4), blue=lambda: split(0, 1)),
-        "D-4-028 D-B-011": rings("example"),
-        "D-4-039": replicated,
-    },
-)
-table(
-    WORTH,
-    {
-        "D-4-002": of_numbers(low=lambda: min(61, 16, 43, 36, 16), high=lambda: max(61, 16, 43, 36, 16)),
-        "D-4-003": of_numbers(low=lambda: min(32, 14, 25), high=lambda: max(32, 14, 25)),
-        "D-4-032 D-4-033 D-4-034 D-4-035 D-4-036": few_trees("mi250:2", 1, 2, 3, 4, 5),
-        "D-4-037": few_trees("mi250:2", 83),
-        "D-4-038": few_trees("mi250:2", 1, 2, 3, 4, 5),
-        "D-4-069": of_numbers(hours=lambda: Fraction(30_000, 3600)),
-        "D-4-073 D-B-007": of_numbers(
-            a100=lambda: Fraction(22 + 9790 + 12090, 600), mi250=lambda: Fraction(38 + 5500 + 17080, 600)
-        ),
-        "D-B-031 D-B-033 D-B-034": few_trees("dgx-a100:2", 1, 2, 3, 4, 5),
-    },
-)
-for _chapter, _ids in (
-    (TREES, "D-4-030 D-B-016 D-B-018 D-B-023 D-B-026 D-B-028"),
-    (
-        WORTH,
-        " ".join(f"D-4-{number:03}" for number in (46, 47, 49, 50, 51, 52, 53, 55, 56, 57, 59, 64, 65, 70, 71, 77)),
-    ),
-    (WORTH, "D-B-002 D-B-003 D-B-004 D-B-005 D-B-006 D-B-036 D-B-037 D-B-038"),
-):
-    answer(_chapter, _ids, Verdict.NOT_CHECKABLE)(nothing)
 
 
-@answer(BOTTLENECK, "D-4-061")
-def _what_binds() -> Cases:
-    """Into one GPU, or into one box: what is worse on boxes of H100."""
-    for n in (2, 4, 8, 16):
-        fabric = forests.fabric(place(f"dgx-h100:{n}"))
-        nodes = set(range(fabric.nodes))
-        gpu, box = (forests.ratio(fabric, tuple(nodes - out)) for out in ({0}, {*range(8), fabric.ranks}))
-        yield {"at": f"{n} boxes", "n": n, "binds": "GPU" if gpu > box else "box"}
-
-
-@answer(WORTH, "D-4-041")
-def _five_ranks() -> Cases:
-    """Two all-gathers, and in and out at once, where five ranks have equal bandwidth."""
-    where = five_ranks()
-    halves = 2 * forests.bound(forests.fabric(place(where))).inverse_throughput / 5
-    yield {"at": "five ranks", "halves": halves, "at_once": forests.busiest(built(_at_once, on=where))}
-
-
-def _at_once() -> Schedule:
-    return all_reduce(five_ranks())
-
-
-def _all_reduce(topology: Callable[[], Topology]) -> Schedule:
-    return all_reduce(topology())
-
-
-def combined(on: str) -> Fraction:
-    """The rate of a reduce-scatter and an all-gather by the same trees, one after the other, executed."""
-    made = forests.forest(place(on), primitive="all-reduce")
-    return 1 / forests.busiest(built(made.schedule, on=on))
-
-
-@answer(WORTH, "D-4-040 D-B-040")
-def _two_halves_on_machines() -> Cases:
-    """What combined trees reach, beside trees both ways at once, or what all links into GPUs allow."""
-    for on in ("dgx-a100:2", "dgx-h100:4"):
-        fabric = forests.fabric(place(on))
-        into = fabric.capacity[:, : fabric.ranks].sum() * fabric.unit  # every rank but one takes in and gives away M
-        yield {"at": on, "combined": combined(on), "optimum": Fraction(into) / (2 * (fabric.ranks - 1))}
-    at_once = built(_all_reduce, half_boxes, on="mi250-8x2")
-    yield {"at": "mi250-8x2", "combined": combined("mi250-8x2"), "optimum": 1 / forests.busiest(at_once)}
-
-
-@answer(WORTH, "D-B-039")
-def _the_program_is_reached() -> Cases:
-    for where in (five_ranks, lambda: find("torus:2x2"), lambda: find("mesh:3x2")):
-        rate = divided(forests.fabric(place(where()))).rate
-        done = built(_all_reduce, where, on=where())
-        yield {"at": where().name, "rate": rate, "executed": forests.busiest(done)}
-
-
-@answer(WORTH, "D-4-048")
-def _gather_and_reduce() -> Cases:
-    for on in ("mi250-8x2", "dgx-a100:2"):
-        yield {"at": on, "gather": 1 / (shards(on) / known(on).fabric.total), "reduced": combined(on)}
-
-
-@answer(WORTH, "D-4-042")
-def _unequal_parts() -> Cases:
-    for on, weights in (("boxes:2x2", (1, 2, 0, 3)), ("torus:2x2", (0, 1, 1, 5)), ("mesh:3x2", (1, 2, 3, 4, 5, 6))):
-        made = forests.forest(place(on), weights=weights)
-        every = forests.bound(made.fabric, search="all-cuts").inverse_throughput
-        run = built(made.schedule, on=on)
-        yield {"at": f"{on}, {weights}", "executed": forests.busiest(run) * made.fabric.total, "every_set": every}
-
-
-# -- across the network -------------------------------------------------------------------------------
-
-
-def _one_tree(on: str) -> Schedule:
-    return forests.forest(place(on), trees=1).schedule()
-
-
-def _crossing(schedule: Schedule, root: int) -> int:
-    """How often the shard of a rank leaves a box of eight."""
-    steps = (schedule.step(t) for t in range(schedule.num_steps))
-    own = schedule.blocks.source == root
-    return sum(int((own[step.block] & (step.src // 8 != step.dst // 8)).sum()) for step in steps)
-
-
-@answer(WORTH, "D-4-005 D-4-006 D-4-007")
-def _ring_and_tree_over_the_network() -> Cases:
-    on = "dgx-a100:2"
-    ring, tree = built(allgather.ring, 16, on=on), built(_one_tree, on, on=on)
-    over = (ring.topology.link_src < 16) & (ring.topology.tier == 1)
-    carried = [sum((run.link_total[link] for link in np.flatnonzero(over)), Fraction(0)) for run in (ring, tree)]
-    yield {
-        "at": on,
-        "ring_crosses": _crossing(ring.schedule, 1),
-        "twice": sum(_crossing(ring.schedule, root) == 2 for root in range(16)),
-        "tree_crosses": _crossing(tree.schedule, 1),
-        "traffic": carried[0] / carried[1],
-        "ring": forests.busiest(ring) * 16,
-        "channels": forests.busiest(run("all-gather channels", on)) * 16,
-        "forest": shards(on),
-        "bound": known(on).bound.inverse_throughput,
-    }
-
-
-def margins(machine: str, *counts: int) -> Rows:
-    """What a forest gains over a ring for each card, boxes by boxes."""
-
-    def rows() -> Iterator[Case]:
-        before = None
-        for n in counts:
-            on = f"{machine}:{n}"
-            ring = forests.busiest(run("all-gather channels", on)) * 8 * n
-            gain = ring / shards(on) - 1
-            yield {"at": on, "n": n, "gain": gain, **({} if before is None else {"before": before})}
-            before = gain
-
-    return rows
-
-
-@answer(BOTTLENECK, "D-4-010")
-def _when_a_rank_binds() -> Cases:
-    for on, box in (("dgx-a100:1", 8), ("dgx-a100:2", 8), ("dgx-a100:4", 8), ("example", 4)):
-        fabric = known(on).fabric
-        into = fabric.capacity.sum(axis=0)[: fabric.ranks].min() * fabric.unit
-        others = tuple(
-            node for node in range(box, fabric.nodes) if node != fabric.ranks
-        )  # all but a box with its switch
-        other = forests.ratio(fabric, others) if box < fabric.ranks else Fraction(0)
-        rank = Fraction(fabric.ranks - 1) / into
-        yield {"at": fabric.topology.name, "holds": shards(on) == rank, "rank_binds": rank >= other}
-
-
-# -- one tree, steps, and small facts --------------------------------------------------------------------
+# -- trees -------------------------------------------------------------------------------------------
 
 
 def _figure_tree(multicast: bool) -> Schedule:
@@ -387,59 +223,136 @@ def _figure_tree(multicast: bool) -> Schedule:
     paths = tuple((a, 10 if b - a == 4 else 8 + a // 4, b) for a, b in edges)
     limit = forests.Bound(Fraction(1), (), 1, Fraction(1))
     tree = forests.Tree(0, 1, edges, paths)
-    return forests.Forest(
-        "broadcast", forests.fabric(example(), root=0), limit, (tree,), multicast=multicast
-    ).schedule()
+    root = forests.fabric(example(), root=0)
+    return forests.Forest("broadcast", root, limit, (tree,), multicast=multicast).schedule()
+
+
+def crossing(run: Execution, links: Any) -> Fraction:
+    """What some links carry in all."""
+    return sum((run.link_total[link] for link in np.flatnonzero(links)), Fraction(0))
 
 
 @answer(TREES, "D-4-031")
 def _pruned() -> Cases:
     plain, able = (built(_figure_tree, way, on=example()) for way in (False, True))
-    into = [
-        sum((run.link_total[link] for link in np.flatnonzero(example().link_dst == 9)), Fraction(0))
-        for run in (plain, able)
-    ]
-    yield {"at": "two boxes of four", "before": into[0], "after": into[1], "most": max(able.received)}
+    before, after = (crossing(run, example().link_dst == 9) for run in (plain, able))
+    yield {"at": "two boxes of four", "before": before, "after": after, "most": max(able.received)}
 
 
 @answer(TREES, "D-B-010")
 def _whole_chunks() -> Cases:
     """The lock-step time of the trees of two boxes of four, pipelined in ever more pieces."""
 
-    def time(pieces: int) -> Fraction | int:
-        return built(_schedule, "example", on=example(), pieces=pieces).cost.n_beta
+    def time(pieces: int) -> Fraction:
+        return Fraction(ran("example", pieces=pieces).cost.n_beta)
 
-    limit = Limit.of(time)
     for pieces in (1, 4, 16, 64):
-        yield {"at": f"P = {pieces}", "P": pieces, "time": Fraction(time(pieces)), "limit": limit}
+        yield {"at": f"P = {pieces}", "P": pieces, "time": time(pieces), "limit": Limit.of(time)}
 
 
-@answer(TREES, "D-4-009")
-def _backwards_and_combined() -> Cases:
-    for on in ("dgx-a100:2", "torus:4x4", "example"):
-        topology = example() if on == "example" else place(on)
-        names = ("reduce-scatter", "reduce", "all-reduce")
-        made = [built(forests.forest(topology, primitive=name).schedule, on=topology).schedule for name in names]
-        kinds = [PRIMITIVES[name].accepts(schedule.blocks) for name, schedule in zip(names, made, strict=True)]
-        rooted = PRIMITIVES["all-reduce"].accepts(built(one_root, topology, on=topology).schedule.blocks)
-        words = ("reduce_scatter", "reduce", "from_halves", "from_one_root")
-        yield {"at": topology.name, **dict(zip(words, [*kinds, rooted], strict=True))}
+def _makes(primitive: str) -> Callable[[str], bool]:
+    return lambda on: PRIMITIVES[primitive].accepts(ran(on, primitive=primitive).schedule.blocks)
 
 
-@answer(WORTH, "D-4-078")
-def _optimal_at_every_size() -> Cases:
-    for on in ("dgx-a100:1", "dgx-a100:2", "dgx-a100:4", "dgx-a100:16", "dgx-a100:128", "mi250-8x2"):
-        place(on)
-        yield {"at": on, "reached": known(on).reached()}
+table(
+    TREES,
+    {
+        "D-4-009": each(
+            *("dgx-a100:2", "torus:4x4", "example"),
+            at=lambda on: where(on).name,
+            reduce_scatter=_makes("reduce-scatter"),
+            reduce=_makes("reduce"),
+            from_halves=_makes("all-reduce"),
+            from_one_root=lambda on: PRIMITIVES["all-reduce"].accepts(
+                built(one_root, where(on), on=where(on)).schedule.blocks
+            ),
+        ),
+        "D-4-025 D-4-029 D-B-017 D-B-021": bounds("example", "dgx-a100:2"),
+        "D-4-026": once("two boxes of four", red=lambda: _after_a_split(0, 4), blue=lambda: _after_a_split(0, 1)),
+        "D-4-028 D-B-011": each(
+            "example",
+            at=lambda on: where(on).name,
+            out=lambda on: unwound(where(on)).fabric.leaving(range(4)),
+            worse=lambda on: unwound(where(on)).bound.inverse_throughput / inverse(on),
+        ),
+        "D-4-039": each(
+            *("dgx-h100:2,inc=box", "boxes:2x4,inc=both"),
+            N=lambda on: where(on).ranks,
+            plain=inverse,
+            able=lambda on: forests.busiest(ran(on, multicast=True)) * where(on).ranks,
+            received=lambda on: max(ran(on, multicast=True).received) * where(on).ranks,
+        ),
+    },
+)
+
+
+# -- what they are worth -----------------------------------------------------------------------------
+
+
+def _all_reduce(topology: Callable[[], Topology]) -> Schedule:
+    return all_reduce(topology())
+
+
+def at_once(topology: Callable[[], Topology], on: str | Topology) -> Fraction:
+    """What the busiest link of trees in and out at once needs, in M per bandwidth."""
+    return forests.busiest(built(_all_reduce, topology, on=on))
+
+
+def _optimum(on: str) -> Fraction:
+    """The rate of trees both ways at once, or what all links into GPUs allow."""
+    if on == "mi250-8x2":
+        return 1 / at_once(half_boxes, on)
+    into = fabric(on).capacity[:, : fabric(on).ranks].sum() * fabric(on).unit
+    return Fraction(into) / (2 * (fabric(on).ranks - 1))  # every rank but one takes in and gives away M
+
+
+def _reached(weighted: tuple[str, tuple[int, ...]]) -> Fraction:
+    on, weights = weighted
+    return forests.busiest(ran(on, weights=weights)) * sum(weights)
+
+
+def _crossings(schedule: Schedule, root: int) -> int:
+    """How often the shard of a rank leaves a box of eight."""
+    steps, own = map(schedule.step, range(schedule.num_steps)), schedule.blocks.source == root
+    return sum(int((own[step.block] & (step.src // 8 != step.dst // 8)).sum()) for step in steps)
+
+
+@answer(WORTH, "D-4-005 D-4-006 D-4-007")
+def _ring_and_tree_over_the_network() -> Cases:
+    on = "dgx-a100:2"
+    ring, tree = built(allgather.ring, 16, on=on), ran(on, trees=1)
+    over = (ring.topology.link_src < 16) & (ring.topology.tier == 1)
+    yield {
+        "at": on,
+        "ring_crosses": _crossings(ring.schedule, 1),
+        "twice": sum(_crossings(ring.schedule, root) == 2 for root in range(16)),
+        "tree_crosses": _crossings(tree.schedule, 1),
+        "traffic": crossing(ring, over) / crossing(tree, over),
+        "ring": forests.busiest(ring) * 16,
+        "channels": forests.busiest(run("all-gather channels", on)) * 16,
+        "forest": shards(on),
+        "bound": inverse(on),
+    }
+
+
+def _gain(on: str) -> Fraction:
+    """What a forest gains over a ring for each card."""
+    return forests.busiest(run("all-gather channels", on)) * where(on).ranks / shards(on) - 1
+
+
+def margins(machine: str, *counts: int) -> Rows:
+    """The gain, boxes by boxes, beside that of the number before."""
+    names = {f"{machine}:{n}": n for n in counts}
+    before = dict(zip(names, (f"{machine}:{n}" for n in (counts[0], *counts)), strict=False))
+    return each(*names, n=names.get, gain=_gain, before=lambda on: _gain(before[on]))
 
 
 @answer(WORTH, "D-4-001 D-4-043 D-4-044 D-4-045 D-4-054")
 def _machines() -> Cases:
     """What their topologies have, per GPU, one way, in GB/s."""
-    a100, mi250 = (forests.fabric(place(on)) for on in ("dgx-a100:2", "mi250:2"))
+    a100, mi250 = fabric("dgx-a100:2"), fabric("mi250:2")
     inside = mi250.capacity[: mi250.ranks, : mi250.ranks] * int(mi250.unit)
-    wires = {int(width) for width in (inside.sum(axis=1) / 50)}
-    neighbors = (inside > 0).sum(axis=1)
+    wires, neighbors = np.unique(inside.sum(axis=1) // 50), (inside > 0).sum(axis=1)
     yield {
         "at": "the two machines",
         "a100_box": a100.capacity[0, 16] * a100.unit,
@@ -447,7 +360,7 @@ def _machines() -> Cases:
         "mi250_box": inside[0].sum(),
         "mi250_card": mi250.capacity[0, mi250.ranks] * mi250.unit,
         "ranks": mi250.ranks // 2,
-        "links": max(wires) if len(wires) == 1 else 0,
+        "links": int(wires[0]) if len(wires) == 1 else 0,
         "fewest": int(neighbors.min()),
         "most": int(neighbors.max()),
     }
@@ -461,26 +374,74 @@ def llama(layers: int) -> Fraction:
     return Fraction(layers * layer + 2 * words * width + width, 10**9)
 
 
+def of_numbers(**quantities: Callable[[], object]) -> Rows:
+    """What numbers that the source prints come to."""
+    return once("the source's numbers", **quantities)
+
+
+def spread(*numbers: int) -> Rows:
+    """The range of printed numbers."""
+    return of_numbers(low=lambda: min(numbers), high=lambda: max(numbers))
+
+
 STEPS, FLOWS = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "SyCCL"}, {"Blink", "MultiTree", "TTO"}
 TABLE_B1 = ("SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "Blink", "MultiTree", "TTO", "SyCCL", "ForestColl")
 table(
     WORTH,
     {
-        "D-4-004": of_numbers(low=lambda: min(20, 20), high=lambda: max(20, 20)),
+        "D-4-002": spread(61, 16, 43, 36, 16),
+        "D-4-003": spread(32, 14, 25),
+        "D-4-004": spread(20, 20),
         "D-4-008": of_numbers(
             steps=lambda: len(STEPS), flows=lambda: len(FLOWS), in_table=lambda: {*TABLE_B1[:-1]} == STEPS | FLOWS
         ),
+        "D-4-032 D-4-033 D-4-034 D-4-035 D-4-036 D-4-038": few_trees("mi250:2", 1, 2, 3, 4, 5),
+        "D-4-037": few_trees("mi250:2", 83),
+        "D-4-040 D-B-040": each("dgx-a100:2", "dgx-h100:4", "mi250-8x2", combined=combined, optimum=_optimum),
+        "D-4-041": once(
+            "five ranks",
+            halves=lambda: 2 * forests.bound(forests.fabric(place(five_ranks()))).inverse_throughput / 5,
+            at_once=lambda: at_once(five_ranks, five_ranks()),
+        ),
+        "D-4-042": each(
+            *(("boxes:2x2", (1, 2, 0, 3)), ("torus:2x2", (0, 1, 1, 5)), ("mesh:3x2", (1, 2, 3, 4, 5, 6))),
+            at=lambda weighted: "{}, {}".format(*weighted),
+            executed=_reached,
+            every_set=lambda weighted: (
+                forests.bound(
+                    forests.fabric(where(weighted[0]), weights=weighted[1]), search="all-cuts"
+                ).inverse_throughput
+            ),
+        ),
+        "D-4-048": each("mi250-8x2", "dgx-a100:2", gather=lambda on: 1 / forests.busiest(ran(on)), reduced=combined),
         "D-4-058": margins("dgx-a100", 2),
         "D-4-060": margins("dgx-h100", 16),
         "D-4-062": margins("dgx-h100", 2, 4, 8, 16),
         "D-4-063": of_numbers(waiting=lambda: 100 - 88),
         "D-4-066": of_numbers(gemma=lambda: 100 - 65, llama2=lambda: 100 - 50, llama3=lambda: 100 - 43),
         "D-4-067": once("36 layers", billions=lambda: llama(36)),
+        "D-4-069": of_numbers(hours=lambda: Fraction(30_000, 3600)),
         "D-4-072": of_numbers(ratio=lambda: Fraction(37, 4)),
-        "D-4-074": of_numbers(
+        "D-4-073 D-4-074 D-B-007": of_numbers(
             a100=lambda: Fraction(22 + 9790 + 12090, 600), mi250=lambda: Fraction(38 + 5500 + 17080, 600)
+        ),
+        "D-4-078": each(
+            *(*(f"dgx-a100:{n}" for n in (1, 2, 4, 16, 128)), "mi250-8x2"),
+            reached=lambda on: forests.forest(where(on)).reached(),
+        ),
+        "D-B-031 D-B-033 D-B-034": few_trees("dgx-a100:2", 1, 2, 3, 4, 5),
+        "D-B-039": each(
+            *(five_ranks, lambda: find("torus:2x2"), lambda: find("mesh:3x2")),
+            at=lambda topology: topology().name,
+            rate=lambda topology: divided(forests.fabric(place(topology()))).rate,
+            executed=lambda topology: at_once(topology, topology()),
         ),
     },
 )
 answer(WORTH, "D-4-068", FACT)(nothing)
-answer(WORTH, "D-4-075 D-4-076", Verdict.NOT_CHECKABLE)(nothing)
+for _chapter, _ids in (
+    (TREES, "D-4-030 D-B-016 D-B-018 D-B-023 D-B-026 D-B-028"),
+    (WORTH, "D-4-046 D-4-047 D-4-049 D-4-050 D-4-051 D-4-052 D-4-053 D-4-055 D-4-056 D-4-057 D-4-059 D-4-064 D-4-065"),
+    (WORTH, "D-4-070 D-4-071 D-4-075 D-4-076 D-4-077 D-B-002 D-B-003 D-B-004 D-B-005 D-B-006 D-B-036 D-B-037 D-B-038"),
+):
+    answer(_chapter, _ids, Verdict.NOT_CHECKABLE)(nothing)
