@@ -122,7 +122,7 @@ def contention_explorer() -> Explorer:
             Rows(race, "Slowdown of each job", "Every job in numbers", columns),
             Part((), lambda s: _NOTE, fold="What is drawn here"),
         ],
-        summary=Told(race, text="Jobs of {size} ranks, {groups} of them, {m} each: {slowest}."),
+        summary=Told(race, text="{groups} of {size} ranks, {m} each: {slowest}."),
     )
 
 
@@ -139,8 +139,8 @@ def _texts(offered: Mapping[str, tuple[str, object]]) -> dict[str, str]:
     return {name: text for name, (text, _) in offered.items()}
 
 
-def _groups(state: State) -> list[int]:
-    return [n for n in GROUPS if n * state["size"] <= SIDE * SIDE]
+def _groups(state: State) -> dict[int, str]:
+    return {n: f"{n} job{'s' * (n > 1)}" for n in GROUPS if n * state["size"] <= SIDE * SIDE}
 
 
 def _draws(state: State) -> dict[int, str]:

@@ -189,7 +189,7 @@ def _grid(x: _Axis, y: _Axis, frame: Frame, strip: float) -> str:
     for value in y.ticks(5):
         at = y(value)
         out.append(f'<path d="M{px(x.start)} {px(at)}H{px(x.stop)}" stroke="var(--cl-line,#c3c9d0)"/>')
-        out.append(text(x.start - 6, at + 4, "end", frame.y_format(value)))
+        out.append(text(x.start - 6, min(at + 4, y.start + 4 - strip / 2), "end", frame.y_format(value)))
     for value in x.ticks(min(5, math.floor((x.stop - x.start) / 62))):
         at = x(value)
         label = frame.x_format(value)

@@ -103,13 +103,14 @@ def letters(name: str, look: Look) -> str:
 def looks(labels: Sequence[str]) -> list[Look]:
     """A look for each series of a figure: its algorithm's, and for everything else one that no other has.
 
-    >>> looks(["measured", "ring"])
+    >>> looks(["star, ring", "ring"])
     [Look(hue=1, dash=1, code=''), Look(hue=0, dash=0, code='Ri')]
     """
+    own = {_labels().get(label) for label in labels}
     found: list[Look | None] = []
     for label in labels:
         look = known(label)
-        found.append(None if look in found else look)
+        found.append(None if look in found or (look in own and label not in _labels()) else look)
     taken = {(look.hue, look.dash) for look in found if look}
     hues = {hue for hue, _ in taken}
     spare = iter(sorted(range(len(SERIES)), key=lambda hue: hue in hues))

@@ -56,7 +56,7 @@ const draw = (function () {
     ticks(y, 5).forEach((value) => {
       const at = y.at(value);
       out.push(`<path d="M${px(x.start)} ${px(at)}H${px(x.stop)}" stroke="var(--cl-line,#c3c9d0)"/>`);
-      out.push(text(x.start - 6, at + 4, "end", frame.yFormat(value)));
+      out.push(text(x.start - 6, Math.min(at + 4, y.start + 4 - strip / 2), "end", frame.yFormat(value)));
     });
     ticks(x, Math.min(5, Math.floor((x.stop - x.start) / 62))).forEach((value) => {
       const at = x.at(value), label = frame.xFormat(value);
