@@ -3,8 +3,6 @@
 ``static/draw.js`` draws the same in a page, function by function; a browser test holds the two together by the letter.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -348,12 +346,24 @@ def runs(values: Sequence[Any]) -> list[tuple[int, int, Any]]:
     return found
 
 
+def columns(text: str) -> tuple[tuple[str, str], ...]:
+    """The columns of a table: heads with what is below them, one of `_CELLS` or a key of the rows' `more`.
+
+    A head alone says it itself.
+
+    >>> columns("by = way | time")
+    (('by', 'way'), ('time', 'time'))
+    """
+    pairs = (column.split(" = ") for column in text.split(" | "))
+    return tuple((pair[0], pair[-1]) for pair in pairs)
+
+
 @dataclass(frozen=True)
 class Rows(View):
     """A table with a line for each row.
 
     Args:
-        columns: heads and what is below them: one of `_CELLS`, or a key of the rows' `more`.
+        columns: heads and what is below them, as `columns` makes them.
         order: as for `Dots`.
     """
 
