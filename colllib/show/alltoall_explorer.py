@@ -11,7 +11,7 @@ from colllib.cost import Cost
 from colllib.show.cost_explorer import prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Curves, Rows, Ways, columns
+from colllib.show.views import Curves, Rows, Ways
 
 
 @cache
@@ -107,4 +107,4 @@ def alltoall_explorer() -> Explorer:
     )
 
 
-_COLUMNS = columns("algorithm = name | where | time | n_alpha | n_beta")
+_COLUMNS = "algorithm = name | where | time | n_alpha | n_beta"

@@ -13,7 +13,7 @@ from colllib.show.control import Control
 from colllib.show.cost_explorer import message, two_tier_race, two_tiers
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Row
-from colllib.show.views import Curves, Rows, Turns, columns
+from colllib.show.views import Curves, Rows, Turns
 from colllib.topology import boxes
 
 BOXES = (2, 3, 4, 6, 8, 16)
@@ -86,4 +86,4 @@ def boxes_explorer() -> Explorer:
     )
 
 
-COLUMNS = columns("schedule = name | in = way | time | of fastest | busbw | busiest card = card")
+COLUMNS = "schedule = name | in = way | time | of fastest | busbw | busiest card = card"

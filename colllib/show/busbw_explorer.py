@@ -10,7 +10,7 @@ from colllib.show.control import Control, Quantity
 from colllib.show.cost_explorer import on_star, prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Curves, Rows, columns
+from colllib.show.views import Curves, Rows
 from colllib.topology import star
 
 SWITCH = "adding switch, two shots"
@@ -32,7 +32,7 @@ def busbw_explorer() -> Explorer:
     Explorer: Bus bandwidth (Primitive, Ranks N, Message M, Latency α, Bandwidth BW, Efficiency)
     """
     race = Race(rows, bandwidth=("bw*eff",))
-    heads = columns("algorithm = name | time | algbw | busbw | P")
+    heads = "algorithm = name | time | algbw | busbw | P"
     return Explorer(
         "Bus bandwidth",
         [

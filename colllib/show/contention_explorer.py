@@ -17,7 +17,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.theme import SERIES, color
-from colllib.show.views import Rows, columns
+from colllib.show.views import Rows
 from colllib.topology import Topology, leaf_spine, torus
 
 SIDE = 8  # ranks of an axis, leaves, ranks of a leaf
@@ -95,7 +95,7 @@ def contention_explorer() -> Explorer:
     Explorer: Jobs that share wires (Fabric, Each job runs, Ranks of a job, Jobs, Layout, Draw, Message M, ...
     """
     race = Race(rows)
-    heads = columns("job = name | time | times an aligned job alone = over floor | n_alpha | n_beta")
+    heads = "job = name | time | times an aligned job alone = over floor | n_alpha | n_beta"
     fabrics, works = ({name: described for name, (described, _) in known.items()} for known in (FABRICS, WORKS))
     return Explorer(
         "Jobs that share wires",

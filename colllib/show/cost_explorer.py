@@ -10,7 +10,7 @@ from colllib.cost import Cost
 from colllib.show.control import Control, Quantity
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Curves, Rows, Turns, columns
+from colllib.show.views import Curves, Rows, Turns
 from colllib.topology.presets import PRESETS
 
 #: A race that the quantities of `two_tiers` price.
@@ -96,4 +96,4 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
     )
 
 
-COLUMNS = columns("algorithm = name | time | of fastest | n_alpha | n_beta | P")
+COLUMNS = "algorithm = name | time | of fastest | n_alpha | n_beta | P"

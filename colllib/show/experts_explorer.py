@@ -14,7 +14,7 @@ from colllib.show.cost_explorer import message, two_tier_race, two_tiers
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, bars
 from colllib.show.race import Row, only
-from colllib.show.views import Rows, columns
+from colllib.show.views import Rows
 from colllib.topology import boxes
 from colllib.training import experts
 from colllib.training.experts import Placement, Routing
@@ -69,7 +69,7 @@ def experts_explorer() -> Explorer:
     Explorer: Tokens to experts (Gate, Capacity factor, Experts placed, ...)
     """
     race = two_tier_race(_rows)
-    heads = columns("a copy = name | dispatch = time | of fastest | busiest card = card")
+    heads = "a copy = name | dispatch = time | of fastest | busiest card = card"
     return Explorer(
         "Tokens to experts",
         [

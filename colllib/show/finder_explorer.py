@@ -12,7 +12,7 @@ from colllib.show.figure import Chart
 from colllib.show.lines import Mark, lines
 from colllib.show.race import Race, Row, only
 from colllib.show.theme import escape
-from colllib.show.views import Curves, Rows, columns
+from colllib.show.views import Curves, Rows
 
 RANKS = (8, 12, 16, 20, 32, 64, 100, 128, 256, 512, 1000, 1024)
 DEGREES = (2, 4)
@@ -68,7 +68,7 @@ def finder_explorer() -> Explorer:
     Explorer: Which graph? (Ranks N, Links of a rank d, Message M, Latency α, Bandwidth B of a rank's d links)
     """
     race = Race(_rows)
-    heads = columns("choice = name | graph | n_alpha | n_beta at a node = n_beta | time | of fastest")
+    heads = "choice = name | graph | n_alpha | n_beta at a node = n_beta | time | of fastest"
     return Explorer(
         "Which graph?",
         [

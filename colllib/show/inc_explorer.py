@@ -7,7 +7,7 @@ from colllib.show.control import Control
 from colllib.show.cost_explorer import prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Curves, Rows, columns
+from colllib.show.views import Curves, Rows
 from colllib.switch_race import able_star, stream_limit
 
 #: The part of alpha that the switch takes.
@@ -37,7 +37,6 @@ def inc_explorer() -> Explorer:
     Explorer: What the switch gains (Collective, Ranks N, Message M, Latency α, Bandwidth BW, Switch's part of α)
     """
     race = Race(rows)
-    heads = columns(" = name | by = way | time | n_alpha | n_beta")
     gain = "times faster than software"
     return Explorer(
         "What the switch gains",
@@ -49,7 +48,7 @@ def inc_explorer() -> Explorer:
         ],
         [
             Curves(race, "Gain against message size", what="gain", y_label=gain, log=False, strip=False),
-            Rows(race, "The race", "The race in numbers", heads),
+            Rows(race, "The race", "The race in numbers", " = name | by = way | time | n_alpha | n_beta"),
         ],
         summary="{primitive} of {m} on {n} ranks: the fastest software is {way:software} with {time:software}. In "
         "lock-step the switch is {gain:switch, lock-step} times as fast, streaming {gain:switch, streaming} times.",

@@ -14,7 +14,7 @@ from colllib.show.control import Control, Quantity
 from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row
-from colllib.show.views import Dots, Rows, columns
+from colllib.show.views import Dots, Rows
 from colllib.topology import injection
 
 PORTS = {False: "each link", True: "all links of a rank"}
@@ -68,7 +68,7 @@ def ladder_explorer(specs: Sequence[str] = SPECS) -> Explorer:
         found = [(spec, ladder.entries(p, spec, trusting=True)) for spec in specs]
         return [rung(fabric_name(spec), entries, ports) for spec, entries in found if entries]
 
-    heads = columns(f"{_COLUMNS} | over its bounds = over floor")
+    heads = f"{_COLUMNS} | over its bounds = over floor"
     return _ladder("The ladder of 512 ranks", Race(rows), Dots, heads, _note(specs), "ladder")
 
 
@@ -110,7 +110,7 @@ def realistic_ladder_explorer() -> Explorer:
     ]
     dots = partial(Dots, ideal=("alpha", "bw"))
     title = "The ladder of 512 ranks, ideal and with coefficients"
-    return _ladder(title, Race(rows), dots, columns(_COLUMNS), _note_on_losses(), "realistic", etas)
+    return _ladder(title, Race(rows), dots, _COLUMNS, _note_on_losses(), "realistic", etas)
 
 
 _COLUMNS = "fabric = name | by = way | time | of fastest | n_alpha | n_beta"
@@ -122,7 +122,7 @@ def _ladder(
     title: str,
     race: Race,
     dots: type[Dots] | partial[Dots],
-    heads: tuple[tuple[str, str], ...],
+    heads: str,
     note: str,
     name: str,
     etas: Sequence[Quantity] = (),

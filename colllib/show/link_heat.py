@@ -23,7 +23,7 @@ from colllib.show.figure import Chart
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.race import Form, Race, Row
 from colllib.show.theme import escape
-from colllib.show.views import Rows, Told, columns
+from colllib.show.views import Rows, Told
 from colllib.topology import Lattice, Topology, mesh, torus
 from colllib.topology.cuts import floor_by_hops
 from colllib.topology.paths import routed
@@ -352,7 +352,7 @@ def link_heat_explorer() -> Explorer:
     >>> link_heat_explorer()
     Explorer: Which link is hot? (Shape, Collective, Rule, Blocks of, Message M, Latency α, Bandwidth BW)
     """
-    heads = columns("rule = name | time | of fastest | times the links' bound = over floor | n_alpha | n_beta")
+    heads = "rule = name | time | of fastest | times the links' bound = over floor | n_alpha | n_beta"
     return Explorer(
         "Which link is hot?",
         [

@@ -10,7 +10,7 @@ from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import alpha, bandwidth
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row
-from colllib.show.views import Bars, Rows, columns
+from colllib.show.views import Bars, Rows
 
 SEQUENCE = 8192
 NAMES = ("Llama 3.1 70B", "Llama 3.1 405B", "DeepSeek-V3")
@@ -27,7 +27,7 @@ def parallelism_explorer() -> Explorer:
     8
     """
     race = Race(_rows)
-    heads = columns("call = name | calls × M = calls | time | fastest = way")
+    heads = "call = name | calls × M = calls | time | fastest = way"
     networks = [
         replace(quantity, name=quantity.name + name, label=f"{label} {where}")
         for name, where, price in (("", "in the box", INSIDE), ("2", "outside", OUTSIDE))

@@ -15,7 +15,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import lines
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Rows, Ways, columns
+from colllib.show.views import Rows, Ways
 
 RANKS = (*range(2, 65), 72, 128, 256, 512)
 
@@ -78,7 +78,7 @@ def pat_explorer() -> Explorer:
     Explorer: PAT: steps against memory (Ranks N, Shards in a message A, Message M, Latency α, Bandwidth BW)
     """
     race = Race(chosen)
-    heads = columns(" = name | steps = n_alpha | time | of fastest | parked")
+    heads = " = name | steps = n_alpha | time | of fastest | parked"
     return Explorer(
         "PAT: steps against memory",
         [

@@ -18,7 +18,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import lines
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Dots, Rows, columns
+from colllib.show.views import Dots, Rows
 from colllib.topology import Topology, mesh, star, torus
 
 RANKS = 64
@@ -91,7 +91,7 @@ def skew_explorer() -> Explorer:
     Explorer: Popular experts (Routing, Skew s, Capacity factor, Experts placed by draw, Message M, Latency α, ...
     """
     race = Race(rows)
-    heads = columns("fabric = name | time | times as long as equal shares = over floor | n_alpha | n_beta")
+    heads = "fabric = name | time | times as long as equal shares = over floor | n_alpha | n_beta"
     return Explorer(
         "Popular experts",
         [
