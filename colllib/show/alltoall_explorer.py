@@ -1,7 +1,5 @@
 """The all-to-all explorer: from Bruck to pairwise exchange by the radix, and the same bytes on a ring."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 
@@ -10,11 +8,10 @@ import numpy as np
 from colllib.algorithms.alltoall import bruck_cost, pairwise_cost, ring_relay_cost_on_ring
 from colllib.bounds import lower_bound
 from colllib.cost import Cost
-from colllib.show.control import Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message, ranks
+from colllib.show.cost_explorer import prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Curves, Rows, Told, Ways
+from colllib.show.views import Curves, Rows, Ways
 
 
 @cache
@@ -59,9 +56,8 @@ def fastest_radix(ranks: int, *, message: float, alpha: float, bandwidth: float)
     return min(radices(ranks), key=lambda k: (bruck_cost(ranks, k).seconds(**price), k))
 
 
-def rows(state: State) -> list[Row]:
+def rows(n: int) -> list[Row]:
     """Bruck with the best radix, and both ends of the scale."""
-    n = state["n"]
     bound = lower_bound("all-to-all", n)
     return [
         Row("Bruck, best radix", {f"radix {k}": Form((bruck_cost(n, k),)) for k in radices(n)}),
@@ -71,9 +67,8 @@ def rows(state: State) -> list[Row]:
     ]
 
 
-def elsewhere(state: State) -> list[Row]:
+def elsewhere(n: int) -> list[Row]:
     """The same bytes on another clock, and on the wires of a ring."""
-    n = state["n"]
     relay = ring_relay_cost_on_ring(n, "split")
     found = (
         ("pairwise", pairwise_cost(n), "star, lock-step"),
@@ -93,34 +88,23 @@ def alltoall_explorer() -> Explorer:
     >>> alltoall_explorer()
     Explorer: All-to-all: steps against bytes (Ranks N, Message M, Latency α, Bandwidth BW)
     """
-    race = Race(rows, ("n",))
-    counts = (("n_alpha", "n_alpha"), ("n_beta", "n_beta"))
+    race = Race(rows)
     return Explorer(
         "All-to-all: steps against bytes",
-        [ranks(), message(), alpha(), bandwidth()],
+        [ranks(), *prices()],
         [
             Curves(race, "Time against message size", strip=False),
             Ways(race, "Time against radix", "Every radix that is best somewhere", x_label="radix k"),
-            Rows(
-                Race(elsewhere, ("n",)),
-                "On other clocks and wires",
-                "On other clocks and wires",
-                (("algorithm", "name"), ("where", "where"), ("time", "time"), *counts),
-            ),
-            Part((), lambda _: _NOTE, fold="What is priced here"),
+            Rows(Race(elsewhere), "On other clocks and wires", "On other clocks and wires", _COLUMNS),
         ],
-        summary=Told(
-            race,
-            text="At N = {n} and M = {m}, {way:Bruck, best radix} is fastest on a star with {time:Bruck, best radix}; "
-            "radix 2 takes {times:Bruck, radix 2|Bruck, best radix} times, pairwise exchange "
-            "{times:pairwise|Bruck, best radix} times as long.",
-        ),
+        summary="At N = {n} and M = {m}, {way:Bruck, best radix} is fastest on a star with {time:Bruck, best radix}; "
+        "radix 2 takes {times:Bruck, radix 2|Bruck, best radix} times, pairwise exchange "
+        "{times:pairwise|Bruck, best radix} times as long.",
+        note="M is what each rank sends in all, so M/N goes to each destination. Radix 2 is Bruck's algorithm, radix "
+        "N is pairwise exchange; all radices between are counted. On the star a rank has one full-duplex port of BW, "
+        "on the ring a link of BW to each neighbor, which together inject twice as much; links of BW/2 make it equal.",
         name="alltoall",
     )
 
 
-_NOTE = (
-    "<p>M is what each rank sends in all, so M/N goes to each destination. Radix 2 is Bruck's algorithm, radix N is "
-    "pairwise exchange; all radices between are counted. On the star a rank has one full-duplex port of BW, on the "
-    "ring a link of BW to each neighbor, which together inject twice as much; links of BW/2 make it equal.</p>"
-)
+_COLUMNS = "algorithm = name | where | time | n_alpha | n_beta"

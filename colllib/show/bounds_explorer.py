@@ -1,7 +1,5 @@
 """The bounds explorer: how far every algorithm is from both lower bounds, under several port models."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 
@@ -13,7 +11,7 @@ from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.ladder import PRIMITIVES
 from colllib.schedule import Schedule
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import Curve, Frame, Mark, number, plot
@@ -81,7 +79,6 @@ def bounds_explorer() -> Explorer:
     >>> bounds_explorer()
     Explorer: Bounds and algorithms (Primitive, Ranks N, A rank owns)
     """
-    every = ("primitive", "n", "ports")
     return Explorer(
         "Bounds and algorithms",
         [
@@ -90,55 +87,42 @@ def bounds_explorer() -> Explorer:
             Control("ports", "A rank owns", PORTS, "one"),
         ],
         [
-            Part(every, _plane, "Latencies against bytes"),
-            Part(every, _table, "Distance from the bounds", fold="Every algorithm in numbers"),
-            Part((), lambda s: _NOTE, fold="What is drawn here"),
+            Part(_plane, "Latencies against bytes"),
+            Part(_table, "Distance from the bounds", fold="Every algorithm in numbers"),
         ],
-        summary=Part(every, _summary),
+        summary=_summary,
+        note="Both axes are logarithmic. A dot is an algorithm, executed on a star in lock-step; a pipelined one has "
+        f"a dot for each of {', '.join(map(str, SEGMENTS))} segments. The bounds hold for one message per port and "
+        "step, without help from the switch.",
+        note_title="What is drawn here",
         name="bounds",
     )
 
 
-_NOTE = (
-    "<p>Both axes are logarithmic. A dot is an algorithm, executed on a star in lock-step; a pipelined one has a dot "
-    f"for each of {', '.join(map(str, SEGMENTS))} segments. The bounds hold for one message per port and step, without "
-    "help from the switch.</p>"
-)
-
-
-def _bound(state: State) -> Cost:
-    bound = port_bound(
-        state["primitive"],
-        state["n"],
-        ports=4 if state["ports"] == "four" else 1,
-        full_duplex=state["ports"] != "one way",
-    )
+def _bound(primitive: str, n: int, ports: str) -> Cost:
+    bound = port_bound(primitive, n, ports=4 if ports == "four" else 1, full_duplex=ports != "one way")
     return Cost(bound.n_alpha, bound.n_beta)
 
 
-def _over(value: Fraction | int, bound: Fraction | int) -> float:
-    return float(Fraction(value) / Fraction(bound))
-
-
-def _table(state: State) -> Table:
-    bound = _bound(state)
-    found = entries(state["primitive"], state["n"], state["ports"])
+def _table(primitive: str, n: int, ports: str) -> Table:
+    bound = _bound(primitive, n, ports)
     rows: list[tuple[object, ...]] = [("lower bounds", "", bound.n_alpha, "", str(bound.n_beta), "")]
-    for name, segments, cost in found:
-        over = (f"{_over(cost.n_alpha, bound.n_alpha):.2f}", f"{_over(cost.n_beta, bound.n_beta):.2f}")
+    for name, segments, cost in entries(primitive, n, ports):
+        pairs = ((cost.n_alpha, bound.n_alpha), (cost.n_beta, bound.n_beta))
+        over = [f"{float(Fraction(value) / Fraction(least)):.2f}" for value, least in pairs]
         rows.append((name, segments if segments > 1 else "", cost.n_alpha, over[0], str(cost.n_beta), over[1]))
     headers = ["algorithm", "P", "n_alpha", "over bound", "n_beta", "over bound"]
     right: Align = "right"
     align: tuple[Align, ...] = ("left", right, right, right, right, right)
-    return Table(headers, rows, f"Executed on {PORTS[state['ports']]} per rank", align=align, lit=True)
+    return Table(headers, rows, f"Executed on {PORTS[ports]} per rank", align=align, lit=True)
 
 
-def _plane(state: State) -> Chart:
+def _plane(primitive: str, n: int, ports: str) -> Chart:
     """Every algorithm as dots that its number of segments joins, named by its letters; the bounds as a corner."""
-    bound = _bound(state)
+    bound = _bound(primitive, n, ports)
     low = (float(bound.n_alpha), float(bound.n_beta))
     found: dict[str, list[tuple[float, float]]] = {}
-    for name, _, cost in entries(state["primitive"], state["n"], state["ports"]):
+    for name, _, cost in entries(primitive, n, ports):
         found.setdefault(name, []).append((float(cost.n_alpha), float(cost.n_beta)))
     right, top = (max(max(point[k] for points in found.values() for point in points), 2 * low[k]) * 1.2 for k in (0, 1))
     corner = Curve("lower bounds", "", [low[0], low[0], right], [top, low[1], low[1]], BOUND)
@@ -152,26 +136,26 @@ def _plane(state: State) -> Chart:
     marks = [Mark(x, ", ".join(c.label for c in here), y, here[0].look) for (x, y), here in named.items()]
     frame = Frame("latencies n_alpha", "bytes n_beta", 2, 2, number, number)
     body = plot([corner, *curves], frame, marks=marks) + keys([(curve.name, curve.look) for curve in curves])
-    return Chart(body, f"Latencies against bytes at N = {state['n']}. {_summary(state)}")
+    return Chart(body, f"Latencies against bytes at N = {n}. {_summary(primitive, n, ports)}")
 
 
-def _summary(state: State) -> str:
-    bound, n, name = _bound(state), state["n"], state["primitive"]
+def _summary(primitive: str, n: int, ports: str) -> str:
+    bound = _bound(primitive, n, ports)
     found = [
         (label + (f" in {segments} segments" if segments > 1 else ""), cost)
-        for label, segments, cost in entries(name, n, state["ports"])
+        for label, segments, cost in entries(primitive, n, ports)
     ]
     steps = [label for label, cost in found if cost.n_alpha == bound.n_alpha]
     load = [label for label, cost in found if cost.n_beta == bound.n_beta]
     both = [label for label in steps if label in load]
-    described = f"On {PORTS[state['ports']]}, at N = {n}: "
+    described = f"On {PORTS[ports]}, at N = {n}: "
     if both:
-        described += f"{listed(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {name}"
+        described += f"{listed(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {primitive}"
     else:
-        described += f"nothing here attains both bounds of {name}; "
+        described += f"nothing here attains both bounds of {primitive}; "
         described += f"fewest latencies: {listed(steps) or 'nobody'}; fewest bytes: {listed(load) or 'nobody'}"
-    if state["ports"] == "one" and not n & (n - 1):
-        price = bytes_in_fewest_steps(name, n)
+    if ports == "one" and not n & (n - 1):
+        price = bytes_in_fewest_steps(primitive, n)
         if price > bound.n_beta:
             described += f". No schedule can: {bound.n_alpha} steps cost n_beta = {price} at least"
     return described + "."

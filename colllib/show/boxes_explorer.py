@@ -1,7 +1,5 @@
 """The cluster builder: boxes of ranks with the reader's cards, speeds and latencies, and who is fastest on them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 
@@ -11,11 +9,11 @@ from colllib.busbw import bus_factor
 from colllib.execution import execute
 from colllib.measures import crossings
 from colllib.schedule import Schedule
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control
 from colllib.show.cost_explorer import message, two_tier_race, two_tiers
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Row
-from colllib.show.views import Curves, Rows, Told, Turns
+from colllib.show.views import Curves, Rows, Turns
 from colllib.topology import boxes
 
 BOXES = (2, 3, 4, 6, 8, 16)
@@ -40,15 +38,15 @@ RUNNERS: dict[str, tuple[str, tuple[int, ...], Callable[..., Schedule]]] = {
 
 
 @cache
-def rows(count: int, size: int, cards: int) -> tuple[Row, ...]:
-    """The schedules on so many boxes of a size, each executed, with what the busiest card sends in one piece.
+def rows(n: int, g: int, c: int) -> tuple[Row, ...]:
+    """The schedules on n boxes of g ranks and c cards, each executed, with what the busiest card sends in one piece.
 
     >>> [row.more["card"] for row in rows(2, 4, 4)][:2]
     ['7/4 M', '7/16 M']
     """
     found = []
     for name, (inc, cuts, build) in RUNNERS.items():
-        topology = boxes((count, size), cards=cards, inc=inc)
+        topology = boxes((n, g), cards=c, inc=inc)
         runs = {segments: execute(build(topology, segments=segments), topology) for segments in cuts}
         ways = {f"P = {segments}" if len(cuts) > 1 else "": Form((run.cost,)) for segments, run in runs.items()}
         most = f"{crossings(runs[1])['card'].most} M"
@@ -59,47 +57,33 @@ def rows(count: int, size: int, cards: int) -> tuple[Row, ...]:
 def boxes_explorer() -> Explorer:
     """Boxes, ranks and cards of each, M, and latency and bandwidth of both tiers against all-reduces over them.
 
-    Every shape is executed on the lock-step clock, and priced in the page.
-
     >>> boxes_explorer().title
     'An all-reduce over your boxes'
     """
 
-    def cards(state: State) -> tuple[int, ...]:
-        return tuple(count for count in (1, 2, 4, 8) if state["g"] % count == 0)
-
-    race = two_tier_race(lambda state: rows(state["n"], state["g"], state["c"]), ("n", "g", "c"))
-    columns = (
-        ("schedule", "name"), ("in", "way"), ("time", "time"), ("of fastest", "of fastest"), ("busbw", "busbw"),
-        ("busiest card", "card"),
-    )  # fmt: skip
+    race = two_tier_race(rows)
     return Explorer(
         "An all-reduce over your boxes",
         [
             Control("n", "Boxes", BOXES, 2, kind="number"),
             Control("g", "GPUs in a box", SIZES, 8),
-            Control("c", "Cards of a box", cards, 8, depends_on=("g",)),
+            Control("c", "Cards of a box", lambda g: [count for count in (1, 2, 4, 8) if g % count == 0], 8),
             message(10e9),
             *two_tiers(),
         ],
         [
             Curves(race, "Time against message size"),
-            Rows(race, "Schedules", "All in numbers", columns),
+            Rows(race, "Schedules", "All in numbers", COLUMNS),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
-            Part((), lambda _: NOTE, fold="What is priced here"),
         ],
-        summary=Told(
-            race,
-            text="{n} boxes of {g} with {c} cards each, {m}: {fastest} with {time}{next}. "
-            "A flat ring takes {times:flat ring} times as long.",
-        ),
+        summary="{n} boxes of {g} with {c} cards each, {m}: {fastest} with {time}{next}. A flat ring takes "
+        "{times:flat ring} times as long.",
+        note="Lock-step clock, ranks in the order of their boxes, full bisection between the boxes; BW is per "
+        "direction, of a port in the box and of a card. Ranks share cards where a box has fewer cards than ranks. "
+        f"Schedules that take segments go in one piece or in {SEGMENTS[1]}, whichever is faster. NVLS needs switches "
+        "that add in the boxes, CollNet between them. The last column is what the busiest card sends in all.",
         name="boxes",
     )
 
 
-NOTE = (
-    "<p>Lock-step clock, ranks in the order of their boxes, full bisection between the boxes; BW is per direction, of "
-    "a port in the box and of a card. Ranks share cards where a box has fewer cards than ranks. Schedules that take "
-    f"segments go in one piece or in {SEGMENTS[1]}, whichever is faster. NVLS needs switches that add in the boxes, "
-    "CollNet between them. The last column is what the busiest card sends in all.</p>"
-)
+COLUMNS = "schedule = name | in = way | time | of fastest | busbw | busiest card = card"

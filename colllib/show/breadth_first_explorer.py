@@ -1,7 +1,5 @@
 """One receiver and one step of a breadth-first all-gather: whose shards come, by which links, and what limits it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,7 +8,7 @@ from functools import cache, cached_property
 import numpy as np
 
 from colllib.algorithms.breadth_first import BreadthFirst, Transport
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.geometry import Box, between
 from colllib.show.graph_player import shards
@@ -126,9 +124,7 @@ class Reception:
         return found
 
 
-@cache
-def _reception(name: str, receiver: int, step: int) -> Reception:
-    return Reception(plan_of(name), receiver, step)
+_reception = cache(Reception)
 
 
 def reception(here: Reception, title: str = "") -> Drawing:
@@ -208,37 +204,26 @@ def breadth_first_explorer() -> Explorer:
         "One receiver, one step",
         [
             Control("graph", "Graph", GRAPHS, "kautz:4x11", "select"),
-            Control("receiver", "Receiver u", _receivers, 1, depends_on=("graph",)),
-            Control("step", "Step t", _steps, 2, depends_on=("graph", "receiver")),
+            Control("receiver", "Receiver u", lambda graph: range(min(14, plan_of(graph).topology.ranks)), 1),
+            Control("step", "Step t", _steps, 2),
         ],
-        [Part(_ALL, _picture, "Whose shards come, and by which links"), Part(_ALL, _words, "What limits the step")],
-        Part(_ALL, _summary),
+        [Part(_picture, "Whose shards come, and by which links"), Part(_words, "What limits the step")],
+        _summary,
         "step",
         "breadth-first",
     )
 
 
-_ALL = ("graph", "receiver", "step")
+def _steps(graph: str, receiver: int) -> range:
+    return range(1, int(plan_of(graph).hops[receiver].max()) + 1)
 
 
-def _receivers(state: State) -> list[int]:
-    return list(range(min(14, plan_of(state["graph"]).topology.ranks)))
+def _picture(graph: str, receiver: int, step: int) -> Drawing:
+    return reception(_reception(plan_of(graph), receiver, step))
 
 
-def _steps(state: State) -> list[int]:
-    return list(range(1, int(plan_of(state["graph"]).hops[state["receiver"]].max()) + 1))
-
-
-def _here(state: State) -> Reception:
-    return _reception(state["graph"], state["receiver"], state["step"])
-
-
-def _picture(state: State) -> str:
-    return reception(_here(state)).fragment()
-
-
-def _words(state: State) -> str:
-    here = _here(state)
+def _words(graph: str, receiver: int, step: int) -> str:
+    here = _reception(plan_of(graph), receiver, step)
     links = [f"{w} → {here.receiver}" for k, w in enumerate(here.neighbors) if here.is_tight(k)]
     width = sum(here.transport.capacity[k] for k in range(len(here.neighbors)) if here.is_tight(k))
     most = max(here.plan.layers[here.step - 1].loads)
@@ -255,5 +240,5 @@ def _words(state: State) -> str:
     )
 
 
-def _summary(state: State) -> str:
-    return f"{GRAPHS[state['graph']]}, step {state['step']}: {_alt(_here(state))}"
+def _summary(graph: str, receiver: int, step: int) -> str:
+    return f"{GRAPHS[graph]}, step {step}: {_alt(_reception(plan_of(graph), receiver, step))}"

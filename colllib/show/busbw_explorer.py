@@ -1,26 +1,23 @@
 """The bus bandwidth explorer: what nccl-tests would print for each algorithm, against the wire."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from colllib.algorithms.innetwork import two_shot_cost
 from colllib.bounds import bus_factor
 from colllib.cost import Cost
 from colllib.ladder import PRIMITIVES
-from colllib.show.control import Control, Part, Quantity, State
-from colllib.show.cost_explorer import alpha, bandwidth, message, on_star, ranks
+from colllib.show.control import Control, Quantity
+from colllib.show.cost_explorer import on_star, prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Curves, Rows, Told
+from colllib.show.views import Curves, Rows
 from colllib.topology import star
 
 SWITCH = "adding switch, two shots"
 
 
-def rows(state: State) -> list[Row]:
+def rows(primitive: str, n: int) -> list[Row]:
     """Every algorithm on a star, for an all-reduce also through a switch that adds, and the wire."""
-    primitive, n = state["primitive"], state["n"]
     factor = bus_factor(primitive, n)
     found = [Row(row.name, row.ways, factor=factor) for row in on_star(primitive, n) if not row.bound]
     if primitive == "all-reduce":
@@ -31,40 +28,27 @@ def rows(state: State) -> list[Row]:
 def busbw_explorer() -> Explorer:
     """A primitive, N, M, alpha, BW and what the wire yields of it: the bus bandwidth of every algorithm.
 
-    The counts are those of closed forms on a star with one full-duplex port per rank, on the
-    lock-step clock, at the best whole number of segments; tests hold them against executions.
-
     >>> busbw_explorer()
     Explorer: Bus bandwidth (Primitive, Ranks N, Message M, Latency α, Bandwidth BW, Efficiency)
     """
-    race = Race(rows, ("primitive", "n"), bandwidth=("bw*eff",))
-    columns = (("algorithm", "name"), ("time", "time"), ("algbw", "algbw"), ("busbw", "busbw"), ("P", "P"))
+    race = Race(rows, bandwidth=("bw*eff",))
+    heads = "algorithm = name | time | algbw | busbw | P"
     return Explorer(
         "Bus bandwidth",
         [
             Control("primitive", "Primitive", PRIMITIVES, "all-reduce", kind="select"),
             ranks(8),
-            message(1e9),
-            alpha(2e-6),
-            bandwidth(450e9),
+            *prices(1e9, 2e-6, 450e9),
             Quantity("eff", "Efficiency", "number", 0.01, 1.0, 1.0),
         ],
         [
             Curves(race, "Bus bandwidth against message size", what="rate", y_label="busbw"),
-            Rows(race, "What nccl-tests would print", "What nccl-tests would print", columns),
-            Part((), lambda _: _NOTE, fold="What is priced here"),
+            Rows(race, "What nccl-tests would print", "What nccl-tests would print", heads),
         ],
-        summary=Told(
-            race,
-            text="At N = {n} and M = {m}, {fastest}: busbw {rate}, {share} of the wire. Assumed: the wire yields {eff} "
-            "of its {bw}, and a call is nothing but its messages.",
-        ),
+        summary="At N = {n} and M = {m}, {fastest}: busbw {rate}, {share} of the wire. Assumed: the wire yields {eff} "
+        "of its {bw}, and a call is nothing but its messages.",
+        note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments. The dotted line is "
+        "one port, one way. The efficiency multiplies BW for every algorithm alike. Time of a call only: no launch, "
+        "no protocol.",
         name="busbw",
     )
-
-
-_NOTE = (
-    "<p>Star, one full-duplex port per rank, lock-step clock, best whole number of segments. The dotted line is one "
-    "port, one way. The efficiency multiplies BW for every algorithm alike. Time of a call only: no launch, no "
-    "protocol.</p>"
-)

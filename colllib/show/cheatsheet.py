@@ -1,15 +1,12 @@
 """The cheatsheet: what the library knows of costs in formulas, as the tables of a page."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
 from colllib import ladder, units
 from colllib.bounds import ON_TORUS, ONE_PORT
 from colllib.cost import CROSSOVER
 from colllib.ladder import Entry, Rung
 from colllib.pipeline import BEST_SEGMENTS_SQUARED
 from colllib.show.ladder_explorer import fabric_name
+from colllib.show.views import listed
 from colllib.two_tiers import CLUSTERS, TWO_TIERS, fastest, ways
 
 #: The kinds of topology, each with the one whose times are shown.
@@ -139,17 +136,13 @@ def handy() -> str:
     names: dict[str, list[str]] = {}
     for primitive in ladder.PRIMITIVES:
         names.setdefault(ONE_PORT[primitive].n_beta.tex, []).append(primitive)
-    factors = [f"${factor}$ for {_joined(primitives)}" for factor, primitives in names.items()]
+    factors = [f"${factor}$ for {listed(primitives)}" for factor, primitives in names.items()]
     return "\n".join(
         [
             rf"- Two schedules without segments cost the same at $M^* = {CROSSOVER.tex}\,\alpha\,\mathrm{{BW}}$ "
             "([the first rungs](../notebooks/ladder-512)).",
             rf"- A pipeline of $L$ steps is fastest with about $P^* = \sqrt{{{BEST_SEGMENTS_SQUARED.tex}}}$ segments, "
             r"where $m = M/(\alpha\,\mathrm{BW})$ ([pipelining](../notebooks/pipelining)).",
-            f"- Bus bandwidth is $M/t$ times {_joined(factors)} ([bus bandwidth](../notebooks/bus-bandwidth)).",
+            f"- Bus bandwidth is $M/t$ times {listed(factors)} ([bus bandwidth](../notebooks/bus-bandwidth)).",
         ]
     )
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]

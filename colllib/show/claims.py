@@ -1,7 +1,5 @@
 """Claims as the last line of a chapter, as cards that can be filtered, and as errata."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -84,9 +82,13 @@ _FACETS = ("source", "section", "chapter", "verdict")
 
 def _facets(found: Entry) -> dict[str, str]:
     """What a card is filtered by; a section is that of one source."""
-    source = SOURCES[found.claim.source]
-    section = f"{source.split(',')[0]}, {found.claim.where}" if found.claim.where else ""
-    return {"source": source, "section": section, "chapter": found.chapter, "verdict": found.verdict.value}
+    section = _place(found.claim) if found.claim.where else ""
+    return {
+        "source": SOURCES[found.claim.source],
+        "section": section,
+        "chapter": found.chapter,
+        "verdict": found.verdict.value,
+    }
 
 
 def _choice(name: str, values: Iterable[str]) -> str:
@@ -101,8 +103,6 @@ def _card(found: Entry, places: str) -> str:
     errata = f' · <a href="errata.html#{anchor}">in the errata</a>' if found.verdict in FAILS else ""
     color = "cl-fails" if found.verdict in FAILS else "cl-holds" if found.verdict in HOLDS else ""
     chapter = f'; <a href="../notebooks/{found.chapter}.html">chapter {found.chapter}</a>' if found.chapter else ""
-    place = ", ".join(filter(None, (SOURCES[claim.source].split(",")[0], claim.where)))
-    inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
     printed = "" if _claimed(claim) == "as stated" else f"<p>Printed: {escape(_claimed(claim))}</p>"
     result = f"<p>{_way(finding)}: {escape(finding.executed)}</p>" if finding.executed else ""
     because = f"<p>{escape(finding.because)}</p>" if finding.because else ""
@@ -110,8 +110,8 @@ def _card(found: Entry, places: str) -> str:
     return (
         f'<li id="{anchor}" class="{color}" data-at="{places}">'
         f'<p><strong>{found.verdict.value}</strong> <a href="#{anchor}">{claim.id}</a>{errata}</p>'
-        f"<p>{escape(claim.statement + inputs)}</p>{printed}{result}{because}"
-        f"<p>{escape(place)}{chapter}{'; ' if basis else ''}{basis}</p></li>"
+        f"<p>{escape(_stated(claim))}</p>{printed}{result}{because}"
+        f"<p>{escape(_place(claim))}{chapter}{'; ' if basis else ''}{basis}</p></li>"
     )
 
 
@@ -143,14 +143,12 @@ def _in_order() -> dict[str, int]:
 def _erratum(found: Entry, cause: Cause) -> list[str]:
     """A term for what is said, and its definition; the paragraph of the cause is not said again."""
     claim, finding = found.claim, found.finding
-    place = ", ".join(filter(None, (SOURCES[claim.source].split(",")[0], claim.where)))
-    inputs = f" ({claim.inputs})" if claim.inputs not in ("", "-") else ""
     own = "" if finding.because == cause.text else f" {_plain(finding.because)}"
     cited = _cited(finding.reference) if finding.reference != cause.reference else ""
     chapter = f"[](../notebooks/{found.chapter}.ipynb)"
     link = f'<a id="{_anchor(claim)}" href="claims.html#{_anchor(claim)}">{claim.id}</a>'
     return [
-        f"**{link}, {_plain(place)}.** {_plain(claim.statement)}{_plain(inputs)}",
+        f"**{link}, {_plain(_place(claim))}.** {_plain(_stated(claim))}",
         f": *{finding.verdict.value}.* Printed: {_plain(_claimed(claim))}. {_way(finding)}: {_plain(finding.executed)}."
         f"{own}{cited} ({_plain(str(finding.basis))}; {chapter})",
         "",
@@ -160,6 +158,14 @@ def _erratum(found: Entry, cause: Cause) -> list[str]:
 def _anchor(claim: Claim) -> str:
     """Where the ledger and the errata have a claim."""
     return claim.id.lower()
+
+
+def _place(claim: Claim) -> str:
+    return ", ".join(filter(None, (SOURCES[claim.source].split(",")[0], claim.where)))
+
+
+def _stated(claim: Claim) -> str:
+    return claim.statement + (f" ({claim.inputs})" if claim.inputs not in ("", "-") else "")
 
 
 def _way(finding: Finding) -> str:

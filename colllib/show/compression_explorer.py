@@ -1,13 +1,12 @@
 """The compression explorer: loss against steps or bytes, for compressors with and without a memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 
 from colllib import units
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
+from colllib.show.figure import Chart
 from colllib.show.lines import lines, number
 from colllib.show.table import Table
 from colllib.training import compression
@@ -55,26 +54,21 @@ def compression_explorer() -> Explorer:
             Control("against", "Against", ("steps", "bytes"), "steps"),
         ],
         [
-            Part((*_RUN, "against"), _curves, "Loss"),
-            Part(_RUN, _table, "After 100 steps", fold="Bytes and losses after 100 steps"),
+            Part(_curves, "Loss"),
+            Part(_table, "After 100 steps", fold="Bytes and losses after 100 steps"),
         ],
-        summary=Part(_RUN, _summary),
+        summary=_summary,
         name="compression",
     )
 
 
-_RUN = ("problem", "feedback", "rate")
+def _runs(problem: str, feedback: bool, rate: float) -> dict[str, Run]:
+    return {name: trained(problem, name, ALWAYS.get(name, feedback), rate) for name in METHODS}
 
 
-def _runs(state: State) -> dict[str, Run]:
-    return {
-        name: trained(state["problem"], name, ALWAYS.get(name, state["feedback"]), state["rate"]) for name in METHODS
-    }
-
-
-def _curves(state: State) -> object:
-    in_steps, series = state["against"] == "steps", {}
-    for name, run in _runs(state).items():
+def _curves(problem: str, feedback: bool, rate: float, against: str) -> Chart:
+    runs, in_steps, series = _runs(problem, feedback, rate), against == "steps", {}
+    for name, run in runs.items():
         kept = [k for k in range(in_steps or 1, len(run.loss)) if run.loss[k] <= 10 * run.loss[0]][::2]
         xs = kept if in_steps else [int(run.bytes[k]) for k in kept]
         series[name] = (xs, [float(run.loss[k]) for k in kept])
@@ -86,23 +80,24 @@ def _curves(state: State) -> object:
         log_x=0 if in_steps else 10,
         x_format=number if in_steps else units.size,
         y_format="{:.2g}".format,
-        title=_title(state),
+        title=_lost(runs),
     )
 
 
-def _title(state: State) -> str:
-    lost = [name for name, run in _runs(state).items() if run.loss[-1] > run.loss[0]]
+def _lost(runs: dict[str, Run]) -> str:
+    lost = [name for name, run in runs.items() if run.loss[-1] > run.loss[0]]
     return f"Worse than at the start: {', '.join(lost) or 'none'}"
 
 
-def _table(state: State) -> Table:
+def _table(problem: str, feedback: bool, rate: float) -> Table:
     rows = []
-    for name, run in _runs(state).items():
+    for name, run in _runs(problem, feedback, rate).items():
         end = f"lost in step {len(run.loss) - 1}" if run.diverged else f"{run.loss[-1]:.4g}"
         rows.append((name, units.size(run.bytes[1] * STEPS), end))
     return Table(["method", "a worker sends", "loss"], rows, "After 100 steps")
 
 
-def _summary(state: State) -> str:
-    runs = {name: run.loss[-1] for name, run in _runs(state).items() if name != "FP32"}
-    return f"{_title(state)}. Best of the compressed: {min(runs, key=lambda name: runs[name])}."
+def _summary(problem: str, feedback: bool, rate: float) -> str:
+    runs = _runs(problem, feedback, rate)
+    best = min((name for name in runs if name != "FP32"), key=lambda name: runs[name].loss[-1])
+    return f"{_lost(runs)}. Best of the compressed: {best}."

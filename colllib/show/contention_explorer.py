@@ -1,8 +1,6 @@
 """The contention explorer: jobs on a torus or a leaf-spine fabric, the links they share, what it costs."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,13 +11,13 @@ from colllib.contention import Together, aligned, scattered, together
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.schedule import Schedule
-from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message
+from colllib.show.control import Control, Part
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.theme import SERIES, color
-from colllib.show.views import Rows, Told
+from colllib.show.views import Rows
 from colllib.topology import Topology, leaf_spine, torus
 
 SIDE = 8  # ranks of an axis, leaves, ranks of a leaf
@@ -93,67 +91,39 @@ def scene(fabric: str, work: str, size: int, groups: int, layout: str, draw: int
 def contention_explorer() -> Explorer:
     """Where jobs of 4 to 16 ranks lie, against the load of every link and the slowdown of every job.
 
-    Lock-step clock, all jobs in the same steps, each with a message of M. Layout is the time alone
-    over that of an aligned job alone; sharing is the time in company over the time alone.
-
     >>> contention_explorer()
     Explorer: Jobs that share wires (Fabric, Each job runs, Ranks of a job, Jobs, Layout, Draw, Message M, ...
     """
-    race = Race(rows, _PLACE)
-    columns = (
-        ("job", "name"), ("time", "time"), ("times an aligned job alone", "over floor"),
-        ("n_alpha", "n_alpha"), ("n_beta", "n_beta"),
-    )  # fmt: skip
+    race = Race(rows)
+    heads = "job = name | time | times an aligned job alone = over floor | n_alpha | n_beta"
+    fabrics, works = ({name: described for name, (described, _) in known.items()} for known in (FABRICS, WORKS))
     return Explorer(
         "Jobs that share wires",
         [
-            Control("fabric", "Fabric", _texts(FABRICS), "torus", kind="select"),
-            Control("work", "Each job runs", _texts(WORKS), "ring", kind="select"),
+            Control("fabric", "Fabric", fabrics, "torus", kind="select"),
+            Control("work", "Each job runs", works, "ring", kind="select"),
             Control("size", "Ranks of a job", SIZES, 8),
-            Control("groups", "Jobs", _groups, 8, depends_on=("size",)),
+            Control("groups", "Jobs", lambda size: [n for n in GROUPS if n * size <= SIDE * SIDE], 8),
             Control("layout", "Layout", LAYOUTS, "drawn", kind="select"),
-            Control("draw", "Draw", _draws, depends_on=("layout",)),
-            message(),
-            alpha(),
-            bandwidth(),
+            Control("draw", "Draw", lambda layout: DRAWS if layout == "drawn" else {0: "none"}),
+            *prices(),
         ],
         [
-            Part(_PLACE, _picture, "Jobs and link loads"),
-            Rows(race, "Slowdown of each job", "Every job in numbers", columns),
-            Part((), lambda s: _NOTE, fold="What is drawn here"),
+            Part(_picture, "Jobs and link loads"),
+            Rows(race, "Slowdown of each job", "Every job in numbers", heads),
         ],
-        summary=Told(race, text="{groups} of {size} ranks, {m} each: {slowest}."),
+        summary="Jobs of {size} ranks, {groups} of them, {m} each: {slowest}.",
+        note="Torus: one full-duplex link of BW per neighbor, routed along X, then Y, each direction drawn as a line "
+        "of its own. Leaf-spine: one port of BW per rank; every two ranks below different leaves hash to one spine. "
+        "Lock-step clock, all jobs in the same steps. A load of k is k times what one rank sends in all. Layout: "
+        "alone against an aligned job alone; sharing: in company against alone.",
+        note_title="What is drawn here",
     )
 
 
-_PLACE = ("fabric", "work", "size", "groups", "layout", "draw")
-_NOTE = (
-    "<p>Torus: one full-duplex link of BW per neighbor, routed along X, then Y, each direction drawn as a line of its "
-    "own. Leaf-spine: one port of BW per rank; every two ranks below different leaves hash to one spine. Lock-step "
-    "clock, all jobs in the same steps. A load of k is k times what one rank sends in all. Layout: alone against an "
-    "aligned job alone; sharing: in company against alone.</p>"
-)
-
-
-def _texts(offered: Mapping[str, tuple[str, object]]) -> dict[str, str]:
-    return {name: text for name, (text, _) in offered.items()}
-
-
-def _groups(state: State) -> dict[int, str]:
-    return {n: f"{n} job{'s' * (n > 1)}" for n in GROUPS if n * state["size"] <= SIDE * SIDE}
-
-
-def _draws(state: State) -> dict[int, str]:
-    return {draw: str(draw) for draw in DRAWS} if state["layout"] == "drawn" else {0: "none"}
-
-
-def _here(state: State) -> Scene:
-    return scene(*(state[name] for name in _PLACE))
-
-
-def rows(state: State) -> list[Row]:
+def rows(fabric: str, work: str, size: int, groups: int, layout: str, draw: int) -> list[Row]:
     """Every job in company, and below it alone; an aligned job alone is the floor of both."""
-    here = _here(state)
+    here = scene(fabric, work, size, groups, layout, draw)
     floor, found = Form((here.aligned,)), []
     for k, (run, cost) in enumerate(zip(here.found.alone, here.found.in_step, strict=True), 1):
         found.append(Row(f"job {k}", only(cost), floor))
@@ -161,19 +131,16 @@ def rows(state: State) -> list[Row]:
     return found
 
 
-def _picture(state: State) -> Chart:
-    here = _here(state)
-    body = _torus_picture(here) if state["fabric"] == "torus" else _spine_picture(here)
+def _picture(fabric: str, work: str, size: int, groups: int, layout: str, draw: int) -> Chart:
+    here = scene(fabric, work, size, groups, layout, draw)
+    body = _torus_picture(here) if fabric == "torus" else _spine_picture(here)
     counts = np.bincount(_level(here.loads), minlength=len(_LEVELS))
     described = "; ".join(f"{name}: {int(n)}" for name, n in zip(_LEVELS, counts, strict=True) if n)
-    alt = f"{len(here.places)} jobs on {FABRICS[state['fabric']][0]}. Directed links by load: {described}."
-    return Chart(_legend(counts) + body, alt, _title(here))
-
-
-def _title(here: Scene) -> str:
+    alt = f"{len(here.places)} jobs on {FABRICS[fabric][0]}. Directed links by load: {described}."
     busiest = int(here.loads.max())
     links = int((here.loads == busiest).sum())
-    return f"Busiest: {links} directed link{'s' * (links > 1)} with a load of {busiest}"
+    title = f"Busiest: {links} directed link{'s' * (links > 1)} with a load of {busiest}"
+    return Chart(_legend(counts) + body, alt, title)
 
 
 _LEVELS = ("idle", "load 1", "load 2", "load 3", "load 4 and more")

@@ -1,10 +1,9 @@
 """What an explorer is made of: controls and quantities that the reader moves, parts that follow them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from math import log10
 from typing import Any, Literal
 
@@ -14,14 +13,32 @@ State = dict[str, Any]
 Values = Sequence[Hashable] | Mapping[Any, str]
 
 
+def reads(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The controls that a function asks for, by the names of its parameters.
+
+    >>> reads(lambda n, root: n)
+    ('n', 'root')
+    """
+    return tuple(name for name, given in signature(function).parameters.items() if given.kind != given.VAR_KEYWORD)
+
+
+def counted(last: int, first: int = 0) -> dict[int, str]:
+    """Values of a control over steps.
+
+    >>> counted(2)
+    {0: '0 of 2', 1: '1 of 2', 2: '2 of 2'}
+    """
+    return {t: f"{t} of {last}" for t in range(first, last + 1)}
+
+
 @dataclass(frozen=True)
 class Control:
     """One thing the reader can choose.
 
-    `values` is a sequence, a mapping from value to display text, or a function of the earlier
-    controls' values that returns either; `depends_on` narrows which earlier controls it reads
-    (default: all of them).  `start` defaults to the first value.  A "number" is a slider with a
-    field that takes one of the values.  Two or three fixed values become radio buttons.
+    `values` is a sequence, a mapping from value to display text, or a function that returns either;
+    its parameters are earlier controls (or `depends_on` names them).  `start` defaults to the first
+    value.  A "number" is a slider with a field that takes one of the values.  Two or three fixed
+    values become radio buttons.
 
     >>> Control("n", "Ranks N", [2, 4, 8, 16], start=4)
     Control(name='n', label='Ranks N', start=4, kind='slider')
@@ -29,21 +46,24 @@ class Control:
 
     name: str
     label: str
-    values: Values | Callable[[State], Values] = field(repr=False)
+    values: Values | Callable[..., Values] = field(repr=False)
     start: Hashable | None = None
     kind: Literal["slider", "select", "number"] = "slider"
     format: Callable[[Any], str] = field(default=str, repr=False)
-    depends_on: tuple[str, ...] | None = field(default=None, repr=False)
+    depends_on: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if self.kind not in ("slider", "select", "number"):
             raise ValueError(f"control {self.name!r} has the kind {self.kind!r}; say 'slider', 'select' or 'number'")
         if not callable(self.values) and self.depends_on:
             raise ValueError(f"control {self.name!r} depends on others, so its values must be a function")
+        if callable(self.values):
+            object.__setattr__(self, "depends_on", self.depends_on or reads(self.values))
 
     def choices(self, state: State) -> dict[Any, str]:
         """The values on offer in `state`, each with its display text."""
-        values = self.values(dict(state)) if callable(self.values) else self.values
+        given = {name: state[name] for name in self.depends_on}
+        values = self.values(**given) if callable(self.values) else self.values
         if isinstance(values, Mapping):
             found = {value: str(text) for value, text in values.items()}
         else:
@@ -53,7 +73,8 @@ class Control:
                     raise ValueError(f"control {self.name!r} offers {value!r} twice; values must differ")
                 found[value] = self.format(value)
         if not found:
-            where = f" where {_say(state)}" if state else ""
+            said = ", ".join(f"{name} = {value}" for name, value in state.items())
+            where = f" where {said}" if state else ""
             raise ValueError(f"control {self.name!r} has no values{where}; give at least one")
         if len(set(found.values())) < len(found):
             raise ValueError(f"control {self.name!r} shows two of its values with the same text; make them differ")
@@ -140,23 +161,22 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Part:
-    """A fragment of HTML that depends on the named controls only.
+    """A fragment of HTML that depends on some controls only.
 
-    `render` gets their values as a dict, and returns markup or anything with a ``fragment()``
-    (a `Chart`, a `Table`).  `label` names the part for screen readers if it has to scroll.
-    `fold` is what to click on to see it, below everything else; "" shows it at once.
+    The parameters of `render` are those controls (or `depends_on` names them); it returns markup or
+    anything with a ``fragment()`` (a `Chart`, a `Table`).  `label` names the part for screen readers
+    if it has to scroll.  `fold` is what to click on to see it, below everything else; "" shows it at once.
     """
 
-    depends_on: tuple[str, ...]
-    render: Callable[[State], Any]
+    render: Callable[..., Any]
     label: str = ""
     fold: str = ""
+    depends_on: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depends_on", self.depends_on or reads(self.render))
 
     def html(self, state: State) -> str:
-        """The fragment for `state`, of which only the controls named are passed on."""
-        made = self.render({name: state[name] for name in self.depends_on})
+        """The fragment for `state`, of which only those controls are passed on."""
+        made = self.render(**{name: state[name] for name in self.depends_on})
         return made if isinstance(made, str) else str(made.fragment())
-
-
-def _say(state: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in state.items())

@@ -1,17 +1,16 @@
 """The cost explorer: every algorithm for a primitive over message size, latency, bandwidth and ranks."""
 
-from __future__ import annotations
-
+from dataclasses import replace
 from functools import partial
 
 from colllib import ladder
 from colllib.algorithms import of
 from colllib.bounds import lower_bound
 from colllib.cost import Cost
-from colllib.show.control import Control, Part, Quantity, State
+from colllib.show.control import Control, Quantity
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Curves, Rows, Told, Turns
+from colllib.show.views import Curves, Rows, Turns
 from colllib.topology.presets import PRESETS
 
 #: A race that the quantities of `two_tiers` price.
@@ -35,14 +34,21 @@ def bandwidth(start: float = ladder.ANCHOR_BANDWIDTH) -> Quantity:
     return Quantity("bw", "Bandwidth BW", "bandwidth", 1e9, 1e13, start)
 
 
+def prices(
+    m: float = ladder.ANCHOR_MESSAGE, a: float = ladder.ANCHOR_ALPHA, bw: float = ladder.ANCHOR_BANDWIDTH
+) -> list[Quantity]:
+    """M, latency and BW, from where they start."""
+    return [message(m), alpha(a), bandwidth(bw)]
+
+
 def two_tiers() -> list[Quantity]:
     """Latency and bandwidth in the box and between boxes, at first those of a DGX H100."""
-    (alpha, alpha_out), (bandwidth, bandwidth_out) = PRESETS["dgx-h100"].speeds(2)
+    latency, speed = PRESETS["dgx-h100"].speeds(2)
     return [
-        Quantity("alpha", "Latency in the box", "time", 1e-8, 1e-3, alpha),
-        Quantity("bw", "BW in the box", "bandwidth", 1e9, 1e13, bandwidth),
-        Quantity("alpha_out", "Latency between boxes", "time", 1e-8, 1e-3, alpha_out),
-        Quantity("bw_out", "BW of a card", "bandwidth", 1e9, 1e13, bandwidth_out),
+        replace(alpha(latency[0]), label="Latency in the box"),
+        replace(bandwidth(speed[0]), label="BW in the box"),
+        replace(alpha(latency[1]), name="alpha_out", label="Latency between boxes"),
+        replace(bandwidth(speed[1]), name="bw_out", label="BW of a card"),
     ]
 
 
@@ -66,10 +72,6 @@ def on_star(primitive: str, n: int) -> list[Row]:
 def cost_explorer(primitive: str = "all-reduce") -> Explorer:
     """N, M, alpha and BW against all algorithms of a primitive: curves, table, winner, crossovers.
 
-    The counts are those of the closed forms on a star with one full-duplex port per rank, on the
-    lock-step clock; tests hold the closed forms against execution. Segmented algorithms take the
-    best whole number of segments for each message.
-
     Args:
         primitive: its name.
 
@@ -77,33 +79,21 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
     Explorer: Cost of an all-reduce (Ranks N, Message M, Latency α, Bandwidth BW)
     """
 
-    def rows(state: State) -> list[Row]:
-        return on_star(primitive, state["n"])
-
-    race = Race(rows, ("n",))
-    columns = (
-        ("algorithm", "name"), ("time", "time"), ("of fastest", "of fastest"),
-        ("n_alpha", "n_alpha"), ("n_beta", "n_beta"), ("P", "P"),
-    )  # fmt: skip
+    race = Race(lambda n: on_star(primitive, n))
     return Explorer(
         f"Cost of {'an' if primitive[0] in 'ao' else 'a'} {primitive}",
-        [ranks(), message(), alpha(), bandwidth()],
+        [ranks(), *prices()],
         [
             Curves(race, "Time against message size"),
-            Rows(race, "Algorithms", "All in numbers", columns),
+            Rows(race, "Algorithms", "All in numbers", COLUMNS),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
-            Part((), lambda _: NOTE, fold="What is priced here"),
         ],
-        summary=Told(
-            race,
-            text="At N = {n} and M = {m}, {fastest} with {time}, {over} times the sum of the two lower bounds{next}.",
-        ),
+        summary="At N = {n} and M = {m}, {fastest} with {time}, {over} times the sum of the two lower bounds{next}.",
+        note="Star, one full-duplex port per rank, lock-step clock. The counts are those of the closed forms, and "
+        "tests hold each of them against an execution, message by message. P is the best whole number of segments for "
+        "that M. Each of the two lower bounds holds by itself; their sum is a floor that no schedule need reach.",
         name="cost",
     )
 
 
-NOTE = (
-    "<p>Star, one full-duplex port per rank, lock-step clock. The counts are those of the closed forms, and tests hold "
-    "each of them against an execution, message by message. P is the best whole number of segments for that M. Each of "
-    "the two lower bounds holds by itself; their sum is a floor that no schedule need reach.</p>"
-)
+COLUMNS = "algorithm = name | time | of fastest | n_alpha | n_beta | P"

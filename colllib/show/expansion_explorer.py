@@ -1,7 +1,5 @@
 """Expansions, step by step: a small graph, the larger one that it becomes, and a shard's way through both."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,8 +10,9 @@ from colllib.algorithms import breadth_first, expansion
 from colllib.execution import Execution, execute
 from colllib.graphs.links import arcs
 from colllib.graphs.measures import degree
+from colllib.optimality import at_node
 from colllib.schedule import Schedule
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part, counted
 from colllib.show.drawings.graphs import Spread, around, in_rows, radius_of
 from colllib.show.explorer import Explorer
 from colllib.show.pen import Pen, both_widths, legend_of
@@ -105,12 +104,12 @@ class Expanded:
     @property
     def small_cost(self) -> Fraction:
         """n_beta of the base in units of M/B."""
-        return at_node(execute(self.before, self.small))
+        return _at_node(execute(self.before, self.small))
 
     @property
     def cost(self) -> Fraction:
         """n_beta as executed, in units of M/B."""
-        return at_node(self.run)
+        return _at_node(self.run)
 
     @property
     def theorem(self) -> Fraction:
@@ -121,27 +120,20 @@ class Expanded:
     def direct(self) -> Fraction:
         """n_beta of a breadth-first all-gather that is made for the larger graph, in units of M/B."""
         large = self.run.topology
-        return at_node(execute(breadth_first.all_gather(large), large))
+        return _at_node(execute(breadth_first.all_gather(large), large))
 
 
-def at_node(run: Execution) -> Fraction:
-    """n_beta in units of M/B, B the bandwidth of all links of a rank.
-
-    >>> from colllib.topology import ring
-    >>> at_node(execute(breadth_first.all_gather(ring(4)), ring(4)))
-    Fraction(3, 4)
-    """
-    return degree(run.topology) * Fraction(run.cost.n_beta)
+def _at_node(run: Execution) -> Fraction:
+    return at_node("all-gather", run.topology, run.cost).n_beta
 
 
-def predicted(kind: str, cost: Fraction, ranks: int, times: int = 2) -> Fraction:
+def predicted(kind: str, cost: Fraction, ranks: int) -> Fraction:
     """What an expansion costs, in units of M/B, by the theorems; those of a line graph are an upper bound.
 
     Args:
-        kind: "line-graph", "degree" or "power".
+        kind: "line-graph", "degree" (two copies) or "power" (the square).
         cost: n_beta of the base in the same units.
         ranks: N of the base.
-        times: the number of copies, or the exponent.
 
     Source: Zhao's dissertation (2026), section A.4.
 
@@ -151,8 +143,8 @@ def predicted(kind: str, cost: Fraction, ranks: int, times: int = 2) -> Fraction
     if kind == "line-graph":
         return cost + Fraction(1, ranks)
     if kind == "degree":
-        return cost + Fraction(times - 1, times * ranks)
-    return cost * Fraction(ranks, ranks - 1) * (1 - Fraction(1, ranks**times))
+        return cost + Fraction(1, 2 * ranks)
+    return cost * Fraction(ranks, ranks - 1) * (1 - Fraction(1, ranks**2))
 
 
 def letter(rank: int) -> str:
@@ -164,19 +156,8 @@ def letter(rank: int) -> str:
     return ascii_lowercase[rank]
 
 
-@cache
-def _expanded(kind: str, base: str) -> Expanded:
-    return Expanded(kind, base)
-
-
-@cache
-def _spread(kind: str, base: str, rank: int) -> Spread:
-    return Spread(_expanded(kind, base).run.schedule, rank)
-
-
-@cache
-def _small_spread(kind: str, base: str, rank: int) -> Spread:
-    return Spread(_expanded(kind, base).before, rank)
+_expanded = cache(Expanded)
+_spread = cache(Spread)
 
 
 def expansion_explorer() -> Explorer:
@@ -189,64 +170,53 @@ def expansion_explorer() -> Explorer:
         "A graph becomes a larger one",
         [
             Control("kind", "Expansion", KINDS, "line-graph", "select"),
-            Control("base", "Base", lambda s: {name: BASES[name] for name in FITS[s["kind"]]}, kind="select"),
+            Control("base", "Base", lambda kind: {name: BASES[name] for name in FITS[kind]}, kind="select"),
             Control("rank", "Follow", _followed, 0, "select"),
-            Control("step", "Steps done", _steps, 2, depends_on=("kind", "base")),
+            Control("step", "Steps done", lambda kind, base: counted(_expanded(kind, base).run.schedule.num_steps), 2),
         ],
-        [Part(_ALL, _picture, "The base and what it becomes"), Part(("kind", "base"), _costs, "What it costs")],
-        Part(_ALL, _summary),
+        [Part(_picture, "The base and what it becomes"), Part(_costs, "What it costs")],
+        _summary,
         "step",
         "expansion",
     )
 
 
-_ALL = ("kind", "base", "rank", "step")
 LEGEND = [("arrow h1", "carries most of it now"), ("arrow h0", "less of it"), ("disk i h1", "just arrived")]
 
 
-def _here(state: State) -> Expanded:
-    return _expanded(state["kind"], state["base"])
+def _followed(kind: str, base: str) -> dict[int, str]:
+    what = {"line-graph": "link", "degree": "copy", "power": "pair"}[kind]
+    return {rank: f"{what} {name}" for rank, name in enumerate(_expanded(kind, base).names)}
 
 
-def _followed(state: State) -> dict[int, str]:
-    here = _here(state)
-    what = {"line-graph": "link", "degree": "copy", "power": "pair"}[here.kind]
-    return {rank: f"{what} {name}" for rank, name in enumerate(here.names)}
-
-
-def _steps(state: State) -> dict[int, str]:
-    steps = _here(state).run.schedule.num_steps
-    return {t: f"{t} of {steps}" for t in range(steps + 1)}
-
-
-def _picture(state: State) -> str:
-    here, rank, step = _here(state), state["rank"], state["step"]
-    spread = _spread(here.kind, here.base, rank)
+def _picture(kind: str, base: str, rank: int, step: int) -> str:
+    here = _expanded(kind, base)
+    spread = _spread(here.run.schedule, rank)
     owner, when = here.traced(rank, step)
-    base = _small_spread(here.kind, here.base, owner)
+    small = _spread(here.before, owner)
     radius = min(radius_of(here.small), PANEL / 2 - 20)
     names = [letter(k) for k in range(here.small.ranks)]
     # the first step of a line graph goes from a link to those that follow it: in the base, over the link itself
-    loads = base.carried[when - 1] if when > 0 else {}
-    link = {(int(arcs(here.small)[0][rank]), owner): Fraction(1)} if here.kind == "line-graph" else {}
-    loads = link if link and when <= 0 else loads
+    loads = small.carried[when - 1] if when > 0 else {}
+    if kind == "line-graph" and when <= 0:
+        loads = {(int(arcs(here.small)[0][rank]), owner): Fraction(1)}
     picks = {k: f"rank={k}" for k in range(len(here.names))}
     edges = dict(zip(zip(*(end.tolist() for end in arcs(here.small)), strict=True), picks.values(), strict=False))
 
     def draw(pen: Pen) -> None:
-        pen.text(0, -radius - 32, f"base: {BASES[here.base]}", "q")
-        look = {owner: ("i", -1)} | {k: ("i", 0) for k in base.holders(max(when, 0)) if k != owner}
-        by_link = edges if here.kind == "line-graph" else None
+        pen.text(0, -radius - 32, f"base: {BASES[base]}", "q")
+        look = {owner: ("i", -1)} | {k: ("i", 0) for k in small.holders(max(when, 0)) if k != owner}
+        by_link = edges if kind == "line-graph" else None
         around(pen, here.small, (0, 0), radius, loads=loads, look=look, names=names, picks=by_link)
         left, top = (PANEL / 2 + 30, -radius) if pen.wide else (-ROOM / 2, radius + 62)
-        pen.text(left + ROOM / 2, top - 32, f"{KINDS[here.kind]}: the shard of {here.names[rank]}", "q")
+        pen.text(left + ROOM / 2, top - 32, f"{KINDS[kind]}: the shard of {here.names[rank]}", "q")
         in_rows(pen, spread, step, (left, top - 12), ROOM - 26, names=here.names, picks=picks)
 
     return f'<div class="cl-scene">{both_widths(draw)}</div>{legend_of(LEGEND)}'
 
 
-def _costs(state: State) -> Table:
-    here = _here(state)
+def _costs(kind: str, base: str) -> Table:
+    here = _expanded(kind, base)
     large, small = here.run.topology, here.small
     anew = breadth_first.breadth_first(large)
     rows = [
@@ -261,10 +231,10 @@ def _costs(state: State) -> Table:
     )
 
 
-def _summary(state: State) -> str:
-    here, rank, step = _here(state), state["rank"], state["step"]
-    many = len(_spread(here.kind, here.base, rank).holders(step))
+def _summary(kind: str, base: str, rank: int, step: int) -> str:
+    here = _expanded(kind, base)
+    many = len(_spread(here.run.schedule, rank).holders(step))
     return (
-        f"{KINDS[here.kind]} of {BASES[here.base]}: after {step} of {here.run.schedule.num_steps} steps {many} of "
+        f"{KINDS[kind]} of {BASES[base]}: after {step} of {here.run.schedule.num_steps} steps {many} of "
         f"{here.run.topology.ranks} ranks have the shard of {here.names[rank]}."
     )

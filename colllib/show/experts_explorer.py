@@ -1,7 +1,5 @@
 """The experts explorer: who chooses which experts, where these live, and what dispatch and combine then cost."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 
@@ -11,12 +9,12 @@ from colllib.cost import TieredCost
 from colllib.exact import IntArray
 from colllib.execution import Execution, execute
 from colllib.measures import crossings
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import message, two_tier_race, two_tiers
 from colllib.show.explorer import Explorer
-from colllib.show.figure import bars
+from colllib.show.figure import Chart, bars
 from colllib.show.race import Row, only
-from colllib.show.views import Rows, Told
+from colllib.show.views import Rows
 from colllib.topology import boxes
 from colllib.training import experts
 from colllib.training.experts import Placement, Routing
@@ -70,7 +68,8 @@ def experts_explorer() -> Explorer:
     >>> experts_explorer()
     Explorer: Tokens to experts (Gate, Capacity factor, Experts placed, ...)
     """
-    race = two_tier_race(_rows, _ALL)
+    race = two_tier_race(_rows)
+    heads = "a copy = name | dispatch = time | of fastest | busiest card = card"
     return Explorer(
         "Tokens to experts",
         [
@@ -80,39 +79,23 @@ def experts_explorer() -> Explorer:
             message(4e6),
             *two_tiers(),
         ],
-        [
-            Part(_ALL, _work, "Choices that each rank serves"),
-            Rows(
-                race,
-                "Copies of a token",
-                columns=(
-                    ("a copy", "name"), ("dispatch", "time"), ("of fastest", "of fastest"), ("busiest card", "card"),
-                ),
-            ),
-        ],
-        summary=Told(race, text="Dispatch of {m}: {fastest} with {time}{next}."),
+        [Part(_work, "Choices that each rank serves"), Rows(race, "Copies of a token", columns=heads)],
+        summary="Dispatch of {m}: {fastest} with {time}{next}.",
         name="experts",
-    )  # fmt: skip
+    )
 
 
-_ALL = ("gate", "capacity", "where")
-
-
-def _key(state: State) -> tuple[str, float, str]:
-    return state["gate"], state["capacity"], state["where"]
-
-
-def _rows(state: State) -> list[Row]:
+def _rows(gate: str, capacity: float, where: str) -> list[Row]:
     found = []
     for copies in experts.COPIES:
-        run = dispatched(*_key(state), copies)
+        run = dispatched(gate, capacity, where, copies)
         assert isinstance(run.cost, TieredCost)
         found.append(Row(copies, only(run.cost), more={"card": f"{float(crossings(run)['card'].most):.2f} M"}))
     return found
 
 
-def _work(state: State) -> object:
-    chosen, goes = routing(*_key(state)[:2]), destinations(*_key(state))
+def _work(gate: str, capacity: float, where: str) -> Chart:
+    chosen, goes = routing(gate, capacity), destinations(gate, capacity, where)
     work = np.bincount(goes[goes >= 0], minlength=RANKS) * RANKS / goes.size
     dropped = f"{100 * chosen.dropped:.0f} % dropped" if chosen.dropped else "none dropped"
     return bars(

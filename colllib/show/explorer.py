@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from colllib.show.control import Control, Part, Quantity, State
 from colllib.show.looks import Look, known
 from colllib.show.race import Race, Row
 from colllib.show.theme import typeset
-from colllib.show.views import View
+from colllib.show.views import Told, View
 
 if TYPE_CHECKING:
     from colllib.show.live import Live
@@ -48,11 +48,12 @@ class Grid:
 class Explorer:
     """Controls and parts, with a summary that is read out after each move.
 
-    `summary` is a `Part`, or a function of all the values, that returns plain text, or a sentence about
-    a race (`Told`); by default it repeats the controls.  `play` names the control that Previous, Play
-    and Next move.  `name` is the explorer's address in a page (default: its title in small letters).
+    `summary` returns plain text (its parameters are controls, as a part's), or is a sentence with slots
+    about the first race of the parts (see `Told`); by default it repeats the controls.  `play` names the
+    control that Previous, Play and Next move.  `name` is the explorer's address in a page (default: its
+    title in small letters).  `note` says what it rests on, folded below everything.
 
-    >>> square = Part(("n",), lambda s: f"<p>{s['n']} squared is {s['n'] ** 2}</p>")
+    >>> square = Part(lambda n: f"<p>{n} squared is {n**2}</p>")
     >>> explorer = Explorer("Squares", [Control("n", "Number n", range(5), start=2)], [square])
     >>> explorer
     Explorer: Squares (Number n)
@@ -63,11 +64,15 @@ class Explorer:
     title: str
     controls: Sequence[Control | Quantity]
     parts: Sequence[Part | View]
-    summary: Part | View | Callable[[State], str] | None = None
+    summary: str | Part | View | Callable[..., str] | None = None
     play: str | None = None
     name: str = ""
+    note: str = ""
+    note_title: str = "What is priced here"
 
     def __post_init__(self) -> None:
+        if self.note:
+            object.__setattr__(self, "parts", (*self.parts, Part(lambda: f"<p>{self.note}</p>", fold=self.note_title)))
         names = [control.name for control in self.controls]
         if not names or not self.parts:
             raise ValueError(f"explorer {self.title!r} needs at least one control and one part")
@@ -77,7 +82,7 @@ class Explorer:
         if self.play is not None and self.play not in names:
             raise ValueError(f"play names {self.play!r}, which is no control; the controls are {', '.join(names)}")
         for place, control in enumerate(self.controls):
-            for name in (isinstance(control, Control) and control.depends_on) or ():
+            for name in control.depends_on if isinstance(control, Control) else ():
                 if name not in names[:place]:
                     raise ValueError(f"control {control.name!r} depends on {name!r}, which is no earlier control")
         chosen = [control.name for control in self.controls if isinstance(control, Control)]
@@ -107,11 +112,15 @@ class Explorer:
     def all_parts(self) -> tuple[Part | View, ...]:
         """The parts, and last of all the summary, whose text is escaped."""
         given = self.summary
+        if isinstance(given, str):
+            given = Told(next(part.race for part in self.parts if isinstance(part, View)), text=given)
         if isinstance(given, View):
             return (*self.parts, given)
-        chosen = tuple(control.name for control in self.controls if isinstance(control, Control))
-        summary = given if isinstance(given, Part) else Part(chosen, given or self._repeat)
-        return (*self.parts, Part(summary.depends_on, lambda state: typeset(summary.render(state))))
+        every_control = tuple(control.name for control in self.controls if isinstance(control, Control))
+        made = (
+            given if isinstance(given, Part) else Part(given) if given else Part(self._repeat, depends_on=every_control)
+        )
+        return (*self.parts, Part(lambda **state: typeset(made.render(**state)), depends_on=made.depends_on))
 
     @cached_property
     def order(self) -> list[int]:
@@ -122,7 +131,7 @@ class Explorer:
     def _part_name(self, number: int) -> str:
         return "the summary" if number == len(self.parts) else f"part {number + 1}"
 
-    def _repeat(self, state: State) -> str:
+    def _repeat(self, **state: Any) -> str:
         labels = {control.name: control.label for control in self.controls}
         return "; ".join(f"{labels[name]}: {text}" for name, text in self.texts(state).items()) + "."
 
@@ -139,11 +148,7 @@ class Explorer:
     def needs(self, place: int) -> tuple[int, ...]:
         """The earlier controls that decide what control number `place` offers."""
         control = self.controls[place]
-        if isinstance(control, Quantity) or not callable(control.values):
-            return ()
-        if control.depends_on is None:
-            return tuple(k for k in range(place) if isinstance(self.controls[k], Control))
-        return self.closure(control.depends_on)
+        return () if isinstance(control, Quantity) else self.closure(control.depends_on)
 
     def closure(self, names: Sequence[str]) -> tuple[int, ...]:
         """The controls named, and those that decide what they offer, in order."""
@@ -201,9 +206,6 @@ class Explorer:
             return leaf(state)
         name = self.controls[on[0]].name
         return [self.tree(on[1:], leaf, {**state, name: value}) for value in self.choices(on[0], state)]
-
-    def _texts(self, place: int, state: State) -> list[str]:
-        return list(self.choices(place, state).values())
 
     def _limit(self, on: Sequence[int], what: str) -> None:
         if sum(1 for _ in islice(self.states(on), MOST_STATES + 1)) > MOST_STATES:
@@ -274,7 +276,11 @@ class Explorer:
             return {"name": control.name, "kind": control.kind, "marks": control.marks}
         on = self.needs(place)
         self._limit(on, f"the range of control {control.name!r}")
-        found = {"name": control.name, "on": on, "tree": self.tree(on, partial(self._texts, place))}
+        found = {
+            "name": control.name,
+            "on": on,
+            "tree": self.tree(on, lambda state: list(self.choices(place, state).values())),
+        }
         values = [] if callable(control.values) else list(control.values)
         if any(isinstance(value, int | float) and str(value) != control.format(value) for value in values):
             found["numbers"] = values

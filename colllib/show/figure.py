@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from colllib.show.theme import SERIES, digest, escape, style, typeset
+from colllib.show.theme import SERIES, color, digest, escape, style, typeset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,26 +132,16 @@ def svg_figure(figure: Figure, alt: str, *, title: str = "") -> Chart:
     return Chart(_tidy(out.getvalue()), alt, title)
 
 
+#: Those of matplotlib's own colors that have a counterpart, in the order of ours.
+_TAB = ("#1f77b4", "#ff7f0e", "#2ca02c", "#9467bd", "#17becf", "#d62728", "#bcbd22", "#7f7f7f")
 _COLORS = {
     "#000000": "currentColor",
     "#ffffff": "var(--cl-bg,#ffffff)",
     "#b0b0b0": "var(--cl-line,#c3c9d0)",
     "#cccccc": "var(--cl-line,#c3c9d0)",
     "#808080": "var(--cl-muted,#57606a)",
-    **{hue: f"var(--cl-s{k},{hue})" for k, hue in enumerate(SERIES, 1)},
-    **{
-        hue: f"var(--cl-s{k},{SERIES[k - 1]})"
-        for hue, k in {
-            "#1f77b4": 1,
-            "#ff7f0e": 2,
-            "#2ca02c": 3,
-            "#9467bd": 4,
-            "#17becf": 5,
-            "#d62728": 6,
-            "#bcbd22": 7,
-            "#7f7f7f": 8,
-        }.items()
-    },
+    **{hue: color(k) for k, hue in enumerate(SERIES)},
+    **{hue: color(k) for k, hue in enumerate(_TAB)},
 }
 
 

@@ -1,7 +1,5 @@
 """A schedule as a film: what each rank shows after each step, and what moves, from its execution."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,20 +1,18 @@
 """The topology finder's explorer: N and the degree give a frontier, alpha and M say where on it to stand."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from colllib.cost import Cost
 from colllib.graphs.finder import Found, pareto
 from colllib.graphs.measures import moore_diameter
-from colllib.show.control import Control, Part, Quantity, State
+from colllib.show.control import Control, Part, Quantity
 from colllib.show.cost_explorer import alpha, message
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import Mark, lines
 from colllib.show.race import Race, Row, only
 from colllib.show.theme import escape
-from colllib.show.views import Curves, Rows, Told
+from colllib.show.views import Curves, Rows
 
 RANKS = (8, 12, 16, 20, 32, 64, 100, 128, 256, 512, 1000, 1024)
 DEGREES = (2, 4)
@@ -69,8 +67,8 @@ def finder_explorer() -> Explorer:
     >>> finder_explorer()
     Explorer: Which graph? (Ranks N, Links of a rank d, Message M, Latency α, Bandwidth B of a rank's d links)
     """
-    race = Race(_rows, ("n", "d"))
-    columns = (("choice", "name"), ("graph", "graph"), ("n_alpha", "n_alpha"), ("n_beta at a node", "n_beta"))
+    race = Race(_rows)
+    heads = "choice = name | graph | n_alpha | n_beta at a node = n_beta | time | of fastest"
     return Explorer(
         "Which graph?",
         [
@@ -81,24 +79,23 @@ def finder_explorer() -> Explorer:
             Quantity("bw", "Bandwidth B of a rank's d links", "bandwidth", 1e9, 1e13, 12.5e9),
         ],
         [
-            Part(("n", "d"), lambda s: frontier(s["n"], s["d"], "No graph below beats another in both"), "Frontier"),
-            Rows(race, "Graphs", columns=(*columns, ("time", "time"), ("of fastest", "of fastest"))),
-            Part(("n", "d"), _trees, fold="What each is made of"),
+            Part(lambda n, d: frontier(n, d, "No graph below beats another in both"), "Frontier"),
+            Rows(race, "Graphs", columns=heads),
+            Part(_trees, fold="What each is made of"),
             Curves(race, "Time against message size"),
         ],
-        summary=Told(race, text="{n} ranks with {d} links each, all-gather of {m}: {fastest} with {time}{next}."),
+        summary="{n} ranks with {d} links each, all-gather of {m}: {fastest} with {time}{next}.",
         name="finder",
     )
 
 
-def _rows(state: State) -> list[Row]:
-    ranks, ports = state["n"], state["d"]
-    rows = named(ranks, ports).items()
-    bound = Cost(moore_diameter(ranks, ports), pareto(ranks, ports)[-1].n_beta_node)
+def _rows(n: int, d: int) -> list[Row]:
+    rows = named(n, d).items()
+    bound = Cost(moore_diameter(n, d), pareto(n, d)[-1].n_beta_node)
     found = [Row(name, only(Cost(row.n_alpha, row.n_beta_node)), more={"graph": row.words}) for name, row in rows]
     return [*found, Row("both bounds", only(bound), bound=True)]
 
 
-def _trees(state: State) -> str:
-    rows = named(state["n"], state["d"]).items()
+def _trees(n: int, d: int) -> str:
+    rows = named(n, d).items()
     return "".join(f"<p><b>{name}</b></p><ul>{provenance(row)}</ul>" for name, row in rows)

@@ -1,13 +1,11 @@
 """The flip explorer: one bit of one rank flips somewhere in an all-reduce, and somebody notices, or nobody."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
 
 from colllib.algorithms import allreduce
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.table import Table
 from colllib.training import faults
@@ -48,37 +46,30 @@ def flip_explorer() -> Explorer:
             Control("rank", "At rank", range(RANKS), 1),
             Control("bit", "Bit", BITS, 26, kind="select"),
         ],
-        [Part(_ALL, _ranks, "What each rank ends with"), Part(_ALL, _checks, "Who notices")],
-        summary=Part(_ALL, _summary),
+        [Part(_ranks, "What each rank ends with"), Part(_checks, "Who notices")],
+        summary=_summary,
         name="flip",
     )
 
 
-_ALL = ("phase", "rank", "bit")
-
-
-def _flip(state: State) -> Flip:
-    return found(state["phase"], state["rank"], state["bit"])
-
-
-def _ranks(state: State) -> Table:
-    here, exact = _flip(state), faults.reduced(allreduce.ring(RANKS), gradients())[0]
+def _ranks(phase: str, rank: int, bit: int) -> Table:
+    here, exact = found(phase, rank, bit), faults.reduced(allreduce.ring(RANKS), gradients())[0]
     rows = []
-    for rank, result in enumerate(here.results):
+    for k, result in enumerate(here.results):
         place = int(np.argmax(np.abs(np.nan_to_num(result.astype(float), nan=np.inf) - exact)))
-        verdict = "wrong" if rank in here.wrong else "right"
-        rows.append((str(rank), f"{result[place]:.9g}", f"{exact[place]:.9g}", verdict))
+        verdict = "wrong" if k in here.wrong else "right"
+        rows.append((str(k), f"{result[place]:.9g}", f"{exact[place]:.9g}", verdict))
     return Table(["rank", "worst number", "right is", "result"], rows, "The ranks' results")
 
 
-def _checks(state: State) -> Table:
-    here = _flip(state)
+def _checks(phase: str, rank: int, bit: int) -> Table:
+    here = found(phase, rank, bit)
     rows = [("yes" if getattr(here, name) else "no", text) for name, text in CHECKS.items()]
-    return Table(["notices", "check"], rows, "Who notices", align=("left", "left"))
+    return Table(["notices", "check"], rows, "Who notices")
 
 
-def _summary(state: State) -> str:
-    here = _flip(state)
+def _summary(phase: str, rank: int, bit: int) -> str:
+    here = found(phase, rank, bit)
     seen = [text for name, text in CHECKS.items() if getattr(here, name)]
     wrong = "no rank ends" if not here.wrong else f"{len(here.wrong)} of {RANKS} ranks end"
     return f"{wrong} with a wrong result; noticed by {', '.join(seen) or 'nobody'}."

@@ -1,7 +1,5 @@
 """Explorers of forests: switches that vanish link by link, trees that grow."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -14,7 +12,7 @@ from colllib.exact import IntArray
 from colllib.forest import Fabric, Tree, bound, fabric, forest
 from colllib.forest.fabric import two_boxes
 from colllib.forest.splitting import split_off, without_switches
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.geometry import Box, Point, bow
 from colllib.show.pen import Drawing, Pen, drawing
@@ -67,43 +65,40 @@ def splitting_explorer() -> Explorer:
         "Take the switches out",
         [
             Control("how", "Pairs of links", {"verified": "verified", "rings": "a ring for each switch"}),
-            Control("k", "Splits done", lambda s: range(len(splits(s["how"])) + 1), 0, depends_on=("how",)),
+            Control("k", "Splits done", lambda how: range(len(splits(how)) + 1), 0),
         ],
-        [Part(("how", "k"), _split, "What is left of the fabric")],
-        summary=Part(("how", "k"), _split_summary),
+        [Part(_split, "What is left of the fabric")],
+        summary=_split_summary,
         play="k",
         name="splits",
     )
 
 
-def _inverse(state: State) -> Fraction:
-    network = fabric(two_boxes())
-    return bound(replace(network, capacity=after(state["how"], state["k"]))).inverse_throughput
+def _inverse(how: str, k: int) -> Fraction:
+    return bound(replace(fabric(two_boxes()), capacity=after(how, k))).inverse_throughput
 
 
-def _split(state: State) -> Drawing:
-    left = after(state["how"], state["k"])
+def _split(how: str, k: int) -> Drawing:
+    left = after(how, k)
     links = {(a, b): int(left[a, b]) for a, b in np.argwhere(left).tolist()}
-    done = splits(state["how"])[: state["k"]]
+    done = splits(how)[:k]
     fresh = {(done[-1][0], done[-1][2])} if done else set()
     out = int(left[np.ix_([0, 1, 2, 3, 8], [4, 5, 6, 7, 9, 10])].sum())
     return joined(
         links,
         fresh,
-        title=f"{out} lead out of the upper box, and 1/x* = {_inverse(state)}",
-        alt=f"After {state['k']} splits there are {len(links)} links, and {out} units lead out of the upper box.",
+        title=f"{out} lead out of the upper box, and 1/x* = {_inverse(how, k)}",
+        alt=f"After {k} splits there are {len(links)} links, and {out} units lead out of the upper box.",
     )
 
 
-def _split_summary(state: State) -> str:
-    done = splits(state["how"])[: state["k"]]
-    now = _inverse(state)
-    last = ""
+def _split_summary(how: str, k: int) -> str:
+    done, now, last = splits(how)[:k], _inverse(how, k), ""
     if done:
         u, switch, t, width = done[-1]
         last = f"{width} of {u} → s{switch - 8} → {t} became a link from {u} to {t}. "
     lost = "Nothing is lost so far." if now == 1 else f"The best schedule on what is left takes {now} times as long."
-    return f"{state['k']} of {len(splits(state['how']))} splits. {last}{lost}"
+    return f"{k} of {len(splits(how))} splits. {last}{lost}"
 
 
 def growing_explorer() -> Explorer:
@@ -118,8 +113,8 @@ def growing_explorer() -> Explorer:
             Control("root", "Root", range(8), kind="select"),
             Control("k", "Links of the tree", range(8), 7),
         ],
-        [Part(("root", "k"), _tree, "The tree on its wires")],
-        summary=Part(("root", "k"), _tree_summary),
+        [Part(_tree, "The tree on its wires")],
+        summary=_tree_summary,
         play="k",
         name="growing",
     )
@@ -131,32 +126,29 @@ def trees() -> tuple[Tree, ...]:
     return forest(two_boxes(), way="general").trees
 
 
-def _tree(state: State) -> Drawing:
-    tree = trees()[state["root"]]
-    wires = {link for path in tree.paths[: state["k"]] for link in pairwise(path)}
-    fresh = set(pairwise(tree.paths[state["k"] - 1])) if state["k"] else set()
-    reached = {tree.root, *(end for _, end in tree.edges[: state["k"]])}
-    crossing = sum(10 in path for path in tree.paths[: state["k"]])
+def _tree(root: int, k: int) -> Drawing:
+    tree = trees()[root]
+    wires = {link for path in tree.paths[:k] for link in pairwise(path)}
+    fresh = set(pairwise(tree.paths[k - 1])) if k else set()
+    reached = {tree.root, *(end for _, end in tree.edges[:k])}
+    crossing = sum(10 in path for path in tree.paths[:k])
+    times = ("never", "once")[crossing] if crossing < 2 else f"{crossing} times"
     return joined(
         dict.fromkeys(wires, 0),
         fresh,
         inside=reached,
-        title=f"Rank {tree.root}'s shard is at {len(reached)} of 8 ranks; between the boxes it went {_times(crossing)}",
+        title=f"Rank {tree.root}'s shard is at {len(reached)} of 8 ranks; between the boxes it went {times}",
         alt=f"The tree of rank {tree.root} has reached {sorted(reached)} over {len(wires)} wires.",
     )
 
 
-def _times(count: int) -> str:
-    return ("never", "once")[count] if count < 2 else f"{count} times"
-
-
-def _tree_summary(state: State) -> str:
-    tree = trees()[state["root"]]
-    if not state["k"]:
+def _tree_summary(root: int, k: int) -> str:
+    tree = trees()[root]
+    if not k:
         return f"The tree of rank {tree.root} is its root alone."
-    start, end = tree.edges[state["k"] - 1]
-    way = " → ".join(str(node) if node < 8 else f"s{node - 8}" for node in tree.paths[state["k"] - 1])
-    return f"Link {state['k']} of 7 joins rank {end} from rank {start}, by {way}, {tree.depths[state['k'] - 1]} deep."
+    start, end = tree.edges[k - 1]
+    way = " → ".join(str(node) if node < 8 else f"s{node - 8}" for node in tree.paths[k - 1])
+    return f"Link {k} of 7 joins rank {end} from rank {start}, by {way}, {tree.depths[k - 1]} deep."
 
 
 def joined(

@@ -1,7 +1,5 @@
 """A step drawn as a timeline: a row for each stream, a box for each operation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from colllib import units
@@ -28,20 +26,19 @@ KINDS = {
 MOST_BOXES = 60  # of a kind in a row, beyond which neighbors that touch become one
 
 
-def gantt(step: Step, rows: Mapping[str, str], *, title: str = "", until: float | None = None) -> Chart:
+def gantt(step: Step, rows: Mapping[str, str], *, title: str = "") -> Chart:
     """Draw some streams of a step.
 
     Args:
         step: what ran.
         rows: from the name of each row to the stream that it shows.
         title: above the figure.
-        until: the end of the axis, in seconds (default: that of the step).
 
     >>> from colllib.training.pipelines import pipeline
     >>> gantt(pipeline("1f1b", 2, 2), {"stage 0": "compute 0"})
     Timeline of 9 s. stage 0: busy 67 %.
     """
-    end = step.seconds if until is None else until
+    end = step.seconds
     scale = (WIDTH - LEFT - 8) / end if end else 0.0
     body: list[str] = []
     seen: dict[str, int] = {}

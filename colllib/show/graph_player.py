@@ -1,7 +1,5 @@
 """The graph player: a breadth-first all-gather on a small graph, what its links carry and where one shard has got."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
@@ -10,7 +8,7 @@ from colllib.algorithms import breadth_first
 from colllib.execution import Execution, execute
 from colllib.graphs.measures import degree, moore_diameter
 from colllib.optimality import at_node
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part, counted
 from colllib.show.drawings.graphs import Link, Spread, around, in_rows, radius_of, reached
 from colllib.show.explorer import Explorer
 from colllib.show.pen import Pen, both_widths, legend_of
@@ -100,10 +98,7 @@ def shards(amount: Fraction) -> str:
     return f"{amount} shard{'s' * (amount > 1)}"
 
 
-@cache
-def gathered(expression: str) -> Gathered:
-    """The same for every state."""
-    return Gathered(expression)
+gathered = cache(Gathered)
 
 
 @cache
@@ -126,34 +121,27 @@ def graph_player(start: str = "kautz:4x16") -> Explorer:
         "All-gather on a graph, step by step",
         [
             Control("graph", "Graph", texts, start, "select"),
-            Control("owner", "Follow the shard of rank", _owners, 0, depends_on=("graph",)),
-            Control("step", "Steps done", _steps, 0, depends_on=("graph",)),
+            Control("owner", "Follow the shard of rank", _owners, 0),
+            Control("step", "Steps done", lambda graph: counted(gathered(graph).steps), 0),
         ],
-        [Part(_ALL, _picture, "All links, and one shard"), Part(("graph", "step"), _costs, "Costs so far")],
-        Part(_ALL, _summary),
+        [Part(_picture, "All links, and one shard"), Part(_costs, "Costs so far")],
+        _summary,
         "step",
         "graph-player",
     )
 
 
-_ALL = ("graph", "owner", "step")
 LEGEND = [("disk i", "its owner"), ("disk i h1", "it has just arrived"), ("disk i h0", "it arrived before")]
 LEGEND += [("arrow h1", "busiest"), ("arrow h0", "less busy"), ("line e", "idle now")]
 
 
-def _owners(state: State) -> list[int]:
-    ranks = gathered(state["graph"]).topology.ranks
+def _owners(graph: str) -> list[int]:
+    ranks = gathered(graph).topology.ranks
     return sorted({0, 1, ranks // 2, ranks - 1})
 
 
-def _steps(state: State) -> dict[int, str]:
-    steps = gathered(state["graph"]).steps
-    return {t: f"{t} of {steps}" for t in range(steps + 1)}
-
-
-def _picture(state: State) -> str:
-    here, step = gathered(state["graph"]), state["step"]
-    spread = _spread(state["graph"], state["owner"])
+def _picture(graph: str, owner: int, step: int) -> str:
+    here, spread = gathered(graph), _spread(graph, owner)
     radius = radius_of(here.topology)
 
     def draw(pen: Pen) -> None:
@@ -167,8 +155,8 @@ def _picture(state: State) -> str:
     return f'<div class="cl-scene">{both_widths(draw)}</div>{legend_of(LEGEND)}'
 
 
-def _costs(state: State) -> str:
-    here, step = gathered(state["graph"]), state["step"]
+def _costs(graph: str, step: int) -> str:
+    here = gathered(graph)
     ports, ranks = degree(here.topology), here.topology.ranks
     whole, paid = at_node("all-gather", here.topology, here.run.cost), here.run.cost_of(range(step)).n_beta
     least = moore_diameter(ranks, ports)
@@ -182,11 +170,9 @@ def _costs(state: State) -> str:
     )
 
 
-def _summary(state: State) -> str:
-    here, step = gathered(state["graph"]), state["step"]
-    have = len(_spread(state["graph"], state["owner"]).holders(step))
+def _summary(graph: str, owner: int, step: int) -> str:
+    here = gathered(graph)
+    have = len(_spread(graph, owner).holders(step))
     now = f"in step {step} {here.sentence(step)}" if step else "nothing has moved yet"
     said = "rank has" if have == 1 else "ranks have"
-    return (
-        f"{GRAPHS[state['graph']]}: {now}; {have} of {here.topology.ranks} {said} the shard of rank {state['owner']}."
-    )
+    return f"{GRAPHS[graph]}: {now}; {have} of {here.topology.ranks} {said} the shard of rank {owner}."

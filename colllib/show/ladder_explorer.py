@@ -1,7 +1,5 @@
 """The ladder explorer: every fabric's rung for a primitive at the reader's M, alpha and BW, ideal or with losses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -12,11 +10,11 @@ from colllib.bounds import floor
 from colllib.ladder import Entry
 from colllib.losses import PROFILES
 from colllib.lossy import LINES
-from colllib.show.control import Control, Part, Quantity, State
-from colllib.show.cost_explorer import alpha, bandwidth, message
+from colllib.show.control import Control, Quantity
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row
-from colllib.show.views import Dots, Rows, Told
+from colllib.show.views import Dots, Rows
 from colllib.topology import injection
 
 PORTS = {False: "each link", True: "all links of a rank"}
@@ -39,15 +37,15 @@ def fabric_name(spec: str) -> str:
     return f"{_KINDS.get(kind, kind)} {size.replace('x', ' × ')}"
 
 
-def rung(name: str, entries: Sequence[Entry], state: State, losses: tuple[str, str] = ("alpha", "bw")) -> Row:
+def rung(name: str, entries: Sequence[Entry], ports: bool, losses: tuple[str, str] = ("alpha", "bw")) -> Row:
     """A row of the ladder: the entries of one fabric, the fastest of which counts, with the fabric's own lower bounds.
 
-    >>> [row] = [rung("star 8", ladder.entries("all-to-all", "star:8", trusting=True), {"ports": False})]
+    >>> [row] = [rung("star 8", ladder.entries("all-to-all", "star:8", trusting=True), False)]
     >>> list(row.ways), row.ways["pairwise"].cost()
     (['pairwise', 'Bruck', 'ring relay'], Cost(n_alpha=7, n_beta=7/8))
     """
     topology = entries[0].topology
-    scale = injection(topology) if state["ports"] else Fraction(1)
+    scale = injection(topology) if ports else Fraction(1)
     ways = {entry.algorithm.label: Form.of(entry).scaled(scale) for entry in entries}
     least = Form((floor(entries[0].algorithm.primitive, topology),)).scaled(scale)
     return Row(name, ways, floor=least, alpha=losses[:1], bandwidth=losses[1:])
@@ -66,15 +64,12 @@ def ladder_explorer(specs: Sequence[str] = SPECS) -> Explorer:
     Explorer: The ladder of 512 ranks (Primitive, Message M, Latency α, Bandwidth BW, BW is that of, Rows)
     """
 
-    def rows(state: State) -> list[Row]:
-        found = [(spec, ladder.entries(state["p"], spec, trusting=True)) for spec in specs]
-        return [rung(fabric_name(spec), entries, state) for spec, entries in found if entries]
+    def rows(p: str, ports: bool) -> list[Row]:
+        found = [(spec, ladder.entries(p, spec, trusting=True)) for spec in specs]
+        return [rung(fabric_name(spec), entries, ports) for spec, entries in found if entries]
 
-    columns = (
-        ("fabric", "name"), ("by", "way"), ("time", "time"), ("of fastest", "of fastest"), ("n_alpha", "n_alpha"),
-        ("n_beta", "n_beta"), ("over its bounds", "over floor"),
-    )  # fmt: skip
-    return _ladder("The ladder of 512 ranks", Race(rows, ("p", "ports")), Dots, columns, _note(specs), "ladder")
+    heads = f"{_COLUMNS} | over its bounds = over floor"
+    return _ladder("The ladder of 512 ranks", Race(rows), Dots, heads, _note(specs), "ladder")
 
 
 def realistic_ladder_explorer() -> Explorer:
@@ -89,21 +84,21 @@ def realistic_ladder_explorer() -> Explorer:
     'The ladder of 512 ranks, ideal and with coefficients'
     """
 
-    def rows(state: State) -> list[Row]:
+    def rows(p: str, ports: bool) -> list[Row]:
         found = []
         for spec in dict.fromkeys(line.on for line in LINES):
             losses = ("alpha*delay", "bw*wires") if spec.startswith("torus") else ("alpha", "bw*star")
-            if spec.startswith("inc") and state["p"] in _ADDS:
+            if spec.startswith("inc") and p in _ADDS:
                 losses = ("alpha", "bw*adding")
-            entries = ladder.entries(state["p"], spec, trusting=True)
-            named = {line.name for line in LINES if (line.primitive, line.on) == (state["p"], spec)}
+            entries = ladder.entries(p, spec, trusting=True)
+            named = {line.name for line in LINES if (line.primitive, line.on) == (p, spec)}
             for entry in entries:
                 if entry.algorithm.name in named:
-                    row = rung(f"{_SHORT[spec]}, {entry.algorithm.label}", [entry], state, losses)
+                    row = rung(f"{_SHORT[spec]}, {entry.algorithm.label}", [entry], ports, losses)
                     found.append(replace(row, ways={"": row.ways[entry.algorithm.label]}))
             others = [entry for entry in entries if entry.algorithm.name not in named]
             if others:
-                found.append(rung(f"{_SHORT[spec]}, others", others, state, losses))
+                found.append(rung(f"{_SHORT[spec]}, others", others, ports, losses))
         return found
 
     star, adding, wires = (PROFILES[name] for name in ("crossbar", "nvls", "torus"))
@@ -113,15 +108,12 @@ def realistic_ladder_explorer() -> Explorer:
         Quantity("wires", "BW kept, torus", "number", 0.01, 1, float(wires.beta)),
         Quantity("delay", "α times, torus", "number", 1, 20, float(wires.alpha)),
     ]
-    columns = (
-        ("fabric", "name"), ("by", "way"), ("time", "time"), ("of fastest", "of fastest"), ("n_alpha", "n_alpha"),
-        ("n_beta", "n_beta"),
-    )  # fmt: skip
     dots = partial(Dots, ideal=("alpha", "bw"))
     title = "The ladder of 512 ranks, ideal and with coefficients"
-    return _ladder(title, Race(rows, ("p", "ports")), dots, columns, _note_on_losses(), "realistic", etas)
+    return _ladder(title, Race(rows), dots, _COLUMNS, _note_on_losses(), "realistic", etas)
 
 
+_COLUMNS = "fabric = name | by = way | time | of fastest | n_alpha | n_beta"
 _SHORT = {"inc-star:512": "adding star", "star:512": "star", "torus:8x8x8": "torus"}
 _ADDS = ("reduce", "reduce-scatter", "all-reduce")  # what asks the switch to add
 
@@ -130,7 +122,7 @@ def _ladder(
     title: str,
     race: Race,
     dots: type[Dots] | partial[Dots],
-    columns: tuple[tuple[str, str], ...],
+    heads: str,
     note: str,
     name: str,
     etas: Sequence[Quantity] = (),
@@ -139,19 +131,17 @@ def _ladder(
         title,
         [
             Control("p", "Primitive", ladder.PRIMITIVES, "all-reduce", kind="select"),
-            message(),
-            alpha(),
-            bandwidth(),
+            *prices(),
             Control("ports", "BW is that of", PORTS, False),
             *etas,
             ORDER,
         ],
         [
             dots(race, "Rungs", order=ORDER.name),
-            Rows(race, "Costs of the rungs", "All in numbers", columns, order=ORDER.name),
-            Part((), lambda _: note, fold="What is priced here"),
+            Rows(race, "Costs of the rungs", "All in numbers", heads, order=ORDER.name),
         ],
-        summary=Told(race, text="{p} of {m}, BW that of {ports}: {fastest} with {time}{next}."),
+        summary="{p} of {m}, BW that of {ports}: {fastest} with {time}{next}.",
+        note=note,
         name=name,
     )
 
@@ -161,17 +151,17 @@ def _note(specs: Sequence[str]) -> str:
         f"{injection(ladder.topology(spec))} on {fabric_name(spec)}" for spec in specs if spec.startswith("torus")
     )
     return (
-        "<p>Lock-step clock. A rank owns one link on the star and one per neighbor elsewhere: "
+        "Lock-step clock. A rank owns one link on the star and one per neighbor elsewhere: "
         f"{owned}, 2 on the ring, and on a mesh as many as on its torus but for the ranks at the rim. "
-        "P is the best whole number of segments. The tick beside a dot is the sum of the fabric's two lower bounds.</p>"
+        "P is the best whole number of segments. The tick beside a dot is the sum of the fabric's two lower bounds."
     )
 
 
 def _note_on_losses() -> str:
     owned = injection(ladder.topology("torus:8x8x8"))
     return (
-        f"<p>Lock-step clock, 512 ranks. A rank owns one link on a star and {owned} on the torus of 8 × 8 × 8. The "
+        f"Lock-step clock, 512 ranks. A rank owns one link on a star and {owned} on the torus of 8 × 8 × 8. The "
         "part of BW that a fabric keeps (η_β) divides its bytes, η_α multiplies its latencies; both ways through a "
         "switch that adds keep the same. Hollow: without coefficients. P is the best whole number of segments "
-        "with them.</p>"
+        "with them."
     )

@@ -1,7 +1,5 @@
 """A lasso around vertices: the reader draws any set of ranks, and the page counts what leaves it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

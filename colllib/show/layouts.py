@@ -1,7 +1,5 @@
 """Where things stand in a picture: circles, rows, trees, lattices, boxes and switches, for boxes of any size."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import cos, pi, prod, sin
 
@@ -173,7 +171,7 @@ def _around(places: Sequence[Point], size: Size, margin: float, frames: Sequence
     return Box((left + right) / 2, (top + bottom) / 2, right - left + 2 * margin, bottom - top + 2 * margin)
 
 
-def switches(topology: Topology, size: Size, width: float, level: float = 64.0) -> list[Point]:
+def switches(topology: Topology, size: Size, width: float) -> list[Point]:
     """Ranks in a row, every switch above the middle of what hangs below it.
 
     >>> from colllib.topology import star
@@ -185,5 +183,5 @@ def switches(topology: Topology, size: Size, width: float, level: float = 64.0) 
     found: list[Point] = [(pitch * rank, 0.0) for rank in range(above.ranks)]
     for node in range(above.ranks, above.nodes):
         below = np.flatnonzero(above.below[node])
-        found.append((pitch * float(below.min() + below.max()) / 2, -int(above.level[node]) * (size[1] + level)))
+        found.append((pitch * float(below.min() + below.max()) / 2, -int(above.level[node]) * (size[1] + APART)))
     return found

@@ -3,8 +3,6 @@
 ``static/draw.js`` has the same `plot`, for charts that a page draws itself.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ All that is drawn is counted by executing a schedule: the loads are the ledger's
 those whose messages crossed the link.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -17,9 +15,9 @@ from colllib.algorithms import allreduce, lattice, relay
 from colllib.bounds import cut, middle_cut
 from colllib.cost import Cost
 from colllib.execution import Execution, execute
-from colllib.schedule import Schedule
-from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message
+from colllib.schedule import Schedule, placed
+from colllib.show.control import Control, Part
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.ladder_explorer import fabric_name
@@ -31,26 +29,11 @@ from colllib.topology.cuts import floor_by_hops
 from colllib.topology.paths import routed
 from colllib.topology.routes import alternating_torus
 
-SHAPES: dict[str, tuple[str, tuple[int, int]]] = {
-    f"{kind} {x} × {y}": (kind, (x, y))
-    for kind, x, y in (
-        ("torus", 4, 4),
-        ("torus", 2, 2),
-        ("torus", 3, 3),
-        ("torus", 4, 2),
-        ("torus", 5, 3),
-        ("torus", 5, 5),
-        ("torus", 6, 4),
-        ("torus", 8, 4),
-        ("torus", 6, 6),
-        ("torus", 8, 1),
-        ("mesh", 3, 3),
-        ("mesh", 4, 4),
-        ("mesh", 6, 4),
-        ("mesh", 6, 6),
-        ("mesh", 8, 1),
-    )
+DIMS = {
+    "torus": ((4, 4), (2, 2), (3, 3), (4, 2), (5, 3), (5, 5), (6, 4), (8, 4), (6, 6), (8, 1)),
+    "mesh": ((3, 3), (4, 4), (6, 4), (6, 6), (8, 1)),
 }
+SHAPES = {f"{kind} {x} × {y}": (kind, (x, y)) for kind, sizes in DIMS.items() for x, y in sizes}
 COLLECTIVES = ("all-to-all", "all-reduce")
 _MOST_NAMES = 36
 
@@ -61,14 +44,7 @@ def _relay(**options: object) -> _Run:
     return lambda axes, where: (relay.relay(axes, **options), where)  # type: ignore[arg-type]
 
 
-def _in_turn(axes: Lattice, topology: Topology) -> tuple[Schedule, Topology]:
-    routes = alternating_torus(axes.dims)
-    return relay.relay_one_by_one(routes), topology
-
-
 def _ring(order: Callable[[Lattice], list[int]]) -> _Run:
-    from colllib.schedule import placed
-
     return lambda axes, where: (placed(allreduce.ring(axes.ranks), order(axes)), where)
 
 
@@ -79,7 +55,10 @@ RULES: dict[str, dict[str, tuple[_Run, bool]]] = {
         "X first, ties balanced": (_relay(tie="balanced"), True),
         "X first, ties split": (_relay(tie="split"), True),
         "half X first, half Y first, ties split": (_relay(tie="split", rotated=True), True),
-        "axes in turn, one block at a time": (_in_turn, True),
+        "axes in turn, one block at a time": (
+            lambda axes, where: (relay.relay_one_by_one(alternating_torus(axes.dims)), where),
+            True,
+        ),
         "X first": (_relay(), False),
         "half X first, half Y first": (_relay(rotated=True), False),
     },
@@ -373,57 +352,35 @@ def link_heat_explorer() -> Explorer:
     >>> link_heat_explorer()
     Explorer: Which link is hot? (Shape, Collective, Rule, Blocks of, Message M, Latency α, Bandwidth BW)
     """
-    columns = (
-        ("rule", "name"), ("time", "time"), ("of fastest", "of fastest"), ("times the links' bound", "over floor"),
-        ("n_alpha", "n_alpha"), ("n_beta", "n_beta"),
-    )  # fmt: skip
+    heads = "rule = name | time | of fastest | times the links' bound = over floor | n_alpha | n_beta"
     return Explorer(
         "Which link is hot?",
         [
             Control("shape", "Shape", tuple(SHAPES), "torus 4 × 4", kind="select"),
             Control("collective", "Collective", COLLECTIVES, "all-to-all", kind="select"),
-            Control(
-                "rule",
-                "Rule",
-                lambda s: rules(s["shape"], s["collective"]),
-                kind="select",
-                depends_on=("shape", "collective"),
-            ),
-            Control(
-                "sender",
-                "Blocks of",
-                lambda s: {-1: "all ranks", **({0: "rank a"} if s["collective"] == "all-to-all" else {})},
-                kind="select",
-                depends_on=("collective",),
-            ),
-            message(),
-            alpha(),
-            bandwidth(),
+            Control("rule", "Rule", rules, kind="select"),
+            Control("sender", "Blocks of", _senders, kind="select"),
+            *prices(),
         ],
         [
-            Part(_ALL, _map, "Link map"),
-            Part(_ALL, _facts),
-            Rows(Race(_every, ("shape", "collective")), "Every rule", "Every rule in numbers", columns),
+            Part(_map, "Link map"),
+            Part(_facts),
+            Rows(Race(_every), "Every rule", "Every rule in numbers", heads),
         ],
         summary=Told(
-            Race(_chosen, _ALL),
+            Race(_chosen),
             text="{collective} on a {shape}, {rule}: {way:chosen}. {m} take {time:chosen} in lock-step, {over:chosen} "
             "times what no schedule can beat on these links.",
         ),
     )
 
 
-_ALL = ("shape", "collective", "rule", "sender")
+def _senders(collective: str) -> dict[int | None, str]:
+    return {None: "all ranks"} | ({0: "rank a"} if collective == "all-to-all" else {})
 
 
-def _found(state: State) -> tuple[Heat, int | None]:
-    sender = None if state["sender"] < 0 else int(state["sender"])
-    return heat(state["shape"], state["collective"], state["rule"], sender), sender
-
-
-def _map(state: State) -> Chart:
-    found, sender = _found(state)
-    return heat_map(found, sender)
+def _map(shape: str, collective: str, rule: str, sender: int | None) -> Chart:
+    return heat_map(heat(shape, collective, rule, sender), sender)
 
 
 def floor(topology: Topology, collective: str) -> Fraction:
@@ -438,16 +395,13 @@ def floor(topology: Topology, collective: str) -> Fraction:
     return max(middle_cut(topology).n_beta, floor_by_hops(topology), corner)
 
 
-def _facts(state: State) -> str:
-    found, sender = _found(state)
-    topology, link = found.run.topology, found.hottest
-    whole = heat(state["shape"], state["collective"], state["rule"])
-    cost = whole.run.cost
-    least = floor(topology, state["collective"])
-    whose = "" if sender is None else f" of rank {rank_name(sender)}'s blocks"
+def _facts(shape: str, collective: str, rule: str, sender: int | None) -> str:
+    found, whole = heat(shape, collective, rule, sender), heat(shape, collective, rule)
+    topology, link, cost = found.run.topology, found.hottest, whole.run.cost
+    least = floor(topology, collective)
     listed = carried(found, link)
     rows = [
-        f"Hottest link{whose}: <b>{link_label(topology, link)}</b> with "
+        f"Hottest link{_whose(sender)}: <b>{link_label(topology, link)}</b> with "
         f"{amount(found.loads[link] / found.unit)} of M/N, that is {found.loads[link]} of M: {escape(listed)}.",
         f"Run in lock-step: <i>n</i><sub>α</sub> = {cost.n_alpha}, <i>n</i><sub>β</sub> = {cost.n_beta}; "
         f"the busiest link alone needs {max(whole.loads)}, and no schedule less than {least}.",
@@ -456,20 +410,23 @@ def _facts(state: State) -> str:
     return "".join(f"<p>{row}</p>" for row in rows)
 
 
-def _priced(state: State, rule: str, name: str, way: str = "") -> Row:
-    run = heat(state["shape"], state["collective"], rule).run
-    least = floor(run.topology, state["collective"])
+def _whose(sender: int | None) -> str:
+    return "" if sender is None else f" of rank {rank_name(sender)}'s blocks"
+
+
+def _priced(shape: str, collective: str, rule: str, name: str, way: str = "") -> Row:
+    run = heat(shape, collective, rule).run
+    least = floor(run.topology, collective)
     return Row(name, {way: Form((run.cost,))}, floor=Form((Cost(0, least),)))
 
 
-def _every(state: State) -> list[Row]:
-    return [_priced(state, rule, rule) for rule in rules(state["shape"], state["collective"])]
+def _every(shape: str, collective: str) -> list[Row]:
+    return [_priced(shape, collective, rule, rule) for rule in rules(shape, collective)]
 
 
-def _chosen(state: State) -> list[Row]:
+def _chosen(shape: str, collective: str, rule: str, sender: int | None) -> list[Row]:
     """The rule; its way says which link is hottest."""
-    found, sender = _found(state)
-    whose = "" if sender is None else f" of rank {rank_name(sender)}'s blocks"
+    found = heat(shape, collective, rule, sender)
     most = amount(found.loads[found.hottest] / found.unit)
-    hottest = f"the hottest link{whose} is {link_label(found.run.topology, found.hottest)} with {most} of M/N"
-    return [_priced(state, state["rule"], "chosen", hottest)]
+    hottest = f"the hottest link{_whose(sender)} is {link_label(found.run.topology, found.hottest)} with {most} of M/N"
+    return [_priced(shape, collective, rule, "chosen", hottest)]

@@ -1,7 +1,5 @@
 """An all-to-all on a 4 × 4 torus, step by step: what is on every link, and what has arrived."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,9 +8,8 @@ from functools import cache
 from colllib.algorithms import relay
 from colllib.execution import Execution, execute
 from colllib.schedule import Schedule
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part, counted
 from colllib.show.explorer import Explorer
-from colllib.show.figure import Chart
 from colllib.show.link_heat import Heat, amount, heat_map, heat_of, rank_name
 from colllib.topology import Lattice, Topology, torus
 from colllib.topology.routes import alternating_torus
@@ -108,49 +105,36 @@ def link_steps_explorer() -> Explorer:
         "240 blocks on 4 × 4, step by step",
         [
             Control("way", "How", tuple(WAYS), start, kind="select"),
-            Control("step", "Step", lambda s: _counted(s["way"]), 1),
+            Control("step", "Step", lambda way: counted(len(progress(way).heats), 1), 1),
         ],
-        [Part(_ALL, _map, "Links in this step"), Part(_ALL, _facts)],
-        summary=Part(_ALL, _summary),
+        [Part(lambda way, step: heat_map(progress(way).heats[step - 1]), "Links in this step"), Part(_facts)],
+        summary=_summary,
         play="step",
     )
 
 
-_ALL = ("way", "step")
-
-
-def _counted(way: str) -> dict[int, str]:
-    last = len(progress(way).heats)
-    return {t: f"{t} of {last}" for t in range(1, last + 1)}
-
-
-def _map(state: State) -> Chart:
-    return heat_map(progress(state["way"]).heats[state["step"] - 1])
-
-
-def _facts(state: State) -> str:
-    done, t = progress(state["way"]), state["step"]
+def _facts(way: str, step: int) -> str:
+    done, (_, single) = progress(way), WAYS[way]
     run = done.run
-    beta = run.cost_of(range(t)).n_beta
-    names = WAYS[state["way"]][1]
-    reading = (
-        "<b>ak</b> beside a link is the block from a to k."
-        if names
-        else "Numbers on links count M/N = M/16, ties split."
+    beta = run.cost_of(range(step)).n_beta
+    names, numbers = (
+        "<b>ak</b> beside a link is the block from a to k.",
+        "Numbers on links count M/N = M/16, ties split.",
     )
+    reading = names if single else numbers
     return (
-        f"<p>So far n_α = {t} of {run.cost.n_alpha}, n_β = {beta} of {run.cost.n_beta} (lock-step); "
-        f"{amount(done.arrived[t - 1])} of {done.blocks} blocks have arrived.</p>"
+        f"<p>So far n_α = {step} of {run.cost.n_alpha}, n_β = {beta} of {run.cost.n_beta} (lock-step); "
+        f"{amount(done.arrived[step - 1])} of {done.blocks} blocks have arrived.</p>"
         f"<p>{reading} Dashed links are idle. Port model: {run.topology.port_model}.</p>"
     )
 
 
-def _summary(state: State) -> str:
-    done, t = progress(state["way"]), state["step"]
-    found = done.heats[t - 1]
+def _summary(way: str, step: int) -> str:
+    done = progress(way)
+    found = done.heats[step - 1]
     busy = sum(load > 0 for load in found.loads)
     return (
-        f"{state['way']}, step {t} of {len(done.heats)}: {busy} of {len(found.loads)} links are busy, the busiest "
-        f"carries {amount(max(found.loads) / found.unit)} of M/16; {amount(done.arrived[t - 1])} of {done.blocks} "
+        f"{way}, step {step} of {len(done.heats)}: {busy} of {len(found.loads)} links are busy, the busiest "
+        f"carries {amount(max(found.loads) / found.unit)} of M/16; {amount(done.arrived[step - 1])} of {done.blocks} "
         "blocks have arrived."
     )

@@ -25,7 +25,7 @@ class Live:
     ``controls[name]`` has an index for a choice, and for a quantity a value, which is text.
 
     >>> from colllib.show import Control, Explorer, Part
-    >>> ring = Part(("n",), lambda s: f"<p>{2 * (s['n'] - 1)} steps</p>")
+    >>> ring = Part(lambda n: f"<p>{2 * (n - 1)} steps</p>")
     >>> live = Explorer("Ring", [Control("n", "Ranks N", [2, 4, 8])], [ring]).live
     >>> live.controls["n"].index = 2
     >>> live.parts[0].value
@@ -49,7 +49,8 @@ class Live:
         self.parts = [widgets.HTML() for _ in explorer.all_parts]
         for part in self.parts:
             part.add_class("cl-part")
-        self.box = widgets.VBox([self._head(), *shown, *self._buttons(), *(self.parts[k] for k in explorer.order)])
+        head = widgets.HTML(f'{style("theme", "explorer", "pen")}<p class="cl-title">{escape(explorer.title)}</p>')
+        self.box = widgets.VBox([head, *shown, *self._buttons(), *(self.parts[k] for k in explorer.order)])
         for name in ("colllib", "cl-explorer", "cl-live"):
             self.box.add_class(name)
         self._draw()
@@ -99,9 +100,6 @@ class Live:
         field.observe(typed, names="value")
         self.controls[control.name] = field
         return widgets.HBox([slider, field, trouble])
-
-    def _head(self) -> widgets.HTML:
-        return widgets.HTML(f'{style("theme", "explorer", "pen")}<p class="cl-title">{escape(self.explorer.title)}</p>')
 
     def _buttons(self) -> list[widgets.HBox]:
         if self.explorer.play is None:

@@ -1,7 +1,5 @@
 """A text area for the reader's own log: parsed and drawn in the page, over the range of a machine; nothing is sent."""
 
-from __future__ import annotations
-
 import json
 
 from colllib.measured.expected import expected

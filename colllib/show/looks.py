@@ -1,7 +1,5 @@
 """One color, dash and code for each algorithm, in every figure, table and map of the book."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from itertools import count

@@ -1,7 +1,5 @@
 """The mesh explorer: what the wires of a mesh carry, beside those of the torus of the same shape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache
@@ -9,7 +7,7 @@ from functools import cache
 from colllib.algorithms import lattice, relay
 from colllib.execution import Execution, execute
 from colllib.schedule import Schedule
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.drawings import wiring
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
@@ -61,8 +59,7 @@ def mesh_explorer() -> Explorer:
     >>> mesh_explorer()
     Explorer: What the wires carry (Collective, Shape)
     """
-    both = ("collective", "dims")
-    shapes = {dims: _size({"dims": dims}) for dims in SHAPES}
+    shapes = {dims: _size(dims) for dims in SHAPES}
     return Explorer(
         "What the wires carry",
         [
@@ -70,74 +67,65 @@ def mesh_explorer() -> Explorer:
             Control("dims", "Shape", shapes, (8, 8)),
         ],
         [
-            Part(both, _pictures, "The mesh and its torus"),
-            Part(both, _table, "Mesh and torus", fold="Both in numbers"),
-            Part((), lambda s: _NOTE, fold="What is drawn here"),
+            Part(_pictures, "The mesh and its torus"),
+            Part(_table, "Mesh and torus", fold="Both in numbers"),
         ],
-        summary=Part(both, _summary),
+        summary=_summary,
+        note="The thicker a wire, the more its busier direction carries over the whole run; both pictures have one "
+        "scale, and the busiest wires of the two are colored. Every rank has a full-duplex link of BW to each "
+        "neighbor; lock-step. Wires that leave a grid come back at the other end of their row or column.",
+        note_title="What is drawn here",
     )
 
 
-_NOTE = (
-    "<p>The thicker a wire, the more its busier direction carries over the whole run; both pictures have one scale, "
-    "and the busiest wires of the two are colored. Every rank has a full-duplex link of BW to each neighbor; "
-    "lock-step. Wires that leave a grid come back at the other end of their row or column.</p>"
-)
-
-
-def _size(state: State) -> str:
-    dims = state["dims"]
+def _size(dims: tuple[int, ...]) -> str:
     return " × ".join(map(str, dims)) if len(dims) > 1 else f"{dims[0]} in a row"
 
 
-def _pair(state: State) -> tuple[Execution, Execution]:
-    return run(state["collective"], state["dims"], False), run(state["collective"], state["dims"], True)
+def _pair(collective: str, dims: tuple[int, ...]) -> tuple[Execution, Execution]:
+    return run(collective, dims, False), run(collective, dims, True)
 
 
-def _pictures(state: State) -> str:
-    return f'<div class="cl-pair">{_picture(state, False).fragment()}{_picture(state, True).fragment()}</div>'
+def _pictures(collective: str, dims: tuple[int, ...]) -> str:
+    pair = _pair(collective, dims)
+    most = max(max(each.link_total) for each in pair)
+    drawn = (_picture(done, what, dims, most).fragment() for done, what in zip(pair, ("mesh", "torus"), strict=True))
+    return f'<div class="cl-pair">{"".join(drawn)}</div>'
 
 
-def _picture(state: State, wraps: bool) -> Chart:
-    done = _pair(state)[wraps]
+def _picture(done: Execution, what: str, dims: tuple[int, ...], most: Fraction) -> Chart:
     found = loads(done)
-    most = max(max(loads(each).values()) for each in _pair(state))
     top, low = max(found.values()), min(found.values())
     busiest = [f"{a}-{b}" for (a, b), load in found.items() if load == top]
-    what = "torus" if wraps else "mesh"
     alt = (
-        f"{what.capitalize()} {_size(state)}: wires carry between {low} M and {top} M; "
+        f"{what.capitalize()} {_size(dims)}: wires carry between {low} M and {top} M; "
         f"{len(busiest)} of {len(found)} wires carry the most, among them {', '.join(busiest[:4])}."
     )
     title = f"{what.capitalize()}: {len(busiest)} of {len(found)} wires carry the most, {top} M"
     return wiring(done.topology, width={wire: float(load / most) for wire, load in found.items()}, title=title, alt=alt)
 
 
-def _mean(done: Execution) -> float:
-    return float(sum(done.link_total, Fraction(0))) / len(done.link_total)
-
-
 def _rows(done: Execution) -> dict[str, object]:
-    top = max(done.link_total)
+    top, links = max(done.link_total), len(done.link_total)
     return {
         "wires": wires(done.topology),
         "n_α": done.cost.n_alpha,
         "n_β": str(done.cost.n_beta),
         "busiest link, M": str(top),
-        "mean link / busiest": f"{_mean(done) / float(top):.0%}",
+        "mean link / busiest": f"{float(sum(done.link_total)) / links / float(top):.0%}",
     }
 
 
-def _table(state: State) -> Table:
-    opened, closed = map(_rows, _pair(state))
+def _table(collective: str, dims: tuple[int, ...]) -> Table:
+    opened, closed = map(_rows, _pair(collective, dims))
     return Table(["", "mesh", "torus"], [(name, opened[name], closed[name]) for name in opened])
 
 
-def _summary(state: State) -> str:
-    opened, closed = _pair(state)
-    name = state["collective"]
+def _summary(collective: str, dims: tuple[int, ...]) -> str:
+    opened, closed = _pair(collective, dims)
     a, b = max(opened.link_total), max(closed.link_total)
     return (
-        f"{name[0].upper()}{name[1:]}, on {_size(state)}: the mesh's busiest link carries {a} M, the torus's {b} M, "
-        f"{float(a / b):.2f} times as much; {opened.cost.n_alpha} against {closed.cost.n_alpha} latencies."
+        f"{collective[0].upper()}{collective[1:]}, on {_size(dims)}: the mesh's busiest link carries {a} M, "
+        f"the torus's {b} M, {float(a / b):.2f} times as much; "
+        f"{opened.cost.n_alpha} against {closed.cost.n_alpha} latencies."
     )

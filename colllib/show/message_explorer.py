@@ -1,14 +1,12 @@
 """One message: how its time divides into latency and bytes."""
 
-from __future__ import annotations
-
 from colllib.algorithms import pointtopoint
 from colllib.cost import Cost
 from colllib.execution import execute
-from colllib.show.cost_explorer import alpha, bandwidth, message
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.race import Race, Row, only
-from colllib.show.views import Curves, Told
+from colllib.show.views import Curves
 
 
 def message_explorer() -> Explorer:
@@ -20,14 +18,14 @@ def message_explorer() -> Explorer:
     cost = execute(pointtopoint.direct(2)).cost
     whole = Row("together", only(cost))
     wire = Row("the wire", only(Cost(0, cost.n_beta)), bound=True)
-    parts = Race(lambda _: [whole, Row("latency", only(Cost(cost.n_alpha, 0))), Row("bytes", dict(wire.ways))])
+    parts = Race(lambda: [whole, Row("latency", only(Cost(cost.n_alpha, 0))), Row("bytes", dict(wire.ways))])
     return Explorer(
         "One message",
-        [message(100e3), alpha(), bandwidth()],
+        prices(100e3),
         [
             Curves(parts, "Time against message size", what="time", y_label="time", strip=False),
             Curves(
-                Race(lambda _: [whole, wire]),
+                Race(lambda: [whole, wire]),
                 "Bandwidth that arrives",
                 "The bandwidth that arrives",
                 what="rate",
@@ -35,11 +33,8 @@ def message_explorer() -> Explorer:
                 strip=False,
             ),
         ],
-        summary=Told(
-            parts,
-            text="{m} take {time:together}: {time:latency} of latency and {time:bytes} of bytes. {rate:together} "
-            "arrive, {share:together} of the link. Latency and bytes are equal, and half of BW arrives, at "
-            "{even:latency|bytes}.",
-        ),
+        summary="{m} take {time:together}: {time:latency} of latency and {time:bytes} of bytes. {rate:together} "
+        "arrive, {share:together} of the link. Latency and bytes are equal, and half of BW arrives, at "
+        "{even:latency|bytes}.",
         name="message",
     )

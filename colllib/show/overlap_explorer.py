@@ -1,12 +1,10 @@
 """The overlap explorer: buckets of gradients behind a backward pass, as a timeline."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from colllib import units
 from colllib.parallelism import MODELS
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.gantt import gantt
@@ -20,7 +18,6 @@ SIZES = tuple(n * 1e6 for n in (1, 5, 10, 25, 50, 100, 200, 400, 800, 1600, 3200
 BOXES = (1, 2, 4, 16, 32)
 MILLISECONDS = (2, 4, 8, 16)
 WIDTHS = {2: "BF16", 4: "FP32"}
-ALL = ("bucket", "boxes", "ms", "width")
 
 
 def tensors(seconds: float, width: int) -> list[Layer]:
@@ -45,11 +42,11 @@ def tensors(seconds: float, width: int) -> list[Layer]:
 
 
 @cache
-def overlapped(bucket: float, boxes: int, milliseconds: float, width: int) -> Step:
+def overlapped(bucket: float, boxes: int, ms: float, width: int) -> Step:
     """A step of that model on some DGX H100, each GPU a replica."""
     machine, ranks = f"dgx-h100:{boxes}", 8 * boxes
     return bucketed(
-        tensors(milliseconds * 1e-3, width),
+        tensors(ms * 1e-3, width),
         bucket,
         lambda size: price("all-reduce", machine, ranks, 1, size).seconds,
     )
@@ -70,65 +67,52 @@ def overlap_explorer() -> Explorer:
             Control("width", "Gradients", WIDTHS, 2),
         ],
         [
-            Part(ALL, _timeline, "The step"),
-            Part(ALL, _curve, "Step against bucket"),
-            Part((), lambda _: _NOTE, fold="What is simulated here"),
+            Part(_timeline, "The step"),
+            Part(_curve, "Step against bucket"),
         ],
-        summary=Part(ALL, _summary),
+        summary=_summary,
+        note="224 matrices of Llama 3.1 8B, a replica on every GPU of DGX H100 boxes. A bucket closes when it holds "
+        "at least its size, or at the last gradient, and queues for the network. Each all-reduce takes the time of "
+        "the fastest of rings, hierarchy and trees that were executed on these boxes, lock-step clock.",
+        note_title="What is simulated here",
         name="overlap",
     )
 
 
-_NOTE = (
-    "<p>224 matrices of Llama 3.1 8B, a replica on every GPU of DGX H100 boxes. A bucket closes when it holds at least "
-    "its size, or at the last gradient, and queues for the network. Each all-reduce takes the time of the fastest of "
-    "rings, hierarchy and trees that were executed on these boxes, lock-step clock.</p>"
-)
-
-
-def _key(state: State) -> tuple[float, int, float, int]:
-    return state["bucket"], state["boxes"], state["ms"], state["width"]
-
-
-def _timeline(state: State) -> Chart:
-    step = overlapped(*_key(state))
+def _timeline(bucket: float, boxes: int, ms: float, width: int) -> Chart:
+    step = overlapped(bucket, boxes, ms, width)
     open_ = step.idle(COMPUTE)
     title = f"{units.seconds(step.seconds)} a step, of which {units.seconds(open_)} is exposed communication"
     return gantt(step, {"compute": COMPUTE, "network": NETWORK}, title=title)
 
 
-def _best(state: State) -> tuple[float, float]:
-    times = {size: overlapped(size, *_key(state)[1:]).seconds for size in SIZES}
-    best = min(times, key=lambda size: (round(times[size], 12), size))
-    return best, times[best]
+def _times(boxes: int, ms: float, width: int) -> dict[float, float]:
+    """Size of a bucket -> seconds of the step, the best first."""
+    times = {size: overlapped(size, boxes, ms, width).seconds for size in SIZES}
+    return dict(sorted(times.items(), key=lambda item: (round(item[1], 12), item[0])))
 
 
-def _curve(state: State) -> Chart:
-    times = [1e3 * overlapped(size, *_key(state)[1:]).seconds for size in SIZES]
-    best, least = _best(state)
-    here = overlapped(*_key(state)).seconds
+def _curve(bucket: float, boxes: int, ms: float, width: int) -> Chart:
+    times = _times(boxes, ms, width)
+    best, least = next(iter(times.items()))
     return lines(
-        {"step": (SIZES, times)},
+        {"step": (SIZES, [1e3 * times[size] for size in SIZES])},
         x_label="bucket",
         y_label="step, ms",
         log_x=10,
         x_format=units.size,
-        marks=[Mark(state["bucket"], "here", 1e3 * here)],
+        marks=[Mark(bucket, "here", 1e3 * times[bucket])],
         title=f"Best: buckets of {units.size(best)}, {units.seconds(least)} a step",
     )
 
 
-def _summary(state: State) -> str:
-    step = overlapped(*_key(state))
-    best, least = _best(state)
-    waiting = step.idle(COMPUTE)
-    calls = int(step.on(NETWORK).size)
-    last = step.seconds - float(step.end[step.on(COMPUTE)].max())
-    assert abs(last - waiting) <= 1e-9
-    why = (
-        "the network is the bottleneck" if step.busy(NETWORK) > 2 * step.busy(COMPUTE) / 3 else "only the tail is open"
-    )
+def _summary(bucket: float, boxes: int, ms: float, width: int) -> str:
+    step = overlapped(bucket, boxes, ms, width)
+    best, least = next(iter(_times(boxes, ms, width).items()))
+    waiting, sending = step.idle(COMPUTE), step.busy(NETWORK)
+    assert abs(step.seconds - float(step.end[step.on(COMPUTE)].max()) - waiting) <= 1e-9
+    why = "the network is the bottleneck" if sending > 2 * step.busy(COMPUTE) / 3 else "only the tail is open"
     return (
-        f"{calls} all-reduces; {units.seconds(waiting)} of {units.seconds(step.busy(NETWORK))} exposed: {why}. "
+        f"{step.on(NETWORK).size} all-reduces; {units.seconds(waiting)} of {units.seconds(sending)} exposed: {why}. "
         f"Best of these buckets: {units.size(best)}, {step.seconds / least:.2f} times as fast."
     )

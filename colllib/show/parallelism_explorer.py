@@ -1,24 +1,20 @@
 """The parallelism explorer: a model and a plan, and what each axis makes the network do in a training step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
 from colllib import ladder, units
 from colllib.algorithms import of
-from colllib.parallelism import MODELS, Call, Plan, bubble, memory, merged, training
-from colllib.show.control import Control, Part, State
+from colllib.parallelism import MODELS, Call, Model, Plan, bubble, memory, merged, training
+from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import alpha, bandwidth
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row
-from colllib.show.views import Bars, Rows, Told
+from colllib.show.views import Bars, Rows
 
 SEQUENCE = 8192
 NAMES = ("Llama 3.1 70B", "Llama 3.1 405B", "DeepSeek-V3")
 STEPS = {2**22: "4 Mi", 2**24: "16 Mi"}
-PLAN = ("dp", "tp", "pp", "ep", "zero")
-EVERY = ("model", "tokens", *PLAN)
 #: Where it starts, and what the chapter prices: NVLink in the box one way, and a 400 Gb/s card for each GPU.
 INSIDE = {"alpha": 0.5e-6, "bandwidth": 450e9}
 OUTSIDE = {"alpha": 5e-6, "bandwidth": 50e9}
@@ -27,14 +23,11 @@ OUTSIDE = {"alpha": 5e-6, "bandwidth": 50e9}
 def parallelism_explorer() -> Explorer:
     """Model, batch and plan, and two networks, against the bytes and the time of each collective in one training step.
 
-    TP runs inside the box, the other axes on the network between boxes. One microbatch is one
-    sequence of 8,192 tokens.
-
     >>> parallelism_explorer().start["tp"]
     8
     """
-    race = Race(lambda state: [_row(call) for call in _calls(state)], EVERY, alpha=("alpha",), bandwidth=("bw",))
-    columns = (("call", "name"), ("calls × M", "calls"), ("time", "time"), ("fastest", "way"))
+    race = Race(_rows)
+    heads = "call = name | calls × M = calls | time | fastest = way"
     networks = [
         replace(quantity, name=quantity.name + name, label=f"{label} {where}")
         for name, where, price in (("", "in the box", INSIDE), ("2", "outside", OUTSIDE))
@@ -49,43 +42,33 @@ def parallelism_explorer() -> Explorer:
             Control("dp", "DP", (8, 16, 32, 64, 128, 256, 512), 128),
             Control("tp", "TP", (1, 2, 4, 8), 8),
             Control("pp", "PP", (1, 2, 4, 8, 16), 16),
-            Control("ep", "EP", _experts, 1, depends_on=("model", "dp")),
+            Control("ep", "EP", _experts, 1),
             *networks,
         ],
         [
             Bars(race, "Time of each axis"),
-            Part(EVERY, _plan_summary),
-            Rows(race, "Collectives of one step", "Every collective of the step", columns),
-            Part((), lambda _: _NOTE, fold="What is priced here"),
+            Part(_plan_summary),
+            Rows(race, "Collectives of one step", "Every collective of the step", heads),
         ],
-        summary=Told(race, text="{top} takes {top share} of {sum} of communication a step."),
+        summary="{top} takes {top share} of {sum} of communication a step.",
+        note="Star, one full-duplex port per GPU, lock-step clock; the fastest algorithm for each call. TP stays in "
+        "the box, the other axes leave it. A microbatch is a sequence of 8,192 tokens; BF16 on the wire, gradients "
+        "reduced in FP32. Counted is a GPU of the last stage. Times add up as if nothing overlapped.",
         name="step",
     )
 
 
-_NOTE = (
-    "<p>Star, one full-duplex port per GPU, lock-step clock; the fastest algorithm for each call. TP stays in the box, "
-    "the other axes leave it. A microbatch is a sequence of 8,192 tokens; BF16 on the wire, gradients reduced in FP32. "
-    "Counted is a GPU of the last stage. Times add up as if nothing overlapped.</p>"
-)
+def _experts(model: str, dp: int) -> tuple[int, ...]:
+    experts = MODELS[model].experts
+    return tuple(n for n in (1, 8, 16, 32, 64) if n == 1 or (experts and dp % n == 0))
 
 
-def _experts(state: State) -> tuple[int, ...]:
-    experts = MODELS[state["model"]].experts
-    return tuple(n for n in (1, 8, 16, 32, 64) if n == 1 or (experts and state["dp"] % n == 0))
+def _rows(model: str, tokens: int, dp: int, tp: int, pp: int, ep: int, zero: int) -> list[Row]:
+    return [_row(call) for call in _calls(MODELS[model], tokens, Plan(dp=dp, tp=tp, pp=pp, ep=ep, zero=zero))]
 
 
-def _microbatches(state: State) -> int:
-    return int(state["tokens"] // (state["dp"] * SEQUENCE))
-
-
-def _plan(state: State) -> Plan:
-    return Plan(**{name: state[name] for name in PLAN})
-
-
-def _calls(state: State) -> tuple[Call, ...]:
-    model = MODELS[state["model"]]
-    return merged(training(model, _plan(state), tokens=state["tokens"], microbatches=_microbatches(state)))
+def _calls(model: Model, tokens: int, plan: Plan) -> tuple[Call, ...]:
+    return merged(training(model, plan, tokens=tokens, microbatches=tokens // (plan.dp * SEQUENCE)))
 
 
 @cache
@@ -107,17 +90,17 @@ def _row(call: Call) -> Row:
     )
 
 
-def _plan_summary(state: State) -> str:
+def _plan_summary(model: str, tokens: int, dp: int, tp: int, pp: int, ep: int, zero: int) -> str:
     """What no network decides: GPUs, microbatches, memory, the pipeline's idle time, and who sends most."""
-    plan, model, rounds = _plan(state), MODELS[state["model"]], _microbatches(state)
+    plan, rounds = Plan(dp=dp, tp=tp, pp=pp, ep=ep, zero=zero), tokens // (dp * SEQUENCE)
     sent: dict[str, float] = {}
-    for call in _calls(state):
+    for call in _calls(MODELS[model], tokens, plan):
         sent[call.axis] = sent.get(call.axis, 0.0) + call.sent
     described = f"{plan.gpus:,} GPUs, {rounds} microbatches. "
     if sent:
         wide = max(sent, key=lambda axis: sent[axis])
         described += f"{wide} sends most, {units.size(sent[wide])} a GPU. "
-    described += f"Parameters, gradients and optimizer take {units.size(memory(model, plan))} a GPU"
-    if plan.pp > 1:
-        described += f"; a plain pipeline idles {100 * bubble(plan.pp, rounds):.0f} % of the step"
+    described += f"Parameters, gradients and optimizer take {units.size(memory(MODELS[model], plan))} a GPU"
+    if pp > 1:
+        described += f"; a plain pipeline idles {100 * bubble(pp, rounds):.0f} % of the step"
     return f"<p>{described}.</p>"

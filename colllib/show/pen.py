@@ -4,8 +4,6 @@ A picture is a function that draws with a `Pen` of a given width. `drawing` call
 style sheet shows the one that fits, at its own size. So type is as large on a phone as on a page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -198,12 +196,12 @@ class Pen:
         if label != "":
             self.tag(*track.at(share), label)
 
-    def tag(self, x: float, y: float, said: object, kind: str = "") -> None:
+    def tag(self, x: float, y: float, said: object) -> None:
         """A short text on a patch of background, for the middle of a line."""
         width = extent(str(said), 11) + 6
         box = Box(x, y, width, 16)
         self.put(
-            f'<g class="g {kind}"><rect x="{num(x - width / 2)}" y="{num(y - 8)}" width="{num(width)}" height="16" '
+            f'<g class="g "><rect x="{num(x - width / 2)}" y="{num(y - 8)}" width="{num(width)}" height="16" '
             f'rx="8"/><text x="{num(x)}" y="{num(y + 4)}">{escape(said)}</text></g>',
             box,
         )

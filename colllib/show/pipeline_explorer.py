@@ -1,17 +1,15 @@
 """The pipeline explorer: the time over the number of segments, and what each port does when, on both clocks."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from functools import cache
 
 from colllib.algorithms import Algorithm, find, of
 from colllib.execution import Execution, execute
-from colllib.measures import Phases, busy_ports, phases
+from colllib.measures import busy_ports, phases
 from colllib.schedule import Schedule
-from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message, ranks
+from colllib.show.control import Control, Part
+from colllib.show.cost_explorer import prices, ranks
 from colllib.show.explorer import Explorer
+from colllib.show.figure import Chart
 from colllib.show.lines import number
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.space_time import Look, bars_of, bars_of_steps, drawn, step_edges
@@ -23,17 +21,6 @@ SEGMENTS = (1, 2, 3, 4, 6, 8)
 CURVE = (*range(1, 17), *range(20, 65, 4))
 RATIO = 8  # M / (alpha BW) of the diagrams
 CLOCKS = ("lock-step clock", "event clock")
-
-
-@dataclass(frozen=True)
-class Run:
-    """One algorithm, N and P, executed."""
-
-    schedule: Schedule
-    execution: Execution
-    phases: Phases
-    ports: int
-    """The most ranks that send in one step."""
 
 
 @cache
@@ -49,12 +36,10 @@ def pipelines() -> dict[str, Algorithm]:
 
 
 @cache
-def run(name: str, n: int, p: int) -> Run:
+def run(name: str, n: int, p: int) -> Execution:
     """One of `pipelines`, executed."""
     built = pipelines()[name].build(n, segments=p)
-    schedule = Schedule.from_steps(built.blocks, [built.step(t) for t in range(built.num_steps)])
-    busy = busy_ports(schedule)
-    return Run(schedule, execute(schedule), phases(busy), max(busy))
+    return execute(Schedule.from_steps(built.blocks, [built.step(t) for t in range(built.num_steps)]))
 
 
 @cache
@@ -63,84 +48,75 @@ def form(name: str, n: int) -> Form:
     return Form.fitted(lambda p: pipelines()[name].cost(n, segments=p))
 
 
-def curve(state: State) -> list[Row]:
+def curve(schedule: str, n: int) -> list[Row]:
     """The schedule in every number of segments of the curve."""
-    found = form(state["schedule"], state["n"])
-    return [Row(pipelines()[state["schedule"]].label, {f"P = {p}": Form((found.cost(p),)) for p in CURVE})]
+    found = form(schedule, n)
+    return [Row(pipelines()[schedule].label, {f"P = {p}": Form((found.cost(p),)) for p in CURVE})]
 
 
-def chosen(state: State) -> list[Row]:
+def chosen(schedule: str, n: int, p: int) -> list[Row]:
     """The schedule in the chosen number of segments, and in the best of all."""
-    found = form(state["schedule"], state["n"])
-    return [Row("chosen", only(found.cost(state["p"]))), Row("best", {"": found})]
+    found = form(schedule, n)
+    return [Row("chosen", only(found.cost(p))), Row("best", {"": found})]
 
 
 def pipeline_explorer() -> Explorer:
     """Schedule, N, P, M, alpha and BW: the time over P with the best P marked, and the diagram on both clocks.
 
-    On a star with one full-duplex port per rank. Up to eight ranks are executed and drawn; times are of closed forms.
-
     >>> pipeline_explorer()
     Explorer: A pipeline (Schedule, Ranks N, Segments P, Message M, Latency α, Bandwidth BW, Diagram)
     """
-    every = ("schedule", "n", "p")
     return Explorer(
         "A pipeline",
         [
             Control("schedule", "Schedule", list(pipelines()), kind="select"),
             ranks(DRAWN),
             Control("p", "Segments P", SEGMENTS, 4),
-            message(4e6),
-            alpha(),
-            bandwidth(),
+            *prices(4e6),
             Control("clock", "Diagram", CLOCKS),
         ],
         [
-            Ways(Race(curve, ("schedule", "n")), "Time over P", x_label="segments P", at="p"),
-            Part((*every, "clock"), _picture, "What each port sends when"),
-            Part(every, _counts, "Counts", fold="Counts"),
-            Part((), lambda _: _NOTE, fold="What is drawn and priced here"),
+            Ways(Race(curve), "Time over P", x_label="segments P", at="p"),
+            Part(_picture, "What each port sends when"),
+            Part(_counts, "Counts", fold="Counts"),
         ],
         summary=Told(
-            Race(chosen, every),
+            Race(chosen),
             text="{schedule}, N = {n}: {m} take {time:chosen} in {p} segments on the lock-step clock. The best number "
             "of segments is {segments:best}, with {time:best}.",
         ),
+        note=f"Star, one full-duplex port per rank. The diagram is drawn for M/BW = {RATIO} alpha. Each row is a "
+        "rank's sending port; the number is the segment, a thin line is the time until it has arrived (on the "
+        "lock-step clock: until the step ends). Hollow bars belong to the second tree. The pipeline is full from the "
+        "first to the last of the steps in which the most ports send. Times are those of the lock-step clock at your "
+        "M, alpha and BW; their counts are those of the closed forms, and tests hold each of them against an "
+        "execution.",
+        note_title="What is drawn and priced here",
         play="p",
         name="pipeline",
     )
 
 
-def _picture(state: State) -> str:
+def _picture(schedule: str, n: int, p: int, clock: str) -> Chart | str:
     """The diagram at M/BW = 8 alpha, whose axis counts in units of alpha."""
-    if state["n"] > DRAWN:
+    if n > DRAWN:
         return f"<p>Up to {DRAWN} ranks the diagram is drawn, and its phases are counted.</p>"
-    found = run(state["schedule"], state["n"], state["p"])
-    schedule, n, r = found.schedule, state["n"], RATIO
-    edges = step_edges(found.execution, message=r, alpha=1, bandwidth=1)
-    look = Look(state["p"], edges[-1], number, "time in units of alpha")
-    if state["clock"] == CLOCKS[0]:
-        bars = bars_of_steps(schedule, found.execution.topology, edges, r)
-        return drawn(bars, schedule, n, look, edges).fragment()
-    return drawn(bars_of(schedule, message=r, alpha=1, bandwidth=1), schedule, n, look).fragment()
+    found = run(schedule, n, p)
+    edges = step_edges(found, message=RATIO, alpha=1, bandwidth=1)
+    look = Look(p, edges[-1], number, "time in units of alpha")
+    if clock == CLOCKS[0]:
+        bars = bars_of_steps(found.schedule, found.topology, edges, RATIO)
+        return drawn(bars, found.schedule, n, look, edges)
+    return drawn(bars_of(found.schedule, message=RATIO, alpha=1, bandwidth=1), found.schedule, n, look)
 
 
-def _counts(state: State) -> Table:
-    if state["n"] > DRAWN:
-        cost = form(state["schedule"], state["n"]).cost(state["p"])
+def _counts(schedule: str, n: int, p: int) -> Table:
+    if n > DRAWN:
+        cost = form(schedule, n).cost(p)
         return Table(["n_alpha", "n_beta"], [(cost.n_alpha, str(cost.n_beta))], "From the closed form")
-    found = run(state["schedule"], state["n"], state["p"])
-    cost = found.execution.cost
-    fill, full, drain = found.phases.fill, found.phases.steady, found.phases.drain
-    rows = [(cost.n_alpha, str(cost.n_beta), fill, full, drain, found.ports)]
+    found = run(schedule, n, p)
+    busy, cost = busy_ports(found.schedule), found.cost
+    parts = phases(busy)
+    rows = [(cost.n_alpha, str(cost.n_beta), parts.fill, parts.steady, parts.drain, max(busy))]
     headers = ["n_alpha", "n_beta", "fill", "full", "drain", "ports busy"]
     return Table(headers, rows, f"Counted from the lock-step execution: {found.schedule.num_steps} steps")
-
-
-_NOTE = (
-    f"<p>Star, one full-duplex port per rank. The diagram is drawn for M/BW = {RATIO} alpha. Each row is a rank's "
-    "sending port; the number is the segment, a thin line is the time until it has arrived (on the lock-step clock: "
-    "until the step ends). Hollow bars belong to the second tree. The pipeline is full from the first to the last of "
-    "the steps in which the most ports send. Times are those of the lock-step clock at your M, alpha and BW; their "
-    "counts are those of the closed forms, and tests hold each of them against an execution.</p>"
-)

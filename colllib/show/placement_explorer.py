@@ -1,7 +1,5 @@
 """The placement explorer: eight ranks move between two boxes of four, and their cards' loads follow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -11,7 +9,7 @@ from colllib.algorithms import allgather, allreduce, alltoall, hierarchical
 from colllib.execution import Execution, execute
 from colllib.measures import crossings
 from colllib.schedule import Schedule, placed
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.theme import escape, listed
 from colllib.topology import Topology, boxes
@@ -57,9 +55,6 @@ def sent(found: Execution) -> list[Fraction]:
 def placement_explorer() -> Explorer:
     """Which ranks share a box, against what each card sends and what crosses between the boxes.
 
-    A rank is taken by pointer or key and changes places with another; each of the 70 ways to divide eight ranks is
-    executed.
-
     >>> placement_explorer()
     Explorer: Move ranks between two boxes (Schedule, Box A holds)
     """
@@ -71,31 +66,31 @@ def placement_explorer() -> Explorer:
             Control("inside", "Box A holds", ways, (0, 2, 4, 6), kind="select"),
         ],
         [
-            Part(("work", "inside"), _picture, "Ranks and what their cards send"),
-            Part((), lambda _: NOTE, fold="Keys, and what is drawn"),
+            Part(_picture, "Ranks and what their cards send"),
         ],
-        summary=Part(("work", "inside"), _summary),
+        summary=_summary,
+        note="By key, Enter takes a rank, Enter on another exchanges the two, and Escape puts back what is taken. In "
+        "each box the ranks stand in ascending order. Each has a card of its own; the bar is what this card sends in "
+        "all, in units of M, executed for every one of the 70 ways to divide the ranks.",
+        note_title="Keys, and what is drawn",
         name="placement",
     )
 
 
-def _here(state: State) -> Execution:
-    return run(state["work"], tuple(order(state["inside"])))
-
-
-def _summary(state: State) -> str:
-    found = _here(state)
+def _summary(work: str, inside: tuple[int, ...]) -> str:
+    found = run(work, tuple(order(inside)))
     load, cards = crossings(found), sent(found)
     return (
-        f"{BUILDS[state['work']][0]}, box A holds the ranks {listed(map(str, state['inside']))}: "
+        f"{BUILDS[work][0]}, box A holds the ranks {listed(inside)}: "
         f"{load['uplink'].total / 2} M cross between the boxes, over {sum(share > 0 for share in cards)} of {RANKS} "
         f"cards; the busiest card sends {max(cards)} M."
     )
 
 
-def _picture(state: State) -> str:
-    cards = sent(_here(state))
-    who = {place: rank for rank, place in enumerate(order(state["inside"]))}
+def _picture(work: str, inside: tuple[int, ...]) -> str:
+    places = order(inside)
+    cards = sent(run(work, tuple(places)))
+    who = {place: rank for rank, place in enumerate(places)}
     most = max((*cards, Fraction(1, 100)))
     marks = []
     for box in range(BOXES):
@@ -121,10 +116,3 @@ def _picture(state: State) -> str:
         f'text-anchor="middle" style="max-width:560px">{"".join(marks)}</svg>'
         '<p class="cl-hint cl-try">Drag a rank onto one in the other box, or tap the one and then the other.</p></div>'
     )
-
-
-NOTE = (
-    "<p>By key, Enter takes a rank, Enter on another exchanges the two, and Escape puts back what is taken. In each "
-    "box the ranks stand in ascending order. Each has a card of its own; the bar is what this card sends in all, in "
-    "units of M, executed for every one of the 70 ways to divide the ranks.</p>"
-)

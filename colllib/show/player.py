@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from colllib.execution import execute
 from colllib.schedule import Schedule
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part, counted
 from colllib.show.explorer import Explorer
 from colllib.show.film import Film, amount
 from colllib.show.pen import NARROW, WIDE, Drawing, legend_of
@@ -48,11 +48,6 @@ class Show:
     def __init__(self, film: Film) -> None:
         self.film = film
         self.stages = tuple(Stage(film, width) for width in (WIDE, NARROW))
-
-    @property
-    def steps(self) -> dict[int, str]:
-        """The values of the step control."""
-        return {t: f"{t} of {self.film.steps}" for t in range(self.film.steps + 1)}
 
     def picture(self, t: int) -> str:
         """The cards after t steps, with what has just moved, in both widths."""
@@ -185,14 +180,14 @@ class Player(Explorer):
     With a kernel every part is drawn anew for every state, in a page only what changes.
     """
 
-    whole: Callable[[State], Any] = str
+    whole: Callable[..., str] = str
 
     @cached_property
     def live(self) -> Live:
         """The ipywidgets form, whose picture is drawn whole."""
         every_control = tuple(control.name for control in self.controls)
         first, *others = self.parts
-        picture = Part(every_control, self.whole, first.label)
+        picture = Part(self.whole, first.label, depends_on=every_control)
         return Explorer(self.title, self.controls, [picture, *others], self.summary, self.play).live
 
     @cached_property
@@ -232,45 +227,38 @@ def player(
         schedule = offered[name].build(places[key])
         return Show(Film(offered[name].text, execute(schedule, places[key], proved=proved)))
 
-    def shown(state: State) -> Show:
+    def shown(**state: Any) -> Show:
         return show(state["algorithm"], state[place.name])
 
-    def names(state: State) -> dict[str, str]:
-        chosen = few if state.get("offer", "few") == "few" else list(fit)
-        return {name: offered[name].text for name in chosen}
-
     texts = place.values if isinstance(place.values, Mapping) else {key: str(key) for key in places}
+    named = {name: entry.text for name, entry in offered.items() if name in fit}
+    basic = {name: named[name] for name in few}
+    scene, each_step = ("algorithm", place.name), ("algorithm", place.name, "step")
     controls = [
-        Control("algorithm", "Algorithm", names, name, "select"),
-        replace(
-            place,
-            values=lambda s: {key: texts[key] for key in fit[s["algorithm"]]},
-            start=where,
-            depends_on=("algorithm",),
-        ),
-        Control("step", "Steps done", lambda s: shown(s).steps, 0, depends_on=("algorithm", place.name)),
+        Control("algorithm", "Algorithm", lambda: basic, name, "select"),
+        replace(place, values=lambda algorithm: {key: texts[key] for key in fit[algorithm]}, start=where),
+        Control("step", "Steps done", lambda **state: counted(shown(**state).film.steps), 0, depends_on=scene),
     ]
     if len(few) < len(fit):
         offers = {"few": "the basic ones" if len(few) > 1 else "the basic one", "all": f"all {len(fit)}"}
+        controls[0] = replace(controls[0], values=lambda offer: basic if offer == "few" else named)
         controls.insert(0, Control("offer", "Algorithms", offers, "few", "select"))
-    scene, step = ("algorithm", place.name), ("algorithm", place.name, "step")
 
-    def words(state: State) -> str:
-        return (
-            f'<div data-frame="{escape(shown(state).frame(state["step"]))}">{shown(state).costs(state["step"])}</div>'
-        )
+    def words(step: int, **state: Any) -> str:
+        here = shown(**state)
+        return f'<div data-frame="{escape(here.frame(step))}">{here.costs(step)}</div>'
 
     return Player(
         title,
         controls,
         [
-            Part(scene, lambda s: shown(s).picture(0), "Ranks, what they hold and what moves"),
-            Part(step, words, "Costs so far"),
-            Part(scene, lambda s: shown(s).legend, "How to read it"),
+            Part(lambda **state: shown(**state).picture(0), "Ranks, what they hold and what moves", depends_on=scene),
+            Part(words, "Costs so far", depends_on=each_step),
+            Part(lambda **state: shown(**state).legend, "How to read it", depends_on=scene),
         ],
-        Part(step, lambda s: shown(s).sentence(s["step"])),
+        Part(lambda step, **state: shown(**state).sentence(step), depends_on=each_step),
         "step",
-        whole=lambda s: shown(s).picture(s["step"]),
+        whole=lambda step, **state: shown(**state).picture(step),
     )
 
 

@@ -1,21 +1,16 @@
 """What can be played: the algorithms of a primitive on a star, on tori, over boxes, and through switches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from colllib import ladder
 from colllib.algorithms import Algorithm, every
 from colllib.schedule import Schedule
 from colllib.show.control import Control
-from colllib.topology import Topology, boxes, find, star, torus
-
-if TYPE_CHECKING:
-    pass
 from colllib.show.player import Entry, Player, player
+from colllib.topology import Topology, boxes, find, star, torus
 
 
 @cache

@@ -16,7 +16,7 @@ from typing import Any
 
 from colllib.cost import SAME, Cost, TieredCost
 from colllib.ladder import TIE, Entry
-from colllib.show.control import State
+from colllib.show.control import State, reads
 from colllib.show.looks import Look, known, looks
 
 MOST = 2**20  # segments
@@ -230,18 +230,21 @@ class Race:
     """Rows for every state of some controls, and the quantities that price them.
 
     Args:
-        rows: the rows, from the values of `depends_on`.
-        depends_on: controls.
+        rows: the rows; its parameters are controls.
         message: the quantity (or the control of numbers) that is M.
         alpha, bandwidth: for every level, innermost first, the quantities whose product is its alpha and its BW,
             such as "alpha*delay".
     """
 
-    rows: Callable[[State], Sequence[Row]]
-    depends_on: tuple[str, ...] = ()
+    rows: Callable[..., Sequence[Row]]
     message: str = "m"
     alpha: tuple[str, ...] = ("alpha",)
     bandwidth: tuple[str, ...] = ("bw",)
+
+    @cached_property
+    def depends_on(self) -> tuple[str, ...]:
+        """The controls that decide the rows."""
+        return reads(self.rows)
 
     @cached_property
     def _rows(self) -> dict[tuple[Any, ...], list[Row]]:
@@ -252,7 +255,7 @@ class Race:
         seen = {name: state[name] for name in self.depends_on}
         key = tuple(seen.values())
         if key not in self._rows:
-            self._rows[key] = list(self.rows(seen))
+            self._rows[key] = list(self.rows(**seen))
         return self._rows[key]
 
     def standings(self, state: State) -> list[Priced]:

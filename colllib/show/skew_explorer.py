@@ -1,7 +1,5 @@
 """The skew explorer: an all-to-all to experts of unequal popularity on a star, a torus and a mesh."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -14,12 +12,13 @@ from colllib.contention import capped, hot_destination, zipf
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.execution import execute
-from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message
+from colllib.show.control import Control, Part
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
+from colllib.show.figure import Chart
 from colllib.show.lines import lines
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Dots, Rows, Told
+from colllib.show.views import Dots, Rows
 from colllib.topology import Topology, mesh, star, torus
 
 RANKS = 64
@@ -79,68 +78,49 @@ def skewed(fabric: str, kind: str, strength: float, capacity: float, seed: int) 
     return Cost(equal(fabric).n_alpha, Fraction(int(load.max()), whole))
 
 
-def rows(state: State) -> list[Row]:
+def rows(kind: str, strength: float, capacity: float, seed: int) -> list[Row]:
     """Each fabric, with the time for equal shares as its floor."""
-    return [Row(fabric, only(skewed(fabric, *_key(state))), floor=Form((equal(fabric),))) for fabric in FABRICS]
+    costs = {fabric: skewed(fabric, kind, strength, capacity, seed) for fabric in FABRICS}
+    return [Row(fabric, only(cost), floor=Form((equal(fabric),))) for fabric, cost in costs.items()]
 
 
 def skew_explorer() -> Explorer:
     """How popular experts are, where they lie and what capacity cuts, M, alpha and BW: the time of the all-to-all.
 
-    64 ranks with one expert each; every rank sends the same shares; one step, so the busiest link decides.
-
     >>> skew_explorer()
     Explorer: Popular experts (Routing, Skew s, Capacity factor, Experts placed by draw, Message M, Latency α, ...
     """
-    race = Race(rows, _ALL)
-    columns = (
-        ("fabric", "name"), ("time", "time"), ("times as long as equal shares", "over floor"),
-        ("n_alpha", "n_alpha"), ("n_beta", "n_beta"),
-    )  # fmt: skip
+    race = Race(rows)
+    heads = "fabric = name | time | times as long as equal shares = over floor | n_alpha | n_beta"
     return Explorer(
         "Popular experts",
         [
             Control("kind", "Routing", KINDS, "zipf", kind="select"),
-            Control("strength", "Skew s", lambda s: STRENGTHS[s["kind"]], 1.0, "number", depends_on=("kind",)),
+            Control("strength", "Skew s", lambda kind: STRENGTHS[kind], 1.0, "number"),
             Control("capacity", "Capacity factor", CAPACITIES, 0),
             Control("seed", "Experts placed by draw", SEEDS, 1),
-            message(),
-            alpha(),
-            bandwidth(),
+            *prices(),
         ],
         [
-            Part(_SHARES, _curve, "Experts by popularity"),
+            Part(_curve, "Experts by popularity"),
             Dots(race, "Time on each fabric"),
-            Rows(race, "Each fabric", "Each fabric in numbers", columns),
-            Part((), lambda s: _NOTE, fold="What is counted here"),
+            Rows(race, "Each fabric", "Each fabric in numbers", heads),
         ],
-        summary=Told(
-            race,
-            text="{m} from every rank take {time:star} on the star, {over:star} times as long as with equal shares; "
-            "{time:torus 8 × 8} on the torus, {over:torus 8 × 8} times as long, and {time:mesh 8 × 8} on the mesh, "
-            "{over:mesh 8 × 8} times.",
-        ),
+        summary="{m} from every rank take {time:star} on the star, {over:star} times as long as with equal shares; "
+        "{time:torus 8 × 8} on the torus, {over:torus 8 × 8} times as long, and {time:mesh 8 × 8} on the mesh, "
+        "{over:mesh 8 × 8} times.",
+        note="64 ranks, one expert each, M from every rank, all sent in one step: the farthest hop and the busiest "
+        "link decide. Star: one full-duplex port of BW per rank. Torus and mesh: a full-duplex link of BW per "
+        "neighbor, routed along X, then Y; ties on the torus go each way equally often. A capacity factor c lets an "
+        "expert take c times the mean; what exceeds it is dropped. A tick is the time for equal shares.",
+        note_title="What is counted here",
     )
 
 
-_ALL = ("kind", "strength", "capacity", "seed")
-_SHARES = ("kind", "strength", "capacity")
-_NOTE = (
-    "<p>64 ranks, one expert each, M from every rank, all sent in one step: the farthest hop and the busiest link "
-    "decide. Star: one full-duplex port of BW per rank. Torus and mesh: a full-duplex link of BW per neighbor, routed "
-    "along X, then Y; ties on the torus go each way equally often. A capacity factor c lets an expert take c times the "
-    "mean; what exceeds it is dropped. A tick is the time for equal shares.</p>"
-)
-
-
-def _key(state: State) -> tuple[str, float, float, int]:
-    return state["kind"], state["strength"], state["capacity"], state.get("seed", 1)
-
-
-def _curve(state: State) -> object:
-    kind, strength, capacity, seed = _key(state)
+def _curve(kind: str, strength: float, capacity: float) -> Chart:
     before, after = (
-        np.sort([float(share) for share in popularity(kind, strength, c, seed)])[::-1] * RANKS for c in (0, capacity)
+        np.sort([float(share) for share in popularity(kind, strength, c, SEEDS[0])])[::-1] * RANKS
+        for c in (0, capacity)
     )
     xs = np.arange(1, RANKS + 1)
     dropped = 1 - after.sum() / RANKS

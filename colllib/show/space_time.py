@@ -1,7 +1,5 @@
 """Space-time diagrams: when each port sends what, drawn from an execution on either clock."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise

@@ -1,7 +1,5 @@
 """The picture of a film: a card for each node, arrows where something moves, laid out for a page or for a phone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -83,13 +81,13 @@ class Stage:
             if axes is not None and not axes.wraps:
                 self._in_a_row(range(axes.ranks))
             elif width == WIDE or film.schedule.ranks < 4:
-                self._around()
+                self._put(layouts.circle(film.schedule.ranks, self._size(self._columns), self.room), self._columns)
             else:
                 self._in_a_column()
         self.tracks |= {pair: self._clear(pair) for pair in self._pairs if pair not in self.tracks}
         self.says = "all"
         for self.says in ("all", "amount", "dot"):
-            if all(self._all_free(film.moves(t)) for t in range(1, film.steps + 1)):
+            if all(free for t in range(1, film.steps + 1) for _, free in self._stops(film.moves(t))):
                 break
 
     # -- cards ------------------------------------------------------------------------------------
@@ -137,10 +135,6 @@ class Stage:
         return {(card.node, card.part): card.box for card in self.cards}
 
     # -- places -----------------------------------------------------------------------------------
-
-    def _around(self) -> None:
-        places = layouts.circle(self.film.schedule.ranks, self._size(self._columns), self.room)
-        self._put(places, self._columns)
 
     def _in_a_column(self) -> None:
         """Cards below one another, arrows round their right."""
@@ -348,9 +342,6 @@ class Stage:
     def content(self, move: Move) -> tuple[int, ...] | str:
         """What a message says."""
         return {"all": move.content, "amount": self.film.amount(move.blocks), "dot": ""}[self.says]
-
-    def _all_free(self, moves: Sequence[Move]) -> bool:
-        return all(free for _, free in self._stops(moves))
 
     def _stops(self, moves: Sequence[Move]) -> list[tuple[int, bool]]:
         """A place for each message, near its sender or in the middle, and whether it is clear of cards and others."""

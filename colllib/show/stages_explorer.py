@@ -1,10 +1,8 @@
 """The stages explorer: a pipeline schedule as a timeline, its bubble and what it holds."""
 
-from __future__ import annotations
-
 from functools import cache
 
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.gantt import gantt
@@ -18,7 +16,6 @@ NAMES = {
     ("interleaved", 4): "interleaved, 4 chunks",
     ("zb-h1", 1): "ZB-H1",
 }
-ALL = ("name", "p", "rounds", "send")
 
 
 @cache
@@ -41,39 +38,30 @@ def stages_explorer() -> Explorer:
             Control("rounds", "Microbatches over p", (1, 2, 3, 4), 2, kind="number"),
             Control("send", "A message, over a forward", (0, 0.25, 1), 0, kind="number"),
         ],
-        [Part(ALL, _timeline, "Every stage"), Part((), lambda _: _NOTE, fold="What is simulated here")],
-        summary=Part(ALL, _summary),
+        [Part(_timeline, "Every stage")],
+        summary=_summary,
+        note="A stage's forward over one microbatch takes 1 s, its backward 2 s, half of it for the gradients of the "
+        "weights. With chunks, a stage holds several parts of the model, and a pass over a part takes its share. "
+        "Messages queue for the link between their two stages and keep no stage from computing.",
+        note_title="What is simulated here",
         name="stages",
     )
 
 
-_NOTE = (
-    "<p>A stage's forward over one microbatch takes 1 s, its backward 2 s, half of it for the gradients of the "
-    "weights. With chunks, a stage holds several parts of the model, and a pass over a part takes its share. Messages "
-    "queue for the link between their two stages and keep no stage from computing.</p>"
-)
+def _idle(step: Step, p: int) -> str:
+    return f"{100 * sum(step.idle(compute(k)) for k in range(p)) / p / step.seconds:.1f} %"
 
 
-def _step(state: State) -> Step:
-    return staged(*(state[name] for name in ALL))
+def _timeline(name: tuple[str, int], p: int, rounds: int, send: float) -> Chart:
+    step = staged(name, p, rounds, send)
+    title = f"{NAMES[name]}: stages idle {_idle(step, p)} of the step"
+    return gantt(step, {f"stage {k}": compute(k) for k in range(p)}, title=title)
 
 
-def _timeline(state: State) -> Chart:
-    step = _step(state)
-    title = f"{NAMES[state['name']]}: stages idle {100 * _idle(state):.1f} % of the step"
-    return gantt(step, {f"stage {k}": compute(k) for k in range(state["p"])}, title=title)
-
-
-def _idle(state: State) -> float:
-    step = _step(state)
-    idle = sum(step.idle(compute(k)) for k in range(state["p"]))
-    return float(idle / state["p"] / step.seconds)
-
-
-def _summary(state: State) -> str:
-    kind, chunks = state["name"]
-    most = held(kind, state["p"], 0, state["p"] * state["rounds"], chunks)
+def _summary(name: tuple[str, int], p: int, rounds: int, send: float) -> str:
+    kind, chunks = name
+    most = held(kind, p, 0, p * rounds, chunks)
     return (
-        f"{NAMES[state['name']]}, {state['p']} stages, {state['p'] * state['rounds']} microbatches: idle "
-        f"{100 * _idle(state):.1f} %; the first stage holds the activations of {most:g} microbatches."
+        f"{NAMES[name]}, {p} stages, {p * rounds} microbatches: idle {_idle(staged(name, p, rounds, send), p)}; the "
+        f"first stage holds the activations of {most:g} microbatches."
     )

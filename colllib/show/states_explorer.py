@@ -1,13 +1,11 @@
 """The tensor-states explorer: the cheapest plan of a layer's training step, as its tokens, ranks and memory change."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from colllib import units
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
-from colllib.show.figure import bars
+from colllib.show.figure import Chart, bars
 from colllib.show.table import Table
 from colllib.training import tensor_states
 from colllib.training.tensor_states import Machine, Plan
@@ -57,26 +55,19 @@ def states_explorer() -> Explorer:
             Control("room", "A rank has room for", ROOM, 0),
             Control("bandwidth", "Bandwidth", BANDWIDTHS, 450e9),
         ],
-        [Part(_ALL, _bars, "Time of a step"), Part(_ALL, _table, "What is sent")],
-        summary=Part(_ALL, _summary),
+        [Part(_bars, "Time of a step"), Part(_table, "What is sent")],
+        summary=_summary,
         name="states",
     )
 
 
-_ALL = ("tokens", "ranks", "room", "bandwidth")
-
-
-def _plan(state: State) -> Plan:
-    return found(*(state[name] for name in _ALL))
-
-
-def _summary(state: State) -> str:
-    plan = _plan(state)
+def _summary(tokens: int, ranks: int, room: int, bandwidth: float) -> str:
+    plan = found(tokens, ranks, room, bandwidth)
     return f"The cheapest plan is {called(plan)}: {units.seconds(plan.exposed)} of communication."
 
 
-def _bars(state: State) -> object:
-    plan = _plan(state)
+def _bars(tokens: int, ranks: int, room: int, bandwidth: float) -> Chart:
+    plan = found(tokens, ranks, room, bandwidth)
     return bars(
         {"computation": plan.seconds - plan.exposed, "communication": plan.exposed},
         value_format=units.seconds,
@@ -85,8 +76,8 @@ def _bars(state: State) -> object:
     )
 
 
-def _table(state: State) -> Table:
-    plan = _plan(state)
+def _table(tokens: int, ranks: int, room: int, bandwidth: float) -> Table:
+    plan = found(tokens, ranks, room, bandwidth)
     rows = [
         (f"{name} → {user}", primitive, units.size(numbers * plan.machine.width))
         for name, user, _, primitive, numbers in plan.communication

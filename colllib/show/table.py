@@ -1,7 +1,5 @@
 """Tables that are HTML in a page and aligned text everywhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -42,7 +40,6 @@ class Table:
     rows: Sequence[Sequence[object]]
     caption: str | None = None
     align: Sequence[Align] | None = None
-    row_headers: bool = True
     lit: bool = False
 
     def __post_init__(self) -> None:
@@ -77,7 +74,7 @@ class Table:
         body = []
         for row in self.rows:
             cells = [f"<td{m}>{typeset(cell)}</td>" for cell, m in zip(row, mark, strict=True)]
-            if self.row_headers and str(row[0]):
+            if str(row[0]):
                 cells[0] = f'<th scope="row"{mark[0]}>{typeset(row[0])}</th>'
             mine = f' data-row="{escape(row[0])}" tabindex="0"' if self.lit else ""
             body.append(f"<tr{mine}>{''.join(cells)}</tr>")

@@ -1,7 +1,5 @@
 """Style sheets, escaping and colors shared by everything that is shown."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable

@@ -1,12 +1,11 @@
 """The topology explorer: a picture, the cut that bisects it, and what links, hops and cuts are worth."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 from colllib.bounds import cut
-from colllib.show.control import Control, Part, State
+from colllib.show.control import Control, Part
 from colllib.show.drawings import wiring
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
@@ -54,44 +53,38 @@ def topology_explorer() -> Explorer:
     >>> topology_explorer()
     Explorer: Topologies and their cuts (Topology, Size)
     """
-    both = ("kind", "size")
     return Explorer(
         "Topologies and their cuts",
         [
             Control("kind", "Topology", list(KINDS), "2-D torus", "select"),
-            Control("size", "Size", lambda s: {size: _text(s["kind"], size) for size in KINDS[s["kind"]][0]}, _START),
+            Control("size", "Size", lambda kind: {size: _text(kind, size) for size in KINDS[kind][0]}, (5, 4)),
         ],
         [
-            Part(both, _picture),
-            Part(both, _table, "What is measured", fold="All that is measured"),
-            Part((), lambda s: _NOTE, fold="What is drawn here"),
+            Part(_picture),
+            Part(_table, "What is measured", fold="All that is measured"),
         ],
-        summary=Part(both, _summary),
+        summary=_summary,
+        note="Squares and circles are the two halves, heavy wires the cut. A wire that leaves the grid comes back at "
+        "the other end of its row or column; on the twisted torus the number says at which rank. A floor is an n_β "
+        "that no all-to-all is below: what crosses the cut, and all hops shared by all links. BW per rank: links so "
+        "slow that the best-connected rank sends BW over all of its links together.",
+        note_title="What is drawn here",
     )
 
 
-_START = (5, 4)
-_NOTE = (
-    "<p>Squares and circles are the two halves, heavy wires the cut. A wire that leaves the grid comes back at the "
-    "other end of its row or column; on the twisted torus the number says at which rank. A floor is an n_β that no "
-    "all-to-all is below: what crosses the cut, and all hops shared by all links. BW per rank: links so slow that "
-    "the best-connected rank sends BW over all of its links together.</p>"
-)
-
-
-def _picture(state: State) -> Chart:
-    topology, found = _measured(state["kind"], state["size"])
+def _picture(kind: str, size: Any) -> Chart:
+    topology, found = _measured(kind, size)
     others = [rank for rank in range(topology.ranks) if rank not in found.half]
     alt = (
         f"{fabric_name(topology.name)}: {topology.ranks} ranks and {wires(topology)} wires. The cut between ranks "
         f"{listed(found.half)} and {listed(others)} lets {found.bandwidth} BW through each way."
     )
-    columns = 2 * state["size"] if state["kind"] == "twisted torus" else 0
+    columns = 2 * size if kind == "twisted torus" else 0
     return wiring(topology, half=found.half, columns=columns, alt=alt)
 
 
-def _table(state: State) -> Table:
-    topology, found = _measured(state["kind"], state["size"])
+def _table(kind: str, size: object) -> Table:
+    topology, found = _measured(kind, size)
     links = links_per_rank(topology)
     each = f"{links[0]}" if len(set(links)) == 1 else f"{min(links)} to {max(links)}"
     by_cut, by_hops = cut("all-to-all", topology, found.half).n_beta, floor_by_hops(topology)
@@ -110,9 +103,9 @@ def _table(state: State) -> Table:
     return Table(["", "measured"], rows)
 
 
-def _summary(state: State) -> str:
-    topology, found = _measured(state["kind"], state["size"])
+def _summary(kind: str, size: object) -> str:
+    topology, found = _measured(kind, size)
     return (
-        f"{state['kind'][0].upper()}{state['kind'][1:]} {_text(state['kind'], state['size'])}: {topology.ranks} ranks, "
+        f"{kind[0].upper()}{kind[1:]} {_text(kind, size)}: {topology.ranks} ranks, "
         f"{wires(topology)} wires, diameter {diameter(topology)}, bisection {found.bandwidth} BW one way."
     )

@@ -3,8 +3,6 @@
 ``static/draw.js`` draws the same in a page, function by function; a browser test holds the two together by the letter.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -363,25 +361,33 @@ class Rows(View):
     """A table with a line for each row.
 
     Args:
-        columns: heads and what is below them: one of `_CELLS`, or a key of the rows' `more`.
+        columns: heads with what is below them, one of `_CELLS` or a key of the rows' `more`, such as "by = way | time";
+            a head alone says it itself.
         order: as for `Dots`.
     """
 
-    columns: tuple[tuple[str, str], ...] = ()
+    columns: str = "name"
     order: str = ""
     kind = "rows"
+
+    @property
+    def _pairs(self) -> list[tuple[str, str]]:
+        columns = (column.split(" = ") for column in self.columns.split(" | "))
+        return [(column[0], column[-1]) for column in columns]
+
+    def options(self) -> dict[str, Any]:
+        return super().options() | {"columns": self._pairs}
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         found = ordered(self.race.standings(state), str(state.get(self.order)))
         least = fastest(found)[0].seconds if found else 0.0
         message = state.get(self.race.message, 0.0)
-        head = "".join(f'<th scope="col"{_side(cell)}>{typeset(name)}</th>' for name, cell in self.columns)
+        (_, first), *others = self._pairs
+        head = "".join(f'<th scope="col"{_side(cell)}>{typeset(name)}</th>' for name, cell in self._pairs)
         body = []
         for one in found:
-            cells = "".join(
-                f"<td{_side(cell)}>{escape(_cell(cell, one, message, least))}</td>" for _, cell in self.columns[1:]
-            )
-            name = escape(_cell(self.columns[0][1], one, message, least))
+            cells = "".join(f"<td{_side(cell)}>{escape(_cell(cell, one, message, least))}</td>" for _, cell in others)
+            name = escape(_cell(first, one, message, least))
             swatch = "" if one.way else f'<i class="cl-swatch" style="background:{one.look.color}"></i>'
             body.append(
                 f'<tr data-row="{escape(one.row.name)}" tabindex="0"><th scope="row">{swatch}{name}</th>{cells}</tr>'

@@ -1,7 +1,5 @@
 """The map of winners: who is fastest over ranks and message size, and what a library takes there."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 
@@ -9,11 +7,11 @@ from colllib.algorithms import Algorithm, of
 from colllib.ladder import PRIMITIVES, regret
 from colllib.ladder import winners as fastest
 from colllib.library_choices import LIBRARIES, Choice, choice
-from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message, on_star
+from colllib.show.control import Control
+from colllib.show.cost_explorer import on_star, prices
 from colllib.show.explorer import Explorer
 from colllib.show.race import Race, Row
-from colllib.show.views import Map, Told, Turns
+from colllib.show.views import Map, Turns
 
 RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 72, 128, 256, 512, 1024, 4096)
 MESSAGES = tuple(10 ** (2 + k / 3) for k in range(25))
@@ -25,9 +23,7 @@ EDGE = 2**40  # bytes above which no library's table changes
 def winners_map(library: str = NOBODY) -> Explorer:
     """Who is fastest at each N and M, and what MPICH, Open MPI and NCCL take there.
 
-    The map comes from the closed forms on a star with one full-duplex port per rank, on the
-    lock-step clock, each segmented algorithm at its best whole number of segments; tests hold it
-    against executions. It depends on M / (alpha BW) only; a library's choice on M itself.
+    The map depends on M / (alpha BW) only; a library's choice on M itself.
 
     Args:
         library: the one that is compared first, or nobody.
@@ -35,37 +31,29 @@ def winners_map(library: str = NOBODY) -> Explorer:
     >>> winners_map()
     Explorer: Who wins where (Primitive, Compare with, Ranks N, Message M, Latency α, Bandwidth BW)
     """
-    race = Race(_rows, ("primitive", "library", "n"))
+    race = Race(_rows)
     return Explorer(
         "Who wins where",
         [
             Control("primitive", "Primitive", PRIMITIVES, "all-reduce", kind="select"),
             Control("library", "Compare with", (NOBODY, *LIBRARIES), library, kind="select"),
             Control("n", "Ranks N", RANKS, 64, kind="number"),
-            message(1e6),
-            alpha(),
-            bandwidth(),
+            *prices(1e6),
         ],
         [
             Map(race, "Who is fastest at each N and M", over=RANKS),
             Turns(race, "Where the fastest changes", "Where the fastest changes at this N"),
-            Part((), lambda _: _NOTE, fold="What is priced here"),
         ],
-        summary=Told(race, text="At N = {n} and M = {m}, {fastest} with {time}{next}.{taken}"),
+        summary="At N = {n} and M = {m}, {fastest} with {time}{next}.{taken}",
+        note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments. Where several tie, "
+        "the map names one that serves every N. Columns are a third of a decade apart. NCCL chooses as it does for a "
+        "network card of 50 GB/s, whatever BW is.",
         name="winners",
     )
 
 
-_NOTE = (
-    "<p>Star, one full-duplex port per rank, lock-step clock, best whole number of segments. Where several tie, the "
-    "map names one that serves every N. Columns are a third of a decade apart. NCCL chooses as it does for a network "
-    "card of 50 GB/s, whatever BW is.</p>"
-)
-
-
-def _rows(state: State) -> list[Row]:
+def _rows(primitive: str, library: str, n: int) -> list[Row]:
     """The algorithms, those that serve every N first, and what the library takes, if one is asked."""
-    primitive, library, n = state["primitive"], state["library"], state["n"]
     every = {a.label for a in of(primitive) if all(map(a.fits, RANKS))}
     found = sorted((row for row in on_star(primitive, n) if not row.bound), key=lambda row: row.name not in every)
     if library == NOBODY:

@@ -12,21 +12,25 @@ def steps(algorithm: str, n: int) -> int:
     return 2 * (n - 1) if algorithm == "ring" else 2 * (n - 1).bit_length()
 
 
-def _chart(state: dict) -> object:
+def _chart(algorithm: str, n: int) -> object:
     curves = {name: (RANKS, [steps(name, n) for n in RANKS]) for name in ("ring", "tree")}
-    mark = Mark(state["n"], f"N = {state['n']}", steps(state["algorithm"], state["n"]))
+    mark = Mark(n, f"N = {n}", steps(algorithm, n))
     return lines(curves, x_label="ranks N", y_label="steps", log_x=2, marks=[mark], title="Steps")
 
 
-def _bars(state: dict) -> object:
-    counts = {name: float(steps(name, state["n"])) for name in ("ring", "tree")}
-    return bars(counts, value_format="{:.0f} steps".format, highlight=[state["algorithm"]])
+def _bars(algorithm: str, n: int) -> object:
+    counts = {name: float(steps(name, n)) for name in ("ring", "tree")}
+    return bars(counts, value_format="{:.0f} steps".format, highlight=[algorithm])
 
 
-def _table(state: dict) -> object:
-    names = [f"rank {r}" for r in range(state["n"])]
-    held = [min(state["step"] + 1 + r, state["n"]) for r in range(state["n"])]
-    return Table(["", *names], [["blocks held", *held]], f"After step {state['step']}")
+def _table(algorithm: str, n: int, step: int) -> object:
+    names = [f"rank {r}" for r in range(n)]
+    held = [min(step + 1 + r, n) for r in range(n)]
+    return Table(["", *names], [["blocks held", *held]], f"After step {step}")
+
+
+def _steps(algorithm: str, n: int) -> dict:
+    return {k: f"{k} of {steps(algorithm, n)}" for k in range(steps(algorithm, n) + 1)}
 
 
 def toy() -> Explorer:
@@ -36,14 +40,14 @@ def toy() -> Explorer:
         [
             Control("algorithm", "Algorithm", {"ring": "Ring", "tree": "Tree <binomial>"}, kind="select"),
             Control("n", "Ranks N", RANKS, start=8),
-            Control("step", "Step", lambda s: {k: f"{k} of {steps(**s)}" for k in range(steps(**s) + 1)}),
+            Control("step", "Step", _steps),
         ],
         [
-            Part(("algorithm", "n"), _chart, "Chart of steps"),
-            Part(("algorithm", "n"), _bars),
-            Part(("algorithm", "n", "step"), _table, "Blocks after each step"),
-            Part(("n",), lambda s: f"<p>Half of {s['n']} is {s['n'] // 2} &amp; that is all.</p>"),
+            Part(_chart, "Chart of steps"),
+            Part(_bars),
+            Part(_table, "Blocks after each step"),
+            Part(lambda n: f"<p>Half of {n} is {n // 2} &amp; that is all.</p>"),
         ],
-        summary=lambda s: f"{s['algorithm']} on {s['n']} ranks, step {s['step']} < {steps(s['algorithm'], s['n']) + 1}",
+        summary=lambda algorithm, n, step: f"{algorithm} on {n} ranks, step {step} < {steps(algorithm, n) + 1}",
         play="step",
     )

@@ -35,7 +35,7 @@ def test_no_radix_that_is_left_out_is_ever_faster(n, message):
 
 @pytest.mark.parametrize("n", [4, 9, 24])
 def test_every_row_on_another_clock_or_wire_is_executed(n):
-    pairwise, idle_never, relay, slow = (row.ways[""].price(3e6, [2e-6], [1e9])[0] for row in elsewhere({"n": n}))
+    pairwise, idle_never, relay, slow = (row.ways[""].price(3e6, [2e-6], [1e9])[0] for row in elsewhere(n))
     links = [pair for i in range(n) for pair in ((i, (i + 1) % n), ((i + 1) % n, i))]
     half = from_links("slow ring", n, links, bandwidth=[Fraction(1, 2)] * len(links))
     executed = alltoall.ring_relay(n, tie="split")
@@ -67,7 +67,7 @@ def test_it_starts_where_neither_bruck_nor_pairwise_is_fastest():
 
 def test_the_event_clocks_row_holds_at_the_anchor_too():
     price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
-    row = elsewhere({"n": 512})[1]
+    row = elsewhere(512)[1]
     seconds = event_clock(alltoall.pairwise(512), **price).seconds
     assert seconds == pytest.approx(row.ways[""].price(16e6, [0.5e-6], [900e9])[0], rel=1e-9)
 

@@ -13,9 +13,9 @@ def test_verified_splits_keep_the_bound_at_every_step_and_rings_end_at_four_time
     place = fabric(two_boxes())
     assert bound(place).inverse_throughput == 1
     shown = splitting_explorer()
-    losing = [state for state in shown.states(range(2)) if "Nothing is lost" not in shown.all_parts[-1].render(state)]
+    losing = [state for state in shown.states(range(2)) if "Nothing is lost" not in shown.all_parts[-1].render(**state)]
     assert {state["how"] for state in losing} == {"rings"}
-    last = shown.all_parts[-1].render({"how": "rings", "k": len(splits("rings"))})
+    last = shown.all_parts[-1].render(how="rings", k=len(splits("rings")))
     assert "takes 4 times as long" in last
     assert not after("verified", len(splits("verified")))[8:].any()
 

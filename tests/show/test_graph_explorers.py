@@ -127,6 +127,6 @@ def test_every_link_and_every_rank_that_it_becomes_can_be_picked():
     for kind, bases in FITS.items():
         for base in bases:
             here = Expanded(kind, base)
-            html = expansion_explorer().parts[0].render({"kind": kind, "base": base, "rank": 0, "step": 0})
+            html = expansion_explorer().parts[0].render(kind=kind, base=base, rank=0, step=0)
             for rank in range(here.run.topology.ranks):
                 assert html.count(f'data-pick="rank={rank}"') == (4 if kind == "line-graph" else 2)  # in both widths

@@ -76,7 +76,7 @@ def test_buttons_step_and_play_without_autoplay(page):
 
 def test_two_explorers_in_a_page_do_not_disturb_each_other(tmp_path):
     numbers = Control("n", "Number", range(5))
-    double = Explorer("Doubles", [numbers], [Part(("n",), lambda s: f"<p>{2 * s['n']}</p>")])
+    double = Explorer("Doubles", [numbers], [Part(lambda n: f"<p>{2 * n}</p>")])
     with opened(write_page(tmp_path, toy(), toy(), double)) as (tab, troubles):
         tab.wait_for_function("document.querySelectorAll('.cl-running').length === 3")
         tab.get_by_role("slider", name="Number").press("End")

@@ -6,21 +6,3 @@ from colllib.show.drawings.networks import network, star
 from colllib.show.drawings.rounds import butterfly, walk
 from colllib.show.drawings.trees import tree, two_trees
 from colllib.show.drawings.wires import wiring
-
-__all__ = [
-    "Spread",
-    "an_instance",
-    "before_after",
-    "butterfly",
-    "describe",
-    "graph",
-    "graphs",
-    "network",
-    "primitives",
-    "shard",
-    "star",
-    "tree",
-    "two_trees",
-    "walk",
-    "wiring",
-]

@@ -1,7 +1,5 @@
 """Drawings of graphs: every link round a circle of ranks, and one shard that spreads over them, row by row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -258,7 +256,10 @@ def graphs(topologies: Mapping[str, Topology], title: str = "") -> Drawing:
     >>> graphs({"Kautz": find("kautz:2x6"), "ring": find("ring:5")})
     Kautz: N = 6, d = 2, D = 2; ring: N = 5, d = 2, D = 2.
     """
-    said = {name: _measured(topology) for name, topology in topologies.items()}
+    said = {
+        name: f"N = {topology.ranks}, d = {equal_degree(topology)}, D = {diameter(topology)}"
+        for name, topology in topologies.items()
+    }
 
     def draw(pen: Pen) -> None:
         columns = 4 if pen.wide else 2
@@ -289,7 +290,3 @@ def shard(spread: Spread, step: int, *, names: Sequence[str] = (), title: str = 
 def radius_of(topology: Topology) -> float:
     """A circle with room for all ranks that fits a phone."""
     return min(136.0, max(54.0, 9.0 * topology.ranks))
-
-
-def _measured(topology: Topology) -> str:
-    return f"N = {topology.ranks}, d = {equal_degree(topology)}, D = {diameter(topology)}"

@@ -1,7 +1,5 @@
 """Drawings of what ranks hold before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 

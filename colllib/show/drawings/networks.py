@@ -1,7 +1,5 @@
 """Drawings of switches: a star with its ports, boxes with cards, leaves and spines, fat-trees."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

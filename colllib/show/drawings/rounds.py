@@ -1,7 +1,5 @@
 """Drawings of who talks to whom, round by round: butterflies and the way of one block."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product

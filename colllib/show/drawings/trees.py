@@ -1,7 +1,5 @@
 """Drawings of the trees along which blocks move."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from colllib.execution import execute

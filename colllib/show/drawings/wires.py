@@ -1,7 +1,5 @@
 """Drawings of wires: lattices as grids with stubs where they go round, rings and full meshes as circles."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from math import ceil, cos, pi, prod, sin
 
