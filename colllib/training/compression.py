@@ -154,7 +154,7 @@ class Traffic:
 
     Attributes:
         bytes: that each rank has sent, shape (ranks,).
-        steps: the largest packet of each step of the last collective.
+        steps: the largest packet of each step, of all collectives so far.
     """
 
     ranks: int

@@ -348,9 +348,7 @@ def traffic(goes: IntArray, *, once: bool = False) -> IntArray:
     ([[0, 2], [1, 0]], [[0, 1], [1, 1]])
     """
     ranks = len(goes)
-    if once:
-        goes = np.sort(goes, axis=-1)
-        goes = np.where(np.diff(goes, axis=-1, prepend=DROPPED - 1) == 0, DROPPED, goes)
+    goes = _different(goes) if once else goes
     here = np.broadcast_to(np.arange(ranks)[:, None, None], goes.shape)[goes != DROPPED]
     return np.bincount(here * ranks + goes[goes != DROPPED], minlength=ranks**2).reshape(ranks, ranks)
 
@@ -358,9 +356,14 @@ def traffic(goes: IntArray, *, once: bool = False) -> IntArray:
 def boxes_visited(goes: IntArray, in_box: int) -> float:
     """How many boxes a token's experts are in, on average, its own included."""
     check_counts(in_box=in_box)
-    box = np.sort(np.where(goes == DROPPED, DROPPED, goes // in_box), axis=-1)
-    new = (np.diff(box, axis=-1, prepend=DROPPED - 1) != 0) & (box != DROPPED)
-    return float(new.sum(axis=-1).mean())
+    visited = _different(np.where(goes == DROPPED, DROPPED, goes // in_box)) != DROPPED
+    return float(visited.sum(axis=-1).mean())
+
+
+def _different(goes: IntArray) -> IntArray:
+    """Each token's goals in order, repetitions dropped."""
+    goes = np.sort(goes, axis=-1)
+    return np.where(np.diff(goes, axis=-1, prepend=DROPPED - 1) == 0, DROPPED, goes)
 
 
 def _over_boxes(topology: Topology, goes: IntArray) -> Schedule:
