@@ -69,8 +69,7 @@ class Together:
         share, count = schedule.blocks.share, len(self.jobs)
         hops = np.zeros((count, schedule.num_steps, topology.levels), dtype=np.intp)
         loads = np.zeros((count, schedule.num_steps, len(topology.tiers)), dtype=share.numerators.dtype)
-        for t in range(schedule.num_steps):
-            step = schedule.step(t)
+        for t, step in enumerate(schedule.steps):
             message, link = topology.router(step.src, step.dst)
             job = self.job_of(step.block)
             load = counted(link, share.numerators[step.block][message], topology.num_links)
@@ -89,8 +88,7 @@ class Together:
         """
         line = event_clock(self.joint.schedule, self.topology, message=message, alpha=alpha, bandwidth=bandwidth)
         owner: dict[tuple[int, int, int], int] = {}
-        for t in range(self.joint.schedule.num_steps):
-            step = self.joint.schedule.step(t)
+        for t, step in enumerate(self.joint.schedule.steps):
             jobs = self.job_of(step.block).tolist()
             for job, src, dst in zip(jobs, step.src.tolist(), step.dst.tolist(), strict=True):
                 if owner.setdefault((t, src, dst), job) != job:
@@ -222,8 +220,7 @@ def rounds(schedule: Schedule) -> list[tuple[Pattern, int]]:
     """
     found: dict[tuple[bytes, bytes, bytes], tuple[Pattern, int]] = {}
     share = schedule.blocks.share
-    for t in range(schedule.num_steps):
-        step = schedule.step(t)
+    for step in schedule.steps:
         if not len(step.src):
             continue
         pair, of_message = np.unique(step.src * schedule.ranks + step.dst, return_inverse=True)

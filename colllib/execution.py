@@ -12,7 +12,7 @@ import numpy as np
 from colllib.cost import Cost, Kind, TieredCost, whole_if_possible
 from colllib.exact import IntArray, accumulated, counted, gathered, multiplied, summed
 from colllib.provenance import Provenance, ScheduleError, trace
-from colllib.schedule import Schedule, Step
+from colllib.schedule import Schedule
 from colllib.topology import Topology, star
 from colllib.topology.paths import Paths, routed
 
@@ -243,7 +243,7 @@ class Execution:
 
     def partners(self) -> tuple[int, int]:
         """The most nodes that one node sends to, and that one receives from, in a single step."""
-        met = [self.schedule.step(t).partners() for t in range(self.schedule.num_steps)]
+        met = [step.partners() for step in self.schedule.steps]
         return max((out for out, _ in met), default=0), max((into for _, into in met), default=0)
 
     def _shares(self, counts: IntArray) -> tuple[Fraction, ...]:
@@ -273,8 +273,7 @@ def execute(schedule: Schedule, topology: Topology | None = None, *, proved: boo
     check_fit(schedule, topology)
     share = schedule.blocks.share
     cells, ledger = Provenance(schedule), Ledger(topology, schedule.num_steps, share.denominator, schedule.paths)
-    for t in range(schedule.num_steps):
-        step: Step = schedule.step(t)
+    for t, step in enumerate(schedule.steps):
         cells.advance(t, step, topology)
         ledger.record(t, step.src, step.dst, gathered(share.numerators, step.block), block=step.block)
     if proved:

@@ -18,7 +18,7 @@ def busy_ports(schedule: Schedule) -> list[int]:
     >>> busy_ports(broadcast.chain(4, segments=3))
     [1, 2, 3, 2, 1]
     """
-    return [len(np.unique(schedule.step(t).src)) for t in range(schedule.num_steps)]
+    return [len(np.unique(step.src)) for step in schedule.steps]
 
 
 class Phases(NamedTuple):
@@ -52,7 +52,7 @@ def port_messages(schedule: Schedule) -> list[int]:
     >>> port_messages(pipelined(broadcast.binomial_tree(8), 3))
     [1, 2, 3, 2, 1]
     """
-    return [max(schedule.step(t).partners()) for t in range(schedule.num_steps)]
+    return [max(step.partners()) for step in schedule.steps]
 
 
 def busiest_link(execution: Execution) -> Fraction:

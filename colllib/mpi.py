@@ -162,8 +162,8 @@ def run(schedule: Schedule, buffer: Array, communicator: Any, *, elements: int) 
     held = dict(zip(given.tolist(), np.split(buffer.copy(), np.cumsum(count[given])[:-1]), strict=False))
     private = communicator.Dup()  # the caller's own messages cannot be mistaken for these
     try:
-        for t in range(schedule.num_steps):
-            _take_step(schedule.step(t), rank, held, count, buffer.dtype, private)
+        for step in schedule.steps:
+            _take_step(step, rank, held, count, buffer.dtype, private)
     finally:
         private.Free()
     return _joined([held[block] for block in outputs(schedule.blocks, rank).tolist()], buffer.dtype)
@@ -203,8 +203,7 @@ def _check(schedule: Schedule) -> None:
             "the schedule sends through switches, and MPI offers none to send to: give one in which only ranks send"
         )
     held = _sides(schedule.blocks, schedule.blocks.source)
-    for t in range(schedule.num_steps):
-        step = schedule.step(t)
+    for t, step in enumerate(schedule.steps):
         for name, values, limit in (
             ("rank", step.src, len(held)),
             ("rank", step.dst, len(held)),

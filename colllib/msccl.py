@@ -111,8 +111,7 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
             raise ValueError(f"a message from GPU {path[0]} to {path[-1]} over GPU {over}: MSCCL sends straight")
     first, count = _chunks(schedule, primitive)
     gpus = [_Gpu() for _ in range(schedule.ranks)]
-    for t in range(schedule.num_steps):
-        step = schedule.step(t)
+    for step in schedule.steps:
         moved = list(zip(*(column.tolist() for column in step), strict=True))
         for source, target, block, _ in moved:  # all of a step read the state before it
             gpus[source].add("send", target, "s", first[block], count[block])

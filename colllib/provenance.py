@@ -568,8 +568,7 @@ def refuse_end(schedule: Schedule, rank: int, block: int) -> NoReturn:
     wanted = {int(r) for r in schedule.blocks.holders(int(schedule.blocks.source[block]))}
     held = {r: _Value(Counter([r])) for r in wanted}
     written: dict[int, int] = {}
-    for t in range(schedule.num_steps):
-        step = schedule.step(t)
+    for t, step in enumerate(schedule.steps):
         mine = np.flatnonzero(step.block == block)
         sent = [(int(step.dst[i]), bool(step.add[i]), held[int(step.src[i])]) for i in mine]
         for node, add, value in sent:

@@ -7,7 +7,7 @@ blocks alone, and give an orbit again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, wraps
@@ -134,6 +134,11 @@ class Schedule:
         return cls(blocks, len(steps), steps.__getitem__, switches)
 
     @property
+    def steps(self) -> Iterator[Step]:
+        """All steps in order, each made when its turn comes."""
+        return map(self.step, range(self.num_steps))
+
+    @property
     def ranks(self) -> int:
         """Number of ranks N."""
         return self.blocks.ranks
@@ -146,7 +151,7 @@ class Schedule:
     @property
     def num_messages(self) -> int:
         """Number of (source, destination, block) messages over all steps."""
-        return sum(len(self.step(t).src) for t in range(self.num_steps))
+        return sum(len(step.src) for step in self.steps)
 
     @cached_property
     def messages(self) -> tuple[IntArray, Step]:
@@ -159,7 +164,7 @@ class Schedule:
         """
         if self.flat is not None:
             return self.flat
-        steps = [self.step(t) for t in range(self.num_steps)]
+        steps = list(self.steps)
         return np.repeat(np.arange(self.num_steps), [len(step.src) for step in steps]), Step.joined(steps)
 
     def makes(self, primitive: Primitive) -> bool:
@@ -566,7 +571,7 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
         np.repeat(old.target, segments),
         old.groups,
     )
-    steps = [schedule.step(t) for t in range(schedule.num_steps)]
+    steps = list(schedule.steps)
 
     def step(t: int) -> Step:
         # segment k is in its step t - k * interval

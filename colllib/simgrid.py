@@ -29,7 +29,7 @@ import numpy as np
 from colllib.cost import Price, values_per_level
 from colllib.exact import Fractions, counted
 from colllib.execution import check_fit
-from colllib.schedule import Schedule
+from colllib.schedule import Schedule, Step
 from colllib.topology import Topology
 
 ENVELOPE = 16  # bytes that SimGrid adds to each message, for its tag, target and communicator
@@ -83,13 +83,13 @@ def trace(schedule: Schedule, message: float) -> str:
     if schedule.switches or schedule.paths is not None:
         raise ValueError("SimGrid replays messages between ranks on given routes: no switches or paths of one's own")
     lines = [f"{rank} init" for rank in range(schedule.ranks)]
-    for t in range(schedule.num_steps):
-        lines += _step(schedule, t, message)
+    for step in schedule.steps:
+        lines += _step(schedule, step, message)
     return "\n".join([*lines, *(f"{rank} finalize" for rank in range(schedule.ranks))])
 
 
-def _step(schedule: Schedule, t: int, message: float) -> Iterator[str]:
-    step, ranks = schedule.step(t), schedule.ranks
+def _step(schedule: Schedule, step: Step, message: float) -> Iterator[str]:
+    ranks = schedule.ranks
     bundles, which = np.unique(step.src * ranks + step.dst, return_inverse=True)
     share = schedule.blocks.share
     sizes = Fractions(counted(which, share.numerators[step.block], len(bundles)), share.denominator)
@@ -122,8 +122,7 @@ def platform(schedule: Schedule, topology: Topology, *, alpha: Price, bandwidth:
     """
     check_fit(schedule, topology)
     alphas, speeds = values_per_level(topology.levels, message=0, alpha=alpha, bandwidth=bandwidth)
-    steps = [schedule.step(t) for t in range(schedule.num_steps)]
-    ways = [(one, other) for step in steps for one, other in ((step.src, step.dst), (step.dst, step.src))]
+    ways = [(one, other) for step in schedule.steps for one, other in ((step.src, step.dst), (step.dst, step.src))]
     pairs = np.unique(np.concatenate([one * topology.ranks + other for one, other in ways]))
     src, dst = np.divmod(pairs, topology.ranks)
     owner, crossed = topology.router(src, dst)

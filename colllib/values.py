@@ -65,8 +65,7 @@ def final_values(
     for rank, own in enumerate(_held(schedule, "source")):
         for block in own:
             held[rank][block] = start[rank][block]
-    for t in range(schedule.num_steps):
-        step = schedule.step(t)
+    for t, step in enumerate(schedule.steps):
         messages = zip(*(values.tolist() for values in step), strict=True)
         sent = [
             (dst, block, add, held[src][block] if wire is None else wire(held[src][block], Message(t, src, dst, block)))

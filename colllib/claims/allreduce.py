@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf
+from math import inf, log2
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from colllib.algorithms.nested import nested
 from colllib.claims.cases import Measured, each, measured, once, per, priced, us
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import ANCHOR, POWERS, SIZES, best, built, load_limit, proves, run
-from colllib.claims.traces import states
+from colllib.claims.traces import distances, states
 from colllib.claims.value import Limit, Words
 from colllib.cost import Cost, crossover
 from colllib.execution import Execution, trace
@@ -151,8 +151,7 @@ def _ring_indices() -> Cases:
 
 
 def _hops_of_a_chunk(n: int) -> int:
-    ring = run(RING, f"star:{n}").schedule
-    return sum(int((ring.step(t).block == 0).sum()) for t in range(ring.num_steps))
+    return sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
 
 
 @answer(AR, "E-01-072 E-01-073")
@@ -171,7 +170,7 @@ def _roles() -> Cases:
 
 def _partners_in_the_pipeline(n: int) -> int:
     both, most = built(allreduce.double_binary_tree, n, pieces=40).schedule, 0
-    for step in map(both.step, range(both.num_steps)):
+    for step in both.steps:
         pairs = {tuple(sorted(pair)) for pair in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
         most = max(most, int(np.bincount(np.array(list(pairs)).ravel()).max()))
     return most
@@ -195,11 +194,6 @@ def _root_term() -> Cases:
 def _paired(n: int) -> int:
     first = run(DOUBLING, f"star:{n}").schedule.step(0)
     return len({*first.src.tolist(), *first.dst.tolist()})
-
-
-def _second_half() -> Words:
-    schedule = run(HALVING, "star:4").schedule
-    return Words(" ".join(str(int(np.abs(schedule.step(t).src - schedule.step(t).dst)[0])) for t in (2, 3)))
 
 
 table(
@@ -230,7 +224,7 @@ table(
         "E-01-189": each(RING, sizes=(512,)),
         "E-01-192": each(HALVING, sizes=(512,)),
         "E-01-161": per("N", (3, 5, 6, 7, 12), paired=_paired),
-        "E-01-164": once("N = 4", distances=_second_half),
+        "E-01-164": once("N = 4", distances=lambda: distances(HALVING, 2)),
         "E-01-055 E-01-056 E-01-057 E-01-058 E-01-059 E-01-060": states(allreduce.ring, 4),
         "E-01-066 E-01-067 E-01-068 E-01-069": states(single_tree),
         "E-01-074 E-01-075 E-01-076 E-01-077": states(double_tree),
@@ -328,15 +322,18 @@ table(
 # -- the chapter on ring and tree algorithms ---------------------------------------------------------
 
 
-def _crossing(n: int, alpha: float, bandwidth: float) -> float:
-    """Ring and binomial tree, in MB."""
+def ring_and_tree_meet(n: int, alpha: float, bandwidth: float) -> dict[str, Any]:
+    """Ring and binomial tree: where they meet in MB, and estimates of it; µs and GB/s."""
     ring, tree = (run(f"all-reduce {name}", f"star:{n}").cost for name in ("ring", "binomial-tree"))
-    return float(crossover(ring, tree) or 0) * alpha * bandwidth / 1e6
+    unit = alpha * bandwidth / 1e3
+    estimates = {"rough": n * unit, "estimate": n * unit / log2(n)}
+    latencies = {"ring_alpha": ring.n_alpha, "tree_alpha": tree.n_alpha}
+    return {"at": f"N = {n}", "MB": float(crossover(ring, tree) or 0) * unit, **estimates, **latencies}
 
 
 @answer(MODEL, "R-02")
 def _crossover_of_64() -> Cases:
-    exact, rough = _crossing(64, 1e-6, 100e9), 1e-6 * 100e9 * 64 / (6 - 1) / 1e6
+    exact, rough = ring_and_tree_meet(64, 1, 100)["MB"], 1e-6 * 100e9 * 64 / (6 - 1) / 1e6
     yield {"at": "N = 64", "rough": rough, "exact": exact, "higher": 100 * (round(rough, 2) / round(exact, 2) - 1)}
 
 
@@ -347,7 +344,13 @@ def _crossover_of_256() -> Cases:
     slopes = {"ring_slope": float(ring.n_beta) / 2, "tree_slope": float(tree.n_beta) / 2}
     latencies = {"ring_us": float(ring.n_alpha) * 5, "tree_us": float(tree.n_alpha) * 5}
     difference = slopes["tree_slope"] - slopes["ring_slope"]
-    yield {"at": "N = 256", "MB": _crossing(256, 5e-6, 200e9), **latencies, **slopes, "difference": difference}
+    yield {
+        "at": "N = 256",
+        "MB": ring_and_tree_meet(256, 5, 200)["MB"],
+        **latencies,
+        **slopes,
+        "difference": difference,
+    }
 
 
 #: Exercise 3: 600 GB/s and 1 µs in a node, 100 GB/s and 5 us between nodes.
@@ -392,8 +395,8 @@ def _ring_and_folded_halving() -> Cases:
 def _ghosts(silent: bool) -> Schedule:
     """Rabenseifner of eight ranks; silent ghosts, 6 and 7, neither send nor receive."""
     whole = allreduce.rabenseifner(8)
-    steps = [whole.step(t) for t in range(whole.num_steps)]
-    return Schedule.from_steps(whole.blocks, [s.taken((s.src < 6) & (s.dst < 6)) if silent else s for s in steps])
+    steps = (step.taken((step.src < 6) & (step.dst < 6)) if silent else step for step in whole.steps)
+    return Schedule.from_steps(whole.blocks, list(steps))
 
 
 @answer(AR, "R-12")

@@ -82,7 +82,7 @@ def _rounds_apart() -> Cases:
 def _both_ways(n: int) -> int:
     """Steps in which both directions of a ring are in use."""
     schedule = built(relay_singly, n, on=f"ring:{n}").schedule
-    ways = [set(((step.dst - step.src) % n).tolist()) for step in map(schedule.step, range(schedule.num_steps))]
+    ways = [set(((step.dst - step.src) % n).tolist()) for step in schedule.steps]
     return sum(len(way) == 2 for way in ways)
 
 

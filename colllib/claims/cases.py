@@ -108,7 +108,7 @@ class Measured(Mapping[str, Any]):
 
 def _partners(done: Execution) -> tuple[set[int], set[int]]:
     """Whom rank 0 sends to, and whom it hears from."""
-    steps = [done.schedule.step(t) for t in range(done.schedule.num_steps)]
+    steps = list(done.schedule.steps)
     return {int(b) for s in steps for b in s.dst[s.src == 0]}, {int(a) for s in steps for a in s.src[s.dst == 0]}
 
 

@@ -10,7 +10,7 @@ from colllib.algorithms import allgather
 from colllib.claims.cases import Measured, each, per
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import POWERS, built, run, timed
-from colllib.claims.traces import states
+from colllib.claims.traces import distances, states
 from colllib.claims.value import Words
 from colllib.execution import trace
 from colllib.measures import staging
@@ -24,15 +24,14 @@ RING, DOUBLING, HALVING = "all-gather ring", "all-gather recursive-doubling", "r
 
 def _shards(schedule: Schedule) -> list[int]:
     """The most shards that a rank sends in each round; in these schedules all to one partner."""
-    return [int(np.bincount(schedule.step(t).src).max()) for t in range(schedule.num_steps)]
+    return [int(np.bincount(step.src).max()) for step in schedule.steps]
 
 
 @answer(CHAPTER, "E-01-131 E-01-132 E-01-133 E-01-167")
 def _pat_tree() -> Cases:
     """The edges over which the shard of rank 0 travels among eight, and the most shards of a rank's message."""
     schedule, drawn = built(allgather.pat, 8).schedule, {}
-    for t in range(schedule.num_steps):
-        step = schedule.step(t)
+    for t, step in enumerate(schedule.steps):
         ends = zip(step.src[step.block == 0].tolist(), step.dst[step.block == 0].tolist(), strict=True)
         drawn[f"round{t + 1}"] = Words(" ".join(sorted(f"{a}-{b}" for a, b in ends)))
     for t, shards in enumerate(_shards(schedule), 1):
@@ -101,8 +100,8 @@ def one_at_a_time(schedule: Schedule) -> Schedule:
     7
     """
     steps = []
-    for t in range(schedule.num_steps):
-        rows = [part.reshape(schedule.ranks, -1).T for part in schedule.step(t)]
+    for step in schedule.steps:
+        rows = [part.reshape(schedule.ranks, -1).T for part in step]
         steps += [Step(*(np.ascontiguousarray(row) for row in parts)) for parts in zip(*rows, strict=True)]
     return Schedule.from_steps(schedule.blocks, steps)
 
@@ -162,12 +161,6 @@ def _in_one_trip(n: int) -> bool:
     )
 
 
-def _distances(what: str, first: int) -> Words:
-    schedule = run(what, "star:4").schedule
-    steps = [schedule.step(t) for t in range(first, schedule.num_steps)]
-    return Words(" ".join(str(int((step.src ^ step.dst)[0])) for step in steps))
-
-
 @answer(CHAPTER, "A-04")
 def _tree_variants() -> Cases:
     for n in (4, 8, 64):
@@ -193,7 +186,7 @@ table(
         ),
         "E-01-137 E-01-138 E-01-139": per("r", (1, 2, 3), ", N = 8", chunks=_chunks),
         "E-01-162": states(allgather.recursive_doubling, 4),
-        "E-01-163": per("N", (4,), distances=lambda n: _distances(DOUBLING, 0)),
+        "E-01-163": per("N", (4,), distances=lambda n: distances(DOUBLING)),
         "E-01-096": per("N", (2, 5, 8), exists=_in_one_trip),
         "A-05": each(pat="all-gather pat", doubling=DOUBLING, sizes=(8, 64, 128)),
     },

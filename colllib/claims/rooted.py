@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from math import comb
 
 import numpy as np
 
 from colllib.algorithms import broadcast, reduce, trees
-from colllib.claims.cases import Rows, each, named_shape, once, per, us
+from colllib.claims.cases import Rows, each, measured, named_shape, once, per, us
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import ANCHOR, POWERS, SIZES, best, built, place, run
-from colllib.claims.traces import states
+from colllib.claims.traces import edges, states
 from colllib.claims.value import Limit, Words
 from colllib.execution import Execution
 from colllib.measures import busy_ports, phases
@@ -89,13 +88,6 @@ def _crossovers() -> Cases:
         yield {"at": on} | {name: len({_faster(*pair, on, m) for m in MESSAGES}) == 2 for name, pair in pairs.items()}
 
 
-def _edges(build: Callable[..., Schedule], *ranks: int) -> Words:
-    schedule = built(build, *ranks).schedule
-    steps = (schedule.step(t) for t in range(schedule.num_steps))
-    pairs = {f"{min(a, b)}-{max(a, b)}" for step in steps for a, b in zip(step.src, step.dst, strict=True)}
-    return Words(" ".join(sorted(pairs)))
-
-
 table(
     ROOTED,
     {
@@ -122,8 +114,8 @@ table(
         "E-01-032": per("N", SIZES[1:], n_beta=lambda n: run(CHAIN, f"star:{n}", n).cost.n_beta),
         "E-01-044": once(
             "N = 4",
-            edges=lambda: _edges(broadcast.binomial_tree, 4),
-            of_reduce=lambda: _edges(printed_reduce_tree),
+            edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps),
+            of_reduce=lambda: edges(*built(printed_reduce_tree).schedule.steps),
         ),
     },
 )
@@ -158,11 +150,10 @@ def _time_at_the_best() -> Cases:
 
 @answer(PIPES, "E-01-184")
 def _neighbors() -> Cases:
-    whole = run("all-reduce recursive-doubling", "star:512").schedule
-    partners = {int(d) for t in range(whole.num_steps) for d in whole.step(t).dst[whole.step(t).src == 0]}
+    partners = measured("all-reduce recursive-doubling", "star:512").reached
     for dims in ((5,), (4, 4), (3, 3, 3), (8, 8, 8)):
         ports = int((place(named_shape("torus", dims)).link_src == 0).sum())
-        yield {"at": named_shape("torus", dims), "k": len(dims), "ports": ports, "partners": len(partners)}
+        yield {"at": named_shape("torus", dims), "k": len(dims), "ports": ports, "partners": partners}
 
 
 def _interior(what: str) -> Rows:
@@ -172,8 +163,8 @@ def _interior(what: str) -> Rows:
         return run(what, f"star:{n}", 2 * (n - 1).bit_length())
 
     def links(n: int) -> int:
-        steps = (done(n).schedule.step(t) for t in range(done(n).schedule.num_steps))
-        return max(int((np.bincount(s.src, minlength=n) + np.bincount(s.dst, minlength=n))[1:].max()) for s in steps)
+        ends = (np.concatenate((step.src, step.dst)) for step in done(n).schedule.steps)
+        return max(int(np.bincount(end)[1:].max()) for end in ends)
 
     return per("N", (8, 64, 512), links=links, limit=lambda n: Limit(max(done(n).sent[1:] + done(n).received[1:])))
 

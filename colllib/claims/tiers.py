@@ -11,15 +11,15 @@ from typing import Any
 
 from colllib.algorithms import allreduce, alltoall, lattice
 from colllib.algorithms.nested import nested
-from colllib.claims.allreduce import HALVING, hierarchical_ring
+from colllib.claims.allreduce import HALVING, hierarchical_ring, ring_and_tree_meet
 from colllib.claims.cases import deferred, each, per
 from colllib.claims.contention import eta_of_tiers, every_margin
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.innetwork import trip
 from colllib.claims.runs import built, closed, run, timed
-from colllib.claims.traces import states
-from colllib.claims.value import Limit, Words
-from colllib.cost import crossover, half_bandwidth_message
+from colllib.claims.traces import edges, states
+from colllib.claims.value import Limit
+from colllib.cost import half_bandwidth_message
 from colllib.execution import Execution
 from colllib.ladder import topology
 from colllib.measures import crossings
@@ -300,13 +300,8 @@ def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int =
     gb = price["message"]
     sent = {"ring_GB": float(max(plain.sent)) * gb, "card_GB": float(crossings(two)["card"].most) * gb}
     totals = {"ring_total": float(leaving(plain)) * gb, "nested_total": float(leaving(two)) * gb}
-    inner_a, outer_a = per_level(two)
-    loads = {
-        "inner": inner_a,
-        "outer": outer_a,
-        "box": crossings(two)["box"].most,
-        "card": crossings(two)["card"].most,
-    }
+    loads = {tier: crossed.most for tier, crossed in crossings(two).items()}
+    loads["inner"], loads["outer"] = per_level(two)
     bound = [done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two)]
     yield {
         "at": plain.topology.name,
@@ -346,16 +341,10 @@ def _three_tiers() -> Cases:
 def _butterfly() -> Cases:
     """Eight ranks in two boxes, near partners first."""
     done, plain = run(HALVING, "boxes:2x4"), built(allreduce.ring, 8, on="boxes:2x4")
-    rounds = {f"round{k}": _pairs(done.schedule, k) for k in range(3)}
+    rounds = {f"round{k}": edges(done.schedule.step(k)) for k in range(3)}
     cost = run(HALVING, "star:8").cost
     crossed = {"crossing": leaving(done), "ring_crossing": leaving(plain)}
     yield {"at": "boxes:2x4", "N": 8, **rounds, "n_alpha": cost.n_alpha, "n_beta": Fraction(cost.n_beta), **crossed}
-
-
-def _pairs(schedule: Schedule, t: int) -> Words:
-    step = schedule.step(t)
-    ends = {(a, b) for a, b in zip(step.src.tolist(), step.dst.tolist(), strict=True) if a < b}
-    return Words(" ".join(f"{a}-{b}" for a, b in sorted(ends)))
 
 
 @answer(SWITCHES_ADD, "M-43")
@@ -420,12 +409,6 @@ def _steps_and_gaps() -> Cases:
     yield {"at": "N = 1024", **case, "tree8": small["binomial-tree"], "gap": 450 // 50}
 
 
-@answer(BOXES, "T-17")
-def _tree_or_ring() -> Cases:
-    ring, tree = (run(what, "star:8").cost for what in (RING, "all-reduce binomial-tree"))
-    yield {"at": "N = 8", "MB": float(crossover(ring, tree) or 0) * 5 * 0.05}
-
-
 table(
     BOXES,
     {
@@ -434,6 +417,7 @@ table(
         "E-03-034": flat(RING, IB),
         "T-13 T-14 T-15 T-21": against(TSUGRII),
         "T-16": against(TSUGRII, 16),
+        "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
         "T-18": against(TSUGRII, narrow=3),
         "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
         "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),

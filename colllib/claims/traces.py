@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 
 from colllib.claims.cases import deferred
 from colllib.claims.finding import Cases
-from colllib.claims.runs import built
+from colllib.claims.runs import built, run
 from colllib.claims.value import Words
 from colllib.execution import trace
-from colllib.schedule import Schedule
+from colllib.schedule import Schedule, Step
 
 
 @deferred
@@ -73,3 +73,15 @@ def moved(schedule: Schedule, t: int, letters: str) -> Words:
     step = schedule.step(t - 1)
     ends = {letters[src] + letters[dst] for src, dst in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
     return Words(" ".join(sorted(ends)))
+
+
+def distances(what: str, first: int = 0) -> Words:
+    """How far apart the partners of a butterfly of four ranks are in every step from `first` on."""
+    steps = list(run(what, "star:4").schedule.steps)[first:]
+    return Words(" ".join(str(int((step.src ^ step.dst)[0])) for step in steps))
+
+
+def edges(*steps: Step) -> Words:
+    """The pairs of ranks that meet in some steps."""
+    ends = {(min(a, b), max(a, b)) for step in steps for a, b in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
+    return Words(" ".join(f"{a}-{b}" for a, b in sorted(ends)))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from colllib.algorithms import allreduce
+from colllib.claims.allreduce import ring_and_tree_meet
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import best, built, closed, run
 from colllib.claims.value import Words
-from colllib.cost import crossover
 from colllib.events import Processor, event_clock
 from colllib.ladder import topology
 from colllib.schedule import Schedule
@@ -168,8 +167,7 @@ def _four_times_four() -> Cases:
     done = run(RING, "star:4")
     case: dict[str, Any] = {"at": "N = 4", "sent": 4 * max(done.sent), "received": 4 * max(done.received)}
     first = built(allreduce.ring, 4).schedule
-    for t in range(first.num_steps):
-        step = first.step(t)
+    for t, step in enumerate(first.steps):
         sent = [(int(dst), int(block), held[src][block], bool(add)) for src, dst, block, add in zip(*step, strict=True)]
         for dst, block, number, add in sent:
             held[dst][block] = number + held[dst][block] * add
@@ -186,23 +184,14 @@ def _double_tree_at_its_best() -> Cases:
         yield {"at": f"N = 16, {megabytes} MB", "N": 16, "M": megabytes, "t": 1e6 * rung.seconds, "utilized": utilized}
 
 
-def _crossing(n: int, alpha: float, bandwidth: float) -> dict[str, Any]:
-    """Ring and binomial tree: where they meet in MB, and estimates of it; µs and GB/s."""
-    ring, tree = (run(what, f"star:{n}").cost for what in (RING, BINOMIAL))
-    unit = alpha * bandwidth / 1e3
-    rough = n * unit
-    return {"at": f"N = {n}", "MB": float(crossover(ring, tree) or 0) * unit, "rough": rough,
-            "estimate": rough / math.log2(n), "ring_alpha": ring.n_alpha, "tree_alpha": tree.n_alpha}  # fmt: skip
-
-
-table(AR, {"M-36": lambda: [_crossing(100, 5, 50)], "M-39": lambda: [_crossing(256, 5, 25)]})
+table(AR, {"M-36": lambda: [ring_and_tree_meet(100, 5, 50)], "M-39": lambda: [ring_and_tree_meet(256, 5, 25)]})
 
 
 @answer(AR, "M-37")
 def _one_megabyte_on_64() -> Cases:
     ring, tree = (run(what, "star:64").cost for what in (RING, BINOMIAL))
     times = [cost.seconds(message=1e6, alpha=10, bandwidth=1e4) for cost in (ring, tree)]
-    yield _crossing(64, 10, 10) | {
+    yield ring_and_tree_meet(64, 10, 10) | {
         "ring": times[0], "tree": times[1], "faster": 100 * (1 - times[1] / times[0]),
         "latency": Fraction(ring.n_alpha) / tree.n_alpha, "load": Fraction(tree.n_beta) / Fraction(ring.n_beta),
     }  # fmt: skip
