@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from collections import ChainMap
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import cache, partial
+from importlib import resources
 from itertools import combinations
 from math import gcd, log, prod
 from typing import Any
@@ -53,7 +56,6 @@ from colllib.graphs.isomorphism import isomorphism
 from colllib.graphs.links import arcs
 from colllib.graphs.measures import moore_bound, moore_diameter
 from colllib.schedule import Schedule
-from colllib.topology import Topology
 from colllib.topology.cuts import distances
 
 K22, K44, C16 = "complete-bipartite:2x2", "complete-bipartite:4x4", "circulant:16x3x4"
@@ -752,29 +754,48 @@ def product_f(*factors: str, squared: bool = False) -> Fraction:
     return min(Fraction(on(graph)["f"] * n, prod(ranks)) for graph, n in zip(factors, ranks, strict=True))
 
 
+@cache
+def bracketed(graph: str) -> tuple[Fraction, Fraction]:
+    """What `scripts/throughputs.py` found: f of a flow on a graph, and what lengths of links leave to f."""
+    text = (resources.files(__package__) / "throughputs.csv").read_text(encoding="utf-8")
+    flow, lengths = next(row[1:] for row in csv.reader(text.splitlines()) if row[0] == graph)
+    return Fraction(flow), Fraction(lengths)
+
+
+def swept(graph: str) -> Rows:
+    """Two cases of a graph that takes a program too long here: f of a flow on it, and what lengths leave to f."""
+    return lambda: [
+        case for f in bracketed(graph) for case in with_f(graph, place(graph).ranks, partial(Fraction, f))()
+    ]
+
+
+def all_to_all_order() -> Cases:
+    """The row of Table 3.4 whose flow takes less than lengths leave to any other row, and how the first two compare."""
+    found = [bracketed(graph) for graph in (KAUTZ, LINES)]
+    most = [_seconds(flow) for flow, _ in found]
+    least = [*(_seconds(lengths) for _, lengths in found), *(on(graph)["a2a_least"] for graph in OTHERS)]
+    rows = [row for row, time in enumerate(most) if time < min(least[:row] + least[row + 1 :])]
+    over = least[1] / ideal(1024)["a2a"] - 1
+    yield {"at": "N = 1024", "lowest": 1 + rows[0], "kautz": most[0], "line": least[1], "over": over}
+
+
+def _seconds(f: Fraction) -> float:
+    return WHOLE * 4 / (1024 * float(f))
+
+
 def with_f(at: str, ranks: int, f: Callable[[], Fraction], best: float = 0) -> Rows:
     """A case of an f and the time it makes, beside the best time that the source prints."""
     found = Quantities({"f": f, "a2a": lambda: WHOLE * 4 / (ranks * float(f()))}, at=f"{at}, N = {ranks}", best=best)
     return lambda: [found]
 
 
-def too_many_hops(times: int) -> Fraction:
-    """What the hops of a line graph of line graphs of C(16, {3, 4}) leave to f: each pair is so much further apart."""
-    topology = place(f"{'line-graph(' * (times - 1)}{C16}{')' * (times - 1)}")
-    src, _ = arcs(topology)
-    links = len(src)
-    hops = distances(topology)
-    # from link (a, b) to link (c, d): the hops from b to c, and one more; a link is no hop from itself
-    total = 16 * int(hops.sum()) + links * links - _closed_pairs(topology)
-    return Fraction(4 * links, total)
-
-
-def _closed_pairs(topology: Topology) -> int:
-    """For links (a, b) themselves: hops from b back to a and one more, which are none."""
-    src, dst = arcs(topology)
-    return int((distances(topology)[dst, src] + 1).sum())
-
-
+#: Rows of Table 3.4 with all-to-all times to compare, and those that are far behind.
+KAUTZ, LINES = "kautz:4x1024", f"line-graph(line-graph(line-graph({C16})))"
+OTHERS = (
+    "line-graph(line-graph(power(diamond,2)))",
+    "line-graph(power(modified-debruijn:2x4,2))",
+    "power(product(uniring:1x4,uniring:1x8),2)",
+)
 #: us, from the largest f that Table A.1 prints for N = 256.
 BEST_256 = WHOLE * 4 / (256 * 4.10e-3)
 
@@ -789,8 +810,11 @@ def shares() -> Cases:
 table(
     ALL_TO_ALL,
     {
-        "D-3-039": once("L^3(C(16,{3,4}))", a2a_least=lambda: WHOLE * 4 / (1024 * float(too_many_hops(3)))),
-        "D-A-136": once("L^3(C(16,{3,4}))", bound=lambda: too_many_hops(3)),
+        "D-3-039 D-A-136": each(LINES),
+        "D-3-059 D-3-061 D-3-062": all_to_all_order,
+        "D-3-036 D-A-135": swept(KAUTZ),
+        "D-A-117": swept("debruijn:4x4"),
+        "D-A-121": swept("line-graph(power(diamond,2))"),
         "D-3-048 D-A-139": with_f(
             "(UniRing(1,4) x UniRing(1,8))^2", 1024, lambda: product_f("uniring:1x4", "uniring:1x8", squared=True)
         ),

@@ -145,14 +145,18 @@ def orbits(graph: Topology) -> tuple[IntArray, IntArray]:
     known = graph.link_src * graph.ranks + graph.link_dst
     sorter = np.argsort(known)
     ranks, links = np.arange(graph.ranks), np.arange(graph.num_links)
+    around, alike = _Around(graph), dict[bytes, list[int]]()  # ranks of different orbits, by what is around them
     firsts: list[int] = []
     for rank in range(graph.ranks):
         if ranks[rank] in ranks[firsts]:
             continue
-        takes = (isomorphism(graph, graph, [(first, rank)]) for first in firsts)
+        single = (np.arange(graph.ranks) == rank).astype(np.uint64)
+        near = alike.setdefault(np.sort(_refined([around], [single])[0]).tobytes(), [])
+        takes = (isomorphism(graph, graph, [(first, rank)]) for first in near)
         there = next((found for found in takes if found is not None), None)
         if there is None:
             firsts.append(rank)
+            near.append(rank)
         else:
             ranks, links = _joined(ranks, there), _joined(links, _moved_links(graph, there, known, sorter))
     for first in firsts:  # what leaves a rank where it is

@@ -2,11 +2,15 @@
 
 A multicommodity flow with one commodity for each source: Basu et al. (2023), "Efficient All-to-All Collective
 Communication Schedules for Direct-Connect Topologies". Averaging a flow over the automorphisms of the graph changes
-nothing about f, so that one source of each orbit and one capacity for each orbit of links are enough.
+nothing about f, so that one source of each orbit and one capacity for each orbit of links are enough. The program is
+solved over trees of shortest ways, which are added until lengths of links prove that no other flow is larger:
+column generation, Ford and Fulkerson (1958), "A Suggested Computation for Maximal Multi-Commodity Network Flows".
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
@@ -22,9 +26,14 @@ from colllib.topology.cuts import distances
 
 FloatArray = NDArray[np.float64]
 
-MOST_VARIABLES = 2**15  # sources times links of a linear program, after symmetry
+MOST_VARIABLES = 2**14  # sources times orbits of links
 CLOSE = 1e-9  # how far the solver may be from the fraction that bounds it
+NEAR = 1e-3  # how near lengths have to be before they are rounded
+GRID = 10**6  # to which parts of the longest link lengths are rounded
 LONGEST = 10**9  # whole length of a link that is tried
+HOP = 1e-7  # what a hop adds to its length
+MIXED = 4  # trees that are kept, for each source and orbit of links
+WARM, ROUNDS = 30, 300  # rounds in which links get longer with their loads, and rounds in all
 
 
 def distance_bound(graph: Topology) -> Fraction:
@@ -41,77 +50,159 @@ def distance_bound(graph: Topology) -> Fraction:
 def throughput(graph: Topology) -> Fraction:
     """The largest f such that every rank can send f to every other one at once, exactly.
 
-    Lengths of links prove it from above: f is at most the sum of all lengths over the sum of all distances. The flow
-    of the linear program proves it from below, to the precision of its solver.
-
     Raises:
-        TooLarge: if the linear program is too large, or the lengths. The distance bound remains.
+        TooLarge: if the program is too large, or the fraction. The distance bound remains.
         ValueError: for a graph that is not strongly connected, or with one rank only.
 
     >>> from colllib.topology import find
     >>> throughput(find("ring:5")), throughput(find("diamond"))
     (Fraction(1, 3), Fraction(3, 20))
     """
+    low, high = bracket(graph)
+    if high > low * (1 + CLOSE):
+        raise TooLarge(f"{graph.name}: the fraction that is its all-to-all throughput, about {low:.6g}, is too long")
+    return high
+
+
+def bracket(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) -> tuple[float, Fraction]:
+    """What f is between: a flow proves it from below, to the precision of its solver, and lengths of links from above.
+
+    Args:
+        graph: strongly connected, of two or more ranks.
+        apart: up to which share of f the two may differ; they differ more where the rounds do not suffice.
+        most: sources times orbits of links that are not too many.
+
+    Raises:
+        TooLarge: if there are more.
+        ValueError: for a graph that is not strongly connected, or with one rank only.
+
+    >>> from colllib.topology import find
+    >>> bracket(find("diamond"))[1]
+    Fraction(3, 20)
+    """
     if graph.ranks < 2:
         raise ValueError(f"{graph.name}: all-to-all throughput needs at least two ranks")
-    bound = distance_bound(graph)
+    high = distance_bound(graph)
     check_size(f"all-to-all flow on {graph.name}", graph.ranks * graph.num_links, MOST_ROUTES, "ranks times links")
-    rank_orbit, link_orbit = orbits(graph)
-    carries = graph.link_src != graph.link_dst
-    if len(np.unique(link_orbit[carries])) == 1 and len({*graph.bandwidth}) == 1:
-        return bound  # averaged over the automorphisms, shortest ways load all links alike
-    sources = np.unique(rank_orbit, return_index=True)[1]
-    check_size(f"all-to-all flow on {graph.name}", len(sources) * graph.num_links, MOST_VARIABLES, "variables")
-    found, prices = _flow(graph, sources, rank_orbit, link_orbit)
-    if found >= bound * (1 - CLOSE):
-        return bound
-    for power in range(5):
-        ratios = [Fraction(price).limit_denominator(10**power) for price in (prices / prices.max()).tolist()]
-        whole = lcm(*(ratio.denominator for ratio in ratios))
-        if whole <= LONGEST:
-            lengths = np.array([int(ratio * whole) for ratio in ratios], dtype=np.intp)[link_orbit]
-            upper = _length_bound(graph, lengths)
-            if float(upper) <= found * (1 + CLOSE):
-                return upper
-    raise TooLarge(f"{graph.name}: the fraction that is its all-to-all throughput, about {found:.6g}, is too long")
+    flow = _Flow.of(graph)
+    if len(flow.capacity) == 1:
+        return float(high), high  # averaged over the automorphisms, shortest ways load all links alike
+    check_size(f"all-to-all flow on {graph.name}", len(flow.sources) * len(flow.capacity), most, "variables")
+    low, nearest = 0.0, np.inf
+    for low, near, lengths in flow.rounds():
+        if near < min(nearest, low * (1 + NEAR)):
+            high, nearest = min((high, *flow.bounds(lengths, exact=apart <= CLOSE))), near
+        if high <= low * (1 + apart):
+            break
+    return low, high
 
 
-def _flow(graph: Topology, sources: IntArray, rank_orbit: IntArray, link_orbit: IntArray) -> tuple[float, FloatArray]:
-    """The linear program's f, and what its capacities are worth, one for each orbit of links."""
+@dataclass(frozen=True)
+class _Flow:
+    """Links but self-loops, and which of them and of the ranks are alike.
+
+    Attributes:
+        ranks: number of ranks N.
+        src, dst, width: of the links, where they lead from and to, and how many parallel ones each is, shape (L,).
+        orbit: of the links, shape (L,), from 0 to K - 1.
+        capacity: of all links of an orbit, shape (K,).
+        sources, copies: a rank of each orbit, and how many it has, shape (S,).
+    """
+
+    ranks: int
+    src: IntArray
+    dst: IntArray
+    width: IntArray
+    orbit: IntArray
+    capacity: FloatArray
+    sources: IntArray
+    copies: IntArray
+
+    @classmethod
+    def of(cls, graph: Topology) -> _Flow:
+        rank_orbit, link_orbit = orbits(graph)
+        links = np.flatnonzero(graph.link_src != graph.link_dst)
+        orbit = np.unique(link_orbit[links], return_inverse=True)[1]
+        width = np.array([tier.cables for tier in graph.tiers], dtype=np.intp)[graph.tier][links]
+        _, sources, copies = np.unique(rank_orbit, return_index=True, return_counts=True)
+        capacity = np.bincount(orbit, weights=width).astype(np.float64)
+        return cls(graph.ranks, graph.link_src[links], graph.link_dst[links], width, orbit, capacity, sources, copies)
+
+    def rounds(self) -> Iterator[tuple[float, float, FloatArray]]:
+        """Ever better flows: their f, what the best lengths so far leave to it, and these, one for each orbit."""
+        load, lengths, best, near = np.zeros_like(self.capacity), np.ones_like(self.capacity), np.empty(0), np.inf
+        columns, owner = np.empty((0, len(load))), np.empty(0, dtype=np.intp)
+        tried = [lengths]
+        for turn in range(ROUNDS):
+            for lengths in tried:
+                new = self.trees(lengths)
+                lengths = lengths / (lengths @ self.capacity)
+                if (far := (new @ (lengths * self.capacity)).sum()) * near > 1:
+                    best, near = lengths, 1 / far
+                columns, owner = np.concatenate((columns, new)), np.append(owner, np.arange(len(new)))
+            if turn < WARM:
+                load += new.sum(axis=0)
+                tried = [np.exp(2 * np.sqrt(turn + 1) * (load - load.max()) / load.mean())]
+                continue
+            low, prices, order = _mixed(columns, owner)
+            yield low, near, best
+            kept = order[: MIXED * (len(load) + len(new))]
+            columns, owner = columns[kept], owner[kept]
+            tried = [prices / self.capacity, (best + prices / self.capacity) / 2]
+
+    def trees(self, lengths: FloatArray) -> FloatArray:
+        """What each source's shortest ways, times its copies, put on the links of each orbit, in capacities."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import dijkstra
+
+        shape, count, size = (self.ranks,) * 2, np.arange(len(self.sources)), (len(self.sources), len(self.capacity))
+        longer = lengths[self.orbit] + lengths.max() * HOP  # scipy takes no links of length 0
+        graph = csr_array((longer, (self.src, self.dst)), shape=shape)
+        apart, before = dijkstra(graph, indices=self.sources, return_predecessors=True)
+        through = np.ones(apart.shape)
+        for rank in np.argsort(-apart, axis=1)[:, :-1].T:  # from the farthest to the source, which comes last
+            through[count, before[count, rank]] += through[count, rank]
+        link = csr_array((np.arange(len(self.src)) + 1, (self.src, self.dst)), shape=shape)
+        source, rank = np.nonzero(before >= 0)
+        orbit = self.orbit[np.asarray(link[before[source, rank], rank]).ravel() - 1]
+        cells = np.bincount(source * size[1] + orbit, weights=through[source, rank], minlength=size[0] * size[1])
+        return cells.reshape(size) * self.copies[:, None] / self.capacity
+
+    def bounds(self, lengths: FloatArray, exact: bool) -> Iterator[Fraction]:
+        """What lengths leave to f once they are rounded to fractions of few digits, or unless exact to a fine grid."""
+        ratio = lengths / lengths.max()
+        if not exact:
+            yield self.length_bound(np.rint(ratio * GRID).astype(np.intp)[self.orbit])
+        for power in range(5):
+            ratios = [Fraction(length).limit_denominator(10**power) for length in ratio.tolist()]
+            whole = lcm(*(one.denominator for one in ratios))
+            if whole <= LONGEST:
+                yield self.length_bound(np.array([int(one * whole) for one in ratios])[self.orbit])
+
+    def length_bound(self, lengths: IntArray) -> Fraction:
+        """What f cannot exceed: the lengths of all links over the distances between all ranks."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import shortest_path
+
+        # every link gets a little more, less in sum than one length on any way
+        scale = 2 * self.ranks
+        matrix = csr_array((lengths * scale + 1.0, (self.src, self.dst)), shape=(self.ranks, self.ranks))
+        apart = shortest_path(matrix).astype(np.intp) // scale
+        return Fraction(int((lengths * self.width).sum()), max(int(apart.sum()), 1))
+
+
+def _mixed(columns: FloatArray, owner: IntArray) -> tuple[float, FloatArray, IntArray]:
+    """The best mixture of each source's trees: its f, what capacities are worth, and which trees are worth keeping."""
     from scipy.optimize import linprog
-    from scipy.sparse import block_diag, coo_array, csr_array, hstack, vstack
 
-    ranks, links = graph.ranks, graph.num_links
-    width = graph.bandwidth.as_floats()
-    every = np.arange(links)
-    gain = csr_array(
-        (np.repeat((-1.0, 1.0), links), (np.concatenate((graph.link_dst, graph.link_src)), np.tile(every, 2))),
-        shape=(ranks, links),
-    )
-    kept = [np.flatnonzero(np.arange(ranks) != source) for source in sources]
-    flows = block_diag([gain[rows] for rows in kept], format="csr")
-    wanted = coo_array(np.ones((flows.shape[0], 1)))
-    copies = np.bincount(rank_orbit)
-    loads = hstack([coo_array((np.full(links, float(copies[rank_orbit[s]])), (link_orbit, every))) for s in sources])
-    capacity = np.bincount(link_orbit, weights=width)
-    program = vstack([hstack([loads, coo_array((len(capacity), 1))]), hstack([flows, wanted])]).tocsr()
-    right = np.concatenate((capacity, np.zeros(flows.shape[0])))
-    price = np.zeros(program.shape[1])
-    price[-1] = -1
-    done = linprog(price, A_ub=program, b_ub=right, bounds=(0, None), method="highs")
-    if done.fun is None:
-        raise ArithmeticError(f"{graph.name}: {done.message}")
-    return -done.fun, -done.ineqlin.marginals[: len(capacity)]
-
-
-def _length_bound(graph: Topology, lengths: IntArray) -> Fraction:
-    """What f cannot exceed: the lengths of all links over the distances between all ranks."""
-    from scipy.sparse import csr_array
-    from scipy.sparse.csgraph import shortest_path
-
-    # scipy takes no links of length 0: every link gets a little more, less in sum than one length on any way
-    scale = 2 * graph.ranks
-    matrix = csr_array((lengths * scale + 1.0, (graph.link_src, graph.link_dst)), shape=(graph.ranks, graph.ranks))
-    apart = shortest_path(matrix).astype(np.intp) // scale
-    width = np.array([tier.cables for tier in graph.tiers], dtype=np.intp)[graph.tier]
-    return Fraction(int((lengths * width).sum()), max(int(apart.sum()), 1))
+    size, sources = columns.shape[1], np.arange(owner.max() + 1)
+    whole = -1.0 * (owner == sources[:, None])
+    program: FloatArray = np.block([[columns.T, -np.ones((size, 1))], [whole, np.zeros((len(sources), 1))]])
+    right, price = np.zeros(size + len(sources)), np.zeros(len(owner) + 1)
+    right[size:], price[-1] = -1, 1
+    done = linprog(price, A_ub=program, b_ub=right, bounds=(0, None), method="highs-ds")
+    if done.fun is None or done.x is None:
+        raise ArithmeticError(f"the linear program of an all-to-all flow: {done.message}")
+    prices, worth = np.split(-done.ineqlin.marginals, [size])
+    prices = np.maximum(prices, 0)
+    return 1 / done.fun, prices, np.lexsort((columns @ prices - worth[owner], done.x[:-1] <= 0))
