@@ -17,6 +17,7 @@ from colllib.show import (
     inc_explorer,
     ladder_explorer,
     message_explorer,
+    overlap_explorer,
     parallelism_explorer,
     pat_explorer,
     pipeline_explorer,
@@ -164,6 +165,26 @@ def test_what_cannot_be_read_is_said_beside_the_field_and_changes_nothing(tmp_pa
         for typed, shown in (("64 MB", "64 MB"), ("1GiB", "1.074 GB"), ("2 kB", "2 kB")):
             tab.get_by_label("Message M, typed").fill(typed)
             assert f"M = {shown}" in tab.locator(".cl-summary").inner_text()
+        assert troubles == []
+
+
+def test_a_field_whose_values_have_units_reads_them_as_the_slider_shows_them_and_in_other_words(tmp_path):
+    with opened(write_page(tmp_path, overlap_explorer())) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        field, summary = tab.get_by_label("Bucket, typed"), tab.locator(".cl-summary")
+        seen = set()
+        for typed in ("800 MB", "0.8GB", "800,000 kB"):
+            field.fill("25 MB")
+            field.fill(typed)
+            field.press("Tab")
+            seen.add(summary.inner_text())
+            assert tab.locator(".cl-error:visible").count() == 0
+        assert len(seen) == 1
+        for typed, says in (("30MB", "near are 25 MB and 50 MB"), ("30 apples", "must be a number")):
+            field.fill(typed)
+            field.press("Tab")
+            assert says in tab.locator(".cl-error:visible").inner_text()
+            assert {summary.inner_text()} == seen
         assert troubles == []
 
 

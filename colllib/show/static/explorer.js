@@ -103,14 +103,20 @@ function run(root, data) {
     if (field && !typing && controls[i].told !== text(i)) { field.value = text(i); error(controls[i], ""); }
     if (field) controls[i].told = text(i);
   }
+  // What "1,024", "30MB" or "0.5 µs" says as a number.
+  function amount(words) {
+    const found = /^([\d.]+) ?([kMGTmuµμn]?)(?:B|s|B\/s)?$/.exec(words.replace(/,/g, ""));
+    return found ? Number(found[1]) * { "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, m: 1e-3, u: 1e-6, "µ": 1e-6, "μ": 1e-6, n: 1e-9 }[found[2]] : NaN;
+  }
   function typed(i, finished) {
     const control = controls[i], words = control.field.value.trim();
     try {
       if (control.marks) move(i, race.read(control.kind, words, control.marks[0], control.marks[control.marks.length - 1]), true);
       else {
-        const place = control.texts.indexOf(words.replace(/,/g, ""));
-        const near = control.texts.filter((each) => Number(each) < Number(words)).slice(-1)
-          .concat(control.texts.filter((each) => Number(each) > Number(words)).slice(0, 1));
+        const wanted = amount(words), all = control.texts.map(amount);
+        const place = all.findIndex((each) => Math.abs(each - wanted) <= 1e-9 * wanted);
+        const near = control.texts.filter((_, k) => all[k] < wanted).slice(-1)
+          .concat(control.texts.filter((_, k) => all[k] > wanted).slice(0, 1));
         if (place < 0) throw new Error(near.length ? `not counted here; near are ${near.join(" and ")}` : "must be a number");
         move(i, place, true);
       }
