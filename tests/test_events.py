@@ -199,3 +199,48 @@ def test_a_later_step_may_overtake_and_make_the_event_clock_the_slower_one():
     """The smallest case: first come, first served lets a message of step 2 delay one of step 1 that others wait for."""
     assert execute(overtaking()).cost.seconds(**UNIT) == 2 + 2 + 6
     assert event_clock(overtaking(), **UNIT).seconds == 7 + 6
+
+
+@given(st.integers(2, 7), st.floats(0, 1))
+@settings(deadline=None, max_examples=20)
+def test_a_late_rank_holds_up_a_ring_by_just_its_delay(ranks, delay):
+    ring = allreduce.ring(ranks)
+    usual, late = (event_clock(ring, **PRICES, late=late).seconds for late in ({}, {1: delay}))
+    assert late == pytest.approx(usual + delay)
+
+
+@given(st.integers(2, 8), st.lists(st.floats(0, 1), min_size=8, max_size=8))
+@settings(deadline=None, max_examples=20)
+def test_a_chain_waits_for_each_late_rank_and_each_slow_link_on_its_way(ranks, numbers):
+    """One block through a chain: a recursion of one line, without the clock."""
+    late, slow = dict(enumerate(numbers[:ranks])), {(k, k + 1): 1 + numbers[k] for k in range(ranks - 1)}
+    line = event_clock(broadcast.chain(ranks), **PRICES, late=late, slow=slow)
+    there = numbers[0]
+    for k in range(ranks - 1):
+        there = max(there, late[k]) + PRICES["alpha"] + slow[k, k + 1] * PRICES["message"] / PRICES["bandwidth"]
+        assert line.finished(k + 1, 0.0) == pytest.approx(max(there, late[k + 1]) if k + 2 < ranks else there)
+
+
+def test_one_slow_link_halves_a_ring_and_costs_halving_and_doubling_less():
+    late = {}
+    for name, schedule in {"ring": allreduce.ring(8), "halving": allreduce.rabenseifner(8)}.items():
+        usual, slow = (
+            event_clock(schedule, message=1, alpha=0, bandwidth=1, slow=s).seconds for s in ({}, {(0, 1): 2, (1, 0): 2})
+        )
+        late[name] = slow / usual
+    assert late["ring"] == pytest.approx(2)
+    assert 1 < late["halving"] < 1.8
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"late": {1: -1}}, "late by -1: must be finite, and at least 0"),
+        ({"late": {7: 1}}, "late rank or end of a slow link 7"),
+        ({"slow": {(0, 1): 0.5}}, "slow by a factor of 0.5: must be finite, and at least 1"),
+        ({"slow": {(0, 3): 2}}, "late rank or end of a slow link 3"),
+    ],
+)
+def test_a_delay_or_a_slow_link_that_cannot_be_is_refused_in_one_line(wrong, says):
+    with pytest.raises(ValueError, match=says):
+        event_clock(allreduce.ring(3), **PRICES, **wrong)
