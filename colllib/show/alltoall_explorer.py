@@ -11,7 +11,7 @@ from colllib.algorithms.alltoall import bruck_cost, pairwise_cost, ring_relay_co
 from colllib.bounds import lower_bound
 from colllib.cost import Cost
 from colllib.show.control import Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message, ranks
+from colllib.show.cost_explorer import prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Curves, Rows, Told, Ways
@@ -97,7 +97,7 @@ def alltoall_explorer() -> Explorer:
     counts = (("n_alpha", "n_alpha"), ("n_beta", "n_beta"))
     return Explorer(
         "All-to-all: steps against bytes",
-        [ranks(), message(), alpha(), bandwidth()],
+        [ranks(), *prices()],
         [
             Curves(race, "Time against message size", strip=False),
             Ways(race, "Time against radix", "Every radix that is best somewhere", x_label="radix k"),

@@ -9,7 +9,7 @@ from colllib.bounds import bus_factor
 from colllib.cost import Cost
 from colllib.ladder import PRIMITIVES
 from colllib.show.control import Control, Part, Quantity, State
-from colllib.show.cost_explorer import alpha, bandwidth, message, on_star, ranks
+from colllib.show.cost_explorer import on_star, prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Curves, Rows, Told
@@ -44,9 +44,7 @@ def busbw_explorer() -> Explorer:
         [
             Control("primitive", "Primitive", PRIMITIVES, "all-reduce", kind="select"),
             ranks(8),
-            message(1e9),
-            alpha(2e-6),
-            bandwidth(450e9),
+            *prices(1e9, 2e-6, 450e9),
             Quantity("eff", "Efficiency", "number", 0.01, 1.0, 1.0),
         ],
         [

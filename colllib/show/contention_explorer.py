@@ -14,7 +14,7 @@ from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.race import Form, Race, Row, only
@@ -113,9 +113,7 @@ def contention_explorer() -> Explorer:
             Control("groups", "Jobs", _groups, 8, depends_on=("size",)),
             Control("layout", "Layout", LAYOUTS, "drawn", kind="select"),
             Control("draw", "Draw", _draws, depends_on=("layout",)),
-            message(),
-            alpha(),
-            bandwidth(),
+            *prices(),
         ],
         [
             Part(_PLACE, _picture, "Jobs and link loads"),

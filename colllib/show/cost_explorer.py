@@ -35,6 +35,13 @@ def bandwidth(start: float = ladder.ANCHOR_BANDWIDTH) -> Quantity:
     return Quantity("bw", "Bandwidth BW", "bandwidth", 1e9, 1e13, start)
 
 
+def prices(
+    size: float = ladder.ANCHOR_MESSAGE, latency: float = ladder.ANCHOR_ALPHA, rate: float = ladder.ANCHOR_BANDWIDTH
+) -> list[Quantity]:
+    """M, α and BW, with where each starts."""
+    return [message(size), alpha(latency), bandwidth(rate)]
+
+
 def two_tiers() -> list[Quantity]:
     """Latency and bandwidth in the box and between boxes, at first those of a DGX H100."""
     (alpha, alpha_out), (bandwidth, bandwidth_out) = PRESETS["dgx-h100"].speeds(2)
@@ -87,7 +94,7 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
     )  # fmt: skip
     return Explorer(
         f"Cost of {'an' if primitive[0] in 'ao' else 'a'} {primitive}",
-        [ranks(), message(), alpha(), bandwidth()],
+        [ranks(), *prices()],
         [
             Curves(race, "Time against message size"),
             Rows(race, "Algorithms", "All in numbers", columns),

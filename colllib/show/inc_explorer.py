@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from colllib.ladder import CLOSED_FORM, PRIMITIVES, Entry, offered
 from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message, ranks
+from colllib.show.cost_explorer import prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Curves, Rows, Told
@@ -46,9 +46,7 @@ def inc_explorer() -> Explorer:
         [
             Control("primitive", "Collective", PRIMITIVES, "all-reduce", "select"),
             ranks(),
-            message(),
-            alpha(),
-            bandwidth(),
+            *prices(),
             Control("part", "Switch's part of α", PARTS, Fraction(2, 5)),
         ],
         [

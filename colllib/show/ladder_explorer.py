@@ -13,7 +13,7 @@ from colllib.ladder import Entry
 from colllib.losses import PROFILES
 from colllib.lossy import LINES
 from colllib.show.control import Control, Part, Quantity, State
-from colllib.show.cost_explorer import alpha, bandwidth, message
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row
 from colllib.show.views import Dots, Rows, Told
@@ -139,9 +139,7 @@ def _ladder(
         title,
         [
             Control("p", "Primitive", ladder.PRIMITIVES, "all-reduce", kind="select"),
-            message(),
-            alpha(),
-            bandwidth(),
+            *prices(),
             Control("ports", "BW is that of", PORTS, False),
             *etas,
             ORDER,

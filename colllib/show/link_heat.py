@@ -19,7 +19,7 @@ from colllib.cost import Cost
 from colllib.execution import Execution, execute
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.ladder_explorer import fabric_name
@@ -396,9 +396,7 @@ def link_heat_explorer() -> Explorer:
                 kind="select",
                 depends_on=("collective",),
             ),
-            message(),
-            alpha(),
-            bandwidth(),
+            *prices(),
         ],
         [
             Part(_ALL, _map, "Link map"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from colllib.algorithms import pointtopoint
 from colllib.cost import Cost
 from colllib.execution import execute
-from colllib.show.cost_explorer import alpha, bandwidth, message
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.race import Race, Row, only
 from colllib.show.views import Curves, Told
@@ -23,7 +23,7 @@ def message_explorer() -> Explorer:
     parts = Race(lambda _: [whole, Row("latency", only(Cost(cost.n_alpha, 0))), Row("bytes", dict(wire.ways))])
     return Explorer(
         "One message",
-        [message(100e3), alpha(), bandwidth()],
+        prices(100e3),
         [
             Curves(parts, "Time against message size", what="time", y_label="time", strip=False),
             Curves(

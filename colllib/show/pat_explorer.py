@@ -12,7 +12,7 @@ from colllib.execution import execute
 from colllib.measures import staging
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import lines
@@ -89,9 +89,7 @@ def pat_explorer() -> Explorer:
         [
             Control("n", "Ranks N", RANKS, 512, kind="number"),
             Control("cap", "Shards in a message A", lambda s: caps(s["n"]), 16, depends_on=("n",)),
-            message(),
-            alpha(2e-6),
-            bandwidth(50e9),
+            *prices(latency=2e-6, rate=50e9),
         ],
         [
             Ways(race, "Time against A", x_label="at most A shards in a message", at="cap"),

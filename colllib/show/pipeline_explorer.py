@@ -10,7 +10,7 @@ from colllib.execution import Execution, execute
 from colllib.measures import Phases, busy_ports, phases
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message, ranks
+from colllib.show.cost_explorer import prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.lines import number
 from colllib.show.race import Form, Race, Row, only
@@ -90,9 +90,7 @@ def pipeline_explorer() -> Explorer:
             Control("schedule", "Schedule", list(pipelines()), kind="select"),
             ranks(DRAWN),
             Control("p", "Segments P", SEGMENTS, 4),
-            message(4e6),
-            alpha(),
-            bandwidth(),
+            *prices(4e6),
             Control("clock", "Diagram", CLOCKS),
         ],
         [

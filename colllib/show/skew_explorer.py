@@ -15,7 +15,7 @@ from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.execution import execute
 from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message
+from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.lines import lines
 from colllib.show.race import Form, Race, Row, only
@@ -104,9 +104,7 @@ def skew_explorer() -> Explorer:
             Control("strength", "Skew s", lambda s: STRENGTHS[s["kind"]], 1.0, "number", depends_on=("kind",)),
             Control("capacity", "Capacity factor", CAPACITIES, 0),
             Control("seed", "Experts placed by draw", SEEDS, 1),
-            message(),
-            alpha(),
-            bandwidth(),
+            *prices(),
         ],
         [
             Part(_SHARES, _curve, "Experts by popularity"),

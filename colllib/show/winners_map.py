@@ -10,7 +10,7 @@ from colllib.ladder import PRIMITIVES, regret
 from colllib.ladder import winners as fastest
 from colllib.library_choices import LIBRARIES, Choice, choice
 from colllib.show.control import Control, Part, State
-from colllib.show.cost_explorer import alpha, bandwidth, message, on_star
+from colllib.show.cost_explorer import on_star, prices
 from colllib.show.explorer import Explorer
 from colllib.show.race import Race, Row
 from colllib.show.views import Map, Told, Turns
@@ -42,9 +42,7 @@ def winners_map(library: str = NOBODY) -> Explorer:
             Control("primitive", "Primitive", PRIMITIVES, "all-reduce", kind="select"),
             Control("library", "Compare with", (NOBODY, *LIBRARIES), library, kind="select"),
             Control("n", "Ranks N", RANKS, 64, kind="number"),
-            message(1e6),
-            alpha(),
-            bandwidth(),
+            *prices(1e6),
         ],
         [
             Map(race, "Who is fastest at each N and M", over=RANKS),
