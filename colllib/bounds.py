@@ -19,7 +19,7 @@ from colllib.algorithms.relay import relay_load
 from colllib.closed_form import ANY, EVEN_LONG_RINGS, LONG_RINGS, ClosedForm, Condition
 from colllib.cost import Cost
 from colllib.formula import Formula
-from colllib.primitives import PRIMITIVES, check_ranks
+from colllib.primitives import PRIMITIVES, check_counts, check_ranks
 from colllib.topology import Topology
 from colllib.topology.cuts import cut_links
 
@@ -97,8 +97,7 @@ def fewest_steps(ranks: int, ports: int = 1) -> int:
     (9, 5, 1)
     """
     check_ranks(ranks)
-    if ports < 1:
-        raise ValueError(f"{ports} ports: a rank needs at least 1")
+    check_counts(ports=ports)
     steps, reached = 0, 1
     while reached < ranks:
         reached *= ports + 1

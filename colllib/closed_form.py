@@ -11,7 +11,7 @@ from typing import Any, Generic, ParamSpec
 
 from colllib.cost import Cost
 from colllib.formula import Formula, Number, together
-from colllib.primitives import check_ranks
+from colllib.primitives import check_counts, check_ranks
 from colllib.topology import Lattice, Topology
 
 Argument = int | Lattice | Topology
@@ -146,8 +146,7 @@ class CostFunction(Generic[Given]):
             check_ranks(ranks)
             return Cost(0, 0)
         segments, plain = self._segments(args, options)
-        if segments < 1:
-            raise ValueError(f"segments = {segments}: must be at least 1")
+        check_counts(segments=segments)
         form = self.form(argument, segments) if plain else None
         if form is not None:
             return form.cost(argument, segments)

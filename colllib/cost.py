@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from colllib.formula import Formula
 from colllib.limits import TooLarge
-from colllib.primitives import is_whole
+from colllib.primitives import check_counts
 
 Price = float | Sequence[float]
 
@@ -288,8 +288,7 @@ def best_segments(
     >>> best_segments(chain, message=16e6, alpha=0.5e-6, bandwidth=900e9)
     15
     """
-    if not is_whole(limit) or limit < 1:
-        raise ValueError(f"limit = {limit!r}: the largest number of segments must be a whole number of at least 1")
+    check_counts(limit=limit)
     limit = int(limit)
     levels = cost(1).levels
     alphas, speeds = values_per_level(levels, message=message, alpha=alpha, bandwidth=bandwidth)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from colllib.exact import Fractions
 from colllib.execution import Execution
 from colllib.schedule import Schedule
 
@@ -95,11 +96,10 @@ def crossings(execution: Execution) -> dict[str, Crossing]:
     >>> crossings(execute(allreduce.ring(4), boxes((2, 2))))["card"]
     Crossing(most=Fraction(3, 2), total=Fraction(6, 1), used=4)
     """
-    topology, loads = execution.topology, np.array(execution.link_total, dtype=object)
-    found = {}
+    topology, loads, found = execution.topology, Fractions(execution.ledger.link, execution.ledger.denominator), {}
     for number, tier in enumerate(topology.tiers):
-        here = loads[topology.tier == number]
-        found[tier.name] = Crossing(max(here), sum(here, Fraction(0)), int(np.count_nonzero(here)))
+        here = loads.taken(np.flatnonzero(topology.tier == number))
+        found[tier.name] = Crossing(here.largest(), here.total(), int(np.count_nonzero(here.numerators)))
     return found
 
 

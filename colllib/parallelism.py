@@ -26,6 +26,7 @@ from typing import Any
 from colllib.algorithms import Algorithm, of
 from colllib.bounds import lower_bound
 from colllib.ladder import Rung, on_star
+from colllib.primitives import check_counts
 
 
 @dataclass(frozen=True)
@@ -221,9 +222,7 @@ class Plan:
     sequence_parallel: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("dp", "tp", "pp", "cp", "ep"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} = {getattr(self, name)}: must be at least 1")
+        check_counts(dp=self.dp, tp=self.tp, pp=self.pp, cp=self.cp, ep=self.ep)
         if self.zero not in (0, 1, 2, 3):
             raise ValueError(f"zero = {self.zero}: the stages of ZeRO are 0 (none), 1, 2 and 3")
         if self.replicas % self.ep:

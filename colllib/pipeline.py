@@ -7,6 +7,7 @@ from math import sqrt
 
 from colllib.cost import Cost, check_quantities
 from colllib.formula import Formula
+from colllib.primitives import check_counts
 
 
 def pipeline_cost(stages: int, segments: int) -> Cost:
@@ -22,8 +23,7 @@ def pipeline_cost(stages: int, segments: int) -> Cost:
     >>> pipeline_cost(3, 10)
     Cost(n_alpha=12, n_beta=6/5)
     """
-    if stages < 1 or segments < 1:
-        raise ValueError(f"{stages} stages, {segments} segments: both must be at least 1")
+    check_counts(stages=stages, segments=segments)
     return Cost(stages + segments - 1, Fraction(stages + segments - 1, segments))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from colllib.exact import Fractions, IntArray, gathered
 from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.moves import Moves
-from colllib.primitives import Blocks, Primitive, check_rank, check_ranks, is_whole, whole_numbers
+from colllib.primitives import Blocks, Primitive, check_counts, check_rank, check_ranks, whole_numbers
 from colllib.topology.base import Lattice
 from colllib.topology.paths import Paths
 
@@ -557,9 +557,7 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
     >>> execute(pipelined(broadcast.chain(4), 4)).cost
     Cost(n_alpha=6, n_beta=3/2)
     """
-    for name, value in (("segments", segments), ("interval", interval)):
-        if not is_whole(value) or value < 1:
-            raise ValueError(f"{name} = {value!r}: must be a whole number of at least 1")
+    check_counts(segments=segments, interval=interval)
     if segments == 1 or schedule.num_steps == 0:
         return schedule
     old = schedule.blocks
@@ -597,8 +595,7 @@ def split(schedule: Schedule, pieces: int) -> Schedule:
     >>> execute(split(allgather.ring(4), 3)).cost == execute(allgather.ring(4)).cost
     True
     """
-    if not is_whole(pieces) or pieces < 1:
-        raise ValueError(f"pieces = {pieces!r}: must be a whole number of at least 1")
+    check_counts(pieces=pieces)
     if schedule.paths is not None:
         raise ValueError("a schedule that uses paths of its own cannot be cut")
     if pieces == 1:

@@ -259,7 +259,7 @@ def test_adding_what_is_sent_to_what_is_received_proves_too_much():
     [
         (lambda: least_traffic("gossip", 3), "unknown primitive 'gossip'"),
         (lambda: crossing("gossip", 3, [0]), "unknown primitive 'gossip'"),
-        (lambda: fewest_steps(4, ports=0), "0 ports"),
+        (lambda: fewest_steps(4, ports=0), "ports 0: must be at least 1"),
         (lambda: worst_cut("broadcast", ring(13)), "2 to 12 ranks"),
         (lambda: worst_cut("broadcast", from_links("apart", 2, [(1, 0)])), "nothing leaves"),
     ],

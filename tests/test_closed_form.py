@@ -127,7 +127,7 @@ def test_segments_may_be_given_by_name_or_in_order_and_by_nothing_else():
         allgather.ring_cost(5, 4)
     with pytest.raises(TypeError):
         cost(5, pieces=4)
-    with pytest.raises(ValueError, match="segments = 0"):
+    with pytest.raises(ValueError, match="segments 0: must be at least 1"):
         cost(5, segments=0)
 
 

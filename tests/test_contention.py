@@ -252,7 +252,7 @@ def test_hashing_piles_flows_up_and_spreading_by_destination_does_not():
 
 
 def test_bad_fabrics_are_refused():
-    with pytest.raises(ValueError, match="spines = 0"):
+    with pytest.raises(ValueError, match="spines 0: must be at least 1"):
         leaf_spine(2, 2, 0)
     with pytest.raises(ValueError, match="uplink = 0"):
         leaf_spine(2, 2, 1, uplink=0)

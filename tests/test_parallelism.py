@@ -250,7 +250,7 @@ def test_a_decoded_token_and_a_training_step_want_different_algorithms():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: Plan(tp=0), "tp = 0"),
+        (lambda: Plan(tp=0), "tp 0: must be at least 1"),
         (lambda: Plan(zero=4), "zero = 4"),
         (lambda: Plan(dp=8, ep=3), "ep = 3 does not divide"),
         (lambda: training(LLAMA, Plan(dp=3), tokens=8192), "cannot be divided"),

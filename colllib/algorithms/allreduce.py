@@ -12,7 +12,7 @@ from colllib.algorithms import allgather, broadcast, circulant, reducescatter, t
 from colllib.closed_form import POWER_OF_TWO, SEGMENTED_POWER_OF_TWO, closed_form
 from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray
-from colllib.primitives import Blocks, Shares, all_reduce, check_ranks, reduce
+from colllib.primitives import Blocks, Shares, all_reduce, check_counts, check_ranks, reduce
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, placed, reversed_in_time, scaled, side_by_side
 from colllib.topology import Lattice
@@ -170,8 +170,7 @@ def double_binary_tree(
     (Schedule(4 ranks, 2 blocks, 4 steps), Schedule(4 ranks, 16 blocks, 34 steps))
     """
     check_ranks(ranks)
-    if segments < 1:
-        raise ValueError(f"segments = {segments}: must be at least 1")
+    check_counts(segments=segments)
     if ranks == 1:
         return Schedule.from_steps(all_reduce(1), [])
     first, second = trees.complementary(ranks) if parents is None else parents

@@ -26,7 +26,7 @@ from colllib.cost import Cost
 from colllib.exact import Fractions, IntArray, counted
 from colllib.limits import MOST_BLOCKS, MOST_ROUTES, check_size
 from colllib.moves import Moves
-from colllib.primitives import Blocks, check_rank
+from colllib.primitives import Blocks, check_counts, check_rank
 from colllib.primitives import broadcast as from_root
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled, split
 from colllib.topology.base import Lattice, Topology
@@ -406,8 +406,7 @@ class BreadthFirst:
         >>> BreadthFirst(torus((5, 4))).at_most(3)
         2
         """
-        if pieces < 1:
-            raise ValueError(f"pieces = {pieces}: must be at least 1")
+        check_counts(pieces=pieces)
         if self.pieces <= pieces:
             return self.pieces
         loads = [max(layer.loads) for layer in self.layers]

@@ -12,7 +12,7 @@ from colllib.algorithms import allgather, trees
 from colllib.closed_form import POWER_OF_TWO, closed_form
 from colllib.cost import Cost
 from colllib.exact import IntArray
-from colllib.primitives import broadcast, check_rank, check_ranks
+from colllib.primitives import broadcast, check_counts, check_rank, check_ranks
 from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed, scaled, side_by_side
 
 
@@ -91,8 +91,7 @@ def two_tree(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     """
     check_ranks(ranks)
     check_rank("root", root, ranks)
-    if segments < 1:
-        raise ValueError(f"segments = {segments}: must be at least 1")
+    check_counts(segments=segments)
     if ranks == 1:
         return Schedule.from_steps(broadcast(1), [])
     pair = _below_root(ranks)

@@ -15,7 +15,7 @@ import numpy as np
 from colllib.closed_form import closed_form
 from colllib.cost import Cost
 from colllib.exact import IntArray
-from colllib.primitives import broadcast, check_rank, check_ranks
+from colllib.primitives import broadcast, check_counts, check_rank, check_ranks
 from colllib.schedule import Schedule, Step
 
 
@@ -127,8 +127,7 @@ def circulant(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     """
     check_ranks(ranks)
     check_rank("root", root, ranks)
-    if segments < 1:
-        raise ValueError(f"segments = {segments}: must be at least 1")
+    check_counts(segments=segments)
     blocks = broadcast(ranks, segments if ranks > 1 else 1, root=root)
     skip, table = skips(ranks), receive_schedule(ranks)
     q = len(skip) - 1

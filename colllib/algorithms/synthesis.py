@@ -17,6 +17,7 @@ import numpy as np
 from colllib.algorithms.breadth_first import on_connected_ranks, shards
 from colllib.graphs.measures import distances
 from colllib.limits import check_size
+from colllib.primitives import check_counts
 from colllib.schedule import Schedule, Step
 from colllib.topology.base import Topology
 
@@ -50,8 +51,7 @@ def all_gather(
 
     if (why := on_connected_ranks(topology)) is not None:
         raise ValueError(f"synthesis {why}")
-    if pieces < 1:
-        raise ValueError(f"pieces = {pieces}: must be at least 1")
+    check_counts(pieces=pieces)
     links = np.flatnonzero(topology.link_src != topology.link_dst)
     check_size(f"synthesis on {topology.name}", topology.ranks * len(links), MOST_VARIABLES, "messages to choose from")
     hops = distances(topology)

@@ -9,7 +9,7 @@ import numpy as np
 
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
-from colllib.primitives import is_whole
+from colllib.primitives import check_counts, is_whole
 from colllib.topology.base import Lattice, NoRouteError, Topology, check_network
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.routes import flow_hash
@@ -92,9 +92,7 @@ def fat_tree(radix: int, *, routing: str = "fixed", seed: int = 0, latency: Late
 
 
 def _check(routing: str, seed: int, **counts: int) -> None:
-    for name, count in counts.items():
-        if not is_whole(count) or count < 1:
-            raise ValueError(f"{name} = {count!r}: must be a whole number of at least 1")
+    check_counts(**counts)
     if not is_whole(seed) or seed < 0:
         raise ValueError(f"seed = {seed!r}: must be a whole number of at least 0")
     if routing not in ROUTING:

@@ -8,7 +8,7 @@ import numpy as np
 
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
-from colllib.primitives import check_ranks
+from colllib.primitives import check_counts, check_ranks
 from colllib.topology.base import Router, Topology, check_network
 from colllib.topology.latency import HALVES, Latency
 
@@ -39,8 +39,7 @@ def star(
     Fraction(1, 2)
     """
     check_ranks(ranks)
-    if ports < 1:
-        raise ValueError(f"{ports} ports: a rank needs at least 1")
+    check_counts(ports=ports)
     check_network(f"star:{ranks}", ranks + 1, 2 * ranks)
     nodes = np.arange(ranks)
     hub = np.full(ranks, ranks)

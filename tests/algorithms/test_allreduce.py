@@ -153,7 +153,7 @@ def test_trees_with_a_rank_interior_in_both_need_more_than_two_colors():
     [
         (lambda: allreduce.ring(0), "N = 0"),
         (lambda: allreduce.rabenseifner(4, order="nearest"), "order 'nearest'"),
-        (lambda: allreduce.double_binary_tree(4, segments=0), "segments = 0"),
+        (lambda: allreduce.double_binary_tree(4, segments=0), "segments 0: must be at least 1"),
         (lambda: allreduce.double_binary_tree(3, parents=([-1, -1, 0], [-1, 0, 0])), "one root"),
         (lambda: allreduce.double_binary_tree(3, parents=([-1, 2, 1], [-1, 0, 0])), "never reaches the root"),
         (lambda: allreduce.binomial_tree(4, root=4), "root 4"),

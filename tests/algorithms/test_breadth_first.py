@@ -260,5 +260,5 @@ def test_ladders_have_it_on_tori_only_and_pieces_are_at_least_one():
     assert skipped(chosen, ring(6)) is None
     assert chosen.refusal(mesh((3, 3))) is None
     assert "a search that a ladder does not start" in skipped(chosen, mesh((3, 3)))
-    with pytest.raises(ValueError, match="pieces = -1: must be at least 1"):
+    with pytest.raises(ValueError, match="pieces -1: must be at least 1"):
         breadth_first.all_gather(ring(5), pieces=-1)

@@ -74,7 +74,7 @@ def test_no_algorithm_of_the_library_takes_fewer_steps_or_bytes_for_its_segments
 
 
 def test_bad_arguments_are_refused():
-    with pytest.raises(ValueError, match="segments = 0: must be at least 1"):
+    with pytest.raises(ValueError, match="segments 0: must be at least 1"):
         circulant.circulant(4, segments=0)
     with pytest.raises(ValueError, match="root 4"):
         circulant.circulant(4, root=4)

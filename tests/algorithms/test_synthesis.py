@@ -63,7 +63,7 @@ def test_two_published_optimal_schedules_that_are_not_breadth_first_exist(expres
         ("ring:6", {"steps": 2}, "2 steps are fewer than its diameter 3"),
         ("star:4", {}, "has switches"),
         ("torus:8x8", {}, "too many"),
-        ("ring:4", {"pieces": 0}, "pieces = 0: must be at least 1"),
+        ("ring:4", {"pieces": 0}, "pieces 0: must be at least 1"),
         ("ring:4", {"loads": (1,)}, "1 steps are fewer than its diameter 2"),
         ("ring:4", {"loads": (1, 1), "steps": 3}, "2 loads for 3 steps"),
         ("diamond", {"pieces": 2, "loads": (2, 2, 2)}, r"no schedule in 2 pieces has loads \(2, 2, 2\)"),
