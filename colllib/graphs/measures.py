@@ -118,12 +118,14 @@ def intersection_array(graph: Topology) -> tuple[tuple[int, ...], tuple[int, ...
     hops = distances(graph)
     if not is_undirected(graph) or graph.num_links != len(src) or (src == dst).any():
         return None
-    into = np.zeros((graph.ranks, graph.ranks), dtype=np.intp)
-    into[dst, src] = 1
+    counts = {way: np.zeros(hops.shape, dtype=np.int32) for way in (1, -1)}
+    for a, b in zip(src.tolist(), dst.tolist(), strict=True):
+        for way in counts:
+            counts[way][b] += hops[a] == hops[b] + way
     numbers = {}
     for x in range(hops.max() + 1):
-        for way in (1, -1):
-            found = np.unique((into @ (hops == x + way))[hops == x])
+        for way in counts:
+            found = np.unique(counts[way][hops == x])
             if len(found) > 1:
                 return None
             numbers[x, way] = int(found[0])
