@@ -373,7 +373,7 @@ def _kind(kind: Kind, cost: TieredCost, alpha: Sequence[float]) -> dict[str, Any
 
 
 def _exact(count: int | Fraction | None) -> int | str | None:
-    """A count of latencies, which between ranks and switches may be a fraction; None where they are of several kinds."""
+    """A count of latencies, which may be a fraction where there are switches; None where they are of several kinds."""
     return str(count) if isinstance(count, Fraction) else count
 
 
