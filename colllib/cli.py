@@ -372,9 +372,9 @@ def _kind(kind: Kind, cost: TieredCost, alpha: Sequence[float]) -> dict[str, Any
     }
 
 
-def _exact(count: int | Fraction) -> int | str:
-    """A count of latencies, which between ranks and switches may be a fraction."""
-    return count if isinstance(count, int) else str(count)
+def _exact(count: int | Fraction | None) -> int | str | None:
+    """A count of latencies, which may be a fraction where there are switches; None where they are of several kinds."""
+    return str(count) if isinstance(count, Fraction) else count
 
 
 def _times(rung: Rung, seconds: float) -> dict[str, Any]:

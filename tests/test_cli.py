@@ -29,6 +29,12 @@ def answer(*arguments):
     return json.loads(result.stdout)
 
 
+def test_a_cost_of_several_kinds_has_no_single_count():
+    found = answer("run", "all-reduce", "hierarchical", "--on", "dgx-h100:2", "--message", "1GB")
+    assert (found["n_alpha"], found["n_beta"]) == (None, None)
+    assert sum(kind["steps"] for kind in found["kinds"]) == found["steps"]
+
+
 def test_list_names_what_can_be_run():
     found = answer("list")
     assert {"ring", "binomial-tree", "double-binary-tree", "recursive-doubling", "rabenseifner", "dim-ring"} <= set(

@@ -13,7 +13,7 @@ import numpy as np
 
 from colllib import forest as forests
 from colllib.algorithms import allgather
-from colllib.claims.cases import Rows, once, per
+from colllib.claims.cases import Rows, deferred, once, per
 from colllib.claims.finding import FACT, Cases, Verdict, answer, table
 from colllib.claims.reading import nothing
 from colllib.claims.runs import built, place, run
@@ -32,9 +32,11 @@ BOTTLENECK, TREES, WORTH = "the-bottleneck", "from-flow-to-trees", "what-a-fores
 SMALL = ("boxes:2x2", "torus:2x2", "star:5", "mesh:3x2")
 
 
-def each(*values: Any, **quantities: Callable[[Any], Any]) -> Rows:
+@deferred
+def each(*values: Any, **quantities: Callable[[Any], Any]) -> Cases:
     """A case for each fabric, or for what else the quantities are of."""
-    return lambda: [{"at": str(value)} | {name: of(value) for name, of in quantities.items()} for value in values]
+    for value in values:
+        yield {"at": str(value)} | {name: of(value) for name, of in quantities.items()}
 
 
 # -- of one fabric, by its expression ----------------------------------------------------------------
@@ -102,12 +104,6 @@ def sustained(fabric: forests.Fabric, inverse: Fraction) -> bool:
     return feasible(fabric, fabric.capacity * scaled.numerator, scaled.denominator)
 
 
-def fixed(on: str, k: int) -> tuple[forests.Fabric, forests.Bound, Fraction]:
-    """Its capacities, what k trees of each rank reach, and how many fit on a capacity of 1."""
-    limit = forests.fixed(fabric(on), k)
-    return fabric(on), limit, limit.unit * fabric(on).unit
-
-
 # -- bounds ------------------------------------------------------------------------------------------
 
 
@@ -130,25 +126,23 @@ def bounds(*ons: str) -> Rows:
     )
 
 
-def few_trees(on: str, *ks: int) -> Rows:
+@deferred
+def few_trees(on: str, *ks: int) -> Cases:
     """Fixed numbers of trees: algorithm bandwidths, and the limits of the search."""
-
-    def case(k: int) -> dict[str, Any]:
-        where, found, unit = fixed(on, k)
-        speeds, trees = where.capacity[where.capacity > 0], room(where, unit)
-        return {
+    for k in ks:
+        place, time = fabric(on), forests.fixed(fabric(on), k).inverse_throughput
+        speeds, trees = place.capacity[place.capacity > 0], room(place, time * k * place.unit)
+        yield {
             "at": f"{on}, k = {k}",
             "k": k,
-            "algbw": where.total / found.inverse_throughput,
-            "share": inverse(on) / found.inverse_throughput,
-            "denominator": Fraction(unit.denominator),
+            "algbw": place.total / time,
+            "share": inverse(on) / time,
+            "denominator": Fraction((time * k * place.unit).denominator),
             "widest": Fraction(int(speeds.max())),
-            "time": found.inverse_throughput,
-            "limit": inverse(on) + 1 / (k * int(speeds.min()) * where.unit),
+            "time": time,
+            "limit": inverse(on) + 1 / (k * int(speeds.min()) * place.unit),
             "eulerian": bool((trees.sum(axis=0) == trees.sum(axis=1)).all()),
         }
-
-    return lambda: map(case, ks)
 
 
 def _after_a_split(u: int, t: int) -> int:
@@ -306,15 +300,18 @@ def _optimum(on: str) -> Fraction:
     return Fraction(into) / (2 * (fabric(on).ranks - 1))  # every rank but one takes in and gives away M
 
 
-def _reached(weighted: tuple[str, tuple[int, ...]]) -> Fraction:
-    on, weights = weighted
-    return forests.busiest(ran(on, weights=weights)) * sum(weights)
+@answer(WORTH, "D-4-042")
+def _unequal_parts() -> Cases:
+    for on, weights in (("boxes:2x2", (1, 2, 0, 3)), ("torus:2x2", (0, 1, 1, 5)), ("mesh:3x2", (1, 2, 3, 4, 5, 6))):
+        every = forests.bound(forests.fabric(where(on), weights=weights), search="all-cuts").inverse_throughput
+        executed = forests.busiest(ran(on, weights=weights)) * sum(weights)
+        yield {"at": f"{on}, {weights}", "executed": executed, "every_set": every}
 
 
 def _crossings(schedule: Schedule, root: int) -> int:
     """How often the shard of a rank leaves a box of eight."""
-    steps, own = map(schedule.step, range(schedule.num_steps)), schedule.blocks.source == root
-    return sum(int((own[step.block] & (step.src // 8 != step.dst // 8)).sum()) for step in steps)
+    own = schedule.blocks.source == root
+    return sum(int((own[step.block] & (step.src // 8 != step.dst // 8)).sum()) for step in schedule.steps)
 
 
 @answer(WORTH, "D-4-005 D-4-006 D-4-007")
@@ -374,27 +371,20 @@ def llama(layers: int) -> Fraction:
     return Fraction(layers * layer + 2 * words * width + width, 10**9)
 
 
-def of_numbers(**quantities: Callable[[], object]) -> Rows:
+def printed(**quantities: object) -> Rows:
     """What numbers that the source prints come to."""
-    return once("the source's numbers", **quantities)
-
-
-def spread(*numbers: int) -> Rows:
-    """The range of printed numbers."""
-    return of_numbers(low=lambda: min(numbers), high=lambda: max(numbers))
+    return lambda: [{"at": "the source's numbers", **quantities}]
 
 
 STEPS, FLOWS = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "SyCCL"}, {"Blink", "MultiTree", "TTO"}
-TABLE_B1 = ("SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "Blink", "MultiTree", "TTO", "SyCCL", "ForestColl")
+TABLE_B1 = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "Blink", "MultiTree", "TTO", "SyCCL", "ForestColl"}
 table(
     WORTH,
     {
-        "D-4-002": spread(61, 16, 43, 36, 16),
-        "D-4-003": spread(32, 14, 25),
-        "D-4-004": spread(20, 20),
-        "D-4-008": of_numbers(
-            steps=lambda: len(STEPS), flows=lambda: len(FLOWS), in_table=lambda: {*TABLE_B1[:-1]} == STEPS | FLOWS
-        ),
+        "D-4-002": printed(low=min(61, 16, 43, 36, 16), high=max(61, 16, 43, 36, 16)),
+        "D-4-003": printed(low=min(32, 14, 25), high=max(32, 14, 25)),
+        "D-4-004": printed(low=min(20, 20), high=max(20, 20)),
+        "D-4-008": printed(steps=len(STEPS), flows=len(FLOWS), in_table=TABLE_B1 - {"ForestColl"} == STEPS | FLOWS),
         "D-4-032 D-4-033 D-4-034 D-4-035 D-4-036 D-4-038": few_trees("mi250:2", 1, 2, 3, 4, 5),
         "D-4-037": few_trees("mi250:2", 83),
         "D-4-040 D-B-040": each("dgx-a100:2", "dgx-h100:4", "mi250-8x2", combined=combined, optimum=_optimum),
@@ -403,27 +393,17 @@ table(
             halves=lambda: 2 * forests.bound(forests.fabric(place(five_ranks()))).inverse_throughput / 5,
             at_once=lambda: at_once(five_ranks, five_ranks()),
         ),
-        "D-4-042": each(
-            *(("boxes:2x2", (1, 2, 0, 3)), ("torus:2x2", (0, 1, 1, 5)), ("mesh:3x2", (1, 2, 3, 4, 5, 6))),
-            at=lambda weighted: "{}, {}".format(*weighted),
-            executed=_reached,
-            every_set=lambda weighted: (
-                forests.bound(
-                    forests.fabric(where(weighted[0]), weights=weighted[1]), search="all-cuts"
-                ).inverse_throughput
-            ),
-        ),
         "D-4-048": each("mi250-8x2", "dgx-a100:2", gather=lambda on: 1 / forests.busiest(ran(on)), reduced=combined),
         "D-4-058": margins("dgx-a100", 2),
         "D-4-060": margins("dgx-h100", 16),
         "D-4-062": margins("dgx-h100", 2, 4, 8, 16),
-        "D-4-063": of_numbers(waiting=lambda: 100 - 88),
-        "D-4-066": of_numbers(gemma=lambda: 100 - 65, llama2=lambda: 100 - 50, llama3=lambda: 100 - 43),
+        "D-4-063": printed(waiting=100 - 88),
+        "D-4-066": printed(gemma=100 - 65, llama2=100 - 50, llama3=100 - 43),
         "D-4-067": once("36 layers", billions=lambda: llama(36)),
-        "D-4-069": of_numbers(hours=lambda: Fraction(30_000, 3600)),
-        "D-4-072": of_numbers(ratio=lambda: Fraction(37, 4)),
-        "D-4-073 D-4-074 D-B-007": of_numbers(
-            a100=lambda: Fraction(22 + 9790 + 12090, 600), mi250=lambda: Fraction(38 + 5500 + 17080, 600)
+        "D-4-069": printed(hours=Fraction(30_000, 3600)),
+        "D-4-072": printed(ratio=Fraction(37, 4)),
+        "D-4-073 D-4-074 D-B-007": printed(
+            a100=Fraction(22 + 9790 + 12090, 600), mi250=Fraction(38 + 5500 + 17080, 600)
         ),
         "D-4-078": each(
             *(*(f"dgx-a100:{n}" for n in (1, 2, 4, 16, 128)), "mi250-8x2"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from typing import Any
@@ -21,7 +21,7 @@ from scipy.sparse import block_diag, coo_array, csr_array, eye_array, hstack, kr
 from colllib.exact import IntArray
 from colllib.forest.bound import Bound, bound, feasible
 from colllib.forest.fabric import Fabric, fabric
-from colllib.forest.packing import Batch, pack
+from colllib.forest.packing import pack
 from colllib.forest.tree import Tree
 from colllib.forest.trees import Forest, forest
 from colllib.limits import check_size
@@ -31,7 +31,6 @@ from colllib.topology import Topology, find, from_links
 MOST_VARIABLES = 2**17
 MANY_VARIABLES = 2**14  # from which an interior point is faster than the simplex method
 MOST_PARTS = 2**10  # the largest denominator of a share that is looked for
-
 
 TOO_FINE = "the shares that the linear program finds have no small common denominator"
 
@@ -171,7 +170,7 @@ def all_reduce(topology: Topology) -> Schedule:
         raise ValueError(f"{topology.name}: {TOO_FINE}")
     pairs = _matched(pack(outward, supply), pack(inward, supply))
     limit = Bound(Fraction(int(supply.sum())) / sum(division.roots), (), 1, Fraction(1))
-    out, into = (tuple(Tree(tree.root, tree.size, tree.edges, tree.edges) for tree in side) for side in pairs)
+    out, into = (tuple(replace(tree, paths=tree.edges) for tree in side) for side in pairs)
     return in_sequence(
         Forest("reduce-scatter", busy.reversed, limit, into).schedule(),
         Forest("all-gather", busy, limit, out).schedule(),
@@ -206,9 +205,9 @@ def half_boxes() -> Topology:
     return from_links("two halves of MI250", ranks, [*inside, *across], bandwidth=bandwidth)
 
 
-def _matched(first: list[Batch], second: list[Batch]) -> tuple[list[Batch], list[Batch]]:
+def _matched(first: list[Tree], second: list[Tree]) -> tuple[list[Tree], list[Tree]]:
     """Two packings cut so that the n-th batches have the same root and size."""
-    left: dict[int, deque[Batch]] = {}
+    left: dict[int, deque[Tree]] = {}
     for batch in second:
         left.setdefault(batch.root, deque()).append(batch)
     pairs = []
@@ -217,8 +216,8 @@ def _matched(first: list[Batch], second: list[Batch]) -> tuple[list[Batch], list
         while rest:
             other = left[batch.root].popleft()
             size = min(rest, other.size)
-            pairs.append((Batch(batch.root, size, batch.edges), Batch(batch.root, size, other.edges)))
+            pairs.append((replace(batch, size=size), replace(other, size=size)))
             if other.size > size:
-                left[batch.root].appendleft(Batch(other.root, other.size - size, other.edges))
+                left[batch.root].appendleft(replace(other, size=other.size - size))
             rest -= size
     return [one for one, _ in pairs], [two for _, two in pairs]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor, gcd
+from math import ceil, floor, gcd, inf
 
 import numpy as np
 
@@ -157,17 +157,11 @@ def _all_cuts(fabric: Fabric) -> tuple[int, ...]:
     inside = sets[:, None] >> np.arange(fabric.nodes) & 1
     leaving = ((inside @ fabric.capacity) * (1 - inside)).sum(axis=1)
     sent = inside[:, : fabric.ranks] @ fabric.weight
-    allowed = np.flatnonzero(~inside[:, : fabric.ranks].all(axis=1) & (sent > 0))
-    backwards = allowed[::-1]  # of equal ratios the largest set, as flows find it
-    best, chosen = (0, 1), first_cut(fabric)
-    for number, out, through in zip(
-        *(column.tolist() for column in (backwards, sent[backwards], leaving[backwards])), strict=True
-    ):
-        if not through:
-            return _members(number, fabric.nodes)
-        if out * best[1] > best[0] * through:
-            best, chosen = (out, through), _members(number, fabric.nodes)
-    return chosen
+    allowed = ~inside[:, : fabric.ranks].all(axis=1) & (sent > 0)
+    rows = zip(*(column[allowed].tolist() for column in (sent, leaving, sets)), strict=True)
+    # of equal ratios the largest set, as flows find it
+    _, number = max((Fraction(out, through) if through else inf, number) for out, through, number in rows)
+    return _members(number, fabric.nodes)
 
 
 def _members(number: int, nodes: int) -> tuple[int, ...]:

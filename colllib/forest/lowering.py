@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.exact import IntArray
-from colllib.forest.packing import Batch
+from colllib.forest.tree import Tree
 
 STEEP = 4.0  # how much worse a rank is that is one link farther away
 WORTH = 1 / 8  # of the deepest rank, what a trade must win
@@ -20,15 +20,15 @@ MOST_PARTS = 2**11  # into which the trees are cut by trading
 FREE = -1  # in place of a tree: room that none takes
 
 
-def lowered(batches: list[Batch], capacity: IntArray) -> list[Batch]:
+def lowered(batches: list[Tree], capacity: IntArray) -> list[Tree]:
     """Trees from the same roots within the same links, traded until no trade brings the deepest ranks nearer.
 
     Args:
         batches: trees to all ranks.
         capacity: how many trees fit from each rank to each other, shape (N, N).
 
-    >>> lowered([Batch(0, 1, ((0, 1), (1, 2)))], np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]]))
-    [Batch(root=0, size=1, edges=((0, 1), (0, 2)))]
+    >>> lowered([Tree(0, 1, ((0, 1), (1, 2)))], np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]]))
+    [Tree(root=0, size=1, edges=((0, 1), (0, 2)), paths=())]
     """
     trade = _Trade(batches, capacity)
     while any([trade.at(rank) for rank in range(len(capacity))]):  # noqa: C419  (every rank has its turn)
@@ -39,7 +39,7 @@ def lowered(batches: list[Batch], capacity: IntArray) -> list[Batch]:
 class _Trade:
     """Trees as rows: from which rank each rank joins (a root from itself), and how far it is, as a power of `STEEP`."""
 
-    def __init__(self, batches: list[Batch], capacity: IntArray) -> None:
+    def __init__(self, batches: list[Tree], capacity: IntArray) -> None:
         self.left = capacity.copy()
         self.size = np.array([batch.size for batch in batches])
         self.parent = np.repeat([[batch.root] for batch in batches], len(capacity), axis=1)
@@ -115,10 +115,10 @@ class _Trade:
         self.parent[row, rank] = end
         return len(self.size) - 1
 
-    def batches(self) -> list[Batch]:
+    def batches(self) -> list[Tree]:
         """The trees, equal ones together, by their roots."""
         found: Counter[tuple[int, tuple[tuple[int, int], ...]]] = Counter()
         for size, parent, far in zip(self.size.tolist(), self.parent.tolist(), self.far, strict=True):
             order = np.argsort(far, kind="stable").tolist()
             found[order[0], tuple((parent[end], end) for end in order[1:])] += size
-        return [Batch(root, size, edges) for (root, edges), size in sorted(found.items())]
+        return [Tree(root, size, edges) for (root, edges), size in sorted(found.items())]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from colllib.exact import IntArray
 from colllib.forest.bound import bound
@@ -56,23 +57,15 @@ def unwound(topology: Topology) -> Forest:
 
 def _rings(capacity: IntArray, ranks: int) -> list[Path]:
     """For every network of switches the ways from each of its ranks to the next one."""
-    seen: set[int] = set()
+    count, network = connected_components(capacity[ranks:, ranks:], directed=True, connection="weak")
     found = []
-    for switch in range(ranks, len(capacity)):
-        if switch in seen:
-            continue
-        joined = {switch}
-        queue = deque([switch])
-        while queue:
-            node = queue.popleft()
-            near = set(np.flatnonzero(capacity[node] + capacity[:, node]).tolist()) - joined
-            joined |= near
-            queue.extend(other for other in near if other >= ranks)
-        seen |= {node for node in joined if node >= ranks}
-        members = sorted(node for node in joined if node < ranks)
+    for number in range(count):
+        switches = (np.flatnonzero(network == number) + ranks).tolist()
+        joined = capacity[switches, :ranks].any(axis=0) | capacity[:ranks, switches].any(axis=1)
+        members = np.flatnonzero(joined).tolist()
         for start, end in zip(members, members[1:] + members[:1], strict=True):
             if start != end:
-                path = _shortest(capacity, start, {end}, joined - set(members))
+                path = _shortest(capacity, start, {end}, set(switches))
                 assert path is not None, "switches that are joined are joined both ways"
                 found.append(path)
     return found

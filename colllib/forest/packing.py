@@ -7,35 +7,16 @@ Bérczi and Frank 2010; Zhao et al. 2026). If that is fewer than the batch has, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from colllib.exact import IntArray
 from colllib.forest.flow import max_flow
+from colllib.forest.tree import Tree
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Equal trees from one rank.
-
-    Attributes:
-        root: where they start.
-        size: how many they are.
-        edges: pairs of ranks, each after the one that leads to its start.
-    """
-
-    root: int
-    size: int
-    edges: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def members(self) -> list[int]:
-        """The ranks that they reach, in the order in which they do."""
-        return [self.root, *(end for _, end in self.edges)]
-
-
-def pack(capacity: IntArray, supply: IntArray) -> list[Batch]:
+def pack(capacity: IntArray, supply: IntArray) -> list[Tree]:
     """Trees to all ranks, breadth first: a rank near the root takes on all it can before the next one does.
 
     Args:
@@ -43,11 +24,11 @@ def pack(capacity: IntArray, supply: IntArray) -> list[Batch]:
         supply: how many start at each rank, shape (N,); every rank can receive all of them.
 
     >>> pack(np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), np.ones(3, dtype=int))[0]
-    Batch(root=0, size=1, edges=((0, 1), (0, 2)))
+    Tree(root=0, size=1, edges=((0, 1), (0, 2)), paths=())
     """
     growth = _Growth(capacity.copy(), supply.copy())
     for root in np.flatnonzero(supply).tolist():
-        growth.waiting.append(Batch(root, int(supply[root])))
+        growth.waiting.append(Tree(root, int(supply[root])))
     found = []
     while growth.waiting:
         found.append(growth.grown(growth.waiting.pop(0)))
@@ -60,9 +41,9 @@ class _Growth:
     def __init__(self, left: IntArray, seeds: IntArray) -> None:
         self.left = left
         self.seeds = seeds  # of those that have not begun
-        self.waiting: list[Batch] = []
+        self.waiting: list[Tree] = []
 
-    def grown(self, batch: Batch) -> Batch:
+    def grown(self, batch: Tree) -> Tree:
         """A batch of trees to all ranks; what parts from it waits."""
         ranks = len(self.left)
         if not batch.edges:
@@ -83,20 +64,20 @@ class _Growth:
                     continue
                 if size < batch.size:
                     self.part(replace(batch, size=batch.size - size))
-                batch = Batch(batch.root, size, (*batch.edges, (start, end)))
+                batch = Tree(batch.root, size, (*batch.edges, (start, end)))
                 self.left[start, end] -= size
                 reached[end] = True
                 queue.append(end)
         assert len(queue) == ranks, "some link fits, by the theorem of Edmonds"
         return batch
 
-    def part(self, rest: Batch) -> None:
+    def part(self, rest: Tree) -> None:
         """Trees that cannot take a link that others of their batch take: they come next, so that few are half grown."""
         self.waiting.insert(0, rest)
         if not rest.edges:
             self.seeds[rest.root] = rest.size
 
-    def most(self, batch: Batch, start: int, end: int) -> int:
+    def most(self, batch: Tree, start: int, end: int) -> int:
         """How many trees of the batch may take a link."""
         ranks, others = len(self.left), [other for other in self.waiting if other.edges]
         network = np.zeros((ranks + len(others),) * 2, dtype=self.left.dtype)

@@ -17,8 +17,8 @@ import numpy as np
 
 from colllib.exact import IntArray
 from colllib.forest.flow import starved
+from colllib.forest.tree import Path
 
-Path = tuple[int, ...]
 Pieces = dict[tuple[int, int], list[tuple[int, Path]]]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from colllib.exact import IntArray, counted
 from colllib.forest.bound import Bound, room
 from colllib.forest.fabric import Fabric
-from colllib.forest.packing import Batch
+from colllib.forest.tree import Tree
 from colllib.moves import Moves
 from colllib.topology import Lattice, NoRouteError, Topology
 
@@ -30,7 +30,7 @@ def lattice_of(topology: Topology) -> Lattice | None:
     return Lattice(topology.lattice.dims if topology.lattice else (topology.ranks,))
 
 
-def pack_by_moves(fabric: Fabric, bound: Bound) -> list[Batch] | None:
+def pack_by_moves(fabric: Fabric, bound: Bound) -> list[Tree] | None:
     """The trees of rank 0 for a fabric and its bound; None where this way finds none.
 
     Ranks join a tree in the order of their distance, each from one that has joined before and is
@@ -150,7 +150,7 @@ def _spread(counts: dict[int, int]) -> IntArray:
     return kinds[np.argsort(place, kind="stable")]
 
 
-def _tree(order: IntArray, kind_between: IntArray, chosen: IntArray) -> Batch:
+def _tree(order: IntArray, kind_between: IntArray, chosen: IntArray) -> Tree:
     """A tree in which every rank joins over the kind that was chosen for it, from the rank that is least deep."""
     depth = np.full(len(order), len(order))
     depth[0] = 0
@@ -159,4 +159,4 @@ def _tree(order: IntArray, kind_between: IntArray, chosen: IntArray) -> Batch:
         start = int(np.where(kind_between[:, rank] == chosen[rank], depth, len(order)).argmin())
         depth[rank] = depth[start] + 1
         edges.append((start, rank))
-    return Batch(0, 1, tuple(edges))
+    return Tree(0, 1, tuple(edges))

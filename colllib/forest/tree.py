@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from colllib.forest.splitting import Path
+Path = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Equal trees from one rank to all, with the ways that their links stand for.
+    """Equal trees from one rank, with the ways that their links stand for; a batch that grows, or one that reaches all.
 
     Attributes:
         root: where they start.
@@ -21,8 +21,13 @@ class Tree:
 
     root: int
     size: int
-    edges: tuple[tuple[int, int], ...]
+    edges: tuple[tuple[int, int], ...] = ()
     paths: tuple[Path, ...] = ()
+
+    @property
+    def members(self) -> list[int]:
+        """The ranks that they reach, in the order in which they do."""
+        return [self.root, *(end for _, end in self.edges)]
 
     @cached_property
     def depths(self) -> tuple[int, ...]:

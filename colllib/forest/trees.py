@@ -18,7 +18,7 @@ from colllib.forest.boxed import pack_by_boxes
 from colllib.forest.fabric import Fabric, fabric, speed
 from colllib.forest.lowering import lowered
 from colllib.forest.multicast import replicated
-from colllib.forest.packing import Batch, pack
+from colllib.forest.packing import pack
 from colllib.forest.splitting import Path, Pieces, taken, without_switches
 from colllib.forest.symmetric import lattice_of, pack_by_moves
 from colllib.forest.tree import Tree
@@ -253,8 +253,7 @@ def forest(
     network = network.reversed if primitive in INWARD else network
     limit = bound(network) if trees is None else fixed(network, trees)
     if way in ("best", "moves") and (moved := pack_by_moves(network, limit)) is not None:
-        found = tuple(Tree(0, batch.size, batch.edges) for batch in moved)
-        return Forest(primitive, network, limit, found, "moves", lattice_of(topology), multicast)
+        return Forest(primitive, network, limit, tuple(moved), "moves", lattice_of(topology), multicast)
     if way in ("best", "boxes") and (boxed := pack_by_boxes(network, limit)) is not None:
         return Forest(primitive, network, limit, boxed, "boxes", multicast=multicast)
     if way in ("moves", "boxes"):
@@ -290,7 +289,7 @@ def _merged(ways: list[tuple[int, Path]]) -> list[tuple[int, Path]]:
     return sorted((units, path) for path, units in found.items())
 
 
-def _on_paths(batch: Batch, left: Pieces) -> list[Tree]:
+def _on_paths(batch: Tree, left: Pieces) -> list[Tree]:
     """A batch with paths for its edges; where these are several for an edge, it parts."""
     parts: list[tuple[int, tuple[Path, ...]]] = [(batch.size, ())]
     for edge in batch.edges:

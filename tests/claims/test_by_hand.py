@@ -1485,8 +1485,6 @@ def ring_for_each_card_beside_what_must_come_in(case):
 @counts("D-B-008")
 def two_links_of_three_batches(case):
     return {"flows": 3 * 2}
-    out_of_triangle, thin_links = Fraction(3, 5), 2  # three shards of five, over two links of 1
-    return {"halves": 2 * out_of_triangle / thin_links}
 
 
 # -- graphs -----------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from colllib.forest import bound, fabric, forest
 from colllib.forest.bound import room
 from colllib.forest.lowering import lowered
-from colllib.forest.packing import Batch, pack
+from colllib.forest.packing import pack
 from colllib.forest.splitting import without_switches
 from colllib.forest.tree import Tree
 from colllib.topology import find
@@ -25,7 +25,7 @@ def loads(batches):
 
 
 def heights(batches):
-    return [Tree(batch.root, batch.size, batch.edges).height for batch in batches]
+    return [batch.height for batch in batches]
 
 
 def roots(batches):
@@ -57,11 +57,11 @@ def test_lower_trees_span_from_the_same_roots_within_the_same_links(topology):
 
 
 def test_two_chains_trade_their_ends():
-    first, second = Batch(0, 3, ((0, 1), (1, 2))), Batch(1, 2, ((1, 0), (0, 2)))
+    first, second = Tree(0, 3, ((0, 1), (1, 2))), Tree(1, 2, ((1, 0), (0, 2)))
     full = np.array([[0, 3, 2], [2, 0, 3], [0, 0, 0]])
     after = lowered([first, second], full)
     assert loads(after) == loads([first, second])
-    assert after == [Batch(0, 2, ((0, 1), (0, 2))), Batch(0, 1, ((0, 1), (1, 2))), Batch(1, 2, ((1, 0), (1, 2)))]
+    assert after == [Tree(0, 2, ((0, 1), (0, 2))), Tree(0, 1, ((0, 1), (1, 2))), Tree(1, 2, ((1, 0), (1, 2)))]
 
 
 @pytest.mark.parametrize(("name", "height"), [("torus:4x4", 4), ("dgx-a100:2", 2)])
