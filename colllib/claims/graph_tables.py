@@ -41,6 +41,7 @@ from colllib.claims.graphs import (
     lines,
     loads,
     on,
+    on_graph,
     power,
     shared_links,
     shells,
@@ -476,7 +477,7 @@ def both_ways() -> Cases:
 def _two_way(graph: str) -> Quantities:
     wider = place(f"bidirectional({graph})")
     cost = built(_both_ways, graph, on=wider).cost
-    return gathering(wider.name, wider.ranks, measures.degree(wider), lambda: cost)
+    return on_graph(wider.name, wider, lambda: cost)
 
 
 def _both_ways(graph: str) -> Schedule:
@@ -584,7 +585,7 @@ def ideal(ranks: int) -> Quantities:
         left -= 4**layers
     cost = Cost(moore_diameter(ranks, 4), Fraction(ranks - 1, 4 * ranks))
     where = gathering(f"bound, N = {ranks}", ranks, 4, lambda: cost, D=layers)
-    return where._with(f=lambda: Fraction(4, hops))
+    return where.also(f=lambda: Fraction(4, hops))
 
 
 def shifted_ring() -> Quantities:
