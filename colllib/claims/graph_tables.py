@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import ChainMap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
 from importlib import resources
@@ -251,23 +251,19 @@ def balances() -> Cases:
                 yield {"at": f"processors {a:03b}, {b:03b}, {c:03b}", "even": least == 1, "free": not crowded}
 
 
-def chunked(*graphs: str) -> Rows:
+def chunked(*graphs: str) -> Cases:
     """Schedules of at most P pieces beside the exact one."""
-
-    def rows() -> Iterator[Case]:
-        for graph in graphs:
-            topology, exact = place(graph), on(graph)
-            for p in (1, 2, 3):
-                plan = breadth_first.breadth_first(topology)
-                done = built(_in_pieces, graph, p, on=topology)
-                beside = {
-                    "at": f"{graph}, P = {p}",
-                    "P": plan.at_most(p),
-                    "chunked": Fraction(done.cost.n_beta) * exact["d"],
-                }
-                yield ChainMap(beside, exact)  # type: ignore[arg-type]
-
-    return rows
+    for graph in graphs:
+        topology, exact = place(graph), on(graph)
+        for p in (1, 2, 3):
+            plan = breadth_first.breadth_first(topology)
+            done = built(_in_pieces, graph, p, on=topology)
+            beside = {
+                "at": f"{graph}, P = {p}",
+                "P": plan.at_most(p),
+                "chunked": Fraction(done.cost.n_beta) * exact["d"],
+            }
+            yield ChainMap(beside, exact)  # type: ignore[arg-type]
 
 
 def _in_pieces(graph: str, pieces: int) -> Schedule:
@@ -279,60 +275,52 @@ def _rings(*sizes: int) -> Schedule:
     return expansion.cartesian_product(*(breadth_first.all_gather(place(f"uniring:1x{size}")) for size in sizes))
 
 
-def traditional(*shapes: tuple[int, ...]) -> Rows:
+def traditional(*shapes: tuple[int, ...]) -> Cases:
     """Rings along the axes one way, beside breadth-first on the torus; T_B of each in M/B."""
-
-    def rows() -> Iterator[Case]:
-        for sizes in shapes:
-            one_way = "product(" * (len(sizes) - 1) + f"uniring:1x{sizes[0]}"
-            one_way += "".join(f",uniring:1x{size})" for size in sizes[1:])
-            done, torus = built(_rings, *sizes, on=place(one_way)), on(f"torus:{'x'.join(map(str, sizes))}")
-            rings = Fraction(done.cost.n_beta) * len(sizes)
-            yield {
-                "at": torus["at"],
-                "load": torus["load"],
-                "best": torus["best"],
-                "rings": rings,
-                "ring_steps": done.schedule.num_steps,
-                "rings_best": rings == torus["best"],
-                "equal": len(set(sizes)) == 1,
-                "steps": torus["steps"],
-                "times": Fraction(done.schedule.num_steps, torus["steps"]),
-            }
-
-    return rows
+    for sizes in shapes:
+        one_way = "product(" * (len(sizes) - 1) + f"uniring:1x{sizes[0]}"
+        one_way += "".join(f",uniring:1x{size})" for size in sizes[1:])
+        done, torus = built(_rings, *sizes, on=place(one_way)), on(f"torus:{'x'.join(map(str, sizes))}")
+        rings = Fraction(done.cost.n_beta) * len(sizes)
+        yield {
+            "at": torus["at"],
+            "load": torus["load"],
+            "best": torus["best"],
+            "rings": rings,
+            "ring_steps": done.schedule.num_steps,
+            "rings_best": rings == torus["best"],
+            "equal": len(set(sizes)) == 1,
+            "steps": torus["steps"],
+            "times": Fraction(done.schedule.num_steps, torus["steps"]),
+        }
 
 
-def together_as_one(*graphs: str) -> Rows:
+def together_as_one(*graphs: str) -> Cases:
     """One linear program over all receivers and steps, which minimizes the sum of the steps' loads."""
+    from scipy.optimize import linprog
 
-    def rows() -> Iterator[Case]:
-        from scipy.optimize import linprog
-
-        for graph in graphs:
-            plan, ranks = breadth_first.breadth_first(place(graph)), range(place(graph).ranks)
-            steps = len(plan.layers)
-            problems = [(t, one) for t in range(steps) for u in ranks if (one := plan.transport(u, t + 1))]
-            size = steps + sum(len(one.links) * len(one.capacity) for _, one in problems)
-            busy, whole, wanted, most, first = [], [], [], [np.inf] * size, steps
-            for t, one in problems:
-                shape = len(one.links), len(one.capacity)
-                amount = first + np.arange(shape[0] * shape[1]).reshape(shape)
-                first += amount.size
-                for k, capacity in enumerate(one.capacity):
-                    busy.append(np.isin(np.arange(size), amount[:, k]).astype(float))
-                    busy[-1][t] = -capacity
-                for i, mask in enumerate(one.links):
-                    whole.append(np.isin(np.arange(size), amount[i]))
-                    wanted.append(one.owners[i])
-                    for k in range(shape[1]):
-                        most[amount[i, k]] = np.inf if mask >> k & 1 else 0
-            price = (np.arange(size) < steps).astype(float)
-            done = linprog(price, busy, np.zeros(len(busy)), whole, wanted, [(0, limit) for limit in most])
-            assert done.fun is not None
-            yield {"at": graph, "together": Fraction(done.fun).limit_denominator(1000), "apart": sum(loads(graph))}
-
-    return rows
+    for graph in graphs:
+        plan, ranks = breadth_first.breadth_first(place(graph)), range(place(graph).ranks)
+        steps = len(plan.layers)
+        problems = [(t, one) for t in range(steps) for u in ranks if (one := plan.transport(u, t + 1))]
+        size = steps + sum(len(one.links) * len(one.capacity) for _, one in problems)
+        busy, whole, wanted, most, first = [], [], [], [np.inf] * size, steps
+        for t, one in problems:
+            shape = len(one.links), len(one.capacity)
+            amount = first + np.arange(shape[0] * shape[1]).reshape(shape)
+            first += amount.size
+            for k, capacity in enumerate(one.capacity):
+                busy.append(np.isin(np.arange(size), amount[:, k]).astype(float))
+                busy[-1][t] = -capacity
+            for i, mask in enumerate(one.links):
+                whole.append(np.isin(np.arange(size), amount[i]))
+                wanted.append(one.owners[i])
+                for k in range(shape[1]):
+                    most[amount[i, k]] = np.inf if mask >> k & 1 else 0
+        price = (np.arange(size) < steps).astype(float)
+        done = linprog(price, busy, np.zeros(len(busy)), whole, wanted, [(0, limit) for limit in most])
+        assert done.fun is not None
+        yield {"at": graph, "together": Fraction(done.fun).limit_denominator(1000), "apart": sum(loads(graph))}
 
 
 def kautz_by_degree() -> Cases:
@@ -363,15 +351,15 @@ table(
     {
         "D-3-005": once("Table 3.6", seconds=lambda: 61.1),
         "D-3-008": once("Table 3.6, one piece", solved=lambda: max(4, 8, 16, 25), unsolved=lambda: min(32, 36)),
-        "D-3-065 D-A-055": linear_programs(K22, "torus:3x3", C16, "kautz:2x7", "diamond"),
-        "D-3-071": together_as_one(K22, "diamond", "kautz:2x7", "debruijn:2x3"),
+        "D-3-065 D-A-055": lambda: linear_programs(K22, "torus:3x3", C16, "kautz:2x7", "diamond"),
+        "D-3-071": lambda: together_as_one(K22, "diamond", "kautz:2x7", "debruijn:2x3"),
         "D-3-066": each(*MIXED, sums=lambda of: sum(loads(of["at"]))),
         "D-3-067 D-3-068 D-3-069": figure,
         "D-3-070 D-A-054": each(*MIXED),
         "D-3-072": over("all-gather dim-ring", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
         "D-3-073": over("all-gather breadth-first", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
-        "D-3-074 D-3-137": traditional((3, 3, 2), (3, 3, 3), (4, 4), (4, 3)),
-        "D-3-139": traditional((3, 3, 2), (3, 3, 3), (3, 3, 3, 2)),
+        "D-3-074 D-3-137": lambda: traditional((3, 3, 2), (3, 3, 3), (4, 4), (4, 3)),
+        "D-3-139": lambda: traditional((3, 3, 2), (3, 3, 3), (3, 3, 3, 2)),
         "D-3-075": each(*(f"kautz:{d}x{m}" for d in (2, 3, 4) for m in (5, 7, 12, 20, 33))),
         "D-3-076 D-A-090": each(*circulants(9, 1, 2, 3), "circulant:12x1x5", "circulant:15x1x4x5"),
         "D-A-091": each(*circulants(12, 2)),
@@ -389,14 +377,14 @@ table(
             "N", range(3, 10), ring=_ring_steps("all-reduce"), bfb=lambda n: on(f"biring:2x{n}")["both"]["steps"]
         ),
         "D-A-056": each(*MIXED, even=lambda of: _even_layers(of["at"])),
-        "D-A-057": shells("hypercube:3", "hamming:2x3", K44, "torus:3x3", "distance-regular:14"),
+        "D-A-057": lambda: shells("hypercube:3", "hamming:2x3", K44, "torus:3x3", "distance-regular:14"),
         "D-A-058": balances,
-        "D-A-059 D-A-060 D-A-061": chunked("torus:5x4", "diamond", C16, "kautz:2x7", "circulant:7x2x3"),
+        "D-A-059 D-A-060 D-A-061": lambda: chunked("torus:5x4", "diamond", C16, "kautz:2x7", "circulant:7x2x3"),
         "D-A-063": once("K2,2", alone=lambda: _slow_link((1, 50)), after=lambda: _slow_link((1,))),
         "D-A-064": per("N", range(3, 10), ring=_ring_steps("all-gather"), steps=lambda n: on(f"biring:2x{n}")["steps"]),
         "D-A-065": per("N", (4, 6, 8, 10), last=halves),
         "D-A-070 D-A-071": kautz_by_degree,
-        "D-A-087": shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),
+        "D-A-087": lambda: shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),
     },
 )
 

@@ -16,7 +16,6 @@ from colllib.algorithms.breadth_first import BreadthFirst
 from colllib.claims.cases import Rows
 from colllib.claims.finding import Cases
 from colllib.claims.runs import Used, built, by_formula, collected, note_again, place
-from colllib.claims.value import Case
 from colllib.cost import Cost
 from colllib.execution import Execution
 from colllib.graphs import measures
@@ -306,22 +305,18 @@ def shared_links(graph: str) -> int:
     return both
 
 
-def linear_programs(*graphs: str) -> Rows:
+def linear_programs(*graphs: str) -> Cases:
     """The linear program beside the closed form: every step of one receiver."""
-
-    def rows() -> Iterator[Case]:
-        for graph in graphs:
-            plan = BreadthFirst(place(graph))
-            for t in range(1, len(plan.layers) + 1):
-                given = plan.transport(0, t)
-                if given is not None:
-                    yield {
-                        "at": f"{graph}, step {t}",
-                        "program": plan.linear_program(0, t),
-                        "closed": given.least_load()[0],
-                    }
-
-    return rows
+    for graph in graphs:
+        plan = BreadthFirst(place(graph))
+        for t in range(1, len(plan.layers) + 1):
+            given = plan.transport(0, t)
+            if given is not None:
+                yield {
+                    "at": f"{graph}, step {t}",
+                    "program": plan.linear_program(0, t),
+                    "closed": given.least_load()[0],
+                }
 
 
 def distances_of_pairs(graph: str) -> Cases:
@@ -333,28 +328,24 @@ def distances_of_pairs(graph: str) -> Cases:
     yield {"at": graph, "pairs": len(pairs), "longer": int(longer)}
 
 
-def shells(*graphs: str) -> Rows:
+def shells(*graphs: str) -> Cases:
     """Of undirected graphs and distances x: N_x, a_x and b_x where they are constants."""
-
-    def rows() -> Iterator[Case]:
-        for graph in graphs:
-            hops = distances(place(graph))
-            found, near = on(graph), hops == 1
-            for x in range(1, int(hops.max()) + 1):
-                sizes = {int((row == x).sum()) for row in hops}
-                a = {int(((hops[u] == x) & (hops[w] == x - 1)).sum()) for u, w in np.argwhere(near)}
-                b = {int((near[u] & (hops[v] == x - 1)).sum()) for u, v in np.argwhere(hops == x)}
-                if max(len(sizes), len(a), len(b)) == 1:
-                    yield {
-                        "at": f"{graph}, x = {x}",
-                        "N_x": sizes.pop(),
-                        "a_x": a.pop(),
-                        "b_x": b.pop(),
-                        "d": found["d"],
-                        "bw": found["bw"],
-                    }
-
-    return rows
+    for graph in graphs:
+        hops = distances(place(graph))
+        found, near = on(graph), hops == 1
+        for x in range(1, int(hops.max()) + 1):
+            sizes = {int((row == x).sum()) for row in hops}
+            a = {int(((hops[u] == x) & (hops[w] == x - 1)).sum()) for u, w in np.argwhere(near)}
+            b = {int((near[u] & (hops[v] == x - 1)).sum()) for u, v in np.argwhere(hops == x)}
+            if max(len(sizes), len(a), len(b)) == 1:
+                yield {
+                    "at": f"{graph}, x = {x}",
+                    "N_x": sizes.pop(),
+                    "a_x": a.pop(),
+                    "b_x": b.pop(),
+                    "d": found["d"],
+                    "bw": found["bw"],
+                }
 
 
 def circulants(most: int, *counts: int) -> list[str]:
