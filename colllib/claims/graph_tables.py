@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import ChainMap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
 from importlib import resources
@@ -41,6 +41,7 @@ from colllib.claims.graphs import (
     lines,
     loads,
     on,
+    on_graph,
     power,
     shared_links,
     shells,
@@ -183,34 +184,24 @@ def _sizes(of: Quantities) -> list[int]:
 
 
 def _connected(n: int, a: int, b: int) -> Case:
-    return {"at": f"n = {n}, jumps {a}, {b}", "connected": _reached(n, a, b) == n, "coprime": gcd(n, a, b) == 1}
-
-
-def _reached(n: int, *jumps: int) -> int:
-    known, new = {0}, {0}
-    while new:
-        new = {(rank + jump) % n for rank in new for jump in jumps} - known
-        known |= new
-    return len(known)
+    return {"at": f"n = {n}, jumps {a}, {b}", "connected": _spread(n, a, b)[0] == n, "coprime": gcd(n, a, b) == 1}
 
 
 def _two_in_a_row(n: int) -> Case:
     m = next(m for m in range(1, n) if (2 * m + 1) ** 2 >= 2 * n - 1)
-    pairs = [
-        f"circulant:{n}x{a}x{b}" for a in range(1, n // 2) for b in range(a + 1, (n + 1) // 2) if gcd(n, a, b) == 1
-    ]
-    found = {pair: _across(n, *map(int, pair.split("x")[1:])) for pair in pairs if n <= 20}
-    own = _across(n, m, m + 1)
-    return {"at": f"n = {n}", "n": n, "m": m, "D": own, "least": min(found.values(), default=own), "ring": n // 2}
+    pairs = [(a, b) for a in range(1, n // 2) for b in range(a + 1, (n + 1) // 2) if gcd(n, a, b) == 1]
+    own = _spread(n, m, m + 1)[1]
+    least = min((_spread(n, *pair)[1] for pair in pairs if n <= 20), default=own)
+    return {"at": f"n = {n}", "n": n, "m": m, "D": own, "least": least, "ring": n // 2}
 
 
-def _across(n: int, *jumps: int) -> int:
-    """The diameter of a circulant, from one rank."""
-    known, new, hops = {0}, {0}, 0
-    while len(known) < n:
+def _spread(n: int, *jumps: int) -> tuple[int, int]:
+    """How many ranks of a circulant one rank reaches, and in how many hops."""
+    known, new, hops = {0}, {0}, -1
+    while new:
         new = {(rank + way) % n for rank in new for jump in jumps for way in (jump, -jump)} - known
         known, hops = known | new, hops + 1
-    return hops
+    return len(known), hops
 
 
 def _new_cycles(sizes: str) -> int:
@@ -260,23 +251,19 @@ def balances() -> Cases:
                 yield {"at": f"processors {a:03b}, {b:03b}, {c:03b}", "even": least == 1, "free": not crowded}
 
 
-def chunked(*graphs: str) -> Rows:
+def chunked(*graphs: str) -> Cases:
     """Schedules of at most P pieces beside the exact one."""
-
-    def rows() -> Iterator[Case]:
-        for graph in graphs:
-            topology, exact = place(graph), on(graph)
-            for p in (1, 2, 3):
-                plan = breadth_first.breadth_first(topology)
-                done = built(_in_pieces, graph, p, on=topology)
-                beside = {
-                    "at": f"{graph}, P = {p}",
-                    "P": plan.at_most(p),
-                    "chunked": Fraction(done.cost.n_beta) * exact["d"],
-                }
-                yield ChainMap(beside, exact)  # type: ignore[arg-type]
-
-    return rows
+    for graph in graphs:
+        topology, exact = place(graph), on(graph)
+        for p in (1, 2, 3):
+            plan = breadth_first.breadth_first(topology)
+            done = built(_in_pieces, graph, p, on=topology)
+            beside = {
+                "at": f"{graph}, P = {p}",
+                "P": plan.at_most(p),
+                "chunked": Fraction(done.cost.n_beta) * exact["d"],
+            }
+            yield ChainMap(beside, exact)  # type: ignore[arg-type]
 
 
 def _in_pieces(graph: str, pieces: int) -> Schedule:
@@ -288,60 +275,52 @@ def _rings(*sizes: int) -> Schedule:
     return expansion.cartesian_product(*(breadth_first.all_gather(place(f"uniring:1x{size}")) for size in sizes))
 
 
-def traditional(*shapes: tuple[int, ...]) -> Rows:
+def traditional(*shapes: tuple[int, ...]) -> Cases:
     """Rings along the axes one way, beside breadth-first on the torus; T_B of each in M/B."""
-
-    def rows() -> Iterator[Case]:
-        for sizes in shapes:
-            one_way = "product(" * (len(sizes) - 1) + f"uniring:1x{sizes[0]}"
-            one_way += "".join(f",uniring:1x{size})" for size in sizes[1:])
-            done, torus = built(_rings, *sizes, on=place(one_way)), on(f"torus:{'x'.join(map(str, sizes))}")
-            rings = Fraction(done.cost.n_beta) * len(sizes)
-            yield {
-                "at": torus["at"],
-                "load": torus["load"],
-                "best": torus["best"],
-                "rings": rings,
-                "ring_steps": done.schedule.num_steps,
-                "rings_best": rings == torus["best"],
-                "equal": len(set(sizes)) == 1,
-                "steps": torus["steps"],
-                "times": Fraction(done.schedule.num_steps, torus["steps"]),
-            }
-
-    return rows
+    for sizes in shapes:
+        one_way = "product(" * (len(sizes) - 1) + f"uniring:1x{sizes[0]}"
+        one_way += "".join(f",uniring:1x{size})" for size in sizes[1:])
+        done, torus = built(_rings, *sizes, on=place(one_way)), on(f"torus:{'x'.join(map(str, sizes))}")
+        rings = Fraction(done.cost.n_beta) * len(sizes)
+        yield {
+            "at": torus["at"],
+            "load": torus["load"],
+            "best": torus["best"],
+            "rings": rings,
+            "ring_steps": done.schedule.num_steps,
+            "rings_best": rings == torus["best"],
+            "equal": len(set(sizes)) == 1,
+            "steps": torus["steps"],
+            "times": Fraction(done.schedule.num_steps, torus["steps"]),
+        }
 
 
-def together_as_one(*graphs: str) -> Rows:
+def together_as_one(*graphs: str) -> Cases:
     """One linear program over all receivers and steps, which minimizes the sum of the steps' loads."""
+    from scipy.optimize import linprog
 
-    def rows() -> Iterator[Case]:
-        from scipy.optimize import linprog
-
-        for graph in graphs:
-            plan, ranks = breadth_first.breadth_first(place(graph)), range(place(graph).ranks)
-            steps = len(plan.layers)
-            problems = [(t, one) for t in range(steps) for u in ranks if (one := plan.transport(u, t + 1))]
-            size = steps + sum(len(one.links) * len(one.capacity) for _, one in problems)
-            busy, whole, wanted, most, first = [], [], [], [np.inf] * size, steps
-            for t, one in problems:
-                shape = len(one.links), len(one.capacity)
-                amount = first + np.arange(shape[0] * shape[1]).reshape(shape)
-                first += amount.size
-                for k, capacity in enumerate(one.capacity):
-                    busy.append(np.isin(np.arange(size), amount[:, k]).astype(float))
-                    busy[-1][t] = -capacity
-                for i, mask in enumerate(one.links):
-                    whole.append(np.isin(np.arange(size), amount[i]))
-                    wanted.append(one.owners[i])
-                    for k in range(shape[1]):
-                        most[amount[i, k]] = np.inf if mask >> k & 1 else 0
-            price = (np.arange(size) < steps).astype(float)
-            done = linprog(price, busy, np.zeros(len(busy)), whole, wanted, [(0, limit) for limit in most])
-            assert done.fun is not None
-            yield {"at": graph, "together": Fraction(done.fun).limit_denominator(1000), "apart": sum(loads(graph))}
-
-    return rows
+    for graph in graphs:
+        plan, ranks = breadth_first.breadth_first(place(graph)), range(place(graph).ranks)
+        steps = len(plan.layers)
+        problems = [(t, one) for t in range(steps) for u in ranks if (one := plan.transport(u, t + 1))]
+        size = steps + sum(len(one.links) * len(one.capacity) for _, one in problems)
+        busy, whole, wanted, most, first = [], [], [], [np.inf] * size, steps
+        for t, one in problems:
+            shape = len(one.links), len(one.capacity)
+            amount = first + np.arange(shape[0] * shape[1]).reshape(shape)
+            first += amount.size
+            for k, capacity in enumerate(one.capacity):
+                busy.append(np.isin(np.arange(size), amount[:, k]).astype(float))
+                busy[-1][t] = -capacity
+            for i, mask in enumerate(one.links):
+                whole.append(np.isin(np.arange(size), amount[i]))
+                wanted.append(one.owners[i])
+                for k in range(shape[1]):
+                    most[amount[i, k]] = np.inf if mask >> k & 1 else 0
+        price = (np.arange(size) < steps).astype(float)
+        done = linprog(price, busy, np.zeros(len(busy)), whole, wanted, [(0, limit) for limit in most])
+        assert done.fun is not None
+        yield {"at": graph, "together": Fraction(done.fun).limit_denominator(1000), "apart": sum(loads(graph))}
 
 
 def kautz_by_degree() -> Cases:
@@ -358,6 +337,10 @@ def kautz_by_degree() -> Cases:
     }
 
 
+def _ring_steps(collective: str) -> Callable[[int], int]:
+    return lambda n: int(closed(f"{collective} ring", f"star:{n}").n_alpha)
+
+
 def halves(n: int) -> Fraction:
     """What the links carry in the last step on a ring of N, in shards."""
     return Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n
@@ -368,15 +351,15 @@ table(
     {
         "D-3-005": once("Table 3.6", seconds=lambda: 61.1),
         "D-3-008": once("Table 3.6, one piece", solved=lambda: max(4, 8, 16, 25), unsolved=lambda: min(32, 36)),
-        "D-3-065 D-A-055": linear_programs(K22, "torus:3x3", C16, "kautz:2x7", "diamond"),
-        "D-3-071": together_as_one(K22, "diamond", "kautz:2x7", "debruijn:2x3"),
+        "D-3-065 D-A-055": lambda: linear_programs(K22, "torus:3x3", C16, "kautz:2x7", "diamond"),
+        "D-3-071": lambda: together_as_one(K22, "diamond", "kautz:2x7", "debruijn:2x3"),
         "D-3-066": each(*MIXED, sums=lambda of: sum(loads(of["at"]))),
         "D-3-067 D-3-068 D-3-069": figure,
         "D-3-070 D-A-054": each(*MIXED),
         "D-3-072": over("all-gather dim-ring", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
         "D-3-073": over("all-gather breadth-first", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
-        "D-3-074 D-3-137": traditional((3, 3, 2), (3, 3, 3), (4, 4), (4, 3)),
-        "D-3-139": traditional((3, 3, 2), (3, 3, 3), (3, 3, 3, 2)),
+        "D-3-074 D-3-137": lambda: traditional((3, 3, 2), (3, 3, 3), (4, 4), (4, 3)),
+        "D-3-139": lambda: traditional((3, 3, 2), (3, 3, 3), (3, 3, 3, 2)),
         "D-3-075": each(*(f"kautz:{d}x{m}" for d in (2, 3, 4) for m in (5, 7, 12, 20, 33))),
         "D-3-076 D-A-090": each(*circulants(9, 1, 2, 3), "circulant:12x1x5", "circulant:15x1x4x5"),
         "D-A-091": each(*circulants(12, 2)),
@@ -390,32 +373,18 @@ table(
         ),
         "D-A-005": once("8 ranks", used=lambda: on("hypercube:3")["both"]["load"] / _halving()),
         "D-A-006": each("hypercube:3", "twisted-hypercube:3"),
-        "D-A-010": lambda: [
-            {
-                "at": f"N = {n}",
-                "N": n,
-                "ring": int(closed("all-reduce ring", f"star:{n}").n_alpha),
-                "bfb": on(f"biring:2x{n}")["both"]["steps"],
-            }
-            for n in range(3, 10)
-        ],
+        "D-A-010": per(
+            "N", range(3, 10), ring=_ring_steps("all-reduce"), bfb=lambda n: on(f"biring:2x{n}")["both"]["steps"]
+        ),
         "D-A-056": each(*MIXED, even=lambda of: _even_layers(of["at"])),
-        "D-A-057": shells("hypercube:3", "hamming:2x3", K44, "torus:3x3", "distance-regular:14"),
+        "D-A-057": lambda: shells("hypercube:3", "hamming:2x3", K44, "torus:3x3", "distance-regular:14"),
         "D-A-058": balances,
-        "D-A-059 D-A-060 D-A-061": chunked("torus:5x4", "diamond", C16, "kautz:2x7", "circulant:7x2x3"),
+        "D-A-059 D-A-060 D-A-061": lambda: chunked("torus:5x4", "diamond", C16, "kautz:2x7", "circulant:7x2x3"),
         "D-A-063": once("K2,2", alone=lambda: _slow_link((1, 50)), after=lambda: _slow_link((1,))),
-        "D-A-064": lambda: [
-            {
-                "at": f"N = {n}",
-                "N": n,
-                "ring": int(closed("all-gather ring", f"star:{n}").n_alpha),
-                "steps": on(f"biring:2x{n}")["steps"],
-            }
-            for n in range(3, 10)
-        ],
+        "D-A-064": per("N", range(3, 10), ring=_ring_steps("all-gather"), steps=lambda n: on(f"biring:2x{n}")["steps"]),
         "D-A-065": per("N", (4, 6, 8, 10), last=halves),
         "D-A-070 D-A-071": kautz_by_degree,
-        "D-A-087": shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),
+        "D-A-087": lambda: shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),
     },
 )
 
@@ -447,18 +416,9 @@ def _slow_link(alphas: tuple[float, ...]) -> float:
 # -- expansions -------------------------------------------------------------------------------------------
 
 
-def kept(kind: str) -> Cases:
+def kept(build: Callable[[str, int], Quantities], *given: tuple[str, int]) -> Cases:
     """An expansion of several graphs: sizes of one, and whether what was optimal stays so in all."""
-    made: dict[str, Callable[[], list[Quantities]]] = {
-        "line": lambda: [lines(g, n) for g, n in ((K22, 1), (K22, 2), ("full-mesh:4", 1))],
-        "degree": lambda: [
-            copies(g, n) for g, n in (("full-mesh:3", 2), (K22, 2), ("uniring:1x4", 2), ("full-mesh:3", 3))
-        ],
-        "power": lambda: [
-            power(g, n) for g, n in ((K22, 2), ("full-mesh:3", 2), ("uniring:1x4", 2), ("full-mesh:2", 4))
-        ],
-    }
-    found = made[kind]()
+    found = [build(*one) for one in given]
     moore = all(one["is_moore"] for one in found if one["before"]["is_moore"])
     bw = all(one["bw"] for one in found if one["before"]["bw"])
     for one in found:
@@ -471,22 +431,9 @@ def products() -> Cases:
     found = [(on(f"product({a},{b})"), on(a), on(b)) for a, b in pairs]
     moore, bw = (all(whole[name] for whole, _, _ in found) for name in ("is_moore", "bw"))
     for whole, a, b in found:
-        yield {
-            "at": whole["at"],
-            "N": whole["N"],
-            "d": whole["d"],
-            "N1": a["N"],
-            "N2": b["N"],
-            "d1": a["d"],
-            "d2": b["d"],
-            "D1": a["D"],
-            "D2": b["D"],
-            "steps": whole["steps"],
-            "load": whole["load"],
-            "best": whole["best"],
-            "moore": moore,
-            "bw": bw,
-        }
+        factors = {f"{name}{i}": one[name] for i, one in ((1, a), (2, b)) for name in ("N", "d", "D")}
+        own = {name: whole[name] for name in ("at", "N", "d", "steps", "load", "best")}
+        yield own | factors | {"moore": moore, "bw": bw}
 
 
 def line_families(most: int) -> Cases:
@@ -504,6 +451,25 @@ def limits() -> Cases:
     """What the four families come to in T_B over its bound, at n = 8."""
     names = {"five": "full-mesh:5", "six": "directed-circulant:6x1x2x3x4", "eight": K44, "nine": "hamming:2x3"}
     yield {"at": "n = 8"} | {name: by_theorem(start, 8)["ratio"] for name, start in names.items()}
+
+
+def both_ways() -> Cases:
+    """Directed graphs that are reverse-symmetric, and with their links both ways; whether optima stay."""
+    named = ("kautz:2x6", "kautz:2x12", "debruijn:2x3", "directed-circulant:6x1x4", "uniring:1x5", "uniring:2x4")
+    found = [(on(graph), _two_way(graph)) for graph in named]
+    bw, moore = (all(after[name] for before, after in found if before[name]) for name in ("bw", "is_moore"))
+    for before, after in found:
+        yield ChainMap({"before": before, "bw_kept": bw, "moore_kept": moore}, after)  # type: ignore[arg-type]
+
+
+def _two_way(graph: str) -> Quantities:
+    wider = place(f"bidirectional({graph})")
+    cost = built(_both_ways, graph, on=wider).cost
+    return on_graph(wider.name, wider, lambda: cost)
+
+
+def _both_ways(graph: str) -> Schedule:
+    return expansion.bidirectional(breadth_first.all_gather(place(graph)), place(graph))
 
 
 def made(build: Callable[..., Quantities], *arguments: tuple[Any, ...]) -> Rows:
@@ -528,11 +494,12 @@ table(
         "D-3-024": limits,
         "D-3-025 D-3-026": made(copies, ("uniring:1x4", 2)),
         "D-3-027 D-A-046": COPIED,
+        "D-A-015 D-A-016": both_ways,
         "D-3-028": per("l", (3, 4, 5), shared=lambda n: shared_links(f"uniring:1x{n}")),
         "D-3-029": made(power, *((f"uniring:1x{n}", 2) for n in (3, 4, 5))),
-        "D-3-030": lambda: kept("line"),
-        "D-3-031": lambda: kept("degree"),
-        "D-3-032": lambda: kept("power"),
+        "D-3-030": lambda: kept(lines, (K22, 1), (K22, 2), ("full-mesh:4", 1)),
+        "D-3-031": lambda: kept(copies, ("full-mesh:3", 2), (K22, 2), ("uniring:1x4", 2), ("full-mesh:3", 3)),
+        "D-3-032": lambda: kept(power, (K22, 2), ("full-mesh:3", 2), ("uniring:1x4", 2), ("full-mesh:2", 4)),
         "D-3-033 D-A-052": products,
         "D-A-021": together(
             made(lines, ("debruijn:2x3", 1), (K22, 1), ("kautz:2x6", 1)),
@@ -559,27 +526,6 @@ table(
     },
 )
 
-
-def both_ways() -> Cases:
-    """Directed graphs that are reverse-symmetric, and with their links both ways; whether optima stay."""
-    named = ("kautz:2x6", "kautz:2x12", "debruijn:2x3", "directed-circulant:6x1x4", "uniring:1x5", "uniring:2x4")
-    found = [(on(graph), _two_way(graph)) for graph in named]
-    bw, moore = (all(after[name] for before, after in found if before[name]) for name in ("bw", "is_moore"))
-    for before, after in found:
-        yield ChainMap({"before": before, "bw_kept": bw, "moore_kept": moore}, after)  # type: ignore[arg-type]
-
-
-def _two_way(graph: str) -> Quantities:
-    wider = place(f"bidirectional({graph})")
-    cost = built(_both_ways, graph, on=wider).cost
-    return gathering(wider.name, wider.ranks, measures.degree(wider), lambda: cost)
-
-
-def _both_ways(graph: str) -> Schedule:
-    return expansion.bidirectional(breadth_first.all_gather(place(graph)), place(graph))
-
-
-table(EXPANSIONS, {"D-A-015 D-A-016": both_ways})
 
 # -- Tables 3.4, 3.5 and A.1 --------------------------------------------------------------------------------
 
@@ -627,7 +573,7 @@ def ideal(ranks: int) -> Quantities:
         left -= 4**layers
     cost = Cost(moore_diameter(ranks, 4), Fraction(ranks - 1, 4 * ranks))
     where = gathering(f"bound, N = {ranks}", ranks, 4, lambda: cost, D=layers)
-    return where._with(f=lambda: Fraction(4, hops))
+    return where.also(f=lambda: Fraction(4, hops))
 
 
 def shifted_ring() -> Quantities:
@@ -729,7 +675,7 @@ table(
         "D-3-057 D-3-058 D-3-060": order,
         listed("D-3", (81, 89), 96): best_topologies,
         "D-3-091 D-3-094 D-3-098": fitted,
-        "D-A-134": once("N = 1024", rows=lambda: printed()),
+        "D-A-134": once("N = 1024", rows=printed),
         "D-A-141": once(
             "degree 1", named=lambda: topology_of("biring:1x4") is not None, hops=lambda: on("uniring:1x4")["D"]
         ),
@@ -740,16 +686,14 @@ table(
         "D-3-101": once("Table 3.4", times=lambda: 1434 / 291.0),
         "D-3-102": lambda: [traditional_torus(31)],
     }
-    | {key: rows_of(n) for key, n in {"D-A-142": 32, "D-A-143": 64, "D-A-145": 256}.items()}
-    | {},
+    | {key: rows_of(n) for key, n in {"D-A-142": 32, "D-A-143": 64, "D-A-145": 256}.items()},
 )
 
 # -- all-to-all ------------------------------------------------------------------------------------------------
 
 
-def product_f(*factors: str, squared: bool = False) -> Fraction:
+def product_f(*factors: str) -> Fraction:
     """f of a product: an axis at a time reaches what each factor allows its own pairs."""
-    factors = factors * (2 if squared else 1)
     ranks = [place(graph).ranks for graph in factors]
     return min(Fraction(on(graph)["f"] * n, prod(ranks)) for graph, n in zip(factors, ranks, strict=True))
 
@@ -781,6 +725,11 @@ def all_to_all_order() -> Cases:
 
 def _seconds(f: Fraction) -> float:
     return WHOLE * 4 / (1024 * float(f))
+
+
+def product_with_f(at: str, *factors: str) -> Rows:
+    """A product by the f of its factors."""
+    return lambda: with_f(at, prod(place(graph).ranks for graph in factors), partial(product_f, *factors))()
 
 
 def with_f(at: str, ranks: int, f: Callable[[], Fraction], best: float = 0) -> Rows:
@@ -815,9 +764,7 @@ table(
         "D-3-036 D-A-135": swept(KAUTZ),
         "D-A-117": swept("debruijn:4x4"),
         "D-A-121": swept("line-graph(power(diamond,2))"),
-        "D-3-048 D-A-139": with_f(
-            "(UniRing(1,4) x UniRing(1,8))^2", 1024, lambda: product_f("uniring:1x4", "uniring:1x8", squared=True)
-        ),
+        "D-3-048 D-A-139": product_with_f("(UniRing(1,4) x UniRing(1,8))^2", *("uniring:1x4", "uniring:1x8") * 2),
         "D-3-051 D-A-140": made(ideal, (1024,)),
         "D-3-055": each("shifted-ring:1024x511", a2a=lambda of: of["a2a_least"]),
         "D-3-113": with_f("shifted-ring:256x127", 256, lambda: on("shifted-ring:256x127")["bound"], BEST_256),
@@ -831,20 +778,14 @@ table(
         "D-A-098": each("line-graph(complete-bipartite:4x4)"),
         "D-A-100": each("distance-regular:32"),
         "D-A-103": each("kautz:4x64"),
-        "D-A-107": with_f("Diamond^2", 64, lambda: product_f("diamond", squared=True)),
+        "D-A-107": product_with_f("Diamond^2", "diamond", "diamond"),
         "D-A-110": each("line-graph(line-graph(complete-bipartite:4x4))"),
         "D-A-112": each("line-graph(distance-regular:32)"),
-        "D-A-114": with_f(
-            "BiRing(2,8) x UniRing(1,4)^2", 128, lambda: product_f("biring:2x8", "uniring:1x4", "uniring:1x4")
-        ),
-        "D-A-123": with_f("DBJMod(2,4)^2", 256, lambda: product_f("modified-debruijn:2x4", squared=True)),
+        "D-A-114": product_with_f("BiRing(2,8) x UniRing(1,4)^2", "biring:2x8", "uniring:1x4", "uniring:1x4"),
+        "D-A-123": product_with_f("DBJMod(2,4)^2", *("modified-debruijn:2x4",) * 2),
         "D-A-130": each("line-graph(product(power(uniring:1x4,3),uniring:1x2))"),
         "D-A-128": each("line-graph(line-graph(distance-regular:32))"),
-        "D-A-132": with_f(
-            "UniRing(1,4)^3 x UniRing(1,8)",
-            512,
-            lambda: product_f("uniring:1x4", "uniring:1x4", "uniring:1x4", "uniring:1x8"),
-        ),
+        "D-A-132": product_with_f("UniRing(1,4)^3 x UniRing(1,8)", *("uniring:1x4",) * 3, "uniring:1x8"),
     }
     | {
         key: made(ideal, (n,))
@@ -866,10 +807,6 @@ table(
 def members(*named: tuple[str, dict[str, int | bool]]) -> Rows:
     """Members of a family, each with the numbers that name it."""
     return lambda: [ChainMap(known, on(graph)) for graph, known in named]  # type: ignore[arg-type]
-
-
-def _ring(kind: str, d: int, m: int) -> tuple[str, dict[str, int | bool]]:
-    return f"{kind}:{d}x{m}", {"degree": d, "m": m, "several": d > (2 if kind == "biring" else 1)}
 
 
 def kautz_family() -> Cases:

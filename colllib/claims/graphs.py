@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from math import gcd
 from typing import Any
@@ -16,7 +16,6 @@ from colllib.algorithms.breadth_first import BreadthFirst
 from colllib.claims.cases import Rows
 from colllib.claims.finding import Cases
 from colllib.claims.runs import Used, built, by_formula, collected, note_again, place
-from colllib.claims.value import Case
 from colllib.cost import Cost
 from colllib.execution import Execution
 from colllib.graphs import measures
@@ -56,6 +55,11 @@ class Quantities(Mapping[str, Any]):
             raise AttributeError(name)
         return self[name]
 
+    def also(self, **more: Callable[[], Any]) -> Quantities:
+        """The same, with further ways or other ones."""
+        self.ways = {**self.ways, **more}
+        return self
+
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self.known, *self.ways)))
 
@@ -78,12 +82,9 @@ def on(graph: str) -> Quantities:
 def _on(graph: str) -> Quantities:
     topology = place(graph)
     ports = measures.degree(topology)
-    return gathering(graph, topology.ranks, ports, lambda: _cost(graph))._with(
-        D=lambda: diameter(topology),
-        symmetric=lambda: reverse_symmetric(topology),
+    return on_graph(graph, topology, lambda: _cost(graph)).also(
         undirected=lambda: measures.is_undirected(topology),
         loops=lambda: bool((topology.link_src == topology.link_dst).any()),
-        multi=lambda: len(topology.tiers) > 1 or topology.tiers[0].cables > 1,
         optimal=lambda: sum(loads(graph)) == Fraction(topology.ranks - 1, ports),
         f=lambda: throughput(topology),
         bound=lambda: distance_bound(topology),
@@ -94,12 +95,6 @@ def _on(graph: str) -> Quantities:
         back=lambda: _parts(built(breadth_first.reduce_scatter, topology, on=topology).cost, ports),
         both=lambda: _parts(built(breadth_first.all_reduce, topology, on=topology).cost, ports),
     )
-
-
-class _Of(Quantities):
-    def _with(self, **more: Callable[[], Any]) -> _Of:
-        self.ways = {**self.ways, **more}
-        return self
 
 
 def _parts(cost: Cost, ports: int) -> dict[str, Any]:
@@ -126,10 +121,10 @@ def _cost(graph: str) -> Cost:
     return by_formula(breadth_first.all_gather_cost(topology), graph, "lock-step")
 
 
-def gathering(at: str, ranks: int, ports: int, cost: Callable[[], Cost], **known: Any) -> _Of:
+def gathering(at: str, ranks: int, ports: int, cost: Callable[[], Cost], **known: Any) -> Quantities:
     """Steps, load and what follows from them, of any all-gather."""
     best = Fraction(ranks - 1, ranks)
-    found: _Of
+    found: Quantities
     ways: dict[str, Callable[[], Any]] = {
         "cost": cost,
         "steps": lambda: int(found["cost"].n_alpha),
@@ -143,8 +138,17 @@ def gathering(at: str, ranks: int, ports: int, cost: Callable[[], Cost], **known
         "a2a": lambda: WHOLE * ports / (ranks * float(found["f"])),
         "a2a_least": lambda: WHOLE * ports / (ranks * float(found["bound"])),
     }
-    found = _Of(ways, at=at, N=ranks, d=ports, best=best, **known)
+    found = Quantities(ways, at=at, N=ranks, d=ports, best=best, **known)
     return found
+
+
+def on_graph(name: str, topology: Topology, cost: Callable[[], Cost], **known: Any) -> Quantities:
+    """What any all-gather on a graph comes to, and what the graph is."""
+    return gathering(name, topology.ranks, measures.degree(topology), cost, **known).also(
+        D=lambda: diameter(topology),
+        symmetric=lambda: reverse_symmetric(topology),
+        multi=lambda: len(topology.tiers) > 1 or topology.tiers[0].cables > 1,
+    )
 
 
 def each(*graphs: str, **more: Callable[[Quantities], Any]) -> Rows:
@@ -198,13 +202,8 @@ def _product(*graphs: str) -> Schedule:
 def base(graph: str) -> Quantities:
     """The all-gather that expansions start from, executed."""
     topology = place(graph)
-    return gathering(
-        graph, topology.ranks, measures.degree(topology), lambda: built(gathers, graph, on=topology).cost
-    )._with(
-        run=lambda: built(gathers, graph, on=topology),
-        symmetric=lambda: reverse_symmetric(topology),
-        D=lambda: diameter(topology),
-        breadth_first=lambda: on(graph)["load"],
+    return on_graph(graph, topology, lambda: built(gathers, graph, on=topology).cost).also(
+        run=lambda: built(gathers, graph, on=topology), breadth_first=lambda: on(graph)["load"]
     )
 
 
@@ -228,25 +227,12 @@ def power(graph: str, times: int) -> Quantities:
 def _expanded(before: Quantities, name: str, build: Callable[[], tuple[Any, ...]], **known: Any) -> Quantities:
     topology = place(name)
     chosen, *arguments = build()
-    found = gathering(
-        name,
-        topology.ranks,
-        measures.degree(topology),
-        lambda: built(chosen, *arguments, on=topology).cost,
-        before=before,
-        N0=before["N"],
-        d0=before["d"],
-        **known,
-    )
-    return found._with(
-        proved=lambda: built(chosen, *arguments, on=topology).cost is not None,
-        symmetric=lambda: reverse_symmetric(topology),
-        last=lambda: (
-            Fraction(built(chosen, *arguments, on=topology).cost_of([found["steps"] - 1]).n_beta) * topology.ranks
-        ),
+    run = partial(built, chosen, *arguments, on=topology)
+    found = on_graph(name, topology, lambda: run().cost, before=before, N0=before["N"], d0=before["d"], **known)
+    return found.also(
+        proved=lambda: run().cost is not None,
+        last=lambda: Fraction(run().cost_of([found["steps"] - 1]).n_beta) * topology.ranks,
         fresh=lambda: breadth_first.all_gather_cost(topology).n_beta * found["d"],
-        multi=lambda: len(topology.tiers) > 1 or topology.tiers[0].cables > 1,
-        D=lambda: diameter(topology),
     )
 
 
@@ -319,22 +305,18 @@ def shared_links(graph: str) -> int:
     return both
 
 
-def linear_programs(*graphs: str) -> Rows:
+def linear_programs(*graphs: str) -> Cases:
     """The linear program beside the closed form: every step of one receiver."""
-
-    def rows() -> Iterator[Case]:
-        for graph in graphs:
-            plan = BreadthFirst(place(graph))
-            for t in range(1, len(plan.layers) + 1):
-                given = plan.transport(0, t)
-                if given is not None:
-                    yield {
-                        "at": f"{graph}, step {t}",
-                        "program": plan.linear_program(0, t),
-                        "closed": given.least_load()[0],
-                    }
-
-    return rows
+    for graph in graphs:
+        plan = BreadthFirst(place(graph))
+        for t in range(1, len(plan.layers) + 1):
+            given = plan.transport(0, t)
+            if given is not None:
+                yield {
+                    "at": f"{graph}, step {t}",
+                    "program": plan.linear_program(0, t),
+                    "closed": given.least_load()[0],
+                }
 
 
 def distances_of_pairs(graph: str) -> Cases:
@@ -346,28 +328,24 @@ def distances_of_pairs(graph: str) -> Cases:
     yield {"at": graph, "pairs": len(pairs), "longer": int(longer)}
 
 
-def shells(*graphs: str) -> Rows:
+def shells(*graphs: str) -> Cases:
     """Of undirected graphs and distances x: N_x, a_x and b_x where they are constants."""
-
-    def rows() -> Iterator[Case]:
-        for graph in graphs:
-            hops = distances(place(graph))
-            found, near = on(graph), hops == 1
-            for x in range(1, int(hops.max()) + 1):
-                sizes = {int((row == x).sum()) for row in hops}
-                a = {int(((hops[u] == x) & (hops[w] == x - 1)).sum()) for u, w in np.argwhere(near)}
-                b = {int((near[u] & (hops[v] == x - 1)).sum()) for u, v in np.argwhere(hops == x)}
-                if max(len(sizes), len(a), len(b)) == 1:
-                    yield {
-                        "at": f"{graph}, x = {x}",
-                        "N_x": sizes.pop(),
-                        "a_x": a.pop(),
-                        "b_x": b.pop(),
-                        "d": found["d"],
-                        "bw": found["bw"],
-                    }
-
-    return rows
+    for graph in graphs:
+        hops = distances(place(graph))
+        found, near = on(graph), hops == 1
+        for x in range(1, int(hops.max()) + 1):
+            sizes = {int((row == x).sum()) for row in hops}
+            a = {int(((hops[u] == x) & (hops[w] == x - 1)).sum()) for u, w in np.argwhere(near)}
+            b = {int((near[u] & (hops[v] == x - 1)).sum()) for u, v in np.argwhere(hops == x)}
+            if max(len(sizes), len(a), len(b)) == 1:
+                yield {
+                    "at": f"{graph}, x = {x}",
+                    "N_x": sizes.pop(),
+                    "a_x": a.pop(),
+                    "b_x": b.pop(),
+                    "d": found["d"],
+                    "bw": found["bw"],
+                }
 
 
 def circulants(most: int, *counts: int) -> list[str]:
