@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 
 from colllib.graphs.isomorphism import orbits
 from colllib.graphs.links import arcs
-from colllib.graphs.throughput import distance_bound, throughput
+from colllib.graphs.throughput import bracket, distance_bound, throughput
 from colllib.topology import find
 
 
@@ -42,6 +42,14 @@ def test_symmetry_changes_nothing(expression):
     topology = find(expression)
     assert float(throughput(topology)) == pytest.approx(flow(topology), rel=1e-9)
     assert throughput(topology) <= distance_bound(topology)
+
+
+@settings(max_examples=20)
+@given(SMALL)
+def test_a_wide_bracket_holds_the_throughput(expression):
+    topology = find(expression)
+    low, high = bracket(topology, 0.05)
+    assert low * (1 - 1e-9) <= throughput(topology) <= high <= distance_bound(topology)
 
 
 # to the digits that Zhao et al. print, whose program is solved without symmetry
