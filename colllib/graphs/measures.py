@@ -118,15 +118,16 @@ def intersection_array(graph: Topology) -> tuple[tuple[int, ...], tuple[int, ...
     hops = distances(graph)
     if not is_undirected(graph) or graph.num_links != len(src) or (src == dst).any():
         return None
-    counts = {way: np.zeros(hops.shape, dtype=np.int32) for way in (1, -1)}
+    hops = np.ascontiguousarray(hops, dtype=np.int16)  # a row at a time
+    counts = {way: np.zeros_like(hops) for way in (1, -1)}
     for a, b in zip(src.tolist(), dst.tolist(), strict=True):
         for way in counts:
             counts[way][b] += hops[a] == hops[b] + way
     numbers = {}
     for x in range(hops.max() + 1):
         for way in counts:
-            found = np.unique(counts[way][hops == x])
-            if len(found) > 1:
+            found = counts[way][hops == x]
+            if found.min() != found.max():
                 return None
             numbers[x, way] = int(found[0])
     steps = range(int(hops.max()))
