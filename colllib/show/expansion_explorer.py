@@ -104,12 +104,12 @@ class Expanded:
     @property
     def small_cost(self) -> Fraction:
         """n_beta of the base in units of M/B."""
-        return _at_node(execute(self.before, self.small))
+        return node_beta(execute(self.before, self.small))
 
     @property
     def cost(self) -> Fraction:
         """n_beta as executed, in units of M/B."""
-        return _at_node(self.run)
+        return node_beta(self.run)
 
     @property
     def theorem(self) -> Fraction:
@@ -120,10 +120,16 @@ class Expanded:
     def direct(self) -> Fraction:
         """n_beta of a breadth-first all-gather that is made for the larger graph, in units of M/B."""
         large = self.run.topology
-        return _at_node(execute(breadth_first.all_gather(large), large))
+        return node_beta(execute(breadth_first.all_gather(large), large))
 
 
-def _at_node(run: Execution) -> Fraction:
+def node_beta(run: Execution) -> Fraction:
+    """What an all-gather takes in M/B, where B is all that a node sends.
+
+    >>> from colllib.topology import ring
+    >>> node_beta(execute(breadth_first.all_gather(ring(4)), ring(4)))
+    Fraction(3, 4)
+    """
     return at_node("all-gather", run.topology, run.cost).n_beta
 
 
