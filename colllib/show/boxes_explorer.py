@@ -1,87 +1,142 @@
 """The cluster builder: boxes of ranks with the reader's cards, speeds and latencies, and who is fastest on them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
-from colllib.algorithms import channels, hierarchical
-from colllib.algorithms.allreduce import ring
+from colllib.algorithms import allgather, allreduce, alltoall, broadcast, channels, hierarchical, reducescatter
 from colllib.busbw import bus_factor
+from colllib.cost import TieredCost
 from colllib.execution import execute
 from colllib.measures import crossings
-from colllib.schedule import Schedule
-from colllib.show.control import Control
-from colllib.show.cost_explorer import message, two_tier_race, two_tiers
+from colllib.placement import order_of
+from colllib.schedule import Schedule, placed
+from colllib.show.control import Control, Quantity
+from colllib.show.cost_explorer import message, two_tiers
 from colllib.show.explorer import Explorer
-from colllib.show.race import Form, Row
-from colllib.show.views import Curves, Rows, Turns
-from colllib.topology import boxes
+from colllib.show.race import Form, Race, Row
+from colllib.show.views import Curves, Heat, Rows, Turns
+from colllib.topology import Topology, boxes
 
-BOXES = (2, 3, 4, 6, 8, 16)
+BOXES = (2, 4, 8, 16)
 SIZES = (4, 8)
 SEGMENTS = (1, 16)  # of what is cut: in one piece, or in so many
+PLACES = ("contiguous", "strided", "random")
+LEVELS = ("ports", "cards", "uplinks")
+
+Build = Callable[[Topology, int], Schedule]
 
 
-def _named(tiers: str) -> Callable[..., Schedule]:
-    return lambda where, segments: hierarchical.all_reduce(where, segments=segments, tiers=tiers)
+def _flat(build: Callable[[int], Schedule]) -> Build:
+    return lambda topology, _: build(topology.ranks)
 
 
-#: What races: which switches have to add for it, in how many segments, and the schedule.
-RUNNERS: dict[str, tuple[str, tuple[int, ...], Callable[..., Schedule]]] = {
-    "flat ring": ("none", (1,), lambda where, segments: ring(where.ranks)),
-    "channels": ("none", (1,), lambda where, segments: channels.all_reduce(where)),
-    "tree": ("none", SEGMENTS, channels.tree),
-    "hierarchical": ("none", SEGMENTS, _named("ring")),
-    "NVLS + tree": ("box", SEGMENTS, hierarchical.nvls_tree),
-    "CollNet": ("network", SEGMENTS, hierarchical.collnet),
-    "NVLS + CollNet": ("both", SEGMENTS, hierarchical.nvls),
+def _named(build: Callable[..., Schedule], tiers: str) -> Build:
+    return lambda topology, segments: build(topology, segments=segments, tiers=tiers)
+
+
+def _cut(build: Callable[..., Schedule]) -> Build:
+    return lambda topology, segments: build(topology, segments=segments)
+
+
+def _whole(build: Callable[..., Schedule]) -> Build:
+    return lambda topology, _: build(topology)
+
+
+#: What races for each primitive: which switches have to add for it, in how many segments, and the schedule. The first
+#: goes by the numbers of the ranks, wherever they stand; the others know the boxes.
+RUNNERS: dict[str, dict[str, tuple[str, tuple[int, ...], Build]]] = {
+    "all-reduce": {
+        "flat ring": ("none", (1,), _flat(allreduce.ring)),
+        "channels": ("none", (1,), _whole(channels.all_reduce)),
+        "tree": ("none", SEGMENTS, _cut(channels.tree)),
+        "hierarchical": ("none", SEGMENTS, _named(hierarchical.all_reduce, "ring")),
+        "NVLS + tree": ("box", SEGMENTS, _cut(hierarchical.nvls_tree)),
+        "CollNet": ("network", SEGMENTS, _cut(hierarchical.collnet)),
+        "NVLS + CollNet": ("both", SEGMENTS, _cut(hierarchical.nvls)),
+    },
+    "all-gather": {
+        "flat ring": ("none", (1,), _flat(allgather.ring)),
+        "channels": ("none", (1,), _whole(channels.all_gather)),
+        "hierarchical": ("none", SEGMENTS, _named(hierarchical.all_gather, "ring")),
+    },
+    "reduce-scatter": {
+        "flat ring": ("none", (1,), _flat(reducescatter.ring)),
+        "channels": ("none", (1,), _whole(channels.reduce_scatter)),
+        "hierarchical": ("none", SEGMENTS, _named(hierarchical.reduce_scatter, "ring")),
+    },
+    "broadcast": {
+        "flat tree": ("none", (1,), _flat(broadcast.binomial_tree)),
+        "channels": ("none", SEGMENTS, _cut(channels.broadcast_along)),
+        "hierarchical": ("none", (1,), _named(hierarchical.broadcast, "binomial-tree")),
+    },
+    "all-to-all": {
+        "flat pairwise": ("none", (1,), _flat(alltoall.pairwise)),
+        "hierarchical": ("none", (1,), _named(hierarchical.all_to_all, "pairwise")),
+    },
 }
 
 
 @cache
-def rows(n: int, g: int, c: int) -> tuple[Row, ...]:
-    """The schedules on n boxes of g ranks and c cards, each executed, with what the busiest card sends in one piece.
+def row(p: str, name: str, n: int, g: int, c: int, place: str) -> Row:
+    """A schedule on n boxes of g ranks and c cards, executed, with what the busiest card sends in one piece.
 
-    >>> [row.more["card"] for row in rows(2, 4, 4)][:2]
-    ['7/4 M', '7/16 M']
+    >>> row("all-reduce", "channels", 2, 4, 4, "contiguous").more["card"]
+    '7/16 M'
     """
-    found = []
-    for name, (inc, cuts, build) in RUNNERS.items():
-        topology = boxes((n, g), cards=c, inc=inc)
-        runs = {segments: execute(build(topology, segments=segments), topology) for segments in cuts}
-        ways = {f"P = {segments}" if len(cuts) > 1 else "": Form((run.cost,)) for segments, run in runs.items()}
-        most = f"{crossings(runs[1])['card'].most} M"
-        found.append(Row(name, ways, factor=bus_factor("all-reduce", topology.ranks), more={"card": most}))
-    return tuple(found)
+    inc, cuts, build = RUNNERS[p][name]
+    topology = boxes((n, g), cards=c, inc=inc)
+    order, ways, most = order_of(topology, place).tolist(), {}, ""
+    for segments in cuts:
+        schedule = build(topology, segments)
+        run = execute(schedule if place == PLACES[0] else placed(schedule, order), topology)
+        assert isinstance(run.cost, TieredCost)
+        tiers = tuple(replace(tier, level=level) for level, tier in enumerate(run.cost.tiers))
+        ways[f"P = {segments}" if len(cuts) > 1 else ""] = Form((TieredCost(tiers, run.cost.kinds),))
+        most = most or f"{crossings(run)['card'].most} M"
+    return Row(name, ways, factor=bus_factor(p, topology.ranks), more={"card": most})
+
+
+def rows(p: str, n: int, g: int, c: int, place: str) -> list[Row]:
+    """All that races; only the first depends on where the ranks stand."""
+    return [row(p, name, n, g, c, place if name.startswith("flat") else PLACES[0]) for name in RUNNERS[p]]
 
 
 def boxes_explorer() -> Explorer:
-    """Boxes, ranks and cards of each, M, and latency and bandwidth of both tiers against all-reduces over them.
+    """The cluster builder: boxes, ranks and cards of each, placement, M and the speeds against schedules over them.
 
     >>> boxes_explorer().title
-    'An all-reduce over your boxes'
+    'Build your cluster'
     """
-
-    race = two_tier_race(rows)
+    race = Race(
+        rows, alpha=("alpha", "alpha_out", "alpha_out"), bandwidth=("bw", "bw_out", "bw_out/narrow"), levels=LEVELS
+    )
     return Explorer(
-        "An all-reduce over your boxes",
+        "Build your cluster",
         [
+            Control("p", "Primitive", tuple(RUNNERS), kind="select"),
             Control("n", "Boxes", BOXES, 2, kind="number"),
             Control("g", "GPUs in a box", SIZES, 8),
             Control("c", "Cards of a box", lambda g: [count for count in (1, 2, 4, 8) if g % count == 0], 8),
+            Control("place", "Ranks stand", PLACES, kind="select"),
+            Quantity("narrow", "Over\u00adsubscription", "number", 1.0, 16.0, 1.0),
             message(10e9),
             *two_tiers(),
         ],
         [
             Curves(race, "Time against message size"),
+            Heat(race, "What is busy"),
             Rows(race, "Schedules", "All in numbers", COLUMNS),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
         ],
-        summary="{n} boxes of {g} with {c} cards each, {m}: {fastest} with {time}{next}. A flat ring takes "
-        "{times:flat ring} times as long.",
-        note="Lock-step clock, ranks in the order of their boxes, full bisection between the boxes; BW is per "
-        "direction, of a port in the box and of a card. Ranks share cards where a box has fewer cards than ranks. "
-        f"Schedules that take segments go in one piece or in {SEGMENTS[1]}, whichever is faster. NVLS needs switches "
-        "that add in the boxes, CollNet between them. The last column is what the busiest card sends in all.",
+        summary="{p} of {m} over {n} boxes of {g} with {c} cards each: {fastest} with {time}; {binds}{next}.",
+        note="Lock-step clock; BW is per direction, of a port in the box and of a card. Ranks share cards where a box "
+        "has fewer cards than ranks. Oversubscription s: the uplinks of a leaf carry 1/s of what its cards could send. "
+        "Strided puts neighbors into different boxes, random is one draw; only the flat schedule goes by the numbers "
+        f"of ranks, the others know the boxes. What takes segments goes in one piece or in {SEGMENTS[1]}, whichever is "
+        "faster. NVLS needs switches that add in the boxes, CollNet between them. Busy: in "
+        "which part of the time the busiest port in a box, card or uplink carries bytes, step by step. The last column "
+        "of the numbers is what the busiest card sends in all.",
         name="boxes",
     )
 

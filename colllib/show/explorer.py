@@ -305,6 +305,8 @@ class Explorer:
         forms = [json.loads(here) for here in ways]
         looks = {label: look for form in forms for label in form if (look := known(label))}
         given = {"m": race.message, "a": race.alpha, "s": race.bandwidth, "looks": looks, "ways": forms}
+        if race.levels:
+            given["v"] = race.levels
         return {"on": on, "tree": tree, "rows": [json.loads(here) for here in rows], **given}
 
     # -- showing --------------------------------------------------------------------------

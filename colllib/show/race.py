@@ -96,6 +96,23 @@ class Form:
     def _floats(self) -> Any:
         return _each(float, self._numbers)
 
+    def busy(self, message: float, alpha: Sequence[float], bandwidth: Sequence[float]) -> list[float]:
+        """Seconds for which each level's busiest links carry bytes, and seconds of latency; of a cost by tiers.
+
+        >>> from colllib.execution import execute
+        >>> from colllib.topology import boxes
+        >>> from colllib.algorithms import allgather
+        >>> cost = execute(allgather.ring(4), boxes((2, 2))).cost
+        >>> Form((cost,)).busy(8.0, [0.0, 1.0], [2.0, 1.0])
+        [3.0, 6.0, 3.0]
+        """
+        waits = sum(steps * max(h * a for h, a in zip(hops, alpha, strict=True)) for steps, hops, _ in self._floats)
+        carries = [
+            sum(steps * loads[level] * message / speed for steps, _, loads in self._floats)
+            for level, speed in enumerate(bandwidth)
+        ]
+        return [*carries, waits]
+
     def price(self, message: float, alpha: Sequence[float], bandwidth: Sequence[float]) -> tuple[float, int]:
         """Seconds, and in how many segments: the smallest best whole number of them."""
         counts = self._floats
@@ -233,13 +250,15 @@ class Race:
         rows: the rows; its parameters are controls.
         message: the quantity (or the control of numbers) that is M.
         alpha, bandwidth: for every level, innermost first, the quantities whose product is its alpha and its BW,
-            such as "alpha*delay".
+            such as "alpha*delay", or "bw/over" for a quotient.
+        levels: what the links of each level are called, where a view tells them apart.
     """
 
     rows: Callable[..., Sequence[Row]]
     message: str = "m"
     alpha: tuple[str, ...] = ("alpha",)
     bandwidth: tuple[str, ...] = ("bw",)
+    levels: tuple[str, ...] = ()
 
     @cached_property
     def depends_on(self) -> tuple[str, ...]:
@@ -280,10 +299,14 @@ class Race:
     def _quantities(self, row: Row, state: State) -> tuple[float, list[float], list[float]]:
         message = state[self.message] if row.message is None else row.message
         alpha, bandwidth = (
-            [prod(state[name] for name in term.split("*")) for term in terms]
+            [_product(term, state) for term in terms]
             for terms in (row.alpha or self.alpha, row.bandwidth or self.bandwidth)
         )
         return message, alpha, bandwidth
+
+    def busy(self, one: Priced, state: State) -> list[float]:
+        """What `Form.busy` says of the way that a row goes, as shares of its time."""
+        return [part / one.seconds for part in one.row.ways[one.way].busy(*self._quantities(one.row, state))]
 
     def _priced(self, row: Row, state: State, look: Look) -> Priced:
         found = self.prices(row, state)
@@ -293,6 +316,11 @@ class Race:
         seconds, segments = found.get(way, (inf, 1))
         least = row.floor.price(*self._quantities(row, state))[0] if row.floor else 0.0
         return Priced(row, way, segments, row.times * seconds, row.times * least, look)
+
+
+def _product(term: str, state: State) -> float:
+    times, *over = (prod(float(state[name]) for name in part.split("*")) for part in term.split("/"))
+    return times / prod(over)
 
 
 def fastest(standings: Sequence[Priced]) -> list[Priced]:

@@ -419,6 +419,34 @@ _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
 }
 
 
+HOT, HEAT = color(1), 40  # the color of what is always busy, and how much of it a background takes
+
+
+@dataclass(frozen=True)
+class Heat(View):
+    """For which share of every row's time the busiest links of each level carry bytes, and how much is latency."""
+
+    kind = "heat"
+
+    def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
+        heads = "".join(f'<th scope="col" class="cl-right">{escape(name)}</th>' for name in self._columns)
+        body = []
+        for one in self.race.standings(state):
+            cells = "".join(
+                f'<td class="cl-right" style="background:color-mix(in srgb,{HOT} {HEAT * share:.1f}%,transparent)">'
+                f"{100 * share:.0f} %</td>"
+                for share in self.race.busy(one, state)
+            )
+            name = escape(one.row.name)
+            body.append(f'<tr data-row="{name}" tabindex="0"><th scope="row">{name}</th>{cells}</tr>')
+        head = f'<tr><th scope="col">busy</th>{heads}</tr>'
+        return f'<table class="colllib-table"><thead>{head}</thead><tbody>{"".join(body)}</tbody></table>'
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return (*self.race.levels, "latency")
+
+
 @dataclass(frozen=True)
 class Turns(View):
     """From which size on which row is fastest, as text."""
@@ -516,6 +544,14 @@ def _slowest(field: Field) -> str:
     )
 
 
+def _binds(field: Field) -> str:
+    """What the row spends most of its time on."""
+    shares = field.race.busy(field.one, field.state)
+    most = shares.index(max(shares))
+    does = [*(f"the {name} are busy for" for name in field.race.levels), "latency is"][most]
+    return f"{does} {100 * shares[most]:.0f} % of it"
+
+
 def _taken(field: Field) -> str:
     """What somebody chose, and how much longer it takes; nothing where nobody did."""
     one = next((one for one in field.all if one.row.takes), None)
@@ -555,6 +591,7 @@ _WORDS: dict[str, Callable[[Field], str]] = {
     "way": lambda f: f.one.label,
     "segments": lambda f: str(f.one.segments),
     "taken": _taken,
+    "binds": _binds,
     "gain": lambda f: f"{f.all[0].seconds / f.one.seconds:.2f}",
     "rate": lambda f: units.rate(_rate(f)),
     "share": _share,

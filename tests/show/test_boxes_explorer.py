@@ -8,7 +8,13 @@ import pytest
 from shown import rows
 
 from colllib import units
+from colllib.algorithms import alltoall
+from colllib.execution import execute
 from colllib.show import boxes_explorer
+from colllib.topology import boxes
+
+HEAT, NUMBERS = 1, 2  # which part of the explorer
+SPEEDS = (0.6e-6, 2.7e-6), (450e9, 50e9)  # where it starts
 
 
 @pytest.fixture(scope="module")
@@ -16,26 +22,54 @@ def explorer():
     return boxes_explorer()
 
 
-@pytest.mark.parametrize(("n", "g", "c"), [(2, 8, 8), (8, 8, 1), (3, 4, 2)])
+@pytest.mark.parametrize(("n", "g", "c"), [(2, 8, 8), (8, 8, 1), (4, 4, 2)])
 def test_a_flat_ring_pays_every_step_at_the_speed_of_a_card(explorer, n, g, c):
     state = {**explorer.start, "n": n, "g": g, "c": c}
     ranks = n * g
     seconds = 2 * (ranks - 1) * (2.7e-6 + 10e9 / ranks / 50e9)
-    found = {row[0]: row for row in rows(explorer.render(1, state))}
+    found = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
     assert found["flat ring"][2] == units.seconds(seconds, 4)
     assert found["flat ring"][5] == f"{Fraction(2 * (ranks - 1), ranks)} M"
 
 
-@pytest.mark.parametrize(("n", "g"), [(2, 8), (6, 4)])
+@pytest.mark.parametrize(("n", "g"), [(2, 8), (8, 4)])
 def test_rings_in_the_boxes_and_between_them_in_one_piece_cost_the_sum_of_both(explorer, n, g):
     """At 100 B latency decides, so that one piece is the faster."""
     state = {**explorer.start, "n": n, "g": g, "c": g, "m": 100.0}
     inner = 2 * (g - 1) * (0.6e-6 + 100 / g / 450e9)
     outer = 2 * (n - 1) * (2.7e-6 + 100 / g / n / 50e9)
-    found = {row[0]: row for row in rows(explorer.render(1, state))}
+    found = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
     assert found["hierarchical"][2] == units.seconds(inner + outer, 4)
 
 
 def test_the_cards_on_offer_divide_the_ranks_of_a_box(explorer):
-    assert list(explorer.controls[2].choices({"g": 4})) == [1, 2, 4]
-    assert list(explorer.controls[2].choices({"g": 8})) == [1, 2, 4, 8]
+    assert list(explorer.controls[3].choices({"g": 4})) == [1, 2, 4]
+    assert list(explorer.controls[3].choices({"g": 8})) == [1, 2, 4, 8]
+
+
+def test_narrow_uplinks_cost_what_an_execution_on_them_costs(explorer):
+    state = {**explorer.start, "p": "all-to-all", "n": 4, "narrow": 4.0, "m": 1e9}
+    found = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
+    cost = execute(alltoall.pairwise(32), boxes((4, 8), oversubscription=4)).cost
+    assert found["flat pairwise"][2] == units.seconds(
+        cost.seconds(message=1e9, alpha=SPEEDS[0], bandwidth=SPEEDS[1]), 4
+    )
+
+
+def test_strided_ranks_send_every_message_of_a_flat_ring_between_boxes(explorer):
+    """All 16 ranks of two boxes then use their cards at once, and nothing stays in a box."""
+    state = {**explorer.start, "place": "strided"}
+    found = {row[0]: row[1:] for row in rows(explorer.render(HEAT, state))}
+    busy = 2 * 15 / 16 * 10e9 / 50e9
+    share = f"{100 * busy / (busy + 30 * 2.7e-6):.0f} %"
+    assert found["flat ring"] == ["0 %", share, share, "0 %"]
+    assert rows(explorer.render(HEAT, explorer.start))[0][1:] != found["flat ring"]
+
+
+@pytest.mark.parametrize("name", ["strided", "random"])
+def test_only_the_flat_schedule_goes_by_the_numbers_of_ranks(explorer, name):
+    before, after = (
+        {row[0]: row[2] for row in rows(explorer.render(NUMBERS, {**explorer.start, "place": place}))}
+        for place in ("contiguous", name)
+    )
+    assert {one for one, time in after.items() if time != before[one]} <= {"flat ring"}

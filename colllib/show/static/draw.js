@@ -301,6 +301,17 @@ const draw = (function () {
     return { html: `<table class="colllib-table"><thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody></table>` };
   }
 
+  function heat(view, field, state) {
+    const head = [...field.v, "latency"].map((name) => `<th scope="col" class="cl-right">${escape(name)}</th>`).join("");
+    const body = race.standings(field, state).map((one) => {
+      const cells = race.busy(field, one, state).map((share) => '<td class="cl-right" style="background:color-mix(in srgb,'
+        + `${color(1)} ${fixed(40 * share, 1)}%,transparent)">${fixed(100 * share, 0)} %</td>`).join("");
+      const name = escape(one.row.n);
+      return `<tr data-row="${name}" tabindex="0"><th scope="row">${name}</th>${cells}</tr>`;
+    });
+    return { html: `<table class="colllib-table"><thead><tr><th scope="col">busy</th>${head}</tr></thead><tbody>${body.join("")}</tbody></table>` };
+  }
+
   function turns(view, field, state) {
     const told = race.turns(field, state, range(view.low, view.high)).map(([size, one]) => `from <b>${race.size(size)}</b> ${escape(one.row.n)}`);
     return { html: `<p>Fastest ${told.join("; ")}.</p>` };
@@ -308,5 +319,5 @@ const draw = (function () {
 
   const told = (view, field, state, texts) => ({ html: escape(race.told(view.text, field, state, texts)) });
 
-  return { escape, map, curves, ways, dots, bars, rows, turns, told };
+  return { escape, map, curves, ways, dots, bars, rows, heat, turns, told };
 }());

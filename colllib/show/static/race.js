@@ -107,7 +107,9 @@ const race = (function () {
   }
 
   // -- races: `field` is { rows, m, a, s, looks }, `state` has a number for every name that they use --
-  const product = (terms, state) => terms.map((term) => term.split("*").reduce((value, name) => value * state[name], 1));
+  const multiplied = (names, state) => names.split("*").reduce((value, name) => value * state[name], 1);
+  const product = (terms, state) => terms.map((term) => term.split("/").map((names) => multiplied(names, state)))
+    .map(([top, ...over]) => top / over.reduce((value, one) => value * one, 1));
   const quantities = (field, row, state) => [row.m || state[field.m], product(row.a || field.a, state), product(row.s || field.s, state)];
   const prices = (field, row, state) => {
     const here = quantities(field, row, state);
@@ -125,6 +127,12 @@ const race = (function () {
   }
   const standings = (field, state) => field.rows.map((row) => priced(field, row, state));
   const ideal = (field, state, [a, s]) => field.rows.map((row) => priced(field, { ...row, a: [a], s: [s] }, state));
+  function busy(field, one, state) { // shares of its time: each level's busiest links carry bytes, and latency
+    const [message, alpha, bandwidth] = quantities(field, one.row, state), form = one.row.w[one.way];
+    const waits = form.reduce((total, [steps, hops]) => total + steps * Math.max(...hops.map((n, level) => count(n) * alpha[level])), 0);
+    const carries = bandwidth.map((speed, level) => form.reduce((total, [steps, , loads]) => total + steps * count(loads[level]) * message / speed, 0));
+    return [...carries, waits].map((part) => part / one.seconds);
+  }
   function fastest(all) {
     const running = all.filter((one) => !one.row.b);
     const least = Math.min(...running.map((one) => one.seconds));
@@ -194,6 +202,11 @@ const race = (function () {
       return one.seconds < Infinity ? ` ${one.row.n} takes ${one.label}, ${fixed(one.seconds / f.tied[0].seconds, 2)} times as long.`
         : ` ${one.row.n} takes ${one.way}, which this book does not price.`;
     },
+    binds: (f) => {
+      const shares = busy(f.field, f.one, f.state), most = shares.indexOf(Math.max(...shares));
+      const does = [...f.field.v.map((name) => `the ${name} are busy for`), "latency is"][most];
+      return `${does} ${fixed(100 * shares[most], 0)} % of it`;
+    },
     gain: (f) => fixed(f.all[0].seconds / f.one.seconds, 2),
     rate: (f) => rate(rateOf(f)),
     share: (f) => `${fixed(100 * rateOf(f) / f.state[f.field.s[0].split("*")[0]], 0)} %`,
@@ -214,5 +227,5 @@ const race = (function () {
     return said.slice(0, 1).toUpperCase() + said.slice(1);
   }
 
-  return { POINTS, format, show, read, general, fixed, size, seconds, rate, number, count, counts, prices, standings, ideal, fastest, turns, measured, totals, told };
+  return { POINTS, format, show, read, general, fixed, size, seconds, rate, number, count, counts, prices, standings, ideal, fastest, turns, measured, busy, totals, told };
 }());
