@@ -713,20 +713,6 @@ def swept(graph: str) -> Rows:
     ]
 
 
-def all_to_all_order() -> Cases:
-    """The row of Table 3.4 whose flow takes less than lengths leave to any other row, and how the first two compare."""
-    found = [bracketed(graph) for graph in (KAUTZ, LINES)]
-    most = [_seconds(flow) for flow, _ in found]
-    least = [*(_seconds(lengths) for _, lengths in found), *(on(graph)["a2a_least"] for graph in OTHERS)]
-    rows = [row for row, time in enumerate(most) if time < min(least[:row] + least[row + 1 :])]
-    over = least[1] / ideal(1024)["a2a"] - 1
-    yield {"at": "N = 1024", "lowest": 1 + rows[0], "kautz": most[0], "line": least[1], "over": over}
-
-
-def _seconds(f: Fraction) -> float:
-    return WHOLE * 4 / (1024 * float(f))
-
-
 def product_with_f(at: str, *factors: str) -> Rows:
     """A product by the f of its factors."""
     return lambda: with_f(at, prod(place(graph).ranks for graph in factors), partial(product_f, *factors))()
@@ -738,13 +724,8 @@ def with_f(at: str, ranks: int, f: Callable[[], Fraction], best: float = 0) -> R
     return lambda: [found]
 
 
-#: Rows of Table 3.4 with all-to-all times to compare, and those that are far behind.
+#: Rows of Table 3.4 with all-to-all times to compare.
 KAUTZ, LINES = "kautz:4x1024", f"line-graph(line-graph(line-graph({C16})))"
-OTHERS = (
-    "line-graph(line-graph(power(diamond,2)))",
-    "line-graph(power(modified-debruijn:2x4,2))",
-    "power(product(uniring:1x4,uniring:1x8),2)",
-)
 #: us, from the largest f that Table A.1 prints for N = 256.
 BEST_256 = WHOLE * 4 / (256 * 4.10e-3)
 
@@ -760,7 +741,6 @@ table(
     ALL_TO_ALL,
     {
         "D-3-039 D-A-136": each(LINES),
-        "D-3-059 D-3-061 D-3-062": all_to_all_order,
         "D-3-036 D-A-135": swept(KAUTZ),
         "D-A-117": swept("debruijn:4x4"),
         "D-A-121": swept("line-graph(power(diamond,2))"),

@@ -21,6 +21,7 @@ from colllib.limits import check_size
 from colllib.primitives import is_whole
 
 MOST_SETS = 2**20  # that are all looked at
+MOST_TREES = 2**16  # of a rank
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ def fixed(fabric: Fabric, trees: int) -> Bound:
         the bound with U/k in place of 1/x*.
 
     Raises:
-        ValueError: for k below 1.
+        ValueError: for k below 1, or above 65,536.
 
     >>> from colllib.forest.fabric import fabric
     >>> from colllib.topology import find
@@ -198,6 +199,7 @@ def fixed(fabric: Fabric, trees: int) -> Bound:
     """
     if not is_whole(trees) or trees < 1:
         raise ValueError(f"trees = {trees!r}: a whole number of at least 1 is needed for each rank")
+    check_size(fabric.topology.name, trees, MOST_TREES, "trees for each rank")
     free = bound(fabric)
     if fabric.ranks == 1:
         return free
