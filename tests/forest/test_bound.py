@@ -139,7 +139,10 @@ def test_one_rank_has_nothing_to_send():
             "all cuts of star:30: 2147483648 sets of nodes are too many",
         ),
         (lambda: fixed(fabric(star(3)), 0), "trees = 0: a whole number of at least 1 is needed for each rank"),
-        (lambda: fixed(fabric(star(3)), 10**18), "star:3: about 10^18 trees for each rank are too many, at most 65536 will do"),
+        (
+            lambda: fixed(fabric(star(3)), 10**18),
+            "star:3: about 10^18 trees for each rank are too many, at most 65536 will do",
+        ),
         (lambda: fabric(star(3), root=3), "root 3: must be one of the ranks 0..2"),
         (lambda: fabric(star(3), weights=[0, 0, 0]), "weights [0, 0, 0]: 3 whole numbers from 0 are needed, not all 0"),
         (lambda: fabric(find("boxes:2x8,seed=1")), "several links join two nodes"),
