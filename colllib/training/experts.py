@@ -172,12 +172,14 @@ def route(scores: Floats, top_k: int, *, boxes: int = 1, most_boxes: int | None 
 
 def _limited(scores: Floats, top_k: int, boxes: int, most: int) -> Floats:
     """The scores, with those of experts in boxes that a token may not visit at minus infinity."""
+    from scipy.special import expit
+
     held = scores.shape[-1] // boxes
     if not is_whole(most) or not 1 <= most <= boxes or most * held < top_k:
         raise ValueError(
             f"most_boxes = {most!r}: must be {ceil(top_k / held)} to {boxes}: a box has {held} experts, k is {top_k}"
         )
-    affinity = (1 / (1 + np.exp(-scores))).reshape(*scores.shape[:-1], boxes, held)
+    affinity = expit(scores).reshape(*scores.shape[:-1], boxes, held)
     count = max(1, top_k // most)
     best = np.sort(affinity, axis=-1)[..., -count:].sum(axis=-1)
     allowed = np.zeros(best.shape, dtype=np.bool_)

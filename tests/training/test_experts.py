@@ -100,6 +100,11 @@ def test_first_choices_are_served_before_second_ones():
     ]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_limit_on_boxes_takes_scores_of_any_size():
+    assert experts.route(np.array([[[-1e3, -2e3, 1e3, 0.0]]]), 2, boxes=2, most_boxes=1).chosen.tolist() == [[[2, 3]]]
+
+
 def test_a_limit_on_boxes_is_kept_and_changes_nothing_where_it_allows_all():
     scores = experts.zipf_scores(4, 30, 32, seed=3)
     free, limited, all_of_them = (experts.route(scores, 8, boxes=4, most_boxes=m).chosen for m in (None, 2, 4))

@@ -150,6 +150,11 @@ def test_bf16_is_the_nearest_of_its_neighbors(values):
     assert (error <= np.abs(up.astype(float) - given_values)).all()
 
 
+@pytest.mark.parametrize("bits", [0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001])
+def test_what_is_no_number_is_none_in_bf16(bits):
+    assert np.isnan(faults.bf16(np.array([bits], dtype=np.uint32).view(np.float32))).all()
+
+
 def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
     data = gradients(8, 64)
     once, again, other = (

@@ -324,6 +324,7 @@ def test_a_change_of_state_costs_what_the_primitive_does_by_itself():
             "no plan keeps at most 1 numbers of activations",
         ),
         (lambda: Machine((0,), (1.0,)), "each axis needs ranks and a bandwidth"),
+        (lambda: Machine((2.5,), (1.0,)), "each axis needs ranks and a bandwidth"),
         (lambda: ts.mlp_step(8, 4, -4), "size of f -4: must be at least 1"),
         (lambda: ts.transformer_block(2, 4, 9, 2, 8), "2 heads of a width of 9: they must divide it"),
         (lambda: ts.cheapest(mlp(8, 4, 8), Machine((2,), (1.0,)), given={"q": ("R",)}), "no tensor 'q': there are x"),
