@@ -90,7 +90,8 @@ class Curves(View):
 
     Args:
         low, high: the sizes in bytes at both ends.
-        what: "time", "rate", "gain" or "slowdown", of which the curves' ends tell the time.
+        what: "time", "rate", "gain" or "slowdown", of which the curves' ends tell the time; without a label it names
+            the chart.
         y_label: what the axis says.
         log: whether that axis is logarithmic.
         strip: whether a strip below says who is fastest.
@@ -103,6 +104,9 @@ class Curves(View):
     log: bool = True
     strip: bool = True
     kind = "curves"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.label or f"{self.what.capitalize()} against message size")
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         race, here, typed = self.race, state[self.race.message], texts[self.race.message]
