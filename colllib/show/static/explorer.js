@@ -258,7 +258,9 @@ function run(root, data) {
       const { left, top } = part.canvas.getBoundingClientRect();
       const share = (event.clientX - left - axis.start) / (axis.stop - axis.start);
       const message = Number((axis.low * (axis.high / axis.low) ** Math.min(Math.max(share, 0), 1)).toPrecision(2));
-      return [message, row && Math.min(Math.max(Math.floor((event.clientY - top) / row), 0), last(ranks))];
+      if (!row) return [message];
+      const n = part.over[Math.min(Math.max(Math.floor((event.clientY - top) / row), 0), part.over.length - 1)];
+      return [message, controls[ranks].texts.indexOf(String(n))];
     };
     const drag = (event) => {
       const [message, k] = under(event);
