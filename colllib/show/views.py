@@ -255,7 +255,7 @@ class Map(View):
     """Who is fastest over ranks and message sizes; and if somebody chose, what that is, darker where it is slower.
 
     Args:
-        over: the values of the control `ranks`, a row each.
+        over: some of the values of the control `ranks`, a row each.
         ranks: its name.
         low, high: the sizes in the middle of the first and of the last column.
     """
@@ -284,7 +284,9 @@ class Map(View):
         body.append(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"))
         body.append(text(2, bottom + 32, "start", "ranks N"))
         here = min(max(x(state[race.message]), LEFT), width - 6)
-        rank = _box(LEFT, self.over.index(state[self.ranks]), width - 6 - LEFT)
+        above = sum(n < state[self.ranks] for n in self.over)
+        between = f"M{px(LEFT)} {px(ROW * above)}H{px(width - 6)}"
+        rank = _box(LEFT, above, width - 6 - LEFT) if state[self.ranks] in self.over else between
         body.append(
             f'<path d="{rank}M{px(here)} 0V{px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
         )
