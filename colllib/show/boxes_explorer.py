@@ -152,7 +152,7 @@ def boxes_explorer() -> Explorer:
             *two_tiers(),
         ],
         [
-            Curves(race, "Time against message size"),
+            Curves(race),
             Heat(race, "What is busy"),
             Rows(race, "Schedules", "All in numbers", COLUMNS),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
