@@ -139,7 +139,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
 
 
 def _no_measurement(run: Run, ranks: int | None) -> str:
-    if run.ranks == 1 or ranks == 1:
+    if (run.ranks or ranks) == 1:
         return "every job has 1 rank, so that busbw is 0 by its formula"
     return run.mixed
 
@@ -162,7 +162,7 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
         marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
     speed = f"{form.measured / 1e9:.3g} GB/s"
-    kind, total = fitting(form, str(run.collective)), filled(run, form)
+    kind, total = "" if gpus == 1 else fitting(form, str(run.collective)), filled(run, form)
     state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
     if kind:

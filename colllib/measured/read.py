@@ -130,7 +130,7 @@ def read(text: str) -> tuple[Run, ...]:
     if not whole:
         unread = [mark for table in tables for mark in table.unread]
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
-        raise ValueError(f"no row of a benchmark table in {text.count(chr(10)) + 1} lines{why}")
+        raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
     return tuple(run for table in whole for run in _finished(table))
 
 
