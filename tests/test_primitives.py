@@ -112,6 +112,8 @@ def test_sizes_may_be_uneven_down_to_nothing():
         (lambda: broadcast(4, root=-1), "root -1"),
         (lambda: point_to_point(2, target=2), "target 2"),
         (lambda: all_reduce(4, shares=0), "0 slices"),
+        (lambda: broadcast(2, shares=2**25), "a message: 33554432 slices are too many, at most 16777216 will do"),
+        (lambda: replace(broadcast(3), groups=(np.array([0, 3]),)), "ranks [0, 3]: must name some of 0..2, each once"),
         (lambda: all_reduce(4, shares=[Fraction(1, 2)]), "sum to 1/2"),
         (lambda: all_reduce(4, shares=[Fraction(-1), Fraction(2)]), "share of -1"),
         (lambda: all_gather(3, owner=[0, 1]), "2 owners for 3 blocks"),

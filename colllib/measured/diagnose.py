@@ -29,7 +29,9 @@ from colllib.measured.shape import Shape, shape
 from colllib.measured.write import PROGRAMS
 
 FASTER_THAN_THE_WIRE = 1.15
-SLOWER = 0.75  # of the model's pick: a run that is slower took another algorithm, or has the fault that its log says
+SLOWER = 0.75  # of the model's pick: a run that is slower took another algorithm
+SLOWER_SAID = 0.85  # likewise, or it has the fault that its log says
+NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
@@ -128,7 +130,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         return _undecided(str(error), "a table with times")
     if ranks is None:
         form = replace(form, fitted=())  # its times would rest on the factor of a number of ranks
-    if any(row.wrong.isdigit() and int(row.wrong) for row in run.rows):
+    if any(row.failed for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
     if machine is None:
@@ -193,26 +195,29 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     model = predict(machine, collective, form.largest)
     usual = by_gpu(machine.name)
     said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
-    slow = form.measured < (bound.low if state == "undecided" else SLOWER * model.busbw)
+    slow = form.measured < (bound.low if state == "undecided" else SLOWER_SAID * model.busbw)
     if state in ("undecided", "healthy") and slow and form.largest >= SMALLEST and _certain(said):
-        state = "below-expectation"
+        sure = machine.cards_known or machine.boxes == 1 or form.measured < SLOWER * model.busbw
+        state = "below-expectation" if sure else "undecided"
     marks = said + list(causes.noted(form))
     if state == "healthy":
-        marks = list(causes.noted(form)) + _normal(form, machine, collective, model)
+        marks = [mark for mark in said if mark.weight >= CERTAIN]
+        marks += [*causes.noted(form), *_normal(form, machine, collective, model)]
         if machine.cards < told.cards:
             marks.append(Evidence("misconfiguration", 0.95, f"or {machine.cards} of {told.cards} cards are in use"))
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
         numbers = causes.between_boxes(machine, form, bound, collective) if machine.boxes > 1 else None
         marks += numbers if numbers is not None else causes.inside_a_box(machine, form)
     found = weighed(marks)
-    cause = found[0][0] if found and (state != "healthy" or found[0][1] >= 1) else None
+    usual_ones = [name for name, weight in found if name in NORMAL and weight >= 1]
+    cause = next((name for name in (usual_ones if state == "healthy" else dict(found))), None)
     rest = [name for name, _ in found if name != cause][:2]
     confidence = _confidence(state, distance, found, run, assumed, _certain([m for m in marks if m.cause == cause]))
     evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
     if run.unread:
         evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
     test = _test(cause or "", machine.ranks, collective)
-    if state == "healthy" and "misconfiguration" in rest:
+    if state == "healthy" and ("misconfiguration" in rest or _certain(said)):
         confidence, test = min(confidence, 0.5), _test("", machine.ranks, collective)
     verdict = _sentence(state, cause, form, machine, bound)
     if state == "healthy" and form.measured < SLOWER * model.busbw:

@@ -4,10 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
+
 from colllib.algorithms import allgather, allreduce, alltoall, broadcast, channels, hierarchical, reducescatter
 from colllib.busbw import bus_factor
-from colllib.cost import TieredCost
-from colllib.execution import execute
+from colllib.cost import Kind, Tier, TieredCost
+from colllib.exact import Fractions, IntArray
+from colllib.execution import Execution, execute
 from colllib.measures import crossings
 from colllib.placement import order_of
 from colllib.schedule import Schedule, placed
@@ -23,6 +26,8 @@ SIZES = (4, 8)
 SEGMENTS = (1, 16)  # of what is cut: in one piece, or in so many
 PLACES = ("contiguous", "strided", "random")
 LEVELS = ("ports", "cards", "uplinks")
+SHARED = (2, 4, 8)  # ranks that may share a card
+CARD = 1  # the tier of boxes that is the cards
 
 Build = Callable[[Topology, int], Schedule]
 
@@ -77,24 +82,72 @@ RUNNERS: dict[str, dict[str, tuple[str, tuple[int, ...], Build]]] = {
 }
 
 
-@cache
-def row(p: str, name: str, n: int, g: int, c: int, place: str) -> Row:
-    """A schedule on n boxes of g ranks and c cards, executed, with what the busiest card sends in one piece.
+CARD = 1  # the tier of boxes that is the cards'
 
-    >>> row("all-reduce", "channels", 2, 4, 4, "contiguous").more["card"]
-    '7/16 M'
+
+def _counting(whole: Topology) -> Topology:
+    """Boxes with a card for each rank, and in further tiers what 2, 4, ... ranks would send over one card together.
+
+    One execution then counts for every number of cards.
     """
+    cards = np.flatnonzero(whole.tier == CARD)
+    ends = np.stack((whole.link_src[cards], whole.link_dst[cards]))
+    rank, inward = ends.min(axis=0), ends.argmin(axis=0)
+    together = [count for count in SHARED if count <= whole.in_box]
+    size = 2 * whole.ranks
+    joint = np.zeros((len(together), whole.num_links), dtype=np.intp)
+    joint[:, cards] = [whole.num_links + k * size + 2 * (rank // count) + inward for k, count in enumerate(together)]
+
+    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        message, link = whole.router(src, dst)
+        over = whole.tier[link] == CARD
+        more = joint[:, link[over]]
+        return np.append(message, np.tile(message[over], len(more))), np.append(link, more)
+
+    added = np.repeat(np.arange(len(together)), size)
+    nowhere = np.zeros_like(added)
+    return replace(
+        whole,
+        link_src=np.append(whole.link_src, nowhere),
+        link_dst=np.append(whole.link_dst, nowhere),
+        alpha=Fractions(np.append(whole.alpha.numerators, nowhere), whole.alpha.denominator),
+        tier=np.append(whole.tier, len(whole.tiers) + added),
+        tiers=(*whole.tiers, *(Tier(f"card of {count}", level=1) for count in together)),
+        router=route,
+        link_class=None,
+    )
+
+
+@cache
+def counted(p: str, name: str, n: int, g: int, place: str) -> dict[str, Execution]:
+    """A schedule on n boxes of g ranks in its numbers of segments, executed."""
     inc, cuts, build = RUNNERS[p][name]
-    topology = boxes((n, g), cards=c, inc=inc)
-    order, ways, most = order_of(topology, place).tolist(), {}, ""
+    topology, found = boxes((n, g), inc=inc), {}
+    counting, order = _counting(topology), order_of(topology, place).tolist()
     for segments in cuts:
         schedule = build(topology, segments)
-        run = execute(schedule if place == PLACES[0] else placed(schedule, order), topology)
-        assert isinstance(run.cost, TieredCost)
-        tiers = tuple(replace(tier, level=level) for level, tier in enumerate(run.cost.tiers))
-        ways[f"P = {segments}" if len(cuts) > 1 else ""] = Form((TieredCost(tiers, run.cost.kinds),))
-        most = most or f"{crossings(run)['card'].most} M"
-    return Row(name, ways, factor=bus_factor(p, topology.ranks), more={"card": most})
+        run = execute(schedule if place == PLACES[0] else placed(schedule, order), counting)
+        found[f"P = {segments}" if len(cuts) > 1 else ""] = run
+    return found
+
+
+@cache
+def row(p: str, name: str, n: int, g: int, c: int, place: str) -> Row:
+    """A schedule on n boxes of g ranks and c cards, with what the busiest card sends in one piece.
+
+    >>> [row("all-reduce", "channels", 2, 4, c, "contiguous").more["card"] for c in (4, 1)]
+    ['7/16 M', '7/4 M']
+    """
+    runs = counted(p, name, n, g, place)
+    tiers = [replace(tier, level=level) for level, tier in enumerate(boxes((n, g), cards=c).tiers)]
+    card = "card" if c == g else f"card of {g // c}"
+    one = next(iter(runs.values()))
+    at = [tier.name for tier in one.topology.tiers].index(card)
+    ways = {}
+    for way, run in runs.items():
+        kinds = (Kind(k.steps, k.hops[:3], (k.loads[0], k.loads[at], k.loads[2])) for k in run.kinds())
+        ways[way] = Form((TieredCost(tiers, kinds),))
+    return Row(name, ways, factor=bus_factor(p, n * g), more={"card": f"{crossings(one)[card].most} M"})
 
 
 def rows(p: str, n: int, g: int, c: int, place: str) -> list[Row]:
@@ -124,7 +177,7 @@ def boxes_explorer() -> Explorer:
             *two_tiers(),
         ],
         [
-            Curves(race, "Time against message size"),
+            Curves(race),
             Heat(race, "What is busy"),
             Rows(race, "Schedules", "All in numbers", COLUMNS),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),

@@ -100,7 +100,7 @@ def random_k(share: float, *, unbiased: bool = True) -> Compressor:
 
     Args:
         share: of the values that are kept, above 0 and at most 1.
-        unbiased: multiply by 1 / share, so that the mean over all draws is the vector.
+        unbiased: divide by the part that is kept, so that the mean over all draws is the vector.
 
     >>> random_k(0.5)(np.ones(4), 1).values.tolist()
     [2.0, 2.0, 0.0, 0.0]
@@ -109,7 +109,7 @@ def random_k(share: float, *, unbiased: bool = True) -> Compressor:
 
     def compress(vector: Floats, seed: int) -> Packet:
         kept = np.random.default_rng(seed).permutation(len(vector))[: _count(share, vector)]
-        return Packet(_only(vector, kept) * (len(vector) / len(kept) if unbiased else 1), FULL * len(kept))
+        return Packet(_only(vector, kept) * (len(vector) / max(1, len(kept)) if unbiased else 1), FULL * len(kept))
 
     return compress
 
@@ -120,7 +120,8 @@ def sign(vector: Floats, seed: int = 0) -> Packet:
     >>> sign(np.array([3.0, -1.0])).values, sign(np.zeros(64)).bytes
     (array([ 2., -2.]), 12)
     """
-    return Packet(np.where(vector < 0, -1.0, 1.0) * np.abs(vector).mean(), -(-len(vector) // 8) + FULL)
+    mean = np.abs(vector).sum() / max(1, len(vector))  # a vector of fewer values than ranks has parts without any
+    return Packet(np.where(vector < 0, -mean, mean), -(-len(vector) // 8) + FULL)
 
 
 def _check_share(share: float) -> None:
@@ -391,9 +392,11 @@ class LowRank:
         if self.right is None:
             self.right = np.random.default_rng(self.seed).normal(size=(columns, self.rank))
         left = np.linalg.qr(self._mean([m @ self.right for m in matrices]))[0]
-        self.right = self._mean([m.T @ left for m in matrices])
+        right = self._mean([m.T @ left for m in matrices])
+        if right.any():  # from nothing the next step could not begin
+            self.right = right
         self.errors = [vector - (left @ (left.T @ m)).ravel()[:size] for vector, m in zip(held, matrices, strict=True)]
-        return np.asarray((left @ self.right.T).ravel()[:size])
+        return np.asarray((left @ right.T).ravel()[:size])
 
     def _mean(self, matrices: Sequence[Floats]) -> Floats:
         return summed([m.ravel() for m in matrices], self.traffic)[0].reshape(matrices[0].shape)
@@ -547,10 +550,14 @@ class Run:
     @property
     def diverged(self) -> bool:
         """Whether it ended early."""
-        return bool(self.loss[-1] > LOST * self.loss[0])
+        return _lost(self.loss)
 
 
 LOST = 1000
+
+
+def _lost(losses: Sequence[float] | Floats) -> bool:
+    return not losses[-1] <= LOST * losses[0]  # true also of what is not a number
 
 
 def descend(problem: Problem, average: Average | LowRank, steps: int, rate: float | None = None) -> Run:
@@ -577,7 +584,7 @@ def _followed(
         raise ValueError(f"rate {rate}: must be above 0 and finite")
     x, losses, total = problem.start, [problem.loss(problem.start)], [0]
     for step in range(steps):
-        if losses[-1] > LOST * losses[0]:
+        if _lost(losses):
             break
         x = x - rate * direction(problem.gradients(x, step), step)
         losses.append(problem.loss(x))

@@ -174,6 +174,29 @@ def test_one_bit_adam_is_adam_until_its_warm_up_ends_and_sends_less_after():
     assert one_bit.bytes[-1] - one_bit.bytes[10] < (plain.bytes[-1] - plain.bytes[10]) / 8
 
 
+@pytest.mark.parametrize("way", compression.WAYS)
+@pytest.mark.parametrize("name", COMPRESSORS)
+def test_fewer_numbers_than_workers_leave_some_of_them_without_a_part(name, way):
+    """Four equal vectors of three equal numbers: what is kept of a part of one number is the number."""
+    found = Average(4, COMPRESSORS[name], way)([np.full(3, 2.0)] * 4, 0)
+    kept = np.full(3, 2.0) if way != "gather" or name in ("INT8", "INT8 in blocks", "sign") else found
+    assert np.allclose(found, kept)
+    assert np.isfinite(found).all()
+
+
+def test_powersgd_goes_on_after_a_step_without_gradients():
+    """The only value is not in the first row, where a factor that begins anew from zeros would look for ever."""
+    low, wanted = LowRank(2), np.zeros(9)
+    wanted[7] = 1.0
+    assert not low([np.zeros(9)] * 2, 0).any()
+    assert np.allclose(low([wanted] * 2, 1), wanted)
+
+
+def test_a_loss_that_is_no_number_is_lost():
+    run = compression.Run(np.array([1.0, float("nan")]), np.array([0, 8]))
+    assert run.diverged
+
+
 def test_a_run_ends_where_it_is_lost():
     run = compression.descend(compression.least_squares(4), Average(4, random_k(0.05), "gather"), 200)
     assert run.diverged
