@@ -19,7 +19,7 @@ class Problem:
     Attributes:
         name: what figures call it.
         start: where descent begins, shape (d,).
-        gradients: of each worker's own loss at x in some step, a list of shape (d,).
+        gradients: of each worker's own loss at x in some step, a list of vectors of shape (d,).
         loss: the mean over the workers' data, less the least there is where that is known.
         rate: of plain descent, where it converges well.
     """
