@@ -196,6 +196,12 @@ def test_a_group_in_a_box_over_boxes_and_with_one_rank_in_each_is_priced_as_exec
     )
 
 
+def test_a_group_may_reach_the_last_rank_of_its_machine_and_no_further():
+    assert price("all-reduce", "dgx-h100:2", 2, 15, 1e6).seconds > 0
+    with pytest.raises(ValueError, match="2 ranks, 16 apart, on dgx-h100:2: it has 16"):
+        price("all-reduce", "dgx-h100:2", 2, 16, 1e6)
+
+
 @given(workers=st.integers(1, 12), servers=st.integers(1, 12))
 def test_servers_carry_the_same_bytes_on_other_ports(workers, servers):
     """W workers push and pull M each: 2 W M in all; a dedicated server carries W/K each way, its worker 1."""
