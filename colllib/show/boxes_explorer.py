@@ -1,16 +1,19 @@
 """The cluster builder: boxes of ranks with the reader's cards, speeds and latencies, and who is fastest on them."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
-from colllib.algorithms import allgather, allreduce, alltoall, broadcast, channels, hierarchical, reducescatter
+import numpy as np
+
+from colllib.algorithms import find
 from colllib.busbw import bus_factor
-from colllib.cost import TieredCost
-from colllib.execution import execute
+from colllib.cost import Kind, Tier, TieredCost
+from colllib.exact import Fractions, IntArray
+from colllib.execution import Execution, execute
+from colllib.ladder import Entry
 from colllib.measures import crossings
 from colllib.placement import order_of
-from colllib.schedule import Schedule, placed
+from colllib.schedule import placed
 from colllib.show.control import Control, Quantity
 from colllib.show.cost_explorer import message, two_tiers
 from colllib.show.explorer import Explorer
@@ -23,78 +26,103 @@ SIZES = (4, 8)
 SEGMENTS = (1, 16)  # of what is cut: in one piece, or in so many
 PLACES = ("contiguous", "strided", "random")
 LEVELS = ("ports", "cards", "uplinks")
+SHARED = (2, 4, 8)  # ranks that may share a card
+CARD = 1  # the tier of boxes that is the cards
 
-Build = Callable[[Topology, int], Schedule]
-
-
-def _flat(build: Callable[[int], Schedule]) -> Build:
-    return lambda topology, _: build(topology.ranks)
-
-
-def _named(build: Callable[..., Schedule], tiers: str) -> Build:
-    return lambda topology, segments: build(topology, segments=segments, tiers=tiers)
-
-
-def _cut(build: Callable[..., Schedule]) -> Build:
-    return lambda topology, segments: build(topology, segments=segments)
-
-
-def _whole(build: Callable[..., Schedule]) -> Build:
-    return lambda topology, _: build(topology)
-
-
-#: What races for each primitive: which switches have to add for it, in how many segments, and the schedule. The first
+_GATHERS: dict[str, tuple[str, str, tuple[int, ...]]] = {
+    "flat ring": ("ring", "none", (1,)),
+    "channels": ("channels", "none", (1,)),
+    "hierarchical": ("hierarchical", "none", SEGMENTS),
+}
+#: What races for each primitive: the algorithm, which switches have to add for it, and in how many segments. The first
 #: goes by the numbers of the ranks, wherever they stand; the others know the boxes.
-RUNNERS: dict[str, dict[str, tuple[str, tuple[int, ...], Build]]] = {
+RUNNERS: dict[str, dict[str, tuple[str, str, tuple[int, ...]]]] = {
     "all-reduce": {
-        "flat ring": ("none", (1,), _flat(allreduce.ring)),
-        "channels": ("none", (1,), _whole(channels.all_reduce)),
-        "tree": ("none", SEGMENTS, _cut(channels.tree)),
-        "hierarchical": ("none", SEGMENTS, _named(hierarchical.all_reduce, "ring")),
-        "NVLS + tree": ("box", SEGMENTS, _cut(hierarchical.nvls_tree)),
-        "CollNet": ("network", SEGMENTS, _cut(hierarchical.collnet)),
-        "NVLS + CollNet": ("both", SEGMENTS, _cut(hierarchical.nvls)),
+        "flat ring": ("ring", "none", (1,)),
+        "channels": ("channels", "none", (1,)),
+        "tree": ("tree", "none", SEGMENTS),
+        "hierarchical": ("hierarchical", "none", SEGMENTS),
+        "NVLS + tree": ("nvls-tree", "box", SEGMENTS),
+        "CollNet": ("collnet", "network", SEGMENTS),
+        "NVLS + CollNet": ("nvls", "both", SEGMENTS),
     },
-    "all-gather": {
-        "flat ring": ("none", (1,), _flat(allgather.ring)),
-        "channels": ("none", (1,), _whole(channels.all_gather)),
-        "hierarchical": ("none", SEGMENTS, _named(hierarchical.all_gather, "ring")),
-    },
-    "reduce-scatter": {
-        "flat ring": ("none", (1,), _flat(reducescatter.ring)),
-        "channels": ("none", (1,), _whole(channels.reduce_scatter)),
-        "hierarchical": ("none", SEGMENTS, _named(hierarchical.reduce_scatter, "ring")),
-    },
+    "all-gather": _GATHERS,
+    "reduce-scatter": _GATHERS,
     "broadcast": {
-        "flat tree": ("none", (1,), _flat(broadcast.binomial_tree)),
-        "channels": ("none", SEGMENTS, _cut(channels.broadcast_along)),
-        "hierarchical": ("none", (1,), _named(hierarchical.broadcast, "binomial-tree")),
+        "flat tree": ("binomial-tree", "none", (1,)),
+        "channels": ("channels", "none", SEGMENTS),
+        "hierarchical": ("hierarchical", "none", (1,)),
     },
     "all-to-all": {
-        "flat pairwise": ("none", (1,), _flat(alltoall.pairwise)),
-        "hierarchical": ("none", (1,), _named(hierarchical.all_to_all, "pairwise")),
+        "flat pairwise": ("pairwise", "none", (1,)),
+        "hierarchical": ("hierarchical", "none", (1,)),
     },
 }
 
 
+def _counting(whole: Topology) -> Topology:
+    """Boxes with a card for each rank, and in further tiers what 2, 4, ... ranks would send over one card together.
+
+    One execution then counts for every number of cards.
+    """
+    cards = np.flatnonzero(whole.tier == CARD)
+    ends = np.stack((whole.link_src[cards], whole.link_dst[cards]))
+    rank, inward = ends.min(axis=0), ends.argmin(axis=0)
+    together = [count for count in SHARED if count <= whole.in_box]
+    size = 2 * whole.ranks
+    joint = np.zeros((len(together), whole.num_links), dtype=np.intp)
+    joint[:, cards] = [whole.num_links + k * size + 2 * (rank // count) + inward for k, count in enumerate(together)]
+
+    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        message, link = whole.router(src, dst)
+        over = whole.tier[link] == CARD
+        more = joint[:, link[over]]
+        return np.append(message, np.tile(message[over], len(more))), np.append(link, more)
+
+    added = np.repeat(np.arange(len(together)), size)
+    nowhere = np.zeros_like(added)
+    return replace(
+        whole,
+        link_src=np.append(whole.link_src, nowhere),
+        link_dst=np.append(whole.link_dst, nowhere),
+        alpha=Fractions(np.append(whole.alpha.numerators, nowhere), whole.alpha.denominator),
+        tier=np.append(whole.tier, len(whole.tiers) + added),
+        tiers=(*whole.tiers, *(Tier(f"card of {count}", level=1) for count in together)),
+        router=route,
+        link_class=None,
+    )
+
+
+@cache
+def counted(p: str, name: str, n: int, g: int, place: str) -> dict[str, Execution]:
+    """A schedule on n boxes of g ranks in its numbers of segments, executed."""
+    algorithm, inc, cuts = RUNNERS[p][name]
+    entry, found = Entry(find(p, algorithm), boxes((n, g), inc=inc)), {}
+    counting, order = _counting(entry.topology), order_of(entry.topology, place).tolist()
+    for segments in cuts:
+        schedule = entry.schedule(segments)
+        run = execute(schedule if place == PLACES[0] else placed(schedule, order), counting)
+        found[f"P = {segments}" if len(cuts) > 1 else ""] = run
+    return found
+
+
 @cache
 def row(p: str, name: str, n: int, g: int, c: int, place: str) -> Row:
-    """A schedule on n boxes of g ranks and c cards, executed, with what the busiest card sends in one piece.
+    """A schedule on n boxes of g ranks and c cards, with what the busiest card sends in one piece.
 
-    >>> row("all-reduce", "channels", 2, 4, 4, "contiguous").more["card"]
-    '7/16 M'
+    >>> [row("all-reduce", "channels", 2, 4, c, "contiguous").more["card"] for c in (4, 1)]
+    ['7/16 M', '7/4 M']
     """
-    inc, cuts, build = RUNNERS[p][name]
-    topology = boxes((n, g), cards=c, inc=inc)
-    order, ways, most = order_of(topology, place).tolist(), {}, ""
-    for segments in cuts:
-        schedule = build(topology, segments)
-        run = execute(schedule if place == PLACES[0] else placed(schedule, order), topology)
-        assert isinstance(run.cost, TieredCost)
-        tiers = tuple(replace(tier, level=level) for level, tier in enumerate(run.cost.tiers))
-        ways[f"P = {segments}" if len(cuts) > 1 else ""] = Form((TieredCost(tiers, run.cost.kinds),))
-        most = most or f"{crossings(run)['card'].most} M"
-    return Row(name, ways, factor=bus_factor(p, topology.ranks), more={"card": most})
+    runs = counted(p, name, n, g, place)
+    tiers = [replace(tier, level=level) for level, tier in enumerate(boxes((n, g), cards=c).tiers)]
+    card = "card" if c == g else f"card of {g // c}"
+    one = next(iter(runs.values()))
+    at = [tier.name for tier in one.topology.tiers].index(card)
+    ways = {}
+    for way, run in runs.items():
+        kinds = (Kind(k.steps, k.hops[:3], (k.loads[0], k.loads[at], k.loads[2])) for k in run.kinds())
+        ways[way] = Form((TieredCost(tiers, kinds),))
+    return Row(name, ways, factor=bus_factor(p, n * g), more={"card": f"{crossings(one)[card].most} M"})
 
 
 def rows(p: str, n: int, g: int, c: int, place: str) -> list[Row]:
@@ -124,7 +152,7 @@ def boxes_explorer() -> Explorer:
             *two_tiers(),
         ],
         [
-            Curves(race, "Time against message size"),
+            Curves(race),
             Heat(race, "What is busy"),
             Rows(race, "Schedules", "All in numbers", COLUMNS),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),

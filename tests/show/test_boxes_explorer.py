@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from fractions import Fraction
 
 import pytest
 from shown import rows
 
 from colllib import units
-from colllib.algorithms import alltoall
-from colllib.execution import execute
+from colllib.algorithms import alltoall, find
+from colllib.cost import TieredCost
+from colllib.execution import Execution, Ledger, execute
+from colllib.ladder import Entry
+from colllib.measures import crossings
+from colllib.placement import order_of
+from colllib.schedule import placed
 from colllib.show import boxes_explorer
 from colllib.topology import boxes
 
+MODULE = sys.modules[boxes_explorer.__module__]
 HEAT, NUMBERS = 1, 2  # which part of the explorer
 SPEEDS = (0.6e-6, 2.7e-6), (450e9, 50e9)  # where it starts
 
@@ -73,3 +81,43 @@ def test_only_the_flat_schedule_goes_by_the_numbers_of_ranks(explorer, name):
         for place in ("contiguous", name)
     )
     assert {one for one, time in after.items() if time != before[one]} <= {"flat ring"}
+
+
+@pytest.mark.parametrize("cards", [1, 2, 4, 8])
+@pytest.mark.parametrize(
+    ("primitive", "name", "place"),
+    [
+        ("all-reduce", "flat ring", "random"),
+        ("all-reduce", "tree", "contiguous"),
+        ("all-reduce", "NVLS + CollNet", "contiguous"),
+        ("broadcast", "channels", "contiguous"),
+        ("all-to-all", "flat pairwise", "strided"),
+    ],
+)
+def test_one_execution_counts_for_every_number_of_cards(primitive, name, place, cards):
+    algorithm, inc, cuts = MODULE.RUNNERS[primitive][name]
+    where = boxes((4, 8), cards=cards, inc=inc)
+    found = MODULE.row(primitive, name, 4, 8, cards, place)
+    for segments, form in zip(cuts, found.ways.values(), strict=True):
+        schedule = Entry(find(primitive, algorithm), where).schedule(segments)
+        run = execute(schedule if inc != "none" else placed(schedule, order_of(where, place).tolist()), where)
+        assert form.few[0] == TieredCost(form.few[0].tiers, run.cost.kinds)
+        assert [tier.bandwidth for tier in form.few[0].tiers] == [tier.bandwidth for tier in where.tiers]
+        if segments == 1:
+            assert found.more["card"] == f"{crossings(run)['card'].most} M"
+
+
+def test_the_page_is_built_from_at_most_600_executions(monkeypatch):
+    """Nothing is executed here: what is asked for is counted, and answered with no bytes."""
+    asked = []
+
+    def empty(schedule, topology):
+        asked.append(schedule)
+        return Execution(schedule, topology, Ledger(topology, schedule.num_steps, 1))
+
+    monkeypatch.setattr(MODULE, "execute", empty)
+    for cached in ("row", "counted"):
+        monkeypatch.setattr(MODULE, cached, getattr(MODULE, cached).__wrapped__)
+    monkeypatch.setattr(MODULE, "counted", functools.cache(MODULE.counted))
+    assert boxes_explorer().grid.races
+    assert 100 < len(asked) <= 600
