@@ -640,8 +640,9 @@ def _print_forest(forest: Forest, result: dict[str, Any]) -> None:
 @cli.command("describe")
 @click.argument("on")
 @click.option("--radix", type=Whole(1), default=0, help="ports of the switches that are bought, such as 144")
+@click.option("--patient", is_flag=True, help="spend up to half a minute on f")
 @_json
-def describe_command(on: str, radix: int, as_json: bool) -> None:
+def describe_command(on: str, radix: int, patient: bool, as_json: bool) -> None:
     """What a topology is built from: switches, ports, cables, and what half of a tier's cables carry.
 
     Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at which every rank can
@@ -662,7 +663,7 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
     }
     if topology.speeds is not None:
         result |= {"alpha_s": topology.speeds[0], "bandwidth_bytes_per_s": topology.speeds[1]}
-    promised = promises(topology) if is_graph(topology) else {}
+    promised = promises(topology, patient=patient) if is_graph(topology) else {}
     result |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
     if as_json:
         return _print_json(result)
