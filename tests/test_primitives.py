@@ -1,5 +1,6 @@
 """Primitives as specifications of who holds what before and after."""
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -128,9 +129,10 @@ def test_bad_input_is_refused_in_one_line_that_names_the_value(build, complaint)
 
 
 def test_a_source_that_is_no_rank_and_no_group_is_refused():
-    good = broadcast(3)
-    with pytest.raises(ValueError, match="source outside"):
-        Blocks(3, good.share, good.source + 9, good.target, good.groups)
+    good = all_to_all(2)
+    for wrong in ([0, 0, 1, 2], [0, 0, 1, -1]):
+        with pytest.raises(ValueError, match=re.escape("source outside 0..1")):
+            Blocks(2, good.share, np.array(wrong), good.target, ())
 
 
 def test_a_group_of_one_rank_is_that_rank_in_an_all_to_all():

@@ -134,6 +134,8 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     stated = ranks_of(run, hints)
     if run.ranks and stated and stated < run.ranks:
         raise ValueError(f"the log has {run.ranks} ranks, the machine that is told holds {stated}")
+    if stated and hints.boxes and stated % hints.boxes:
+        raise ValueError(f"{stated} ranks do not fill {hints.boxes} boxes")
     fewer = bool(run.ranks and stated and stated > run.ranks)
     if fewer:
         assumed.append(f"the log shows {run.ranks} ranks of the {stated} that are told")

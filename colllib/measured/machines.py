@@ -194,11 +194,11 @@ def find(expression: str) -> Machine:
     (16, 200.0)
     """
     head, *options = expression.strip().split(",")
-    name, _, count = head.partition(":")
+    name, colon, count = head.partition(":")
     kind = by_gpu(PRESETS[name]) if name in PRESETS else None
     if kind is None:
         raise ValueError(f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:n' for p in PRESETS)}")
-    return changed(replace(kind, boxes=positive("boxes", count or "1"), cards_known=True), ",".join(options))
+    return changed(replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True), ",".join(options))
 
 
 def changed(machine: Machine, options: str) -> Machine:

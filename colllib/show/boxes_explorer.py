@@ -1,19 +1,19 @@
 """The cluster builder: boxes of ranks with the reader's cards, speeds and latencies, and who is fastest on them."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
-from colllib.algorithms import allgather, allreduce, alltoall, broadcast, channels, hierarchical, reducescatter
+from colllib.algorithms import find
 from colllib.busbw import bus_factor
 from colllib.cost import Kind, Tier, TieredCost
 from colllib.exact import Fractions, IntArray
 from colllib.execution import Execution, execute
+from colllib.ladder import Entry
 from colllib.measures import crossings
 from colllib.placement import order_of
-from colllib.schedule import Schedule, placed
+from colllib.schedule import placed
 from colllib.show.control import Control, Quantity
 from colllib.show.cost_explorer import message, two_tiers
 from colllib.show.explorer import Explorer
@@ -29,60 +29,35 @@ LEVELS = ("ports", "cards", "uplinks")
 SHARED = (2, 4, 8)  # ranks that may share a card
 CARD = 1  # the tier of boxes that is the cards
 
-Build = Callable[[Topology, int], Schedule]
-
-
-def _flat(build: Callable[[int], Schedule]) -> Build:
-    return lambda topology, _: build(topology.ranks)
-
-
-def _named(build: Callable[..., Schedule], tiers: str) -> Build:
-    return lambda topology, segments: build(topology, segments=segments, tiers=tiers)
-
-
-def _cut(build: Callable[..., Schedule]) -> Build:
-    return lambda topology, segments: build(topology, segments=segments)
-
-
-def _whole(build: Callable[..., Schedule]) -> Build:
-    return lambda topology, _: build(topology)
-
-
-#: What races for each primitive: which switches have to add for it, in how many segments, and the schedule. The first
+_GATHERS: dict[str, tuple[str, str, tuple[int, ...]]] = {
+    "flat ring": ("ring", "none", (1,)),
+    "channels": ("channels", "none", (1,)),
+    "hierarchical": ("hierarchical", "none", SEGMENTS),
+}
+#: What races for each primitive: the algorithm, which switches have to add for it, and in how many segments. The first
 #: goes by the numbers of the ranks, wherever they stand; the others know the boxes.
-RUNNERS: dict[str, dict[str, tuple[str, tuple[int, ...], Build]]] = {
+RUNNERS: dict[str, dict[str, tuple[str, str, tuple[int, ...]]]] = {
     "all-reduce": {
-        "flat ring": ("none", (1,), _flat(allreduce.ring)),
-        "channels": ("none", (1,), _whole(channels.all_reduce)),
-        "tree": ("none", SEGMENTS, _cut(channels.tree)),
-        "hierarchical": ("none", SEGMENTS, _named(hierarchical.all_reduce, "ring")),
-        "NVLS + tree": ("box", SEGMENTS, _cut(hierarchical.nvls_tree)),
-        "CollNet": ("network", SEGMENTS, _cut(hierarchical.collnet)),
-        "NVLS + CollNet": ("both", SEGMENTS, _cut(hierarchical.nvls)),
+        "flat ring": ("ring", "none", (1,)),
+        "channels": ("channels", "none", (1,)),
+        "tree": ("tree", "none", SEGMENTS),
+        "hierarchical": ("hierarchical", "none", SEGMENTS),
+        "NVLS + tree": ("nvls-tree", "box", SEGMENTS),
+        "CollNet": ("collnet", "network", SEGMENTS),
+        "NVLS + CollNet": ("nvls", "both", SEGMENTS),
     },
-    "all-gather": {
-        "flat ring": ("none", (1,), _flat(allgather.ring)),
-        "channels": ("none", (1,), _whole(channels.all_gather)),
-        "hierarchical": ("none", SEGMENTS, _named(hierarchical.all_gather, "ring")),
-    },
-    "reduce-scatter": {
-        "flat ring": ("none", (1,), _flat(reducescatter.ring)),
-        "channels": ("none", (1,), _whole(channels.reduce_scatter)),
-        "hierarchical": ("none", SEGMENTS, _named(hierarchical.reduce_scatter, "ring")),
-    },
+    "all-gather": _GATHERS,
+    "reduce-scatter": _GATHERS,
     "broadcast": {
-        "flat tree": ("none", (1,), _flat(broadcast.binomial_tree)),
-        "channels": ("none", SEGMENTS, _cut(channels.broadcast_along)),
-        "hierarchical": ("none", (1,), _named(hierarchical.broadcast, "binomial-tree")),
+        "flat tree": ("binomial-tree", "none", (1,)),
+        "channels": ("channels", "none", SEGMENTS),
+        "hierarchical": ("hierarchical", "none", (1,)),
     },
     "all-to-all": {
-        "flat pairwise": ("none", (1,), _flat(alltoall.pairwise)),
-        "hierarchical": ("none", (1,), _named(hierarchical.all_to_all, "pairwise")),
+        "flat pairwise": ("pairwise", "none", (1,)),
+        "hierarchical": ("hierarchical", "none", (1,)),
     },
 }
-
-
-CARD = 1  # the tier of boxes that is the cards'
 
 
 def _counting(whole: Topology) -> Topology:
@@ -121,11 +96,11 @@ def _counting(whole: Topology) -> Topology:
 @cache
 def counted(p: str, name: str, n: int, g: int, place: str) -> dict[str, Execution]:
     """A schedule on n boxes of g ranks in its numbers of segments, executed."""
-    inc, cuts, build = RUNNERS[p][name]
-    topology, found = boxes((n, g), inc=inc), {}
-    counting, order = _counting(topology), order_of(topology, place).tolist()
+    algorithm, inc, cuts = RUNNERS[p][name]
+    entry, found = Entry(find(p, algorithm), boxes((n, g), inc=inc)), {}
+    counting, order = _counting(entry.topology), order_of(entry.topology, place).tolist()
     for segments in cuts:
-        schedule = build(topology, segments)
+        schedule = entry.schedule(segments)
         run = execute(schedule if place == PLACES[0] else placed(schedule, order), counting)
         found[f"P = {segments}" if len(cuts) > 1 else ""] = run
     return found

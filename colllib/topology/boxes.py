@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from math import ceil, prod
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from colllib.primitives import is_whole
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network
 from colllib.topology.latency import HALVES
 from colllib.topology.routes import flow_hash
-from colllib.topology.tree import Tree
+from colllib.topology.tree import Tree, uplink
 
 Narrowing = Fraction | int | Sequence[Fraction | int]
 
@@ -79,7 +79,7 @@ def boxes(
     tiers, of_height, held = [Tier("box"), Tier("card", level=1)], [1] * shape.lowest, shape.held
     for number, times in enumerate(narrow):
         of_height.append(len(tiers))
-        tiers.append(_uplink(number, number + 1 + shape.on_rails, Fraction(held) / times))
+        tiers.append(uplink(number, Fraction(held) / times, level=number + 1 + shape.on_rails))
         held *= tree.sizes[shape.lowest + number]
     hashed = [1] * len(of_height) if seed is None else [tiers[tier].cables for tier in of_height]
     if seed is not None:
@@ -220,10 +220,6 @@ def _uneven(whole: Topology, ranks: int) -> Topology:
         lattice=None,
         link_class=None,
     )
-
-
-def _uplink(number: int, level: int, width: Fraction) -> Tier:
-    return Tier("uplink" if number == 0 else f"uplink {number + 1}", width, level=level, cables=ceil(width))
 
 
 def _cable(tier: Tier) -> Tier:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
-from math import prod
+from math import ceil, prod
 from typing import NamedTuple
 
 import numpy as np
 
+from colllib.cost import Tier
 from colllib.exact import IntArray
 
 
@@ -82,3 +84,12 @@ class Tree:
             falls.append(Crossings(height, down, target[down]))
             source, target = np.where(here, source // size, source), np.where(there, target // size, target)
         return rises, falls[::-1]
+
+
+def uplink(number: int, width: Fraction, level: int = 0) -> Tier:
+    """The links upwards from switches of a height, counted from 0, so many BW wide and of as many cables.
+
+    >>> uplink(1, Fraction(5, 2))
+    Tier(name='uplink 2', bandwidth=Fraction(5, 2), level=0, cables=3)
+    """
+    return Tier(f"uplink {number + 1}" if number else "uplink", width, level=level, cables=ceil(width))

@@ -402,6 +402,42 @@ class LowRank:
         return summed([m.ravel() for m in matrices], self.traffic)[0].reshape(matrices[0].shape)
 
 
+@dataclass(eq=False)
+class Adam:
+    """The direction of Adam; after a warm-up the variance is frozen, and the momentum travels as signs with feedback.
+
+    Args:
+        workers: how many.
+        warm_up: steps in full precision, after which it is 1-bit Adam (default: all of them, which is plain Adam).
+
+    Source: Kingma & Ba (2015); Tang et al. (2021).
+    """
+
+    workers: int
+    warm_up: int | None = None
+    traffic: Traffic = field(init=False)
+    momentum: Floats = field(default_factory=lambda: np.zeros(1), init=False)
+    variance: Floats = field(default_factory=lambda: np.zeros(1), init=False)
+
+    def __post_init__(self) -> None:
+        if self.warm_up is not None:
+            check_counts(warm_up=self.warm_up)
+        self.exact, self.signs = Average(self.workers), Average(self.workers, sign, feedback=True)
+        self.traffic = self.signs.traffic = self.exact.traffic
+
+    def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
+        """The direction as every rank ends with it; steps count from 0."""
+        exact = step + 1 if self.warm_up is None else min(step + 1, self.warm_up)
+        if step < exact:
+            mean = self.exact(vectors, step)
+            self.momentum = 0.9 * self.momentum + 0.1 * mean
+            self.variance = 0.99 * self.variance + 0.01 * mean**2
+        else:
+            self.momentum = self.signs([0.9 * self.momentum + 0.1 * vector for vector in vectors], step)
+        variance = self.variance / (1 - 0.99**exact)
+        return np.asarray(self.momentum / (1 - 0.9 ** (step + 1)) / (np.sqrt(variance) + 1e-8))
+
+
 # -- problems ------------------------------------------------------------------------------------
 
 
@@ -560,63 +596,28 @@ def _lost(losses: Sequence[float] | Floats) -> bool:
     return not losses[-1] <= LOST * losses[0]  # true also of what is not a number
 
 
-def descend(problem: Problem, average: Average | LowRank, steps: int, rate: float | None = None) -> Run:
-    """Gradient descent with the mean that `average` delivers.
+def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rate: float | None = None) -> Run:
+    """Go against what `average` makes of the workers' gradients, step by step, unless it is lost before.
+
+    Args:
+        problem: what to minimize.
+        average: a new one, since it goes on counting and remembering.
+        steps: how many.
+        rate: of learning (default: the problem's own).
 
     >>> run = descend(cancelling(), Average(3), 50)
     >>> bool(run.loss[-1] < 0.5 * run.loss[0]), int(run.bytes[1])
     (True, 16)
     """
-    rate = problem.rate if rate is None else rate
-    return _followed(problem, steps, rate, average, lambda: average.traffic.most)
-
-
-def _followed(
-    problem: Problem,
-    steps: int,
-    rate: float,
-    direction: Callable[[Sequence[Floats], int], Floats],
-    sent: Callable[[], int],
-) -> Run:
-    """Go against the direction that comes of the workers' gradients, step by step, unless it is lost before."""
     check_counts(steps=steps)
+    rate = problem.rate if rate is None else rate
     if not 0 < rate < float("inf"):
         raise ValueError(f"rate {rate}: must be above 0 and finite")
     x, losses, total = problem.start, [problem.loss(problem.start)], [0]
     for step in range(steps):
         if _lost(losses):
             break
-        x = x - rate * direction(problem.gradients(x, step), step)
+        x = x - rate * average(problem.gradients(x, step), step)
         losses.append(problem.loss(x))
-        total.append(sent())
+        total.append(average.traffic.most)
     return Run(np.array(losses), np.array(total))
-
-
-def adam(problem: Problem, workers: int, steps: int, rate: float, *, warm_up: int | None = None) -> Run:
-    """Adam, and after a warm-up 1-bit Adam: the variance is frozen, and the momentum travels as signs with feedback.
-
-    Args:
-        problem: what to minimize.
-        workers: how many.
-        steps: of all.
-        rate: of Adam.
-        warm_up: steps in full precision (default: all of them, which is plain Adam).
-
-    Source: Kingma & Ba (2015); Tang et al. (2021).
-    """
-    warm_up = steps if warm_up is None else warm_up
-    check_counts(warm_up=warm_up)
-    exact, signs = Average(workers), Average(workers, sign, feedback=True)
-    m, v = np.zeros_like(problem.start), np.zeros_like(problem.start)
-
-    def direction(own: Sequence[Floats], step: int) -> Floats:
-        nonlocal m, v
-        if step < warm_up:
-            mean = exact(own, step)
-            m, v = 0.9 * m + 0.1 * mean, 0.99 * v + 0.01 * mean**2
-        else:
-            m = signs([0.9 * m + 0.1 * gradient for gradient in own], step)
-        count = min(step + 1, warm_up)
-        return np.asarray(m / (1 - 0.9 ** (step + 1)) / (np.sqrt(v / (1 - 0.99**count)) + 1e-8))
-
-    return _followed(problem, steps, rate, direction, lambda: exact.traffic.most + signs.traffic.most)

@@ -28,32 +28,32 @@ class Work(NamedTuple):
     chunk: int = 0
 
 
+def _alternating(warm: int, total: int, at: Callable[[str, int], Work] = Work) -> list[Work]:
+    """So many passes forward first, then one forward and one backward in turn, then what is left backward."""
+    warm = min(warm, total)
+    found = [at("F", k) for k in range(warm)]
+    for k in range(total - warm):
+        found += [at("F", warm + k), at("B", k)]
+    return found + [at("B", k) for k in range(total - warm, total)]
+
+
 def _gpipe(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
-    return [Work(kind, i) for kind in "FB" for i in range(microbatches)]
+    return _alternating(microbatches, microbatches)
 
 
 def _one_f_one_b(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
-    warm = min(stages - 1 - stage, microbatches)
-    found = [Work("F", i) for i in range(warm)]
-    for i in range(microbatches - warm):
-        found += [Work("F", warm + i), Work("B", i)]
-    return found + [Work("B", i) for i in range(microbatches - warm, microbatches)]
+    return _alternating(stages - 1 - stage, microbatches)
 
 
 def _interleaved(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
     if microbatches % stages:
         raise ValueError(f"{microbatches} microbatches: interleaving needs a multiple of the {stages} stages")
 
-    def at(k: int, kind: str) -> Work:
+    def at(kind: str, k: int) -> Work:
         chunk = k % (stages * chunks) // stages
         return Work(kind, k // (stages * chunks) * stages + k % stages, chunk if kind == "F" else chunks - 1 - chunk)
 
-    total = microbatches * chunks
-    warm = min(2 * (stages - 1 - stage) + (chunks - 1) * stages, total)
-    found = [at(k, "F") for k in range(warm)]
-    for k in range(total - warm):
-        found += [at(warm + k, "F"), at(k, "B")]
-    return found + [at(k, "B") for k in range(total - warm, total)]
+    return _alternating(2 * (stages - 1 - stage) + (chunks - 1) * stages, microbatches * chunks, at)
 
 
 def _zero_bubble(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:

@@ -10,9 +10,10 @@ import pytest
 from shown import rows
 
 from colllib import units
-from colllib.algorithms import alltoall
+from colllib.algorithms import alltoall, find
 from colllib.cost import TieredCost
 from colllib.execution import Execution, Ledger, execute
+from colllib.ladder import Entry
 from colllib.measures import crossings
 from colllib.placement import order_of
 from colllib.schedule import placed
@@ -94,11 +95,11 @@ def test_only_the_flat_schedule_goes_by_the_numbers_of_ranks(explorer, name):
     ],
 )
 def test_one_execution_counts_for_every_number_of_cards(primitive, name, place, cards):
-    inc, cuts, build = MODULE.RUNNERS[primitive][name]
+    algorithm, inc, cuts = MODULE.RUNNERS[primitive][name]
     where = boxes((4, 8), cards=cards, inc=inc)
     found = MODULE.row(primitive, name, 4, 8, cards, place)
     for segments, form in zip(cuts, found.ways.values(), strict=True):
-        schedule = build(where, segments)
+        schedule = Entry(find(primitive, algorithm), where).schedule(segments)
         run = execute(schedule if inc != "none" else placed(schedule, order_of(where, place).tolist()), where)
         assert form.few[0] == TieredCost(form.few[0].tiers, run.cost.kinds)
         assert [tier.bandwidth for tier in form.few[0].tiers] == [tier.bandwidth for tier in where.tiers]

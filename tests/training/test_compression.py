@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from colllib.algorithms import allreduce
 from colllib.training import compression
-from colllib.training.compression import Average, LowRank, Traffic, full, in_parts, int8, random_k, sign, top_k
+from colllib.training.compression import Adam, Average, LowRank, Traffic, full, in_parts, int8, random_k, sign, top_k
 
 COMPRESSORS = {
     "INT8": int8(),
@@ -168,10 +168,24 @@ def test_the_workers_gradients_are_the_slope_of_the_loss(make):
 
 def test_one_bit_adam_is_adam_until_its_warm_up_ends_and_sends_less_after():
     problem = compression.logistic(4)
-    plain = compression.adam(problem, 4, 30, 0.02)
-    one_bit = compression.adam(problem, 4, 30, 0.02, warm_up=10)
+    plain = compression.descend(problem, Adam(4), 30, 0.02)
+    one_bit = compression.descend(problem, Adam(4, 10), 30, 0.02)
     assert np.array_equal(plain.loss[:11], one_bit.loss[:11])
     assert one_bit.bytes[-1] - one_bit.bytes[10] < (plain.bytes[-1] - plain.bytes[10]) / 8
+
+
+def test_adam_is_the_textbooks():
+    """Kingma and Ba, algorithm 1, entry by entry; workers of the same gradient have it as their mean."""
+    problem = compression.Problem("bowl", np.array([3.0, -2.0]), lambda x, step: [2 * x, 2 * x], lambda x: x @ x, 0.1)
+    found = compression.descend(problem, Adam(2), 20, 0.1)
+    x, m, v = [3.0, -2.0], [0.0, 0.0], [0.0, 0.0]
+    for t in range(1, 21):
+        for i in range(2):
+            slope = 2 * x[i]
+            m[i] = 0.9 * m[i] + 0.1 * slope
+            v[i] = 0.99 * v[i] + 0.01 * slope**2
+            x[i] -= 0.1 * (m[i] / (1 - 0.9**t)) / ((v[i] / (1 - 0.99**t)) ** 0.5 + 1e-8)
+        assert found.loss[t] == pytest.approx(x[0] ** 2 + x[1] ** 2)
 
 
 @pytest.mark.parametrize("way", compression.WAYS)
@@ -218,7 +232,7 @@ def test_a_run_ends_where_it_is_lost():
         (lambda: compression.gathered([full(v) for v in vectors(3, 8)], Traffic(2)), "one for each of 2 ranks"),
         (lambda: compression.least_squares(0), "workers 0: must be at least 1"),
         (lambda: compression.descend(compression.cancelling(), Average(3), 5, -0.1), "rate -0.1: must be above 0"),
-        (lambda: compression.adam(compression.cancelling(), 3, 5, 0.1, warm_up=0), "warm_up 0: must be at least 1"),
+        (lambda: Adam(3, warm_up=0), "warm_up 0: must be at least 1"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(call, says):
