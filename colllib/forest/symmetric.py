@@ -103,7 +103,7 @@ def _budget(fabric: Fabric, bound: Bound) -> IntArray:
     """How many crossings of each class of links there is room for, per rank."""
     topology, of_link = fabric.topology, fabric.topology.link_class
     assert of_link is not None
-    fits = room(fabric, bound.unit * fabric.unit)[topology.link_src, topology.link_dst]
+    fits = room(fabric, bound.unit)[topology.link_src, topology.link_dst]
     return counted(of_link, fits, int(of_link.max()) + 1) // topology.ranks
 
 
