@@ -20,6 +20,7 @@ GRAPHS = (
     "debruijn:4x4",
     "line-graph(power(diamond,2))",
     "kautz:4x1024",
+    "line-graph(line-graph(line-graph(circulant:16x3x4)))",
 )
 
 if __name__ == "__main__":

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from fractions import Fraction
+from functools import cache
 from itertools import combinations, product
 from statistics import median
 
 import numpy as np
 import pytest
 import reference
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra, shortest_path
 
 from colllib import claims
 from colllib.algorithms import (
@@ -1592,6 +1595,109 @@ def links_over_hops(case):
 @counts("D-3-039")
 def time_of_all_hops(case):
     return {"a2a_least": 2**20 * 8 / 100e9 * 1e6 * 4 / 1024 * hops_of_walks() / 4096}
+
+
+#: A length for each four steps on C(16, {3, 4}) that begin forward, ordered as `product((3, 4, -3, -4), repeat=4)`, and
+#: the same with all steps turned around. Any lengths bound f; these bound it tightly.
+LENGTHS = """
+18 1 2 4 0 8 2 1 4 7 12 2 0 5 10 8 42 26 32 24 5 5 0 6 21 22 12 10 14 5 9 10 12 1 0 6 6 11 6 6 16 21 32 19 2 8
+10 15 15 15 34 29 9 7 9 2 12 11 32 13 4 5 0 5 19 3 8 3 4 6 2 2 2 5 11 0 2 3 10 7 44 23 31 22 2 5 1 3 32 25 16 13
+10 0 7 5 10 0 2 5 9 5 2 3 38 33 49 31 12 10 12 16 6 2 21 16 8 6 11 0 22 15 36 17 1 2 2 2
+"""
+#: The price of a link of the generalized Kautz graph of 1,024 ranks of degree 4, in hundredths, by which of the six
+#: letters of its two ends are equal. Any prices make shares of traffic; these fill the links evenly.
+PRICES = """
+277 314 280 366 296 274 426 312 283 395 456 423 385 494 296 223 449 237 279 406 489 487 434 547 303 268 436 294
+280 416 466 447 406 518 457 533 484 591 537 434 410 557 464 431 385 516 605 588 541 504 314 210 473 187 268 402
+512 474 447 558 237 170 368 227 274 420 440 475 410 512 489 565 475 616 571 484 473 610 493 470 423 554 636 633
+576 541 312 241 453 227 223 407 493 473 431 538 294 210 418 237 277 446 442 473 416 532 464 528 470 595 546 449
+420 577 452 453 395 536 611 607 554 516 456 528 473 607 571 533 436 665 440 593 487 618 636 690 662 588 537 565
+593 661 546 426 407 577 521 368 406 542 666 616 618 557 466 518 474 598 532 436 402 565 442 418 366 532 613 598
+558 518 605 705 690 633 710 591 665 610 666 661 547 512 611 595 538 494
+"""
+
+
+def throughput_by_lengths():
+    """Upper bound of f on the walks of four ranks on C(16, {3, 4}): 4,096 lengths over all ways, 16 times rank 0's."""
+    ways = (3, 4, -3, -4)
+    words = [word for word in product(ways, repeat=4) if word[0] > 0]
+    length = dict(zip(words, map(int, LENGTHS.split()), strict=True))
+    length |= {tuple(-step for step in word): far for word, far in length.items()}
+    number = {word: k for k, word in enumerate(product(range(16), *[ways] * 3))}
+    ends = [(number[a, *w[:3]], number[(a + w[0]) % 16, *w[1:]], length[w]) for a in range(16) for w in length]
+    src, dst, far = np.array(ends).T
+    wires = csr_array((2048 * far + 1, (src, dst)), shape=(1024, 1024))  # no way is 2,048 links long
+    apart = dijkstra(wires, indices=range(64)).astype(int) // 2048
+    return Fraction(int(far.sum()), 16 * int(apart.sum()))
+
+
+def kautz_links():
+    """Links but self-loops of the generalized Kautz graph, each with a price by the letters of its ends."""
+    links = [(x, (-4 * x - a) % 1024) for x in range(1024) for a in (1, 2, 3, 4)]
+
+    def letters(rank):
+        """Five digits to base -4, of a rank moved so that a link drops the first and appends a new last one."""
+        rest, found = rank - 204, []
+        for _ in range(5):
+            found.insert(0, rest % 4)
+            rest = (rest - rest % 4) // -4
+        return found
+
+    words = [(*letters(x), letters(y)[-1]) for x, y in links if x != y]
+    forms = [tuple(list(dict.fromkeys(word)).index(letter) for letter in word) for word in words]
+    prices = dict(zip(sorted(set(forms)), map(int, PRICES.split()), strict=True))
+    return np.array([link for link in links if link[0] != link[1]]).T, np.array([prices[form] for form in forms]) / 100
+
+
+@cache
+def throughput_by_shares():
+    """f of a flow on the generalized Kautz graph: each rank divides what is for t among its links, by their prices."""
+    (src, dst), price = kautz_links()
+    worth, target = np.eye(1024), np.arange(1024)
+    leaving, entering = (
+        csr_array((np.ones(len(src)), (ends, np.arange(len(src)))), (1024, len(src))) for ends in (src, dst)
+    )
+    for _ in range(40):  # of all ways to t: a link less is e^price times as good
+        worth = leaving @ (np.exp(-price)[:, None] * worth[dst])
+        worth[target, target] = 1
+    share = np.exp(-price)[:, None] * worth[dst]
+    share /= (leaving @ share)[src]
+    share[src[:, None] == target] = 0  # what has arrived stays
+    amount = np.ones((1024, 1024))
+    for _ in range(80):
+        amount = 1 + entering @ (share * amount[src])
+    assert np.allclose(amount[target, target], 1024)  # its own and all others' blocks
+    return 1 / (share * amount[src]).sum(axis=1).max()
+
+
+def throughput_by_hops(expression):
+    """What distances alone leave to f."""
+    graph = find_topology(expression)
+    wires = csr_array((np.ones(graph.num_links), (graph.link_src, graph.link_dst)), shape=(graph.ranks,) * 2)
+    return graph.num_links / shortest_path(wires, unweighted=True).sum()
+
+
+@counts("D-3-062")
+def shares_beat_lengths(case):
+    return {"faster": 1 if throughput_by_shares() > throughput_by_lengths() else 2}
+
+
+@counts("D-3-059")
+def shares_beat_lengths_and_hops(case):
+    others = (
+        "line-graph(line-graph(power(diamond,2)))",
+        "line-graph(power(modified-debruijn:2x4,2))",
+        "power(product(uniring:1x4,uniring:1x8),2)",
+    )
+    most = [throughput_by_lengths(), *map(throughput_by_hops, others)]
+    return {"lowest": 1 if throughput_by_shares() > max(most) else 2}
+
+
+@counts("D-3-061")
+def whole_percents_beyond_the_bound(case):
+    """The bound's f: links over hops where as many ranks as can be are 1, 2, 3, ... hops away."""
+    hops = 4 * 1 + 16 * 2 + 64 * 3 + 256 * 4 + (1023 - 340) * 5
+    return {"percent": (Fraction(4, hops) / throughput_by_lengths() - 1) * 100 // 1}
 
 
 @counts("D-3-053")
