@@ -363,7 +363,7 @@ def middle_cut(topology: Topology) -> Cut:
         for axis, size in enumerate(lattice.dims)
         if size > 1
     ]
-    return max(cuts, key=lambda found: found.n_beta)
+    return max(cuts, key=lambda one: one.n_beta)
 
 
 def worst_cut(primitive: str, topology: Topology, *, root: int = 0) -> Cut:
@@ -385,16 +385,9 @@ def worst_cut(primitive: str, topology: Topology, *, root: int = 0) -> Cut:
     ranks = topology.ranks
     if not 2 <= ranks <= MOST_RANKS_TO_CUT:
         raise ValueError(f"N = {ranks}: all sets of ranks are tried, for 2 to {MOST_RANKS_TO_CUT} ranks")
-    best: Cut | None = None
-    for size in range(1, ranks):
-        for inside in combinations(range(ranks), size):
-            if not crossing(primitive, ranks, inside, root=root):
-                continue
-            found = cut(primitive, topology, inside, root=root)
-            if best is None or found.n_beta > best.n_beta:
-                best = found
-    assert best is not None  # every primitive makes something leave some set
-    return best
+    sides = (inside for size in range(1, ranks) for inside in combinations(range(ranks), size))
+    cuts = (cut(primitive, topology, side, root=root) for side in sides if crossing(primitive, ranks, side, root=root))
+    return max(cuts, key=lambda one: one.n_beta)
 
 
 def injection_bound(primitive: str, topology: Topology) -> Fraction:

@@ -32,11 +32,7 @@ class Source:
 
 
 SOURCES = {
-    "MPICH": Source(
-        "MPICH",
-        "maint/tuning/coll/mpir/generic.json",
-        "commit 7e03fe85",
-    ),
+    "MPICH": Source("MPICH", "maint/tuning/coll/mpir/generic.json", "commit 7e03fe85"),
     "Open MPI": Source(
         "Open MPI",
         "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c",
@@ -354,14 +350,14 @@ def nccl_times(primitive: str, ranks: int, message: float, *, bandwidth: float =
         raise ValueError(f"N = {ranks}: NCCL prices two nodes in a way of their own; take at least 3")
     steps = {"all-reduce": 2 * (ranks - 1), "all-gather": ranks - 1, "reduce-scatter": ranks - 1}[primitive]
     wire = bandwidth / 1e9
-    found: dict[tuple[str, str], tuple[float, float]] = {}  # microseconds, GB/s
+    estimates: dict[tuple[str, str], tuple[float, float]] = {}  # microseconds, GB/s
     for p, protocol in enumerate(PROTOCOLS):
         rate = (min(NCCL_LL_CEILING, wire / 2), 0.92 * wire, wire)[p]
         # with one rank per node the ring's steps are priced with the tree's network latency
         latency = NCCL_BASE["ring"][p] + steps * NCCL_NETWORK_STEP["tree"][p]
         if primitive == "all-reduce" and protocol == "Simple" and message / (_CHANNELS * ranks) >= 64:
             latency *= NCCL_PLATEAU
-        found["ring", protocol] = latency, rate * ranks / steps
+        estimates["ring", protocol] = latency, rate * ranks / steps
         if primitive == "all-reduce":
             tree = NCCL_EFFICIENCY["tree"] * wire
             rate = (min(tree / 3.8, NCCL_LL_CEILING), tree * 120 / 128, tree)[p]
@@ -369,11 +365,11 @@ def nccl_times(primitive: str, ranks: int, message: float, *, bandwidth: float =
             if 0 <= place < len(NCCL_TREE_CORRECTION[p]):
                 rate *= NCCL_TREE_CORRECTION[p][place]
             latency = NCCL_BASE["tree"][p] + 2 * int(log2(ranks)) * NCCL_NETWORK_STEP["tree"][p]
-            found["tree", protocol] = latency, rate / 2
+            estimates["tree", protocol] = latency, rate / 2
     if primitive != "all-reduce":
         latency = NCCL_BASE["pat"][2] + int(log2(ranks)) * NCCL_NETWORK_STEP["pat"][2] / 3.5 + 2.8 * ranks
-        found["pat", "Simple"] = latency, NCCL_EFFICIENCY["pat"] * wire
-    return {key: (latency + message / (1000 * rate)) * 1e-6 for key, (latency, rate) in found.items()}
+        estimates["pat", "Simple"] = latency, NCCL_EFFICIENCY["pat"] * wire
+    return {key: (latency + message / (1000 * rate)) * 1e-6 for key, (latency, rate) in estimates.items()}
 
 
 def _nccl(primitive: str, ranks: int, message: float, bandwidth: float) -> Choice | None:

@@ -29,6 +29,7 @@ from colllib.schedule import Schedule, Step, reversed_in_time
 
 Pattern = tuple[int, ...]
 Ways = list[tuple["Move", ...]]
+Parts = list[list[tuple[Fraction, tuple["Move", ...]]]]  # of each group: the share of M that takes each way
 MOST_RANKS = 5
 FINEST = 10_000  # the largest denominator that a part of the message, or of a proof, may have
 
@@ -144,13 +145,13 @@ def _canonical_root(state: tuple[int, ...]) -> tuple[int, ...]:
 @cache
 def _canonical(state: tuple[int, ...]) -> tuple[int, ...]:
     """The smallest state that differs from this one only by the names of the ranks."""
-    found = []
+    alike = []
     for names in permutations(range(len(state))):
         renamed = [0] * len(state)
         for rank, value in enumerate(state):
             renamed[names[rank]] = sum(1 << names[k] for k in range(len(state)) if value >> k & 1)
-        found.append(tuple(renamed))
-    return min(found)
+        alike.append(tuple(renamed))
+    return min(alike)
 
 
 # -- the fewest bytes in T steps ----------------------------------------------------------------
@@ -182,7 +183,7 @@ def least_bytes(primitive: str, ranks: int, steps: int) -> Best | None:
         return Best(steps, forward.n_beta, reversed_in_time(forward.schedule), forward.sequences)
     groups = _groups(primitive, ranks)
     floor = lower_bound(primitive, ranks).n_beta
-    best: tuple[Fraction, list[list[tuple[Fraction, tuple[Move, ...]]]], tuple[Pattern, ...]] | None = None
+    best: tuple[Fraction, Parts, tuple[Pattern, ...]] | None = None
     count = 0
     for sequence in _sequences(ranks, steps, rooted=primitive == "broadcast"):
         ways = [find(sequence) for _, find in groups]
@@ -235,15 +236,15 @@ def _sequences(ranks: int, steps: int, rooted: bool) -> tuple[tuple[Pattern, ...
                 renamed[g[src]] = g[dst]
             row.append(place[tuple(renamed)])
         table.append(row)
-    found = np.zeros((1, 0), dtype=np.intp)
+    smallest = np.zeros((1, 0), dtype=np.intp)
     for _ in range(steps):  # a prefix of a smallest sequence is smallest itself
-        longer = np.repeat(found, len(known), axis=0)
-        longer = np.column_stack((longer, np.tile(np.arange(len(known)), len(found))))
+        longer = np.repeat(smallest, len(known), axis=0)
+        longer = np.column_stack((longer, np.tile(np.arange(len(known)), len(smallest))))
         keep = np.ones(len(longer), dtype=bool)
         for row in np.array(table):
             keep &= ~_smaller(row[longer], longer)
-        found = longer[keep]
-    return tuple(tuple(known[k] for k in row) for row in found)
+        smallest = longer[keep]
+    return tuple(tuple(known[k] for k in row) for row in smallest)
 
 
 def _smaller(left: IntArray, right: IntArray) -> np.ndarray:
@@ -270,20 +271,20 @@ def _trees(sequence: Sequence[Pattern], root: int) -> Ways:
     others = [r for r in range(ranks) if r != root]
     back = [{dst: src for src, dst in enumerate(p) if src != dst} for p in sequence]
     chances = [[(t, senders[r]) for t, senders in enumerate(back) if r in senders] for r in others]
-    found = []
+    trees = []
     for choice in product(*chances):
         since = {root: -1, **{r: t for r, (t, _) in zip(others, choice, strict=True)}}
         if all(since[src] < t for t, src in choice):
-            found.append(tuple(sorted(Move(t, src) for t, src in choice)))
-    return _minimal(found)
+            trees.append(tuple(sorted(Move(t, src) for t, src in choice)))
+    return _minimal(trees)
 
 
 def _paths(sequence: Sequence[Pattern], source: int, target: int) -> Ways:
     """How one byte can go from one rank to one other."""
-    found = [(source, ())]
+    paths: list[tuple[int, tuple[Move, ...]]] = [(source, ())]
     for t, pattern in enumerate(sequence):
-        found += [(pattern[at], (*way, Move(t, at))) for at, way in found if pattern[at] != at]  # type: ignore[misc]
-    return _minimal(way for at, way in found if at == target)
+        paths += [(pattern[at], (*way, Move(t, at))) for at, way in paths if pattern[at] != at]
+    return _minimal(way for at, way in paths if at == target)
 
 
 def _sums(sequence: Sequence[Pattern]) -> Ways:
@@ -334,7 +335,7 @@ def _partial(ranks: int, sequence: tuple[Pattern, ...]) -> tuple[tuple[tuple[int
 
 def _program(
     ranks: int, steps: int, shares: list[Fraction], ways: list[Ways], beat: Fraction | None
-) -> tuple[Fraction, list[list[tuple[Fraction, tuple[Move, ...]]]] | None]:
+) -> tuple[Fraction, Parts | None]:
     """The least n_beta on one sequence of patterns; without parts if it is proved to be no less than `beat`."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
@@ -377,8 +378,8 @@ def _dual(ranks: int, steps: int, shares: list[Fraction], ways: list[Ways], pric
     return sum((share * least for share, least in zip(shares, cheapest, strict=True)), Fraction(0)) / scale
 
 
-def _parts(shares: list[Fraction], ways: list[Ways], x: np.ndarray) -> list[list[tuple[Fraction, tuple[Move, ...]]]]:
-    parts, at = [], 0
+def _parts(shares: list[Fraction], ways: list[Ways], x: np.ndarray) -> Parts:
+    parts, at = Parts(), 0
     for share, group in zip(shares, ways, strict=True):
         sizes = [Fraction(float(value)).limit_denominator(FINEST) for value in x[at : at + len(group)]]
         if sum(sizes) != share:
@@ -388,7 +389,7 @@ def _parts(shares: list[Fraction], ways: list[Ways], x: np.ndarray) -> list[list
     return parts
 
 
-def _largest(ranks: int, steps: int, parts: list[list[tuple[Fraction, tuple[Move, ...]]]]) -> list[Fraction]:
+def _largest(ranks: int, steps: int, parts: Parts) -> list[Fraction]:
     load = [[Fraction(0)] * ranks for _ in range(steps)]
     for group in parts:
         for size, way in group:
@@ -397,12 +398,7 @@ def _largest(ranks: int, steps: int, parts: list[list[tuple[Fraction, tuple[Move
     return [max(row) for row in load]
 
 
-def _schedule(
-    primitive: str,
-    ranks: int,
-    sequence: Sequence[Pattern],
-    parts: list[list[tuple[Fraction, tuple[Move, ...]]]],
-) -> Schedule:
+def _schedule(primitive: str, ranks: int, sequence: Sequence[Pattern], parts: Parts) -> Schedule:
     everybody = ranks  # the number of the only group
     ends = {
         "broadcast": [(0, everybody)],
@@ -410,17 +406,10 @@ def _schedule(
         "all-gather": [(i, everybody) for i in range(ranks)],
         "all-to-all": [(i, j) for i in range(ranks) for j in range(ranks) if i != j],
     }[primitive]
-    share, source, target, ways = [], [], [], []
-    for (a, b), group in zip(ends, parts, strict=True):
-        for size, way in group:
-            share.append(size)
-            source.append(a)
-            target.append(b)
-            ways.append(way)
+    rows = [(size, *pair, way) for pair, group in zip(ends, parts, strict=True) for size, way in group]
     if primitive == "all-to-all":  # what a rank keeps
-        share += [Fraction(1, ranks)] * ranks
-        source += range(ranks)
-        target += range(ranks)
+        rows += [(Fraction(1, ranks), rank, rank, ()) for rank in range(ranks)]
+    share, source, target, ways = zip(*rows, strict=True)
     blocks = Blocks(ranks, Fractions.of(share), np.array(source), np.array(target), (np.arange(ranks),))
     steps = []
     for t, pattern in enumerate(sequence):

@@ -8,14 +8,14 @@ can execute them all; `colllib ladder --on` has the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from colllib.algorithms import find as find_algorithm
-from colllib.execution import Execution, execute
+from colllib.execution import Execution
 from colllib.formula import Formula
-from colllib.ladder import ANCHOR_MESSAGE
+from colllib.ladder import ANCHOR_MESSAGE, Entry
 from colllib.topology import PRESETS, NoRouteError, Topology
 from colllib.topology import find as find_topology
 
@@ -96,18 +96,13 @@ def ways(primitive: str, name: str) -> tuple[Way, ...]:
     topology, speeds = cluster(name)
     found = []
     for algorithm, tiers, cuts in TRIED[primitive]:
-        chosen = find_algorithm(primitive, algorithm)
-        options: dict[str, Any] = {}
-        if tiers:
-            options["tiers"] = _for_each_tier(tiers, topology)
+        options = {"tiers": _for_each_tier(tiers, topology)} if tiers else {}
+        entry = Entry(find_algorithm(primitive, algorithm).configured(options), topology)
+        label = entry.algorithm.label + (f" ({tiers.replace(',', ', ')})" if tiers else "")
         for segments in cuts:
-            more = {"segments": segments} if chosen.segmented else {}
-            try:
-                run = execute(chosen.configured(options).build(chosen.argument(topology), **more), topology)
-            except NoRouteError:
-                continue
-            label = chosen.label + (f" ({tiers.replace(',', ', ')})" if tiers else "")
-            found.append(Way(label + (f", P = {segments}" if segments > 1 else ""), run, speeds))
+            with suppress(NoRouteError):
+                run = entry.execution(segments)
+                found.append(Way(label + (f", P = {segments}" if segments > 1 else ""), run, speeds))
     return tuple(found)
 
 

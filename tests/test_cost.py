@@ -5,12 +5,12 @@ from itertools import combinations
 from math import inf, isclose, nan
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from colllib.algorithms import allgather, allreduce, alltoall, broadcast, pointtopoint, reduce, reducescatter
 from colllib.bounds import bus_factor, lower_bound, port_bound
-from colllib.cost import Cost, Tier, best_segments, crossover, half_bandwidth_message
+from colllib.cost import Cost, Tier, best_segments, crossover, first_lowest, half_bandwidth_message
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import pipelined
@@ -69,6 +69,17 @@ def test_the_best_number_of_segments_beats_all_others(ranks, message):
 @given(st.integers(1, 5000))
 def test_where_every_further_segment_pays_the_limit_is_best(limit):
     assert best_segments(lambda p: Cost(1, Fraction(1, p)), **ANCHOR, limit=limit) == limit
+
+
+@given(st.integers(0, 200), st.integers(0, 200), st.floats(1, 9), st.floats(1, 9), st.integers(1, 9))
+@example(25, 99, 1.0, 9.0, 8)  # steeply up soon after twice the last size that was tried
+def test_the_lowest_of_a_time_that_falls_and_rises_is_found_wherever_it_is(before, after, falls, rises, low):
+    lowest, limit = low + before, low + before + after
+
+    def time(segments):
+        return 1 + max(falls * (lowest - segments), rises * (segments - lowest))
+
+    assert first_lowest(time, low, limit) == lowest
 
 
 def test_the_best_segments_of_an_executed_chain_are_those_of_its_closed_form():

@@ -1,5 +1,6 @@
 """Primitives as specifications of who holds what before and after."""
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -112,6 +113,8 @@ def test_sizes_may_be_uneven_down_to_nothing():
         (lambda: broadcast(4, root=-1), "root -1"),
         (lambda: point_to_point(2, target=2), "target 2"),
         (lambda: all_reduce(4, shares=0), "0 slices"),
+        (lambda: broadcast(2, shares=2**25), "a message: 33554432 slices are too many, at most 16777216 will do"),
+        (lambda: replace(broadcast(3), groups=(np.array([0, 3]),)), "ranks [0, 3]: must name some of 0..2, each once"),
         (lambda: all_reduce(4, shares=[Fraction(1, 2)]), "sum to 1/2"),
         (lambda: all_reduce(4, shares=[Fraction(-1), Fraction(2)]), "share of -1"),
         (lambda: all_gather(3, owner=[0, 1]), "2 owners for 3 blocks"),
@@ -126,9 +129,10 @@ def test_bad_input_is_refused_in_one_line_that_names_the_value(build, complaint)
 
 
 def test_a_source_that_is_no_rank_and_no_group_is_refused():
-    good = broadcast(3)
-    with pytest.raises(ValueError, match="source outside"):
-        Blocks(3, good.share, good.source + 9, good.target, good.groups)
+    good = all_to_all(2)
+    for wrong in ([0, 0, 1, 2], [0, 0, 1, -1]):
+        with pytest.raises(ValueError, match=re.escape("source outside 0..1")):
+            Blocks(2, good.share, np.array(wrong), good.target, ())
 
 
 def test_a_group_of_one_rank_is_that_rank_in_an_all_to_all():

@@ -1,5 +1,6 @@
 """The algebra of schedules: what it makes still does what it must, and costs what a second count says."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -27,6 +28,12 @@ builders = st.sampled_from(
         broadcast.binomial_tree,
     ]
 )
+
+
+def test_a_schedule_is_itself_and_no_other():
+    tree = allreduce.binomial_tree(4)
+    assert {tree: "kept"}[tree] == "kept"
+    assert replace(tree) != tree
 
 
 def agrees(schedule):

@@ -440,3 +440,13 @@ def test_an_all_to_all_given_as_an_orbit_is_one(schedule):
     assert isinstance(schedule, Orbit)
     makes = [name for name, primitive in PRIMITIVES.items() if schedule.makes(primitive)]
     assert makes == ["all-to-all"] == [name for name, one in PRIMITIVES.items() if one.accepts(schedule.blocks)]
+
+
+@pytest.mark.parametrize(("group", "is_one"), [([0], True), ([1], False), ([0, 1, 2, 3, 4, 5], False)])
+def test_a_block_for_a_group_makes_an_all_to_all_only_if_the_group_is_its_rank(group, is_one):
+    pairwise = alltoall.pairwise(6)
+    blocks = pairwise.seed.blocks
+    target = np.where(blocks.target == 0, 6, blocks.target)  # what a rank keeps goes to the group
+    seed = replace(pairwise.seed, blocks=replace(blocks, target=target, groups=(np.array(group),)))
+    made = Orbit(seed, pairwise.lattice)
+    assert made.makes(PRIMITIVES["all-to-all"]) == PRIMITIVES["all-to-all"].accepts(made.blocks) == is_one

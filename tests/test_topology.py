@@ -79,6 +79,7 @@ def test_a_topology_is_found_by_the_name_it_prints(spec):
         (lambda: find("star:eight"), "as in star:N"),
         (lambda: find("star:0"), "N = 0"),
         (lambda: star(3, ports=0), "ports 0: must be at least 1"),
+        (lambda: star(2**21), "2097153 ranks and switches are too many"),  # the switch is one of them
         (lambda: from_links("odd", 2, [(0, 2)]), "leaves the nodes 0..1"),
         (lambda: from_links("odd", 2, [(0, 1)], alpha=[1, 2]), "2 latencies for 1 links"),
         (lambda: from_links("odd", 2, [(0, 1)], bandwidth=[0]), "bandwidth 0"),

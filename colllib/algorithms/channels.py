@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 
@@ -58,15 +59,16 @@ def _places(topology: Topology, channels: int, messages: int, most: int) -> rang
     return range(0, topology.in_box, topology.in_box // count)
 
 
-def _on_rings(topology: Topology, ring: Schedule, channels: int, turn: str) -> Schedule:
-    places = _places(topology, channels, ring.num_messages, MOST_MESSAGES)
+def _around(topology: Topology, channels: int, turn: str, *rings: Callable[[int], Schedule]) -> Schedule:
+    """One ring's schedule after another, in every channel."""
+    # one ring, moved: from box to box, and in all boxes from place to place
+    if topology.lattice is not None and turn == "rotated" and channels in (0, topology.in_box):
+        number = _numbers(topology)
+        return reduce(in_sequence, (_moved(topology, ring, number) for ring in rings))
+    whole = reduce(in_sequence, (ring(topology.ranks) for ring in rings))
+    places = _places(topology, channels, whole.num_messages, MOST_MESSAGES)
     orders = [ring_order(topology, place, turn) for place in places]
-    return _in_channels(scaled(ring, Fraction(1, len(orders))), orders)
-
-
-def _moved_alike(topology: Topology, channels: int, turn: str) -> bool:
-    """Whether the rings are one ring, moved: from box to box, and in all boxes from place to place."""
-    return topology.lattice is not None and turn == "rotated" and channels in (0, topology.in_box)
+    return _in_channels(scaled(whole, Fraction(1, len(orders))), orders)
 
 
 def _numbers(topology: Topology) -> Callable[[IntArray, IntArray], IntArray]:
@@ -134,11 +136,7 @@ def all_reduce(topology: Topology, channels: int = 0, turn: str = "rotated") -> 
     >>> all_reduce(boxes((2, 4)))
     Schedule(8 ranks, 32 blocks, 14 steps)
     """
-    if _moved_alike(topology, channels, turn):
-        number = _numbers(topology)
-        return in_sequence(*(_moved(topology, ring, number) for ring in (reducescatter.ring, allgather.ring)))
-    ring = in_sequence(reducescatter.ring(topology.ranks), allgather.ring(topology.ranks))
-    return _on_rings(topology, ring, channels, turn)
+    return _around(topology, channels, turn, reducescatter.ring, allgather.ring)
 
 
 def all_gather(topology: Topology, channels: int = 0, turn: str = "rotated") -> Schedule:
@@ -148,9 +146,7 @@ def all_gather(topology: Topology, channels: int = 0, turn: str = "rotated") -> 
     >>> all_gather(boxes((2, 4)), channels=2)
     Schedule(8 ranks, 16 blocks, 7 steps)
     """
-    if _moved_alike(topology, channels, turn):
-        return _moved(topology, allgather.ring, _numbers(topology))
-    return _on_rings(topology, allgather.ring(topology.ranks), channels, turn)
+    return _around(topology, channels, turn, allgather.ring)
 
 
 def reduce_scatter(topology: Topology, channels: int = 0, turn: str = "rotated") -> Schedule:
@@ -160,9 +156,7 @@ def reduce_scatter(topology: Topology, channels: int = 0, turn: str = "rotated")
     >>> reduce_scatter(boxes((2, 4)))
     Schedule(8 ranks, 32 blocks, 7 steps)
     """
-    if _moved_alike(topology, channels, turn):
-        return _moved(topology, reducescatter.ring, _numbers(topology))
-    return _on_rings(topology, reducescatter.ring(topology.ranks), channels, turn)
+    return _around(topology, channels, turn, reducescatter.ring)
 
 
 def broadcast_along(

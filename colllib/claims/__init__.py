@@ -13,18 +13,7 @@ from functools import cache, cached_property
 from importlib import import_module, resources
 from pkgutil import iter_modules
 
-from colllib.claims.finding import (
-    ANSWERS,
-    FAILS,
-    HOLDS,
-    Basis,
-    Cause,
-    Finding,
-    Verdict,
-    causes,
-    evidence,
-    finding,
-)
+from colllib.claims.finding import ANSWERS, FAILS, HOLDS, Basis, Cause, Finding, Verdict, causes, evidence, finding
 
 __all__ = [
     "CHAPTERS",
@@ -118,10 +107,9 @@ class Entry:
         >>> row["verdict"], row["fabric"], row["ports"], row["clock"], row["sense"]
         ('reproduced', 'star:2 to star:64', 'one full-duplex port per rank', 'lock-step', 'value')
         """
-        found = vars(self.finding)
-        basis = vars(self.finding.basis)
-        texts = {key: str(found[key]) for key in ("verdict", "executed", "because", "reference", "cause")}
-        return {**vars(self.claim), "chapter": self.chapter, **texts, **basis}
+        answered = vars(self.finding)
+        texts = {key: str(answered[key]) for key in ("verdict", "executed", "because", "reference", "cause")}
+        return {**vars(self.claim), "chapter": self.chapter, **texts, **vars(self.finding.basis)}
 
 
 @cache
@@ -170,4 +158,4 @@ def for_chapter(name: str) -> tuple[Entry, ...]:
     """
     if name not in CHAPTERS:
         raise ValueError(f"no claims for chapter {name!r}: known are {', '.join(CHAPTERS)}")
-    return tuple(found for found in ledger() if found.chapter == name)
+    return tuple(one for one in ledger() if one.chapter == name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from fractions import Fraction
 from math import inf, log2
 from typing import Any
@@ -10,11 +11,11 @@ import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import Measured, each, measured, once, per, priced, us
+from colllib.claims.cases import Measured, deferred, each, measured, once, per, priced, together, us
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import ANCHOR, POWERS, SIZES, best, built, load_limit, proves, run
 from colllib.claims.traces import distances, states
-from colllib.claims.value import Limit, Words
+from colllib.claims.value import Case, Limit, Words
 from colllib.cost import Cost, crossover
 from colllib.execution import Execution, trace
 from colllib.primitives import PRIMITIVES, all_reduce
@@ -72,8 +73,7 @@ def _apart(n: int, segments: int) -> Schedule:
 
 def _least(primitive: str, n: int) -> Fraction:
     """The least n_beta of all algorithms for any network."""
-    names = [a.name for a in of(primitive) if a.fits(n)]
-    return min(Fraction(run(f"{primitive} {name}", f"star:{n}").cost.n_beta) for name in names)
+    return Fraction(min(measured(f"{primitive} {a.name}", f"star:{n}").n_beta for a in of(primitive) if a.fits(n)))
 
 
 def _least_received(n: int) -> Fraction:
@@ -82,18 +82,13 @@ def _least_received(n: int) -> Fraction:
 
 def _lost(name: str) -> float:
     """Milliseconds over the ring for 1 GB, on the InfiniBand port of 50 GB/s on which the text lets its GPUs train."""
-    return float(run(f"all-reduce {name}", "star:64").cost.n_beta - run(RING, "star:64").cost.n_beta) / 50 * 1e3
+    return float(measured(f"all-reduce {name}", "star:64").n_beta - measured(RING, "star:64").n_beta) / 50 * 1e3
 
 
+@deferred
 def _every(n: int) -> Cases:
     for algorithm in of("all-reduce"):
-        done = run(f"all-reduce {algorithm.name}", f"star:{n}")
-        yield {
-            "at": f"{algorithm.label}, N = {n}",
-            "N": n,
-            "n_beta": Fraction(done.cost.n_beta),
-            "sent": max(done.sent),
-        }
+        yield measured(f"all-reduce {algorithm.name}", f"star:{n}").case(f"{algorithm.label}, N = {n}", N=n)
 
 
 table(
@@ -122,7 +117,7 @@ table(
         ),
     },
 )
-table(MODEL, {"E-00-003": lambda: _every(8), "E-01-001 E-01-119": each("point-to-point direct", sizes=(2, 5))})
+table(MODEL, {"E-00-003": _every(8), "E-01-001 E-01-119": each("point-to-point direct", sizes=(2, 5))})
 table(
     "bus-bandwidth",
     {
@@ -130,9 +125,9 @@ table(
             "N",
             (100,),
             algbw=lambda n: 1e9 / 10e-3 / 1e9,
-            busbw=lambda n: 450 * Fraction(run(RING, f"star:{n}").cost.n_beta),
+            busbw=lambda n: 450 * measured(RING, f"star:{n}").n_beta,
         ),
-        "E-01-201": lambda: _every(64),
+        "E-01-201": _every(64),
     },
 )
 
@@ -250,51 +245,38 @@ def _stepper() -> Cases:
 
 # -- which is fastest --------------------------------------------------------------------------------
 
-#: The double tree's two floors where every pair of ranks has a link.
-MESH_TREE = allreduce.double_binary_tree
-
 
 def _floors(n: int, on: str) -> Cost:
     """Latencies of the double tree in one piece, and the load of many."""
-    found = measured(MESH_TREE if on == "full-mesh" else TREE, f"{on}:{n}", n)
-    return Cost(found.n_alpha, found.limit.value)
+    tree = measured(allreduce.double_binary_tree if on == "full-mesh" else TREE, f"{on}:{n}", n)
+    return Cost(tree.n_alpha, tree.limit.value)
 
 
-@answer(LADDER, "E-01-090 E-01-091 E-01-092")
-def _practice() -> Cases:
+def _practice(n: int) -> Case:
     """The ring against a tree with c_real = 2, which is the executed double tree's limit on one port."""
-    for n in (4, 8, 16, 64, 72, 512):
-        tree = _floors(n, "star")
-        size = crossover(run(RING, f"star:{n}").cost, tree) or Fraction(0)
-        gigabytes = float(size) * ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e9
-        yield {"at": f"N = {n}", "N": n, "crossover": size, "GB": gigabytes, "c_real": tree.n_beta}
+    tree = _floors(n, "star")
+    size = crossover(run(RING, f"star:{n}").cost, tree) or Fraction(0)
+    gigabytes = float(size) * ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e9
+    return {"crossover": size, "GB": gigabytes, "c_real": tree.n_beta}
 
 
-@answer(LADDER, "E-01-093")
-def _below_the_ring() -> Cases:
+def _below_the_ring(n: int) -> Case:
     """With a link per pair, where c_real comes to 1."""
-    for n in MESHED[1:]:
-        tree, ring = _floors(n, "full-mesh"), run(RING, f"full-mesh:{n}").cost
-        dominates = crossover(tree, ring) is None and tree.n_beta <= ring.n_beta
-        one_port = _floors(n, "star").n_beta
-        yield {
-            "at": f"N = {n}",
-            "c_real": tree.n_beta,
-            "ring": ring.n_beta,
-            "dominates": dominates,
-            "one_port": one_port,
-        }
+    tree, ring = _floors(n, "full-mesh"), run(RING, f"full-mesh:{n}").cost
+    dominates = crossover(tree, ring) is None and tree.n_beta <= ring.n_beta
+    one_port = _floors(n, "star").n_beta
+    return {"c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates, "one_port": one_port}
 
 
-@answer(LADDER, "E-01-154")
-def _doubling_against_tree() -> Cases:
+def _kilobytes_from_which_the_tree_wins() -> int:
     """Where the executed double tree at its best P overtakes recursive doubling."""
-    short, low, high = run(DOUBLING, "star:512").cost, 1, 1 << 20
-    while low < high:
-        middle = (low + high) // 2
-        wins = 1e6 * best(TREE, "star:512", message=middle * 1e3).seconds < us(short, message=middle * 1e3)
-        low, high = (low, middle) if wins else (middle + 1, high)
-    yield {"at": "N = 512", "kB": low}
+    doubling, sizes = run(DOUBLING, "star:512").cost, range(1, 1 << 20)
+
+    def wins(kilobytes: int) -> bool:
+        message = kilobytes * 1e3
+        return 1e6 * best(TREE, "star:512", message=message).seconds < us(doubling, message=message)
+
+    return sizes[bisect_left(sizes, True, key=wins)]
 
 
 def _crossover_of_floors(n: int) -> Fraction | float:
@@ -311,10 +293,10 @@ table(
     LADDER,
     {
         "E-00-036 E-01-156": priced(tree=TREE, halving=HALVING, messages=(16e6, 1e3, 1e6, 1e9)),
-        "E-01-089": lambda: [
-            *priced("star:8", (10e9,), tree=TREE, ring=RING)(),
-            *priced("star:72", (10e9,), tree=TREE, ring=RING)(),
-        ],
+        "E-01-089": together(*(priced(on, (10e9,), tree=TREE, ring=RING) for on in ("star:8", "star:72"))),
+        "E-01-090 E-01-091 E-01-092": per("N", (4, 8, 16, 64, 72, 512), _practice),
+        "E-01-093": per("N", MESHED[1:], _below_the_ring),
+        "E-01-154": once("N = 512", kB=_kilobytes_from_which_the_tree_wins),
         "E-01-155": per("N", MESHED, crossover=_crossover_of_floors),
     },
 )
@@ -343,14 +325,8 @@ def _crossover_of_256() -> Cases:
     ring, tree = (run(f"all-reduce {name}", "star:256").cost for name in ("ring", "binomial-tree"))
     slopes = {"ring_slope": float(ring.n_beta) / 2, "tree_slope": float(tree.n_beta) / 2}
     latencies = {"ring_us": float(ring.n_alpha) * 5, "tree_us": float(tree.n_alpha) * 5}
-    difference = slopes["tree_slope"] - slopes["ring_slope"]
-    yield {
-        "at": "N = 256",
-        "MB": ring_and_tree_meet(256, 5, 200)["MB"],
-        **latencies,
-        **slopes,
-        "difference": difference,
-    }
+    megabytes, difference = ring_and_tree_meet(256, 5, 200)["MB"], slopes["tree_slope"] - slopes["ring_slope"]
+    yield {"at": "N = 256", "MB": megabytes, "difference": difference, **latencies, **slopes}
 
 
 #: Exercise 3: 600 GB/s and 1 µs in a node, 100 GB/s and 5 us between nodes.
@@ -369,13 +345,8 @@ def _flat_against_nested() -> Cases:
     steps, slow = range(rings.schedule.num_steps), 1e3 * flat.cost.seconds(**PRICE)
     phases = [1e3 * rings.cost_of(phase).seconds(**PRICE) for phase in (steps[:7], steps[7:-7], steps[-7:])]
     times = {"flat": slow, **{f"phase{k}": time for k, time in enumerate(phases, 1)}, "nested": sum(phases)}
-    yield {
-        "at": "boxes:8x8",
-        **times,
-        "ratio": slow / sum(phases),
-        "flat_GB": _leaving(flat),
-        "nested_GB": _leaving(rings),
-    }
+    leaving = {"flat_GB": _leaving(flat), "nested_GB": _leaving(rings)}
+    yield {"at": "boxes:8x8", "ratio": slow / sum(phases), **times, **leaving}
 
 
 def _leaving(done: Execution) -> float:
@@ -413,21 +384,18 @@ def _with_ghosts() -> Cases:
 def _three_phases() -> Cases:
     """Rings inside and between boxes, against the three phases run apart; M/BW between boxes is 1,000 alpha inside."""
     for count, ranks, s in ((2, 4, 1), (4, 2, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
-        where = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
-        done = built(hierarchical_ring, count, ranks, on=where)
+        on = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
+        done, outer = built(hierarchical_ring, count, ranks, on=on), run(RING, f"star:{count}").cost
         price: dict[str, Any] = {"message": 1e3, "alpha": (1, 5), "bandwidth": (6, 1)}
-        inner, middle = (
-            {"message": 1e3, "alpha": 1, "bandwidth": 6},
-            range(ranks - 1, done.schedule.num_steps - ranks + 1),
-        )
-        outer = run(RING, f"star:{count}").cost
+        inner = {"message": 1e3, "alpha": 1, "bandwidth": 6}
+        middle = range(ranks - 1, done.schedule.num_steps - ranks + 1)
         apart = {
             "scatter": run("reduce-scatter ring", f"star:{ranks}").cost.seconds(**inner),
             "between": outer.seconds(message=1e3 * s / ranks, alpha=5, bandwidth=1),
             "gather": run("all-gather ring", f"star:{ranks}").cost.seconds(**inner),
             "outer": (done.cost_of(middle).seconds(**price) - 5.0 * float(outer.n_alpha)) / 1e3,
         }
-        yield {"at": where, "L": count, "N": count * ranks, "s": s, "t": done.cost.seconds(**price), **apart}
+        yield {"at": on, "L": count, "N": count * ranks, "s": s, "t": done.cost.seconds(**price), **apart}
 
 
 @answer(AR, "E-00-047")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
 from colllib.algorithms import alltoall, of, relay
 from colllib.bounds import middle_cut
 from colllib.claims.allreduce import relay_singly
-from colllib.claims.cases import Dims, along, each, measured, named_shape, once, over, per, shape
+from colllib.claims.cases import Dims, along, each, measured, once, over, per
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import ANCHOR, SIZES, built, closed, place, run, timed
-from colllib.claims.value import Words
+from colllib.claims.value import Case, Words
 from colllib.cost import crossover
 from colllib.exact import Fractions
 from colllib.execution import trace
@@ -29,9 +29,8 @@ PAIRWISE, BRUCK = "all-to-all pairwise", "all-to-all bruck"
 
 def _least(primitive: str) -> Fraction:
     """The least n_beta of any algorithm, segmented ones in 100 pieces, for eight ranks with one port."""
-    fitting = [a for a in of(primitive) if a.fits(8)]
-    runs = (run(f"{primitive} {a.name}", "star:8", 100 if a.segmented else 1) for a in fitting)
-    return min(Fraction(done.cost.n_beta) for done in runs)
+    whats = [(f"{primitive} {a.name}", 100 if a.segmented else 1) for a in of(primitive) if a.fits(8)]
+    return Fraction(min(measured(what, "star:8").n_beta for what in whats))
 
 
 def _hardware_options(n: int) -> int:
@@ -75,8 +74,9 @@ def _rounds_apart() -> Cases:
     """In lock-step, the clock of the text; what latencies do on the event clock goes with it."""
     seconds = timed(alltoall.pairwise, 16, price=(ANCHOR["message"], ANCHOR["alpha"], ANCHOR["bandwidth"]))
     latencies = (seconds - 15 / 16 * ANCHOR["message"] / ANCHOR["bandwidth"]) / ANCHOR["alpha"]
-    for case in each(PAIRWISE, sizes=(4, 7, 8), pieces=(1, 2, 4, 16))():
-        yield {**{key: case[key] for key in ("at", "N", "n_alpha", "n_beta")}, "event_latencies": f"{latencies:.0f}"}
+    for n, p in product((4, 7, 8), (1, 2, 4, 16)):
+        case = measured((PAIRWISE, p), f"star:{n}").case(f"N = {n}, P = {p}", N=n)
+        yield {**case, "event_latencies": f"{latencies:.0f}"}
 
 
 def _both_ways(n: int) -> int:
@@ -86,14 +86,12 @@ def _both_ways(n: int) -> int:
     return sum(len(way) == 2 for way in ways)
 
 
-@answer(CHAPTER, "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114")
-def _relay_on_a_ring() -> Cases:
-    for n in SIZES[1:]:
-        done = built(relay_singly, n, on=f"ring:{n}")
-        ways = [sorted({load * n for load in part}) for part in (done.link_total[:n], done.link_total[n:])]
-        chunks = {name: Words(" ".join(map(str, way))) for name, way in zip(("right", "left"), ways, strict=True)}
-        cost = {"n_alpha": done.cost.n_alpha, "n_beta": Fraction(done.cost.n_beta)}
-        yield {"at": f"N = {n}", "N": n, **cost, "chunks": max(done.link_total) * n, **chunks}
+def _relay_on_a_ring(n: int) -> Case:
+    done = built(relay_singly, n, on=f"ring:{n}")
+    ways = {"right": done.link_total[:n], "left": done.link_total[n:]}
+    chunks = {way: Words(" ".join(map(str, sorted({load * n for load in loads})))) for way, loads in ways.items()}
+    cost = {"n_alpha": done.cost.n_alpha, "n_beta": Fraction(done.cost.n_beta)}
+    return {**cost, "chunks": max(done.link_total) * n, **chunks}
 
 
 def _split(n: int) -> Schedule:
@@ -102,10 +100,9 @@ def _split(n: int) -> Schedule:
 
 @answer(CHAPTER, "E-01-116")
 def _relay_against_pairwise() -> Cases:
-    for n in SIZES:
-        for build, on in ((relay_singly, "ring"), (_split, "ring"), (relay_singly, "star")):
-            both = {"relay": measured(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
-            yield {"at": f"N = {n}, on a {on}", "N": n, **both}
+    for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (_split, "ring"), (relay_singly, "star"))):
+        both = {"relay": measured(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
+        yield {"at": f"N = {n}, on a {on}", "N": n, **both}
 
 
 @answer(CHAPTER, "E-01-168 E-01-169 E-01-170")
@@ -116,17 +113,14 @@ def _buffers() -> Cases:
     yield {"at": "N = 4"} | {f"after{number}": Words(text) for number, text in enumerate(for_all)}
 
 
-@answer(CHAPTER, "E-01-171")
-def _post_rotation() -> Cases:
+def _post_rotation(n: int) -> Case:
     """Whether "right by i", alone or with either way of reversing, gives the layout that the source prints."""
-    for n in range(3, 9):
-        built(alltoall.bruck, n)
-        *_, before, after = alltoall.bruck_buffers(n)
-        turned = [[row[(slot - i) % n] for slot in range(n)] for i, row in enumerate(before)]
-        ways = {"right_by_i": turned, "and_reversed": [row[::-1] for row in turned]}
-        ways["but_slot_0"] = [row[:1] + row[1:][::-1] for row in turned]
-        goal = [list(row) for row in after]
-        yield {"at": f"N = {n}", "N": n, **{name: found == goal for name, found in ways.items()}}
+    built(alltoall.bruck, n)
+    *_, before, after = alltoall.bruck_buffers(n)
+    turned = [[row[(slot - i) % n] for slot in range(n)] for i, row in enumerate(before)]
+    ways = {"right_by_i": turned, "and_reversed": [row[::-1] for row in turned]}
+    ways["but_slot_0"] = [row[:1] + row[1:][::-1] for row in turned]
+    return {name: layout == [list(row) for row in after] for name, layout in ways.items()}
 
 
 def _crossing(n: int) -> float:
@@ -146,6 +140,8 @@ table(
         "E-01-117": per("N", (4, 8), options=_hardware_options),
         "E-00-033 E-01-111 E-01-115 E-01-173": each(PAIRWISE),
         "E-01-104": per("N", (4,), both_ways=_both_ways),
+        "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114": per("N", SIZES[1:], _relay_on_a_ring),
+        "E-01-171": per("N", range(3, 9), _post_rotation),
         "E-00-035 E-01-172": each(BRUCK, sizes=(2, 4, 8, 16, 64)),
         "E-01-174": per("N", (4, 8, 64), crossover=_crossing),
     },
@@ -170,11 +166,6 @@ def in_slices(lattice: Lattice, phased: bool = False, rotated: bool = True) -> S
 def _phased(lattice: Lattice, rotated: bool = False) -> Schedule:
     """One axis after the other."""
     return in_slices(lattice, True, rotated)
-
-
-def _link_loads(dims: Dims, tie: str = "balanced") -> tuple[Fraction, ...]:
-    """What every link carries in an all-to-all over the topology's own routes."""
-    return relay.link_loads(place(f"{named_shape('torus', dims)},tie={tie}"))
 
 
 def longest(on: str) -> Fraction:
@@ -228,9 +219,9 @@ def _parity_path(a: int, b: int) -> list[int]:
 def _chunks_on_one_link() -> Cases:
     """The printed list belongs to one way to balance the ties; under it all links carry 8."""
     topology = with_routes(place(SQUARE), _parity_path)
-    found = sorted(f"{chr(97 + a)}{chr(97 + b)}" for a, b in blocks_on(topology, _rank("b"), _rank("c")))
+    on_bc = sorted(f"{chr(97 + a)}{chr(97 + b)}" for a, b in blocks_on(topology, _rank("b"), _rank("c")))
     loads = {load * topology.ranks for load in relay.link_loads(topology)}
-    yield {"at": SQUARE, "on_bc": Words(" ".join(found)), "least": min(loads), "most": max(loads)}
+    yield {"at": SQUARE, "on_bc": Words(" ".join(on_bc)), "least": min(loads), "most": max(loads)}
 
 
 @answer(WIRES, "E-02-080 E-02-082 E-02-155 E-02-156 E-02-157 E-02-158 E-02-159")
@@ -239,19 +230,17 @@ def _cut() -> Cases:
     middle, topology = middle_cut(place(SQUARE)), place(f"{SQUARE},tie=balanced")
     west = np.arange(16) % 4 < 2
     over = west[topology.link_src] & ~west[topology.link_dst]
-    per_link = max(load * 16 for load, crosses in zip(_link_loads((4, 4)), over, strict=True) if crosses)
+    per_link = max(load * 16 for load, crosses in zip(relay.link_loads(topology), over, strict=True) if crosses)
     cut = {"severed": middle.links, "bytes": middle.crossing, "throughput": middle.bandwidth, "per_link": per_link}
     n_beta = built(in_slices, Lattice((4, 4)), on=SQUARE).cost.n_beta
     yield {"at": SQUARE, "chunks": middle.crossing * 16, "n_beta": Fraction(n_beta), **cut}
 
 
-@answer(WIRES, "E-02-085 E-02-086")
-def _decomposed() -> Cases:
+def _decomposed(lattice: Lattice) -> Case:
     """One axis after the other; and in slices that begin with different axes, against what the cut demands."""
-    for dims in (*CUBES, (6, 4), (8, 4), (4, 8)):
-        on, lattice = named_shape("torus", dims), Lattice(dims)
-        once_, sliced = (Fraction(built(_phased, lattice, rotated, on=on).cost.n_beta) for rotated in (False, True))
-        yield shape("torus", dims, n_beta=once_, over_flat=sliced / Fraction(middle_cut(place(on)).n_beta))
+    on = f"torus:{lattice}"
+    whole, sliced = (Fraction(built(_phased, lattice, rotated, on=on).cost.n_beta) for rotated in (False, True))
+    return {"n_beta": whole, "over_flat": sliced / Fraction(middle_cut(place(on)).n_beta)}
 
 
 def _journey() -> Schedule:
@@ -261,41 +250,32 @@ def _journey() -> Schedule:
     return Schedule.from_steps(blocks, [Step.of(a, b, 0) for a, b in pairwise(route)])
 
 
-@answer(WIRES, "E-02-160 E-02-161 E-02-162 E-02-163")
-def _ratios() -> Cases:
+def _over_the_diameter(lattice: Lattice) -> Case:
     """Chunks on the busiest link, and that over the diameter."""
-    for dims in ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)):
-        chunks = longest(named_shape("torus", dims)) * Lattice(dims).ranks
-        diam = sum(size // 2 for size in dims)
-        yield shape("torus", dims, chunks=chunks, ratio=chunks / diam, diam=diam)
+    chunks, diam = longest(f"torus:{lattice}") * lattice.ranks, sum(size // 2 for size in lattice.dims)
+    return {"chunks": chunks, "ratio": chunks / diam, "diam": diam}
 
 
 @answer(WIRES, "A-07")
 def _growth() -> Cases:
     """By how much the ratio grows from 8x8x8 to 16x16x16, and N over the diameter."""
-    cube, larger = (case for case in _ratios() if case["k"] == 3)
-    over_diam = [Fraction(case["N"], case["diam"]) for case in (cube, larger)]
-    yield {
-        "at": "16x16x16 over 8x8x8",
-        "growth": larger["ratio"] / cube["ratio"],
-        "of_N_over_diam": over_diam[1] / over_diam[0],
-    }
+    cube, larger = (_over_the_diameter(Lattice(dims)) for dims in ((8, 8, 8), (16, 16, 16)))
+    of_n_over_diam = Fraction(16**3, larger["diam"]) / Fraction(8**3, cube["diam"])
+    yield {"at": "16x16x16 over 8x8x8", "growth": larger["ratio"] / cube["ratio"], "of_N_over_diam": of_n_over_diam}
 
 
 @answer(WIRES, "E-02-164")
 def _symmetry() -> Cases:
     for tie in ("balanced", "up"):
-        loads = _link_loads((4, 4), tie)
+        loads = relay.link_loads(place(f"{SQUARE},tie={tie}"))
         yield {"at": f"4x4, ties {tie}", "least": min(loads), "most": max(loads)}
 
 
-@answer(WIRES, "A-06")
-def _bound_on_a_star() -> Cases:
+def _bound_on_a_star(n: int) -> Case:
     """What a port carries in an all-to-all through a switch, and what the half of all ports that a cut severs would."""
-    for n in (4, 8, 64):
-        port, bisection = max(run("all-to-all in-network", f"inc-star:{n}").received), Fraction(n, 4) / Fraction(n, 2)
-        bound = Words("port" if port > bisection else "bisection")
-        yield {"at": f"N = {n}", "N": n, "bound": bound, "of_the_port": port, "of_the_bisection": bisection}
+    port, bisection = max(run("all-to-all in-network", f"inc-star:{n}").received), Fraction(n, 4) / Fraction(n, 2)
+    bound = Words("port" if port > bisection else "bisection")
+    return {"bound": bound, "of_the_port": port, "of_the_bisection": bisection}
 
 
 table(
@@ -304,6 +284,11 @@ table(
         "E-02-075": over(in_slices, shapes=CUBES),
         "E-02-079": over(in_slices, shapes=(*CUBES, (5, 3), (6, 4), (4, 2, 3), (8,))),
         "E-00-039 E-02-083": over(in_slices, shapes=LOADED),
+        "E-02-085 E-02-086": along("torus", (*CUBES, (6, 4), (8, 4), (4, 8)), _decomposed),
+        "E-02-160 E-02-161 E-02-162 E-02-163": along(
+            "torus", ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)), _over_the_diameter
+        ),
+        "A-06": per("N", (4, 8, 64), _bound_on_a_star),
         # the busiest link of shapes of 512 ranks, beside the cube's and a star's port
         "E-02-087 E-02-088 E-02-089": along(
             "torus",

@@ -28,6 +28,10 @@ What = str | Callable[..., Schedule] | tuple[str | Callable[..., Schedule], int]
 SHAPES: tuple[Dims, ...] = ((5,), (2, 2), (4, 3), (4, 4), (2, 2, 2), (4, 3, 2), (3, 3, 3), (4, 4, 4), (8, 8, 8))
 
 
+def _none(argument: object) -> Case:
+    return {}
+
+
 def deferred(cases: Callable[Arguments, Cases]) -> Callable[Arguments, Rows]:
     """The cases of some arguments, worked out when they are asked for."""
 
@@ -41,6 +45,11 @@ def deferred(cases: Callable[Arguments, Cases]) -> Callable[Arguments, Rows]:
 def us(cost: Cost, **price: float) -> float:
     """A time at the anchor, or at another price, in microseconds."""
     return 1e6 * cost.seconds(**(ANCHOR | price))
+
+
+def best_us(what: str, on: str = "star:512", **price: float) -> float:
+    """An algorithm at its best number of pieces, in microseconds."""
+    return 1e6 * best(what, on, **price).seconds
 
 
 class Measured(Mapping[str, Any]):
@@ -77,6 +86,15 @@ class Measured(Mapping[str, Any]):
         if name not in self.known:
             self.known[name] = self._worked_out(name)
         return self.known[name]
+
+    def case(self, at: str, **quantities: Any) -> Case:
+        """A case of its quantities and of others.
+
+        >>> case = Measured(run("all-reduce ring", "star:4")).case("N = 4", N=4)
+        >>> case["at"], case["N"], case["n_alpha"]
+        ('N = 4', 4, 6)
+        """
+        return ChainMap({"at": at, **quantities}, self)  # type: ignore[arg-type]
 
     @property
     def cost(self) -> Cost:
@@ -123,7 +141,8 @@ def measured(what: What, on: str, argument: Any = None, **options: Any) -> Measu
     def load(p: int) -> Fraction | int:
         return built(build, *given, on=on, pieces=p, **options).cost.n_beta
 
-    return Measured(built(build, *given, on=on, pieces=pieces, **options), lambda: Limit.of(load))
+    # a double tree over a full mesh is full from 16 pieces on
+    return Measured(built(build, *given, on=on, pieces=pieces, **options), lambda: Limit.of(load, 16))
 
 
 def _label(what: What) -> str:
@@ -136,7 +155,7 @@ def _cases(at: Case, on: str, argument: Any, whats: Sequence[What], named: Mappi
     beside = {name: measured(what, on, argument) for name, what in named.items()}
     for what in whats:
         own = {"at": f"{at['at']}, {_label(what)}"} if len(whats) > 1 else {}
-        yield ChainMap({**at, **own, **beside}, measured(what, on, argument))  # type: ignore[arg-type]
+        yield measured(what, on, argument).case(**{**at, **own, **beside})
     if not whats:
         yield {**at, **beside}
 
@@ -181,11 +200,13 @@ def shape(on: str, dims: Dims, **quantities: Any) -> Case:
 
 
 @deferred
-def along(on: str, shapes: Sequence[Dims], **quantities: Callable[[str], Any]) -> Cases:
-    """Quantities of the topologies of one kind and several shapes."""
+def along(
+    on: str, shapes: Sequence[Dims], several: Callable[[Lattice], Case] = _none, **quantities: Callable[[str], Any]
+) -> Cases:
+    """Lattices of one kind and several shapes: a function for each quantity, or one for several."""
     for dims in shapes:
-        topology = named_shape(on, dims)
-        yield shape(on, dims, **{name: quantity(topology) for name, quantity in quantities.items()})
+        of_one = {name: quantity(named_shape(on, dims)) for name, quantity in quantities.items()}
+        yield shape(on, dims, **of_one, **several(Lattice(dims, on == "torus")))
 
 
 @deferred
@@ -193,10 +214,10 @@ def priced(on: str = "star:512", messages: Sequence[float] = (16e6,), **named: s
     """Algorithms at their best numbers of pieces, for several messages, with times."""
     for message in messages:
         rungs = {name: best(what, on, message=message) for name, what in named.items()}
-        found = {name: Measured(rung.entry.cost(rung.segments), message=message) for name, rung in rungs.items()}
+        runs = {name: Measured(rung.entry.cost(rung.segments), message=message) for name, rung in rungs.items()}
         pieces = {f"{name}_pieces": rung.segments for name, rung in rungs.items()}
         ranks = ladder.topology(on).ranks
-        yield {"at": f"N = {ranks}, {message / 1e6:g} MB", "N": ranks, "MB": message / 1e6, **found, **pieces}
+        yield {"at": f"N = {ranks}, {message / 1e6:g} MB", "N": ranks, "MB": message / 1e6, **runs, **pieces}
 
 
 @deferred
@@ -206,11 +227,21 @@ def once(at: str, **quantities: Callable[[], Any]) -> Cases:
 
 
 @deferred
-def per(name: str, values: Sequence[Any], at: str = "", **quantities: Callable[[Any], Any]) -> Cases:
-    """Cases along one quantity."""
+def per(
+    name: str,
+    values: Sequence[Any],
+    several: Callable[[Any], Case] = _none,
+    at: str = "",
+    **quantities: Callable[[Any], Any],
+) -> Cases:
+    """Cases along one quantity: a function for each of the others, or one for several.
+
+    >>> list(per("N", (2, 3), lambda n: {"square": n * n}, half=lambda n: n / 2)())[1]
+    {'at': 'N = 3', 'N': 3, 'half': 1.5, 'square': 9}
+    """
     for value in values:
-        found = {key: quantity(value) for key, quantity in quantities.items()}
-        yield {"at": f"{name} = {value}{at}", name: value, **found}
+        of_one = {key: quantity(value) for key, quantity in quantities.items()}
+        yield {"at": f"{name} = {value}{at}", name: value, **of_one, **several(value)}
 
 
 def together(*rows: Rows) -> Rows:

@@ -13,11 +13,13 @@ import numpy as np
 
 from colllib.algorithms import allreduce, direct, find, lattice
 from colllib.algorithms.innetwork import port_load
-from colllib.claims.cases import Rows, deferred, once, per, shape, us
+from colllib.claims.allreduce import HALVING, TREE
+from colllib.claims.cases import Rows, along, deferred, once, per, us
 from colllib.claims.fabrics import hot
 from colllib.claims.finding import Cases, answer, table
-from colllib.claims.innetwork import CUBE, HALVING, STAR, TREE, relay_in_slices, streamed, trip
+from colllib.claims.innetwork import CUBE, STAR, relay_in_slices, streamed, trip
 from colllib.claims.runs import best, built, load_limit, place, proves, run
+from colllib.claims.value import Case
 from colllib.contention import scattered
 from colllib.cost import Cost
 from colllib.execution import Execution
@@ -59,6 +61,13 @@ def _sharing(groups: int) -> tuple[Cost, Cost]:
     return alone, shared
 
 
+def _rings_over_the_same_links(k: int) -> Case:
+    """They have eta_beta = 1/k at every size: where a coefficient can say it."""
+    alone, shared = _sharing(k)
+    of_one = {"alone_alpha": alone.n_alpha, "alone_beta": alone.n_beta}
+    return {"eta": Fraction(1, k), "n_alpha": shared.n_alpha, "n_beta": shared.n_beta, **of_one}
+
+
 def _two_rings() -> Schedule:
     """Two rings of eight, meant as an all-reduce of sixteen."""
     rings = side_by_side(*(placed(allreduce.ring(8), range(8 * y, 8 * y + 8), 16) for y in (0, 1)))
@@ -80,12 +89,12 @@ def _scattered(seed: int) -> Schedule:
 def _fallback() -> Cases:
     """One group of 16 on an idle cube, over 20 draws, beside an aligned 8 x 2 block."""
     ideal, draws = built(_block, on=CUBE).cost, [built(_scattered, seed, on=CUBE) for seed in range(20)]
-    found = {
+    yield {
+        "at": "16 scattered ranks of torus:8x8x8",
         "over_ideal": median(float(done.cost.n_alpha / ideal.n_alpha) for done in draws),
         "steps": draws[0].schedule.num_steps / float(ideal.n_alpha),
         "times": median(us(done.cost) / us(ideal) for done in draws),
     }
-    yield {"at": "16 scattered ranks of torus:8x8x8", **found}
 
 
 def _along_x(groups: int) -> Schedule:
@@ -101,14 +110,11 @@ def _x(groups: int) -> Execution:
     return built(_along_x, groups, on=CUBE)
 
 
-@answer(CHAPTER, "E-05-008")
-def _bisection() -> Cases:
-    for dims in ((8, 8), (4, 4, 4), (8, 4)):
-        case = shape("torus", dims)
-        done = built(direct.all_to_all, case["N"], on=f"{case['at']},tie=balanced")
-        right = np.arange(case["N"]) % dims[0] >= dims[0] // 2
-        over = right[done.topology.link_src] != right[done.topology.link_dst]
-        yield {**case, "crossing": sum((done.link_total[link] for link in np.flatnonzero(over)), Fraction(0))}
+def _bisection(axes: Lattice) -> Case:
+    done = built(direct.all_to_all, axes.ranks, on=f"torus:{axes},tie=balanced")
+    right = np.arange(axes.ranks) % axes.dims[0] >= axes.dims[0] // 2
+    over = right[done.topology.link_src] != right[done.topology.link_dst]
+    return {"crossing": sum((done.link_total[link] for link in np.flatnonzero(over)), Fraction(0))}
 
 
 table(
@@ -132,17 +138,8 @@ table(
             forced=lambda: built(_round_a_corner, on=CUBE).cost != _x(1).cost,
             splits=lambda: _x(64).cost != _x(1).cost,
         ),
-        # k rings over the same links have eta_beta = 1/k at every size: where a coefficient can say it
-        "E-05-010": per(
-            "k",
-            (1, 2, 3, 4),
-            " rings over the same links",
-            eta=lambda k: Fraction(1, k),
-            n_alpha=lambda k: _sharing(k)[1].n_alpha,
-            n_beta=lambda k: _sharing(k)[1].n_beta,
-            alone_alpha=lambda k: _sharing(k)[0].n_alpha,
-            alone_beta=lambda k: _sharing(k)[0].n_beta,
-        ),
+        "E-05-008": along("torus", ((8, 8), (4, 4, 4), (8, 4)), _bisection),
+        "E-05-010": per("k", (1, 2, 3, 4), _rings_over_the_same_links, at=" rings over the same links"),
         "E-05-009": once(
             "N = 64, one destination with 10 times the share",
             star=lambda: hot("star:64"),
@@ -194,8 +191,8 @@ def eta_of_tiers(share: Fraction, narrow: Sequence[Fraction | int] = (1, 2, 4)) 
 def _two_boundaries() -> Cases:
     """Pods of a three-tier tree, oversubscribed s times at both boundaries, with uplinks bonded."""
     for s in (2, 3):
-        where = topology(f"switch-tree:{2 * s * s * (s + 1)}x{2 * s + 2},uplinks=2")
-        across = _eta_beta(where, (np.arange(where.ranks) + 2 * s * s) % where.ranks)
+        tree = topology(f"switch-tree:{2 * s * s * (s + 1)}x{2 * s + 2},uplinks=2")
+        across = _eta_beta(tree, (np.arange(tree.ranks) + 2 * s * s) % tree.ranks)
         yield {"at": f"s2 = s3 = {s}", "s2": s, "s3": s, "across": across}
 
 
@@ -275,12 +272,12 @@ def _through_a_switch(primitive: str) -> Schedule:
 @answer(LADDER, "E-05-041")
 def _scales() -> Cases:
     """The busiest link of an all-to-all as the axes grow, and a star's port."""
-    first: Any = None
-    for size in (4, 6, 8):
-        load = max(built(direct.all_to_all, size**3, on=f"torus:{size}x{size}x{size},tie=balanced").link_total)
-        first = first or load
-        port = float(run(PAIRWISE, f"star:{size**3}").cost.n_beta)
-        yield {"N": size**3, "torus": load, "torus_of_64": first, "star": port}
+    loads = {
+        size**3: max(built(direct.all_to_all, size**3, on=f"torus:{size}x{size}x{size},tie=balanced").link_total)
+        for size in (4, 6, 8)
+    }
+    for n, load in loads.items():
+        yield {"N": n, "torus": load, "torus_of_64": loads[64], "star": float(run(PAIRWISE, f"star:{n}").cost.n_beta)}
 
 
 @answer(LADDER, "E-05-042")

@@ -52,12 +52,12 @@ def ideal(primitive: str, spec: str) -> dict[str, Cost]:
     """
     from colllib.claims import entry
 
-    where, found = topology(spec), {}
-    case = {"N": where.ranks, "d": where.lattice.dims if where.lattice else ()}
+    fabric, costs = topology(spec), {}
+    case = {"N": fabric.ranks, "d": fabric.lattice.dims if fabric.lattice else ()}
     for name, row in ROWS[spec.split(":")[0]][primitive].items():
         (said,) = parsed(entry(row).claim.value)
-        found[name] = Cost(*(evaluated(one.right, case) for one in said.statements))
-    return found
+        costs[name] = Cost(*(evaluated(one.right, case) for one in said.statements))
+    return costs
 
 
 def _half(what: str, on: str) -> Fraction:

@@ -9,10 +9,12 @@ from enum import StrEnum
 from fractions import Fraction
 from functools import cache
 from importlib import resources
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from colllib.claims.runs import Used, collected
 from colllib.claims.value import ROUNDED, Case, Limit, Said, Statement, Words, evaluated, parsed, same
+from colllib.topology import Topology
 
 Cases = Iterable[Case]
 
@@ -343,18 +345,21 @@ def _basis(used: Used, value: str, any_case: bool) -> Basis:
     ways = [way for way in ("executed", "closed form", "counted") if way in used.ways]
     how = " and ".join(way for way in ways if way != "counted" or ways == ["counted"])
     ports = "; ".join(dict.fromkeys(topology.port_model for topology in used.topologies.values()))
-    names = (_families(list(used.topologies)), ports, " and ".join(used.clocks))
+    names = (_families(used.topologies.values()), ports, " and ".join(used.clocks))
     fabric, ports, clock = (name or "none" for name in names)
     return Basis(how or ("computed" if any_case else "read"), fabric, ports, clock, "limit" if limit else "value")
 
 
-def _families(names: Sequence[str]) -> str:
-    """Topologies by kind, sizes from the first to the last.
+def _families(topologies: Iterable[Topology]) -> str:
+    """Topologies by kind, from the fewest ranks to the most.
 
-    >>> _families(["star:4", "star:8", "star:64", "torus:4x4"])
+    >>> from colllib.topology import star, torus
+    >>> _families([star(8), star(64), star(4), torus((4, 4))])
     'star:4 to star:64, torus:4x4'
     """
-    kinds: dict[str, list[str]] = {}
-    for name in names:
-        kinds.setdefault(name.split(":")[0], []).append(name)
-    return ", ".join(kind[0] if len(kind) == 1 else f"{kind[0]} to {kind[-1]}" for kind in kinds.values())
+    kinds: dict[str, list[Topology]] = {}
+    for topology in topologies:
+        kinds.setdefault(topology.name.split(":")[0], []).append(topology)
+    ranks = attrgetter("ranks")
+    ends = [(min(kind, key=ranks).name, max(kind, key=ranks).name) for kind in kinds.values()]
+    return ", ".join(least if least == most else f"{least} to {most}" for least, most in ends)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
 from colllib.algorithms import allgather
-from colllib.claims.cases import Measured, each, per
+from colllib.claims.cases import each, per, us
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import POWERS, built, run, timed
 from colllib.claims.traces import distances, states
@@ -43,8 +44,8 @@ def _three_wishes() -> Cases:
     """The rounds and the bytes of PAT with messages of one shard, and with as many as its rounds need."""
     for cap in (1, 2, 4):
         done = built(allgather.pat, 8, cap=cap)
-        found = {"rounds": done.schedule.num_steps, "sent": max(done.sent), "shards": max(_shards(done.schedule))}
-        yield {"at": f"N = 8, up to {cap} shards a message", "N": 8, **found}
+        counts = {"rounds": done.schedule.num_steps, "sent": max(done.sent), "shards": max(_shards(done.schedule))}
+        yield {"at": f"N = 8, up to {cap} shards a message", "N": 8, **counts}
 
 
 def _parked(n: int, **options: int) -> Fraction:
@@ -156,17 +157,15 @@ def _partners() -> Cases:
 
 def _in_one_trip(n: int) -> bool:
     """Whether a switch that can do both gathers and scatters in the latency of one message."""
-    return all(
-        run(f"{what} in-network", f"inc-star:{n}").cost.n_alpha == 1 for what in ("all-gather", "reduce-scatter")
-    )
+    whats = ("all-gather in-network", "reduce-scatter in-network")
+    return all(run(what, f"inc-star:{n}").cost.n_alpha == 1 for what in whats)
 
 
 @answer(CHAPTER, "A-04")
 def _tree_variants() -> Cases:
-    for n in (4, 8, 64):
-        for message in (1e3, 16e6, 1e9):
-            ring, tree = (Measured(run(what, f"star:{n}").cost, message=message).t for what in (RING, DOUBLING))
-            yield {"at": f"N = {n}, {message / 1e6:g} MB", "tree_us": tree, "ring_us": ring, "tree_wins": tree < ring}
+    for n, message in product((4, 8, 64), (1e3, 16e6, 1e9)):
+        ring, tree = (us(run(what, f"star:{n}").cost, message=message) for what in (RING, DOUBLING))
+        yield {"at": f"N = {n}, {message / 1e6:g} MB", "tree_us": tree, "ring_us": ring, "tree_wins": tree < ring}
 
 
 table(
@@ -184,7 +183,7 @@ table(
             at_8=lambda n: _parked(8, cap=1),
             in_log_rounds=_parked,
         ),
-        "E-01-137 E-01-138 E-01-139": per("r", (1, 2, 3), ", N = 8", chunks=_chunks),
+        "E-01-137 E-01-138 E-01-139": per("r", (1, 2, 3), at=", N = 8", chunks=_chunks),
         "E-01-162": states(allgather.recursive_doubling, 4),
         "E-01-163": per("N", (4,), distances=lambda n: distances(DOUBLING)),
         "E-01-096": per("N", (2, 5, 8), exists=_in_one_trip),

@@ -8,14 +8,28 @@ clock, in ever more pieces; rows of software, as everywhere in the book, in lock
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
-from colllib.claims.cases import Measured, Rows, deferred, each, measured, once, over, per, priced, shape, together, us
+from colllib.claims.allreduce import DOUBLING, HALVING, RING, TREE
+from colllib.claims.cases import (
+    Measured,
+    Rows,
+    best_us,
+    deferred,
+    each,
+    measured,
+    once,
+    over,
+    per,
+    priced,
+    shape,
+    together,
+    us,
+)
 from colllib.claims.finding import Cases, answer, table
-from colllib.claims.runs import ANCHOR, best, by_formula, closed, load_limit, place, proves, run, timed
+from colllib.claims.runs import ANCHOR, by_formula, closed, load_limit, place, proves, run, timed
 from colllib.claims.value import Limit
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.ladder import topology
@@ -25,14 +39,11 @@ from colllib.topology import star
 
 CHAPTER = "in-network"
 STAR, CUBE = "star:512", "torus:8x8x8"
-RING, TREE, DOUBLING, HALVING = (
-    f"all-reduce {name}" for name in ("ring", "double-binary-tree", "recursive-doubling", "rabenseifner")
-)
 
 
 def trip(primitive: str, on: str = "inc-star:8") -> Fraction:
     """The latencies of a collective through one switch in one piece, in units of alpha."""
-    return Fraction(run(f"{primitive} in-network", on).cost.n_alpha)
+    return Fraction(measured(f"{primitive} in-network", on).n_alpha)
 
 
 def parts(primitive: str, on: str = "inc-star:8") -> dict[str, int]:
@@ -49,18 +60,9 @@ def through(primitive: str, **software: str) -> Cases:
     for n in (8, 64):
         here, load = trip(primitive, f"inc-star:{n}"), load_limit(f"{primitive} in-network", f"inc-star:{n}")
         ratio = {key: run(f"{primitive} {what}", f"star:{n}").cost.n_alpha / here for key, what in software.items()}
-        yield {
-            "at": f"N = {n}",
-            "N": n,
-            "trip": here,
-            "limit": load,
-            "bw": 1 / load.value,
-            **ratio,
-            **parts(primitive),
-        }
+        yield {"at": f"N = {n}", "N": n, "trip": here, "limit": load, "bw": 1 / load.value, **ratio, **parts(primitive)}
 
 
-@cache
 def _pieces_for_free(primitive: str, n: int) -> Cost:
     """What a collective through one switch comes to on the event clock: the limits at two prices of alpha."""
     build, on = find(primitive, "in-network").build, f"inc-star:{n}"
@@ -78,11 +80,6 @@ def streamed(primitive: str, ranks: int = 512) -> Measured:
         if _pieces_for_free(primitive, n) != stream_limit(primitive, n):
             raise ValueError(f"{primitive} through a switch does not come to its formula for {n} ranks")
     return Measured(by_formula(stream_limit(primitive, ranks), f"inc-star:{ranks}", "event clock"))
-
-
-def best_us(what: str, on: str = STAR, **price: float) -> float:
-    """Software at its best number of pieces, in microseconds."""
-    return 1e6 * best(what, on, **price).seconds
 
 
 # -- what the trip costs -------------------------------------------------------------------------------
@@ -182,15 +179,8 @@ def _one_or_two_tiers() -> Cases:
 @answer(CHAPTER, "E-04-008 E-04-009 E-04-010 E-04-011")
 def _all_to_all_of_72() -> Cases:
     software, switch = measured("all-to-all pairwise", "star:72"), streamed("all-to-all", 72)
-    small = Fraction(software.n_alpha) / trip("all-to-all")
-    yield {
-        "at": "N = 72, 16 MB",
-        "N": 72,
-        "software": software,
-        "switch": switch,
-        "trip": trip("all-to-all"),
-        "small": small,
-    }
+    latencies = {"trip": trip("all-to-all"), "small": software.n_alpha / trip("all-to-all")}
+    yield {"at": "N = 72, 16 MB", "N": 72, "software": software, "switch": switch, **latencies}
 
 
 @deferred
@@ -202,9 +192,7 @@ def stream(*primitives: str) -> Cases:
 
 def on_the_star(*whats: str, on: str = STAR) -> Rows:
     """Software that takes no pieces, for one number of several primitives."""
-    return lambda: [
-        {"at": f"{what}, 16 MB", **{key: measured(what, on)[key] for key in ("t", "latency", "load")}} for what in whats
-    ]
+    return lambda: [measured(what, on).case(f"{what}, 16 MB") for what in whats]
 
 
 @answer(CHAPTER, "E-04-032")
@@ -218,14 +206,15 @@ def _net_speed_ups() -> Cases:
 @deferred
 def _regime(message: float) -> Cases:
     """The double tree at its best, the best software, and the switch that streams."""
-    times = {
-        find("all-reduce", what.split()[1]).label: best_us(what, message=message) for what in (TREE, HALVING, DOUBLING)
-    }
-    fastest, inc = min(times, key=times.__getitem__), us(streamed("all-reduce").cost, message=message)
-    tree = times["double binary tree"]
-    case = {"trip": trip("all-reduce"), "tree": tree, "inc": inc, "ratio": tree / inc, "fastest": fastest}
-    in_ms = {"tree_ms": tree / 1e3, "inc_ms": inc / 1e3}
-    yield {"at": f"N = 512, {message / 1e6:g} MB", **case, "fastest_us": times[fastest], **in_ms}
+    times = {what: best_us(what, message=message) for what in (TREE, HALVING, DOUBLING)}
+    fastest, tree, inc = (
+        min(times, key=times.__getitem__),
+        times[TREE],
+        us(streamed("all-reduce").cost, message=message),
+    )
+    best_of_all = {"fastest": find(*fastest.split()).label, "fastest_us": times[fastest]}
+    case = {"trip": trip("all-reduce"), "tree": tree, "inc": inc, "ratio": tree / inc, **best_of_all}
+    yield {"at": f"N = 512, {message / 1e6:g} MB", "tree_ms": tree / 1e3, "inc_ms": inc / 1e3, **case}
 
 
 def _half_latency() -> float:
@@ -253,15 +242,15 @@ def relay_in_slices() -> Measured:
 def _only_a_fifth() -> Cases:
     names = ("circulant", "two-tree", "binomial-tree", "scatter-allgather")
     times = {find("broadcast", name).label: best_us(f"broadcast {name}") for name in names}
-    name = min(times, key=times.__getitem__)
+    fastest = min(times, key=times.__getitem__)
     gather = measured("all-gather recursive-doubling", STAR).t / streamed("all-gather").t
-    ratios = {"gather": gather, "broadcast": times[name] / streamed("broadcast").t}
-    yield {"at": "N = 512, 16 MB", **ratios, "fastest": name, "fastest_us": times[name]}
+    ratios = {"gather": gather, "broadcast": times[fastest] / streamed("broadcast").t}
+    yield {"at": "N = 512, 16 MB", **ratios, "fastest": fastest, "fastest_us": times[fastest]}
 
 
 def _over(primitive: str, what: str, on: str = STAR) -> Fraction:
     """Latencies of software in one piece over those of the switch."""
-    return Fraction(run(f"{primitive} {what}", on).cost.n_alpha) / trip(primitive)
+    return Fraction(measured(f"{primitive} {what}", on).n_alpha) / trip(primitive)
 
 
 @answer(CHAPTER, "E-04-052")
@@ -274,29 +263,21 @@ def _torus_against_the_switch() -> Cases:
 @deferred
 def summary(primitive: str, small: str, on: str = STAR, large: str = "", many: bool = False) -> Cases:
     """Latencies of one algorithm in one piece, and the load of it or another, over the switch's; loads of wholes."""
-    here = "star:16" if on == STAR else on
-    load = (
-        load_limit(f"{primitive} {large or small}", here).value
-        if many
-        else round(run(f"{primitive} {small}", on).cost.n_beta)
-    )
-    times = Fraction(load) / round(load_limit(f"{primitive} in-network", "inc-star:8").value)
+    if many:
+        load = load_limit(f"{primitive} {large or small}", "star:16" if on == STAR else on).value
+    else:
+        load = Fraction(round(run(f"{primitive} {small}", on).cost.n_beta))
+    times = load / round(load_limit(f"{primitive} in-network", "inc-star:8").value)
     case: dict[str, Any] = {"trip": trip(primitive), "small": _over(primitive, small, on), "large": Limit(times)}
-    yield {"at": f"{primitive}, N = 512", "N": 512, "d": (8, 8, 8), "tree_beta": Limit(Fraction(load)), **case}
+    yield {"at": f"{primitive}, N = 512", "N": 512, "d": (8, 8, 8), "tree_beta": Limit(load), **case}
 
 
 @answer(CHAPTER, "E-04-067")
 def _summary_of_the_torus() -> Cases:
     """The load of the busiest link, which slices attain; 16x16x16 is read off 16x16, as an axis decides (E-04-054)."""
-    for dims, n_alpha, load in (
-        ((8, 8, 8), relay_in_slices().n_alpha, relay_in_slices().n_beta),
-        (
-            (16, 16),
-            run("all-to-all relay", "torus:16x16").cost.n_alpha,
-            max(run("all-to-all relay", "torus:16x16").link_total),
-        ),
-    ):
-        yield shape("torus", dims, small=Fraction(n_alpha) / trip("all-to-all"), large=Limit(Fraction(load)))
+    cube, square = relay_in_slices(), measured("all-to-all relay", "torus:16x16")
+    for dims, n_alpha, load in (((8, 8, 8), cube.n_alpha, cube.n_beta), ((16, 16), square.n_alpha, square.busiest)):
+        yield shape("torus", dims, small=Fraction(n_alpha) / trip("all-to-all"), large=Limit(load))
 
 
 table(

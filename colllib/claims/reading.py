@@ -10,12 +10,7 @@ from colllib.claims.finding import FACT, Cases, Verdict, answer, table
 from colllib.claims.runs import SIZES
 from colllib.claims.value import Words
 
-MODEL, ROOTED, GATHER, AR = (
-    "alpha-beta",
-    "broadcast-and-reduce",
-    "all-gather-and-reduce-scatter",
-    "all-reduce",
-)
+MODEL, ROOTED, GATHER, AR = "alpha-beta", "broadcast-and-reduce", "all-gather-and-reduce-scatter", "all-reduce"
 A2A, PRIMER, TORUS = "all-to-all", "topology-primer", "torus"
 WIRES, MESH, SWITCH = "all-to-all-on-wires", "mesh", "in-network"
 RAILS, PER_TIER = "rails-and-spines", "which-algorithm-per-tier"
@@ -26,24 +21,21 @@ def nothing() -> Cases:
     return []
 
 
-answer(MODEL, "E-00-004 E-00-005 E-00-007 E-00-008 E-00-017", Verdict.DEFINITION)(nothing)
-answer(RAILS, "E-03-013", Verdict.DEFINITION)(nothing)
-answer("primitives", " ".join(f"E-00-{number:03}" for number in range(9, 16)), Verdict.DEFINITION)(nothing)
-for _chapter, _ids in (
-    (MODEL, "E-01-203"),
-    (ROOTED, "E-01-027"),
-    (SWITCH, "E-04-007 E-04-012"),
-    (RAILS, "E-03-100 E-03-101"),
+for _kind, _chapter, _ids in (
+    (Verdict.DEFINITION, MODEL, "E-00-004 E-00-005 E-00-007 E-00-008 E-00-017"),
+    (Verdict.DEFINITION, RAILS, "E-03-013"),
+    (Verdict.DEFINITION, "primitives", "E-00-009 E-00-010 E-00-011 E-00-012 E-00-013 E-00-014 E-00-015"),
+    (Verdict.NOT_CHECKABLE, MODEL, "E-01-203"),
+    (Verdict.NOT_CHECKABLE, ROOTED, "E-01-027"),
+    (Verdict.NOT_CHECKABLE, SWITCH, "E-04-007 E-04-012"),
+    (Verdict.NOT_CHECKABLE, RAILS, "E-03-100 E-03-101"),
+    (FACT, MODEL, "E-00-006"),
+    (FACT, PRIMER, "E-02-019"),
+    (FACT, SWITCH, "E-04-001"),
+    (FACT, PER_TIER, "E-03-058 E-REFS-014"),
+    (FACT, "in-network-at-two-tiers", "E-03-074"),
 ):
-    answer(_chapter, _ids, Verdict.NOT_CHECKABLE)(nothing)
-for _chapter, _ids in (
-    (MODEL, "E-00-006"),
-    (PRIMER, "E-02-019"),
-    (SWITCH, "E-04-001"),
-    (PER_TIER, "E-03-058 E-REFS-014"),
-    ("in-network-at-two-tiers", "E-03-074"),
-):
-    answer(_chapter, _ids, FACT)(nothing)
+    answer(_chapter, _ids, _kind)(nothing)
 
 
 def says(**quantities: Any) -> Callable[[], Cases]:

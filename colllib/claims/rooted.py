@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from math import comb
 
 import numpy as np
 
 from colllib.algorithms import broadcast, reduce, trees
-from colllib.claims.cases import Rows, each, measured, named_shape, once, per, us
+from colllib.claims.allreduce import DOUBLING
+from colllib.claims.cases import Rows, along, best_us, each, measured, once, per, us
 from colllib.claims.finding import Cases, answer, table
-from colllib.claims.runs import ANCHOR, POWERS, SIZES, best, built, place, run
+from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, place, run
 from colllib.claims.traces import edges, states
 from colllib.claims.value import Limit, Words
 from colllib.execution import Execution
@@ -59,17 +61,16 @@ def us_of_load() -> float:
     return float(1e6 * ANCHOR["message"] / ANCHOR["bandwidth"])
 
 
+def _at_its_best(what: str, on: str, message: float) -> float:
+    """Microseconds in the best number of pieces: on a star by the closed form, else beside a pipeline's best."""
+    if on.startswith("star"):
+        return best_us(what, on, message=message)
+    real = int(best_segments_unrounded(int(run(what, on).cost.n_alpha), **(ANCHOR | {"message": message})))
+    return min(us(run(what, on, p).cost, message=message) for p in {max(1, real), real + 1})
+
+
 def _faster(what: str, than: str, on: str, message: float) -> bool:
-    """Each executed at its best number of pieces: on a star by its closed form, else beside a pipeline's best."""
-    times = []
-    for name in (what, than):
-        if on.startswith("star"):
-            times.append(1e6 * best(name, on, message=message).seconds)
-            continue
-        stages = int(run(name, on).cost.n_alpha)
-        real = best_segments_unrounded(stages, **(ANCHOR | {"message": message}))
-        times.append(min(us(run(name, on, p).cost, message=message) for p in {max(1, int(real)), int(real) + 1}))
-    return times[0] < times[1]
+    return _at_its_best(what, on, message) < _at_its_best(than, on, message)
 
 
 @answer(ROOTED, "E-01-040")
@@ -129,16 +130,11 @@ def _fill(p: int) -> int:
 
 @answer(PIPES, "E-01-177")
 def _master_formula() -> Cases:
-    for case in each(CHAIN, pieces=SEGMENTS)():
-        yield {
-            "at": f"chain, {case['at']}",
-            "L": case["N"] - 1,
-            **{key: case[key] for key in ("P", "n_alpha", "n_beta")},
-        }
-    for what in (TREE, "all-reduce recursive-doubling"):
-        for case in each(what, on="full-mesh", sizes=(4, 8, 16), pieces=SEGMENTS)():
-            values = {key: case[key] for key in ("P", "n_alpha", "n_beta")}
-            yield {"at": f"{what} on a full mesh, {case['at']}", "L": case["N"].bit_length() - 1, **values}
+    for n, p in product(SIZES, SEGMENTS):
+        yield measured((CHAIN, p), f"star:{n}").case(f"chain, N = {n}, P = {p}", L=n - 1, P=p)
+    for what, n, p in product((TREE, DOUBLING), (4, 8, 16), SEGMENTS):
+        at = f"{what} on a full mesh, N = {n}, P = {p}"
+        yield measured((what, p), f"full-mesh:{n}").case(at, L=n.bit_length() - 1, P=p)
 
 
 @answer(PIPES, "E-01-183")
@@ -146,14 +142,6 @@ def _time_at_the_best() -> Cases:
     """At the best P, which is the whole number 160 there: L = 9, alpha = 0.5, M/BW = 1,600."""
     p = round(best_segments_unrounded(9, message=1600, alpha=0.5, bandwidth=1))
     yield {"at": f"P = {p}", "t": run(CHAIN, "star:10", p).cost.seconds(message=1600, alpha=0.5, bandwidth=1)}
-
-
-@answer(PIPES, "E-01-184")
-def _neighbors() -> Cases:
-    partners = measured("all-reduce recursive-doubling", "star:512").reached
-    for dims in ((5,), (4, 4), (3, 3, 3), (8, 8, 8)):
-        ports = int((place(named_shape("torus", dims)).link_src == 0).sum())
-        yield {"at": named_shape("torus", dims), "k": len(dims), "ports": ports, "partners": partners}
 
 
 def _interior(what: str) -> Rows:
@@ -172,7 +160,7 @@ def _interior(what: str) -> Rows:
 table(
     PIPES,
     {
-        "E-01-175": per("P", (2, 3, 4, 8), ", L = 3", fill=_fill),
+        "E-01-175": per("P", (2, 3, 4, 8), at=", L = 3", fill=_fill),
         "E-01-176 E-01-179 E-01-180 E-01-181": each(CHAIN, sizes=(4,), pieces=SEGMENTS),
         "E-01-178": each(
             chain=CHAIN,
@@ -181,6 +169,12 @@ table(
             ring="all-reduce ring",
             double="all-reduce double-binary-tree",
             sizes=POWERS,
+        ),
+        "E-01-184": along(
+            "torus",
+            ((5,), (4, 4), (3, 3, 3), (8, 8, 8)),
+            partners=lambda on: measured(DOUBLING, "star:512").reached,
+            ports=lambda on: int((place(on).link_src == 0).sum()),
         ),
         "E-01-185": each((CHAIN, 128), sizes=(3, 8, 64)),
         "E-01-186": each((CHAIN_UP, 128), sizes=(3, 8, 64)),

@@ -230,6 +230,6 @@ def load_limit(what: str, on: str | Topology, **options: Any) -> Limit:
     Limit(value=Fraction(1, 1), side='from above')
     """
     limit = Limit.of(lambda pieces: run(what, on, pieces, **options).cost.n_beta)
-    if limit.value != busiest_link(run(what, on, 64, **options)):
+    if limit.value != busiest_link(run(what, on, 32, **options)):
         raise ValueError(f"{what} on {on}: the limit {limit.value} is not what its busiest link carries")
     return limit

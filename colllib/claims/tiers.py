@@ -19,7 +19,7 @@ from colllib.claims.innetwork import trip
 from colllib.claims.runs import built, closed, run, timed
 from colllib.claims.traces import edges, states
 from colllib.claims.value import Limit
-from colllib.cost import half_bandwidth_message
+from colllib.cost import Cost, half_bandwidth_message
 from colllib.execution import Execution
 from colllib.ladder import topology
 from colllib.measures import crossings
@@ -43,16 +43,13 @@ PAIRS = ((2, 2), (2, 4), (4, 2), (4, 4), (3, 5), (8, 4))
 
 def per_level(done: Execution) -> tuple[Fraction, ...]:
     """The latencies of a run, for each level of its topology."""
-    levels = [tier.level for tier in done.topology.tiers]
-    hops = [sum((k.steps * Fraction(k.hops[t]) for k in done.kinds()), Fraction(0)) for t in range(len(levels))]
-    return tuple(
-        sum((h for h, at in zip(hops, levels, strict=True) if at == level), Fraction(0)) for level in set(levels)
-    )
+    levels, no_bytes = range(done.cost.levels), [Fraction(1)] * done.cost.levels
+    return tuple(done.cost.time(0, [Fraction(level == one) for one in levels], no_bytes) for level in levels)
 
 
-def parts(done: Execution, price: dict[str, Any]) -> tuple[float, float]:
-    """The latency and the load of a run at a price."""
-    whole, alone = done.cost.seconds(**price), done.cost.seconds(**price | {"message": 0})
+def parts(cost: Cost, price: dict[str, Any]) -> tuple[float, float]:
+    """The latency and the load of a cost at a price."""
+    whole, alone = cost.seconds(**price), cost.seconds(**price | {"message": 0})
     return alone, whole - alone
 
 
@@ -121,32 +118,26 @@ def _phases_of_two_by_two() -> Cases:
     "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040",
 )
 def _two_racks() -> Cases:
-    done, steps = rings(2, 72, "superpod:2"), range(144)
-    (inner_us, inner_load), (outer_us, outer_load) = (_phase(done, phase, LEAF) for phase in (steps[:71], steps[71:73]))
-    latency, load = parts(done, LEAF)
-    flat = run(RING, "star:144").cost
-    ib, ib_us = flat.seconds(**IB), flat.seconds(**IB | {"message": 0})
+    done = rings(2, 72, "superpod:2")
+    inside, outside = (done.cost_of(phase) for phase in (range(71), range(71, 73)))
+    (inner_us, inner_load), (outer_us, outer_load) = parts(inside, LEAF), parts(outside, LEAF)
+    (latency, load), (ib_us, ib_load) = parts(done.cost, LEAF), parts(run(RING, "star:144").cost, IB)
     in_boxes = done.cost.seconds(**LEAF | {"message": 0, "alpha": (0.5, 0)})
     payload = max(k.loads[1] for k in done.kinds()) * 2  # a rank sends half of its piece to the other of two
     yield {
         "at": "N = 144, 16 MB",
         **{"inner_us": inner_us, "inner_load": inner_load, "outer_us": outer_us, "outer_load": outer_load},
         **{"latency": latency, "load": load, "t": latency + load, "payload": payload, "payload_MB": 16 * payload},
-        **{"in_boxes": in_boxes, "ib": ib, "ib_load": ib - ib_us, "ratio": ib / (latency + load)},
-        "latency_share": 100 * (ib_us - latency) / (ib - latency - load),
+        **{"in_boxes": in_boxes, "ib": ib_us + ib_load, "ib_load": ib_load},
+        "ratio": (ib_us + ib_load) / (latency + load),
+        "latency_share": 100 * (ib_us - latency) / (ib_us + ib_load - latency - load),
     }
-
-
-def _phase(done: Execution, steps: range, price: dict[str, Any]) -> tuple[float, float]:
-    cost = done.cost_of(steps)
-    alone = cost.seconds(**price | {"message": 0})
-    return alone, cost.seconds(**price) - alone
 
 
 @deferred
 def flat(what: str, price: dict[str, Any], ranks: int = 144) -> Cases:
     """An algorithm on one switch, at a price."""
-    latency, load = parts(run(what, f"star:{ranks}"), price)
+    latency, load = parts(run(what, f"star:{ranks}").cost, price)
     yield {"at": f"N = {ranks}", "latency": latency, "load": load, "t": latency + load}
 
 
@@ -190,10 +181,9 @@ def _one_of_each_rack(racks: int) -> Schedule:
 def _all_to_all_of_two_racks() -> Cases:
     done, one = built(alltoall.pairwise_by_boxes, 2, 72, on="boxes:2x72"), run("all-to-all pairwise", "star:144")
     bundled = run("all-to-all hierarchical", "boxes:2x72")
-    (inner_us, inner_load), (outer_us, outer_load) = (
-        _phase(done, steps, LEAF) for steps in (range(71), range(71, 143))
-    )
-    (latency, load), (far_us, _) = parts(done, LEAF), parts(done, SPINE)
+    inside, outside = (done.cost_of(steps) for steps in (range(71), range(71, 143)))
+    (inner_us, inner_load), (outer_us, outer_load) = parts(inside, LEAF), parts(outside, LEAF)
+    (latency, load), (far_us, _) = parts(done.cost, LEAF), parts(done.cost, SPINE)
     t, nvlink = latency + load, one.cost.seconds(**NVLINK)
     pair, moved = (inner_us + inner_load) / 71, (outer_us + outer_load) / 72
     yield {
@@ -212,10 +202,8 @@ def _all_to_all_of_two_racks() -> Cases:
 def _classes_of_bytes() -> Cases:
     for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
         on = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
-        _, load = parts(
-            built(alltoall.pairwise_by_boxes, count, ranks, on=on),
-            {"message": 1.0, "alpha": (0, 0), "bandwidth": (6, 1)},
-        )
+        cost = built(alltoall.pairwise_by_boxes, count, ranks, on=on).cost
+        load = cost.seconds(message=1.0, alpha=(0, 0), bandwidth=(6, 1))
         yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
 
 
@@ -233,9 +221,8 @@ def _single_ranks_on_leaves() -> Cases:
 
 def _floor(done: Execution, price: dict[str, Any]) -> float:
     """What the busiest port or card is busy for: no number of pieces brings a run below it."""
-    found, tiers = crossings(done), done.topology.tiers
-    speeds: list[float] = [float(tier.bandwidth) * price["bandwidth"][tier.level] for tier in tiers]
-    busy = [float(found[tier.name].most) / speed for tier, speed in zip(tiers, speeds, strict=True)]
+    found, speeds = crossings(done), [float(speed) for speed in price["bandwidth"]]
+    busy = [float(found[tier.name].most / tier.bandwidth) / speeds[tier.level] for tier in done.topology.tiers]
     return max(busy) * float(price["message"])
 
 
@@ -248,7 +235,7 @@ def _both_tiers() -> Cases:
     """32 racks of 72, of which no number of pieces makes the busiest port any less busy."""
     both, outer = run("all-reduce nvls", "boxes:32x72,inc=both"), run("all-reduce collnet", "boxes:32x72,inc=network")
     trees = float(run(TREE, "star:72").cost.n_alpha) / 2  # the software inside, as the text has it
-    trips = parts(both, SWITCHES)[0], trees + parts(outer, SWITCHES | {"alpha": (0, 0.5)})[0]
+    trips = parts(both.cost, SWITCHES)[0], trees + parts(outer.cost, SWITCHES | {"alpha": (0, 0.5)})[0]
     loads = [_floor(done, LEAF) for done in (both, outer)]
     one = 16 / 0.9 * float(run("all-reduce in-network", "inc-star:72", 64).cost.n_beta)
     times = {"t": trips[0] + loads[0], "outer_t": trips[1] + loads[1]}
@@ -280,11 +267,6 @@ TSUGRII: dict[str, Any] = {"message": 10.0, "alpha": (1e-3, 5e-3), "bandwidth": 
 REDDI: dict[str, Any] = {"message": 1.0, "alpha": (0.0, 3e-3), "bandwidth": (0.45, 0.05)}
 
 
-def _jobs(count: int, ranks: int, narrow: int) -> tuple[Execution, Execution]:
-    on = f"boxes:{count}x{ranks}" + f",oversubscription={narrow}" * (narrow > 1)
-    return built(allreduce.ring, count * ranks, on=on), rings(count, ranks, on)
-
-
 def leaving(done: Execution) -> Fraction:
     """What all boxes send to others, as a share of M."""
     return crossings(done)["uplink"].total / 2
@@ -293,10 +275,12 @@ def leaving(done: Execution) -> Fraction:
 @deferred
 def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int = 1) -> Cases:
     """A flat ring and rings on both tiers: times of whole and phases, bytes of cards and between boxes."""
-    plain, two = _jobs(count, ranks, narrow)
+    on = f"boxes:{count}x{ranks}" + f",oversubscription={narrow}" * (narrow > 1)
+    plain, two = built(allreduce.ring, count * ranks, on=on), rings(count, ranks, on)
     steps = range(two.schedule.num_steps)
-    inside, between = (sum(_phase(two, phase, price)) for phase in (steps[: ranks - 1], steps[ranks - 1 : 1 - ranks]))
-    (latency, load), nested_t = parts(plain, price), two.cost.seconds(**price)
+    phases = steps[: ranks - 1], steps[ranks - 1 : 1 - ranks]
+    inside, between = (two.cost_of(phase).seconds(**price) for phase in phases)
+    (latency, load), nested_t = parts(plain.cost, price), two.cost.seconds(**price)
     gb = price["message"]
     sent = {"ring_GB": float(max(plain.sent)) * gb, "card_GB": float(crossings(two)["card"].most) * gb}
     totals = {"ring_total": float(leaving(plain)) * gb, "nested_total": float(leaving(two)) * gb}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise, permutations
+from itertools import pairwise, permutations, product
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,8 @@ from colllib.claims.cases import (
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import built, place, run
 from colllib.claims.traces import held_after, moved
-from colllib.claims.value import Words
+from colllib.claims.value import Case, Words
 from colllib.cost import Cost
-from colllib.execution import Execution
 from colllib.schedule import Schedule, in_sequence, placed
 from colllib.topology import Latency, Lattice, full_mesh, one_port, star
 from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
@@ -91,9 +90,9 @@ def _cut(on: str) -> Fraction:
 @answer(PRIMER, "E-00-044 E-02-084")
 def _fat_tree_bisection() -> Cases:
     for leaves, down, up in ((4, 2, 1), (2, 4, 2), (2, 4, 1), (4, 2, 2), (2, 4, 4)):
-        where, s = f"leaf-spine:{leaves}x{down}x{up}", Fraction(down, up)
-        at = f"N = {leaves * down}, {leaves} leaves, s = {s}"
-        yield {"at": at, "N": leaves * down, "s": s, "bandwidth": _cut(where)}
+        n, s = leaves * down, Fraction(down, up)
+        bandwidth = _cut(f"leaf-spine:{leaves}x{down}x{up}")
+        yield {"at": f"N = {n}, {leaves} leaves, s = {s}", "N": n, "s": s, "bandwidth": bandwidth}
 
 
 _ALIKE = ((5,), (8,), (4, 3), (4, 4), (5, 4), (4, 3, 2), (8, 1, 1), (2, 2, 2), (3, 3, 3), (3, 3, 4), (16, 16, 4))
@@ -148,26 +147,25 @@ SQUARE, SQUARE_LETTERS = Lattice((3, 3)), "abcdefghi"
 @deferred
 def _spread(axes: Lattice, letters: str) -> Cases:
     """A broadcast: who has sent to whom, and who holds the vector, after each phase."""
-    schedule, case = built(lattice.dim_chain, axes, phased=True, on=f"torus:{axes}").schedule, dict[str, Any]()
+    schedule = built(lattice.dim_chain, axes, phased=True, on=f"torus:{axes}").schedule
+    case: dict[str, Any] = {"at": f"torus:{axes}"}
     for t in range(1, schedule.num_steps + 1):
         holders = "".join(sorted(letter for letter, _ in held_after(schedule, t, letters)))
         case |= {f"sent{t}": moved(schedule, t, letters), f"holders{t}": Words(holders)}
-    yield {"at": f"torus:{axes}", **case}
+    yield case
 
 
 @deferred
 def _collected(axes: Lattice, letters: str) -> Cases:
     """A reduce: who has sent to whom, and the partial sums that a later message touches."""
-    schedule, case = (
-        built(lattice.dim_chain_reduce, axes, phased=True, on=f"torus:{axes}").schedule,
-        dict[str, Any](),
-    )
+    schedule = built(lattice.dim_chain_reduce, axes, phased=True, on=f"torus:{axes}").schedule
+    case: dict[str, Any] = {"at": f"torus:{axes}"}
     for t in range(1, schedule.num_steps + 1):
         held, steps = held_after(schedule, t, letters), range(t + 1, schedule.num_steps + 1)
         later = "".join("".join(moved(schedule, k, letters)) for k in steps) or letters[0]
         sums = (f"{letter}:{held[letter, 0]}" for letter in sorted(letters) if letter in later)
         case |= {f"sent{t}": moved(schedule, t, letters), f"sums{t}": Words(" ".join(sums))}
-    yield {"at": f"torus:{axes}", **case}
+    yield case
 
 
 @answer(TORUS, " ".join(f"E-02-{number:03}" for number in range(46, 53)))
@@ -189,12 +187,6 @@ def _all_reduced() -> Cases:
 
 
 # -- all-reduce along the axes -------------------------------------------------------------------------
-
-
-def _diameter(ring: int) -> int:
-    import networkx as nx
-
-    return int(nx.diameter(place(f"ring:{ring}").to_networkx()))
 
 
 @answer(TORUS, "E-02-025")
@@ -246,16 +238,14 @@ def _tree_on_a_ring() -> Cases:
         yield {"at": f"d = {size}", "size": size, "tree": tree, "chain": chain}
 
 
-@answer(TORUS, " ".join(f"E-02-{number:03}" for number in range(60, 67)))
-def _phases() -> Cases:
+def _phases(axes: Lattice) -> Case:
     """The n_beta of each phase of a dim-ring all-reduce, X-RS first."""
-    for dims in ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)):
-        done = run(DIM_RING, named_shape("torus", dims))
-        ends = np.cumsum([0, *(size - 1 for size in (*dims, *dims[::-1]))]).tolist()
-        parts = [Fraction(done.cost_of(range(a, b)).n_beta) for a, b in pairwise(ends)]
-        sides = {f"d{name}": size for name, size in zip("xyz", dims, strict=True)}
-        named = {f"phase{k}": part for k, part in enumerate(parts, 1)}
-        yield shape("torus", dims, scatter=sum(parts[:3]), gather=sum(parts[3:]), **named, **sides)
+    done = run(DIM_RING, f"torus:{axes}")
+    ends = np.cumsum([0, *(size - 1 for size in (*axes.dims, *axes.dims[::-1]))]).tolist()
+    parts = [Fraction(done.cost_of(range(a, b)).n_beta) for a, b in pairwise(ends)]
+    sides = {f"d{name}": size for name, size in zip("xyz", axes.dims, strict=True)}
+    named = {f"phase{k}": part for k, part in enumerate(parts, 1)}
+    return {"scatter": sum(parts[:3]), "gather": sum(parts[3:]), **named, **sides}
 
 
 def _in_use(schedule: Schedule, axes: Lattice, t: int) -> set[int]:
@@ -282,42 +272,38 @@ def _gathered_in(dims: Dims, order: tuple[int, ...]) -> Schedule:
 @answer(TORUS, "E-02-073")
 def _orders() -> Cases:
     """Every order of the gathers after one order of the reduce-scatters: proved by the executor, and equally dear."""
-    for dims in ((4, 3, 2), (8, 2, 2)):
-        topology = named_shape("torus", dims)
-        for order in permutations(range(3)):
-            both = {
-                "turned": Measured(built(_gathered_in, dims, order, on=topology)),
-                "usual": measured(DIM_RING, topology),
-            }
-            yield {"at": f"{topology}, gathers {order}", **both}
+    for dims, order in product(((4, 3, 2), (8, 2, 2)), permutations(range(3))):
+        on = named_shape("torus", dims)
+        turned, usual = Measured(built(_gathered_in, dims, order, on=on)), measured(DIM_RING, on)
+        yield {"at": f"{on}, gathers {order}", "turned": turned, "usual": usual}
 
 
 # -- halving on wires ----------------------------------------------------------------------------------
 
 
-def least_halving(dims: Dims) -> Execution:
+def least_halving(axes: Lattice) -> Measured:
     """Rabenseifner on every axis, at its best over both orders of the partners and both rules for ties."""
-    places = (named_shape("torus", dims), f"{named_shape('torus', dims)},tie=balanced")
-    found = [
-        built(lattice.dim_rabenseifner, Lattice(dims), order=order, on=on) for order in ("near", "far") for on in places
-    ]
-    return min(found, key=lambda done: (done.cost.n_alpha, done.cost.n_beta))
+    tries = product(("near", "far"), (f"torus:{axes}", f"torus:{axes},tie=balanced"))
+    runs = [Measured(built(lattice.dim_rabenseifner, axes, order=order, on=on)) for order, on in tries]
+    return min(runs, key=lambda one: (one.n_alpha, one.n_beta))
 
 
-@answer(TORUS, "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-138")
-@answer("ladder-every-primitive", "E-02-128")
-def _halvings() -> Cases:
-    for dims in ((4,), (8,), (16,), (4, 4), (4, 4, 4), (8, 8, 8)):
-        halving, rings = Measured(least_halving(dims)), measured(DIM_RING, named_shape("torus", dims))
-        saved = rings.n_alpha - halving.n_alpha
-        ratios = {"saved": saved, "saved_us": float(saved) * 0.5, "saving": 100 * (1 - halving.t / rings.t)}
-        compression = Fraction(rings.n_alpha) / Fraction(halving.n_alpha)
-        yield shape("torus", dims, halving=halving, rings=rings, compression=compression, **ratios)
+def _against_rings(axes: Lattice) -> Case:
+    halving, rings = least_halving(axes), measured(DIM_RING, f"torus:{axes}")
+    saved, compression = rings.n_alpha - halving.n_alpha, Fraction(rings.n_alpha) / Fraction(halving.n_alpha)
+    ratios = {"saved_us": float(saved) * 0.5, "saving": 100 * (1 - halving.t / rings.t), "compression": compression}
+    return {"halving": halving, "rings": rings, "saved": saved, **ratios}
 
 
+_HALVINGS = along("torus", ((4,), (8,), (16,), (4, 4), (4, 4, 4), (8, 8, 8)), _against_rings)
+table("ladder-every-primitive", {"E-02-128": _HALVINGS})
 table(
     TORUS,
     {
+        "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-138": _HALVINGS,
+        "E-02-060 E-02-061 E-02-062 E-02-063 E-02-064 E-02-065 E-02-066": along(
+            "torus", ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)), _phases
+        ),
         "E-02-026 E-02-027": over(flat=flat_ring, rings=DIM_RING, shapes=((2, 2, 2), (8, 8, 8))),
         "E-02-029": along(
             "torus",
@@ -338,7 +324,7 @@ table(
             "size",
             (2, 3, 4, 5, 8, 16, 33),
             attained=lambda size: run("broadcast dim-chain", f"ring:{size}").cost.n_alpha,
-            bound=_diameter,
+            bound=lambda size: across(f"ring:{size}"),
         ),
         "E-02-038": over("broadcast dim-chain", shapes=((3, 3),)),
         "E-02-045": over("reduce dim-chain", shapes=((3, 3),)),
@@ -372,18 +358,12 @@ def _behind_one_port(n: int) -> Fraction:
 @answer(MESH, "E-00-041")
 def _full_mesh_is_a_star() -> Cases:
     """Every schedule that the source names for a full mesh, on both."""
-    names = ("all-reduce ring", "all-reduce recursive-doubling", "all-reduce rabenseifner", "all-gather pat")
-    for what in (
-        *names,
-        "all-to-all pairwise",
-        "all-to-all bruck",
-        "all-reduce double-binary-tree",
-        "broadcast binomial-tree",
-    ):
-        for n in (4, 8, 16):
-            pieces = (what, 4) if what.startswith("broadcast") else what
-            mesh, hub = (measured(pieces, f"{on}:{n}") for on in ("full-mesh", "star"))
-            yield {"at": f"{what}, N = {n}", "N": n, "mesh": mesh, "star": hub}
+    all_reduces = [f"all-reduce {a}" for a in ("ring", "recursive-doubling", "rabenseifner", "double-binary-tree")]
+    others = ("all-gather pat", "all-to-all pairwise", "all-to-all bruck", "broadcast binomial-tree")
+    for what, n in product((*all_reduces, *others), (4, 8, 16)):
+        pieces = (what, 4) if what.startswith("broadcast") else what
+        mesh, hub = (measured(pieces, f"{on}:{n}") for on in ("full-mesh", "star"))
+        yield {"at": f"{what}, N = {n}", "N": n, "mesh": mesh, "star": hub}
 
 
 def _face(place_: tuple[int, ...]) -> Callable[[], int]:
@@ -401,13 +381,9 @@ def _one_by_one(axes: Lattice) -> Schedule:
 
 @answer(MESH, "E-02-095")
 def _line_and_ring() -> Cases:
-    for size in (2, 3, 4, 5, 8, 12):
-        for what in ("reduce-scatter", "all-gather"):
-            both = {
-                "line": measured(f"{what} dim-ring", f"mesh:{size}"),
-                "ring": measured(f"{what} ring", f"ring:{size}"),
-            }
-            yield {"at": f"d = {size}, {what}", "size": size, **both}
+    for size, what in product((2, 3, 4, 5, 8, 12), ("reduce-scatter", "all-gather")):
+        line, ring = measured(f"{what} dim-ring", f"mesh:{size}"), measured(f"{what} ring", f"ring:{size}")
+        yield {"at": f"d = {size}, {what}", "size": size, "line": line, "ring": ring}
 
 
 def _busiest_over_a_port(on: str) -> Callable[[], float]:
@@ -415,15 +391,13 @@ def _busiest_over_a_port(on: str) -> Callable[[], float]:
     return lambda: float(max(relay.link_loads(place(on))) / run("all-to-all pairwise", "star:512").cost.n_beta)
 
 
-@answer(MESH, "E-02-099")
-def _decomposed() -> Cases:
-    """The axes one after the other: the busiest link of each axis, added up."""
-    for dims in ((8,), (4, 4), (8, 4), (4, 4, 2)):
-        done = built(relay.relay, Lattice(dims, False), phased=True, on=named_shape("mesh", dims))
-        apart = abs(done.topology.link_dst - done.topology.link_src)
-        loads = [(stride, load) for stride, load in zip(apart.tolist(), done.link_total, strict=True)]
-        busiest = (max(load for apart, load in loads if apart == stride) for stride in Lattice(dims).strides)
-        yield shape("mesh", dims, in_all=sum(busiest, Fraction(0)))
+def _one_after_the_other(axes: Lattice) -> Case:
+    """The busiest link of each axis, added up."""
+    done = built(relay.relay, axes, phased=True, on=f"mesh:{axes}")
+    apart = abs(done.topology.link_dst - done.topology.link_src).tolist()
+    loads = list(zip(apart, done.link_total, strict=True))
+    busiest = (max(load for distance, load in loads if distance == stride) for stride in axes.strides)
+    return {"in_all": sum(busiest, Fraction(0))}
 
 
 def _from_the_middle(size: int) -> Any:
@@ -469,6 +443,7 @@ table(
             flat=_busiest_over_a_port("mesh:32x16"),
             flat_torus=_busiest_over_a_port("torus:32x16,tie=balanced"),
         ),
+        "E-02-099": along("mesh", ((8,), (4, 4), (8, 4), (4, 4, 2)), _one_after_the_other),
         "E-02-100": per("size", (3, 4, 5, 7, 8, 12), n_alpha=_from_the_middle),
         "E-02-101": along("torus", ((8, 8, 8), (16, 16, 16), (32, 16)), extra=_extra),
         "E-02-102": per("size", (2, 3, 4, 5, 8, 16), times=_times),

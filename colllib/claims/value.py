@@ -47,7 +47,7 @@ class Limit:
     side: str = ""
 
     @classmethod
-    def of(cls, at: Callable[[int], Fraction | int], first: int = 16) -> Limit:
+    def of(cls, at: Callable[[int], Fraction | int], first: int = 8) -> Limit:
         """The limit of a + b / P, the form of every pipeline that is longer than its stages, held to at a third P.
 
         Args:

@@ -8,7 +8,6 @@ bandwidth that was thought to gain nothing; five ranks are enough for it to gain
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,13 +15,13 @@ from math import lcm
 from typing import Any
 
 import numpy as np
-from scipy.sparse import block_diag, coo_array, csr_array, eye_array, hstack, kron, vstack
+from scipy.sparse import block_diag, csr_array, eye_array, hstack, kron, vstack
 
 from colllib.exact import IntArray
 from colllib.forest.bound import Bound, bound, feasible
 from colllib.forest.fabric import Fabric, fabric
 from colllib.forest.packing import pack
-from colllib.forest.tree import Tree
+from colllib.forest.splitting import matched
 from colllib.forest.trees import Forest, forest
 from colllib.limits import check_size
 from colllib.schedule import Schedule, in_sequence
@@ -66,46 +65,41 @@ def divided(fabric: Fabric) -> Division:
     """
     from scipy.optimize import linprog
 
-    ranks, links = fabric.ranks, np.argwhere(fabric.capacity)
-    wide = fabric.capacity[links[:, 0], links[:, 1]].astype(float)
-    direct = (links < ranks).all(axis=1)
-    routes = links[~direct]
-    through = [(a, b) for a in range(ranks) for b in range(ranks) if a != b] if len(routes) else []
-    pairs = np.concatenate((links[direct], np.array(through, dtype=np.intp).reshape(-1, 2)))
-    count, few = len(pairs), int(direct.sum())
-    variables = ranks + 2 * count * (1 + ranks) + ranks * len(routes)
+    ranks, nodes, links = fabric.ranks, fabric.nodes, np.argwhere(fabric.capacity)
+    joined = np.ones((ranks, ranks)) - np.eye(ranks) if nodes > ranks else fabric.capacity
+    pairs = np.argwhere(joined)
+    # rank a's bandwidth to other ranks passes links out of itself and out of switches: one column for each
+    source, link = np.nonzero((links[:, 0] == np.arange(ranks)[:, None]) | (links[:, 0] >= ranks))
+    count, passed = len(pairs), len(link)
+    variables = ranks + 2 * count * (1 + ranks) + passed
     check_size(f"the linear program of {fabric.topology.name}", variables, MOST_VARIABLES, "variables")
-    # columns: roots; what pairs give outwards and inwards; flows to every rank and from every rank; what switches pass
-    widths = (ranks, 2 * count, 2 * ranks * count, ranks * len(routes))
-    out = _incidence(pairs, ranks)
-    keep = [np.flatnonzero(np.arange(ranks) != sink) for sink in range(ranks)]
+    # columns: roots; what pairs give outwards and inwards; flows to every rank and from every rank; what links pass
+    widths = (ranks, 2 * count, 2 * ranks * count, passed)
+    out, keep = _incidence(pairs, ranks), ~np.eye(ranks, dtype=np.bool_)
     kept = block_diag([out[rows] for rows in keep] + [-out[rows] for rows in keep])
     started = vstack([csr_array(eye_array(ranks))[rows] for rows in keep] * 2)
+    both = hstack([eye_array(count), eye_array(count)])
+    elsewhere = ~np.eye(ranks, nodes, dtype=np.bool_).ravel()  # every node but a itself, for each a
+    arrived = -_incidence(source[:, None] * nodes + links[link], ranks * nodes)[elsewhere]
+    wanted = _ones(pairs[:, 0] * nodes + pairs[:, 1], ranks * nodes)[elsewhere]
+    equal = vstack([_row(widths, {0: -started, 2: kept}), _row(widths, {1: -wanted @ both, 3: arrived})])
     each = kron(np.ones((ranks, 1)), eye_array(count))
-    both = csr_array(hstack([eye_array(count), eye_array(count)]))
-    equal = [_row(widths, {0: -started, 2: kept})]
-    within = [_row(widths, {1: -block_diag([each, each]), 2: eye_array(widths[2])}), _row(widths, {1: both[:few]})]
-    limits = [np.zeros(widths[2]), wide[direct]]
-    if len(routes):
-        carried, sums = _through(routes, through, ranks, fabric.nodes)
-        equal.append(_row(widths, {1: sums @ both[few:], 3: -carried}))
-        within.append(_row(widths, {3: kron(np.ones((1, ranks)), eye_array(len(routes)))}))
-        limits.append(wide[~direct])
-    cost = np.r_[-np.ones(ranks), np.zeros(variables - ranks)]
-    conserved = vstack(equal)
-    method = "highs" if variables < MANY_VARIABLES else "highs-ipm"
-    given: dict[str, Any] = {
-        "A_ub": vstack(within),
-        "b_ub": np.concatenate(limits),
-        "A_eq": conserved,
-        "method": method,
-    }
-    found: Any = linprog(cost, **given, b_eq=np.zeros(conserved.shape[0]))
+    within = [
+        _row(widths, {1: -block_diag([each, each]), 2: eye_array(widths[2])}),
+        _row(widths, {3: _ones(link, len(links))}),
+    ]
+    found: Any = linprog(
+        np.r_[-np.ones(ranks), np.zeros(variables - ranks)],
+        A_ub=vstack(within),
+        b_ub=np.r_[np.zeros(widths[2]), fabric.capacity[*links.T]].astype(float),
+        A_eq=equal,
+        b_eq=np.zeros(equal.shape[0]),
+        method="highs" if variables < MANY_VARIABLES else "highs-ipm",
+    )
     parts = [fabric.unit * Fraction(v).limit_denominator(MOST_PARTS) for v in found.x[: ranks + 2 * count].tolist()]
     rate = fabric.unit * Fraction(-found.fun).limit_denominator(MOST_PARTS)
-    return Division(
-        rate, tuple(parts[:ranks]), pairs, tuple(parts[ranks : ranks + count]), tuple(parts[ranks + count :])
-    )
+    ends = ranks + count
+    return Division(rate, tuple(parts[:ranks]), pairs, tuple(parts[ranks:ends]), tuple(parts[ends:]))
 
 
 def _row(widths: Sequence[int], parts: Mapping[int, Any]) -> Any:
@@ -114,33 +108,14 @@ def _row(widths: Sequence[int], parts: Mapping[int, Any]) -> Any:
     return hstack([parts.get(place, csr_array((height, width))) for place, width in enumerate(widths)])
 
 
+def _ones(row: IntArray, height: int) -> csr_array:
+    """One 1 in each column, in its row."""
+    return csr_array((np.ones(len(row)), (row, np.arange(len(row)))), shape=(height, len(row)))
+
+
 def _incidence(links: IntArray, nodes: int) -> csr_array:
     """1 where a link starts, -1 where it ends, shape (nodes, links)."""
-    place = np.arange(len(links))
-    sign = np.repeat([1, -1], len(links))
-    return csr_array(coo_array((sign, (links.T.ravel(), np.r_[place, place])), shape=(nodes, len(links))))
-
-
-def _through(routes: IntArray, pairs: list[tuple[int, int]], ranks: int, nodes: int) -> tuple[csr_array, csr_array]:
-    """What every rank sends through switches to each node, from the links' flows and from the pairs' bandwidths.
-
-    Rank a's flow is one column a link; it starts at no other rank, and what it brings to rank b is the pair's.
-    """
-    out = _incidence(routes, nodes)
-    carried, rows, columns = [], [], []
-    for source in range(ranks):
-        others = (routes[:, 0] < ranks) & (routes[:, 0] != source)
-        ends = [node for node in range(nodes) if node != source]
-        flow = -out[ends].toarray()
-        flow[:, others] = 0
-        carried.append(csr_array(np.vstack((flow, np.diag(others.astype(float))))))
-        for place, (start, end) in enumerate(pairs):
-            if start == source:
-                rows.append(source * (nodes - 1 + len(routes)) + ends.index(end))
-                columns.append(place)
-    height = ranks * (nodes - 1 + len(routes))
-    sums = coo_array((np.ones(len(rows)), (rows, columns)), shape=(height, len(pairs)))
-    return csr_array(block_diag(carried)), csr_array(sums)
+    return csr_array(_ones(links[:, 0], nodes) - _ones(links[:, 1], nodes))
 
 
 def all_reduce(topology: Topology) -> Schedule:
@@ -168,9 +143,10 @@ def all_reduce(topology: Topology) -> Schedule:
     busy = Fabric(topology, network.capacity, network.unit, supply)
     if not (feasible(busy, outward, 1) and feasible(busy, inward, 1)):
         raise ValueError(f"{topology.name}: {TOO_FINE}")
-    pairs = _matched(pack(outward, supply), pack(inward, supply))
+    sides = ([(tree.size, tree) for tree in pack(capacity, supply)] for capacity in (outward, inward))
+    pairs = [[replace(tree, size=size, paths=tree.edges) for tree in two] for size, *two in matched(*sides)]
+    out, into = zip(*pairs, strict=True)
     limit = Bound(Fraction(int(supply.sum())) / sum(division.roots), (), 1, Fraction(1))
-    out, into = (tuple(replace(tree, paths=tree.edges) for tree in side) for side in pairs)
     return in_sequence(
         Forest("reduce-scatter", busy.reversed, limit, into).schedule(),
         Forest("all-gather", busy, limit, out).schedule(),
@@ -203,21 +179,3 @@ def half_boxes() -> Topology:
     wide = [whole.capacity[a, b] for a, b in inside] + [whole.capacity[rank, ranks] for rank in range(ranks)]
     bandwidth = [int(units) * whole.unit for units in wide]
     return from_links("two halves of MI250", ranks, [*inside, *across], bandwidth=bandwidth)
-
-
-def _matched(first: list[Tree], second: list[Tree]) -> tuple[list[Tree], list[Tree]]:
-    """Two packings cut so that the n-th batches have the same root and size."""
-    left: dict[int, deque[Tree]] = {}
-    for batch in second:
-        left.setdefault(batch.root, deque()).append(batch)
-    pairs = []
-    for batch in first:
-        rest = batch.size
-        while rest:
-            other = left[batch.root].popleft()
-            size = min(rest, other.size)
-            pairs.append((replace(batch, size=size), replace(other, size=size)))
-            if other.size > size:
-                left[batch.root].appendleft(replace(other, size=other.size - size))
-            rest -= size
-    return [one for one, _ in pairs], [two for _, two in pairs]

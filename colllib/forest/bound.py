@@ -7,6 +7,7 @@ throughput per part, 1/x*; trees reach it (Zhao et al. 2026). Three searches fin
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,9 +15,9 @@ from math import ceil, floor, gcd, inf
 
 import numpy as np
 
-from colllib.exact import IntArray
+from colllib.exact import IntArray, multiplied
 from colllib.forest.fabric import Fabric
-from colllib.forest.flow import starved
+from colllib.forest.flow import Starved, starved
 from colllib.limits import check_size
 from colllib.primitives import is_whole
 
@@ -59,7 +60,8 @@ def ratio(fabric: Fabric, nodes: tuple[int, ...]) -> Fraction:
     if not leaving and sent:
         apart = next(rank for rank in range(fabric.ranks) if rank not in nodes)
         first = next(node for node in nodes if node < fabric.ranks and fabric.weight[node])
-        raise ValueError(f"{fabric.topology.name}: no path leads from rank {first} to rank {apart}")
+        start, end = (apart, first) if fabric.inward else (first, apart)
+        raise ValueError(f"{fabric.topology.name}: no path leads from rank {start} to rank {end}")
     return Fraction(sent) / leaving if sent else Fraction(0)
 
 
@@ -99,10 +101,10 @@ def _numbers(fabric: Fabric, inverse: Fraction) -> tuple[int, Fraction]:
 
 
 def first_cut(fabric: Fabric) -> tuple[int, ...]:
-    """All nodes but the rank into which least leads."""
-    into = fabric.capacity[:, : fabric.ranks].sum(axis=0)
-    need = fabric.total - fabric.weight
-    last = max(range(fabric.ranks), key=lambda rank: Fraction(int(need[rank]), int(into[rank])))
+    """All nodes but the rank into which least leads for what it needs."""
+    into = fabric.capacity[:, : fabric.ranks].sum(axis=0).tolist()
+    need = (fabric.total - fabric.weight).tolist()
+    last = max(range(fabric.ranks), key=lambda rank: Fraction(need[rank], into[rank]))
     return tuple(node for node in range(fabric.nodes) if node != last)
 
 
@@ -112,9 +114,14 @@ def overloaded(fabric: Fabric, inverse: Fraction) -> tuple[int, ...] | None:
     A source sends every rank x times its weight; if all of that can reach every rank, no cut is overloaded.
     """
     scaled = inverse * fabric.unit
-    network = fabric.with_source(fabric.capacity * scaled.numerator, fabric.weight * scaled.denominator)
-    found = starved(network, sinks(fabric), fabric.total * scaled.denominator)
+    found = _short(fabric, multiplied(fabric.capacity, scaled.numerator), scaled.denominator)
     return found and _members(found.side, fabric.nodes)
+
+
+def _short(fabric: Fabric, capacity: IntArray, times: int) -> Starved | None:
+    """A rank that not all can reach of what all ranks send, so many times their weights."""
+    network = fabric.with_source(capacity, multiplied(fabric.weight, times))
+    return starved(network, sinks(fabric), fabric.total * times)
 
 
 def _newton(fabric: Fabric) -> tuple[int, ...]:
@@ -132,19 +139,12 @@ def sinks(fabric: Fabric) -> range:
 
 def _bisection(fabric: Fabric) -> tuple[int, ...]:
     """Halve the range of 1/x until one fraction of a small enough denominator is left in it."""
-    cut = first_cut(fabric)
-    low, high = ratio(fabric, cut), Fraction(fabric.total) / fabric.unit
+    low, high = ratio(fabric, first_cut(fabric)), Fraction(fabric.total) / fabric.unit
     most = max(1, floor(fabric.total / (low * fabric.unit)))  # what leaves the bottleneck, in capacities
     while high - low >= Fraction(1, most**2) / fabric.unit:
         middle = (low + high) / 2
-        worse = overloaded(fabric, middle)
-        if worse is None:
-            high = middle
-        else:
-            low, cut = max(middle, ratio(fabric, worse)), worse
+        low, high = (low, middle) if overloaded(fabric, middle) is None else (middle, high)
     inverse = ((low + high) / 2 * fabric.unit).limit_denominator(most) / fabric.unit
-    if ratio(fabric, cut) == inverse:
-        return cut
     just_below = inverse - Fraction(1, 2 * most**2) / fabric.unit  # no other ratio lies between
     found = overloaded(fabric, just_below)
     assert found is not None
@@ -203,29 +203,20 @@ def fixed(fabric: Fabric, trees: int) -> Bound:
     free = bound(fabric)
     if fabric.ranks == 1:
         return free
-    speeds = [int(speed) for speed in np.unique(fabric.capacity) if speed]
-    low = free.inverse_throughput * trees * fabric.unit
-    high = max(Fraction(ceil(low * speed), speed) for speed in speeds)  # every link has room for as much as it needs
-    candidates = sorted(
-        {Fraction(j, speed) for speed in speeds for j in range(ceil(low * speed), floor(high * speed) + 1)}
-    )
-    first, last = 0, len(candidates) - 1
-    while first < last:
-        middle = (first + last) // 2
-        if feasible(fabric, room(fabric, candidates[middle]), trees):
-            last = middle
-        else:
-            first = middle + 1
-    unit = candidates[first] / fabric.unit
-    return Bound(unit / trees, free.cut, trees, unit)
+    speeds = [int(speed) * fabric.unit for speed in np.unique(fabric.capacity) if speed]
+    low = free.inverse_throughput * trees
+    high = max(ceil(low * speed) / speed for speed in speeds)  # every link has room for as much as it needs
+    units = sorted({j / speed for speed in speeds for j in range(ceil(low * speed), floor(high * speed) + 1)})
+    least = bisect_left(units, True, hi=len(units) - 1, key=lambda unit: feasible(fabric, room(fabric, unit), trees))
+    return Bound(units[least] / trees, free.cut, trees, units[least])
 
 
 def room(fabric: Fabric, unit: Fraction) -> IntArray:
-    """How many trees fit on each link, `unit` of them on a capacity of 1."""
-    return fabric.capacity * unit.numerator // unit.denominator
+    """How many trees fit on each link, `unit` of them on a bandwidth of 1."""
+    scaled = unit * fabric.unit
+    return multiplied(fabric.capacity, scaled.numerator) // scaled.denominator
 
 
 def feasible(fabric: Fabric, capacity: IntArray, trees: int) -> bool:
     """Whether so many trees for each part fit: what all ranks send can reach every rank."""
-    network = fabric.with_source(capacity, fabric.weight * trees)
-    return starved(network, sinks(fabric), fabric.total * trees) is None
+    return _short(fabric, capacity, trees) is None

@@ -9,7 +9,7 @@ from math import gcd
 
 import numpy as np
 
-from colllib.exact import Fractions, IntArray, integers
+from colllib.exact import LARGEST_INT, Fractions, IntArray, integers
 from colllib.limits import check_size
 from colllib.primitives import is_whole
 from colllib.topology import Topology, from_links
@@ -26,23 +26,22 @@ class Fabric:
         capacity: of the link from each node to each other in units of `unit`, shape (nodes, nodes).
         unit: the bandwidth of capacity 1: in GB/s where the topology's speeds are known, else in BW.
         weight: what each rank has to send to all others, as whole parts of the message, shape (ranks,).
+        inward: whether all links are turned round, for trees that lead to their roots.
 
     Raises:
-        ValueError: for weights that are none, or a rank that nothing reaches or that reaches nothing.
+        ValueError: for a rank that no link leads to, or from if they are turned round.
     """
 
     topology: Topology
     capacity: IntArray
     unit: Fraction
     weight: IntArray
+    inward: bool = False
 
     def __post_init__(self) -> None:
-        ranks = self.ranks
-        if len(self.weight) != ranks or self.weight.min() < 0 or not self.weight.any():
-            raise ValueError(f"weights {self.weight.tolist()[:8]}: {ranks} whole numbers from 0 are needed, not all 0")
-        if ranks > 1:
-            for rank in np.flatnonzero(~self.capacity[:, :ranks].any(axis=0))[:1]:
-                raise ValueError(f"{self.topology.name}: no link leads to rank {rank}, so that nothing can reach it")
+        for rank in np.flatnonzero(~self.capacity[:, : self.ranks].any(axis=0))[: self.ranks > 1]:
+            way, does = ("from", "leave") if self.inward else ("to", "reach")
+            raise ValueError(f"{self.topology.name}: no link leads {way} rank {rank}, so that nothing can {does} it")
 
     @property
     def ranks(self) -> int:
@@ -62,7 +61,7 @@ class Fabric:
     @property
     def reversed(self) -> Fabric:
         """All links the other way, for trees that lead to their roots."""
-        return replace(self, capacity=self.capacity.T.copy())
+        return replace(self, capacity=self.capacity.T.copy(), inward=not self.inward)
 
     def leaving(self, nodes: Sequence[int]) -> Fraction:
         """The bandwidth of all links that leave a set of nodes."""
@@ -73,9 +72,8 @@ class Fabric:
     def with_source(self, capacity: IntArray, supply: IntArray) -> IntArray:
         """The capacities with one more node, which sends every rank its supply."""
         found = np.zeros((len(capacity) + 1, len(capacity) + 1), dtype=np.result_type(capacity, supply))
-        found[:-1, :-1] = capacity
-        found[-1, : len(supply)] = supply
-        return found
+        found[:-1, :-1], found[-1, : len(supply)] = capacity, supply
+        return found.astype(object) if found.sum(dtype=np.float64) >= LARGEST_INT else found  # a flow adds them up
 
 
 def fabric(topology: Topology, *, root: int | None = None, weights: Sequence[int] | None = None) -> Fabric:
@@ -87,8 +85,8 @@ def fabric(topology: Topology, *, root: int | None = None, weights: Sequence[int
         weights: or what each rank has to send, in whole parts.
 
     Raises:
-        ValueError: for a root that is not there, too many nodes, two links between the same nodes, or a rank without a
-            link to it.
+        ValueError: for a root that is not there, weights that are none, too many nodes, two links between the same
+            nodes, or a rank without a link to it.
 
     >>> from colllib.topology import torus
     >>> place = fabric(torus((4, 4)))
@@ -96,16 +94,21 @@ def fabric(topology: Topology, *, root: int | None = None, weights: Sequence[int
     (16, Fraction(4, 1))
     """
     check_size(topology.name, topology.nodes, MOST_NODES, "ranks and switches, for trees on any fabric,")
-    per_tier = [tier.bandwidth * speed(topology, tier.level) for tier in topology.tiers]
-    speeds = Fractions.of(per_tier)
-    common = gcd(*(int(part) for part in speeds.numerators))
-    whole = integers(int(part) // common for part in speeds.numerators)
+    ranks = topology.ranks
+    if root is not None and (not is_whole(root) or not 0 <= root < ranks):
+        raise ValueError(f"root {root!r}: must be one of the ranks 0..{ranks - 1}")
+    weight = [int(root in (None, rank)) for rank in range(ranks)] if weights is None else list(weights)
+    if len(weight) != ranks or not any(weight) or not all(is_whole(part) and part >= 0 for part in weight):
+        raise ValueError(f"weights {weight[:8]}: {ranks} whole numbers from 0 are needed, not all 0")
     ends = topology.link_src * topology.nodes + topology.link_dst
     if len(np.unique(ends)) < len(ends):
         raise ValueError(f"{topology.name}: several links join two nodes, and a path could not say which: give it one")
+    speeds = Fractions.of(tier.bandwidth * speed(topology, tier.level) for tier in topology.tiers)
+    common = gcd(*speeds.numerators.tolist())
+    whole = integers((speeds.numerators // common).tolist())
     capacity = np.zeros((topology.nodes, topology.nodes), dtype=whole.dtype)
-    np.add.at(capacity, (topology.link_src, topology.link_dst), whole[topology.tier])
-    return Fabric(topology, capacity, Fraction(common, speeds.denominator), _weights(topology.ranks, root, weights))
+    capacity[topology.link_src, topology.link_dst] = whole[topology.tier]
+    return Fabric(topology, capacity, Fraction(common, speeds.denominator), integers(weight))
 
 
 def speed(topology: Topology, level: int) -> Fraction:
@@ -116,14 +119,6 @@ def speed(topology: Topology, level: int) -> Fraction:
     ['300', '1']
     """
     return Fraction(topology.speeds[1][level]) / 10**9 if topology.speeds else Fraction(1)
-
-
-def _weights(ranks: int, root: int | None, weights: Sequence[int] | None) -> IntArray:
-    if root is not None:
-        if not is_whole(root) or not 0 <= root < ranks:
-            raise ValueError(f"root {root!r}: must be one of the ranks 0..{ranks - 1}")
-        return np.where(np.arange(ranks) == root, 1, 0)
-    return np.ones(ranks, dtype=np.intp) if weights is None else integers(weights)
 
 
 def two_boxes() -> Topology:

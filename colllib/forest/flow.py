@@ -84,10 +84,9 @@ def _completed(left: IntArray, supply: list[int], sink: int, value: int, enough:
     """The rest of a maximum flow: what each node can still take from the source is its supply."""
     nodes = len(supply)
     into = [int.from_bytes(row, "little") for row in np.packbits((left > 0).T, axis=1, bitorder="little")]
-    rows = _Rows(left)
     onward = [sink] * nodes
     while True:
-        reached, order, sent = 1 << sink, [sink], 0
+        reached, order, before = 1 << sink, [sink], value
         for node in order:
             new = into[node] & ~reached
             reached |= new
@@ -103,40 +102,27 @@ def _completed(left: IntArray, supply: list[int], sink: int, value: int, enough:
                 continue
             node = start
             while node != sink and amount:
-                amount = min(amount, rows[node][onward[node]])
+                amount = min(amount, left.item(node, onward[node]))
                 node = onward[node]
             if amount:
                 amount = min(amount, enough - value)
-                _send(rows, into, start, sink, onward, amount)
+                _send(left, into, start, sink, onward, amount)
                 supply[start] -= amount
                 value += amount
-                sent += amount
                 if value >= enough:
                     return enough, 0
-        if not sent:
+        if value == before:
             return value, ((1 << nodes) - 1) & ~reached | side
 
 
-class _Rows(dict[int, list[int]]):
-    """The rows of a table as lists, made when they are asked for: of a large table, a flow passes few."""
-
-    def __init__(self, table: IntArray) -> None:
-        self.table = table
-
-    def __missing__(self, row: int) -> list[int]:
-        found: list[int] = self.table[row].tolist()
-        self[row] = found
-        return found
-
-
-def _send(rows: _Rows, into: list[int], node: int, sink: int, onward: list[int], amount: int) -> None:
+def _send(left: IntArray, into: list[int], node: int, sink: int, onward: list[int], amount: int) -> None:
     """Put a flow on the way from a node to the sink; what is used can be taken back."""
     while node != sink:
         following = onward[node]
-        rows[node][following] -= amount
-        if not rows[node][following]:
+        left[node, following] -= amount
+        if not left[node, following]:
             into[following] &= ~(1 << node)
         if following != sink:
-            rows[following][node] += amount
+            left[following, node] += amount
             into[node] |= 1 << following
         node = following

@@ -6,15 +6,16 @@ Rings and hierarchies are in the catalogue (`colllib.algorithms`).
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import replace
 from itertools import pairwise
+from math import lcm
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from colllib.exact import IntArray
-from colllib.forest.bound import bound
+from colllib.forest.bound import bound, room
 from colllib.forest.fabric import fabric
 from colllib.forest.splitting import Path, Pieces
 from colllib.forest.trees import Forest, forest, packed_on
@@ -37,35 +38,36 @@ def unwound(topology: Topology) -> Forest:
     '8/25'
     """
     network = fabric(topology)
-    ranks = network.ranks
-    capacity = network.capacity[:ranks, :ranks].copy()
-    ways: dict[tuple[int, int], list[tuple[int, Path]]] = {
-        (a, b): [(int(capacity[a, b]), (a, b))] for a, b in np.argwhere(capacity).tolist()
-    }
-    for path in _rings(network.capacity, ranks):
-        ends = (path[0], path[-1])
-        width = min(int(network.capacity[pair]) for pair in pairwise(path))
-        capacity[ends] += width
-        ways.setdefault(ends, []).append((width, path))
-    rings = replace(network, topology=replace(topology, link_class=None), capacity=capacity)
+    paths = _rings(network.capacity, network.ranks)
+    shared = Counter(pair for path in paths for pair in pairwise(path))
+    finer = lcm(*shared.values())  # a link that several ways of a ring take is divided among them
+    whole = network.capacity * finer
+    capacity = whole[: network.ranks, : network.ranks].copy()
+    ways: Pieces = {(a, b): [(int(capacity[a, b]), (a, b))] for a, b in np.argwhere(capacity).tolist()}
+    for path in paths:
+        width = min(int(whole[pair]) // shared[pair] for pair in pairwise(path))
+        capacity[path[0], path[-1]] += width
+        ways.setdefault((path[0], path[-1]), []).append((width, path))
+    plain = replace(topology, link_class=None)
+    rings = replace(network, topology=plain, capacity=capacity, unit=network.unit / finer)
     limit = bound(rings)
-    times = limit.unit * network.unit
+    times = limit.unit * rings.unit
     left: Pieces = {ends: [(int(units * times), path) for units, path in pieces] for ends, pieces in ways.items()}
-    scaled = np.array([[int(units * times) for units in row] for row in capacity.tolist()])
-    return Forest("all-gather", rings, limit, packed_on(scaled, network.weight * limit.trees, left))
+    return Forest("all-gather", rings, limit, packed_on(room(rings, limit.unit), network.weight * limit.trees, left))
 
 
 def _rings(capacity: IntArray, ranks: int) -> list[Path]:
-    """For every network of switches the ways from each of its ranks to the next one."""
+    """For every network of switches the ways over them from each of its ranks to the next one."""
     count, network = connected_components(capacity[ranks:, ranks:], directed=True, connection="weak")
+    over = capacity.copy()
+    over[:ranks, :ranks] = 0  # direct links stay what they are
     found = []
     for number in range(count):
         switches = (np.flatnonzero(network == number) + ranks).tolist()
-        joined = capacity[switches, :ranks].any(axis=0) | capacity[:ranks, switches].any(axis=1)
-        members = np.flatnonzero(joined).tolist()
-        for start, end in zip(members, members[1:] + members[:1], strict=True):
+        members = np.flatnonzero(capacity[switches, :ranks].any(axis=0) | capacity[:ranks, switches].any(axis=1))
+        for start, end in zip(members.tolist(), np.roll(members, -1).tolist(), strict=True):
             if start != end:
-                path = _shortest(capacity, start, {end}, set(switches))
+                path = _shortest(over, start, {end}, set(switches))
                 assert path is not None, "switches that are joined are joined both ways"
                 found.append(path)
     return found
@@ -73,20 +75,16 @@ def _rings(capacity: IntArray, ranks: int) -> list[Path]:
 
 def _shortest(capacity: IntArray, start: int, ends: set[int], over: set[int]) -> Path | None:
     """A shortest way to one of some nodes, over some others only."""
-    before = {start: start}
-    queue = deque([start])
+    queue: deque[Path] = deque([(start,)])
+    seen = {start}
     while queue:
-        node = queue.popleft()
-        for near in np.flatnonzero(capacity[node]).tolist():
-            if near in before or (near not in ends and near not in over):
-                continue
-            before[near] = node
+        path = queue.popleft()
+        for near in np.flatnonzero(capacity[path[-1]]).tolist():
             if near in ends:
-                path = [near]
-                while path[-1] != start:
-                    path.append(before[path[-1]])
-                return tuple(path[::-1])
-            queue.append(near)
+                return (*path, near)
+            if near in over and near not in seen:
+                seen.add(near)
+                queue.append((*path, near))
     return None
 
 
@@ -121,33 +119,23 @@ def greedy(topology: Topology) -> Schedule:
     """
     network = fabric(topology)
     ranks, free = network.ranks, network.capacity // network.capacity[network.capacity > 0].min()
-    members = [[root] for root in range(ranks)]
-    when: list[int] = []
-    sent: list[tuple[int, Path]] = []
-    step, over = 0, set(range(ranks, network.nodes))
-    while any(len(tree) < ranks for tree in members):
+    members, over = [[root] for root in range(ranks)], set(range(ranks, network.nodes))
+    sent: list[tuple[int, int, Path]] = []
+    step = 0
+    while growing := [root for root in range(ranks) if len(members[root]) < ranks]:
         left, known = free.copy(), [list(tree) for tree in members]
-        growing = [root for root in range(ranks) if len(members[root]) < ranks]
         while growing:
-            growing = [root for root in growing if _grown(root, known[root], members[root], left, over, sent)]
-        when += [step] * (len(sent) - len(when))
+            before, growing = growing, []
+            for root in before:
+                missing = set(range(ranks)) - {*members[root]}
+                ways = (_shortest(left, start, missing, over) for start in known[root])
+                if (path := next(filter(None, ways), None)) is not None:
+                    for pair in pairwise(path):
+                        left[pair] -= 1
+                    members[root].append(path[-1])
+                    sent.append((step, root, path))
+                    growing.append(root)
         step += 1
-    src, dst = (np.array([path[end] for _, path in sent], dtype=np.intp) for end in (0, -1))
-    block = np.array([root for root, _ in sent], dtype=np.intp)
-    made = Schedule.from_messages(all_shards(ranks), step, np.array(when), Step.of(src, dst, block))
-    return replace(made, paths=Paths.of({(root, path[0], path[-1]): path for root, path in sent}))
-
-
-def _grown(
-    root: int, known: list[int], tree: list[int], left: IntArray, over: set[int], sent: list[tuple[int, Path]]
-) -> bool:
-    """Whether a tree could take one more rank in this step."""
-    missing = set(range(len(left) - len(over))) - set(tree)
-    for start in known if missing else []:
-        if (path := _shortest(left, start, missing, over)) is not None:
-            for pair in pairwise(path):
-                left[pair] -= 1
-            tree.append(path[-1])
-            sent.append((root, path))
-            return True
-    return False
+    when, block, src, dst = np.array([(step, root, path[0], path[-1]) for step, root, path in sent]).T
+    made = Schedule.from_messages(all_shards(ranks), step, when, Step.of(src, dst, block))
+    return replace(made, paths=Paths.of({(root, path[0], path[-1]): path for _, root, path in sent}))

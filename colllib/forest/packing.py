@@ -26,10 +26,7 @@ def pack(capacity: IntArray, supply: IntArray) -> list[Tree]:
     >>> pack(np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), np.ones(3, dtype=int))[0]
     Tree(root=0, size=1, edges=((0, 1), (0, 2)), paths=())
     """
-    growth = _Growth(capacity.copy(), supply.copy())
-    for root in np.flatnonzero(supply).tolist():
-        growth.waiting.append(Tree(root, int(supply[root])))
-    found = []
+    growth, found = _Growth(capacity, supply), []
     while growth.waiting:
         found.append(growth.grown(growth.waiting.pop(0)))
     return found
@@ -38,10 +35,10 @@ def pack(capacity: IntArray, supply: IntArray) -> list[Tree]:
 class _Growth:
     """What is left on the links, and the batches that still have to grow."""
 
-    def __init__(self, left: IntArray, seeds: IntArray) -> None:
-        self.left = left
-        self.seeds = seeds  # of those that have not begun
-        self.waiting: list[Tree] = []
+    def __init__(self, capacity: IntArray, supply: IntArray) -> None:
+        self.left = capacity.copy()
+        self.seeds = supply.copy()  # of those that have not begun
+        self.waiting = [Tree(root, int(supply[root])) for root in np.flatnonzero(supply).tolist()]
 
     def grown(self, batch: Tree) -> Tree:
         """A batch of trees to all ranks; what parts from it waits."""
@@ -58,8 +55,6 @@ class _Growth:
             for end in sorted(
                 near.tolist(), key=lambda end: (-min(int(self.left[start, end]), batch.size), (end - start) % ranks)
             ):
-                if reached[end]:
-                    continue
                 if not (size := self.most(batch, start, end)):
                     continue
                 if size < batch.size:

@@ -72,13 +72,8 @@ class _Work:
         first, second = taken(self.paths[u, w], units), taken(self.paths[w, t], units)
         if u == t:
             return
-        into = self.paths.setdefault((u, t), [])
-        while first:
-            (have, ahead), (want, behind) = first.pop(), second.pop()
-            both = min(have, want)
-            into.append((both, _joined(ahead, behind)))
-            first += [(have - both, ahead)] if have > both else []
-            second += [(want - both, behind)] if want > both else []
+        pieces = matched(first[::-1], second[::-1])
+        self.paths.setdefault((u, t), []).extend((both, _joined(ahead, behind)) for both, ahead, behind in pieces)
 
 
 def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str) -> Logical:
@@ -132,12 +127,10 @@ def _remove(work: _Work, switch: int, name: str) -> None:
         sources = np.flatnonzero(work.network[:, switch]).tolist()
         others = sorted((u for u in sources if u != t), key=lambda u: (u - t) % len(work.network))
         apart = [u for u in others if not work.network[u, t]]
-        for group in (apart, others):
-            share = -(-int(work.network[switch, t]) // max(1, len(group)))
+        for group, parts in ((apart, len(apart)), (others, len(others)), ((*others, t), 1)):
+            share = -(-int(work.network[switch, t]) // max(1, parts))
             for u in group:
                 work.take(u, switch, t, work.most(u, switch, t, share))
-        for u in (*others, t):
-            work.take(u, switch, t, work.most(u, switch, t, int(work.network[switch, t])))
         if work.network[switch, t]:
             raise AssertionError(f"{name}: a link of switch {switch} could not be split off, against the theorem")
 
@@ -183,6 +176,16 @@ def taken(pieces: list[tuple[int, Any]], units: int) -> list[tuple[int, Any]]:
             pieces.append((have - units, path))
         units -= found[-1][0]
     return found
+
+
+def matched(first: list[tuple[int, Any]], second: list[tuple[int, Any]]) -> list[tuple[int, Any, Any]]:
+    """Two rows of as many units, both cut wherever one of them is.
+
+    >>> matched([(2, "a"), (1, "b")], [(1, "x"), (2, "y")])
+    [(1, 'a', 'x'), (1, 'a', 'y'), (1, 'b', 'y')]
+    """
+    rest = second[::-1]
+    return [(units, one, other) for size, one in first for units, other in taken(rest, size)]
 
 
 def _joined(ahead: Path, behind: Path) -> Path:

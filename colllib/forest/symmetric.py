@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
 
 from colllib.exact import IntArray, counted
 from colllib.forest.bound import Bound, room
@@ -70,28 +71,19 @@ def _kinds(topology: Topology) -> tuple[IntArray, IntArray]:
     A route over another rank is not one that a tree takes: its kind is -1.
     """
     assert topology.link_class is not None
-    others = np.arange(1, topology.ranks)
-    try:
-        message, link = topology.router(np.zeros_like(others), others)
-    except NoRouteError:
-        others = others[[_leads_to(topology, rank) for rank in others.tolist()]]
-        message, link = topology.router(np.zeros_like(others), others)
-    used = np.zeros((len(others), int(topology.link_class.max()) + 1), dtype=np.intp)
-    np.add.at(used, (message, topology.link_class[link]), 1)
-    direct = np.bincount(message[topology.link_dst[link] < topology.ranks], minlength=len(others)) == 1
-    usage, kind = np.unique(used[direct], axis=0, return_inverse=True)
+    classes, used, direct = int(topology.link_class.max()) + 1, [], []
+    for rank in range(1, topology.ranks):
+        try:
+            _, link = topology.router(np.zeros(1, dtype=np.intp), np.array([rank]))
+        except NoRouteError:  # as between two rails that are apart
+            continue
+        if (topology.link_dst[link] < topology.ranks).sum() == 1:
+            direct.append(rank)
+            used.append(np.bincount(topology.link_class[link], minlength=classes))
+    usage, kind = np.unique(np.array(used, dtype=np.intp).reshape(-1, classes), axis=0, return_inverse=True)
     kind_to = np.full(topology.ranks, -1)
-    kind_to[others[direct]] = kind.ravel()
+    kind_to[direct] = kind.ravel()
     return usage, kind_to
-
-
-def _leads_to(topology: Topology, rank: int) -> bool:
-    """Whether there is a route from rank 0, as there is not between two rails that are apart."""
-    try:
-        topology.router(np.zeros(1, dtype=np.intp), np.array([rank]))
-    except NoRouteError:
-        return False
-    return True
 
 
 def _between(lattice: Lattice, kind_to: IntArray) -> IntArray:
@@ -104,20 +96,14 @@ def _between(lattice: Lattice, kind_to: IntArray) -> IntArray:
 
 def _by_distance(kind_between: IntArray) -> IntArray:
     """All ranks, those first that fewest routes lead to from rank 0."""
-    distance = np.full(len(kind_between), -1)
-    distance[0], near = 0, np.array([0])
-    while len(near):
-        reached = (kind_between[near] >= 0).any(axis=0) & (distance < 0)
-        distance[reached] = distance[near[0]] + 1
-        near = np.flatnonzero(reached)
-    return np.argsort(distance, kind="stable")
+    return np.argsort(shortest_path(kind_between >= 0, unweighted=True, indices=0), kind="stable")
 
 
 def _budget(fabric: Fabric, bound: Bound) -> IntArray:
     """How many crossings of each class of links there is room for, per rank."""
     topology, of_link = fabric.topology, fabric.topology.link_class
     assert of_link is not None
-    fits = room(fabric, bound.unit * fabric.unit)[topology.link_src, topology.link_dst]
+    fits = room(fabric, bound.unit)[topology.link_src, topology.link_dst]
     return counted(of_link, fits, int(of_link.max()) + 1) // topology.ranks
 
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from colllib.forest.bound import Bound, bound, fixed, room
 from colllib.forest.boxed import pack_by_boxes
 from colllib.forest.fabric import Fabric, fabric, speed
 from colllib.forest.lowering import lowered
-from colllib.forest.multicast import replicated
+from colllib.forest.multicast import messages
 from colllib.forest.packing import pack
 from colllib.forest.splitting import Path, Pieces, taken, without_switches
 from colllib.forest.symmetric import lattice_of, pack_by_moves
@@ -78,49 +79,43 @@ class Forest:
         Args:
             segments: into how many each tree's share is cut and pipelined.
         """
-        if self.primitive == "all-reduce":
-            outward = self._schedule(inward=False)
-            inward = reversed_in_time(outward) if self.lattice else self._schedule(inward=True)
-            return pipelined(in_sequence(inward, outward), segments)
-        return pipelined(self._schedule(inward=self.primitive in INWARD), segments)
+        return pipelined(reduce(in_sequence, map(self._one_way, self._ways)), segments)
 
-    def _schedule(self, inward: bool) -> Schedule:
-        if self.multicast:
-            whole = self.moved_to_all if self.lattice else self
-            outward = replicated(whole.trees, whole._blocks(inward=False), self.fabric.topology)
-            return reversed_in_time(outward) if inward else outward
-        blocks, (when, edges, tree) = self._blocks(inward), self._messages
-        steps = int(when.max(initial=-1)) + 1
-        order = np.argsort(when, kind="stable")
-        start, end = edges[order].T
-        if inward:
-            order, start, end = order[::-1], end[::-1], start[::-1]
-        messages = Step.of(start, end, tree[order], inward)
-        at = steps - 1 - when[order] if inward else when[order]
-        found = Schedule.from_messages(blocks, steps, at, messages)
-        if self.lattice:
-            return Orbit(found, self.lattice)
-        return Schedule(blocks, steps, found.step, flat=found.flat, paths=self._own_paths(inward))
+    @property
+    def _ways(self) -> tuple[bool, ...]:
+        """Whether the schedule goes towards the roots, for each of its parts."""
+        return (True, False) if self.primitive == "all-reduce" else (self.primitive in INWARD,)
 
-    def _blocks(self, inward: bool) -> Blocks:
+    def _one_way(self, inward: bool) -> Schedule:
+        topology = self.fabric.topology
+        able = topology.able("combines" if inward else "replicates", np.arange(topology.switches)) & self.multicast
+        whole = self.moved_to_all if self.lattice and able.any() else self
+        hops = [(when, block, path) for block, tree in enumerate(whole.trees) for when, path in messages(tree, able)]
+        hops.sort(key=itemgetter(0))
+        table = np.array([(when, block, path[0], path[-1]) for when, block, path in hops], dtype=np.intp)
+        when, block, src, dst = table.reshape(-1, 4).T
+        found = Schedule.from_messages(whole._blocks, int(when.max(initial=-1)) + 1, when, Step.of(src, dst, block))
+        if whole.lattice:
+            outward: Schedule = Orbit(found, whole.lattice)
+        else:
+            usual = _usual_paths(topology, whole.trees, inward)
+            own = {(b, path[0], path[-1]): path for _, b, path in hops if path != usual.get((path[0], path[-1]))}
+            switches = topology.switches if able.any() else 0
+            outward = replace(found, switches=switches, paths=Paths.of(own) if own else None)
+        return reversed_in_time(outward) if inward else outward
+
+    @property
+    def _blocks(self) -> Blocks:
+        """What the trees carry, outwards: tree b has block b."""
         ranks, each = self.fabric.ranks, Fraction(1, self.fabric.total * self.bound.trees)
         root = np.array([tree.root for tree in self.trees], dtype=np.intp)
-        all_ranks = np.full(len(root), ranks)
         share = Fractions.of(tree.size * each for tree in self.trees)
-        source, target = (all_ranks, root) if inward else (root, all_ranks)
-        return Blocks(ranks, share, source, target, (np.arange(ranks),))
-
-    @cached_property
-    def _messages(self) -> tuple[IntArray, IntArray, IntArray]:
-        """The step, the edge and the tree of every message, outwards."""
-        when = np.array([depth - 1 for tree in self.trees for depth in tree.depths], dtype=np.intp)
-        edges = np.array([edge for tree in self.trees for edge in tree.edges], dtype=np.intp).reshape(-1, 2)
-        return when, edges, np.repeat(np.arange(len(self.trees)), [len(tree.edges) for tree in self.trees])
+        return Blocks(ranks, share, root, np.full(len(root), ranks), (np.arange(ranks),))
 
     @cached_property
     def moved_to_all(self) -> Forest:
         """The same with the trees of every rank and their paths, where rank 0's are moved."""
-        topology, inward = self.fabric.topology, self.primitive in INWARD
+        topology = self.fabric.topology
         assert self.lattice is not None
         moves = Moves.of(self.lattice)
         check_size(topology.name, sum(len(tree.edges) for tree in self.trees) * moves.order, MOST_MESSAGES, "messages")
@@ -129,49 +124,30 @@ class Forest:
             to = moves.moved(np.arange(topology.ranks), np.array(move)).tolist()
             for tree in self.trees:
                 found.append(Tree(to[tree.root], tree.size, tuple((to[start], to[end]) for start, end in tree.edges)))
-        usual = _usual_paths(topology, sorted({_turned(edge, inward) for tree in found for edge in tree.edges}))
-        along = -1 if inward else 1
-        paths = ([usual[_turned(edge, inward)][::along] for edge in tree.edges] for tree in found)
-        trees = tuple(replace(tree, paths=tuple(own)) for tree, own in zip(found, paths, strict=True))
+        usual = _usual_paths(topology, found, self.primitive in INWARD)
+        trees = tuple(replace(tree, paths=tuple(usual[edge] for edge in tree.edges)) for tree in found)
         return replace(self, trees=trees, lattice=None)
-
-    def _own_paths(self, inward: bool) -> Paths | None:
-        """The paths of messages that the router would take another way."""
-        pairs = sorted({_turned(edge, inward) for tree in self.trees for edge in tree.edges})
-        usual = _usual_paths(self.fabric.topology, pairs)
-        own = {}
-        for block, tree in enumerate(self.trees):
-            for edge, nodes in zip(tree.edges, tree.paths, strict=True):
-                src, dst = _turned(edge, inward)
-                path = nodes[::-1] if inward else nodes
-                if path != usual[src, dst]:
-                    own[block, src, dst] = path
-        return Paths.of(own) if own else None
 
     def reached(self) -> bool:
         """Whether its schedule, executed and proved, loads the busiest link just as much as the bound says.
 
         An all-reduce is taken for two, one after the other. Moved trees of millions of messages are run by symmetry.
         """
-        ways = (False, True) if self.primitive == "all-reduce" else (self.primitive in INWARD,)
-        schedules = [self._schedule(inward) for inward in ways]
+        schedules = [self._one_way(inward) for inward in self._ways]
         large = isinstance(schedules[0], Orbit) and schedules[0].num_messages > IN_FULL
         runs = ((by_symmetry if large else execute)(schedule, self.fabric.topology) for schedule in schedules)
         return all(busiest(run) == self.bound.inverse_throughput / self.fabric.total for run in runs)
 
 
-def _usual_paths(topology: Topology, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Path]:
-    """The nodes that the topology's router passes between two ranks, for many."""
-    ends = np.array(pairs, dtype=np.intp).reshape(-1, 2)
-    message, link = topology.router(ends[:, 0], ends[:, 1])
-    found = {pair: [pair[0]] for pair in pairs}
+def _usual_paths(topology: Topology, trees: Sequence[Tree], inward: bool) -> dict[tuple[int, int], Path]:
+    """The nodes, outwards, that the topology's router passes for each edge of some trees."""
+    edges = sorted({edge for tree in trees for edge in tree.edges})
+    src, dst = np.array(edges, dtype=np.intp).reshape(-1, 2)[:, :: -1 if inward else 1].T
+    message, link = topology.router(src, dst)
+    found = [[start] for start in src.tolist()]
     for place, node in zip(message.tolist(), topology.link_dst[link].tolist(), strict=True):
-        found[pairs[place]].append(node)
-    return {pair: tuple(nodes) for pair, nodes in found.items()}
-
-
-def _turned(edge: tuple[int, int], inward: bool) -> tuple[int, int]:
-    return (edge[1], edge[0]) if inward else edge
+        found[place].append(node)
+    return {edge: tuple(nodes[:: -1 if inward else 1]) for edge, nodes in zip(edges, found, strict=True)}
 
 
 class Traffic(NamedTuple):
@@ -270,7 +246,7 @@ def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
     if fabric.ranks == 1:
         return (Tree(0, limit.trees, ()),)
     supply = fabric.weight * limit.trees
-    capacity = room(fabric, limit.unit * fabric.unit)
+    capacity = room(fabric, limit.unit)
     logical = without_switches(capacity, supply, fabric.ranks, fabric.topology.name)
     return packed_on(logical.capacity, supply, logical.paths)
 

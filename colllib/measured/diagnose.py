@@ -29,7 +29,9 @@ from colllib.measured.shape import Shape, shape
 from colllib.measured.write import PROGRAMS
 
 FASTER_THAN_THE_WIRE = 1.15
-SLOWER = 0.75  # of the model's pick: a run that is slower took another algorithm, or has the fault that its log says
+SLOWER = 0.75  # of the model's pick: a run that is slower took another algorithm
+SLOWER_SAID = 0.85  # likewise, or it has the fault that its log says
+NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
@@ -128,7 +130,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         return _undecided(str(error), "a table with times")
     if ranks is None:
         form = replace(form, fitted=())  # its times would rest on the factor of a number of ranks
-    if any(row.wrong.isdigit() and int(row.wrong) for row in run.rows):
+    if any(row.failed for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
     if machine is None:
@@ -137,7 +139,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
 
 
 def _no_measurement(run: Run, ranks: int | None) -> str:
-    if run.ranks == 1 or ranks == 1:
+    if (run.ranks or ranks) == 1:
         return "every job has 1 rank, so that busbw is 0 by its formula"
     return run.mixed
 
@@ -160,7 +162,7 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
         marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
     speed = f"{form.measured / 1e9:.3g} GB/s"
-    kind, total = fitting(form, str(run.collective)), filled(run, form)
+    kind, total = "" if gpus == 1 else fitting(form, str(run.collective)), filled(run, form)
     state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
     if kind:
@@ -188,37 +190,45 @@ def _certain(marks: list[Evidence]) -> bool:
 
 def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: list[str]) -> Diagnosis:
     told, machine = machine, as_shown(machine, run, form, assumed)
-    bound = expected(machine, collective)
-    state, distance = _state(form, bound)
-    model = predict(machine, collective, form.largest)
+    bound, model = expected(machine, collective), predict(machine, collective, form.largest)
     usual = by_gpu(machine.name)
     said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
-    slow = form.measured < (bound.low if state == "undecided" else SLOWER * model.busbw)
-    if state in ("undecided", "healthy") and slow and form.largest >= SMALLEST and _certain(said):
-        state = "below-expectation"
-    marks = said + list(causes.noted(form))
+    state, distance = _state(form, bound)
+    if _certain(said):
+        state = _as_said(state, form, machine, bound, model)
+    marks = [mark for mark in said if state != "healthy" or mark.weight >= CERTAIN] + list(causes.noted(form))
     if state == "healthy":
-        marks = list(causes.noted(form)) + _normal(form, machine, collective, model)
-        if machine.cards < told.cards:
-            marks.append(Evidence("misconfiguration", 0.95, f"or {machine.cards} of {told.cards} cards are in use"))
+        marks += _normal(form, machine, told.cards, collective, model)
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
-        numbers = causes.between_boxes(machine, form, bound, collective) if machine.boxes > 1 else None
-        marks += numbers if numbers is not None else causes.inside_a_box(machine, form)
+        several = machine.boxes > 1
+        marks += (
+            causes.between_boxes(machine, form, bound, collective) if several else causes.inside_a_box(machine, form)
+        )
     found = weighed(marks)
-    cause = found[0][0] if found and (state != "healthy" or found[0][1] >= 1) else None
+    likely = [name for name, weight in found if state != "healthy" or (name in NORMAL and weight >= 1)]
+    cause = likely[0] if likely else None
     rest = [name for name, _ in found if name != cause][:2]
     confidence = _confidence(state, distance, found, run, assumed, _certain([m for m in marks if m.cause == cause]))
     evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
     if run.unread:
         evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
     test = _test(cause or "", machine.ranks, collective)
-    if state == "healthy" and "misconfiguration" in rest:
+    if state == "healthy" and ("misconfiguration" in rest or _certain(said)):
         confidence, test = min(confidence, 0.5), _test("", machine.ranks, collective)
     verdict = _sentence(state, cause, form, machine, bound)
     if state == "healthy" and form.measured < SLOWER * model.busbw:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     binding = "latency" if cause == "latency-bound" else bound.binding
     return Diagnosis(state, cause, tuple(rest), confidence, binding, verdict, tuple(evidence), test, form, bound)
+
+
+def _as_said(state: str, form: Shape, machine: Machine, bound: Expected, model: Prediction) -> str:
+    """The state where the log itself says a cause: of its cards' rate, if nobody told it, nobody is sure."""
+    least = bound.low if state == "undecided" else SLOWER_SAID * model.busbw
+    if state not in ("undecided", "healthy") or form.measured >= least or form.largest < SMALLEST:
+        return state
+    sure = machine.cards_known or machine.boxes == 1 or form.measured < SLOWER * model.busbw
+    return "below-expectation" if sure else "undecided"
 
 
 def _state(form: Shape, bound: Expected) -> tuple[str, float]:
@@ -236,9 +246,11 @@ def _state(form: Shape, bound: Expected) -> tuple[str, float]:
     return "undecided", 0.0
 
 
-def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -> list[Evidence]:
-    """What makes a healthy run as fast as it is, and what else would."""
+def _normal(form: Shape, machine: Machine, told: int, collective: str, model: Prediction) -> list[Evidence]:
+    """What makes a healthy run as fast as it is, and what else would, such as fewer cards than are told."""
     found = []
+    if machine.cards < told:
+        found.append(Evidence("misconfiguration", 0.95, f"or {machine.cards} of {told} cards are in use"))
     half = replace(machine, cards=machine.cards // 2) if machine.boxes > 1 and machine.cards > 1 else None
     if half and collective not in ("sendrecv", "all-to-all") and form.measured < 0.9 * model.busbw:
         other = predict(half, collective, form.largest)

@@ -9,6 +9,7 @@ from colllib.measured.machines import Machine
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.7, 0.65, 0.5, 0.3
+SEND_SHARE = 0.8  # of a card that one pair of GPUs has for itself: up to 0.97 is seen
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
 
@@ -56,12 +57,15 @@ def expected(machine: Machine, collective: str) -> Expected:
     if machine.boxes == 1:
         return inside
     usual, most = _outside(machine, machine.network, collective)
-    lean = usual if machine.cards_known else usual * min(1.0, machine.least_network / machine.network)
-    if not machine.cards_known:
-        most = max(most, most * machine.most_network / machine.network)
     pair = collective in ("sendrecv", "all-to-all")
-    share = PAIR_SHARE if collective == "all-to-all" else CARD_SHARE
-    binding, why = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
+    share = {"all-to-all": PAIR_SHARE, "sendrecv": SEND_SHARE}.get(collective, CARD_SHARE)
+    binding, why, lean = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box", usual
+    if not machine.cards_known:
+        lean = usual * min(1.0, machine.least_network / machine.network)
+        most = max(most, most * machine.most_network / machine.network)
+        if machine.common_network < machine.network:
+            usual *= machine.common_network / machine.network
+            why += f", or {machine.common_network / 1e9:g} GB/s together, as many boxes have"
     if machine.slots_bind:
         binding, why = "PCIe", f"{why}, behind PCIe slots of {machine.pcie / 1e9:g} GB/s a GPU"
     why += {"sendrecv": ", one of them for a pair", "all-to-all": f", shared by {machine.gpus} GPUs"}.get(

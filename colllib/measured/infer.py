@@ -18,6 +18,7 @@ FEWEST_CARDS = 100e9  # of a whole box, from which on a rate tells several cards
 BETWEEN_BOXES = 40e-6  # seconds: two GPUs of one box wait less for a few bytes, whatever lies between them
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
+SLICE = 1.25e9  # bytes per second: 10 Gbit/s, the network of a cloud's instance with one Volta
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 Assumed = list[str]
 
@@ -133,6 +134,8 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     stated = ranks_of(run, hints)
     if run.ranks and stated and stated < run.ranks:
         raise ValueError(f"the log has {run.ranks} ranks, the machine that is told holds {stated}")
+    if stated and hints.boxes and stated % hints.boxes:
+        raise ValueError(f"{stated} ranks do not fill {hints.boxes} boxes")
     fewer = bool(run.ranks and stated and stated > run.ranks)
     if fewer:
         assumed.append(f"the log shows {run.ranks} ranks of the {stated} that are told")
@@ -180,7 +183,11 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
     if made.boxes == 1:
         return made
     if made.gpus < kind.gpus and kind.cards > 1:
-        made = replace(made, cards=max(1, kind.cards * made.gpus // kind.gpus))
+        part = made.gpus / kind.gpus
+        common = max(made.card, part * kind.common_network)
+        made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common)
+    if made.gpus == 1 and kind.generation == 0:
+        made = replace(made, least_network=SLICE)
     counted = int(run.facts.get("cards", "0")) if run.facts.get("cards", "0").isdigit() else 0
     named = int(run.facts.get("named cards", "0"))
     if "efa" in (run.facts.get("provider"), run.facts.get("FI_PROVIDER")) and kind.generation < 2:

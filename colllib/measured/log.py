@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -56,6 +57,17 @@ class Row:
     busbw: float | None
     in_place: bool | None = None
     wrong: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it counts wrong values, or an asterisk marks its error; where old programs check nothing, they
+        print 1e+00.
+
+        >>> marks = ("0", "2e-07", "1e+00", "7", "6.7e+07", "3e-02*", "N/A")
+        >>> [mark for mark in marks if Row(1, 8.0, 1e-5, None, None, wrong=mark).failed]
+        ['7', '6.7e+07', '3e-02*']
+        """
+        return re.fullmatch(r"[1-9]\d*|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*", self.wrong) is not None
 
 
 @dataclass(frozen=True)

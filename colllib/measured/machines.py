@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from colllib.topology.presets import PRESETS as TOPOLOGIES
@@ -36,6 +37,7 @@ class Machine:
         oversubscription: how many times too narrow the way out of a box is.
         mesh: links of a GPU of which one leads to each peer, or 0.
         bridge: bytes per second, one way, of the NVLink bridge that is sold for pairs of such cards, or 0.
+        common_network: bytes per second of the cards that boxes have as often as the usual ones, where that is less.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Machine:
     oversubscription: float = 1.0
     mesh: int = 0
     bridge: float = 0.0
+    common_network: float = inf
 
     @property
     def ranks(self) -> int:
@@ -137,9 +140,9 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"h100", _nvlink("H100", "dgx-h100", _GEN5, 2, 8, 400e9)),
     (r"a100.*pcie", _slot("A100 PCIe", _GEN4, 1, bridge=300e9)),
     (r"a800", _nvlink("A800", (200e9, 25e9), _GEN4, 1, 8, 200e9)),
-    (r"a100", _nvlink("A100", "dgx-a100", _GEN4, 1, 8, 200e9)),
+    (r"a100", replace(_nvlink("A100", "dgx-a100", _GEN4, 1, 8, 200e9), common_network=100e9)),
     (r"v100.*pcie", _slot("V100 PCIe", _GEN3, 0)),
-    (r"v100", replace(_nvlink("V100", (150e9, 12.5e9), _GEN3, 0, 8, 100e9), cards=4, least_network=1.25e9)),
+    (r"v100", replace(_nvlink("V100", (150e9, 12.5e9), _GEN3, 0, 8, 100e9), cards=4, least_network=12.5e9)),
     (r"p100.*pcie", _slot("P100 PCIe", _GEN3, 0)),
     (r"p100", replace(_nvlink("P100", (80e9, 12.5e9), _GEN3, 0, 8, 50e9), cards=4, least_network=1.25e9)),
     (r"rtx pro|rtx 50[0-9]0|5090", _slot("RTX PRO 6000", _GEN5, 3)),
@@ -150,7 +153,7 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"mi3", _fabric("MI300X", "mi300x", 7, "CDNA 3 white paper: 7 Infinity Fabric links of 64 GB/s one way")),
     (r"mi2[15]0", _fabric("MI250X", "mi250x", 3, "CDNA 2 white paper: 3 Infinity Fabric links of 50 GB/s leave a die")),
     (
-        r"mi(50|60|100)|vega|radeon|rx ?[67]\d|w[67]\d00",
+        r"mi(50|60|100)|vega|radeon (?!graphics)|rx ?[67]\d|w[67]\d00",
         replace(_slot("MI100", _GEN4, 0), vendor="amd", source="AMD, data sheet of Instinct MI100, without its bridge"),
     ),
 )
@@ -166,11 +169,15 @@ PRESETS["gh200"] = "gh200 nvl32"
 def by_gpu(name: str) -> Machine | None:
     """The usual box of a GPU, by a name that a driver or a person gives it, or nothing.
 
-    >>> by_gpu("NVIDIA H100 80GB HBM3").link / 1e9, by_gpu("unheard of")
-    (450.0, None)
+    >>> by_gpu("NVIDIA H100 80GB HBM3").link / 1e9, by_gpu("Tesla K80").name, by_gpu("unheard of")
+    (450.0, 'K80', None)
     """
     lowered = name.lower()
-    return next((machine for pattern, machine in _KINDS if re.search(pattern, lowered)), None)
+    machine = next((machine for pattern, machine in _KINDS if re.search(pattern, lowered)), None)
+    if machine is None or (machine.linked and machine.vendor == "nvidia"):
+        return machine
+    plain = re.sub(r"^((nvidia|tesla|geforce|amd|instinct) )+", "", name, flags=re.IGNORECASE)  # of many of a kind
+    return replace(machine, name=plain.upper() if plain.islower() else plain)
 
 
 def find(expression: str) -> Machine:
@@ -187,11 +194,11 @@ def find(expression: str) -> Machine:
     (16, 200.0)
     """
     head, *options = expression.strip().split(",")
-    name, _, count = head.partition(":")
+    name, colon, count = head.partition(":")
     kind = by_gpu(PRESETS[name]) if name in PRESETS else None
     if kind is None:
         raise ValueError(f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:n' for p in PRESETS)}")
-    return changed(replace(kind, boxes=positive("boxes", count or "1"), cards_known=True), ",".join(options))
+    return changed(replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True), ",".join(options))
 
 
 def changed(machine: Machine, options: str) -> Machine:

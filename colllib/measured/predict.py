@@ -84,13 +84,13 @@ def predict(
     scale = _scale(frozenset(without))
     rate, waiting = _rate(scale, chosen), scale.latency.get(machine.boxes > 1, 1.0)
     wait = chosen.waiting(message, machine) * waiting
-    wire = chosen.wire(message, machine.generation) / rate
-    bound = expected(machine, collective).high
+    share, bound = factor(collective, machine.ranks), expected(machine, collective).high
+    wire = max(chosen.wire(message, machine.generation) / rate, message * share / bound)
     seconds = wait + wire
     return Prediction(
         message=message,
         seconds=seconds,
-        busbw=message / seconds * factor(collective, machine.ranks),
+        busbw=message / seconds * share,
         picked=f"{chosen.algorithm}/{chosen.protocol}",
         binding="latency" if wait > wire else chosen.binding,
         latency=wait,

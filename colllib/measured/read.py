@@ -24,7 +24,7 @@ _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _TYPE_BYTES = {"int8": 1, "uint8": 1, "half": 2, "fp16": 2, "bf16": 2, "bfloat16": 2, "float": 4, "fp32": 4}
 _TYPE_BYTES |= {"int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "double": 8, "int16": 2, "uint16": 2}
 _TYPE_BYTES |= dict.fromkeys(("f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1)
-_NUMBER = re.compile(r"[+-]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?:nan|inf)|N/A", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\*?|[+-]?(?:nan|inf)|N/A", re.IGNORECASE)
 _QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?", re.IGNORECASE)
 _RANK = re.compile(
     r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
@@ -130,7 +130,7 @@ def read(text: str) -> tuple[Run, ...]:
     if not whole:
         unread = [mark for table in tables for mark in table.unread]
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
-        raise ValueError(f"no row of a benchmark table in {text.count(chr(10)) + 1} lines{why}")
+        raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
     return tuple(run for table in whole for run in _finished(table))
 
 
@@ -234,7 +234,7 @@ def _remarks(table: _Table, line: str) -> None:
             facts[name] = next(group for group in match.groups() if group)
     if found := len(_CARD.findall(line)) if "NET/IB : Using" in line else _NICS.findall(line):
         facts["cards"] = str(found if isinstance(found, int) else found[0])
-    facts.update((name, value.strip("\"'")) for name, value in _SETTING.findall(line))
+    facts.update((name, value.replace("\\", "").strip("\"'")) for name, value in _SETTING.findall(line))
     chosen = [name.split(":")[0] for name in facts.get("NCCL_IB_HCA", "").lstrip("=").split(",")]
     if "NCCL_IB_HCA" in line and all(re.fullmatch(r"[A-Za-z]\w*_\d+", name) for name in chosen):
         facts["named cards"] = str(len(set(chosen)))

@@ -20,6 +20,7 @@ from colllib.algorithms import find as find_algorithm
 from colllib.events import event_clock
 from colllib.exact import IntArray
 from colllib.execution import execute
+from colllib.ladder import Entry
 from colllib.schedule import Schedule
 from colllib.topology import PRESETS, Topology
 from colllib.topology import find as find_topology
@@ -63,10 +64,8 @@ class Case:
     @cached_property
     def schedule(self) -> Schedule:
         """What runs."""
-        algorithm = find_algorithm(self.primitive, self.algorithm)
-        if self.tiers:
-            algorithm = algorithm.configured({"tiers": self.tiers})
-        return algorithm.build(algorithm.argument(self.topology))
+        options = {"tiers": self.tiers} if self.tiers else {}
+        return Entry(find_algorithm(self.primitive, self.algorithm).configured(options), self.topology).schedule()
 
     @property
     def price(self) -> dict[str, Any]:

@@ -151,9 +151,9 @@ def _inside(machine: Machine, collective: str = "") -> float:
 
 def _card(machine: Machine) -> float:
     """GB/s of the channels over one card: the highest speed of the search that fits, as often as it fits."""
-    speeds, rate = SPEEDS_BETWEEN[machine.generation], machine.rate / 1e9
-    speed = next((s for s in speeds if s <= rate), speeds[-1])
-    return speed * max(1, rate // speed)
+    rate = machine.rate / 1e9
+    speed = next((s for s in SPEEDS_BETWEEN[machine.generation] if s <= rate), rate)  # the search ends at 0.12
+    return speed * (rate // speed)
 
 
 def _steps(machine: Machine, collective: str) -> int:

@@ -61,9 +61,8 @@ def sensitivity(machine: Machine, collective: str, message: float) -> list[Chang
     >>> 'cards' in sensitivity(find("dgx-h100:4,cards=4"), "all-reduce", 1e9)[0].what
     True
     """
-    better = {"NVLink twice as fast": replace(machine, link=2 * machine.link)}
-    if not machine.linked:
-        better = {"PCIe twice as fast": replace(machine, link=2 * machine.link, pcie=2 * machine.pcie)}
+    pcie = machine.pcie if machine.linked else 2 * machine.pcie
+    better = {f"{machine.inner} twice as fast": replace(machine, link=2 * machine.link, pcie=pcie)}
     if machine.boxes > 1:
         better["cards twice as fast"] = replace(machine, card=2 * machine.card)
         better["twice as many cards"] = replace(machine, cards=2 * machine.cards)

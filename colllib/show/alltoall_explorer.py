@@ -93,7 +93,7 @@ def alltoall_explorer() -> Explorer:
         "All-to-all: steps against bytes",
         [ranks(), *prices()],
         [
-            Curves(race, "Time against message size", strip=False),
+            Curves(race, strip=False),
             Ways(race, "Time against radix", "Every radix that is best somewhere", x_label="radix k"),
             Rows(Race(elsewhere), "On other clocks and wires", "On other clocks and wires", _COLUMNS),
         ],

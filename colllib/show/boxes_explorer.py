@@ -1,16 +1,20 @@
 """The cluster builder: boxes of ranks with the reader's cards, speeds and latencies, and who is fastest on them."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 
-from colllib.algorithms import allgather, allreduce, alltoall, broadcast, channels, hierarchical, reducescatter
+import numpy as np
+
+from colllib.algorithms import find
 from colllib.busbw import bus_factor
-from colllib.cost import TieredCost
-from colllib.execution import execute
+from colllib.cost import Kind, Tier, TieredCost
+from colllib.exact import Fractions, IntArray
+from colllib.execution import Execution, execute
+from colllib.ladder import Entry
 from colllib.measures import crossings
 from colllib.placement import order_of
-from colllib.schedule import Schedule, placed
+from colllib.schedule import placed
 from colllib.show.control import Control, Quantity
 from colllib.show.cost_explorer import message, two_tiers
 from colllib.show.explorer import Explorer
@@ -22,84 +26,121 @@ BOXES = (2, 4, 8, 16)
 SIZES = (4, 8)
 SEGMENTS = (1, 16)  # of what is cut: in one piece, or in so many
 PLACES = ("contiguous", "strided", "random")
-LEVELS = ("ports", "cards", "uplinks")
+RACKS = (4,)  # how many racks there may be, as a third tier
+LEVELS = ("ports", "cards", "uplinks", "between racks")
+SHARED = (2, 4, 8)  # ranks that may share a card
+CARD = 1  # the tier of boxes that is the cards
 
-Build = Callable[[Topology, int], Schedule]
-
-
-def _flat(build: Callable[[int], Schedule]) -> Build:
-    return lambda topology, _: build(topology.ranks)
-
-
-def _named(build: Callable[..., Schedule], tiers: str) -> Build:
-    return lambda topology, segments: build(topology, segments=segments, tiers=tiers)
-
-
-def _cut(build: Callable[..., Schedule]) -> Build:
-    return lambda topology, segments: build(topology, segments=segments)
-
-
-def _whole(build: Callable[..., Schedule]) -> Build:
-    return lambda topology, _: build(topology)
-
-
-#: What races for each primitive: which switches have to add for it, in how many segments, and the schedule. The first
+_GATHERS: dict[str, tuple[str, str, tuple[int, ...]]] = {
+    "flat ring": ("ring", "none", (1,)),
+    "channels": ("channels", "none", (1,)),
+    "hierarchical": ("hierarchical", "none", SEGMENTS),
+}
+#: What races for each primitive: the algorithm, which switches have to add for it, and in how many segments. The first
 #: goes by the numbers of the ranks, wherever they stand; the others know the boxes.
-RUNNERS: dict[str, dict[str, tuple[str, tuple[int, ...], Build]]] = {
+RUNNERS: dict[str, dict[str, tuple[str, str, tuple[int, ...]]]] = {
     "all-reduce": {
-        "flat ring": ("none", (1,), _flat(allreduce.ring)),
-        "channels": ("none", (1,), _whole(channels.all_reduce)),
-        "tree": ("none", SEGMENTS, _cut(channels.tree)),
-        "hierarchical": ("none", SEGMENTS, _named(hierarchical.all_reduce, "ring")),
-        "NVLS + tree": ("box", SEGMENTS, _cut(hierarchical.nvls_tree)),
-        "CollNet": ("network", SEGMENTS, _cut(hierarchical.collnet)),
-        "NVLS + CollNet": ("both", SEGMENTS, _cut(hierarchical.nvls)),
+        "flat ring": ("ring", "none", (1,)),
+        "channels": ("channels", "none", (1,)),
+        "tree": ("tree", "none", SEGMENTS),
+        "hierarchical": ("hierarchical", "none", SEGMENTS),
+        "NVLS + tree": ("nvls-tree", "box", SEGMENTS),
+        "CollNet": ("collnet", "network", SEGMENTS),
+        "NVLS + CollNet": ("nvls", "both", SEGMENTS),
     },
-    "all-gather": {
-        "flat ring": ("none", (1,), _flat(allgather.ring)),
-        "channels": ("none", (1,), _whole(channels.all_gather)),
-        "hierarchical": ("none", SEGMENTS, _named(hierarchical.all_gather, "ring")),
-    },
-    "reduce-scatter": {
-        "flat ring": ("none", (1,), _flat(reducescatter.ring)),
-        "channels": ("none", (1,), _whole(channels.reduce_scatter)),
-        "hierarchical": ("none", SEGMENTS, _named(hierarchical.reduce_scatter, "ring")),
-    },
+    "all-gather": _GATHERS,
+    "reduce-scatter": _GATHERS,
     "broadcast": {
-        "flat tree": ("none", (1,), _flat(broadcast.binomial_tree)),
-        "channels": ("none", SEGMENTS, _cut(channels.broadcast_along)),
-        "hierarchical": ("none", (1,), _named(hierarchical.broadcast, "binomial-tree")),
+        "flat tree": ("binomial-tree", "none", (1,)),
+        "channels": ("channels", "none", SEGMENTS),
+        "hierarchical": ("hierarchical", "none", (1,)),
     },
     "all-to-all": {
-        "flat pairwise": ("none", (1,), _flat(alltoall.pairwise)),
-        "hierarchical": ("none", (1,), _named(hierarchical.all_to_all, "pairwise")),
+        "flat pairwise": ("pairwise", "none", (1,)),
+        "hierarchical": ("hierarchical", "none", (1,)),
     },
 }
 
 
-@cache
-def row(p: str, name: str, n: int, g: int, c: int, place: str) -> Row:
-    """A schedule on n boxes of g ranks and c cards, executed, with what the busiest card sends in one piece.
+def _counting(whole: Topology) -> Topology:
+    """Boxes with a card for each rank, and in further tiers what 2, 4, ... ranks would send over one card together.
 
-    >>> row("all-reduce", "channels", 2, 4, 4, "contiguous").more["card"]
-    '7/16 M'
+    One execution then counts for every number of cards.
     """
-    inc, cuts, build = RUNNERS[p][name]
-    topology = boxes((n, g), cards=c, inc=inc)
-    order, ways, most = order_of(topology, place).tolist(), {}, ""
+    cards = np.flatnonzero(whole.tier == CARD)
+    ends = np.stack((whole.link_src[cards], whole.link_dst[cards]))
+    rank, inward = ends.min(axis=0), ends.argmin(axis=0)
+    together = [count for count in SHARED if count <= whole.in_box]
+    size = 2 * whole.ranks
+    joint = np.zeros((len(together), whole.num_links), dtype=np.intp)
+    joint[:, cards] = [whole.num_links + k * size + 2 * (rank // count) + inward for k, count in enumerate(together)]
+
+    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
+        message, link = whole.router(src, dst)
+        over = whole.tier[link] == CARD
+        more = joint[:, link[over]]
+        return np.append(message, np.tile(message[over], len(more))), np.append(link, more)
+
+    added = np.repeat(np.arange(len(together)), size)
+    nowhere = np.zeros_like(added)
+    return replace(
+        whole,
+        link_src=np.append(whole.link_src, nowhere),
+        link_dst=np.append(whole.link_dst, nowhere),
+        alpha=Fractions(np.append(whole.alpha.numerators, nowhere), whole.alpha.denominator),
+        tier=np.append(whole.tier, len(whole.tiers) + added),
+        tiers=(*whole.tiers, *(Tier(f"card of {count}", level=1) for count in together)),
+        router=route,
+        link_class=None,
+    )
+
+
+def sizes(n: int, r: int, g: int) -> tuple[int, ...]:
+    """The tiers of n boxes of g ranks in r racks, outermost first; one rack is none.
+
+    >>> sizes(8, 1, 4), sizes(8, 4, 4)
+    ((8, 4), (4, 2, 4))
+    """
+    return (n, g) if r == 1 else (r, n // r, g)
+
+
+@cache
+def counted(p: str, name: str, n: int, r: int, g: int, place: str) -> dict[str, Execution]:
+    """A schedule on n boxes of g ranks in r racks, in its numbers of segments, executed."""
+    algorithm, inc, cuts = RUNNERS[p][name]
+    entry, found = Entry(find(p, algorithm), boxes(sizes(n, r, g), inc=inc)), {}
+    counting, order = _counting(entry.topology), order_of(entry.topology, place).tolist()
     for segments in cuts:
-        schedule = build(topology, segments)
-        run = execute(schedule if place == PLACES[0] else placed(schedule, order), topology)
-        assert isinstance(run.cost, TieredCost)
-        tiers = tuple(replace(tier, level=level) for level, tier in enumerate(run.cost.tiers))
-        ways[f"P = {segments}" if len(cuts) > 1 else ""] = Form((TieredCost(tiers, run.cost.kinds),))
-        most = most or f"{crossings(run)['card'].most} M"
-    return Row(name, ways, factor=bus_factor(p, topology.ranks), more={"card": most})
+        schedule = entry.schedule(segments)
+        run = execute(schedule if place == PLACES[0] else placed(schedule, order), counting)
+        found[f"P = {segments}" if len(cuts) > 1 else ""] = run
+    return found
 
 
-def rows(p: str, n: int, g: int, c: int, place: str) -> list[Row]:
+@cache
+def row(p: str, name: str, n: int, r: int, g: int, c: int, place: str) -> Row:
+    """A schedule on n boxes of g ranks and c cards in r racks, with what the busiest card sends in one piece.
+
+    >>> [row("all-reduce", "channels", 2, 1, 4, c, "contiguous").more["card"] for c in (4, 1)]
+    ['7/16 M', '7/4 M']
+    """
+    runs, card = counted(p, name, n, r, g, place), "card" if c == g else f"card of {g // c}"
+    one, places = next(iter(runs.values())), len(sizes(n, r, g)) + 1
+    at = [tier.name for tier in one.topology.tiers].index(card)
+    tiers = (*boxes(sizes(n, r, g), cards=c).tiers, Tier("uplink 2"))[: len(LEVELS)]
+    tiers, ways = tuple(replace(tier, level=level) for level, tier in enumerate(tiers)), {}
+    for way, run in runs.items():
+        kinds = []
+        for steps, hops, loads in run.kinds():
+            loads = (loads[0], loads[at], *loads[2:places], Fraction(0))
+            kinds.append(Kind(steps, (*hops[:places], 0)[: len(tiers)], loads[: len(tiers)]))
+        ways[way] = Form((TieredCost(tiers, kinds),))
+    return Row(name, ways, factor=bus_factor(p, n * g), more={"card": f"{crossings(one)[card].most} M"})
+
+
+def rows(p: str, n: int, r: int, g: int, c: int, place: str) -> list[Row]:
     """All that races; only the first depends on where the ranks stand."""
-    return [row(p, name, n, g, c, place if name.startswith("flat") else PLACES[0]) for name in RUNNERS[p]]
+    return [row(p, name, n, r, g, c, place if name.startswith("flat") else PLACES[0]) for name in RUNNERS[p]]
 
 
 def boxes_explorer() -> Explorer:
@@ -109,34 +150,42 @@ def boxes_explorer() -> Explorer:
     'Build your cluster'
     """
     race = Race(
-        rows, alpha=("alpha", "alpha_out", "alpha_out"), bandwidth=("bw", "bw_out", "bw_out/narrow"), levels=LEVELS
+        rows,
+        alpha=("alpha", "alpha_out", "alpha_out", "alpha_far"),
+        bandwidth=("bw", "bw_out", "bw_out/narrow", "bw_out/narrow"),
+        levels=LEVELS,
     )
+    speeds = two_tiers()
     return Explorer(
         "Build your cluster",
         [
             Control("p", "Primitive", tuple(RUNNERS), kind="select"),
             Control("n", "Boxes", BOXES, 2, kind="number"),
+            Control("r", "Boxes stand", lambda n: {1: "in one tier"} | {k: f"in {k} racks" for k in RACKS if k < n}),
             Control("g", "GPUs in a box", SIZES, 8),
             Control("c", "Cards of a box", lambda g: [count for count in (1, 2, 4, 8) if g % count == 0], 8),
             Control("place", "Ranks stand", PLACES, kind="select"),
             Quantity("narrow", "Over\u00adsubscription", "number", 1.0, 16.0, 1.0),
             message(10e9),
-            *two_tiers(),
+            *speeds,
+            replace(speeds[2], name="alpha_far", label="Latency between racks"),
         ],
         [
-            Curves(race, "Time against message size"),
+            Curves(race),
             Heat(race, "What is busy"),
             Rows(race, "Schedules", "All in numbers", COLUMNS),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
         ],
-        summary="{p} of {m} over {n} boxes of {g} with {c} cards each: {fastest} with {time}; {binds}{next}.",
-        note="Lock-step clock; BW is per direction, of a port in the box and of a card. Ranks share cards where a box "
-        "has fewer cards than ranks. Oversubscription s: the uplinks of a leaf carry 1/s of what its cards could send. "
-        "Strided puts neighbors into different boxes, random is one draw; only the flat schedule goes by the numbers "
-        f"of ranks, the others know the boxes. What takes segments goes in one piece or in {SEGMENTS[1]}, whichever is "
-        "faster. NVLS needs switches that add in the boxes, CollNet between them. Busy: in "
-        "which part of the time the busiest port in a box, card or uplink carries bytes, step by step. The last column "
-        "of the numbers is what the busiest card sends in all.",
+        summary="{p} of {m} over {n} boxes of {g} {r}, with {c} cards each: {fastest} with {time}; {binds}{next}.",
+        note="Lock-step clock; BW is per direction, of a port in the box and of a card. Ranks share cards where a "
+        "box has fewer cards than ranks. Oversubscription s: the uplinks of a leaf carry 1/s of what the "
+        "cards below could send, and so do those of a rack. Strided puts neighbors into different boxes, "
+        "random is one draw; only the flat schedule goes by the numbers of ranks, the others know the boxes. "
+        f"What takes segments goes in one piece or in {SEGMENTS[1]}, whichever is faster. NVLS needs switches "
+        "that add in the boxes, CollNet between them. In racks, the hierarchical schedule and those with "
+        "switches that add go through three tiers. Busy: in which part of the time the busiest port in a box, "
+        "card or uplink carries bytes, step by step. The last column of the numbers is what the busiest card "
+        "sends in all.",
         name="boxes",
     )
 

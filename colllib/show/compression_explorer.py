@@ -9,14 +9,15 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import lines, number
 from colllib.show.table import Table
-from colllib.training import compression
-from colllib.training.compression import Average, LowRank, Problem, Run
+from colllib.training import compression, problems
+from colllib.training.compression import Average, LowRank
+from colllib.training.problems import Problem, Run
 
 WORKERS, STEPS, SHARE = 4, 100, 0.05
 PROBLEMS: dict[str, Callable[..., Problem]] = {
-    "least squares": compression.least_squares,
-    "logistic regression": compression.logistic,
-    "landscape": compression.terrain,
+    "least squares": problems.least_squares,
+    "logistic regression": problems.logistic,
+    "landscape": problems.terrain,
 }
 METHODS: dict[str, Callable[[bool], Average | LowRank]] = {
     "FP32": lambda feedback: Average(WORKERS),
@@ -36,7 +37,7 @@ RATES = {1.0: "as for FP32", 0.25: "a quarter of it"}
 def trained(problem: str, method: str, feedback: bool, rate: float, seed: int = 1) -> Run:
     """A run of 100 steps with four workers."""
     here = PROBLEMS[problem](WORKERS, seed=seed)
-    return compression.descend(here, METHODS[method](feedback), STEPS, here.rate * rate)
+    return problems.descend(here, METHODS[method](feedback), STEPS, here.rate * rate)
 
 
 def compression_explorer() -> Explorer:
@@ -68,6 +69,7 @@ def _runs(problem: str, feedback: bool, rate: float) -> dict[str, Run]:
 
 def _curves(problem: str, feedback: bool, rate: float, against: str) -> Chart:
     runs, in_steps, series = _runs(problem, feedback, rate), against == "steps", {}
+    best = min(runs.keys() - {"FP32"}, key=lambda name: runs[name].loss[-1])
     for name, run in runs.items():
         kept = [k for k in range(in_steps or 1, len(run.loss)) if run.loss[k] <= 10 * run.loss[0]][::2]
         xs = kept if in_steps else [int(run.bytes[k]) for k in kept]
@@ -80,13 +82,9 @@ def _curves(problem: str, feedback: bool, rate: float, against: str) -> Chart:
         log_x=0 if in_steps else 10,
         x_format=number if in_steps else units.size,
         y_format="{:.2g}".format,
-        title=_lost(runs),
+        title=f"The best of the compressed is {best} with {runs[best].loss[-1]:.3g}; "
+        f"FP32 ends at {runs['FP32'].loss[-1]:.3g}",
     )
-
-
-def _lost(runs: dict[str, Run]) -> str:
-    lost = [name for name, run in runs.items() if run.loss[-1] > run.loss[0]]
-    return f"Worse than at the start: {', '.join(lost) or 'none'}"
 
 
 def _table(problem: str, feedback: bool, rate: float) -> Table:
@@ -99,5 +97,6 @@ def _table(problem: str, feedback: bool, rate: float) -> Table:
 
 def _summary(problem: str, feedback: bool, rate: float) -> str:
     runs = _runs(problem, feedback, rate)
-    best = min((name for name in runs if name != "FP32"), key=lambda name: runs[name].loss[-1])
-    return f"{_lost(runs)}. Best of the compressed: {best}."
+    lost = [name for name, run in runs.items() if run.loss[-1] > run.loss[0]]
+    last = max(runs, key=lambda name: runs[name].loss[-1])
+    return f"Worse than at the start: {', '.join(lost)}." if lost else f"All end below the start; {last} is last."

@@ -1,6 +1,6 @@
 """The contention explorer: jobs on a torus or a leaf-spine fabric, the links they share, what it costs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -21,7 +21,7 @@ from colllib.show.views import Rows
 from colllib.topology import Topology, leaf_spine, torus
 
 SIDE = 8  # ranks of an axis, leaves, ranks of a leaf
-SIZES = (4, 8, 16)  # ranks of a job
+SIZES = (2, 4, 8, 16, 32)  # ranks of a job
 FABRICS: dict[str, tuple[str, Callable[[], Topology]]] = {
     "torus": ("torus 8 × 8", lambda: torus((SIDE, SIDE))),
     "spine8": ("leaf-spine, 8 spines", lambda: leaf_spine(SIDE, SIDE, SIDE, seed=1)),
@@ -89,7 +89,7 @@ def scene(fabric: str, work: str, size: int, groups: int, layout: str, draw: int
 
 
 def contention_explorer() -> Explorer:
-    """Where jobs of 4 to 16 ranks lie, against the load of every link and the slowdown of every job.
+    """Where jobs of 2 to 32 ranks lie, against the load of every link and the slowdown of every job.
 
     >>> contention_explorer()
     Explorer: Jobs that share wires (Fabric, Each job runs, Ranks of a job, Jobs, Layout, Draw, Message M, ...
@@ -174,21 +174,21 @@ def _paths(segments: list[list[str]]) -> str:
 
 
 def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: float) -> str:
-    job_of = {int(rank): job for job, row in enumerate(here.places) for rank in row}
-    out = []
-    for job in range(-1, len(here.places)):
-        mine = [rank for rank in range(here.topology.ranks) if job_of.get(rank, -1) == job]
-        dots = "".join(
-            f"M{x - radius:g} {y:g}a{radius:g} {radius:g} 0 1 0 {2 * radius:g} 0"
-            f"a{radius:g} {radius:g} 0 1 0-{2 * radius:g} 0"
-            for x, y in map(spot, mine)
+    """A dot for every rank, in the color of its job and with its number."""
+
+    def dots(ranks: Iterable[int], ink: str, wide: float) -> str:
+        at = "".join(f"M{x:g} {y:g}h0" for x, y in map(spot, ranks))
+        return f'<path d="{at}" style="stroke:{ink}" stroke-width="{wide:g}"/>'
+
+    every = range(here.topology.ranks)
+    out = [dots(every, "currentColor", 2 * radius + 0.5), dots(every, "var(--cl-bg,#fff)", 2 * radius - 0.5)]
+    for job, mine in enumerate(here.places.tolist(), 1):
+        texts = "".join(f'<text x="{x:g}" y="{y + 3.6:g}">{job}</text>' for x, y in map(spot, mine))
+        out.append(
+            f'{dots(mine, color((job - 1) % len(SERIES)), 2 * radius)}<g style="fill:var(--cl-bg,#fff)" stroke="none" '
+            f'font-size="10" text-anchor="middle">{texts}</g>'
         )
-        fill = "var(--cl-bg,#fff)" if job < 0 else color(job % len(SERIES))
-        out.append(f'<path d="{dots}" style="fill:{fill}" stroke="currentColor" stroke-width="0.5"/>' if dots else "")
-        if job >= 0:
-            texts = "".join(f'<text x="{x:g}" y="{y + 3.6:g}">{job + 1}</text>' for x, y in map(spot, mine))
-            out.append(f'<g style="fill:var(--cl-bg,#fff)" font-size="10" text-anchor="middle">{texts}</g>')
-    return "".join(out)
+    return f'<g stroke-linecap="round">{"".join(out)}</g>'
 
 
 def _torus_picture(here: Scene) -> str:
@@ -207,7 +207,7 @@ def _torus_picture(here: Scene) -> str:
         wraps = max(abs(up[0]), abs(up[1])) > step
         way = -np.sign(sum(up)) if wraps else np.sign(sum(up))
         length = int(way) * (step * 0.55 if wraps else step)
-        side = 3.4 * int(way)  # up and down on opposite sides
+        side = 4 * int(way)  # up and down on opposite sides
         segments[level].append(f"M{x:g} {y + side:g}h{length:g}" if across else f"M{x - side:g} {y:g}v{length:g}")
     size = 2 * left + step * (SIDE - 1)
     return (

@@ -37,8 +37,8 @@ class Control:
 
     `values` is a sequence, a mapping from value to display text, or a function that returns either;
     its parameters are earlier controls (or `depends_on` names them).  `start` defaults to the first
-    value.  A "number" is a slider with a field that takes one of the values.  Two or three fixed
-    values become radio buttons.
+    value.  A "number" is a slider with a field that takes one of the values.  What never offers
+    more than three values becomes radio buttons.
 
     >>> Control("n", "Ranks N", [2, 4, 8, 16], start=4)
     Control(name='n', label='Ranks N', start=4, kind='slider')

@@ -84,7 +84,7 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
         f"Cost of {'an' if primitive[0] in 'ao' else 'a'} {primitive}",
         [ranks(), *prices()],
         [
-            Curves(race, "Time against message size"),
+            Curves(race),
             Rows(race, "Algorithms", "All in numbers", COLUMNS),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
         ],

@@ -96,10 +96,12 @@ class Explorer:
     def __repr__(self) -> str:
         return f"Explorer: {self.title} ({', '.join(control.label for control in self.controls)})"
 
-    def form(self, control: Control) -> str:
-        """How a control is shown: "slider", "select" or "number" as it says, few fixed values as "radio" buttons."""
-        few = not callable(control.values) and len(control.values) <= FEW
-        return "radio" if few and control.name != self.play else control.kind
+    def form(self, place: int) -> str:
+        """How control number `place` is shown: as its kind says; few values as "radio" buttons; one alone, "", not."""
+        control, most = self.controls[place], max(map(len, self.offers(place)))
+        if most > FEW or control.name == self.play:
+            return control.kind
+        return "radio" if most > 1 else ""
 
     @property
     def address(self) -> str:
@@ -171,6 +173,10 @@ class Explorer:
         if key not in self._offers:
             self._offers[key] = control.choices(seen)
         return self._offers[key]
+
+    def offers(self, place: int) -> list[list[str]]:
+        """What control number `place` offers in every state of those that decide it, as texts."""
+        return [list(self.choices(place, state).values()) for state in self.states(self.needs(place))]
 
     @cached_property
     def start(self) -> State:

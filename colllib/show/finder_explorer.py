@@ -82,7 +82,7 @@ def finder_explorer() -> Explorer:
             Part(lambda n, d: frontier(n, d, "No graph below beats another in both"), "Frontier"),
             Rows(race, "Graphs", columns=heads),
             Part(_trees, fold="What each is made of"),
-            Curves(race, "Time against message size"),
+            Curves(race),
         ],
         summary="{n} ranks with {d} links each, all-gather of {m}: {fastest} with {time}{next}.",
         name="finder",

@@ -47,7 +47,7 @@ def inc_explorer() -> Explorer:
             Control("part", "Switch's part of α", PARTS, Fraction(2, 5)),
         ],
         [
-            Curves(race, "Gain against message size", what="gain", y_label=gain, log=False, strip=False),
+            Curves(race, what="gain", y_label=gain, log=False, strip=False),
             Rows(race, "The race", "The race in numbers", " = name | by = way | time | n_alpha | n_beta"),
         ],
         summary="{primitive} of {m} on {n} ranks: the fastest software is {way:software} with {time:software}. In "

@@ -56,7 +56,7 @@ class Live:
         self._draw()
 
     def _choice(self, place: int, control: Control) -> Any:
-        offered, form = self.explorer.choices(place, self.explorer.start), self.explorer.form(control)
+        offered, form = self.explorer.choices(place, self.explorer.start), self.explorer.form(place)
         texts = list(offered.values())
         few = {"select": widgets.Dropdown, "radio": widgets.ToggleButtons}
         widget = few.get(form, widgets.SelectionSlider)(

@@ -23,7 +23,7 @@ def message_explorer() -> Explorer:
         "One message",
         prices(100e3),
         [
-            Curves(parts, "Time against message size", what="time", y_label="time", strip=False),
+            Curves(parts, what="time", y_label="time", strip=False),
             Curves(
                 Race(lambda: [whole, wire]),
                 "Bandwidth that arrives",

@@ -25,28 +25,30 @@ def _control(explorer: Explorer, place: int) -> str:
         return _typed(place, control.label, control.text(value), control.at(value), len(control.marks))
     texts = list(explorer.choices(place, explorer.start).values())
     at = int(explorer.grid.start[place])
-    if len(texts) == 1 and not callable(control.values):
+    form = explorer.form(place)
+    if not form:
         return ""
     only = " cl-only" if len(texts) == 1 else ""
-    if explorer.form(control) == "radio":
+    if form == "radio":
         choices = "".join(
             f'<label><input type="radio" name="{explorer.address}-{place}" value="{k}"{" checked" if k == at else ""} '
             f'autocomplete="off"> {escape(text)}</label>'
             for k, text in enumerate(texts)
         )
-        wide = " cl-wide" if len("".join(texts)) > LONG else ""
+        across = " cl-across" if max(len("".join(each)) for each in explorer.offers(place)) > LONG else ""
         return (
-            f'<fieldset class="cl-control{wide}" data-control="{place}"><legend class="cl-name">{escape(control.label)}'
-            f'</legend><span class="cl-choices">{choices}</span></fieldset>'
+            f'<fieldset class="cl-control{across}{only}" data-control="{place}">'
+            f'<legend class="cl-name">{escape(control.label)}</legend>'
+            f'<span class="cl-choices">{choices}</span></fieldset>'
         )
-    if explorer.form(control) == "select":
+    if form == "select":
         options = "".join(
             f'<option value="{k}"{" selected" if k == at else ""}>{escape(text)}</option>'
             for k, text in enumerate(texts)
         )
         field = f'<select data-control="{place}" autocomplete="off">{options}</select>'
         return f'<label class="cl-control{only}">{name}{field}</label>'
-    if explorer.form(control) == "number":
+    if form == "number":
         return _typed(place, control.label, texts[at], at, len(texts))
     value = f'<span class="cl-value" aria-hidden="true">{escape(texts[at])}</span>'
     made = f'<label class="cl-control{only}">{name}{_slider(place, texts[at], at, len(texts))}{value}</label>'
@@ -89,10 +91,10 @@ def _note(explorer: Explorer) -> str:
         if isinstance(control, Quantity):
             described.append(f"{control.label} (any value)")
             continue
-        texts = list(explorer.choices(place, explorer.start).values())
-        few = explorer.form(control) in ("radio", "select")
-        span = f"({', '.join(texts)})" if few else f"from {texts[0]} to {texts[-1]}"
-        described.append(f"{control.label} {span}")
+        texts, form = list(explorer.choices(place, explorer.start).values()), explorer.form(place)
+        span = f"({', '.join(texts)})" if form in ("radio", "select") else f"from {texts[0]} to {texts[-1]}"
+        if form:
+            described.append(f"{control.label} {span}")
     return f"Shown is one state. With its script running, this page lets you change: {'; '.join(described)}."
 
 

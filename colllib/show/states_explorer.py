@@ -63,7 +63,7 @@ def states_explorer() -> Explorer:
 
 def _summary(tokens: int, ranks: int, room: int, bandwidth: float) -> str:
     plan = found(tokens, ranks, room, bandwidth)
-    return f"The cheapest plan is {called(plan)}: {units.seconds(plan.exposed)} of communication."
+    return f"{units.seconds(plan.exposed)} of communication: {called(plan)}, {len(plan.communication)} collectives."
 
 
 def _bars(tokens: int, ranks: int, room: int, bandwidth: float) -> Chart:

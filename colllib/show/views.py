@@ -90,7 +90,8 @@ class Curves(View):
 
     Args:
         low, high: the sizes in bytes at both ends.
-        what: "time", "rate", "gain" or "slowdown", of which the curves' ends tell the time.
+        what: "time", "rate", "gain" or "slowdown", of which the curves' ends tell the time; without a label it names
+            the chart.
         y_label: what the axis says.
         log: whether that axis is logarithmic.
         strip: whether a strip below says who is fastest.
@@ -103,6 +104,9 @@ class Curves(View):
     log: bool = True
     strip: bool = True
     kind = "curves"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", self.label or f"{self.what.capitalize()} against message size")
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         race, here, typed = self.race, state[self.race.message], texts[self.race.message]
@@ -251,7 +255,7 @@ class Map(View):
     """Who is fastest over ranks and message sizes; and if somebody chose, what that is, darker where it is slower.
 
     Args:
-        over: the values of the control `ranks`, a row each.
+        over: some of the values of the control `ranks`, a row each.
         ranks: its name.
         low, high: the sizes in the middle of the first and of the last column.
     """
@@ -280,7 +284,9 @@ class Map(View):
         body.append(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"))
         body.append(text(2, bottom + 32, "start", "ranks N"))
         here = min(max(x(state[race.message]), LEFT), width - 6)
-        rank = _box(LEFT, self.over.index(state[self.ranks]), width - 6 - LEFT)
+        above = sum(n < state[self.ranks] for n in self.over)
+        between = f"M{px(LEFT)} {px(ROW * above)}H{px(width - 6)}"
+        rank = _box(LEFT, above, width - 6 - LEFT) if state[self.ranks] in self.over else between
         body.append(
             f'<path d="{rank}M{px(here)} 0V{px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
         )

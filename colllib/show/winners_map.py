@@ -8,12 +8,13 @@ from colllib.ladder import PRIMITIVES, regret
 from colllib.ladder import winners as fastest
 from colllib.library_choices import LIBRARIES, Choice, choice
 from colllib.show.control import Control
-from colllib.show.cost_explorer import on_star, prices
+from colllib.show.cost_explorer import on_star, prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.race import Race, Row
 from colllib.show.views import Map, Turns
 
-RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 72, 128, 256, 512, 1024, 4096)
+#: The rows of the map; the control offers more, between them.
+RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 72, 128, 256, 512, 1024, 4096, 16384, 65536)
 MESSAGES = tuple(10 ** (2 + k / 3) for k in range(25))
 NOBODY = "nobody"
 CARD = 50e9  # bytes per second of a network card, which NCCL's model asks for
@@ -37,7 +38,7 @@ def winners_map(library: str = NOBODY) -> Explorer:
         [
             Control("primitive", "Primitive", PRIMITIVES, "all-reduce", kind="select"),
             Control("library", "Compare with", (NOBODY, *LIBRARIES), library, kind="select"),
-            Control("n", "Ranks N", RANKS, 64, kind="number"),
+            ranks(64),
             *prices(1e6),
         ],
         [

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, prod
+from math import prod
 
 import numpy as np
 
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import check_counts, is_whole
-from colllib.topology.base import Lattice, NoRouteError, Topology, check_network
+from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.routes import flow_hash
-from colllib.topology.tree import Tree
+from colllib.topology.tree import Tree, uplink
 
 ROUTING = ("hash", "fixed", "spread")
 
@@ -110,7 +110,6 @@ def _fluid(name: str, sizes: tuple[int, ...], widths: tuple[Fraction, ...], late
     check_network(name, tree.first + tree.switches, 2 * sum(tree.counts[:-1]))
     child, parent = tree.ends()
     height = np.repeat(np.arange(len(sizes)), tree.counts[:-1])
-    uplinks = tuple(_uplink(level, width, ceil(width)) for level, width in enumerate(widths))
     links = len(child)
     first = np.cumsum([0, *tree.counts[:-1]])
 
@@ -123,26 +122,34 @@ def _fluid(name: str, sizes: tuple[int, ...], widths: tuple[Fraction, ...], late
         ]
         return tuple(np.concatenate(part) for part in zip(*both, strict=True))  # type: ignore[return-value]
 
+    return _two_way(name, sizes, tree.switches, (child, parent, height), widths, route, latency)
+
+
+def _two_way(
+    name: str,
+    sizes: tuple[int, ...],
+    switches: int,
+    edges: tuple[IntArray, IntArray, IntArray],
+    widths: tuple[Fraction, ...],
+    router: Router,
+    latency: Latency,
+) -> Topology:
+    """Every edge from a child to its parent at some height as two links, the ways up before the ways down."""
+    child, parent, height = edges
     return Topology(
         name,
-        tree.first,
-        tree.switches,
+        prod(sizes),
+        switches,
         np.concatenate((child, parent)),
         np.concatenate((parent, child)),
-        Fractions.of([latency.up, latency.down]).taken(
-            np.concatenate((np.minimum(height, 1), np.ones(links, np.intp)))
-        ),
+        Fractions.of([latency.up, latency.down]).taken(np.append(np.minimum(height, 1), np.ones_like(height))),
         np.tile(height, 2),
-        (Tier("port"), *uplinks),
-        route,
+        (Tier("port"), *(uplink(number, width) for number, width in enumerate(widths))),
+        router,
         "one full-duplex port per rank",
         lattice=Lattice(sizes, wraps=False),
         in_box=sizes[0],
     )
-
-
-def _uplink(level: int, width: Fraction, cables: int) -> Tier:
-    return Tier("uplink" if level == 0 else f"uplink {level + 1}", width, cables=cables)
 
 
 def _clos(
@@ -206,19 +213,4 @@ def _clos(
             crossed.append(link)
         return np.concatenate(messages), np.concatenate(crossed)
 
-    return Topology(
-        name,
-        ranks,
-        int(first[-1]) - ranks,
-        np.concatenate((child, parent)),
-        np.concatenate((parent, child)),
-        Fractions.of([latency.up, latency.down]).taken(
-            np.concatenate((np.minimum(height, 1), np.ones(links, np.intp)))
-        ),
-        np.tile(height, 2),
-        (Tier("port"), *(_uplink(level, width, ceil(width)) for level, width in enumerate(widths))),
-        route,
-        "one full-duplex port per rank",
-        lattice=Lattice(sizes, wraps=False),
-        in_box=sizes[0],
-    )
+    return _two_way(name, sizes, int(first[-1]) - ranks, (child, parent, height), widths, route, latency)

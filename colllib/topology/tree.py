@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from fractions import Fraction
+from functools import cached_property
+from math import ceil, prod
 from typing import NamedTuple
 
 import numpy as np
 
+from colllib.cost import Tier
 from colllib.exact import IntArray
 
 
@@ -34,7 +37,7 @@ class Tree:
     sizes: tuple[int, ...]
     first: int
 
-    @property
+    @cached_property
     def counts(self) -> tuple[int, ...]:
         """How many nodes there are of each height."""
         return tuple(prod(self.sizes[height:]) for height in range(len(self.sizes) + 1))
@@ -44,25 +47,19 @@ class Tree:
         """How many nodes are above height 0."""
         return sum(self.counts[1:])
 
-    def start(self, height: int) -> int:
-        """The number of the first node of a height."""
-        return self.first + sum(self.counts[1:height]) if height else 0
+    @cached_property
+    def start(self) -> IntArray:
+        """The number of the first node of each height."""
+        return np.append(0, self.first + np.cumsum((0, *self.counts[1:-1])))
 
     def ends(self) -> tuple[IntArray, IntArray]:
         """Child and parent of every edge, those from height 0 first."""
-        child = [self.start(height) + np.arange(count) for height, count in enumerate(self.counts[:-1])]
+        child = [start + np.arange(count) for start, count in zip(self.start, self.counts[:-1], strict=False)]
         parent = [
-            self.start(height + 1) + np.repeat(np.arange(count), size)
-            for height, (count, size) in enumerate(zip(self.counts[1:], self.sizes, strict=True))
+            start + np.repeat(np.arange(count), size)
+            for start, count, size in zip(self.start[1:], self.counts[1:], self.sizes, strict=True)
         ]
         return np.concatenate(child), np.concatenate(parent)
-
-    def height(self, node: IntArray) -> IntArray:
-        """The height of nodes."""
-        found = np.zeros(len(node), dtype=np.intp)
-        for height in range(1, len(self.sizes) + 1):
-            found[(node >= self.start(height)) & (node < self.start(height) + self.counts[height])] = height
-        return found
 
     def route(self, src: IntArray, dst: IntArray) -> tuple[list[Crossings], list[Crossings]]:
         """What n routes cross: on the way up, lowest edges first, and on the way down, highest first.
@@ -76,10 +73,9 @@ class Tree:
         """
         rises: list[Crossings] = []
         falls: list[Crossings] = []
-        below, above = self.height(src), self.height(dst)
+        below, above = (np.searchsorted(self.start[1:], end, side="right") for end in (src, dst))
         # where the ancestors of both ends stand among the nodes of their height
-        start = np.array([self.start(height) for height in range(len(self.sizes) + 1)])
-        source, target = src - start[below], dst - start[above]
+        source, target = src - self.start[below], dst - self.start[above]
         for height, size in enumerate(self.sizes):
             here, there = below <= height, above <= height
             apart = ~(here & there) | (source != target)
@@ -88,3 +84,12 @@ class Tree:
             falls.append(Crossings(height, down, target[down]))
             source, target = np.where(here, source // size, source), np.where(there, target // size, target)
         return rises, falls[::-1]
+
+
+def uplink(number: int, width: Fraction, level: int = 0) -> Tier:
+    """The links upwards from switches of a height, counted from 0, so many BW wide and of as many cables.
+
+    >>> uplink(1, Fraction(5, 2))
+    Tier(name='uplink 2', bandwidth=Fraction(5, 2), level=0, cables=3)
+    """
+    return Tier(f"uplink {number + 1}" if number else "uplink", width, level=level, cables=ceil(width))

@@ -1,9 +1,10 @@
-"""Gradients that are compressed on their way: what a collective can still do with them, and what they do to training.
+"""Gradients that are compressed on their way: what a collective can still do with them.
 
 A compressor makes of a vector a `Packet`: what the receiver reads, and the bytes that it takes. A ring adds
 numbers at every hop, so it wants packets whose sum is a packet. Where that fails, packets are quantized anew
 at every hop (`requantized`), added by an owner in full precision (`two_phase`), or gathered by everybody
-(`gathered`, `merged`). All of them run through schedules, and every byte is counted where it is sent.
+(`gathered`, `merged`). All of them run through schedules, and every byte is counted where it is sent. What that
+does to training is for `colllib.training.problems` to say.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def random_k(share: float, *, unbiased: bool = True) -> Compressor:
 
     Args:
         share: of the values that are kept, above 0 and at most 1.
-        unbiased: multiply by 1 / share, so that the mean over all draws is the vector.
+        unbiased: divide by the part that is kept, so that the mean over all draws is the vector.
 
     >>> random_k(0.5)(np.ones(4), 1).values.tolist()
     [2.0, 2.0, 0.0, 0.0]
@@ -109,7 +110,7 @@ def random_k(share: float, *, unbiased: bool = True) -> Compressor:
 
     def compress(vector: Floats, seed: int) -> Packet:
         kept = np.random.default_rng(seed).permutation(len(vector))[: _count(share, vector)]
-        return Packet(_only(vector, kept) * (len(vector) / len(kept) if unbiased else 1), FULL * len(kept))
+        return Packet(_only(vector, kept) * (len(vector) / max(1, len(kept)) if unbiased else 1), FULL * len(kept))
 
     return compress
 
@@ -120,7 +121,8 @@ def sign(vector: Floats, seed: int = 0) -> Packet:
     >>> sign(np.array([3.0, -1.0])).values, sign(np.zeros(64)).bytes
     (array([ 2., -2.]), 12)
     """
-    return Packet(np.where(vector < 0, -1.0, 1.0) * np.abs(vector).mean(), -(-len(vector) // 8) + FULL)
+    mean = np.abs(vector).sum() / max(1, len(vector))  # a vector of fewer values than ranks has parts without any
+    return Packet(np.where(vector < 0, -mean, mean), -(-len(vector) // 8) + FULL)
 
 
 def _check_share(share: float) -> None:
@@ -391,225 +393,47 @@ class LowRank:
         if self.right is None:
             self.right = np.random.default_rng(self.seed).normal(size=(columns, self.rank))
         left = np.linalg.qr(self._mean([m @ self.right for m in matrices]))[0]
-        self.right = self._mean([m.T @ left for m in matrices])
+        right = self._mean([m.T @ left for m in matrices])
+        if right.any():  # from nothing the next step could not begin
+            self.right = right
         self.errors = [vector - (left @ (left.T @ m)).ravel()[:size] for vector, m in zip(held, matrices, strict=True)]
-        return np.asarray((left @ self.right.T).ravel()[:size])
+        return np.asarray((left @ right.T).ravel()[:size])
 
     def _mean(self, matrices: Sequence[Floats]) -> Floats:
         return summed([m.ravel() for m in matrices], self.traffic)[0].reshape(matrices[0].shape)
 
 
-# -- problems ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Something to minimize, shared among workers whose data differ.
-
-    Attributes:
-        name: what figures call it.
-        start: where descent begins, shape (d,).
-        gradients: of each worker's own loss at x in some step, a list of shape (d,).
-        loss: the mean over the workers' data, less the least there is where that is known.
-        rate: of plain descent, where it converges well.
-    """
-
-    name: str
-    start: Floats
-    gradients: Callable[[Floats, int], list[Floats]]
-    loss: Callable[[Floats], float]
-    rate: float
-
-
-def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
-    """Noisy gradients of linear regression; every worker has data of its own scale and its own truth."""
-    check_counts(workers=workers, dimension=dimension)
-    random = np.random.default_rng(seed)
-    scales = np.geomspace(0.3, 3, dimension)
-    truth = random.normal(size=dimension)
-    inputs = [random.normal(size=(2 * dimension, dimension)) * random.permutation(scales) for _ in range(workers)]
-    outputs = [a @ (truth + random.normal(size=dimension)) for a in inputs]
-    together = np.vstack(inputs)
-    best = np.linalg.lstsq(together, np.concatenate(outputs))[0]
-
-    def gradients(x: Floats, step: int) -> list[Floats]:
-        draw = np.random.default_rng((seed, step))
-        found = []
-        for a, y in zip(inputs, outputs, strict=True):
-            rows = draw.integers(len(a), size=len(a) // 2)
-            found.append(a[rows].T @ (a[rows] @ x - y[rows]) / len(rows))
-        return found
-
-    def loss(x: Floats) -> float:
-        return float(((together @ (x - best)) ** 2).mean() / 2)
-
-    return Problem("least squares", np.zeros(dimension), gradients, loss, 0.1)
-
-
-def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
-    """Logistic regression in which every worker has mostly one of the two classes."""
-    check_counts(workers=workers, dimension=dimension)
-    random = np.random.default_rng(seed)
-    truth = random.normal(size=dimension)
-    inputs = random.normal(size=(workers, 4 * dimension, dimension)) / np.sqrt(dimension)
-    labels = np.where(inputs @ truth + 0.3 * random.normal(size=inputs.shape[:2]) > 0, 1.0, -1.0)
-    order = np.argsort(labels.ravel() + random.normal(size=labels.size), kind="stable")
-    inputs = inputs.reshape(-1, dimension)[order].reshape(inputs.shape)
-    labels = labels.ravel()[order].reshape(labels.shape)
-
-    def gradients(x: Floats, step: int) -> list[Floats]:
-        weight = -labels / (1 + np.exp(labels * (inputs @ x)))
-        return [w @ a / len(a) + 1e-3 * x for w, a in zip(weight, inputs, strict=True)]
-
-    def loss(x: Floats) -> float:
-        return float(np.logaddexp(0, -labels * (inputs @ x)).mean() + 5e-4 * x @ x)
-
-    return Problem("logistic regression", np.zeros(dimension), gradients, loss, 8.0)
-
-
-def terrain(workers: int, hidden: int = 16, *, seed: int = 0) -> Problem:
-    """A network of two hidden layers learns the height of a landscape; every worker knows a strip of it.
-
-    The heights are the digital elevation model of Jacksboro, which matplotlib ships as sample data.
-    """
-    check_counts(workers=workers, hidden=hidden)
-    from matplotlib.cbook import get_sample_data
-
-    with np.load(str(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))) as data:
-        heights = data["elevation"][::16, ::16].astype(float)
-    heights = (heights - heights.mean()) / heights.std()
-    grid = np.stack(np.meshgrid(*(np.linspace(-1, 1, n) for n in heights.shape), indexing="ij"), axis=-1)
-    strips = np.array_split(np.arange(heights.size), workers)
-    shapes = [(2, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden, 1), (1,)]  # matrices, and what is added
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
-    inputs, targets = 4 * grid.reshape(-1, 2), heights.reshape(-1, 1)
-
-    def layers(x: Floats) -> list[Floats]:
-        return [part.reshape(shape) for part, shape in zip(np.split(x, ends), shapes, strict=True)]
-
-    def forward(x: Floats, rows: Floats) -> list[Floats]:
-        w1, b1, w2, b2, w3, b3 = layers(x)
-        first = np.tanh(rows @ w1 + b1)
-        second = np.tanh(first @ w2 + b2)
-        return [rows, first, second, second @ w3 + b3]
-
-    def gradient(x: Floats, which: NDArray[np.intp]) -> Floats:
-        *held, found = forward(x, inputs[which])
-        down, parts = (found - targets[which]) / len(which), list[Floats]()
-        for came, matrix in zip(held[::-1], layers(x)[-2::-2], strict=True):
-            parts += [down.sum(0), came.T @ down]
-            down = down @ matrix.T * (1 - came**2)
-        return np.concatenate([part.ravel() for part in reversed(parts)])
-
-    def loss(x: Floats) -> float:
-        return float(((forward(x, inputs)[-1] - targets) ** 2).mean() / 2)
-
-    random = np.random.default_rng(seed)
-    start = np.concatenate([random.normal(size=shape).ravel() / np.sqrt(shape[0]) for shape in shapes])
-    return Problem("landscape", start, lambda x, step: [gradient(x, which) for which in strips], loss, 0.2)
-
-
-def cancelling() -> Problem:
-    """Three workers, three numbers: the largest entries of their gradients hide what the mean says.
-
-    Source: Beznosikov et al. (2020), "On biased compression for distributed learning", example 1.
-
-    >>> here = cancelling()
-    >>> here.gradients(here.start, 0)[0], np.mean(here.gradients(here.start, 0), axis=0).round(3)
-    (array([-5.5,  4.5,  4.5]), array([1.167, 1.167, 1.167]))
-    """
-    rows = np.array([[-3.0, 2.0, 2.0], [2.0, -3.0, 2.0], [2.0, 2.0, -3.0]])
-
-    def gradients(x: Floats, step: int) -> list[Floats]:
-        return [2 * (row @ x) * row + x / 2 for row in rows]
-
-    def loss(x: Floats) -> float:
-        return float(((rows @ x) ** 2).mean() + x @ x / 4)
-
-    return Problem("three workers", np.ones(3), gradients, loss, 0.02)
-
-
-# -- training ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What a training run did; it ends where the loss is LOST times what it was.
-
-    Attributes:
-        loss: before each step and at the end, shape (steps + 1,).
-        bytes: that the busiest worker had sent by then, shape (steps + 1,).
-    """
-
-    loss: Floats
-    bytes: NDArray[np.intp]
-
-    @property
-    def diverged(self) -> bool:
-        """Whether it ended early."""
-        return bool(self.loss[-1] > LOST * self.loss[0])
-
-
-LOST = 1000
-
-
-def descend(problem: Problem, average: Average | LowRank, steps: int, rate: float | None = None) -> Run:
-    """Gradient descent with the mean that `average` delivers.
-
-    >>> run = descend(cancelling(), Average(3), 50)
-    >>> bool(run.loss[-1] < 0.5 * run.loss[0]), int(run.bytes[1])
-    (True, 16)
-    """
-    rate = problem.rate if rate is None else rate
-    return _followed(problem, steps, rate, average, lambda: average.traffic.most)
-
-
-def _followed(
-    problem: Problem,
-    steps: int,
-    rate: float,
-    direction: Callable[[Sequence[Floats], int], Floats],
-    sent: Callable[[], int],
-) -> Run:
-    """Go against the direction that comes of the workers' gradients, step by step, unless it is lost before."""
-    check_counts(steps=steps)
-    if not 0 < rate < float("inf"):
-        raise ValueError(f"rate {rate}: must be above 0 and finite")
-    x, losses, total = problem.start, [problem.loss(problem.start)], [0]
-    for step in range(steps):
-        if losses[-1] > LOST * losses[0]:
-            break
-        x = x - rate * direction(problem.gradients(x, step), step)
-        losses.append(problem.loss(x))
-        total.append(sent())
-    return Run(np.array(losses), np.array(total))
-
-
-def adam(problem: Problem, workers: int, steps: int, rate: float, *, warm_up: int | None = None) -> Run:
-    """Adam, and after a warm-up 1-bit Adam: the variance is frozen, and the momentum travels as signs with feedback.
+@dataclass(eq=False)
+class Adam:
+    """The direction of Adam; after a warm-up the variance is frozen, and the momentum travels as signs with feedback.
 
     Args:
-        problem: what to minimize.
         workers: how many.
-        steps: of all.
-        rate: of Adam.
-        warm_up: steps in full precision (default: all of them, which is plain Adam).
+        warm_up: steps in full precision, after which it is 1-bit Adam (default: all of them, which is plain Adam).
 
     Source: Kingma & Ba (2015); Tang et al. (2021).
     """
-    warm_up = steps if warm_up is None else warm_up
-    check_counts(warm_up=warm_up)
-    exact, signs = Average(workers), Average(workers, sign, feedback=True)
-    m, v = np.zeros_like(problem.start), np.zeros_like(problem.start)
 
-    def direction(own: Sequence[Floats], step: int) -> Floats:
-        nonlocal m, v
-        if step < warm_up:
-            mean = exact(own, step)
-            m, v = 0.9 * m + 0.1 * mean, 0.99 * v + 0.01 * mean**2
+    workers: int
+    warm_up: int | None = None
+    traffic: Traffic = field(init=False)
+    momentum: Floats = field(default_factory=lambda: np.zeros(1), init=False)
+    variance: Floats = field(default_factory=lambda: np.zeros(1), init=False)
+
+    def __post_init__(self) -> None:
+        if self.warm_up is not None:
+            check_counts(warm_up=self.warm_up)
+        self.exact, self.signs = Average(self.workers), Average(self.workers, sign, feedback=True)
+        self.traffic = self.signs.traffic = self.exact.traffic
+
+    def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
+        """The direction as every rank ends with it; steps count from 0."""
+        exact = step + 1 if self.warm_up is None else min(step + 1, self.warm_up)
+        if step < exact:
+            mean = self.exact(vectors, step)
+            self.momentum = 0.9 * self.momentum + 0.1 * mean
+            self.variance = 0.99 * self.variance + 0.01 * mean**2
         else:
-            m = signs([0.9 * m + 0.1 * gradient for gradient in own], step)
-        count = min(step + 1, warm_up)
-        return np.asarray(m / (1 - 0.9 ** (step + 1)) / (np.sqrt(v / (1 - 0.99**count)) + 1e-8))
-
-    return _followed(problem, steps, rate, direction, lambda: exact.traffic.most + signs.traffic.most)
+            self.momentum = self.signs([0.9 * self.momentum + 0.1 * vector for vector in vectors], step)
+        variance = self.variance / (1 - 0.99**exact)
+        return np.asarray(self.momentum / (1 - 0.9 ** (step + 1)) / (np.sqrt(variance) + 1e-8))

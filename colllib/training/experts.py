@@ -172,12 +172,14 @@ def route(scores: Floats, top_k: int, *, boxes: int = 1, most_boxes: int | None 
 
 def _limited(scores: Floats, top_k: int, boxes: int, most: int) -> Floats:
     """The scores, with those of experts in boxes that a token may not visit at minus infinity."""
+    from scipy.special import expit
+
     held = scores.shape[-1] // boxes
     if not is_whole(most) or not 1 <= most <= boxes or most * held < top_k:
         raise ValueError(
             f"most_boxes = {most!r}: must be {ceil(top_k / held)} to {boxes}: a box has {held} experts, k is {top_k}"
         )
-    affinity = (1 / (1 + np.exp(-scores))).reshape(*scores.shape[:-1], boxes, held)
+    affinity = expit(scores).reshape(*scores.shape[:-1], boxes, held)
     count = max(1, top_k // most)
     best = np.sort(affinity, axis=-1)[..., -count:].sum(axis=-1)
     allowed = np.zeros(best.shape, dtype=np.bool_)
@@ -201,7 +203,7 @@ def with_capacity(routing: Routing, factor: float | Fraction) -> Routing:
     """
     if not 0 < factor < float("inf"):
         raise ValueError(f"capacity factor {factor}: must be finite and above 0, or no token is served")
-    limit = ceil(Fraction(factor) * routing.chosen.size / routing.experts)
+    limit = ceil(Fraction(str(factor)) * routing.chosen.size / routing.experts)
     in_turn = np.moveaxis(routing.chosen, -1, 0)
     flat = in_turn.ravel().copy()
     order = np.argsort(flat, kind="stable")
@@ -329,7 +331,9 @@ def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Sc
         raise ValueError(f"copies {copies!r}: must be one of {', '.join(COPIES)}")
     if ranks != topology.ranks:
         raise ValueError(f"tokens of {ranks} ranks on {topology.name}, which has {topology.ranks}")
-    if goes.size and not -1 <= goes.min() <= goes.max() < ranks:
+    if not goes.size:
+        raise ValueError(f"{tokens} tokens with {top_k} choices: there is nothing to send")
+    if not -1 <= goes.min() <= goes.max() < ranks:
         raise ValueError(f"a token goes to rank {goes.max()}, or {goes.min()}: ranks are 0 to {ranks - 1}, -1 is none")
     if copies == "per box":
         return _over_boxes(topology, goes)
@@ -354,7 +358,7 @@ def traffic(goes: IntArray, *, once: bool = False) -> IntArray:
 
 
 def boxes_visited(goes: IntArray, in_box: int) -> float:
-    """How many boxes a token's experts are in, on average, its own included."""
+    """How many boxes a token's experts are in, on average; its own box counts if one of them is there."""
     check_counts(in_box=in_box)
     visited = _different(np.where(goes == DROPPED, DROPPED, goes // in_box)) != DROPPED
     return float(visited.sum(axis=-1).mean())

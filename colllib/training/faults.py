@@ -59,7 +59,7 @@ class Flip:
         wrong: the ranks whose result is not the right one.
         link: whether a checksum on each link notices.
         hash: whether ranks that compare hashes of their results notice.
-        total: whether the sum of all results differs from that of all gradients by more than rounding.
+        total: whether the sum of a rank's result differs from that of all gradients by more than rounding.
     """
 
     phase: str
@@ -89,9 +89,9 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
     if phase not in PHASES:
         raise ValueError(f"phase {phase!r}: must be one of {', '.join(PHASES)}")
     schedule = allreduce.ring(len(gradients))
-    if schedule.ranks < 2 or len({len(g) for g in gradients}) > 1 or len(gradients[0]) < schedule.ranks:
-        lengths = ", ".join(str(len(g)) for g in gradients)
-        raise ValueError(f"gradients of lengths {lengths}: two or more of one length, a number for each rank or more")
+    if schedule.ranks < 3 or len({len(g) for g in gradients}) > 1 or len(gradients[0]) < schedule.ranks:
+        lengths = ", ".join(str(len(g)) for g in gradients)  # between two ranks no partial sum travels
+        raise ValueError(f"gradients of lengths {lengths}: three or more of one length, a number for each rank or more")
     check_rank("rank", rank, schedule.ranks)
     when = {"sum in memory": 1, "reduce-scatter wire": 1, "all-gather wire": schedule.ranks - 1}
     when["last hop"] = schedule.num_steps - 1
@@ -211,15 +211,15 @@ class Outcome:
     @property
     def cycle(self) -> list[int]:
         """Ranks that wait for one another in a circle, if there are any, from the lowest."""
-        for first in sorted(self.waits):  # so that a circle found from its lowest rank is complete
-            path = [first]
-            while following := [rank for rank in self.waits[path[-1]] if rank in self.waits][:1]:
-                if following[0] in path:
-                    break
-                path += following
-            if following == [first]:
-                return path
-        return []
+        import networkx as nx
+
+        graph = nx.DiGraph([(rank, other) for rank in sorted(self.waits) for other in self.waits[rank]])
+        try:
+            path = [rank for rank, _ in nx.find_cycle(graph)]
+        except nx.NetworkXNoCycle:
+            return []
+        lowest = path.index(min(path))
+        return path[lowest:] + path[:lowest]
 
 
 @dataclass(eq=False)
@@ -239,24 +239,25 @@ def _turns(rank: int, program: Sequence[Call], results: list[NDArray[Any]]) -> I
         before, after = (
             [b for b, who in enumerate(side) if rank in blocks.holders(who)] for side in (blocks.source, blocks.target)
         )
-        held = dict(zip(before, np.array_split(own, max(len(before), 1)), strict=False))
-        size = len(own) // max(len(before), 1)
+        parts = np.array_split(own, len(before) or len(blocks))  # who has none receives into all of its vector
+        sizes = dict(zip(before or range(len(blocks)), map(len, parts), strict=True))
+        held = dict(zip(before, parts, strict=False))
         for t in range(call.schedule.num_steps):
             sends: dict[int, list[NDArray[Any]]] = {}
-            wanted: dict[int, list[tuple[int, bool]]] = {}
+            wanted: dict[int, list[tuple[int, bool, int]]] = {}
             for src, dst, block, add in zip(*(column.tolist() for column in call.schedule.step(t)), strict=True):
                 if src == rank:
                     sends.setdefault(dst, []).append(held[block])
                 if dst == rank:
-                    wanted.setdefault(src, []).append((block, add))
-            expects = {
-                src: sum(len(held.get(block, own[:size])) for block, _ in found) for src, found in wanted.items()
-            }
+                    size = sizes.get(block, len(own) // len(parts))
+                    wanted.setdefault(src, []).append((block, add, size))
+            expects = {src: sum(size for *_, size in found) for src, found in wanted.items()}
             turn = _Turn(call.label, {dst: np.concatenate(parts) for dst, parts in sends.items()}, expects, {})
             if sends or wanted:
                 yield turn
             for src, found in wanted.items():
-                for (block, add), part in zip(found, np.split(turn.arrived[src], len(found)), strict=True):
+                ends = np.cumsum([size for *_, size in found])[:-1]
+                for (block, add, _), part in zip(found, np.split(turn.arrived[src], ends), strict=True):
                     held[block] = held[block] + part if add and block in held else part
         results.append(np.concatenate([own[:0], *(held[block] for block in after)]))
 
@@ -319,20 +320,17 @@ def bf16(values: Singles) -> Singles:
     >>> bf16(np.array([1.0, 1.00390625, 3.14159265], dtype=np.float32))
     array([1.      , 1.      , 3.140625], dtype=float32)
     """
-    bits = np.asarray(values, dtype=np.float32).view(np.uint32)
+    single = np.asarray(values, dtype=np.float32)
+    bits = single.view(np.uint32)
     even = (bits >> np.uint32(16)) & np.uint32(1)
     rounded = (bits + np.uint32(0x7FFF) + even) & np.uint32(0xFFFF0000)
-    return np.asarray(rounded.view(np.float32))
-
-
-def _same(values: Singles) -> Singles:
-    return values
+    return np.where(np.isnan(single), single, rounded.view(np.float32))
 
 
 #: What is rounded on the wire, and after each addition.
 SUMS: dict[str, tuple[Callable[[Singles], Singles], Callable[[Singles], Singles]]] = {
-    "FP32": (_same, _same),
-    "BF16 on the wire": (bf16, _same),
+    "FP32": (np.asarray, np.asarray),
+    "BF16 on the wire": (bf16, np.asarray),
     "BF16 sums": (bf16, bf16),
 }
 

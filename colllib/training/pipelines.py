@@ -28,37 +28,29 @@ class Work(NamedTuple):
     chunk: int = 0
 
 
-def _gpipe(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
-    return [Work(kind, i) for kind in "FB" for i in range(microbatches)]
-
-
-def _one_f_one_b(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
-    warm = min(stages - 1 - stage, microbatches)
-    found = [Work("F", i) for i in range(warm)]
-    for i in range(microbatches - warm):
-        found += [Work("F", warm + i), Work("B", i)]
-    return found + [Work("B", i) for i in range(microbatches - warm, microbatches)]
+def _alternating(warm: int, total: int, at: Callable[[str, int], Work] = Work) -> list[Work]:
+    """So many passes forward first, then one forward and one backward in turn, then what is left backward."""
+    warm = min(warm, total)
+    found = [at("F", k) for k in range(warm)]
+    for k in range(total - warm):
+        found += [at("F", warm + k), at("B", k)]
+    return found + [at("B", k) for k in range(total - warm, total)]
 
 
 def _interleaved(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
     if microbatches % stages:
         raise ValueError(f"{microbatches} microbatches: interleaving needs a multiple of the {stages} stages")
 
-    def at(k: int, kind: str) -> Work:
+    def at(kind: str, k: int) -> Work:
         chunk = k % (stages * chunks) // stages
         return Work(kind, k // (stages * chunks) * stages + k % stages, chunk if kind == "F" else chunks - 1 - chunk)
 
-    total = microbatches * chunks
-    warm = min(2 * (stages - 1 - stage) + (chunks - 1) * stages, total)
-    found = [at(k, "F") for k in range(warm)]
-    for k in range(total - warm):
-        found += [at(warm + k, "F"), at(k, "B")]
-    return found + [at(k, "B") for k in range(total - warm, total)]
+    return _alternating(2 * (stages - 1 - stage) + (chunks - 1) * stages, microbatches * chunks, at)
 
 
 def _zero_bubble(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
     found, late = [], 0
-    for work in _one_f_one_b(stages, stage, microbatches, chunks):
+    for work in _alternating(stages - 1 - stage, microbatches):
         found.append(work)
         if work.kind == "B" and work.microbatch >= stage:
             found.append(Work("W", late))
@@ -69,8 +61,8 @@ def _zero_bubble(stages: int, stage: int, microbatches: int, chunks: int) -> lis
 #: By name: GPipe (Huang and others, 2019), 1F1B (Narayanan and others, 2019), its interleaved form (Narayanan and
 #: others, 2021), and ZB-H1 (Qi and others, 2024), which delays the gradients of stage s's weights by s microbatches.
 SCHEDULES: dict[str, Callable[[int, int, int, int], list[Work]]] = {
-    "gpipe": _gpipe,
-    "1f1b": _one_f_one_b,
+    "gpipe": lambda stages, stage, microbatches, chunks: _alternating(microbatches, microbatches),
+    "1f1b": lambda stages, stage, microbatches, chunks: _alternating(stages - 1 - stage, microbatches),
     "interleaved": _interleaved,
     "zb-h1": _zero_bubble,
 }
@@ -150,14 +142,16 @@ def pipeline(
             spans[work, stage] = len(ops), len(ops)
             name = f"{work.kind}{work.microbatch}" + (f".{work.chunk}" if chunks > 1 else "")
             ops.append(Op(f"{name} on {stage}", compute(stage), seconds[work.kind], kind=work.kind))
-    send_on(ops, spans, stages, chunks, send)
+    send_on(ops, spans, stages, chunks, lambda src, dst: send)
     return run(ops)
 
 
 Spans = dict[tuple[Work, int], tuple[int, int]]
 
 
-def send_on(ops: list[Op], spans: Spans, stages: int, chunks: int, send: float, shared: bool = False) -> None:
+def send_on(
+    ops: list[Op], spans: Spans, stages: int, chunks: int, send: Callable[[int, int], float], shared: bool = False
+) -> None:
     """Append what stages send each other, and let each pass wait for what it needs.
 
     Args:
@@ -165,7 +159,7 @@ def send_on(ops: list[Op], spans: Spans, stages: int, chunks: int, send: float, 
         spans: by pass and stage, its first and its last operation.
         stages: p.
         chunks: v.
-        send: seconds of a message between two stages.
+        send: seconds of a message from one stage to another.
         shared: whether messages need the sender's card, "card 0".
     """
     number = {(work.kind, work.microbatch, work.chunk * stages + stage): span for (work, stage), span in spans.items()}
@@ -175,11 +169,11 @@ def send_on(ops: list[Op], spans: Spans, stages: int, chunks: int, send: float, 
         before = at - 1 if kind == "F" else at + 1
         if kind != "W" and 0 <= before <= last:
             src, dst = before % stages, at % stages
-            apart = src != dst
-            uses = (f"link {src} to {dst}", *([f"card {src}"] if shared else [])) if apart else ()
             name, done = f"{kind}{microbatch}", number[kind, microbatch, before][1]
-            stream = f"{name} to {at}"
-            ops.append(Op(f"{name} from {src} to {dst}", stream, send * apart, (done,), uses, "send"))
+            stream, seconds, uses = f"{name} to {at}", 0.0, ()  # type: tuple[str, float, tuple[str, ...]]
+            if src != dst:
+                seconds, uses = send(src, dst), (f"link {src} to {dst}", *([f"card {src}"] if shared else []))
+            ops.append(Op(f"{name} from {src} to {dst}", stream, seconds, (done,), uses, "send"))
             needs.append(len(ops) - 1)
         ops[first] = replace(ops[first], after=(*ops[first].after, *needs))
 

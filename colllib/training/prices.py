@@ -6,8 +6,10 @@ from functools import cache
 
 import numpy as np
 
-from colllib.algorithms import every, of
-from colllib.ladder import Rung, entry, on_star, topology
+from colllib import parallelism
+from colllib.algorithms import every
+from colllib.ladder import Rung, entry, topology
+from colllib.parallelism import Call
 from colllib.primitives import check_counts
 
 FEW = 256  # ranks, up to which rings and hierarchies in pieces are executed in a moment
@@ -16,20 +18,23 @@ PIECES = (1, 4, 16)
 
 @cache
 def group(ranks: int, apart: int, box: int) -> tuple[int, int]:
-    """Boxes that a group reaches, and its ranks in each: every `apart`-th rank of the machine is in it.
+    """Boxes that a group reaches, and its ranks in each, if a machine is filled with groups of ranks `apart` apart.
 
     Raises:
-        ValueError: if it stands unevenly.
+        ValueError: if one of the groups stands otherwise than another, or unevenly.
 
     >>> group(8, 1, 8), group(128, 8, 8), group(16, 2, 8)
     ((1, 8), (128, 1), (4, 4))
     """
-    first = [rank * apart // box for rank in range(ranks)]
-    boxes = first[-1] + 1 if apart < box else ranks
-    inside, rest = divmod(ranks, boxes)
-    if rest or (apart < box and any(first.count(b) != inside for b in {0, boxes - 1})):
-        raise ValueError(f"{ranks} ranks, every {apart}-th, stand unevenly in boxes of {box}")
-    return boxes, inside
+    span = ranks * apart
+    if ranks == 1 or apart >= box:
+        return ranks, 1
+    if box % span == 0:
+        return 1, ranks
+    if span % box or box % apart:
+        unevenly = f"groups of {ranks} ranks, {apart} apart, stand unevenly in boxes of {box}"
+        raise ValueError(f"{unevenly}: each must fill whole boxes, or all divide one")
+    return span // box, box // apart
 
 
 @cache
@@ -60,15 +65,39 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     if (ranks - 1) * apart >= where.ranks:
         raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {where.ranks}")
     boxes, inside = group(ranks, apart, in_box(machine))
-    assert where.speeds is not None
-    (alpha, outer), (bandwidth, card) = ((values[0], values[-1]) for values in where.speeds)
     if boxes > 1 and inside > 1:
-        return min(
-            _across(primitive, f"boxes:{boxes}x{inside}", ranks, message, (alpha, outer), (bandwidth, card)),
-            key=lambda rung: rung.seconds,
-        )
-    at = (alpha, bandwidth) if boxes == 1 else (outer, card)
-    return _fastest(primitive, ranks, message, *at)
+        alpha, bandwidth = zip(*_speeds(machine), strict=True)
+        found = _across(primitive, f"boxes:{boxes}x{inside}", ranks, message, alpha, bandwidth)
+        return min(found, key=lambda rung: rung.seconds)
+    return _on_star(primitive, ranks, message, *_speeds(machine)[boxes > 1])
+
+
+@cache
+def send(machine: str, width: int, src: int, dst: int, message: float) -> float:
+    """Seconds in which each of a stage's ranks sends a message to its counterpart in another stage.
+
+    If one of them has to leave its box all wait for it.
+
+    Args:
+        machine: of boxes with speeds.
+        width: ranks of a stage.
+        src, dst: the stages, from 0.
+        message: bytes of one rank.
+
+    >>> [round(send("dgx-h100:2", 4, stage, stage + 1, 45e6) * 1e6) for stage in range(3)]
+    [101, 903, 101]
+    """
+    box = in_box(machine)
+    leaves = any((src * width + rank) // box != (dst * width + rank) // box for rank in range(width))
+    return _on_star("point-to-point", 2, message, *_speeds(machine)[leaves]).seconds
+
+
+def _speeds(machine: str) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Latency and bandwidth of a port in a box, and of a card."""
+    speeds = topology(machine).speeds
+    assert speeds is not None
+    alpha, bandwidth = speeds
+    return (alpha[0], bandwidth[0]), (alpha[-1], bandwidth[-1])
 
 
 def _across(
@@ -86,13 +115,9 @@ def _across(
 
 
 @cache
-def _fastest(primitive: str, ranks: int, message: float, alpha: float, bandwidth: float) -> Rung:
-    rungs = [
-        on_star(primitive, algorithm.name, ranks).priced(message=message, alpha=alpha, bandwidth=bandwidth)
-        for algorithm in of(primitive)
-        if algorithm.fits(ranks)
-    ]
-    return min(rungs, key=lambda rung: rung.seconds)
+def _on_star(primitive: str, ranks: int, message: float, alpha: float, bandwidth: float) -> Rung:
+    call = Call("", primitive, ranks, message, 1, "")
+    return parallelism.price(call, alpha=alpha, bandwidth=bandwidth).rung
 
 
 @cache

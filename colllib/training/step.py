@@ -22,7 +22,7 @@ from colllib.parallelism import Model, Plan, Precision, check_fits
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
 from colllib.training.pipelines import Spans, Work, compute, order, send_on
-from colllib.training.prices import in_box, price
+from colllib.training.prices import in_box, price, send
 from colllib.training.timeline import Op, Step, run
 
 MOST_PASSES = 2**16  # of layers over microbatches, in which a step is simulated
@@ -122,9 +122,16 @@ class Training:
             "experts": (plan.replicas // plan.ep, plan.tp * plan.ep),
             "cp": (plan.cp, plan.tp),
             "dp": (plan.replicas, plan.tp),
-            "pp": (min(2, plan.pp), plan.tp * plan.replicas),
         }[axis]
         return 0.0 if ranks == 1 else price(primitive, self.machine, ranks, apart, message).seconds
+
+    def send(self, src: int, dst: int) -> float:
+        """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
+        plan = self.plan
+        seconds = send(self.machine, plan.tp * plan.replicas, src, dst, self.activations / plan.tp)
+        if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
+            seconds += self.seconds("all-gather", "tp", self.activations)
+        return seconds
 
     def of_layers(self, primitive: str, width: int, layers: int = 1) -> float:
         """Seconds of a collective on all parameters of some layers, or their gradients, of so many bytes each."""
@@ -176,10 +183,7 @@ def simulate(training: Training) -> Step:
     spans: Spans = {}
     for stage in range(plan.pp):
         _stage(training, stage, ops, spans)
-    send = training.seconds("point-to-point", "pp", training.activations / plan.tp)
-    if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers them
-        send += training.seconds("all-gather", "tp", training.activations)
-    send_on(ops, spans, plan.pp, training.chunks, send, training.shared)
+    send_on(ops, spans, plan.pp, training.chunks, training.send, training.shared)
     return run(ops)
 
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from forest_fabrics import balanced, every_rank_can_receive, speeds_of, two_boxes, unbalanced, worst_cut
+from forest_fabrics import balanced, every_rank_can_receive, from_speeds, speeds_of, two_boxes, unbalanced, worst_cut
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -33,6 +33,15 @@ def test_all_three_searches_find_the_worst_of_all_cuts(topology, data):
         found = bound(place, search=search)
         assert found.inverse_throughput == expected
         assert ratio(place, found.cut) == expected
+
+
+@pytest.mark.parametrize("wide", [10**6 + 3, 2**61 + 1])
+def test_capacities_of_any_size_stay_exact(wide):
+    links = {(a, b): wide + a * b for a in range(4) for b in range(4) if a != b}
+    place = fabric(from_speeds(4, 4, links))
+    for search in SEARCHES:
+        assert bound(place, search=search).inverse_throughput == Fraction(3, 3 * wide)  # rank 0 sends and gets least
+    assert fixed(place, 2).inverse_throughput == Fraction(1, wide)
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -103,10 +112,10 @@ def test_a_given_number_of_trees_is_as_fast_as_the_first_unit_with_room_for_it(t
     found, free = fixed(place, trees), bound(place)
     slowest = min(speeds_of(topology).values())
     assert free.inverse_throughput <= found.inverse_throughput <= free.inverse_throughput + 1 / (trees * slowest)
-    assert feasible(place, room(place, found.unit * place.unit), trees)
+    assert feasible(place, room(place, found.unit), trees)
     speeds = set(speeds_of(topology).values())
     below = max(Fraction(-(-found.unit * speed // 1) - 1) / speed for speed in speeds)  # the candidate before it
-    assert not feasible(place, room(place, below * place.unit), trees)
+    assert not feasible(place, room(place, below), trees)
 
 
 def test_the_least_number_of_trees_makes_every_link_a_whole_number_of_them():
@@ -145,6 +154,8 @@ def test_one_rank_has_nothing_to_send():
         ),
         (lambda: fabric(star(3), root=3), "root 3: must be one of the ranks 0..2"),
         (lambda: fabric(star(3), weights=[0, 0, 0]), "weights [0, 0, 0]: 3 whole numbers from 0 are needed, not all 0"),
+        (lambda: fabric(star(3), weights=[1, 1.5, 2]), "weights [1, 1.5, 2]: 3 whole numbers from 0 are needed, not"),
+        (lambda: fabric(star(3), weights=[1, 2]), "weights [1, 2]: 3 whole numbers from 0 are needed, not all 0"),
         (lambda: fabric(find("boxes:2x8,seed=1")), "several links join two nodes"),
         (lambda: fabric(star(5000)), "star:5000: 5001 ranks and switches, for trees on any fabric, are too many"),
         (lambda: ratio(fabric(star(2)), (0, 1)), "all 2 ranks are in the set: nothing has to leave it"),

@@ -50,3 +50,16 @@ def test_what_backwards_is_added_is_what_forwards_is_replicated():
 def test_where_no_switch_replicates_nothing_changes():
     topology = find("dgx-a100:2")
     assert traffic(forest(topology, multicast=True)) == traffic(forest(topology))
+
+
+@pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce"])
+@pytest.mark.parametrize("abilities", [(True, False), (False, True)])
+def test_switches_that_can_only_add_or_only_replicate_do_just_that(primitive, abilities):
+    combines, replicates = abilities
+    where = replace(find("inc-star:4"), combines=combines, replicates=replicates)
+    found = forest(where, primitive=primitive, multicast=True)
+    assert found.reached()
+    parts = {"all-gather": [replicates], "reduce-scatter": [combines], "all-reduce": [combines, replicates]}[primitive]
+    assert traffic(found).at_ranks == sum(
+        4 if able else 6 for able in parts
+    )  # four shards up or three from each, 3 M down

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from forest_fabrics import balanced, two_boxes
+from forest_fabrics import balanced, check_trees, from_speeds, two_boxes
 from hypothesis import given, settings
 
 from colllib.execution import execute
@@ -34,8 +34,27 @@ def test_switches_unwound_into_rings_leave_a_quarter_of_what_two_boxes_can_do():
 @pytest.mark.parametrize("name", ["dgx-a100:2", "mi250-8x2", "boxes:2x4", "fat-tree:4", "torus:4x4"])
 def test_unwinding_is_proved_and_never_beats_the_bound(name):
     rings = unwound(find(name))
+    check_trees(rings)
     assert rings.reached()
     assert busiest(execute(rings.schedule(), find(name))) >= best(find(name))
+
+
+def test_a_ring_for_a_switch_leaves_direct_links_as_they_are():
+    boxes = {(a, b): 1 for a in range(4) for b in range(4) if a != b and a // 2 == b // 2}
+    cards = {link: 3 for rank in range(4) for link in ((rank, 4), (4, rank))}
+    rings = unwound(from_speeds(4, 5, boxes | cards))
+    check_trees(rings)
+    assert rings.reached()
+    assert rings.bound.inverse_throughput == Fraction(3, 4)  # three shards into rank 0: 3 from rank 3, 1 from rank 1
+
+
+def test_ways_of_one_ring_share_the_links_that_they_have_in_common():
+    """Two leaves under a spine, and neighbors in rank order on different leaves: two ways go up from each leaf."""
+    pairs = [(0, 4), (2, 4), (1, 5), (3, 5), (4, 6), (5, 6)]
+    rings = unwound(from_speeds(4, 7, {link: 1 for a, b in pairs for link in ((a, b), (b, a))}))
+    check_trees(rings)
+    assert rings.reached()
+    assert rings.bound.inverse_throughput == 6  # three shards over half a link
 
 
 def test_one_root_is_limited_by_what_can_reach_one_rank_at_a_time():

@@ -172,6 +172,14 @@ def test_one_rank_needs_no_tree():
         (lambda: forest(find("mi250:1"), way="moves"), "mi250:1: no trees of one rank can be moved to all others here"),
         (lambda: forest(find("mi250:2"), way="boxes"), "mi250:2: no trees of one box can serve all boxes here"),
         (lambda: forest(star(6), way="boxes"), "star:6: no trees of one box can serve all boxes here"),
+        (
+            lambda: forest(from_links("x", 3, [(0, 1), (1, 0), (0, 2)]), primitive="reduce-scatter"),
+            "x: no link leads from rank 2, so that nothing can leave it",
+        ),
+        (
+            lambda: forest(from_links("x", 4, [(0, 1), (1, 0), (2, 3), (3, 2), (0, 2)]), primitive="reduce-scatter"),
+            "x: no path leads from rank 2 to rank 0",
+        ),
         (lambda: forest(find("fat-tree:12")), "a forest on fat-tree:12 the general way: this would take about"),
         (
             lambda: forest(from_links("ring", 3, [(0, 1), (1, 2), (2, 0)]), primitive="all-reduce"),

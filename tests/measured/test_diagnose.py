@@ -229,3 +229,57 @@ def test_bad_input_ends_with_status_2_and_one_line(words, tmp_path, capsys):
     assert (ended.value.code, out) == (2, "")
     assert err.startswith("colllib: ")
     assert len(err.splitlines()) == 1
+
+
+def test_what_the_log_says_counts_against_a_run_that_looks_healthy():
+    copied = "n1:1:1 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0\n"
+    (run,) = read(copied + logs.text(9.4e9, per_box=1, gpu="NVIDIA H100 PCIe"))
+    assert diagnose(run).state == "undecided"  # the card may be faster than is assumed
+    found = diagnose(run, Hints(cards=(1, 12.5e9)))
+    assert (found.state, found.cause) == ("below-expectation", "no-gdr")
+    near = diagnose(read(copied + logs.text(11e9, per_box=1, gpu="NVIDIA H100 PCIe"))[0], Hints(cards=(1, 12.5e9)))
+    assert (near.state, near.cause) == ("healthy", None)
+    assert "no-gdr" in near.alternatives
+    assert near.confidence <= 0.5
+
+
+def test_no_fault_is_the_cause_of_a_healthy_run():
+    found = diagnose(logs.run(193e9))  # of four cards in full, or of eight in part
+    assert (found.state, found.cause) == ("healthy", None)
+    assert "misconfiguration" in found.alternatives
+
+
+def test_a_device_without_a_name_is_no_known_gpu():
+    for name in ("AMD Radeon Graphics", "NVIDIA Graphics Device"):
+        found = diagnose(logs.run(320e9, boxes=1, gpu=name))
+        assert (found.state, found.bound) == ("undecided", None)
+
+
+def test_a_gpu_is_called_by_its_own_name():
+    assert diagnose(logs.run(14e9, boxes=1, gpu="NVIDIA GeForce RTX 4090")).verdict.startswith("8 RTX 4090 at")
+
+
+@pytest.mark.parametrize(
+    ("gpu", "busbw", "state"),
+    [
+        ("NVIDIA A100-SXM4-80GB", 86e9, "healthy"),  # four cards of 200 Gb/s, as often as eight
+        ("NVIDIA A100-SXM4-80GB", 40e9, "undecided"),
+        ("NVIDIA H100 80GB HBM3", 155e9, "undecided"),
+        ("Tesla V100-SXM2-32GB", 6e9, "below-expectation"),  # not even one card of 100 Gb/s
+    ],
+)
+def test_untold_cards_are_those_that_such_boxes_have(gpu, busbw, state):
+    assert diagnose(logs.run(busbw, boxes=4, gpu=gpu)).state == state
+
+
+def test_one_volta_of_a_host_may_be_a_slice_with_a_slice_of_the_network():
+    assert diagnose(logs.run(3.9e9, per_box=1, gpu="Tesla V100-SXM2-16GB")).state == "undecided"
+
+
+def test_what_is_told_does_not_overrule_the_ranks_of_the_log():
+    run = logs.run(480e9, boxes=1, gpu="")
+    with pytest.raises(ValueError, match="8 ranks, the machine that is told holds 1"):
+        diagnose(run, Hints(boxes=1, gpus_per_box=1))
+    with pytest.raises(ValueError, match="8 ranks do not fill 3 boxes"):
+        diagnose(run, Hints(boxes=3))
+    assert diagnose(run, Hints(boxes=8, gpus_per_box=1)).state == "undecided"  # no NVLink joins boxes of one GPU

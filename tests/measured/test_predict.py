@@ -179,7 +179,8 @@ def test_every_preset_is_predicted_and_its_own_prediction_is_no_fault(preset):
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_nothing_is_predicted_faster_than_the_wires_allow(preset):
-    for boxes, option in [(1, ""), (1, ",gpus=4"), (2, ""), (8, ",cards=4"), (8, ",gpus=1"), (3, ",card=800Gbit/s")]:
+    boxes_of = [(1, ""), (1, ",gpus=4"), (2, ""), (8, ",cards=4"), (8, ",gpus=1"), (3, ",card=800Gbit/s")]
+    for boxes, option in [*boxes_of, (2, ",card=1Mbit/s"), (4, ",oversubscription=1000")]:
         machine = find(f"{preset}:{boxes}{option}")
         for collective in ("all-reduce", "all-gather", "all-to-all", "sendrecv"):
             found = predict(machine, collective, 2**34)
@@ -198,6 +199,7 @@ def test_one_gpu_fills_no_four_cards():
 def test_a_pair_in_a_mesh_has_one_link():
     assert find("mi300x:1").reach("sendrecv") == find("mi300x:1").link / 7
     assert predict(find("mi300x:1"), "sendrecv", 2**34).bound == find("mi300x:1").link / 7
+    assert sensitivity(find("mi300x:1"), "sendrecv", 2**34)[0].what == "Infinity Fabric twice as fast"
     assert find("mi300x:1,gpus=4").reach() == 3 * find("mi300x:1").link / 7
 
 
@@ -239,6 +241,7 @@ def test_the_best_schedule_is_executed_at_the_speeds_of_the_machine():
 @pytest.mark.parametrize(
     "expression",
     [
+        "dgx-h100:",
         "dgx-h100:0",
         "dgx-h100:2,oversubscription=0.5",
         "dgx-h100:2,oversubscription=nan",

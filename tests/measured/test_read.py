@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from measured import logs
 
 from colllib.measured import read as reading
 from colllib.measured.log import Row, Run, factor
@@ -210,3 +211,33 @@ def test_rows_without_a_time_get_it_from_their_bandwidth():
     assert run.series()[0].size == 0  # without the collective, nobody knows
     told = dataclasses.replace(run, collective="all-reduce", ranks=8)
     assert told.series()[1] == pytest.approx([2**20 / 10e9])
+
+
+RCCL = """# nThread 1 nGpus 2 minBytes 1048576 maxBytes 4194304 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1
+#
+rccl-tests: Version develop:0000000
+# Using devices
+#   Rank  0 Pid   2303 on node01 device  0 [0000:2f:00.0] AMD Instinct MI210
+#   Rank  1 Pid   2303 on node01 device  1 [0000:03:00.0] AMD Instinct MI210
+RCCL version : 2.22.3-develop:0000000
+HIP version  : 7.0
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
+     1048576        262144     float     sum      -1    65.88   15.92   15.92      0    66.30   15.82   15.82      0
+     4194304       1048576     float     sum      -1    198.9   21.09   21.09     {0}    198.7   21.11   21.11      0
+# Errors with asterisks indicate errors that have exceeded the maximum threshold.
+# Out of bounds values : 0 OK
+"""
+
+
+def test_what_rccl_tests_prints_is_read_and_an_asterisk_marks_its_errors():
+    (run,) = read(RCCL.format("0"))
+    assert (run.collective, run.ranks, run.boxes, run.gpu, run.unread) == ("all-reduce", 2, 1, "AMD Instinct MI210", ())
+    assert run.facts["library"] == "2.22.3-develop"
+    assert [row.failed for row in run.rows] == [False] * 4
+    assert [row.failed for row in read(RCCL.format("1e+00*"))[0].rows] == [False, False, True, False]
+
+
+def test_cards_are_counted_behind_the_backslashes_of_a_shell():
+    (run,) = read(r"mpirun -x NCCL_IB_HCA=mlx5_2\,mlx5_3\,mlx5_0 all_reduce_perf" + "\n" + logs.text(9e9))
+    assert run.facts["named cards"] == "3"

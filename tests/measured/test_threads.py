@@ -111,10 +111,33 @@ THREADS = (
     ("aws/aws-ofi-nccl/issues/33", 2, 8, "V100-SXM2", "1x100Gb/s", "all-reduce", 24.4, FINE, ""),
     ("aws/aws-ofi-nccl/issues/33", 2, 8, "V100-SXM2", "1x100Gb/s", "all-reduce", 15.2, SLOW, ""),
     ("NVIDIA/nccl/issues/340", 1, 2, "GeForce RTX 2080 Ti", "", "broadcast", 21.9, FINE, ""),
+    # of a second trial: of 62 logs of 47 places 45 right and 5 wrong from the log alone, 57 and 4 with what their
+    # authors tell, before the rules were mended
+    ("ROCm/ROCm/issues/5571", 2, 1, "AMD Radeon AI PRO R9700", "", "all-reduce", 10.8, SLOW, "no-gdr"),
+    ("ROCm/rccl/issues/1562", 1, 8, "AMD Instinct MI300X VF", "", "all-reduce", 293, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/293", 2, 1, "A100-PCIE-40GB", "1x200Gb/s", "all-reduce", 6.44, SLOW, ""),
+    ("NVIDIA/nccl-tests/issues/293", 2, 1, "A100-PCIE-40GB", "1x200Gb/s", "all-reduce", 1.1, SLOW, "no-gdr"),
+    ("NVIDIA/nccl-tests/issues/293", 2, 1, "A100-PCIE-40GB", "1x200Gb/s", "all-reduce", 8.8, SLOW, "no-gdr"),
+    ("coreweave/nccl-tests/pull/92", 2, 8, "B200", "8x400Gb/s", "all-reduce", 690, FINE, ""),
+    ("coreweave/nccl-tests/pull/92", 2, 8, "H100", "8x400Gb/s", "all-reduce", 440.6, FINE, ""),
+    ("NVIDIA/nccl/issues/1303", 2, 8, "H100", "16x200Gb/s", "all-reduce", 41, SLOW, "misconfiguration"),
+    ("NVIDIA/nccl/issues/1303", 2, 8, "H100", "16x200Gb/s", "all-reduce", 51, SLOW, "misconfiguration"),
+    ("NVIDIA/nccl/issues/1303", 2, 8, "H100", "16x200Gb/s", "all-reduce", 193, SLOW, "misconfiguration"),
+    ("NVIDIA/nccl/issues/1303", 2, 8, "H100", "16x200Gb/s", "all-reduce", 365, FINE, ""),
+    ("NVIDIA/nccl/issues/1792", 16, 8, "H20", "", "all-to-all", 20, SLOW, ""),
+    ("NVIDIA/nccl-tests/issues/83", 2, 4, "V100-PCIE-16GB", "1x25Gb/s", "all-reduce", 1.7, SLOW, "nic-limited"),
+    ("NVIDIA/nccl/issues/398", 2, 1, "V100-SXM2", "1x100Gb/s", "all-reduce", 4.75, SLOW, "nic-limited"),
+    ("NVIDIA/dgx-spark-playbooks/pull/103", 2, 1, "GB10", "1x200Gb/s", "all-gather", 23.74, FINE, ""),
+    ("NVIDIA/dgx-spark-playbooks/pull/103", 2, 1, "GB10", "1x200Gb/s", "all-gather", 3.04, SLOW, "misconfiguration"),
+    ("oracle-quickstart/oci-hpc-oke", 2, 8, "A100-SXM4", "16x100Gb/s", "all-reduce", 190, FINE, ""),
+    ("awslabs/awsome-distributed-ai", 2, 8, "B300", "16x400Gb/s", "all-reduce", 751, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/332", 1, 8, "GeForce RTX 5090", "", "all-to-all", 33, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/332", 1, 8, "GeForce RTX 5090", "", "all-to-all", 22, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/326", 1, 8, "H100", "", "all-gather", 360, FINE, ""),
 )
 
 
-@pytest.mark.parametrize(("known", "least_right"), [(True, 0.85), (False, 0.6)], ids=["cards told", "log alone"])
+@pytest.mark.parametrize(("known", "least_right"), [(True, 0.87), (False, 0.7)], ids=["cards told", "log alone"])
 def test_figures_of_public_threads_are_judged_as_they_were_judged_there(known, least_right):
     right = wrong = slow = named = 0
     for thread, boxes, gpus, gpu, told, collective, busbw, state, cause in THREADS:

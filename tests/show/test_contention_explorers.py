@@ -25,7 +25,7 @@ JOBS, SKEW = contention_explorer(), skew_explorer()
 
 @pytest.mark.parametrize("fabric", list(FABRICS))
 @pytest.mark.parametrize(("layout", "draw"), [("rows", 0), ("columns", 0), ("drawn", 3)])
-@pytest.mark.parametrize(("work", "size"), [("ring", 8), ("ring", 16), ("pairwise", 8), ("pairwise", 4)])
+@pytest.mark.parametrize(("work", "size"), [("ring", 2), ("ring", 16), ("pairwise", 8), ("pairwise", 4)])
 def test_a_scene_is_jobs_executed_together(fabric, layout, draw, work, size):
     here = scene(fabric, work, size, 4, layout, draw)
     assert len({int(rank) for row in here.places for rank in row}) == 4 * size
@@ -91,7 +91,7 @@ def test_the_jobs_explorer_names_fabrics_as_prose_does_and_not_as_the_command_li
 
 def test_the_jobs_explorer_stays_small_and_starts_among_collisions():
     assert JOBS.start["layout"] == "drawn"
-    assert len(JOBS.grid.json()) < 5_000_000
+    assert len(JOBS._repr_html_()) < 350_000  # packed, as it is shipped
 
 
 def test_one_ring_alone_costs_its_closed_form():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from shown import rows
 
@@ -26,6 +28,11 @@ def test_the_table_shows_the_executed_ladder(state):
 
 def test_the_ranks_on_offer_are_all_small_numbers_powers_of_two_and_machines():
     assert {*range(2, 65), *(2**k for k in range(1, 17)), 72, 576, 2304, 4608} == set(RANKS)
+
+
+@pytest.mark.parametrize(("explorer", "says"), [(cost_explorer(), "Slowdown"), (message_explorer(), "Time")])
+def test_the_chart_is_named_after_what_it_draws(explorer, says):
+    assert re.findall('aria-label="([A-Za-z]+) against message size"', explorer._repr_html_()) == [says]
 
 
 def test_two_explorers_give_the_same_bytes_and_stay_small():

@@ -96,6 +96,27 @@ def test_without_script_the_first_state_stands(page):
         assert "After step 0" in tab.locator("[data-part='2']").inner_text()
 
 
+def test_what_never_offers_more_than_three_values_is_radio_buttons_that_follow(tmp_path):
+    drawn = {"order": ["as they are"], "draw": ["first", "second", "third"]}
+    controls = [
+        Control("way", "Way", list(drawn), start="draw", kind="select"),
+        Control("which", "Which", lambda way: drawn[way], start="third", kind="select"),
+        Control("only", "Only", lambda way: [f"after {way}"]),
+    ]
+    page = write_page(tmp_path, Explorer("Draws", controls, [Part(lambda which, only: f"<p>{which}, {only}</p>")]))
+    with opened(page) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        assert tab.locator("select, [data-control='2']").count() == 0
+        tab.get_by_role("radio", name="order").check()
+        assert tab.locator("[data-part='0']").inner_text() == "as they are, after order"
+        assert not tab.get_by_role("radio", name="as they are").is_visible()
+        tab.get_by_role("radio", name="draw").check()
+        tab.get_by_role("radio", name="second").focus()
+        tab.keyboard.press("ArrowDown")
+        assert tab.locator("[data-part='0']").inner_text() == "third, after draw"
+        assert troubles == []
+
+
 def test_a_damaged_payload_says_so(tmp_path):
     page = write_page(tmp_path, toy())
     spoilt = re.sub(r'(data-digest="\w+">)[\w+/]{4}', r"\1AAAA", page.read_text())

@@ -180,6 +180,23 @@ def test_who_wants_less_motion_sees_the_next_state_at_once(tmp_path, with_chromi
         assert troubles == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_stands_below_a_player_stays_where_it_is_for_every_n_and_step(width, tmp_path, with_chromium):
+    with opened(write_page(tmp_path, trace_player()), viewport={"width": width, "height": 900}) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        below = "document.querySelector('.cl-summary').getBoundingClientRect().top"
+        for algorithm in ("Ring", "Binomial tree"):
+            tab.locator("select[data-control]").select_option(algorithm)
+            seen = set()
+            for n in ("Home", "ArrowRight", "End"):
+                tab.get_by_role("slider", name="Ranks N").press(n)
+                for step in ("End", "Home"):
+                    tab.get_by_role("slider", name="Steps done").press(step)
+                    seen.add(tab.evaluate(below))
+            assert len(seen) == 1
+        assert troubles == []
+
+
 @pytest.mark.parametrize("kind", PLAYERS)
 def test_the_script_draws_what_python_draws(kind, tmp_path, with_chromium):
     """Every step of the first film, as the page has it, against the picture that a kernel shows."""

@@ -6,9 +6,11 @@ import re
 from itertools import pairwise
 
 import pytest
+from show_browser import opened, write_page
 
 from colllib import ladder, star
 from colllib.library_choices import choice
+from colllib.show import cost_explorer
 from colllib.show.race import fastest
 from colllib.show.winners_map import MESSAGES, PRIMITIVES, RANKS, cells, compared, taken, winners_map
 
@@ -87,8 +89,32 @@ def test_the_alt_text_and_the_summary_are_computed(explorer):
     assert re.search(r"Open MPI takes .*, [\d.]+ times as long\.$", told)
 
 
+def frame(explorer, **changed):
+    """What frames the chosen number of ranks, and where the message is."""
+    state = {**explorer.start, **changed}
+    return re.search(r'<path d="([^"]*)" fill="none"', explorer.parts[0].draw(state, explorer.texts(state)))[1]
+
+
+def test_the_ranks_on_offer_are_those_of_the_cost_explorer_and_stand_between_the_rows_of_the_map(explorer):
+    assert set(explorer.choices(2, explorer.start)) == set(cost_explorer().choices(0, {})) > set(RANKS)
+    assert frame(explorer, n=72).startswith("M40 170H634V187H40z")  # the eleventh row of 17
+    assert frame(explorer, n=576).startswith("M40 238H634M")  # a line below the fourteenth
+
+
+@pytest.mark.usefixtures("with_chromium")
+def test_a_press_on_the_map_takes_the_ranks_of_its_row(tmp_path, explorer):
+    with opened(write_page(tmp_path, explorer)) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        box = tab.locator("[data-part='0'] svg").bounding_box()
+        tab.mouse.click(box["x"] + 300, box["y"] + 17 * (len(RANKS) - 0.5))
+        assert tab.get_by_label("Ranks N, typed").input_value() == "65536"
+        tab.mouse.click(box["x"] + 300, box["y"] + 8)
+        assert tab.get_by_label("Ranks N, typed").input_value() == "2"
+        assert troubles == []
+
+
 def test_it_is_small_and_the_same_every_time(explorer):
-    assert len(explorer.grid.json()) < 200_000
+    assert len(explorer._repr_html_()) < 180_000  # the counts of a hundred N, packed
     assert winners_map().grid.json() == explorer.grid.json()
 
 

@@ -87,11 +87,22 @@ def test_no_expert_gets_more_than_its_capacity_and_nothing_is_dropped_without_ne
     assert ((served.chosen == routing.chosen) | (served.chosen == DROPPED)).all()
 
 
+def test_a_capacity_factor_is_the_decimal_number_that_it_is_written_as():
+    """1.1 times ten choices an expert are eleven, though the nearest binary number is above 1.1."""
+    routing = experts.Routing(np.zeros((1, 100, 1), dtype=np.intp), 10)
+    assert experts.with_capacity(routing, 1.1).load[0] == 11
+
+
 def test_first_choices_are_served_before_second_ones():
     scores = np.array([[[2.0, 1.0], [1.0, 2.0]]])  # token 0 prefers expert 0, token 1 expert 1; both are full then
     assert experts.with_capacity(experts.route(scores, 2), Fraction(1, 2)).chosen.tolist() == [
         [[0, DROPPED], [1, DROPPED]]
     ]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_limit_on_boxes_takes_scores_of_any_size():
+    assert experts.route(np.array([[[-1e3, -2e3, 1e3, 0.0]]]), 2, boxes=2, most_boxes=1).chosen.tolist() == [[[2, 3]]]
 
 
 def test_a_limit_on_boxes_is_kept_and_changes_nothing_where_it_allows_all():
@@ -148,6 +159,10 @@ def test_the_auxiliary_loss_evens_out_a_gate_and_costs_it_choices():
         (lambda: experts.route(np.zeros((1, 1, 4)), 0), "top_k = 0"),
         (lambda: experts.route(np.zeros((1, 1, 4)), 3, boxes=2, most_boxes=1), "most_boxes = 1: must be 2 to 2"),
         (lambda: experts.route(np.zeros((1, 1, 4)), 3, boxes=3), "boxes = 3: must divide the 4 experts"),
+        (
+            lambda: experts.dispatch(star(4), np.zeros((4, 0, 2), dtype=np.intp)),
+            "0 tokens with 2 choices: there is nothing to send",
+        ),
         (
             lambda: experts.with_capacity(experts.route(np.zeros((1, 1, 4)), 1), 0),
             "capacity factor 0: must be finite and above 0",

@@ -106,6 +106,31 @@ def test_groups_that_meet_in_opposite_orders_wait_in_a_circle():
     assert outcome.reason.startswith("no rank can go on: 0 (in row) waits for 1; 1 (in column) waits for 2")
 
 
+def test_a_circle_is_found_beside_a_rank_that_waits_for_one_that_left():
+    """0 waits for 1, which waits for 3, which has finished; and for 2, which waits for 0."""
+    assert faults.Outcome([], {0: [1, 2], 1: [3], 2: [0]}, "").cycle == [0, 2]
+
+
+@given(
+    st.sampled_from(["rabenseifner", "shortest_way_ring", "recursive_doubling"]), st.integers(2, 6), st.integers(1, 9)
+)
+@settings(deadline=None, max_examples=40)
+def test_blocks_of_unequal_lengths_add_up_whatever_travels_together(name, n, size):
+    schedule = getattr(allreduce, name)(n)
+    data = np.random.default_rng(size).normal(size=(n, size))
+    outcome = faults.run_programs([[Call("A", schedule, vector)] for vector in data])
+    assert outcome.reason == ""
+    assert np.allclose([results[0] for results in outcome.results], data.sum(axis=0))
+
+
+@pytest.mark.parametrize("size", [8, 11])
+def test_who_receives_a_vector_in_parts_expects_the_parts(size):
+    schedule = broadcast.scatter_allgather(4)
+    outcome = faults.run_programs([[Call("A", schedule, np.arange(size) * (rank == 0))] for rank in range(4)])
+    assert outcome.reason == ""
+    assert all(np.array_equal(results[0], np.arange(size)) for results in outcome.results)
+
+
 def test_a_rank_that_left_is_named():
     programs = [[calls(rank)[0]] if rank != 3 else [] for rank in range(4)]
     outcome = faults.run_programs(programs)
@@ -123,6 +148,11 @@ def test_bf16_is_the_nearest_of_its_neighbors(values):
     error = np.abs(found.astype(float) - given_values)
     assert (error <= np.abs(down.astype(float) - given_values)).all()
     assert (error <= np.abs(up.astype(float) - given_values)).all()
+
+
+@pytest.mark.parametrize("bits", [0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001])
+def test_what_is_no_number_is_none_in_bf16(bits):
+    assert np.isnan(faults.bf16(np.array([bits], dtype=np.uint32).view(np.float32))).all()
 
 
 def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
@@ -154,8 +184,9 @@ def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
         ),
         (
             lambda: faults.flip(gradients(4, 2), "gradient"),
-            "gradients of lengths 2, 2, 2, 2: two or more of one length",
+            "gradients of lengths 2, 2, 2, 2: three or more of one length",
         ),
+        (lambda: faults.flip(gradients(2, 4), "sum in memory"), "gradients of lengths 4, 4: three or more"),
         (
             lambda: faults.run_programs([[Call("A", allreduce.ring(4), np.ones(4))]] * 2),
             "A is for 4 ranks: there are 2 programs",

@@ -1,9 +1,10 @@
 """A whole step, its prices, parameter servers and energy, against counts made in another way."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
-from math import isclose
+from math import isclose, lcm
 
 import pytest
 from hypothesis import given
@@ -78,6 +79,28 @@ def test_126_layers_in_16_stages_leave_the_ends_one_less():
     assert simulate(task).seconds > 0
 
 
+@pytest.mark.parametrize("plan", [Plan(tp=4, pp=4), Plan(tp=2, pp=8), Plan(tp=8, pp=2)])
+def test_activations_take_the_way_that_their_ranks_have(plan):
+    """0.6 us and 450 GB/s in a box, 2.7 us and 50 GB/s if one of a stage's ranks has to leave its own."""
+    machine, width = f"dgx-h100:{plan.gpus // 8}", plan.tp * plan.replicas
+    task = Training(replace(LLAMA, layers=8), plan, machine, tokens=1024, microbatches=2)
+    part = 1024 * LLAMA.hidden * 2 / plan.tp
+    gather = price("all-gather", machine, plan.tp, 1, part * plan.tp).seconds
+    sent = {(op.name.split(" from ")[1], op.seconds) for op in simulate(task).ops if op.kind == "send"}
+    assert len(sent) == 2 * (plan.pp - 1)
+    for where, seconds in sent:
+        src, dst = map(int, where.split(" to "))
+        leaves = any((src * width + r) // 8 != (dst * width + r) // 8 for r in range(width))
+        way = 2.7e-6 + part / 50e9 if leaves else 0.6e-6 + part / 450e9
+        assert isclose(seconds, way + gather)
+
+
+def test_replicas_that_only_some_stages_have_in_one_box_are_refused():
+    """The third stage's ranks are 6, 7 and 8."""
+    with pytest.raises(ValueError, match="groups of 3 ranks, 1 apart, stand unevenly in boxes of 8"):
+        simulate(Training(replace(LLAMA, layers=8), Plan(dp=3, pp=8), "dgx-h100:3"))
+
+
 def test_a_card_that_gradients_and_activations_share_makes_nothing_faster():
     plan = Plan(dp=4, tp=8, pp=4)
     task = Training(replace(LLAMA, layers=8), plan, MACHINE, 1024, 8)
@@ -127,12 +150,14 @@ def test_gradients_of_experts_are_summed_over_the_ranks_that_hold_the_same():
 
 
 @given(ranks=st.integers(1, 64), apart=st.integers(1, 16), box=st.integers(1, 16))
-def test_a_group_stands_as_evenly_as_counting_says(ranks, apart, box):
-    per_box = {}
-    for rank in range(ranks):
-        per_box[rank * apart // box] = per_box.get(rank * apart // box, 0) + 1
-    if len(set(per_box.values())) == 1:
-        assert group(ranks, apart, box) == (len(per_box), per_box[0])
+def test_all_groups_of_a_machine_stand_as_evenly_as_counting_says(ranks, apart, box):
+    """The groups that fill as many boxes as come out even, each with its own count of ranks in a box."""
+    span, shapes = ranks * apart, set()
+    for first in (start + k for start in range(0, lcm(span, box), span) for k in range(apart)):
+        per_box = Counter((first + rank * apart) // box for rank in range(ranks))
+        shapes.add((len(per_box), *set(per_box.values())))
+    if len(shapes) == 1 and len(min(shapes)) == 2:
+        assert group(ranks, apart, box) == min(shapes)
     else:
         with pytest.raises(ValueError, match="stand unevenly"):
             group(ranks, apart, box)
@@ -203,6 +228,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan tp=8", "plan of 8 ranks (dp 1 x tp 8 x pp 1 x cp 1) on dgx-h100:16: it has 128"),
         ("--plan tp=8,x=2", "write axes among tp, pp, dp, ep, cp, zero"),
         ("--plan tp=8,cp=16 --tokens 8190", "cp = 16: must divide the 8190 tokens of a microbatch"),
+        ("--plan tp=8,zero=x", "plan: zero 'x': must be a whole number of at most 18 digits, as in zero=2"),
+        ("--plan dp=3,pp=8 --on dgx-h100:3 --layers 8", "each must fill whole boxes, or all divide one"),
         ("--plan tp=128", "tp = 128: must divide the 64 heads of Llama 3.1 70B"),
         ("--plan tp=8,tp=8,pp=2", "plan 'tp=8,tp=8,pp=2': tp is given twice"),
         ("--plan dp=128,ep=8", "must divide the 0 experts of Llama 3.1 70B"),

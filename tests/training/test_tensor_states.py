@@ -181,8 +181,31 @@ def test_with_little_room_for_activations_the_program_is_as_cheap_as_the_best_of
     assert program.runs
 
 
+def squares():
+    """y = (x A)^2 + (x A)^2, with a parameter that nothing needs."""
+    nodes = (
+        Node("x", "td"),
+        Node("A", "df", keep=True),
+        Node("idle", "f", keep=True),
+        Node("h", "tf", ("x", "A"), "einsum"),
+        Node("square", "tf", ("h", "h"), "einsum"),
+        Node("y", "tf", ("square", "square"), "add"),
+    )
+    return training_step(Graph(nodes, {"t": 4, "d": 2, "f": 2}))
+
+
+def test_a_tensor_that_an_operation_uses_twice_is_right_on_shards_too():
+    graph = squares()
+    graph = Graph(graph.nodes, graph.sizes, {"new A": "A"})
+    final = {"y": ("t",), "new A": ("R",), "dx": ("t",)}
+    plan = ts.cheapest(graph, Machine((2,), (BANDWIDTH,)), given={"x": ("t",), "A": ("R",)}, final=final)
+    values = inputs(graph)
+    found, whole = ts.run(plan, values), ts.unsharded(graph, values)
+    assert all(np.allclose(found[name], whole[name]) for name in final)
+
+
 @pytest.mark.parametrize(
-    "make", [lambda: ts.mlp_step(3, 2, 4), lambda: training_step(ts.transformer_block(2, 2, 4, 2, 4))]
+    "make", [lambda: ts.mlp_step(3, 2, 4), lambda: training_step(ts.transformer_block(2, 2, 4, 2, 4)), squares]
 )
 def test_the_backward_pass_is_the_slope_of_the_forward_pass(make):
     graph = make()
@@ -190,7 +213,7 @@ def test_the_backward_pass_is_the_slope_of_the_forward_pass(make):
     found = ts.unsharded(graph, values)
     last = next(name for name, first in graph.same.items() if name[0] in "yz")
     random = np.random.default_rng(1)
-    for node in (n for n in graph.nodes if n.kind == "input" and not n.backward):
+    for node in (n for n in graph.nodes if n.kind == "input" and not n.backward and n.name != "idle"):
         way = random.normal(size=values[node.name].shape)
         ends = [ts.unsharded(graph, values | {node.name: values[node.name] + h * way})[last] for h in (-1e-6, 1e-6)]
         slope = float(((ends[1] - ends[0]) * values[f"d{last}"]).sum()) / 2e-6
@@ -301,6 +324,7 @@ def test_a_change_of_state_costs_what_the_primitive_does_by_itself():
             "no plan keeps at most 1 numbers of activations",
         ),
         (lambda: Machine((0,), (1.0,)), "each axis needs ranks and a bandwidth"),
+        (lambda: Machine((2.5,), (1.0,)), "each axis needs ranks and a bandwidth"),
         (lambda: ts.mlp_step(8, 4, -4), "size of f -4: must be at least 1"),
         (lambda: ts.transformer_block(2, 4, 9, 2, 8), "2 heads of a width of 9: they must divide it"),
         (lambda: ts.cheapest(mlp(8, 4, 8), Machine((2,), (1.0,)), given={"q": ("R",)}), "no tensor 'q': there are x"),
@@ -310,6 +334,7 @@ def test_a_change_of_state_costs_what_the_primitive_does_by_itself():
         ),
         (lambda: Graph((Node("x", "a"), Node("x", "a")), {"a": 1}), "x is made twice"),
         (lambda: Graph((Node("x", "A"),), {"A": 1}), r"x \[A\]: dimensions are small letters"),
+        (lambda: Graph((Node("x", "aa"),), {"a": 2}), r"x \[aa\]: each dimension needs a letter of its own"),
         (lambda: Graph((Node("x", "a"), Node("y", "a", ("x",), "map", function="tan")), {"a": 1}), "function 'tan'"),
         (lambda: Graph((Node("x", "a"), Node("y", "b", ("x",), "einsum")), {"a": 1, "b": 1}), "dimension 'b'"),
     ],

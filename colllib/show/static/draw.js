@@ -259,7 +259,9 @@ const draw = (function () {
     });
     body.push(text((LEFT + width - 6) / 2, bottom + 32, "middle", "message M"), text(2, bottom + 32, "start", "ranks N"));
     const here = Math.min(Math.max(x.at(state[field.m]), LEFT), width - 6);
-    const rank = box(LEFT, view.over.indexOf(state[view.ranks]), width - 6 - LEFT);
+    const above = view.over.filter((n) => n < state[view.ranks]).length;
+    const between = `M${px(LEFT)} ${px(ROW * above)}H${px(width - 6)}`;
+    const rank = view.over.includes(state[view.ranks]) ? box(LEFT, above, width - 6 - LEFT) : between;
     body.push(`<path d="${rank}M${px(here)} 0V${px(bottom)}" fill="none" stroke="currentColor" stroke-width="1.5"/>`);
     const svg = `<svg viewBox="0 0 ${px(width)} ${px(bottom + 36)}" font-size="11.5" aria-hidden="true">${body.join("")}</svg>`;
     const leads = new Map();

@@ -76,6 +76,11 @@ function run(root, data) {
   let timer = 0, frame = 0, writing = 0, lit = null;
 
   // -- controls --------------------------------------------------------------------------------
+  function radio(words, k, i) {
+    const label = document.createElement("label"), given = { type: "radio", name: `${root.id}-${i}`, value: k, autocomplete: "off" };
+    label.append(Object.assign(document.createElement("input"), given), ` ${words}`);
+    return label;
+  }
   // An earlier control has moved: keep the text where the new range has it, else clamp.
   function refit(i) {
     const control = controls[i];
@@ -85,7 +90,9 @@ function run(root, data) {
     const kept = texts.indexOf(control.texts[at[i]]);
     at[i] = kept >= 0 ? kept : Math.min(at[i], texts.length - 1);
     control.texts = texts;
+    if (!control.input) return;
     if (control.input.tagName === "SELECT") control.input.replaceChildren(...texts.map((each, k) => new Option(each, k)));
+    else if (control.input.tagName === "FIELDSET") control.input.querySelector(".cl-choices").replaceChildren(...texts.map((each, k) => radio(each, k, i)));
     else control.input.max = texts.length - 1;
     control.row.classList.toggle("cl-only", texts.length === 1);
   }
@@ -133,7 +140,7 @@ function run(root, data) {
     controls.forEach((_, k) => label(k, typing && k === i));
     const swapped = parts.reduce((count, part) => count + show(part), 0);
     ends();
-    if (data.play !== null && i !== data.play) reserve();
+    if (data.play !== null && i <= listed) reserve();
     const detail = { milliseconds: performance.now() - began, swapped, indices: at.slice() };
     fit();
     clearTimeout(writing);
@@ -258,7 +265,9 @@ function run(root, data) {
       const { left, top } = part.canvas.getBoundingClientRect();
       const share = (event.clientX - left - axis.start) / (axis.stop - axis.start);
       const message = Number((axis.low * (axis.high / axis.low) ** Math.min(Math.max(share, 0), 1)).toPrecision(2));
-      return [message, row && Math.min(Math.max(Math.floor((event.clientY - top) / row), 0), last(ranks))];
+      if (!row) return [message];
+      const n = part.over[Math.min(Math.max(Math.floor((event.clientY - top) / row), 0), part.over.length - 1)];
+      return [message, controls[ranks].texts.indexOf(String(n))];
     };
     const drag = (event) => {
       const [message, k] = under(event);
@@ -306,14 +315,15 @@ function run(root, data) {
     }));
   }
   // What stands below stays where it is: a part is as high as the highest of its fragments; where something plays, of
-  // those that playing shows.
+  // those that the controls after its last list show.
+  const listed = controls.findLastIndex(({ input }) => input && input.tagName === "SELECT");
   function reserve() {
     parts.forEach(({ view, tree, on, node }) => {
       if (view || node.closest("details")) return;
       const ids = new Set();
       const collect = (branch, depth) => {
         if (!Array.isArray(branch)) ids.add(branch);
-        else if (data.play === null || on[depth] === data.play) branch.forEach((each) => collect(each, depth + 1));
+        else if (data.play === null || on[depth] > listed) branch.forEach((each) => collect(each, depth + 1));
         else collect(branch[at[on[depth]]], depth + 1);
       };
       collect(tree, 0);

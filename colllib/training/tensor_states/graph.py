@@ -52,6 +52,8 @@ class Node:
             raise ValueError(f"{self.name} [{self.letters}] along {self.along!r}: must be one of its dimensions")
         if self.letters and not (self.letters.isascii() and self.letters.isalpha() and self.letters.islower()):
             raise ValueError(f"{self.name} [{self.letters}]: dimensions are small letters")
+        if len(set(self.letters)) < len(self.letters):
+            raise ValueError(f"{self.name} [{self.letters}]: each dimension needs a letter of its own")
 
     @property
     def given(self) -> bool:
@@ -144,7 +146,8 @@ class Graph:
 def training_step(graph: Graph) -> Graph:
     """A graph with its backward pass behind it, from the gradient of its last tensor to the new parameters.
 
-    The gradient of y is called dy, and where several add up, each is called after the user that it comes by. What
+    The gradient of y is called dy, and where several add up, each is called after the user that it comes by. A new
+    parameter is the old one plus its gradient, so that the first gradient holds the sign and the step size. What
     lasts keeps its state: a new parameter has that of the old, and, for the next layer's sake, the graph's output and
     the gradients at both ends have that of the first input.
 
@@ -164,15 +167,16 @@ def training_step(graph: Graph) -> Graph:
         if node.name not in parts:
             continue
         gradient = _joined(node, parts[node.name], made)
-        for name in dict.fromkeys(node.inputs):
+        for place, name in enumerate(node.inputs):
             if node.kind == "add":  # each input's gradient is the sum's
                 parts.setdefault(name, []).append(gradient)
                 continue
-            alone = sum(name in other.inputs for other in graph.nodes) == 1 and not graph.by_name[name].given
-            own = f"d{name}" if alone else f"d{name} by {node.name}"
-            made.append(replace(_back(graph, node, name, gradient), name=own, backward=True))
+            alone = sum(other.inputs.count(name) for other in graph.nodes) == 1 and not graph.by_name[name].given
+            times = f" {place + 1}" if node.inputs.count(name) > 1 else ""
+            own = f"d{name}" if alone else f"d{name} by {node.name}{times}"
+            made.append(replace(_back(graph, node, place, gradient), name=own, backward=True))
             parts.setdefault(name, []).append(own)
-    same = {f"new {node.name}": node.name for node in graph.nodes if node.keep}
+    same = {f"new {node.name}": node.name for node in graph.nodes if node.keep and node.name in parts}
     for new, old in same.items():
         made.append(Node(new, graph.by_name[old].letters, (old, *parts[old]), "add", backward=True))
     same |= dict.fromkeys((last.name, f"d{last.name}", f"d{first.name}"), first.name)
@@ -188,12 +192,12 @@ def _joined(node: Node, parts: list[str], made: list[Node]) -> str:
     return parts[0]
 
 
-def _back(graph: Graph, node: Node, name: str, gradient: str) -> Node:
+def _back(graph: Graph, node: Node, place: int, gradient: str) -> Node:
     """The gradient of one input from that of the output."""
+    name = node.inputs[place]
     letters = graph.by_name[name].letters
     if node.kind == "einsum":
-        others = tuple(other for other in node.inputs if other != name)
-        return Node("", letters, (gradient, *others), "einsum")
+        return Node("", letters, (gradient, *node.inputs[:place], *node.inputs[place + 1 :]), "einsum")
     if node.kind == "rename":
         return Node("", letters, (gradient,), "rename")
     of = name if node.function == "norm" else node.name

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from colllib.bounds import lower_bound
-from colllib.primitives import check_counts
+from colllib.primitives import check_counts, is_whole
 from colllib.training.tensor_states.graph import Graph, Node
 from colllib.training.tensor_states.states import (
     AGAIN,
@@ -55,7 +55,7 @@ class Machine:
     microbatches: int = 1
 
     def __post_init__(self) -> None:
-        if min(self.mesh, default=0) < 1 or len(self.bandwidth) != len(self.mesh):
+        if not self.mesh or len(self.bandwidth) != len(self.mesh) or not all(is_whole(n) and n > 0 for n in self.mesh):
             raise ValueError(
                 f"mesh {self.mesh} with bandwidths {self.bandwidth}: each axis needs ranks and a bandwidth"
             )
