@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from colllib import claims
 from colllib.claims.finding import ANSWERS
+from colllib.claims.graph_tables import stored
 
 DISTANCE_REGULAR = {
     6: 2,
@@ -150,3 +151,11 @@ def test_a_circulant_is_barely_matched_by_a_torus_in_all_to_all():
     times = most_between_all(961, 21, 22) / torus
     assert executed("D-3-105", "times") == times
     assert 1 <= times < Fraction(11, 10)
+
+
+@pytest.mark.parametrize("ranks", range(5, 400, 13))
+def test_the_fastest_stored_all_reduce_of_1_mb_and_100_mb_costs_what_bases_and_theorems_lead_to(ranks):
+    rows = [(int(row["steps"]), Fraction(row["load"])) for row in stored("frontiers.csv") if row["ranks"] == str(ranks)]
+    for whole in (1, 100):
+        price = {one: 10 * one[0] + 2**20 * 8 / 1e5 * whole * float(one[1]) for one in (*rows, *frontier(ranks, 4))}
+        assert min(rows, key=price.get) == min(frontier(ranks, 4), key=price.get)
