@@ -836,14 +836,21 @@ def mpi_run_command(
     if as_json:
         _print_json(result)
     else:
-        parts = "".join(f", {text}" for text in (*options, *([f"{segments} segments"] if segments else [])))
-        verdict = "equal on every rank" if witness.equal else f"DIFFERENT on ranks {result['differing_ranks']}"
-        click.echo(
-            f"{primitive} {algorithm}{parts} on {witness.ranks} ranks, {witness.elements} elements of {witness.dtype}: "
-            f"{verdict}\n  colllib  MPI messages in steps: {schedule.num_steps}\n"
-            f"  MPI      {witness.function} of {result['mpi_library']}"
-        )
+        click.echo(_beside_mpi(result))
     return 0 if witness.equal else 1
+
+
+def _beside_mpi(result: dict[str, Any]) -> str:
+    """Whether the buffers were equal, for people."""
+    parts = "".join(f", {text}" for text in result["options"])
+    parts += f", {result['segments']} segments" if result["segments"] > 1 else ""
+    verdict = "equal on every rank" if result["equal"] else f"DIFFERENT on ranks {result['differing_ranks']}"
+    return (
+        f"{result['primitive']} {result['algorithm']}{parts} on {result['ranks']} ranks, "
+        f"{result['elements']} elements of {result['dtype']}: {verdict}\n"
+        f"  colllib  MPI messages in steps: {result['steps']}\n"
+        f"  MPI      {result['mpi_function']} of {result['mpi_library']}"
+    )
 
 
 @cli.command("export")

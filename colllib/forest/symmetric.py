@@ -47,7 +47,7 @@ def pack_by_moves(fabric: Fabric, bound: Bound) -> list[Tree] | None:
     topology = fabric.topology
     lattice = lattice_of(topology)
     trees = bound.trees * int(fabric.weight[0])
-    if lattice is None or trees > MOST_TREES or (fabric.weight != fabric.weight[0]).any():
+    if lattice is None or fabric.ranks == 1 or trees > MOST_TREES or (fabric.weight != fabric.weight[0]).any():
         return None
     usage, kind_to = _kinds(topology)
     kind_between = _between(lattice, kind_to)
