@@ -640,8 +640,9 @@ def _print_forest(forest: Forest, result: dict[str, Any]) -> None:
 @cli.command("describe")
 @click.argument("on")
 @click.option("--radix", type=Whole(1), default=0, help="ports of the switches that are bought, such as 144")
+@click.option("--patient", is_flag=True, help="spend up to half a minute on f")
 @_json
-def describe_command(on: str, radix: int, as_json: bool) -> None:
+def describe_command(on: str, radix: int, patient: bool, as_json: bool) -> None:
     """What a topology is built from: switches, ports, cables, and what half of a tier's cables carry.
 
     Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at which every rank can
@@ -662,7 +663,7 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
     }
     if topology.speeds is not None:
         result |= {"alpha_s": topology.speeds[0], "bandwidth_bytes_per_s": topology.speeds[1]}
-    promised = promises(topology) if is_graph(topology) else {}
+    promised = promises(topology, patient=patient) if is_graph(topology) else {}
     result |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
     if as_json:
         return _print_json(result)
@@ -835,14 +836,21 @@ def mpi_run_command(
     if as_json:
         _print_json(result)
     else:
-        parts = "".join(f", {text}" for text in (*options, *([f"{segments} segments"] if segments else [])))
-        verdict = "equal on every rank" if witness.equal else f"DIFFERENT on ranks {result['differing_ranks']}"
-        click.echo(
-            f"{primitive} {algorithm}{parts} on {witness.ranks} ranks, {witness.elements} elements of {witness.dtype}: "
-            f"{verdict}\n  colllib  MPI messages in steps: {schedule.num_steps}\n"
-            f"  MPI      {witness.function} of {result['mpi_library']}"
-        )
+        click.echo(_beside_mpi(result))
     return 0 if witness.equal else 1
+
+
+def _beside_mpi(result: dict[str, Any]) -> str:
+    """Whether the buffers were equal, for people."""
+    parts = "".join(f", {text}" for text in result["options"])
+    parts += f", {result['segments']} segments" if result["segments"] > 1 else ""
+    verdict = "equal on every rank" if result["equal"] else f"DIFFERENT on ranks {result['differing_ranks']}"
+    return (
+        f"{result['primitive']} {result['algorithm']}{parts} on {result['ranks']} ranks, "
+        f"{result['elements']} elements of {result['dtype']}: {verdict}\n"
+        f"  colllib  MPI messages in steps: {result['steps']}\n"
+        f"  MPI      {result['mpi_function']} of {result['mpi_library']}"
+    )
 
 
 @cli.command("export")
