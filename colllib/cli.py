@@ -520,7 +520,11 @@ def ladder_command(
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
     if as_json:
-        rows = [{**_described(rung, price), "options": [], "clock": "lockstep"} for rung in rungs]
+        options = [[f"{name}={value}" for name, value in rung.algorithm.chosen.items()] for rung in rungs]
+        rows = [
+            {**_described(rung, price), "options": chosen, "clock": "lockstep"}
+            for rung, chosen in zip(rungs, options, strict=True)
+        ]
         return _print_json({"primitive": primitive, "topology": topology.name, "rungs": rows, "left_out": left_out})
     counts = topology.levels == 1
     table = [

@@ -11,6 +11,7 @@ from typing import Any
 
 from colllib import topology as topologies
 from colllib.algorithms import Algorithm, every, find, of
+from colllib.algorithms.alltoall import fastest_radix
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Price, best_segments
 from colllib.execution import Execution, execute
@@ -195,8 +196,13 @@ class Rung:
 
     @property
     def label(self) -> str:
-        """The algorithm, with its segments where it is pipelined."""
-        return self.algorithm.label + (f", P = {self.segments}" if self.segments > 1 else "")
+        """The algorithm, with its base where that is chosen, and its segments where it is pipelined."""
+        radix = self.algorithm.chosen.get("radix")
+        return (
+            self.algorithm.label
+            + (f", radix {radix}" if radix else "")
+            + (f", P = {self.segments}" if self.segments > 1 else "")
+        )
 
     @property
     def algbw(self) -> float:
@@ -371,7 +377,7 @@ def field_of(
 ) -> tuple[list[Rung], dict[str, str]]:
     """Every algorithm that a topology offers, fastest first, and why the others are left out.
 
-    Segmented ones stand at their best P, as for `run`.
+    Segmented ones stand at their best P, as for `run`, and Bruck's all-to-all on a star in its best base.
 
     Args:
         primitive: its name.
@@ -393,10 +399,18 @@ def field_of(
             left_out[algorithm.name] = why
             continue
         try:
-            rungs.append(run(algorithm, topology, **price))
+            rungs.append(run(_in_best_base(algorithm, topology, price), topology, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
     return _sorted(rungs), left_out
+
+
+def _in_best_base(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> Algorithm:
+    """An algorithm that takes a base in the best one, where its closed form is its cost; base N is left to pairwise."""
+    if "radix" not in algorithm.options or not algorithm.costs_its_closed_form(topology):
+        return algorithm
+    radix = fastest_radix(topology.ranks, **price)
+    return algorithm if radix == topology.ranks else algorithm.configured({"radix": radix})
 
 
 def _sorted(rungs: Iterable[Rung]) -> list[Rung]:

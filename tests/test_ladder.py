@@ -2,7 +2,8 @@
 
 import pytest
 
-from colllib.algorithms import find, of
+from colllib.algorithms import alltoall, find, of
+from colllib.execution import execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, best, ladder, run
 from colllib.topology import mesh, ring, star, switch_tree, torus
 
@@ -23,6 +24,16 @@ def test_no_other_number_of_segments_is_faster_when_executed(message):
     assert chosen.segments == best(tree, 16, **price)
     around = [1, *range(2, 40), chosen.segments + 1]
     assert all(run(tree, star(16), segments=p, **price).seconds >= chosen.seconds for p in around)
+
+
+@pytest.mark.parametrize("message", [1e3, 20e3, 1e6, 1e8])
+def test_no_other_base_of_an_all_to_all_is_faster_when_executed(message):
+    price = {**ANCHOR, "message": message}
+    fastest = ladder("all-to-all", star(24), **price)[0]
+    times = [execute(alltoall.bruck(24, radix)).cost.seconds(**price) for radix in range(2, 25)]
+    assert fastest.seconds == min(times)
+    chosen = fastest.algorithm.chosen.get("radix")
+    assert fastest.label == (f"Bruck, radix {chosen}" if chosen else "pairwise")
 
 
 @pytest.mark.parametrize("wires", [torus((4, 4)), mesh((4, 3)), ring(9), switch_tree(12, 4, uplinks=1)], ids=str)

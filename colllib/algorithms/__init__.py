@@ -306,6 +306,11 @@ class Algorithm:
         return replace(self, build=partial(self.build, **options), cost=self.cost.configured(**options))
 
     @property
+    def chosen(self) -> dict[str, Any]:
+        """The options that `configured` has set."""
+        return dict(self.build.keywords) if isinstance(self.build, partial) else {}
+
+    @property
     def label(self) -> str:
         """The name as prose writes it.
 

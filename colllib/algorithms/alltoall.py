@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -142,6 +143,48 @@ def bruck_cost(ranks: int, radix: int = 2) -> Cost:
     distance = np.arange(ranks)
     nonzero = sum(int((distance // place % radix > 0).sum()) for place in places)
     return Cost(rounds, Fraction(nonzero, ranks))
+
+
+@cache
+def radices(ranks: int) -> tuple[int, ...]:
+    """The radices that are best at some price, from 2, which is Bruck's, to N, which is pairwise exchange.
+
+    Every radix is counted; kept are those that lie below every line through two others.
+
+    >>> radices(9), 22 in radices(512), 21 in radices(512)
+    ((3, 9), True, False)
+    """
+    radix = np.arange(2, ranks + 1)
+    rounds, blocks, place = np.zeros_like(radix), np.zeros_like(radix), np.ones_like(radix)
+    while (open_ := place < ranks).any():
+        zero = ranks // (radix * place) * place + np.minimum(ranks % (radix * place), place)
+        rounds += np.where(open_, np.minimum(radix - 1, (ranks - 1) // place), 0)
+        blocks += np.where(open_, ranks - zero, 0)
+        place = np.where(open_, place * radix, place)
+    found: list[tuple[int, int, int]] = []
+    for k in np.lexsort((np.where(radix == ranks, 0, radix), blocks, rounds)):  # of equal ones the simplest
+        x, y = int(rounds[k]), int(blocks[k])
+        if found and y >= found[-1][1]:
+            continue
+        while len(found) > 1 and _above(found[-2], found[-1], (x, y)):
+            found.pop()
+        found.append((x, y, int(radix[k])))
+    return tuple(sorted(radix for *_, radix in found))
+
+
+def _above(first: tuple[int, ...], middle: tuple[int, ...], last: tuple[int, int]) -> bool:
+    """Whether the middle one lies on or above the line through the other two, so that it is never best alone."""
+    return (middle[0] - first[0]) * (last[1] - first[1]) <= (middle[1] - first[1]) * (last[0] - first[0])
+
+
+def fastest_radix(ranks: int, *, message: float, alpha: float, bandwidth: float) -> int:
+    """The best of all radices, on a star with one full-duplex port per rank, lock-step.
+
+    >>> fastest_radix(512, message=16e6, alpha=0.5e-6, bandwidth=900e9)
+    22
+    """
+    price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    return min(radices(ranks), key=lambda k: (bruck_cost(ranks, k).seconds(**price), k))
 
 
 def _radix(ranks: int, radix: int) -> int:

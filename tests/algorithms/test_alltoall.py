@@ -106,3 +106,18 @@ def test_a_radix_below_two_is_refused():
     for build in (alltoall.bruck, alltoall.bruck_cost):
         with pytest.raises(ValueError, match="radix = 1"):
             build(4, 1)
+
+
+@pytest.mark.parametrize("n", [2, 5, 9, 16, 64, 72])
+def test_every_radix_on_the_curve_is_executed(n):
+    for k in alltoall.radices(n):
+        assert execute(alltoall.bruck(n, k)).cost == alltoall.bruck_cost(n, k)
+
+
+@pytest.mark.parametrize("n", [7, 24, 64])
+@pytest.mark.parametrize("message", [1e3, 1e5, 1e6, 1e8])
+def test_no_radix_that_is_left_out_is_ever_faster(n, message):
+    price = {"message": message, "alpha": 2e-6, "bandwidth": 1e9}
+    best = min(alltoall.bruck_cost(n, k).seconds(**price) for k in range(2, n + 1))
+    chosen = alltoall.fastest_radix(n, **price)
+    assert alltoall.bruck_cost(n, chosen).seconds(**price) == pytest.approx(best, rel=1e-12)

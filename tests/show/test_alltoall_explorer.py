@@ -9,28 +9,14 @@ import pytest
 from shown import rows
 
 from colllib.algorithms import alltoall
+from colllib.algorithms.alltoall import fastest_radix, radices
 from colllib.events import event_clock
 from colllib.execution import execute
-from colllib.show.alltoall_explorer import alltoall_explorer, elsewhere, fastest_radix, radices
+from colllib.show.alltoall_explorer import alltoall_explorer, elsewhere
 from colllib.show.race import fastest
 from colllib.topology import from_links, ring
 
 PRICE = {"message": 3e6, "alpha": 2e-6, "bandwidth": 1e9}
-
-
-@pytest.mark.parametrize("n", [2, 5, 9, 16, 64, 72])
-def test_every_radix_on_the_curve_is_executed(n):
-    for k in radices(n):
-        assert execute(alltoall.bruck(n, k)).cost == alltoall.bruck_cost(n, k)
-
-
-@pytest.mark.parametrize("n", [7, 24, 64])
-@pytest.mark.parametrize("message", [1e3, 1e5, 1e6, 1e8])
-def test_no_radix_that_is_left_out_is_ever_faster(n, message):
-    price = {**PRICE, "message": message}
-    best = min(alltoall.bruck_cost(n, k).seconds(**price) for k in range(2, n + 1))
-    chosen = fastest_radix(n, **price)
-    assert alltoall.bruck_cost(n, chosen).seconds(**price) == pytest.approx(best, rel=1e-12)
 
 
 @pytest.mark.parametrize("n", [4, 9, 24])
