@@ -36,6 +36,7 @@ from colllib.measured.commands import COMMANDS
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
+from colllib.schedule import Schedule
 from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Topology
 from colllib.topology import find as find_topology
 from colllib.topology.describe import switches, wires
@@ -107,7 +108,7 @@ def _priced(command: Any) -> Any:
 def _price(topology: Topology, message: float, alpha: Price | None, bandwidth: Price | None) -> dict[str, Any]:
     """Message, alphas and bandwidths; by default a preset's, or the anchor's on one level."""
     levels = topology.levels
-    found: dict[str, Any] = {"message": message}
+    price: dict[str, Any] = {"message": message}
     usual = topology.speeds or ((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
     for name, given, default in (("alpha", alpha, usual[0]), ("bandwidth", bandwidth, usual[1])):
         values = default if given is None else tuple(given)  # type: ignore[arg-type]
@@ -116,8 +117,8 @@ def _price(topology: Topology, message: float, alpha: Price | None, bandwidth: P
             needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
             what = f"not {len(values)}" if given is not None else "and has none of its own"
             raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}")
-        found[name] = values
-    return found
+        price[name] = values
+    return price
 
 
 _with = click.option(
@@ -138,7 +139,35 @@ def cli(context: click.Context) -> None:
 @_json
 def list_command(as_json: bool) -> None:
     """Primitives, algorithms and topologies."""
-    found: dict[str, Any] = {
+    known = _known()
+    if as_json:
+        return _print_json(known)
+    click.echo(tabulate(known["primitives"].items(), headers=("primitive", "what becomes true")))
+    rows = [
+        (name, algorithm, ", ".join(known["options"].get(f"{name} {algorithm}", [])))
+        for name, names in known["algorithms"].items()
+        for algorithm in names
+    ]
+    headers = ("primitive", "algorithm", "takes (--segments P, --with NAME=VALUE)")
+    click.echo("\n" + tabulate(rows, headers=headers))
+    forms = [
+        (form.example, ", ".join(f"{key}={value}" for key, value in form.options.items()))
+        for form in TOPOLOGIES.values()
+    ]
+    click.echo("\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults")))
+    click.echo(f"\nof topologies G without switches: {', '.join(known['operations'])}")
+    machines = [
+        (f"{name}:2", machine["topology"], " | ".join(map(units.rate, machine["bandwidth_bytes_per_s"])))
+        for name, machine in known["machines"].items()
+    ]
+    click.echo("\n" + tabulate(machines, headers=("machine", "stands for", "BW")))
+    speeds = _speeds((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
+    click.echo(f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, {speeds}")
+
+
+def _known() -> dict[str, Any]:
+    """All names."""
+    return {
         "primitives": {p.name: p.statement for p in PRIMITIVES.values()},
         "algorithms": {name: [a.name for a in algorithms.every(name)] for name in PRIMITIVES},
         "options": {
@@ -167,31 +196,6 @@ def list_command(as_json: bool) -> None:
             }
         },
     }
-    if as_json:
-        return _print_json(found)
-    click.echo(tabulate(found["primitives"].items(), headers=("primitive", "what becomes true")))
-    rows = [
-        (name, algorithm, ", ".join(found["options"].get(f"{name} {algorithm}", [])))
-        for name, names in found["algorithms"].items()
-        for algorithm in names
-    ]
-    headers = ("primitive", "algorithm", "takes (--segments P, --with NAME=VALUE)")
-    click.echo("\n" + tabulate(rows, headers=headers))
-    forms = [
-        (form.example, ", ".join(f"{key}={value}" for key, value in form.options.items()))
-        for form in TOPOLOGIES.values()
-    ]
-    click.echo("\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults")))
-    click.echo(f"\nof topologies G without switches: {', '.join(found['operations'])}")
-    machines = [
-        (f"{name}:2", machine["topology"], " | ".join(map(units.rate, machine["bandwidth_bytes_per_s"])))
-        for name, machine in found["machines"].items()
-    ]
-    click.echo("\n" + tabulate(machines, headers=("machine", "stands for", "BW")))
-    click.echo(
-        f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, alpha = {units.seconds(ANCHOR_ALPHA)}, "
-        f"BW = {units.rate(ANCHOR_BANDWIDTH)}"
-    )
 
 
 @cli.command("run")
@@ -266,19 +270,21 @@ def _of_a_group(alone: algorithms.Algorithm, size: int, segments: int, result: d
 
 
 def _configured(chosen: algorithms.Algorithm, options: tuple[str, ...]) -> algorithms.Algorithm:
-    values: dict[str, int | str | bool] = {}
+    values = {}
     for text in options:
         name, _, value = text.partition("=")
-        kind = chosen.options.get(name, "str")
         if not value or len(text) > MOST_TEXT:
             raise ValueError(f"option {units.shortened(text)!r}: write NAME=VALUE, such as root=3")
-        if kind == "bool" and value not in ("true", "false"):
-            raise ValueError(f"option {text!r}: must be true or false")
-        number = kind == "int"
-        values[name] = units.whole(f"option {name}", value, f"{name}=1", signed=True) if number else value
-        if kind == "bool":
-            values[name] = value == "true"
+        values[name] = _option(chosen.options.get(name, "str"), name, value)
     return chosen.configured(values)
+
+
+def _option(kind: str, name: str, value: str) -> int | str | bool:
+    if kind == "int":
+        return units.whole(f"option {name}", value, f"{name}=1", signed=True)
+    if kind == "bool" and value not in ("true", "false"):
+        raise ValueError(f"option '{name}={value}': must be true or false")
+    return value == "true" if kind == "bool" else value
 
 
 def _segments(chosen: algorithms.Algorithm, text: str | None) -> int | None:
@@ -286,20 +292,20 @@ def _segments(chosen: algorithms.Algorithm, text: str | None) -> int | None:
         return None
     if text is None or text == "best":
         return 1
-    found = units.whole("segments", text, "4, or best")
-    if found < 1:
+    count = units.whole("segments", text, "4, or best")
+    if count < 1:
         raise ValueError(f"segments {text!r}: must be a whole number of at least 1, or best")
-    return found
+    return count
 
 
 def _one_number(chosen: algorithms.Algorithm, text: str | None, why: str) -> int:
     """A number of segments where nothing says which would be best."""
     if text is not None and not chosen.segmented:
         raise ValueError(f"{chosen.primitive} {chosen.name} takes no segments: leave them out")
-    found = _segments(chosen, text)
-    if found is None:
+    count = _segments(chosen, text)
+    if count is None:
         raise ValueError(f"segments 'best': {why}, give a whole number")
-    return found
+    return count
 
 
 def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
@@ -354,22 +360,18 @@ def _at_node(rung: Rung) -> dict[str, Any]:
     run, topology = rung.execution, rung.entry.topology
     pieces = len(run.schedule.blocks) // topology.ranks
     try:
-        found = at_node(rung.algorithm.primitive, topology, run.cost)
+        cost = at_node(rung.algorithm.primitive, topology, run.cost)
     except ValueError as error:
         return {"n_beta_node": None, "optimal": None, "no_n_beta_node": str(error), "pieces": pieces}
-    optimal = {"latency": found.latency, "bandwidth": found.bandwidth}
-    return {"n_beta_node": str(found.n_beta), "optimal": optimal, "pieces": pieces}
+    optimal = {"latency": cost.latency, "bandwidth": cost.bandwidth}
+    return {"n_beta_node": str(cost.n_beta), "optimal": optimal, "pieces": pieces}
 
 
 def _kind(kind: Kind, cost: TieredCost, alpha: Sequence[float]) -> dict[str, Any]:
     """A kind of step, with the hops of the one route that is longest at these latencies."""
     long = [float(hops) * alpha[tier.level] for hops, tier in zip(kind.hops, cost.tiers, strict=True)]
     hops = [hops if place == long.index(max(long)) else 0 for place, hops in enumerate(kind.hops)]
-    return {
-        "steps": kind.steps,
-        "hops": list(map(_exact, hops)),
-        "loads": list(map(str, kind.loads)),
-    }
+    return {"steps": kind.steps, "hops": list(map(_exact, hops)), "loads": list(map(str, kind.loads))}
 
 
 def _exact(count: int | Fraction | None) -> int | str | None:
@@ -438,8 +440,8 @@ def _tables_of_tiers(result: dict[str, Any]) -> list[str]:
         for kind in result["kinds"]
     ]
     shown = [
-        tabulate(rows, headers=("tier", "alpha", "BW of a link"), disable_numparse=True),
-        tabulate(kinds, headers=("steps", *(f"{tier['name']}: hops | M" for tier in tiers)), disable_numparse=True),
+        _table(("tier", "alpha", "BW of a link"), rows),
+        _table(("steps", *(f"{tier['name']}: hops | M" for tier in tiers)), kinds),
     ]
     return ["", *("  " + line for table in shown for line in (*table.splitlines(), ""))]
 
@@ -463,37 +465,28 @@ def trace_command(
     schedule = Entry(chosen, topology).schedule(count)
     cells = (schedule.num_steps + 1) * topology.ranks * len(schedule.blocks)
     check_size("a trace of every step, rank and block", cells, MOST_CELLS, "cells")
-    states: list[dict[str, Any]] = [
-        {
-            "step": t,
-            "messages": [] if t == 0 else _messages(schedule.step(t - 1)),
-            "ranks": [
-                {
-                    str(block): _contributions(state[rank, block])
-                    for block in range(len(schedule.blocks))
-                    if (rank, block) in state
-                }
-                for rank in range(topology.ranks)
-            ],
-        }
-        for t, state in enumerate(trace_states(schedule))
-    ]
+    states, blocks = _states(schedule), range(len(schedule.blocks))
     if as_json:
         return _print_json({"primitive": primitive, "algorithm": algorithm, "ranks": topology.ranks, "states": states})
     for state in states:
-        click.echo(f"{'before' if state['step'] == 0 else 'after step ' + str(state['step'])}")
+        click.echo("before" if state["step"] == 0 else f"after step {state['step']}")
         rows = [
-            [
-                f"rank {rank}",
-                *("+".join(map(str, held.get(str(block), []))) or "-" for block in range(len(schedule.blocks))),
-            ]
+            (f"rank {rank}", *("+".join(map(str, held.get(str(block), ()))) or "-" for block in blocks))
             for rank, held in enumerate(state["ranks"])
         ]
-        click.echo(tabulate(rows, headers=["", *(f"block {block}" for block in range(len(schedule.blocks)))]) + "\n")
+        click.echo(tabulate(rows, headers=["", *(f"block {block}" for block in blocks)]) + "\n")
 
 
-def _contributions(value: Counter[int]) -> list[int]:
-    return sorted(value.elements())
+def _states(schedule: Schedule) -> list[dict[str, Any]]:
+    """After every step the messages that led there, and of every rank whose contributions are in each block."""
+    states = []
+    for t, state in enumerate(trace_states(schedule)):
+        ranks: list[dict[str, list[int]]] = [{} for _ in range(schedule.ranks)]
+        for (rank, block), value in sorted(state.items()):
+            ranks[rank][str(block)] = sorted(value.elements())
+        messages = [] if t == 0 else _messages(schedule.step(t - 1))
+        states.append({"step": t, "messages": messages, "ranks": ranks})
+    return states
 
 
 def _messages(step: Any) -> list[dict[str, Any]]:
@@ -541,16 +534,12 @@ def ladder_command(
         )
         for rung in rungs
     ]
-    speeds = ", ".join(
-        f"{name} = {' | '.join(show(value) for value in price[key])}"
-        for name, key, show in (("alpha", "alpha", units.seconds), ("BW", "bandwidth", units.rate))
-    )
     click.echo(
         f"{primitive} on {topology.name} ({topology.port_model}), "
-        f"M = {units.size(message)}, {speeds}, lock-step clock\n"
+        f"M = {units.size(message)}, {_speeds(price['alpha'], price['bandwidth'])}, lock-step clock\n"
     )
     headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", "of fastest", "busbw", "how")
-    click.echo(tabulate(table, headers=headers, disable_numparse=True))
+    click.echo(_table(headers, table))
     if left_out:
         reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
         click.echo("\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items()))
@@ -584,9 +573,9 @@ def forest_command(
     if bandwidth is not None:
         topology = replace(topology, speeds=(price["alpha"], price["bandwidth"]))
     begun = perf_counter()
-    found = forests.forest(topology, primitive=primitive, trees=trees, root=root, way=way, multicast=multicast)
+    forest = forests.forest(topology, primitive=primitive, trees=trees, root=root, way=way, multicast=multicast)
     seconds = perf_counter() - begun
-    limit, halves = found.bound, 2 if primitive == "all-reduce" else 1
+    limit, halves = forest.bound, 2 if primitive == "all-reduce" else 1
     per_unit = 1.0 if topology.speeds else price["bandwidth"][0] / 1e9
     result: dict[str, Any] = {
         "fabric": fabric,
@@ -594,27 +583,27 @@ def forest_command(
         "ranks": topology.ranks,
         "inverse_throughput": str(limit.inverse_throughput),
         "bandwidth_unit": "GB/s" if topology.speeds else f"BW = {units.rate(price['bandwidth'][0])}",
-        "algbw_GBps": per_unit * float(found.algbw) / halves if limit.cut else None,
+        "algbw_GBps": per_unit * float(forest.algbw) / halves if limit.cut else None,
         "trees_per_root": limit.trees,
         "unit": str(limit.unit),
         "bottleneck": {
             "vertices": [node if node < topology.ranks else f"s{node - topology.ranks}" for node in limit.cut],
-            "ratio": str(forests.ratio(found.fabric, limit.cut)) if limit.cut else "0",
+            "ratio": str(forests.ratio(forest.fabric, limit.cut)) if limit.cut else "0",
         },
-        "heights": {str(height): count for height, count in found.heights.items()},
-        "way": found.way,
-        "executed": found.reached(),
+        "heights": {str(height): count for height, count in forest.heights.items()},
+        "way": forest.way,
+        "executed": forest.reached(),
         "seconds": seconds,
     }
     if multicast:
-        plain, able = (forests.traffic(one) for one in (replace(found, multicast=False), found))
+        plain, able = (forests.traffic(one) for one in (replace(forest, multicast=False), forest))
         result["multicast"] = {
             "saved_on_links": str(plain.on_links - able.on_links),
             "saved_at_ranks": str(plain.at_ranks - able.at_ranks),
         }
     if as_json:
         return _print_json(result)
-    _print_forest(found, result)
+    _print_forest(forest, result)
 
 
 def _replicating(expression: str) -> Topology:
@@ -624,10 +613,10 @@ def _replicating(expression: str) -> Topology:
     return find_topology(f"{expression},inc={able}" if able else expression)
 
 
-def _print_forest(found: Forest, result: dict[str, Any]) -> None:
+def _print_forest(forest: Forest, result: dict[str, Any]) -> None:
     """The bound, its bottleneck and the trees, for people."""
-    limit = found.bound
-    apart = [str(node) for node in range(found.fabric.ranks) if node not in limit.cut]
+    limit = forest.bound
+    apart = [str(node) for node in range(forest.fabric.ranks) if node not in limit.cut]
     names = ", ".join(apart[:8]) + (f" and {len(apart) - 8} more" if len(apart) > 8 else "")
     rate = f", algbw {units.rate(1e9 * result['algbw_GBps'])}" if limit.cut else ""
     seconds = units.seconds(result["seconds"], 3)
@@ -635,7 +624,7 @@ def _print_forest(found: Forest, result: dict[str, Any]) -> None:
         ("bound", f"1/x* = {limit.inverse_throughput} per {result['bandwidth_unit']}{rate}"),
         ("bottleneck", f"between the ranks {names} and all others" if limit.cut else "none"),
         ("trees", f"{limit.trees} for each root, U = {limit.unit}, by {result['way']}, in {seconds}"),
-        ("heights", ", ".join(f"{height}: {count}" for height, count in found.heights.items())),
+        ("heights", ", ".join(f"{height}: {count}" for height, count in forest.heights.items())),
         ("executed", f"the busiest link carries {'just' if result['executed'] else 'NOT'} what the bound says"),
     )
     if "multicast" in result:
@@ -651,8 +640,9 @@ def _print_forest(found: Forest, result: dict[str, Any]) -> None:
 @cli.command("describe")
 @click.argument("on")
 @click.option("--radix", type=Whole(1), default=0, help="ports of the switches that are bought, such as 144")
+@click.option("--patient", is_flag=True, help="spend up to half a minute on f")
 @_json
-def describe_command(on: str, radix: int, as_json: bool) -> None:
+def describe_command(on: str, radix: int, patient: bool, as_json: bool) -> None:
     """What a topology is built from: switches, ports, cables, and what half of a tier's cables carry.
 
     Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at which every rank can
@@ -660,7 +650,7 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
     """
     topology = find_topology(on)
     built = switches(topology, radix) if topology.switches else []
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "topology": topology.name,
         "port_model": topology.port_model,
         "ranks": topology.ranks,
@@ -672,12 +662,12 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
         ],
     }
     if topology.speeds is not None:
-        found |= {"alpha_s": topology.speeds[0], "bandwidth_bytes_per_s": topology.speeds[1]}
-    promised = promises(topology) if is_graph(topology) else {}
-    found |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
+        result |= {"alpha_s": topology.speeds[0], "bandwidth_bytes_per_s": topology.speeds[1]}
+    promised = promises(topology, patient=patient) if is_graph(topology) else {}
+    result |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
     if as_json:
-        return _print_json(found)
-    click.echo(f"{topology.name} ({topology.port_model}): {topology.ranks} ranks, {found['boxes']} boxes\n")
+        return _print_json(result)
+    click.echo(f"{topology.name} ({topology.port_model}): {topology.ranks} ranks, {result['boxes']} boxes\n")
     if promised:
         described = promised | promised.pop("left_out")
         click.echo(tabulate([(name, str(value)) for name, value in described.items()], tablefmt="plain") + "\n")
@@ -689,13 +679,10 @@ def describe_command(on: str, radix: int, as_json: bool) -> None:
             for alike in built
         ]
         click.echo(tabulate(rows, headers=("switches", "ports of each", *bought)) + "\n")
-    rows = [(tier["tier"], tier["cables"], tier["bandwidth"], tier["bisection"]) for tier in found["tiers"]]
-    click.echo(tabulate(rows, headers=("tier", "cables", "BW of one", "bisection in BW"), disable_numparse=True))
+    rows = [(tier["tier"], tier["cables"], tier["bandwidth"], tier["bisection"]) for tier in result["tiers"]]
+    click.echo(_table(("tier", "cables", "BW of one", "bisection in BW"), rows))
     if topology.speeds is not None:
-        alphas, speeds = (
-            map(show, values) for show, values in zip((units.seconds, units.rate), topology.speeds, strict=True)
-        )
-        click.echo(f"\nalpha = {' | '.join(alphas)}, BW = {' | '.join(speeds)}")
+        click.echo(f"\n{_speeds(*topology.speeds)}")
 
 
 @cli.command("find-topology")
@@ -710,20 +697,13 @@ def find_topology_command(nodes: int, degree: int, as_json: bool) -> None:
     """
     from colllib.graphs.finder import pareto
 
-    rows = [
-        {
-            "expression": row.expression,
-            "n_alpha": row.n_alpha,
-            "n_beta_node": str(row.n_beta_node),
-            "provenance": row.words,
-        }
-        for row in pareto(nodes, degree)
-    ]
+    headers = ("n_alpha", "n_beta_node", "expression", "provenance")
+    table = [(row.n_alpha, str(row.n_beta_node), row.expression, row.words) for row in pareto(nodes, degree)]
     if as_json:
+        rows = [dict(zip(headers, row, strict=True)) for row in table]
         return _print_json({"nodes": nodes, "degree": degree, "rows": rows})
     click.echo(f"{nodes} ranks of degree {degree}; n_beta in units of M/B, B that of all links of a rank\n")
-    table = [(row["n_alpha"], row["n_beta_node"], row["expression"], row["provenance"]) for row in rows]
-    click.echo(tabulate(table, headers=("n_alpha", "n_beta_node", "expression", "provenance"), disable_numparse=True))
+    click.echo(_table(headers, table))
 
 
 @cli.command("claims")
@@ -752,7 +732,7 @@ def claims_command(
         return _print_json(rows)
     table = [(row["id"], row["verdict"], row["statement"], row["claimed"], row["executed"]) for row in rows]
     headers = ("claim", "verdict", "what is said", "claimed", "executed")
-    click.echo(tabulate(table, headers=headers, disable_numparse=True, maxcolwidths=[None, None, 48, 28, 48]))
+    click.echo(_table(headers, table, widths=(None, None, 48, 28, 48)))
     click.echo("\n" + ", ".join(f"{count} {name}" for name, count in Counter(row["verdict"] for row in rows).items()))
 
 
@@ -777,14 +757,11 @@ def _print_claim(entry: ClaimEntry, as_json: bool) -> None:
         ("how", str(entry.finding.basis)),
         ("chapter", entry.chapter),
     )
-    click.echo(
-        tabulate([line for line in lines if line[1] not in ("", "-")], tablefmt="plain", maxcolwidths=[None, 100])
-    )
+    filled = [line for line in lines if line[1] not in ("", "-")]
+    click.echo(tabulate(filled, tablefmt="plain", maxcolwidths=[None, 100]))
     if compared:
         headers = ("case", "quantity", "executed", "claimed", "holds")
-        click.echo(
-            "\n" + tabulate(compared, headers=headers, disable_numparse=True, maxcolwidths=[40, 30, 40, 40, None])
-        )
+        click.echo("\n" + _table(headers, compared, widths=(40, 30, 40, 40, None)))
 
 
 @cli.command("mpi-run")
@@ -833,7 +810,7 @@ def mpi_run_command(
             )
         schedule = Entry(chosen, topology).schedule(segments or 1)
         check_seconds(f"{primitive} {algorithm} on {topology.name}", EVENT * schedule.num_messages)
-        found = mpi.witness(primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
+        witness = mpi.witness(primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
     except ValueError:
         raise  # every process has the same one
     except Exception:
@@ -847,26 +824,33 @@ def mpi_run_command(
         "topology": topology.name,
         "segments": segments or 1,
         "options": list(options),
-        "ranks": found.ranks,
-        "elements": found.elements,
-        "dtype": found.dtype,
+        "ranks": witness.ranks,
+        "elements": witness.elements,
+        "dtype": witness.dtype,
         "steps": schedule.num_steps,
-        "equal": found.equal,
-        "differing_ranks": list(found.differing),
-        "mpi_function": found.function,
+        "equal": witness.equal,
+        "differing_ranks": list(witness.differing),
+        "mpi_function": witness.function,
         "mpi_library": mpi.library(),
     }
     if as_json:
         _print_json(result)
     else:
-        parts = "".join(f", {text}" for text in (*options, *([f"{segments} segments"] if segments else [])))
-        verdict = "equal on every rank" if found.equal else f"DIFFERENT on ranks {result['differing_ranks']}"
-        click.echo(
-            f"{primitive} {algorithm}{parts} on {found.ranks} ranks, {found.elements} elements of {found.dtype}: "
-            f"{verdict}\n  colllib  MPI messages in steps: {schedule.num_steps}\n"
-            f"  MPI      {found.function} of {result['mpi_library']}"
-        )
-    return 0 if found.equal else 1
+        click.echo(_beside_mpi(result))
+    return 0 if witness.equal else 1
+
+
+def _beside_mpi(result: dict[str, Any]) -> str:
+    """Whether the buffers were equal, for people."""
+    parts = "".join(f", {text}" for text in result["options"])
+    parts += f", {result['segments']} segments" if result["segments"] > 1 else ""
+    verdict = "equal on every rank" if result["equal"] else f"DIFFERENT on ranks {result['differing_ranks']}"
+    return (
+        f"{result['primitive']} {result['algorithm']}{parts} on {result['ranks']} ranks, "
+        f"{result['elements']} elements of {result['dtype']}: {verdict}\n"
+        f"  colllib  MPI messages in steps: {result['steps']}\n"
+        f"  MPI      {result['mpi_function']} of {result['mpi_library']}"
+    )
 
 
 @cli.command("export")
@@ -924,6 +908,16 @@ def _ratio(rung: Rung, fastest: Rung) -> str:
 
 def _print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, allow_nan=False))
+
+
+def _table(headers: Sequence[str], rows: Sequence[Any], widths: Sequence[int | None] | None = None) -> str:
+    """A table whose cells stand as they are, broken where they are wider than given."""
+    return tabulate(rows, headers=headers, disable_numparse=True, maxcolwidths=widths)
+
+
+def _speeds(alpha: Sequence[float], bandwidth: Sequence[float]) -> str:
+    """Of every level."""
+    return f"alpha = {' | '.join(map(units.seconds, alpha))}, BW = {' | '.join(map(units.rate, bandwidth))}"
 
 
 def main(arguments: list[str] | None = None) -> None:

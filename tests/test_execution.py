@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from colllib import provenance
 from colllib.algorithms import ALGORITHMS, allreduce, broadcast, hierarchical
+from colllib.cost import Cost
 from colllib.exact import Fractions
 from colllib.execution import ScheduleError, execute, trace
 from colllib.primitives import Blocks, all_gather, all_reduce, all_to_all, reduce, reduce_scatter
@@ -48,6 +49,16 @@ def test_a_missing_contribution_is_named():
     assert "lacks the contribution of rank" in str(error)
     # every rank's final value is wrong, the first one is reported with the step that wrote it
     assert (error.rank, error.block) == (0, 0)
+
+
+def test_of_several_missing_contributions_the_first_is_named():
+    error = refusal(Schedule.from_steps(all_reduce(3), []))
+    assert str(error) == "rank 1 ends with a block 0 that lacks the contribution of rank 0; no step wrote it"
+
+
+def test_ranks_that_add_in_different_orders_are_each_proved():
+    every_pair = Step.of([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1], [0] * 6, add=True)
+    assert execute(Schedule.from_steps(all_reduce(3), [every_pair])).cost == Cost(1, 2)
 
 
 def test_a_contribution_counted_twice_is_found_in_the_step_that_counts_it():

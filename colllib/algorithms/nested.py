@@ -209,13 +209,12 @@ def _shares(axes: list[_Axis]) -> Fractions:
 def _products(lattice: Lattice, parts: list[tuple[Blocks, IntArray]], groups: int) -> tuple[IntArray, list[IntArray]]:
     """For every block of the whole the rank, or the new group of ranks, that the axes' values stand for together."""
     radix = [part.ranks + len(part.groups) for part, _ in parts]
-    weight = [prod(radix[:number]) for number in range(len(radix))]
-    if all((who < part.ranks).all() for part, who in parts):
-        weight = list(lattice.strides)
+    single = all((who < part.ranks).all() for part, who in parts)
+    weight = lattice.strides if single else [prod(radix[:number]) for number in range(len(radix))]
     code = np.zeros(1, dtype=np.intp)
     for (_, who), scale in zip(parts, weight, strict=True):
         code = (who[:, None] * scale + code).ravel()
-    if weight == list(lattice.strides) and all((who < part.ranks).all() for part, who in parts):
+    if single:
         return code, []
     found: list[IntArray] = []
     values, place = np.unique(code, return_inverse=True)

@@ -13,18 +13,7 @@ from functools import cache, cached_property
 from importlib import import_module, resources
 from pkgutil import iter_modules
 
-from colllib.claims.finding import (
-    ANSWERS,
-    FAILS,
-    HOLDS,
-    Basis,
-    Cause,
-    Finding,
-    Verdict,
-    causes,
-    evidence,
-    finding,
-)
+from colllib.claims.finding import ANSWERS, FAILS, HOLDS, Basis, Cause, Finding, Verdict, causes, evidence, finding
 
 __all__ = [
     "CHAPTERS",

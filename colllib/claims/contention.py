@@ -13,10 +13,11 @@ import numpy as np
 
 from colllib.algorithms import allreduce, direct, find, lattice
 from colllib.algorithms.innetwork import port_load
+from colllib.claims.allreduce import HALVING, TREE
 from colllib.claims.cases import Rows, along, deferred, once, per, us
 from colllib.claims.fabrics import hot
 from colllib.claims.finding import Cases, answer, table
-from colllib.claims.innetwork import CUBE, HALVING, STAR, TREE, relay_in_slices, streamed, trip
+from colllib.claims.innetwork import CUBE, STAR, relay_in_slices, streamed, trip
 from colllib.claims.runs import best, built, load_limit, place, proves, run
 from colllib.claims.value import Case
 from colllib.contention import scattered
@@ -58,6 +59,13 @@ def _sharing(groups: int) -> tuple[Cost, Cost]:
     """What a group pays alone, and what all of them pay over the same links."""
     alone, shared = (built(interleaved, groups, running, on="ring:12").cost for running in (1, groups))
     return alone, shared
+
+
+def _rings_over_the_same_links(k: int) -> Case:
+    """They have eta_beta = 1/k at every size: where a coefficient can say it."""
+    alone, shared = _sharing(k)
+    of_one = {"alone_alpha": alone.n_alpha, "alone_beta": alone.n_beta}
+    return {"eta": Fraction(1, k), "n_alpha": shared.n_alpha, "n_beta": shared.n_beta, **of_one}
 
 
 def _two_rings() -> Schedule:
@@ -131,17 +139,7 @@ table(
             splits=lambda: _x(64).cost != _x(1).cost,
         ),
         "E-05-008": along("torus", ((8, 8), (4, 4, 4), (8, 4)), _bisection),
-        # k rings over the same links have eta_beta = 1/k at every size: where a coefficient can say it
-        "E-05-010": per(
-            "k",
-            (1, 2, 3, 4),
-            at=" rings over the same links",
-            eta=lambda k: Fraction(1, k),
-            n_alpha=lambda k: _sharing(k)[1].n_alpha,
-            n_beta=lambda k: _sharing(k)[1].n_beta,
-            alone_alpha=lambda k: _sharing(k)[0].n_alpha,
-            alone_beta=lambda k: _sharing(k)[0].n_beta,
-        ),
+        "E-05-010": per("k", (1, 2, 3, 4), _rings_over_the_same_links, at=" rings over the same links"),
         "E-05-009": once(
             "N = 64, one destination with 10 times the share",
             star=lambda: hot("star:64"),

@@ -51,7 +51,7 @@ def searches(k: int, *ons: str) -> Rows:
         middle, iterations = halved(low, high, Fraction(1, least**2), lambda at: sustained(place, at / place.unit))
         inverse = middle.limit_denominator(least)
         fits, iterations_fixed = halved(
-            low * k, high * k, Fraction(1, widest**2), lambda at: feasible(place, room(place, at), k)
+            low * k, high * k, Fraction(1, widest**2), lambda at: feasible(place, room(place, at / place.unit), k)
         )
         trees = next(k for k in count(1) if all((inverse * k * speed).denominator == 1 for speed in speeds.tolist()))
         return {
@@ -111,7 +111,7 @@ def _states(on: str) -> Iterator[tuple[forests.Fabric, IntArray, int]]:
     """A fabric in trees, before and while its switches vanish."""
     place = fabric(on)
     limit = forests.bound(place)
-    capacity = room(place, limit.unit * place.unit)
+    capacity = room(place, limit.unit)
     yield place, capacity, limit.trees
     for split in without_switches(capacity, place.weight * limit.trees, place.ranks, on).splits:
         capacity = split_off(capacity, *split)
@@ -202,7 +202,7 @@ def _in_time_and_disjoint() -> Cases:
                 crossing[a, b] += tree.size
         for part in (Fraction(9, 10), Fraction(1), Fraction(11, 10)):
             unit = made.bound.unit * part
-            fits = bool((crossing <= room(made.fabric, unit * made.fabric.unit)).all())
+            fits = bool((crossing <= room(made.fabric, unit)).all())
             yield {"at": f"{on}, k = {k}", "in_time": link <= unit, "disjoint": fits}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -20,7 +21,7 @@ from colllib.claims.runs import built, place, run
 from colllib.claims.value import Limit
 from colllib.execution import Execution
 from colllib.forest.allreduce import all_reduce, divided, five_ranks, half_boxes
-from colllib.forest.bound import feasible, room
+from colllib.forest.bound import overloaded, room
 from colllib.forest.fabric import two_boxes
 from colllib.forest.others import one_root, unwound
 from colllib.forest.splitting import split_off, without_switches
@@ -92,7 +93,7 @@ def combined(on: str) -> Fraction:
 def logical(on: str) -> Fraction:
     """The bound after all switches are taken out."""
     whole, limit = fabric(on), known(on).bound
-    trees = room(whole, limit.unit * whole.unit)
+    trees = room(whole, limit.unit)
     left = without_switches(trees, whole.weight * limit.trees, whole.ranks, on).capacity
     alone = forests.Fabric(replace(whole.topology, link_class=None), left, 1 / limit.unit, whole.weight)
     return forests.bound(alone).inverse_throughput
@@ -100,8 +101,7 @@ def logical(on: str) -> Fraction:
 
 def sustained(fabric: forests.Fabric, inverse: Fraction) -> bool:
     """Whether every rank can receive all at the rate 1 / inverse."""
-    scaled = inverse * fabric.unit
-    return feasible(fabric, fabric.capacity * scaled.numerator, scaled.denominator)
+    return overloaded(fabric, inverse) is None
 
 
 # -- bounds ------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def few_trees(on: str, *ks: int) -> Cases:
     """Fixed numbers of trees: algorithm bandwidths, and the limits of the search."""
     for k in ks:
         place, time = fabric(on), forests.fixed(fabric(on), k).inverse_throughput
-        speeds, trees = place.capacity[place.capacity > 0], room(place, time * k * place.unit)
+        speeds, trees = place.capacity[place.capacity > 0], room(place, time * k)
         yield {
             "at": f"{on}, k = {k}",
             "k": k,
@@ -151,18 +151,11 @@ def _after_a_split(u: int, t: int) -> int:
     return int(replace(fabric("example"), capacity=left).leaving((0, 1, 2, 3, 8)))
 
 
-def _rank_binds(on: str) -> bool:
-    """Whether a rank is as narrow as its box."""
-    box, others = 4 if on == "example" else 8, fabric(on)
-    apart = tuple(node for node in range(box, others.nodes) if node != others.ranks)  # all but a box with its switch
-    return box == others.ranks or Fraction(others.ranks - 1) / into_a_rank(on) >= forests.ratio(others, apart)
-
-
-def _what_binds(n: int) -> str:
-    """Into one GPU, or into one box: what is worse on boxes of H100."""
-    boxes = fabric(f"dgx-h100:{n}")
-    gpu, box = (forests.ratio(boxes, tuple({*range(boxes.nodes)} - out)) for out in ({0}, {*range(8), boxes.ranks}))
-    return "GPU" if gpu > box else "box"
+def _around(on: str) -> tuple[Fraction, Fraction]:
+    """What has to come in for the bandwidth that leads in: into rank 0, and into its box with its switch."""
+    place, box = fabric(on), range(4 if on == "example" else 8)
+    rank, boxed = (forests.ratio(place, tuple({*range(place.nodes)} - out)) for out in ({0}, {*box, place.ranks}))
+    return rank, boxed
 
 
 _MOST = tuple(node for node in range(11) if node != 4)
@@ -190,13 +183,18 @@ table(
             *("dgx-a100:1", "dgx-a100:2", "dgx-a100:4", "example"),
             at=lambda on: where(on).name,
             holds=lambda on: shards(on) == Fraction(where(on).ranks - 1) / into_a_rank(on),
-            rank_binds=_rank_binds,
+            rank_binds=lambda on: _around(on)[0] >= _around(on)[1],
         ),
         "D-4-011 D-4-012 D-4-016 D-4-017 D-B-009": _SETS,
         "D-4-013 D-4-015 D-4-018 D-B-012 D-B-024": _CUTS,
         "D-4-014 D-4-020 D-4-021": bounds("example", "dgx-a100:2"),
         "D-4-024 D-B-015": bounds("example"),
-        "D-4-061": each(2, 4, 8, 16, at=lambda n: f"{n} boxes", n=int, binds=_what_binds),
+        "D-4-061": each(
+            *(2, 4, 8, 16),
+            at=lambda n: f"{n} boxes",
+            n=int,
+            binds=lambda n: "GPU" if operator.gt(*_around(f"dgx-h100:{n}")) else "box",
+        ),
         "D-B-014": per(
             "X",
             (2, 3, 5, 8),
@@ -376,14 +374,19 @@ def printed(**quantities: object) -> Rows:
     return lambda: [{"at": "the source's numbers", **quantities}]
 
 
+def spread(*gains: int) -> Rows:
+    """Between what the gains that it prints are."""
+    return printed(low=min(gains), high=max(gains))
+
+
 STEPS, FLOWS = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "SyCCL"}, {"Blink", "MultiTree", "TTO"}
 TABLE_B1 = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "Blink", "MultiTree", "TTO", "SyCCL", "ForestColl"}
 table(
     WORTH,
     {
-        "D-4-002": printed(low=min(61, 16, 43, 36, 16), high=max(61, 16, 43, 36, 16)),
-        "D-4-003": printed(low=min(32, 14, 25), high=max(32, 14, 25)),
-        "D-4-004": printed(low=min(20, 20), high=max(20, 20)),
+        "D-4-002": spread(61, 16, 43, 36, 16),
+        "D-4-003": spread(32, 14, 25),
+        "D-4-004": spread(20, 20),
         "D-4-008": printed(steps=len(STEPS), flows=len(FLOWS), in_table=TABLE_B1 - {"ForestColl"} == STEPS | FLOWS),
         "D-4-032 D-4-033 D-4-034 D-4-035 D-4-036 D-4-038": few_trees("mi250:2", 1, 2, 3, 4, 5),
         "D-4-037": few_trees("mi250:2", 83),

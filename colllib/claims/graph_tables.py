@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections import ChainMap
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
@@ -68,6 +68,12 @@ def listed(prefix: str, *numbers: int | tuple[int, int]) -> str:
     """Ids of claims, single ones and from first to last."""
     spans = [(one, one) if isinstance(one, int) else one for one in numbers]
     return " ".join(f"{prefix}-{number:03}" for first, last in spans for number in range(first, last + 1))
+
+
+@cache
+def stored(name: str) -> list[dict[str, str]]:
+    """What a script of the project found, which takes too long here."""
+    return list(csv.DictReader((resources.files(__package__) / name).read_text(encoding="utf-8").splitlines()))
 
 
 # -- what reading decides ----------------------------------------------------------------------------
@@ -651,6 +657,21 @@ def traditional_torus(side: int) -> Case:
     return {"at": f"N = {ranks}", "times": t / on(f"kautz:4x{ranks}")["t"]}
 
 
+def most_popular(whole: int) -> Case:
+    """Which last operation makes the fastest all-reduce at most N, for M/B of so many MB at 100 Gbit/s.
+
+    The frontiers are those of the bases of Table A.3, as `scripts/frontiers.py` found them.
+    """
+    found = defaultdict(list)
+    for one in stored("frontiers.csv"):
+        price = ALPHA * int(one["steps"]) + WHOLE * whole * Fraction(one["load"])
+        found[one["ranks"]].append((price, one["made"]))
+    made = Counter(min(rows)[1] for rows in found.values())
+    (first, wins), (_, next_wins) = made.most_common(2)
+    own = {"first": Words(first), "wins": wins, "next": next_wins, "sizes": len(found)}
+    return {"at": f"{whole} MB, {len(found)} sizes up to N = {max(map(int, found))}"} | own
+
+
 #: The square of the line graph of a square of rings: 1,024 ranks of degree 4.
 SQUARED_AGAIN = "power(line-graph(power(uniring:1x4,2)),2)"
 
@@ -679,6 +700,8 @@ table(
         "D-A-141": once(
             "degree 1", named=lambda: topology_of("biring:1x4") is not None, hops=lambda: on("uniring:1x4")["D"]
         ),
+        "D-A-011": lambda: [most_popular(1)],
+        "D-A-012": lambda: [most_popular(100)],
         "D-A-144": lambda: frontier(128, 10, Fraction(127, 128), "circulant:128x8x9"),
         "D-A-146": lambda: frontier(512, 11, Fraction(1), "line-graph(circulant:128x8x9)"),
         "D-A-147 D-3-063": lambda: frontier(1024, 20, Fraction(1023, 1024), SQUARED_AGAIN),
@@ -698,12 +721,10 @@ def product_f(*factors: str) -> Fraction:
     return min(Fraction(on(graph)["f"] * n, prod(ranks)) for graph, n in zip(factors, ranks, strict=True))
 
 
-@cache
 def bracketed(graph: str) -> tuple[Fraction, Fraction]:
     """What `scripts/throughputs.py` found: f of a flow on a graph, and what lengths of links leave to f."""
-    text = (resources.files(__package__) / "throughputs.csv").read_text(encoding="utf-8")
-    flow, lengths = next(row[1:] for row in csv.reader(text.splitlines()) if row[0] == graph)
-    return Fraction(flow), Fraction(lengths)
+    found = next(row for row in stored("throughputs.csv") if row["graph"] == graph)
+    return Fraction(found["flow"]), Fraction(found["lengths"])
 
 
 def swept(graph: str) -> Rows:

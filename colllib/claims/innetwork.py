@@ -12,6 +12,7 @@ from typing import Any
 
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
+from colllib.claims.allreduce import DOUBLING, HALVING, RING, TREE
 from colllib.claims.cases import (
     Measured,
     Rows,
@@ -38,9 +39,6 @@ from colllib.topology import star
 
 CHAPTER = "in-network"
 STAR, CUBE = "star:512", "torus:8x8x8"
-RING, TREE, DOUBLING, HALVING = (
-    f"all-reduce {name}" for name in ("ring", "double-binary-tree", "recursive-doubling", "rabenseifner")
-)
 
 
 def trip(primitive: str, on: str = "inc-star:8") -> Fraction:

@@ -9,6 +9,7 @@ from math import comb
 import numpy as np
 
 from colllib.algorithms import broadcast, reduce, trees
+from colllib.claims.allreduce import DOUBLING
 from colllib.claims.cases import Rows, along, best_us, each, measured, once, per, us
 from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, place, run
@@ -22,7 +23,6 @@ from colllib.schedule import Schedule, reversed_in_time
 
 ROOTED, PIPES = "broadcast-and-reduce", "pipelining"
 CHAIN, TREE, CHAIN_UP, TREE_UP = (f"{p} {name}" for p in ("broadcast", "reduce") for name in ("chain", "binomial-tree"))
-DOUBLING = "all-reduce recursive-doubling"
 SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
 FEW = (3, 4, 6, 8, 12, 16, 33)
 MESSAGES = (1e3, 100e3, 16e6, 100e6)

@@ -203,22 +203,18 @@ def fixed(fabric: Fabric, trees: int) -> Bound:
     free = bound(fabric)
     if fabric.ranks == 1:
         return free
-    speeds = [int(speed) for speed in np.unique(fabric.capacity) if speed]
-    low = free.inverse_throughput * trees * fabric.unit
-    high = max(Fraction(ceil(low * speed), speed) for speed in speeds)  # every link has room for as much as it needs
-    candidates = sorted(
-        {Fraction(j, speed) for speed in speeds for j in range(ceil(low * speed), floor(high * speed) + 1)}
-    )
-    first = bisect_left(
-        candidates, True, hi=len(candidates) - 1, key=lambda unit: feasible(fabric, room(fabric, unit), trees)
-    )
-    unit = candidates[first] / fabric.unit
-    return Bound(unit / trees, free.cut, trees, unit)
+    speeds = [int(speed) * fabric.unit for speed in np.unique(fabric.capacity) if speed]
+    low = free.inverse_throughput * trees
+    high = max(ceil(low * speed) / speed for speed in speeds)  # every link has room for as much as it needs
+    units = sorted({j / speed for speed in speeds for j in range(ceil(low * speed), floor(high * speed) + 1)})
+    least = bisect_left(units, True, hi=len(units) - 1, key=lambda unit: feasible(fabric, room(fabric, unit), trees))
+    return Bound(units[least] / trees, free.cut, trees, units[least])
 
 
 def room(fabric: Fabric, unit: Fraction) -> IntArray:
-    """How many trees fit on each link, `unit` of them on a capacity of 1."""
-    return multiplied(fabric.capacity, unit.numerator) // unit.denominator
+    """How many trees fit on each link, `unit` of them on a bandwidth of 1."""
+    scaled = unit * fabric.unit
+    return multiplied(fabric.capacity, scaled.numerator) // scaled.denominator
 
 
 def feasible(fabric: Fabric, capacity: IntArray, trees: int) -> bool:

@@ -32,7 +32,7 @@ def pack_by_boxes(fabric: Fabric, bound: Bound) -> tuple[Tree, ...] | None:
     ranks, size = fabric.ranks, _size(fabric)
     if not size or (fabric.weight != 1).any():
         return None
-    fits, boxes, k = room(fabric, bound.unit * fabric.unit), ranks // size, bound.trees
+    fits, boxes, k = room(fabric, bound.unit), ranks // size, bound.trees
     inside, supply = fits[:size, :size], np.full(size, k * boxes)
     narrowest = min(fits[ranks, :ranks].min(), fits[:ranks, ranks].min())
     if narrowest < k * (boxes - 1) or starved(fabric.with_source(inside, supply), range(size), k * ranks):

@@ -84,7 +84,6 @@ def _completed(left: IntArray, supply: list[int], sink: int, value: int, enough:
     """The rest of a maximum flow: what each node can still take from the source is its supply."""
     nodes = len(supply)
     into = [int.from_bytes(row, "little") for row in np.packbits((left > 0).T, axis=1, bitorder="little")]
-    rows = left.tolist()
     onward = [sink] * nodes
     while True:
         reached, order, before = 1 << sink, [sink], value
@@ -103,11 +102,11 @@ def _completed(left: IntArray, supply: list[int], sink: int, value: int, enough:
                 continue
             node = start
             while node != sink and amount:
-                amount = min(amount, rows[node][onward[node]])
+                amount = min(amount, left.item(node, onward[node]))
                 node = onward[node]
             if amount:
                 amount = min(amount, enough - value)
-                _send(rows, into, start, sink, onward, amount)
+                _send(left, into, start, sink, onward, amount)
                 supply[start] -= amount
                 value += amount
                 if value >= enough:
@@ -116,14 +115,14 @@ def _completed(left: IntArray, supply: list[int], sink: int, value: int, enough:
             return value, ((1 << nodes) - 1) & ~reached | side
 
 
-def _send(rows: list[list[int]], into: list[int], node: int, sink: int, onward: list[int], amount: int) -> None:
+def _send(left: IntArray, into: list[int], node: int, sink: int, onward: list[int], amount: int) -> None:
     """Put a flow on the way from a node to the sink; what is used can be taken back."""
     while node != sink:
         following = onward[node]
-        rows[node][following] -= amount
-        if not rows[node][following]:
+        left[node, following] -= amount
+        if not left[node, following]:
             into[following] &= ~(1 << node)
         if following != sink:
-            rows[following][node] += amount
+            left[following, node] += amount
             into[node] |= 1 << following
         node = following

@@ -53,7 +53,7 @@ def unwound(topology: Topology) -> Forest:
     limit = bound(rings)
     times = limit.unit * rings.unit
     left: Pieces = {ends: [(int(units * times), path) for units, path in pieces] for ends, pieces in ways.items()}
-    return Forest("all-gather", rings, limit, packed_on(room(rings, times), network.weight * limit.trees, left))
+    return Forest("all-gather", rings, limit, packed_on(room(rings, limit.unit), network.weight * limit.trees, left))
 
 
 def _rings(capacity: IntArray, ranks: int) -> list[Path]:

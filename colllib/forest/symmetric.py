@@ -47,7 +47,7 @@ def pack_by_moves(fabric: Fabric, bound: Bound) -> list[Tree] | None:
     topology = fabric.topology
     lattice = lattice_of(topology)
     trees = bound.trees * int(fabric.weight[0])
-    if lattice is None or trees > MOST_TREES or (fabric.weight != fabric.weight[0]).any():
+    if lattice is None or fabric.ranks == 1 or trees > MOST_TREES or (fabric.weight != fabric.weight[0]).any():
         return None
     usage, kind_to = _kinds(topology)
     kind_between = _between(lattice, kind_to)
@@ -103,7 +103,7 @@ def _budget(fabric: Fabric, bound: Bound) -> IntArray:
     """How many crossings of each class of links there is room for, per rank."""
     topology, of_link = fabric.topology, fabric.topology.link_class
     assert of_link is not None
-    fits = room(fabric, bound.unit * fabric.unit)[topology.link_src, topology.link_dst]
+    fits = room(fabric, bound.unit)[topology.link_src, topology.link_dst]
     return counted(of_link, fits, int(of_link.max()) + 1) // topology.ranks
 
 

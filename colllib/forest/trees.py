@@ -246,7 +246,7 @@ def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
     if fabric.ranks == 1:
         return (Tree(0, limit.trees, ()),)
     supply = fabric.weight * limit.trees
-    capacity = room(fabric, limit.unit * fabric.unit)
+    capacity = room(fabric, limit.unit)
     logical = without_switches(capacity, supply, fabric.ranks, fabric.topology.name)
     return packed_on(logical.capacity, supply, logical.paths)
 

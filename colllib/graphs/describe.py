@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from colllib.graphs import measures
 from colllib.graphs.isomorphism import reverse_symmetric
-from colllib.graphs.throughput import distance_bound, throughput
+from colllib.graphs.throughput import MOST_VARIABLES, distance_bound, throughput
 from colllib.limits import TooLarge
 from colllib.optimality import breadth_first_optimal
 from colllib.topology.base import Topology
 from colllib.topology.cuts import diameter
 
+QUICK = MOST_VARIABLES // 2  # variables of the program for f, which takes about a second
 
-def promises(graph: Topology) -> dict[str, Any]:
+
+def promises(graph: Topology, *, patient: bool = False) -> dict[str, Any]:
     """Degree, diameter, Moore bounds, f and what is known of breadth-first schedules.
 
     What takes equal degrees is None where they differ, and what is too large to find is None and says so in
     `left_out`.
+
+    Args:
+        graph: equal links between ranks, no switches.
+        patient: whether f may take half a minute.
 
     Raises:
         ValueError: for a topology with switches or unequal links, or one that is not strongly connected.
@@ -56,5 +63,7 @@ def promises(graph: Topology) -> dict[str, Any]:
         found["f_bound"] = distance_bound(graph) if graph.ranks > 1 else None
     if ports is not None:
         found["breadth_first_optimal"] = of("breadth_first_optimal", breadth_first_optimal)
-    found["f"] = of("f", throughput) if graph.ranks > 1 else None
+    found["f"] = of("f", partial(throughput, most=MOST_VARIABLES if patient else QUICK)) if graph.ranks > 1 else None
+    if f"at most {QUICK} " in left_out.get("f", ""):
+        left_out["f"] += f"; --patient allows {MOST_VARIABLES}"
     return found | {"left_out": left_out}

@@ -47,8 +47,12 @@ def distance_bound(graph: Topology) -> Fraction:
     return Fraction(int((src != dst).sum()), max(int(distances(graph).sum()), 1))
 
 
-def throughput(graph: Topology) -> Fraction:
+def throughput(graph: Topology, most: int = MOST_VARIABLES) -> Fraction:
     """The largest f such that every rank can send f to every other one at once, exactly.
+
+    Args:
+        graph: strongly connected, of two or more ranks.
+        most: sources times orbits of links that are not too many.
 
     Raises:
         TooLarge: if the program is too large, or the fraction. The distance bound remains.
@@ -58,7 +62,7 @@ def throughput(graph: Topology) -> Fraction:
     >>> throughput(find("ring:5")), throughput(find("diamond"))
     (Fraction(1, 3), Fraction(3, 20))
     """
-    low, high = bracket(graph)
+    low, high = bracket(graph, most=most)
     if high > low * (1 + CLOSE):
         raise TooLarge(f"{graph.name}: the fraction that is its all-to-all throughput, about {low:.6g}, is too long")
     return high

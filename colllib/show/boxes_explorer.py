@@ -1,6 +1,7 @@
 """The cluster builder: boxes of ranks with the reader's cards, speeds and latencies, and who is fastest on them."""
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -25,7 +26,8 @@ BOXES = (2, 4, 8, 16)
 SIZES = (4, 8)
 SEGMENTS = (1, 16)  # of what is cut: in one piece, or in so many
 PLACES = ("contiguous", "strided", "random")
-LEVELS = ("ports", "cards", "uplinks")
+RACKS = (4,)  # how many racks there may be, as a third tier
+LEVELS = ("ports", "cards", "uplinks", "between racks")
 SHARED = (2, 4, 8)  # ranks that may share a card
 CARD = 1  # the tier of boxes that is the cards
 
@@ -93,11 +95,20 @@ def _counting(whole: Topology) -> Topology:
     )
 
 
+def sizes(n: int, r: int, g: int) -> tuple[int, ...]:
+    """The tiers of n boxes of g ranks in r racks, outermost first; one rack is none.
+
+    >>> sizes(8, 1, 4), sizes(8, 4, 4)
+    ((8, 4), (4, 2, 4))
+    """
+    return (n, g) if r == 1 else (r, n // r, g)
+
+
 @cache
-def counted(p: str, name: str, n: int, g: int, place: str) -> dict[str, Execution]:
-    """A schedule on n boxes of g ranks in its numbers of segments, executed."""
+def counted(p: str, name: str, n: int, r: int, g: int, place: str) -> dict[str, Execution]:
+    """A schedule on n boxes of g ranks in r racks, in its numbers of segments, executed."""
     algorithm, inc, cuts = RUNNERS[p][name]
-    entry, found = Entry(find(p, algorithm), boxes((n, g), inc=inc)), {}
+    entry, found = Entry(find(p, algorithm), boxes(sizes(n, r, g), inc=inc)), {}
     counting, order = _counting(entry.topology), order_of(entry.topology, place).tolist()
     for segments in cuts:
         schedule = entry.schedule(segments)
@@ -107,27 +118,29 @@ def counted(p: str, name: str, n: int, g: int, place: str) -> dict[str, Executio
 
 
 @cache
-def row(p: str, name: str, n: int, g: int, c: int, place: str) -> Row:
-    """A schedule on n boxes of g ranks and c cards, with what the busiest card sends in one piece.
+def row(p: str, name: str, n: int, r: int, g: int, c: int, place: str) -> Row:
+    """A schedule on n boxes of g ranks and c cards in r racks, with what the busiest card sends in one piece.
 
-    >>> [row("all-reduce", "channels", 2, 4, c, "contiguous").more["card"] for c in (4, 1)]
+    >>> [row("all-reduce", "channels", 2, 1, 4, c, "contiguous").more["card"] for c in (4, 1)]
     ['7/16 M', '7/4 M']
     """
-    runs = counted(p, name, n, g, place)
-    tiers = [replace(tier, level=level) for level, tier in enumerate(boxes((n, g), cards=c).tiers)]
-    card = "card" if c == g else f"card of {g // c}"
-    one = next(iter(runs.values()))
+    runs, card = counted(p, name, n, r, g, place), "card" if c == g else f"card of {g // c}"
+    one, places = next(iter(runs.values())), len(sizes(n, r, g)) + 1
     at = [tier.name for tier in one.topology.tiers].index(card)
-    ways = {}
+    tiers = (*boxes(sizes(n, r, g), cards=c).tiers, Tier("uplink 2"))[: len(LEVELS)]
+    tiers, ways = tuple(replace(tier, level=level) for level, tier in enumerate(tiers)), {}
     for way, run in runs.items():
-        kinds = (Kind(k.steps, k.hops[:3], (k.loads[0], k.loads[at], k.loads[2])) for k in run.kinds())
+        kinds = []
+        for steps, hops, loads in run.kinds():
+            loads = (loads[0], loads[at], *loads[2:places], Fraction(0))
+            kinds.append(Kind(steps, (*hops[:places], 0)[: len(tiers)], loads[: len(tiers)]))
         ways[way] = Form((TieredCost(tiers, kinds),))
     return Row(name, ways, factor=bus_factor(p, n * g), more={"card": f"{crossings(one)[card].most} M"})
 
 
-def rows(p: str, n: int, g: int, c: int, place: str) -> list[Row]:
+def rows(p: str, n: int, r: int, g: int, c: int, place: str) -> list[Row]:
     """All that races; only the first depends on where the ranks stand."""
-    return [row(p, name, n, g, c, place if name.startswith("flat") else PLACES[0]) for name in RUNNERS[p]]
+    return [row(p, name, n, r, g, c, place if name.startswith("flat") else PLACES[0]) for name in RUNNERS[p]]
 
 
 def boxes_explorer() -> Explorer:
@@ -137,19 +150,25 @@ def boxes_explorer() -> Explorer:
     'Build your cluster'
     """
     race = Race(
-        rows, alpha=("alpha", "alpha_out", "alpha_out"), bandwidth=("bw", "bw_out", "bw_out/narrow"), levels=LEVELS
+        rows,
+        alpha=("alpha", "alpha_out", "alpha_out", "alpha_far"),
+        bandwidth=("bw", "bw_out", "bw_out/narrow", "bw_out/narrow"),
+        levels=LEVELS,
     )
+    speeds = two_tiers()
     return Explorer(
         "Build your cluster",
         [
             Control("p", "Primitive", tuple(RUNNERS), kind="select"),
             Control("n", "Boxes", BOXES, 2, kind="number"),
+            Control("r", "Boxes stand", lambda n: {1: "in one tier"} | {k: f"in {k} racks" for k in RACKS if k < n}),
             Control("g", "GPUs in a box", SIZES, 8),
             Control("c", "Cards of a box", lambda g: [count for count in (1, 2, 4, 8) if g % count == 0], 8),
             Control("place", "Ranks stand", PLACES, kind="select"),
             Quantity("narrow", "Over\u00adsubscription", "number", 1.0, 16.0, 1.0),
             message(10e9),
-            *two_tiers(),
+            *speeds,
+            replace(speeds[2], name="alpha_far", label="Latency between racks"),
         ],
         [
             Curves(race),
@@ -157,14 +176,16 @@ def boxes_explorer() -> Explorer:
             Rows(race, "Schedules", "All in numbers", COLUMNS),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
         ],
-        summary="{p} of {m} over {n} boxes of {g} with {c} cards each: {fastest} with {time}; {binds}{next}.",
-        note="Lock-step clock; BW is per direction, of a port in the box and of a card. Ranks share cards where a box "
-        "has fewer cards than ranks. Oversubscription s: the uplinks of a leaf carry 1/s of what its cards could send. "
-        "Strided puts neighbors into different boxes, random is one draw; only the flat schedule goes by the numbers "
-        f"of ranks, the others know the boxes. What takes segments goes in one piece or in {SEGMENTS[1]}, whichever is "
-        "faster. NVLS needs switches that add in the boxes, CollNet between them. Busy: in "
-        "which part of the time the busiest port in a box, card or uplink carries bytes, step by step. The last column "
-        "of the numbers is what the busiest card sends in all.",
+        summary="{p} of {m} over {n} boxes of {g} {r}, with {c} cards each: {fastest} with {time}; {binds}{next}.",
+        note="Lock-step clock; BW is per direction, of a port in the box and of a card. Ranks share cards where a "
+        "box has fewer cards than ranks. Oversubscription s: the uplinks of a leaf carry 1/s of what the "
+        "cards below could send, and so do those of a rack. Strided puts neighbors into different boxes, "
+        "random is one draw; only the flat schedule goes by the numbers of ranks, the others know the boxes. "
+        f"What takes segments goes in one piece or in {SEGMENTS[1]}, whichever is faster. NVLS needs switches "
+        "that add in the boxes, CollNet between them. In racks, the hierarchical schedule and those with "
+        "switches that add go through three tiers. Busy: in which part of the time the busiest port in a box, "
+        "card or uplink carries bytes, step by step. The last column of the numbers is what the busiest card "
+        "sends in all.",
         name="boxes",
     )
 

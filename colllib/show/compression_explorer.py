@@ -9,14 +9,15 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import lines, number
 from colllib.show.table import Table
-from colllib.training import compression
-from colllib.training.compression import Average, LowRank, Problem, Run
+from colllib.training import compression, problems
+from colllib.training.compression import Average, LowRank
+from colllib.training.problems import Problem, Run
 
 WORKERS, STEPS, SHARE = 4, 100, 0.05
 PROBLEMS: dict[str, Callable[..., Problem]] = {
-    "least squares": compression.least_squares,
-    "logistic regression": compression.logistic,
-    "landscape": compression.terrain,
+    "least squares": problems.least_squares,
+    "logistic regression": problems.logistic,
+    "landscape": problems.terrain,
 }
 METHODS: dict[str, Callable[[bool], Average | LowRank]] = {
     "FP32": lambda feedback: Average(WORKERS),
@@ -36,7 +37,7 @@ RATES = {1.0: "as for FP32", 0.25: "a quarter of it"}
 def trained(problem: str, method: str, feedback: bool, rate: float, seed: int = 1) -> Run:
     """A run of 100 steps with four workers."""
     here = PROBLEMS[problem](WORKERS, seed=seed)
-    return compression.descend(here, METHODS[method](feedback), STEPS, here.rate * rate)
+    return problems.descend(here, METHODS[method](feedback), STEPS, here.rate * rate)
 
 
 def compression_explorer() -> Explorer:

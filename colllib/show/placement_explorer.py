@@ -5,6 +5,8 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations
 
+import numpy as np
+
 from colllib.algorithms import allgather, allreduce, alltoall, hierarchical
 from colllib.execution import Execution, execute
 from colllib.measures import crossings
@@ -15,6 +17,7 @@ from colllib.show.theme import escape, listed
 from colllib.topology import Topology, boxes
 
 BOXES, SIZE = 2, 4
+CARD = 1  # the tier of boxes that is the cards
 RANKS = BOXES * SIZE
 BUILDS: dict[str, tuple[str, Callable[[Topology], Schedule]]] = {
     "ring": ("All-reduce, flat ring", lambda where: allreduce.ring(RANKS)),
@@ -45,11 +48,8 @@ def run(work: str, places: tuple[int, ...]) -> Execution:
 def sent(found: Execution) -> list[Fraction]:
     """What the card at each place sends, in units of M, shape (8,)."""
     topology = found.topology
-    load = dict.fromkeys(range(RANKS), Fraction(0))
-    for link, (start, share) in enumerate(zip(topology.link_src.tolist(), found.link_total, strict=True)):
-        if start < RANKS and topology.tiers[topology.tier[link]].name == "card":
-            load[start] += share
-    return [load[place] for place in range(RANKS)]
+    cards = (topology.link_src < RANKS) & (topology.tier == CARD)
+    return [found.link_total[link] for link in np.flatnonzero(cards)]
 
 
 def placement_explorer() -> Explorer:

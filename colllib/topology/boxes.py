@@ -75,7 +75,7 @@ def boxes(
     shape = _Shape(tuple(sizes), cards, rails, apart, inside, inc)
     narrow = _narrowings(oversubscription, shape.uplinks)
     name = f"boxes:{_expression(shape, narrow, seed, ranks)}"
-    inner, count, everyone, tree = shape.inner, shape.count, shape.ranks, shape.tree
+    inner, everyone, tree = shape.inner, shape.ranks, shape.tree
     tiers, of_height, held = [Tier("box"), Tier("card", level=1)], [1] * shape.lowest, shape.held
     for number, times in enumerate(narrow):
         of_height.append(len(tiers))
@@ -112,7 +112,7 @@ def boxes(
         combines=inc != "none",
         replicates=inc != "none",
         scatters=inc != "none",
-        acting=_acting(shape, count),
+        acting=_acting(shape),
         lattice=Lattice((inner, *shape.outer), wraps=False),
         in_box=inner,
         # to shift a box's ranks would take its cards apart where several ranks share each of several
@@ -183,10 +183,11 @@ class _Shape:
         return src, dst, np.full(len(src), 3), away - 1
 
 
-def _acting(shape: _Shape, count: int) -> NDArray[np.bool_] | None:
+def _acting(shape: _Shape) -> NDArray[np.bool_] | None:
     if shape.inc in ("none", "both"):
         return None
-    in_box = np.arange(shape.tree.first - shape.ranks + shape.switches) < (0 if shape.meshed else count)
+    in_boxes = shape.tree.first - shape.ranks
+    in_box = np.arange(in_boxes + shape.switches) < in_boxes
     return in_box if shape.inc == "box" else ~in_box
 
 
@@ -249,22 +250,19 @@ def _narrowings(oversubscription: Narrowing, tiers: int) -> list[Fraction]:
 
 
 def _expression(shape: _Shape, narrow: list[Fraction], seed: int | None, ranks: int | None) -> str:
-    parts = ["x".join(map(str, shape.sizes))]
-    if shape.cards < shape.inner:
-        parts.append(f"cards={shape.cards}")
-    if max(narrow, default=1) > 1:
-        parts.append(f"oversubscription={':'.join(map(str, narrow[:1] if len(set(narrow)) == 1 else narrow))}")
-    if seed is not None:
-        parts.append(f"seed={seed}")
-    if shape.rails is not None:
-        parts.append(f"rails={shape.rails}{',apart=true' if shape.apart else ''}")
-    if shape.meshed:
-        parts.append("inside=full-mesh")
-    if shape.inc != "none":
-        parts.append(f"inc={shape.inc}")
-    if ranks not in (None, shape.ranks):
-        parts.append(f"ranks={ranks}")
-    return ",".join(parts)
+    told = narrow[:1] if len(set(narrow)) == 1 else narrow
+    options = {
+        "cards": shape.cards if shape.cards < shape.inner else None,
+        "oversubscription": ":".join(map(str, told)) if max(narrow, default=1) > 1 else None,
+        "seed": seed,
+        "rails": shape.rails,
+        "apart": "true" if shape.apart else None,
+        "inside": "full-mesh" if shape.meshed else None,
+        "inc": None if shape.inc == "none" else shape.inc,
+        "ranks": None if ranks == shape.ranks else ranks,
+    }
+    given = (f",{name}={value}" for name, value in options.items() if value is not None)
+    return "x".join(map(str, shape.sizes)) + "".join(given)
 
 
 def _router(shape: _Shape, name: str, in_boxes: int, hashed: list[int], seed: int | None) -> Router:

@@ -40,7 +40,7 @@ def read_plan(text: str) -> Plan:
             )
         if name in found:
             raise ValueError(f"plan {units.shortened(text)!r}: {name} is given twice")
-        found[name] = units.whole(f"plan: {name}", value, f"{name}=8")
+        found[name] = units.whole(f"plan: {name}", value, f"{name}=2")
     return Plan(**found)
 
 

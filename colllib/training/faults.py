@@ -59,7 +59,7 @@ class Flip:
         wrong: the ranks whose result is not the right one.
         link: whether a checksum on each link notices.
         hash: whether ranks that compare hashes of their results notice.
-        total: whether the sum of all results differs from that of all gradients by more than rounding.
+        total: whether the sum of a rank's result differs from that of all gradients by more than rounding.
     """
 
     phase: str

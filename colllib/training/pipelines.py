@@ -37,14 +37,6 @@ def _alternating(warm: int, total: int, at: Callable[[str, int], Work] = Work) -
     return found + [at("B", k) for k in range(total - warm, total)]
 
 
-def _gpipe(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
-    return _alternating(microbatches, microbatches)
-
-
-def _one_f_one_b(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
-    return _alternating(stages - 1 - stage, microbatches)
-
-
 def _interleaved(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
     if microbatches % stages:
         raise ValueError(f"{microbatches} microbatches: interleaving needs a multiple of the {stages} stages")
@@ -58,7 +50,7 @@ def _interleaved(stages: int, stage: int, microbatches: int, chunks: int) -> lis
 
 def _zero_bubble(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
     found, late = [], 0
-    for work in _one_f_one_b(stages, stage, microbatches, chunks):
+    for work in _alternating(stages - 1 - stage, microbatches):
         found.append(work)
         if work.kind == "B" and work.microbatch >= stage:
             found.append(Work("W", late))
@@ -69,8 +61,8 @@ def _zero_bubble(stages: int, stage: int, microbatches: int, chunks: int) -> lis
 #: By name: GPipe (Huang and others, 2019), 1F1B (Narayanan and others, 2019), its interleaved form (Narayanan and
 #: others, 2021), and ZB-H1 (Qi and others, 2024), which delays the gradients of stage s's weights by s microbatches.
 SCHEDULES: dict[str, Callable[[int, int, int, int], list[Work]]] = {
-    "gpipe": _gpipe,
-    "1f1b": _one_f_one_b,
+    "gpipe": lambda stages, stage, microbatches, chunks: _alternating(microbatches, microbatches),
+    "1f1b": lambda stages, stage, microbatches, chunks: _alternating(stages - 1 - stage, microbatches),
     "interleaved": _interleaved,
     "zb-h1": _zero_bubble,
 }

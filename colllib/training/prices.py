@@ -32,7 +32,8 @@ def group(ranks: int, apart: int, box: int) -> tuple[int, int]:
     if box % span == 0:
         return 1, ranks
     if span % box or box % apart:
-        raise ValueError(f"groups of {ranks} ranks, {apart} apart, stand unevenly in boxes of {box}")
+        unevenly = f"groups of {ranks} ranks, {apart} apart, stand unevenly in boxes of {box}"
+        raise ValueError(f"{unevenly}: each must fill whole boxes, or all divide one")
     return span // box, box // apart
 
 

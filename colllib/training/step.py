@@ -126,7 +126,7 @@ class Training:
         return 0.0 if ranks == 1 else price(primitive, self.machine, ranks, apart, message).seconds
 
     def send(self, src: int, dst: int) -> float:
-        """Seconds of a microbatch's activations from one stage to another."""
+        """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
         plan = self.plan
         seconds = send(self.machine, plan.tp * plan.replicas, src, dst, self.activations / plan.tp)
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers

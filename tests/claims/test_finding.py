@@ -10,7 +10,7 @@ import pytest
 
 from colllib import claims
 from colllib.claims import FAILS, HOLDS, Verdict, evidence
-from colllib.claims.finding import ANSWERS, EXECUTED, FACT, _gathered, answer, judged
+from colllib.claims.finding import ANSWERS, EXECUTED, FACT, _gathered, answer, finding, judged
 from colllib.claims.value import Limit, Statement, Words, evaluated, parsed
 
 ENTRIES = {entry.claim.id: entry for entry in claims.ledger()}
@@ -159,6 +159,14 @@ def test_a_verdict_shows_its_conditions():
             assert "none" not in (basis.fabric, basis.ports, basis.clock), name
             assert basis.fabric in str(basis)
         assert (basis.how == "read") == (ANSWERS[name].kind == FACT), name
+
+
+def test_what_a_verdict_rests_on_does_not_depend_on_what_was_asked_before():
+    entries = [*claims.for_chapter("in-network"), *claims.for_chapter("realistic-ladder")]
+    first = {entry.claim: entry.finding for entry in entries}
+    _gathered.cache_clear()
+    for claim in reversed(first):
+        assert finding(claim.id, claim.value) == first[claim], claim.id
 
 
 def test_every_entry_that_does_not_hold_has_one_cause_and_no_other_entry_has():

@@ -112,10 +112,10 @@ def test_a_given_number_of_trees_is_as_fast_as_the_first_unit_with_room_for_it(t
     found, free = fixed(place, trees), bound(place)
     slowest = min(speeds_of(topology).values())
     assert free.inverse_throughput <= found.inverse_throughput <= free.inverse_throughput + 1 / (trees * slowest)
-    assert feasible(place, room(place, found.unit * place.unit), trees)
+    assert feasible(place, room(place, found.unit), trees)
     speeds = set(speeds_of(topology).values())
     below = max(Fraction(-(-found.unit * speed // 1) - 1) / speed for speed in speeds)  # the candidate before it
-    assert not feasible(place, room(place, below * place.unit), trees)
+    assert not feasible(place, room(place, below), trees)
 
 
 def test_the_least_number_of_trees_makes_every_link_a_whole_number_of_them():

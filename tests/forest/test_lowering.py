@@ -41,7 +41,7 @@ def test_lower_trees_span_from_the_same_roots_within_the_same_links(topology):
     network = fabric(topology)
     limit = bound(network)
     supply = network.weight * limit.trees
-    capacity = without_switches(room(network, limit.unit * network.unit), supply, network.ranks, topology.name).capacity
+    capacity = without_switches(room(network, limit.unit), supply, network.ranks, topology.name).capacity
     before = pack(capacity, supply)
     after = lowered(before, capacity)
     assert roots(after) == roots(before)

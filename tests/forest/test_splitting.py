@@ -18,7 +18,7 @@ from colllib.topology import find, from_links
 def _split(topology):
     place = fabric(topology)
     found = bound(place)
-    capacity, supply = room(place, found.unit * place.unit), place.weight * found.trees
+    capacity, supply = room(place, found.unit), place.weight * found.trees
     return place, found, capacity, without_switches(capacity, supply, place.ranks, topology.name)
 
 

@@ -151,8 +151,10 @@ def test_paths_of_their_own_stay_with_their_messages_in_every_operation(topology
         assert (run.ledger.link == execute(back, topology).ledger.link + once).all()
 
 
-def test_one_rank_needs_no_tree():
-    assert forest(star(1)).reached()
+@pytest.mark.parametrize("topology", [star(1), torus((1,)), find("boxes:1x1")])
+def test_one_rank_needs_no_tree(topology):
+    assert forest(topology).reached()
+    assert forest(topology, multicast=True).schedule().num_messages == 0
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,19 @@
 """Graphs on the command line."""
 
 import json
+from fractions import Fraction
 
 import networkx as nx
 import pytest
 from click.testing import CliRunner
 
 from colllib import cli
+from colllib.graphs import describe
 from colllib.topology import OPERATIONS, TOPOLOGIES, find
 
 
-def described(expression):
-    done = CliRunner().invoke(cli.cli, ["describe", expression, "--json"], catch_exceptions=False)
+def described(expression, *options):
+    done = CliRunner().invoke(cli.cli, ["describe", expression, "--json", *options], catch_exceptions=False)
     assert done.exit_code == 0
     return json.loads(done.output)
 
@@ -32,6 +34,16 @@ def test_what_is_too_large_to_find_is_left_out_and_says_so():
     found = described("ring:5000")
     assert (found["nodes"], found["degree"], found["diameter"], found["f"]) == (5000, 2, None, None)
     assert "distances between ranks are too many" in found["left_out"]["diameter"]
+
+
+def test_an_f_that_takes_long_is_left_out_unless_asked_for(monkeypatch):
+    monkeypatch.setattr(describe, "QUICK", 16)
+    found = described("kautz:3x20")
+    assert found["f"] is None
+    assert found["left_out"]["f"].endswith("at most 16 will do; --patient allows 16384")
+    patient = described("kautz:3x20", "--patient")
+    assert patient["left_out"] == {}
+    assert 0.9 * float(Fraction(found["f_bound"])) < float(Fraction(patient["f"])) <= float(Fraction(found["f_bound"]))
 
 
 def test_unequal_degrees_have_no_moore_bound():

@@ -11,7 +11,6 @@ from shown import rows
 
 from colllib import units
 from colllib.algorithms import alltoall, find
-from colllib.cost import TieredCost
 from colllib.execution import Execution, Ledger, execute
 from colllib.ladder import Entry
 from colllib.measures import crossings
@@ -51,8 +50,8 @@ def test_rings_in_the_boxes_and_between_them_in_one_piece_cost_the_sum_of_both(e
 
 
 def test_the_cards_on_offer_divide_the_ranks_of_a_box(explorer):
-    assert list(explorer.controls[3].choices({"g": 4})) == [1, 2, 4]
-    assert list(explorer.controls[3].choices({"g": 8})) == [1, 2, 4, 8]
+    assert list(explorer.controls[4].choices({"g": 4})) == [1, 2, 4]
+    assert list(explorer.controls[4].choices({"g": 8})) == [1, 2, 4, 8]
 
 
 def test_narrow_uplinks_cost_what_an_execution_on_them_costs(explorer):
@@ -70,7 +69,7 @@ def test_strided_ranks_send_every_message_of_a_flat_ring_between_boxes(explorer)
     found = {row[0]: row[1:] for row in rows(explorer.render(HEAT, state))}
     busy = 2 * 15 / 16 * 10e9 / 50e9
     share = f"{100 * busy / (busy + 30 * 2.7e-6):.0f} %"
-    assert found["flat ring"] == ["0 %", share, share, "0 %"]
+    assert found["flat ring"] == ["0 %", share, share, "0 %", "0 %"]
     assert rows(explorer.render(HEAT, explorer.start))[0][1:] != found["flat ring"]
 
 
@@ -97,14 +96,38 @@ def test_only_the_flat_schedule_goes_by_the_numbers_of_ranks(explorer, name):
 def test_one_execution_counts_for_every_number_of_cards(primitive, name, place, cards):
     algorithm, inc, cuts = MODULE.RUNNERS[primitive][name]
     where = boxes((4, 8), cards=cards, inc=inc)
-    found = MODULE.row(primitive, name, 4, 8, cards, place)
+    found = MODULE.row(primitive, name, 4, 1, 8, cards, place)
     for segments, form in zip(cuts, found.ways.values(), strict=True):
         schedule = Entry(find(primitive, algorithm), where).schedule(segments)
         run = execute(schedule if inc != "none" else placed(schedule, order_of(where, place).tolist()), where)
-        assert form.few[0] == TieredCost(form.few[0].tiers, run.cost.kinds)
-        assert [tier.bandwidth for tier in form.few[0].tiers] == [tier.bandwidth for tier in where.tiers]
+        cost, price = form.few[0], {"message": 1e6, "alpha": (1e-6, 3e-6), "bandwidth": (4e11, 5e10)}
+        assert [kind[:2] for kind in cost.kinds] == [(kind.steps, (*kind.hops, 0)) for kind in run.cost.kinds]
+        assert [kind.loads for kind in cost.kinds] == [(*kind.loads, 0) for kind in run.cost.kinds]
+        assert form.price(1e6, (1e-6, *[3e-6] * 3), (4e11, *[5e10] * 3))[0] == pytest.approx(run.cost.seconds(**price))
         if segments == 1:
             assert found.more["card"] == f"{crossings(run)['card'].most} M"
+
+
+@pytest.mark.parametrize("cards", [1, 4])
+@pytest.mark.parametrize(("primitive", "name"), [("all-reduce", "hierarchical"), ("all-gather", "channels")])
+def test_racks_are_a_third_tier_with_a_latency_and_uplinks_of_their_own(explorer, primitive, name, cards):
+    algorithm, _, cuts = MODULE.RUNNERS[primitive][name]
+    where = boxes((4, 2, 4), cards=cards, oversubscription=2)
+    alpha, bandwidth = (0.6e-6, 2.7e-6, 9e-6), (450e9, 50e9, 50e9)
+    costs = [Entry(find(primitive, algorithm), where).execution(segments).cost for segments in cuts]
+    best = min(cost.seconds(message=1e9, alpha=alpha, bandwidth=bandwidth) for cost in costs)
+    chosen = {"p": primitive, "n": 8, "r": 4, "g": 4, "c": cards, "narrow": 2.0, "m": 1e9, "alpha_far": 9e-6}
+    found = {row[0]: row for row in rows(explorer.render(NUMBERS, {**explorer.start, **chosen}))}
+    assert found[name][2] == units.seconds(best, 4)
+
+
+def test_three_short_rings_have_fewer_steps_than_two(explorer):
+    """16 boxes, and 16 in 4 racks, at 100 B: latencies alone, to four digits."""
+    for racks, outer in ((1, 15), (4, 3 + 3)):
+        state = {**explorer.start, "n": 16, "r": racks, "m": 100.0}
+        found = {row[0]: row for row in rows(explorer.render(NUMBERS, state))}
+        bytes_alone = 2 * (7 / 8 * 100 / 450e9 + 15 / 16 * 100 / 8 / 50e9)
+        assert found["hierarchical"][2] == units.seconds(14 * 0.6e-6 + 2 * outer * 2.7e-6 + bytes_alone, 4)
 
 
 def test_the_page_is_built_from_at_most_600_executions(monkeypatch):

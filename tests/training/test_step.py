@@ -228,6 +228,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan tp=8", "plan of 8 ranks (dp 1 x tp 8 x pp 1 x cp 1) on dgx-h100:16: it has 128"),
         ("--plan tp=8,x=2", "write axes among tp, pp, dp, ep, cp, zero"),
         ("--plan tp=8,cp=16 --tokens 8190", "cp = 16: must divide the 8190 tokens of a microbatch"),
+        ("--plan tp=8,zero=x", "plan: zero 'x': must be a whole number of at most 18 digits, as in zero=2"),
+        ("--plan dp=3,pp=8 --on dgx-h100:3 --layers 8", "each must fill whole boxes, or all divide one"),
         ("--plan tp=128", "tp = 128: must divide the 64 heads of Llama 3.1 70B"),
         ("--plan tp=8,tp=8,pp=2", "plan 'tp=8,tp=8,pp=2': tp is given twice"),
         ("--plan dp=128,ep=8", "must divide the 0 experts of Llama 3.1 70B"),

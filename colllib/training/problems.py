@@ -1,0 +1,194 @@
+"""Small problems that workers with different data minimize together, and descent on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from colllib.primitives import check_counts
+from colllib.training.compression import Adam, Average, Floats, LowRank
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Something to minimize, shared among workers whose data differ.
+
+    Attributes:
+        name: what figures call it.
+        start: where descent begins, shape (d,).
+        gradients: of each worker's own loss at x in some step, a list of vectors of shape (d,).
+        loss: the mean over the workers' data, less the least there is where that is known.
+        rate: of plain descent, where it converges well.
+    """
+
+    name: str
+    start: Floats
+    gradients: Callable[[Floats, int], list[Floats]]
+    loss: Callable[[Floats], float]
+    rate: float
+
+
+def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
+    """Noisy gradients of linear regression; every worker has data of its own scale and its own truth."""
+    check_counts(workers=workers, dimension=dimension)
+    random = np.random.default_rng(seed)
+    scales = np.geomspace(0.3, 3, dimension)
+    truth = random.normal(size=dimension)
+    inputs = [random.normal(size=(2 * dimension, dimension)) * random.permutation(scales) for _ in range(workers)]
+    outputs = [a @ (truth + random.normal(size=dimension)) for a in inputs]
+    together = np.vstack(inputs)
+    best = np.linalg.lstsq(together, np.concatenate(outputs))[0]
+
+    def gradients(x: Floats, step: int) -> list[Floats]:
+        draw = np.random.default_rng((seed, step))
+        found = []
+        for a, y in zip(inputs, outputs, strict=True):
+            rows = draw.integers(len(a), size=len(a) // 2)
+            found.append(a[rows].T @ (a[rows] @ x - y[rows]) / len(rows))
+        return found
+
+    def loss(x: Floats) -> float:
+        return float(((together @ (x - best)) ** 2).mean() / 2)
+
+    return Problem("least squares", np.zeros(dimension), gradients, loss, 0.1)
+
+
+def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
+    """Logistic regression in which every worker has mostly one of the two classes."""
+    check_counts(workers=workers, dimension=dimension)
+    random = np.random.default_rng(seed)
+    truth = random.normal(size=dimension)
+    inputs = random.normal(size=(workers, 4 * dimension, dimension)) / np.sqrt(dimension)
+    labels = np.where(inputs @ truth + 0.3 * random.normal(size=inputs.shape[:2]) > 0, 1.0, -1.0)
+    order = np.argsort(labels.ravel() + random.normal(size=labels.size), kind="stable")
+    inputs = inputs.reshape(-1, dimension)[order].reshape(inputs.shape)
+    labels = labels.ravel()[order].reshape(labels.shape)
+
+    def gradients(x: Floats, step: int) -> list[Floats]:
+        weight = -labels / (1 + np.exp(labels * (inputs @ x)))
+        return [w @ a / len(a) + 1e-3 * x for w, a in zip(weight, inputs, strict=True)]
+
+    def loss(x: Floats) -> float:
+        return float(np.logaddexp(0, -labels * (inputs @ x)).mean() + 5e-4 * x @ x)
+
+    return Problem("logistic regression", np.zeros(dimension), gradients, loss, 8.0)
+
+
+def terrain(workers: int, hidden: int = 16, *, seed: int = 0) -> Problem:
+    """A network of two hidden layers learns the height of a landscape; every worker knows a strip of it.
+
+    The heights are the digital elevation model of Jacksboro, which matplotlib ships as sample data.
+    """
+    check_counts(workers=workers, hidden=hidden)
+    from matplotlib.cbook import get_sample_data
+
+    with np.load(str(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))) as data:
+        heights = data["elevation"][::16, ::16].astype(float)
+    heights = (heights - heights.mean()) / heights.std()
+    grid = np.stack(np.meshgrid(*(np.linspace(-1, 1, n) for n in heights.shape), indexing="ij"), axis=-1)
+    strips = np.array_split(np.arange(heights.size), workers)
+    shapes = [(2, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden, 1), (1,)]  # matrices, and what is added
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+    inputs, targets = 4 * grid.reshape(-1, 2), heights.reshape(-1, 1)
+
+    def layers(x: Floats) -> list[Floats]:
+        return [part.reshape(shape) for part, shape in zip(np.split(x, ends), shapes, strict=True)]
+
+    def forward(x: Floats, rows: Floats) -> list[Floats]:
+        w1, b1, w2, b2, w3, b3 = layers(x)
+        first = np.tanh(rows @ w1 + b1)
+        second = np.tanh(first @ w2 + b2)
+        return [rows, first, second, second @ w3 + b3]
+
+    def gradient(x: Floats, which: NDArray[np.intp]) -> Floats:
+        *held, found = forward(x, inputs[which])
+        down, parts = (found - targets[which]) / len(which), list[Floats]()
+        for came, matrix in zip(held[::-1], layers(x)[-2::-2], strict=True):
+            parts += [down.sum(0), came.T @ down]
+            down = down @ matrix.T * (1 - came**2)
+        return np.concatenate([part.ravel() for part in reversed(parts)])
+
+    def loss(x: Floats) -> float:
+        return float(((forward(x, inputs)[-1] - targets) ** 2).mean() / 2)
+
+    random = np.random.default_rng(seed)
+    start = np.concatenate([random.normal(size=shape).ravel() / np.sqrt(shape[0]) for shape in shapes])
+    return Problem("landscape", start, lambda x, step: [gradient(x, which) for which in strips], loss, 0.2)
+
+
+def cancelling() -> Problem:
+    """Three workers, three numbers: the largest entries of their gradients hide what the mean says.
+
+    Source: Beznosikov et al. (2020), "On biased compression for distributed learning", example 1.
+
+    >>> here = cancelling()
+    >>> here.gradients(here.start, 0)[0], np.mean(here.gradients(here.start, 0), axis=0).round(3)
+    (array([-5.5,  4.5,  4.5]), array([1.167, 1.167, 1.167]))
+    """
+    rows = np.array([[-3.0, 2.0, 2.0], [2.0, -3.0, 2.0], [2.0, 2.0, -3.0]])
+
+    def gradients(x: Floats, step: int) -> list[Floats]:
+        return [2 * (row @ x) * row + x / 2 for row in rows]
+
+    def loss(x: Floats) -> float:
+        return float(((rows @ x) ** 2).mean() + x @ x / 4)
+
+    return Problem("three workers", np.ones(3), gradients, loss, 0.02)
+
+
+# -- training ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a training run did; it ends where the loss is LOST times what it was.
+
+    Attributes:
+        loss: before each step and at the end, shape (steps + 1,).
+        bytes: that the busiest worker had sent by then, shape (steps + 1,).
+    """
+
+    loss: Floats
+    bytes: NDArray[np.intp]
+
+    @property
+    def diverged(self) -> bool:
+        """Whether it ended early."""
+        return _lost(self.loss)
+
+
+LOST = 1000
+
+
+def _lost(losses: Sequence[float] | Floats) -> bool:
+    return not losses[-1] <= LOST * losses[0]  # true also of what is not a number
+
+
+def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rate: float | None = None) -> Run:
+    """Go against what `average` makes of the workers' gradients, step by step, unless it is lost before.
+
+    Args:
+        problem: what to minimize.
+        average: a new one, since it goes on counting and remembering.
+        steps: how many.
+        rate: of learning (default: the problem's own).
+
+    >>> run = descend(cancelling(), Average(3), 50)
+    >>> bool(run.loss[-1] < 0.5 * run.loss[0]), int(run.bytes[1])
+    (True, 16)
+    """
+    check_counts(steps=steps)
+    rate = problem.rate if rate is None else rate
+    if not 0 < rate < float("inf"):
+        raise ValueError(f"rate {rate}: must be above 0 and finite")
+    x, losses, total = problem.start, [problem.loss(problem.start)], [0]
+    for step in range(steps):
+        if _lost(losses):
+            break
+        x = x - rate * average(problem.gradients(x, step), step)
+        losses.append(problem.loss(x))
+        total.append(average.traffic.most)
+    return Run(np.array(losses), np.array(total))

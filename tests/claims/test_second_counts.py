@@ -1,0 +1,161 @@
+"""Second counts of statements on graphs that hold, which share no code with the first: no graph is built here.
+
+A frontier comes from the bases of a table by formula and from its expansions by their theorems. What a breadth-first
+all-gather costs on generalized Kautz and de Bruijn graphs is counted from distances: in each step the set of links
+into a rank with most ranks that no other link can bring, over its size.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
+
+from colllib import claims
+from colllib.claims.finding import ANSWERS
+from colllib.claims.graph_tables import stored
+
+DISTANCE_REGULAR = {
+    6: 2,
+    9: 2,
+    10: 3,
+    14: 3,
+    15: 3,
+    16: 4,
+    21: 3,
+    26: 3,
+    32: 4,
+    35: 3,
+    45: 4,
+    70: 7,
+    80: 4,
+    189: 6,
+    728: 6,
+}
+IN_FULL_STEPS = {(8, 2): 3, (16, 2): 5, (9, 3): 3, (16, 4): 3}  # diamond and modified de Bruijn graphs: no link idles
+
+
+def breadth_first(followers):
+    """Steps and T_B in M/B on a graph given as an array of followers, shape (N, d)."""
+    ranks, ports = followers.shape
+    src, dst = np.repeat(np.arange(ranks), ports), followers.ravel()
+    hops = shortest_path(csr_array((np.ones(len(src)), (src, dst)), shape=(ranks, ranks)), unweighted=True).astype(int)
+    worst = np.zeros(hops.max() + 1, dtype=object)
+    for rank in range(ranks):
+        into, far = src[dst == rank], hops[:, rank]
+        ways = ((hops[:, into] == far[:, None] - 1) << np.arange(len(into))).sum(axis=1)
+        for some in range(1, 1 << len(into)):
+            alone = np.bincount(far[(ways | some) == some], minlength=len(worst))
+            alone[0] = 0
+            worst = np.maximum(worst, [Fraction(int(count), some.bit_count()) for count in alone])
+    return len(worst) - 1, sum(worst) * ports / ranks
+
+
+@cache
+def kautz(ranks, ports):
+    return breadth_first((-ports * np.arange(ranks)[:, None] - np.arange(1, ports + 1)) % ranks)
+
+
+@cache
+def de_bruijn(ranks, ports):
+    return breadth_first((ports * np.arange(ranks)[:, None] + np.arange(ports)) % ranks)
+
+
+@cache
+def even(ranks, ports):
+    """Fewest steps of a base or a product whose breadth-first all-gather meets the bound; None without one."""
+    divisors = [n for n in range(2, ranks // 2 + 1) if ranks % n == 0]
+    pairs = [(even(n, d), even(ranks // n, ports - d)) for d in range(1, ports) for n in divisors]
+    found = [sum(pair) for pair in pairs if None not in pair]
+    found += [1] * (ranks == ports + 1) + [2] * (ranks in (2 * ports, ports + 2) and ports > 1)
+    found += [ranks - 1] * (ports == 1) + [ranks // 2] * (ports == 2 and ranks > 2)
+    if ports == 4:
+        found += [DISTANCE_REGULAR[ranks]] if ranks in DISTANCE_REGULAR else []
+        found += [next(m for m in range(ranks) if (2 * m + 1) ** 2 >= 2 * ranks - 1)] * (ranks > 6)
+    return min(found, default=None)
+
+
+@cache
+def frontier(ranks, ports, loops=True):
+    """(steps, T_B) of which none is as good as another in both."""
+    best = Fraction(ranks - 1, ranks)
+    found = [(ranks - 1, best)] + [(ranks // 2, best)] * (ports % 2 == 0 and ranks > 2)  # rings of parallel links
+    found += [(even(ranks, ports), best)] * (even(ranks, ports) is not None)
+    found += [(steps, best) for sizes, steps in IN_FULL_STEPS.items() if sizes == (ranks, ports)]
+    if ranks > ports > 1 and (loops or ranks % (ports + 1) == 0):
+        found.append(kautz(ranks, ports))
+    if loops and ports > 1 and ranks in (ports**k for k in range(2, 12)):
+        found.append(de_bruijn(ranks, ports))
+    if ranks % ports == 0 and ranks > ports > 1:
+        found += [(t + 1, load + Fraction(ports, ranks)) for t, load in frontier(ranks // ports, ports, loops)]
+    for n in (n for n in range(2, ports + 1) if ports % n == 0):
+        if ranks % n == 0 and ranks > n:
+            more = Fraction(n - 1, ranks)
+            found += [(t + 1, load + more) for t, load in frontier(ranks // n, ports // n, loops=False)]
+        root = round(ranks ** (1 / n))
+        if root**n == ranks and root > 1:
+            found += [(t * n, load * root / (root - 1) * best) for t, load in frontier(root, ports // n, loops)]
+    return sorted({one for one in found if not any(beats(other, one) for other in found)})
+
+
+def beats(one, other):
+    return one != other and one[0] <= other[0] and one[1] <= other[1]
+
+
+@pytest.mark.parametrize(("name", "ranks"), [("D-A-142", 32), ("D-A-143", 64), ("D-A-145", 256)])
+def test_bases_and_theorems_alone_lead_to_the_rows_of_a_frontier(name, ranks):
+    rows = " ".join(f"{steps} {float(load):.3f}" for steps, load in frontier(ranks, 4))
+    assert claims.entry(name).claim.value == f"rows = [{rows}]"
+    assert claims.entry(name).verdict is claims.Verdict.REPRODUCED
+
+
+def executed(name, quantity):
+    (case,) = ANSWERS[name].cases()
+    return case[quantity]
+
+
+def test_the_best_topologies_are_four_times_as_fast_as_rings_along_the_axes_of_a_torus():
+    """An all-reduce on 31 x 31 ranks: 2 (30 + 30) steps one way along the axes."""
+    alpha, whole = 10, 2**20 * 8 / 100e9 * 1e6
+    best = min(2 * (alpha * steps + whole * float(load)) for steps, load in frontier(961, 4))
+    times = 2 * (alpha * 60 + whole * 960 / 961) / best
+    assert executed("D-3-102", "times") == pytest.approx(times)
+    assert 3.5 <= times < 4.5
+
+
+def most_between_all(ranks, *jumps):
+    """f of a circulant graph of two jumps: ways to each rank by hops along either, and what the hops of each are worth.
+
+    Between two worths at which some rank's best way changes, the sum over all ranks is linear.
+    """
+    reach = range(-50, 51)
+    ways = [set() for _ in range(ranks)]
+    for x in reach:
+        for y in reach:
+            ways[(x * jumps[0] + y * jumps[1]) % ranks].add((abs(x), abs(y)))
+    ways = [{a for a in own if not any(b != a and b[0] <= a[0] and b[1] <= a[1] for b in own)} for own in ways]
+    changes = {Fraction(0), Fraction(1)}
+    for own in ways:
+        for (x1, y1), (x2, y2) in combinations(own, 2):
+            changes.add(Fraction(y2 - y1, (y2 - y1) + (x1 - x2)))
+    return 2 / max(sum(min(w * x + (1 - w) * y for x, y in own) for own in ways) for w in changes)
+
+
+def test_a_circulant_is_barely_matched_by_a_torus_in_all_to_all():
+    torus = Fraction(2, 31 * 2 * sum(range(16)))  # 31 lines along each axis, up to 15 hops either way
+    times = most_between_all(961, 21, 22) / torus
+    assert executed("D-3-105", "times") == times
+    assert 1 <= times < Fraction(11, 10)
+
+
+@pytest.mark.parametrize("ranks", range(5, 400, 13))
+def test_the_fastest_stored_all_reduce_of_1_mb_and_100_mb_costs_what_bases_and_theorems_lead_to(ranks):
+    rows = [(int(row["steps"]), Fraction(row["load"])) for row in stored("frontiers.csv") if row["ranks"] == str(ranks)]
+    for whole in (1, 100):
+        price = {one: 10 * one[0] + 2**20 * 8 / 1e5 * whole * float(one[1]) for one in (*rows, *frontier(ranks, 4))}
+        assert min(rows, key=price.get) == min(frontier(ranks, 4), key=price.get)
