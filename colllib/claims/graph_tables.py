@@ -723,6 +723,7 @@ def product_f(*factors: str) -> Fraction:
 
 def bracketed(graph: str) -> tuple[Fraction, Fraction]:
     """What `scripts/throughputs.py` found: f of a flow on a graph, and what lengths of links leave to f."""
+    place(graph)  # the ledger names it
     found = next(row for row in stored("throughputs.csv") if row["graph"] == graph)
     return Fraction(found["flow"]), Fraction(found["lengths"])
 

@@ -159,6 +159,14 @@ def test_fewer_numbers_than_workers_leave_some_of_them_without_a_part(name, way)
     assert np.isfinite(found).all()
 
 
+def test_what_powersgd_has_sent_and_what_it_keeps_add_up_to_what_it_was_given():
+    low, random = LowRank(3, 2), np.random.default_rng(4)
+    drawn = random.normal(size=(6, 3, 30))
+    arrived = sum(low(list(each), step) for step, each in enumerate(drawn))
+    assert np.allclose(arrived + np.mean(low.errors, axis=0), drawn.mean(axis=1).sum(axis=0))
+    assert np.abs(low.errors).max() > 0.1
+
+
 def test_powersgd_goes_on_after_a_step_without_gradients():
     """The only value is not in the first row, where a factor that begins anew from zeros would look for ever."""
     low, wanted = LowRank(2), np.zeros(9)

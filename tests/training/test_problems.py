@@ -18,7 +18,9 @@ def test_the_largest_entries_alone_lead_uphill_and_feedback_leads_down():
         assert kept.loss[-1] < kept.loss[0] < alone.loss[-1]
 
 
-@pytest.mark.parametrize("make", [problems.least_squares, problems.logistic, problems.terrain])
+@pytest.mark.parametrize(
+    "make", [problems.least_squares, problems.logistic, problems.terrain, lambda workers: problems.cancelling()]
+)
 def test_the_workers_gradients_are_the_slope_of_the_loss(make):
     problem = make(3)
     at = problem.start + 0.01

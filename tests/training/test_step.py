@@ -141,6 +141,17 @@ def test_no_layer_of_a_stage_runs_before_its_parameters_are_there():
         assert all(end <= begin for end, begin in zip(came, first, strict=True))
 
 
+def test_a_token_meets_the_experts_that_it_chose_and_a_rank_without_ep_sums_the_gradients_of_all():
+    """Mixtral: attention and norms, the router, and two of eight experts of three matrices each."""
+    model = replace(MODELS["Mixtral 8x7B"], layers=2)
+    task = Training(model, Plan(dp=16, tp=8, zero=0), MACHINE, 1024, bucket=1e12)
+    beside = 2 * 4096 * 128 * (32 + 8) + 2 * 4096 + 4096 * 8
+    expert = 3 * 4096 * 14336
+    assert isclose(task.forward, 2 * (beside + 2 * expert) * 1024 / 8 / 400e12)
+    [found] = [op.seconds for op in simulate(task).ops if op.stream == "network 0"]
+    assert isclose(found, price("all-reduce", MACHINE, 16, 8, 2 * 4 * (beside + 8 * expert) / 8).seconds)
+
+
 def test_gradients_of_experts_are_summed_over_the_ranks_that_hold_the_same():
     model, plan = replace(MODELS["Mixtral 8x7B"], layers=4), Plan(dp=128, ep=8, zero=0)
     step = simulate(Training(model, plan, MACHINE, 1024, bucket=1e12))
@@ -185,6 +196,12 @@ def test_a_group_in_a_box_over_boxes_and_with_one_rank_in_each_is_priced_as_exec
     )
 
 
+def test_a_group_may_reach_the_last_rank_of_its_machine_and_no_further():
+    assert price("all-reduce", "dgx-h100:2", 2, 15, 1e6).seconds > 0
+    with pytest.raises(ValueError, match="2 ranks, 16 apart, on dgx-h100:2: it has 16"):
+        price("all-reduce", "dgx-h100:2", 2, 16, 1e6)
+
+
 @given(workers=st.integers(1, 12), servers=st.integers(1, 12))
 def test_servers_carry_the_same_bytes_on_other_ports(workers, servers):
     """W workers push and pull M each: 2 W M in all; a dedicated server carries W/K each way, its worker 1."""
@@ -211,6 +228,7 @@ def test_energy_is_bits_times_picojoules_on_every_link():
     assert isclose(same[1], 30 * same[0])
     with pytest.raises(ValueError, match="no picojoules per bit for the tier 'card'"):
         joules(run, 1e9, {"box": (1, 2)})
+    assert joules(run, 0) == (0, 0)
     with pytest.raises(ValueError, match="message size -1"):
         joules(run, -1)
 

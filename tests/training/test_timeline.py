@@ -59,6 +59,8 @@ def test_what_is_shared_serves_first_come_first_served():
 def test_an_operation_that_waits_for_itself_never_runs():
     with pytest.raises(ValueError, match="1 operations wait for each other: alone"):
         run([Op("alone", "a", 1.0, (0,))])
+    with pytest.raises(ValueError, match="1 operations wait for each other: alone"):
+        run([Op("done", "a", 1.0), Op("done too", "a", 1.0), Op("alone", "b", 1.0, (2,))])
 
 
 def test_two_streams_that_call_in_another_order_wait_forever():
