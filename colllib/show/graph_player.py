@@ -106,11 +106,8 @@ def _spread(expression: str, owner: int) -> Spread:
     return Spread(gathered(expression).run.schedule, owner)
 
 
-def graph_player(start: str = "kautz:4x16") -> Explorer:
+def graph_player() -> Explorer:
     """Breadth-first all-gathers on graphs of up to 16 ranks, step by step.
-
-    Args:
-        start: the graph shown first.
 
     >>> graph_player()
     Explorer: All-gather on a graph, step by step (Graph, Follow the shard of rank, Steps done)
@@ -120,7 +117,7 @@ def graph_player(start: str = "kautz:4x16") -> Explorer:
     return Explorer(
         "All-gather on a graph, step by step",
         [
-            Control("graph", "Graph", texts, start, "select"),
+            Control("graph", "Graph", texts, "kautz:4x16", "select"),
             Control("owner", "Follow the shard of rank", _owners, 0),
             Control("step", "Steps done", lambda graph: counted(gathered(graph).steps), 0),
         ],

@@ -8,7 +8,7 @@ from math import lcm
 import numpy as np
 
 from colllib.algorithms import direct
-from colllib.contention import capped, hot_destination, zipf
+from colllib.contention import hot_destination, zipf
 from colllib.cost import Cost
 from colllib.exact import IntArray
 from colllib.execution import execute
@@ -60,21 +60,27 @@ def popularity(kind: str, strength: float, capacity: float, seed: int) -> tuple[
     '1/22'
     """
     if kind == "zipf":
-        shares = zipf(RANKS, strength, seed=seed)[:1]
+        shares = zipf(RANKS, strength, seed=seed)[0]
     else:
-        shares = hot_destination(RANKS, int(strength), hot=int(np.random.default_rng(seed).integers(RANKS)))[:1]
-    if capacity:
-        shares = capped(shares * RANKS, Fraction(capacity))[:1]
-    return tuple(shares[0])
+        shares = hot_destination(RANKS, int(strength), hot=int(np.random.default_rng(seed).integers(RANKS)))[0]
+    limit = Fraction(capacity) / RANKS if capacity else max(shares)
+    return tuple(min(share, limit) for share in shares)
+
+
+@cache
+def _counts(kind: str, strength: float, capacity: float, seed: int) -> tuple[IntArray, int]:
+    """The same as whole numbers, and what they are parts of."""
+    shares = popularity(kind, strength, capacity, seed)
+    whole = lcm(*(share.denominator for share in shares))
+    return np.array([int(share * whole) for share in shares]), whole
 
 
 @cache
 def skewed(fabric: str, kind: str, strength: float, capacity: float, seed: int) -> Cost:
     """The all-to-all when everybody sends everything at once; tests hold it against `execute`."""
-    shares = popularity(kind, strength, capacity, seed)
-    whole = lcm(*(share.denominator for share in shares))
+    counts, whole = _counts(kind, strength, capacity, seed)
     target, link = _routes(fabric)
-    load = np.bincount(link, np.array([int(share * whole) for share in shares])[target])  # whole numbers below 2^53
+    load = np.bincount(link, counts[target])  # whole numbers below 2^53
     return Cost(equal(fabric).n_alpha, Fraction(int(load.max()), whole))
 
 

@@ -37,6 +37,18 @@ LIGHT_BEHIND = """() => {
   return found;
 }"""
 
+MOST = 40  # items of a list, or rows of a table, that are audited: the first of each kind, and some more
+
+# Of the long lists on a page all but those are taken away, the same in every run.
+THIN = """(most) => [...document.querySelectorAll(".bd-article :is(ul, ol, tbody)")].forEach((list) => {
+  const kinds = new Set(), all = [...list.children];
+  all.forEach((item, k) => {
+    const kind = `${item.className} ${item.dataset.verdict}`;
+    const drawn = (k * 2654435761) % 2 ** 32 / 2 ** 32 < most / all.length;
+    if (!drawn && kinds.has(kind)) item.remove();
+    kinds.add(kind);
+  });
+})"""
 
 # One page of each kind is audited in dark, too: prose, chapters with curves, wires, a map, tables, the ledger, lists.
 KINDS = (
@@ -51,14 +63,15 @@ KINDS = (
 )
 
 
-def audit(tab: Any) -> list[str]:
+def audit(tab: Any, **options: Any) -> list[str]:
     """What axe-core finds; what the theme and the bibliography did wrong, the book's extension repairs."""
     from axe_playwright_python.sync_playwright import Axe
 
-    results = Axe().run(tab, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
+    tab.evaluate(THIN, MOST)
+    options = {"resultTypes": ["violations"], "preload": False, **options}
     return [
         f"{violation['id']}: {violation['help']}: {node['target'][-1]}: {node['html'][:200]}"
-        for violation in results
+        for violation in Axe().run(tab, options=options).response["violations"]
         for node in violation["nodes"]
     ]
 
@@ -68,20 +81,20 @@ def test_page_stands_alone_fits_and_is_accessible(visit, page_path):
     with visit(page_path) as tab:
         assert tab.evaluate("document.documentElement.dataset.theme") == "light"
         assert tab.locator("mjx-merror, [data-mjx-error]").count() == 0, "a formula that MathJax cannot read"
-        assert tab.evaluate(TOO_WIDE) == []
+        for width in (390, 1280):
+            tab.set_viewport_size({"width": width, "height": 900})
+            assert tab.evaluate(TOO_WIDE) == []
         found = audit(tab)
         assert not found, "\n".join(found)
         tab.evaluate("document.documentElement.dataset.theme = 'dark'")
         assert tab.evaluate(LIGHT_BEHIND) == []
-        tab.set_viewport_size({"width": 390, "height": 844})
-        assert tab.evaluate(TOO_WIDE) == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_page_is_accessible_in_dark(visit, kind):
     with visit(kind, theme="dark") as tab:
         assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
-        found = audit(tab)
+        found = audit(tab, runOnly=["color-contrast"])  # all else is as in light
         assert not found, "\n".join(found)
 
 
