@@ -93,7 +93,7 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
     reached = form.measured / (bound.low or 1.0)
     pair = collective in ("sendrecv", "all-to-all")
     if form.growth > 1.25:
-        yield Evidence("latency-bound", 1.2, f"busbw still grows, {form.growth:.2f}-fold with the last doubling")
+        yield Evidence("latency-bound", 1.2, f"busbw still grows by {form.growth - 1:.0%} over the largest sizes")
     waiting = _ring_latency(machine) * form.measured / (2 * form.largest)
     if not pair and waiting > 0.15:
         text = f"a ring over {machine.ranks} ranks waits {waiting:.0%} of the time of the largest message"
@@ -165,7 +165,7 @@ def inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
     """What the numbers say of a slow run inside a box."""
     share = form.measured / machine.pcie
     if form.growth > 1.25:
-        yield Evidence("latency-bound", 1.8, f"busbw still grows, {form.growth:.2f}-fold with the last doubling")
+        yield Evidence("latency-bound", 1.8, f"busbw still grows by {form.growth - 1:.0%} over the largest sizes")
     if machine.linked and share > 1:
         yield Evidence("misconfiguration", 1.2, "more than PCIe carries, less than all links: some are not in use")
         yield Evidence("other", 0.9, "a GPU may be slow or its links degraded")
