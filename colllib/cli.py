@@ -482,8 +482,9 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
     states = []
     for t, state in enumerate(trace_states(schedule)):
         ranks: list[dict[str, list[int]]] = [{} for _ in range(schedule.ranks)]
-        for (rank, block), value in sorted(state.items()):
-            ranks[rank][str(block)] = sorted(value.elements())
+        for (node, block), value in sorted(state.items()):
+            if node < schedule.ranks:  # a switch holds for others
+                ranks[node][str(block)] = sorted(value.elements())
         messages = [] if t == 0 else _messages(schedule.step(t - 1))
         states.append({"step": t, "messages": messages, "ranks": ranks})
     return states

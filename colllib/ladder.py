@@ -495,12 +495,19 @@ def standing(primitive: str, name: str, ranks: int, message: float) -> Rung:
 
 @cache
 def standings(primitive: str, ranks: int, message: float) -> tuple[Rung, ...]:
-    """Every algorithm for any network that serves N ranks, fastest first; units as for `standing`.
+    """Every algorithm for any network that serves N ranks, fastest first, Bruck's all-to-all in its best base.
 
-    >>> [(rung.algorithm.name, round(rung.seconds, 2)) for rung in standings("all-to-all", 8, 1.0)][:2]
-    [('bruck', 4.5), ('ring-relay', 6.0)]
+    Units as for `standing`.
+
+    >>> [(rung.label, round(rung.seconds, 2)) for rung in standings("all-to-all", 8, 5.0)][:2]
+    [('Bruck, radix 3', 10.25), ('pairwise', 11.38)]
     """
-    return tuple(_sorted(standing(primitive, a.name, ranks, float(message)) for a in of(primitive) if a.fits(ranks)))
+    price: dict[str, Any] = {"message": float(message), "alpha": 1.0, "bandwidth": 1.0}
+    entries = [on_star(primitive, a.name, ranks) for a in of(primitive) if a.fits(ranks)]
+    based = ((_in_best_base(one.algorithm, one.topology, price), one) for one in entries)
+    return tuple(
+        _sorted((one if a is one.algorithm else Entry(a, one.topology, True)).priced(**price) for a, one in based)
+    )
 
 
 #: Times that differ by less than this share are a tie.

@@ -30,7 +30,7 @@ def test_a_cell_names_a_fastest_rung_of_the_executed_ladder(explorer, primitive,
     price = {"message": MESSAGES[column], "alpha": 0.5e-6, "bandwidth": 900e9}
     rungs = ladder.ladder(primitive, star(ranks), **price)
     winner = cells(primitive, 450e3)[RANKS.index(ranks)][column]
-    seconds = next(rung.seconds for rung in rungs if rung.algorithm == winner)
+    seconds = next(rung.seconds for rung in rungs if rung.algorithm.name == winner.name)
     assert seconds == pytest.approx(rungs[0].seconds, rel=1e-9)
     first = fastest(standings(explorer, primitive=primitive, n=ranks, m=MESSAGES[column]))
     assert all(one.seconds == pytest.approx(rungs[0].seconds, rel=1e-9) for one in first)
