@@ -1,5 +1,6 @@
 """The executor: it proves what is true, and names rank, block and step of what is not."""
 
+import re
 from collections import Counter
 from fractions import Fraction
 
@@ -42,6 +43,12 @@ def test_a_block_sent_before_it_arrives_is_named_with_rank_and_step():
     error = refusal(early)
     assert (error.rank, error.block, error.step) == (1, 0, 0)
     assert "rank 1 sends block 0 to rank 2 but does not hold it" in str(error)
+
+
+def test_a_rank_outside_the_group_that_sums_has_nothing_to_send():
+    pair = Blocks(3, Fractions.equal(1), np.array([3]), np.array([3]), (np.array([0, 1]),))
+    error = refusal(Schedule.from_steps(pair, [Step.of([0, 2], [1, 0], [0, 0], add=True)]))
+    assert "rank 2 sends block 0 to rank 0 but does not hold it" in str(error)
 
 
 def test_a_missing_contribution_is_named():
@@ -114,10 +121,14 @@ def test_a_message_to_oneself_is_refused():
 
 @pytest.mark.parametrize(
     ("step", "complaint"),
-    [(Step.of(0, 7, 0), "node 7 does not exist"), (Step.of(-1, 1, 0), "node -1"), (Step.of(0, 1, 3), "block 3")],
+    [
+        (Step.of(0, 2, 0), "step 0: node 2 does not exist; nodes are 0..1"),
+        (Step.of(-1, 1, 0), "step 0: node -1 does not exist; nodes are 0..1"),
+        (Step.of(0, 1, 3), "step 0: block 3 does not exist; blocks are 0..0"),
+    ],
 )
 def test_nodes_and_blocks_that_do_not_exist_are_refused(step, complaint):
-    with pytest.raises(ValueError, match=complaint):
+    with pytest.raises(ValueError, match=f"^{re.escape(complaint)}$"):
         execute(Schedule.from_steps(broadcast_blocks(2), [step]))
 
 
