@@ -12,7 +12,7 @@ from colllib.measured.log import Run
 from colllib.measured.machines import Machine
 from colllib.measured.predict import predict
 from colllib.measured.shape import Shape
-from colllib.units import seconds
+from colllib.units import binary_size, seconds
 
 CAUSES = (
     *("nvls", "protocol-switch", "latency-bound", "pcie-limited", "nic-limited", "single-nic"),
@@ -93,22 +93,23 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
     reached = form.measured / (bound.low or 1.0)
     pair = collective in ("sendrecv", "all-to-all")
     if form.growth > 1.25:
-        yield Evidence("latency-bound", 1.2, f"busbw still grows, {form.growth:.2f}-fold with the last doubling")
+        yield Evidence("latency-bound", 1.2, f"busbw still grows by {form.growth - 1:.0%} over the largest sizes")
     waiting = _ring_latency(machine) * form.measured / (2 * form.largest)
     if not pair and waiting > 0.15:
         text = f"a ring over {machine.ranks} ranks waits {waiting:.0%} of the time of the largest message"
         yield Evidence("latency-bound", min(2.5, 8 * waiting), text)
     if form.noisy:
         count = len(form.rough)
-        text = f"{count} large sizes scatter" if count > 1 else "busbw falls to less than half as the message grows"
+        one = "busbw falls by more than half as the message grows"
+        text = f"busbw is erratic at {count} large sizes" if count > 1 else one
         yield Evidence("no-gdr", 1.4 + (0.8 if machine.boxes == 2 else 0), text)
         yield Evidence("congestion", 1.2 + (1.2 if machine.boxes >= 8 else 0), text)
         yield Evidence("misconfiguration", 0.8, text)
     if pair and reached < 0.15:
         yield Evidence("misconfiguration", 1.6, f"{reached:.0%} of what a pair of GPUs should get, as over sockets")
     if pair and machine.boxes == 2:
-        yield Evidence("no-gdr", 1.2, "copies through the host's memory cost a pair that much")
-        yield Evidence("nic-limited", 1.1, "the network binds")
+        yield Evidence("no-gdr", 1.2, "copies through host memory can cost a pair as much")
+        yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit")
         yield Evidence("other", 0.9, "the library may give a pair few channels")
     elif pair:
         yield Evidence("congestion", 1.5 if collective == "sendrecv" else 1.2, "many flows cross the fabric at once")
@@ -124,12 +125,14 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
         yield from _as_of_fewer_cards(machine, form, collective)
     if not pair and not form.noisy:
         if share < 0.3:
-            yield Evidence("misconfiguration", 1.6, f"{share:.0%} of the cards' rate, without noise")
-            yield Evidence("nic-limited", 1.0, "the network binds")
-            yield Evidence("no-gdr", 0.9, "copies through the host's memory cost that much, too")
+            yield Evidence("misconfiguration", 1.6, f"{share:.0%} of the cards' rate, on a smooth curve")
+            yield Evidence("nic-limited", 1.0, "between boxes the cards set the limit")
+            yield Evidence("no-gdr", 0.9, "copies through host memory can cost as much")
         else:
-            yield Evidence("no-gdr", 1.3, f"{share:.0%} of the cards' rate is what copies through the host leave")
-            yield Evidence("nic-limited", 1.1, "the network binds")
+            yield Evidence(
+                "no-gdr", 1.3, f"{share:.0%} of the cards' rate, about what copies through host memory leave"
+            )
+            yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit")
             yield Evidence("misconfiguration", 0.8, "some of the cards may not be in use")
             if machine.boxes >= 8:
                 yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
@@ -162,7 +165,7 @@ def inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
     """What the numbers say of a slow run inside a box."""
     share = form.measured / machine.pcie
     if form.growth > 1.25:
-        yield Evidence("latency-bound", 1.8, f"busbw still grows, {form.growth:.2f}-fold with the last doubling")
+        yield Evidence("latency-bound", 1.8, f"busbw still grows by {form.growth - 1:.0%} over the largest sizes")
     if machine.linked and share > 1:
         yield Evidence("misconfiguration", 1.2, "more than PCIe carries, less than all links: some are not in use")
         yield Evidence("other", 0.9, "a GPU may be slow or its links degraded")
@@ -180,7 +183,9 @@ def noted(form: Shape) -> Iterator[Evidence]:
     """What is worth a note whatever the speed."""
     if form.steps_back and not form.noisy:
         where = form.steps_back[-1]
-        yield Evidence("protocol-switch", 0.7, f"a message above {where:.0f} B takes less time than one of that size")
+        yield Evidence(
+            "protocol-switch", 0.7, f"a message larger than {binary_size(where)} takes less time than one of that size"
+        )
 
 
 def weighed(evidence: list[Evidence]) -> list[tuple[str, float]]:

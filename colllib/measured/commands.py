@@ -83,7 +83,7 @@ def _sentences(verdict: Diagnosis, result: dict[str, Any]) -> str:
         f"  state       {verdict.state}, confidence {verdict.confidence:.2f}",
         f"  cause       {verdict.cause or 'none'}{others}",
         f"  binding     {verdict.binding}",
-        *(f"  evidence    {text}" for text in verdict.evidence),
+        *(f"  evidence    {text}" for text in verdict.evidence if text != verdict.verdict),
         f"  next test   {verdict.next_test}",
     ]
     if result["unread_lines"]:

@@ -120,7 +120,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     collective = hints.collective or run.collective
     if collective is None:
         collective = "all-reduce"
-        assumed.append("the collective is not told and taken as all-reduce")
+        assumed.append("assumed: an all-reduce")
     known = replace(run, collective=collective, ranks=ranks or ANY_RANKS)
     if ranks is None and not any(row.busbw for row in run.rows):
         return _undecided("neither the log nor the options say how many ranks ran", "--boxes and --gpus-per-box")
@@ -323,13 +323,13 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
 _TESTS = {
     "nvls": "NCCL_NVLS_ENABLE=0 {run}",
     "protocol-switch": "NCCL_PROTO=Simple {run}",
-    "latency-bound": "{run} -n 100 -e 16G",
-    "pcie-limited": "nvidia-smi topo -m, then NCCL_DEBUG=INFO {run}",
+    "latency-bound": "{launch} -b 8 -e 16G -f 2 -g 1 -n 100",
+    "pcie-limited": "nvidia-smi topo -m (AMD: rocm-smi --showtopo), then NCCL_DEBUG=INFO {run}",
     "nic-limited": "./build/sendrecv_perf -b 256M -e 4G -f 2 between two boxes, and ib_write_bw for each card",
     "single-nic": "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET {run}, and count the cards in 'NET/IB : Using'",
-    "no-gdr": "NCCL_DEBUG=INFO {run}, and look for GDRDMA on every channel; then lsmod | grep nvidia_peermem",
-    "p2p-disabled": "p2pBandwidthLatencyTest, and NCCL_DEBUG=INFO {run} without NCCL_P2P_DISABLE",
-    "congestion": "./build/sendrecv_perf -b 256M -e 4G -f 2 on two boxes of one leaf, then of two",
+    "no-gdr": "NCCL_DEBUG=INFO {run}, and look for GDRDMA on every channel, or for GPU Direct RDMA Disabled",
+    "p2p-disabled": "p2pBandwidthLatencyTest (AMD: rocm_bandwidth_test), then {run} without NCCL_P2P_DISABLE",
+    "congestion": "./build/sendrecv_perf -b 256M -e 4G -f 2 on two boxes under one leaf switch, then under two",
     "misconfiguration": "NCCL_DEBUG=INFO {run}, and read which network and which cards it uses",
     "other": "NCCL_ALGO=Ring {run}, then one box alone",
     "": "NCCL_ALGO=Ring {run}, then one box alone",
@@ -338,4 +338,5 @@ _TESTS = {
 
 def _test(cause: str, ranks: int | None, collective: str | None = None) -> str:
     program = PROGRAMS[collective or "all-reduce"][0]
-    return _TESTS[cause].format(run=f"mpirun -np {ranks or 'N'} ./build/{program} -b 1G -e 8G -f 2 -g 1")
+    launch = f"mpirun -np {ranks or 'N'} ./build/{program}"
+    return _TESTS[cause].format(launch=launch, run=f"{launch} -b 1G -e 8G -f 2 -g 1")

@@ -128,7 +128,7 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
 
     >>> found, assumed = machine_of(Run("columns", (), "all-reduce", 16, 2, 8, "NVIDIA H100 80GB HBM3"), Hints())
     >>> found.name, found.boxes, assumed
-    ('H100', 2, ['the cards are not told and taken as 8 x 400 Gb/s'])
+    ('H100', 2, ['assumed: 8 x 400 Gb/s cards a box'])
     """
     assumed: Assumed = []
     stated = ranks_of(run, hints)
@@ -168,11 +168,11 @@ def _layout(run: Run, hints: Hints, kind: Machine, assumed: Assumed) -> tuple[in
         ranks = boxes * (gpus or kind.gpus) if boxes else gpus
     if ranks is None:
         ranks = kind.gpus
-        assumed.append(f"the ranks are not told and taken as one box of {ranks}")
+        assumed.append(f"assumed: one box of {ranks} GPUs")
     if gpus is None:
         gpus = ranks // boxes if boxes and ranks % boxes == 0 else min(ranks, kind.gpus)
         if not boxes:
-            assumed.append(f"the boxes are not told and taken as {gpus} GPUs each")
+            assumed.append(f"assumed: boxes of {gpus} GPUs")
     return gpus, ranks
 
 
@@ -196,8 +196,8 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
         made = replace(made, cards=counted)
     elif 0 < named < made.cards:  # by who started the run: what these cards give is what it can be judged by
         made = replace(made, cards=named)
-    whose = "counted in the log and" if made.cards in (counted, named) else "not told and"
-    assumed.append(f"the cards are {whose} taken as {made.cards} x {made.card * 8 / 1e9:g} Gb/s")
+    whence = "from the log" if made.cards in (counted, named) else "assumed"
+    assumed.append(f"{whence}: {made.cards} x {made.card * 8 / 1e9:g} Gb/s cards a box")
     return made
 
 

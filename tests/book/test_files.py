@@ -67,6 +67,11 @@ def test_nothing_is_loaded_from_elsewhere(site, page_path):
         assert parts.scheme == "data" or (here.parent / unquote(parts.path)).exists(), f"{page_path}: no {load}"
 
 
+def test_every_table_is_drawn(site, page_path):
+    """Markdown that a cell prints may hold a table, which plain CommonMark would leave as a paragraph of bars."""
+    assert not re.search(r"<p>\s*\|", (site / page_path).read_text(encoding="utf-8"))
+
+
 def test_no_one_elses_addresses(site, page_path):
     """Neither jupyter-book's own repository nor sphinx-thebe's example is named anywhere."""
     text = (site / page_path).read_text(encoding="utf-8")
