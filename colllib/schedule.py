@@ -296,11 +296,10 @@ class Orbit(Schedule):
         """The blocks of all classes."""
         seed, copies = self.seed.blocks, np.arange(self.apart.order)
         check_size(str(self), len(seed) * len(copies), MOST_BLOCKS, "blocks")
-        classes = np.repeat(np.arange(len(seed)), len(copies))
-        place = np.argsort(self.numbered(classes, np.tile(copies, len(seed))))
+        place = np.argsort(self.numbered(np.repeat(np.arange(len(seed)), len(copies)), np.tile(copies, len(seed))))
         groups: list[IntArray] = []
         source, target = (self._holders(who, groups).ravel()[place] for who in (seed.source, seed.target))
-        share = Fractions(gathered(seed.share.numerators, classes[place]), seed.share.denominator)
+        share = Fractions(gathered(seed.share.numerators, place // len(copies)), seed.share.denominator)
         return Blocks(self.ranks, share, source, target, tuple(groups))
 
     def _holders(self, who: IntArray, groups: list[IntArray]) -> IntArray:

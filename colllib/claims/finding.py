@@ -351,15 +351,14 @@ def _basis(used: Used, value: str, any_case: bool) -> Basis:
 
 
 def _families(topologies: Iterable[Topology]) -> str:
-    """Topologies by kind, from the fewest ranks to the most.
+    """Topologies by kind, from the fewest ranks to the most, and those of as many by name.
 
     >>> from colllib.topology import star, torus
-    >>> _families([star(8), star(64), star(4), torus((4, 4))])
-    'star:4 to star:64, torus:4x4'
+    >>> _families([star(8), star(64), star(4), torus((4, 4)), torus((16,))])
+    'star:4 to star:64, torus:16 to torus:4x4'
     """
     kinds: dict[str, list[Topology]] = {}
     for topology in topologies:
         kinds.setdefault(topology.name.split(":")[0], []).append(topology)
-    ranks = attrgetter("ranks")
-    ends = [(min(kind, key=ranks).name, max(kind, key=ranks).name) for kind in kinds.values()]
-    return ", ".join(least if least == most else f"{least} to {most}" for least, most in ends)
+    rows = ([one.name for one in sorted(kind, key=attrgetter("ranks", "name"))] for kind in kinds.values())
+    return ", ".join(names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}" for names in rows)

@@ -71,19 +71,26 @@ def _kinds(topology: Topology) -> tuple[IntArray, IntArray]:
     A route over another rank is not one that a tree takes: its kind is -1.
     """
     assert topology.link_class is not None
-    classes, used, direct = int(topology.link_class.max()) + 1, [], []
-    for rank in range(1, topology.ranks):
-        try:
-            _, link = topology.router(np.zeros(1, dtype=np.intp), np.array([rank]))
-        except NoRouteError:  # as between two rails that are apart
-            continue
-        if (topology.link_dst[link] < topology.ranks).sum() == 1:
-            direct.append(rank)
-            used.append(np.bincount(topology.link_class[link], minlength=classes))
-    usage, kind = np.unique(np.array(used, dtype=np.intp).reshape(-1, classes), axis=0, return_inverse=True)
+    others = _led_to(topology, np.arange(1, topology.ranks))
+    message, link = topology.router(np.zeros_like(others), others)
+    used = np.zeros((len(others), int(topology.link_class.max()) + 1), dtype=np.intp)
+    np.add.at(used, (message, topology.link_class[link]), 1)
+    direct = np.bincount(message[topology.link_dst[link] < topology.ranks], minlength=len(others)) == 1
+    usage, kind = np.unique(used[direct], axis=0, return_inverse=True)
     kind_to = np.full(topology.ranks, -1)
-    kind_to[direct] = kind.ravel()
+    kind_to[others[direct]] = kind.ravel()
     return usage, kind_to
+
+
+def _led_to(topology: Topology, ranks: IntArray) -> IntArray:
+    """Those of some ranks to which routes lead from rank 0; between two rails that are apart there are none."""
+    try:
+        topology.router(np.zeros_like(ranks), ranks)
+    except NoRouteError:
+        if len(ranks) == 1:
+            return ranks[:0]
+        return np.concatenate([_led_to(topology, half) for half in np.array_split(ranks, 2)])
+    return ranks
 
 
 def _between(lattice: Lattice, kind_to: IntArray) -> IntArray:

@@ -239,9 +239,7 @@ def forest(
 
 
 def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
-    joined = fabric.capacity > 0
-    pairs = int((joined.sum(axis=0) * joined.sum(axis=1))[fabric.ranks :].sum())  # of links through a switch
-    flows = fabric.ranks * (fabric.ranks + pairs)
+    flows = fabric.ranks * (fabric.ranks + _pairs(fabric))
     check_seconds(f"a forest on {fabric.topology.name} the general way", FLOW * flows * fabric.nodes**2)
     if fabric.ranks == 1:
         return (Tree(0, limit.trees, ()),)
@@ -249,6 +247,22 @@ def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
     capacity = room(fabric, limit.unit)
     logical = without_switches(capacity, supply, fabric.ranks, fabric.topology.name)
     return packed_on(logical.capacity, supply, logical.paths)
+
+
+def _pairs(fabric: Fabric) -> int:
+    """Pairs of links through switches, as far as they are split off one by one.
+
+    A switch that joins all ranks alike goes at once. All ranks are joined then, and others join them to switches only.
+    """
+    ranks, joined = fabric.ranks, fabric.capacity > 0
+    into, out = fabric.capacity[:, ranks:].T, fabric.capacity[ranks:]
+    width = into[:, :1] * (np.arange(fabric.nodes) < ranks)
+    alike = (into[:, 0] > 0) & (into == width).all(axis=1) & (out == width).all(axis=1)
+    enters, leaves = joined[:, ranks:].T[~alike], joined[ranks:][~alike]
+    pairs = (enters.sum(axis=1) * leaves.sum(axis=1)).sum()
+    if alike.any():
+        pairs += alike.sum() - (enters[:, :ranks].sum(axis=1) * leaves[:, :ranks].sum(axis=1)).sum()
+    return int(pairs)
 
 
 def packed_on(capacity: IntArray, supply: IntArray, paths: Pieces) -> tuple[Tree, ...]:

@@ -1,5 +1,6 @@
 """Forests: trees that span, schedules that are proved, and a busiest link that carries just what the bound says."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -149,6 +150,25 @@ def test_paths_of_their_own_stay_with_their_messages_in_every_operation(topology
         back = reversed_in_time(schedule)
         run = execute(in_sequence(back, schedule), topology)
         assert (run.ledger.link == execute(back, topology).ledger.link + once).all()
+
+
+def test_a_switch_that_joins_a_whole_box_is_no_reason_to_call_its_forest_too_large():
+    """71 shards into every GPU, over 900 GB/s of NVLink and a card of 50 GB/s."""
+    found = forest(find("nvl72:1"))
+    assert found.way == "general"
+    assert found.reached()
+    assert found.bound.inverse_throughput == Fraction(71, 900 + 50)
+
+
+@pytest.mark.parametrize("name", ["torus:{}x4", "dgx-a100:{}"])
+def test_trees_that_are_moved_ask_for_the_routes_of_all_ranks_at_once(name):
+    asked = []
+    for size in (4, 16):
+        topology, calls = find(name.format(size)), []
+        router = lambda src, dst, to=topology.router, calls=calls: calls.append(len(src)) or to(src, dst)  # noqa: E731
+        assert forest(replace(topology, router=router), way="moves").way == "moves"
+        asked.append(len(calls))
+    assert asked[0] == asked[1]
 
 
 @pytest.mark.parametrize("topology", [star(1), torus((1,)), find("boxes:1x1")])
