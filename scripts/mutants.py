@@ -50,6 +50,7 @@ EQUIVALENT = {
     "crossings = len(topology.router(src, dst)[0]) / max(len(src), 2)": "the time of one message is judged no closer",
     "place = 1": "the first list stays as it is, and the next ones take what comes",
     "check_network(name, sum(counts), 3 * sum(counts[:-1]))": "so many nodes are refused before their links are",
+    "ranks = len(pair[1])": "both trees have all ranks",
     "depth[node] = depth[parent[node]] + 2": "which of two nodes is deeper is all that counts",
     "while top <= limit and time(min(2 * top, limit)) * SAME < time(top):": "at the limit no time is below itself",
     "if np.reshape(counts[start], -2)[move] == 0:": "numpy takes any negative length for what is left",
