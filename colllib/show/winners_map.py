@@ -46,8 +46,8 @@ def winners_map(library: str = NOBODY) -> Explorer:
             Turns(race, "Where the fastest changes", "Where the fastest changes at this N"),
         ],
         summary="At N = {n} and M = {m}, {fastest} with {time}{next}.{taken}",
-        note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all in "
-        "its best base. Where several tie, the map names one that serves every N. Columns are a third of a decade "
+        note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
+        "in its best base. Where several tie, the map names one that serves every N. Columns are a third of a decade "
         "apart. NCCL chooses as it does for a network card of 50 GB/s, whatever BW is.",
         name="winners",
     )
