@@ -410,7 +410,7 @@ def _in_best_base(algorithm: Algorithm, topology: Topology, price: dict[str, Any
     if "radix" not in algorithm.options or not algorithm.costs_its_closed_form(topology):
         return algorithm
     radix = fastest_radix(topology.ranks, **price)
-    return algorithm if radix == topology.ranks else algorithm.configured({"radix": radix})
+    return algorithm if radix >= topology.ranks else algorithm.configured({"radix": radix})
 
 
 def _sorted(rungs: Iterable[Rung]) -> list[Rung]:

@@ -26,6 +26,12 @@ def test_no_other_number_of_segments_is_faster_when_executed(message):
     assert all(run(tree, star(16), segments=p, **price).seconds >= chosen.seconds for p in around)
 
 
+def test_one_rank_has_a_ladder_of_all_to_alls_that_send_nothing():
+    rungs = ladder("all-to-all", star(1), **ANCHOR)
+    assert {rung.seconds for rung in rungs} == {0}
+    assert "Bruck" in {rung.label for rung in rungs}
+
+
 @pytest.mark.parametrize("message", [1e3, 20e3, 1e6, 1e8])
 def test_no_other_base_of_an_all_to_all_is_faster_when_executed(message):
     price = {**ANCHOR, "message": message}

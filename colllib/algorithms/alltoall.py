@@ -151,10 +151,10 @@ def radices(ranks: int) -> tuple[int, ...]:
 
     Every radix is counted; kept are those that lie below every line through two others.
 
-    >>> radices(9), 22 in radices(512), 21 in radices(512)
-    ((3, 9), True, False)
+    >>> radices(1), radices(9), 22 in radices(512), 21 in radices(512)
+    ((2,), (3, 9), True, False)
     """
-    radix = np.arange(2, ranks + 1)
+    radix = np.arange(2, max(ranks, 2) + 1)
     rounds, blocks, place = np.zeros_like(radix), np.zeros_like(radix), np.ones_like(radix)
     while (open_ := place < ranks).any():
         zero = ranks // (radix * place) * place + np.minimum(ranks % (radix * place), place)

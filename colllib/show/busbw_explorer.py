@@ -47,8 +47,9 @@ def busbw_explorer() -> Explorer:
         ],
         summary="At N = {n} and M = {m}, {fastest}: busbw {rate}, {share} of the wire. Assumed: the wire yields {eff} "
         "of its {bw}, and a call is nothing but its messages.",
-        note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments. The dotted line is "
-        "one port, one way. The efficiency multiplies BW for every algorithm alike. Time of a call only: no launch, "
+        note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
+        "in its best base. The dotted line is one port, one way. The efficiency "
+        "multiplies BW for every algorithm alike. Time of a call only: no launch, "
         "no protocol.",
         name="busbw",
     )

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from colllib import claims
-from colllib.claims.finding import ANSWERS
+from colllib.claims.finding import ANSWERS, causes
 from colllib.claims.graph_tables import stored
 
 DISTANCE_REGULAR = {
@@ -159,3 +159,19 @@ def test_the_fastest_stored_all_reduce_of_1_mb_and_100_mb_costs_what_bases_and_t
     for whole in (1, 100):
         price = {one: 10 * one[0] + 2**20 * 8 / 1e5 * whole * float(one[1]) for one in (*rows, *frontier(ranks, 4))}
         assert min(rows, key=price.get) == min(frontier(ranks, 4), key=price.get)
+
+
+def test_the_text_on_hops_of_all_pairs_has_the_numbers_that_its_bracket_leaves():
+    """Blocks of 1 MiB in all from each rank, over 4 links of 25 Gbit/s each; a bound by hops at 1,024 ranks."""
+    [row] = [row for row in stored("throughputs.csv") if row["graph"].startswith("line-graph(line-graph(line-graph(")]
+    flow, lengths = Fraction(row["flow"]), Fraction(row["lengths"])
+    times = {f"{2**20 * 8 / 25e9 * 1e6 / (1024 * float(f)):.0f}" for f in (flow, lengths)}
+    hops = 4 * 1 + 16 * 2 + 64 * 3 + 256 * 4 + (1023 - 340) * 5
+    over = [int((Fraction(4, hops) / f - 1) * 100) for f in (flow, lengths)]
+    text = causes()["hops-of-all-pairs"].text
+    assert f"{float(flow):.3e}".replace("e-04", "e-4") in text
+    assert f"{float(lengths):.3e}".replace("e-04", "e-4") in text
+    assert times == {"417"}
+    assert "417 us" in text
+    assert set(over) == {9}
+    assert "9 % above the bound" in text

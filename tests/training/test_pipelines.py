@@ -52,9 +52,8 @@ def test_gpipe_holds_all_microbatches_and_1f1b_as_many_as_stages_follow(p, more)
     for stage in range(p):
         assert held("gpipe", p, stage, m) == m
         assert held("1f1b", p, stage, m) == p - stage
-        assert (
-            held("zb-h1", p, stage, m) == p
-        )  # its gradients of weights come as many microbatches late as stages before
+        # its gradients of weights come as many microbatches late as there are stages before
+        assert held("zb-h1", p, stage, m) == p
 
 
 @given(
