@@ -59,6 +59,8 @@ def expected(machine: Machine, collective: str) -> Expected:
     usual, most = _outside(machine, machine.network, collective)
     pair = collective in ("sendrecv", "all-to-all")
     share = {"all-to-all": PAIR_SHARE, "sendrecv": SEND_SHARE}.get(collective, CARD_SHARE)
+    if machine.gpus == 1:  # it has its cards for itself
+        share = SEND_SHARE
     binding, why, lean = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box", usual
     if not machine.cards_known:
         lean = usual * min(1.0, machine.least_network / machine.network)

@@ -19,6 +19,7 @@ BETWEEN_BOXES = 40e-6  # seconds: two GPUs of one box wait less for a few bytes,
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
 SLICE = 1.25e9  # bytes per second: 10 Gbit/s, the network of a cloud's instance with one Volta
+ONE_CARD = 25e9  # bytes per second, 200 Gbit/s: the least that boxes with part of the usual GPUs have
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 Assumed = list[str]
 
@@ -93,6 +94,15 @@ def filled(run: Run, form: Shape, fewest: float = FEWEST_CARDS, least: float = 0
     if form.growth >= 1.05 or run.collective in ("sendrecv", "all-to-all"):
         return 0.0
     return next((total for k in range(4) if least <= form.measured / (total := fewest * 2**k) <= 1.0), 0.0)
+
+
+def most_filled(run: Run, form: Shape) -> float:
+    """The cards of the fastest boxes that are usual, 8 x 400 Gb/s, if a run is fast enough even for them; else 0."""
+    if form.noisy or form.largest < SMALLEST or not run.ranks or run.ranks <= UNKNOWN.gpus or run.ranks % UNKNOWN.gpus:
+        return 0.0
+    box = replace(UNKNOWN, boxes=run.ranks // UNKNOWN.gpus, cards_known=True)
+    bound = expected(box, run.collective or "all-reduce")
+    return box.network if bound.low <= form.measured <= bound.high else 0.0
 
 
 def as_shown(machine: Machine, run: Run, form: Shape, assumed: Assumed) -> Machine:
@@ -185,9 +195,8 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
     if made.gpus < kind.gpus and kind.cards > 1:
         part = made.gpus / kind.gpus
         common = max(made.card, part * kind.common_network)
-        made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common)
-    if made.gpus == 1 and kind.generation == 0:
-        made = replace(made, least_network=SLICE)
+        least = SLICE if made.gpus == 1 and kind.generation == 0 else min(kind.least_network, ONE_CARD)
+        made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common, least_network=least)
     counted = int(run.facts.get("cards", "0")) if run.facts.get("cards", "0").isdigit() else 0
     named = int(run.facts.get("named cards", "0"))
     if "efa" in (run.facts.get("provider"), run.facts.get("FI_PROVIDER")) and kind.generation < 2:
