@@ -195,6 +195,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     usual = by_gpu(machine.name)
     said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
     state, distance = _state(form, bound)
+    if state == "healthy" and form.erratic and machine.boxes > 1:
+        state, distance = "below-expectation", 0.0  # fast at some sizes, but no healthy fabric scatters so
     if _certain(said):
         state = _as_said(state, form, machine, bound, model)
     marks = [mark for mark in said if state != "healthy" or mark.weight >= CERTAIN] + list(causes.noted(form))

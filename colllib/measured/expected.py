@@ -8,7 +8,7 @@ from colllib.busbw import ideal_gain
 from colllib.measured.machines import Machine
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
-CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.7, 0.65, 0.5, 0.3
+CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.65, 0.5, 0.3
 SEND_SHARE = 0.8  # of a card that one pair of GPUs has for itself: up to 0.97 is seen
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 

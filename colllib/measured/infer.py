@@ -19,6 +19,7 @@ BETWEEN_BOXES = 40e-6  # seconds: two GPUs of one box wait less for a few bytes,
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
 SLICE = 1.25e9  # bytes per second: 10 Gbit/s, the network of a cloud's instance with one Volta
+SLINGSHOT_CARD = 25e9  # of which there is one kind with GPUs
 ONE_CARD = 25e9  # bytes per second, 200 Gbit/s: the least that boxes with part of the usual GPUs have
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 Assumed = list[str]
@@ -151,7 +152,10 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
         assumed.append(f"the log shows {run.ranks} ranks of the {stated} that are told")
     if hints.machine is not None:
         return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
-    kind = by_gpu(hints.gpu or run.gpu)
+    kind, counted = by_gpu(hints.gpu or run.gpu), run.facts.get("cards", "")
+    if run.facts.get("provider") == "cxi" and counted.isdigit() and not hints.cards:
+        hints = replace(hints, cards=(int(counted), SLINGSHOT_CARD))
+        assumed.append(f"from the log: {counted} cards of Slingshot, 200 Gb/s each")
     if kind is None:
         if hints.gpu:
             assumed.append(f"GPU {shortened(hints.gpu)!r} is not known")

@@ -441,7 +441,9 @@ def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
     if ranks == 1 and ratio:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     divided = round(median(table.per_rank)) if table.per_rank else 1
-    unchecked = any(row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place)
+    unchecked = any(row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place) and any(
+        row.wrong not in ("N/A", "1e+00") for row in table.rows if not row.in_place
+    )
     if collective is None and divided > 1:
         collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
     elif collective is None and ratio is not None:

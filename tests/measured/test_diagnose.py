@@ -76,6 +76,20 @@ def test_jobs_of_one_rank_are_no_measurement():
     assert (found.state, found.cause) == ("not-a-measurement", "misconfiguration")
 
 
+def test_a_run_that_scatters_over_several_boxes_is_not_healthy_however_fast_it_ends():
+    run = logs.run(300e9)
+    rough = tuple(replace(row, seconds=row.seconds * (4 if row.line % 2 else 1)) for row in run.rows)
+    assert diagnose(replace(run, rows=rough), H100).state == "below-expectation"
+    assert diagnose(run, H100).state == "healthy"
+
+
+def test_cards_of_slingshot_are_known_where_a_log_counts_them():
+    words = "NET/OFI Selected provider is cxi, fabric is cxi (found 4 nics)\n"  # Perlmutter
+    for busbw, state in ((69e9, "healthy"), (24e9, "below-expectation")):
+        (run,) = read(words + logs.text(busbw, boxes=8, per_box=4, gpu=""))
+        assert diagnose(run).state == state
+
+
 def test_a_collapse_at_one_large_size_is_no_form_of_a_healthy_fabric():
     run = logs.run(105e9)
     slowed = tuple(replace(row, seconds=12 * row.seconds) if row.message == 2**27 else row for row in run.rows)
