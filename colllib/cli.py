@@ -739,7 +739,7 @@ def claims_command(name: str | None, source: str | None, verdict: str | None, ch
             raise ValueError(f"unknown {what} {value!r}: known are {', '.join(known)}")
     if verdict is not None and not any(known.startswith(verdict) for known in verdicts):
         raise ValueError(f"unknown verdict {verdict!r}: known are {', '.join(verdicts)}")
-    entries = [e for e in claims.ledger() if source in (None, e.claim.source) and chapter in (None, e.chapter)]
+    entries = [e for e in claims.ledger() if source in (None, e.claim.source) and chapter in (None, e.claim.chapter)]
     rows = [e.row() for e in entries if verdict is None or e.verdict.startswith(verdict)]
     yield rows
     columns = ("id", "verdict", "statement", "claimed", "executed")
@@ -765,7 +765,7 @@ def _about_claim(entry: ClaimEntry) -> Answer:
         ("because" if row["cause"] else "note", row["because"]),
         ("cause", row["cause"]),
         ("how", str(entry.finding.basis)),
-        ("chapter", entry.chapter),
+        ("chapter", entry.claim.chapter),
     )
     yield tabulate([line for line in said if line[1] not in ("", "-")], tablefmt="plain", maxcolwidths=[None, 100])
     if compared:
