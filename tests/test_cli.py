@@ -263,7 +263,7 @@ def test_every_command_also_speaks_to_people(arguments):
         (["ladder", "all-reduce", "--on", ""], "unknown topology ''"),
         (["ladder", "all-reduce", "--ranks", "1_0"], "ranks '1_0': must be a whole number"),
         (["ladder", "all-reduce", "--ranks", "4,ports=2"], "ranks '4,ports=2': must be a whole number"),
-        (["run", "all-to-all", "pairwise", "--on", "star:100000"], "and at most 60 s are spent on one run"),
+        (["run", "all-to-all", "pairwise", "--on", "ring:100000"], "and at most 60 s are spent on one run"),
         (["run", "broadcast", "chain", "--with", "root=--1"], "option root '--1': must be a whole number"),
         (["run", "broadcast", "chain", "--with", "root=" + "9" * 5000], "write NAME=VALUE, such as root=3"),
         (["run", "all-gather", "ring", "--on", "star:8", "--with", "direction=8"], "direction 8: must be 1 or -1"),
@@ -285,7 +285,10 @@ def test_every_command_also_speaks_to_people(arguments):
             "2 values, innermost first (box, card) for --alpha, and has none of its own",
         ),
         (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,2us,3us"], "for --alpha, not 3"),
-        (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,-2us"], "time '-2us': not readable"),
+        (
+            ["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,-2us"],
+            "time '-2us' is negative: must be at least 0",
+        ),
         (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,"], "time '': not readable"),
         (
             ["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,2us", "--bandwidth", "9GB/s,0GB/s"],
