@@ -108,8 +108,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     >>> from colllib.measured.read import read
     >>> (run,) = read("# size time algbw busbw\\n 1073741824 4568.9 235.01 440.65\\n")
     >>> found = diagnose(run, Hints(gpu="H100", gpus_per_box=8, boxes=2))
-    >>> found.state, found.binding
-    ('healthy', 'network card')
+    >>> found.state, found.binding  # of NVLSTree, which is faster than a ring over the cards
+    ('healthy', 'NVLink')
     """
     if why := _no_measurement(run, ranks_of(run, hints)):
         text = f"This is no measurement: {why}."
@@ -221,7 +221,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     verdict = _sentence(state, cause, form, machine, bound)
     if state == "healthy" and form.measured < SLOWER * model.busbw:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
-    binding = "latency" if cause == "latency-bound" else bound.binding
+    faster = state == "healthy" and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
+    binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
     return Diagnosis(state, cause, tuple(rest), confidence, binding, verdict, tuple(evidence), test, form, bound)
 
 
