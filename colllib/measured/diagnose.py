@@ -16,10 +16,10 @@ from colllib.measured.infer import (
     SMALLEST,
     Hints,
     as_shown,
+    fast_enough,
     filled,
     fitting,
     machine_of,
-    most_filled,
     ranks_of,
 )
 from colllib.measured.log import Run
@@ -134,6 +134,10 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if any(row.failed for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
+    if machine is None and (machine := fast_enough(known, form)):
+        assumed.append(
+            "it is fast enough for boxes of 8 GPUs with 8 x 400 Gb/s cards; say --gpu and --cards to be sure"
+        )
     if machine is None:
         return _unknown_machine(run, form, hints, ranks, assumed)
     return _judged(known, form, machine, collective, assumed)
@@ -163,7 +167,7 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
         marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
     speed = f"{form.measured / 1e9:.3g} GB/s"
-    kind, total = "" if gpus == 1 else fitting(form, str(run.collective)), filled(run, form) or most_filled(run, form)
+    kind, total = "" if gpus == 1 else fitting(form, str(run.collective)), filled(run, form)
     state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
     if kind:
