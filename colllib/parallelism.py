@@ -70,6 +70,9 @@ class Model:
         router_bias: whether the router has one number per expert beside its matrix.
         latent: the sizes of latent attention, None for grouped-query attention.
 
+    Raises:
+        ValueError: for layers, widths or heads below 1.
+
     >>> f"{MODELS['Llama 3.1 405B'].parameters:,}"
     '405,853,388,800'
     """
@@ -90,6 +93,10 @@ class Model:
     dense_layers: int = 0
     router_bias: bool = False
     latent: Latent | None = None
+
+    def __post_init__(self) -> None:
+        sizes = ("layers", "hidden", "heads", "kv_heads", "head_width", "vocabulary")
+        check_counts(**{name: getattr(self, name) for name in sizes})
 
     @property
     def expert_layers(self) -> int:
@@ -315,9 +322,10 @@ def training(
     TP all-gather 8 268 MB, 16 times
     """
     check_fits(model, plan)
+    check_counts(tokens=tokens, microbatches=microbatches)
     size = precision or Precision()
     share, rest = divmod(tokens, plan.replicas * microbatches)
-    if tokens < 1 or microbatches < 1 or rest:
+    if rest:
         raise ValueError(
             f"{tokens} tokens cannot be divided evenly among {plan.replicas} replicas x {microbatches} microbatches"
         )
@@ -344,8 +352,9 @@ def decoding(model: Model, plan: Plan, *, sequences: int, precision: Precision |
     ('all-reduce', 16384, 160)
     """
     check_fits(model, plan)
-    if sequences < 1 or plan.cp > 1:
-        raise ValueError(f"sequences = {sequences}, cp = {plan.cp}: decoding needs at least 1 sequence, and cp = 1")
+    check_counts(sequences=sequences)
+    if plan.cp > 1:
+        raise ValueError(f"cp = {plan.cp}: decoding needs cp = 1")
     size = precision or Precision()
     whole = _Stage(model, replace(plan, pp=1))
     calls = _tensor(whole, sequences, size.activation, 1, backward=False)
@@ -377,6 +386,7 @@ def bubble(stages: int, microbatches: int) -> float:
     >>> bubble(4, 12)
     0.2
     """
+    check_counts(stages=stages, microbatches=microbatches)
     return (stages - 1) / (microbatches + stages - 1)
 
 
@@ -388,6 +398,9 @@ def copies(experts: int, top_k: int, ranks: int) -> float:
     >>> round(copies(256, 8, 8), 2), copies(8, 2, 8)
     (5.29, 2.0)
     """
+    check_counts(experts=experts, top_k=top_k, ranks=ranks)
+    if top_k > experts or experts % ranks:
+        raise ValueError(f"{top_k} of {experts} experts on {ranks} ranks: as many on each, and no more than there are")
     here = experts // ranks
     return ranks * (1 - comb(experts - here, top_k) / comb(experts, top_k))
 

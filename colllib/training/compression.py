@@ -63,11 +63,11 @@ def int8(block: int | None = None) -> Compressor:
     >>> int8()(np.array([127.0, 1.4, 0.3]), 0).values, int8(2)(np.zeros(5), 0).bytes
     (array([127.,   1.,   0.]), 17)
     """
-    if block is not None and block < 1:
-        raise ValueError(f"block = {block}: a scale must serve at least 1 value")
+    if block is not None:
+        check_counts(block=block)
 
     def compress(vector: Floats, seed: int) -> Packet:
-        size = block or max(len(vector), 1)
+        size = min(block or len(vector), len(vector)) or 1
         count = -(-len(vector) // size)
         rows = np.zeros((count, size))
         rows.ravel()[: len(vector)] = vector

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from math import ceil, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import direct
 from colllib.exact import Fractions, IntArray
-from colllib.primitives import Blocks, check_counts, is_whole
+from colllib.primitives import Blocks, check_counts, is_whole, whole_numbers
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology
 from colllib.training.tensor_states.graph import softmax
@@ -47,7 +47,7 @@ def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *,
     (2, 3, 8)
     """
     check_counts(ranks=ranks, tokens=tokens, experts=experts)
-    if not np.isfinite(exponent):
+    if not isfinite(exponent):
         raise ValueError(f"exponent {exponent}: must be finite")
     random = np.random.default_rng(seed)
     popularity = random.permutation(-exponent * np.log(np.arange(1, experts + 1)))
@@ -84,8 +84,9 @@ def balanced_gate(gate: Floats, tokens: Floats, top_k: int, weight: float, *, st
     """
     if len(gate) != tokens.shape[-1]:
         raise ValueError(f"a gate for vectors of {len(gate)} numbers, tokens of {tokens.shape[-1]}: must be the same")
-    if not weight >= 0:
-        raise ValueError(f"weight {weight} of the auxiliary loss: must be at least 0")
+    check_counts(steps=steps)
+    if not 0 <= weight < float("inf"):
+        raise ValueError(f"weight {weight} of the auxiliary loss: must be finite and at least 0")
     x = tokens.reshape(-1, tokens.shape[-1])
     old, experts, new = x @ gate, gate.shape[1], gate.copy()
     rate = 1 / np.linalg.norm(x, 2) ** 2 * len(x)
@@ -161,7 +162,8 @@ def route(scores: Floats, top_k: int, *, boxes: int = 1, most_boxes: int | None 
     experts = scores.shape[-1]
     if not is_whole(top_k) or not 1 <= top_k <= experts:
         raise ValueError(f"top_k = {top_k!r}: a token can choose 1 to {experts} of {experts} experts")
-    if boxes < 1 or experts % boxes:
+    check_counts(boxes=boxes)
+    if experts % boxes:
         raise ValueError(f"boxes = {boxes}: must divide the {experts} experts")
     if np.isnan(scores).any():
         raise ValueError("a score is not a number: a token cannot choose by it")
@@ -223,7 +225,8 @@ def contiguous(experts: int, ranks: int) -> Placement:
     >>> contiguous(4, 2)
     ((0,), (0,), (1,), (1,))
     """
-    return tuple((expert // _held(experts, ranks),) for expert in range(experts))
+    held = _held(experts, ranks)
+    return tuple((expert // held,) for expert in range(experts))
 
 
 def round_robin(experts: int, ranks: int) -> Placement:
@@ -255,6 +258,7 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
     >>> by_load([8, 1, 1], 2, copies=1)
     ((0, 1), (0,), (1,))
     """
+    load = whole_numbers("load", load)
     slots = _held(len(load) + copies, ranks)
     if copies < 0 or copies > len(load) * (ranks - 1):
         raise ValueError(
@@ -278,7 +282,8 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
 
 
 def _held(experts: int, ranks: int) -> int:
-    if ranks < 1 or experts < 1 or experts % ranks:
+    check_counts(experts=experts, ranks=ranks)
+    if experts % ranks:
         raise ValueError(f"{experts} experts on {ranks} ranks: each must hold equally many")
     return experts // ranks
 
@@ -326,6 +331,7 @@ def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Sc
     per rank 1
     per box 1/2
     """
+    goes = whole_numbers("destination", goes)
     ranks, tokens, top_k = goes.shape
     if copies not in COPIES:
         raise ValueError(f"copies {copies!r}: must be one of {', '.join(COPIES)}")

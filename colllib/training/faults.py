@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allreduce
-from colllib.primitives import check_rank
+from colllib.primitives import check_rank, is_whole
 from colllib.schedule import Schedule, Step
 from colllib.values import Message, final_values
 
@@ -30,7 +30,7 @@ def flipped(value: Singles, bit: int) -> Singles:
     >>> flipped(np.array([1.0, 2.0], dtype=np.float32), bit=31)
     array([-1.,  2.], dtype=float32)
     """
-    if not 0 <= bit < 32:
+    if not is_whole(bit) or not 0 <= bit < 32:
         raise ValueError(f"bit {bit}: an FP32 number has the bits 0 to 31")
     found = np.array(value, dtype=np.float32)
     if not found.size:
@@ -153,7 +153,7 @@ def faulty(schedule: Schedule, fault: str, *, rank: int, step: int) -> Schedule:
     check_rank("rank", rank, schedule.ranks)
     swaps = fault == FAULTS[2]
     last = schedule.num_steps - 1 - swaps
-    if not 0 <= step <= last or rank not in schedule.step(step).src:
+    if not is_whole(step) or not 0 <= step <= last or rank not in schedule.step(step).src:
         raise ValueError(f"step {step}: must be one from 0 to {last} in which rank {rank} sends")
     steps = [schedule.step(t) for t in range(schedule.num_steps)]
     here, own = steps[step], steps[step].src == rank

@@ -21,11 +21,9 @@ from colllib.limits import check_size
 from colllib.parallelism import Model, Plan, Precision, check_fits
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
-from colllib.training.pipelines import Spans, Work, compute, order, send_on
+from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
 from colllib.training.prices import in_box, price, send
 from colllib.training.timeline import Op, Step, run
-
-MOST_PASSES = 2**16  # of layers over microbatches, in which a step is simulated
 
 
 @dataclass(frozen=True)

@@ -178,7 +178,8 @@ def test_powersgd_goes_on_after_a_step_without_gradients():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: int8(0), "block = 0: a scale must serve at least 1 value"),
+        (lambda: int8(0), "block 0: must be at least 1"),
+        (lambda: int8(2.5), "block 2.5: must be a whole number"),
         (lambda: top_k(0), "share = 0: must be above 0 and at most 1"),
         (lambda: random_k(1.5), "share = 1.5"),
         (lambda: Average(2, way="ring"), "way 'ring': must be one of every hop, two phases, gather"),
