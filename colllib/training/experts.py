@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from math import ceil, isfinite
 
 import numpy as np
@@ -206,14 +207,11 @@ def with_capacity(routing: Routing, factor: float | Fraction) -> Routing:
     if not 0 < factor < float("inf"):
         raise ValueError(f"capacity factor {factor}: must be finite and above 0, or no token is served")
     limit = ceil(Fraction(str(factor)) * routing.chosen.size / routing.experts)
-    in_turn = np.moveaxis(routing.chosen, -1, 0)
-    flat = in_turn.ravel().copy()
-    order = np.argsort(flat, kind="stable")
-    first = np.searchsorted(flat[order], np.arange(routing.experts))
-    place = np.empty(len(flat), dtype=np.intp)
-    place[order] = np.arange(len(flat)) - first[flat[order]]
-    flat[place >= limit] = DROPPED
-    return Routing(np.moveaxis(flat.reshape(in_turn.shape), 0, -1), routing.experts)
+    in_turn = np.moveaxis(routing.chosen, -1, 0).copy()
+    flat = in_turn.ravel()
+    for expert in range(routing.experts):
+        flat[np.flatnonzero(flat == expert)[limit:]] = DROPPED
+    return Routing(np.moveaxis(in_turn, 0, -1), routing.experts)
 
 
 # -- placements ----------------------------------------------------------------------------------
@@ -343,22 +341,17 @@ def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Sc
         raise ValueError(f"a token goes to rank {goes.max()}, or {goes.min()}: ranks are 0 to {ranks - 1}, -1 is none")
     if copies == "per box":
         return _over_boxes(topology, goes)
-    counts = traffic(goes, once=copies == "per rank")
+    counts = traffic(_different(goes) if copies == "per rank" else goes)
     return direct.all_to_all(ranks, [[Fraction(int(n), tokens * top_k) for n in row] for row in counts])
 
 
-def traffic(goes: IntArray, *, once: bool = False) -> IntArray:
-    """How many vectors rank i sends to rank j, shape (ranks, ranks).
+def traffic(goes: IntArray) -> IntArray:
+    """How many vectors rank i sends to rank j, shape (ranks, ranks); `goes` is as for `dispatch`.
 
-    Args:
-        goes: as for `dispatch`.
-        once: a token whose experts share a rank goes there once.
-
-    >>> traffic(np.array([[[1, 1]], [[0, -1]]])).tolist(), traffic(np.array([[[1, 1]], [[0, 1]]]), once=True).tolist()
-    ([[0, 2], [1, 0]], [[0, 1], [1, 1]])
+    >>> traffic(np.array([[[1, 1]], [[0, -1]]])).tolist()
+    [[0, 2], [1, 0]]
     """
     ranks = len(goes)
-    goes = _different(goes) if once else goes
     here = np.broadcast_to(np.arange(ranks)[:, None, None], goes.shape)[goes != DROPPED]
     return np.bincount(here * ranks + goes[goes != DROPPED], minlength=ranks**2).reshape(ranks, ranks)
 
@@ -382,11 +375,10 @@ def _over_boxes(topology: Topology, goes: IntArray) -> Schedule:
         raise ValueError(f"{topology.name} has no boxes: copies per box need some")
     ranks, tokens, top_k = goes.shape
     found: Counter[tuple[int, tuple[int, ...]]] = Counter()
-    for rank in range(ranks):
-        for choice in goes[rank]:
-            there = sorted({int(r) for r in choice if r != DROPPED})
-            for box in sorted({r // in_box for r in there}):
-                found[rank, tuple(r for r in there if r // in_box == box)] += 1
+    for rank, row in enumerate(goes.tolist()):
+        for chosen in row:
+            for _, there in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):
+                found[rank, tuple(there)] += 1
     source = np.array([rank for rank, _ in found], dtype=np.intp)
     groups = [np.array(there) for _, there in found]
     relay = np.array([there[0] // in_box for _, there in found], dtype=np.intp) * in_box + source % in_box
@@ -395,8 +387,7 @@ def _over_boxes(topology: Topology, goes: IntArray) -> Schedule:
     )
     share = Fractions.of([Fraction(count, tokens * top_k) for count in found.values()])
     across = np.flatnonzero(source // in_box != relay // in_box)
-    inside = [(int(relay[block]), int(r), block) for block, there in enumerate(groups) for r in there]
-    inside = [message for message in inside if message[0] != message[1]]
+    inside = [(relay[block], r, block) for block, there in enumerate(groups) for r in there if r != relay[block]]
     blocks = Blocks(ranks, share, source, target, tuple(groups))
-    second = Step.of(*zip(*inside, strict=True)) if inside else Step.of([], [], [])
+    second = Step.of(*np.array(inside, dtype=np.intp).reshape(-1, 3).T)
     return Schedule.from_steps(blocks, [Step.of(source[across], relay[across], across), second])

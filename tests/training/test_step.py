@@ -223,11 +223,11 @@ def test_a_server_for_each_worker_in_its_place_is_as_good_as_a_ring():
 def test_energy_is_bits_times_picojoules_on_every_link():
     run = execute(allreduce.ring(16), boxes((2, 8)))
     bits = {name: 8e9 * float(found.total) for name, found in crossings(run).items()}
-    same = joules(run, 1e9, dict.fromkeys(bits, (1.0, 30.0)))
-    assert isclose(same[0], sum(bits.values()) * 1e-12)
-    assert isclose(same[1], 30 * same[0])
-    with pytest.raises(ValueError, match="no picojoules per bit for the tier 'card'"):
-        joules(run, 1e9, {"box": (1, 2)})
+    outside = bits["card"] + bits["uplink"]
+    assert isclose(joules(run, 1e9)[0], (1.3 * bits["box"] + 15 / 0.8 * outside) * 1e-12)
+    assert isclose(joules(run, 1e9)[1], (5.5 * bits["box"] + 9 / 0.4 * outside) * 1e-12)
+    with pytest.raises(ValueError, match="no picojoules per bit for the tier 'port'"):
+        joules(execute(allreduce.ring(4)), 1e9)
     assert joules(run, 0) == (0, 0)
     with pytest.raises(ValueError, match="message size -1"):
         joules(run, -1)
