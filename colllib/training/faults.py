@@ -96,10 +96,10 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
     when = {"sum in memory": 1, "reduce-scatter wire": 1, "all-gather wire": schedule.ranks - 1}
     when["last hop"] = schedule.num_steps - 1
     given = [np.array(gradient, dtype=np.float32) for gradient in gradients]
-    right, checked = _summed(schedule, given), sum(float(g.sum(dtype=np.float64)) for g in given)
+    right = _summed(schedule, given)
     if phase == "gradient":
         given[rank] = flipped(given[rank], bit)
-        checked = sum(float(g.sum(dtype=np.float64)) for g in given)  # who adds up gradients later adds up this one
+    checked = sum(float(g.sum(dtype=np.float64)) for g in given)  # a gradient that was wrong before is one of them
 
     def wire(sent: Singles, message: Message) -> Singles:
         here = (message.step, message.src) == (when.get(phase), rank)
@@ -120,9 +120,14 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
     )
 
 
-def _summed(schedule: Schedule, given: Sequence[Singles], wire: Any = None) -> list[Singles]:
-    parts = [np.array_split(gradient, len(schedule.blocks)) for gradient in given]
-    return [np.concatenate(row) for row in final_values(schedule, parts, wire=wire)]
+def _summed(
+    schedule: Schedule,
+    gradients: Sequence[Singles],
+    wire: Callable[[Singles, Message], Singles] | None = None,
+    add: Callable[[Singles, Singles], Singles] = np.add,
+) -> list[Singles]:
+    parts = [np.array_split(np.asarray(g, dtype=np.float32), len(schedule.blocks)) for g in gradients]
+    return [np.concatenate(row) for row in final_values(schedule, parts, add, wire)]
 
 
 # -- schedules with a fault ----------------------------------------------------------------------
@@ -359,6 +364,4 @@ def reduced(schedule: Schedule, gradients: Sequence[Singles], precision: str = "
     if len({len(gradient) for gradient in gradients}) > 1:
         raise ValueError(f"gradients of lengths {', '.join(str(len(g)) for g in gradients)}: must be of one length")
     wire, after = SUMS[precision]
-    parts = [np.array_split(np.asarray(g, dtype=np.float32), len(schedule.blocks)) for g in gradients]
-    held = final_values(schedule, parts, lambda mine, came: after(mine + came), lambda sent, message: wire(sent))
-    return [np.concatenate(row) for row in held]
+    return _summed(schedule, gradients, lambda sent, message: wire(sent), lambda mine, came: after(mine + came))
