@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allreduce
+from colllib.mpi import inputs, outputs
 from colllib.primitives import check_rank, is_whole
 from colllib.schedule import Schedule, Step
 from colllib.values import Message, final_values
@@ -241,9 +242,7 @@ def _turns(rank: int, program: Sequence[Call], results: list[NDArray[Any]]) -> I
     """The steps of a rank's calls in which it sends or receives, each done once nothing of it is open."""
     for call in program:
         blocks, own = call.schedule.blocks, call.vector
-        before, after = (
-            [b for b, who in enumerate(side) if rank in blocks.holders(who)] for side in (blocks.source, blocks.target)
-        )
+        before, after = inputs(blocks, rank).tolist(), outputs(blocks, rank).tolist()
         parts = np.array_split(own, len(before) or len(blocks))  # who has none receives into all of its vector
         sizes = dict(zip(before or range(len(blocks)), map(len, parts), strict=True))
         held = dict(zip(before, parts, strict=False))
