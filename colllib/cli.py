@@ -731,7 +731,7 @@ def claims_command(
             raise ValueError(f"unknown {what} {value!r}: known are {', '.join(known)}")
     if verdict is not None and not any(known.startswith(verdict) for known in verdicts):
         raise ValueError(f"unknown verdict {verdict!r}: known are {', '.join(verdicts)}")
-    entries = [e for e in claims.ledger() if source in (None, e.claim.source) and chapter in (None, e.chapter)]
+    entries = [e for e in claims.ledger() if source in (None, e.claim.source) and chapter in (None, e.claim.chapter)]
     rows = [e.row() for e in entries if verdict is None or e.verdict.startswith(verdict)]
     if as_json:
         return _print_json(rows)
@@ -760,7 +760,7 @@ def _print_claim(entry: ClaimEntry, as_json: bool) -> None:
         ("because" if row["cause"] else "note", row["because"]),
         ("cause", row["cause"]),
         ("how", str(entry.finding.basis)),
-        ("chapter", entry.chapter),
+        ("chapter", entry.claim.chapter),
     )
     filled = [line for line in lines if line[1] not in ("", "-")]
     click.echo(tabulate(filled, tablefmt="plain", maxcolwidths=[None, 100]))

@@ -73,8 +73,8 @@ def _calls(model: Model, tokens: int, plan: Plan) -> tuple[Call, ...]:
 
 @cache
 def _ways(primitive: str, ranks: int) -> dict[str, Form]:
-    fitting = [a for a in of(primitive) if a.fits(ranks)]
-    return {a.label: Form.of(ladder.on_star(primitive, a.name, ranks)) for a in fitting}
+    entries = (ladder.on_star(primitive, a.name, ranks) for a in of(primitive) if a.fits(ranks))
+    return {way: form for one in entries for way, form in Form.ways(one, one.algorithm.label).items()}
 
 
 def _row(call: Call) -> Row:
