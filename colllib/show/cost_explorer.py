@@ -96,4 +96,4 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
     )
 
 
-COLUMNS = "algorithm = name | time | of fastest | n_alpha | n_beta | P"
+COLUMNS = "algorithm = title | time | of fastest | n_alpha | n_beta | P"
