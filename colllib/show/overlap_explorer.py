@@ -113,8 +113,10 @@ def _summary(bucket: float, boxes: int, ms: float, width: int) -> str:
     best, least = next(iter(_times(boxes, ms, width).items()))
     waiting, sending = step.idle(COMPUTE), step.busy(NETWORK)
     assert abs(step.seconds - float(step.end[step.on(COMPUTE)].max()) - waiting) <= 1e-9
-    why = "the network is the bottleneck" if sending > 2 * step.busy(COMPUTE) / 3 else "only the tail is open"
+    why = "the network is the bottleneck" if sending > 2 * step.busy(COMPUTE) / 3 else "only those sent last"
+    faster = step.seconds / least
+    other = f"Best of these buckets: {units.size(best)}, {faster:.2f} times as fast."
     return (
         f"{step.on(NETWORK).size} all-reduces; {units.seconds(waiting)} of {units.seconds(sending)} exposed: {why}. "
-        f"Best of these buckets: {units.size(best)}, {step.seconds / least:.2f} times as fast."
+        f"{other if faster >= 1.01 else 'No bucket here makes the step 1 % faster.'}"
     )

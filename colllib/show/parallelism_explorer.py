@@ -96,7 +96,7 @@ def _plan_summary(model: str, tokens: int, dp: int, tp: int, pp: int, ep: int, z
     sent: dict[str, float] = {}
     for call in _calls(MODELS[model], tokens, plan):
         sent[call.axis] = sent.get(call.axis, 0.0) + call.sent
-    described = f"{plan.gpus:,} GPUs, {rounds} microbatches. "
+    described = f"{plan.gpus:,} GPUs, {rounds} microbatch{'es' * (rounds > 1)}. "
     if sent:
         wide = max(sent, key=lambda axis: sent[axis])
         described += f"{wide} sends most, {units.size(sent[wide])} a GPU. "

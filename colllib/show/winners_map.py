@@ -58,7 +58,7 @@ def _rows(primitive: str, library: str, n: int) -> list[Row]:
     found = sorted((row for row in on_star(primitive, n) if not row.bound), key=lambda row: row.name not in every)
     if library == NOBODY:
         return found
-    ways = {row.name: row.ways[""] for row in found}
+    ways = {row.name: next(iter(row.ways.values())) for row in found}  # of several bases the first, 2, which is theirs
     return [*found, Row(library, ways, takes=taken(library, primitive, n), bound=True)]
 
 
