@@ -247,7 +247,7 @@ def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
     supply = fabric.weight * limit.trees
     logical = without_switches(room(fabric, limit.unit), supply, ranks, fabric.topology.name)
     # about one batch for each link, as far as there are so many trees
-    batches = min(int(supply.sum()), np.count_nonzero(logical.capacity))
+    batches = min(int(supply.sum()), int(np.count_nonzero(logical.capacity)))
     check_seconds(what, TREE * batches * ranks**2)
     return packed_on(logical.capacity, supply, logical.paths)
 
