@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from colllib.exact import IntArray
-from colllib.forest.flow import starved
+from colllib.forest.flow import starved, with_source
 from colllib.forest.tree import Path
 from colllib.limits import FLOW, check_seconds
 
@@ -95,7 +95,8 @@ def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str
     >>> logical.capacity.tolist(), logical.paths[0, 1]
     ([[0, 1, 1], [1, 0, 1], [1, 1, 0]], [(1, (0, 3, 1))])
     """
-    nodes = len(capacity)
+    nodes, network = len(capacity), with_source(capacity, supply)
+    capacity = network[:-1, :-1]
     unequal = np.flatnonzero(capacity.sum(axis=0) != capacity.sum(axis=1))
     if nodes > ranks and len(unequal):
         node = int(unequal[0])
@@ -104,10 +105,8 @@ def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str
             f"{name}: {label} receives {capacity[:, node].sum()} units and sends {capacity[node].sum()}: "
             "with switches, trees need a fabric in which every node sends as much as it receives"
         )
-    network = np.zeros((nodes + 1, nodes + 1), dtype=np.result_type(capacity, supply))
-    network[:-1, :-1], network[-1, :ranks] = capacity, supply
     paths: Pieces = {(u, t): [(int(capacity[u, t]), (u, t))] for u, t in np.argwhere(capacity).tolist()}
-    work = _Work(network, int(supply.sum()), list(range(ranks)), paths)
+    work = _Work(network, int(network[-1].sum()), list(range(ranks)), paths)
     for switch in range(ranks, nodes):
         _remove(work, switch, name)
     kept = {ends: ways for ends, ways in work.paths.items() if ways and max(ends) < ranks}

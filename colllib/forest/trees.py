@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colllib.exact import Fractions, IntArray
+from colllib.exact import Fractions, IntArray, multiplied
 from colllib.execution import Execution, execute
 from colllib.forest.bound import Bound, bound, fixed, room
 from colllib.forest.boxed import pack_by_boxes
@@ -244,7 +244,7 @@ def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
     check_seconds(what, FLOW * ranks * (nodes - ranks) * nodes + TREE * ranks**3)  # at the very least
     if ranks == 1:
         return (Tree(0, limit.trees, ()),)
-    supply = fabric.weight * limit.trees
+    supply = multiplied(fabric.weight, limit.trees)
     logical = without_switches(room(fabric, limit.unit), supply, ranks, fabric.topology.name)
     # about one batch for each link, as far as there are so many trees
     batches = min(int(supply.sum()), int(np.count_nonzero(logical.capacity)))
