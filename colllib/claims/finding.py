@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
 from operator import attrgetter
+from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
+import colllib.claims
+from colllib.claims.listed import listed
 from colllib.claims.runs import Used, collected
-from colllib.claims.value import ROUNDED, Case, Limit, Said, Statement, Words, evaluated, parsed, same
+from colllib.claims.value import ROUNDED, Case, Limit, Rows, Said, Statement, Table, Words, evaluated, parsed, same
 from colllib.topology import Topology
-
-Cases = Iterable[Case]
 
 
 class Verdict(StrEnum):
@@ -88,46 +89,33 @@ class Finding:
 EXECUTED, FACT = "executed", "fact"
 
 
-@dataclass(frozen=True)
-class Answer:
-    """Who answers a claim.
-
-    Attributes:
-        chapter: where a reader meets the topic.
-        kind: `EXECUTED`, `FACT` for what was read in a document, or the verdict of words that nothing compares.
-        cases: what the named quantities of its value are, in all cases that were tried.
-    """
-
-    chapter: str
-    kind: str
-    cases: Callable[[], Cases]
-
-
-#: Id of a claim -> its answer.
-ANSWERS: dict[str, Answer] = {}
-
-
-def answer(chapter: str, ids: str, kind: str = EXECUTED) -> Callable[[Callable[[], Cases]], Callable[[], Cases]]:
-    """Register a function that gives the cases for some claims of a chapter.
+@cache
+def answers() -> dict[str, Rows]:
+    """Id of a claim -> what gives the quantities of its value: all that the tables of this package's modules have.
 
     Raises:
-        ValueError: if a claim has an answer already.
+        ValueError: if a claim has two answers.
     """
-
-    def register(cases: Callable[[], Cases]) -> Callable[[], Cases]:
-        for name in ids.split():
-            if name in ANSWERS:
+    found: dict[str, Rows] = {}
+    for module in iter_modules(colllib.claims.__path__):
+        rows: Table = getattr(import_module(f"colllib.claims.{module.name}"), "TABLE", {})
+        for name, cases in ((name, cases) for ids, cases in rows.items() for name in ids.split()):
+            if name in found:
                 raise ValueError(f"claim {name} is answered twice")
-            ANSWERS[name] = Answer(chapter, kind, cases)
-        return cases
-
-    return register
+            found[name] = cases
+    return found
 
 
-def table(chapter: str, rows: Mapping[str, Callable[[], Cases]], kind: str = EXECUTED) -> None:
-    """Register rows of ids and what gives their cases."""
-    for ids, cases in rows.items():
-        answer(chapter, ids, kind)(cases)
+@cache
+def cases_of(name: str) -> tuple[list[Case], Used]:
+    """All cases that were tried for a claim, and what working them out used."""
+    return _gathered(answers()[name]) if name in answers() else (sentence(name).cases, Used({}, {}, {}, {}))
+
+
+@cache
+def _gathered(cases: Rows) -> tuple[list[Case], Used]:
+    with collected() as used:
+        return list(cases()), used
 
 
 # -- sentences -------------------------------------------------------------------------------------
@@ -162,11 +150,19 @@ class Sentence:
         because: if it does not hold.
         note: if it does.
         reference: a key of the bibliography.
+        found: what a document says of the quantities of its value.
     """
 
     because: str = ""
     note: str = ""
     reference: str = ""
+    found: Mapping[str, Any] | None = None
+
+    @property
+    def cases(self) -> list[Case]:
+        """What was found in a document, as a case."""
+        texts = (self.found or {}).items()
+        return [{name: Words(said) if isinstance(said, str) else said for name, said in texts}] if self.found else []
 
 
 @cache
@@ -188,9 +184,9 @@ def causes() -> dict[str, Cause]:
 
 
 @cache
-def sentences() -> dict[str, Sentence]:
-    """What goes with single claims, by id."""
-    return {name: Sentence(**row) for name, row in _because()["claims"].items()}
+def sentence(name: str) -> Sentence:
+    """What goes with a claim."""
+    return Sentence(**_because()["claims"].get(name, {}))
 
 
 @cache
@@ -210,22 +206,22 @@ def finding(name: str, value: str) -> Finding:
     >>> finding("E-01-062", "n_alpha = 2 * N where N = 4").executed
     'n_alpha = 6 (claimed 8) at N = 4'
     """
-    if name not in ANSWERS:
+    answer, told = listed(name).answer, sentence(name)
+    if not answer:
         return Finding(Verdict.OPEN)
-    given, sentence = ANSWERS[name], sentences().get(name, Sentence())
-    if given.kind not in (EXECUTED, FACT):
-        return Finding(Verdict(given.kind), "", sentence.note, Basis("read"), sentence.reference)
-    cases, used = _gathered(given.cases)
+    if answer in (Verdict.DEFINITION, Verdict.NOT_CHECKABLE):
+        return Finding(Verdict(answer), "", told.note, Basis("read"), told.reference)
+    cases, used = cases_of(name)
     with collected() as later:  # quantities may be worked out when a statement asks for them
         later.update(used)
         verdict, executed, case = judged(value, cases)
-    if given.kind == FACT:
+    if answer == FACT:
         verdict = {Verdict.REPRODUCED: Verdict.BORNE_OUT, Verdict.REFUTED: Verdict.NOT_BORNE_OUT}.get(verdict, verdict)
-    basis = Basis("read") if given.kind == FACT else _basis(later, value, bool(cases))
+    basis = Basis("read") if answer == FACT else _basis(later, value, bool(cases))
     if verdict not in FAILS:
-        return Finding(verdict, executed, sentence.note.format_map(case), basis, sentence.reference)
+        return Finding(verdict, executed, told.note.format_map(case), basis, told.reference)
     cause = cause_of().get(name, Cause("", "", "", ()))
-    text, reference = sentence.because.format_map(case) or cause.text, sentence.reference or cause.reference
+    text, reference = told.because.format_map(case) or cause.text, told.reference or cause.reference
     return Finding(verdict, executed, text, basis, reference, cause.key)
 
 
@@ -245,9 +241,7 @@ def evidence(name: str, value: str) -> list[Evidence]:
     >>> evidence("E-01-062", "n_alpha = 6 where N = 4")
     [Evidence(case='N = 4', quantity='n_alpha', executed='6', claimed='6', holds='yes')]
     """
-    if name not in ANSWERS or ANSWERS[name].kind not in (EXECUTED, FACT):
-        return []
-    cases, found = _gathered(ANSWERS[name].cases)[0], []
+    cases, found = cases_of(name)[0], []
     for said in parsed(value):
         for case in said.about(cases):
             for one in said.statements:
@@ -256,12 +250,6 @@ def evidence(name: str, value: str) -> list[Evidence]:
                 place = ", ".join(filter(None, (str(case.get("at", "")), said.place)))
                 found.append(Evidence(place, one.left, executed, symbol + claimed, _text(one.holds(case))))
     return found
-
-
-@cache
-def _gathered(cases: Callable[[], Cases]) -> tuple[list[Case], Used]:
-    with collected() as used:
-        return list(cases()), used
 
 
 def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:

@@ -9,12 +9,9 @@ from itertools import combinations, count, pairwise, product
 import numpy as np
 
 from colllib import forest as forests
-from colllib.claims.cases import Rows
-from colllib.claims.finding import FACT, Cases, answer, table
-from colllib.claims.forests import BOTTLENECK, SMALL, TREES, WORTH, each, fabric, sustained, where
-from colllib.claims.reading import nothing
+from colllib.claims.forests import SMALL, each, fabric, sustained, where
 from colllib.claims.runs import built
-from colllib.claims.value import Case
+from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.exact import IntArray
 from colllib.forest.allreduce import divided, five_ranks
 from colllib.forest.bound import feasible, room
@@ -135,7 +132,6 @@ def _splits(on: str) -> Case:
     return {"at": on, "wrong": wrong, "stuck": stuck, "left": over, "isolated": not over}
 
 
-@answer(TREES, "D-B-022")
 def _rings_and_pairs() -> Cases:
     """In each box a ring of 10, and each rank joined to its counterpart by 1."""
     ring = [(4 * box + j, 4 * box + (j + 1) % 4) for box in (0, 1) for j in range(4)]
@@ -190,7 +186,6 @@ def _flows(k: int) -> int:
     return sum(len(batch.edges) for batch in pack(k * (1 - np.eye(3, dtype=np.intp)), np.full(3, k)))
 
 
-@answer(WORTH, "D-B-029")
 def _in_time_and_disjoint() -> Cases:
     """Executed trees, beside times U that they keep or miss."""
     for on, k in (("dgx-a100:2", 3), ("torus:4x4", 2), ("boxes:2x4", 2)):
@@ -228,22 +223,14 @@ def _rounded(k: int) -> Case:
     }
 
 
-table(
-    BOTTLENECK,
-    {
-        "D-4-019": each(2, 3, 4, at=lambda x: f"x = {x} b", x=int, flow=_capped_flow),
-        "D-4-023 D-B-025": searches(1, *SMALL, "dgx-a100:2", "mi250:2"),
-        "D-B-030 D-B-032 D-B-035": searches(3, *SMALL, "dgx-a100:2", "mi250-8x2"),
-    },
-)
-table(
-    TREES,
-    {
-        "D-4-027 D-B-019 D-B-020": lambda: map(_splits, ("example", "boxes:2x2", "star:5")),
-        "D-B-008": each(1, 10, 1000, at=lambda k: f"three ranks, k = {k}", N=lambda k: 3, k=int, flows=_flows),
-        "D-B-027": each("torus:4", "mesh:3x2", "star:5", wrong=_wrong_mus),
-    },
-)
-table(WORTH, {"D-B-041": lambda: map(_rounded, (1, 3, 7, 31, 127))})
-answer(BOTTLENECK, "D-4-022 D-B-013", FACT)(nothing)
-answer(TREES, "D-B-001", FACT)(nothing)
+TABLE: Table = {
+    "D-B-022": _rings_and_pairs,
+    "D-B-029": _in_time_and_disjoint,
+    "D-4-019": each(2, 3, 4, at=lambda x: f"x = {x} b", x=int, flow=_capped_flow),
+    "D-4-023 D-B-025": searches(1, *SMALL, "dgx-a100:2", "mi250:2"),
+    "D-B-030 D-B-032 D-B-035": searches(3, *SMALL, "dgx-a100:2", "mi250-8x2"),
+    "D-4-027 D-B-019 D-B-020": lambda: map(_splits, ("example", "boxes:2x2", "star:5")),
+    "D-B-008": each(1, 10, 1000, at=lambda k: f"three ranks, k = {k}", N=lambda k: 3, k=int, flows=_flows),
+    "D-B-027": each("torus:4", "mesh:3x2", "star:5", wrong=_wrong_mus),
+    "D-B-041": lambda: map(_rounded, (1, 3, 7, 31, 127)),
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache, partial
 from itertools import combinations
@@ -13,9 +13,9 @@ import numpy as np
 
 from colllib.algorithms import breadth_first, expansion, synthesis
 from colllib.algorithms.breadth_first import BreadthFirst
-from colllib.claims.cases import Rows
-from colllib.claims.finding import Cases
-from colllib.claims.runs import Used, built, by_formula, collected, note_again, place
+from colllib.claims.cases import Quantities
+from colllib.claims.runs import built, by_formula, place
+from colllib.claims.value import Cases, Rows
 from colllib.cost import Cost
 from colllib.execution import Execution
 from colllib.graphs import measures
@@ -27,44 +27,10 @@ from colllib.schedule import Schedule, reversed_in_time
 from colllib.topology import Topology
 from colllib.topology.cuts import diameter, distances
 
-GRAPHS, BFB, EXPANSIONS = "graphs-for-collectives", "one-receiver-at-a-time", "expansions"
-FINDER, ALL_TO_ALL = "topology-finder", "all-to-all-on-graphs"
 #: Up to so many ranks a schedule is executed; above, its cost is that of its transportation problems.
 EXECUTED = 64
 MB = 2**20  # bytes; with 10^6 no row of the source's times comes out
 ALPHA, WHOLE = 10.0, MB * 8 / 100e9 * 1e6  # us: alpha, and M/B of 1 MB at 100 Gbit/s
-
-
-class Quantities(Mapping[str, Any]):
-    """Quantities by name, worked out once, when asked for; what that executes is noted each time."""
-
-    def __init__(self, ways: Mapping[str, Callable[[], Any]], **known: Any) -> None:
-        self.ways, self.known, self.used = ways, known, dict[str, Used]()
-
-    def __getitem__(self, name: str) -> Any:
-        if name in self.used:
-            note_again(self.used[name])
-        elif name not in self.known:
-            with collected() as used:
-                self.known[name] = self.ways[name]()
-            self.used[name] = used
-        return self.known[name]
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self[name]
-
-    def also(self, **more: Callable[[], Any]) -> Quantities:
-        """The same, with further ways or other ones."""
-        self.ways = {**self.ways, **more}
-        return self
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self.known, *self.ways)))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 def on(graph: str) -> Quantities:

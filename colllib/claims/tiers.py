@@ -14,11 +14,10 @@ from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, hierarchical_ring, ring_and_tree_meet
 from colllib.claims.cases import deferred, each, per
 from colllib.claims.contention import eta_of_tiers, every_margin
-from colllib.claims.finding import Cases, answer, table
 from colllib.claims.innetwork import trip
 from colllib.claims.runs import built, closed, run, timed
 from colllib.claims.traces import edges, states
-from colllib.claims.value import Limit
+from colllib.claims.value import Cases, Limit, Table
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.execution import Execution
 from colllib.ladder import topology
@@ -27,8 +26,6 @@ from colllib.placement import order_of
 from colllib.schedule import Schedule, placed
 from colllib.topology import Lattice
 
-BOXES, ORDER, PER_TIER = "boxes-and-cards", "order-of-tiers", "which-algorithm-per-tier"
-EXPERTS, SWITCHES_ADD = "all-to-all-across-boxes", "in-network-at-two-tiers"
 RING, TREE = "all-reduce ring", "all-reduce double-binary-tree"
 
 #: Lu's two racks, NVLink inside and a shared leaf between them, in us and MB; and his spine.
@@ -83,7 +80,6 @@ def composed(primitive: str, **options: Any) -> Cases:
         yield case
 
 
-@answer(ORDER, "E-03-026")
 def _halves() -> Cases:
     """An all-gather of its own, inner first, beside the way back of an all-reduce."""
     for count, ranks in PAIRS:
@@ -100,7 +96,6 @@ def _two_by_two() -> Schedule:
     return hierarchical_ring(2, 2)
 
 
-@answer(BOXES, "E-03-016 E-03-017 E-03-018")
 def _phases_of_two_by_two() -> Cases:
     """Steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3."""
     found = list(states(_two_by_two, chunks=(0, 2, 1, 3), on="boxes:2x2")())
@@ -113,10 +108,6 @@ def _phases_of_two_by_two() -> Cases:
 # -- two racks of 72 --------------------------------------------------------------------------------------
 
 
-@answer(
-    BOXES,
-    "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040",
-)
 def _two_racks() -> Cases:
     done = rings(2, 72, "superpod:2")
     inside, outside = (done.cost_of(phase) for phase in (range(71), range(71, 73)))
@@ -141,7 +132,6 @@ def flat(what: str, price: dict[str, Any], ranks: int = 144) -> Cases:
     yield {"at": f"N = {ranks}", "latency": latency, "load": load, "t": latency + load}
 
 
-@answer(BOXES, "E-03-038 E-03-039")
 def _shorter_rings() -> Cases:
     """Latencies of one flat ring of 144, and of rings on the two tiers of every division, in one alpha."""
     one = run(RING, "star:144").cost.n_alpha
@@ -151,13 +141,11 @@ def _shorter_rings() -> Cases:
     yield {"at": "N = 144", **case, "speed_up": float(one / two[best])}
 
 
-@answer(BOXES, "E-03-057")
 def _telescoped() -> Cases:
     done = run("all-reduce hierarchical", "boxes:16x64", tiers="ring,recursive-doubling")
     yield {"at": "boxes:16x64", "payload": max(k.loads[1] for k in done.kinds())}
 
 
-@answer(BOXES, "E-03-015")
 def _mixed_ring() -> Cases:
     """Eight racks, four to a leaf: latency of a ring of one GPU a rack, by the step."""
     done = built(_one_of_each_rack, 8, on="superpod:8")
@@ -177,7 +165,6 @@ def _one_of_each_rack(racks: int) -> Schedule:
 # -- all-to-all --------------------------------------------------------------------------------------------
 
 
-@answer(EXPERTS, "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041")
 def _all_to_all_of_two_racks() -> Cases:
     done, one = built(alltoall.pairwise_by_boxes, 2, 72, on="boxes:2x72"), run("all-to-all pairwise", "star:144")
     bundled = run("all-to-all hierarchical", "boxes:2x72")
@@ -198,7 +185,6 @@ def _all_to_all_of_two_racks() -> Cases:
     }
 
 
-@answer(EXPERTS, "E-03-046")
 def _classes_of_bytes() -> Cases:
     for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
         on = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
@@ -207,7 +193,6 @@ def _classes_of_bytes() -> Cases:
         yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
 
 
-@answer(EXPERTS, "E-03-047")
 def _single_ranks_on_leaves() -> Cases:
     """A route over one switch is one alpha, over three two."""
     for count, ranks in PAIRS[1:]:
@@ -230,7 +215,6 @@ def _floor(done: Execution, price: dict[str, Any]) -> float:
 SWITCHES = LEAF | {"alpha": (0.2, 0.5)}
 
 
-@answer(SWITCHES_ADD, "E-03-068 E-03-069 E-03-070")
 def _both_tiers() -> Cases:
     """32 racks of 72, of which no number of pieces makes the busiest port any less busy."""
     both, outer = run("all-reduce nvls", "boxes:32x72,inc=both"), run("all-reduce collnet", "boxes:32x72,inc=network")
@@ -242,7 +226,6 @@ def _both_tiers() -> Cases:
     yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **times, "one_rack": one + 0.2}
 
 
-@answer(SWITCHES_ADD, "E-03-060 E-03-061")
 def _lifted() -> Cases:
     """What a card carries between the racks, by rings and through switches that add."""
     plain, inc = rings(8, 4), run("all-reduce collnet", "boxes:8x4,inc=network")
@@ -302,7 +285,6 @@ def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int =
     }
 
 
-@answer(BOXES, "M-42")
 def _three_tiers() -> Cases:
     """1 GB over 4 racks of 4 boxes of 8, the racks' uplinks two to one; larger messages give the same ratio."""
     on, price = (
@@ -321,7 +303,6 @@ def _three_tiers() -> Cases:
     }
 
 
-@answer(PER_TIER, "M-35")
 def _butterfly() -> Cases:
     """Eight ranks in two boxes, near partners first."""
     done, plain = run(HALVING, "boxes:2x4"), built(allreduce.ring, 8, on="boxes:2x4")
@@ -331,7 +312,6 @@ def _butterfly() -> Cases:
     yield {"at": "boxes:2x4", "N": 8, **rounds, "n_alpha": cost.n_alpha, "n_beta": Fraction(cost.n_beta), **crossed}
 
 
-@answer(SWITCHES_ADD, "M-43")
 def _large_messages() -> Cases:
     """How much of the software's time the switch's fewer latencies save, for 1 MB, 100 MB and 10 GB on eight ranks."""
     ring = run(RING, "star:8").cost
@@ -352,7 +332,6 @@ def axis_after_axis(dims: Lattice) -> Schedule:
     return nested(dims, [(axis, allreduce.ring(size)) for axis, size in enumerate(dims.dims)])
 
 
-@answer(BOXES, "M-44")
 def _literal_torus() -> Cases:
     for dims in ((4, 4), (4, 4, 4), (3, 4, 5)):
         on = "torus:" + "x".join(map(str, dims))
@@ -360,7 +339,6 @@ def _literal_torus() -> Cases:
         yield {"at": on, "d": dims, "n_beta": Fraction(done.cost.n_beta), "dim_ring": right.cost.n_beta}
 
 
-@answer(BOXES, "M-45")
 def _misplaced() -> Cases:
     """What is left of the bandwidth of rings on both tiers of 8 x 8 when ranks are placed otherwise than they count."""
     where = topology("boxes:8x8")
@@ -376,7 +354,6 @@ def _placed_rings(order: tuple[int, ...]) -> Schedule:
     return placed(hierarchical_ring(8, 8), list(order))
 
 
-@answer(BOXES, "M-46")
 def _ring_or_crossbar() -> Cases:
     """A ring of eight over an exchange of all with all, for messages without bytes and without latency."""
     ring, cross = run(RING, "star:8").cost, run("all-reduce direct", "star:8").cost
@@ -385,7 +362,6 @@ def _ring_or_crossbar() -> Cases:
         yield {"at": f"N = 8, {name} alone", "times": times}
 
 
-@answer(BOXES, "M-60")
 def _steps_and_gaps() -> Cases:
     ring, tree = (closed(what, "star:1024").n_alpha for what in (RING, "all-reduce binomial-tree"))
     small = {n: run(f"all-reduce {n}", "star:8").cost.n_alpha for n in ("ring", "binomial-tree")}
@@ -393,65 +369,60 @@ def _steps_and_gaps() -> Cases:
     yield {"at": "N = 1024", **case, "tree8": small["binomial-tree"], "gap": 450 // 50}
 
 
-table(
-    BOXES,
-    {
-        "E-03-019 E-03-021": composed("all-reduce"),
-        "E-03-033": flat(RING, NVLINK),
-        "E-03-034": flat(RING, IB),
-        "T-13 T-14 T-15 T-21": against(TSUGRII),
-        "T-16": against(TSUGRII, 16),
-        "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
-        "T-18": against(TSUGRII, narrow=3),
-        "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
-        "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),
-        "M-40": against(REDDI),
-    },
-)
-table(
-    ORDER,
-    {
-        "E-03-022": composed("all-gather", order="inner-first"),
-        "E-03-023": composed("reduce-scatter", order="outer-first"),
-        "E-03-024": composed("broadcast"),
-        "E-03-025": composed("reduce"),
-    },
-)
-table(
-    EXPERTS,
-    {
-        "E-03-051": flat("all-to-all pairwise", NVLINK),
-        "E-03-054": flat("all-to-all pairwise", IB),
-        "E-REFS-003": each("all-to-all bruck", sizes=(4, 8, 16)),
-    },
-)
-table(
-    SWITCHES_ADD,
-    {
-        "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
-        "E-03-063": software("all-gather", "bruck"),
-        "E-03-064": software("reduce-scatter", "bruck"),
-        "E-03-065": software("broadcast", "binomial-tree"),
-        "E-03-066": software("reduce", "binomial-tree"),
-        "E-03-067": software("all-to-all", "pairwise"),
-    },
-)
-table(
-    PER_TIER,
-    {
-        "E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
-        "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
-        "E-03-075": every_margin,
-        "E-REFS-002": per(
-            "N",
-            (4, 8, 16),
-            rounds=lambda n: run("all-gather pat", f"star:{n}").schedule.num_steps,
-            shards=lambda n: (
-                n * max(max(run("all-gather pat", f"star:{n}").link_load(t)) for t in range(n.bit_length() - 1))
-            ),
+TABLE: Table = {
+    "E-03-026": _halves,
+    "E-03-016 E-03-017 E-03-018": _phases_of_two_by_two,
+    "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040": _two_racks,
+    "E-03-038 E-03-039": _shorter_rings,
+    "E-03-057": _telescoped,
+    "E-03-015": _mixed_ring,
+    "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041": _all_to_all_of_two_racks,
+    "E-03-046": _classes_of_bytes,
+    "E-03-047": _single_ranks_on_leaves,
+    "E-03-068 E-03-069 E-03-070": _both_tiers,
+    "E-03-060 E-03-061": _lifted,
+    "M-42": _three_tiers,
+    "M-35": _butterfly,
+    "M-43": _large_messages,
+    "M-44": _literal_torus,
+    "M-45": _misplaced,
+    "M-46": _ring_or_crossbar,
+    "M-60": _steps_and_gaps,
+    "E-03-019 E-03-021": composed("all-reduce"),
+    "E-03-033": flat(RING, NVLINK),
+    "E-03-034": flat(RING, IB),
+    "T-13 T-14 T-15 T-21": against(TSUGRII),
+    "T-16": against(TSUGRII, 16),
+    "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
+    "T-18": against(TSUGRII, narrow=3),
+    "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
+    "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),
+    "M-40": against(REDDI),
+    "E-03-022": composed("all-gather", order="inner-first"),
+    "E-03-023": composed("reduce-scatter", order="outer-first"),
+    "E-03-024": composed("broadcast"),
+    "E-03-025": composed("reduce"),
+    "E-03-051": flat("all-to-all pairwise", NVLINK),
+    "E-03-054": flat("all-to-all pairwise", IB),
+    "E-REFS-003": each("all-to-all bruck", sizes=(4, 8, 16)),
+    "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
+    "E-03-063": software("all-gather", "bruck"),
+    "E-03-064": software("reduce-scatter", "bruck"),
+    "E-03-065": software("broadcast", "binomial-tree"),
+    "E-03-066": software("reduce", "binomial-tree"),
+    "E-03-067": software("all-to-all", "pairwise"),
+    "E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
+    "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
+    "E-03-075": every_margin,
+    "E-REFS-002": per(
+        "N",
+        (4, 8, 16),
+        rounds=lambda n: run("all-gather pat", f"star:{n}").schedule.num_steps,
+        shards=lambda n: (
+            n * max(max(run("all-gather pat", f"star:{n}").link_load(t)) for t in range(n.bit_length() - 1))
         ),
-        "E-REFS-015": per(
-            "N", (8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))
-        ),
-    },
-)
+    ),
+    "E-REFS-015": per(
+        "N", (8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))
+    ),
+}

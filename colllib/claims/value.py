@@ -22,7 +22,7 @@ import ast
 import operator
 import re
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -31,6 +31,10 @@ from math import ceil, isclose, sqrt
 from typing import Any
 
 Case = Mapping[str, Any]
+Cases = Iterable[Case]
+Rows = Callable[[], Cases]
+#: Ids of claims, between spaces -> what gives the quantities of their values, in all cases that were tried.
+Table = Mapping[str, Rows]
 ROUNDED = ("~", "about")
 OPERATORS = ("=", *ROUNDED, "->", "<=", ">=", "<", ">", "!=")
 

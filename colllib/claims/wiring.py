@@ -9,13 +9,12 @@ import numpy as np
 
 from colllib.algorithms import alltoall
 from colllib.claims.cases import once, per
-from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import built, place, run
+from colllib.claims.value import Cases, Table
 from colllib.topology import Topology, from_links
 from colllib.topology.describe import switches, wires
 from colllib.topology.latency import HALVES
 
-CHAPTER = "rails-and-spines"
 POD = "superpod:32"
 
 
@@ -32,7 +31,6 @@ def longest_route(on: str) -> int:
     return int(np.bincount(topology.router(np.zeros_like(rest), rest)[0]).max())
 
 
-@answer(CHAPTER, "E-03-001")
 def _small_clos() -> Cases:
     topology = place("leaf-spine:4x4x2")
     leaf, spine = switches(topology)
@@ -40,13 +38,11 @@ def _small_clos() -> Cases:
     yield {"at": topology.name, **case, "of_a_spine": spine.ports["uplink"]}
 
 
-@answer(CHAPTER, "E-03-002")
 def _near_and_far() -> Cases:
     near, far = (run("point-to-point direct", "leaf-spine:4x4x2", target=rank).cost.n_alpha for rank in (1, 4))
     yield {"at": "leaf-spine:4x4x2", "ratio": Fraction(far) / Fraction(near)}
 
 
-@answer(CHAPTER, "E-03-003")
 def _oversubscribed() -> Cases:
     """All ranks of each leaf send to the next leaf, spread over the spines: the step of a pairwise exchange."""
     for hosts, spines, wide in ((4, 2, 1), (4, 4, 1), (8, 2, 1), (8, 2, 2), (6, 2, Fraction(3, 2))):
@@ -56,7 +52,6 @@ def _oversubscribed() -> Cases:
         yield {"at": on, "down": hosts, "up": spines, "bw_down": 1, "bw_up": wide, "s": max(step, Fraction(1))}
 
 
-@answer(CHAPTER, "E-03-007")
 def _gap() -> Cases:
     """One message of 1 TB in and between racks, without latency."""
     inside, outside = (
@@ -68,7 +63,6 @@ def _gap() -> Cases:
     yield {"at": "boxes:2x72", "gap": outside / inside}
 
 
-@answer(CHAPTER, "E-03-010")
 def _across_rails() -> Cases:
     """From a GPU over its sibling on the right rail to one of another rack, which does or does not share the leaf."""
     topology = place(POD)
@@ -77,7 +71,6 @@ def _across_rails() -> Cases:
         yield {"at": name, "nvlink": sibling.count("box") // 2, "ib": len(there)}
 
 
-@answer(CHAPTER, "E-03-012")
 def _leaves() -> Cases:
     for racks in (4, 8, 32):
         rails, local = (
@@ -87,14 +80,12 @@ def _leaves() -> Cases:
         yield {"at": f"L = {racks}", "L": racks, "rails": rails, "times": Fraction(rails, local)}
 
 
-@answer(CHAPTER, "E-03-014")
 def _edges_of_a_ring() -> Cases:
     topology = place("superpod:8")
     edges = Counter(len(_route(topology, 72 * rack, 72 * ((rack + 1) % 8))) for rack in range(8))
     yield {"at": topology.name, "same_leaf": edges[2], "across": edges[4]}
 
 
-@answer("all-to-all-across-boxes", "E-03-043 E-03-044 E-03-045")
 def _classes_of_peers() -> Cases:
     """Cross-rack peers by the network links behind the sibling that is on their rail."""
     topology = place("superpod:8")
@@ -102,7 +93,6 @@ def _classes_of_peers() -> Cases:
     yield {"at": topology.name, "n": 72, "p": 4, "L": 8, "inside": links[0], "same_leaf": links[2], "across": links[4]}
 
 
-@answer(CHAPTER, " ".join(f"E-03-{number:03}" for number in (8, 9, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85)))
 def _pod() -> Cases:
     """Every port and cable of 32 racks on four rails, of leaves and spines with 144 ports, and of a leaf a rack."""
     topology = place(POD)
@@ -141,7 +131,6 @@ def _ranks_of_a_leaf(topology: Topology) -> list[int]:
 # -- fat-trees ---------------------------------------------------------------------------------------------
 
 
-@answer(CHAPTER, " ".join(f"E-03-{number:03}" for number in range(86, 96)))
 def _fat_trees() -> Cases:
     for k in (4, 48, 64):
         topology = place(f"fat-tree:{k}")
@@ -165,7 +154,6 @@ def _fat_trees() -> Cases:
         }
 
 
-@answer(CHAPTER, "E-03-096")
 def _leiserson() -> Cases:
     """The figure: a host on each of four edge switches, links of 1, 2 and 4 BW towards the root."""
     ups = [(0, 4), (1, 5), (2, 6), (3, 7), (4, 8), (5, 8), (6, 9), (7, 9), (8, 10), (9, 10)]
@@ -196,15 +184,23 @@ def equal_paths(k: int) -> int:
     return sum(1 for _ in nx.all_shortest_paths(topology.to_networkx(), 0, topology.ranks - 1))
 
 
-table(
-    CHAPTER,
-    {
-        "E-03-005": once(
-            "leaf-spine and fat-tree",
-            two=lambda: longest_route("leaf-spine:4x4x2"),
-            three=lambda: longest_route("fat-tree:4"),
-        ),
-        "E-03-097": per("k", (4, 6, 8), paths=equal_paths),
-        "E-03-099": once("fat-tree:144", hosts_of_144=lambda: place("fat-tree:144").ranks),
-    },
-)
+TABLE: Table = {
+    "E-03-001": _small_clos,
+    "E-03-002": _near_and_far,
+    "E-03-003": _oversubscribed,
+    "E-03-007": _gap,
+    "E-03-010": _across_rails,
+    "E-03-012": _leaves,
+    "E-03-014": _edges_of_a_ring,
+    "E-03-043 E-03-044 E-03-045": _classes_of_peers,
+    " ".join(f"E-03-{number:03}" for number in (8, 9, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85)): _pod,
+    " ".join(f"E-03-{number:03}" for number in range(86, 96)): _fat_trees,
+    "E-03-096": _leiserson,
+    "E-03-005": once(
+        "leaf-spine and fat-tree",
+        two=lambda: longest_route("leaf-spine:4x4x2"),
+        three=lambda: longest_route("fat-tree:4"),
+    ),
+    "E-03-097": per("k", (4, 6, 8), paths=equal_paths),
+    "E-03-099": once("fat-tree:144", hosts_of_144=lambda: place("fat-tree:144").ranks),
+}
