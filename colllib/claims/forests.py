@@ -301,16 +301,6 @@ def llama(layers: int) -> Fraction:
     return Fraction(layers * layer + 2 * words * width + width, 10**9)
 
 
-def printed(**quantities: object) -> Rows:
-    """What numbers that the source prints come to."""
-    return lambda: [{"at": "the source's numbers", **quantities}]
-
-
-def spread(*gains: int) -> Rows:
-    """Between what the gains that it prints are."""
-    return printed(low=min(gains), high=max(gains))
-
-
 STEPS, FLOWS = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "SyCCL"}, {"Blink", "MultiTree", "TTO"}
 TABLE_B1 = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "Blink", "MultiTree", "TTO", "SyCCL", "ForestColl"}
 TABLE: Table = {
@@ -367,10 +357,12 @@ TABLE: Table = {
     "D-4-042": _unequal_parts,
     "D-4-005 D-4-006 D-4-007": _ring_and_tree_over_the_network,
     "D-4-001 D-4-043 D-4-044 D-4-045 D-4-054": _machines,
-    "D-4-002": spread(61, 16, 43, 36, 16),
-    "D-4-003": spread(32, 14, 25),
-    "D-4-004": spread(20, 20),
-    "D-4-008": printed(steps=len(STEPS), flows=len(FLOWS), in_table=TABLE_B1 - {"ForestColl"} == STEPS | FLOWS),
+    "D-4-008": once(
+        "Table B.1",
+        steps=lambda: len(STEPS),
+        flows=lambda: len(FLOWS),
+        in_table=lambda: TABLE_B1 - {"ForestColl"} == STEPS | FLOWS,
+    ),
     "D-4-032 D-4-033 D-4-034 D-4-035 D-4-036 D-4-038": few_trees("mi250:2", 1, 2, 3, 4, 5),
     "D-4-037": few_trees("mi250:2", 83),
     "D-4-040 D-B-040": each("dgx-a100:2", "dgx-h100:4", "mi250-8x2", combined=combined, optimum=_optimum),
@@ -383,12 +375,7 @@ TABLE: Table = {
     "D-4-058": margins("dgx-a100", 2),
     "D-4-060": margins("dgx-h100", 16),
     "D-4-062": margins("dgx-h100", 2, 4, 8, 16),
-    "D-4-063": printed(waiting=100 - 88),
-    "D-4-066": printed(gemma=100 - 65, llama2=100 - 50, llama3=100 - 43),
     "D-4-067": once("36 layers", billions=lambda: llama(36)),
-    "D-4-069": printed(hours=Fraction(30_000, 3600)),
-    "D-4-072": printed(ratio=Fraction(37, 4)),
-    "D-4-073 D-4-074 D-B-007": printed(a100=Fraction(22 + 9790 + 12090, 600), mi250=Fraction(38 + 5500 + 17080, 600)),
     "D-4-078": each(
         *(*(f"dgx-a100:{n}" for n in (1, 2, 4, 16, 128)), "mi250-8x2"),
         reached=lambda on: forests.forest(where(on)).reached(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
 from itertools import combinations
@@ -48,10 +49,19 @@ def on(graph: str) -> Quantities:
 def _on(graph: str) -> Quantities:
     topology = place(graph)
     ports = measures.degree(topology)
-    return on_graph(graph, topology, lambda: _cost(graph)).also(
+    # p1, p2, ... are the numbers of its name; those of a circulant are N and its jumps
+    numbers = re.fullmatch(r"[a-z-]+:([\dx]+)", graph)
+    sizes = {f"p{k}": int(size) for k, size in enumerate(numbers[1].split("x"), 1)} if numbers else {}
+    return on_graph(graph, topology, lambda: _cost(graph), jumps=len(sizes) - 1, **sizes).also(
         undirected=lambda: measures.is_undirected(topology),
         loops=lambda: bool((topology.link_src == topology.link_dst).any()),
+        sums=lambda: sum(loads(graph)),
         optimal=lambda: sum(loads(graph)) == Fraction(topology.ranks - 1, ports),
+        radius=lambda: int(distances(topology).max(axis=1).min()),  # of the rank that has the nearest farthest rank
+        smaller=lambda: measures.moore_bound(ports, diameter(topology) - 2),
+        adds=lambda: added(built(breadth_first.reduce_scatter, topology, on=topology)),
+        full=lambda: always_full(built(breadth_first.all_gather, topology, on=topology)),
+        even=lambda: _even_layers(graph),
         f=lambda: throughput(topology),
         bound=lambda: distance_bound(topology),
         pieces=lambda: breadth_first.breadth_first(topology).pieces,
@@ -117,16 +127,16 @@ def on_graph(name: str, topology: Topology, cost: Callable[[], Cost], **known: A
     )
 
 
-def each(*graphs: str, **more: Callable[[Quantities], Any]) -> Rows:
-    """A case for each graph, with further quantities of it."""
-    return lambda: [_more(on(graph), more) for graph in graphs]
+def each(*graphs: str) -> Rows:
+    """A case for each graph."""
+    return lambda: map(on, graphs)
 
 
-def _more(base: Quantities, more: Mapping[str, Callable[[Quantities], Any]]) -> Quantities:
-    if not more:
-        return base
-    ways = {name: (lambda name=name: base[name]) for name in base}
-    return Quantities(ways | {name: (lambda way=way: way(base)) for name, way in more.items()})
+def _even_layers(graph: str) -> bool:
+    """Whether layers are even and every link's load in each step is the layer's d-th part."""
+    topology = place(graph)
+    parts = [Fraction(int(n), measures.degree(topology)) for n in measures.layers(topology)[0, 1:]]
+    return measures.even_layers(topology) and list(loads(graph)) == parts
 
 
 # -- schedules and their expansions ------------------------------------------------------------------
@@ -229,6 +239,7 @@ def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
         ports,
         lambda: by_formula(cost, graph, "lock-step") if times or squared else cost,
         D=far,
+        N0=topology.ranks,
     )
 
 
@@ -278,11 +289,8 @@ def linear_programs(*graphs: str) -> Cases:
         for t in range(1, len(plan.layers) + 1):
             given = plan.transport(0, t)
             if given is not None:
-                yield {
-                    "at": f"{graph}, step {t}",
-                    "program": plan.linear_program(0, t),
-                    "closed": given.least_load()[0],
-                }
+                program, least = plan.linear_program(0, t), given.least_load()[0]
+                yield {"at": f"{graph}, step {t}", "program": program, "closed": least}
 
 
 def distances_of_pairs(graph: str) -> Cases:
@@ -304,14 +312,7 @@ def shells(*graphs: str) -> Cases:
             a = {int(((hops[u] == x) & (hops[w] == x - 1)).sum()) for u, w in np.argwhere(near)}
             b = {int((near[u] & (hops[v] == x - 1)).sum()) for u, v in np.argwhere(hops == x)}
             if max(len(sizes), len(a), len(b)) == 1:
-                yield {
-                    "at": f"{graph}, x = {x}",
-                    "N_x": sizes.pop(),
-                    "a_x": a.pop(),
-                    "b_x": b.pop(),
-                    "d": found["d"],
-                    "bw": found["bw"],
-                }
+                yield found.case(f"{graph}, x = {x}", N_x=sizes.pop(), a_x=a.pop(), b_x=b.pop())
 
 
 def circulants(most: int, *counts: int) -> list[str]:

@@ -114,7 +114,7 @@ def _interior(what: str) -> Rows:
         ends = (np.concatenate((step.src, step.dst)) for step in done(n).schedule.steps)
         return max(int(np.bincount(end)[1:].max()) for end in ends)
 
-    return per("N", (8, 64, 512), links=links, limit=lambda n: Limit(max(done(n).sent[1:] + done(n).received[1:])))
+    return per("N", (8, 64, 512), links=links, inner_port=lambda n: Limit(max(done(n).sent[1:] + done(n).received[1:])))
 
 
 TABLE: Table = {
