@@ -31,11 +31,6 @@ def _least(primitive: str) -> Fraction:
     return Fraction(min(measured(what, "star:8").n_beta for what in whats))
 
 
-def _hardware_options(n: int) -> int:
-    """Whether a switch that takes bundles apart needs fewer latencies than software."""
-    return int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < run(PAIRWISE, f"star:{n}").cost.n_alpha)
-
-
 def _name(n: int, block: int) -> str:
     """A block in the source's names: v01 from rank 0 to rank 1."""
     return f"v{block // n}{block % n}"
@@ -114,10 +109,6 @@ def _post_rotation(n: int) -> Case:
     ways = {"right_by_i": turned, "and_reversed": [row[::-1] for row in turned]}
     ways["but_slot_0"] = [row[:1] + row[1:][::-1] for row in turned]
     return {name: layout == [list(row) for row in after] for name, layout in ways.items()}
-
-
-def _crossing(n: int) -> float:
-    return float(crossover(run(PAIRWISE, f"star:{n}").cost, run(BRUCK, f"star:{n}").cost) or 0)
 
 
 # -- on the wires of a torus -------------------------------------------------------------------------
@@ -251,20 +242,25 @@ TABLE: Table = {
     "E-01-113": _rounds_apart,
     "E-01-116": _relay_against_pairwise,
     "E-01-168 E-01-169 E-01-170": _buffers,
-    "E-01-099": each(PAIRWISE),
     "E-01-100": once(
         "N = 8",
         alltoall=lambda: _least("all-to-all"),
         allreduce=lambda: _least("all-reduce"),
         others=lambda: max(_least(name) for name in PRIMITIVES if name != "all-to-all"),
     ),
-    "E-01-117": per("N", (4, 8), options=_hardware_options),
-    "E-00-033 E-01-111 E-01-115 E-01-173": each(PAIRWISE),
+    "E-01-117": per(
+        "N", (4, 8), options=lambda n: int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < n - 1)
+    ),
+    "E-00-033 E-01-111 E-01-115 E-01-173 E-01-099 E-01-128 E-02-108 E-02-024": each(PAIRWISE),
     "E-01-104": per("N", (4,), both_ways=_both_ways),
     "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114": per("N", SIZES[1:], _relay_on_a_ring),
     "E-01-171": per("N", range(3, 9), _post_rotation),
     "E-00-035 E-01-172": each(BRUCK, sizes=(2, 4, 8, 16, 64)),
-    "E-01-174": per("N", (4, 8, 64), crossover=_crossing),
+    "E-01-174": per(
+        "N",
+        (4, 8, 64),
+        crossover=lambda n: float(crossover(run(PAIRWISE, f"star:{n}").cost, run(BRUCK, f"star:{n}").cost) or 0),
+    ),
     "E-02-076 E-02-077 E-02-154": _hops,
     "E-02-078": _after_the_diameter,
     "E-02-081": _chunks_on_one_link,
@@ -273,7 +269,7 @@ TABLE: Table = {
     "E-02-164": _symmetry,
     "E-02-075": over(in_slices, shapes=CUBES),
     "E-02-079": over(in_slices, shapes=(*CUBES, (5, 3), (6, 4), (4, 2, 3), (8,))),
-    "E-00-039 E-02-083": over(in_slices, shapes=LOADED),
+    "E-00-039 E-02-083 E-02-113": over(in_slices, shapes=LOADED),
     "E-02-085 E-02-086": along("torus", (*CUBES, (6, 4), (8, 4), (4, 8)), _decomposed),
     "E-02-160 E-02-161 E-02-162 E-02-163": along(
         "torus", ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)), _over_the_diameter

@@ -157,11 +157,6 @@ def _two_boundaries() -> Cases:
         yield {"at": f"s2 = s3 = {s}", "s2": s, "s3": s, "across": across}
 
 
-def _leaves_that_add(s: int) -> str:
-    """Leaves of eight hosts with 8/s uplinks."""
-    return f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"
-
-
 # -- the realistic ladder --------------------------------------------------------------------------------
 
 INC, GATHER_INC, TORUS, GATHER_TORUS = "inc all-reduce", "inc all-gather", "all-reduce dim-ring", "all-gather dim-ring"
@@ -257,7 +252,11 @@ TABLE: Table = {
     "E-05-020": _two_boundaries,
     "E-05-016": eta_of_tiers(Fraction(1)),
     "E-05-017 E-05-018 E-05-019 E-00-057": eta_of_tiers(Fraction(4, 5)),
-    "A-01": per("s", (2, 4, 8), n_beta=lambda s: load_limit("all-reduce in-network", _leaves_that_add(s))),
+    "A-01": per(
+        "s",
+        (2, 4, 8),
+        n_beta=lambda s: load_limit("all-reduce in-network", f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"),
+    ),
     "E-05-041": per(
         "size",
         (4, 6, 8),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from colllib.algorithms import allreduce, direct
-from colllib.claims.allreduce import LARGE, MESHED, TREE
+from colllib.claims.allreduce import TREE
 from colllib.claims.alltoall import LOADED, in_slices, longest
 from colllib.claims.cases import SHAPES, along, each, once, over
 from colllib.claims.runs import built, place, run
@@ -92,24 +92,15 @@ TABLE: Table = {
     "E-02-129": _replicas,
     "E-02-103": each("broadcast binomial-tree", sizes=(*NS, 512)),
     "E-02-104": each("reduce binomial-tree", sizes=(*NS, 512)),
-    "E-02-105": each(TREE, sizes=LARGE),
-    "E-02-106": each("all-reduce ring", sizes=NS),
-    "E-02-107": each(*_GATHERS, sizes=NS),
-    "E-02-108": each("all-to-all pairwise", sizes=NS),
-    "E-02-109": over("broadcast dim-chain", shapes=SHAPES),
+    "E-02-109 E-02-040": over("broadcast dim-chain", shapes=SHAPES),
     "E-02-110": over("reduce dim-chain", shapes=SHAPES),
-    "E-02-111": over("all-reduce dim-ring"),
-    "E-02-112": over(*_SLICES, shapes=SHAPES[:-1]),
-    "E-02-113": over(in_slices, shapes=LOADED),
-    "E-02-114": each("broadcast binomial-tree", on="full-mesh", sizes=NS),
-    "E-02-115": each("reduce binomial-tree", on="full-mesh", sizes=NS),
-    "E-02-116": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
+    "E-02-112 E-02-074": over(*_SLICES, shapes=SHAPES[:-1]),
     "E-02-117": each("all-reduce ring", on="full-mesh", sizes=NS),
     "E-02-118": each(*_GATHERS, on="full-mesh", sizes=NS),
     "E-02-119": each("all-to-all pairwise", on="full-mesh", sizes=NS),
     "E-02-120": over("broadcast dim-chain", on="mesh", shapes=SHAPES),
     "E-02-121": over("reduce dim-chain", on="mesh", shapes=SHAPES),
-    "E-02-122": over("all-reduce dim-ring", on="mesh"),
+    "E-02-122 E-02-096": over("all-reduce dim-ring", on="mesh"),
     "E-02-123": over(*_SLICES, on="mesh", shapes=SHAPES[:-1]),
     "E-02-124": over(in_slices, on="mesh", shapes=LOADED),
     "E-02-125": once(

@@ -167,7 +167,7 @@ TABLE: Table = {
     "E-01-136": _far_first,
     "E-01-140": _partners,
     "A-04": _tree_variants,
-    "E-00-030 E-01-094": each(RING, "reduce-scatter ring"),
+    "E-00-030 E-01-094 E-02-107": each(RING, "reduce-scatter ring"),
     "E-00-031 E-01-141": each("all-gather pat", "reduce-scatter pat"),
     "E-00-032 E-01-165": each(DOUBLING, HALVING, sizes=POWERS[:-1]),
     "E-01-130 E-01-166": each(RING, doubling=DOUBLING, sizes=(64, 512)),

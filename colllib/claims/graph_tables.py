@@ -499,8 +499,6 @@ def kautz_family() -> Cases:
 
 
 TABLE: Table = {
-    "D-2-004 D-2-005 D-2-006": runs("all-gather ring", sizes=(3, 4, 8, 16, 64)),
-    "D-2-007": runs("broadcast binomial-tree", sizes=(3, 4, 8, 16, 64)),
     "D-2-008 D-3-016": runs(ring="all-reduce ring", tree="all-reduce double-binary-tree", sizes=(8, 16, 64)),
     "D-3-001": once("the tori", largest=lambda: max(place(f"torus:{d}").ranks for d in ("3x3x2", "3x3x3x2"))),
     "D-3-010 D-3-011 D-3-012": each(K22),

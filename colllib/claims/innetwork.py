@@ -248,13 +248,12 @@ def _summary_of_the_torus() -> Cases:
 
 TABLE: Table = {
     "E-04-002": _saved_per_level,
-    "E-01-002 E-01-084 E-01-088": _AR,
-    "E-00-048 E-04-013 E-01-122 E-01-125 E-04-021": _AR,
+    "E-00-048 E-04-013 E-01-122 E-01-125 E-04-021 E-01-002 E-01-084 E-01-088 E-04-057": _AR,
     "E-00-049 E-04-014 E-01-047 E-01-051": _REDUCE,
     "E-00-050 E-04-015": _RS,
-    "E-00-051 E-04-016": _AG,
+    "E-00-051 E-04-016 E-04-059": _AG,
     "E-00-052 E-04-017 E-01-026 E-01-031": _BC,
-    "E-00-053 E-04-018": _A2A,
+    "E-00-053 E-04-018 E-04-063": _A2A,
     "E-04-003": per("N", (5, 8, 16), step=_step),
     "E-04-004": each(("reduce-scatter in-network", 3), on="inc-star", sizes=(2, 5, 8, 16)),
     "E-04-005": per(
@@ -305,15 +304,12 @@ TABLE: Table = {
     "E-04-054": over("all-to-all relay", shapes=((8,), (8, 8), (16,), (16, 16))),
     "E-04-055": summary("all-reduce", "ring"),
     "E-04-056": summary("all-reduce", "double-binary-tree", many=True),
-    "E-04-057": _AR,
     "E-04-058": together(summary("all-gather", "ring"), summary("reduce-scatter", "ring")),
-    "E-04-059": _AG,
     "E-04-060": together(
         *(summary(name, "binomial-tree", large="two-tree", many=True) for name in ("broadcast", "reduce"))
     ),
     "E-04-061": together(_BC, _REDUCE),
     "E-04-062": summary("all-to-all", "pairwise"),
-    "E-04-063": _A2A,
     "E-04-064": summary("all-reduce", "dim-ring", CUBE),
     "E-04-065": together(*(summary(name, "dim-ring", CUBE) for name in ("all-gather", "reduce-scatter"))),
     "E-04-066": together(*(summary(name, "dim-chain", CUBE, many=True) for name in ("broadcast", "reduce"))),
