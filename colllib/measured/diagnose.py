@@ -19,6 +19,7 @@ from colllib.measured.infer import (
     filled,
     fitting,
     machine_of,
+    most_filled,
     ranks_of,
 )
 from colllib.measured.log import Run
@@ -162,7 +163,7 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
         marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
     speed = f"{form.measured / 1e9:.3g} GB/s"
-    kind, total = "" if gpus == 1 else fitting(form, str(run.collective)), filled(run, form)
+    kind, total = "" if gpus == 1 else fitting(form, str(run.collective)), filled(run, form) or most_filled(run, form)
     state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
     if kind:
@@ -176,7 +177,7 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
         state, sure, text = "below-expectation", 0.4, f"{speed}: {scatter}; the machine is not known."
     elif total:
         state, cause, others, sure = "healthy", None, ["nic-limited"], 0.4
-        text = f"{speed} is what a ring over cards of {total / 1e9:g} GB/s a box gives; say --gpu and --cards."
+        text = f"{speed} is what cards of {total / 1e9:g} GB/s a box give; say --gpu and --cards to be sure."
     seen = [text] if state == "healthy" else dict.fromkeys(mark.text for mark in marks if mark.text)
     binding = "network card" if gpus == 1 and not single else "unknown"
     test, evidence = _test(cause or "", ranks, run.collective), (*seen, *assumed) or (text,)
@@ -194,6 +195,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     usual = by_gpu(machine.name)
     said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
     state, distance = _state(form, bound)
+    if state == "healthy" and form.erratic and machine.boxes > 1:
+        state, distance = "below-expectation", 0.0  # fast at some sizes, but no healthy fabric scatters so
     if _certain(said):
         state = _as_said(state, form, machine, bound, model)
     marks = [mark for mark in said if state != "healthy" or mark.weight >= CERTAIN] + list(causes.noted(form))

@@ -62,14 +62,12 @@ def step_command(
     plan: str,
     model: str,
     layers: str | None,
-    tokens: str,
-    microbatches: str,
     teraflops: str,
     schedule: str,
-    chunks: str,
     bucket: str,
     shared: bool,
     as_json: bool,
+    **counts: str,
 ) -> None:
     """A training step as a timeline: how long it takes, and what each stage does meanwhile."""
     if model not in MODELS:
@@ -81,21 +79,17 @@ def step_command(
         chosen,
         read_plan(plan),
         on,
-        tokens=units.whole("tokens", tokens, "8192"),
-        microbatches=units.whole("microbatches", microbatches, "16"),
+        **{name: units.whole(name, text, "16") for name, text in counts.items()},
         rate=1e12 * units.whole("teraflops", teraflops, "400"),
         schedule=schedule,
-        chunks=units.whole("chunks", chunks, "2"),
         bucket=units.parse("message size", bucket),
         shared=shared,
     )
     step = simulate(training)
-    stages: list[dict[str, float]] = []
-    for stage in range(training.plan.pp):
-        stream = compute(stage)
+    spent = []
+    for stream in map(compute, range(training.plan.pp)):
         computing = float(sum(op.seconds for op in step.ops if op.stream == stream and op.kind in "FBW"))
-        waiting = step.busy(stream) - computing
-        stages.append({"computing": computing, "waiting for collectives": waiting, "idle": step.idle(stream)})
+        spent.append((computing, step.busy(stream) - computing, step.idle(stream)))
     result = {
         "machine": on,
         "model": model,
@@ -103,11 +97,13 @@ def step_command(
         "ranks": training.plan.gpus,
         "operations": len(step.ops),
         "time_s": step.seconds,
-        "stages": [{f"{name.replace(' ', '_')}_s": value for name, value in spent.items()} for spent in stages],
+        "stages": [
+            dict(zip(("computing_s", "waiting_for_collectives_s", "idle_s"), one, strict=True)) for one in spent
+        ],
     }
     head = f"{model}, {chosen.layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step"
-    rows = [(k, *(units.seconds(value) for value in spent.values())) for k, spent in enumerate(stages)]
-    _print(result, as_json, head, rows, ("stage", *stages[0]))
+    rows = [(stage, *map(units.seconds, one)) for stage, one in enumerate(spent)]
+    _print(result, as_json, head, rows, ("stage", "computing", "waiting for collectives", "idle"))
 
 
 def _print(result: dict[str, Any], as_json: bool, head: str, rows: list[Any], headers: tuple[str, ...]) -> None:
@@ -145,7 +141,9 @@ def experts_command(
         routing.zipf_scores(where.ranks, each, wanted, GATES[gate]), units.whole("top-k", top_k, "8")
     )
     if capacity is not None:
-        chosen = routing.with_capacity(chosen, _decimal("capacity", capacity))
+        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", capacity):
+            raise ValueError(f"capacity {units.shortened(capacity)!r}: must be a decimal number, as in 1.25")
+        chosen = routing.with_capacity(chosen, Fraction(capacity))
     goes = routing.destinations(chosen, place)
     busiest: dict[str, dict[str, float]] = {}
     for copies in routing.COPIES if where.in_box else routing.COPIES[:2]:
@@ -156,9 +154,3 @@ def experts_command(
     head = f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}"
     rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]
     _print(result, as_json, head, rows, ("a copy", *busiest["per rank"]))
-
-
-def _decimal(what: str, text: str) -> Fraction:
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
-        raise ValueError(f"{what} {units.shortened(text)!r}: must be a decimal number, as in 1.25")
-    return Fraction(text)
