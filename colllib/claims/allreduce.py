@@ -126,11 +126,9 @@ def _half_payload(n: int) -> Limit:
 
 
 def _root_term() -> Cases:
-    """A chain of 18 stages at the best P: what is left over 17 alpha + M/BW; and the double tree, a link per pair."""
-    pieces, bare = (14, 15, 16, 17), us(Cost(0, 1))
-    meshed = min(us(built(allreduce.double_binary_tree, 512, on="full-mesh:512", pieces=p).cost) for p in pieces)
-    correction = us(best("broadcast chain", "star:19").cost) - us(Cost(17, 0)) - bare
-    yield {"at": "N = 512", "correction": correction, "double_tree": meshed - us(Cost(18, 0)) - bare}
+    """A chain of 18 stages at the best P: what is left over 17 alpha + M/BW."""
+    correction = us(best("broadcast chain", "star:19").cost) - us(Cost(17, 1))
+    yield {"at": "N = 512", "correction": correction}
 
 
 def _paired(n: int) -> int:
@@ -171,8 +169,7 @@ def _below_the_ring(n: int) -> Case:
     """With a link per pair, where c_real comes to 1."""
     tree, ring = _floors(n, "full-mesh"), run(RING, f"full-mesh:{n}").cost
     dominates = crossover(tree, ring) is None and tree.n_beta <= ring.n_beta
-    one_port = _floors(n, "star").n_beta
-    return {"c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates, "one_port": one_port}
+    return {"c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates}
 
 
 def _kilobytes_from_which_the_tree_wins() -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -84,12 +85,11 @@ def _relay_on_a_ring(n: int) -> Case:
     return {**cost, "chunks": max(done.link_total) * n, **chunks}
 
 
-def _split(n: int) -> Schedule:
-    return alltoall.ring_relay(n, tie="split")
+SPLIT: Callable[[int], Schedule] = partial(alltoall.ring_relay, tie="split")
 
 
 def _relay_against_pairwise() -> Cases:
-    for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (_split, "ring"), (relay_singly, "star"))):
+    for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (SPLIT, "ring"), (relay_singly, "star"))):
         both = {"relay": measured(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
         yield {"at": f"N = {n}, on a {on}", "N": n, **both}
 
@@ -102,12 +102,11 @@ def _buffers() -> Cases:
 
 
 def _post_rotation(n: int) -> Case:
-    """Whether "right by i", alone or with either way of reversing, gives the layout that the source prints."""
+    """Whether "right by i", alone or reversed, gives the layout that the source prints."""
     built(alltoall.bruck, n)
     *_, before, after = alltoall.bruck_buffers(n)
     turned = [[row[(slot - i) % n] for slot in range(n)] for i, row in enumerate(before)]
     ways = {"right_by_i": turned, "and_reversed": [row[::-1] for row in turned]}
-    ways["but_slot_0"] = [row[:1] + row[1:][::-1] for row in turned]
     return {name: layout == [list(row) for row in after] for name, layout in ways.items()}
 
 
@@ -125,11 +124,6 @@ LOADED: tuple[Dims, ...] = (
 def in_slices(lattice: Lattice, phased: bool = False, rotated: bool = True) -> Schedule:
     """A relay with every block in slices that begin with different axes, ties split."""
     return relay.relay(lattice, tie="split", rotated=rotated, phased=phased)
-
-
-def _phased(lattice: Lattice, rotated: bool = False) -> Schedule:
-    """One axis after the other."""
-    return in_slices(lattice, True, rotated)
 
 
 def longest(on: str) -> Fraction:
@@ -199,7 +193,7 @@ def _cut() -> Cases:
 def _decomposed(lattice: Lattice) -> Case:
     """One axis after the other; and in slices that begin with different axes, against what the cut demands."""
     on = f"torus:{lattice}"
-    whole, sliced = (Fraction(built(_phased, lattice, rotated, on=on).cost.n_beta) for rotated in (False, True))
+    whole, sliced = (Fraction(built(in_slices, lattice, True, rotated, on=on).cost.n_beta) for rotated in (False, True))
     return {"n_beta": whole, "over_flat": sliced / Fraction(middle_cut(place(on)).n_beta)}
 
 
@@ -245,7 +239,6 @@ TABLE: Table = {
     "E-01-100": once(
         "N = 8",
         alltoall=lambda: _least("all-to-all"),
-        allreduce=lambda: _least("all-reduce"),
         others=lambda: max(_least(name) for name in PRIMITIVES if name != "all-to-all"),
     ),
     "E-01-117": per(

@@ -87,7 +87,7 @@ class Finding:
 
 # -- the answers -----------------------------------------------------------------------------------
 
-EXECUTED, FACT = "executed", "fact"
+FACT = "fact"
 
 
 @cache

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
-from math import comb
 
 import numpy as np
 
@@ -126,7 +125,7 @@ TABLE: Table = {
     "E-00-024 E-01-050": each(CHAIN_UP, many=(CHAIN_UP, 64), sizes=(4, 8, 33, 64)),
     "E-00-023 E-01-022": each(TREE, many=(TREE, 64), sizes=(4, 8, 33, 64)),
     "E-00-025 E-01-046": each(TREE_UP, many=(TREE_UP, 64), sizes=(4, 8, 33, 64)),
-    "E-01-020": per("k", range(1, 8), levels=_levels, middle=lambda k: comb(k, k // 2)),
+    "E-01-020": per("k", range(1, 8), levels=_levels),
     "E-01-021 E-01-028 D-2-007": each(TREE),
     "E-01-045 E-01-048": each(TREE_UP),
     "E-01-023": per("N", POWERS[1:], partners=_partners),
@@ -134,11 +133,7 @@ TABLE: Table = {
     "E-01-029 E-02-114": each(TREE, on="full-mesh", sizes=FEW),
     "E-01-049 E-02-115": each(TREE_UP, on="full-mesh", sizes=FEW),
     "E-01-032": per("N", SIZES[1:], n_beta=lambda n: run(CHAIN, f"star:{n}", n).cost.n_beta),
-    "E-01-044": once(
-        "N = 4",
-        edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps),
-        of_reduce=lambda: edges(*built(printed_reduce_tree).schedule.steps),
-    ),
+    "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
     "E-01-177": _master_formula,
     "E-01-183": _time_at_the_best,
     "E-01-175": per(

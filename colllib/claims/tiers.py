@@ -92,19 +92,6 @@ def _halves() -> Cases:
         yield {"at": on, "L": count, "N": count * ranks, "card": loads[0], "half_card": loads[1]}
 
 
-def _two_by_two() -> Schedule:
-    return hierarchical_ring(2, 2)
-
-
-def _phases_of_two_by_two() -> Cases:
-    """Steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3."""
-    found = list(states(_two_by_two, chunks=(0, 2, 1, 3), on="boxes:2x2")())
-    ends = {1: 1, 3: 2, 4: 3}
-    for case in found:
-        if case["step"] in ends:
-            yield {**case, "at": f"phase {ends[case['step']]}", "phase": ends[case["step"]]}
-
-
 # -- two racks of 72 --------------------------------------------------------------------------------------
 
 
@@ -343,7 +330,6 @@ def _steps_and_gaps() -> Cases:
 
 TABLE: Table = {
     "E-03-026": _halves,
-    "E-03-016 E-03-017 E-03-018": _phases_of_two_by_two,
     "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040": _two_racks,
     "E-03-038 E-03-039": _shorter_rings,
     "E-03-057": _telescoped,
@@ -397,4 +383,6 @@ TABLE: Table = {
     "E-REFS-015": per(
         "N", (8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))
     ),
+    # steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3
+    "E-03-016 E-03-017 E-03-018": states(hierarchical_ring, 2, 2, chunks=(0, 2, 1, 3), on="boxes:2x2"),
 }

@@ -10,20 +10,7 @@ from typing import Any
 import numpy as np
 
 from colllib.algorithms import allreduce, direct, lattice, pointtopoint, relay
-from colllib.claims.cases import (
-    SHAPES,
-    Dims,
-    Quantities,
-    along,
-    as_quantities,
-    deferred,
-    measured,
-    named_shape,
-    once,
-    over,
-    per,
-    shape,
-)
+from colllib.claims.cases import SHAPES, Quantities, along, as_quantities, deferred, measured, once, over, per, shape
 from colllib.claims.runs import built, place, run
 from colllib.claims.traces import held_after, moved
 from colllib.claims.value import Case, Cases, Table, Words
@@ -76,7 +63,7 @@ def _hops(on: str) -> Words:
 
 def _grown(k: int, measure: Callable[[str], Any]) -> Fraction:
     """From axes of 4 to axes of 8, which makes N 2^k times as large."""
-    return Fraction(measure(named_shape("torus", (8,) * k))) / Fraction(measure(named_shape("torus", (4,) * k)))
+    return Fraction(measure(f"torus:{Lattice((8,) * k)}")) / Fraction(measure(f"torus:{Lattice((4,) * k)}"))
 
 
 def _cut(on: str) -> Fraction:
@@ -162,7 +149,7 @@ def flat_ring(axes: Lattice) -> Schedule:
     return placed(allreduce.ring(axes.ranks), lattice.snake(axes))
 
 
-def _by_axes(dims: Dims) -> Cost:
+def _by_axes(dims: tuple[int, ...]) -> Cost:
     """An all-reduce from its parts, where all at once takes seconds: a ring of every axis, bytes scaled to the rest."""
     total, held = Cost(0, 0), Fraction(1)
     for size in dims:
@@ -183,13 +170,6 @@ def _hop(on: str, measure: Callable[[Any], Any]) -> Any:
     """Of the links of every hop of a ring in the printed order, which is rank order."""
     rank = np.arange(place(on).ranks)
     return measure(np.bincount(place(on).router(rank, np.roll(rank, -1))[0]))
-
-
-def _tree_on_a_ring() -> Cases:
-    for size in (4, 8, 16, 32, 64):
-        chain = built(lattice.dim_chain, Lattice((size,)), both=False, on=f"ring:{size}").cost.n_alpha
-        tree = run("broadcast binomial-tree", f"ring:{size}").cost.n_alpha
-        yield {"at": f"d = {size}", "size": size, "tree": tree, "chain": chain}
 
 
 def _phases(axes: Lattice) -> Case:
@@ -218,7 +198,7 @@ def _begins() -> Words:
     return Words(" ".join("XYZ"[axis] for axis in _in_use(schedule, Lattice((4, 3, 2)), 0)))
 
 
-def _gathered_in(dims: Dims, order: tuple[int, ...]) -> Schedule:
+def _gathered_in(dims: tuple[int, ...], order: tuple[int, ...]) -> Schedule:
     down = lattice.dim_ring_reduce_scatter(Lattice(dims))
     return in_sequence(down, lattice.dim_ring_all_gather(Lattice(dims), order=order))
 
@@ -226,7 +206,7 @@ def _gathered_in(dims: Dims, order: tuple[int, ...]) -> Schedule:
 def _orders() -> Cases:
     """Every order of the gathers after one order of the reduce-scatters: proved by the executor, and equally dear."""
     for dims, order in product(((4, 3, 2), (8, 2, 2)), permutations(range(3))):
-        on = named_shape("torus", dims)
+        on = f"torus:{Lattice(dims)}"
         turned, usual = as_quantities(built(_gathered_in, dims, order, on=on)), measured(DIM_RING, on)
         yield {"at": f"{on}, gathers {order}", "turned": turned, "usual": usual}
 
@@ -276,7 +256,7 @@ def _face(place_: tuple[int, ...]) -> Callable[[], int]:
 
 def _one_by_one(axes: Lattice) -> Schedule:
     """A schedule that never lets the busiest link idle."""
-    return relay.relay_one_by_one(place(named_shape("mesh", axes.dims)))
+    return relay.relay_one_by_one(place(f"mesh:{axes}"))
 
 
 def _line_and_ring() -> Cases:
@@ -342,7 +322,6 @@ TABLE: Table = {
     " ".join(f"E-02-{number:03}" for number in range(46, 53)): _all_reduced,
     "E-02-025": _rings_at_once,
     "E-02-056 E-02-070 E-02-028": _of_4096,
-    "E-02-035": _tree_on_a_ring,
     "E-02-073": _orders,
     "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-138 E-02-128": _HALVINGS,
     "E-02-060 E-02-061 E-02-062 E-02-063 E-02-064 E-02-065 E-02-066": along(
@@ -418,4 +397,12 @@ TABLE: Table = {
         extra=lambda on: wires(place(on)) - wires(place(on.replace("torus", "mesh"))),
     ),
     "E-02-102": per("size", (2, 3, 4, 5, 8, 16), times=_times),
+    "E-02-035": per(
+        "size",
+        (4, 8, 16, 32, 64),
+        tree=lambda size: run("broadcast binomial-tree", f"ring:{size}").cost.n_alpha,
+        chain=lambda size: built(lattice.dim_chain, Lattice((size,)), both=False, on=f"ring:{size}").cost.n_alpha,
+    ),
+    "E-04-054": over("all-to-all relay", shapes=((8,), (8, 8), (16,), (16, 16))),
+    "E-04-069": over("all-reduce dim-ring", layers="all-reduce breadth-first", shapes=((4, 4, 4),)),
 }

@@ -10,10 +10,11 @@ import pytest
 
 from colllib import claims
 from colllib.claims import FAILS, HOLDS, Verdict, allreduce, evidence
-from colllib.claims.finding import EXECUTED, FACT, _gathered, answers, cases_of, finding, judged
+from colllib.claims.finding import FACT, _gathered, answers, cases_of, finding, judged
 from colllib.claims.value import Limit, Statement, Words, evaluated, parsed
 
 ENTRIES = {entry.claim.id: entry for entry in claims.ledger()}
+EXECUTED = "executed"
 COMPARED = [name for name, entry in ENTRIES.items() if entry.claim.answer in (EXECUTED, FACT)]
 
 
