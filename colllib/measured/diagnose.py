@@ -16,10 +16,10 @@ from colllib.measured.infer import (
     SMALLEST,
     Hints,
     as_shown,
+    fast_enough,
     filled,
     fitting,
     machine_of,
-    most_filled,
     ranks_of,
 )
 from colllib.measured.log import Run
@@ -108,8 +108,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     >>> from colllib.measured.read import read
     >>> (run,) = read("# size time algbw busbw\\n 1073741824 4568.9 235.01 440.65\\n")
     >>> found = diagnose(run, Hints(gpu="H100", gpus_per_box=8, boxes=2))
-    >>> found.state, found.binding
-    ('healthy', 'network card')
+    >>> found.state, found.binding  # of NVLSTree, which is faster than a ring over the cards
+    ('healthy', 'NVLink')
     """
     if why := _no_measurement(run, ranks_of(run, hints)):
         text = f"This is no measurement: {why}."
@@ -134,6 +134,10 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if any(row.failed for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
+    if machine is None and (machine := fast_enough(known, form)):
+        assumed.append(
+            "it is fast enough for boxes of 8 GPUs with 8 x 400 Gb/s cards; say --gpu and --cards to be sure"
+        )
     if machine is None:
         return _unknown_machine(run, form, hints, ranks, assumed)
     return _judged(known, form, machine, collective, assumed)
@@ -163,7 +167,7 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
         marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
     speed = f"{form.measured / 1e9:.3g} GB/s"
-    kind, total = "" if gpus == 1 else fitting(form, str(run.collective)), filled(run, form) or most_filled(run, form)
+    kind, total = "" if gpus == 1 else fitting(form, str(run.collective)), filled(run, form)
     state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
     if kind:
@@ -221,7 +225,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     verdict = _sentence(state, cause, form, machine, bound)
     if state == "healthy" and form.measured < SLOWER * model.busbw:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
-    binding = "latency" if cause == "latency-bound" else bound.binding
+    faster = state == "healthy" and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
+    binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
     return Diagnosis(state, cause, tuple(rest), confidence, binding, verdict, tuple(evidence), test, form, bound)
 
 

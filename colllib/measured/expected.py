@@ -49,7 +49,7 @@ def expected(machine: Machine, collective: str) -> Expected:
     >>> from colllib.measured.machines import find
     >>> found = expected(find("dgx-h100:2"), "all-reduce")
     >>> found.binding, round(found.low / 1e9), round(found.high / 1e9)
-    ('network card', 280, 504)
+    ('network card', 272, 504)
     """
     if machine.ranks < 2:
         raise ValueError("1 rank sends nothing: take at least 2")

@@ -97,13 +97,13 @@ def filled(run: Run, form: Shape, fewest: float = FEWEST_CARDS, least: float = 0
     return next((total for k in range(4) if least <= form.measured / (total := fewest * 2**k) <= 1.0), 0.0)
 
 
-def most_filled(run: Run, form: Shape) -> float:
-    """The cards of the fastest boxes that are usual, 8 x 400 Gb/s, if a run is fast enough even for them; else 0."""
+def fast_enough(run: Run, form: Shape) -> Machine | None:
+    """The fastest usual boxes, of eight GPUs with 8 x 400 Gb/s, if a run of an unknown GPU is fast enough for them."""
     if form.noisy or form.largest < SMALLEST or not run.ranks or run.ranks <= UNKNOWN.gpus or run.ranks % UNKNOWN.gpus:
-        return 0.0
-    box = replace(UNKNOWN, boxes=run.ranks // UNKNOWN.gpus, cards_known=True)
-    bound = expected(box, run.collective or "all-reduce")
-    return box.network if bound.low <= form.measured <= bound.high else 0.0
+        return None
+    boxes = replace(UNKNOWN, boxes=run.ranks // UNKNOWN.gpus, cards_known=True)
+    bound = expected(boxes, str(run.collective))
+    return boxes if bound.low <= form.measured <= bound.high else None
 
 
 def as_shown(machine: Machine, run: Run, form: Shape, assumed: Assumed) -> Machine:

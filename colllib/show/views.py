@@ -20,6 +20,7 @@ from colllib.show.theme import color, escape, typeset
 Texts = Mapping[str, str]
 
 WIDE, NARROW = 640, 520  # how wide Python draws; below this, letters instead of names
+LOW, HIGH = 1e2, 1e11  # the messages in bytes at both ends of a curve
 POINTS = 64  # of a curve, but for the first
 
 
@@ -43,6 +44,10 @@ def measured(what: str, one: Priced, message: float, standings: Sequence[Priced]
     if what == "slowdown":
         return one.seconds / fastest(standings)[0].seconds
     return standings[0].seconds / one.seconds if what == "gain" else one.seconds
+
+
+def _sizes(low: float, high: float) -> list[float]:
+    return [low * (high / low) ** (k / POINTS) for k in range(POINTS + 1)]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -89,7 +94,6 @@ class Curves(View):
     """A measure of every row against the message, with a rule where the reader is, and who is fastest below.
 
     Args:
-        low, high: the sizes in bytes at both ends.
         what: "time", "rate", "gain" or "slowdown", of which the curves' ends tell the time; without a label it names
             the chart.
         y_label: what the axis says.
@@ -97,8 +101,6 @@ class Curves(View):
         strip: whether a strip below says who is fastest.
     """
 
-    low: float = 1e2
-    high: float = 1e11
     what: str = "slowdown"
     y_label: str = "times as long as the fastest"
     log: bool = True
@@ -110,8 +112,7 @@ class Curves(View):
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         race, here, typed = self.race, state[self.race.message], texts[self.race.message]
-        low, high = min(self.low, here), max(self.high, here)
-        sizes = [low * (high / low) ** (k / POINTS) for k in range(POINTS + 1)]
+        sizes = _sizes(min(LOW, here), max(HIGH, here))
         lines = [race.standings({**state, race.message: size}) for size in sizes]
         now = race.standings(state)
         show = _FORMATS[self.what]
@@ -464,15 +465,11 @@ class Heat(View):
 class Turns(View):
     """From which size on which row is fastest, as text."""
 
-    low: float = 1e2
-    high: float = 1e11
     kind = "turns"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        sizes = [self.low * (self.high / self.low) ** (k / POINTS) for k in range(POINTS + 1)]
-        described = "; ".join(
-            f"from <b>{units.size(size)}</b> {escape(one.row.name)}" for size, one in turns(self.race, state, sizes)
-        )
+        found = turns(self.race, state, _sizes(LOW, HIGH))
+        described = "; ".join(f"from <b>{units.size(size)}</b> {escape(one.row.name)}" for size, one in found)
         return f"<p>Fastest {described}.</p>"
 
 

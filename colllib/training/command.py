@@ -114,7 +114,7 @@ def _print(result: dict[str, Any], as_json: bool, head: str, rows: list[Any], he
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents
-MOST_SCORES, MOST_RANKS = 2**20, 256
+MOST_RANKS = 256
 
 
 @click.command("experts")
@@ -135,7 +135,6 @@ def experts_command(
         raise ValueError(f"unknown gate {units.shortened(gate)!r}: known are {', '.join(GATES)}")
     check_counts(experts=wanted, tokens=each)
     check_size("tokens for every expert", where.ranks, MOST_RANKS, "ranks")
-    check_size("a score of each token for each expert", where.ranks * each * wanted, MOST_SCORES, "scores")
     place = routing.contiguous(wanted, where.ranks)
     chosen = routing.route(
         routing.zipf_scores(where.ranks, each, wanted, GATES[gate]), units.whole("top-k", top_k, "8")

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
+from colllib.limits import MOST_NODES, check_size
 from colllib.primitives import check_counts
 from colllib.schedule import Schedule
 from colllib.values import Message, final_values
@@ -165,6 +166,7 @@ class Traffic:
 
     def __post_init__(self) -> None:
         check_counts(ranks=self.ranks)
+        check_size("a count of bytes for each rank", self.ranks, MOST_NODES, "ranks")
         self.bytes = np.zeros(self.ranks, dtype=np.intp)
 
     def __call__(self, sent: Packet, message: Message) -> Packet:
@@ -386,6 +388,8 @@ class LowRank:
         size = len(vectors[0])
         rows = int(np.ceil(np.sqrt(size)))
         columns = -(-size // rows)
+        if self.rank > columns:
+            raise ValueError(f"rank {self.rank}: {size} numbers make a matrix of {rows} x {columns}, which has less")
         self.errors = self.errors or [np.zeros(size) for _ in vectors]
         held = [vector + error for vector, error in zip(vectors, self.errors, strict=True)]
         matrices = [np.pad(vector, (0, rows * columns - size)).reshape(rows, columns) for vector in held]

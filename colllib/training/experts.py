@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from colllib.algorithms import direct
 from colllib.exact import Fractions, IntArray
+from colllib.limits import check_size
 from colllib.primitives import Blocks, check_counts, is_whole, whole_numbers
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology
@@ -28,6 +29,7 @@ Floats = NDArray[np.float64]
 Placement = tuple[tuple[int, ...], ...]
 
 DROPPED = -1
+MOST_SCORES = 2**20
 
 # -- gates ---------------------------------------------------------------------------------------
 
@@ -48,6 +50,7 @@ def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *,
     (2, 3, 8)
     """
     check_counts(ranks=ranks, tokens=tokens, experts=experts)
+    check_size("a score of each token for each expert", ranks * tokens * experts, MOST_SCORES, "scores")
     if not isfinite(exponent):
         raise ValueError(f"exponent {exponent}: must be finite")
     random = np.random.default_rng(seed)
@@ -62,6 +65,7 @@ def topical_tokens(ranks: int, tokens: int, *, seed: int = 0) -> Floats:
         vectors, shape (ranks, tokens, 16).
     """
     check_counts(ranks=ranks, tokens=tokens)
+    check_size("topics of tokens", ranks * tokens, MOST_SCORES, "tokens")
     topics, width = 12, 16
     random = np.random.default_rng(seed)
     centers = random.normal(size=(topics, width))
@@ -281,6 +285,7 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
 
 def _held(experts: int, ranks: int) -> int:
     check_counts(experts=experts, ranks=ranks)
+    check_size("a placement", experts, MOST_SCORES, "experts")
     if experts % ranks:
         raise ValueError(f"{experts} experts on {ranks} ranks: each must hold equally many")
     return experts // ranks

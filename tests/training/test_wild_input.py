@@ -8,7 +8,7 @@ import pytest
 from colllib.algorithms import allreduce
 from colllib.parallelism import MODELS, Plan, bubble, copies, decoding, training
 from colllib.topology import star
-from colllib.training import compression, experts, faults
+from colllib.training import compression, experts, faults, problems
 from colllib.training.data_parallel import buckets
 from colllib.training.pipelines import order, pipeline
 from colllib.training.prices import send
@@ -33,6 +33,14 @@ SCORES, TOKENS = np.zeros((2, 3, 4)), np.ones((2, 3, 4))
         (lambda: send("dgx-h100:2", 8, 0, 2, 1e6), "from stage 0 to 2: dgx-h100:2 has 2 of 8 ranks"),
         (lambda: send("dgx-h100:2", 8, -1, 1, 1e6), "from stage -1 to 1"),
         (lambda: parameter_server(BEYOND, 1), "messages are too many"),
+        (lambda: experts.zipf_scores(BEYOND, 2, 4), "scores are too many"),
+        (lambda: experts.topical_tokens(2, 10**30), "tokens are too many"),
+        (lambda: experts.contiguous(10**30, 1), "experts are too many"),
+        (lambda: compression.Average(BEYOND), "ranks are too many"),
+        (lambda: compression.LowRank(2, 4)([np.ones(9)] * 2, 0), "rank 4: 9 numbers make a matrix of 3 x 3"),
+        (lambda: problems.least_squares(BEYOND, 4), "numbers are too many"),
+        (lambda: problems.logistic(2, BEYOND), "numbers are too many"),
+        (lambda: problems.terrain(2, BEYOND), "numbers are too many"),
         (lambda: experts.zipf_scores(2, 2, 4, float("inf")), "exponent inf: must be finite"),
         (lambda: experts.balanced_gate(np.ones((4, 4)), TOKENS, 2, float("inf")), "weight inf of the auxiliary loss"),
         (lambda: experts.balanced_gate(np.ones((4, 4)), TOKENS, 2, 1.0, steps=-1), "steps -1: must be at least 1"),

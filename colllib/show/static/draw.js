@@ -132,12 +132,13 @@ const draw = (function () {
   }
 
   // -- views: (options, field, state, texts, width) to { html, and the axes if there are any } ------
+  const LOW = 1e2, HIGH = 1e11; // as in views.py
   const range = (low, high) => Array.from({ length: race.POINTS + 1 }, (_, k) => low * (high / low) ** (k / race.POINTS));
   const letters = (one) => one.look[2] || one.row.n.split(" (")[0].split(" ").slice(0, 3).map((word) => word[0]).join("").toUpperCase();
 
   function curves(view, field, state, texts, width) {
     const here = state[field.m], told = texts[field.m];
-    const sizes = range(Math.min(view.low, here), Math.max(view.high, here));
+    const sizes = range(Math.min(LOW, here), Math.max(HIGH, here));
     const lines = sizes.map((size) => race.standings(field, { ...state, [field.m]: size }));
     const now = race.standings(field, state);
     const show = format[view.what];
@@ -321,7 +322,7 @@ const draw = (function () {
   }
 
   function turns(view, field, state) {
-    const told = race.turns(field, state, range(view.low, view.high)).map(([size, one]) => `from <b>${race.size(size)}</b> ${escape(one.row.n)}`);
+    const told = race.turns(field, state, range(LOW, HIGH)).map(([size, one]) => `from <b>${race.size(size)}</b> ${escape(one.row.n)}`);
     return { html: `<p>Fastest ${told.join("; ")}.</p>` };
   }
 
