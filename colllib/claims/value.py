@@ -243,7 +243,7 @@ def _value(node: ast.expr, case: Case) -> Any:
         return -_value(node.operand, case)
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
         return _ARITHMETIC[type(node.op)](_value(node.left, case), _value(node.right, case))
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
         return _COMPARED[type(node.ops[0])](_value(node.left, case), _value(node.comparators[0], case))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("total", "most"):
         over = [_value(node.args[0], ChainMap({"d": size}, case)) for size in case["d"]]  # type: ignore[arg-type]
