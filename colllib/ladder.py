@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
+from inspect import signature
 from math import inf
 from typing import Any
 
 from colllib import topology as topologies
-from colllib.algorithms import Algorithm, every, find, of
+from colllib.algorithms import Algorithm, every, find, hierarchical, of
 from colllib.algorithms.alltoall import radices
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Price, best_segments
@@ -235,11 +236,13 @@ class Rung:
 
     @property
     def label(self) -> str:
-        """The algorithm, with its base where that is chosen, and its segments where it is pipelined."""
-        radix = self.algorithm.chosen.get("radix")
+        """The algorithm, with its base or its tiers where they are chosen, and its segments where it is pipelined."""
+        chosen = self.algorithm.chosen
         return (
             self.algorithm.label
-            + (f", radix {radix}" if radix else "")
+            + (f", radix {chosen['radix']}" if "radix" in chosen else "")
+            + (f", {chosen['tiers'].replace(',', ' + ')}" if "tiers" in chosen else "")
+            + (f", {chosen['order']}" if self.algorithm.name == "hierarchical" and "order" in chosen else "")
             + (f", P = {self.segments}" if self.segments > 1 else "")
         )
 
@@ -416,7 +419,8 @@ def field_of(
 ) -> tuple[list[Rung], dict[str, str]]:
     """Every algorithm that a topology offers, fastest first, and why the others are left out.
 
-    Segmented ones stand at their best P, as for `run`, and Bruck's all-to-all on a star in its best base.
+    Segmented ones stand at their best P, as for `run`, Bruck's all-to-all on a star in its best base, and a
+    hierarchical one in an order and with algorithms on its tiers than which none was found faster.
 
     Args:
         primitive: its name.
@@ -438,10 +442,50 @@ def field_of(
             left_out[algorithm.name] = why
             continue
         try:
-            rungs.append(run(Entry(algorithm, topology).in_best_base(**price).algorithm, topology, **price))
+            ways = [
+                Entry(algorithm, topology).in_best_base(**price).algorithm,
+                *_on_best_tiers(algorithm, topology, price),
+            ]
+            rungs.append(min((run(way, topology, **price) for way in ways), key=lambda rung: rung.seconds))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
     return _sorted(rungs), left_out
+
+
+def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> list[Algorithm]:
+    """A hierarchical algorithm in each order with the algorithms that are fastest on its tiers, in one segment.
+
+    One tier is chosen after another: what runs on one leaves the others what they had. What would take long to
+    execute is left out.
+    """
+    if "tiers" not in algorithm.options or topology.lattice is None:
+        return []
+    usual, usually = (signature(algorithm.build).parameters[name].default for name in ("tiers", "order"))
+
+    def configured(names: Sequence[str], order: str) -> Algorithm:
+        options = {"tiers": names[0] if len(set(names)) == 1 else ",".join(names), "order": order}
+        return algorithm.configured({name: options[name] for name in options if options[name] not in (usual, usually)})
+
+    def seconds(names: Sequence[str], order: str) -> float:
+        here = Entry(configured(names, order), topology)
+        try:
+            expected = expected_seconds(algorithm.name, here.schedule(), topology)
+            return here.cost().seconds(**price) if SEARCHED * expected <= MOST_SECONDS else inf
+        except ValueError:  # several lines would meet in one switch, or no route leads there
+            return inf
+
+    found = []
+    for order in hierarchical.ORDERS:
+        axes = range(len(topology.lattice.dims))
+        known = [hierarchical.choices(topology, axis, algorithm.primitive, order) for axis in axes]
+        names = [usual] * len(axes)
+        for axis in axes:
+            tried = {name: seconds([*names[:axis], name, *names[axis + 1 :]], order) for name in (usual, *known[axis])}
+            names[axis] = min(tried, key=lambda name: tried[name])
+        through = [hierarchical.IN_NETWORK] * len(axes)  # two steps, of which one is hidden only in several segments
+        able = all(hierarchical.IN_NETWORK in of_tier for of_tier in known)
+        found += [configured(way, order) for way in (names, *([through] if able else [])) if seconds(way, order) < inf]
+    return list({str(way.chosen): way for way in found if way.chosen}.values())
 
 
 def _sorted(rungs: Iterable[Rung]) -> list[Rung]:

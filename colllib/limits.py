@@ -9,6 +9,7 @@ import numpy as np
 from colllib import units
 
 if TYPE_CHECKING:
+    from colllib.exact import IntArray
     from colllib.schedule import Schedule
     from colllib.topology import Topology
 
@@ -59,12 +60,16 @@ def expected_seconds(what: str, schedule: Schedule, topology: Topology) -> float
     for t, times in zip(looked_at.tolist(), nearest.tolist(), strict=False):
         step, alike = schedule.part(t)
         messages = len(step.src) * alike
-        some = slice(None, None, -(-len(step.src) // LOOKED_AT) or 1)
-        src, dst = step.src[some], step.dst[some]
-        crossings = len(topology.router(src, dst)[0]) * messages // max(len(src), 1)
+        crossings = int(mean_crossings(topology, step.src, step.dst) * messages)
         check_size(f"{what}, step {t}", crossings, MOST_CROSSINGS, "crossings of links")
         seconds += (messages * MESSAGE + crossings * CROSSING) * times
     return seconds
+
+
+def mean_crossings(topology: Topology, src: IntArray, dst: IntArray) -> float:
+    """How many links a message crosses on average, judged by some of them."""
+    some = slice(None, None, -(-len(src) // LOOKED_AT) or 1)
+    return len(topology.router(src[some], dst[some])[0]) / max(len(src[some]), 1)
 
 
 def check_seconds(what: str, seconds: float) -> None:

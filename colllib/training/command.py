@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import click
-from tabulate import tabulate
 
 from colllib import units
+from colllib.answering import Answer, answered, table
 from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
@@ -56,7 +55,7 @@ def read_plan(text: str) -> Plan:
 @click.option("--chunks", default="1", help="of interleaved stages")
 @click.option("--bucket", default="25MB", help="gradients that leave together")
 @click.option("--shared", is_flag=True, help="gradients and activations share a card")
-@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@answered
 def step_command(
     on: str,
     plan: str,
@@ -66,9 +65,8 @@ def step_command(
     schedule: str,
     bucket: str,
     shared: bool,
-    as_json: bool,
     **counts: str,
-) -> None:
+) -> Answer:
     """A training step as a timeline: how long it takes, and what each stage does meanwhile."""
     if model not in MODELS:
         raise ValueError(f"unknown model {units.shortened(model)!r}: known are {', '.join(MODELS)}")
@@ -101,16 +99,10 @@ def step_command(
             dict(zip(("computing_s", "waiting_for_collectives_s", "idle_s"), one, strict=True)) for one in spent
         ],
     }
-    head = f"{model}, {chosen.layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step"
+    yield result
+    yield f"{model}, {chosen.layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step\n"
     rows = [(stage, *map(units.seconds, one)) for stage, one in enumerate(spent)]
-    _print(result, as_json, head, rows, ("stage", "computing", "waiting for collectives", "idle"))
-
-
-def _print(result: dict[str, Any], as_json: bool, head: str, rows: list[Any], headers: tuple[str, ...]) -> None:
-    if as_json:
-        click.echo(json.dumps(result, indent=2, allow_nan=False))
-    else:
-        click.echo(f"{head}\n\n{tabulate(rows, headers=headers, disable_numparse=True)}")
+    yield table(("stage", "computing", "waiting for collectives", "idle"), rows)
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents
@@ -124,10 +116,8 @@ MOST_RANKS = 256
 @click.option("--tokens", default="64", help="of a rank")
 @click.option("--capacity", default=None, help="of an expert, in means of the load; without it no limit")
 @click.option("--gate", default="zipf", help="uniform or zipf")
-@click.option("--json", "as_json", is_flag=True, help="print JSON")
-def experts_command(
-    on: str, count: str, top_k: str, tokens: str, capacity: str | None, gate: str, as_json: bool
-) -> None:
+@answered
+def experts_command(on: str, count: str, top_k: str, tokens: str, capacity: str | None, gate: str) -> Answer:
     """Tokens choose experts: how uneven that is, and what the busiest link of each tier carries."""
     where, wanted = topology(on), units.whole("experts", count, "64")
     each = units.whole("tokens", tokens, "64")
@@ -148,8 +138,8 @@ def experts_command(
     for copies in routing.COPIES if where.in_box else routing.COPIES[:2]:
         loads = crossings(execute(routing.dispatch(where, goes, copies), where))
         busiest[copies] = {tier: float(load.most) for tier, load in loads.items()}
-    result = {"on": on, "gate": gate, "imbalance": chosen.imbalance, "dropped": chosen.dropped, "busiest_M": busiest}
+    yield {"on": on, "gate": gate, "imbalance": chosen.imbalance, "dropped": chosen.dropped, "busiest_M": busiest}
     dropped = f"{100 * chosen.dropped:.1f} % of the choices dropped"
-    head = f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}"
+    yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
     rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]
-    _print(result, as_json, head, rows, ("a copy", *busiest["per rank"]))
+    yield table(("a copy", *busiest["per rank"]), rows)
