@@ -9,7 +9,8 @@ from itertools import combinations, count, pairwise, product
 import numpy as np
 
 from colllib import forest as forests
-from colllib.claims.forests import SMALL, each, fabric, sustained, where
+from colllib.claims.cases import per
+from colllib.claims.forests import SMALL, fabric, sustained, where
 from colllib.claims.runs import built
 from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.exact import IntArray
@@ -226,11 +227,11 @@ def _rounded(k: int) -> Case:
 TABLE: Table = {
     "D-B-022": _rings_and_pairs,
     "D-B-029": _in_time_and_disjoint,
-    "D-4-019": each(2, 3, 4, at=lambda x: f"x = {x} b", x=int, flow=_capped_flow),
+    "D-4-019": per("x", (2, 3, 4), at=" b", flow=_capped_flow),
     "D-4-023 D-B-025": searches(1, *SMALL, "dgx-a100:2", "mi250:2"),
     "D-B-030 D-B-032 D-B-035": searches(3, *SMALL, "dgx-a100:2", "mi250-8x2"),
     "D-4-027 D-B-019 D-B-020": lambda: map(_splits, ("example", "boxes:2x2", "star:5")),
-    "D-B-008": each(1, 10, 1000, at=lambda k: f"three ranks, k = {k}", N=lambda k: 3, k=int, flows=_flows),
-    "D-B-027": each("torus:4", "mesh:3x2", "star:5", wrong=_wrong_mus),
+    "D-B-008": per("k", (1, 10, 1000), at=", three ranks", N=lambda k: 3, flows=_flows),
+    "D-B-027": per("fabric", ("torus:4", "mesh:3x2", "star:5"), wrong=_wrong_mus),
     "D-B-041": lambda: map(_rounded, (1, 3, 7, 31, 127)),
 }
