@@ -74,10 +74,6 @@ def _least(primitive: str, n: int) -> Fraction:
     return Fraction(min(measured(f"{primitive} {a.name}", f"star:{n}").n_beta for a in of(primitive) if a.fits(n)))
 
 
-def _least_received(n: int) -> Fraction:
-    return min(min(run(f"broadcast {a.name}", f"star:{n}").received[1:]) for a in of("broadcast"))
-
-
 def _lost(name: str) -> float:
     """Milliseconds over the ring for 1 GB, on the InfiniBand port of 50 GB/s on which the text lets its GPUs train."""
     return float(measured(f"all-reduce {name}", "star:64").n_beta - measured(RING, "star:64").n_beta) / 50 * 1e3
@@ -100,10 +96,6 @@ def _ring_indices() -> Cases:
         for src, dst, chunk in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
             case = {"at": f"step {t}, rank {src}", "N": 4, "t": t, "i": src, "right": dst}
             yield {**case, "chunk": chunk, "owned": owned[src]}
-
-
-def _hops_of_a_chunk(n: int) -> int:
-    return sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
 
 
 def _roles() -> Cases:
@@ -134,11 +126,9 @@ def _half_payload(n: int) -> Limit:
 
 
 def _root_term() -> Cases:
-    """A chain of 18 stages at the best P: what is left over 17 alpha + M/BW; and the double tree, a link per pair."""
-    pieces, bare = (14, 15, 16, 17), us(Cost(0, 1))
-    meshed = min(us(built(allreduce.double_binary_tree, 512, on="full-mesh:512", pieces=p).cost) for p in pieces)
-    correction = us(best("broadcast chain", "star:19").cost) - us(Cost(17, 0)) - bare
-    yield {"at": "N = 512", "correction": correction, "double_tree": meshed - us(Cost(18, 0)) - bare}
+    """A chain of 18 stages at the best P: what is left over 17 alpha + M/BW."""
+    correction = us(best("broadcast chain", "star:19").cost) - us(Cost(17, 1))
+    yield {"at": "N = 512", "correction": correction}
 
 
 def _paired(n: int) -> int:
@@ -179,8 +169,7 @@ def _below_the_ring(n: int) -> Case:
     """With a link per pair, where c_real comes to 1."""
     tree, ring = _floors(n, "full-mesh"), run(RING, f"full-mesh:{n}").cost
     dominates = crossover(tree, ring) is None and tree.n_beta <= ring.n_beta
-    one_port = _floors(n, "star").n_beta
-    return {"c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates, "one_port": one_port}
+    return {"c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates}
 
 
 def _kilobytes_from_which_the_tree_wins() -> int:
@@ -192,10 +181,6 @@ def _kilobytes_from_which_the_tree_wins() -> int:
         return 1e6 * best(TREE, "star:512", message=message).seconds < us(doubling, message=message)
 
     return sizes[bisect_left(sizes, True, key=wins)]
-
-
-def _crossover_of_floors(n: int) -> Fraction | float:
-    return crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
 
 
 def _small_messages() -> Cases:
@@ -316,16 +301,19 @@ TABLE: Table = {
         apart=lambda n: Limit.of(lambda p: built(_apart, n, p).cost.n_beta, 32),
         fused=lambda n: load_limit(TREE, f"star:{n}"),
     ),
-    "E-00-018": per("N", SIZES, received=_least_received),
+    "E-00-018": per(
+        "N",
+        SIZES,
+        received=lambda n: min(min(run(f"broadcast {a.name}", f"star:{n}").received[1:]) for a in of("broadcast")),
+    ),
     "E-00-019": per("N", SIZES, bound=lambda n: _least("all-gather", n)),
     "E-00-020": per("N", SIZES, bound=lambda n: _least("all-reduce", n)),
     "E-00-021": per("N", SIZES, bound=lambda n: _least("all-to-all", n)),
-    "E-01-063": each(RING),
     "M-41": per(
         "N", (64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")
     ),
     "E-00-003": _every(8),
-    "E-01-001 E-01-119": each("point-to-point direct", sizes=(2, 5)),
+    "E-01-001 E-01-119 E-01-129": each("point-to-point direct", sizes=(2, 3, 5, 8)),
     "E-01-194 E-01-202": per(
         "N",
         (100,),
@@ -336,15 +324,17 @@ TABLE: Table = {
     "E-01-054": _ring_indices,
     "E-01-072 E-01-073": _roles,
     "E-01-083": _root_term,
-    "E-00-026 E-01-062 E-01-085": each(RING),
+    "E-00-026 E-01-062 E-01-085 E-01-063 E-01-120 E-01-123 E-02-106 E-02-151": each(RING),
     "E-00-028 E-01-152 R-10": each(HALVING, sizes=POWERS),
     "E-00-029 E-01-144": each(DOUBLING, sizes=POWERS),
-    "E-00-027 E-01-053 E-01-080 E-01-190 E-01-193": each(TREE, sizes=LARGE),
+    "E-00-027 E-01-053 E-01-080 E-01-190 E-01-193 E-02-105": each(TREE, sizes=LARGE),
     "E-01-079": each(TREE, sizes=POWERS[1:]),
-    "E-01-086 E-01-087": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
+    "E-01-086 E-01-087 E-01-121 E-01-124 E-02-116": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
     "E-00-037": each(ring=RING, tree=TREE, alltoall="all-to-all pairwise", sizes=(512,)),
     "E-01-061": each("reduce-scatter ring", "all-gather ring", sizes=(4,)),
-    "E-01-064": per("N", (4,), hops=_hops_of_a_chunk),
+    "E-01-064": per(
+        "N", (4,), hops=lambda n: sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
+    ),
     "E-01-070": each(single_tree, sizes=(4,)),
     "E-01-065 E-01-078": each(double_tree, sizes=(4,)),
     "E-01-071": each(single_tree, on="full-mesh", sizes=(4,)),
@@ -376,7 +366,9 @@ TABLE: Table = {
     "E-01-090 E-01-091 E-01-092": per("N", (4, 8, 16, 64, 72, 512), _practice),
     "E-01-093": per("N", MESHED[1:], _below_the_ring),
     "E-01-154": once("N = 512", kB=_kilobytes_from_which_the_tree_wins),
-    "E-01-155": per("N", MESHED, crossover=_crossover_of_floors),
+    "E-01-155": per(
+        "N", MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
+    ),
     "R-02": _crossover_of_64,
     "R-03": _crossover_of_256,
     "R-05 R-06": _flat_against_nested,
@@ -385,11 +377,7 @@ TABLE: Table = {
     "E-00-045 E-00-046": _three_phases,
     "E-00-047": _all_to_all_between_boxes,
     "R-09": each("all-reduce bidirectional-ring", on="ring", sizes=(4, 5, 8, 9)),
-    "E-01-120 E-01-123": each(RING),
-    "E-01-121 E-01-124": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
-    "E-01-126": each("all-gather ring"),
+    "E-01-126 D-2-004 D-2-005 D-2-006": each("all-gather ring"),
     # on the ring of neighbors that the row is for, ties upwards as the source breaks them
     "E-01-127": each(relay_singly, alltoall.ring_relay, on="ring", sizes=(2, 3, 4, 5, 6, 7, 8, 12, 16)),
-    "E-01-128": each("all-to-all pairwise"),
-    "E-01-129": each("point-to-point direct", sizes=(2, 3, 8)),
 }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -29,11 +30,6 @@ def _least(primitive: str) -> Fraction:
     """The least n_beta of any algorithm, segmented ones in 100 pieces, for eight ranks with one port."""
     whats = [(f"{primitive} {a.name}", 100 if a.segmented else 1) for a in of(primitive) if a.fits(8)]
     return Fraction(min(measured(what, "star:8").n_beta for what in whats))
-
-
-def _hardware_options(n: int) -> int:
-    """Whether a switch that takes bundles apart needs fewer latencies than software."""
-    return int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < run(PAIRWISE, f"star:{n}").cost.n_alpha)
 
 
 def _name(n: int, block: int) -> str:
@@ -89,12 +85,11 @@ def _relay_on_a_ring(n: int) -> Case:
     return {**cost, "chunks": max(done.link_total) * n, **chunks}
 
 
-def _split(n: int) -> Schedule:
-    return alltoall.ring_relay(n, tie="split")
+SPLIT: Callable[[int], Schedule] = partial(alltoall.ring_relay, tie="split")
 
 
 def _relay_against_pairwise() -> Cases:
-    for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (_split, "ring"), (relay_singly, "star"))):
+    for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (SPLIT, "ring"), (relay_singly, "star"))):
         both = {"relay": measured(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
         yield {"at": f"N = {n}, on a {on}", "N": n, **both}
 
@@ -107,17 +102,12 @@ def _buffers() -> Cases:
 
 
 def _post_rotation(n: int) -> Case:
-    """Whether "right by i", alone or with either way of reversing, gives the layout that the source prints."""
+    """Whether "right by i", alone or reversed, gives the layout that the source prints."""
     built(alltoall.bruck, n)
     *_, before, after = alltoall.bruck_buffers(n)
     turned = [[row[(slot - i) % n] for slot in range(n)] for i, row in enumerate(before)]
     ways = {"right_by_i": turned, "and_reversed": [row[::-1] for row in turned]}
-    ways["but_slot_0"] = [row[:1] + row[1:][::-1] for row in turned]
     return {name: layout == [list(row) for row in after] for name, layout in ways.items()}
-
-
-def _crossing(n: int) -> float:
-    return float(crossover(run(PAIRWISE, f"star:{n}").cost, run(BRUCK, f"star:{n}").cost) or 0)
 
 
 # -- on the wires of a torus -------------------------------------------------------------------------
@@ -134,11 +124,6 @@ LOADED: tuple[Dims, ...] = (
 def in_slices(lattice: Lattice, phased: bool = False, rotated: bool = True) -> Schedule:
     """A relay with every block in slices that begin with different axes, ties split."""
     return relay.relay(lattice, tie="split", rotated=rotated, phased=phased)
-
-
-def _phased(lattice: Lattice, rotated: bool = False) -> Schedule:
-    """One axis after the other."""
-    return in_slices(lattice, True, rotated)
 
 
 def longest(on: str) -> Fraction:
@@ -208,7 +193,7 @@ def _cut() -> Cases:
 def _decomposed(lattice: Lattice) -> Case:
     """One axis after the other; and in slices that begin with different axes, against what the cut demands."""
     on = f"torus:{lattice}"
-    whole, sliced = (Fraction(built(_phased, lattice, rotated, on=on).cost.n_beta) for rotated in (False, True))
+    whole, sliced = (Fraction(built(in_slices, lattice, True, rotated, on=on).cost.n_beta) for rotated in (False, True))
     return {"n_beta": whole, "over_flat": sliced / Fraction(middle_cut(place(on)).n_beta)}
 
 
@@ -251,20 +236,24 @@ TABLE: Table = {
     "E-01-113": _rounds_apart,
     "E-01-116": _relay_against_pairwise,
     "E-01-168 E-01-169 E-01-170": _buffers,
-    "E-01-099": each(PAIRWISE),
     "E-01-100": once(
         "N = 8",
         alltoall=lambda: _least("all-to-all"),
-        allreduce=lambda: _least("all-reduce"),
         others=lambda: max(_least(name) for name in PRIMITIVES if name != "all-to-all"),
     ),
-    "E-01-117": per("N", (4, 8), options=_hardware_options),
-    "E-00-033 E-01-111 E-01-115 E-01-173": each(PAIRWISE),
+    "E-01-117": per(
+        "N", (4, 8), options=lambda n: int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < n - 1)
+    ),
+    "E-00-033 E-01-111 E-01-115 E-01-173 E-01-099 E-01-128 E-02-108 E-02-024": each(PAIRWISE),
     "E-01-104": per("N", (4,), both_ways=_both_ways),
     "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114": per("N", SIZES[1:], _relay_on_a_ring),
     "E-01-171": per("N", range(3, 9), _post_rotation),
     "E-00-035 E-01-172": each(BRUCK, sizes=(2, 4, 8, 16, 64)),
-    "E-01-174": per("N", (4, 8, 64), crossover=_crossing),
+    "E-01-174": per(
+        "N",
+        (4, 8, 64),
+        crossover=lambda n: float(crossover(run(PAIRWISE, f"star:{n}").cost, run(BRUCK, f"star:{n}").cost) or 0),
+    ),
     "E-02-076 E-02-077 E-02-154": _hops,
     "E-02-078": _after_the_diameter,
     "E-02-081": _chunks_on_one_link,
@@ -273,7 +262,7 @@ TABLE: Table = {
     "E-02-164": _symmetry,
     "E-02-075": over(in_slices, shapes=CUBES),
     "E-02-079": over(in_slices, shapes=(*CUBES, (5, 3), (6, 4), (4, 2, 3), (8,))),
-    "E-00-039 E-02-083": over(in_slices, shapes=LOADED),
+    "E-00-039 E-02-083 E-02-113": over(in_slices, shapes=LOADED),
     "E-02-085 E-02-086": along("torus", (*CUBES, (6, 4), (8, 4), (4, 8)), _decomposed),
     "E-02-160 E-02-161 E-02-162 E-02-163": along(
         "torus", ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)), _over_the_diameter

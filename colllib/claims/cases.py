@@ -26,10 +26,6 @@ What = str | Callable[..., Schedule] | tuple[str | Callable[..., Schedule], int]
 SHAPES: tuple[Dims, ...] = ((5,), (2, 2), (4, 3), (4, 4), (2, 2, 2), (4, 3, 2), (3, 3, 3), (4, 4, 4), (8, 8, 8))
 
 
-def _none(argument: object) -> Case:
-    return {}
-
-
 def deferred(cases: Callable[Arguments, Cases]) -> Callable[Arguments, Rows]:
     """The cases of some arguments, worked out when they are asked for."""
 
@@ -182,35 +178,29 @@ def each(
             yield from _cases(at, f"{on}:{n}", n, cut, named)
 
 
-def named_shape(on: str, dims: Dims) -> str:
-    """The expression of a lattice.
-
-    >>> named_shape("torus", (4, 3))
-    'torus:4x3'
-    """
-    return f"{on}:{'x'.join(map(str, dims))}"
-
-
 @deferred
 def over(*whats: What, on: str = "torus", shapes: Sequence[Dims] = SHAPES, **named: What) -> Cases:
     """Runs on several lattices: beside N their axes d and how many they are, k."""
     for dims in shapes:
         lattice = Lattice(dims, on == "torus")
-        yield from _cases(shape(on, dims), named_shape(on, dims), lattice, whats, named)
+        yield from _cases(shape(on, dims), f"{on}:{Lattice(dims)}", lattice, whats, named)
 
 
 def shape(on: str, dims: Dims, **quantities: Any) -> Case:
     """A case on a lattice."""
-    return {"at": named_shape(on, dims), "d": dims, "k": len(dims), "N": Lattice(dims).ranks, **quantities}
+    return {"at": f"{on}:{Lattice(dims)}", "d": dims, "k": len(dims), "N": Lattice(dims).ranks, **quantities}
 
 
 @deferred
 def along(
-    on: str, shapes: Sequence[Dims], several: Callable[[Lattice], Case] = _none, **quantities: Callable[[str], Any]
+    on: str,
+    shapes: Sequence[Dims],
+    several: Callable[[Lattice], Case] = lambda _: {},
+    **quantities: Callable[[str], Any],
 ) -> Cases:
     """Lattices of one kind and several shapes: a function for each quantity, or one for several."""
     for dims in shapes:
-        of_one = {name: quantity(named_shape(on, dims)) for name, quantity in quantities.items()}
+        of_one = {name: quantity(f"{on}:{Lattice(dims)}") for name, quantity in quantities.items()}
         yield shape(on, dims, **of_one, **several(Lattice(dims, on == "torus")))
 
 
@@ -235,7 +225,7 @@ def once(at: str, **quantities: Callable[[], Any]) -> Cases:
 def per(
     name: str,
     values: Sequence[Any],
-    several: Callable[[Any], Case] = _none,
+    several: Callable[[Any], Case] = lambda _: {},
     at: str = "",
     **quantities: Callable[[Any], Any],
 ) -> Cases:

@@ -145,21 +145,13 @@ def eta_of_tiers(share: Fraction, narrow: Sequence[Fraction | int] = (1, 2, 4)) 
         narrow,
         inside=lambda s: _eta_beta(_narrow(s, within), rank // 8 * 8 + (rank + 1) % 8),
         across=lambda s: _eta_beta(_narrow(s, share), (rank + 8) % 32),
-        at_full_rate=lambda s: _eta_beta(_narrow(s, Fraction(1)), (rank + 8) % 32),
     )
 
 
-def _two_boundaries() -> Cases:
+def _two_boundaries(s: int) -> Case:
     """Pods of a three-tier tree, oversubscribed s times at both boundaries, with uplinks bonded."""
-    for s in (2, 3):
-        tree = topology(f"switch-tree:{2 * s * s * (s + 1)}x{2 * s + 2},uplinks=2")
-        across = _eta_beta(tree, (np.arange(tree.ranks) + 2 * s * s) % tree.ranks)
-        yield {"at": f"s2 = s3 = {s}", "s2": s, "s3": s, "across": across}
-
-
-def _leaves_that_add(s: int) -> str:
-    """Leaves of eight hosts with 8/s uplinks."""
-    return f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"
+    tree = topology(f"switch-tree:{2 * s * s * (s + 1)}x{2 * s + 2},uplinks=2")
+    return {"s3": s, "across": _eta_beta(tree, (np.arange(tree.ranks) + 2 * s * s) % tree.ranks)}
 
 
 # -- the realistic ladder --------------------------------------------------------------------------------
@@ -254,10 +246,14 @@ TABLE: Table = {
         torus=lambda: hot("torus:8x8,tie=balanced"),
         mesh=lambda: hot("mesh:8x8"),
     ),
-    "E-05-020": _two_boundaries,
+    "E-05-020": per("s2", (2, 3), _two_boundaries),
     "E-05-016": eta_of_tiers(Fraction(1)),
     "E-05-017 E-05-018 E-05-019 E-00-057": eta_of_tiers(Fraction(4, 5)),
-    "A-01": per("s", (2, 4, 8), n_beta=lambda s: load_limit("all-reduce in-network", _leaves_that_add(s))),
+    "A-01": per(
+        "s",
+        (2, 4, 8),
+        n_beta=lambda s: load_limit("all-reduce in-network", f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"),
+    ),
     "E-05-041": per(
         "size",
         (4, 6, 8),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,7 +87,7 @@ class Finding:
 
 # -- the answers -----------------------------------------------------------------------------------
 
-EXECUTED, FACT = "executed", "fact"
+FACT = "fact"
 
 
 @cache
@@ -204,7 +205,7 @@ def finding(name: str, value: str) -> Finding:
     >>> finding("E-01-062", "n_alpha = 2 * (N - 1) where N = 4").verdict.value
     'reproduced'
     >>> finding("E-01-062", "n_alpha = 2 * N where N = 4").executed
-    'n_alpha = 6 (claimed 8) at N = 4'
+    'n_alpha is 6, not 8, at N = 4'
     """
     answer, told = listed(name).answer, sentence(name)
     if not answer:
@@ -259,9 +260,9 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     all cases that they are about.
 
     >>> judged("t ~ 44.56", [{"t": 44.486}])[:2]
-    (<Verdict.REFUTED: 'refuted'>, 't = 44.486 (claimed 44.56)')
+    (<Verdict.REFUTED: 'refuted'>, 'time is 44.486, not 44.56')
     >>> judged("trip = 2 | part 04: trip = 1", [{"trip": 1}])[:2]
-    (<Verdict.INCONSISTENT: 'inconsistent'>, 'trip = 1 (here trip = 2; part 04: trip = 1)')
+    (<Verdict.INCONSISTENT: 'inconsistent'>, 'trip is 1 (here trip is 2; part 04: trip is 1)')
     """
     places = parsed(value)
     if not places:
@@ -269,7 +270,9 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     first = places[0]
     about = first.about(cases)
     if len(places) > 1 and _differ(places, about):
-        described = "; ".join(f"{said.place}: {said}" if said.place else f"here {said}" for said in places)
+        described = "; ".join(
+            f"{said.place}: {_told(said)}" if said.place else f"here {_told(said)}" for said in places
+        )
         shown = _shown([one for said in places for one in said.statements], about[-1]) if about else ""
         return Verdict.INCONSISTENT, f"{shown} ({described})" if shown else described, about[-1] if about else {}
     if not about:  # two places that agree, and nothing to compare them with
@@ -277,7 +280,7 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     wrong = [(case, one) for case in about for one in first.statements if not one.holds(case)]
     if wrong:
         case, failed = wrong[-1]
-        return Verdict.REFUTED, f"{_beside(failed, case)}{_at(case)}", case
+        return Verdict.REFUTED, f"{_beside(failed, case)}{_at(case, ',')}", case
     exact = all(one.exact(case) for case in about for one in first.statements)
     others = f", and in {len(about) - 1} other cases" if len(about) > 1 else ""
     shown = f"{_shown(first.statements, about[-1])}{_at(about[-1])}{others}"
@@ -298,24 +301,64 @@ def _differ(places: Sequence[Said], cases: Sequence[Case]) -> bool:
 
 def _shown(statements: Iterable[Statement], case: Case) -> str:
     """The left sides, with what they are."""
-    return ", ".join(_quantity(left, evaluated(left, case)) for left in dict.fromkeys(one.left for one in statements))
+    return ", ".join(_quantity(one, case) for one in {one.left: one for one in statements}.values())
+
+
+#: How an operator is read.
+_READ = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "!=": "other than", "about": "about"}
 
 
 def _beside(failed: Statement, case: Case) -> str:
-    """A quantity with its claimed value, where that is another quantity with its own."""
+    """A quantity with its claimed value, where that is another quantity with its name."""
+    quantity = _quantity(failed, case)
+    if failed.right in ("yes", "no"):
+        return quantity
     claimed = failed.right if failed.operator in ROUNDED else _text(failed.sides(case)[1])
-    if failed.right in case:
-        claimed = f"{failed.right} = {claimed}"
-    symbol = f"{failed.operator} " * (failed.operator not in ("=", "~", "->"))
-    return f"{_quantity(failed.left, evaluated(failed.left, case))} (claimed {symbol}{claimed})"
+    named = f" ({_spoken(failed.right)})" if failed.right in case else ""
+    order = f"{_READ[failed.operator]} " if failed.operator in _READ else ""
+    return f"{quantity}, not {order}{claimed}{named}"
 
 
-def _quantity(name: str, value: Any) -> str:
-    return f"{name} → {_text(value.value)}" if isinstance(value, Limit) else f"{name} = {_text(value)}"
+def _told(said: Said) -> str:
+    """What is said in one place, in words."""
+    parts = []
+    for one in said.statements:
+        order = f"{_READ[one.operator]} " if one.operator in _READ else ""
+        words = one.right in ("yes", "no") or one.right.startswith("[")
+        parts.append(f"{_named(one.left, words, one.operator == '->')} {order}{one.right.strip('[]')}")
+    return ", ".join(parts)
 
 
-def _at(case: Case) -> str:
-    return f" at {case['at']}" if "at" in case else ""
+def _quantity(one: Statement, case: Case) -> str:
+    """The left side, with what it is; digits where digits are compared."""
+    value, limit = evaluated(one.left, case), isinstance(evaluated(one.left, case), Limit)
+    found = value.value if limit else value
+    found = float(found) if one.operator in ROUNDED and isinstance(found, Fraction) and found.denominator > 1 else found
+    return f"{_named(one.left, isinstance(value, bool | Words), limit)} {_text(found)}"
+
+
+def _named(name: str, words: bool, limit: bool) -> str:
+    """A quantity, and the verb before its value; `limit` is what n_beta tends to, wherever a case has it."""
+    if words:
+        return f"{_spoken(name)}:"
+    return f"{_spoken(name.replace('limit', 'n_beta'))} tends to" if limit else f"{_spoken(name)} is"
+
+
+def _spoken(name: str) -> str:
+    """The name of a quantity in words; symbols such as n_beta, and expressions, are kept.
+
+    >>> _spoken("halving.n_beta"), _spoken("over_ring"), _spoken("ring.t / tree.t")
+    ('n_beta of halving', 'over ring', 'ring.t / tree.t')
+    """
+    owner, _, own = name.rpartition(".")
+    if not re.fullmatch(r"[A-Za-z][\w.]*", name):
+        return name
+    own = "time" if own == "t" else own if re.match("[A-Za-z]_", own) else own.replace("_", " ")
+    return f"{own} of {owner.replace('_', ' ')}" if owner else own
+
+
+def _at(case: Case, comma: str = "") -> str:
+    return f"{comma} at {case['at']}" if "at" in case else ""
 
 
 def _text(value: Any) -> str:

@@ -90,31 +90,13 @@ def far_wires(ranks: int, *, far: int) -> Topology:
     )
 
 
-def one_at_a_time(schedule: Schedule) -> Schedule:
-    """Each rank's message cut into its blocks, one a step; every rank must send equally many in a step.
-
-    >>> one_at_a_time(allgather.bruck(8)).num_steps
-    7
-    """
-    steps = []
-    for step in schedule.steps:
-        rows = [part.reshape(schedule.ranks, -1).T for part in step]
-        steps += [Step(*(np.ascontiguousarray(row) for row in parts)) for parts in zip(*rows, strict=True)]
-    return Schedule.from_steps(schedule.blocks, steps)
-
-
-def _singly(far_first: bool) -> Schedule:
-    return one_at_a_time(allgather.pat(8) if far_first else allgather.bruck(8))
-
-
 def _far_first() -> Cases:
-    """Far first and near first on wires that share nothing, in whole rounds and in single shards."""
+    """Far first and near first on wires that share nothing."""
     wires, halves = far_wires(8, far=10), two_halves(8, far=10, uplink=1)
     uplink = [built(build, 8, on=halves).link_total[-1] for build in (allgather.bruck, allgather.pat)]
     for m in (1.0, 10.0, 100.0):
         near, far = (timed(build, 8, on=wires, price=(m, 1.0, 1.0)) for build in (allgather.bruck, allgather.pat))
-        single = [timed(_singly, order, on=wires, price=(m, 1.0, 1.0)) for order in (False, True)]
-        beside = {"gain_singly": single[0] - single[1], "uplink_near": uplink[0], "uplink_far": uplink[1]}
+        beside = {"uplink_near": uplink[0], "uplink_far": uplink[1]}
         yield {"at": f"N = 8, M = {m:g} alpha BW", "far_first": far, "near_first": near, **beside}
 
 
@@ -167,7 +149,7 @@ TABLE: Table = {
     "E-01-136": _far_first,
     "E-01-140": _partners,
     "A-04": _tree_variants,
-    "E-00-030 E-01-094": each(RING, "reduce-scatter ring"),
+    "E-00-030 E-01-094 E-02-107": each(RING, "reduce-scatter ring"),
     "E-00-031 E-01-141": each("all-gather pat", "reduce-scatter pat"),
     "E-00-032 E-01-165": each(DOUBLING, HALVING, sizes=POWERS[:-1]),
     "E-01-130 E-01-166": each(RING, doubling=DOUBLING, sizes=(64, 512)),

@@ -50,10 +50,6 @@ def claims() -> tuple[Claim, ...]:
 
 
 @cache
-def _by_id() -> dict[str, Claim]:
-    return {claim.id: claim for claim in claims()}
-
-
 def listed(name: str) -> Claim:
     """One claim.
 
@@ -63,6 +59,7 @@ def listed(name: str) -> Claim:
     >>> listed("E-01-013").where
     'part 01, 3.1'
     """
-    if name not in _by_id():
-        raise ValueError(f"unknown claim {name!r}: ids are such as E-02-083, R-05, T-14 or M-41")
-    return _by_id()[name]
+    for claim in claims():
+        if claim.id == name:
+            return claim
+    raise ValueError(f"unknown claim {name!r}: ids are such as E-02-083, R-05, T-14 or M-41")

@@ -100,7 +100,7 @@ def _replicas() -> Cases:
         totals = np.array(faults.reduced(built(build, 8).schedule, data, precision))
         apart = float(((totals.max(0) - totals.min(0)) / np.abs(totals).max(0)).max())
         unit = 2.0 ** -(23 if precision == "FP32" else 7)
-        yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": unit, "same": apart == 0}
+        yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": unit}
 
 
 def _slow_rank() -> Cases:

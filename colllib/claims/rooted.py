@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
-from math import comb
 
 import numpy as np
 
@@ -44,17 +43,12 @@ def _partners(n: int) -> int:
 def _best_of_a_chain() -> Cases:
     """The whole numbers beside the root are executed against each other and against their neighbors."""
     for stages in (3, 7, 9, 31):
-        for m in (us_of_load() / 0.5, 400.0):
+        for m in (ANCHOR["message"] / (ANCHOR["alpha"] * ANCHOR["bandwidth"]), 400.0):
             near = int(best_segments_unrounded(stages, message=m, alpha=1, bandwidth=1))
             costs = {p: run(CHAIN, f"star:{stages + 1}", p).cost for p in range(max(1, near - 1), near + 3)}
             times = {p: cost.seconds(message=m, alpha=1, bandwidth=1) for p, cost in costs.items()}
             at = f"L = {stages}, M = {m:.3g} alpha BW"
             yield {"at": at, "L": stages, "N": stages + 1, "m": m, "best": min(times, key=times.__getitem__)}
-
-
-def us_of_load() -> float:
-    """M/BW at the anchor, in microseconds."""
-    return float(1e6 * ANCHOR["message"] / ANCHOR["bandwidth"])
 
 
 def _at_its_best(what: str, on: str, message: float) -> float:
@@ -86,10 +80,6 @@ def _crossovers() -> Cases:
 # -- pipelining ------------------------------------------------------------------------------------
 
 
-def _fill(p: int) -> int:
-    return phases(busy_ports(built(broadcast.chain, 4, segments=p).schedule)).fill
-
-
 def _master_formula() -> Cases:
     for n, p in product(SIZES, SEGMENTS):
         yield measured((CHAIN, p), f"star:{n}").case(f"chain, N = {n}, P = {p}", L=n - 1, P=p)
@@ -114,7 +104,7 @@ def _interior(what: str) -> Rows:
         ends = (np.concatenate((step.src, step.dst)) for step in done(n).schedule.steps)
         return max(int(np.bincount(end)[1:].max()) for end in ends)
 
-    return per("N", (8, 64, 512), links=links, limit=lambda n: Limit(max(done(n).sent[1:] + done(n).received[1:])))
+    return per("N", (8, 64, 512), links=links, inner_port=lambda n: Limit(max(done(n).sent[1:] + done(n).received[1:])))
 
 
 TABLE: Table = {
@@ -135,22 +125,23 @@ TABLE: Table = {
     "E-00-024 E-01-050": each(CHAIN_UP, many=(CHAIN_UP, 64), sizes=(4, 8, 33, 64)),
     "E-00-023 E-01-022": each(TREE, many=(TREE, 64), sizes=(4, 8, 33, 64)),
     "E-00-025 E-01-046": each(TREE_UP, many=(TREE_UP, 64), sizes=(4, 8, 33, 64)),
-    "E-01-020": per("k", range(1, 8), levels=_levels, middle=lambda k: comb(k, k // 2)),
-    "E-01-021 E-01-028": each(TREE),
+    "E-01-020": per("k", range(1, 8), levels=_levels),
+    "E-01-021 E-01-028 D-2-007": each(TREE),
     "E-01-045 E-01-048": each(TREE_UP),
     "E-01-023": per("N", POWERS[1:], partners=_partners),
     "E-01-024": each(TREE, on="full-mesh", sizes=FEW, pieces=SEGMENTS),
-    "E-01-029": each(TREE, on="full-mesh", sizes=FEW),
-    "E-01-049": each(TREE_UP, on="full-mesh", sizes=FEW),
+    "E-01-029 E-02-114": each(TREE, on="full-mesh", sizes=FEW),
+    "E-01-049 E-02-115": each(TREE_UP, on="full-mesh", sizes=FEW),
     "E-01-032": per("N", SIZES[1:], n_beta=lambda n: run(CHAIN, f"star:{n}", n).cost.n_beta),
-    "E-01-044": once(
-        "N = 4",
-        edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps),
-        of_reduce=lambda: edges(*built(printed_reduce_tree).schedule.steps),
-    ),
+    "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
     "E-01-177": _master_formula,
     "E-01-183": _time_at_the_best,
-    "E-01-175": per("P", (2, 3, 4, 8), at=", L = 3", fill=_fill),
+    "E-01-175": per(
+        "P",
+        (2, 3, 4, 8),
+        at=", L = 3",
+        fill=lambda p: phases(busy_ports(built(broadcast.chain, 4, segments=p).schedule)).fill,
+    ),
     "E-01-176 E-01-179 E-01-180 E-01-181": each(CHAIN, sizes=(4,), pieces=SEGMENTS),
     "E-01-178": each(
         chain=CHAIN,

@@ -12,12 +12,12 @@ from typing import Any
 from colllib.algorithms import allreduce, alltoall, lattice
 from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, hierarchical_ring, ring_and_tree_meet
-from colllib.claims.cases import deferred, each, per
+from colllib.claims.cases import as_quantities, deferred, each, per, us
 from colllib.claims.contention import eta_of_tiers, every_margin
 from colllib.claims.innetwork import trip
 from colllib.claims.runs import built, closed, run, timed
 from colllib.claims.traces import edges, states
-from colllib.claims.value import Cases, Limit, Table
+from colllib.claims.value import Cases, Limit, Rows, Table
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.execution import Execution
 from colllib.ladder import topology
@@ -28,12 +28,12 @@ from colllib.topology import Lattice
 
 RING, TREE = "all-reduce ring", "all-reduce double-binary-tree"
 
-#: Lu's two racks, NVLink inside and a shared leaf between them, in us and MB; and his spine.
-LEAF: dict[str, Any] = {"message": 16.0, "alpha": (0.5, 2.0), "bandwidth": (0.9, 0.05)}
-SPINE = LEAF | {"alpha": (0.5, 8.0)}
+#: Lu's two racks, NVLink inside and a shared leaf between them, and his spine.
+LEAF: dict[str, Any] = {"message": 16e6, "alpha": (0.5e-6, 2e-6), "bandwidth": (900e9, 50e9)}
+SPINE = LEAF | {"alpha": (0.5e-6, 8e-6)}
 #: The same over one fabric only.
-NVLINK: dict[str, Any] = {"message": 16.0, "alpha": 0.5, "bandwidth": 0.9}
-IB: dict[str, Any] = {"message": 16.0, "alpha": 8.0, "bandwidth": 0.05}
+NVLINK: dict[str, Any] = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+IB: dict[str, Any] = {"message": 16e6, "alpha": 8e-6, "bandwidth": 50e9}
 #: (boxes, ranks of a box) on which formulas over both are tried.
 PAIRS = ((2, 2), (2, 4), (4, 2), (4, 4), (3, 5), (8, 4))
 
@@ -92,44 +92,22 @@ def _halves() -> Cases:
         yield {"at": on, "L": count, "N": count * ranks, "card": loads[0], "half_card": loads[1]}
 
 
-def _two_by_two() -> Schedule:
-    return hierarchical_ring(2, 2)
-
-
-def _phases_of_two_by_two() -> Cases:
-    """Steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3."""
-    found = list(states(_two_by_two, chunks=(0, 2, 1, 3), on="boxes:2x2")())
-    ends = {1: 1, 3: 2, 4: 3}
-    for case in found:
-        if case["step"] in ends:
-            yield {**case, "at": f"phase {ends[case['step']]}", "phase": ends[case["step"]]}
-
-
 # -- two racks of 72 --------------------------------------------------------------------------------------
 
 
 def _two_racks() -> Cases:
-    done = rings(2, 72, "superpod:2")
-    inside, outside = (done.cost_of(phase) for phase in (range(71), range(71, 73)))
-    (inner_us, inner_load), (outer_us, outer_load) = parts(inside, LEAF), parts(outside, LEAF)
-    (latency, load), (ib_us, ib_load) = parts(done.cost, LEAF), parts(run(RING, "star:144").cost, IB)
-    in_boxes = done.cost.seconds(**LEAF | {"message": 0, "alpha": (0.5, 0)})
+    done, ib = rings(2, 72, "superpod:2"), as_quantities(run(RING, "star:144").cost, **IB)
+    inner, outer = (as_quantities(done.cost_of(phase), **LEAF) for phase in (range(71), range(71, 73)))
+    both, in_boxes = as_quantities(done.cost, **LEAF), LEAF | {"message": 0, "alpha": (0.5e-6, 0)}
     payload = max(k.loads[1] for k in done.kinds()) * 2  # a rank sends half of its piece to the other of two
-    yield {
-        "at": "N = 144, 16 MB",
-        **{"inner_us": inner_us, "inner_load": inner_load, "outer_us": outer_us, "outer_load": outer_load},
-        **{"latency": latency, "load": load, "t": latency + load, "payload": payload, "payload_MB": 16 * payload},
-        **{"in_boxes": in_boxes, "ib": ib_us + ib_load, "ib_load": ib_load},
-        "ratio": (ib_us + ib_load) / (latency + load),
-        "latency_share": 100 * (ib_us - latency) / (ib_us + ib_load - latency - load),
-    }
+    share = 100 * (ib.latency - both.latency) / (ib.t - both.t)
+    own = {"payload": payload, "in_boxes": us(done.cost, **in_boxes), "latency_share": share}
+    yield both.case("N = 144, 16 MB", inner=inner, outer=outer, ib=ib, **own)
 
 
-@deferred
-def flat(what: str, price: dict[str, Any], ranks: int = 144) -> Cases:
-    """An algorithm on one switch, at a price."""
-    latency, load = parts(run(what, f"star:{ranks}").cost, price)
-    yield {"at": f"N = {ranks}", "latency": latency, "load": load, "t": latency + load}
+def flat(what: str, price: dict[str, Any]) -> Rows:
+    """An algorithm of 144 ranks on one switch, at a price."""
+    return lambda: [as_quantities(run(what, "star:144").cost, **price).case("N = 144")]
 
 
 def _shorter_rings() -> Cases:
@@ -166,23 +144,18 @@ def _one_of_each_rack(racks: int) -> Schedule:
 
 
 def _all_to_all_of_two_racks() -> Cases:
-    done, one = built(alltoall.pairwise_by_boxes, 2, 72, on="boxes:2x72"), run("all-to-all pairwise", "star:144")
-    bundled = run("all-to-all hierarchical", "boxes:2x72")
-    inside, outside = (done.cost_of(steps) for steps in (range(71), range(71, 143)))
-    (inner_us, inner_load), (outer_us, outer_load) = parts(inside, LEAF), parts(outside, LEAF)
-    (latency, load), (far_us, _) = parts(done.cost, LEAF), parts(done.cost, SPINE)
-    t, nvlink = latency + load, one.cost.seconds(**NVLINK)
-    pair, moved = (inner_us + inner_load) / 71, (outer_us + outer_load) / 72
-    yield {
-        "at": "N = 144, 16 MB",
-        "N": 144,
-        "L": 2,
-        **{"inside": inner_us + inner_load, "between": outer_us + outer_load, "latency": latency, "load": load},
-        **{"t": t, "far_us": far_us, "far": far_us + load, "nvlink": nvlink, "times": t / nvlink},
-        **{"far_times": (far_us + load) / nvlink, "pair_times": moved / pair},
-        "crossing": crossings(done)["uplink"].total / 2,
-        "two_phases": bundled.cost.seconds(**LEAF),
-    }
+    done, nvlink = built(alltoall.pairwise_by_boxes, 2, 72, on="boxes:2x72"), run("all-to-all pairwise", "star:144")
+    inside, between = (as_quantities(done.cost_of(steps), **LEAF) for steps in (range(71), range(71, 143)))
+    yield as_quantities(done.cost, **LEAF).case(
+        "N = 144, 16 MB",
+        inside=inside,
+        between=between,
+        far=as_quantities(done.cost, **SPINE),
+        nvlink=as_quantities(nvlink.cost, **NVLINK),
+        pair_times=between.t / 72 / (inside.t / 71),
+        crossing=crossings(done)["uplink"].total / 2,
+        two_phases=us(run("all-to-all hierarchical", "boxes:2x72").cost, **LEAF),
+    )
 
 
 def _classes_of_bytes() -> Cases:
@@ -212,16 +185,17 @@ def _floor(done: Execution, price: dict[str, Any]) -> float:
 
 
 #: Switches alone: 0.2 us for NVLink's, 0.5 us for InfiniBand's.
-SWITCHES = LEAF | {"alpha": (0.2, 0.5)}
+SWITCHES = LEAF | {"alpha": (0.2e-6, 0.5e-6)}
 
 
 def _both_tiers() -> Cases:
     """32 racks of 72, of which no number of pieces makes the busiest port any less busy."""
     both, outer = run("all-reduce nvls", "boxes:32x72,inc=both"), run("all-reduce collnet", "boxes:32x72,inc=network")
     trees = float(run(TREE, "star:72").cost.n_alpha) / 2  # the software inside, as the text has it
-    trips = parts(both.cost, SWITCHES)[0], trees + parts(outer.cost, SWITCHES | {"alpha": (0, 0.5)})[0]
-    loads = [_floor(done, LEAF) for done in (both, outer)]
-    one = 16 / 0.9 * float(run("all-reduce in-network", "inc-star:72", 64).cost.n_beta)
+    outside = as_quantities(outer.cost, **SWITCHES | {"alpha": (0, 0.5e-6)})
+    trips = as_quantities(both.cost, **SWITCHES).latency, trees + outside.latency
+    loads = [1e6 * _floor(done, LEAF) for done in (both, outer)]
+    one = us(Cost(0, run("all-reduce in-network", "inc-star:72", 64).cost.n_beta), **NVLINK)
     times = {"t": trips[0] + loads[0], "outer_t": trips[1] + loads[1]}
     yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **times, "one_rack": one + 0.2}
 
@@ -270,37 +244,22 @@ def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int =
     loads = {tier: crossed.most for tier, crossed in crossings(two).items()}
     loads["inner"], loads["outer"] = per_level(two)
     bound = [done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two)]
-    yield {
-        "at": plain.topology.name,
-        **{"latency": latency, "load": load, "flat": latency + load, "inside": inside, "inner_ms": 2 * inside},
-        **{"between": between, "nested": nested_t, "ratio": (latency + load) / nested_t},
-        **sent,
-        **totals,
-        **loads,
-        "drop": totals["ring_total"] / totals["nested_total"],
-        "share": totals["nested_total"] / totals["ring_total"],
-        "bound": bound[1],
-        "flat_over_sum": (latency + load) / bound[0],
-        "nested_over_sum": nested_t / bound[1],
-    }
+    times = {"latency": latency, "load": load, "flat": latency + load, "inside": inside, "inner_ms": 2 * inside}
+    times |= {"between": between, "nested": nested_t, "ratio": (latency + load) / nested_t}
+    drop = totals["ring_total"] / totals["nested_total"]
+    sums = {"bound": bound[1], "flat_over_sum": (latency + load) / bound[0], "nested_over_sum": nested_t / bound[1]}
+    yield {"at": plain.topology.name, **times, **sent, **totals, **loads, **sums, "drop": drop, "share": 1 / drop}
 
 
 def _three_tiers() -> Cases:
     """1 GB over 4 racks of 4 boxes of 8, the racks' uplinks two to one; larger messages give the same ratio."""
-    on, price = (
-        "boxes:4x4x8,oversubscription=1:2",
-        REDDI | {"alpha": (0.0, 3e-3, 3e-3), "bandwidth": (0.45, 0.05, 0.05)},
-    )
+    on = "boxes:4x4x8,oversubscription=1:2"
+    price = REDDI | {"alpha": (0.0, 3e-3, 3e-3), "bandwidth": (0.45, 0.05, 0.05)}
     plain, two = built(allreduce.ring, 128, on=on), run("all-reduce hierarchical", on)
     (racks,) = (kind for kind in two.kinds() if kind.loads[3])  # a ring of 4 sends 2 * 3/4 of its payload
     times = [done.cost.seconds(**price) for done in (plain, two)]
-    yield {
-        "at": on,
-        "flat": times[0],
-        "nested": times[1],
-        "ratio": times[0] / times[1],
-        "shrink": Fraction(3, 2) / (racks.steps * racks.loads[1]),
-    }
+    shrink = Fraction(3, 2) / (racks.steps * racks.loads[1])
+    yield {"at": on, "flat": times[0], "nested": times[1], "ratio": times[0] / times[1], "shrink": shrink}
 
 
 def _butterfly() -> Cases:
@@ -371,7 +330,6 @@ def _steps_and_gaps() -> Cases:
 
 TABLE: Table = {
     "E-03-026": _halves,
-    "E-03-016 E-03-017 E-03-018": _phases_of_two_by_two,
     "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040": _two_racks,
     "E-03-038 E-03-039": _shorter_rings,
     "E-03-057": _telescoped,
@@ -425,4 +383,6 @@ TABLE: Table = {
     "E-REFS-015": per(
         "N", (8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))
     ),
+    # steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3
+    "E-03-016 E-03-017 E-03-018": states(hierarchical_ring, 2, 2, chunks=(0, 2, 1, 3), on="boxes:2x2"),
 }

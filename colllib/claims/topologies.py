@@ -10,21 +10,7 @@ from typing import Any
 import numpy as np
 
 from colllib.algorithms import allreduce, direct, lattice, pointtopoint, relay
-from colllib.claims.cases import (
-    SHAPES,
-    Dims,
-    Quantities,
-    along,
-    as_quantities,
-    deferred,
-    each,
-    measured,
-    named_shape,
-    once,
-    over,
-    per,
-    shape,
-)
+from colllib.claims.cases import SHAPES, Quantities, along, as_quantities, deferred, measured, once, over, per, shape
 from colllib.claims.runs import built, place, run
 from colllib.claims.traces import held_after, moved
 from colllib.claims.value import Case, Cases, Table, Words
@@ -77,7 +63,7 @@ def _hops(on: str) -> Words:
 
 def _grown(k: int, measure: Callable[[str], Any]) -> Fraction:
     """From axes of 4 to axes of 8, which makes N 2^k times as large."""
-    return Fraction(measure(named_shape("torus", (8,) * k))) / Fraction(measure(named_shape("torus", (4,) * k)))
+    return Fraction(measure(f"torus:{Lattice((8,) * k)}")) / Fraction(measure(f"torus:{Lattice((4,) * k)}"))
 
 
 def _cut(on: str) -> Fraction:
@@ -163,7 +149,7 @@ def flat_ring(axes: Lattice) -> Schedule:
     return placed(allreduce.ring(axes.ranks), lattice.snake(axes))
 
 
-def _by_axes(dims: Dims) -> Cost:
+def _by_axes(dims: tuple[int, ...]) -> Cost:
     """An all-reduce from its parts, where all at once takes seconds: a ring of every axis, bytes scaled to the rest."""
     total, held = Cost(0, 0), Fraction(1)
     for size in dims:
@@ -184,13 +170,6 @@ def _hop(on: str, measure: Callable[[Any], Any]) -> Any:
     """Of the links of every hop of a ring in the printed order, which is rank order."""
     rank = np.arange(place(on).ranks)
     return measure(np.bincount(place(on).router(rank, np.roll(rank, -1))[0]))
-
-
-def _tree_on_a_ring() -> Cases:
-    for size in (4, 8, 16, 32, 64):
-        chain = built(lattice.dim_chain, Lattice((size,)), both=False, on=f"ring:{size}").cost.n_alpha
-        tree = run("broadcast binomial-tree", f"ring:{size}").cost.n_alpha
-        yield {"at": f"d = {size}", "size": size, "tree": tree, "chain": chain}
 
 
 def _phases(axes: Lattice) -> Case:
@@ -219,7 +198,7 @@ def _begins() -> Words:
     return Words(" ".join("XYZ"[axis] for axis in _in_use(schedule, Lattice((4, 3, 2)), 0)))
 
 
-def _gathered_in(dims: Dims, order: tuple[int, ...]) -> Schedule:
+def _gathered_in(dims: tuple[int, ...], order: tuple[int, ...]) -> Schedule:
     down = lattice.dim_ring_reduce_scatter(Lattice(dims))
     return in_sequence(down, lattice.dim_ring_all_gather(Lattice(dims), order=order))
 
@@ -227,7 +206,7 @@ def _gathered_in(dims: Dims, order: tuple[int, ...]) -> Schedule:
 def _orders() -> Cases:
     """Every order of the gathers after one order of the reduce-scatters: proved by the executor, and equally dear."""
     for dims, order in product(((4, 3, 2), (8, 2, 2)), permutations(range(3))):
-        on = named_shape("torus", dims)
+        on = f"torus:{Lattice(dims)}"
         turned, usual = as_quantities(built(_gathered_in, dims, order, on=on)), measured(DIM_RING, on)
         yield {"at": f"{on}, gathers {order}", "turned": turned, "usual": usual}
 
@@ -261,10 +240,6 @@ def _cut_through() -> Cases:
     yield {"at": "star:2", "switch_ns": int(parts.switch * 500), "route_ns": int(through.n_alpha * 500)}
 
 
-def _behind_one_port(n: int) -> Fraction:
-    return Fraction(built(direct.all_to_all, n, on=one_port(full_mesh(n))).cost.n_beta)
-
-
 def _full_mesh_is_a_star() -> Cases:
     """Every schedule that the source names for a full mesh, on both."""
     all_reduces = [f"all-reduce {a}" for a in ("ring", "recursive-doubling", "rabenseifner", "double-binary-tree")]
@@ -279,13 +254,9 @@ def _face(place_: tuple[int, ...]) -> Callable[[], int]:
     return lambda: links_per_rank(place("mesh:3x3x3"))[int(np.dot(place_, Lattice((3, 3, 3)).strides))]
 
 
-def _relayed(axes: Lattice) -> Schedule:
-    return relay.relay(axes)
-
-
 def _one_by_one(axes: Lattice) -> Schedule:
     """A schedule that never lets the busiest link idle."""
-    return relay.relay_one_by_one(place(named_shape("mesh", axes.dims)))
+    return relay.relay_one_by_one(place(f"mesh:{axes}"))
 
 
 def _line_and_ring() -> Cases:
@@ -306,14 +277,6 @@ def _one_after_the_other(axes: Lattice) -> Case:
     loads = list(zip(apart, done.link_total, strict=True))
     busiest = (max(load for distance, load in loads if distance == stride) for stride in axes.strides)
     return {"in_all": sum(busiest, Fraction(0))}
-
-
-def _from_the_middle(size: int) -> Any:
-    return built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
-
-
-def _extra(on: str) -> int:
-    return wires(place(on)) - wires(place(on.replace("torus", "mesh")))
 
 
 def _times(size: int) -> Fraction:
@@ -350,8 +313,6 @@ TABLE: Table = {
     ),
     "E-02-015": per("k", (1, 2, 3), times_D=lambda k: _grown(k, across), times_bisection=lambda k: _grown(k, _cut)),
     "E-00-043": along("torus", _CUT, bandwidth=_cut),
-    "E-02-024": each("all-to-all pairwise", sizes=NS),
-    "E-02-151": each("all-reduce ring", sizes=NS),
     "E-02-152": along(
         "torus",
         ((8, 8, 8), (6,), (4, 2), (3, 3, 3), (2, 2, 2)),
@@ -361,10 +322,8 @@ TABLE: Table = {
     " ".join(f"E-02-{number:03}" for number in range(46, 53)): _all_reduced,
     "E-02-025": _rings_at_once,
     "E-02-056 E-02-070 E-02-028": _of_4096,
-    "E-02-035": _tree_on_a_ring,
     "E-02-073": _orders,
-    "E-02-128": _HALVINGS,
-    "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-138": _HALVINGS,
+    "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-138 E-02-128": _HALVINGS,
     "E-02-060 E-02-061 E-02-062 E-02-063 E-02-064 E-02-065 E-02-066": along(
         "torus", ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)), _phases
     ),
@@ -392,19 +351,16 @@ TABLE: Table = {
     ),
     "E-02-038": over("broadcast dim-chain", shapes=((3, 3),)),
     "E-02-045": over("reduce dim-chain", shapes=((3, 3),)),
-    "E-02-040": over("broadcast dim-chain", shapes=((4, 4), (5, 3), (3, 3, 3), (8, 8, 8))),
-    "E-00-038 E-02-067": over(DIM_RING),
-    "E-02-053 E-02-054 E-02-055 E-02-057 E-02-068 E-02-069": over(
-        DIM_RING, shapes=((2, 2, 2), (4, 4, 4), (8, 8, 8), (16, 16, 4))
+    "E-02-053 E-02-054 E-02-055 E-02-057 E-02-068 E-02-069 E-00-038 E-02-067 E-02-111": over(
+        DIM_RING, shapes=(*SHAPES, (16, 16, 4))
     ),
-    "E-02-074": over("reduce-scatter dim-ring", "all-gather dim-ring", shapes=SHAPES[:-1]),
     "E-02-058": once("torus:4x3x2", begins=_begins),
     "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), axes_at_once=_axes_at_once),
     "E-02-136": over(DIM_RING, shapes=((8, 8, 8),)),
     "E-02-091": _cut_through,
     "E-00-041": _full_mesh_is_a_star,
     "E-02-095": _line_and_ring,
-    "E-00-042": over(DIM_RING, alltoall=_relayed, on="mesh", shapes=((4,), (4, 4), (8, 4), (4, 4, 2), (3, 3), (5,))),
+    "E-00-042": over(DIM_RING, alltoall=relay.relay, on="mesh", shapes=((4,), (4, 4), (8, 4), (4, 4, 2), (3, 3), (5,))),
     "E-02-017": once(
         "d = 8",
         line=lambda: measured("reduce-scatter dim-ring", "mesh:8"),
@@ -415,13 +371,12 @@ TABLE: Table = {
         "N",
         NS,
         pairwise=lambda n: Fraction(run("all-to-all pairwise", f"full-mesh:{n}").cost.n_beta),
-        behind_one_port=_behind_one_port,
+        behind_one_port=lambda n: Fraction(built(direct.all_to_all, n, on=one_port(full_mesh(n))).cost.n_beta),
     ),
     "E-02-094": once(
         "mesh:3x3x3", body=_face((1, 1, 1)), face=_face((1, 1, 0)), edge=_face((0, 1, 0)), corner=_face((0, 0, 0))
     ),
-    "E-02-096": over(DIM_RING, on="mesh", shapes=((4,), (7,), (3, 3), (4, 3), (4, 4), (3, 3, 3), (4, 2, 3))),
-    "E-02-097": over(_one_by_one, relayed=_relayed, on="mesh", shapes=((4,), (8,), (6, 4), (8, 4), (2, 2))),
+    "E-02-097": over(_one_by_one, relayed=relay.relay, on="mesh", shapes=((4,), (8,), (6, 4), (8, 4), (2, 2))),
     "E-02-098": once(
         "N = 512",
         cube=_busiest_over_a_port("mesh:8x8x8"),
@@ -429,7 +384,25 @@ TABLE: Table = {
         flat_torus=_busiest_over_a_port("torus:32x16,tie=balanced"),
     ),
     "E-02-099": along("mesh", ((8,), (4, 4), (8, 4), (4, 4, 2)), _one_after_the_other),
-    "E-02-100": per("size", (3, 4, 5, 7, 8, 12), n_alpha=_from_the_middle),
-    "E-02-101": along("torus", ((8, 8, 8), (16, 16, 16), (32, 16)), extra=_extra),
+    "E-02-100": per(
+        "size",
+        (3, 4, 5, 7, 8, 12),
+        n_alpha=lambda size: (
+            built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
+        ),
+    ),
+    "E-02-101": along(
+        "torus",
+        ((8, 8, 8), (16, 16, 16), (32, 16)),
+        extra=lambda on: wires(place(on)) - wires(place(on.replace("torus", "mesh"))),
+    ),
     "E-02-102": per("size", (2, 3, 4, 5, 8, 16), times=_times),
+    "E-02-035": per(
+        "size",
+        (4, 8, 16, 32, 64),
+        tree=lambda size: run("broadcast binomial-tree", f"ring:{size}").cost.n_alpha,
+        chain=lambda size: built(lattice.dim_chain, Lattice((size,)), both=False, on=f"ring:{size}").cost.n_alpha,
+    ),
+    "E-04-054": over("all-to-all relay", shapes=((8,), (8, 8), (16,), (16, 16))),
+    "E-04-069": over("all-reduce dim-ring", layers="all-reduce breadth-first", shapes=((4, 4, 4),)),
 }
