@@ -16,7 +16,7 @@ from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.exact import IntArray
 from colllib.forest.allreduce import divided, five_ranks
 from colllib.forest.bound import feasible, room
-from colllib.forest.flow import max_flow, starved
+from colllib.forest.flow import max_flow, starved, with_source
 from colllib.forest.packing import pack
 from colllib.forest.splitting import split_off, without_switches
 from colllib.topology import from_links
@@ -76,7 +76,7 @@ def searches(k: int, *ons: str) -> Rows:
 def _capped_flow(x: int) -> int:
     """Into a rank of the example, if every rank sends x."""
     place = fabric("example")
-    return max_flow(place.with_source(place.capacity, x * place.weight), place.nodes, 5, 8 * x)[0]
+    return max_flow(with_source(place.capacity, x * place.weight), place.nodes, 5, 8 * x)[0]
 
 
 # -- switches ------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def by_theorem(fabric: forests.Fabric, capacity: IntArray, k: int, split: Split)
     found = [int(capacity[u, w]), int(capacity[w, t])]
     for v in range(fabric.ranks):
         for start, end, wide in ((u, w, ((u, s), (u, t), (v, w))), (w, t, ((w, s), (u, t), (v, t)))):
-            network = fabric.with_source(capacity, fabric.weight * k)
+            network = with_source(capacity, fabric.weight * k)
             for link in wide:
                 network[link] = ENDLESS * (link[0] != link[1])
             found.append(max_flow(network, start, end, need + ENDLESS)[0] - need)
@@ -99,7 +99,7 @@ def _tried(fabric: forests.Fabric, capacity: IntArray, k: int, split: Split) -> 
     """How much can be split off: the most units after which all that ranks send still reaches every rank."""
     u, w, t = split
     for units in range(int(min(capacity[u, w], capacity[w, t])), 0, -1):
-        network = fabric.with_source(split_off(capacity, *split, units), fabric.weight * k)
+        network = with_source(split_off(capacity, *split, units), fabric.weight * k)
         if starved(network, range(fabric.ranks), fabric.total * k) is None:
             return units
     return 0
@@ -212,7 +212,7 @@ def _rounded(k: int) -> Case:
     for parts, (start, end) in ((found.outward, found.pairs.T), (found.inward, found.pairs.T[::-1])):
         capacity = np.zeros_like(place.capacity)
         capacity[start, end] = [int(part * k) for part in parts]
-        network = place.with_source(capacity, down)
+        network = with_source(capacity, down)
         reach += [max_flow(network, place.nodes, sink, int(down.sum()))[0] for sink in range(place.ranks)]
     return {
         "at": f"five ranks, k = {k}",
