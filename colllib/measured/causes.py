@@ -117,9 +117,8 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
     if not pair and machine.cards == 1:
         yield Evidence("nic-limited", 0.8, "a box has one card")
     elif not pair and not form.noisy and waiting < 0.15:
-        alone = predict(
-            replace(machine, cards=1), collective, form.largest
-        ).busbw  # of a tree over two boxes, twice a ring's
+        # over two boxes a tree gives twice a ring's busbw
+        alone = predict(replace(machine, cards=1), collective, form.largest).busbw
         if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / alone <= 1.15:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
     if not pair and not form.noisy:
