@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import shlex
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import wraps
 from math import isfinite
 from pathlib import Path
 from time import perf_counter
@@ -21,6 +21,7 @@ import click
 from tabulate import tabulate
 
 from colllib import algorithms, msccl, simgrid, units
+from colllib.answering import Answer, answered, json_text, lines, table
 from colllib.bounds import bus_factor
 from colllib.cost import Kind, Price, TieredCost
 from colllib.events import event_clock
@@ -37,7 +38,7 @@ from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
-from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Topology
+from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Form, Topology
 from colllib.topology import find as find_topology
 from colllib.topology.describe import switches, wires
 from colllib.training.command import experts_command, step_command
@@ -91,43 +92,132 @@ class Whole(click.ParamType):
         return number
 
 
-_SEVERAL = "; on several tiers one for each level, innermost first"
+def _several(kind: str) -> Quantity:
+    return Quantity(kind, several=True)
 
 
-def _priced(command: Any) -> Any:
-    bandwidth, alpha = Quantity("bandwidth", several=True), Quantity("time", several=True)
-    for option in (
-        click.option("--bandwidth", type=bandwidth, default=None, help=f"BW, such as 900GB/s (the default){_SEVERAL}"),
-        click.option("--alpha", type=alpha, default=None, help=f"latency, such as 0.5us (the default){_SEVERAL}"),
-        click.option("--message", type=Quantity("message size"), default=ANCHOR_MESSAGE, help="M, such as 16MB"),
-    ):
-        command = option(command)
-    return command
+@dataclass(frozen=True)
+class Network:
+    """What --message, --alpha and --bandwidth say."""
+
+    message: float
+    alpha: Price | None
+    bandwidth: Price | None
+
+    def on(self, topology: Topology) -> dict[str, Any]:
+        """Message, alphas and bandwidths; by default a machine's, or the anchor's on one level."""
+        levels = topology.levels
+        price: dict[str, Any] = {"message": self.message}
+        usual = topology.speeds or ((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
+        for name, given, default in (("alpha", self.alpha, usual[0]), ("bandwidth", self.bandwidth, usual[1])):
+            values = default if given is None else tuple(given)  # type: ignore[arg-type]
+            if len(values) != levels:
+                names = ", ".join(next(tier.name for tier in topology.tiers if tier.level == k) for k in range(levels))
+                needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
+                what = f"not {len(values)}" if given is not None else "and has none of its own"
+                raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}")
+            price[name] = values
+        return price
 
 
-def _price(topology: Topology, message: float, alpha: Price | None, bandwidth: Price | None) -> dict[str, Any]:
-    """Message, alphas and bandwidths; by default a preset's, or the anchor's on one level."""
-    levels = topology.levels
-    price: dict[str, Any] = {"message": message}
-    usual = topology.speeds or ((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
-    for name, given, default in (("alpha", alpha, usual[0]), ("bandwidth", bandwidth, usual[1])):
-        values = default if given is None else tuple(given)  # type: ignore[arg-type]
-        if len(values) != levels:
-            names = ", ".join(next(tier.name for tier in topology.tiers if tier.level == k) for k in range(levels))
-            needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
-            what = f"not {len(values)}" if given is not None else "and has none of its own"
-            raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}")
-        price[name] = values
-    return price
+_BY_LEVEL = "(default: {}, or a machine's own; on several tiers one for each level, innermost first)"
 
 
-_with = click.option(
-    "--with", "options", multiple=True, metavar="NAME=VALUE", help="an option of the algorithm, such as root=3 or cap=2"
+def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command that takes a message size and speeds, as a `Network`."""
+
+    @click.option("--message", type=Quantity("message size"), default="16MB", help="M")
+    @click.option("--alpha", type=_several("time"), help=f"latency, such as 1us {_BY_LEVEL.format('0.5us')}")
+    @click.option("--bandwidth", type=_several("bandwidth"), help=f"BW, such as 50GB/s {_BY_LEVEL.format('900GB/s')}")
+    @wraps(command)
+    def priced(*, message: float, alpha: Price | None, bandwidth: Price | None, **given: Any) -> Any:
+        return command(network=Network(message, alpha, bandwidth), **given)
+
+    return priced
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which algorithm a command line names, with the options that it chooses."""
+
+    algorithm: algorithms.Algorithm
+    options: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Of primitive and algorithm."""
+        return f"{self.algorithm.primitive} {self.algorithm.name}"
+
+    @property
+    def names(self) -> dict[str, str]:
+        """As results begin."""
+        return {"primitive": self.algorithm.primitive, "algorithm": self.algorithm.name}
+
+    def segments(self, text: str | None) -> int | None:
+        """How many; None for the best number."""
+        if text == "best" and self.algorithm.segmented:
+            return None
+        if text is None or text == "best":
+            return 1
+        count = units.whole("segments", text, "4, or best")
+        if count < 1:
+            raise ValueError(f"segments {text!r}: must be a whole number of at least 1, or best")
+        return count
+
+    def one_number(self, text: str | None, why: str) -> int:
+        """A number of segments where nothing says which would be best."""
+        if text is not None and not self.algorithm.segmented:
+            raise ValueError(f"{self.name} takes no segments: leave them out")
+        count = self.segments(text)
+        if count is None:
+            raise ValueError(f"segments 'best': {why}, give a whole number")
+        return count
+
+
+def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command about one algorithm of a primitive, as an `Asked`."""
+
+    @click.argument("primitive")
+    @click.argument("algorithm")
+    @click.option("--tiers", help="of a hierarchical schedule: an algorithm for each tier, innermost first, or for all")
+    @click.option("--order", help="of a hierarchical schedule: inner-first or outer-first")
+    @click.option("--root", help="where the algorithm has one (default: 0)")
+    @click.option("--with", "options", multiple=True, metavar="NAME=VALUE", help="another option of it, such as cap=2")
+    @wraps(command)
+    def scheduled(*, primitive: str, algorithm: str, options: tuple[str, ...], **given: Any) -> Any:
+        own = {name: given.pop(name) for name in ("tiers", "order", "root")}
+        options += tuple(f"{name}={value}" for name, value in own.items() if value is not None)
+        chosen = _configured(algorithms.find(primitive, algorithm), options)
+        return command(asked=Asked(chosen, options), **given)
+
+    return scheduled
+
+
+def _configured(chosen: algorithms.Algorithm, options: tuple[str, ...]) -> algorithms.Algorithm:
+    values = {}
+    for text in options:
+        name, _, value = text.partition("=")
+        if not value or len(text) > MOST_TEXT:
+            raise ValueError(f"option {units.shortened(text)!r}: write NAME=VALUE, such as root=3")
+        values[name] = _option(chosen.options.get(name, "str"), name, value)
+    return chosen.configured(values)
+
+
+def _option(kind: str, name: str, value: str) -> int | str | bool:
+    if kind == "int":
+        return units.whole(f"option {name}", value, f"{name}=1", signed=True)
+    if kind == "bool" and value not in ("true", "false"):
+        raise ValueError(f"option '{name}={value}': must be true or false")
+    return value == "true" if kind == "bool" else value
+
+
+def _on(default: str | None = None, *, required: bool = False, what: str = "topology, such as boxes:64x8") -> Any:
+    return click.option("--on", "on", default=default, required=required, help=what)
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True}, invoke_without_command=True
 )
-_json = click.option("--json", "as_json", is_flag=True, help="print JSON")
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Collective communication, executed message by message."""
@@ -136,33 +226,32 @@ def cli(context: click.Context) -> None:
 
 
 @cli.command("list")
-@_json
-def list_command(as_json: bool) -> None:
+@answered
+def list_command() -> Answer:
     """Primitives, algorithms and topologies."""
     known = _known()
-    if as_json:
-        return _print_json(known)
-    click.echo(tabulate(known["primitives"].items(), headers=("primitive", "what becomes true")))
+    yield known
+    yield tabulate(known["primitives"].items(), headers=("primitive", "what becomes true"))
     rows = [
         (name, algorithm, ", ".join(known["options"].get(f"{name} {algorithm}", [])))
         for name, names in known["algorithms"].items()
         for algorithm in names
     ]
-    headers = ("primitive", "algorithm", "takes (--segments P, --with NAME=VALUE)")
-    click.echo("\n" + tabulate(rows, headers=headers))
-    forms = [
-        (form.example, ", ".join(f"{key}={value}" for key, value in form.options.items()))
-        for form in TOPOLOGIES.values()
-    ]
-    click.echo("\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults")))
-    click.echo(f"\nof topologies G without switches: {', '.join(known['operations'])}")
+    yield "\n" + tabulate(rows, headers=("primitive", "algorithm", "takes (--segments P, --with NAME=VALUE)"))
+    forms = [(form.example, _with_defaults(form)) for form in TOPOLOGIES.values()]
+    yield "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"))
+    yield f"\nof topologies G without switches: {', '.join(known['operations'])}"
     machines = [
         (f"{name}:2", machine["topology"], " | ".join(map(units.rate, machine["bandwidth_bytes_per_s"])))
         for name, machine in known["machines"].items()
     ]
-    click.echo("\n" + tabulate(machines, headers=("machine", "stands for", "BW")))
+    yield "\n" + tabulate(machines, headers=("machine", "stands for", "BW"))
     speeds = _speeds((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
-    click.echo(f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, {speeds}")
+    yield f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, {speeds}"
+
+
+def _with_defaults(form: Form) -> str:
+    return ", ".join(f"{key}={value}" for key, value in form.options.items())
 
 
 def _known() -> dict[str, Any]:
@@ -199,46 +288,22 @@ def _known() -> dict[str, Any]:
 
 
 @cli.command("run")
-@click.argument("primitive")
-@click.argument("algorithm")
-@click.option("--on", "on", default=f"star:{ANCHOR_RANKS}", help="topology, such as star:512 or boxes:64x8")
+@_scheduled
+@_on(f"star:{ANCHOR_RANKS}")
 @_priced
-@click.option("--segments", default=None, help="a whole number, or best")
+@click.option("--segments", default="1", help="a whole number, or best")
 @click.option("--clock", default="lockstep", help="lockstep or event")
-@click.option("--tiers", default=None, help="of a hierarchical schedule: an algorithm for each tier, innermost first")
-@click.option("--order", default=None, help="of a hierarchical schedule: inner-first or outer-first")
-@click.option("--root", default=None, help="the root, where there is one")
 @click.option("--placement", "place", default="contiguous", help="contiguous, strided, random[,SEED] or search[,SEED]")
-@click.option("--groups", "grouped", default=None, help="groups with a message M each: inside:8 or across:8")
-@_with
-@_json
+@click.option("--groups", "grouped", help="groups with a message M each: inside:8 or across:8 (default: none)")
+@answered
 def run_command(
-    primitive: str,
-    algorithm: str,
-    on: str,
-    message: float,
-    alpha: Price | None,
-    bandwidth: Price | None,
-    segments: str | None,
-    clock: str,
-    tiers: str | None,
-    order: str | None,
-    root: str | None,
-    place: str,
-    grouped: str | None,
-    options: tuple[str, ...],
-    as_json: bool,
-) -> None:
+    asked: Asked, on: str, network: Network, segments: str, clock: str, place: str, grouped: str | None
+) -> Answer:
     """Execute one algorithm, prove its end state, count its cost."""
     if clock not in ("lockstep", "event"):
         raise ValueError(f"clock {units.shortened(clock)!r}: must be lockstep or event")
-    named = (("tiers", tiers), ("order", order), ("root", root))
-    options += tuple(f"{name}={value}" for name, value in named if value is not None)
-    chosen = _configured(algorithms.find(primitive, algorithm), options)
-    topology = find_topology(on)
-    price = _price(topology, message, alpha, bandwidth)
-    pieces = _segments(chosen, segments)
-    alone = chosen
+    chosen, topology = asked.algorithm, find_topology(on)
+    price, pieces = network.on(topology), asked.segments(segments)
     if grouped is not None:
         chosen = in_groups(chosen, *read_groups(grouped))
     kind, seed = read_placement(place)
@@ -248,15 +313,15 @@ def run_command(
         chosen = at_places(chosen, order_of(topology, kind, seed))
     rung = run_algorithm(chosen, topology, segments=pieces, **price)
     result = _described(rung, price)
-    result |= {"options": list(options), "clock": clock, "placement": place}
+    result |= {"options": list(asked.options), "clock": clock, "placement": place}
     if clock == "event":
-        check_seconds(f"{primitive} {algorithm} on {topology.name} on the event clock", EVENT * result["messages"])
+        check_seconds(f"{asked.name} on {topology.name} on the event clock", EVENT * result["messages"])
         result |= _times(rung, event_clock(rung.execution.schedule, topology, **price).seconds)
     if grouped is not None:
-        result |= _of_a_group(alone, read_groups(grouped)[0], rung.segments, result) | {"groups": grouped}
-    if as_json:
-        return _print_json(result)
-    click.echo(_sentences(result))
+        size, _ = read_groups(grouped)
+        result |= _of_a_group(asked.algorithm, size, rung.segments, result) | {"groups": grouped}
+    yield result
+    yield _sentences(result)
 
 
 def _of_a_group(alone: algorithms.Algorithm, size: int, segments: int, result: dict[str, Any]) -> dict[str, Any]:
@@ -267,45 +332,6 @@ def _of_a_group(alone: algorithms.Algorithm, size: int, segments: int, result: d
         "correct": schedule.makes(PRIMITIVES[alone.primitive]),
         "busbw_GBps": None if rate is None else rate * float(bus_factor(alone.primitive, size)),
     }
-
-
-def _configured(chosen: algorithms.Algorithm, options: tuple[str, ...]) -> algorithms.Algorithm:
-    values = {}
-    for text in options:
-        name, _, value = text.partition("=")
-        if not value or len(text) > MOST_TEXT:
-            raise ValueError(f"option {units.shortened(text)!r}: write NAME=VALUE, such as root=3")
-        values[name] = _option(chosen.options.get(name, "str"), name, value)
-    return chosen.configured(values)
-
-
-def _option(kind: str, name: str, value: str) -> int | str | bool:
-    if kind == "int":
-        return units.whole(f"option {name}", value, f"{name}=1", signed=True)
-    if kind == "bool" and value not in ("true", "false"):
-        raise ValueError(f"option '{name}={value}': must be true or false")
-    return value == "true" if kind == "bool" else value
-
-
-def _segments(chosen: algorithms.Algorithm, text: str | None) -> int | None:
-    if text == "best" and chosen.segmented:
-        return None
-    if text is None or text == "best":
-        return 1
-    count = units.whole("segments", text, "4, or best")
-    if count < 1:
-        raise ValueError(f"segments {text!r}: must be a whole number of at least 1, or best")
-    return count
-
-
-def _one_number(chosen: algorithms.Algorithm, text: str | None, why: str) -> int:
-    """A number of segments where nothing says which would be best."""
-    if text is not None and not chosen.segmented:
-        raise ValueError(f"{chosen.primitive} {chosen.name} takes no segments: leave them out")
-    count = _segments(chosen, text)
-    if count is None:
-        raise ValueError(f"segments 'best': {why}, give a whole number")
-    return count
 
 
 def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
@@ -440,41 +466,34 @@ def _tables_of_tiers(result: dict[str, Any]) -> list[str]:
         for kind in result["kinds"]
     ]
     shown = [
-        _table(("tier", "alpha", "BW of a link"), rows),
-        _table(("steps", *(f"{tier['name']}: hops | M" for tier in tiers)), kinds),
+        table(("tier", "alpha", "BW of a link"), rows),
+        table(("steps", *(f"{tier['name']}: hops | M" for tier in tiers)), kinds),
     ]
     return ["", *("  " + line for table in shown for line in (*table.splitlines(), ""))]
 
 
 @cli.command("trace")
-@click.argument("primitive")
-@click.argument("algorithm")
-@click.option("--on", "on", default="star:4", help="topology, such as ring:4")
-@click.option("--segments", default=None, help="a whole number")
-@_with
-@_json
-def trace_command(
-    primitive: str, algorithm: str, on: str, segments: str | None, options: tuple[str, ...], as_json: bool
-) -> None:
+@_scheduled
+@_on("star:4")
+@click.option("--segments", help="a whole number (default: 1)")
+@answered
+def trace_command(asked: Asked, on: str, segments: str | None) -> Answer:
     """The state of every rank after every step: which ranks' contributions are in which block."""
-    chosen = _configured(algorithms.find(primitive, algorithm), options)
-    topology = find_topology(on)
-    count = _one_number(chosen, segments, "a trace has no message size")
+    topology, count = find_topology(on), asked.one_number(segments, "a trace has no message size")
     if topology.ranks > MOST_TRACED:
         raise ValueError(f"a trace of {topology.ranks} ranks is unreadable: take at most {MOST_TRACED}")
-    schedule = Entry(chosen, topology).schedule(count)
+    schedule = Entry(asked.algorithm, topology).schedule(count)
     cells = (schedule.num_steps + 1) * topology.ranks * len(schedule.blocks)
     check_size("a trace of every step, rank and block", cells, MOST_CELLS, "cells")
     states, blocks = _states(schedule), range(len(schedule.blocks))
-    if as_json:
-        return _print_json({"primitive": primitive, "algorithm": algorithm, "ranks": topology.ranks, "states": states})
+    yield asked.names | {"ranks": topology.ranks, "states": states}
     for state in states:
-        click.echo("before" if state["step"] == 0 else f"after step {state['step']}")
+        yield "before" if state["step"] == 0 else f"after step {state['step']}"
         rows = [
             (f"rank {rank}", *("+".join(map(str, held.get(str(block), ()))) or "-" for block in blocks))
             for rank, held in enumerate(state["ranks"])
         ]
-        click.echo(tabulate(rows, headers=["", *(f"block {block}" for block in blocks)]) + "\n")
+        yield tabulate(rows, headers=["", *(f"block {block}" for block in blocks)]) + "\n"
 
 
 def _states(schedule: Schedule) -> list[dict[str, Any]]:
@@ -499,36 +518,27 @@ def _messages(step: Any) -> list[dict[str, Any]]:
 
 @cli.command("ladder")
 @click.argument("primitive")
-@click.option("--ranks", type=Whole(), default=None, help="N, on a star")
-@click.option("--on", "on", default=None, help="topology, such as ring:16 or boxes:64x8")
+@click.option("--ranks", type=Whole(), help=f"N, on a star (default: {ANCHOR_RANKS})")
+@_on()
 @_priced
-@_json
-def ladder_command(
-    primitive: str,
-    ranks: int | None,
-    on: str | None,
-    message: float,
-    alpha: Price | None,
-    bandwidth: Price | None,
-    as_json: bool,
-) -> None:
+@answered
+def ladder_command(primitive: str, ranks: int | None, on: str | None, network: Network) -> Answer:
     """Every algorithm for a primitive, fastest first, at its best number of segments, or over tiers power of 2."""
     if ranks is not None and on is not None:
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
     topology = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
-    price = _price(topology, message, alpha, bandwidth)
+    price = network.on(topology)
     rungs, left_out = field_of(primitive, topology, **price)
     if not rungs:
         raise ValueError(f"nothing can be compared on {topology.name}; {'; '.join(dict.fromkeys(left_out.values()))}")
-    if as_json:
-        options = [[f"{name}={value}" for name, value in rung.algorithm.chosen.items()] for rung in rungs]
-        rows = [
-            {**_described(rung, price), "options": chosen, "clock": "lockstep"}
-            for rung, chosen in zip(rungs, options, strict=True)
-        ]
-        return _print_json({"primitive": primitive, "topology": topology.name, "rungs": rows, "left_out": left_out})
+    yield {
+        "primitive": primitive,
+        "topology": topology.name,
+        "rungs": [_described(rung, price) | {"options": _options(rung), "clock": "lockstep"} for rung in rungs],
+        "left_out": left_out,
+    }
     counts = topology.levels == 1
-    table = [
+    rows = [
         (
             rung.label,
             *((rung.cost.n_alpha, str(rung.cost.n_beta)) if counts else ()),
@@ -539,26 +549,30 @@ def ladder_command(
         )
         for rung in rungs
     ]
-    click.echo(
+    yield (
         f"{primitive} on {topology.name} ({topology.port_model}), "
-        f"M = {units.size(message)}, {_speeds(price['alpha'], price['bandwidth'])}, lock-step clock\n"
+        f"M = {units.size(network.message)}, {_speeds(price['alpha'], price['bandwidth'])}, lock-step clock\n"
     )
     headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", "of fastest", "busbw", "how")
-    click.echo(_table(headers, table))
+    yield table(headers, rows)
     if left_out:
         reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
-        click.echo("\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items()))
+        yield "\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items())
+
+
+def _options(rung: Rung) -> list[str]:
+    return [f"{name}={value}" for name, value in rung.algorithm.chosen.items()]
 
 
 @cli.command("forest")
 @click.argument("fabric")
 @click.option("--primitive", default="all-gather", help="all-gather, reduce-scatter, all-reduce, broadcast or reduce")
-@click.option("--trees", type=Whole(1), default=None, help="for each root (default: as many as reach the bound)")
-@click.option("--root", type=Whole(), default=None, help="of a broadcast or reduce (default 0)")
-@click.option("--way", default="best", help="moves, boxes, general, or the first of these that can")
+@click.option("--trees", type=Whole(1), help="for each root (default: as many as reach the bound)")
+@click.option("--root", type=Whole(), help="of a broadcast or reduce (default: 0)")
+@click.option("--way", default="best", help="moves, boxes, general, or best, the first of these that can")
 @click.option("--multicast", is_flag=True, help="switches that can do so replicate and add")
-@click.option("--bandwidth", type=Quantity("bandwidth", several=True), default=None, help=f"BW{_SEVERAL}")
-@_json
+@click.option("--bandwidth", type=_several("bandwidth"), help=f"BW {_BY_LEVEL.format('900GB/s')}")
+@answered
 def forest_command(
     fabric: str,
     primitive: str,
@@ -567,14 +581,13 @@ def forest_command(
     way: str,
     multicast: bool,
     bandwidth: Price | None,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Pack trees that no schedule can beat, and execute them: the bound, its bottleneck, and what the trees reach."""
     from colllib import forest as forests
 
     topology = _replicating(fabric) if multicast else find_topology(fabric)
     usual = None if topology.speeds else (ANCHOR_BANDWIDTH,) * topology.levels
-    price = _price(topology, ANCHOR_MESSAGE, (ANCHOR_ALPHA,) * topology.levels, bandwidth or usual)
+    price = Network(ANCHOR_MESSAGE, (ANCHOR_ALPHA,) * topology.levels, bandwidth or usual).on(topology)
     if bandwidth is not None:
         topology = replace(topology, speeds=(price["alpha"], price["bandwidth"]))
     begun = perf_counter()
@@ -606,9 +619,9 @@ def forest_command(
             "saved_on_links": str(plain.on_links - able.on_links),
             "saved_at_ranks": str(plain.at_ranks - able.at_ranks),
         }
-    if as_json:
-        return _print_json(result)
-    _print_forest(forest, result)
+    yield result
+    yield f"{primitive} forest on {fabric}, {topology.ranks} ranks"
+    yield _about_forest(forest, result)
 
 
 def _replicating(expression: str) -> Topology:
@@ -618,14 +631,14 @@ def _replicating(expression: str) -> Topology:
     return find_topology(f"{expression},inc={able}" if able else expression)
 
 
-def _print_forest(forest: Forest, result: dict[str, Any]) -> None:
+def _about_forest(forest: Forest, result: dict[str, Any]) -> str:
     """The bound, its bottleneck and the trees, for people."""
     limit = forest.bound
     apart = [str(node) for node in range(forest.fabric.ranks) if node not in limit.cut]
     names = ", ".join(apart[:8]) + (f" and {len(apart) - 8} more" if len(apart) > 8 else "")
     rate = f", algbw {units.rate(1e9 * result['algbw_GBps'])}" if limit.cut else ""
     seconds = units.seconds(result["seconds"], 3)
-    lines: tuple[tuple[str, str], ...] = (
+    said: tuple[tuple[str, str], ...] = (
         ("bound", f"1/x* = {limit.inverse_throughput} per {result['bandwidth_unit']}{rate}"),
         ("bottleneck", f"between the ranks {names} and all others" if limit.cut else "none"),
         ("trees", f"{limit.trees} for each root, U = {limit.unit}, by {result['way']}, in {seconds}"),
@@ -637,24 +650,23 @@ def _print_forest(forest: Forest, result: dict[str, Any]) -> None:
         rest = (
             f"links carry {saved['saved_on_links']} M less, and ranks send and receive {saved['saved_at_ranks']} M less"
         )
-        lines += (("multicast", rest if saved["saved_on_links"] != "0" else "no switch here replicates"),)
-    click.echo(f"{result['primitive']} forest on {result['fabric']}, {result['ranks']} ranks")
-    click.echo(tabulate([("", *line) for line in lines], tablefmt="plain", disable_numparse=True))
+        said += (("multicast", rest if saved["saved_on_links"] != "0" else "no switch here replicates"),)
+    return lines([("", *line) for line in said])
 
 
 @cli.command("describe")
 @click.argument("on")
-@click.option("--radix", type=Whole(1), default=0, help="ports of the switches that are bought, such as 144")
+@click.option("--radix", type=Whole(1), help="ports of the switches that are bought, such as 144 (default: not asked)")
 @click.option("--patient", is_flag=True, help="spend up to half a minute on f")
-@_json
-def describe_command(on: str, radix: int, patient: bool, as_json: bool) -> None:
+@answered
+def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
     """What a topology is built from: switches, ports, cables, and behind switches what half of a tier's cables carry.
 
     Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at which every rank can
     send to every other one at once; what takes too long to find is left out, and says at which size.
     """
     topology = find_topology(on)
-    built = switches(topology, radix) if topology.switches else []
+    built = switches(topology, radix or 0) if topology.switches else []
     result: dict[str, Any] = {
         "topology": topology.name,
         "port_model": topology.port_model,
@@ -670,12 +682,11 @@ def describe_command(on: str, radix: int, patient: bool, as_json: bool) -> None:
         result |= {"alpha_s": topology.speeds[0], "bandwidth_bytes_per_s": topology.speeds[1]}
     promised = promises(topology, patient=patient) if is_graph(topology) else {}
     result |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
-    if as_json:
-        return _print_json(result)
-    click.echo(f"{topology.name} ({topology.port_model}): {topology.ranks} ranks, {result['boxes']} boxes\n")
+    yield result
+    yield f"{topology.name} ({topology.port_model}): {topology.ranks} ranks, {result['boxes']} boxes\n"
     if promised:
         described = promised | promised.pop("left_out")
-        click.echo(tabulate([(name, str(value)) for name, value in described.items()], tablefmt="plain") + "\n")
+        yield tabulate([(name, str(value)) for name, value in described.items()], tablefmt="plain") + "\n"
     bought = (f"of {radix} ports",) if radix else ()
     if built:
         rows = [
@@ -683,19 +694,19 @@ def describe_command(on: str, radix: int, patient: bool, as_json: bool) -> None:
             + ((alike.chassis,) if radix else ())
             for alike in built
         ]
-        click.echo(tabulate(rows, headers=("switches", "ports of each", *bought)) + "\n")
+        yield tabulate(rows, headers=("switches", "ports of each", *bought)) + "\n"
     columns = {"tier": "tier", "cables": "cables", "BW of one": "bandwidth"}
     columns |= {"bisection in BW": "bisection"} if built else {}
-    click.echo(_table(tuple(columns), [[tier[name] for name in columns.values()] for tier in result["tiers"]]))
+    yield table(tuple(columns), [[tier[name] for name in columns.values()] for tier in result["tiers"]])
     if topology.speeds is not None:
-        click.echo(f"\n{_speeds(*topology.speeds)}")
+        yield f"\n{_speeds(*topology.speeds)}"
 
 
 @cli.command("find-topology")
 @click.option("--nodes", type=Whole(1), required=True, help="ranks, such as 1024")
 @click.option("--degree", type=Whole(1), required=True, help="links out of and into each rank, such as 4")
-@_json
-def find_topology_command(nodes: int, degree: int, as_json: bool) -> None:
+@answered
+def find_topology_command(nodes: int, degree: int) -> Answer:
     """Graphs of which none beats another in both latency and bandwidth of a breadth-first all-gather.
 
     Known graphs and expansions of them; the cost of each is that of its own breadth-first problems. `run` takes its
@@ -704,54 +715,48 @@ def find_topology_command(nodes: int, degree: int, as_json: bool) -> None:
     from colllib.graphs.finder import pareto
 
     headers = ("n_alpha", "n_beta_node", "expression", "provenance")
-    table = [(row.n_alpha, str(row.n_beta_node), row.expression, row.words) for row in pareto(nodes, degree)]
-    if as_json:
-        rows = [dict(zip(headers, row, strict=True)) for row in table]
-        return _print_json({"nodes": nodes, "degree": degree, "rows": rows})
-    click.echo(f"{nodes} ranks of degree {degree}; n_beta in units of M/B, B that of all links of a rank\n")
-    click.echo(_table(headers, table))
+    rows = [(row.n_alpha, str(row.n_beta_node), row.expression, row.words) for row in pareto(nodes, degree)]
+    yield {"nodes": nodes, "degree": degree, "rows": [dict(zip(headers, row, strict=True)) for row in rows]}
+    yield f"{nodes} ranks of degree {degree}; n_beta in units of M/B, B that of all links of a rank\n"
+    yield table(headers, rows)
 
 
 @cli.command("claims")
 @click.argument("name", required=False)
-@click.option("--source", default=None, help="000 to 004")
-@click.option("--verdict", default=None, help="or how it begins: reproduced, refuted, inconsistent, fact, open, ...")
-@click.option("--chapter", default=None, help="such as all-reduce")
-@_json
-def claims_command(
-    name: str | None, source: str | None, verdict: str | None, chapter: str | None, as_json: bool
-) -> None:
+@click.option("--source", help="000 to 004 (default: all)")
+@click.option("--verdict", help="or how it begins: reproduced, refuted, fact, open, ... (default: all)")
+@click.option("--chapter", help="such as all-reduce (default: all)")
+@answered
+def claims_command(name: str | None, source: str | None, verdict: str | None, chapter: str | None) -> Answer:
     """What the sources claim, and what execution says to it: all, some, or one by its id, such as E-02-083."""
     from colllib import claims
 
     if name is not None:
-        return _print_claim(claims.entry(name), as_json)
+        yield from _about_claim(claims.entry(name))
+        return
     verdicts = [v.value for v in claims.Verdict]
     for what, value, known in (("source", source, list(claims.SOURCES)), ("chapter", chapter, list(claims.CHAPTERS))):
         if value is not None and value not in known:
             raise ValueError(f"unknown {what} {value!r}: known are {', '.join(known)}")
     if verdict is not None and not any(known.startswith(verdict) for known in verdicts):
         raise ValueError(f"unknown verdict {verdict!r}: known are {', '.join(verdicts)}")
-    entries = [e for e in claims.ledger() if source in (None, e.claim.source) and chapter in (None, e.chapter)]
+    entries = [e for e in claims.ledger() if source in (None, e.claim.source) and chapter in (None, e.claim.chapter)]
     rows = [e.row() for e in entries if verdict is None or e.verdict.startswith(verdict)]
-    if as_json:
-        return _print_json(rows)
-    table = [(row["id"], row["verdict"], row["statement"], row["claimed"], row["executed"]) for row in rows]
+    yield rows
+    columns = ("id", "verdict", "statement", "claimed", "executed")
     headers = ("claim", "verdict", "what is said", "claimed", "executed")
-    click.echo(_table(headers, table, widths=(None, None, 48, 28, 48)))
-    click.echo("\n" + ", ".join(f"{count} {name}" for name, count in Counter(row["verdict"] for row in rows).items()))
+    yield table(headers, [[row[key] for key in columns] for row in rows], widths=(None, None, 48, 28, 48))
+    yield "\n" + ", ".join(f"{count} {name}" for name, count in Counter(row["verdict"] for row in rows).items())
 
 
-def _print_claim(entry: ClaimEntry, as_json: bool) -> None:
+def _about_claim(entry: ClaimEntry) -> Answer:
     """One claim and the comparisons behind its verdict."""
     from colllib.claims import SOURCES, evidence
 
     row, compared = entry.row(), evidence(entry.claim.id, entry.claim.value)
-    if as_json:
-        return _print_json(row | {"evidence": [one._asdict() for one in compared]})
-    place = ", ".join(filter(None, (SOURCES[entry.claim.source], entry.claim.where)))
-    lines = (
-        (row["id"], place),
+    yield row | {"evidence": [one._asdict() for one in compared]}
+    said = (
+        (row["id"], ", ".join(filter(None, (SOURCES[entry.claim.source], entry.claim.where)))),
         ("said", row["statement"]),
         ("for", row["inputs"]),
         ("printed", row["claimed"]),
@@ -761,46 +766,32 @@ def _print_claim(entry: ClaimEntry, as_json: bool) -> None:
         ("because" if row["cause"] else "note", row["because"]),
         ("cause", row["cause"]),
         ("how", str(entry.finding.basis)),
-        ("chapter", entry.chapter),
+        ("chapter", entry.claim.chapter),
     )
-    filled = [line for line in lines if line[1] not in ("", "-")]
-    click.echo(tabulate(filled, tablefmt="plain", maxcolwidths=[None, 100]))
+    yield tabulate([line for line in said if line[1] not in ("", "-")], tablefmt="plain", maxcolwidths=[None, 100])
     if compared:
         headers = ("case", "quantity", "executed", "claimed", "holds")
-        click.echo("\n" + _table(headers, compared, widths=(40, 30, 40, 40, None)))
+        yield "\n" + table(headers, compared, widths=(40, 30, 40, 40, None))
 
 
 @cli.command("mpi-run")
-@click.argument("primitive")
-@click.argument("algorithm")
-@click.option("--on", "on", default=None, help="for an algorithm of some wires: a topology of as many ranks")
-@click.option("--segments", type=Whole(1), default=None, help="a whole number")
+@_scheduled
+@_on(what="for an algorithm of some wires: a topology of as many ranks")
+@click.option("--segments", type=Whole(1), help="a whole number (default: 1)")
 @click.option("--elements", type=Whole(1, MOST_ELEMENTS), help="length of M (default: at least 1000, as fits)")
 @click.option("--dtype", type=click.Choice(SUMMED_EXACTLY), default="float64", help="type of an element")
-@click.option("--root", default=None, help="where the algorithm has one")
-@click.option("--seed", type=Whole(), default=0, help="of the random inputs")
-@_with
-@_json
+@click.option("--seed", type=Whole(), default="0", help="of the random inputs")
+@click.option("--json", "as_json", is_flag=True, help="print JSON")
 def mpi_run_command(
-    primitive: str,
-    algorithm: str,
-    on: str | None,
-    segments: int | None,
-    elements: int | None,
-    dtype: str,
-    root: str | None,
-    seed: int,
-    options: tuple[str, ...],
-    as_json: bool,
+    asked: Asked, on: str | None, segments: int | None, elements: int | None, dtype: str, seed: int, as_json: bool
 ) -> int:
     """Run an algorithm over real MPI, one process a rank, and compare with MPI's own collective.
 
     Start it with mpirun, such as: mpirun -n 8 colllib mpi-run all-reduce ring
     """
-    options += () if root is None else (f"root={root}",)
-    chosen = _configured(algorithms.find(primitive, algorithm), options)
+    chosen = asked.algorithm
     if segments is not None and not chosen.segmented:
-        raise ValueError(f"{primitive} {algorithm} takes no segments: leave them out")
+        raise ValueError(f"{asked.name} takes no segments: leave them out")
     given = None if on is None else find_topology(on)
     from colllib import mpi
 
@@ -815,8 +806,8 @@ def mpi_run_command(
                 f"{topology.name} has {topology.ranks} ranks: start as many processes, not {world.Get_size()}"
             )
         schedule = Entry(chosen, topology).schedule(segments or 1)
-        check_seconds(f"{primitive} {algorithm} on {topology.name}", EVENT * schedule.num_messages)
-        witness = mpi.witness(primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
+        check_seconds(f"{asked.name} on {topology.name}", EVENT * schedule.num_messages)
+        witness = mpi.witness(chosen.primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
     except ValueError:
         raise  # every process has the same one
     except Exception:
@@ -824,12 +815,10 @@ def mpi_run_command(
         world.Abort(3)  # else the others would wait for this one
     if world.Get_rank() != 0:
         return 0
-    result = {
-        "primitive": primitive,
-        "algorithm": algorithm,
+    result = asked.names | {
         "topology": topology.name,
         "segments": segments or 1,
-        "options": list(options),
+        "options": list(asked.options),
         "ranks": witness.ranks,
         "elements": witness.elements,
         "dtype": witness.dtype,
@@ -839,10 +828,7 @@ def mpi_run_command(
         "mpi_function": witness.function,
         "mpi_library": mpi.library(),
     }
-    if as_json:
-        _print_json(result)
-    else:
-        click.echo(_beside_mpi(result))
+    click.echo(json_text(result) if as_json else _beside_mpi(result))
     return 0 if witness.equal else 1
 
 
@@ -860,25 +846,14 @@ def _beside_mpi(result: dict[str, Any]) -> str:
 
 
 @cli.command("export")
-@click.argument("primitive")
-@click.argument("algorithm")
-@click.option("--on", "on", required=True, help="topology, such as ring:8")
+@_scheduled
+@_on(required=True)
 @click.option("--format", "form", default="msccl", help="msccl, an XML file, or simgrid, a time-independent trace")
-@click.option("--to", "folder", default=None, help="of simgrid: where to write trace, platform and hosts")
-@click.option("--segments", default=None, help="a whole number")
+@click.option("--to", "folder", help="of simgrid: where to write trace, platform and hosts (default: trace printed)")
+@click.option("--segments", help="a whole number (default: 1)")
 @_priced
-@_with
 def export_command(
-    primitive: str,
-    algorithm: str,
-    on: str,
-    form: str,
-    folder: str | None,
-    segments: str | None,
-    message: float,
-    alpha: Price | None,
-    bandwidth: Price | None,
-    options: tuple[str, ...],
+    asked: Asked, on: str, form: str, folder: str | None, segments: str | None, network: Network
 ) -> None:
     """Write a schedule as MSCCL's XML, after running that file on buffers of its own, or as a trace for SimGrid.
 
@@ -888,37 +863,35 @@ def export_command(
         raise ValueError(f"format {units.shortened(form)!r}: must be msccl or simgrid")
     if folder is not None and form != "simgrid":
         raise ValueError("an MSCCL file is printed: leave --to out")
-    chosen, topology = _configured(algorithms.find(primitive, algorithm), options), find_topology(on)
-    count = _one_number(chosen, segments, "a file is of one schedule")
+    topology, count = find_topology(on), asked.one_number(segments, "a file is of one schedule")
     check_size("a file for every rank", topology.ranks, msccl.MOST_GPUS, "ranks")
-    schedule = Entry(chosen, topology).schedule(count)
+    schedule = Entry(asked.algorithm, topology).schedule(count)
     check_size("a file of every message", schedule.num_messages, MOST_EXPORTED, "messages")
     if form == "msccl":
-        text = msccl.export(schedule, primitive, f"{algorithm} on {topology.name}")
+        text = msccl.export(schedule, asked.algorithm.primitive, f"{asked.algorithm.name} on {topology.name}")
         msccl.run(text)
         return click.echo(text)
     if folder is None:
-        return click.echo(simgrid.trace(schedule, message))
-    price = _price(topology, message, alpha, bandwidth)
-    command = simgrid.write(Path(folder), schedule, topology, **price)
+        return click.echo(simgrid.trace(schedule, network.message))
+    command = simgrid.write(Path(folder), schedule, topology, **network.on(topology))
     click.echo(f"cd {shlex.quote(folder)} && {shlex.join(command)}")
 
 
+_ABOUT_TOPOLOGIES = "\b\nTopologies, their options and defaults; graphs and machines: colllib list\n" + "\n".join(
+    f"  {form.example},{','.join(f'{key}={value}' for key, value in form.options.items())}"
+    for form in TOPOLOGIES.values()
+    if form.options
+)
+
 for _command in (*COMMANDS, step_command, experts_command):
     cli.add_command(_command)
+for _command in cli.commands.values():
+    if any(parameter.name in ("on", "fabric") for parameter in _command.params):
+        _command.epilog = _ABOUT_TOPOLOGIES
 
 
 def _ratio(rung: Rung, fastest: Rung) -> str:
     return "1.00x" if rung.seconds == fastest.seconds else f"{rung.seconds / fastest.seconds:.2f}x"
-
-
-def _print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, allow_nan=False))
-
-
-def _table(headers: Sequence[str], rows: Sequence[Any], widths: Sequence[int | None] | None = None) -> str:
-    """A table whose cells stand as they are, broken where they are wider than given."""
-    return tabulate(rows, headers=headers, disable_numparse=True, maxcolwidths=widths)
 
 
 def _speeds(alpha: Sequence[float], bandwidth: Sequence[float]) -> str:

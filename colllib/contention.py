@@ -67,18 +67,20 @@ class Together:
         """
         schedule, topology = self.joint.schedule, self.topology
         share, count = schedule.blocks.share, len(self.jobs)
-        hops = np.zeros((count, schedule.num_steps, topology.levels), dtype=np.intp)
-        loads = np.zeros((count, schedule.num_steps, len(topology.tiers)), dtype=share.numerators.dtype)
-        for t, step in enumerate(schedule.steps):
+        # a table for each step, in the type in which it is exact
+        hops = [np.zeros((count, 0, topology.levels), dtype=np.intp)]
+        loads = [np.zeros((count, 0, len(topology.tiers)), dtype=np.intp)]
+        for step in schedule.steps:
             message, link = topology.router(step.src, step.dst)
             job = self.job_of(step.block)
             load = counted(link, share.numerators[step.block][message], topology.num_links)
             level, latency = topology.latencies(message, link, len(step.src))
-            np.maximum.at(hops[:, t], (job, level), latency)
-            np.maximum.at(loads[:, t], (job[message], topology.tier[link]), load[link])
-        return tuple(
-            priced_by_kind(topology, kinds_of(topology, hops[k], loads[k], share.denominator)) for k in range(count)
-        )
+            hops.append(np.zeros((count, 1, topology.levels), dtype=latency.dtype))
+            loads.append(np.zeros((count, 1, len(topology.tiers)), dtype=load.dtype))
+            np.maximum.at(hops[-1][:, 0], (job, level), latency)
+            np.maximum.at(loads[-1][:, 0], (job[message], topology.tier[link]), load[link])
+        tables = zip(np.concatenate(hops, axis=1), np.concatenate(loads, axis=1), strict=True)
+        return tuple(priced_by_kind(topology, kinds_of(topology, *rows, share.denominator)) for rows in tables)
 
     def completion(self, *, message: float, alpha: float, bandwidth: float) -> tuple[float, ...]:
         """When each job is done on the event clock, all starting at 0, in seconds.

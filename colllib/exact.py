@@ -59,13 +59,15 @@ def counted(where: IntArray, weight: IntArray, size: int) -> IntArray:
     return found
 
 
-def multiplied(values: IntArray, times: int) -> IntArray:
-    """Values times a whole number, exactly.
+def multiplied(values: IntArray, times: int | IntArray) -> IntArray:
+    """Values times a whole number, or each times one of its own, exactly.
 
     >>> multiplied(np.array([2**40]), 2**40)
     array([1208925819614629174706176], dtype=object)
     """
-    return values if times == 1 else _fitting(values, times) * times
+    if isinstance(times, int) and times == 1:
+        return values
+    return _fitting(values, int(np.max(times, initial=1))) * times
 
 
 def summed(values: IntArray, first: IntArray) -> IntArray:

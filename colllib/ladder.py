@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
+from inspect import signature
 from math import inf
 from typing import Any
 
 from colllib import topology as topologies
-from colllib.algorithms import Algorithm, every, find, of
-from colllib.algorithms.alltoall import fastest_radix
+from colllib.algorithms import Algorithm, every, find, hierarchical, of
+from colllib.algorithms.alltoall import radices
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Price, best_segments
 from colllib.execution import Execution, execute
@@ -63,6 +64,7 @@ class Entry:
     topology: Topology
     trusting: bool = False
     _costs: dict[tuple[int, bool], tuple[Cost, str]] = field(default_factory=dict, repr=False)
+    _in_base: dict[int, Entry] = field(default_factory=dict, repr=False)
 
     @cached_property
     def how(self) -> str:
@@ -118,6 +120,41 @@ class Entry:
             raise ValueError(f"{self.algorithm.primitive} {self.algorithm.name} takes no segments: leave them out")
         return {}
 
+    @cached_property
+    def bases(self) -> tuple[int, ...]:
+        """The radices to choose from, where an algorithm takes one and its closed form is the cost; N is pairwise's.
+
+        >>> entry("all-to-all", "bruck", "star:9").bases, entry("all-to-all", "pairwise", "star:9").bases
+        ((3,), ())
+        """
+        algorithm, ranks = self.algorithm, self.topology.ranks
+        if "radix" not in algorithm.options or algorithm.chosen or not algorithm.costs_its_closed_form(self.topology):
+            return ()
+        return tuple(radix for radix in radices(ranks) if radix < ranks) or (2,)
+
+    def in_base(self, radix: int) -> Entry:
+        """The same with a radix; made once."""
+        if radix not in self._in_base:
+            based = self.algorithm.configured({"radix": radix})
+            self._in_base[radix] = Entry(based, self.topology, self.trusting)
+        return self._in_base[radix]
+
+    def in_best_base(self, *, eta: Eta = IDEAL, **price: Any) -> Entry:
+        """The same in the best of its `bases` at a price: message, alpha and bandwidth; itself where it has none.
+
+        >>> at = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+        >>> entry("all-to-all", "bruck", "star:512").in_best_base(**at).algorithm.chosen
+        {'radix': 22}
+        """
+        if not self.bases:
+            return self
+
+        def seconds(radix: int) -> float:
+            cost = self.algorithm.cost.configured(radix=radix)(self.topology.ranks)
+            return effective(cost, eta).seconds(**price)
+
+        return self.in_base(min(self.bases, key=seconds))
+
     def priced(
         self,
         *,
@@ -128,7 +165,7 @@ class Entry:
         eta: Eta = IDEAL,
         equal_injection: bool = False,
     ) -> Rung:
-        """The entry with a price, in the best whole number of segments unless one is given.
+        """The entry with a price, in the best whole number of segments, unless one is given, and the best base.
 
         Args:
             message: M in bytes.
@@ -143,13 +180,16 @@ class Entry:
         >>> tree.label, tree.how, round(tree.seconds * 1e6, 2)
         ('double binary tree, P = 12', 'closed form', 96.78)
         """
+        price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+        if self.bases:
+            here = self.in_best_base(eta=eta, **price)
+            return here.priced(**price, segments=segments, eta=eta, equal_injection=equal_injection)
         scale = injection(self.topology) if equal_injection else Fraction(1)
 
         def cost(pieces: int) -> Cost:
             plain = self.cost(pieces)
             return plain if scale == 1 else Cost(plain.n_alpha, plain.n_beta * scale)
 
-        price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
         if segments is None:
             segments = best_segments(lambda p: effective(cost(p), eta), **price) if self.algorithm.segmented else 1
         found, how = cost(segments), self._known(segments, self.how == EXECUTED)[1]
@@ -196,11 +236,13 @@ class Rung:
 
     @property
     def label(self) -> str:
-        """The algorithm, with its base where that is chosen, and its segments where it is pipelined."""
-        radix = self.algorithm.chosen.get("radix")
+        """The algorithm, with its base or its tiers where they are chosen, and its segments where it is pipelined."""
+        chosen = self.algorithm.chosen
         return (
             self.algorithm.label
-            + (f", radix {radix}" if radix else "")
+            + (f", radix {chosen['radix']}" if "radix" in chosen else "")
+            + (f", {chosen['tiers'].replace(',', ' + ')}" if "tiers" in chosen else "")
+            + (f", {chosen['order']}" if self.algorithm.name == "hierarchical" and "order" in chosen else "")
             + (f", P = {self.segments}" if self.segments > 1 else "")
         )
 
@@ -377,7 +419,8 @@ def field_of(
 ) -> tuple[list[Rung], dict[str, str]]:
     """Every algorithm that a topology offers, fastest first, and why the others are left out.
 
-    Segmented ones stand at their best P, as for `run`, and Bruck's all-to-all on a star in its best base.
+    Segmented ones stand at their best P, as for `run`, Bruck's all-to-all on a star in its best base, and a
+    hierarchical one in an order and with algorithms on its tiers than which none was found faster.
 
     Args:
         primitive: its name.
@@ -399,18 +442,50 @@ def field_of(
             left_out[algorithm.name] = why
             continue
         try:
-            rungs.append(run(_in_best_base(algorithm, topology, price), topology, **price))
+            ways = [
+                Entry(algorithm, topology).in_best_base(**price).algorithm,
+                *_on_best_tiers(algorithm, topology, price),
+            ]
+            rungs.append(min((run(way, topology, **price) for way in ways), key=lambda rung: rung.seconds))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
     return _sorted(rungs), left_out
 
 
-def _in_best_base(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> Algorithm:
-    """An algorithm that takes a base in the best one, where its closed form is its cost; base N is left to pairwise."""
-    if "radix" not in algorithm.options or not algorithm.costs_its_closed_form(topology):
-        return algorithm
-    radix = fastest_radix(topology.ranks, **price)
-    return algorithm if radix >= topology.ranks else algorithm.configured({"radix": radix})
+def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> list[Algorithm]:
+    """A hierarchical algorithm in each order with the algorithms that are fastest on its tiers, in one segment.
+
+    One tier is chosen after another: what runs on one leaves the others what they had. What would take long to
+    execute is left out.
+    """
+    if "tiers" not in algorithm.options or topology.lattice is None:
+        return []
+    usual, usually = (signature(algorithm.build).parameters[name].default for name in ("tiers", "order"))
+
+    def configured(names: Sequence[str], order: str) -> Algorithm:
+        options = {"tiers": names[0] if len(set(names)) == 1 else ",".join(names), "order": order}
+        return algorithm.configured({name: options[name] for name in options if options[name] not in (usual, usually)})
+
+    def seconds(names: Sequence[str], order: str) -> float:
+        here = Entry(configured(names, order), topology)
+        try:
+            expected = expected_seconds(algorithm.name, here.schedule(), topology)
+            return here.cost().seconds(**price) if SEARCHED * expected <= MOST_SECONDS else inf
+        except ValueError:  # several lines would meet in one switch, or no route leads there
+            return inf
+
+    found = []
+    for order in hierarchical.ORDERS:
+        axes = range(len(topology.lattice.dims))
+        known = [hierarchical.choices(topology, axis, algorithm.primitive, order) for axis in axes]
+        names = [usual] * len(axes)
+        for axis in axes:
+            tried = {name: seconds([*names[:axis], name, *names[axis + 1 :]], order) for name in (usual, *known[axis])}
+            names[axis] = min(tried, key=lambda name: tried[name])
+        through = [hierarchical.IN_NETWORK] * len(axes)  # two steps, of which one is hidden only in several segments
+        able = all(hierarchical.IN_NETWORK in of_tier for of_tier in known)
+        found += [configured(way, order) for way in (names, *([through] if able else [])) if seconds(way, order) < inf]
+    return list({str(way.chosen): way for way in found if way.chosen}.values())
 
 
 def _sorted(rungs: Iterable[Rung]) -> list[Rung]:
@@ -485,12 +560,14 @@ def on_star(primitive: str, name: str, ranks: int) -> Entry:
 def standing(primitive: str, name: str, ranks: int, message: float) -> Rung:
     """One algorithm on a star by its closed form, with M in units of alpha * BW and the time in units of alpha.
 
-    In these units neither alpha nor BW appears: one field serves every network.
+    As libraries have it: in base 2 where it takes one. In these units neither alpha nor BW appears: one field serves
+    every network.
 
     >>> standing("all-reduce", "double-binary-tree", 512, 16e6 / (0.5e-6 * 900e9)).segments
     12
     """
-    return on_star(primitive, name, ranks).priced(message=message, alpha=1.0, bandwidth=1.0)
+    here = on_star(primitive, name, ranks)
+    return (here.in_base(2) if here.bases else here).priced(message=message, alpha=1.0, bandwidth=1.0)
 
 
 @cache
@@ -502,12 +579,8 @@ def standings(primitive: str, ranks: int, message: float) -> tuple[Rung, ...]:
     >>> [(rung.label, round(rung.seconds, 2)) for rung in standings("all-to-all", 8, 5.0)][:2]
     [('Bruck, radix 3', 10.25), ('pairwise', 11.38)]
     """
-    price: dict[str, Any] = {"message": float(message), "alpha": 1.0, "bandwidth": 1.0}
-    entries = [on_star(primitive, a.name, ranks) for a in of(primitive) if a.fits(ranks)]
-    based = ((_in_best_base(one.algorithm, one.topology, price), one) for one in entries)
-    return tuple(
-        _sorted((one if a is one.algorithm else Entry(a, one.topology, True)).priced(**price) for a, one in based)
-    )
+    entries = (on_star(primitive, algorithm.name, ranks) for algorithm in of(primitive) if algorithm.fits(ranks))
+    return tuple(_sorted(one.priced(message=float(message), alpha=1.0, bandwidth=1.0) for one in entries))
 
 
 #: Times that differ by less than this share are a tie.

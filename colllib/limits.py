@@ -9,6 +9,7 @@ import numpy as np
 from colllib import units
 
 if TYPE_CHECKING:
+    from colllib.exact import IntArray
     from colllib.schedule import Schedule
     from colllib.topology import Topology
 
@@ -24,7 +25,8 @@ IN_FULL = 2**22  # messages: what has more is run by symmetry where it is the sa
 
 # what executing takes, in seconds on one core, as measured for rings, trees and relays on stars, tori and boxes
 STEP, LINK, MESSAGE, CROSSING = 150e-6, 4e-9, 50e-9, 80e-9
-FLOW = 3e-8  # a maximum flow, for every two nodes
+FLOW = 5e-7  # a maximum flow, for every node
+TREE = 2.5e-6  # a tree that is packed and lowered, for every two ranks
 EVENT = 20e-6  # on the event clock, a message
 LOOKED_AT = 2**6  # messages of a step, from which the length of its routes is judged
 STEPS_LOOKED_AT = 17
@@ -59,12 +61,16 @@ def expected_seconds(what: str, schedule: Schedule, topology: Topology) -> float
     for t, times in zip(looked_at.tolist(), nearest.tolist(), strict=False):
         step, alike = schedule.part(t)
         messages = len(step.src) * alike
-        some = slice(None, None, -(-len(step.src) // LOOKED_AT) or 1)
-        src, dst = step.src[some], step.dst[some]
-        crossings = len(topology.router(src, dst)[0]) * messages // max(len(src), 1)
+        crossings = int(mean_crossings(topology, step.src, step.dst) * messages)
         check_size(f"{what}, step {t}", crossings, MOST_CROSSINGS, "crossings of links")
         seconds += (messages * MESSAGE + crossings * CROSSING) * times
     return seconds
+
+
+def mean_crossings(topology: Topology, src: IntArray, dst: IntArray) -> float:
+    """How many links a message crosses on average, judged by some of them."""
+    some = slice(None, None, -(-len(src) // LOOKED_AT) or 1)
+    return len(topology.router(src[some], dst[some])[0]) / max(len(src[some]), 1)
 
 
 def check_seconds(what: str, seconds: float) -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from colllib.algorithms.innetwork import port_load
 from colllib.bounds import bus_factor
-from colllib.cost import Cost
+from colllib.cost import Cost, Kind, TieredCost
 from colllib.measurements import H200_BY_RANKS
 
 
@@ -54,6 +54,8 @@ PROFILES: Mapping[str, Eta] = {
 def effective(cost: Cost, eta: Eta) -> Cost:
     """The cost with the coefficients in it: n_alpha eta_alpha and n_beta / eta_beta.
 
+    Over several tiers both are every tier's.
+
     Source: Lu (2026), part 05, section 4.
 
     >>> effective(Cost(18, 2), PROFILES["crossbar"])
@@ -61,6 +63,14 @@ def effective(cost: Cost, eta: Eta) -> Cost:
     """
     if eta == IDEAL:
         return cost
+    if isinstance(cost, TieredCost):
+        return TieredCost(
+            cost.tiers,
+            (
+                Kind(steps, tuple(part * eta.alpha for part in hops), tuple(load / eta.beta for load in loads))
+                for steps, hops, loads in cost.kinds
+            ),
+        )
     return Cost(cost.n_alpha * eta.alpha, cost.n_beta / eta.beta)
 
 

@@ -17,6 +17,7 @@ tensor-parallel collectives, the router's statistics, the gradient norm, the los
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -70,6 +71,9 @@ class Model:
         router_bias: whether the router has one number per expert beside its matrix.
         latent: the sizes of latent attention, None for grouped-query attention.
 
+    Raises:
+        ValueError: for layers, widths or heads below 1.
+
     >>> f"{MODELS['Llama 3.1 405B'].parameters:,}"
     '405,853,388,800'
     """
@@ -90,6 +94,10 @@ class Model:
     dense_layers: int = 0
     router_bias: bool = False
     latent: Latent | None = None
+
+    def __post_init__(self) -> None:
+        sizes = ("layers", "hidden", "heads", "kv_heads", "head_width", "vocabulary")
+        check_counts(**{name: getattr(self, name) for name in sizes})
 
     @property
     def expert_layers(self) -> int:
@@ -315,17 +323,18 @@ def training(
     TP all-gather 8 268 MB, 16 times
     """
     check_fits(model, plan)
+    check_counts(tokens=tokens, microbatches=microbatches)
     size = precision or Precision()
     share, rest = divmod(tokens, plan.replicas * microbatches)
-    if tokens < 1 or microbatches < 1 or rest:
+    if rest:
         raise ValueError(
             f"{tokens} tokens cannot be divided evenly among {plan.replicas} replicas x {microbatches} microbatches"
         )
     stage = _Stage(model, plan)
-    calls = [*_gradients(stage, size, microbatches)]
-    calls += _tensor(stage, share, size.activation, microbatches, backward=True)
-    calls += _context(stage, share, size.activation, microbatches)
-    calls += _experts(stage, share, size, microbatches, backward=True)
+    calls = _gradients(stage, size, microbatches)
+    for of_pass, layers in ((in_layer, stage.layers), (of_experts, stage.expert_layers)):
+        both = [call for backward in (False, True) for call in of_pass(model, plan, share, size, backward=backward)]
+        calls += _times(both, layers * microbatches)
     calls += _pipeline(stage, share, size.activation, microbatches, backward=True)
     return tuple(call for call in calls if call.ranks > 1 and call.message and call.count)
 
@@ -344,14 +353,15 @@ def decoding(model: Model, plan: Plan, *, sequences: int, precision: Precision |
     ('all-reduce', 16384, 160)
     """
     check_fits(model, plan)
-    if sequences < 1 or plan.cp > 1:
-        raise ValueError(f"sequences = {sequences}, cp = {plan.cp}: decoding needs at least 1 sequence, and cp = 1")
+    check_counts(sequences=sequences)
+    if plan.cp > 1:
+        raise ValueError(f"cp = {plan.cp}: decoding needs cp = 1")
     size = precision or Precision()
     whole = _Stage(model, replace(plan, pp=1))
-    calls = _tensor(whole, sequences, size.activation, 1, backward=False)
-    calls += _experts(whole, sequences, size, 1, backward=False)
+    calls = _times(in_layer(model, plan, sequences, size, backward=False), whole.layers)
+    calls += _times(of_experts(model, plan, sequences, size, backward=False), whole.expert_layers)
     calls += _pipeline(_Stage(model, plan), sequences, size.activation, plan.pp - 1, backward=False)
-    return tuple(call for call in calls if call.ranks > 1)
+    return tuple(call for call in calls if call.ranks > 1 and call.count)
 
 
 def memory(model: Model, plan: Plan) -> float:
@@ -377,6 +387,7 @@ def bubble(stages: int, microbatches: int) -> float:
     >>> bubble(4, 12)
     0.2
     """
+    check_counts(stages=stages, microbatches=microbatches)
     return (stages - 1) / (microbatches + stages - 1)
 
 
@@ -388,6 +399,9 @@ def copies(experts: int, top_k: int, ranks: int) -> float:
     >>> round(copies(256, 8, 8), 2), copies(8, 2, 8)
     (5.29, 2.0)
     """
+    check_counts(experts=experts, top_k=top_k, ranks=ranks)
+    if top_k > experts or experts % ranks:
+        raise ValueError(f"{top_k} of {experts} experts on {ranks} ranks: as many on each, and no more than there are")
     here = experts // ranks
     return ranks * (1 - comb(experts - here, top_k) / comb(experts, top_k))
 
@@ -447,44 +461,54 @@ def _gradients(stage: _Stage, size: Precision, microbatches: int) -> list[Call]:
     return calls
 
 
-def _tensor(stage: _Stage, tokens: int, width: int, microbatches: int, *, backward: bool) -> list[Call]:
-    model, plan = stage.model, stage.plan
-    message = tokens * model.hidden * width
-    blocks = 2 * stage.layers * microbatches  # attention and MLP
-    calls = []
-    for way, what in (("forward", "outputs"), ("backward", "input gradients"))[: 2 if backward else 1]:
-        if plan.sequence_parallel:
-            calls += [
-                Call("SP", "all-gather", plan.tp, message, blocks, f"into attention and MLP, {way}"),
-                Call("SP", "reduce-scatter", plan.tp, message, blocks, f"out of attention and MLP, {way}"),
-            ]
-        else:
-            calls.append(Call("TP", "all-reduce", plan.tp, message, blocks, f"{what} of attention and MLP"))
-    if plan.sequence_parallel and backward:
-        calls.append(Call("SP", "all-gather", plan.tp, message, blocks, "inputs once more, for the weights' gradients"))
-    return calls
+def in_layer(model: Model, plan: Plan, tokens: int, size: Precision, *, backward: bool) -> list[Call]:
+    """What a rank of TP and CP issues in one pass through a layer, in order.
 
+    Args:
+        model: the model.
+        plan: the plan.
+        tokens: that the rank has.
+        size: bytes per number.
+        backward: whether it is the backward pass.
 
-def _context(stage: _Stage, tokens: int, width: int, microbatches: int) -> list[Call]:
-    model, plan = stage.model, stage.plan
+    >>> [call.axis for call in in_layer(MODELS["Llama 3.1 8B"], Plan(tp=8), 1024, Precision(), backward=False)]
+    ['TP', 'TP', 'CP']
+    """
+    message, way = tokens * model.hidden * size.activation, "backward" if backward else "forward"
+    if plan.sequence_parallel:
+        gather = Call("SP", "all-gather", plan.tp, message, 1, f"into attention and MLP, {way}")
+        again = replace(gather, why="inputs once more, for the weights' gradients")
+        scatter = Call("SP", "reduce-scatter", plan.tp, message, 1, f"out of attention and MLP, {way}")
+        half = [gather, again, scatter] if backward else [gather, scatter]
+    else:
+        what = "input gradients" if backward else "outputs"
+        half = [Call("TP", "all-reduce", plan.tp, message, 1, f"{what} of attention and MLP")]
     heads = 1 if model.latent else min(plan.tp, model.kv_heads)  # TP shares the heads, a latent has none
-    message = tokens * plan.cp * model.kv_width / heads * width
-    count = stage.layers * microbatches
-    return [
-        Call("CP", "all-gather", plan.cp, message, 2 * count, "keys and values, forward and again backward"),
-        Call("CP", "reduce-scatter", plan.cp, message, count, "gradients of keys and values"),
-    ]
-
-
-def _experts(stage: _Stage, tokens: int, size: Precision, microbatches: int, *, backward: bool) -> list[Call]:
-    model, plan = stage.model, stage.plan
-    numbers = tokens * model.top_k * model.hidden
-    count = stage.expert_layers * microbatches
-    back = Call("EP", "all-to-all", plan.ep, numbers * size.activation, count, "combine")
-    calls = [Call("EP", "all-to-all", plan.ep, numbers * size.dispatch, count, "dispatch"), back]
+    context = tokens * plan.cp * model.kv_width / heads * size.activation
+    calls = [*half, *half]  # attention and MLP
+    calls.append(Call("CP", "all-gather", plan.cp, context, 1, "keys and values, forward and again backward"))
     if backward:
-        calls.append(replace(back, count=2 * count, why="gradients of combine and dispatch"))
+        calls.append(Call("CP", "reduce-scatter", plan.cp, context, 1, "gradients of keys and values"))
     return calls
+
+
+def of_experts(model: Model, plan: Plan, tokens: int, size: Precision, *, backward: bool) -> list[Call]:
+    """What a rank of EP issues in one pass through a layer with experts, in order; arguments as for `in_layer`.
+
+    >>> calls = of_experts(MODELS["DeepSeek-V3"], Plan(dp=8, ep=8), 4096, Precision(dispatch=1), backward=False)
+    >>> [(call.why, call.message) for call in calls]
+    [('dispatch', 234881024), ('combine', 469762048)]
+    """
+    numbers = tokens * model.top_k * model.hidden
+    combine = Call("EP", "all-to-all", plan.ep, numbers * size.activation, 1, "combine")
+    if backward:
+        return [replace(combine, why="gradients of combine and dispatch")] * 2
+    return [replace(combine, message=numbers * size.dispatch, why="dispatch"), combine]
+
+
+def _times(calls: list[Call], count: int) -> list[Call]:
+    """The calls, each so many times, with equal ones as one."""
+    return [replace(call, count=alike * count) for call, alike in Counter(calls).items()]
 
 
 def _pipeline(stage: _Stage, tokens: int, width: int, count: int, *, backward: bool) -> list[Call]:

@@ -7,15 +7,15 @@ the topology need not be symmetric; but steps with the same traffic are routed o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 
-from colllib.exact import IntArray, counted, gathered, multiplied
+from colllib.exact import IntArray, accumulated, counted, gathered, multiplied
 from colllib.execution import Execution, Ledger, check_fit
-from colllib.limits import CROSSING, LINK, LOOKED_AT, MESSAGE, STEP, check_seconds
+from colllib.limits import CROSSING, MESSAGE, MOST_AT_ONCE, check_seconds, mean_crossings
 from colllib.moves import Numbers
 from colllib.provenance import (
     check_named,
@@ -30,6 +30,7 @@ from colllib.schedule import BoolArray, Orbit, Schedule, Step
 from colllib.topology import Topology, star
 
 FEW = 3  # moves that are tried besides the steps along the axes
+COMPARED = 1.5e-6  # seconds for a crossing of a link, under all moves that are tried
 
 
 def by_symmetry(orbit: Schedule, topology: Topology | None = None) -> Execution:
@@ -72,71 +73,103 @@ def _ledger(orbit: Orbit, topology: Topology) -> Ledger:
     seen: dict[bytes, int] = {}
     kind = np.array([seen.setdefault(traffic[a:b].tobytes(), len(seen)) for a, b in pairwise(first)], dtype=np.intp)
     _, examples, times = np.unique(kind, return_index=True, return_counts=True)
-    by_class = _keeps_classes(orbit, topology, *np.divmod(pairs, ranks))
-    _check_work(orbit, topology, [first[t + 1] - first[t] for t in examples.tolist()], by_class)
-    ledger = (_OfClasses if by_class else Ledger)(topology, len(examples), share.denominator)
-    for row, (t, count) in enumerate(zip(examples.tolist(), times.tolist(), strict=True)):
-        some = slice(first[t], first[t + 1])
-        src, dst = np.divmod(pairs[pair[some]], ranks)
-        if by_class:
-            ledger.record(row, src, dst, size[some], count)
-        else:
-            sizes = np.tile(size[some], orbit.moves.order)
-            ledger.record(row, orbit.everywhere(src), orbit.everywhere(dst), sizes, count)
-    if by_class:  # every rank sends, and so receives, what rank 0 sends
-        ledger.sent[:ranks] = ledger.received[:ranks] = ledger.sent[0]
+    some = [slice(first[t], first[t + 1]) for t in examples.tolist()]
+    by_class = _has_classes(orbit, topology)
+    ends = np.divmod(pairs, ranks)
+    _check_work(orbit, topology, *ends, sum(part.stop - part.start for part in some), by_class)
+    ledger = Ledger(topology, len(examples), share.denominator)
+    if by_class:
+        _check_classes(orbit, topology, *ends)
+        which = np.concatenate([np.arange(part.start, part.stop) for part in some] or [np.zeros(0, dtype=np.intp)])
+        kinds = np.repeat(np.arange(len(some)), [part.stop - part.start for part in some])
+        src, dst = (end[pair[which]] for end in ends)
+        _record_classes(ledger, kinds, src, dst, gathered(size, which), times)
+    else:
+        for row, (part, count) in enumerate(zip(some, times.tolist(), strict=True)):
+            src, dst = (orbit.everywhere(end[pair[part]]) for end in ends)
+            ledger.record(row, src, dst, np.tile(size[part], orbit.moves.order), count)
     ledger.hops, ledger.loads = ledger.hops[kind], ledger.loads[kind]
     return ledger
 
 
-def _check_work(orbit: Orbit, topology: Topology, flows: list[int], by_class: bool) -> None:
-    """Refuse what would take more than about a minute: every kind of step, with so many flows, is routed once."""
+def _check_work(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArray, flows: int, by_class: bool) -> None:
+    """Refuse what would take more than about a minute: so many flows are routed once, by class rank 0's alone."""
+    crossings = mean_crossings(topology, src, dst)
+    seconds = flows * (1 if by_class else orbit.moves.order) * (MESSAGE + CROSSING * crossings)
     if by_class:
-        seconds = len(flows) * (STEP + LINK * topology.num_links)
-    else:
-        messages = orbit.of_one_rank[0]
-        src, dst = messages.src[:LOOKED_AT], messages.dst[:LOOKED_AT]
-        crossings = len(topology.router(src, dst)[0]) / max(len(src), 1)
-        seconds = sum(flows) * orbit.moves.order * (MESSAGE + CROSSING * crossings)
+        seconds += COMPARED * len(src) * crossings
     check_seconds(f"{orbit!r} on {topology.name} by symmetry", seconds)
 
 
-def _keeps_classes(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArray) -> bool:
-    """Whether every rank's messages cross links of the same classes as rank 0's, from `src` to `dst`.
+def _portions(topology: Topology, src: IntArray, dst: IntArray) -> list[slice]:
+    """The messages in portions whose routes fit the memory together."""
+    size = int(MOST_AT_ONCE / max(1, mean_crossings(topology, src, dst))) + 1
+    return [slice(start, start + size) for start in range(0, len(src), size)]
+
+
+def _has_classes(orbit: Orbit, topology: Topology) -> bool:
+    """Whether the topology says which links the orbit's moves take to one another, and these reach every rank."""
+    axes = topology.lattice
+    fits = axes is None or axes.dims == orbit.lattice.dims
+    return fits and topology.link_class is not None and orbit.moves.order == orbit.ranks
+
+
+def _check_classes(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArray) -> None:
+    """Every rank's messages cross links of the same classes as rank 0's, from `src` to `dst`.
 
     Raises:
-        ValueError: for a topology that says so where a step along an axis, or one of a few moves drawn at random,
-            shows that it is not so.
+        ValueError: where a step along an axis, or one of a few moves drawn at random, shows that it is not so.
     """
-    axes, of_link, ranks = topology.lattice, topology.link_class, orbit.ranks
-    if of_link is None or orbit.moves.order < ranks or (axes is not None and axes.dims != orbit.lattice.dims):
-        return False
+    of_link, ranks, nodes = topology.link_class, orbit.ranks, topology.nodes + 1
+    assert of_link is not None
     links, example = np.bincount(of_link), np.zeros(topology.num_links, dtype=np.intp)
     example[of_link] = np.arange(topology.num_links)
+    kept = (topology.alpha.numerators == topology.alpha.numerators[example[of_link]]).all()
     moves = np.append(orbit.lattice.strides, np.random.default_rng(0).integers(ranks, size=FEW)) % ranks
-    crossed, nodes = [], topology.nodes + 1
-    for move in (0, *moves.tolist()):  # what moved messages cross, moved back as far as ranks say where it is
-        message, link = topology.router(*(orbit.moves.moved(end, move) for end in (src, dst)))
-        ends = (topology.link_src[link], topology.link_dst[link])
-        back = [np.where(end < ranks, orbit.moves.moved(end % ranks, orbit.moves.inverse(move)), -1) for end in ends]
-        what = np.stack((message * len(links) + of_link[link], (back[0] + 1) * nodes + back[1] + 1))
-        crossed.append(what[:, np.lexsort(what)])
-    kept = all(np.array_equal(found, crossed[0]) for found in crossed)
-    alike = (topology.alpha.numerators == topology.alpha.numerators[example[of_link]]).all()
-    if not kept or not alike or (ranks % links[links > 0]).any():
+    for part in _portions(topology, src, dst):
+        crossed = []
+        for move in (0, *moves.tolist()):  # what moved messages cross, moved back as far as ranks say where it is
+            message, link = topology.router(*(orbit.moves.moved(end[part], move) for end in (src, dst)))
+            ends = (topology.link_src[link], topology.link_dst[link])
+            back = [
+                np.where(end < ranks, orbit.moves.moved(end % ranks, orbit.moves.inverse(move)), -1) for end in ends
+            ]
+            what = np.stack((message * len(links) + of_link[link], (back[0] + 1) * nodes + back[1] + 1))
+            crossed.append(what[:, np.lexsort(what)])
+        kept = kept and all(np.array_equal(found, crossed[0]) for found in crossed)
+    if not kept or (ranks % links[links > 0]).any():
         raise ValueError(f"{topology.name}: links of one class differ, or routes leave their classes: give it none")
-    return True
 
 
-class _OfClasses(Ledger):
-    """A ledger in which rank 0's messages stand for all ranks': all links of a class share what they put on it."""
+def _record_classes(
+    ledger: Ledger, row: IntArray, src: IntArray, dst: IntArray, size: IntArray, times: IntArray
+) -> None:
+    """All kinds of step at once: rank 0's messages stand for all ranks', and a class's links share what they carry.
 
-    def _load(self, routes: Sequence[tuple[int, IntArray, IntArray]], size: IntArray) -> IntArray:
-        of_link = self.topology.link_class
-        assert of_link is not None
-        links = np.bincount(of_link)
-        load = multiplied(counted(of_link, super()._load(routes, size), len(links)), self.topology.ranks)
-        return (load // np.maximum(links, 1))[of_link]
+    Args:
+        ledger: with a row for each kind of step.
+        row: of each of rank 0's messages.
+        src, dst, size: of these.
+        times: how often the totals count each row.
+    """
+    topology, of_link, ranks = ledger.topology, ledger.topology.link_class, ledger.topology.ranks
+    assert of_link is not None
+    links = np.bincount(of_link)
+    load = np.zeros(len(times) * len(links), dtype=np.intp)
+    for part in _portions(topology, src, dst):
+        message, link = topology.router(src[part], dst[part])
+        level, hops = topology.latencies(message, link, len(src[part]))
+        ledger.hops = ledger.hops.astype(np.result_type(ledger.hops, hops))
+        np.maximum.at(ledger.hops, (row[part], level), hops)
+        place = row[part][message] * len(links) + of_link[link]
+        load = accumulated(load, counted(place, gathered(size[part], message), len(load)))
+    load = (multiplied(load, ranks) // np.tile(np.maximum(links, 1), len(times))).reshape(len(times), len(links))
+    in_tier = (np.unique(of_link[topology.tier == tier]) for tier in range(len(topology.tiers)))
+    ledger.loads = np.stack([load[:, classes].max(axis=1, initial=0) for classes in in_tier], axis=1)
+    of_load = np.tile(np.arange(len(links)), len(times))
+    ledger.link = counted(of_load, multiplied(load, times[:, None]).ravel(), len(links))[of_link]
+    sent = counted(np.zeros_like(row), multiplied(size, times[row]), 1)  # by rank 0, and received by it, as by all
+    ledger.sent = ledger.received = np.repeat(np.append(sent, 0), [ranks, topology.switches])
 
 
 class _Values:

@@ -21,7 +21,7 @@ _KINDS = {
     "time": (_SECONDS, "0.5us"),
     "bandwidth": ({f"{unit}/s": size for unit, size in _BYTES.items()}, "900GB/s"),
 }
-_QUANTITY = re.compile(r"(\d{1,99}(?:\.\d{0,99})?|\.\d{1,99})(?:[eE]([+-]?\d{1,3}))? ?(\S+)", re.ASCII)
+_QUANTITY = re.compile(r"(-?)(\d{1,99}(?:\.\d{0,99})?|\.\d{1,99})(?:[eE]([+-]?\d{1,3}))? ?(\S+)", re.ASCII)
 _MOST_POWER = 30  # of ten, up or down: products of a few quantities are still numbers
 _MOST_DIGITS = 18  # of a whole number, so that sums of a few fit a machine integer
 
@@ -34,18 +34,21 @@ def parse(kind: str, text: str) -> float:
         text: a decimal number with its unit, such as "16MB", "0.5us", "1e-6 s" or "900GB/s".
 
     Raises:
-        ValueError: if the text cannot be read, has another unit, or says more than a number can.
+        ValueError: if the text cannot be read, has another unit, is negative, or says more than a number can.
 
     >>> parse("message size", "16MB"), parse("message size", "1GiB"), parse("bandwidth", "400Gbit/s")
     (16000000.0, 1073741824.0, 50000000000.0)
     """
     known, example = _KINDS[kind]
     found = _QUANTITY.fullmatch(text.strip(" "))
-    if found is None or found[3] not in known:
+    if found is None or found[4] not in known:
         raise ValueError(f"{kind} {shortened(text)!r}: not readable; write a number with its unit, such as {example}")
-    value = Fraction(found[1]) * Fraction(10) ** int(found[2] or 0) * known[found[3]]
-    least = 0 if value == 0 and kind != "bandwidth" else Fraction(10) ** -_MOST_POWER
-    if not least <= value <= 10**_MOST_POWER:
+    value = Fraction(found[2]) * Fraction(10) ** int(found[3] or 0) * known[found[4]]
+    if found[1] or (value == 0 and kind == "bandwidth"):
+        named = f"{kind} {shortened(text)!r}{' is negative' if found[1] else ''}"
+        raise ValueError(f"{named}: must be {'above' if kind == 'bandwidth' else 'at least'} 0, such as {example}")
+    smallest = 0 if value == 0 else Fraction(10) ** -_MOST_POWER
+    if not smallest <= value <= 10**_MOST_POWER:
         raise ValueError(f"{kind} {shortened(text)!r}: too {'large' if value > 1 else 'small'}; write it as {example}")
     return float(value)
 

@@ -17,8 +17,8 @@ from vulture import Vulture
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: What others call: the answers to claims through their register, commands through click.
-DECORATORS = ["@answer", "@cli.command"]
+#: What others call: commands through click.
+DECORATORS = ["@cli.command"]
 
 #: And by name: click's convert, what Jupyter shows an object by, a widget's text, the payload of an explorer,
 #: expat's handlers.

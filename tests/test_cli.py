@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from colllib.algorithms import allreduce
-from colllib.cli import main
+from colllib.cli import cli, main
 from colllib.execution import execute
 
 TWO_LEVELS = ["--alpha", "1us,2us", "--bandwidth", "9GB/s,9GB/s"]
@@ -33,6 +33,27 @@ def test_a_cost_of_several_kinds_has_no_single_count():
     found = answer("run", "all-reduce", "hierarchical", "--on", "dgx-h100:2", "--message", "1GB")
     assert (found["n_alpha"], found["n_beta"]) == (None, None)
     assert sum(kind["steps"] for kind in found["kinds"]) == found["steps"]
+
+
+@pytest.mark.parametrize("command", ["run", "trace", "ladder", "forest", "describe", "export", "mpi-run"])
+def test_help_says_the_defaults_of_a_command_and_of_the_topologies_that_it_takes(command):
+    shown = " ".join(colllib(command, "--help").stdout.split())
+    assert "oversubscription=1" in shown
+    options = [option for option in cli.commands[command].params if option.param_type_name == "option"]
+    silent = {
+        option.name
+        for option in options
+        if option.default is None and not option.required and "default" not in (option.help or "")
+    }
+    assert silent <= {"on", "tiers", "order"}  # without them it is another question, or the algorithm's own choice
+    assert all(f"[default: {o.default}]" in shown for o in options if isinstance(o.default, str))
+
+
+def test_every_command_about_a_schedule_takes_its_root_and_its_tiers():
+    found = answer("trace", "broadcast", "chain", "--on", "star:3", "--root", "2")
+    assert [sorted(held) for held in found["states"][0]["ranks"]] == [[], [], ["0"]]
+    on_boxes = ("all-reduce", "hierarchical", "--on", "boxes:2x4", "--tiers", "ring,recursive-doubling")
+    assert len(answer("trace", *on_boxes)["states"]) == 1 + 3 + 1 + 3
 
 
 def test_list_names_what_can_be_run():
@@ -205,7 +226,9 @@ def test_every_command_also_speaks_to_people(arguments):
         (["run", "all-reduce", "ring", "--on", "moon:4"], "known are star:N"),
         (["run", "all-reduce", "ring", "--on", "star:0"], "N = 0"),
         (["run", "all-reduce", "ring", "--on", "star:x"], "whole number"),
-        (["run", "all-reduce", "ring", "--message", "-1MB"], "-1MB"),
+        (["run", "all-reduce", "ring", "--message", "-1MB"], "message size '-1MB' is negative: must be at least 0"),
+        (["run", "all-reduce", "ring", "--alpha=-0.5us"], "time '-0.5us' is negative: must be at least 0"),
+        (["run", "all-reduce", "ring", "--bandwidth=-1GB/s"], "bandwidth '-1GB/s' is negative: must be above 0"),
         (["run", "all-reduce", "ring", "--alpha", "5"], "such as 0.5us"),
         (["run", "all-reduce", "ring", "--bandwidth", "0GB/s"], "bandwidth"),
         (["run", "all-reduce", "ring", "--segments", "0"], "segments '0'"),
@@ -240,7 +263,7 @@ def test_every_command_also_speaks_to_people(arguments):
         (["ladder", "all-reduce", "--on", ""], "unknown topology ''"),
         (["ladder", "all-reduce", "--ranks", "1_0"], "ranks '1_0': must be a whole number"),
         (["ladder", "all-reduce", "--ranks", "4,ports=2"], "ranks '4,ports=2': must be a whole number"),
-        (["run", "all-to-all", "pairwise", "--on", "star:100000"], "and at most 60 s are spent on one run"),
+        (["run", "all-to-all", "pairwise", "--on", "ring:100000"], "and at most 60 s are spent on one run"),
         (["run", "broadcast", "chain", "--with", "root=--1"], "option root '--1': must be a whole number"),
         (["run", "broadcast", "chain", "--with", "root=" + "9" * 5000], "write NAME=VALUE, such as root=3"),
         (["run", "all-gather", "ring", "--on", "star:8", "--with", "direction=8"], "direction 8: must be 1 or -1"),
@@ -262,11 +285,14 @@ def test_every_command_also_speaks_to_people(arguments):
             "2 values, innermost first (box, card) for --alpha, and has none of its own",
         ),
         (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,2us,3us"], "for --alpha, not 3"),
-        (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,-2us"], "time '-2us': not readable"),
+        (
+            ["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,-2us"],
+            "time '-2us' is negative: must be at least 0",
+        ),
         (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,"], "time '': not readable"),
         (
             ["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,2us", "--bandwidth", "9GB/s,0GB/s"],
-            "bandwidth '0GB/s': too small",
+            "bandwidth '0GB/s': must be above 0, such as 900GB/s",
         ),
         (
             ["run", "all-reduce", "hierarchical", "--on", "boxes:2x4", "--tiers", "ring,ring,ring", *TWO_LEVELS],
@@ -304,8 +330,11 @@ def test_latencies_between_ranks_and_switches_may_be_fractions():
 
 def test_a_ladder_leaves_out_what_is_too_large_and_says_why():
     found = answer("ladder", "all-to-all", "--ranks", "100000")
-    assert [(rung["algorithm"], rung["how"]) for rung in found["rungs"]] == [("bruck", "by symmetry")]
-    assert "at most 60 s are spent on one run" in found["left_out"]["pairwise"]
+    assert [(rung["algorithm"], rung["how"]) for rung in found["rungs"]] == [
+        ("bruck", "by symmetry"),
+        ("pairwise", "by symmetry"),
+    ]
+    assert "messages of one rank are too many" in found["left_out"]["ring-relay"]
     # without latency no number of segments is best, and what takes none is still compared
     found = answer("ladder", "broadcast", "--ranks", "8", "--alpha", "0s")
     assert [rung["algorithm"] for rung in found["rungs"]] == ["scatter-allgather"]

@@ -28,8 +28,8 @@ from colllib.contention import (
 from colllib.cost import Cost
 from colllib.events import event_clock
 from colllib.losses import NVLINK4, NVLS_BY_RANKS, PROFILES, Eta, effective, implied_eta_beta
-from colllib.schedule import placed, side_by_side
-from colllib.topology import Lattice, from_links, leaf_spine, mesh, ring, torus
+from colllib.schedule import placed, scaled, side_by_side
+from colllib.topology import Lattice, boxes, from_links, leaf_spine, mesh, ring, torus
 
 PRICE = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
 
@@ -42,6 +42,13 @@ def test_the_coefficients_scale_the_two_terms_and_one_leaves_them():
     seconds = effective(Cost(7, 2), eta).seconds(message=9e6, alpha=4e-6, bandwidth=3e9)
     assert seconds == pytest.approx(7 * 4e-6 * 1.25 + 2 * 9e6 / (3e9 / 3))
     assert effective(Cost(7, 2), PROFILES["ideal"]) == Cost(7, 2)
+
+
+def test_over_several_tiers_the_coefficients_are_every_tiers():
+    cost = execute(allreduce.ring(4), boxes((2, 2))).cost
+    eta, price = Eta(Fraction(5, 4), Fraction(1, 3)), {"message": 9e6, "alpha": [1e-6, 5e-6], "bandwidth": [9e9, 3e9]}
+    slower = {"message": 9e6, "alpha": [1.25e-6, 6.25e-6], "bandwidth": [3e9, 1e9]}
+    assert effective(cost, eta).seconds(**price) == pytest.approx(cost.seconds(**slower))
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(Fraction(1, 2), Fraction(1)), (1, 0), (1, Fraction(3, 2))])
@@ -111,6 +118,14 @@ def test_jobs_of_different_lengths_and_primitives_run_together():
     assert list(found.in_step) == [run.cost for run in found.alone]
     assert found.slowdowns(**PRICE) == (1.0, 1.0)
     assert found.slowdowns(**PRICE, clock="event") == pytest.approx((1, 1))
+
+
+def test_what_a_machine_integer_does_not_hold_is_counted_exactly():
+    links, large = [(0, 1), (1, 2), (2, 3), (3, 0)], Fraction(2**70 + 1, 3)
+    slow = from_links("slow", 4, links, alpha=[large] * 4)
+    jobs = [(scaled(allgather.ring(2), large), (0, 2)), (allgather.ring(2), (1, 3))]
+    both = [Cost(2 * large, large / 2 + Fraction(1, 2)), Cost(2 * large, large / 2 + Fraction(1, 2))]
+    assert list(together(jobs, slow).in_step) == both  # each link carries half of either message
 
 
 def test_two_interleaved_rings_double_each_other():

@@ -3,8 +3,11 @@
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from colllib.algorithms import every, find, relay
+from colllib.algorithms.alltoall import bruck_cost
 from colllib.bounds import floor
 from colllib.execution import execute
 from colllib.ladder import (
@@ -23,6 +26,7 @@ from colllib.ladder import (
     topology,
 )
 from colllib.limits import TooLarge
+from colllib.losses import IDEAL, PROFILES, effective
 from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, equal_injection, full_mesh, injection, star, torus
 
@@ -50,9 +54,28 @@ def test_what_is_trusted_costs_what_it_executes_to_under_both_port_conventions(p
                 for segments in (None, 1, 3) if here.algorithm.segmented else (None,):
                     rung = here.priced(**PRICE, equal_injection=equal, segments=segments)
                     topology = equal_injection(here.topology) if equal else here.topology
-                    assert execute(here.schedule(rung.segments), topology).cost == rung.cost
+                    assert execute(rung.entry.schedule(rung.segments), topology).cost == rung.cost
                     assert rung.seconds == rung.cost.seconds(**PRICE)
                     assert rung.how == here.how
+
+
+@given(
+    ranks=st.integers(2, 40),
+    message=st.floats(1, 1e10),
+    alpha=st.floats(0, 1e-3),
+    eta=st.sampled_from([IDEAL, PROFILES["crossbar"], PROFILES["torus"]]),
+)
+def test_bruck_and_pairwise_exchange_together_are_as_fast_as_any_base(ranks, message, alpha, eta):
+    price = {"message": message, "alpha": alpha, "bandwidth": 1e9}
+    ways = [entry("all-to-all", name, f"star:{ranks}", True).priced(**price, eta=eta) for name in ("bruck", "pairwise")]
+    bases = [effective(bruck_cost(ranks, radix), eta).seconds(**price) for radix in range(2, ranks + 1)]
+    assert min(rung.seconds for rung in ways) == pytest.approx(min(bases), rel=1e-12)
+
+
+def test_a_base_that_is_given_is_kept():
+    given_two = find("all-to-all", "bruck").configured({"radix": 2})
+    assert Entry(given_two, star(64)).priced(**PRICE).algorithm.chosen == {"radix": 2}
+    assert Entry(find("all-to-all", "bruck"), star(64)).priced(**PRICE).algorithm.chosen == {"radix": 8}
 
 
 def test_an_entry_says_how_its_cost_is_known():

@@ -1,11 +1,14 @@
 """Ladders: executed rungs at the best number of segments."""
 
+from contextlib import suppress
+from itertools import product
+
 import pytest
 
-from colllib.algorithms import alltoall, find, of
+from colllib.algorithms import alltoall, find, hierarchical, of
 from colllib.execution import execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, best, ladder, run
-from colllib.topology import mesh, ring, star, switch_tree, torus
+from colllib.topology import boxes, mesh, ring, star, switch_tree, torus
 
 ANCHOR = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
 
@@ -29,7 +32,7 @@ def test_no_other_number_of_segments_is_faster_when_executed(message):
 def test_one_rank_has_a_ladder_of_all_to_alls_that_send_nothing():
     rungs = ladder("all-to-all", star(1), **ANCHOR)
     assert {rung.seconds for rung in rungs} == {0}
-    assert "Bruck" in {rung.label for rung in rungs}
+    assert "bruck" in {rung.algorithm.name for rung in rungs}
 
 
 @pytest.mark.parametrize("message", [1e3, 20e3, 1e6, 1e8])
@@ -40,6 +43,30 @@ def test_no_other_base_of_an_all_to_all_is_faster_when_executed(message):
     assert fastest.seconds == min(times)
     chosen = fastest.algorithm.chosen.get("radix")
     assert fastest.label == (f"Bruck, radix {chosen}" if chosen else "pairwise")
+
+
+@pytest.mark.parametrize("on", [boxes((2, 4), cards=1), boxes((3, 3), inc="both"), boxes((2, 2, 2))], ids=str)
+@pytest.mark.parametrize(
+    "primitive", ["broadcast", "reduce", "all-gather", "reduce-scatter", "all-reduce", "all-to-all"]
+)
+@pytest.mark.parametrize("message", [1e3, 1e7])
+def test_no_other_algorithms_on_the_tiers_are_faster_in_one_segment(primitive, on, message):
+    price = {
+        "message": message,
+        "alpha": [1e-6, 4e-6, 9e-6][: on.levels],
+        "bandwidth": [450e9, 50e9, 20e9][: on.levels],
+    }
+    (row,) = (rung for rung in ladder(primitive, on, **price) if rung.algorithm.name == "hierarchical")
+    plain, axes, times = find(primitive, "hierarchical"), range(len(on.lattice.dims)), []
+    for order in hierarchical.ORDERS:
+        for names in product(*(hierarchical.choices(on, axis, primitive, order) for axis in axes)):
+            way = plain.configured({"tiers": ",".join(names), "order": order})
+            with suppress(ValueError):  # lines that would meet in one switch
+                times.append(execute(way.build(on), on).cost.seconds(**price))
+    assert len(times) > len(hierarchical.ORDERS)
+    assert row.seconds <= min(times) * (1 + 1e-12)
+    assert row.label.startswith("hierarchical")
+    assert all(str(value) in row.label for name, value in row.algorithm.chosen.items() if name == "order")
 
 
 @pytest.mark.parametrize("wires", [torus((4, 4)), mesh((4, 3)), ring(9), switch_tree(12, 4, uplinks=1)], ids=str)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from random_schedules import WILD, compositions, copied, lattices, orbits, seeds, spoiled, wirings
 from test_moves import choices, moved_by_hand
 
-from colllib import limits, units
+from colllib import limits, symmetry, units
 from colllib.algorithms import (
     ALGORITHMS,
     CATALOGUE,
@@ -230,6 +230,19 @@ def test_links_of_a_class_carry_the_same_of_any_direct_exchange(where):
     for t in range(straight.num_steps):
         load = np.array(run.link_load(t))
         assert all(len(set(load[where.link_class == one])) == 1 for one in range(where.link_class.max() + 1))
+
+
+@pytest.mark.parametrize("fabric", [star(12), ring(12), torus((4, 3)), boxes((3, 4), cards=1)], ids=str)
+def test_routes_found_in_small_portions_add_up_to_the_same(monkeypatch, fabric):
+    monkeypatch.setattr(symmetry, "MOST_AT_ONCE", 5)
+    shape = fabric.lattice or Lattice((12,))
+    for schedule in (Orbit(alltoall.pairwise(12).seed, shape), Orbit(allreduce.ring(12).seed, shape)):
+        finds_the_same(schedule, fabric)
+
+
+def test_as_many_kinds_of_step_as_ranks_take_no_longer_than_their_messages():
+    run = by_symmetry(scaled(alltoall.pairwise(2**16), Fraction(1, 3)))  # 65,535 times 131,072 links would be a minute
+    assert run.cost == Cost(2**16 - 1, Fraction(2**16 - 1, 3 * 2**16))
 
 
 def test_a_run_that_takes_too_long_says_how_long_by_its_messages_and_the_links_that_they_cross(monkeypatch):

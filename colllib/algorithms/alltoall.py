@@ -177,16 +177,6 @@ def _above(first: tuple[int, ...], middle: tuple[int, ...], last: tuple[int, int
     return (middle[0] - first[0]) * (last[1] - first[1]) <= (middle[1] - first[1]) * (last[0] - first[0])
 
 
-def fastest_radix(ranks: int, *, message: float, alpha: float, bandwidth: float) -> int:
-    """The best of all radices, on a star with one full-duplex port per rank, lock-step.
-
-    >>> fastest_radix(512, message=16e6, alpha=0.5e-6, bandwidth=900e9)
-    22
-    """
-    price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
-    return min(radices(ranks), key=lambda k: (bruck_cost(ranks, k).seconds(**price), k))
-
-
 def _radix(ranks: int, radix: int) -> int:
     """The base, of which those above N all do what N does."""
     check_ranks(ranks)

@@ -209,6 +209,25 @@ def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | No
     return Phase(axis, algorithm.build(size, **at))
 
 
+def choices(topology: Topology, axis: int, primitive: str, order: str) -> list[str]:
+    """The algorithms that can run on a tier, as `tiers` names them.
+
+    >>> from colllib.topology import boxes
+    >>> choices(boxes((2, 3), inc="box"), 0, "all-reduce", "inner-first")
+    ['ring', 'bruck', 'pat', 'in-network']
+    """
+    from colllib.algorithms import of
+
+    assert topology.lattice is not None
+    last = 0 if order == "outer-first" else len(topology.lattice.dims) - 1
+    halves = primitive == "reduce-scatter" or (primitive == "all-reduce" and axis != last)
+    through = (primitive,) if axis == last or primitive != "all-reduce" else ("reduce-scatter", "all-gather")
+    named = of("all-gather" if halves else primitive)
+    names = [a.name for a in named if a.counts(topology.lattice.dims[axis]) is None]
+    refused = any(tier_refusal(topology, axis, each) for each in through)
+    return names if refused else [*names, IN_NETWORK]
+
+
 def tier_refusal(topology: Topology, axis: int, primitive: str) -> str | None:
     """Why a tier's switches cannot serve a primitive, as a sentence without its subject; None if they can.
 

@@ -7,13 +7,11 @@ out. A verdict is computed from the two when it is asked for; `because.toml` has
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import import_module, resources
-from pkgutil import iter_modules
 
-from colllib.claims.finding import ANSWERS, FAILS, HOLDS, Basis, Cause, Finding, Verdict, causes, evidence, finding
+from colllib.claims.finding import FAILS, HOLDS, Basis, Cause, Finding, Verdict, causes, evidence, finding
+from colllib.claims.listed import Claim, claims, listed
 
 __all__ = [
     "CHAPTERS",
@@ -43,36 +41,8 @@ SOURCES = {
     "004": "Vijay Janapa Reddi, Machine Learning Systems, chapter Collective Communication",
 }
 
-for _module in iter_modules(__path__):  # every module of this package registers answers
-    import_module(f"{__name__}.{_module.name}")
-
-#: The chapters that have claims, in reading order, and last the appendix.
-CHAPTERS = tuple(sorted({given.chapter for given in ANSWERS.values()}))
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a source says.
-
-    Attributes:
-        id: its name in the ledger.
-        source: the source's number, a key of `SOURCES`.
-        where: the place in the source.
-        kind: definition, formula, number, count, trace or table-cell-group.
-        statement: what is said, in our words.
-        inputs: for which N, sizes or ports.
-        claimed: the value as the source prints it.
-        value: the same as statements about named quantities (`colllib.claims.value`).
-    """
-
-    id: str
-    source: str
-    where: str
-    kind: str
-    statement: str
-    inputs: str
-    claimed: str
-    value: str
+#: The chapters that have claims.
+CHAPTERS = tuple(sorted({claim.chapter for claim in claims()} - {""}))
 
 
 @dataclass(frozen=True)
@@ -84,11 +54,6 @@ class Entry:
     """
 
     claim: Claim
-
-    @property
-    def chapter(self) -> str:
-        """Where a reader meets the topic; empty while the claim is open."""
-        return ANSWERS[self.claim.id].chapter if self.claim.id in ANSWERS else ""
 
     @cached_property
     def finding(self) -> Finding:
@@ -109,30 +74,10 @@ class Entry:
         """
         answered = vars(self.finding)
         texts = {key: str(answered[key]) for key in ("verdict", "executed", "because", "reference", "cause")}
-        return {**vars(self.claim), "chapter": self.chapter, **texts, **vars(self.finding.basis)}
+        return {**vars(self.claim), **texts, **vars(self.finding.basis)}
 
 
 @cache
-def claims() -> tuple[Claim, ...]:
-    """All claims, in the order of the sources.
-
-    >>> len(claims()), claims()[0].source
-    (1172, '000')
-    """
-    text = (resources.files(__package__) / "claims.csv").read_text(encoding="utf-8")
-    return tuple(Claim(**row) for row in csv.DictReader(text.splitlines()))
-
-
-@cache
-def _entries() -> dict[str, Entry]:
-    return {claim.id: Entry(claim) for claim in claims()}
-
-
-def ledger() -> tuple[Entry, ...]:
-    """Every claim with its verdict, computed as it is asked for."""
-    return tuple(_entries().values())
-
-
 def entry(name: str) -> Entry:
     """One claim with its verdict; no other is worked out.
 
@@ -142,9 +87,12 @@ def entry(name: str) -> Entry:
     >>> entry("E-01-013").verdict.value
     'reproduced'
     """
-    if name not in _entries():
-        raise ValueError(f"unknown claim {name!r}: ids are such as E-02-083, R-05, T-14 or M-41")
-    return _entries()[name]
+    return Entry(listed(name))
+
+
+def ledger() -> tuple[Entry, ...]:
+    """Every claim with its verdict, computed as it is asked for."""
+    return tuple(entry(claim.id) for claim in claims())
 
 
 def for_chapter(name: str) -> tuple[Entry, ...]:
@@ -158,4 +106,4 @@ def for_chapter(name: str) -> tuple[Entry, ...]:
     """
     if name not in CHAPTERS:
         raise ValueError(f"no claims for chapter {name!r}: known are {', '.join(CHAPTERS)}")
-    return tuple(one for one in ledger() if one.chapter == name)
+    return tuple(one for one in ledger() if one.claim.chapter == name)

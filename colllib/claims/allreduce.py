@@ -11,11 +11,10 @@ import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import Measured, deferred, each, measured, once, per, priced, together, us
-from colllib.claims.finding import Cases, answer, table
+from colllib.claims.cases import as_quantities, deferred, each, measured, once, per, priced, together, us
 from colllib.claims.runs import ANCHOR, POWERS, SIZES, best, built, load_limit, proves, run
 from colllib.claims.traces import distances, states
-from colllib.claims.value import Case, Limit, Words
+from colllib.claims.value import Case, Cases, Limit, Table, Words
 from colllib.cost import Cost, crossover
 from colllib.execution import Execution, trace
 from colllib.primitives import PRIMITIVES, all_reduce
@@ -25,7 +24,6 @@ from colllib.provenance import ScheduleError
 from colllib.schedule import Schedule, Step, in_sequence, reversed_in_time
 from colllib.topology import Lattice
 
-MODEL, AR, LADDER, BOUNDS = "alpha-beta", "all-reduce", "ladder-512", "lower-bounds"
 RING, TREE, DOUBLING, HALVING = (
     f"all-reduce {name}" for name in ("ring", "double-binary-tree", "recursive-doubling", "rabenseifner")
 )
@@ -76,10 +74,6 @@ def _least(primitive: str, n: int) -> Fraction:
     return Fraction(min(measured(f"{primitive} {a.name}", f"star:{n}").n_beta for a in of(primitive) if a.fits(n)))
 
 
-def _least_received(n: int) -> Fraction:
-    return min(min(run(f"broadcast {a.name}", f"star:{n}").received[1:]) for a in of("broadcast"))
-
-
 def _lost(name: str) -> float:
     """Milliseconds over the ring for 1 GB, on the InfiniBand port of 50 GB/s on which the text lets its GPUs train."""
     return float(measured(f"all-reduce {name}", "star:64").n_beta - measured(RING, "star:64").n_beta) / 50 * 1e3
@@ -91,50 +85,9 @@ def _every(n: int) -> Cases:
         yield measured(f"all-reduce {algorithm.name}", f"star:{n}").case(f"{algorithm.label}, N = {n}", N=n)
 
 
-table(
-    "primitives",
-    {
-        "E-00-016": per("N", SIZES, same=_proves_all_reduce),
-        "E-01-003": per("N", MESHED, materialized=lambda n: proves(_half, n, on=f"star:{n}")),
-        "E-01-004": per(
-            "N",
-            LARGE[:2],
-            apart=lambda n: Limit.of(lambda p: built(_apart, n, p).cost.n_beta, 32),
-            fused=lambda n: load_limit(TREE, f"star:{n}"),
-        ),
-    },
-)
-table(
-    BOUNDS,
-    {
-        "E-00-018": per("N", SIZES, received=_least_received),
-        "E-00-019": per("N", SIZES, bound=lambda n: _least("all-gather", n)),
-        "E-00-020": per("N", SIZES, bound=lambda n: _least("all-reduce", n)),
-        "E-00-021": per("N", SIZES, bound=lambda n: _least("all-to-all", n)),
-        "E-01-063": each(RING),
-        "M-41": per(
-            "N", (64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")
-        ),
-    },
-)
-table(MODEL, {"E-00-003": _every(8), "E-01-001 E-01-119": each("point-to-point direct", sizes=(2, 5))})
-table(
-    "bus-bandwidth",
-    {
-        "E-01-194 E-01-202": per(
-            "N",
-            (100,),
-            algbw=lambda n: 1e9 / 10e-3 / 1e9,
-            busbw=lambda n: 450 * measured(RING, f"star:{n}").n_beta,
-        ),
-        "E-01-201": _every(64),
-    },
-)
-
 # -- ring, trees, halving ----------------------------------------------------------------------------
 
 
-@answer(AR, "E-01-054")
 def _ring_indices() -> Cases:
     ring = built(reducescatter.ring, 4, first=0).schedule
     owned = np.argsort(ring.blocks.target).tolist()
@@ -145,11 +98,6 @@ def _ring_indices() -> Cases:
             yield {**case, "chunk": chunk, "owned": owned[src]}
 
 
-def _hops_of_a_chunk(n: int) -> int:
-    return sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
-
-
-@answer(AR, "E-01-072 E-01-073")
 def _roles() -> Cases:
     """Per rank of four: in how many trees it is inner, and whether one tree uses one way of its link while reducing."""
     whole = built(double_tree).schedule
@@ -177,13 +125,10 @@ def _half_payload(n: int) -> Limit:
     return Limit(whole.value / 2, whole.side)
 
 
-@answer(AR, "E-01-083")
 def _root_term() -> Cases:
-    """A chain of 18 stages at the best P: what is left over 17 alpha + M/BW; and the double tree, a link per pair."""
-    pieces, bare = (14, 15, 16, 17), us(Cost(0, 1))
-    meshed = min(us(built(allreduce.double_binary_tree, 512, on="full-mesh:512", pieces=p).cost) for p in pieces)
-    correction = us(best("broadcast chain", "star:19").cost) - us(Cost(17, 0)) - bare
-    yield {"at": "N = 512", "correction": correction, "double_tree": meshed - us(Cost(18, 0)) - bare}
+    """A chain of 18 stages at the best P: what is left over 17 alpha + M/BW."""
+    correction = us(best("broadcast chain", "star:19").cost) - us(Cost(17, 1))
+    yield {"at": "N = 512", "correction": correction}
 
 
 def _paired(n: int) -> int:
@@ -191,49 +136,9 @@ def _paired(n: int) -> int:
     return len({*first.src.tolist(), *first.dst.tolist()})
 
 
-table(
-    AR,
-    {
-        "E-00-026 E-01-062 E-01-085": each(RING),
-        "E-00-028 E-01-152 R-10": each(HALVING, sizes=POWERS),
-        "E-00-029 E-01-144": each(DOUBLING, sizes=POWERS),
-        "E-00-027 E-01-053 E-01-080 E-01-190 E-01-193": each(TREE, sizes=LARGE),
-        "E-01-079": each(TREE, sizes=POWERS[1:]),
-        "E-01-086 E-01-087": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
-        "E-00-037": each(ring=RING, tree=TREE, alltoall="all-to-all pairwise", sizes=(512,)),
-        "E-01-061": each("reduce-scatter ring", "all-gather ring", sizes=(4,)),
-        "E-01-064": per("N", (4,), hops=_hops_of_a_chunk),
-        "E-01-070": each(single_tree, sizes=(4,)),
-        "E-01-065 E-01-078": each(double_tree, sizes=(4,)),
-        "E-01-071": each(single_tree, on="full-mesh", sizes=(4,)),
-        "E-01-081": per("N", MESHED, limit=_half_payload),
-        "E-01-082": per("N", (64,), partners=_partners_in_the_pipeline),
-        "E-01-145 E-01-159": each(doubling=DOUBLING, ring=RING, sizes=POWERS),
-        "E-01-151": once(
-            "N = 4",
-            loads=lambda: Words(" ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))),
-        ),
-        "E-01-153": each(tree=TREE, halving=HALVING, sizes=LARGE),
-        "E-01-157": each(HALVING, on="full-mesh", sizes=(4, 8, 16)),
-        "E-01-160 E-01-191": each(DOUBLING, sizes=(512,)),
-        "E-01-189": each(RING, sizes=(512,)),
-        "E-01-192": each(HALVING, sizes=(512,)),
-        "E-01-161": per("N", (3, 5, 6, 7, 12), paired=_paired),
-        "E-01-164": once("N = 4", distances=lambda: distances(HALVING, 2)),
-        "E-01-055 E-01-056 E-01-057 E-01-058 E-01-059 E-01-060": states(allreduce.ring, 4),
-        "E-01-066 E-01-067 E-01-068 E-01-069": states(single_tree),
-        "E-01-074 E-01-075 E-01-076 E-01-077": states(double_tree),
-        "E-01-142 E-01-143": states(doubling_in_chunks),
-        # the source lets ranks 0 to 3 keep chunks 0, 3, 1, 2; ours keep the block of their own number
-        "E-01-147 E-01-148 E-01-149 E-01-150": states(allreduce.rabenseifner, 4, chunks=(0, 3, 1, 2)),
-        "R-08": each(tree="all-reduce binomial-tree", ring=RING, sizes=(512,)),
-    },
-)
-
 _START = ((1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 11, 12), (13, 14, 15, 16))
 
 
-@answer(AR, "R-01 R-04")
 def _stepper() -> Cases:
     """The numbers of exercise 1 after every step of the reduce-scatter, and what the all-reduce's stepper counts."""
     case: dict[str, Any] = {"at": "N = 4", "states": len(list(trace(run(RING, "star:4").schedule)))}
@@ -264,8 +169,7 @@ def _below_the_ring(n: int) -> Case:
     """With a link per pair, where c_real comes to 1."""
     tree, ring = _floors(n, "full-mesh"), run(RING, f"full-mesh:{n}").cost
     dominates = crossover(tree, ring) is None and tree.n_beta <= ring.n_beta
-    one_port = _floors(n, "star").n_beta
-    return {"c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates, "one_port": one_port}
+    return {"c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates}
 
 
 def _kilobytes_from_which_the_tree_wins() -> int:
@@ -279,27 +183,10 @@ def _kilobytes_from_which_the_tree_wins() -> int:
     return sizes[bisect_left(sizes, True, key=wins)]
 
 
-def _crossover_of_floors(n: int) -> Fraction | float:
-    return crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
-
-
-@answer(LADDER, "E-01-158")
 def _small_messages() -> Cases:
     times = {a.name: best(f"all-reduce {a.name}", "star:512", message=10e3).seconds for a in of("all-reduce")}
     yield {"at": "N = 512, 10 kB", "doubling_fastest": min(times, key=times.__getitem__) == "recursive-doubling"}
 
-
-table(
-    LADDER,
-    {
-        "E-00-036 E-01-156": priced(tree=TREE, halving=HALVING, messages=(16e6, 1e3, 1e6, 1e9)),
-        "E-01-089": together(*(priced(on, (10e9,), tree=TREE, ring=RING) for on in ("star:8", "star:72"))),
-        "E-01-090 E-01-091 E-01-092": per("N", (4, 8, 16, 64, 72, 512), _practice),
-        "E-01-093": per("N", MESHED[1:], _below_the_ring),
-        "E-01-154": once("N = 512", kB=_kilobytes_from_which_the_tree_wins),
-        "E-01-155": per("N", MESHED, crossover=_crossover_of_floors),
-    },
-)
 
 # -- the chapter on ring and tree algorithms ---------------------------------------------------------
 
@@ -313,13 +200,11 @@ def ring_and_tree_meet(n: int, alpha: float, bandwidth: float) -> dict[str, Any]
     return {"at": f"N = {n}", "MB": float(crossover(ring, tree) or 0) * unit, **estimates, **latencies}
 
 
-@answer(MODEL, "R-02")
 def _crossover_of_64() -> Cases:
     exact, rough = ring_and_tree_meet(64, 1, 100)["MB"], 1e-6 * 100e9 * 64 / (6 - 1) / 1e6
     yield {"at": "N = 64", "rough": rough, "exact": exact, "higher": 100 * (round(rough, 2) / round(exact, 2) - 1)}
 
 
-@answer(MODEL, "R-03")
 def _crossover_of_256() -> Cases:
     """Latencies in µs, slopes in 1e-11 s per byte."""
     ring, tree = (run(f"all-reduce {name}", "star:256").cost for name in ("ring", "binomial-tree"))
@@ -339,7 +224,6 @@ def hierarchical_ring(count: int, ranks: int) -> Schedule:
     return nested(Lattice((ranks, count)), [(0, inside), (1, between), (0, reversed_in_time(inside))])
 
 
-@answer(AR, "R-05 R-06")
 def _flat_against_nested() -> Cases:
     flat, rings = built(allreduce.ring, 64, on="boxes:8x8"), built(hierarchical_ring, 8, 8, on="boxes:8x8")
     steps, slow = range(rings.schedule.num_steps), 1e3 * flat.cost.seconds(**PRICE)
@@ -355,11 +239,10 @@ def _leaving(done: Execution) -> float:
     return float(max(done.link_total[int(link)] for link in uplinks))
 
 
-@answer(AR, "R-11")
 def _ring_and_folded_halving() -> Cases:
     for message in (1e3, 1e6, 25e6, 1e9):
         price: dict[str, Any] = {"message": message, "alpha": 10e-6, "bandwidth": 100e9}
-        ring, halving = (Measured(run(what, "star:6").cost, **price).t for what in (RING, HALVING))
+        ring, halving = (as_quantities(run(what, "star:6").cost, **price).t for what in (RING, HALVING))
         yield {"at": f"P = 6, {message / 1e6:g} MB", "ring_over_halving": ring / halving}
 
 
@@ -370,7 +253,6 @@ def _ghosts(silent: bool) -> Schedule:
     return Schedule.from_steps(whole.blocks, list(steps))
 
 
-@answer(AR, "R-12")
 def _with_ghosts() -> Cases:
     sent, described = built(_ghosts, False).sent, "the sum comes out as well"
     try:
@@ -380,7 +262,6 @@ def _with_ghosts() -> Cases:
     yield {"at": "P = 6 in 8", "wasted": sum(sent[6:]) / sum(sent), "silent": described}
 
 
-@answer(AR, "E-00-045 E-00-046")
 def _three_phases() -> Cases:
     """Rings inside and between boxes, against the three phases run apart; M/BW between boxes is 1,000 alpha inside."""
     for count, ranks, s in ((2, 4, 1), (4, 2, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
@@ -398,7 +279,6 @@ def _three_phases() -> Cases:
         yield {"at": on, "L": count, "N": count * ranks, "s": s, "t": done.cost.seconds(**price), **apart}
 
 
-@answer(AR, "E-00-047")
 def _all_to_all_between_boxes() -> Cases:
     for count, ranks in ((2, 4), (4, 4), (8, 8)):
         done = built(alltoall.pairwise, count * ranks, on=f"boxes:{count}x{ranks}")
@@ -412,16 +292,92 @@ def relay_singly(n: int) -> Schedule:
     return alltoall.ring_relay(n, bundled=False)
 
 
-table(AR, {"R-09": each("all-reduce bidirectional-ring", on="ring", sizes=(4, 5, 8, 9))})
-table(
-    "from-primitives-to-parallelism",
-    {
-        "E-01-120 E-01-123": each(RING),
-        "E-01-121 E-01-124": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
-        "E-01-126": each("all-gather ring"),
-        # on the ring of neighbors that the row is for, ties upwards as the source breaks them
-        "E-01-127": each(relay_singly, alltoall.ring_relay, on="ring", sizes=(2, 3, 4, 5, 6, 7, 8, 12, 16)),
-        "E-01-128": each("all-to-all pairwise"),
-        "E-01-129": each("point-to-point direct", sizes=(2, 3, 8)),
-    },
-)
+TABLE: Table = {
+    "E-00-016": per("N", SIZES, same=_proves_all_reduce),
+    "E-01-003": per("N", MESHED, materialized=lambda n: proves(_half, n, on=f"star:{n}")),
+    "E-01-004": per(
+        "N",
+        LARGE[:2],
+        apart=lambda n: Limit.of(lambda p: built(_apart, n, p).cost.n_beta, 32),
+        fused=lambda n: load_limit(TREE, f"star:{n}"),
+    ),
+    "E-00-018": per(
+        "N",
+        SIZES,
+        received=lambda n: min(min(run(f"broadcast {a.name}", f"star:{n}").received[1:]) for a in of("broadcast")),
+    ),
+    "E-00-019": per("N", SIZES, bound=lambda n: _least("all-gather", n)),
+    "E-00-020": per("N", SIZES, bound=lambda n: _least("all-reduce", n)),
+    "E-00-021": per("N", SIZES, bound=lambda n: _least("all-to-all", n)),
+    "M-41": per(
+        "N", (64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")
+    ),
+    "E-00-003": _every(8),
+    "E-01-001 E-01-119 E-01-129": each("point-to-point direct", sizes=(2, 3, 5, 8)),
+    "E-01-194 E-01-202": per(
+        "N",
+        (100,),
+        algbw=lambda n: 1e9 / 10e-3 / 1e9,
+        busbw=lambda n: 450 * measured(RING, f"star:{n}").n_beta,
+    ),
+    "E-01-201": _every(64),
+    "E-01-054": _ring_indices,
+    "E-01-072 E-01-073": _roles,
+    "E-01-083": _root_term,
+    "E-00-026 E-01-062 E-01-085 E-01-063 E-01-120 E-01-123 E-02-106 E-02-151": each(RING),
+    "E-00-028 E-01-152 R-10": each(HALVING, sizes=POWERS),
+    "E-00-029 E-01-144": each(DOUBLING, sizes=POWERS),
+    "E-00-027 E-01-053 E-01-080 E-01-190 E-01-193 E-02-105": each(TREE, sizes=LARGE),
+    "E-01-079": each(TREE, sizes=POWERS[1:]),
+    "E-01-086 E-01-087 E-01-121 E-01-124 E-02-116": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
+    "E-00-037": each(ring=RING, tree=TREE, alltoall="all-to-all pairwise", sizes=(512,)),
+    "E-01-061": each("reduce-scatter ring", "all-gather ring", sizes=(4,)),
+    "E-01-064": per(
+        "N", (4,), hops=lambda n: sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
+    ),
+    "E-01-070": each(single_tree, sizes=(4,)),
+    "E-01-065 E-01-078": each(double_tree, sizes=(4,)),
+    "E-01-071": each(single_tree, on="full-mesh", sizes=(4,)),
+    "E-01-081": per("N", MESHED, limit=_half_payload),
+    "E-01-082": per("N", (64,), partners=_partners_in_the_pipeline),
+    "E-01-145 E-01-159": each(doubling=DOUBLING, ring=RING, sizes=POWERS),
+    "E-01-151": once(
+        "N = 4",
+        loads=lambda: Words(" ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))),
+    ),
+    "E-01-153": each(tree=TREE, halving=HALVING, sizes=LARGE),
+    "E-01-157": each(HALVING, on="full-mesh", sizes=(4, 8, 16)),
+    "E-01-160 E-01-191": each(DOUBLING, sizes=(512,)),
+    "E-01-189": each(RING, sizes=(512,)),
+    "E-01-192": each(HALVING, sizes=(512,)),
+    "E-01-161": per("N", (3, 5, 6, 7, 12), paired=_paired),
+    "E-01-164": once("N = 4", distances=lambda: distances(HALVING, 2)),
+    "E-01-055 E-01-056 E-01-057 E-01-058 E-01-059 E-01-060": states(allreduce.ring, 4),
+    "E-01-066 E-01-067 E-01-068 E-01-069": states(single_tree),
+    "E-01-074 E-01-075 E-01-076 E-01-077": states(double_tree),
+    "E-01-142 E-01-143": states(doubling_in_chunks),
+    # the source lets ranks 0 to 3 keep chunks 0, 3, 1, 2; ours keep the block of their own number
+    "E-01-147 E-01-148 E-01-149 E-01-150": states(allreduce.rabenseifner, 4, chunks=(0, 3, 1, 2)),
+    "R-08": each(tree="all-reduce binomial-tree", ring=RING, sizes=(512,)),
+    "R-01 R-04": _stepper,
+    "E-01-158": _small_messages,
+    "E-00-036 E-01-156": priced(tree=TREE, halving=HALVING, messages=(16e6, 1e3, 1e6, 1e9)),
+    "E-01-089": together(*(priced(on, (10e9,), tree=TREE, ring=RING) for on in ("star:8", "star:72"))),
+    "E-01-090 E-01-091 E-01-092": per("N", (4, 8, 16, 64, 72, 512), _practice),
+    "E-01-093": per("N", MESHED[1:], _below_the_ring),
+    "E-01-154": once("N = 512", kB=_kilobytes_from_which_the_tree_wins),
+    "E-01-155": per(
+        "N", MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
+    ),
+    "R-02": _crossover_of_64,
+    "R-03": _crossover_of_256,
+    "R-05 R-06": _flat_against_nested,
+    "R-11": _ring_and_folded_halving,
+    "R-12": _with_ghosts,
+    "E-00-045 E-00-046": _three_phases,
+    "E-00-047": _all_to_all_between_boxes,
+    "R-09": each("all-reduce bidirectional-ring", on="ring", sizes=(4, 5, 8, 9)),
+    "E-01-126 D-2-004 D-2-005 D-2-006": each("all-gather ring"),
+    # on the ring of neighbors that the row is for, ties upwards as the source breaks them
+    "E-01-127": each(relay_singly, alltoall.ring_relay, on="ring", sizes=(2, 3, 4, 5, 6, 7, 8, 12, 16)),
+}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, product
 
 import numpy as np
@@ -12,9 +13,8 @@ from colllib.algorithms import alltoall, of, relay
 from colllib.bounds import middle_cut
 from colllib.claims.allreduce import relay_singly
 from colllib.claims.cases import Dims, along, each, measured, once, over, per
-from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import ANCHOR, SIZES, built, closed, place, run, timed
-from colllib.claims.value import Case, Words
+from colllib.claims.value import Case, Cases, Table, Words
 from colllib.cost import crossover
 from colllib.exact import Fractions
 from colllib.execution import trace
@@ -23,7 +23,6 @@ from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, torus
 from colllib.topology.routes import alternating_torus, blocks_on, with_routes
 
-CHAPTER, WIRES = "all-to-all", "all-to-all-on-wires"
 PAIRWISE, BRUCK = "all-to-all pairwise", "all-to-all bruck"
 
 
@@ -31,11 +30,6 @@ def _least(primitive: str) -> Fraction:
     """The least n_beta of any algorithm, segmented ones in 100 pieces, for eight ranks with one port."""
     whats = [(f"{primitive} {a.name}", 100 if a.segmented else 1) for a in of(primitive) if a.fits(8)]
     return Fraction(min(measured(what, "star:8").n_beta for what in whats))
-
-
-def _hardware_options(n: int) -> int:
-    """Whether a switch that takes bundles apart needs fewer latencies than software."""
-    return int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < run(PAIRWISE, f"star:{n}").cost.n_alpha)
 
 
 def _name(n: int, block: int) -> str:
@@ -47,7 +41,6 @@ def _rows(held: Sequence[set[str]]) -> Words:
     return Words(" / ".join(" ".join(sorted(names)) for names in held))
 
 
-@answer(CHAPTER, "E-01-108 E-01-109 E-01-110")
 def _pairwise_states() -> Cases:
     """What each of four ranks holds after t rounds and has not sent on."""
     schedule, sent = built(alltoall.pairwise, 4).schedule, set[tuple[int, int]]()
@@ -58,7 +51,6 @@ def _pairwise_states() -> Cases:
             sent |= set(zip(schedule.step(t).src.tolist(), schedule.step(t).block.tolist(), strict=True))
 
 
-@answer(CHAPTER, "E-01-101 E-01-102 E-01-103")
 def _relay_states() -> Cases:
     """The blocks of four ranks that are where they belong, and what has just come in to be passed on."""
     schedule = built(relay_singly, 4, on="ring:4").schedule
@@ -69,7 +61,6 @@ def _relay_states() -> Cases:
         yield {"at": f"step {t}", "step": t, "delivered": _rows(there), "parked": _rows(parked)}
 
 
-@answer(CHAPTER, "E-01-113")
 def _rounds_apart() -> Cases:
     """In lock-step, the clock of the text; what latencies do on the event clock goes with it."""
     seconds = timed(alltoall.pairwise, 16, price=(ANCHOR["message"], ANCHOR["alpha"], ANCHOR["bandwidth"]))
@@ -94,18 +85,15 @@ def _relay_on_a_ring(n: int) -> Case:
     return {**cost, "chunks": max(done.link_total) * n, **chunks}
 
 
-def _split(n: int) -> Schedule:
-    return alltoall.ring_relay(n, tie="split")
+SPLIT: Callable[[int], Schedule] = partial(alltoall.ring_relay, tie="split")
 
 
-@answer(CHAPTER, "E-01-116")
 def _relay_against_pairwise() -> Cases:
-    for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (_split, "ring"), (relay_singly, "star"))):
+    for n, (build, on) in product(SIZES, ((relay_singly, "ring"), (SPLIT, "ring"), (relay_singly, "star"))):
         both = {"relay": measured(build, f"{on}:{n}", n), "pairwise": measured(PAIRWISE, f"star:{n}")}
         yield {"at": f"N = {n}, on a {on}", "N": n, **both}
 
 
-@answer(CHAPTER, "E-01-168 E-01-169 E-01-170")
 def _buffers() -> Cases:
     """Slot by slot, after the rotation and after each round; `bruck_buffers` walks the executed schedule's buffers."""
     built(alltoall.bruck, 4)
@@ -114,38 +102,13 @@ def _buffers() -> Cases:
 
 
 def _post_rotation(n: int) -> Case:
-    """Whether "right by i", alone or with either way of reversing, gives the layout that the source prints."""
+    """Whether "right by i", alone or reversed, gives the layout that the source prints."""
     built(alltoall.bruck, n)
     *_, before, after = alltoall.bruck_buffers(n)
     turned = [[row[(slot - i) % n] for slot in range(n)] for i, row in enumerate(before)]
     ways = {"right_by_i": turned, "and_reversed": [row[::-1] for row in turned]}
-    ways["but_slot_0"] = [row[:1] + row[1:][::-1] for row in turned]
     return {name: layout == [list(row) for row in after] for name, layout in ways.items()}
 
-
-def _crossing(n: int) -> float:
-    return float(crossover(run(PAIRWISE, f"star:{n}").cost, run(BRUCK, f"star:{n}").cost) or 0)
-
-
-table(
-    CHAPTER,
-    {
-        "E-01-099": each(PAIRWISE),
-        "E-01-100": once(
-            "N = 8",
-            alltoall=lambda: _least("all-to-all"),
-            allreduce=lambda: _least("all-reduce"),
-            others=lambda: max(_least(name) for name in PRIMITIVES if name != "all-to-all"),
-        ),
-        "E-01-117": per("N", (4, 8), options=_hardware_options),
-        "E-00-033 E-01-111 E-01-115 E-01-173": each(PAIRWISE),
-        "E-01-104": per("N", (4,), both_ways=_both_ways),
-        "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114": per("N", SIZES[1:], _relay_on_a_ring),
-        "E-01-171": per("N", range(3, 9), _post_rotation),
-        "E-00-035 E-01-172": each(BRUCK, sizes=(2, 4, 8, 16, 64)),
-        "E-01-174": per("N", (4, 8, 64), crossover=_crossing),
-    },
-)
 
 # -- on the wires of a torus -------------------------------------------------------------------------
 
@@ -163,11 +126,6 @@ def in_slices(lattice: Lattice, phased: bool = False, rotated: bool = True) -> S
     return relay.relay(lattice, tie="split", rotated=rotated, phased=phased)
 
 
-def _phased(lattice: Lattice, rotated: bool = False) -> Schedule:
-    """One axis after the other."""
-    return in_slices(lattice, True, rotated)
-
-
 def longest(on: str) -> Fraction:
     """What a link of the busiest axis carries, ties divided between the two ways, from what one rank's blocks load."""
     lattice = place(on).lattice
@@ -179,7 +137,6 @@ def _rank(name: str) -> int:
     return ord(name) - ord("a")
 
 
-@answer(WIRES, "E-02-076 E-02-077 E-02-154")
 def _hops() -> Cases:
     import networkx as nx  # slow to import, and needed here alone
 
@@ -194,7 +151,6 @@ def _one_by_one(tie: str, alternating: bool) -> Schedule:
     return relay.relay_one_by_one(alternating_torus((4, 4)) if alternating else torus((4, 4), tie=tie))
 
 
-@answer(WIRES, "E-02-078")
 def _after_the_diameter() -> Cases:
     """One chunk on a link and step, the chunks with most hops to go first, over three kinds of route."""
     for tie, alternating in (("up", False), ("balanced", False), ("balanced", True)):
@@ -215,7 +171,6 @@ def _parity_path(a: int, b: int) -> list[int]:
     return path
 
 
-@answer(WIRES, "E-02-081")
 def _chunks_on_one_link() -> Cases:
     """The printed list belongs to one way to balance the ties; under it all links carry 8."""
     topology = with_routes(place(SQUARE), _parity_path)
@@ -224,7 +179,6 @@ def _chunks_on_one_link() -> Cases:
     yield {"at": SQUARE, "on_bc": Words(" ".join(on_bc)), "least": min(loads), "most": max(loads)}
 
 
-@answer(WIRES, "E-02-080 E-02-082 E-02-155 E-02-156 E-02-157 E-02-158 E-02-159")
 def _cut() -> Cases:
     """The cut through the middle of 4x4: severed links, what crosses one way, and how evenly."""
     middle, topology = middle_cut(place(SQUARE)), place(f"{SQUARE},tie=balanced")
@@ -239,7 +193,7 @@ def _cut() -> Cases:
 def _decomposed(lattice: Lattice) -> Case:
     """One axis after the other; and in slices that begin with different axes, against what the cut demands."""
     on = f"torus:{lattice}"
-    whole, sliced = (Fraction(built(_phased, lattice, rotated, on=on).cost.n_beta) for rotated in (False, True))
+    whole, sliced = (Fraction(built(in_slices, lattice, True, rotated, on=on).cost.n_beta) for rotated in (False, True))
     return {"n_beta": whole, "over_flat": sliced / Fraction(middle_cut(place(on)).n_beta)}
 
 
@@ -256,7 +210,6 @@ def _over_the_diameter(lattice: Lattice) -> Case:
     return {"chunks": chunks, "ratio": chunks / diam, "diam": diam}
 
 
-@answer(WIRES, "A-07")
 def _growth() -> Cases:
     """By how much the ratio grows from 8x8x8 to 16x16x16, and N over the diameter."""
     cube, larger = (_over_the_diameter(Lattice(dims)) for dims in ((8, 8, 8), (16, 16, 16)))
@@ -264,7 +217,6 @@ def _growth() -> Cases:
     yield {"at": "16x16x16 over 8x8x8", "growth": larger["ratio"] / cube["ratio"], "of_N_over_diam": of_n_over_diam}
 
 
-@answer(WIRES, "E-02-164")
 def _symmetry() -> Cases:
     for tie in ("balanced", "up"):
         loads = relay.link_loads(place(f"{SQUARE},tie={tie}"))
@@ -278,26 +230,52 @@ def _bound_on_a_star(n: int) -> Case:
     return {"bound": bound, "of_the_port": port, "of_the_bisection": bisection}
 
 
-table(
-    WIRES,
-    {
-        "E-02-075": over(in_slices, shapes=CUBES),
-        "E-02-079": over(in_slices, shapes=(*CUBES, (5, 3), (6, 4), (4, 2, 3), (8,))),
-        "E-00-039 E-02-083": over(in_slices, shapes=LOADED),
-        "E-02-085 E-02-086": along("torus", (*CUBES, (6, 4), (8, 4), (4, 8)), _decomposed),
-        "E-02-160 E-02-161 E-02-162 E-02-163": along(
-            "torus", ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)), _over_the_diameter
-        ),
-        "A-06": per("N", (4, 8, 64), _bound_on_a_star),
-        # the busiest link of shapes of 512 ranks, beside the cube's and a star's port
-        "E-02-087 E-02-088 E-02-089": along(
-            "torus",
-            ((16, 8, 4), (32, 4, 4), (32, 16)),
-            cube_over_star=lambda on: float(longest(CUBE) / Fraction(closed(PAIRWISE, "star:512").n_beta)),
-            over_cube=lambda on: longest(on) / longest(CUBE),
-        ),
-        # what crosses the middle, both ways, beside all that is sent
-        "A-03": along("torus", CUBES[:1] + CUBES[2:], through_bisection=lambda on: 2 * middle_cut(place(on)).crossing),
-        "E-02-153": once(SQUARE, n_beta=lambda: Fraction(timed(_journey, on=SQUARE, price=(1.0, 0.0, 1.0)))),
-    },
-)
+TABLE: Table = {
+    "E-01-108 E-01-109 E-01-110": _pairwise_states,
+    "E-01-101 E-01-102 E-01-103": _relay_states,
+    "E-01-113": _rounds_apart,
+    "E-01-116": _relay_against_pairwise,
+    "E-01-168 E-01-169 E-01-170": _buffers,
+    "E-01-100": once(
+        "N = 8",
+        alltoall=lambda: _least("all-to-all"),
+        others=lambda: max(_least(name) for name in PRIMITIVES if name != "all-to-all"),
+    ),
+    "E-01-117": per(
+        "N", (4, 8), options=lambda n: int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < n - 1)
+    ),
+    "E-00-033 E-01-111 E-01-115 E-01-173 E-01-099 E-01-128 E-02-108 E-02-024": each(PAIRWISE),
+    "E-01-104": per("N", (4,), both_ways=_both_ways),
+    "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114": per("N", SIZES[1:], _relay_on_a_ring),
+    "E-01-171": per("N", range(3, 9), _post_rotation),
+    "E-00-035 E-01-172": each(BRUCK, sizes=(2, 4, 8, 16, 64)),
+    "E-01-174": per(
+        "N",
+        (4, 8, 64),
+        crossover=lambda n: float(crossover(run(PAIRWISE, f"star:{n}").cost, run(BRUCK, f"star:{n}").cost) or 0),
+    ),
+    "E-02-076 E-02-077 E-02-154": _hops,
+    "E-02-078": _after_the_diameter,
+    "E-02-081": _chunks_on_one_link,
+    "E-02-080 E-02-082 E-02-155 E-02-156 E-02-157 E-02-158 E-02-159": _cut,
+    "A-07": _growth,
+    "E-02-164": _symmetry,
+    "E-02-075": over(in_slices, shapes=CUBES),
+    "E-02-079": over(in_slices, shapes=(*CUBES, (5, 3), (6, 4), (4, 2, 3), (8,))),
+    "E-00-039 E-02-083 E-02-113": over(in_slices, shapes=LOADED),
+    "E-02-085 E-02-086": along("torus", (*CUBES, (6, 4), (8, 4), (4, 8)), _decomposed),
+    "E-02-160 E-02-161 E-02-162 E-02-163": along(
+        "torus", ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)), _over_the_diameter
+    ),
+    "A-06": per("N", (4, 8, 64), _bound_on_a_star),
+    # the busiest link of shapes of 512 ranks, beside the cube's and a star's port
+    "E-02-087 E-02-088 E-02-089": along(
+        "torus",
+        ((16, 8, 4), (32, 4, 4), (32, 16)),
+        cube_over_star=lambda on: float(longest(CUBE) / Fraction(closed(PAIRWISE, "star:512").n_beta)),
+        over_cube=lambda on: longest(on) / longest(CUBE),
+    ),
+    # what crosses the middle, both ways, beside all that is sent
+    "A-03": along("torus", CUBES[:1] + CUBES[2:], through_bisection=lambda on: 2 * middle_cut(place(on)).crossing),
+    "E-02-153": once(SQUARE, n_beta=lambda: Fraction(timed(_journey, on=SQUARE, price=(1.0, 0.0, 1.0)))),
+}

@@ -9,16 +9,14 @@ from functools import partial, wraps
 from typing import Any, ParamSpec
 
 from colllib import ladder
-from colllib.claims.finding import Cases
-from colllib.claims.runs import ANCHOR, SIZES, best, built, load_limit, run
-from colllib.claims.value import Case, Limit
+from colllib.claims.runs import ANCHOR, SIZES, Used, best, built, collected, load_limit, note_again, run
+from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
 from colllib.execution import Execution
 from colllib.measures import busiest_link
 from colllib.schedule import Schedule
 from colllib.topology import Lattice
 
-Rows = Callable[[], Cases]
 Arguments = ParamSpec("Arguments")
 Dims = tuple[int, ...]
 #: An algorithm of the catalogue, or what builds a schedule from N or axes; with a number of pieces, in one piece else.
@@ -26,10 +24,6 @@ What = str | Callable[..., Schedule] | tuple[str | Callable[..., Schedule], int]
 
 #: Shapes on which formulas over axes are tried: even and odd, an axis of two, unequal axes.
 SHAPES: tuple[Dims, ...] = ((5,), (2, 2), (4, 3), (4, 4), (2, 2, 2), (4, 3, 2), (3, 3, 3), (4, 4, 4), (8, 8, 8))
-
-
-def _none(argument: object) -> Case:
-    return {}
 
 
 def deferred(cases: Callable[Arguments, Cases]) -> Callable[Arguments, Rows]:
@@ -52,76 +46,83 @@ def best_us(what: str, on: str = "star:512", **price: float) -> float:
     return 1e6 * best(what, on, **price).seconds
 
 
-class Measured(Mapping[str, Any]):
-    """A run's quantities by name, worked out when asked for; times are in microseconds at the anchor.
+class Quantities(Mapping[str, Any]):
+    """Quantities by name, worked out once, when asked for; what that executes is noted each time.
 
-    >>> done = Measured(run("all-reduce ring", "star:4"))
-    >>> done["n_alpha"], done["sent"], done.moved
-    (6, Fraction(3, 2), Fraction(6, 1))
+    >>> Quantities({"square": lambda: 3**2}, side=3)["square"]
+    9
     """
 
-    OF_A_COST: Mapping[str, Callable[[Cost], Any]] = {
-        "n_alpha": lambda cost: cost.n_alpha,
-        "n_beta": lambda cost: Fraction(cost.n_beta),
-        "latency": lambda cost: us(Cost(cost.n_alpha, 0)),
-        "load": lambda cost: us(Cost(0, cost.n_beta)),
-    }
-    OF_A_RUN: Mapping[str, Callable[[Execution], Any]] = {
-        "steps": lambda done: done.schedule.num_steps,
-        "sent": lambda done: max(done.sent),
-        "received": lambda done: max(done.received),
-        "moved": lambda done: sum(done.sent),
-        "busiest": lambda done: max(done.link_total),
-        "carried": lambda done: Limit(busiest_link(done)),  # what n_beta comes to if no link ever idles
-        "out": lambda done: done.partners()[0],
-        "into": lambda done: done.partners()[1],
-        "reached": lambda done: len(_partners(done)[0]),  # whom rank 0 sends to over the run
-        "met": lambda done: len(set.union(*_partners(done))),
-    }
-
-    def __init__(self, done: Execution | Cost, limit: Callable[[], Limit] | None = None, **price: float) -> None:
-        self.done, self.limit_of, self.price, self.known = done, limit, price, dict[str, Any]()
+    def __init__(self, ways: Mapping[str, Callable[[], Any]], **known: Any) -> None:
+        self.ways, self.known, self.used = ways, known, dict[str, Used]()
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.known:
-            self.known[name] = self._worked_out(name)
+        if name in self.used:
+            note_again(self.used[name])
+        elif name not in self.known:
+            with collected() as used:
+                self.known[name] = self.ways[name]()
+            self.used[name] = used
         return self.known[name]
-
-    def case(self, at: str, **quantities: Any) -> Case:
-        """A case of its quantities and of others.
-
-        >>> case = Measured(run("all-reduce ring", "star:4")).case("N = 4", N=4)
-        >>> case["at"], case["N"], case["n_alpha"]
-        ('N = 4', 4, 6)
-        """
-        return ChainMap({"at": at, **quantities}, self)  # type: ignore[arg-type]
-
-    @property
-    def cost(self) -> Cost:
-        """Its two coefficients."""
-        return self.done if isinstance(self.done, Cost) else self.done.cost
-
-    def _worked_out(self, name: str) -> Any:
-        if name in self.OF_A_COST:
-            return self.OF_A_COST[name](self.cost)
-        if name == "t":
-            return us(self.cost, **self.price)
-        if name == "limit" and self.limit_of is not None:  # of n_beta, in ever more pieces
-            return self.limit_of()
-        if name in self.OF_A_RUN and isinstance(self.done, Execution):
-            return self.OF_A_RUN[name](self.done)
-        raise KeyError(name)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return self[name]
 
+    def also(self, **more: Callable[[], Any]) -> Quantities:
+        """The same, with further ways or other ones."""
+        self.ways = {**self.ways, **more}
+        return self
+
+    def case(self, at: str, **quantities: Any) -> Case:
+        """A case of these quantities and of others.
+
+        >>> case = as_quantities(run("all-reduce ring", "star:4")).case("N = 4", N=4)
+        >>> case["at"], case["N"], case["n_alpha"]
+        ('N = 4', 4, 6)
+        """
+        return ChainMap({"at": at, **quantities}, self)  # type: ignore[arg-type]
+
     def __iter__(self) -> Iterator[str]:
-        return iter((*self.OF_A_COST, "t", "limit", *self.OF_A_RUN))
+        return iter(dict.fromkeys((*self.known, *self.ways)))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = None, **price: Any) -> Quantities:
+    """A run's quantities, or a cost's; times are in microseconds, at the anchor or at another price.
+
+    >>> done = as_quantities(run("all-reduce ring", "star:4"))
+    >>> done["n_alpha"], done["sent"], done.moved
+    (6, Fraction(3, 2), Fraction(6, 1))
+    """
+    cost = done if isinstance(done, Cost) else done.cost
+    no_latency = {"alpha": (0,) * cost.levels if cost.levels > 1 else 0}
+    ways: dict[str, Callable[[], Any]] = {
+        "n_alpha": lambda: cost.n_alpha,
+        "n_beta": lambda: Fraction(cost.n_beta),
+        "latency": lambda: us(cost, **price | {"message": 0}),
+        "load": lambda: us(cost, **price | no_latency),
+        "t": lambda: us(cost, **price),
+    }
+    if limit is not None:
+        ways["limit"] = limit  # of n_beta, in ever more pieces
+    if isinstance(done, Execution):
+        ways |= {
+            "steps": lambda: done.schedule.num_steps,
+            "sent": lambda: max(done.sent),
+            "received": lambda: max(done.received),
+            "moved": lambda: sum(done.sent),
+            "busiest": lambda: max(done.link_total),
+            "carried": lambda: Limit(busiest_link(done)),  # what n_beta comes to if no link ever idles
+            "out": lambda: done.partners()[0],
+            "into": lambda: done.partners()[1],
+            "reached": lambda: len(_partners(done)[0]),  # whom rank 0 sends to over the run
+            "met": lambda: len(set.union(*_partners(done))),
+        }
+    return Quantities(ways, cost=cost)
 
 
 def _partners(done: Execution) -> tuple[set[int], set[int]]:
@@ -130,19 +131,19 @@ def _partners(done: Execution) -> tuple[set[int], set[int]]:
     return {int(b) for s in steps for b in s.dst[s.src == 0]}, {int(a) for s in steps for a in s.src[s.dst == 0]}
 
 
-def measured(what: What, on: str, argument: Any = None, **options: Any) -> Measured:
+def measured(what: What, on: str, argument: Any = None, **options: Any) -> Quantities:
     """What one run gives: of an algorithm, or of what builds a schedule from an argument."""
     chosen, pieces = what if isinstance(what, tuple) else (what, 1)
     if isinstance(chosen, str):
         name = chosen
-        return Measured(run(name, on, pieces, **options), lambda: load_limit(name, on, **options))
+        return as_quantities(run(name, on, pieces, **options), lambda: load_limit(name, on, **options))
     build, given = chosen, () if argument is None else (argument,)
 
     def load(p: int) -> Fraction | int:
         return built(build, *given, on=on, pieces=p, **options).cost.n_beta
 
     # a double tree over a full mesh is full from 16 pieces on
-    return Measured(built(build, *given, on=on, pieces=pieces, **options), lambda: Limit.of(load, 16))
+    return as_quantities(built(build, *given, on=on, pieces=pieces, **options), lambda: Limit.of(load, 16))
 
 
 def _label(what: What) -> str:
@@ -177,35 +178,29 @@ def each(
             yield from _cases(at, f"{on}:{n}", n, cut, named)
 
 
-def named_shape(on: str, dims: Dims) -> str:
-    """The expression of a lattice.
-
-    >>> named_shape("torus", (4, 3))
-    'torus:4x3'
-    """
-    return f"{on}:{'x'.join(map(str, dims))}"
-
-
 @deferred
 def over(*whats: What, on: str = "torus", shapes: Sequence[Dims] = SHAPES, **named: What) -> Cases:
     """Runs on several lattices: beside N their axes d and how many they are, k."""
     for dims in shapes:
         lattice = Lattice(dims, on == "torus")
-        yield from _cases(shape(on, dims), named_shape(on, dims), lattice, whats, named)
+        yield from _cases(shape(on, dims), f"{on}:{Lattice(dims)}", lattice, whats, named)
 
 
 def shape(on: str, dims: Dims, **quantities: Any) -> Case:
     """A case on a lattice."""
-    return {"at": named_shape(on, dims), "d": dims, "k": len(dims), "N": Lattice(dims).ranks, **quantities}
+    return {"at": f"{on}:{Lattice(dims)}", "d": dims, "k": len(dims), "N": Lattice(dims).ranks, **quantities}
 
 
 @deferred
 def along(
-    on: str, shapes: Sequence[Dims], several: Callable[[Lattice], Case] = _none, **quantities: Callable[[str], Any]
+    on: str,
+    shapes: Sequence[Dims],
+    several: Callable[[Lattice], Case] = lambda _: {},
+    **quantities: Callable[[str], Any],
 ) -> Cases:
     """Lattices of one kind and several shapes: a function for each quantity, or one for several."""
     for dims in shapes:
-        of_one = {name: quantity(named_shape(on, dims)) for name, quantity in quantities.items()}
+        of_one = {name: quantity(f"{on}:{Lattice(dims)}") for name, quantity in quantities.items()}
         yield shape(on, dims, **of_one, **several(Lattice(dims, on == "torus")))
 
 
@@ -214,7 +209,7 @@ def priced(on: str = "star:512", messages: Sequence[float] = (16e6,), **named: s
     """Algorithms at their best numbers of pieces, for several messages, with times."""
     for message in messages:
         rungs = {name: best(what, on, message=message) for name, what in named.items()}
-        runs = {name: Measured(rung.entry.cost(rung.segments), message=message) for name, rung in rungs.items()}
+        runs = {name: as_quantities(rung.entry.cost(rung.segments), message=message) for name, rung in rungs.items()}
         pieces = {f"{name}_pieces": rung.segments for name, rung in rungs.items()}
         ranks = ladder.topology(on).ranks
         yield {"at": f"N = {ranks}, {message / 1e6:g} MB", "N": ranks, "MB": message / 1e6, **runs, **pieces}
@@ -230,7 +225,7 @@ def once(at: str, **quantities: Callable[[], Any]) -> Cases:
 def per(
     name: str,
     values: Sequence[Any],
-    several: Callable[[Any], Case] = _none,
+    several: Callable[[Any], Case] = lambda _: {},
     at: str = "",
     **quantities: Callable[[Any], Any],
 ) -> Cases:

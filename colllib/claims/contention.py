@@ -14,12 +14,11 @@ import numpy as np
 from colllib.algorithms import allreduce, direct, find, lattice
 from colllib.algorithms.innetwork import port_load
 from colllib.claims.allreduce import HALVING, TREE
-from colllib.claims.cases import Rows, along, deferred, once, per, us
+from colllib.claims.cases import along, deferred, once, per, us
 from colllib.claims.fabrics import hot
-from colllib.claims.finding import Cases, answer, table
 from colllib.claims.innetwork import CUBE, STAR, relay_in_slices, streamed, trip
 from colllib.claims.runs import best, built, load_limit, place, proves, run
-from colllib.claims.value import Case
+from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.contention import scattered
 from colllib.cost import Cost
 from colllib.execution import Execution
@@ -29,18 +28,15 @@ from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice, Topology, leaf_spine, star
 
-CHAPTER, LADDER = "contention", "realistic-ladder"
 H100, NVLS = 360e9, 470e9  # the published bus bandwidths that the source calibrates with
 
 
-@answer(CHAPTER, "E-05-001 E-05-011 E-00-054 A-02")
 def _crossbar() -> Cases:
     n_beta = Fraction(run("all-reduce ring", "star:8").cost.n_beta)
     eta = Fraction(implied_eta_beta(H100, NVLINK4, n_beta, 8)).limit_denominator(1000)
     yield {"N": 8, "eta": eta, "busbw": int(H100 / 1e9), "link": int(NVLINK4 / 1e9), "n_beta": n_beta}
 
 
-@answer(CHAPTER, "E-05-012 E-00-055")
 def _nvls() -> Cases:
     one, two = (implied_eta_beta(NVLS, NVLINK4, port_load(8, shots=shots), 8) for shots in (1, 2))
     yield {"N": 8, "eta": one * float(load_limit("all-reduce in-network", "inc-star:8").value), "two_shot": two}
@@ -85,7 +81,6 @@ def _scattered(seed: int) -> Schedule:
     return placed(allreduce.ring(16), group.tolist(), 512)
 
 
-@answer(CHAPTER, "E-05-004")
 def _fallback() -> Cases:
     """One group of 16 on an idle cube, over 20 draws, beside an aligned 8 x 2 block."""
     ideal, draws = built(_block, on=CUBE).cost, [built(_scattered, seed, on=CUBE) for seed in range(20)]
@@ -115,39 +110,6 @@ def _bisection(axes: Lattice) -> Case:
     right = np.arange(axes.ranks) % axes.dims[0] >= axes.dims[0] // 2
     over = right[done.topology.link_src] != right[done.topology.link_dst]
     return {"crossing": sum((done.link_total[link] for link in np.flatnonzero(over)), Fraction(0))}
-
-
-table(
-    CHAPTER,
-    {
-        "E-05-013 E-05-014 E-00-056 E-05-015": once("N = 8", ratio=lambda: NVLS / H100, eta=lambda: 1 / 1.63),
-        "E-05-002": once("two jobs over the same links", eta=lambda: _eta_of_a_share(Fraction(4, 5))),
-        "E-05-003": once(
-            "an 8 x 2 block of torus:8x8x8",
-            proved=lambda: proves(_two_rings, on="torus:8x2"),
-            n_alpha=lambda: built(_block, on=CUBE).cost.n_alpha,
-            n_beta=lambda: built(_block, on=CUBE).cost.n_beta,
-        ),
-        "E-05-005": per("groups", (8, 64), on_a_link=lambda groups: max(_x(groups).link_total) / max(_x(1).link_total)),
-        "E-05-006": once(
-            "8 jobs",
-            least=lambda: int(min(max(np.bincount(axes, minlength=3)) for axes in product(range(3), repeat=8))),
-        ),
-        "E-05-007": once(
-            "64 groups along X",
-            forced=lambda: built(_round_a_corner, on=CUBE).cost != _x(1).cost,
-            splits=lambda: _x(64).cost != _x(1).cost,
-        ),
-        "E-05-008": along("torus", ((8, 8), (4, 4, 4), (8, 4)), _bisection),
-        "E-05-010": per("k", (1, 2, 3, 4), _rings_over_the_same_links, at=" rings over the same links"),
-        "E-05-009": once(
-            "N = 64, one destination with 10 times the share",
-            star=lambda: hot("star:64"),
-            torus=lambda: hot("torus:8x8,tie=balanced"),
-            mesh=lambda: hot("mesh:8x8"),
-        ),
-    },
-)
 
 
 def _eta_of_a_share(alone: Fraction) -> Fraction:
@@ -183,32 +145,14 @@ def eta_of_tiers(share: Fraction, narrow: Sequence[Fraction | int] = (1, 2, 4)) 
         narrow,
         inside=lambda s: _eta_beta(_narrow(s, within), rank // 8 * 8 + (rank + 1) % 8),
         across=lambda s: _eta_beta(_narrow(s, share), (rank + 8) % 32),
-        at_full_rate=lambda s: _eta_beta(_narrow(s, Fraction(1)), (rank + 8) % 32),
     )
 
 
-@answer(CHAPTER, "E-05-020")
-def _two_boundaries() -> Cases:
+def _two_boundaries(s: int) -> Case:
     """Pods of a three-tier tree, oversubscribed s times at both boundaries, with uplinks bonded."""
-    for s in (2, 3):
-        tree = topology(f"switch-tree:{2 * s * s * (s + 1)}x{2 * s + 2},uplinks=2")
-        across = _eta_beta(tree, (np.arange(tree.ranks) + 2 * s * s) % tree.ranks)
-        yield {"at": f"s2 = s3 = {s}", "s2": s, "s3": s, "across": across}
+    tree = topology(f"switch-tree:{2 * s * s * (s + 1)}x{2 * s + 2},uplinks=2")
+    return {"s3": s, "across": _eta_beta(tree, (np.arange(tree.ranks) + 2 * s * s) % tree.ranks)}
 
-
-def _leaves_that_add(s: int) -> str:
-    """Leaves of eight hosts with 8/s uplinks."""
-    return f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"
-
-
-table(
-    CHAPTER,
-    {
-        "E-05-016": eta_of_tiers(Fraction(1)),
-        "E-05-017 E-05-018 E-05-019 E-00-057": eta_of_tiers(Fraction(4, 5)),
-        "A-01": per("s", (2, 4, 8), n_beta=lambda s: load_limit("all-reduce in-network", _leaves_that_add(s))),
-    },
-)
 
 # -- the realistic ladder --------------------------------------------------------------------------------
 
@@ -223,12 +167,11 @@ def _profile(line: str) -> str:
 def _cost(line: str, profile: str = "ideal") -> Cost:
     """A line at N = 512: the switch streams, the double tree takes its best pieces for these coefficients."""
     if line.startswith("inc "):
-        return streamed(line.removeprefix("inc ")).cost
-    if line == RELAY:
-        return relay_in_slices().cost
+        cost: Cost = streamed(line.removeprefix("inc ")).cost
+        return cost
     if line == TREE:
         return best(TREE, STAR, eta=PROFILES[profile]).cost
-    return run(line, CUBE if line in (TORUS, GATHER_TORUS) else STAR).cost
+    return relay_in_slices() if line == RELAY else run(line, CUBE if line in (TORUS, GATHER_TORUS) else STAR).cost
 
 
 def both(line: str) -> tuple[float, float]:
@@ -244,20 +187,12 @@ def _quotients(slower: str, faster: str) -> tuple[float, float]:
 
 
 @deferred
-def _line(line: str) -> Cases:
-    """A line of the table, beside Rabenseifner's, which the row of the double tree describes."""
-    (ideal, real), (halving, halving_real) = both(line), both(HALVING)
+def _line(line: str, over: str = "") -> Cases:
+    """A line of the table, or its quotient over a faster one, beside Rabenseifner's, which one row describes."""
+    (ideal, real), (halving, halving_real) = (_quotients(one, over) if over else both(one) for one in (line, HALVING))
     case = {"ideal": ideal, "real": real, "increase": 100 * (real / ideal - 1), "trip": trip("all-reduce")}
     others = {"halving": halving, "halving_real": halving_real, "halving_rises": 100 * (halving_real / halving - 1)}
     yield {"at": "N = 512, 16 MB", **case, **others}
-
-
-@deferred
-def _margin(slower: str, faster: str) -> Cases:
-    """A quotient of two lines, and Rabenseifner's beside it."""
-    (ideal, real), (halving, halving_real) = _quotients(slower, faster), _quotients(HALVING, faster)
-    case = {"ideal": ideal, "real": real, "halving": halving, "halving_real": halving_real}
-    yield {"at": "N = 512, 16 MB", "trip": trip("all-reduce"), **case}
 
 
 def _gathers(primitive: str) -> bool:
@@ -269,18 +204,11 @@ def _through_a_switch(primitive: str) -> Schedule:
     return find(primitive, "in-network").build(topology("inc-star:8"))
 
 
-@answer(LADDER, "E-05-041")
-def _scales() -> Cases:
-    """The busiest link of an all-to-all as the axes grow, and a star's port."""
-    loads = {
-        size**3: max(built(direct.all_to_all, size**3, on=f"torus:{size}x{size}x{size},tie=balanced").link_total)
-        for size in (4, 6, 8)
-    }
-    for n, load in loads.items():
-        yield {"N": n, "torus": load, "torus_of_64": loads[64], "star": float(run(PAIRWISE, f"star:{n}").cost.n_beta)}
+def _busiest_of_a_cube(size: int) -> Fraction:
+    """The busiest link of an all-to-all."""
+    return max(built(direct.all_to_all, size**3, on=f"torus:{size}x{size}x{size},tie=balanced").link_total)
 
 
-@answer(LADDER, "E-05-042")
 def every_margin() -> Cases:
     of_all_reduce, of_all_gather = ((HALVING, INC), (TORUS, INC), (TORUS, HALVING)), ((GATHER, GATHER_INC),)
     for slower, faster in (*of_all_reduce, *of_all_gather, (GATHER_TORUS, GATHER), (PAIRWISE, RELAY)):
@@ -288,45 +216,87 @@ def every_margin() -> Cases:
         yield {"at": f"{slower} over {faster}", "margin_before": before, "margin_after": after}
 
 
-table(
-    LADDER,
-    {
-        "E-05-021 E-05-022": _line(INC),
-        "E-05-023 E-05-024": _line(TREE),
-        "E-05-025 E-05-026": _line(TORUS),
-        "E-05-027": once(
-            "torus:8x8x8",
-            worse=lambda: 100 * float(effective(_cost(TORUS), PROFILES["torus"]).n_beta / _cost(TORUS).n_beta - 1),
-        ),
-        "E-05-028": once(
-            "N = 512, 16 MB, with the coefficients",
-            over_tree=lambda: _quotients(TREE, INC)[1],
-            over_torus=lambda: _quotients(TORUS, INC)[1],
-            over_halving=lambda: _quotients(HALVING, INC)[1],
-        ),
-        "E-05-029": _margin(TREE, INC),
-        "E-05-030": _margin(TORUS, INC),
-        "E-05-031": once(
-            "torus over Rabenseifner on a star",
-            gap_before=lambda: 100 * (_quotients(TORUS, HALVING)[0] - 1),
-            gap_after=lambda: 100 * (_quotients(TORUS, HALVING)[1] - 1),
-        ),
-        "E-05-032": _line(GATHER_INC),
-        "E-05-033": _line(GATHER),
-        "E-05-034": _line(GATHER_TORUS),
-        "E-05-035": _line(PAIRWISE),
-        "E-05-036": _line(RELAY),
-        "E-05-037": once(
-            "a switch that cannot add",
-            all_gather=lambda: _gathers("all-gather"),
-            reduce_scatter=lambda: _gathers("reduce-scatter"),
-        ),
-        "E-05-038": _margin(GATHER, GATHER_INC),
-        "E-05-039": per(
-            "line",
-            (GATHER_INC, GATHER, GATHER_TORUS),
-            latency_share=lambda line: 100 * us(Cost(_cost(line).n_alpha, 0)) / us(_cost(line)),
-        ),
-        "E-05-040": _margin(PAIRWISE, RELAY),
-    },
-)
+TABLE: Table = {
+    "E-05-001 E-05-011 E-00-054 A-02": _crossbar,
+    "E-05-012 E-00-055": _nvls,
+    "E-05-004": _fallback,
+    "E-05-013 E-05-014 E-00-056 E-05-015": once("N = 8", ratio=lambda: NVLS / H100, eta=lambda: 1 / 1.63),
+    "E-05-002": once("two jobs over the same links", eta=lambda: _eta_of_a_share(Fraction(4, 5))),
+    "E-05-003": once(
+        "an 8 x 2 block of torus:8x8x8",
+        proved=lambda: proves(_two_rings, on="torus:8x2"),
+        n_alpha=lambda: built(_block, on=CUBE).cost.n_alpha,
+        n_beta=lambda: built(_block, on=CUBE).cost.n_beta,
+    ),
+    "E-05-005": per("groups", (8, 64), on_a_link=lambda groups: max(_x(groups).link_total) / max(_x(1).link_total)),
+    "E-05-006": once(
+        "8 jobs",
+        least=lambda: int(min(max(np.bincount(axes, minlength=3)) for axes in product(range(3), repeat=8))),
+    ),
+    "E-05-007": once(
+        "64 groups along X",
+        forced=lambda: built(_round_a_corner, on=CUBE).cost != _x(1).cost,
+        splits=lambda: _x(64).cost != _x(1).cost,
+    ),
+    "E-05-008": along("torus", ((8, 8), (4, 4, 4), (8, 4)), _bisection),
+    "E-05-010": per("k", (1, 2, 3, 4), _rings_over_the_same_links, at=" rings over the same links"),
+    "E-05-009": once(
+        "N = 64, one destination with 10 times the share",
+        star=lambda: hot("star:64"),
+        torus=lambda: hot("torus:8x8,tie=balanced"),
+        mesh=lambda: hot("mesh:8x8"),
+    ),
+    "E-05-020": per("s2", (2, 3), _two_boundaries),
+    "E-05-016": eta_of_tiers(Fraction(1)),
+    "E-05-017 E-05-018 E-05-019 E-00-057": eta_of_tiers(Fraction(4, 5)),
+    "A-01": per(
+        "s",
+        (2, 4, 8),
+        n_beta=lambda s: load_limit("all-reduce in-network", f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"),
+    ),
+    "E-05-041": per(
+        "size",
+        (4, 6, 8),
+        torus=_busiest_of_a_cube,
+        torus_of_64=lambda size: _busiest_of_a_cube(4),
+        star=lambda size: float(run(PAIRWISE, f"star:{size**3}").cost.n_beta),
+    ),
+    "E-05-042": every_margin,
+    "E-05-021 E-05-022": _line(INC),
+    "E-05-023 E-05-024": _line(TREE),
+    "E-05-025 E-05-026": _line(TORUS),
+    "E-05-027": once(
+        "torus:8x8x8",
+        worse=lambda: 100 * float(effective(_cost(TORUS), PROFILES["torus"]).n_beta / _cost(TORUS).n_beta - 1),
+    ),
+    "E-05-028": once(
+        "N = 512, 16 MB, with the coefficients",
+        over_tree=lambda: _quotients(TREE, INC)[1],
+        over_torus=lambda: _quotients(TORUS, INC)[1],
+        over_halving=lambda: _quotients(HALVING, INC)[1],
+    ),
+    "E-05-029": _line(TREE, INC),
+    "E-05-030": _line(TORUS, INC),
+    "E-05-031": once(
+        "torus over Rabenseifner on a star",
+        gap_before=lambda: 100 * (_quotients(TORUS, HALVING)[0] - 1),
+        gap_after=lambda: 100 * (_quotients(TORUS, HALVING)[1] - 1),
+    ),
+    "E-05-032": _line(GATHER_INC),
+    "E-05-033": _line(GATHER),
+    "E-05-034": _line(GATHER_TORUS),
+    "E-05-035": _line(PAIRWISE),
+    "E-05-036": _line(RELAY),
+    "E-05-037": once(
+        "a switch that cannot add",
+        all_gather=lambda: _gathers("all-gather"),
+        reduce_scatter=lambda: _gathers("reduce-scatter"),
+    ),
+    "E-05-038": _line(GATHER, GATHER_INC),
+    "E-05-039": per(
+        "line",
+        (GATHER_INC, GATHER, GATHER_TORUS),
+        latency_share=lambda line: 100 * us(Cost(_cost(line).n_alpha, 0)) / us(_cost(line)),
+    ),
+    "E-05-040": _line(PAIRWISE, RELAY),
+}

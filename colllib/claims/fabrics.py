@@ -5,59 +5,17 @@ from __future__ import annotations
 from fractions import Fraction
 
 from colllib.algorithms import allreduce, direct
-from colllib.claims.allreduce import LARGE, MESHED, TREE
+from colllib.claims.allreduce import TREE
 from colllib.claims.alltoall import LOADED, in_slices, longest
 from colllib.claims.cases import SHAPES, along, each, once, over
-from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import built, place, run
-from colllib.claims.value import evaluated, parsed
+from colllib.claims.value import Cases, Table
 from colllib.contention import hot_destination
-from colllib.cost import Cost
-from colllib.ladder import topology
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice
 from colllib.topology.lattice import lines_along
 
-CHAPTER = "ladder-every-primitive"
 NS = (3, 4, 7, 8, 12, 64)
-
-#: Rows of the table (part 02, section 5.1): kind of fabric -> primitive -> algorithms, with the claim that has the row.
-ROWS = {
-    "star": {
-        "broadcast": {"binomial-tree": "E-02-103"},
-        "reduce": {"binomial-tree": "E-02-104"},
-        "all-reduce": {"double-binary-tree": "E-02-105", "ring": "E-02-106"},
-        "all-gather": {"ring": "E-02-107"},
-        "reduce-scatter": {"ring": "E-02-107"},
-        "all-to-all": {"pairwise": "E-02-108"},
-    },
-    "torus": {
-        "broadcast": {"dim-chain": "E-02-109"},
-        "reduce": {"dim-chain": "E-02-110"},
-        "all-reduce": {"dim-ring": "E-02-111"},
-        "all-gather": {"dim-ring": "E-02-112"},
-        "reduce-scatter": {"dim-ring": "E-02-112"},
-        "all-to-all": {"rotated-relay": "E-02-113"},
-    },
-}
-
-
-def ideal(primitive: str, spec: str) -> dict[str, Cost]:
-    """The rows of Lu's table (part 02, section 5.1) for a star or torus: algorithm -> its two coefficients.
-
-    Each coefficient is a limit of its own; that one schedule has both is what executions examine.
-
-    >>> ideal("all-to-all", "torus:8x8x8")
-    {'rotated-relay': Cost(n_alpha=12, n_beta=1)}
-    """
-    from colllib.claims import entry
-
-    fabric, costs = topology(spec), {}
-    case = {"N": fabric.ranks, "d": fabric.lattice.dims if fabric.lattice else ()}
-    for name, row in ROWS[spec.split(":")[0]][primitive].items():
-        (said,) = parsed(entry(row).claim.value)
-        costs[name] = Cost(*(evaluated(one.right, case) for one in said.statements))
-    return costs
 
 
 def _half(what: str, on: str) -> Fraction:
@@ -71,7 +29,6 @@ def _groups(axis_count: int) -> Schedule:
     return side_by_side(*(placed(allreduce.ring(8), line, 512) for line in lines[: None if axis_count else 1]))
 
 
-@answer(CHAPTER, "E-02-129")
 def _replicas() -> Cases:
     alone, *crowds = (built(_groups, axis_count, on="torus:8x8x8").cost for axis_count in (0, 1, 3))
     for axis_count, crowd in zip((1, 3), crowds, strict=True):
@@ -90,43 +47,33 @@ def hot(on: str) -> float:
 
 
 _GATHERS, _SLICES = ("reduce-scatter ring", "all-gather ring"), ("reduce-scatter dim-ring", "all-gather dim-ring")
-table(
-    CHAPTER,
-    {
-        "E-02-103": each("broadcast binomial-tree", sizes=(*NS, 512)),
-        "E-02-104": each("reduce binomial-tree", sizes=(*NS, 512)),
-        "E-02-105": each(TREE, sizes=LARGE),
-        "E-02-106": each("all-reduce ring", sizes=NS),
-        "E-02-107": each(*_GATHERS, sizes=NS),
-        "E-02-108": each("all-to-all pairwise", sizes=NS),
-        "E-02-109": over("broadcast dim-chain", shapes=SHAPES),
-        "E-02-110": over("reduce dim-chain", shapes=SHAPES),
-        "E-02-111": over("all-reduce dim-ring"),
-        "E-02-112": over(*_SLICES, shapes=SHAPES[:-1]),
-        "E-02-113": over(in_slices, shapes=LOADED),
-        "E-02-114": each("broadcast binomial-tree", on="full-mesh", sizes=NS),
-        "E-02-115": each("reduce binomial-tree", on="full-mesh", sizes=NS),
-        "E-02-116": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
-        "E-02-117": each("all-reduce ring", on="full-mesh", sizes=NS),
-        "E-02-118": each(*_GATHERS, on="full-mesh", sizes=NS),
-        "E-02-119": each("all-to-all pairwise", on="full-mesh", sizes=NS),
-        "E-02-120": over("broadcast dim-chain", on="mesh", shapes=SHAPES),
-        "E-02-121": over("reduce dim-chain", on="mesh", shapes=SHAPES),
-        "E-02-122": over("all-reduce dim-ring", on="mesh"),
-        "E-02-123": over(*_SLICES, on="mesh", shapes=SHAPES[:-1]),
-        "E-02-124": over(in_slices, on="mesh", shapes=LOADED),
-        "E-02-125": once(
-            "N = 512, d = 8",
-            torus=lambda: _half("all-reduce dim-ring", "torus:8x8x8"),
-            tree=lambda: _half(TREE, "star:512"),
-            ring=lambda: _half("all-reduce ring", "star:512"),
-        ),
-        # a link of the longest axis in an all-to-all, ties divided between the two ways
-        "E-02-126 E-02-127": along("torus", ((4, 4, 4), (8, 8, 8), (16, 16, 16), (256, 2, 2)), penalty=longest),
-        "E-02-130": once(
-            "N = 64, one destination with 10 times the share",
-            star=lambda: hot("star:64"),
-            torus=lambda: hot("torus:4x4x4,tie=balanced"),
-        ),
-    },
-)
+
+TABLE: Table = {
+    "E-02-129": _replicas,
+    "E-02-103": each("broadcast binomial-tree", sizes=(*NS, 512)),
+    "E-02-104": each("reduce binomial-tree", sizes=(*NS, 512)),
+    "E-02-109 E-02-040": over("broadcast dim-chain", shapes=SHAPES),
+    "E-02-110": over("reduce dim-chain", shapes=SHAPES),
+    "E-02-112 E-02-074": over(*_SLICES, shapes=SHAPES[:-1]),
+    "E-02-117": each("all-reduce ring", on="full-mesh", sizes=NS),
+    "E-02-118": each(*_GATHERS, on="full-mesh", sizes=NS),
+    "E-02-119": each("all-to-all pairwise", on="full-mesh", sizes=NS),
+    "E-02-120": over("broadcast dim-chain", on="mesh", shapes=SHAPES),
+    "E-02-121": over("reduce dim-chain", on="mesh", shapes=SHAPES),
+    "E-02-122 E-02-096": over("all-reduce dim-ring", on="mesh"),
+    "E-02-123": over(*_SLICES, on="mesh", shapes=SHAPES[:-1]),
+    "E-02-124": over(in_slices, on="mesh", shapes=LOADED),
+    "E-02-125": once(
+        "N = 512, d = 8",
+        torus=lambda: _half("all-reduce dim-ring", "torus:8x8x8"),
+        tree=lambda: _half(TREE, "star:512"),
+        ring=lambda: _half("all-reduce ring", "star:512"),
+    ),
+    # a link of the longest axis in an all-to-all, ties divided between the two ways
+    "E-02-126 E-02-127": along("torus", ((4, 4, 4), (8, 8, 8), (16, 16, 16), (256, 2, 2)), penalty=longest),
+    "E-02-130": once(
+        "N = 64, one destination with 10 times the share",
+        star=lambda: hot("star:64"),
+        torus=lambda: hot("torus:4x4x4,tie=balanced"),
+    ),
+}

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
-from importlib import resources
+from importlib import import_module, resources
 from operator import attrgetter
+from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
+import colllib.claims
+from colllib.claims.listed import listed
 from colllib.claims.runs import Used, collected
-from colllib.claims.value import ROUNDED, Case, Limit, Said, Statement, Words, evaluated, parsed, same
+from colllib.claims.value import ROUNDED, Case, Limit, Rows, Said, Statement, Table, Words, evaluated, parsed, same
 from colllib.topology import Topology
-
-Cases = Iterable[Case]
 
 
 class Verdict(StrEnum):
@@ -85,49 +87,36 @@ class Finding:
 
 # -- the answers -----------------------------------------------------------------------------------
 
-EXECUTED, FACT = "executed", "fact"
+FACT = "fact"
 
 
-@dataclass(frozen=True)
-class Answer:
-    """Who answers a claim.
-
-    Attributes:
-        chapter: where a reader meets the topic.
-        kind: `EXECUTED`, `FACT` for what was read in a document, or the verdict of words that nothing compares.
-        cases: what the named quantities of its value are, in all cases that were tried.
-    """
-
-    chapter: str
-    kind: str
-    cases: Callable[[], Cases]
-
-
-#: Id of a claim -> its answer.
-ANSWERS: dict[str, Answer] = {}
-
-
-def answer(chapter: str, ids: str, kind: str = EXECUTED) -> Callable[[Callable[[], Cases]], Callable[[], Cases]]:
-    """Register a function that gives the cases for some claims of a chapter.
+@cache
+def answers() -> dict[str, Rows]:
+    """Id of a claim -> what gives the quantities of its value: all that the tables of this package's modules have.
 
     Raises:
-        ValueError: if a claim has an answer already.
+        ValueError: if a claim has two answers.
     """
-
-    def register(cases: Callable[[], Cases]) -> Callable[[], Cases]:
-        for name in ids.split():
-            if name in ANSWERS:
+    found: dict[str, Rows] = {}
+    for module in iter_modules(colllib.claims.__path__):
+        rows: Table = getattr(import_module(f"colllib.claims.{module.name}"), "TABLE", {})
+        for name, cases in ((name, cases) for ids, cases in rows.items() for name in ids.split()):
+            if name in found:
                 raise ValueError(f"claim {name} is answered twice")
-            ANSWERS[name] = Answer(chapter, kind, cases)
-        return cases
-
-    return register
+            found[name] = cases
+    return found
 
 
-def table(chapter: str, rows: Mapping[str, Callable[[], Cases]], kind: str = EXECUTED) -> None:
-    """Register rows of ids and what gives their cases."""
-    for ids, cases in rows.items():
-        answer(chapter, ids, kind)(cases)
+@cache
+def cases_of(name: str) -> tuple[list[Case], Used]:
+    """All cases that were tried for a claim, and what working them out used."""
+    return _gathered(answers()[name]) if name in answers() else (sentence(name).cases, Used({}, {}, {}, {}))
+
+
+@cache
+def _gathered(cases: Rows) -> tuple[list[Case], Used]:
+    with collected() as used:
+        return list(cases()), used
 
 
 # -- sentences -------------------------------------------------------------------------------------
@@ -162,11 +151,19 @@ class Sentence:
         because: if it does not hold.
         note: if it does.
         reference: a key of the bibliography.
+        found: what a document says of the quantities of its value.
     """
 
     because: str = ""
     note: str = ""
     reference: str = ""
+    found: Mapping[str, Any] | None = None
+
+    @property
+    def cases(self) -> list[Case]:
+        """What was found in a document, as a case."""
+        texts = (self.found or {}).items()
+        return [{name: Words(said) if isinstance(said, str) else said for name, said in texts}] if self.found else []
 
 
 @cache
@@ -188,9 +185,9 @@ def causes() -> dict[str, Cause]:
 
 
 @cache
-def sentences() -> dict[str, Sentence]:
-    """What goes with single claims, by id."""
-    return {name: Sentence(**row) for name, row in _because()["claims"].items()}
+def sentence(name: str) -> Sentence:
+    """What goes with a claim."""
+    return Sentence(**_because()["claims"].get(name, {}))
 
 
 @cache
@@ -208,24 +205,24 @@ def finding(name: str, value: str) -> Finding:
     >>> finding("E-01-062", "n_alpha = 2 * (N - 1) where N = 4").verdict.value
     'reproduced'
     >>> finding("E-01-062", "n_alpha = 2 * N where N = 4").executed
-    'n_alpha = 6 (claimed 8) at N = 4'
+    'n_alpha is 6, not 8, at N = 4'
     """
-    if name not in ANSWERS:
+    answer, told = listed(name).answer, sentence(name)
+    if not answer:
         return Finding(Verdict.OPEN)
-    given, sentence = ANSWERS[name], sentences().get(name, Sentence())
-    if given.kind not in (EXECUTED, FACT):
-        return Finding(Verdict(given.kind), "", sentence.note, Basis("read"), sentence.reference)
-    cases, used = _gathered(given.cases)
+    if answer in (Verdict.DEFINITION, Verdict.NOT_CHECKABLE):
+        return Finding(Verdict(answer), "", told.note, Basis("read"), told.reference)
+    cases, used = cases_of(name)
     with collected() as later:  # quantities may be worked out when a statement asks for them
         later.update(used)
         verdict, executed, case = judged(value, cases)
-    if given.kind == FACT:
+    if answer == FACT:
         verdict = {Verdict.REPRODUCED: Verdict.BORNE_OUT, Verdict.REFUTED: Verdict.NOT_BORNE_OUT}.get(verdict, verdict)
-    basis = Basis("read") if given.kind == FACT else _basis(later, value, bool(cases))
+    basis = Basis("read") if answer == FACT else _basis(later, value, bool(cases))
     if verdict not in FAILS:
-        return Finding(verdict, executed, sentence.note.format_map(case), basis, sentence.reference)
+        return Finding(verdict, executed, told.note.format_map(case), basis, told.reference)
     cause = cause_of().get(name, Cause("", "", "", ()))
-    text, reference = sentence.because.format_map(case) or cause.text, sentence.reference or cause.reference
+    text, reference = told.because.format_map(case) or cause.text, told.reference or cause.reference
     return Finding(verdict, executed, text, basis, reference, cause.key)
 
 
@@ -245,9 +242,7 @@ def evidence(name: str, value: str) -> list[Evidence]:
     >>> evidence("E-01-062", "n_alpha = 6 where N = 4")
     [Evidence(case='N = 4', quantity='n_alpha', executed='6', claimed='6', holds='yes')]
     """
-    if name not in ANSWERS or ANSWERS[name].kind not in (EXECUTED, FACT):
-        return []
-    cases, found = _gathered(ANSWERS[name].cases)[0], []
+    cases, found = cases_of(name)[0], []
     for said in parsed(value):
         for case in said.about(cases):
             for one in said.statements:
@@ -258,12 +253,6 @@ def evidence(name: str, value: str) -> list[Evidence]:
     return found
 
 
-@cache
-def _gathered(cases: Callable[[], Cases]) -> tuple[list[Case], Used]:
-    with collected() as used:
-        return list(cases()), used
-
-
 def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     """The verdict on a value, what to show, and the case that is shown.
 
@@ -271,9 +260,9 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     all cases that they are about.
 
     >>> judged("t ~ 44.56", [{"t": 44.486}])[:2]
-    (<Verdict.REFUTED: 'refuted'>, 't = 44.486 (claimed 44.56)')
+    (<Verdict.REFUTED: 'refuted'>, 'time is 44.486, not 44.56')
     >>> judged("trip = 2 | part 04: trip = 1", [{"trip": 1}])[:2]
-    (<Verdict.INCONSISTENT: 'inconsistent'>, 'trip = 1 (here trip = 2; part 04: trip = 1)')
+    (<Verdict.INCONSISTENT: 'inconsistent'>, 'trip is 1 (here trip is 2; part 04: trip is 1)')
     """
     places = parsed(value)
     if not places:
@@ -281,7 +270,9 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     first = places[0]
     about = first.about(cases)
     if len(places) > 1 and _differ(places, about):
-        described = "; ".join(f"{said.place}: {said}" if said.place else f"here {said}" for said in places)
+        described = "; ".join(
+            f"{said.place}: {_told(said)}" if said.place else f"here {_told(said)}" for said in places
+        )
         shown = _shown([one for said in places for one in said.statements], about[-1]) if about else ""
         return Verdict.INCONSISTENT, f"{shown} ({described})" if shown else described, about[-1] if about else {}
     if not about:  # two places that agree, and nothing to compare them with
@@ -289,7 +280,7 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
     wrong = [(case, one) for case in about for one in first.statements if not one.holds(case)]
     if wrong:
         case, failed = wrong[-1]
-        return Verdict.REFUTED, f"{_beside(failed, case)}{_at(case)}", case
+        return Verdict.REFUTED, f"{_beside(failed, case)}{_at(case, ',')}", case
     exact = all(one.exact(case) for case in about for one in first.statements)
     others = f", and in {len(about) - 1} other cases" if len(about) > 1 else ""
     shown = f"{_shown(first.statements, about[-1])}{_at(about[-1])}{others}"
@@ -310,24 +301,64 @@ def _differ(places: Sequence[Said], cases: Sequence[Case]) -> bool:
 
 def _shown(statements: Iterable[Statement], case: Case) -> str:
     """The left sides, with what they are."""
-    return ", ".join(_quantity(left, evaluated(left, case)) for left in dict.fromkeys(one.left for one in statements))
+    return ", ".join(_quantity(one, case) for one in {one.left: one for one in statements}.values())
+
+
+#: How an operator is read.
+_READ = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "!=": "other than", "about": "about"}
 
 
 def _beside(failed: Statement, case: Case) -> str:
-    """A quantity with its claimed value, where that is another quantity with its own."""
+    """A quantity with its claimed value, where that is another quantity with its name."""
+    quantity = _quantity(failed, case)
+    if failed.right in ("yes", "no"):
+        return quantity
     claimed = failed.right if failed.operator in ROUNDED else _text(failed.sides(case)[1])
-    if failed.right in case:
-        claimed = f"{failed.right} = {claimed}"
-    symbol = f"{failed.operator} " * (failed.operator not in ("=", "~", "->"))
-    return f"{_quantity(failed.left, evaluated(failed.left, case))} (claimed {symbol}{claimed})"
+    named = f" ({_spoken(failed.right)})" if failed.right in case else ""
+    order = f"{_READ[failed.operator]} " if failed.operator in _READ else ""
+    return f"{quantity}, not {order}{claimed}{named}"
 
 
-def _quantity(name: str, value: Any) -> str:
-    return f"{name} → {_text(value.value)}" if isinstance(value, Limit) else f"{name} = {_text(value)}"
+def _told(said: Said) -> str:
+    """What is said in one place, in words."""
+    parts = []
+    for one in said.statements:
+        order = f"{_READ[one.operator]} " if one.operator in _READ else ""
+        words = one.right in ("yes", "no") or one.right.startswith("[")
+        parts.append(f"{_named(one.left, words, one.operator == '->')} {order}{one.right.strip('[]')}")
+    return ", ".join(parts)
 
 
-def _at(case: Case) -> str:
-    return f" at {case['at']}" if "at" in case else ""
+def _quantity(one: Statement, case: Case) -> str:
+    """The left side, with what it is; digits where digits are compared."""
+    value, limit = evaluated(one.left, case), isinstance(evaluated(one.left, case), Limit)
+    found = value.value if limit else value
+    found = float(found) if one.operator in ROUNDED and isinstance(found, Fraction) and found.denominator > 1 else found
+    return f"{_named(one.left, isinstance(value, bool | Words), limit)} {_text(found)}"
+
+
+def _named(name: str, words: bool, limit: bool) -> str:
+    """A quantity, and the verb before its value; `limit` is what n_beta tends to, wherever a case has it."""
+    if words:
+        return f"{_spoken(name)}:"
+    return f"{_spoken(name.replace('limit', 'n_beta'))} tends to" if limit else f"{_spoken(name)} is"
+
+
+def _spoken(name: str) -> str:
+    """The name of a quantity in words; symbols such as n_beta, and expressions, are kept.
+
+    >>> _spoken("halving.n_beta"), _spoken("over_ring"), _spoken("ring.t / tree.t")
+    ('n_beta of halving', 'over ring', 'ring.t / tree.t')
+    """
+    owner, _, own = name.rpartition(".")
+    if not re.fullmatch(r"[A-Za-z][\w.]*", name):
+        return name
+    own = "time" if own == "t" else own if re.match("[A-Za-z]_", own) else own.replace("_", " ")
+    return f"{own} of {owner.replace('_', ' ')}" if owner else own
+
+
+def _at(case: Case, comma: str = "") -> str:
+    return f"{comma} at {case['at']}" if "at" in case else ""
 
 
 def _text(value: Any) -> str:

@@ -9,16 +9,14 @@ from itertools import combinations, count, pairwise, product
 import numpy as np
 
 from colllib import forest as forests
-from colllib.claims.cases import Rows
-from colllib.claims.finding import FACT, Cases, answer, table
-from colllib.claims.forests import BOTTLENECK, SMALL, TREES, WORTH, each, fabric, sustained, where
-from colllib.claims.reading import nothing
+from colllib.claims.cases import per
+from colllib.claims.forests import SMALL, fabric, sustained, where
 from colllib.claims.runs import built
-from colllib.claims.value import Case
+from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.exact import IntArray
 from colllib.forest.allreduce import divided, five_ranks
 from colllib.forest.bound import feasible, room
-from colllib.forest.flow import max_flow, starved
+from colllib.forest.flow import max_flow, starved, with_source
 from colllib.forest.packing import pack
 from colllib.forest.splitting import split_off, without_switches
 from colllib.topology import from_links
@@ -78,7 +76,7 @@ def searches(k: int, *ons: str) -> Rows:
 def _capped_flow(x: int) -> int:
     """Into a rank of the example, if every rank sends x."""
     place = fabric("example")
-    return max_flow(place.with_source(place.capacity, x * place.weight), place.nodes, 5, 8 * x)[0]
+    return max_flow(with_source(place.capacity, x * place.weight), place.nodes, 5, 8 * x)[0]
 
 
 # -- switches ------------------------------------------------------------------------------------------
@@ -90,7 +88,7 @@ def by_theorem(fabric: forests.Fabric, capacity: IntArray, k: int, split: Split)
     found = [int(capacity[u, w]), int(capacity[w, t])]
     for v in range(fabric.ranks):
         for start, end, wide in ((u, w, ((u, s), (u, t), (v, w))), (w, t, ((w, s), (u, t), (v, t)))):
-            network = fabric.with_source(capacity, fabric.weight * k)
+            network = with_source(capacity, fabric.weight * k)
             for link in wide:
                 network[link] = ENDLESS * (link[0] != link[1])
             found.append(max_flow(network, start, end, need + ENDLESS)[0] - need)
@@ -101,7 +99,7 @@ def _tried(fabric: forests.Fabric, capacity: IntArray, k: int, split: Split) -> 
     """How much can be split off: the most units after which all that ranks send still reaches every rank."""
     u, w, t = split
     for units in range(int(min(capacity[u, w], capacity[w, t])), 0, -1):
-        network = fabric.with_source(split_off(capacity, *split, units), fabric.weight * k)
+        network = with_source(split_off(capacity, *split, units), fabric.weight * k)
         if starved(network, range(fabric.ranks), fabric.total * k) is None:
             return units
     return 0
@@ -135,7 +133,6 @@ def _splits(on: str) -> Case:
     return {"at": on, "wrong": wrong, "stuck": stuck, "left": over, "isolated": not over}
 
 
-@answer(TREES, "D-B-022")
 def _rings_and_pairs() -> Cases:
     """In each box a ring of 10, and each rank joined to its counterpart by 1."""
     ring = [(4 * box + j, 4 * box + (j + 1) % 4) for box in (0, 1) for j in range(4)]
@@ -190,7 +187,6 @@ def _flows(k: int) -> int:
     return sum(len(batch.edges) for batch in pack(k * (1 - np.eye(3, dtype=np.intp)), np.full(3, k)))
 
 
-@answer(WORTH, "D-B-029")
 def _in_time_and_disjoint() -> Cases:
     """Executed trees, beside times U that they keep or miss."""
     for on, k in (("dgx-a100:2", 3), ("torus:4x4", 2), ("boxes:2x4", 2)):
@@ -216,7 +212,7 @@ def _rounded(k: int) -> Case:
     for parts, (start, end) in ((found.outward, found.pairs.T), (found.inward, found.pairs.T[::-1])):
         capacity = np.zeros_like(place.capacity)
         capacity[start, end] = [int(part * k) for part in parts]
-        network = place.with_source(capacity, down)
+        network = with_source(capacity, down)
         reach += [max_flow(network, place.nodes, sink, int(down.sum()))[0] for sink in range(place.ranks)]
     return {
         "at": f"five ranks, k = {k}",
@@ -228,22 +224,14 @@ def _rounded(k: int) -> Case:
     }
 
 
-table(
-    BOTTLENECK,
-    {
-        "D-4-019": each(2, 3, 4, at=lambda x: f"x = {x} b", x=int, flow=_capped_flow),
-        "D-4-023 D-B-025": searches(1, *SMALL, "dgx-a100:2", "mi250:2"),
-        "D-B-030 D-B-032 D-B-035": searches(3, *SMALL, "dgx-a100:2", "mi250-8x2"),
-    },
-)
-table(
-    TREES,
-    {
-        "D-4-027 D-B-019 D-B-020": lambda: map(_splits, ("example", "boxes:2x2", "star:5")),
-        "D-B-008": each(1, 10, 1000, at=lambda k: f"three ranks, k = {k}", N=lambda k: 3, k=int, flows=_flows),
-        "D-B-027": each("torus:4", "mesh:3x2", "star:5", wrong=_wrong_mus),
-    },
-)
-table(WORTH, {"D-B-041": lambda: map(_rounded, (1, 3, 7, 31, 127))})
-answer(BOTTLENECK, "D-4-022 D-B-013", FACT)(nothing)
-answer(TREES, "D-B-001", FACT)(nothing)
+TABLE: Table = {
+    "D-B-022": _rings_and_pairs,
+    "D-B-029": _in_time_and_disjoint,
+    "D-4-019": per("x", (2, 3, 4), at=" b", flow=_capped_flow),
+    "D-4-023 D-B-025": searches(1, *SMALL, "dgx-a100:2", "mi250:2"),
+    "D-B-030 D-B-032 D-B-035": searches(3, *SMALL, "dgx-a100:2", "mi250-8x2"),
+    "D-4-027 D-B-019 D-B-020": lambda: map(_splits, ("example", "boxes:2x2", "star:5")),
+    "D-B-008": per("k", (1, 10, 1000), at=", three ranks", N=lambda k: 3, flows=_flows),
+    "D-B-027": per("fabric", ("torus:4", "mesh:3x2", "star:5"), wrong=_wrong_mus),
+    "D-B-041": lambda: map(_rounded, (1, 3, 7, 31, 127)),
+}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,11 +13,9 @@ import numpy as np
 
 from colllib import forest as forests
 from colllib.algorithms import allgather
-from colllib.claims.cases import Rows, deferred, once, per
-from colllib.claims.finding import FACT, Cases, Verdict, answer, table
-from colllib.claims.reading import nothing
+from colllib.claims.cases import Quantities, deferred, once, per
 from colllib.claims.runs import built, place, run
-from colllib.claims.value import Limit
+from colllib.claims.value import Cases, Limit, Rows, Table
 from colllib.execution import Execution
 from colllib.forest.allreduce import all_reduce, divided, five_ranks, half_boxes
 from colllib.forest.bound import overloaded, room
@@ -29,15 +26,7 @@ from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
 from colllib.topology import Topology, find
 
-BOTTLENECK, TREES, WORTH = "the-bottleneck", "from-flow-to-trees", "what-a-forest-is-worth"
 SMALL = ("boxes:2x2", "torus:2x2", "star:5", "mesh:3x2")
-
-
-@deferred
-def each(*values: Any, **quantities: Callable[[Any], Any]) -> Cases:
-    """A case for each fabric, or for what else the quantities are of."""
-    for value in values:
-        yield {"at": str(value)} | {name: of(value) for name, of in quantities.items()}
 
 
 # -- of one fabric, by its expression ----------------------------------------------------------------
@@ -104,26 +93,54 @@ def sustained(fabric: forests.Fabric, inverse: Fraction) -> bool:
     return overloaded(fabric, inverse) is None
 
 
-# -- bounds ------------------------------------------------------------------------------------------
+def _makes(on: str, primitive: str) -> bool:
+    return PRIMITIVES[primitive].accepts(ran(on, primitive=primitive).schedule.blocks)
 
 
-def bounds(*ons: str) -> Rows:
-    """The bound of fabrics by three searches, and what executed trees need."""
-    return each(
-        *ons,
-        at=lambda on: where(on).name,
-        N=lambda on: where(on).ranks,
-        inverse=inverse,
-        halved=lambda on: inverse(on, "bisection"),
-        executed=shards,
-        low=lambda on: Fraction(where(on).ranks - 1) / into_a_rank(on),
-        least=lambda on: into_a_rank(on) / fabric(on).unit,
-        denominator=lambda on: Fraction((inverse(on) * fabric(on).unit).denominator),
-        k=lambda on: known(on).bound.trees,
-        y=lambda on: 1 / known(on).bound.unit,
-        logical=logical,
-        size=lambda on: sum(known(on).heights.values()),
+@cache
+def of_fabric(on: str) -> Quantities:
+    """A fabric's bound by several searches, its forest, and what executed trees need."""
+    switches_add = {"multicast": True}
+    return Quantities(
+        {
+            "N": lambda: where(on).ranks,
+            "inverse": lambda: inverse(on),
+            "halved": lambda: inverse(on, "bisection"),
+            "every_set": lambda: inverse(on, "all-cuts"),
+            "at_optimum": lambda: sustained(fabric(on), inverse(on, "all-cuts")),
+            "above": lambda: sustained(fabric(on), inverse(on, "all-cuts") * Fraction(99, 100)),
+            "executed": lambda: shards(on),
+            "low": lambda: Fraction(where(on).ranks - 1) / into_a_rank(on),
+            "rank_binds": lambda: _around(on)[0] >= _around(on)[1],
+            "least": lambda: into_a_rank(on) / fabric(on).unit,
+            "denominator": lambda: Fraction((inverse(on) * fabric(on).unit).denominator),
+            "k": lambda: known(on).bound.trees,
+            "y": lambda: 1 / known(on).bound.unit,
+            "logical": lambda: logical(on),
+            "size": lambda: sum(known(on).heights.values()),
+            "reached": lambda: known(on).reached(),
+            "reduce_scatter": lambda: _makes(on, "reduce-scatter"),
+            "reduce": lambda: _makes(on, "reduce"),
+            "from_halves": lambda: _makes(on, "all-reduce"),
+            "from_one_root": lambda: PRIMITIVES["all-reduce"].accepts(
+                built(one_root, where(on), on=where(on)).schedule.blocks
+            ),
+            "out": lambda: unwound(where(on)).fabric.leaving(range(4)),
+            "worse": lambda: unwound(where(on)).bound.inverse_throughput / inverse(on),
+            "able": lambda: forests.busiest(ran(on, **switches_add)) * where(on).ranks,
+            "received": lambda: max(ran(on, **switches_add).received) * where(on).ranks,
+            "combined": lambda: combined(on),
+            "optimum": lambda: _optimum(on),
+        }
     )
+
+
+def each(*ons: str) -> Rows:
+    """A case for each fabric."""
+    return lambda: [of_fabric(on).case(example().name if on == "example" else on) for on in ons]
+
+
+# -- bounds ------------------------------------------------------------------------------------------
 
 
 @deferred
@@ -158,14 +175,12 @@ def _around(on: str) -> tuple[Fraction, Fraction]:
     return rank, boxed
 
 
+def _binds(boxes: int) -> str:
+    rank, box = _around(f"dgx-h100:{boxes}")
+    return "GPU" if rank > box else "box"
+
+
 _MOST = tuple(node for node in range(11) if node != 4)
-_CUTS = each(
-    *SMALL,
-    every_set=lambda on: inverse(on, "all-cuts"),
-    flow=inverse,
-    at_optimum=lambda on: sustained(fabric(on), inverse(on, "all-cuts")),
-    above=lambda on: sustained(fabric(on), inverse(on, "all-cuts") * Fraction(99, 100)),
-)
 _SETS = once(
     "two boxes of four",
     shards=lambda: len({0, 1, 2, 3, 8} & {*range(8)}),
@@ -175,34 +190,6 @@ _SETS = once(
     leaving_most=lambda: fabric("example").leaving(_MOST),
     x=lambda: 1 / inverse("example"),
     one_rank=lambda: forests.ratio(fabric("example"), (0,)) / 8,
-)
-table(
-    BOTTLENECK,
-    {
-        "D-4-010": each(
-            *("dgx-a100:1", "dgx-a100:2", "dgx-a100:4", "example"),
-            at=lambda on: where(on).name,
-            holds=lambda on: shards(on) == Fraction(where(on).ranks - 1) / into_a_rank(on),
-            rank_binds=lambda on: _around(on)[0] >= _around(on)[1],
-        ),
-        "D-4-011 D-4-012 D-4-016 D-4-017 D-B-009": _SETS,
-        "D-4-013 D-4-015 D-4-018 D-B-012 D-B-024": _CUTS,
-        "D-4-014 D-4-020 D-4-021": bounds("example", "dgx-a100:2"),
-        "D-4-024 D-B-015": bounds("example"),
-        "D-4-061": each(
-            *(2, 4, 8, 16),
-            at=lambda n: f"{n} boxes",
-            n=int,
-            binds=lambda n: "GPU" if operator.gt(*_around(f"dgx-h100:{n}")) else "box",
-        ),
-        "D-B-014": per(
-            "X",
-            (2, 3, 5, 8),
-            difference=lambda most: min(
-                b - a for a, b in pairwise(sorted({Fraction(p, q) for q in range(1, most + 1) for p in range(q + 1)}))
-            ),
-        ),
-    },
 )
 
 
@@ -224,14 +211,12 @@ def crossing(run: Execution, links: Any) -> Fraction:
     return sum((run.link_total[link] for link in np.flatnonzero(links)), Fraction(0))
 
 
-@answer(TREES, "D-4-031")
 def _pruned() -> Cases:
     plain, able = (built(_figure_tree, way, on=example()) for way in (False, True))
     before, after = (crossing(run, example().link_dst == 9) for run in (plain, able))
     yield {"at": "two boxes of four", "before": before, "after": after, "most": max(able.received)}
 
 
-@answer(TREES, "D-B-010")
 def _whole_chunks() -> Cases:
     """The lock-step time of the trees of two boxes of four, pipelined in ever more pieces."""
 
@@ -240,42 +225,6 @@ def _whole_chunks() -> Cases:
 
     for pieces in (1, 4, 16, 64):
         yield {"at": f"P = {pieces}", "P": pieces, "time": time(pieces), "limit": Limit.of(time)}
-
-
-def _makes(primitive: str) -> Callable[[str], bool]:
-    return lambda on: PRIMITIVES[primitive].accepts(ran(on, primitive=primitive).schedule.blocks)
-
-
-table(
-    TREES,
-    {
-        "D-4-009": each(
-            *("dgx-a100:2", "torus:4x4", "example"),
-            at=lambda on: where(on).name,
-            reduce_scatter=_makes("reduce-scatter"),
-            reduce=_makes("reduce"),
-            from_halves=_makes("all-reduce"),
-            from_one_root=lambda on: PRIMITIVES["all-reduce"].accepts(
-                built(one_root, where(on), on=where(on)).schedule.blocks
-            ),
-        ),
-        "D-4-025 D-4-029 D-B-017 D-B-021": bounds("example", "dgx-a100:2"),
-        "D-4-026": once("two boxes of four", red=lambda: _after_a_split(0, 4), blue=lambda: _after_a_split(0, 1)),
-        "D-4-028 D-B-011": each(
-            "example",
-            at=lambda on: where(on).name,
-            out=lambda on: unwound(where(on)).fabric.leaving(range(4)),
-            worse=lambda on: unwound(where(on)).bound.inverse_throughput / inverse(on),
-        ),
-        "D-4-039": each(
-            *("dgx-h100:2,inc=box", "boxes:2x4,inc=both"),
-            N=lambda on: where(on).ranks,
-            plain=inverse,
-            able=lambda on: forests.busiest(ran(on, multicast=True)) * where(on).ranks,
-            received=lambda on: max(ran(on, multicast=True).received) * where(on).ranks,
-        ),
-    },
-)
 
 
 # -- what they are worth -----------------------------------------------------------------------------
@@ -298,7 +247,6 @@ def _optimum(on: str) -> Fraction:
     return Fraction(into) / (2 * (fabric(on).ranks - 1))  # every rank but one takes in and gives away M
 
 
-@answer(WORTH, "D-4-042")
 def _unequal_parts() -> Cases:
     for on, weights in (("boxes:2x2", (1, 2, 0, 3)), ("torus:2x2", (0, 1, 1, 5)), ("mesh:3x2", (1, 2, 3, 4, 5, 6))):
         every = forests.bound(forests.fabric(where(on), weights=weights), search="all-cuts").inverse_throughput
@@ -312,7 +260,6 @@ def _crossings(schedule: Schedule, root: int) -> int:
     return sum(int((own[step.block] & (step.src // 8 != step.dst // 8)).sum()) for step in schedule.steps)
 
 
-@answer(WORTH, "D-4-005 D-4-006 D-4-007")
 def _ring_and_tree_over_the_network() -> Cases:
     on = "dgx-a100:2"
     ring, tree = built(allgather.ring, 16, on=on), ran(on, trees=1)
@@ -336,13 +283,17 @@ def _gain(on: str) -> Fraction:
 
 
 def margins(machine: str, *counts: int) -> Rows:
-    """The gain, boxes by boxes, beside that of the number before."""
-    names = {f"{machine}:{n}": n for n in counts}
-    before = dict(zip(names, (f"{machine}:{n}" for n in (counts[0], *counts)), strict=False))
-    return each(*names, n=names.get, gain=_gain, before=lambda on: _gain(before[on]))
+    """The gain, boxes by boxes, beside that of half as many."""
+    first, gain = counts[0], lambda n: _gain(f"{machine}:{n}")
+    return per("n", counts, gain=gain, before=lambda n: gain(max(first, n // 2)))
 
 
-@answer(WORTH, "D-4-001 D-4-043 D-4-044 D-4-045 D-4-054")
+def _at_once_and_divided() -> Cases:
+    for topology in (five_ranks, partial(find, "torus:2x2"), partial(find, "mesh:3x2")):
+        rate = divided(forests.fabric(place(topology()))).rate
+        yield {"at": topology().name, "rate": rate, "executed": at_once(topology, topology())}
+
+
 def _machines() -> Cases:
     """What their topologies have, per GPU, one way, in GB/s."""
     a100, mi250 = fabric("dgx-a100:2"), fabric("mi250:2")
@@ -369,62 +320,50 @@ def llama(layers: int) -> Fraction:
     return Fraction(layers * layer + 2 * words * width + width, 10**9)
 
 
-def printed(**quantities: object) -> Rows:
-    """What numbers that the source prints come to."""
-    return lambda: [{"at": "the source's numbers", **quantities}]
-
-
-def spread(*gains: int) -> Rows:
-    """Between what the gains that it prints are."""
-    return printed(low=min(gains), high=max(gains))
-
-
 STEPS, FLOWS = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "SyCCL"}, {"Blink", "MultiTree", "TTO"}
 TABLE_B1 = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "Blink", "MultiTree", "TTO", "SyCCL", "ForestColl"}
-table(
-    WORTH,
-    {
-        "D-4-002": spread(61, 16, 43, 36, 16),
-        "D-4-003": spread(32, 14, 25),
-        "D-4-004": spread(20, 20),
-        "D-4-008": printed(steps=len(STEPS), flows=len(FLOWS), in_table=TABLE_B1 - {"ForestColl"} == STEPS | FLOWS),
-        "D-4-032 D-4-033 D-4-034 D-4-035 D-4-036 D-4-038": few_trees("mi250:2", 1, 2, 3, 4, 5),
-        "D-4-037": few_trees("mi250:2", 83),
-        "D-4-040 D-B-040": each("dgx-a100:2", "dgx-h100:4", "mi250-8x2", combined=combined, optimum=_optimum),
-        "D-4-041": once(
-            "five ranks",
-            halves=lambda: 2 * forests.bound(forests.fabric(place(five_ranks()))).inverse_throughput / 5,
-            at_once=lambda: at_once(five_ranks, five_ranks()),
+TABLE: Table = {
+    "D-4-010": each("dgx-a100:1", "dgx-a100:2", "dgx-a100:4", "example"),
+    "D-4-011 D-4-012 D-4-016 D-4-017 D-B-009": _SETS,
+    "D-4-013 D-4-015 D-4-018 D-B-012 D-B-024": each(*SMALL),
+    "D-4-014 D-4-020 D-4-021 D-4-025 D-4-029 D-B-017 D-B-021": each("example", "dgx-a100:2"),
+    "D-4-024 D-4-028 D-B-011 D-B-015": each("example"),
+    "D-4-061": per("n", (2, 4, 8, 16), binds=_binds),
+    "D-B-014": per(
+        "X",
+        (2, 3, 5, 8),
+        difference=lambda most: min(
+            b - a for a, b in pairwise(sorted({Fraction(p, q) for q in range(1, most + 1) for p in range(q + 1)}))
         ),
-        "D-4-048": each("mi250-8x2", "dgx-a100:2", gather=lambda on: 1 / forests.busiest(ran(on)), reduced=combined),
-        "D-4-058": margins("dgx-a100", 2),
-        "D-4-060": margins("dgx-h100", 16),
-        "D-4-062": margins("dgx-h100", 2, 4, 8, 16),
-        "D-4-063": printed(waiting=100 - 88),
-        "D-4-066": printed(gemma=100 - 65, llama2=100 - 50, llama3=100 - 43),
-        "D-4-067": once("36 layers", billions=lambda: llama(36)),
-        "D-4-069": printed(hours=Fraction(30_000, 3600)),
-        "D-4-072": printed(ratio=Fraction(37, 4)),
-        "D-4-073 D-4-074 D-B-007": printed(
-            a100=Fraction(22 + 9790 + 12090, 600), mi250=Fraction(38 + 5500 + 17080, 600)
-        ),
-        "D-4-078": each(
-            *(*(f"dgx-a100:{n}" for n in (1, 2, 4, 16, 128)), "mi250-8x2"),
-            reached=lambda on: forests.forest(where(on)).reached(),
-        ),
-        "D-B-031 D-B-033 D-B-034": few_trees("dgx-a100:2", 1, 2, 3, 4, 5),
-        "D-B-039": each(
-            *(five_ranks, lambda: find("torus:2x2"), lambda: find("mesh:3x2")),
-            at=lambda topology: topology().name,
-            rate=lambda topology: divided(forests.fabric(place(topology()))).rate,
-            executed=lambda topology: at_once(topology, topology()),
-        ),
-    },
-)
-answer(WORTH, "D-4-068", FACT)(nothing)
-for _chapter, _ids in (
-    (TREES, "D-4-030 D-B-016 D-B-018 D-B-023 D-B-026 D-B-028"),
-    (WORTH, "D-4-046 D-4-047 D-4-049 D-4-050 D-4-051 D-4-052 D-4-053 D-4-055 D-4-056 D-4-057 D-4-059 D-4-064 D-4-065"),
-    (WORTH, "D-4-070 D-4-071 D-4-075 D-4-076 D-4-077 D-B-002 D-B-003 D-B-004 D-B-005 D-B-006 D-B-036 D-B-037 D-B-038"),
-):
-    answer(_chapter, _ids, Verdict.NOT_CHECKABLE)(nothing)
+    ),
+    "D-4-031": _pruned,
+    "D-B-010": _whole_chunks,
+    "D-4-009": each("dgx-a100:2", "torus:4x4", "example"),
+    "D-4-026": once("two boxes of four", red=lambda: _after_a_split(0, 4), blue=lambda: _after_a_split(0, 1)),
+    "D-4-039": each("dgx-h100:2,inc=box", "boxes:2x4,inc=both"),
+    "D-4-042": _unequal_parts,
+    "D-4-005 D-4-006 D-4-007": _ring_and_tree_over_the_network,
+    "D-4-001 D-4-043 D-4-044 D-4-045 D-4-054": _machines,
+    "D-4-008": once(
+        "Table B.1",
+        steps=lambda: len(STEPS),
+        flows=lambda: len(FLOWS),
+        in_table=lambda: TABLE_B1 - {"ForestColl"} == STEPS | FLOWS,
+    ),
+    "D-4-032 D-4-033 D-4-034 D-4-035 D-4-036 D-4-038": few_trees("mi250:2", 1, 2, 3, 4, 5),
+    "D-4-037": few_trees("mi250:2", 83),
+    "D-4-040 D-B-040": each("dgx-a100:2", "dgx-h100:4", "mi250-8x2"),
+    "D-4-041": once(
+        "five ranks",
+        halves=lambda: 2 * forests.bound(forests.fabric(place(five_ranks()))).inverse_throughput / 5,
+        at_once=lambda: at_once(five_ranks, five_ranks()),
+    ),
+    "D-4-048": each("mi250-8x2", "dgx-a100:2"),
+    "D-4-058": margins("dgx-a100", 2),
+    "D-4-060": margins("dgx-h100", 16),
+    "D-4-062": margins("dgx-h100", 2, 4, 8, 16),
+    "D-4-067": once("36 layers", billions=lambda: llama(36)),
+    "D-4-078": each(*(f"dgx-a100:{n}" for n in (1, 2, 4, 16, 128)), "mi250-8x2"),
+    "D-B-031 D-B-033 D-B-034": few_trees("dgx-a100:2", 1, 2, 3, 4, 5),
+    "D-B-039": _at_once_and_divided,
+}

@@ -9,17 +9,15 @@ import numpy as np
 
 from colllib.algorithms import allgather
 from colllib.claims.cases import each, per, us
-from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import POWERS, built, run, timed
 from colllib.claims.traces import distances, states
-from colllib.claims.value import Words
+from colllib.claims.value import Cases, Table, Words
 from colllib.execution import trace
 from colllib.measures import staging
 from colllib.primitives import all_gather
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, from_links
 
-CHAPTER = "all-gather-and-reduce-scatter"
 RING, DOUBLING, HALVING = "all-gather ring", "all-gather recursive-doubling", "reduce-scatter recursive-halving"
 
 
@@ -28,7 +26,6 @@ def _shards(schedule: Schedule) -> list[int]:
     return [int(np.bincount(step.src).max()) for step in schedule.steps]
 
 
-@answer(CHAPTER, "E-01-131 E-01-132 E-01-133 E-01-167")
 def _pat_tree() -> Cases:
     """The edges over which the shard of rank 0 travels among eight, and the most shards of a rank's message."""
     schedule, drawn = built(allgather.pat, 8).schedule, {}
@@ -39,7 +36,6 @@ def _pat_tree() -> Cases:
         yield {"at": f"round {t}", "r": t, "edges": len(drawn[f"round{t}"]), "shards": shards, **drawn}
 
 
-@answer(CHAPTER, "E-01-134")
 def _three_wishes() -> Cases:
     """The rounds and the bytes of PAT with messages of one shard, and with as many as its rounds need."""
     for cap in (1, 2, 4):
@@ -94,32 +90,13 @@ def far_wires(ranks: int, *, far: int) -> Topology:
     )
 
 
-def one_at_a_time(schedule: Schedule) -> Schedule:
-    """Each rank's message cut into its blocks, one a step; every rank must send equally many in a step.
-
-    >>> one_at_a_time(allgather.bruck(8)).num_steps
-    7
-    """
-    steps = []
-    for step in schedule.steps:
-        rows = [part.reshape(schedule.ranks, -1).T for part in step]
-        steps += [Step(*(np.ascontiguousarray(row) for row in parts)) for parts in zip(*rows, strict=True)]
-    return Schedule.from_steps(schedule.blocks, steps)
-
-
-def _singly(far_first: bool) -> Schedule:
-    return one_at_a_time(allgather.pat(8) if far_first else allgather.bruck(8))
-
-
-@answer(CHAPTER, "E-01-136")
 def _far_first() -> Cases:
-    """Far first and near first on wires that share nothing, in whole rounds and in single shards."""
+    """Far first and near first on wires that share nothing."""
     wires, halves = far_wires(8, far=10), two_halves(8, far=10, uplink=1)
     uplink = [built(build, 8, on=halves).link_total[-1] for build in (allgather.bruck, allgather.pat)]
     for m in (1.0, 10.0, 100.0):
         near, far = (timed(build, 8, on=wires, price=(m, 1.0, 1.0)) for build in (allgather.bruck, allgather.pat))
-        single = [timed(_singly, order, on=wires, price=(m, 1.0, 1.0)) for order in (False, True)]
-        beside = {"gain_singly": single[0] - single[1], "uplink_near": uplink[0], "uplink_far": uplink[1]}
+        beside = {"uplink_near": uplink[0], "uplink_far": uplink[1]}
         yield {"at": f"N = 8, M = {m:g} alpha BW", "far_first": far, "near_first": near, **beside}
 
 
@@ -145,7 +122,6 @@ def _chunks(t: int) -> int:
     return max(sum(rank == r for rank, _ in state) for state in traced for r in range(8))
 
 
-@answer(CHAPTER, "E-01-140")
 def _partners() -> Cases:
     """Whether PAT's rounds pair ranks by XOR, or all send equally far round the ranks."""
     schedule = built(allgather.pat, 8).schedule
@@ -161,32 +137,33 @@ def _in_one_trip(n: int) -> bool:
     return all(run(what, f"inc-star:{n}").cost.n_alpha == 1 for what in whats)
 
 
-@answer(CHAPTER, "A-04")
 def _tree_variants() -> Cases:
     for n, message in product((4, 8, 64), (1e3, 16e6, 1e9)):
         ring, tree = (us(run(what, f"star:{n}").cost, message=message) for what in (RING, DOUBLING))
         yield {"at": f"N = {n}, {message / 1e6:g} MB", "tree_us": tree, "ring_us": ring, "tree_wins": tree < ring}
 
 
-table(
-    CHAPTER,
-    {
-        "E-00-030 E-01-094": each(RING, "reduce-scatter ring"),
-        "E-00-031 E-01-141": each("all-gather pat", "reduce-scatter pat"),
-        "E-00-032 E-01-165": each(DOUBLING, HALVING, sizes=POWERS[:-1]),
-        "E-01-130 E-01-166": each(RING, doubling=DOUBLING, sizes=(64, 512)),
-        "E-01-097": each(RING, sizes=(72,)),
-        "E-01-135": per(
-            "N",
-            (8, 16, 64, 256),
-            parked=lambda n: _parked(n, cap=1),
-            at_8=lambda n: _parked(8, cap=1),
-            in_log_rounds=_parked,
-        ),
-        "E-01-137 E-01-138 E-01-139": per("r", (1, 2, 3), at=", N = 8", chunks=_chunks),
-        "E-01-162": states(allgather.recursive_doubling, 4),
-        "E-01-163": per("N", (4,), distances=lambda n: distances(DOUBLING)),
-        "E-01-096": per("N", (2, 5, 8), exists=_in_one_trip),
-        "A-05": each(pat="all-gather pat", doubling=DOUBLING, sizes=(8, 64, 128)),
-    },
-)
+TABLE: Table = {
+    "E-01-131 E-01-132 E-01-133 E-01-167": _pat_tree,
+    "E-01-134": _three_wishes,
+    "E-01-136": _far_first,
+    "E-01-140": _partners,
+    "A-04": _tree_variants,
+    "E-00-030 E-01-094 E-02-107": each(RING, "reduce-scatter ring"),
+    "E-00-031 E-01-141": each("all-gather pat", "reduce-scatter pat"),
+    "E-00-032 E-01-165": each(DOUBLING, HALVING, sizes=POWERS[:-1]),
+    "E-01-130 E-01-166": each(RING, doubling=DOUBLING, sizes=(64, 512)),
+    "E-01-097": each(RING, sizes=(72,)),
+    "E-01-135": per(
+        "N",
+        (8, 16, 64, 256),
+        parked=lambda n: _parked(n, cap=1),
+        at_8=lambda n: _parked(8, cap=1),
+        in_log_rounds=_parked,
+    ),
+    "E-01-137 E-01-138 E-01-139": per("r", (1, 2, 3), at=", N = 8", chunks=_chunks),
+    "E-01-162": states(allgather.recursive_doubling, 4),
+    "E-01-163": per("N", (4,), distances=lambda n: distances(DOUBLING)),
+    "E-01-096": per("N", (2, 5, 8), exists=_in_one_trip),
+    "A-05": each(pat="all-gather pat", doubling=DOUBLING, sizes=(8, 64, 128)),
+}

@@ -1,536 +1,28 @@
-"""Answers on direct-connect networks: a function for each table of the source, and what its text says of them."""
+"""Answers on the source's lists of direct-connect networks, and on what its text says of them."""
 
 from __future__ import annotations
 
 import csv
-from collections import ChainMap, Counter, defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
 from importlib import resources
-from itertools import combinations
-from math import gcd, log, prod
-from typing import Any
+from math import prod
 
-import numpy as np
-
-from colllib.algorithms import breadth_first, expansion
-from colllib.algorithms.breadth_first import Transport
-from colllib.claims.cases import Rows, once, over, per, together
-from colllib.claims.cases import each as runs
-from colllib.claims.finding import FACT, Cases, Verdict, answer, table
-from colllib.claims.graphs import (
-    ALL_TO_ALL,
-    ALPHA,
-    BFB,
-    EXPANSIONS,
-    FINDER,
-    GRAPHS,
-    WHOLE,
-    Quantities,
-    added,
-    always_full,
-    base,
-    by_theorem,
-    circulants,
-    copies,
-    distances_of_pairs,
-    each,
-    gathering,
-    linear_programs,
-    lines,
-    loads,
-    on,
-    on_graph,
-    power,
-    shared_links,
-    shells,
-    topology_of,
-)
-from colllib.claims.reading import nothing, says
-from colllib.claims.runs import built, closed, place, run
-from colllib.claims.value import Case, Words
+from colllib.claims.cases import Quantities, once
+from colllib.claims.graphs import ALPHA, C16, K44, WHOLE, by_theorem, each, gathering, made, on
+from colllib.claims.runs import closed, place
+from colllib.claims.value import Case, Cases, Rows, Table, Words
 from colllib.cost import Cost
-from colllib.graphs import measures
 from colllib.graphs.finder import pareto
-from colllib.graphs.isomorphism import isomorphism
-from colllib.graphs.links import arcs
-from colllib.graphs.measures import moore_bound, moore_diameter
-from colllib.schedule import Schedule
-from colllib.topology.cuts import distances
-
-K22, K44, C16 = "complete-bipartite:2x2", "complete-bipartite:4x4", "circulant:16x3x4"
-MIXED = ("full-mesh:5", K44, "hamming:2x3", "kautz:2x6", "kautz:2x7", "debruijn:2x3", "diamond", "torus:3x2")
-READ = Verdict.NOT_CHECKABLE
-
-
-def listed(prefix: str, *numbers: int | tuple[int, int]) -> str:
-    """Ids of claims, single ones and from first to last."""
-    spans = [(one, one) if isinstance(one, int) else one for one in numbers]
-    return " ".join(f"{prefix}-{number:03}" for first, last in spans for number in range(first, last + 1))
+from colllib.graphs.measures import moore_diameter
 
 
 @cache
 def stored(name: str) -> list[dict[str, str]]:
     """What a script of the project found, which takes too long here."""
     return list(csv.DictReader((resources.files(__package__) / name).read_text(encoding="utf-8").splitlines()))
-
-
-# -- what reading decides ----------------------------------------------------------------------------
-
-answer("primitives", listed("D-2", (1, 3), 12), Verdict.DEFINITION)(nothing)
-answer(GRAPHS, listed("D-3", 9, 13, 14, 80), Verdict.DEFINITION)(nothing)
-answer(GRAPHS, listed("D-A", 17, 23, 25, 37, 66), Verdict.DEFINITION)(nothing)
-answer(BFB, "D-A-053 D-A-062", Verdict.DEFINITION)(nothing)
-answer(ALL_TO_ALL, "D-A-013 D-A-014", Verdict.DEFINITION)(nothing)
-answer(GRAPHS, f"{listed('D-2', 9)} {listed('D-3', 2, 6, 7, 78, 79)} D-A-069", READ)(nothing)
-answer(FINDER, listed("D-3", 4, 54, 64, 90, 92, 93, 95, 97, 99, (109, 111)), READ)(nothing)
-answer(FINDER, listed("D-A", 2, 3, 4, 7, 8), READ)(nothing)
-answer(ALL_TO_ALL, listed("D-3", 103, 104, 106, 107), READ)(nothing)
-answer(BFB, listed("D-3", (122, 129), (134, 136), 138), READ)(nothing)
-answer(ALL_TO_ALL, f"{listed('D-3', 56, 112, 118, 121)} D-A-105 D-A-119", READ)(nothing)
-answer(GRAPHS, "D-2-010 D-A-029", FACT)(nothing)
-answer(BFB, "D-3-003", FACT)(nothing)
-table(GRAPHS, {"D-A-034": says(stands_in="21")}, FACT)
-
-# -- chapter 2, and the model ------------------------------------------------------------------------
-
-
-def ring_and_tree() -> Cases:
-    """All-reduces of a ring and of two trees, the trees in ever more pieces."""
-    return runs(ring="all-reduce ring", tree="all-reduce double-binary-tree", sizes=(8, 16, 64))()
-
-
-table(
-    GRAPHS,
-    {
-        "D-2-004 D-2-005 D-2-006": runs("all-gather ring", sizes=(3, 4, 8, 16, 64)),
-        "D-2-007": runs("broadcast binomial-tree", sizes=(3, 4, 8, 16, 64)),
-        "D-2-008 D-3-016": ring_and_tree,
-        "D-2-011": once(
-            "GB/s of 4.1 and 4.6",
-            up=lambda: min(350, 300, 450),
-            most_up=lambda: max(350, 300, 450),
-            out=lambda: min(16, 25, 50),
-            most_out=lambda: max(16, 25, 50),
-        ),
-        "D-3-001": once("the tori", largest=lambda: max(place(f"torus:{d}").ranks for d in ("3x3x2", "3x3x3x2"))),
-        "D-3-010 D-3-011 D-3-012": each(K22),
-        "D-3-015": per(
-            "N",
-            (5, 6, 21, 22, 85, 1000, 1024),
-            at=", d = 4",
-            moore=lambda n: moore_diameter(n, 4),
-            log=lambda n: log(n, 4),
-        ),
-        "D-3-017": once("64 ranks of degree 4", low=lambda: on("kautz:4x64"), even=lambda: on("torus:8x8")),
-        "D-3-132": once("396 nodes", factors=lambda: len(prime_factors(396))),
-        "D-3-133": once("12 links of 25 Gbit/s", links=lambda: 12 * 25),
-        "D-A-001": once("8 ranks", twisted=lambda: on("twisted-hypercube:3")["D"], cube=lambda: on("hypercube:3")["D"]),
-        "D-A-009": once("1.018e-4 us per byte", gbps=lambda: 8 / 1.018e-4 / 1e3),
-        "D-A-022 D-A-026 D-A-030 D-A-031": each(*MIXED, whole=lambda of: of["N"] - 1),
-        "D-A-024": once("trees of d links", d=lambda: 4, k=lambda: 5, bound=lambda: sum(4**i for i in range(6))),
-        "D-A-027": each("uniring:1x5", "uniring:2x4", "uniring:4x9"),
-        "D-A-028": each(*MIXED, "hypercube:3", "uniring:2x4", full=lambda of: always_full(of["run"])),
-        "D-A-018 D-A-019": each(*MIXED),
-        "D-A-020": each("kautz:2x6", "debruijn:2x3", "uniring:1x5", "directed-circulant:6x1x2x3x4"),
-        "D-A-032": each(*MIXED, radius=lambda of: radius(of["at"])),
-        "D-A-033": each("kautz:2x7", "kautz:3x20", "kautz:4x50"),
-        "D-A-035 D-A-036": each(*MIXED, adds=lambda of: _adds(of["at"])),
-        "D-A-038": each("full-mesh:5", K44, "hamming:2x3", adds=lambda of: _adds(of["at"])),
-        "D-A-048": per(
-            "N", (3, 5, 8, 64), at=", d = 2, n = 3", before=lambda n: log(n, 2), after=lambda n: log(3 * n, 6)
-        ),
-        "D-A-067": lambda: [_kautz(d, n) for d, n in ((2, 1), (2, 2), (3, 1))],
-        "D-A-068": each(
-            *(f"kautz:{d}x{m}" for d in (2, 3, 4) for m in (5, 7, 12, 20, 21, 50)),
-            smaller=lambda of: moore_bound(of["d"], of["D"] - 2),
-        ),
-        "D-A-088": lambda: [
-            _connected(n, a, b) for n in (6, 8, 9, 12, 15) for a, b in combinations(range(1, n // 2), 2)
-        ],
-        "D-A-089": each(*circulants(10, 1, 2, 3), n=lambda of: _sizes(of)[0], k=lambda of: len(_sizes(of)) - 1),
-        "D-A-092 D-A-093 D-A-094": lambda: [_two_in_a_row(n) for n in range(7, 25)],
-        "D-A-095": each("diamond", "modified-debruijn:2x3"),
-        "D-A-096": each("modified-debruijn:2x3", cycles=lambda of: _new_cycles("2x3")),
-    },
-)
-
-
-def prime_factors(n: int) -> list[int]:
-    """Prime factors in ascending order.
-
-    >>> prime_factors(396)
-    [2, 2, 3, 3, 11]
-    """
-    least = next((p for p in range(2, n) if n % p == 0), n)
-    return [] if n == 1 else [least, *prime_factors(n // least)]
-
-
-def radius(graph: str) -> int:
-    """The hops from the rank that has the nearest farthest rank."""
-    return int(distances(place(graph)).max(axis=1).min())
-
-
-def _adds(graph: str) -> Fraction:
-    return added(built(breadth_first.reduce_scatter, place(graph), on=place(graph)))
-
-
-def _kautz(d: int, n: int) -> Case:
-    """The Kautz graph by formula, and as a line graph of line graphs."""
-    formula, again = (
-        place(f"kautz:{d}x{d ** (n + 1) + d**n}"),
-        place("line-graph(" * n + f"full-mesh:{d + 1}" + ")" * n),
-    )
-    return {"at": f"d = {d}, n = {n}", "alike": isomorphism(formula, again) is not None}
-
-
-def _sizes(of: Quantities) -> list[int]:
-    return [int(size) for size in of["at"].split(":")[1].split("x")]
-
-
-def _connected(n: int, a: int, b: int) -> Case:
-    return {"at": f"n = {n}, jumps {a}, {b}", "connected": _spread(n, a, b)[0] == n, "coprime": gcd(n, a, b) == 1}
-
-
-def _two_in_a_row(n: int) -> Case:
-    m = next(m for m in range(1, n) if (2 * m + 1) ** 2 >= 2 * n - 1)
-    pairs = [(a, b) for a in range(1, n // 2) for b in range(a + 1, (n + 1) // 2) if gcd(n, a, b) == 1]
-    own = _spread(n, m, m + 1)[1]
-    least = min((_spread(n, *pair)[1] for pair in pairs if n <= 20), default=own)
-    return {"at": f"n = {n}", "n": n, "m": m, "D": own, "least": least, "ring": n // 2}
-
-
-def _spread(n: int, *jumps: int) -> tuple[int, int]:
-    """How many ranks of a circulant one rank reaches, and in how many hops."""
-    known, new, hops = {0}, {0}, -1
-    while new:
-        new = {(rank + way) % n for rank in new for jump in jumps for way in (jump, -jump)} - known
-        known, hops = known | new, hops + 1
-    return len(known), hops
-
-
-def _new_cycles(sizes: str) -> int:
-    """How many cycles stand where the plain graph has self-loops and pairs of opposite links."""
-    plain, own = (
-        {(a, b) for a, b in zip(*(part.tolist() for part in arcs(place(f"{kind}:{sizes}"))), strict=True)}
-        for kind in ("debruijn", "modified-debruijn")
-    )
-    kept = {(a, b) for a, b in plain if (b, a) not in plain}
-    onward = dict(own - kept)
-    left, cycles = set(onward), 0
-    while left:
-        start = at = left.pop()
-        while (at := onward.get(at, start)) != start:
-            left.discard(at)
-        cycles += 1
-    return cycles
-
-
-# -- breadth-first --------------------------------------------------------------------------------------
-
-
-def figure() -> Cases:
-    """The two receivers of the source's figure."""
-    one, two = Transport((0b011, 0b010), (1, 1), (1, 1)), Transport((0b011, 0b110), (1, 1), (1, 1, 1))
-    single, third = one.divided(1, 1), two.divided(3, 2)
-    yield {
-        "at": "Fig 3.5",
-        "least": one.least_load()[0],
-        "w1_v1": single[0][0],
-        "w2_v2": single[1][1],
-        "load": two.least_load()[0],
-        "x1": Fraction(third[0][0], 3),
-        "x2": Fraction(third[0][1], 3),
-    }
-
-
-def balances() -> Cases:
-    """Three jobs on three processors in every way: whether their work is even, and whether some set is too many."""
-    for a in range(1, 8):
-        for b in range(1, 8):
-            for c in range(1, 8):
-                masks = (a, b, c)
-                sets = [[m for k, m in enumerate(masks) if chosen >> k & 1] for chosen in range(1, 8)]
-                crowded = any(Fraction(len(some), np.bitwise_or.reduce(some).bit_count()) > 1 for some in sets)
-                least = Transport(masks, (1, 1, 1), (1, 1, 1)).least_load()[0]
-                yield {"at": f"processors {a:03b}, {b:03b}, {c:03b}", "even": least == 1, "free": not crowded}
-
-
-def chunked(*graphs: str) -> Cases:
-    """Schedules of at most P pieces beside the exact one."""
-    for graph in graphs:
-        topology, exact = place(graph), on(graph)
-        for p in (1, 2, 3):
-            plan = breadth_first.breadth_first(topology)
-            done = built(_in_pieces, graph, p, on=topology)
-            beside = {
-                "at": f"{graph}, P = {p}",
-                "P": plan.at_most(p),
-                "chunked": Fraction(done.cost.n_beta) * exact["d"],
-            }
-            yield ChainMap(beside, exact)  # type: ignore[arg-type]
-
-
-def _in_pieces(graph: str, pieces: int) -> Schedule:
-    return breadth_first.all_gather(place(graph), pieces)
-
-
-def _rings(*sizes: int) -> Schedule:
-    """The traditional all-gather on a torus: rings along the axes, a copy for each order."""
-    return expansion.cartesian_product(*(breadth_first.all_gather(place(f"uniring:1x{size}")) for size in sizes))
-
-
-def traditional(*shapes: tuple[int, ...]) -> Cases:
-    """Rings along the axes one way, beside breadth-first on the torus; T_B of each in M/B."""
-    for sizes in shapes:
-        one_way = "product(" * (len(sizes) - 1) + f"uniring:1x{sizes[0]}"
-        one_way += "".join(f",uniring:1x{size})" for size in sizes[1:])
-        done, torus = built(_rings, *sizes, on=place(one_way)), on(f"torus:{'x'.join(map(str, sizes))}")
-        rings = Fraction(done.cost.n_beta) * len(sizes)
-        yield {
-            "at": torus["at"],
-            "load": torus["load"],
-            "best": torus["best"],
-            "rings": rings,
-            "ring_steps": done.schedule.num_steps,
-            "rings_best": rings == torus["best"],
-            "equal": len(set(sizes)) == 1,
-            "steps": torus["steps"],
-            "times": Fraction(done.schedule.num_steps, torus["steps"]),
-        }
-
-
-def together_as_one(*graphs: str) -> Cases:
-    """One linear program over all receivers and steps, which minimizes the sum of the steps' loads."""
-    from scipy.optimize import linprog
-
-    for graph in graphs:
-        plan, ranks = breadth_first.breadth_first(place(graph)), range(place(graph).ranks)
-        steps = len(plan.layers)
-        problems = [(t, one) for t in range(steps) for u in ranks if (one := plan.transport(u, t + 1))]
-        size = steps + sum(len(one.links) * len(one.capacity) for _, one in problems)
-        busy, whole, wanted, most, first = [], [], [], [np.inf] * size, steps
-        for t, one in problems:
-            shape = len(one.links), len(one.capacity)
-            amount = first + np.arange(shape[0] * shape[1]).reshape(shape)
-            first += amount.size
-            for k, capacity in enumerate(one.capacity):
-                busy.append(np.isin(np.arange(size), amount[:, k]).astype(float))
-                busy[-1][t] = -capacity
-            for i, mask in enumerate(one.links):
-                whole.append(np.isin(np.arange(size), amount[i]))
-                wanted.append(one.owners[i])
-                for k in range(shape[1]):
-                    most[amount[i, k]] = np.inf if mask >> k & 1 else 0
-        price = (np.arange(size) < steps).astype(float)
-        done = linprog(price, busy, np.zeros(len(busy)), whole, wanted, [(0, limit) for limit in most])
-        assert done.fun is not None
-        yield {"at": graph, "together": Fraction(done.fun).limit_denominator(1000), "apart": sum(loads(graph))}
-
-
-def kautz_by_degree() -> Cases:
-    """How far generalized Kautz graphs are from the bound, at several N and by degree."""
-    sizes = (20, 33, 50, 77, 100, 150, 200)
-    worst = {d: [on(f"kautz:{d}x{n}")["ratio"] for n in sizes] for d in (2, 4, 8)}
-    mean = {d: sum(found) / len(found) for d, found in worst.items()}
-    yield {
-        "at": f"N = {', '.join(map(str, sizes))}",
-        "two": mean[2],
-        "four": mean[4],
-        "eight": mean[8],
-        "largest": max(max(found) for found in worst.values()),
-    }
-
-
-def _ring_steps(collective: str) -> Callable[[int], int]:
-    return lambda n: int(closed(f"{collective} ring", f"star:{n}").n_alpha)
-
-
-def halves(n: int) -> Fraction:
-    """What the links carry in the last step on a ring of N, in shards."""
-    return Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n
-
-
-table(
-    BFB,
-    {
-        "D-3-005": once("Table 3.6", seconds=lambda: 61.1),
-        "D-3-008": once("Table 3.6, one piece", solved=lambda: max(4, 8, 16, 25), unsolved=lambda: min(32, 36)),
-        "D-3-065 D-A-055": lambda: linear_programs(K22, "torus:3x3", C16, "kautz:2x7", "diamond"),
-        "D-3-071": lambda: together_as_one(K22, "diamond", "kautz:2x7", "debruijn:2x3"),
-        "D-3-066": each(*MIXED, sums=lambda of: sum(loads(of["at"]))),
-        "D-3-067 D-3-068 D-3-069": figure,
-        "D-3-070 D-A-054": each(*MIXED),
-        "D-3-072": over("all-gather dim-ring", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
-        "D-3-073": over("all-gather breadth-first", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
-        "D-3-074 D-3-137": lambda: traditional((3, 3, 2), (3, 3, 3), (4, 4), (4, 3)),
-        "D-3-139": lambda: traditional((3, 3, 2), (3, 3, 3), (3, 3, 3, 2)),
-        "D-3-075": each(*(f"kautz:{d}x{m}" for d in (2, 3, 4) for m in (5, 7, 12, 20, 33))),
-        "D-3-076 D-A-090": each(*circulants(9, 1, 2, 3), "circulant:12x1x5", "circulant:15x1x4x5"),
-        "D-A-091": each(*circulants(12, 2)),
-        "D-3-077": each("twisted-torus:2", "twisted-torus:3", "twisted-torus:5", "twisted-torus:8"),
-        "D-3-130": once("Table 3.6, N = 16", times=lambda: 21.4 / 0.01),
-        "D-3-131": each("hypercube:3", "hypercube:4", "hypercube:5", "torus:4x4", "torus:5x5"),
-        "D-3-140": once(
-            "18 and 54 ranks",
-            small=lambda: 2 * on("torus:3x3x2")["load"],
-            large=lambda: 2 * on("torus:3x3x3x2")["load"],
-        ),
-        "D-A-005": once("8 ranks", used=lambda: on("hypercube:3")["both"]["load"] / _halving()),
-        "D-A-006": each("hypercube:3", "twisted-hypercube:3"),
-        "D-A-010": per(
-            "N", range(3, 10), ring=_ring_steps("all-reduce"), bfb=lambda n: on(f"biring:2x{n}")["both"]["steps"]
-        ),
-        "D-A-056": each(*MIXED, even=lambda of: _even_layers(of["at"])),
-        "D-A-057": lambda: shells("hypercube:3", "hamming:2x3", K44, "torus:3x3", "distance-regular:14"),
-        "D-A-058": balances,
-        "D-A-059 D-A-060 D-A-061": lambda: chunked("torus:5x4", "diamond", C16, "kautz:2x7", "circulant:7x2x3"),
-        "D-A-063": once("K2,2", alone=lambda: _slow_link((1, 50)), after=lambda: _slow_link((1,))),
-        "D-A-064": per("N", range(3, 10), ring=_ring_steps("all-gather"), steps=lambda n: on(f"biring:2x{n}")["steps"]),
-        "D-A-065": per("N", (4, 6, 8, 10), last=halves),
-        "D-A-070 D-A-071": kautz_by_degree,
-        "D-A-087": lambda: shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),
-    },
-)
-
-
-def _halving() -> Fraction:
-    """T_B of an all-reduce by halving and doubling on the cube, in M/B: three links a rank."""
-    return Fraction(run("all-reduce rabenseifner", "hypercube:3").cost.n_beta) * 3
-
-
-def _even_layers(graph: str) -> bool:
-    """Whether layers are even and every link's load in each step is the layer's d-th part."""
-    topology = place(graph)
-    layer = measures.layers(topology)[0, 1:]
-    return measures.even_layers(topology) and list(loads(graph)) == [
-        Fraction(int(n), measures.degree(topology)) for n in layer
-    ]
-
-
-def _slow_link(alphas: tuple[float, ...]) -> float:
-    """The linear program (A.12) for one shard over links of bandwidth 1 shard and these latencies."""
-    from scipy.optimize import linprog
-
-    count = len(alphas)
-    rows = np.c_[np.eye(count), -np.ones(count)]
-    done = linprog(np.r_[np.zeros(count), 1], rows, -np.array(alphas, dtype=float), [[1] * count + [0]], [1])
-    return float(np.round(np.asarray(done.x)[-1], 6))
-
-
-# -- expansions -------------------------------------------------------------------------------------------
-
-
-def kept(build: Callable[[str, int], Quantities], *given: tuple[str, int]) -> Cases:
-    """An expansion of several graphs: sizes of one, and whether what was optimal stays so in all."""
-    found = [build(*one) for one in given]
-    moore = all(one["is_moore"] for one in found if one["before"]["is_moore"])
-    bw = all(one["bw"] for one in found if one["before"]["bw"])
-    for one in found:
-        yield {"at": one["at"], **{name: one[name] for name in ("N", "d", "n", "N0", "d0")}, "moore": moore, "bw": bw}
-
-
-def products() -> Cases:
-    """Products of different graphs: sizes, and breadth-first on them."""
-    pairs = [("full-mesh:3", "uniring:1x4"), ("full-mesh:3", "biring:2x5"), ("uniring:1x4", "uniring:1x5")]
-    found = [(on(f"product({a},{b})"), on(a), on(b)) for a, b in pairs]
-    moore, bw = (all(whole[name] for whole, _, _ in found) for name in ("is_moore", "bw"))
-    for whole, a, b in found:
-        factors = {f"{name}{i}": one[name] for i, one in ((1, a), (2, b)) for name in ("N", "d", "D")}
-        own = {name: whole[name] for name in ("at", "N", "d", "steps", "load", "best")}
-        yield own | factors | {"moore": moore, "bw": bw}
-
-
-def line_families(most: int) -> Cases:
-    """Line graphs of line graphs of the four bases, by the theorem."""
-    for start in (K44, "full-mesh:5", "directed-circulant:6x1x2x3x4", "hamming:2x3"):
-        for n in range(most + 1):
-            found = by_theorem(start, n)
-            size = place(start).ranks
-            yield {name: found[name] for name in ("at", "steps", "moore", "ratio", "d", "N")} | {
-                "limit": 1 + Fraction(1, (found["d"] - 1) * size)
-            }
-
-
-def limits() -> Cases:
-    """What the four families come to in T_B over its bound, at n = 8."""
-    names = {"five": "full-mesh:5", "six": "directed-circulant:6x1x2x3x4", "eight": K44, "nine": "hamming:2x3"}
-    yield {"at": "n = 8"} | {name: by_theorem(start, 8)["ratio"] for name, start in names.items()}
-
-
-def both_ways() -> Cases:
-    """Directed graphs that are reverse-symmetric, and with their links both ways; whether optima stay."""
-    named = ("kautz:2x6", "kautz:2x12", "debruijn:2x3", "directed-circulant:6x1x4", "uniring:1x5", "uniring:2x4")
-    found = [(on(graph), _two_way(graph)) for graph in named]
-    bw, moore = (all(after[name] for before, after in found if before[name]) for name in ("bw", "is_moore"))
-    for before, after in found:
-        yield ChainMap({"before": before, "bw_kept": bw, "moore_kept": moore}, after)  # type: ignore[arg-type]
-
-
-def _two_way(graph: str) -> Quantities:
-    wider = place(f"bidirectional({graph})")
-    cost = built(_both_ways, graph, on=wider).cost
-    return on_graph(wider.name, wider, lambda: cost)
-
-
-def _both_ways(graph: str) -> Schedule:
-    return expansion.bidirectional(breadth_first.all_gather(place(graph)), place(graph))
-
-
-def made(build: Callable[..., Quantities], *arguments: tuple[Any, ...]) -> Rows:
-    """Cases from what builds them, when they are asked for."""
-    return lambda: [build(*given) for given in arguments]
-
-
-LINED = made(lines, (K22, 1), ("full-mesh:4", 1), ("kautz:2x7", 1), ("hamming:2x3", 1))
-LINED_AGAIN = made(lines, (K22, 2), (K22, 3), ("full-mesh:3", 3), ("kautz:2x5", 2))
-LINED_SHORT = made(lines, ("directed-circulant:6x1x4", 1))
-COPIED = made(copies, ("uniring:1x4", 2), ("full-mesh:3", 2), (K22, 2), ("kautz:2x6", 2))
-POWERS = made(power, ("uniring:1x4", 2), ("full-mesh:3", 2), ("kautz:2x6", 2), (K22, 2))
-
-table(
-    EXPANSIONS,
-    {
-        "D-3-018": made(lines, *((K22, n) for n in range(4))),
-        "D-3-019": made(lines, (K22, 1)),
-        "D-3-020": lambda: distances_of_pairs(K22),
-        "D-3-021": together(LINED, LINED_AGAIN),
-        "D-3-022 D-3-023 D-A-042": lambda: line_families(5),
-        "D-3-024": limits,
-        "D-3-025 D-3-026": made(copies, ("uniring:1x4", 2)),
-        "D-3-027 D-A-046": COPIED,
-        "D-A-015 D-A-016": both_ways,
-        "D-3-028": per("l", (3, 4, 5), shared=lambda n: shared_links(f"uniring:1x{n}")),
-        "D-3-029": made(power, *((f"uniring:1x{n}", 2) for n in (3, 4, 5))),
-        "D-3-030": lambda: kept(lines, (K22, 1), (K22, 2), ("full-mesh:4", 1)),
-        "D-3-031": lambda: kept(copies, ("full-mesh:3", 2), (K22, 2), ("uniring:1x4", 2), ("full-mesh:3", 3)),
-        "D-3-032": lambda: kept(power, (K22, 2), ("full-mesh:3", 2), ("uniring:1x4", 2), ("full-mesh:2", 4)),
-        "D-3-033 D-A-052": products,
-        "D-A-021": together(
-            made(lines, ("debruijn:2x3", 1), (K22, 1), ("kautz:2x6", 1)),
-            made(copies, ("kautz:2x6", 2)),
-            made(power, ("debruijn:2x3", 2), ("kautz:2x6", 2)),
-        ),
-        "D-A-039": LINED,
-        "D-A-040": together(LINED, LINED_AGAIN),
-        "D-A-041": made(
-            lines,
-            *((g, 1) for g in (K22, "full-mesh:4", "hamming:2x3", "kautz:2x7", "diamond", "hypercube:3", "torus:4x4")),
-        ),
-        "D-A-043": per(
-            "d",
-            (2, 4, 6, 8, 16, 32),
-            N=lambda d: place(f"hamming:2x{1 + d // 2}").ranks,
-            excess=lambda d: Fraction(1, (d - 1) * place(f"hamming:2x{1 + d // 2}").ranks),
-        ),
-        "D-A-044": together(LINED, LINED_SHORT),
-        "D-A-045": together(LINED, LINED_AGAIN, LINED_SHORT),
-        "D-A-047": made(copies, ("uniring:1x4", 2), ("full-mesh:3", 2), (K22, 2)),
-        "D-A-049 D-A-050": POWERS,
-        "D-A-051": made(power, ("uniring:1x4", 2), ("full-mesh:3", 2), ("diamond", 2)),
-    },
-)
 
 
 # -- Tables 3.4, 3.5 and A.1 --------------------------------------------------------------------------------
@@ -565,9 +57,6 @@ LAST = [key for key in ROWS if key.startswith("D-3")]
 def row(key: str) -> Quantities:
     """A row of a list."""
     return by_theorem(*ROWS[key])
-
-
-table(FINDER, {key: made(row, (key,)) for key in ROWS})
 
 
 def ideal(ranks: int) -> Quantities:
@@ -610,21 +99,6 @@ def order() -> Cases:
         "lowest": 1 + times.index(min(times)),
         "over": min(times) / ideal(1024)["t"] - 1,
     }
-
-
-def best_topologies() -> Cases:
-    """Table 3.5: all-reduces, executed."""
-    graphs = (
-        "full-mesh:5",
-        "degree(full-mesh:3,2)",
-        "circulant:7x2x3",
-        K44,
-        "hamming:2x3",
-        "degree(biring:2x5,2)",
-        "circulant:11x2x3",
-        "circulant:12x2x3",
-    )
-    return each(*graphs, T=lambda of: of["both"]["steps"])()
 
 
 def fitted() -> Cases:
@@ -687,31 +161,6 @@ def frontier(ranks: int, steps: int, load: Fraction, other: str) -> Cases:
     }
 
 
-table(
-    FINDER,
-    {
-        "D-3-049 D-3-050": made(ideal, (1024,)),
-        "D-3-052": once("the bound's row", us=lambda: (267.6 / 2 - 10 * 5) / float(ideal(1024)["load"])),
-        "D-3-053": lambda: [shifted_ring()],
-        "D-3-057 D-3-058 D-3-060": order,
-        listed("D-3", (81, 89), 96): best_topologies,
-        "D-3-091 D-3-094 D-3-098": fitted,
-        "D-A-134": once("N = 1024", rows=printed),
-        "D-A-141": once(
-            "degree 1", named=lambda: topology_of("biring:1x4") is not None, hops=lambda: on("uniring:1x4")["D"]
-        ),
-        "D-A-011": lambda: [most_popular(1)],
-        "D-A-012": lambda: [most_popular(100)],
-        "D-A-144": lambda: frontier(128, 10, Fraction(127, 128), "circulant:128x8x9"),
-        "D-A-146": lambda: frontier(512, 11, Fraction(1), "line-graph(circulant:128x8x9)"),
-        "D-A-147 D-3-063": lambda: frontier(1024, 20, Fraction(1023, 1024), SQUARED_AGAIN),
-        "D-3-100": lambda: [{"at": "N = 1024", "times": shifted_ring()["t"] / min(row(key)["t"] for key in LAST)}],
-        "D-3-101": once("Table 3.4", times=lambda: 1434 / 291.0),
-        "D-3-102": lambda: [traditional_torus(31)],
-    }
-    | {key: rows_of(n) for key, n in {"D-A-142": 32, "D-A-143": 64, "D-A-145": 256}.items()},
-)
-
 # -- all-to-all ------------------------------------------------------------------------------------------------
 
 
@@ -760,10 +209,14 @@ def product_with_f(at: str, *factors: str) -> Rows:
     return lambda: with_f(at, prod(place(graph).ranks for graph in factors), partial(product_f, *factors))()
 
 
-def with_f(at: str, ranks: int, f: Callable[[], Fraction], best: float = 0) -> Rows:
-    """A case of an f and the time it makes, beside the best time that the source prints."""
-    found = Quantities({"f": f, "a2a": lambda: WHOLE * 4 / (ranks * float(f()))}, at=f"{at}, N = {ranks}", best=best)
-    return lambda: [found]
+def with_f(at: str, ranks: int, f: Callable[[], Fraction]) -> Rows:
+    """A case of an f and the time it makes."""
+    return lambda: [Quantities({"f": f, "a2a": lambda: WHOLE * 4 / (ranks * float(f()))}, at=f"{at}, N = {ranks}")]
+
+
+def _beside_best(graph: str, best: float) -> Rows:
+    """A graph beside the best all-to-all time that the source prints."""
+    return lambda: [on(graph).case(graph, best=best)]
 
 
 #: The rows of Table 3.4: the two with the lowest all-to-all times, and the others.
@@ -777,118 +230,39 @@ OTHERS = (
 BEST_256 = WHOLE * 4 / (256 * 4.10e-3)
 
 
-def shares() -> Cases:
-    """Shares of the best iteration that the source's pairs of ratios leave, each rounded as printed."""
-    low = max(2.5 / 7.5, 0.45 / 1.05)
-    high = min(3.5 / 6.5, 0.55 / 0.95)
-    yield {"at": "256 nodes", "low": low, "high": high, "ring": 100 * 0.30 * 27 / 9, "torus": 100 * 0.30 * 3.3 / 1.7}
-
-
-table(
-    ALL_TO_ALL,
-    {
-        "D-3-039 D-A-136": each(LINES),
-        "D-3-059 D-3-061 D-3-062": all_to_all_order,
-        "D-3-036 D-A-135": swept(KAUTZ),
-        "D-A-117": swept("debruijn:4x4"),
-        "D-A-121": swept("line-graph(power(diamond,2))"),
-        "D-3-048 D-A-139": product_with_f("(UniRing(1,4) x UniRing(1,8))^2", *("uniring:1x4", "uniring:1x8") * 2),
-        "D-3-051 D-A-140": made(ideal, (1024,)),
-        "D-3-055": each("shifted-ring:1024x511", a2a=lambda of: of["a2a_least"]),
-        "D-3-113": with_f("shifted-ring:256x127", 256, lambda: on("shifted-ring:256x127")["bound"], BEST_256),
-        "D-3-114": with_f("torus:16x16", 256, lambda: on("torus:16x16")["bound"], BEST_256),
-        "D-3-116": with_f("shifted-ring:1024x511", 1024, lambda: on("shifted-ring:1024x511")["bound"], 403.5),
-        "D-3-117": with_f("32 x 32 torus", 1024, lambda: on("torus:32x32")["bound"], 403.5),
-        "D-3-115 D-3-119": shares,
-        "D-3-120": once("the caption of Table 3.4", times=lambda: 21475 / 10738),
-        "D-3-105": lambda: [{"at": "N = 961", "times": on("circulant:961x21x22")["f"] / on("torus:31x31")["f"]}],
-        "D-A-126": each("line-graph(line-graph(line-graph(complete-bipartite:4x4)))"),
-        "D-A-098": each("line-graph(complete-bipartite:4x4)"),
-        "D-A-100": each("distance-regular:32"),
-        "D-A-103": each("kautz:4x64"),
-        "D-A-107": product_with_f("Diamond^2", "diamond", "diamond"),
-        "D-A-110": each("line-graph(line-graph(complete-bipartite:4x4))"),
-        "D-A-112": each("line-graph(distance-regular:32)"),
-        "D-A-114": product_with_f("BiRing(2,8) x UniRing(1,4)^2", "biring:2x8", "uniring:1x4", "uniring:1x4"),
-        "D-A-123": product_with_f("DBJMod(2,4)^2", *("modified-debruijn:2x4",) * 2),
-        "D-A-130": each("line-graph(product(power(uniring:1x4,3),uniring:1x2))"),
-        "D-A-128": each("line-graph(line-graph(distance-regular:32))"),
-        "D-A-132": product_with_f("UniRing(1,4)^3 x UniRing(1,8)", *("uniring:1x4",) * 3, "uniring:1x8"),
-    }
-    | {
+TABLE: Table = {
+    **{key: made(row, (key,)) for key in ROWS},
+    "D-3-049 D-3-050": made(ideal, (1024,)),
+    "D-3-052": once("the bound's row", us=lambda: (267.6 / 2 - 10 * 5) / float(ideal(1024)["load"])),
+    "D-3-053": lambda: [shifted_ring()],
+    "D-3-057 D-3-058 D-3-060": order,
+    "D-3-091 D-3-094 D-3-098": fitted,
+    "D-A-134": once("N = 1024", rows=printed),
+    "D-A-011": lambda: [most_popular(1)],
+    "D-A-012": lambda: [most_popular(100)],
+    "D-A-144": lambda: frontier(128, 10, Fraction(127, 128), "circulant:128x8x9"),
+    "D-A-146": lambda: frontier(512, 11, Fraction(1), "line-graph(circulant:128x8x9)"),
+    "D-A-147 D-3-063": lambda: frontier(1024, 20, Fraction(1023, 1024), SQUARED_AGAIN),
+    "D-3-100": lambda: [{"at": "N = 1024", "times": shifted_ring()["t"] / min(row(key)["t"] for key in LAST)}],
+    "D-3-102": lambda: [traditional_torus(31)],
+    **{key: rows_of(n) for key, n in {"D-A-142": 32, "D-A-143": 64, "D-A-145": 256}.items()},
+    "D-3-039 D-A-136": each(LINES),
+    "D-3-059 D-3-061 D-3-062": all_to_all_order,
+    "D-3-036 D-A-135": swept(KAUTZ),
+    "D-A-117": swept("debruijn:4x4"),
+    "D-A-121": swept("line-graph(power(diamond,2))"),
+    "D-3-048 D-A-139": product_with_f("(UniRing(1,4) x UniRing(1,8))^2", *("uniring:1x4", "uniring:1x8") * 2),
+    "D-3-051 D-A-140": made(ideal, (1024,)),
+    "D-3-113": _beside_best("shifted-ring:256x127", BEST_256),
+    "D-3-114": _beside_best("torus:16x16", BEST_256),
+    "D-3-116": _beside_best("shifted-ring:1024x511", 403.5),
+    "D-3-117": _beside_best("torus:32x32", 403.5),
+    "D-A-107": product_with_f("Diamond^2", "diamond", "diamond"),
+    "D-A-114": product_with_f("BiRing(2,8) x UniRing(1,4)^2", "biring:2x8", "uniring:1x4", "uniring:1x4"),
+    "D-A-123": product_with_f("DBJMod(2,4)^2", *("modified-debruijn:2x4",) * 2),
+    "D-A-132": product_with_f("UniRing(1,4)^3 x UniRing(1,8)", *("uniring:1x4",) * 3, "uniring:1x8"),
+    **{
         key: made(ideal, (n,))
         for key, n in {"D-A-101": 32, "D-A-108": 64, "D-A-115": 128, "D-A-124": 256, "D-A-133": 512}.items()
     },
-)
-
-# -- Tables A.2 and A.3 ----------------------------------------------------------------------------------------
-
-table(
-    GRAPHS,
-    {
-        f"D-A-{number:03}": each(f"distance-regular:{ranks}")
-        for number, ranks in enumerate((6, 9, 10, 14, 15, 16, 21, 26, 32, 35, 45, 70, 80, 189, 728), 72)
-    },
-)
-
-
-def members(*named: tuple[str, dict[str, int | bool]]) -> Rows:
-    """Members of a family, each with the numbers that name it."""
-    return lambda: [ChainMap(known, on(graph)) for graph, known in named]  # type: ignore[arg-type]
-
-
-def kautz_family() -> Cases:
-    """Generalized Kautz graphs of small degree: their properties, and whether all have them."""
-    found = [(d, m, on(f"kautz:{d}x{m}")) for d in (2, 3) for m in range(d + 1, 20)]
-    always = all(one["symmetric"] for _, _, one in found)
-    for d, m, one in found:
-        own = {"degree": d, "m": m, "symmetric": always, "first": m == d + 1, "uneven": m % (d + 1) != 0}
-        yield ChainMap(own, one)  # type: ignore[arg-type]
-
-
-table(
-    GRAPHS,
-    {
-        "D-A-148": members(*((f"full-mesh:{m}", {"m": m}) for m in (3, 4, 5, 8))),
-        "D-A-149": members(*((f"complete-bipartite:{a}x{a}", {"degree": a}) for a in (2, 3, 4))),
-        "D-A-150": members(*((f"hamming:{n}x{q}", {"n": n, "q": q}) for n, q in ((1, 4), (2, 3), (3, 3), (2, 4)))),
-        "D-A-151": members(
-            *(
-                (f"kautz:{d}x{d**n * (d + 1)}", {"degree": d, "n": n, "first": n == 0})
-                for d, n in ((2, 0), (2, 1), (2, 2), (3, 0), (3, 1))
-            )
-        ),
-        "D-A-152 D-A-153 D-A-154": kautz_family,
-        "D-A-155": once("C(16,{3,4})", degree=lambda: on(C16)["d"], jumps=lambda: 2),
-        "D-A-156": each(
-            "circulant:7x2x3",
-            "circulant:12x1x5",
-            "circulant:15x1x4x5",
-            always_moore=lambda of: on("circulant:12x1x5")["is_moore"],
-        ),
-        "D-A-157": members(
-            *(
-                (f"directed-circulant:{d + 2}{''.join(f'x{a}' for a in range(1, d + 1))}", {"degree": d})
-                for d in (2, 3, 4, 6)
-            )
-        ),
-        "D-A-158": members(
-            *((f"biring:{d}x{m}", {"degree": d, "m": m, "several": d > 2}) for d, m in ((2, 3), (2, 8), (4, 5)))
-        ),
-        "D-A-159": members(
-            *((f"uniring:{d}x{m}", {"degree": d, "m": m, "several": d > 1}) for d, m in ((1, 4), (2, 4), (4, 5)))
-        ),
-        "D-A-161 D-A-162": members(
-            *(
-                (f"debruijn:{d}x{n}", {"degree": d, "n": n, "small": n <= 1})
-                for d, n in ((2, 2), (2, 3), (3, 2), (4, 2), (2, 1), (4, 1))
-            )
-        ),
-        "D-A-160": made(base, ("diamond",)),
-        "D-A-163": made(base, ("modified-debruijn:2x3",)),
-        "D-A-164": made(base, ("modified-debruijn:2x4",)),
-        "D-A-165": made(base, ("modified-debruijn:3x2",)),
-        "D-A-166": made(base, ("modified-debruijn:4x2",)),
-        "D-A-167": each(*(f"distance-regular:{n}" for n in (6, 9, 14, 21, 35))),
-    },
-)
+}

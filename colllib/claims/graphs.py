@@ -1,25 +1,27 @@
-"""Answers on graphs and on all-gathers over them: a graph's quantities by name, what its schedules cost, its tables."""
+"""Answers on graphs and on all-gathers over them: a graph's quantities by name, what its schedules cost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache, partial
-from itertools import combinations
-from math import gcd
+from itertools import combinations, product
+from math import gcd, log
 from typing import Any
 
 import numpy as np
 
 from colllib.algorithms import breadth_first, expansion, synthesis
-from colllib.algorithms.breadth_first import BreadthFirst
-from colllib.claims.cases import Rows
-from colllib.claims.finding import Cases
-from colllib.claims.runs import Used, built, by_formula, collected, note_again, place
+from colllib.algorithms.breadth_first import BreadthFirst, Transport
+from colllib.claims.cases import Quantities, measured, once, over, per, together
+from colllib.claims.cases import each as runs
+from colllib.claims.runs import built, by_formula, place
+from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.cost import Cost
 from colllib.execution import Execution
 from colllib.graphs import measures
-from colllib.graphs.isomorphism import reverse_symmetric
+from colllib.graphs.isomorphism import isomorphism, reverse_symmetric
 from colllib.graphs.links import arcs
 from colllib.graphs.operations import transpose
 from colllib.graphs.throughput import distance_bound, throughput
@@ -27,44 +29,10 @@ from colllib.schedule import Schedule, reversed_in_time
 from colllib.topology import Topology
 from colllib.topology.cuts import diameter, distances
 
-GRAPHS, BFB, EXPANSIONS = "graphs-for-collectives", "one-receiver-at-a-time", "expansions"
-FINDER, ALL_TO_ALL = "topology-finder", "all-to-all-on-graphs"
 #: Up to so many ranks a schedule is executed; above, its cost is that of its transportation problems.
 EXECUTED = 64
 MB = 2**20  # bytes; with 10^6 no row of the source's times comes out
 ALPHA, WHOLE = 10.0, MB * 8 / 100e9 * 1e6  # us: alpha, and M/B of 1 MB at 100 Gbit/s
-
-
-class Quantities(Mapping[str, Any]):
-    """Quantities by name, worked out once, when asked for; what that executes is noted each time."""
-
-    def __init__(self, ways: Mapping[str, Callable[[], Any]], **known: Any) -> None:
-        self.ways, self.known, self.used = ways, known, dict[str, Used]()
-
-    def __getitem__(self, name: str) -> Any:
-        if name in self.used:
-            note_again(self.used[name])
-        elif name not in self.known:
-            with collected() as used:
-                self.known[name] = self.ways[name]()
-            self.used[name] = used
-        return self.known[name]
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self[name]
-
-    def also(self, **more: Callable[[], Any]) -> Quantities:
-        """The same, with further ways or other ones."""
-        self.ways = {**self.ways, **more}
-        return self
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*self.known, *self.ways)))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 def on(graph: str) -> Quantities:
@@ -82,10 +50,19 @@ def on(graph: str) -> Quantities:
 def _on(graph: str) -> Quantities:
     topology = place(graph)
     ports = measures.degree(topology)
-    return on_graph(graph, topology, lambda: _cost(graph)).also(
+    # p1, p2, ... are the numbers of its name; those of a circulant are N and its jumps
+    numbers = re.fullmatch(r"[a-z-]+:([\dx]+)", graph)
+    sizes = {f"p{k}": int(size) for k, size in enumerate(numbers[1].split("x"), 1)} if numbers else {}
+    return on_graph(graph, topology, lambda: _cost(graph), jumps=len(sizes) - 1, **sizes).also(
         undirected=lambda: measures.is_undirected(topology),
         loops=lambda: bool((topology.link_src == topology.link_dst).any()),
+        sums=lambda: sum(loads(graph)),
         optimal=lambda: sum(loads(graph)) == Fraction(topology.ranks - 1, ports),
+        radius=lambda: int(distances(topology).max(axis=1).min()),  # of the rank that has the nearest farthest rank
+        smaller=lambda: measures.moore_bound(ports, diameter(topology) - 2),
+        adds=lambda: added(built(breadth_first.reduce_scatter, topology, on=topology)),
+        full=lambda: always_full(built(breadth_first.all_gather, topology, on=topology)),
+        even=lambda: _even_layers(graph),
         f=lambda: throughput(topology),
         bound=lambda: distance_bound(topology),
         pieces=lambda: breadth_first.breadth_first(topology).pieces,
@@ -151,16 +128,16 @@ def on_graph(name: str, topology: Topology, cost: Callable[[], Cost], **known: A
     )
 
 
-def each(*graphs: str, **more: Callable[[Quantities], Any]) -> Rows:
-    """A case for each graph, with further quantities of it."""
-    return lambda: [_more(on(graph), more) for graph in graphs]
+def each(*graphs: str) -> Rows:
+    """A case for each graph."""
+    return lambda: map(on, graphs)
 
 
-def _more(base: Quantities, more: Mapping[str, Callable[[Quantities], Any]]) -> Quantities:
-    if not more:
-        return base
-    ways = {name: (lambda name=name: base[name]) for name in base}
-    return Quantities(ways | {name: (lambda way=way: way(base)) for name, way in more.items()})
+def _even_layers(graph: str) -> bool:
+    """Whether layers are even and every link's load in each step is the layer's d-th part."""
+    topology = place(graph)
+    parts = [Fraction(int(n), measures.degree(topology)) for n in measures.layers(topology)[0, 1:]]
+    return measures.even_layers(topology) and list(loads(graph)) == parts
 
 
 # -- schedules and their expansions ------------------------------------------------------------------
@@ -263,6 +240,7 @@ def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
         ports,
         lambda: by_formula(cost, graph, "lock-step") if times or squared else cost,
         D=far,
+        N0=topology.ranks,
     )
 
 
@@ -312,11 +290,8 @@ def linear_programs(*graphs: str) -> Cases:
         for t in range(1, len(plan.layers) + 1):
             given = plan.transport(0, t)
             if given is not None:
-                yield {
-                    "at": f"{graph}, step {t}",
-                    "program": plan.linear_program(0, t),
-                    "closed": given.least_load()[0],
-                }
+                program, least = plan.linear_program(0, t), given.least_load()[0]
+                yield {"at": f"{graph}, step {t}", "program": program, "closed": least}
 
 
 def distances_of_pairs(graph: str) -> Cases:
@@ -338,14 +313,7 @@ def shells(*graphs: str) -> Cases:
             a = {int(((hops[u] == x) & (hops[w] == x - 1)).sum()) for u, w in np.argwhere(near)}
             b = {int((near[u] & (hops[v] == x - 1)).sum()) for u, v in np.argwhere(hops == x)}
             if max(len(sizes), len(a), len(b)) == 1:
-                yield {
-                    "at": f"{graph}, x = {x}",
-                    "N_x": sizes.pop(),
-                    "a_x": a.pop(),
-                    "b_x": b.pop(),
-                    "d": found["d"],
-                    "bw": found["bw"],
-                }
+                yield found.case(f"{graph}, x = {x}", N_x=sizes.pop(), a_x=a.pop(), b_x=b.pop())
 
 
 def circulants(most: int, *counts: int) -> list[str]:
@@ -369,3 +337,387 @@ def topology_of(graph: str) -> Topology | None:
         return place(graph)
     except ValueError:
         return None
+
+
+K22, K44, C16 = "complete-bipartite:2x2", "complete-bipartite:4x4", "circulant:16x3x4"
+MIXED = ("full-mesh:5", K44, "hamming:2x3", "kautz:2x6", "kautz:2x7", "debruijn:2x3", "diamond", "torus:3x2")
+
+# -- graphs ------------------------------------------------------------------------------------------
+
+
+def prime_factors(n: int) -> list[int]:
+    """Prime factors in ascending order.
+
+    >>> prime_factors(396)
+    [2, 2, 3, 3, 11]
+    """
+    least = next((p for p in range(2, n) if n % p == 0), n)
+    return [] if n == 1 else [least, *prime_factors(n // least)]
+
+
+def _kautz(d: int, n: int) -> Case:
+    """The Kautz graph by formula, and as a line graph of line graphs."""
+    formula, again = (
+        place(f"kautz:{d}x{d ** (n + 1) + d**n}"),
+        place("line-graph(" * n + f"full-mesh:{d + 1}" + ")" * n),
+    )
+    return {"at": f"d = {d}, n = {n}", "alike": isomorphism(formula, again) is not None}
+
+
+def _two_in_a_row(n: int) -> Case:
+    m = next(m for m in range(1, n) if (2 * m + 1) ** 2 >= 2 * n - 1)
+    pairs = [(a, b) for a in range(1, n // 2) for b in range(a + 1, (n + 1) // 2) if gcd(n, a, b) == 1]
+    own = _spread(n, m, m + 1)[1]
+    least = min((_spread(n, *pair)[1] for pair in pairs if n <= 20), default=own)
+    return {"at": f"n = {n}", "n": n, "m": m, "D": own, "least": least, "ring": n // 2}
+
+
+def _spread(n: int, *jumps: int) -> tuple[int, int]:
+    """How many ranks of a circulant one rank reaches, and in how many hops."""
+    known, new, hops = {0}, {0}, -1
+    while new:
+        new = {(rank + way) % n for rank in new for jump in jumps for way in (jump, -jump)} - known
+        known, hops = known | new, hops + 1
+    return len(known), hops
+
+
+def _new_cycles(sizes: str) -> int:
+    """How many cycles stand where the plain graph has self-loops and pairs of opposite links."""
+    plain, own = (
+        {(a, b) for a, b in zip(*(part.tolist() for part in arcs(place(f"{kind}:{sizes}"))), strict=True)}
+        for kind in ("debruijn", "modified-debruijn")
+    )
+    kept = {(a, b) for a, b in plain if (b, a) not in plain}
+    onward = dict(own - kept)
+    left, cycles = set(onward), 0
+    while left:
+        start = at = left.pop()
+        while (at := onward.get(at, start)) != start:
+            left.discard(at)
+        cycles += 1
+    return cycles
+
+
+# -- breadth-first --------------------------------------------------------------------------------------
+
+
+def figure() -> Cases:
+    """The two receivers of the source's figure."""
+    one, two = Transport((0b011, 0b010), (1, 1), (1, 1)), Transport((0b011, 0b110), (1, 1), (1, 1, 1))
+    single, third = one.divided(1, 1), two.divided(3, 2)
+    yield {
+        "at": "Fig 3.5",
+        "least": one.least_load()[0],
+        "w1_v1": single[0][0],
+        "w2_v2": single[1][1],
+        "load": two.least_load()[0],
+        "x1": Fraction(third[0][0], 3),
+        "x2": Fraction(third[0][1], 3),
+    }
+
+
+def balances() -> Cases:
+    """Three jobs on three processors in every way: whether their work is even, and whether some set is too many."""
+    for masks in product(range(1, 8), repeat=3):
+        sets = [[m for k, m in enumerate(masks) if chosen >> k & 1] for chosen in range(1, 8)]
+        crowded = any(Fraction(len(some), np.bitwise_or.reduce(some).bit_count()) > 1 for some in sets)
+        least = Transport(masks, (1, 1, 1), (1, 1, 1)).least_load()[0]
+        yield {"at": "processors {:03b}, {:03b}, {:03b}".format(*masks), "even": least == 1, "free": not crowded}
+
+
+def chunked(*graphs: str) -> Cases:
+    """Schedules of at most P pieces beside the exact one."""
+    for graph, p in product(graphs, (1, 2, 3)):
+        exact, most = on(graph), breadth_first.breadth_first(place(graph)).at_most(p)
+        load = Fraction(built(_in_pieces, graph, p, on=place(graph)).cost.n_beta) * exact["d"]
+        yield exact.case(f"{graph}, P = {p}", P=most, chunked=load)
+
+
+def _in_pieces(graph: str, pieces: int) -> Schedule:
+    return breadth_first.all_gather(place(graph), pieces)
+
+
+def _rings(*sizes: int) -> Schedule:
+    """The traditional all-gather on a torus: rings along the axes, a copy for each order."""
+    return expansion.cartesian_product(*(breadth_first.all_gather(place(f"uniring:1x{size}")) for size in sizes))
+
+
+def traditional(*shapes: tuple[int, ...]) -> Cases:
+    """Rings along the axes one way, beside breadth-first on the torus; T_B of each in M/B."""
+    for sizes in shapes:
+        one_way = "product(" * (len(sizes) - 1) + f"uniring:1x{sizes[0]}"
+        one_way += "".join(f",uniring:1x{size})" for size in sizes[1:])
+        done, torus = built(_rings, *sizes, on=place(one_way)), on(f"torus:{'x'.join(map(str, sizes))}")
+        rings, steps = Fraction(done.cost.n_beta) * len(sizes), done.schedule.num_steps
+        own = {"rings": rings, "bw_of_rings": rings == torus["best"], "ring_steps": steps}
+        yield torus.case(torus["at"], equal=len(set(sizes)) == 1, **own)
+
+
+def together_as_one(*graphs: str) -> Cases:
+    """One linear program over all receivers and steps, which minimizes the sum of the steps' loads."""
+    from scipy.optimize import linprog
+
+    for graph in graphs:
+        plan, ranks = breadth_first.breadth_first(place(graph)), range(place(graph).ranks)
+        steps = len(plan.layers)
+        problems = [(t, one) for t in range(steps) for u in ranks if (one := plan.transport(u, t + 1))]
+        size = steps + sum(len(one.links) * len(one.capacity) for _, one in problems)
+        busy, whole, wanted, most, first = [], [], [], [np.inf] * size, steps
+        for t, one in problems:
+            shape = len(one.links), len(one.capacity)
+            amount = first + np.arange(shape[0] * shape[1]).reshape(shape)
+            first += amount.size
+            for k, capacity in enumerate(one.capacity):
+                busy.append(np.isin(np.arange(size), amount[:, k]).astype(float))
+                busy[-1][t] = -capacity
+            for i, mask in enumerate(one.links):
+                whole.append(np.isin(np.arange(size), amount[i]))
+                wanted.append(one.owners[i])
+                for k in range(shape[1]):
+                    most[amount[i, k]] = np.inf if mask >> k & 1 else 0
+        price = (np.arange(size) < steps).astype(float)
+        done = linprog(price, busy, np.zeros(len(busy)), whole, wanted, [(0, limit) for limit in most])
+        assert done.fun is not None
+        yield {"at": graph, "together": Fraction(done.fun).limit_denominator(1000), "apart": sum(loads(graph))}
+
+
+def kautz_by_degree() -> Cases:
+    """How far generalized Kautz graphs are from the bound, at several N and by degree."""
+    sizes = (20, 33, 50, 77, 100, 150, 200)
+    ratios = [[on(f"kautz:{d}x{n}")["ratio"] for n in sizes] for d in (2, 4, 8)]
+    means = dict(zip(("two", "four", "eight"), (sum(found) / len(found) for found in ratios), strict=True))
+    yield {"at": f"N = {', '.join(map(str, sizes))}", **means, "largest": max(map(max, ratios))}
+
+
+def _rings_beside(collective: str) -> Rows:
+    """A ring of N in rank order, and breadth-first on the ring of N both ways."""
+    ring = partial(measured, f"{collective} ring")
+    return per("N", range(3, 10), ring=lambda n: ring(f"star:{n}"), bfb=lambda n: on(f"biring:2x{n}"))
+
+
+def halves(n: int) -> Fraction:
+    """What the links carry in the last step on a ring of N, in shards."""
+    return Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n
+
+
+def _slow_link(alphas: tuple[float, ...]) -> float:
+    """The linear program (A.12) for one shard over links of bandwidth 1 shard and these latencies."""
+    from scipy.optimize import linprog
+
+    count = len(alphas)
+    rows = np.c_[np.eye(count), -np.ones(count)]
+    done = linprog(np.r_[np.zeros(count), 1], rows, -np.array(alphas, dtype=float), [[1] * count + [0]], [1])
+    return float(np.round(np.asarray(done.x)[-1], 6))
+
+
+# -- expansions -------------------------------------------------------------------------------------------
+
+
+def kept(build: Callable[[str, int], Quantities], *given: tuple[str, int]) -> Cases:
+    """An expansion of several graphs: sizes of one, and whether what was optimal stays so in all."""
+    found = [build(*one) for one in given]
+    moore = all(one["is_moore"] for one in found if one["before"]["is_moore"])
+    bw = all(one["bw"] for one in found if one["before"]["bw"])
+    for one in found:
+        yield one.case(one["at"], moore=moore, bw=bw)
+
+
+def products() -> Cases:
+    """Products of different graphs: sizes, and breadth-first on them."""
+    pairs = [("full-mesh:3", "uniring:1x4"), ("full-mesh:3", "biring:2x5"), ("uniring:1x4", "uniring:1x5")]
+    found = [(on(f"product({a},{b})"), on(a), on(b)) for a, b in pairs]
+    moore, bw = (all(whole[name] for whole, _, _ in found) for name in ("is_moore", "bw"))
+    for whole, a, b in found:
+        factors = {f"{name}{i}": one[name] for i, one in ((1, a), (2, b)) for name in ("N", "d", "D")}
+        yield whole.case(whole["at"], moore=moore, bw=bw, **factors)
+
+
+#: The four families of line graphs of line graphs, by the sizes of their bases.
+FAMILIES = {"eight": K44, "five": "full-mesh:5", "six": "directed-circulant:6x1x2x3x4", "nine": "hamming:2x3"}
+
+
+def both_ways() -> Cases:
+    """Directed graphs that are reverse-symmetric, and with their links both ways; whether optima stay."""
+    named = ("kautz:2x6", "kautz:2x12", "debruijn:2x3", "directed-circulant:6x1x4", "uniring:1x5", "uniring:2x4")
+    found = [(on(graph), _two_way(graph)) for graph in named]
+    bw, moore = (all(after[name] for before, after in found if before[name]) for name in ("bw", "is_moore"))
+    for before, after in found:
+        yield after.case(after["at"], before=before, bw_kept=bw, moore_kept=moore)
+
+
+def _two_way(graph: str) -> Quantities:
+    wider = place(f"bidirectional({graph})")
+    cost = built(_both_ways, graph, on=wider).cost
+    return on_graph(wider.name, wider, lambda: cost)
+
+
+def _both_ways(graph: str) -> Schedule:
+    return expansion.bidirectional(breadth_first.all_gather(place(graph)), place(graph))
+
+
+def made(build: Callable[..., Quantities], *arguments: tuple[Any, ...]) -> Rows:
+    """Cases from what builds them, when they are asked for."""
+    return lambda: [build(*given) for given in arguments]
+
+
+LINED = made(lines, (K22, 1), ("full-mesh:4", 1), ("kautz:2x7", 1), ("hamming:2x3", 1))
+LINED_AGAIN = made(lines, (K22, 2), (K22, 3), ("full-mesh:3", 3), ("kautz:2x5", 2))
+LINED_SHORT = made(lines, ("directed-circulant:6x1x4", 1))
+COPIED = made(copies, ("uniring:1x4", 2), ("full-mesh:3", 2), (K22, 2), ("kautz:2x6", 2))
+POWERS = made(power, ("uniring:1x4", 2), ("full-mesh:3", 2), ("kautz:2x6", 2), (K22, 2))
+
+
+def kautz_family() -> Cases:
+    """Generalized Kautz graphs of small degree; whether all of them are reverse-symmetric."""
+    found = [on(f"kautz:{d}x{m}") for d in (2, 3) for m in range(d + 1, 20)]
+    always = all(one["symmetric"] for one in found)
+    return [one.case(one["at"], symmetric=always) for one in found]
+
+
+TABLE: Table = {
+    "D-2-008 D-3-016": runs(ring="all-reduce ring", tree="all-reduce double-binary-tree", sizes=(8, 16, 64)),
+    "D-3-001": once("the tori", largest=lambda: max(place(f"torus:{d}").ranks for d in ("3x3x2", "3x3x3x2"))),
+    "D-3-010 D-3-011 D-3-012": each(K22),
+    "D-3-015": per(
+        "N",
+        (5, 6, 21, 22, 85, 1000, 1024),
+        at=", d = 4",
+        moore=lambda n: measures.moore_diameter(n, 4),
+        log=lambda n: log(n, 4),
+    ),
+    "D-3-017": once("64 ranks of degree 4", low=lambda: on("kautz:4x64"), even=lambda: on("torus:8x8")),
+    "D-3-132": once("396 nodes", factors=lambda: len(prime_factors(396))),
+    "D-A-001": once("8 ranks", twisted=lambda: on("twisted-hypercube:3"), cube=lambda: on("hypercube:3")),
+    "D-A-024": once("trees of d links", d=lambda: 4, k=lambda: 5, bound=lambda: sum(4**i for i in range(6))),
+    "D-A-027": each("uniring:1x5", "uniring:2x4", "uniring:4x9"),
+    "D-A-028": each(*MIXED, "hypercube:3", "uniring:2x4"),
+    "D-3-066 D-3-070 D-A-018 D-A-019 D-A-022 D-A-026 D-A-030 D-A-031 D-A-032 D-A-035 D-A-036 D-A-054 D-A-056": each(
+        *MIXED
+    ),
+    "D-A-020": each("kautz:2x6", "debruijn:2x3", "uniring:1x5", "directed-circulant:6x1x2x3x4"),
+    "D-A-033": each("kautz:2x7", "kautz:3x20", "kautz:4x50"),
+    "D-A-038": each("full-mesh:5", K44, "hamming:2x3"),
+    "D-A-048": per("N", (3, 5, 8, 64), at=", d = 2, n = 3", before=lambda n: log(n, 2), after=lambda n: log(3 * n, 6)),
+    "D-A-067": lambda: [_kautz(d, n) for d, n in ((2, 1), (2, 2), (3, 1))],
+    "D-A-068": each(*(f"kautz:{d}x{m}" for d in (2, 3, 4) for m in (5, 7, 12, 20, 21, 50))),
+    "D-A-088": per(
+        "circulant",
+        [(n, *jumps) for n in (6, 8, 9, 12, 15) for jumps in combinations(range(1, n // 2), 2)],
+        connected=lambda of: _spread(*of)[0] == of[0],
+        coprime=lambda of: gcd(*of) == 1,
+    ),
+    "D-A-089": each(*circulants(10, 1, 2, 3)),
+    "D-A-092 D-A-093 D-A-094": lambda: [_two_in_a_row(n) for n in range(7, 25)],
+    "D-A-095": each("diamond", "modified-debruijn:2x3"),
+    "D-A-096": lambda: [on("modified-debruijn:2x3").case("modified-debruijn:2x3", cycles=_new_cycles("2x3"))],
+    "D-3-065 D-A-055": lambda: linear_programs(K22, "torus:3x3", C16, "kautz:2x7", "diamond"),
+    "D-3-071": lambda: together_as_one(K22, "diamond", "kautz:2x7", "debruijn:2x3"),
+    "D-3-067 D-3-068 D-3-069": figure,
+    "D-3-072": over("all-gather dim-ring", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
+    "D-3-073": over("all-gather breadth-first", shapes=((5,), (4, 3), (3, 3, 2), (4, 4))),
+    "D-3-074 D-3-137": lambda: traditional((3, 3, 2), (3, 3, 3), (4, 4), (4, 3)),
+    "D-3-139": lambda: traditional((3, 3, 2), (3, 3, 3), (3, 3, 3, 2)),
+    "D-3-075": each(*(f"kautz:{d}x{m}" for d in (2, 3, 4) for m in (5, 7, 12, 20, 33))),
+    "D-3-076 D-A-090": each(*circulants(9, 1, 2, 3), "circulant:12x1x5", "circulant:15x1x4x5"),
+    "D-A-091": each(*circulants(12, 2)),
+    "D-3-077": each("twisted-torus:2", "twisted-torus:3", "twisted-torus:5", "twisted-torus:8"),
+    "D-3-131": each("hypercube:3", "hypercube:4", "hypercube:5", "torus:4x4", "torus:5x5"),
+    "D-3-140": once("18 and 54 ranks", small=lambda: on("torus:3x3x2"), large=lambda: on("torus:3x3x3x2")),
+    # halving and doubling on the cube, whose ranks have three links each
+    "D-A-005": once(
+        "8 ranks",
+        bfb=lambda: on("hypercube:3")["both"],
+        halving=lambda: measured("all-reduce rabenseifner", "hypercube:3"),
+    ),
+    "D-A-006": each("hypercube:3", "twisted-hypercube:3"),
+    "D-A-010": _rings_beside("all-reduce"),
+    "D-A-057": lambda: shells("hypercube:3", "hamming:2x3", K44, "torus:3x3", "distance-regular:14"),
+    "D-A-058": balances,
+    "D-A-059 D-A-060 D-A-061": lambda: chunked("torus:5x4", "diamond", C16, "kautz:2x7", "circulant:7x2x3"),
+    "D-A-063": once("K2,2", alone=lambda: _slow_link((1, 50)), after=lambda: _slow_link((1,))),
+    "D-A-064": _rings_beside("all-gather"),
+    "D-A-065": per("N", (4, 6, 8, 10), last=halves),
+    "D-A-070 D-A-071": kautz_by_degree,
+    "D-A-087": lambda: shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),
+    "D-3-018": made(lines, *((K22, n) for n in range(4))),
+    "D-3-019": made(lines, (K22, 1)),
+    "D-3-020": lambda: distances_of_pairs(K22),
+    "D-3-021": together(LINED, LINED_AGAIN),
+    "D-3-022 D-3-023 D-A-042": lambda: [by_theorem(start, n) for start in FAMILIES.values() for n in range(6)],
+    "D-3-024": lambda: [{"at": "n = 8"} | {name: by_theorem(start, 8)["ratio"] for name, start in FAMILIES.items()}],
+    "D-3-025 D-3-026": made(copies, ("uniring:1x4", 2)),
+    "D-3-027 D-A-046": COPIED,
+    "D-A-015 D-A-016": both_ways,
+    "D-3-028": per("l", (3, 4, 5), shared=lambda n: shared_links(f"uniring:1x{n}")),
+    "D-3-029": made(power, *((f"uniring:1x{n}", 2) for n in (3, 4, 5))),
+    "D-3-030": lambda: kept(lines, (K22, 1), (K22, 2), ("full-mesh:4", 1)),
+    "D-3-031": lambda: kept(copies, ("full-mesh:3", 2), (K22, 2), ("uniring:1x4", 2), ("full-mesh:3", 3)),
+    "D-3-032": lambda: kept(power, (K22, 2), ("full-mesh:3", 2), ("uniring:1x4", 2), ("full-mesh:2", 4)),
+    "D-3-033 D-A-052": products,
+    "D-A-021": together(
+        made(lines, ("debruijn:2x3", 1), (K22, 1), ("kautz:2x6", 1)),
+        made(copies, ("kautz:2x6", 2)),
+        made(power, ("debruijn:2x3", 2), ("kautz:2x6", 2)),
+    ),
+    "D-A-039": LINED,
+    "D-A-040": together(LINED, LINED_AGAIN),
+    "D-A-041": made(
+        lines,
+        *((g, 1) for g in (K22, "full-mesh:4", "hamming:2x3", "kautz:2x7", "diamond", "hypercube:3", "torus:4x4")),
+    ),
+    "D-A-043": per(
+        "d",
+        (2, 4, 6, 8, 16, 32),
+        N=lambda d: place(f"hamming:2x{1 + d // 2}").ranks,
+        excess=lambda d: Fraction(1, (d - 1) * place(f"hamming:2x{1 + d // 2}").ranks),
+    ),
+    "D-A-044": together(LINED, LINED_SHORT),
+    "D-A-045": together(LINED, LINED_AGAIN, LINED_SHORT),
+    "D-A-047": made(copies, ("uniring:1x4", 2), ("full-mesh:3", 2), (K22, 2)),
+    "D-A-049 D-A-050": POWERS,
+    "D-A-051": made(power, ("uniring:1x4", 2), ("full-mesh:3", 2), ("diamond", 2)),
+    "D-3-081 D-3-082 D-3-083 D-3-084 D-3-085 D-3-086 D-3-087 D-3-088 D-3-089 D-3-096": each(
+        *("full-mesh:5", "degree(full-mesh:3,2)", "circulant:7x2x3", K44, "hamming:2x3", "degree(biring:2x5,2)"),
+        *("circulant:11x2x3", "circulant:12x2x3"),
+    ),
+    "D-A-141": once(
+        "degree 1", named=lambda: topology_of("biring:1x4") is not None, hops=lambda: on("uniring:1x4")["D"]
+    ),
+    "D-3-101": once("Table 3.4", times=lambda: 1434 / 291.0),
+    "D-3-055": each("shifted-ring:1024x511"),
+    "D-3-105": lambda: [{"at": "N = 961", "times": on("circulant:961x21x22")["f"] / on("torus:31x31")["f"]}],
+    "D-A-126": each("line-graph(line-graph(line-graph(complete-bipartite:4x4)))"),
+    "D-A-098": each("line-graph(complete-bipartite:4x4)"),
+    "D-A-100": each("distance-regular:32"),
+    "D-A-103": each("kautz:4x64"),
+    "D-A-110": each("line-graph(line-graph(complete-bipartite:4x4))"),
+    "D-A-112": each("line-graph(distance-regular:32)"),
+    "D-A-130": each("line-graph(product(power(uniring:1x4,3),uniring:1x2))"),
+    "D-A-128": each("line-graph(line-graph(distance-regular:32))"),
+    **{
+        f"D-A-{number:03}": each(f"distance-regular:{ranks}")
+        for number, ranks in enumerate((6, 9, 10, 14, 15, 16, 21, 26, 32, 35, 45, 70, 80, 189, 728), 72)
+    },
+    "D-A-148": each(*(f"full-mesh:{m}" for m in (3, 4, 5, 8))),
+    "D-A-149": each(*(f"complete-bipartite:{d}x{d}" for d in (2, 3, 4))),
+    "D-A-150": each("hamming:1x4", "hamming:2x3", "hamming:3x3", "hamming:2x4"),
+    "D-A-151": lambda: [
+        on(f"kautz:{d}x{d**n * (d + 1)}").case(f"K({d},{n})", n=n) for d, n in ((2, 0), (2, 1), (2, 2), (3, 0), (3, 1))
+    ],
+    "D-A-152 D-A-153 D-A-154": kautz_family,
+    "D-A-155": each(C16),
+    "D-A-156": lambda: [
+        on(graph).case(graph, always_moore=on("circulant:12x1x5")["is_moore"])
+        for graph in ("circulant:7x2x3", "circulant:12x1x5", "circulant:15x1x4x5")
+    ],
+    "D-A-157": each(*(f"directed-circulant:{n}" for n in ("4x1x2", "5x1x2x3", "6x1x2x3x4", "8x1x2x3x4x5x6"))),
+    "D-A-158": each("biring:2x3", "biring:2x8", "biring:4x5"),
+    "D-A-159": each("uniring:1x4", "uniring:2x4", "uniring:4x5"),
+    "D-A-161 D-A-162": each(*(f"debruijn:{size}" for size in ("2x2", "2x3", "3x2", "4x2", "2x1", "4x1"))),
+    "D-A-160": made(base, ("diamond",)),
+    "D-A-163": made(base, ("modified-debruijn:2x3",)),
+    "D-A-164": made(base, ("modified-debruijn:2x4",)),
+    "D-A-165": made(base, ("modified-debruijn:3x2",)),
+    "D-A-166": made(base, ("modified-debruijn:4x2",)),
+    "D-A-167": each(*(f"distance-regular:{n}" for n in (6, 9, 14, 21, 35))),
+}

@@ -11,23 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allreduce
-from colllib.claims.finding import Cases, Verdict, answer
-from colllib.claims.reading import nothing
 from colllib.claims.runs import built, run
-from colllib.claims.value import Case, Words
+from colllib.claims.value import Case, Cases, Table, Words
 from colllib.events import event_clock
 from colllib.training import compression as squeezed
 from colllib.training import faults, tensor_states, timeline
 from colllib.training.data_parallel import Layer, bucketed
 from colllib.training.timeline import COMPUTE, Op
 
-SQUEEZED, FAULTS, STATES = "compression", "faults-and-debugging", "tensor-states"
 RING = "all-reduce ring"
 
 # -- compression ---------------------------------------------------------------------------------------
 
 
-@answer(SQUEEZED, "M-47")
 def _blocks_of_128() -> Cases:
     """Heavy tails: Student's t with three degrees of freedom, ten draws of 2^16 values; errors over all of them."""
     draws = [np.random.default_rng(seed).standard_t(3, size=2**16) for seed in range(10)]
@@ -42,7 +38,6 @@ def _blocks_of_128() -> Cases:
            "greatest": max(gains), "bound": max(most)}  # fmt: skip
 
 
-@answer(SQUEEZED, "M-48")
 def _index_and_value() -> Cases:
     vector = np.random.default_rng(0).normal(size=100_000)
     dense = squeezed.full(vector).bytes
@@ -56,7 +51,6 @@ def _nearest(vector: NDArray[np.float64], seed: int) -> squeezed.Packet:
     return squeezed.Packet(np.floor(vector + 0.5), len(vector))
 
 
-@answer(SQUEEZED, "M-50")
 def _feedback_by_hand() -> Cases:
     plain, kept = squeezed.Average(1, _nearest, "gather"), squeezed.Average(1, _nearest, "gather", feedback=True)
     found: dict[str, list[str]] = {"naive": [], "sent": [], "error": [], "cumulative": []}
@@ -76,13 +70,11 @@ def _compressed(milliseconds: float) -> float:
     return timeline.run([Op("compress", COMPUTE, 2.0), Op("send", "network", milliseconds / 8, (0,))]).seconds
 
 
-@answer(SQUEEZED, "M-51")
 def _payback() -> Cases:
     slow, fast = _compressed(40), _compressed(1)
     yield {"at": "eight times fewer bytes", "new": slow, "gain": 40 / slow, "saved": 40 - 40 / 8, "fast": fast}
 
 
-@answer(SQUEEZED, "M-52")
 def _to_the_same_loss() -> Cases:
     """Seconds of all steps, of 300 ms of compute and what is sent after it."""
 
@@ -98,7 +90,6 @@ def _to_the_same_loss() -> Cases:
 # -- faults --------------------------------------------------------------------------------------------
 
 
-@answer(FAULTS, "M-53")
 def _replicas() -> Cases:
     """How far replicas are apart after one all-reduce, relative to the sum, and the unit of what was on the wire."""
     data = list(np.random.default_rng(3).random((8, 64)).astype(np.float32))
@@ -109,10 +100,9 @@ def _replicas() -> Cases:
         totals = np.array(faults.reduced(built(build, 8).schedule, data, precision))
         apart = float(((totals.max(0) - totals.min(0)) / np.abs(totals).max(0)).max())
         unit = 2.0 ** -(23 if precision == "FP32" else 7)
-        yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": unit, "same": apart == 0}
+        yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": unit}
 
 
-@answer(FAULTS, "M-57")
 def _slow_rank() -> Cases:
     """One rank of eight that sends and receives a fifth slower, without latency; every rank waits for it."""
     price: dict[str, Any] = {"message": 8.0, "alpha": 0.0, "bandwidth": 1.0}
@@ -122,7 +112,6 @@ def _slow_rank() -> Cases:
     yield {"at": "N = 8", "slower": max(ends), "least": min(ends)}
 
 
-@answer(FAULTS, "M-58")
 def _who_notices() -> Cases:
     """The highest bit of the exponent, in every phase: by a link, a hash, a sum or the norm of a gradient."""
     data = list(np.random.default_rng(0).uniform(0.5, 1.0, (4, 16)).astype(np.float32))
@@ -161,7 +150,6 @@ def _calls(plan: tensor_states.Plan) -> Words:
     return Words(" / ".join(f"{name} {user or 'end'} {what}" for name, user, _, what, _ in plan.communication))
 
 
-@answer(STATES, "D-5-001")
 def _partial_product() -> Cases:
     """x cut along columns and w along rows; the product is asked for whole, and cut."""
     (whole, right), (cut, also) = (_product(x=("d",), w=("d",), y=(end,)) for end in ("R", "t"))
@@ -169,7 +157,6 @@ def _partial_product() -> Cases:
     yield {"at": "4 ranks", "made": made, "whole": _calls(whole), "cut": _calls(cut), "equal": right and also}
 
 
-@answer(STATES, "D-5-003")
 def _fully_sharded_product() -> Cases:
     plan, right = _product(x=("t",), w=("d",), dy=("t",), y=("t",), dx=("t",), dw=("d",))
     yield {"at": "4 ranks", "calls": _calls(plan), "equal": right}
@@ -207,7 +194,6 @@ def _numbers(c: int = 2, d: int = 3, a: int = 4, b: int = 5) -> dict[str, NDArra
     return found
 
 
-@answer(STATES, "D-5-005 D-5-006 D-5-007 D-5-008 D-5-009 D-5-010 D-5-011 D-5-012 D-5-013")
 def _listing() -> Cases:
     found, kinds = _numbers(), [call for call, _ in CALLS.values()]
     taken = [one for _, inputs in CALLS.values() for one in inputs] + list(RETURNED)
@@ -241,7 +227,6 @@ def _limited(at: str, done: timeline.Step, streams: tuple[str, ...]) -> Case:
     return {"at": at, "seconds": done.seconds, "limit": max(spent)}
 
 
-@answer(STATES, "D-5-014")
 def _limit_of_the_cost_model() -> Iterator[Case]:
     """Layers with their gradients behind them, on one network; then with the next layer's weights on another axis."""
     yield _limited("one axis", bucketed([Layer(1.0, 2.0, 1)] * 8, 1, lambda size: 3.0), ("network",))
@@ -252,7 +237,6 @@ def _limit_of_the_cost_model() -> Iterator[Case]:
     yield _limited("two axes", timeline.run(steps), ("axis 0", "axis 1"))
 
 
-@answer(STATES, "D-5-015")
 def _program_against_all_plans() -> Cases:
     nodes = (
         Node("x", "td"), Node("w", "df"), Node("h", "tf", ("x", "w"), "einsum"),
@@ -264,4 +248,18 @@ def _program_against_all_plans() -> Cases:
     yield {"at": "4 ranks", "program": program.seconds, "every": every.seconds}
 
 
-answer(STATES, "D-5-002 D-5-004", Verdict.DEFINITION)(nothing)
+TABLE: Table = {
+    "M-47": _blocks_of_128,
+    "M-48": _index_and_value,
+    "M-50": _feedback_by_hand,
+    "M-51": _payback,
+    "M-52": _to_the_same_loss,
+    "M-53": _replicas,
+    "M-57": _slow_rank,
+    "M-58": _who_notices,
+    "D-5-001": _partial_product,
+    "D-5-003": _fully_sharded_product,
+    "D-5-005 D-5-006 D-5-007 D-5-008 D-5-009 D-5-010 D-5-011 D-5-012 D-5-013": _listing,
+    "D-5-014": _limit_of_the_cost_model,
+    "D-5-015": _program_against_all_plans,
+}

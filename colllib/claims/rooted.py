@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
-from math import comb
 
 import numpy as np
 
 from colllib.algorithms import broadcast, reduce, trees
 from colllib.claims.allreduce import DOUBLING
-from colllib.claims.cases import Rows, along, best_us, each, measured, once, per, us
-from colllib.claims.finding import Cases, answer, table
+from colllib.claims.cases import along, best_us, each, measured, once, per, us
 from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, place, run
 from colllib.claims.traces import edges, states
-from colllib.claims.value import Limit, Words
+from colllib.claims.value import Cases, Limit, Rows, Table, Words
 from colllib.execution import Execution
 from colllib.measures import busy_ports, phases
 from colllib.pipeline import best_segments_unrounded
 from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, reversed_in_time
 
-ROOTED, PIPES = "broadcast-and-reduce", "pipelining"
 CHAIN, TREE, CHAIN_UP, TREE_UP = (f"{p} {name}" for p in ("broadcast", "reduce") for name in ("chain", "binomial-tree"))
 SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
 FEW = (3, 4, 6, 8, 12, 16, 33)
@@ -43,22 +40,15 @@ def _partners(n: int) -> int:
     return max(run(TREE, f"star:{n}", (n - 1).bit_length()).partners())
 
 
-@answer(ROOTED, "E-01-015")
-@answer(PIPES, "E-01-182")
 def _best_of_a_chain() -> Cases:
     """The whole numbers beside the root are executed against each other and against their neighbors."""
     for stages in (3, 7, 9, 31):
-        for m in (us_of_load() / 0.5, 400.0):
+        for m in (ANCHOR["message"] / (ANCHOR["alpha"] * ANCHOR["bandwidth"]), 400.0):
             near = int(best_segments_unrounded(stages, message=m, alpha=1, bandwidth=1))
             costs = {p: run(CHAIN, f"star:{stages + 1}", p).cost for p in range(max(1, near - 1), near + 3)}
             times = {p: cost.seconds(message=m, alpha=1, bandwidth=1) for p, cost in costs.items()}
             at = f"L = {stages}, M = {m:.3g} alpha BW"
             yield {"at": at, "L": stages, "N": stages + 1, "m": m, "best": min(times, key=times.__getitem__)}
-
-
-def us_of_load() -> float:
-    """M/BW at the anchor, in microseconds."""
-    return float(1e6 * ANCHOR["message"] / ANCHOR["bandwidth"])
 
 
 def _at_its_best(what: str, on: str, message: float) -> float:
@@ -73,7 +63,6 @@ def _faster(what: str, than: str, on: str, message: float) -> bool:
     return _at_its_best(what, on, message) < _at_its_best(than, on, message)
 
 
-@answer(ROOTED, "E-01-040")
 def _tree_dominates() -> Cases:
     on_one_port = "yes" if _faster(TREE_UP, CHAIN_UP, "star:16", 100e6) else "no"
     for message in MESSAGES:
@@ -81,7 +70,6 @@ def _tree_dominates() -> Cases:
         yield {"at": f"N = 16, {message / 1e6:g} MB", "tree_faster": wins, "on_one_port": on_one_port}
 
 
-@answer(ROOTED, "E-01-052")
 def _crossovers() -> Cases:
     """Whether tree and chain cross over between 1 kB and 100 MB."""
     for on in ("star:16", "full-mesh:16"):
@@ -89,46 +77,9 @@ def _crossovers() -> Cases:
         yield {"at": on} | {name: len({_faster(*pair, on, m) for m in MESSAGES}) == 2 for name, pair in pairs.items()}
 
 
-table(
-    ROOTED,
-    {
-        "E-01-007 E-01-008 E-01-009 E-01-010 E-01-011 E-01-012": states(partial(broadcast.chain, segments=4), 4),
-        # our reduce is the broadcast backwards and so takes the last chunk first; the source takes chunk 0 first
-        "E-01-033 E-01-034 E-01-035 E-01-036 E-01-037 E-01-038": states(
-            partial(reduce.chain, segments=4), 4, chunks=(3, 2, 1, 0)
-        ),
-        "E-01-018 E-01-019": states(broadcast.binomial_tree, 4),
-        "E-01-042 E-01-043": states(printed_reduce_tree),
-        "E-01-013 E-01-014": each(CHAIN, pieces=SEGMENTS),
-        "E-01-039": each(CHAIN_UP, pieces=SEGMENTS),
-        "E-00-022 E-01-016 E-01-017 E-01-030": each(CHAIN, many=(CHAIN, 64), sizes=(4, 8, 33, 64)),
-        "E-00-024 E-01-050": each(CHAIN_UP, many=(CHAIN_UP, 64), sizes=(4, 8, 33, 64)),
-        "E-00-023 E-01-022": each(TREE, many=(TREE, 64), sizes=(4, 8, 33, 64)),
-        "E-00-025 E-01-046": each(TREE_UP, many=(TREE_UP, 64), sizes=(4, 8, 33, 64)),
-        "E-01-020": per("k", range(1, 8), levels=_levels, middle=lambda k: comb(k, k // 2)),
-        "E-01-021 E-01-028": each(TREE),
-        "E-01-045 E-01-048": each(TREE_UP),
-        "E-01-023": per("N", POWERS[1:], partners=_partners),
-        "E-01-024": each(TREE, on="full-mesh", sizes=FEW, pieces=SEGMENTS),
-        "E-01-029": each(TREE, on="full-mesh", sizes=FEW),
-        "E-01-049": each(TREE_UP, on="full-mesh", sizes=FEW),
-        "E-01-032": per("N", SIZES[1:], n_beta=lambda n: run(CHAIN, f"star:{n}", n).cost.n_beta),
-        "E-01-044": once(
-            "N = 4",
-            edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps),
-            of_reduce=lambda: edges(*built(printed_reduce_tree).schedule.steps),
-        ),
-    },
-)
-
 # -- pipelining ------------------------------------------------------------------------------------
 
 
-def _fill(p: int) -> int:
-    return phases(busy_ports(built(broadcast.chain, 4, segments=p).schedule)).fill
-
-
-@answer(PIPES, "E-01-177")
 def _master_formula() -> Cases:
     for n, p in product(SIZES, SEGMENTS):
         yield measured((CHAIN, p), f"star:{n}").case(f"chain, N = {n}, P = {p}", L=n - 1, P=p)
@@ -137,7 +88,6 @@ def _master_formula() -> Cases:
         yield measured((what, p), f"full-mesh:{n}").case(at, L=n.bit_length() - 1, P=p)
 
 
-@answer(PIPES, "E-01-183")
 def _time_at_the_best() -> Cases:
     """At the best P, which is the whole number 160 there: L = 9, alpha = 0.5, M/BW = 1,600."""
     p = round(best_segments_unrounded(9, message=1600, alpha=0.5, bandwidth=1))
@@ -154,31 +104,61 @@ def _interior(what: str) -> Rows:
         ends = (np.concatenate((step.src, step.dst)) for step in done(n).schedule.steps)
         return max(int(np.bincount(end)[1:].max()) for end in ends)
 
-    return per("N", (8, 64, 512), links=links, limit=lambda n: Limit(max(done(n).sent[1:] + done(n).received[1:])))
+    return per("N", (8, 64, 512), links=links, inner_port=lambda n: Limit(max(done(n).sent[1:] + done(n).received[1:])))
 
 
-table(
-    PIPES,
-    {
-        "E-01-175": per("P", (2, 3, 4, 8), at=", L = 3", fill=_fill),
-        "E-01-176 E-01-179 E-01-180 E-01-181": each(CHAIN, sizes=(4,), pieces=SEGMENTS),
-        "E-01-178": each(
-            chain=CHAIN,
-            up=CHAIN_UP,
-            tree=TREE,
-            ring="all-reduce ring",
-            double="all-reduce double-binary-tree",
-            sizes=POWERS,
-        ),
-        "E-01-184": along(
-            "torus",
-            ((5,), (4, 4), (3, 3, 3), (8, 8, 8)),
-            partners=lambda on: measured(DOUBLING, "star:512").reached,
-            ports=lambda on: int((place(on).link_src == 0).sum()),
-        ),
-        "E-01-185": each((CHAIN, 128), sizes=(3, 8, 64)),
-        "E-01-186": each((CHAIN_UP, 128), sizes=(3, 8, 64)),
-        "E-01-187": _interior(TREE),
-        "E-01-188": _interior(TREE_UP),
-    },
-)
+TABLE: Table = {
+    "E-01-015": _best_of_a_chain,
+    "E-01-182": _best_of_a_chain,
+    "E-01-040": _tree_dominates,
+    "E-01-052": _crossovers,
+    "E-01-007 E-01-008 E-01-009 E-01-010 E-01-011 E-01-012": states(partial(broadcast.chain, segments=4), 4),
+    # our reduce is the broadcast backwards and so takes the last chunk first; the source takes chunk 0 first
+    "E-01-033 E-01-034 E-01-035 E-01-036 E-01-037 E-01-038": states(
+        partial(reduce.chain, segments=4), 4, chunks=(3, 2, 1, 0)
+    ),
+    "E-01-018 E-01-019": states(broadcast.binomial_tree, 4),
+    "E-01-042 E-01-043": states(printed_reduce_tree),
+    "E-01-013 E-01-014": each(CHAIN, pieces=SEGMENTS),
+    "E-01-039": each(CHAIN_UP, pieces=SEGMENTS),
+    "E-00-022 E-01-016 E-01-017 E-01-030": each(CHAIN, many=(CHAIN, 64), sizes=(4, 8, 33, 64)),
+    "E-00-024 E-01-050": each(CHAIN_UP, many=(CHAIN_UP, 64), sizes=(4, 8, 33, 64)),
+    "E-00-023 E-01-022": each(TREE, many=(TREE, 64), sizes=(4, 8, 33, 64)),
+    "E-00-025 E-01-046": each(TREE_UP, many=(TREE_UP, 64), sizes=(4, 8, 33, 64)),
+    "E-01-020": per("k", range(1, 8), levels=_levels),
+    "E-01-021 E-01-028 D-2-007": each(TREE),
+    "E-01-045 E-01-048": each(TREE_UP),
+    "E-01-023": per("N", POWERS[1:], partners=_partners),
+    "E-01-024": each(TREE, on="full-mesh", sizes=FEW, pieces=SEGMENTS),
+    "E-01-029 E-02-114": each(TREE, on="full-mesh", sizes=FEW),
+    "E-01-049 E-02-115": each(TREE_UP, on="full-mesh", sizes=FEW),
+    "E-01-032": per("N", SIZES[1:], n_beta=lambda n: run(CHAIN, f"star:{n}", n).cost.n_beta),
+    "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
+    "E-01-177": _master_formula,
+    "E-01-183": _time_at_the_best,
+    "E-01-175": per(
+        "P",
+        (2, 3, 4, 8),
+        at=", L = 3",
+        fill=lambda p: phases(busy_ports(built(broadcast.chain, 4, segments=p).schedule)).fill,
+    ),
+    "E-01-176 E-01-179 E-01-180 E-01-181": each(CHAIN, sizes=(4,), pieces=SEGMENTS),
+    "E-01-178": each(
+        chain=CHAIN,
+        up=CHAIN_UP,
+        tree=TREE,
+        ring="all-reduce ring",
+        double="all-reduce double-binary-tree",
+        sizes=POWERS,
+    ),
+    "E-01-184": along(
+        "torus",
+        ((5,), (4, 4), (3, 3, 3), (8, 8, 8)),
+        partners=lambda on: measured(DOUBLING, "star:512").reached,
+        ports=lambda on: int((place(on).link_src == 0).sum()),
+    ),
+    "E-01-185": each((CHAIN, 128), sizes=(3, 8, 64)),
+    "E-01-186": each((CHAIN_UP, 128), sizes=(3, 8, 64)),
+    "E-01-187": _interior(TREE),
+    "E-01-188": _interior(TREE_UP),
+}

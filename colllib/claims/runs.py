@@ -46,7 +46,8 @@ class Run:
 
     def schedule(self) -> Schedule:
         """The schedule, built now."""
-        return pipelined(self.build(*self.arguments, **dict(self.options)), self.pieces)
+        with _unnoticed():  # a run that is known already is not built again, and is to count alike
+            return pipelined(self.build(*self.arguments, **dict(self.options)), self.pieces)
 
     def topology(self, ranks: int) -> Topology:
         """Where it runs."""
@@ -94,6 +95,17 @@ def collected() -> Iterator[Used]:
         yield used
     finally:
         _collecting.pop()
+
+
+@contextmanager
+def _unnoticed() -> Iterator[None]:
+    """What is used in the meantime counts for nothing."""
+    held = _collecting.copy()
+    _collecting.clear()
+    try:
+        yield
+    finally:
+        _collecting.extend(held)
 
 
 def note_again(used: Used) -> None:

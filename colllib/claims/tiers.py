@@ -12,13 +12,12 @@ from typing import Any
 from colllib.algorithms import allreduce, alltoall, lattice
 from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, hierarchical_ring, ring_and_tree_meet
-from colllib.claims.cases import deferred, each, per
+from colllib.claims.cases import as_quantities, deferred, each, per, us
 from colllib.claims.contention import eta_of_tiers, every_margin
-from colllib.claims.finding import Cases, answer, table
 from colllib.claims.innetwork import trip
 from colllib.claims.runs import built, closed, run, timed
 from colllib.claims.traces import edges, states
-from colllib.claims.value import Limit
+from colllib.claims.value import Cases, Limit, Rows, Table
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.execution import Execution
 from colllib.ladder import topology
@@ -27,16 +26,14 @@ from colllib.placement import order_of
 from colllib.schedule import Schedule, placed
 from colllib.topology import Lattice
 
-BOXES, ORDER, PER_TIER = "boxes-and-cards", "order-of-tiers", "which-algorithm-per-tier"
-EXPERTS, SWITCHES_ADD = "all-to-all-across-boxes", "in-network-at-two-tiers"
 RING, TREE = "all-reduce ring", "all-reduce double-binary-tree"
 
-#: Lu's two racks, NVLink inside and a shared leaf between them, in us and MB; and his spine.
-LEAF: dict[str, Any] = {"message": 16.0, "alpha": (0.5, 2.0), "bandwidth": (0.9, 0.05)}
-SPINE = LEAF | {"alpha": (0.5, 8.0)}
+#: Lu's two racks, NVLink inside and a shared leaf between them, and his spine.
+LEAF: dict[str, Any] = {"message": 16e6, "alpha": (0.5e-6, 2e-6), "bandwidth": (900e9, 50e9)}
+SPINE = LEAF | {"alpha": (0.5e-6, 8e-6)}
 #: The same over one fabric only.
-NVLINK: dict[str, Any] = {"message": 16.0, "alpha": 0.5, "bandwidth": 0.9}
-IB: dict[str, Any] = {"message": 16.0, "alpha": 8.0, "bandwidth": 0.05}
+NVLINK: dict[str, Any] = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+IB: dict[str, Any] = {"message": 16e6, "alpha": 8e-6, "bandwidth": 50e9}
 #: (boxes, ranks of a box) on which formulas over both are tried.
 PAIRS = ((2, 2), (2, 4), (4, 2), (4, 4), (3, 5), (8, 4))
 
@@ -83,7 +80,6 @@ def composed(primitive: str, **options: Any) -> Cases:
         yield case
 
 
-@answer(ORDER, "E-03-026")
 def _halves() -> Cases:
     """An all-gather of its own, inner first, beside the way back of an all-reduce."""
     for count, ranks in PAIRS:
@@ -96,52 +92,24 @@ def _halves() -> Cases:
         yield {"at": on, "L": count, "N": count * ranks, "card": loads[0], "half_card": loads[1]}
 
 
-def _two_by_two() -> Schedule:
-    return hierarchical_ring(2, 2)
-
-
-@answer(BOXES, "E-03-016 E-03-017 E-03-018")
-def _phases_of_two_by_two() -> Cases:
-    """Steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3."""
-    found = list(states(_two_by_two, chunks=(0, 2, 1, 3), on="boxes:2x2")())
-    ends = {1: 1, 3: 2, 4: 3}
-    for case in found:
-        if case["step"] in ends:
-            yield {**case, "at": f"phase {ends[case['step']]}", "phase": ends[case["step"]]}
-
-
 # -- two racks of 72 --------------------------------------------------------------------------------------
 
 
-@answer(
-    BOXES,
-    "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040",
-)
 def _two_racks() -> Cases:
-    done = rings(2, 72, "superpod:2")
-    inside, outside = (done.cost_of(phase) for phase in (range(71), range(71, 73)))
-    (inner_us, inner_load), (outer_us, outer_load) = parts(inside, LEAF), parts(outside, LEAF)
-    (latency, load), (ib_us, ib_load) = parts(done.cost, LEAF), parts(run(RING, "star:144").cost, IB)
-    in_boxes = done.cost.seconds(**LEAF | {"message": 0, "alpha": (0.5, 0)})
+    done, ib = rings(2, 72, "superpod:2"), as_quantities(run(RING, "star:144").cost, **IB)
+    inner, outer = (as_quantities(done.cost_of(phase), **LEAF) for phase in (range(71), range(71, 73)))
+    both, in_boxes = as_quantities(done.cost, **LEAF), LEAF | {"message": 0, "alpha": (0.5e-6, 0)}
     payload = max(k.loads[1] for k in done.kinds()) * 2  # a rank sends half of its piece to the other of two
-    yield {
-        "at": "N = 144, 16 MB",
-        **{"inner_us": inner_us, "inner_load": inner_load, "outer_us": outer_us, "outer_load": outer_load},
-        **{"latency": latency, "load": load, "t": latency + load, "payload": payload, "payload_MB": 16 * payload},
-        **{"in_boxes": in_boxes, "ib": ib_us + ib_load, "ib_load": ib_load},
-        "ratio": (ib_us + ib_load) / (latency + load),
-        "latency_share": 100 * (ib_us - latency) / (ib_us + ib_load - latency - load),
-    }
+    share = 100 * (ib.latency - both.latency) / (ib.t - both.t)
+    own = {"payload": payload, "in_boxes": us(done.cost, **in_boxes), "latency_share": share}
+    yield both.case("N = 144, 16 MB", inner=inner, outer=outer, ib=ib, **own)
 
 
-@deferred
-def flat(what: str, price: dict[str, Any], ranks: int = 144) -> Cases:
-    """An algorithm on one switch, at a price."""
-    latency, load = parts(run(what, f"star:{ranks}").cost, price)
-    yield {"at": f"N = {ranks}", "latency": latency, "load": load, "t": latency + load}
+def flat(what: str, price: dict[str, Any]) -> Rows:
+    """An algorithm of 144 ranks on one switch, at a price."""
+    return lambda: [as_quantities(run(what, "star:144").cost, **price).case("N = 144")]
 
 
-@answer(BOXES, "E-03-038 E-03-039")
 def _shorter_rings() -> Cases:
     """Latencies of one flat ring of 144, and of rings on the two tiers of every division, in one alpha."""
     one = run(RING, "star:144").cost.n_alpha
@@ -151,13 +119,11 @@ def _shorter_rings() -> Cases:
     yield {"at": "N = 144", **case, "speed_up": float(one / two[best])}
 
 
-@answer(BOXES, "E-03-057")
 def _telescoped() -> Cases:
     done = run("all-reduce hierarchical", "boxes:16x64", tiers="ring,recursive-doubling")
     yield {"at": "boxes:16x64", "payload": max(k.loads[1] for k in done.kinds())}
 
 
-@answer(BOXES, "E-03-015")
 def _mixed_ring() -> Cases:
     """Eight racks, four to a leaf: latency of a ring of one GPU a rack, by the step."""
     done = built(_one_of_each_rack, 8, on="superpod:8")
@@ -177,28 +143,21 @@ def _one_of_each_rack(racks: int) -> Schedule:
 # -- all-to-all --------------------------------------------------------------------------------------------
 
 
-@answer(EXPERTS, "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041")
 def _all_to_all_of_two_racks() -> Cases:
-    done, one = built(alltoall.pairwise_by_boxes, 2, 72, on="boxes:2x72"), run("all-to-all pairwise", "star:144")
-    bundled = run("all-to-all hierarchical", "boxes:2x72")
-    inside, outside = (done.cost_of(steps) for steps in (range(71), range(71, 143)))
-    (inner_us, inner_load), (outer_us, outer_load) = parts(inside, LEAF), parts(outside, LEAF)
-    (latency, load), (far_us, _) = parts(done.cost, LEAF), parts(done.cost, SPINE)
-    t, nvlink = latency + load, one.cost.seconds(**NVLINK)
-    pair, moved = (inner_us + inner_load) / 71, (outer_us + outer_load) / 72
-    yield {
-        "at": "N = 144, 16 MB",
-        "N": 144,
-        "L": 2,
-        **{"inside": inner_us + inner_load, "between": outer_us + outer_load, "latency": latency, "load": load},
-        **{"t": t, "far_us": far_us, "far": far_us + load, "nvlink": nvlink, "times": t / nvlink},
-        **{"far_times": (far_us + load) / nvlink, "pair_times": moved / pair},
-        "crossing": crossings(done)["uplink"].total / 2,
-        "two_phases": bundled.cost.seconds(**LEAF),
-    }
+    done, nvlink = built(alltoall.pairwise_by_boxes, 2, 72, on="boxes:2x72"), run("all-to-all pairwise", "star:144")
+    inside, between = (as_quantities(done.cost_of(steps), **LEAF) for steps in (range(71), range(71, 143)))
+    yield as_quantities(done.cost, **LEAF).case(
+        "N = 144, 16 MB",
+        inside=inside,
+        between=between,
+        far=as_quantities(done.cost, **SPINE),
+        nvlink=as_quantities(nvlink.cost, **NVLINK),
+        pair_times=between.t / 72 / (inside.t / 71),
+        crossing=crossings(done)["uplink"].total / 2,
+        two_phases=us(run("all-to-all hierarchical", "boxes:2x72").cost, **LEAF),
+    )
 
 
-@answer(EXPERTS, "E-03-046")
 def _classes_of_bytes() -> Cases:
     for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
         on = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
@@ -207,7 +166,6 @@ def _classes_of_bytes() -> Cases:
         yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
 
 
-@answer(EXPERTS, "E-03-047")
 def _single_ranks_on_leaves() -> Cases:
     """A route over one switch is one alpha, over three two."""
     for count, ranks in PAIRS[1:]:
@@ -227,22 +185,21 @@ def _floor(done: Execution, price: dict[str, Any]) -> float:
 
 
 #: Switches alone: 0.2 us for NVLink's, 0.5 us for InfiniBand's.
-SWITCHES = LEAF | {"alpha": (0.2, 0.5)}
+SWITCHES = LEAF | {"alpha": (0.2e-6, 0.5e-6)}
 
 
-@answer(SWITCHES_ADD, "E-03-068 E-03-069 E-03-070")
 def _both_tiers() -> Cases:
     """32 racks of 72, of which no number of pieces makes the busiest port any less busy."""
     both, outer = run("all-reduce nvls", "boxes:32x72,inc=both"), run("all-reduce collnet", "boxes:32x72,inc=network")
     trees = float(run(TREE, "star:72").cost.n_alpha) / 2  # the software inside, as the text has it
-    trips = parts(both.cost, SWITCHES)[0], trees + parts(outer.cost, SWITCHES | {"alpha": (0, 0.5)})[0]
-    loads = [_floor(done, LEAF) for done in (both, outer)]
-    one = 16 / 0.9 * float(run("all-reduce in-network", "inc-star:72", 64).cost.n_beta)
+    outside = as_quantities(outer.cost, **SWITCHES | {"alpha": (0, 0.5e-6)})
+    trips = as_quantities(both.cost, **SWITCHES).latency, trees + outside.latency
+    loads = [1e6 * _floor(done, LEAF) for done in (both, outer)]
+    one = us(Cost(0, run("all-reduce in-network", "inc-star:72", 64).cost.n_beta), **NVLINK)
     times = {"t": trips[0] + loads[0], "outer_t": trips[1] + loads[1]}
     yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **times, "one_rack": one + 0.2}
 
 
-@answer(SWITCHES_ADD, "E-03-060 E-03-061")
 def _lifted() -> Cases:
     """What a card carries between the racks, by rings and through switches that add."""
     plain, inc = rings(8, 4), run("all-reduce collnet", "boxes:8x4,inc=network")
@@ -287,41 +244,24 @@ def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int =
     loads = {tier: crossed.most for tier, crossed in crossings(two).items()}
     loads["inner"], loads["outer"] = per_level(two)
     bound = [done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two)]
-    yield {
-        "at": plain.topology.name,
-        **{"latency": latency, "load": load, "flat": latency + load, "inside": inside, "inner_ms": 2 * inside},
-        **{"between": between, "nested": nested_t, "ratio": (latency + load) / nested_t},
-        **sent,
-        **totals,
-        **loads,
-        "drop": totals["ring_total"] / totals["nested_total"],
-        "share": totals["nested_total"] / totals["ring_total"],
-        "bound": bound[1],
-        "flat_over_sum": (latency + load) / bound[0],
-        "nested_over_sum": nested_t / bound[1],
-    }
+    times = {"latency": latency, "load": load, "flat": latency + load, "inside": inside, "inner_ms": 2 * inside}
+    times |= {"between": between, "nested": nested_t, "ratio": (latency + load) / nested_t}
+    drop = totals["ring_total"] / totals["nested_total"]
+    sums = {"bound": bound[1], "flat_over_sum": (latency + load) / bound[0], "nested_over_sum": nested_t / bound[1]}
+    yield {"at": plain.topology.name, **times, **sent, **totals, **loads, **sums, "drop": drop, "share": 1 / drop}
 
 
-@answer(BOXES, "M-42")
 def _three_tiers() -> Cases:
     """1 GB over 4 racks of 4 boxes of 8, the racks' uplinks two to one; larger messages give the same ratio."""
-    on, price = (
-        "boxes:4x4x8,oversubscription=1:2",
-        REDDI | {"alpha": (0.0, 3e-3, 3e-3), "bandwidth": (0.45, 0.05, 0.05)},
-    )
+    on = "boxes:4x4x8,oversubscription=1:2"
+    price = REDDI | {"alpha": (0.0, 3e-3, 3e-3), "bandwidth": (0.45, 0.05, 0.05)}
     plain, two = built(allreduce.ring, 128, on=on), run("all-reduce hierarchical", on)
     (racks,) = (kind for kind in two.kinds() if kind.loads[3])  # a ring of 4 sends 2 * 3/4 of its payload
     times = [done.cost.seconds(**price) for done in (plain, two)]
-    yield {
-        "at": on,
-        "flat": times[0],
-        "nested": times[1],
-        "ratio": times[0] / times[1],
-        "shrink": Fraction(3, 2) / (racks.steps * racks.loads[1]),
-    }
+    shrink = Fraction(3, 2) / (racks.steps * racks.loads[1])
+    yield {"at": on, "flat": times[0], "nested": times[1], "ratio": times[0] / times[1], "shrink": shrink}
 
 
-@answer(PER_TIER, "M-35")
 def _butterfly() -> Cases:
     """Eight ranks in two boxes, near partners first."""
     done, plain = run(HALVING, "boxes:2x4"), built(allreduce.ring, 8, on="boxes:2x4")
@@ -331,7 +271,6 @@ def _butterfly() -> Cases:
     yield {"at": "boxes:2x4", "N": 8, **rounds, "n_alpha": cost.n_alpha, "n_beta": Fraction(cost.n_beta), **crossed}
 
 
-@answer(SWITCHES_ADD, "M-43")
 def _large_messages() -> Cases:
     """How much of the software's time the switch's fewer latencies save, for 1 MB, 100 MB and 10 GB on eight ranks."""
     ring = run(RING, "star:8").cost
@@ -352,7 +291,6 @@ def axis_after_axis(dims: Lattice) -> Schedule:
     return nested(dims, [(axis, allreduce.ring(size)) for axis, size in enumerate(dims.dims)])
 
 
-@answer(BOXES, "M-44")
 def _literal_torus() -> Cases:
     for dims in ((4, 4), (4, 4, 4), (3, 4, 5)):
         on = "torus:" + "x".join(map(str, dims))
@@ -360,7 +298,6 @@ def _literal_torus() -> Cases:
         yield {"at": on, "d": dims, "n_beta": Fraction(done.cost.n_beta), "dim_ring": right.cost.n_beta}
 
 
-@answer(BOXES, "M-45")
 def _misplaced() -> Cases:
     """What is left of the bandwidth of rings on both tiers of 8 x 8 when ranks are placed otherwise than they count."""
     where = topology("boxes:8x8")
@@ -376,7 +313,6 @@ def _placed_rings(order: tuple[int, ...]) -> Schedule:
     return placed(hierarchical_ring(8, 8), list(order))
 
 
-@answer(BOXES, "M-46")
 def _ring_or_crossbar() -> Cases:
     """A ring of eight over an exchange of all with all, for messages without bytes and without latency."""
     ring, cross = run(RING, "star:8").cost, run("all-reduce direct", "star:8").cost
@@ -385,7 +321,6 @@ def _ring_or_crossbar() -> Cases:
         yield {"at": f"N = 8, {name} alone", "times": times}
 
 
-@answer(BOXES, "M-60")
 def _steps_and_gaps() -> Cases:
     ring, tree = (closed(what, "star:1024").n_alpha for what in (RING, "all-reduce binomial-tree"))
     small = {n: run(f"all-reduce {n}", "star:8").cost.n_alpha for n in ("ring", "binomial-tree")}
@@ -393,65 +328,61 @@ def _steps_and_gaps() -> Cases:
     yield {"at": "N = 1024", **case, "tree8": small["binomial-tree"], "gap": 450 // 50}
 
 
-table(
-    BOXES,
-    {
-        "E-03-019 E-03-021": composed("all-reduce"),
-        "E-03-033": flat(RING, NVLINK),
-        "E-03-034": flat(RING, IB),
-        "T-13 T-14 T-15 T-21": against(TSUGRII),
-        "T-16": against(TSUGRII, 16),
-        "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
-        "T-18": against(TSUGRII, narrow=3),
-        "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
-        "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),
-        "M-40": against(REDDI),
-    },
-)
-table(
-    ORDER,
-    {
-        "E-03-022": composed("all-gather", order="inner-first"),
-        "E-03-023": composed("reduce-scatter", order="outer-first"),
-        "E-03-024": composed("broadcast"),
-        "E-03-025": composed("reduce"),
-    },
-)
-table(
-    EXPERTS,
-    {
-        "E-03-051": flat("all-to-all pairwise", NVLINK),
-        "E-03-054": flat("all-to-all pairwise", IB),
-        "E-REFS-003": each("all-to-all bruck", sizes=(4, 8, 16)),
-    },
-)
-table(
-    SWITCHES_ADD,
-    {
-        "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
-        "E-03-063": software("all-gather", "bruck"),
-        "E-03-064": software("reduce-scatter", "bruck"),
-        "E-03-065": software("broadcast", "binomial-tree"),
-        "E-03-066": software("reduce", "binomial-tree"),
-        "E-03-067": software("all-to-all", "pairwise"),
-    },
-)
-table(
-    PER_TIER,
-    {
-        "E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
-        "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
-        "E-03-075": every_margin,
-        "E-REFS-002": per(
-            "N",
-            (4, 8, 16),
-            rounds=lambda n: run("all-gather pat", f"star:{n}").schedule.num_steps,
-            shards=lambda n: (
-                n * max(max(run("all-gather pat", f"star:{n}").link_load(t)) for t in range(n.bit_length() - 1))
-            ),
+TABLE: Table = {
+    "E-03-026": _halves,
+    "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040": _two_racks,
+    "E-03-038 E-03-039": _shorter_rings,
+    "E-03-057": _telescoped,
+    "E-03-015": _mixed_ring,
+    "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041": _all_to_all_of_two_racks,
+    "E-03-046": _classes_of_bytes,
+    "E-03-047": _single_ranks_on_leaves,
+    "E-03-068 E-03-069 E-03-070": _both_tiers,
+    "E-03-060 E-03-061": _lifted,
+    "M-42": _three_tiers,
+    "M-35": _butterfly,
+    "M-43": _large_messages,
+    "M-44": _literal_torus,
+    "M-45": _misplaced,
+    "M-46": _ring_or_crossbar,
+    "M-60": _steps_and_gaps,
+    "E-03-019 E-03-021": composed("all-reduce"),
+    "E-03-033": flat(RING, NVLINK),
+    "E-03-034": flat(RING, IB),
+    "T-13 T-14 T-15 T-21": against(TSUGRII),
+    "T-16": against(TSUGRII, 16),
+    "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
+    "T-18": against(TSUGRII, narrow=3),
+    "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
+    "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),
+    "M-40": against(REDDI),
+    "E-03-022": composed("all-gather", order="inner-first"),
+    "E-03-023": composed("reduce-scatter", order="outer-first"),
+    "E-03-024": composed("broadcast"),
+    "E-03-025": composed("reduce"),
+    "E-03-051": flat("all-to-all pairwise", NVLINK),
+    "E-03-054": flat("all-to-all pairwise", IB),
+    "E-REFS-003": each("all-to-all bruck", sizes=(4, 8, 16)),
+    "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
+    "E-03-063": software("all-gather", "bruck"),
+    "E-03-064": software("reduce-scatter", "bruck"),
+    "E-03-065": software("broadcast", "binomial-tree"),
+    "E-03-066": software("reduce", "binomial-tree"),
+    "E-03-067": software("all-to-all", "pairwise"),
+    "E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
+    "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
+    "E-03-075": every_margin,
+    "E-REFS-002": per(
+        "N",
+        (4, 8, 16),
+        rounds=lambda n: run("all-gather pat", f"star:{n}").schedule.num_steps,
+        shards=lambda n: (
+            n * max(max(run("all-gather pat", f"star:{n}").link_load(t)) for t in range(n.bit_length() - 1))
         ),
-        "E-REFS-015": per(
-            "N", (8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))
-        ),
-    },
-)
+    ),
+    "E-REFS-015": per(
+        "N", (8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))
+    ),
+    # steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3
+    "E-03-016 E-03-017 E-03-018": states(hierarchical_ring, 2, 2, chunks=(0, 2, 1, 3), on="boxes:2x2"),
+}

@@ -10,30 +10,15 @@ from typing import Any
 import numpy as np
 
 from colllib.algorithms import allreduce, direct, lattice, pointtopoint, relay
-from colllib.claims.cases import (
-    SHAPES,
-    Dims,
-    Measured,
-    along,
-    deferred,
-    each,
-    measured,
-    named_shape,
-    once,
-    over,
-    per,
-    shape,
-)
-from colllib.claims.finding import Cases, answer, table
+from colllib.claims.cases import SHAPES, Quantities, along, as_quantities, deferred, measured, once, over, per, shape
 from colllib.claims.runs import built, place, run
 from colllib.claims.traces import held_after, moved
-from colllib.claims.value import Case, Words
+from colllib.claims.value import Case, Cases, Table, Words
 from colllib.cost import Cost
 from colllib.schedule import Schedule, in_sequence, placed
 from colllib.topology import Latency, Lattice, full_mesh, one_port, star
 from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
 
-PRIMER, TORUS, MESH = "topology-primer", "torus", "mesh"
 DIM_RING = "all-reduce dim-ring"
 NS = (2, 3, 4, 6, 7, 8, 12, 16)
 
@@ -50,7 +35,6 @@ def _neighbors(on: str) -> int:
     return links
 
 
-@answer(PRIMER, "E-02-013")
 def _neighbors_of_three() -> Cases:
     topology, case = place("torus:3x3x3"), dict[str, Any](at="torus:3x3x3")
     for name, at in (("body", (1, 1, 1)), ("corner", (0, 0, 0)), ("edge", (0, 1, 2))):
@@ -79,7 +63,7 @@ def _hops(on: str) -> Words:
 
 def _grown(k: int, measure: Callable[[str], Any]) -> Fraction:
     """From axes of 4 to axes of 8, which makes N 2^k times as large."""
-    return Fraction(measure(named_shape("torus", (8,) * k))) / Fraction(measure(named_shape("torus", (4,) * k)))
+    return Fraction(measure(f"torus:{Lattice((8,) * k)}")) / Fraction(measure(f"torus:{Lattice((4,) * k)}"))
 
 
 def _cut(on: str) -> Fraction:
@@ -87,7 +71,6 @@ def _cut(on: str) -> Fraction:
     return bisection(place(on)).bandwidth
 
 
-@answer(PRIMER, "E-00-044 E-02-084")
 def _fat_tree_bisection() -> Cases:
     for leaves, down, up in ((4, 2, 1), (2, 4, 2), (2, 4, 1), (4, 2, 2), (2, 4, 4)):
         n, s = leaves * down, Fraction(down, up)
@@ -99,44 +82,6 @@ _ALIKE = ((5,), (8,), (4, 3), (4, 4), (5, 4), (4, 3, 2), (8, 1, 1), (2, 2, 2), (
 _TWO_ALIKE = ((3, 3, 2), (4, 4, 2), (7, 7, 2), (4, 4, 4), (7, 7, 4))
 _OF_512 = ((512,), (32, 16), (8, 8, 8), (8, 4, 4, 4))
 _CUT = ((4,), (7,), (4, 3), (6, 3), (4, 4), (4, 4, 4), (8, 8, 8), (3, 2), (3, 3), (5, 4))
-table(
-    PRIMER,
-    {
-        "E-02-003 E-02-006 E-02-007 E-02-008 E-02-009 E-02-010 E-02-011": along(
-            "torus", (*_ALIKE, *_TWO_ALIKE), neighbors=_neighbors
-        ),
-        "E-02-004": along("torus", _TWO_ALIKE[:3], neighbors=_neighbors),
-        "E-02-005": along("torus", ((3, 3, 4), *_TWO_ALIKE[3:]), neighbors=_neighbors),
-        "E-02-012": along("torus", ((2, 2, 2),), edges=lambda on: wires(place(on)), per_axis=_per_axis),
-        "E-02-016": per("N", NS, edges=lambda n: wires(place(f"full-mesh:{n}"))),
-        "E-02-002 E-02-141": per("N", NS, D=lambda n: across(f"star:{n}")),
-        "E-02-142": per("N", NS, D=lambda n: across(f"full-mesh:{n}")),
-        "E-02-139": along("torus", SHAPES, D=across),
-        "E-02-140": along("mesh", SHAPES, D=across),
-        "E-02-143": once("leaf-spine:4x2x2", D=lambda: across("leaf-spine:4x2x2")),
-        "E-02-144": once("fat-tree:4", D=lambda: across("fat-tree:4")),
-        "E-02-145": once(
-            "3x3", torus=lambda: across("torus:3x3"), mesh=lambda: across("mesh:3x3"), hops=lambda: _hops("torus:3x3")
-        ),
-        "E-02-146 E-02-147 E-02-148 E-02-149 E-02-150": along(
-            "torus",
-            _OF_512,
-            torus=across,
-            mesh=lambda on: across(on.replace("torus", "mesh")),
-            ring=lambda on: across("ring:512"),
-        ),
-        "E-02-015": per("k", (1, 2, 3), times_D=lambda k: _grown(k, across), times_bisection=lambda k: _grown(k, _cut)),
-        "E-00-043": along("torus", _CUT, bandwidth=_cut),
-        "E-02-024": each("all-to-all pairwise", sizes=NS),
-        "E-02-151": each("all-reduce ring", sizes=NS),
-        "E-02-152": along(
-            "torus",
-            ((8, 8, 8), (6,), (4, 2), (3, 3, 3), (2, 2, 2)),
-            n_alpha=lambda on: run(DIM_RING, on).cost.n_alpha,
-            D=across,
-        ),
-    },
-)
 
 # -- printed states of small tori ---------------------------------------------------------------------
 
@@ -168,7 +113,6 @@ def _collected(axes: Lattice, letters: str) -> Cases:
     yield case
 
 
-@answer(TORUS, " ".join(f"E-02-{number:03}" for number in range(46, 53)))
 def _all_reduced() -> Cases:
     """The chunks that each rank has got furthest with, and whose contributions these hold, after every step.
 
@@ -189,7 +133,6 @@ def _all_reduced() -> Cases:
 # -- all-reduce along the axes -------------------------------------------------------------------------
 
 
-@answer(TORUS, "E-02-025")
 def _rings_at_once() -> Cases:
     """The X links fall into so many rings, counted as connected components."""
     import networkx as nx  # slow to import, and needed in few places
@@ -206,7 +149,7 @@ def flat_ring(axes: Lattice) -> Schedule:
     return placed(allreduce.ring(axes.ranks), lattice.snake(axes))
 
 
-def _by_axes(dims: Dims) -> Cost:
+def _by_axes(dims: tuple[int, ...]) -> Cost:
     """An all-reduce from its parts, where all at once takes seconds: a ring of every axis, bytes scaled to the rest."""
     total, held = Cost(0, 0), Fraction(1)
     for size in dims:
@@ -215,12 +158,11 @@ def _by_axes(dims: Dims) -> Cost:
     return total
 
 
-@answer(TORUS, "E-02-056 E-02-070 E-02-028")
 def _of_4096() -> Cases:
     """Rings of the axes from their parts; the flat ring's walk has hops of one link."""
     order = np.array(lattice.snake(Lattice((16, 16, 16))))
     message, _ = place("torus:16x16x16").router(order, np.roll(order, -1))
-    steps, rings = 2 * 4095 * int(np.bincount(message).max()), Measured(_by_axes((16, 16, 16)))
+    steps, rings = 2 * 4095 * int(np.bincount(message).max()), as_quantities(_by_axes((16, 16, 16)))
     yield shape("torus", (16, 16, 16), rings=rings, flat_alpha=steps)
 
 
@@ -228,14 +170,6 @@ def _hop(on: str, measure: Callable[[Any], Any]) -> Any:
     """Of the links of every hop of a ring in the printed order, which is rank order."""
     rank = np.arange(place(on).ranks)
     return measure(np.bincount(place(on).router(rank, np.roll(rank, -1))[0]))
-
-
-@answer(TORUS, "E-02-035")
-def _tree_on_a_ring() -> Cases:
-    for size in (4, 8, 16, 32, 64):
-        chain = built(lattice.dim_chain, Lattice((size,)), both=False, on=f"ring:{size}").cost.n_alpha
-        tree = run("broadcast binomial-tree", f"ring:{size}").cost.n_alpha
-        yield {"at": f"d = {size}", "size": size, "tree": tree, "chain": chain}
 
 
 def _phases(axes: Lattice) -> Case:
@@ -264,27 +198,26 @@ def _begins() -> Words:
     return Words(" ".join("XYZ"[axis] for axis in _in_use(schedule, Lattice((4, 3, 2)), 0)))
 
 
-def _gathered_in(dims: Dims, order: tuple[int, ...]) -> Schedule:
+def _gathered_in(dims: tuple[int, ...], order: tuple[int, ...]) -> Schedule:
     down = lattice.dim_ring_reduce_scatter(Lattice(dims))
     return in_sequence(down, lattice.dim_ring_all_gather(Lattice(dims), order=order))
 
 
-@answer(TORUS, "E-02-073")
 def _orders() -> Cases:
     """Every order of the gathers after one order of the reduce-scatters: proved by the executor, and equally dear."""
     for dims, order in product(((4, 3, 2), (8, 2, 2)), permutations(range(3))):
-        on = named_shape("torus", dims)
-        turned, usual = Measured(built(_gathered_in, dims, order, on=on)), measured(DIM_RING, on)
+        on = f"torus:{Lattice(dims)}"
+        turned, usual = as_quantities(built(_gathered_in, dims, order, on=on)), measured(DIM_RING, on)
         yield {"at": f"{on}, gathers {order}", "turned": turned, "usual": usual}
 
 
 # -- halving on wires ----------------------------------------------------------------------------------
 
 
-def least_halving(axes: Lattice) -> Measured:
+def least_halving(axes: Lattice) -> Quantities:
     """Rabenseifner on every axis, at its best over both orders of the partners and both rules for ties."""
     tries = product(("near", "far"), (f"torus:{axes}", f"torus:{axes},tie=balanced"))
-    runs = [Measured(built(lattice.dim_rabenseifner, axes, order=order, on=on)) for order, on in tries]
+    runs = [as_quantities(built(lattice.dim_rabenseifner, axes, order=order, on=on)) for order, on in tries]
     return min(runs, key=lambda one: (one.n_alpha, one.n_beta))
 
 
@@ -296,54 +229,10 @@ def _against_rings(axes: Lattice) -> Case:
 
 
 _HALVINGS = along("torus", ((4,), (8,), (16,), (4, 4), (4, 4, 4), (8, 8, 8)), _against_rings)
-table("ladder-every-primitive", {"E-02-128": _HALVINGS})
-table(
-    TORUS,
-    {
-        "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-138": _HALVINGS,
-        "E-02-060 E-02-061 E-02-062 E-02-063 E-02-064 E-02-065 E-02-066": along(
-            "torus", ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)), _phases
-        ),
-        "E-02-026 E-02-027": over(flat=flat_ring, rings=DIM_RING, shapes=((2, 2, 2), (8, 8, 8))),
-        "E-02-029": along(
-            "torus",
-            ((4, 4, 4), (2, 2, 2)),
-            fewest=lambda on: int(_hop(on, np.min)),
-            longest=lambda on: int(_hop(on, np.max)),
-            of_one_link=lambda on: f"{_hop(on, lambda hops: (hops == 1).mean()):.0%}",
-        ),
-        "E-02-030": over(
-            DIM_RING, rotated="all-reduce rotated-dim-ring", layers="all-reduce breadth-first", shapes=SHAPES[3:]
-        ),
-        "E-02-031 E-02-032 E-02-033": _spread(CUBE, CUBE_LETTERS),
-        "E-02-037": _spread(SQUARE, SQUARE_LETTERS),
-        "E-02-041 E-02-042 E-02-043": _collected(CUBE, CUBE_LETTERS),
-        "E-02-044": _collected(SQUARE, SQUARE_LETTERS),
-        "E-02-034": over(down="broadcast dim-chain", both=DIM_RING, shapes=((2, 2, 2),)),
-        "E-02-036 E-02-039": per(
-            "size",
-            (2, 3, 4, 5, 8, 16, 33),
-            attained=lambda size: run("broadcast dim-chain", f"ring:{size}").cost.n_alpha,
-            bound=lambda size: across(f"ring:{size}"),
-        ),
-        "E-02-038": over("broadcast dim-chain", shapes=((3, 3),)),
-        "E-02-045": over("reduce dim-chain", shapes=((3, 3),)),
-        "E-02-040": over("broadcast dim-chain", shapes=((4, 4), (5, 3), (3, 3, 3), (8, 8, 8))),
-        "E-00-038 E-02-067": over(DIM_RING),
-        "E-02-053 E-02-054 E-02-055 E-02-057 E-02-068 E-02-069": over(
-            DIM_RING, shapes=((2, 2, 2), (4, 4, 4), (8, 8, 8), (16, 16, 4))
-        ),
-        "E-02-074": over("reduce-scatter dim-ring", "all-gather dim-ring", shapes=SHAPES[:-1]),
-        "E-02-058": once("torus:4x3x2", begins=_begins),
-        "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), axes_at_once=_axes_at_once),
-        "E-02-136": over(DIM_RING, shapes=((8, 8, 8),)),
-    },
-)
 
 # -- meshes --------------------------------------------------------------------------------------------
 
 
-@answer(MESH, "E-02-091")
 def _cut_through() -> Cases:
     """A star with the parts of alpha that section 2 gives: what a route takes without its switch, and with it."""
     parts = Latency(endpoint=Fraction(4, 5), switch=Fraction(1, 5))
@@ -351,11 +240,6 @@ def _cut_through() -> Cases:
     yield {"at": "star:2", "switch_ns": int(parts.switch * 500), "route_ns": int(through.n_alpha * 500)}
 
 
-def _behind_one_port(n: int) -> Fraction:
-    return Fraction(built(direct.all_to_all, n, on=one_port(full_mesh(n))).cost.n_beta)
-
-
-@answer(MESH, "E-00-041")
 def _full_mesh_is_a_star() -> Cases:
     """Every schedule that the source names for a full mesh, on both."""
     all_reduces = [f"all-reduce {a}" for a in ("ring", "recursive-doubling", "rabenseifner", "double-binary-tree")]
@@ -370,16 +254,11 @@ def _face(place_: tuple[int, ...]) -> Callable[[], int]:
     return lambda: links_per_rank(place("mesh:3x3x3"))[int(np.dot(place_, Lattice((3, 3, 3)).strides))]
 
 
-def _relayed(axes: Lattice) -> Schedule:
-    return relay.relay(axes)
-
-
 def _one_by_one(axes: Lattice) -> Schedule:
     """A schedule that never lets the busiest link idle."""
-    return relay.relay_one_by_one(place(named_shape("mesh", axes.dims)))
+    return relay.relay_one_by_one(place(f"mesh:{axes}"))
 
 
-@answer(MESH, "E-02-095")
 def _line_and_ring() -> Cases:
     for size, what in product((2, 3, 4, 5, 8, 12), ("reduce-scatter", "all-gather")):
         line, ring = measured(f"{what} dim-ring", f"mesh:{size}"), measured(f"{what} ring", f"ring:{size}")
@@ -400,52 +279,130 @@ def _one_after_the_other(axes: Lattice) -> Case:
     return {"in_all": sum(busiest, Fraction(0))}
 
 
-def _from_the_middle(size: int) -> Any:
-    return built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
-
-
-def _extra(on: str) -> int:
-    return wires(place(on)) - wires(place(on.replace("torus", "mesh")))
-
-
 def _times(size: int) -> Fraction:
     """One flow after the other over both at once."""
     naive, both = (built(lattice.line_reduce_scatter, size, together=way, on=f"mesh:{size}") for way in (False, True))
     return Fraction(naive.cost.n_beta) / Fraction(both.cost.n_beta)
 
 
-table(
-    MESH,
-    {
-        "E-00-042": over(
-            DIM_RING, alltoall=_relayed, on="mesh", shapes=((4,), (4, 4), (8, 4), (4, 4, 2), (3, 3), (5,))
+TABLE: Table = {
+    "E-02-013": _neighbors_of_three,
+    "E-00-044 E-02-084": _fat_tree_bisection,
+    "E-02-003 E-02-006 E-02-007 E-02-008 E-02-009 E-02-010 E-02-011": along(
+        "torus", (*_ALIKE, *_TWO_ALIKE), neighbors=_neighbors
+    ),
+    "E-02-004": along("torus", _TWO_ALIKE[:3], neighbors=_neighbors),
+    "E-02-005": along("torus", ((3, 3, 4), *_TWO_ALIKE[3:]), neighbors=_neighbors),
+    "E-02-012": along("torus", ((2, 2, 2),), edges=lambda on: wires(place(on)), per_axis=_per_axis),
+    "E-02-016": per("N", NS, edges=lambda n: wires(place(f"full-mesh:{n}"))),
+    "E-02-002 E-02-141": per("N", NS, D=lambda n: across(f"star:{n}")),
+    "E-02-142": per("N", NS, D=lambda n: across(f"full-mesh:{n}")),
+    "E-02-139": along("torus", SHAPES, D=across),
+    "E-02-140": along("mesh", SHAPES, D=across),
+    "E-02-143": once("leaf-spine:4x2x2", D=lambda: across("leaf-spine:4x2x2")),
+    "E-02-144": once("fat-tree:4", D=lambda: across("fat-tree:4")),
+    "E-02-145": once(
+        "3x3", torus=lambda: across("torus:3x3"), mesh=lambda: across("mesh:3x3"), hops=lambda: _hops("torus:3x3")
+    ),
+    "E-02-146 E-02-147 E-02-148 E-02-149 E-02-150": along(
+        "torus",
+        _OF_512,
+        torus=across,
+        mesh=lambda on: across(on.replace("torus", "mesh")),
+        ring=lambda on: across("ring:512"),
+    ),
+    "E-02-015": per("k", (1, 2, 3), times_D=lambda k: _grown(k, across), times_bisection=lambda k: _grown(k, _cut)),
+    "E-00-043": along("torus", _CUT, bandwidth=_cut),
+    "E-02-152": along(
+        "torus",
+        ((8, 8, 8), (6,), (4, 2), (3, 3, 3), (2, 2, 2)),
+        n_alpha=lambda on: run(DIM_RING, on).cost.n_alpha,
+        D=across,
+    ),
+    " ".join(f"E-02-{number:03}" for number in range(46, 53)): _all_reduced,
+    "E-02-025": _rings_at_once,
+    "E-02-056 E-02-070 E-02-028": _of_4096,
+    "E-02-073": _orders,
+    "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-138 E-02-128": _HALVINGS,
+    "E-02-060 E-02-061 E-02-062 E-02-063 E-02-064 E-02-065 E-02-066": along(
+        "torus", ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)), _phases
+    ),
+    "E-02-026 E-02-027": over(flat=flat_ring, rings=DIM_RING, shapes=((2, 2, 2), (8, 8, 8))),
+    "E-02-029": along(
+        "torus",
+        ((4, 4, 4), (2, 2, 2)),
+        fewest=lambda on: int(_hop(on, np.min)),
+        longest=lambda on: int(_hop(on, np.max)),
+        of_one_link=lambda on: f"{_hop(on, lambda hops: (hops == 1).mean()):.0%}",
+    ),
+    "E-02-030": over(
+        DIM_RING, rotated="all-reduce rotated-dim-ring", layers="all-reduce breadth-first", shapes=SHAPES[3:]
+    ),
+    "E-02-031 E-02-032 E-02-033": _spread(CUBE, CUBE_LETTERS),
+    "E-02-037": _spread(SQUARE, SQUARE_LETTERS),
+    "E-02-041 E-02-042 E-02-043": _collected(CUBE, CUBE_LETTERS),
+    "E-02-044": _collected(SQUARE, SQUARE_LETTERS),
+    "E-02-034": over(down="broadcast dim-chain", both=DIM_RING, shapes=((2, 2, 2),)),
+    "E-02-036 E-02-039": per(
+        "size",
+        (2, 3, 4, 5, 8, 16, 33),
+        attained=lambda size: run("broadcast dim-chain", f"ring:{size}").cost.n_alpha,
+        bound=lambda size: across(f"ring:{size}"),
+    ),
+    "E-02-038": over("broadcast dim-chain", shapes=((3, 3),)),
+    "E-02-045": over("reduce dim-chain", shapes=((3, 3),)),
+    "E-02-053 E-02-054 E-02-055 E-02-057 E-02-068 E-02-069 E-00-038 E-02-067 E-02-111": over(
+        DIM_RING, shapes=(*SHAPES, (16, 16, 4))
+    ),
+    "E-02-058": once("torus:4x3x2", begins=_begins),
+    "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), axes_at_once=_axes_at_once),
+    "E-02-136": over(DIM_RING, shapes=((8, 8, 8),)),
+    "E-02-091": _cut_through,
+    "E-00-041": _full_mesh_is_a_star,
+    "E-02-095": _line_and_ring,
+    "E-00-042": over(DIM_RING, alltoall=relay.relay, on="mesh", shapes=((4,), (4, 4), (8, 4), (4, 4, 2), (3, 3), (5,))),
+    "E-02-017": once(
+        "d = 8",
+        line=lambda: measured("reduce-scatter dim-ring", "mesh:8"),
+        ring=lambda: measured("reduce-scatter dim-ring", "ring:8"),
+        both_ways=lambda: measured("reduce-scatter dim-shortest-way", "ring:8"),
+    ),
+    "E-02-092": per(
+        "N",
+        NS,
+        pairwise=lambda n: Fraction(run("all-to-all pairwise", f"full-mesh:{n}").cost.n_beta),
+        behind_one_port=lambda n: Fraction(built(direct.all_to_all, n, on=one_port(full_mesh(n))).cost.n_beta),
+    ),
+    "E-02-094": once(
+        "mesh:3x3x3", body=_face((1, 1, 1)), face=_face((1, 1, 0)), edge=_face((0, 1, 0)), corner=_face((0, 0, 0))
+    ),
+    "E-02-097": over(_one_by_one, relayed=relay.relay, on="mesh", shapes=((4,), (8,), (6, 4), (8, 4), (2, 2))),
+    "E-02-098": once(
+        "N = 512",
+        cube=_busiest_over_a_port("mesh:8x8x8"),
+        flat=_busiest_over_a_port("mesh:32x16"),
+        flat_torus=_busiest_over_a_port("torus:32x16,tie=balanced"),
+    ),
+    "E-02-099": along("mesh", ((8,), (4, 4), (8, 4), (4, 4, 2)), _one_after_the_other),
+    "E-02-100": per(
+        "size",
+        (3, 4, 5, 7, 8, 12),
+        n_alpha=lambda size: (
+            built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
         ),
-        "E-02-017": once(
-            "d = 8",
-            line=lambda: measured("reduce-scatter dim-ring", "mesh:8"),
-            ring=lambda: measured("reduce-scatter dim-ring", "ring:8"),
-            both_ways=lambda: measured("reduce-scatter dim-shortest-way", "ring:8"),
-        ),
-        "E-02-092": per(
-            "N",
-            NS,
-            pairwise=lambda n: Fraction(run("all-to-all pairwise", f"full-mesh:{n}").cost.n_beta),
-            behind_one_port=_behind_one_port,
-        ),
-        "E-02-094": once(
-            "mesh:3x3x3", body=_face((1, 1, 1)), face=_face((1, 1, 0)), edge=_face((0, 1, 0)), corner=_face((0, 0, 0))
-        ),
-        "E-02-096": over(DIM_RING, on="mesh", shapes=((4,), (7,), (3, 3), (4, 3), (4, 4), (3, 3, 3), (4, 2, 3))),
-        "E-02-097": over(_one_by_one, relayed=_relayed, on="mesh", shapes=((4,), (8,), (6, 4), (8, 4), (2, 2))),
-        "E-02-098": once(
-            "N = 512",
-            cube=_busiest_over_a_port("mesh:8x8x8"),
-            flat=_busiest_over_a_port("mesh:32x16"),
-            flat_torus=_busiest_over_a_port("torus:32x16,tie=balanced"),
-        ),
-        "E-02-099": along("mesh", ((8,), (4, 4), (8, 4), (4, 4, 2)), _one_after_the_other),
-        "E-02-100": per("size", (3, 4, 5, 7, 8, 12), n_alpha=_from_the_middle),
-        "E-02-101": along("torus", ((8, 8, 8), (16, 16, 16), (32, 16)), extra=_extra),
-        "E-02-102": per("size", (2, 3, 4, 5, 8, 16), times=_times),
-    },
-)
+    ),
+    "E-02-101": along(
+        "torus",
+        ((8, 8, 8), (16, 16, 16), (32, 16)),
+        extra=lambda on: wires(place(on)) - wires(place(on.replace("torus", "mesh"))),
+    ),
+    "E-02-102": per("size", (2, 3, 4, 5, 8, 16), times=_times),
+    "E-02-035": per(
+        "size",
+        (4, 8, 16, 32, 64),
+        tree=lambda size: run("broadcast binomial-tree", f"ring:{size}").cost.n_alpha,
+        chain=lambda size: built(lattice.dim_chain, Lattice((size,)), both=False, on=f"ring:{size}").cost.n_alpha,
+    ),
+    "E-04-054": over("all-to-all relay", shapes=((8,), (8, 8), (16,), (16, 16))),
+    "E-04-069": over("all-reduce dim-ring", layers="all-reduce breadth-first", shapes=((4, 4, 4),)),
+}

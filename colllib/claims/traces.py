@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from colllib.claims.cases import deferred
-from colllib.claims.finding import Cases
 from colllib.claims.runs import built, run
-from colllib.claims.value import Words
+from colllib.claims.value import Cases, Words
 from colllib.execution import trace
 from colllib.schedule import Schedule, Step
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from colllib.algorithms import allreduce
 from colllib.claims.allreduce import ring_and_tree_meet
-from colllib.claims.finding import Cases, answer, table
+from colllib.claims.cases import once, per
 from colllib.claims.runs import best, built, closed, run
-from colllib.claims.value import Words
+from colllib.claims.value import Cases, Table, Words
 from colllib.events import Processor, event_clock
 from colllib.ladder import topology
 from colllib.schedule import Schedule
@@ -21,19 +21,10 @@ from colllib.training.pipelines import compute, pipeline
 from colllib.training.server import parameter_server
 from colllib.training.timeline import COMPUTE, Op
 
-LOGP, BUCKETS, SHARDED, PIPELINES, EXPERTS = (
-    "latency-that-hides",
-    "buckets-and-overlap",
-    "sharded-data-parallelism",
-    "pipelines",
-    "experts",
-)
-AR = "all-reduce"
 RING, BINOMIAL, DOUBLE = "all-reduce ring", "all-reduce binomial-tree", "all-reduce double-binary-tree"
 SEND = "point-to-point direct"
 
 
-@answer(BUCKETS, "R-07")
 def _thousand_gradients() -> Cases:
     cost = run("all-reduce ring", "star:8").cost
 
@@ -45,14 +36,12 @@ def _thousand_gradients() -> Cases:
            "gain": one / many, "wire": 1e3 * (1000 * ring(1e6) - 1000 * ring(0))}  # fmt: skip
 
 
-@answer(LOGP, "M-25")
 def _one_exchange() -> Cases:
     price: dict[str, Any] = {"message": 0.0, "alpha": 100e-6, "bandwidth": 1e9}
     line = event_clock(allreduce.recursive_doubling(2), **price, processor=Processor(50e-6))
     yield {"at": "N = 2", "both": 1e6 * line.finished(0, 500e-6)}
 
 
-@answer(BUCKETS, "M-54")
 def _budget_of_32_layers() -> Cases:
     layers = [Layer(0.0, 15.0, 1)] * 32
     apart, behind = (bucketed(layers, size, lambda size: 26.4 * size) for size in (32, 1))
@@ -66,13 +55,6 @@ def _full_sharding(layers: int) -> int:
     return len(sharded([Layer(0.0, 0.0, 1)] * layers, float, float).on(NETWORK))
 
 
-@answer(SHARDED, "M-32")
-def _collectives_of_full_sharding() -> Cases:
-    for layers in (32, 100):
-        yield {"at": f"{layers} layers", "L": layers, "collectives": _full_sharding(layers)}
-
-
-@answer(PIPELINES, "M-56")
 def _microbatches_for_a_fifth() -> Cases:
     idle = {m: pipeline("1f1b", 8, m) for m in range(8, 40)}
     shares = {m: step.idle(compute(0)) / step.seconds for m, step in idle.items()}
@@ -98,14 +80,12 @@ LINKS = {
 }
 
 
-@answer(LOGP, "M-24 A-08")
 def _critical_sizes() -> Cases:
     sizes = dict(_critical(name, Fraction(alpha), Fraction(speed)) for name, (alpha, speed) in LINKS.items())
     between = max(sizes[name] for name in ("ndr", "hdr", "roce"))
     yield {"at": "one message", **sizes, "nvlink_MB": sizes["nvlink"] / 1000, "between": between}
 
 
-@answer(LOGP, "M-26")
 def _fused() -> Cases:
     one, fused = (run(SEND, "star:2").cost.seconds(message=size, alpha=2, bandwidth=50e3) for size in (4e3, 4e5))
     yield {"at": "one message", "one": one, "many": 100 * one, "fused": fused, "gain": 100 * one / fused,
@@ -123,7 +103,6 @@ MEASURED = {
 }
 
 
-@answer(LOGP, "M-28")
 def _predicted_and_measured() -> Cases:
     """Of one message with 3.08 µs; from 3.07 to 3.085 µs the first column and the ratios are as printed."""
     cost = run(SEND, "star:2").cost
@@ -134,7 +113,6 @@ def _predicted_and_measured() -> Cases:
            **ratios, **off}  # fmt: skip
 
 
-@answer(SHARDED, "M-22")
 def _joules_of_ten_thousand() -> Cases:
     """Every bit that is sent, at 30 pJ; beside a GPU of 700 W while the all-reduce takes its time at 50 GB/s."""
     cost = closed(RING, "star:10000")
@@ -144,7 +122,6 @@ def _joules_of_ten_thousand() -> Cases:
            "percent": 100 * 1e3 * kilojoules / 10_000 / (700 * seconds)}  # fmt: skip
 
 
-@answer(BUCKETS, "M-23")
 def _seventy_billion_on_64() -> Cases:
     price: dict[str, float] = {"message": 140.0, "alpha": 1.5e-3, "bandwidth": 0.05}
     ring = run(RING, "star:64").cost
@@ -154,17 +131,9 @@ def _seventy_billion_on_64() -> Cases:
            "slow": total / 0.6 / 1e3, "ns": 100 / 0.2}  # fmt: skip
 
 
-@answer(SHARDED, "M-29")
-def _naive_against_ring() -> Cases:
-    """A server on rank 0, which receives and then sends N - 1 vectors."""
-    naive, ring = built(parameter_server, 1024, 1, colocated=True).cost, closed(RING, "star:1024")
-    yield {"at": "N = 1024", "times": Fraction(naive.n_beta) / Fraction(ring.n_beta)}
-
-
 # -- rings and trees -----------------------------------------------------------------------------------
 
 
-@answer(AR, "M-33")
 def _four_times_four() -> Cases:
     """The ring of the example step by step: the numbers that travel, and what is left in the end."""
     held = [[1, 5, 3, 7], [2, 6, 4, 8], [3, 7, 5, 9], [4, 8, 6, 10]]
@@ -179,19 +148,13 @@ def _four_times_four() -> Cases:
     yield case | {"result": Words(" / ".join(" ".join(map(str, row)) for row in held))}
 
 
-@answer(AR, "M-34")
 def _double_tree_at_its_best() -> Cases:
     """At the best number of pieces, with 5 µs and 25 GB/s; times in µs, messages in MB."""
     for megabytes in (100, 10, 1):
         rung = best(DOUBLE, "star:16", message=megabytes * 1e6, alpha=5e-6, bandwidth=25e9)
-        utilized = 100 * 2 * 15 / 16 * megabytes / 25e3 / rung.seconds
-        yield {"at": f"N = 16, {megabytes} MB", "N": 16, "M": megabytes, "t": 1e6 * rung.seconds, "utilized": utilized}
+        yield {"at": f"N = 16, {megabytes} MB", "N": 16, "M": megabytes, "t": 1e6 * rung.seconds}
 
 
-table(AR, {"M-36": lambda: [ring_and_tree_meet(100, 5, 50)], "M-39": lambda: [ring_and_tree_meet(256, 5, 25)]})
-
-
-@answer(AR, "M-37")
 def _one_megabyte_on_64() -> Cases:
     ring, tree = (run(what, "star:64").cost for what in (RING, BINOMIAL))
     times = [cost.seconds(message=1e6, alpha=10, bandwidth=1e4) for cost in (ring, tree)]
@@ -201,7 +164,6 @@ def _one_megabyte_on_64() -> Cases:
     }  # fmt: skip
 
 
-@answer(BUCKETS, "M-38")
 def _ten_megabytes_on_64() -> Cases:
     """Near is within a factor of two, in time."""
     ring, tree = (run(what, "star:64").cost.seconds(message=1e7, alpha=10, bandwidth=1e4) for what in (RING, BINOMIAL))
@@ -211,7 +173,6 @@ def _ten_megabytes_on_64() -> Cases:
 # -- steps ---------------------------------------------------------------------------------------------
 
 
-@answer(BUCKETS, "M-55")
 def _one_box() -> Cases:
     """Rings with compute of 2.1 s that nothing hides: 8 ranks at 450 GB/s one way, more at 50 GB/s."""
     shares = {}
@@ -224,7 +185,6 @@ def _one_box() -> Cases:
            **{f"share{n}": share for n, (_, share) in shares.items()}}  # fmt: skip
 
 
-@answer(BUCKETS, "M-59")
 def _three_times_the_ranks() -> Cases:
     """The same work on three times as many ranks, in 70 % of the time."""
     before = timeline.run([Op("compute", COMPUTE, 0.65), Op("rest", "network", 0.35, (0,))])
@@ -232,7 +192,6 @@ def _three_times_the_ranks() -> Cases:
     yield {"at": "a step of 1", "utilization": 100 * after.busy(COMPUTE) / (0.7 * before.seconds)}
 
 
-@answer(SHARDED, "M-61")
 def _self_checks() -> Cases:
     layers = 32
     open_time = bucketed([Layer(0.0, 15.0, 1)] * layers, 1, lambda size: 25.0).idle(COMPUTE)
@@ -252,7 +211,6 @@ def routed(extra: int) -> Schedule:
     return experts.dispatch(topology("star:8"), goes, "per expert")
 
 
-@answer(EXPERTS, "M-30")
 def _tokens_to_64_experts() -> Cases:
     """In KB and µs, with 3 µs and 50 GB/s; an expert with three times the tokens is one of eight on its rank."""
     even, popular = built(routed, 0), built(routed, 16)
@@ -263,3 +221,34 @@ def _tokens_to_64_experts() -> Cases:
     sent = even.sent[0] * batch
     yield {"at": "8 ranks", "token": token, "transfer": sent / 7, "sent_MB": sent / 1000, "single": one,
            "serial": 7 * one, "parallel": together, "hot": popular.received[0] / popular.received[1]}  # fmt: skip
+
+
+TABLE: Table = {
+    "R-07": _thousand_gradients,
+    "M-25": _one_exchange,
+    "M-54": _budget_of_32_layers,
+    "M-56": _microbatches_for_a_fifth,
+    "M-24 A-08": _critical_sizes,
+    "M-26": _fused,
+    "M-28": _predicted_and_measured,
+    "M-22": _joules_of_ten_thousand,
+    "M-23": _seventy_billion_on_64,
+    "M-33": _four_times_four,
+    "M-34": _double_tree_at_its_best,
+    "M-36": lambda: [ring_and_tree_meet(100, 5, 50)],
+    "M-39": lambda: [ring_and_tree_meet(256, 5, 25)],
+    "M-37": _one_megabyte_on_64,
+    "M-38": _ten_megabytes_on_64,
+    "M-55": _one_box,
+    "M-59": _three_times_the_ranks,
+    "M-61": _self_checks,
+    "M-30": _tokens_to_64_experts,
+    "M-32": per("L", (32, 100), collectives=_full_sharding),
+    # a server on rank 0, which receives and then sends N - 1 vectors
+    "M-29": once(
+        "N = 1024",
+        times=lambda: (
+            built(parameter_server, 1024, 1, colocated=True).cost.n_beta / Fraction(closed(RING, "star:1024").n_beta)
+        ),
+    ),
+}

@@ -11,9 +11,9 @@
     right     = expression, or [words], compared one by one; "?" stands for what a source does not print
 
 An expression has numbers, names, parts of what a name stands for (tree.n_beta), + - * / // % ** and the functions of
-`FUNCTIONS`; over the axes d of a lattice,
-total(d - 1) is a sum and most(d) the largest. `where` keeps the cases that a statement is about. A value without an
-operator is no comparison: the words of a definition.
+`FUNCTIONS`; over the axes d of a lattice, total(d - 1) is a sum and most(d) the largest. A comparison without spaces
+is yes or no: (d>2). `where` keeps the cases that a statement is about. A value without an operator is no comparison:
+the words of a definition.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import ast
 import operator
 import re
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -31,6 +31,10 @@ from math import ceil, isclose, sqrt
 from typing import Any
 
 Case = Mapping[str, Any]
+Cases = Iterable[Case]
+Rows = Callable[[], Cases]
+#: Ids of claims, between spaces -> what gives the quantities of their values, in all cases that were tried.
+Table = Mapping[str, Rows]
 ROUNDED = ("~", "about")
 OPERATORS = ("=", *ROUNDED, "->", "<=", ">=", "<", ">", "!=")
 
@@ -239,6 +243,8 @@ def _value(node: ast.expr, case: Case) -> Any:
         return -_value(node.operand, case)
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
         return _ARITHMETIC[type(node.op)](_value(node.left, case), _value(node.right, case))
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
+        return _COMPARED[type(node.ops[0])](_value(node.left, case), _value(node.comparators[0], case))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("total", "most"):
         over = [_value(node.args[0], ChainMap({"d": size}, case)) for size in case["d"]]  # type: ignore[arg-type]
         return sum(over, Fraction(0)) if node.func.id == "total" else max(over)
@@ -259,6 +265,13 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.FloorDiv: lambda a, b: Fraction(a // b),
     ast.Mod: operator.mod,
     ast.Pow: lambda a, b: a ** int(b),
+}
+
+_COMPARED: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Gt: operator.gt,
+    ast.LtE: operator.le,
 }
 
 #: lg(x) is the base-2 logarithm rounded up to a whole number.

@@ -9,13 +9,13 @@ import numpy as np
 
 from colllib.algorithms import alltoall
 from colllib.claims.cases import once, per
-from colllib.claims.finding import Cases, answer, table
 from colllib.claims.runs import built, place, run
+from colllib.claims.value import Cases, Table
+from colllib.cost import Cost
 from colllib.topology import Topology, from_links
 from colllib.topology.describe import switches, wires
 from colllib.topology.latency import HALVES
 
-CHAPTER = "rails-and-spines"
 POD = "superpod:32"
 
 
@@ -32,7 +32,6 @@ def longest_route(on: str) -> int:
     return int(np.bincount(topology.router(np.zeros_like(rest), rest)[0]).max())
 
 
-@answer(CHAPTER, "E-03-001")
 def _small_clos() -> Cases:
     topology = place("leaf-spine:4x4x2")
     leaf, spine = switches(topology)
@@ -40,13 +39,11 @@ def _small_clos() -> Cases:
     yield {"at": topology.name, **case, "of_a_spine": spine.ports["uplink"]}
 
 
-@answer(CHAPTER, "E-03-002")
-def _near_and_far() -> Cases:
-    near, far = (run("point-to-point direct", "leaf-spine:4x4x2", target=rank).cost.n_alpha for rank in (1, 4))
-    yield {"at": "leaf-spine:4x4x2", "ratio": Fraction(far) / Fraction(near)}
+def _sent(rank: int, on: str = "leaf-spine:4x4x2") -> Cost:
+    """What one message from rank 0 costs."""
+    return run("point-to-point direct", on, target=rank).cost
 
 
-@answer(CHAPTER, "E-03-003")
 def _oversubscribed() -> Cases:
     """All ranks of each leaf send to the next leaf, spread over the spines: the step of a pairwise exchange."""
     for hosts, spines, wide in ((4, 2, 1), (4, 4, 1), (8, 2, 1), (8, 2, 2), (6, 2, Fraction(3, 2))):
@@ -56,19 +53,14 @@ def _oversubscribed() -> Cases:
         yield {"at": on, "down": hosts, "up": spines, "bw_down": 1, "bw_up": wide, "s": max(step, Fraction(1))}
 
 
-@answer(CHAPTER, "E-03-007")
 def _gap() -> Cases:
     """One message of 1 TB in and between racks, without latency."""
     inside, outside = (
-        run("point-to-point direct", "boxes:2x72", target=rank).cost.seconds(
-            message=1, alpha=(0, 0), bandwidth=(0.9, 0.05)
-        )
-        for rank in (1, 72)
+        _sent(rank, "boxes:2x72").seconds(message=1, alpha=(0, 0), bandwidth=(0.9, 0.05)) for rank in (1, 72)
     )
     yield {"at": "boxes:2x72", "gap": outside / inside}
 
 
-@answer(CHAPTER, "E-03-010")
 def _across_rails() -> Cases:
     """From a GPU over its sibling on the right rail to one of another rack, which does or does not share the leaf."""
     topology = place(POD)
@@ -77,7 +69,6 @@ def _across_rails() -> Cases:
         yield {"at": name, "nvlink": sibling.count("box") // 2, "ib": len(there)}
 
 
-@answer(CHAPTER, "E-03-012")
 def _leaves() -> Cases:
     for racks in (4, 8, 32):
         rails, local = (
@@ -87,14 +78,12 @@ def _leaves() -> Cases:
         yield {"at": f"L = {racks}", "L": racks, "rails": rails, "times": Fraction(rails, local)}
 
 
-@answer(CHAPTER, "E-03-014")
 def _edges_of_a_ring() -> Cases:
     topology = place("superpod:8")
     edges = Counter(len(_route(topology, 72 * rack, 72 * ((rack + 1) % 8))) for rack in range(8))
     yield {"at": topology.name, "same_leaf": edges[2], "across": edges[4]}
 
 
-@answer("all-to-all-across-boxes", "E-03-043 E-03-044 E-03-045")
 def _classes_of_peers() -> Cases:
     """Cross-rack peers by the network links behind the sibling that is on their rail."""
     topology = place("superpod:8")
@@ -102,30 +91,24 @@ def _classes_of_peers() -> Cases:
     yield {"at": topology.name, "n": 72, "p": 4, "L": 8, "inside": links[0], "same_leaf": links[2], "across": links[4]}
 
 
-@answer(CHAPTER, " ".join(f"E-03-{number:03}" for number in (8, 9, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85)))
 def _pod() -> Cases:
     """Every port and cable of 32 racks on four rails, of leaves and spines with 144 ports, and of a leaf a rack."""
     topology = place(POD)
     rack, leaf, spine = switches(topology, radix=144)
     (pod_leaf,) = (alike for alike in switches(place("boxes:32x72")) if "card" in alike.ports)
-    spines, leaves = spine.chassis, leaf.number
+    spines, leaves, near = spine.chassis, leaf.number, _ranks_of_a_leaf(topology)
     yield {
         "at": POD,
         "N": topology.ranks,
         "L": rack.number,
         "ports": pod_leaf.ports["card"] + pod_leaf.ports["uplink"],
-        "racks_of_a_leaf": len({rank // 72 for rank in _ranks_of_a_leaf(topology)}),
-        "cards_of_a_rack": sum(rank < 72 for rank in _ranks_of_a_leaf(topology)),
+        "racks_of_a_leaf": len({rank // 72 for rank in near}),
+        "cards_of_a_rack": sum(rank < 72 for rank in near),
         "members": leaf.ports["card"] * leaves // 4,
         "leaves": leaves,
-        "leaves_of_a_rail": leaves // 4,
         "spines": spines,
-        "spines_of_a_rail": spines // 4,
-        "total": leaves + spines,
-        "total_of_a_rail": (leaves + spines) // 4,
         "cables_of_a_pair": leaf.ports["uplink"] // (spines // 4),
         "ports_of_a_spine": spine.ports["uplink"] // (spines // 4),
-        "pairs": leaves // 4 * (spines // 4),
         "cables": wires(topology)[2].cables // 4,
     }
 
@@ -141,31 +124,17 @@ def _ranks_of_a_leaf(topology: Topology) -> list[int]:
 # -- fat-trees ---------------------------------------------------------------------------------------------
 
 
-@answer(CHAPTER, " ".join(f"E-03-{number:03}" for number in range(86, 96)))
 def _fat_trees() -> Cases:
     for k in (4, 48, 64):
         topology = place(f"fat-tree:{k}")
         edge, aggregation, core = switches(topology)
-        pods, hosts = core.ports["uplink 2"], topology.ranks  # a core has a port to each pod
-        yield {
-            "at": topology.name,
-            "k": k,
-            "pods": pods,
-            "edges": edge.number // pods,
-            "aggregations": aggregation.number // pods,
-            "cores": core.number,
-            "hosts_of_an_edge": edge.ports["port"],
-            "hosts_of_a_pod": hosts // pods,
-            "hosts": hosts,
-            "switches": topology.switches,
-            "edge_up": edge.ports["uplink"],
-            "core_up": k - core.ports["uplink 2"],
-            "core_links": core.number * core.ports["uplink 2"],
-            "pod_links": edge.number * edge.ports["uplink"] // pods,
-        }
+        pods = core.ports["uplink 2"]  # a core has a port to each pod
+        numbers = {"edges": edge.number, "aggregations": aggregation.number, "cores": core.number}
+        ports = {"hosts_of_an_edge": edge.ports["port"], "edge_up": edge.ports["uplink"], "core_up": k - pods}
+        sizes = {"hosts": topology.ranks, "switches": topology.switches}
+        yield {"at": topology.name, "k": k, "pods": pods, **numbers, **ports, **sizes}
 
 
-@answer(CHAPTER, "E-03-096")
 def _leiserson() -> Cases:
     """The figure: a host on each of four edge switches, links of 1, 2 and 4 BW towards the root."""
     ups = [(0, 4), (1, 5), (2, 6), (3, 7), (4, 8), (5, 8), (6, 9), (7, 9), (8, 10), (9, 10)]
@@ -196,15 +165,23 @@ def equal_paths(k: int) -> int:
     return sum(1 for _ in nx.all_shortest_paths(topology.to_networkx(), 0, topology.ranks - 1))
 
 
-table(
-    CHAPTER,
-    {
-        "E-03-005": once(
-            "leaf-spine and fat-tree",
-            two=lambda: longest_route("leaf-spine:4x4x2"),
-            three=lambda: longest_route("fat-tree:4"),
-        ),
-        "E-03-097": per("k", (4, 6, 8), paths=equal_paths),
-        "E-03-099": once("fat-tree:144", hosts_of_144=lambda: place("fat-tree:144").ranks),
-    },
-)
+TABLE: Table = {
+    "E-03-001": _small_clos,
+    "E-03-002": once("leaf-spine:4x4x2", ratio=lambda: _sent(4).n_alpha / Fraction(_sent(1).n_alpha)),
+    "E-03-003": _oversubscribed,
+    "E-03-007": _gap,
+    "E-03-010": _across_rails,
+    "E-03-012": _leaves,
+    "E-03-014": _edges_of_a_ring,
+    "E-03-043 E-03-044 E-03-045": _classes_of_peers,
+    " ".join(f"E-03-{number:03}" for number in (8, 9, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85)): _pod,
+    " ".join(f"E-03-{number:03}" for number in range(86, 96)): _fat_trees,
+    "E-03-096": _leiserson,
+    "E-03-005": once(
+        "leaf-spine and fat-tree",
+        two=lambda: longest_route("leaf-spine:4x4x2"),
+        three=lambda: longest_route("fat-tree:4"),
+    ),
+    "E-03-097": per("k", (4, 6, 8), paths=equal_paths),
+    "E-03-099": once("fat-tree:144", hosts_of_144=lambda: place("fat-tree:144").ranks),
+}

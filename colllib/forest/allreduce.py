@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import block_diag, csr_array, eye_array, hstack, kron, vstack
 
-from colllib.exact import IntArray
+from colllib.exact import IntArray, integers
 from colllib.forest.bound import Bound, bound, feasible
 from colllib.forest.fabric import Fabric, fabric
 from colllib.forest.packing import pack
@@ -57,6 +57,7 @@ def divided(fabric: Fabric) -> Division:
 
     Raises:
         TooLarge: for more variables than are taken.
+        ValueError: where the solver finds no optimum, with speeds too far apart for its floats.
 
     >>> from colllib.forest.fabric import fabric
     >>> from colllib.topology import find
@@ -96,6 +97,8 @@ def divided(fabric: Fabric) -> Division:
         b_eq=np.zeros(equal.shape[0]),
         method="highs" if variables < MANY_VARIABLES else "highs-ipm",
     )
+    if found.x is None:
+        raise ValueError(f"{fabric.topology.name}: {TOO_FINE}")
     parts = [fabric.unit * Fraction(v).limit_denominator(MOST_PARTS) for v in found.x[: ranks + 2 * count].tolist()]
     rate = fabric.unit * Fraction(-found.fun).limit_denominator(MOST_PARTS)
     ends = ranks + count
@@ -136,10 +139,10 @@ def all_reduce(topology: Topology) -> Schedule:
     whole = lcm(*(part.denominator for part in (*division.roots, *division.outward, *division.inward)))
     if whole > MOST_PARTS:
         raise ValueError(f"{topology.name}: {TOO_FINE}")
-    supply = np.array([int(part * whole) for part in division.roots])
-    outward, inward = (np.zeros((topology.ranks,) * 2, dtype=np.intp) for _ in range(2))
-    for side, parts in ((outward, division.outward), (inward.T, division.inward)):
-        side[division.pairs[:, 0], division.pairs[:, 1]] = [int(part * whole) for part in parts]
+    supply = integers(int(part * whole) for part in division.roots)
+    units = integers(int(part * whole) for part in (*division.outward, *division.inward))
+    outward, inward = (np.zeros((topology.ranks,) * 2, dtype=units.dtype) for _ in range(2))
+    outward[*division.pairs.T], inward[*division.pairs[:, ::-1].T] = np.array_split(units, 2)
     busy = Fabric(topology, network.capacity, network.unit, supply)
     if not (feasible(busy, outward, 1) and feasible(busy, inward, 1)):
         raise ValueError(f"{topology.name}: {TOO_FINE}")

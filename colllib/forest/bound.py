@@ -7,7 +7,6 @@ throughput per part, 1/x*; trees reach it (Zhao et al. 2026). Three searches fin
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +16,7 @@ import numpy as np
 
 from colllib.exact import IntArray, multiplied
 from colllib.forest.fabric import Fabric
-from colllib.forest.flow import Starved, starved
+from colllib.forest.flow import Starved, starved, with_source
 from colllib.limits import check_size
 from colllib.primitives import is_whole
 
@@ -120,7 +119,7 @@ def overloaded(fabric: Fabric, inverse: Fraction) -> tuple[int, ...] | None:
 
 def _short(fabric: Fabric, capacity: IntArray, times: int) -> Starved | None:
     """A rank that not all can reach of what all ranks send, so many times their weights."""
-    network = fabric.with_source(capacity, multiplied(fabric.weight, times))
+    network = with_source(capacity, multiplied(fabric.weight, times))
     return starved(network, sinks(fabric), fabric.total * times)
 
 
@@ -205,10 +204,15 @@ def fixed(fabric: Fabric, trees: int) -> Bound:
         return free
     speeds = [int(speed) * fabric.unit for speed in np.unique(fabric.capacity) if speed]
     low = free.inverse_throughput * trees
-    high = max(ceil(low * speed) / speed for speed in speeds)  # every link has room for as much as it needs
-    units = sorted({j / speed for speed in speeds for j in range(ceil(low * speed), floor(high * speed) + 1)})
-    least = bisect_left(units, True, hi=len(units) - 1, key=lambda unit: feasible(fabric, room(fabric, unit), trees))
-    return Bound(units[least] / trees, free.cut, trees, units[least])
+    unit = max(ceil(low * speed) / speed for speed in speeds)  # every link has room for as much as it needs
+    for speed in speeds:
+        first, last = ceil(low * speed), ceil(unit * speed)
+        while first < last:
+            middle = (first + last) // 2
+            enough = feasible(fabric, room(fabric, middle / speed), trees)
+            first, last = (first, middle) if enough else (middle + 1, last)
+        unit = min(unit, last / speed)
+    return Bound(unit / trees, free.cut, trees, unit)
 
 
 def room(fabric: Fabric, unit: Fraction) -> IntArray:

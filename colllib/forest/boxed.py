@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from colllib.exact import integers
 from colllib.forest.bound import Bound, room
 from colllib.forest.fabric import Fabric
-from colllib.forest.flow import starved
+from colllib.forest.flow import starved, with_source
 from colllib.forest.lowering import lowered
 from colllib.forest.packing import pack
 from colllib.forest.splitting import taken
@@ -33,9 +34,9 @@ def pack_by_boxes(fabric: Fabric, bound: Bound) -> tuple[Tree, ...] | None:
     if not size or (fabric.weight != 1).any():
         return None
     fits, boxes, k = room(fabric, bound.unit), ranks // size, bound.trees
-    inside, supply = fits[:size, :size], np.full(size, k * boxes)
+    inside, supply = fits[:size, :size], integers([k * boxes] * size)
     narrowest = min(fits[ranks, :ranks].min(), fits[:ranks, ranks].min())
-    if narrowest < k * (boxes - 1) or starved(fabric.with_source(inside, supply), range(size), k * ranks):
+    if narrowest < k * (boxes - 1) or starved(with_source(inside, supply), range(size), k * ranks):
         return None
     left: list[list[tuple[int, tuple[tuple[int, int], ...]]]] = [[] for _ in range(size)]
     for batch in lowered(pack(inside, supply), inside):
@@ -55,7 +56,7 @@ def _size(fabric: Fabric) -> int:
     """Of the boxes, if ranks in a row are linked alike and one switch joins all of them; else 0."""
     ranks = fabric.ranks
     links = fabric.capacity[:ranks, :ranks]
-    count, box = connected_components(links)
+    count, box = connected_components(links > 0)
     size = ranks // count
     alike = fabric.nodes == ranks + 1 and size > 1 and (box == np.arange(ranks) // size).all()
     return size if alike and (links == np.kron(np.eye(count, dtype=links.dtype), links[:size, :size])).all() else 0

@@ -9,7 +9,7 @@ from math import gcd
 
 import numpy as np
 
-from colllib.exact import LARGEST_INT, Fractions, IntArray, integers
+from colllib.exact import Fractions, IntArray, integers
 from colllib.limits import check_size
 from colllib.primitives import is_whole
 from colllib.topology import Topology, from_links
@@ -68,12 +68,6 @@ class Fabric:
         inside = np.zeros(self.nodes, dtype=np.bool_)
         inside[list(nodes)] = True
         return int(self.capacity[inside][:, ~inside].sum()) * self.unit
-
-    def with_source(self, capacity: IntArray, supply: IntArray) -> IntArray:
-        """The capacities with one more node, which sends every rank its supply."""
-        found = np.zeros((len(capacity) + 1, len(capacity) + 1), dtype=np.result_type(capacity, supply))
-        found[:-1, :-1], found[-1, : len(supply)] = capacity, supply
-        return found.astype(object) if found.sum(dtype=np.float64) >= LARGEST_INT else found  # a flow adds them up
 
 
 def fabric(topology: Topology, *, root: int | None = None, weights: Sequence[int] | None = None) -> Fabric:

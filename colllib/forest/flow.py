@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colllib.exact import IntArray
+from colllib.exact import LARGEST_INT, IntArray
 
 
 class Starved(NamedTuple):
@@ -16,6 +16,17 @@ class Starved(NamedTuple):
     sink: int
     lack: int
     side: int
+
+
+def with_source(capacity: IntArray, supply: IntArray) -> IntArray:
+    """The capacities with one more node, which sends every rank its supply, as numbers that may all be added up.
+
+    >>> with_source(np.array([[0, 1], [1, 0]]), np.array([3, 2])).tolist()
+    [[0, 1, 0], [1, 0, 0], [3, 2, 0]]
+    """
+    found = np.zeros((len(capacity) + 1, len(capacity) + 1), dtype=np.result_type(capacity, supply))
+    found[:-1, :-1], found[-1, : len(supply)] = capacity, supply
+    return found.astype(object) if found.sum(dtype=np.float64) >= LARGEST_INT else found
 
 
 def starved(network: IntArray, sinks: Iterable[int], need: int) -> Starved | None:

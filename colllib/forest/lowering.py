@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.exact import IntArray
+from colllib.exact import IntArray, integers
 from colllib.forest.tree import Tree
 
 STEEP = 4.0  # how much worse a rank is that is one link farther away
@@ -41,7 +41,7 @@ class _Trade:
 
     def __init__(self, batches: list[Tree], capacity: IntArray) -> None:
         self.left = capacity.copy()
-        self.size = np.array([batch.size for batch in batches])
+        self.size = integers(batch.size for batch in batches)
         self.parent = np.repeat([[batch.root] for batch in batches], len(capacity), axis=1)
         self.far = np.ones(self.parent.shape)
         for row, batch in enumerate(batches):

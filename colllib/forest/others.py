@@ -14,7 +14,7 @@ from math import lcm
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from colllib.exact import IntArray
+from colllib.exact import IntArray, multiplied
 from colllib.forest.bound import bound, room
 from colllib.forest.fabric import fabric
 from colllib.forest.splitting import Path, Pieces
@@ -30,6 +30,9 @@ def unwound(topology: Topology) -> Forest:
 
     Args:
         topology: with whatever switches; those that are joined count as one.
+
+    Raises:
+        ValueError: where switches lead one way only.
 
     Source: the preset patterns of TACCL (Shah et al. 2023) and TACOS (Won et al. 2024).
 
@@ -52,13 +55,18 @@ def unwound(topology: Topology) -> Forest:
     rings = replace(network, topology=plain, capacity=capacity, unit=network.unit / finer)
     limit = bound(rings)
     times = limit.unit * rings.unit
-    left: Pieces = {ends: [(int(units * times), path) for units, path in pieces] for ends, pieces in ways.items()}
-    return Forest("all-gather", rings, limit, packed_on(room(rings, limit.unit), network.weight * limit.trees, left))
+    parts = lcm(*((units * times).denominator for pieces in ways.values() for units, _ in pieces))
+    limit = replace(limit, trees=limit.trees * parts, unit=limit.unit * parts)
+    left: Pieces = {
+        ends: [(int(units * times * parts), path) for units, path in pieces] for ends, pieces in ways.items()
+    }
+    supply = multiplied(network.weight, limit.trees)
+    return Forest("all-gather", rings, limit, packed_on(room(rings, limit.unit), supply, left))
 
 
 def _rings(capacity: IntArray, ranks: int) -> list[Path]:
     """For every network of switches the ways over them from each of its ranks to the next one."""
-    count, network = connected_components(capacity[ranks:, ranks:], directed=True, connection="weak")
+    count, network = connected_components(capacity[ranks:, ranks:] > 0, directed=True, connection="weak")
     over = capacity.copy()
     over[:ranks, :ranks] = 0  # direct links stay what they are
     found = []
@@ -68,7 +76,8 @@ def _rings(capacity: IntArray, ranks: int) -> list[Path]:
         for start, end in zip(members.tolist(), np.roll(members, -1).tolist(), strict=True):
             if start != end:
                 path = _shortest(over, start, {end}, set(switches))
-                assert path is not None, "switches that are joined are joined both ways"
+                if path is None:
+                    raise ValueError(f"no ring of switches: none of them leads from rank {start} to rank {end}")
                 found.append(path)
     return found
 

@@ -3,6 +3,9 @@
 A batch is several equal trees that grow together, one link at a time. How many of them may take a
 link, so that all trees that remain can still be finished, one maximum flow says (Tarjan 1974;
 Bérczi and Frank 2010; Zhao et al. 2026). If that is fewer than the batch has, it parts in two.
+
+Where it is none, the flow names a full set: as many trees have yet to come into it as links into it
+are left. It stays full, so no other link into it need be tried for a tree that is in it already.
 """
 
 from __future__ import annotations
@@ -33,12 +36,13 @@ def pack(capacity: IntArray, supply: IntArray) -> list[Tree]:
 
 
 class _Growth:
-    """What is left on the links, and the batches that still have to grow."""
+    """What is left on the links, the batches that still have to grow, and full sets of ranks as bit masks."""
 
     def __init__(self, capacity: IntArray, supply: IntArray) -> None:
         self.left = capacity.copy()
         self.seeds = supply.copy()  # of those that have not begun
         self.waiting = [Tree(root, int(supply[root])) for root in np.flatnonzero(supply).tolist()]
+        self.full: list[int] = []
 
     def grown(self, batch: Tree) -> Tree:
         """A batch of trees to all ranks; what parts from it waits."""
@@ -74,6 +78,9 @@ class _Growth:
 
     def most(self, batch: Tree, start: int, end: int) -> int:
         """How many trees of the batch may take a link."""
+        members = sum(1 << member for member in batch.members)
+        if any(full >> end & 1 and not full >> start & 1 and full & members for full in self.full):
+            return 0
         ranks, others = len(self.left), [other for other in self.waiting if other.edges]
         network = np.zeros((ranks + len(others),) * 2, dtype=self.left.dtype)
         network[:ranks, :ranks] = self.left
@@ -84,4 +91,7 @@ class _Growth:
         for place, other in enumerate(others, ranks):
             network[start, place] = other.size
             network[place, other.members] = need + want
-        return max_flow(network, start, end, need + want)[0] - need
+        value, side = max_flow(network, start, end, need + want)
+        if value == need:
+            self.full.append(~side & (1 << ranks) - 1)
+        return value - need

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from colllib.exact import IntArray
-from colllib.forest.flow import starved
+from colllib.forest.flow import starved, with_source
 from colllib.forest.tree import Path
+from colllib.limits import FLOW, check_seconds
 
 Pieces = dict[tuple[int, int], list[tuple[int, Path]]]
 
@@ -87,13 +88,15 @@ def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str
 
     Raises:
         ValueError: if there are switches and some node does not send as much as it receives.
+        TooLarge: if it would take more than about a minute.
 
     >>> star = np.array([[0, 0, 0, 2], [0, 0, 0, 2], [0, 0, 0, 2], [2, 2, 2, 0]])
     >>> logical = without_switches(star, np.ones(3, dtype=int), 3, "star:3")
     >>> logical.capacity.tolist(), logical.paths[0, 1]
     ([[0, 1, 1], [1, 0, 1], [1, 1, 0]], [(1, (0, 3, 1))])
     """
-    nodes = len(capacity)
+    nodes, network = len(capacity), with_source(capacity, supply)
+    capacity = network[:-1, :-1]
     unequal = np.flatnonzero(capacity.sum(axis=0) != capacity.sum(axis=1))
     if nodes > ranks and len(unequal):
         node = int(unequal[0])
@@ -102,10 +105,8 @@ def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str
             f"{name}: {label} receives {capacity[:, node].sum()} units and sends {capacity[node].sum()}: "
             "with switches, trees need a fabric in which every node sends as much as it receives"
         )
-    network = np.zeros((nodes + 1, nodes + 1), dtype=np.result_type(capacity, supply))
-    network[:-1, :-1], network[-1, :ranks] = capacity, supply
     paths: Pieces = {(u, t): [(int(capacity[u, t]), (u, t))] for u, t in np.argwhere(capacity).tolist()}
-    work = _Work(network, int(supply.sum()), list(range(ranks)), paths)
+    work = _Work(network, int(network[-1].sum()), list(range(ranks)), paths)
     for switch in range(ranks, nodes):
         _remove(work, switch, name)
     kept = {ends: ways for ends, ways in work.paths.items() if ways and max(ends) < ranks}
@@ -121,6 +122,9 @@ def _remove(work: _Work, switch: int, name: str) -> None:
             for u, t, units in plan:
                 work.take(u, switch, t, units)
             return
+    follow = len(work.network) - 1 - switch  # switches, this one included: they are taken for alike
+    seconds = FLOW * len(work.sinks) * len(work.network) * follow * _splits(work.network, switch)
+    check_seconds(f"a forest on {name} the general way", seconds)
     for t in np.flatnonzero(work.network[switch]).tolist():
         # as much from each node as from the others, so that links lead to many: from where none leads yet, then from
         # all; and back to the same node only what nothing else can take
@@ -133,6 +137,13 @@ def _remove(work: _Work, switch: int, name: str) -> None:
                 work.take(u, switch, t, work.most(u, switch, t, share))
         if work.network[switch, t]:
             raise AssertionError(f"{name}: a link of switch {switch} could not be split off, against the theorem")
+
+
+def _splits(network: IntArray, switch: int) -> int:
+    """About how many splits it takes to be rid of a switch: from nodes that are not joined yet, if they send enough."""
+    into, out = network[:, switch], network[switch]
+    apart = (network == 0).astype(np.intp)
+    return int(np.where(into @ apart < out, np.count_nonzero(into), (into > 0) @ apart)[out > 0].sum())
 
 
 def _even(network: IntArray, switch: int) -> Iterator[list[tuple[int, int, int]]]:

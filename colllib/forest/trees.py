@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colllib.exact import Fractions, IntArray
+from colllib.exact import Fractions, IntArray, multiplied
 from colllib.execution import Execution, execute
 from colllib.forest.bound import Bound, bound, fixed, room
 from colllib.forest.boxed import pack_by_boxes
@@ -23,7 +23,7 @@ from colllib.forest.packing import pack
 from colllib.forest.splitting import Path, Pieces, taken, without_switches
 from colllib.forest.symmetric import lattice_of, pack_by_moves
 from colllib.forest.tree import Tree
-from colllib.limits import FLOW, IN_FULL, MOST_MESSAGES, check_seconds, check_size
+from colllib.limits import FLOW, IN_FULL, MOST_MESSAGES, TREE, check_seconds, check_size
 from colllib.moves import Moves
 from colllib.primitives import Blocks
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, pipelined, reversed_in_time
@@ -206,7 +206,7 @@ def forest(
 
     Raises:
         ValueError: for what the fabric, the primitive or the way do not allow, in one line.
-        TooLarge: for more ranks than the general way is made for.
+        TooLarge: where the general way would take more than about a minute.
 
     >>> from colllib.topology import find
     >>> found = forest(find("dgx-a100:2"))
@@ -239,30 +239,17 @@ def forest(
 
 
 def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
-    flows = fabric.ranks * (fabric.ranks + _pairs(fabric))
-    check_seconds(f"a forest on {fabric.topology.name} the general way", FLOW * flows * fabric.nodes**2)
-    if fabric.ranks == 1:
+    ranks, nodes = fabric.ranks, fabric.nodes
+    what = f"a forest on {fabric.topology.name} the general way"
+    check_seconds(what, FLOW * ranks * (nodes - ranks) * nodes + TREE * ranks**3)  # at the very least
+    if ranks == 1:
         return (Tree(0, limit.trees, ()),)
-    supply = fabric.weight * limit.trees
-    capacity = room(fabric, limit.unit)
-    logical = without_switches(capacity, supply, fabric.ranks, fabric.topology.name)
+    supply = multiplied(fabric.weight, limit.trees)
+    logical = without_switches(room(fabric, limit.unit), supply, ranks, fabric.topology.name)
+    # about one batch for each link, as far as there are so many trees
+    batches = min(int(supply.sum()), int(np.count_nonzero(logical.capacity)))
+    check_seconds(what, TREE * batches * ranks**2)
     return packed_on(logical.capacity, supply, logical.paths)
-
-
-def _pairs(fabric: Fabric) -> int:
-    """Pairs of links through switches, as far as they are split off one by one.
-
-    A switch that joins all ranks alike goes at once. All ranks are joined then, and others join them to switches only.
-    """
-    ranks, joined = fabric.ranks, fabric.capacity > 0
-    into, out = fabric.capacity[:, ranks:].T, fabric.capacity[ranks:]
-    width = into[:, :1] * (np.arange(fabric.nodes) < ranks)
-    alike = (into[:, 0] > 0) & (into == width).all(axis=1) & (out == width).all(axis=1)
-    enters, leaves = joined[:, ranks:].T[~alike], joined[ranks:][~alike]
-    pairs = (enters.sum(axis=1) * leaves.sum(axis=1)).sum()
-    if alike.any():
-        pairs += alike.sum() - (enters[:, :ranks].sum(axis=1) * leaves[:, :ranks].sum(axis=1)).sum()
-    return int(pairs)
 
 
 def packed_on(capacity: IntArray, supply: IntArray, paths: Pieces) -> tuple[Tree, ...]:

@@ -12,14 +12,13 @@ from colllib.measured.log import Run
 from colllib.measured.machines import Machine
 from colllib.measured.predict import predict
 from colllib.measured.shape import Shape
-from colllib.units import binary_size, seconds
+from colllib.units import binary_size
 
 CAUSES = (
     *("nvls", "protocol-switch", "latency-bound", "pcie-limited", "nic-limited", "single-nic"),
     *("no-gdr", "p2p-disabled", "congestion", "misconfiguration", "other"),
 )
 CERTAIN = 3.0  # the weight of what the log itself says
-_SOCKET_FLOOR = 40e-6  # two boxes over RDMA take 15 to 40 us for a few bytes, TCP more
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,6 @@ def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator
         yield Evidence("single-nic", CERTAIN, f"the library uses 1 card of {usual_cards}")
     elif facts.get("cards", "").isdigit() and int(facts["cards"]) < usual_cards:
         yield Evidence("misconfiguration", 1.0, f"the library uses {facts['cards']} cards of {usual_cards}")
-        yield Evidence("single-nic", 0.8, f"the library uses {facts['cards']} cards of {usual_cards}")
 
 
 def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: str) -> Iterator[Evidence]:
@@ -92,8 +90,6 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
     share = form.measured / machine.network
     reached = form.measured / (bound.low or 1.0)
     pair = collective in ("sendrecv", "all-to-all")
-    if form.growth > 1.25:
-        yield Evidence("latency-bound", 1.2, f"busbw still grows by {form.growth - 1:.0%} over the largest sizes")
     waiting = _ring_latency(machine) * form.measured / (2 * form.largest)
     if not pair and waiting > 0.15:
         text = f"a ring over {machine.ranks} ranks waits {waiting:.0%} of the time of the largest message"
@@ -119,7 +115,6 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
         text = f"no GPU reaches {machine.far} of {machine.cards} cards without crossing the processor"
         yield Evidence("no-gdr", (CERTAIN - 0.5) * min(1.0, machine.far / machine.cards), text)
     if not pair and machine.cards == 1:
-        yield Evidence("single-nic", 1.5, "a box has one card")
         yield Evidence("nic-limited", 0.8, "a box has one card")
     elif not pair and not form.noisy and waiting < 0.15:
         yield from _as_of_fewer_cards(machine, form, collective)
@@ -136,23 +131,13 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
             yield Evidence("misconfiguration", 0.8, "some of the cards may not be in use")
             if machine.boxes >= 8:
                 yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
-    if form.smallest <= 2**16 and form.floor > _SOCKET_FLOOR * max(1.0, machine.boxes / 4) and reached < 0.6:
-        yield Evidence("misconfiguration", 0.6, f"{seconds(form.floor)} for the smallest message is slow for RDMA")
 
 
 def _as_of_fewer_cards(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
     """One card in full, by a ring or as the model says; over two boxes a tree gives twice a ring's busbw."""
-    one = _of_cards(machine, form, collective, 1)
+    one = predict(replace(machine, cards=1), collective, form.largest).busbw
     if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / one <= 1.15:
         yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
-    elif machine.cards > 2 and 0.9 <= form.measured / _of_cards(machine, form, collective, machine.cards // 2) <= 1.1:
-        text = f"busbw is that of {machine.cards // 2} cards of {machine.cards}"
-        yield Evidence("misconfiguration", 0.6, text)
-        yield Evidence("single-nic", 0.6, text)
-
-
-def _of_cards(machine: Machine, form: Shape, collective: str, cards: int) -> float:
-    return predict(replace(machine, cards=cards), collective, form.largest).busbw
 
 
 def _ring_latency(machine: Machine) -> float:
@@ -164,8 +149,6 @@ def _ring_latency(machine: Machine) -> float:
 def inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
     """What the numbers say of a slow run inside a box."""
     share = form.measured / machine.pcie
-    if form.growth > 1.25:
-        yield Evidence("latency-bound", 1.8, f"busbw still grows by {form.growth - 1:.0%} over the largest sizes")
     if machine.linked and share > 1:
         yield Evidence("misconfiguration", 1.2, "more than PCIe carries, less than all links: some are not in use")
         yield Evidence("other", 0.9, "a GPU may be slow or its links degraded")

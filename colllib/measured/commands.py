@@ -160,8 +160,9 @@ def predict_command(
         (units.binary_size(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
         for p in found
     ]
-    headers = ("size", "time", "busbw", "picked", "binding", "latency", "wire", "of the wire")
+    headers = ("size", "time", "busbw", "picked", "binding", "latency", "wire", "efficiency")
     click.echo(tabulate(table, headers=headers, disable_numparse=True))
+    click.echo("\nefficiency: what algorithm and protocol leave of the wires, times what published runs reach of that")
     for title, group in (("with", changes), ("with, what helps most first", helps)):
         if group:
             lines = [(each.what, f"{-each.saved:+z.1%}", *_cells(each.prediction)) for each in group]

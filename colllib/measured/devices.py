@@ -19,7 +19,7 @@ def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: int) ->
     made = by_gpu(kind)
     if made is None:
         raise ValueError(f"the file does not tell the GPU ({links} NVLinks): say --gpu h100, or take a cluster file")
-    made = replace(made, gpus=gpus, cards=cards or made.cards, far=far)
+    made = replace(made, gpus=gpus, cards=cards or max(1, made.cards * gpus // made.gpus), far=far)
     return replace(made, card=card, cards_known=True) if card else made
 
 

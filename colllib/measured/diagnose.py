@@ -16,6 +16,7 @@ from colllib.measured.infer import (
     SMALLEST,
     Hints,
     as_shown,
+    fast_enough,
     filled,
     fitting,
     machine_of,
@@ -107,8 +108,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     >>> from colllib.measured.read import read
     >>> (run,) = read("# size time algbw busbw\\n 1073741824 4568.9 235.01 440.65\\n")
     >>> found = diagnose(run, Hints(gpu="H100", gpus_per_box=8, boxes=2))
-    >>> found.state, found.binding
-    ('healthy', 'network card')
+    >>> found.state, found.binding  # of NVLSTree, which is faster than a ring over the cards
+    ('healthy', 'NVLink')
     """
     if why := _no_measurement(run, ranks_of(run, hints)):
         text = f"This is no measurement: {why}."
@@ -133,6 +134,10 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if any(row.failed for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
+    if machine is None and (machine := fast_enough(known, form)):
+        assumed.append(
+            "it is fast enough for boxes of 8 GPUs with 8 x 400 Gb/s cards; say --gpu and --cards to be sure"
+        )
     if machine is None:
         return _unknown_machine(run, form, hints, ranks, assumed)
     return _judged(known, form, machine, collective, assumed)
@@ -176,7 +181,7 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
         state, sure, text = "below-expectation", 0.4, f"{speed}: {scatter}; the machine is not known."
     elif total:
         state, cause, others, sure = "healthy", None, ["nic-limited"], 0.4
-        text = f"{speed} is what a ring over cards of {total / 1e9:g} GB/s a box gives; say --gpu and --cards."
+        text = f"{speed} is what cards of {total / 1e9:g} GB/s a box give; say --gpu and --cards to be sure."
     seen = [text] if state == "healthy" else dict.fromkeys(mark.text for mark in marks if mark.text)
     binding = "network card" if gpus == 1 and not single else "unknown"
     test, evidence = _test(cause or "", ranks, run.collective), (*seen, *assumed) or (text,)
@@ -194,6 +199,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     usual = by_gpu(machine.name)
     said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
     state, distance = _state(form, bound)
+    if state == "healthy" and form.erratic and machine.boxes > 1:
+        state, distance = "below-expectation", 0.0  # fast at some sizes, but no healthy fabric scatters so
     if _certain(said):
         state = _as_said(state, form, machine, bound, model)
     marks = [mark for mark in said if state != "healthy" or mark.weight >= CERTAIN] + list(causes.noted(form))
@@ -218,7 +225,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     verdict = _sentence(state, cause, form, machine, bound)
     if state == "healthy" and form.measured < SLOWER * model.busbw:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
-    binding = "latency" if cause == "latency-bound" else bound.binding
+    faster = state == "healthy" and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
+    binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
     return Diagnosis(state, cause, tuple(rest), confidence, binding, verdict, tuple(evidence), test, form, bound)
 
 

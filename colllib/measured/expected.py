@@ -8,7 +8,7 @@ from colllib.busbw import ideal_gain
 from colllib.measured.machines import Machine
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
-CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.7, 0.65, 0.5, 0.3
+CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.65, 0.5, 0.3
 SEND_SHARE = 0.8  # of a card that one pair of GPUs has for itself: up to 0.97 is seen
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
@@ -49,7 +49,7 @@ def expected(machine: Machine, collective: str) -> Expected:
     >>> from colllib.measured.machines import find
     >>> found = expected(find("dgx-h100:2"), "all-reduce")
     >>> found.binding, round(found.low / 1e9), round(found.high / 1e9)
-    ('network card', 280, 504)
+    ('network card', 272, 504)
     """
     if machine.ranks < 2:
         raise ValueError("1 rank sends nothing: take at least 2")
@@ -59,6 +59,8 @@ def expected(machine: Machine, collective: str) -> Expected:
     usual, most = _outside(machine, machine.network, collective)
     pair = collective in ("sendrecv", "all-to-all")
     share = {"all-to-all": PAIR_SHARE, "sendrecv": SEND_SHARE}.get(collective, CARD_SHARE)
+    if machine.gpus == 1:  # it has its cards for itself
+        share = SEND_SHARE
     binding, why, lean = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box", usual
     if not machine.cards_known:
         lean = usual * min(1.0, machine.least_network / machine.network)

@@ -19,6 +19,8 @@ BETWEEN_BOXES = 40e-6  # seconds: two GPUs of one box wait less for a few bytes,
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
 SLICE = 1.25e9  # bytes per second: 10 Gbit/s, the network of a cloud's instance with one Volta
+SLINGSHOT_CARD = 25e9  # of which there is one kind with GPUs
+ONE_CARD = 25e9  # bytes per second, 200 Gbit/s: the least that boxes with part of the usual GPUs have
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 Assumed = list[str]
 
@@ -95,6 +97,15 @@ def filled(run: Run, form: Shape, fewest: float = FEWEST_CARDS, least: float = 0
     return next((total for k in range(4) if least <= form.measured / (total := fewest * 2**k) <= 1.0), 0.0)
 
 
+def fast_enough(run: Run, form: Shape) -> Machine | None:
+    """The fastest usual boxes, of eight GPUs with 8 x 400 Gb/s, if a run of an unknown GPU is fast enough for them."""
+    if form.noisy or form.largest < SMALLEST or not run.ranks or run.ranks <= UNKNOWN.gpus or run.ranks % UNKNOWN.gpus:
+        return None
+    boxes = replace(UNKNOWN, boxes=run.ranks // UNKNOWN.gpus, cards_known=True)
+    bound = expected(boxes, str(run.collective))
+    return boxes if bound.low <= form.measured <= bound.high else None
+
+
 def as_shown(machine: Machine, run: Run, form: Shape, assumed: Assumed) -> Machine:
     """The same machine with what its run shows where nobody tells it: a bridge, faster cards, or fewer of them."""
     if machine.boxes == 1:
@@ -141,7 +152,10 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
         assumed.append(f"the log shows {run.ranks} ranks of the {stated} that are told")
     if hints.machine is not None:
         return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
-    kind = by_gpu(hints.gpu or run.gpu)
+    kind, counted = by_gpu(hints.gpu or run.gpu), run.facts.get("cards", "")
+    if run.facts.get("provider") == "cxi" and counted.isdigit() and not hints.cards:
+        hints = replace(hints, cards=(int(counted), SLINGSHOT_CARD))
+        assumed.append(f"from the log: {counted} cards of Slingshot, 200 Gb/s each")
     if kind is None:
         if hints.gpu:
             assumed.append(f"GPU {shortened(hints.gpu)!r} is not known")
@@ -185,9 +199,8 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
     if made.gpus < kind.gpus and kind.cards > 1:
         part = made.gpus / kind.gpus
         common = max(made.card, part * kind.common_network)
-        made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common)
-    if made.gpus == 1 and kind.generation == 0:
-        made = replace(made, least_network=SLICE)
+        least = SLICE if made.gpus == 1 and kind.generation == 0 else min(kind.least_network, ONE_CARD)
+        made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common, least_network=least)
     counted = int(run.facts.get("cards", "0")) if run.facts.get("cards", "0").isdigit() else 0
     named = int(run.facts.get("named cards", "0"))
     if "efa" in (run.facts.get("provider"), run.facts.get("FI_PROVIDER")) and kind.generation < 2:

@@ -108,7 +108,7 @@ def _nvlink(
     """Link and card, or the preset of a topology that has them."""
     link, card = TOPOLOGIES[speeds].bandwidth if isinstance(speeds, str) else speeds
     source = f"NVIDIA, {_SHEET}{name} and of its DGX"
-    least = most / 8 if generation == 1 else most / 4  # the leanest clouds: 2 x 100 Gbit/s, 4 x 200 Gbit/s
+    least = min(most, 400e9) if generation > 1 else most / 8  # the leanest: 8 x 400 Gbit/s; 1 x 100 or 200 before
     return Machine(name, link, pcie, generation, generation > 1, gpus, 8, card, least, most, source)
 
 
@@ -124,6 +124,8 @@ def _slot(name: str, pcie: float, generation: int, bridge: float = 0.0) -> Machi
     source = f"NVIDIA, {_SHEET}{name}"
     return Machine(name, pcie, pcie, generation, False, 8, 1, 12.5e9, 1.25e9, 400e9, source, bridge=bridge)
 
+
+_MI300A = "CDNA 3 white paper: two Infinity Fabric links of 64 GB/s one way to each of 3 peers"
 
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
 _KINDS: tuple[tuple[str, Machine], ...] = (
@@ -142,14 +144,16 @@ _KINDS: tuple[tuple[str, Machine], ...] = (
     (r"a800", _nvlink("A800", (200e9, 25e9), _GEN4, 1, 8, 200e9)),
     (r"a100", replace(_nvlink("A100", "dgx-a100", _GEN4, 1, 8, 200e9), common_network=100e9)),
     (r"v100.*pcie", _slot("V100 PCIe", _GEN3, 0)),
-    (r"v100", replace(_nvlink("V100", (150e9, 12.5e9), _GEN3, 0, 8, 100e9), cards=4, least_network=12.5e9)),
+    (r"v100", replace(_nvlink("V100", (150e9, 12.5e9), _GEN3, 0, 8, 100e9), cards=4, common_network=12.5e9)),
     (r"p100.*pcie", _slot("P100 PCIe", _GEN3, 0)),
     (r"p100", replace(_nvlink("P100", (80e9, 12.5e9), _GEN3, 0, 8, 50e9), cards=4, least_network=1.25e9)),
-    (r"rtx pro|rtx 50[0-9]0|5090", _slot("RTX PRO 6000", _GEN5, 3)),
+    (r"rtx pro|rtx 50[0-9]0|5090|6000d", _slot("RTX PRO 6000", _GEN5, 3)),
     (r"l4\b", _slot("L4", _GEN4 / 2, 1)),
     (r"l40|l20|rtx 40[0-9]0|4090|6000 ada|ada gen", _slot("L40S", _GEN4, 1)),
     (r"\ba(10g?|2|16|30|40)\b|a[456]000|rtx 30[0-9]0|3090", _slot("A40", _GEN4, 1, bridge=56.25e9)),
+    (r"2080 ti|titan rtx|quadro rtx", _slot("Quadro RTX 8000", _GEN3, 0, bridge=50e9)),
     (r"\bt4\b|2080|p4\b|p40|1080|titan|quadro|rtx [5-8]000|k80|m40|m60", _slot("T4", _GEN3, 0)),
+    (r"mi300a", replace(_fabric("MI300A", "mi300x", 3, _MI300A), link=384e9, pcie=_GEN5, card=25e9, mesh=3, gpus=4)),
     (r"mi3", _fabric("MI300X", "mi300x", 7, "CDNA 3 white paper: 7 Infinity Fabric links of 64 GB/s one way")),
     (r"mi2[15]0", _fabric("MI250X", "mi250x", 3, "CDNA 2 white paper: 3 Infinity Fabric links of 50 GB/s leave a die")),
     (

@@ -27,7 +27,7 @@ _TYPE_BYTES |= dict.fromkeys(("f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1)
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\*?|[+-]?(?:nan|inf)|N/A", re.IGNORECASE)
 _QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?", re.IGNORECASE)
 _RANK = re.compile(
-    r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+\s+on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
+    r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
 )
 _FACTS = {
     "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
@@ -36,8 +36,8 @@ _FACTS = {
     "via P2P": re.compile(r"\bvia (P2P)\b"),
     "via SHM": re.compile(r"\bvia (SHM)\b"),
     "via NET": re.compile(r"\bvia NET/([^/\s]+)"),
-    "rdma": re.compile(r"via NET/.*/(GDRDMA)|GPU Direct RDMA (Enabled)"),
-    "no rdma": re.compile(r"GPU Direct RDMA (Disabled)"),
+    "rdma": re.compile(r"via NET/.*/(GDRDMA)|GPU Direct RDMA (Enabled)|use ring PXN \d (GDR 1)"),
+    "no rdma": re.compile(r"GPU Direct RDMA (Disabled)|use ring PXN \d (GDR 0)"),
     "no card": re.compile(r"NET/IB : (No device found)"),
     "no p2p": re.compile(r"(P2P is disabled between connected GPUs)"),
     "iommu": re.compile(r"(Missing \"?iommu=pt)"),
@@ -62,6 +62,7 @@ class _Table:
     rows: list[Row] = field(default_factory=list)
     streams: list[str] = field(default_factory=list)  # the process that printed a row
     devices: dict[int, tuple[str, int, str]] = field(default_factory=dict)
+    firsts: set[str] = field(default_factory=set)  # hosts that say that they have rank 0: one of each job
     facts: dict[str, str] = field(default_factory=dict)
     unread: list[Unread] = field(default_factory=list)
     collective: str | None = None
@@ -184,7 +185,11 @@ def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
     if "nThread" in line and "minBytes" in line:
         table = _next(tables)
     if match := _RANK.search(stripped):
-        table.devices[int(match[1])] = (match[2], int(match[3]), match[4].strip())
+        table = _next(tables) if table.ended else table
+        rank, host = int(match[1]), match[2]
+        if rank == 0:
+            table.firsts.add(host)
+        table.devices[rank] = (host, int(match[3]), match[4].strip())
         return
     if _AVERAGE.search(line):
         table.ended = True
@@ -393,6 +398,7 @@ def _run(table: _Table) -> Run:
     if table.before is not None:
         table.facts = table.facts or table.before.facts
         table.devices = table.devices or table.before.devices
+        table.firsts = table.firsts or table.before.firsts
     devices = table.devices.values()
     printed = table.ranks or (max(table.devices) + 1 if devices else None)
     if printed is None and re.fullmatch(r"\d{1,8}", table.facts.get("nranks", "")):
@@ -409,7 +415,7 @@ def _run(table: _Table) -> Run:
     gpu = next((name for _, _, name in devices), "")
     counts = Counter(table.streams)  # a process that printed a row or two of many was mislabeled
     streams = sum(count >= max(1, len(table.rows) / 10) for count in counts.values())
-    known = (table.dialect, tuple(table.rows), collective, ranks, boxes, per_box, gpu, streams)
+    known = (table.dialect, tuple(table.rows), collective, ranks, boxes, per_box, gpu, max(streams, len(table.firsts)))
     return Run(*known, table.facts, tuple(table.unread))
 
 
@@ -435,7 +441,9 @@ def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
     if ranks == 1 and ratio:
         ranks = None  # a bus bandwidth above 0 needs two: the other lines of ranks are elsewhere
     divided = round(median(table.per_rank)) if table.per_rank else 1
-    unchecked = any(row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place)
+    unchecked = any(row.wrong in ("N/A", "1e+00") for row in table.rows if row.in_place) and any(
+        row.wrong not in ("N/A", "1e+00") for row in table.rows if not row.in_place
+    )
     if collective is None and divided > 1:
         collective = "reduce-scatter" if table.reduces else "all-to-all" if unchecked else "all-gather"
     elif collective is None and ratio is not None:

@@ -168,7 +168,7 @@ def boxes_explorer() -> Explorer:
             Quantity("narrow", "Over\u00adsubscription", "number", 1.0, 16.0, 1.0),
             message(10e9),
             *speeds,
-            replace(speeds[2], name="alpha_far", label="Latency between racks"),
+            replace(speeds[2], name="alpha_far", label="Latency between racks", only_with="r"),
         ],
         [
             Curves(race),

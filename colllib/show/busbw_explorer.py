@@ -32,7 +32,7 @@ def busbw_explorer() -> Explorer:
     Explorer: Bus bandwidth (Primitive, Ranks N, Message M, Latency α, Bandwidth BW, Efficiency)
     """
     race = Race(rows, bandwidth=("bw*eff",))
-    heads = "algorithm = name | time | algbw | busbw | P"
+    heads = "algorithm = title | time | algbw | busbw | P"
     return Explorer(
         "Bus bandwidth",
         [

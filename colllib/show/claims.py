@@ -86,7 +86,7 @@ def _facets(found: Entry) -> dict[str, str]:
     return {
         "source": SOURCES[found.claim.source],
         "section": section,
-        "chapter": found.chapter,
+        "chapter": found.claim.chapter,
         "verdict": found.verdict.value,
     }
 
@@ -102,7 +102,11 @@ def _card(found: Entry, places: str) -> str:
     anchor = _anchor(claim)
     errata = f' · <a href="errata.html#{anchor}">in the errata</a>' if found.verdict in FAILS else ""
     color = "cl-fails" if found.verdict in FAILS else "cl-holds" if found.verdict in HOLDS else ""
-    chapter = f'; <a href="../notebooks/{found.chapter}.html">chapter {found.chapter}</a>' if found.chapter else ""
+    chapter = (
+        f'; <a href="../notebooks/{found.claim.chapter}.html">chapter {found.claim.chapter}</a>'
+        if found.claim.chapter
+        else ""
+    )
     printed = "" if _claimed(claim) == "as stated" else f"<p>Printed: {escape(_claimed(claim))}</p>"
     result = f"<p>{_way(finding)}: {escape(finding.executed)}</p>" if finding.executed else ""
     because = f"<p>{escape(finding.because)}</p>" if finding.because else ""
@@ -145,7 +149,7 @@ def _erratum(found: Entry, cause: Cause) -> list[str]:
     claim, finding = found.claim, found.finding
     own = "" if finding.because == cause.text else f" {_plain(finding.because)}"
     cited = _cited(finding.reference) if finding.reference != cause.reference else ""
-    chapter = f"[](../notebooks/{found.chapter}.ipynb)"
+    chapter = f"[](../notebooks/{found.claim.chapter}.ipynb)"
     link = f'<a id="{_anchor(claim)}" href="claims.html#{_anchor(claim)}">{claim.id}</a>'
     return [
         f"**{link}, {_plain(_place(claim))}.** {_plain(_stated(claim))}",

@@ -102,6 +102,7 @@ class Quantity:
         low, high: ends of the slider, powers of ten but for a "number", whose slider is linear; any value above 0 can
             be typed, of a number only those between.
         start: the value that is shown first.
+        only_with: the control with whose first choice it decides nothing, and is not shown; "" shows it always.
 
     >>> message = Quantity("m", "Message M", "message size", 1e2, 1e11, 16e6)
     >>> message.text(message.read("64 MB")), message.at(64e6)
@@ -114,6 +115,7 @@ class Quantity:
     low: float
     high: float
     start: float
+    only_with: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in _TEXT:

@@ -5,7 +5,6 @@ from functools import partial
 
 from colllib import ladder
 from colllib.algorithms import of
-from colllib.algorithms.alltoall import radices
 from colllib.bounds import lower_bound
 from colllib.cost import Cost
 from colllib.show.control import Control, Quantity
@@ -67,15 +66,7 @@ def on_star(primitive: str, n: int) -> list[Row]:
     entries = [(a.label, ladder.on_star(primitive, a.name, n)) for a in of(primitive) if a.fits(n)]
     bound = lower_bound(primitive, n)
     floor = Row("lower bounds", only(Cost(bound.n_alpha, bound.n_beta)), bound=True)
-    return [*(Row(label, {"": Form.of(entry)} | in_bases(entry)) for label, entry in entries), floor]
-
-
-def in_bases(entry: ladder.Entry) -> dict[str, Form]:
-    """The ways of an algorithm that takes a base: every one between 2 and N that is best at some price."""
-    if "radix" not in entry.algorithm.options:
-        return {}
-    n = entry.topology.ranks
-    return {f"radix {k}": Form((entry.algorithm.cost.configured(radix=k)(n),)) for k in radices(n) if 2 < k < n}
+    return [*(Row(label, Form.ways(entry)) for label, entry in entries), floor]
 
 
 def cost_explorer(primitive: str = "all-reduce") -> Explorer:
@@ -105,4 +96,4 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
     )
 
 
-COLUMNS = "algorithm = name | time | of fastest | n_alpha | n_beta | P"
+COLUMNS = "algorithm = title | time | of fastest | n_alpha | n_beta | P"

@@ -86,6 +86,9 @@ class Explorer:
                 if name not in names[:place]:
                     raise ValueError(f"control {control.name!r} depends on {name!r}, which is no earlier control")
         chosen = [control.name for control in self.controls if isinstance(control, Control)]
+        for control in self.controls:
+            if isinstance(control, Quantity) and control.only_with not in ("", *chosen):
+                raise ValueError(f"quantity {control.name!r} is shown with {control.only_with!r}, which is no control")
         for number, part in enumerate(self.all_parts):
             for name in part.race.depends_on if isinstance(part, View) else part.depends_on:
                 if name not in chosen:
@@ -107,6 +110,16 @@ class Explorer:
     def address(self) -> str:
         """What leads to it within a page."""
         return self.name or slug(self.title)
+
+    def idle(self, place: int, state: State) -> bool:
+        """Whether control number `place` decides nothing in `state`: its one choice is taken, or nobody asks for it."""
+        control = self.controls[place]
+        if isinstance(control, Control):
+            return len(self.choices(place, state)) == 1
+        if not control.only_with:
+            return False
+        other = [each.name for each in self.controls].index(control.only_with)
+        return bool(state[control.only_with] == next(iter(self.choices(other, state))))
 
     # -- states ---------------------------------------------------------------------------
 
@@ -279,7 +292,8 @@ class Explorer:
         """What the page needs to know of a control."""
         control = self.controls[place]
         if isinstance(control, Quantity):
-            return {"name": control.name, "kind": control.kind, "marks": control.marks}
+            found: dict[str, Any] = {"name": control.name, "kind": control.kind, "marks": control.marks}
+            return found | ({"with": control.only_with} if control.only_with else {})
         on = self.needs(place)
         self._limit(on, f"the range of control {control.name!r}")
         found = {

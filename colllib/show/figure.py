@@ -114,7 +114,7 @@ def axes(width: float = 380, height: float = 260) -> tuple[Figure, Axes]:
         return figure, figure.subplots()
 
 
-def svg_figure(figure: Figure, alt: str, *, title: str = "") -> Chart:
+def svg_figure(figure: Figure, alt: str) -> Chart:
     """Wrap a matplotlib figure (made by `axes` or with ``Figure()``, never with pyplot).
 
     >>> figure, ax = axes()
@@ -129,7 +129,7 @@ def svg_figure(figure: Figure, alt: str, *, title: str = "") -> Chart:
     out = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "colllib"}):
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
-    return Chart(_tidy(out.getvalue()), alt, title)
+    return Chart(_tidy(out.getvalue()), alt)
 
 
 #: Those of matplotlib's own colors that have a counterpart, in the order of ours.

@@ -20,7 +20,12 @@ def rows(primitive: str, n: int, part: Fraction) -> list[Row]:
     entries = [Entry(algorithm, topology, trusting=True) for algorithm in offered(primitive, topology)]
     known = [entry for entry in entries if entry.how == CLOSED_FORM]
     ways = {
-        takes: {entry.algorithm.label: Form.of(entry) for entry in known if entry.algorithm.takes == takes}
+        takes: {
+            way: form
+            for entry in known
+            if entry.algorithm.takes == takes
+            for way, form in Form.ways(entry, entry.algorithm.label).items()
+        }
         for takes in ("ranks", "topology")
     }
     return [

@@ -42,11 +42,12 @@ def rung(name: str, entries: Sequence[Entry], ports: bool, losses: tuple[str, st
 
     >>> [row] = [rung("star 8", ladder.entries("all-to-all", "star:8", trusting=True), False)]
     >>> list(row.ways), row.ways["pairwise"].cost()
-    (['pairwise', 'Bruck', 'ring relay'], Cost(n_alpha=7, n_beta=7/8))
+    (['pairwise', 'Bruck, radix 2', 'Bruck, radix 3', 'ring relay'], Cost(n_alpha=7, n_beta=7/8))
     """
     topology = entries[0].topology
     scale = injection(topology) if ports else Fraction(1)
-    ways = {entry.algorithm.label: Form.of(entry).scaled(scale) for entry in entries}
+    known = (way for entry in entries for way in Form.ways(entry, entry.algorithm.label).items())
+    ways = {way: form.scaled(scale) for way, form in known}
     least = Form((floor(entries[0].algorithm.primitive, topology),)).scaled(scale)
     return Row(name, ways, floor=least, alpha=losses[:1], bandwidth=losses[1:])
 
@@ -94,8 +95,10 @@ def realistic_ladder_explorer() -> Explorer:
             named = {line.name for line in LINES if (line.primitive, line.on) == (p, spec)}
             for entry in entries:
                 if entry.algorithm.name in named:
-                    row = rung(f"{_SHORT[spec]}, {entry.algorithm.label}", [entry], ports, losses)
-                    found.append(replace(row, ways={"": row.ways[entry.algorithm.label]}))
+                    label = entry.algorithm.label
+                    row = rung(f"{_SHORT[spec]}, {label}", [entry], ports, losses)
+                    ways = {way.removeprefix(label).removeprefix(", "): form for way, form in row.ways.items()}
+                    found.append(replace(row, ways=ways))
             others = [entry for entry in entries if entry.algorithm.name not in named]
             if others:
                 found.append(rung(f"{_SHORT[spec]}, others", others, ports, losses))

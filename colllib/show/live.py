@@ -50,6 +50,7 @@ class Live:
         for part in self.parts:
             part.add_class("cl-part")
         head = widgets.HTML(f'{style("theme", "explorer", "pen")}<p class="cl-title">{escape(explorer.title)}</p>')
+        self._shown = shown
         self.box = widgets.VBox([head, *shown, *self._buttons(), *(self.parts[k] for k in explorer.order)])
         for name in ("colllib", "cl-explorer", "cl-live"):
             self.box.add_class(name)
@@ -172,6 +173,8 @@ class Live:
 
     def _draw(self) -> None:
         state = self.state
+        for place, shown in enumerate(self._shown):
+            shown.layout.set_trait("display", "none" if self.explorer.idle(place, state) else None)
         last = len(self.parts) - 1
         for number, part in enumerate(self.parts):
             made = self.explorer.render(number, state)

@@ -15,6 +15,8 @@ from colllib.training.timeline import COMPUTE, Step
 
 MODEL = MODELS["Llama 3.1 8B"]
 SIZES = tuple(n * 1e6 for n in (1, 5, 10, 25, 50, 100, 200, 400, 800, 1600, 3200))
+#: Those on offer: also powers of two, and what frameworks start with.
+OFFERED = tuple(sorted({*SIZES, *(n * 1e6 for n in (2, 16, 32, 40, 64, 80, 128, 256, 320, 500, 512, 640, 1000, 2000))}))
 BOXES = (1, 2, 4, 16, 32)
 MILLISECONDS = (2, 4, 8, 16)
 WIDTHS = {2: "BF16", 4: "FP32"}
@@ -61,7 +63,7 @@ def overlap_explorer() -> Explorer:
     return Explorer(
         "What stays exposed",
         [
-            Control("bucket", "Bucket", SIZES, 25e6, kind="number", format=units.size),
+            Control("bucket", "Bucket", OFFERED, 25e6, kind="number", format=units.size),
             Control("boxes", "Boxes of 8", BOXES, 16),
             Control("ms", "Backward of a layer in ms", MILLISECONDS, 2),
             Control("width", "Gradients", WIDTHS, 2),
@@ -88,7 +90,7 @@ def _timeline(bucket: float, boxes: int, ms: float, width: int) -> Chart:
 
 def _times(boxes: int, ms: float, width: int) -> dict[float, float]:
     """Size of a bucket -> seconds of the step, the best first."""
-    times = {size: overlapped(size, boxes, ms, width).seconds for size in SIZES}
+    times = {size: overlapped(size, boxes, ms, width).seconds for size in OFFERED}
     return dict(sorted(times.items(), key=lambda item: (round(item[1], 12), item[0])))
 
 
@@ -96,7 +98,7 @@ def _curve(bucket: float, boxes: int, ms: float, width: int) -> Chart:
     times = _times(boxes, ms, width)
     best, least = next(iter(times.items()))
     return lines(
-        {"step": (SIZES, [1e3 * times[size] for size in SIZES])},
+        {"step": (OFFERED, [1e3 * times[size] for size in OFFERED])},
         x_label="bucket",
         y_label="step, ms",
         log_x=10,
@@ -111,8 +113,10 @@ def _summary(bucket: float, boxes: int, ms: float, width: int) -> str:
     best, least = next(iter(_times(boxes, ms, width).items()))
     waiting, sending = step.idle(COMPUTE), step.busy(NETWORK)
     assert abs(step.seconds - float(step.end[step.on(COMPUTE)].max()) - waiting) <= 1e-9
-    why = "the network is the bottleneck" if sending > 2 * step.busy(COMPUTE) / 3 else "only the tail is open"
+    why = "the network is the bottleneck" if sending > 2 * step.busy(COMPUTE) / 3 else "only those sent last"
+    faster = step.seconds / least
+    other = f"Best of these buckets: {units.size(best)}, {faster:.2f} times as fast."
     return (
         f"{step.on(NETWORK).size} all-reduces; {units.seconds(waiting)} of {units.seconds(sending)} exposed: {why}. "
-        f"Best of these buckets: {units.size(best)}, {step.seconds / least:.2f} times as fast."
+        f"{other if faster >= 1.01 else 'No bucket here makes the step 1 % faster.'}"
     )

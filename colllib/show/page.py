@@ -12,6 +12,7 @@ from colllib.show.theme import digest, escape, script, style
 if TYPE_CHECKING:
     from colllib.show.explorer import Explorer
 
+MANY = 24  # choices that a note does not list
 LONG = 24  # letters of radio buttons that fit into one of two columns
 SPEEDS = ("0.5", "1", "2", "4")
 
@@ -20,15 +21,15 @@ def _control(explorer: Explorer, place: int) -> str:
     """The control as HTML; nothing for one that never offers more than one choice."""
     control = explorer.controls[place]
     name = f'<span class="cl-name">{escape(control.label)}</span>'
+    only = " cl-only" if explorer.idle(place, explorer.start) else ""
     if isinstance(control, Quantity):
         value = explorer.start[control.name]
-        return _typed(place, control.label, control.text(value), control.at(value), len(control.marks))
+        return _typed(place, control.label, control.text(value), control.at(value), len(control.marks), only)
     texts = list(explorer.choices(place, explorer.start).values())
     at = int(explorer.grid.start[place])
     form = explorer.form(place)
     if not form:
         return ""
-    only = " cl-only" if len(texts) == 1 else ""
     if form == "radio":
         choices = "".join(
             f'<label><input type="radio" name="{explorer.address}-{place}" value="{k}"{" checked" if k == at else ""} '
@@ -49,7 +50,7 @@ def _control(explorer: Explorer, place: int) -> str:
         field = f'<select data-control="{place}" autocomplete="off">{options}</select>'
         return f'<label class="cl-control{only}">{name}{field}</label>'
     if form == "number":
-        return _typed(place, control.label, texts[at], at, len(texts))
+        return _typed(place, control.label, texts[at], at, len(texts), only)
     value = f'<span class="cl-value" aria-hidden="true">{escape(texts[at])}</span>'
     made = f'<label class="cl-control{only}">{name}{_slider(place, texts[at], at, len(texts))}{value}</label>'
     return f'<div class="cl-play">{made}{_buttons(control)}</div>' if control.name == explorer.play else made
@@ -62,11 +63,11 @@ def _slider(place: int, text: str, at: int, count: int, more: str = "") -> str:
     )
 
 
-def _typed(place: int, label: str, text: str, at: int, count: int) -> str:
+def _typed(place: int, label: str, text: str, at: int, count: int, only: str) -> str:
     """A slider, and a field beside it that says what cannot be read."""
     slider = _slider(place, text, at, count, f' aria-label="{escape(label)}"')
     return (
-        f'<div class="cl-control"><span class="cl-name">{escape(label)}</span>{slider}'
+        f'<div class="cl-control{only}"><span class="cl-name">{escape(label)}</span>{slider}'
         f'<input type="text" class="cl-field" value="{escape(text)}" aria-label="{escape(label)}, typed" '
         f'autocomplete="off" spellcheck="false"><span class="cl-error" role="alert"></span></div>'
     )
@@ -93,6 +94,8 @@ def _note(explorer: Explorer) -> str:
             continue
         texts, form = list(explorer.choices(place, explorer.start).values()), explorer.form(place)
         span = f"({', '.join(texts)})" if form in ("radio", "select") else f"from {texts[0]} to {texts[-1]}"
+        if len(texts) > MANY and form == "select":
+            span = f"({len(texts)} choices, such as {texts[0]})"
         if form:
             described.append(f"{control.label} {span}")
     return f"Shown is one state. With its script running, this page lets you change: {'; '.join(described)}."

@@ -73,8 +73,8 @@ def _calls(model: Model, tokens: int, plan: Plan) -> tuple[Call, ...]:
 
 @cache
 def _ways(primitive: str, ranks: int) -> dict[str, Form]:
-    fitting = [a for a in of(primitive) if a.fits(ranks)]
-    return {a.label: Form.of(ladder.on_star(primitive, a.name, ranks)) for a in fitting}
+    entries = (ladder.on_star(primitive, a.name, ranks) for a in of(primitive) if a.fits(ranks))
+    return {way: form for one in entries for way, form in Form.ways(one, one.algorithm.label).items()}
 
 
 def _row(call: Call) -> Row:
@@ -96,7 +96,7 @@ def _plan_summary(model: str, tokens: int, dp: int, tp: int, pp: int, ep: int, z
     sent: dict[str, float] = {}
     for call in _calls(MODELS[model], tokens, plan):
         sent[call.axis] = sent.get(call.axis, 0.0) + call.sent
-    described = f"{plan.gpus:,} GPUs, {rounds} microbatches. "
+    described = f"{plan.gpus:,} GPUs, {rounds} microbatch{'es' * (rounds > 1)}. "
     if sent:
         wide = max(sent, key=lambda axis: sent[axis])
         described += f"{wide} sends most, {units.size(sent[wide])} a GPU. "

@@ -106,8 +106,8 @@ def _picture(schedule: str, n: int, p: int, clock: str) -> Chart | str:
     look = Look(p, edges[-1], number, "time in units of alpha")
     if clock == CLOCKS[0]:
         bars = bars_of_steps(found.schedule, found.topology, edges, RATIO)
-        return drawn(bars, found.schedule, n, look, edges)
-    return drawn(bars_of(found.schedule, message=RATIO, alpha=1, bandwidth=1), found.schedule, n, look)
+        return drawn(bars, found.schedule, look, edges)
+    return drawn(bars_of(found.schedule, message=RATIO, alpha=1, bandwidth=1), found.schedule, look)
 
 
 def _counts(schedule: str, n: int, p: int) -> Table:

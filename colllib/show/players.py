@@ -71,7 +71,6 @@ def trace_player(
     primitive: str = "all-reduce",
     *,
     ranks: Sequence[int] = (2, 3, 4, 5, 6, 8),
-    few: Sequence[str] = (),
     start: tuple[str, int] | None = None,
     offer: Mapping[str, tuple[str, Callable[[int], Schedule]]] | None = None,
     topology: Callable[[int], Topology] = star,
@@ -82,7 +81,6 @@ def trace_player(
     Args:
         primitive: its name.
         ranks: the numbers of ranks on offer, at most 8.
-        few: the algorithms offered at first (default: the basic ones); all others are behind "all".
         start: algorithm and N shown first (default: the first on offer, at N = 4 or the nearest to it).
         offer: other schedules than the library's: name -> (text, builder from N).
         topology: the topology for N (default: a star).
@@ -100,11 +98,10 @@ def trace_player(
     Explorer: Reduce-scatter, step by step (Algorithm, Ranks N, Steps done)
     """
     if offer is None:
-        offered = variants(primitive)
-        few = few or FEW[primitive]
+        offered, few = variants(primitive), FEW[primitive]
     else:
         offered = {name: _given(text, build) for name, (text, build) in offer.items()}
-        few = few or tuple(offered)
+        few = tuple(offered)
     places = {n: topology(n) for n in ranks}
     if start is None:
         name = next((name for name in few if any(map(offered[name].fits, places.values()))), few[0])

@@ -19,7 +19,6 @@ from colllib.show.theme import SERIES, color, escape
 from colllib.topology import Topology, star
 
 Clock = Literal["lock-step", "event"]
-Rows = Literal["ranks", "steps"]
 
 SCALE = 4  # units of the drawing per unit of type, so that places are whole numbers
 WIDTH, LEFT, RIGHT, TOP = 380 * SCALE, 30 * SCALE, 8 * SCALE, 18 * SCALE
@@ -146,11 +145,7 @@ def space_time(
     bandwidth: float,
     clock: Clock = "event",
     segments: int = 1,
-    rows: Rows = "ranks",
-    interval: int = 1,
     until: float | None = None,
-    time_format: Callable[[float], str] = units.seconds,
-    x_label: str = "time",
     title: str = "",
 ) -> Chart:
     """Draw when each rank sends which segment: a bar while its port is busy, a thin line until it has arrived.
@@ -166,11 +161,7 @@ def space_time(
         clock: "event" or "lock-step".
         segments: segments P per original block: labels count from 0 in each, and the segments of
             the second block (a second tree's half) are drawn hollow.
-        rows: "ranks", or "steps": the steps of the schedule before `pipelined` cut it.
-        interval: as given to `pipelined`, for rows of steps.
         until: end of the time axis (default: the last arrival), to compare two clocks.
-        time_format: how the axis prints a time.
-        x_label: what the axis measures.
         title: a heading.
 
     Raises:
@@ -186,13 +177,8 @@ In the 5 steps 1, 2, 3, 2, 1 ranks send.
         raise ValueError(f"clock {clock!r}: must be 'lock-step' or 'event'")
     price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     bars = bars_of(schedule, topology, clock=clock, **price)
-    count = schedule.ranks
-    if rows == "steps":
-        bars = _by_step(bars, schedule, segments, interval)
-        count = schedule.num_steps - (segments - 1) * interval
     edges = step_edges(execute(schedule, topology), **price) if clock == "lock-step" else []
-    look = Look(segments, until, time_format, x_label, "rank" if rows == "ranks" else "step")
-    return drawn(bars, schedule, count, look, edges, title)
+    return drawn(bars, schedule, Look(segments, until), edges, title)
 
 
 @dataclass(frozen=True)
@@ -203,12 +189,9 @@ class Look:
     until: float | None = None
     time_format: Callable[[float], str] = units.seconds
     x_label: str = "time"
-    row_name: str = "rank"
 
 
-def drawn(
-    bars: list[Bar], schedule: Schedule, rows: int, look: Look, edges: Sequence[float] = (), title: str = ""
-) -> Chart:
+def drawn(bars: list[Bar], schedule: Schedule, look: Look, edges: Sequence[float] = (), title: str = "") -> Chart:
     """The diagram of bars that `bars_of` made; `edges` are the steps of the lock-step clock, where it is that clock.
 
     Raises:
@@ -218,7 +201,7 @@ def drawn(
         raise ValueError(f"{schedule.ranks} ranks: a space-time diagram shows at most {MOST_RANKS}")
     busy = busy_ports(schedule)
     end = max((bar.arrival for bar in bars), default=0.0)
-    body = _drawing(_in_lanes(bars), rows, look.until or end, edges, busy, look)
+    body = _drawing(_in_lanes(bars), schedule.ranks, look.until or end, edges, busy, look)
     return Chart(body, _summary(schedule, bool(edges), end, busy, len(bars), look.time_format), title)
 
 
@@ -231,17 +214,6 @@ def _summary(
     if lockstep:
         said += f" In the {len(busy)} steps {', '.join(map(str, busy))} ranks send."
     return said
-
-
-def _by_step(bars: list[Bar], schedule: Schedule, segments: int, interval: int) -> list[Bar]:
-    """The bars on rows of the steps before the schedule was cut; messages that coincide become one."""
-    stages = [
-        t - (blocks[0] % segments) * interval
-        for t in range(schedule.num_steps)
-        for blocks in _bundles(schedule.step(t)).values()
-    ]
-    moved = [replace(bar, row=stage) for bar, stage in zip(bars, stages, strict=True)]
-    return list(dict.fromkeys(moved))
 
 
 def _in_lanes(bars: list[Bar]) -> list[Bar]:
@@ -268,7 +240,7 @@ def _drawing(bars: list[Bar], rows: int, end: float, edges: Sequence[float], bus
     def y(bar: Bar) -> int:
         return round(TOP + (bar.row + 0.5) * PITCH + (bar.lane - (lanes - 1) / 2) * thick)
 
-    out = [_frame(rows, floor, look.row_name), _axis(x, end, floor, edges, busy, look)]
+    out = [_frame(rows, floor), _axis(x, end, floor, edges, busy, look)]
     flights = "".join(f"M{x(bar.left)} {y(bar)}H{x(bar.arrival)}" for bar in bars if x(bar.arrival) > x(bar.left))
     out.append(f'<g fill="none"><path d="{flights}" stroke="currentColor" stroke-width="{max(2, thick // 10)}"/>')
     segments = look.segments
@@ -316,13 +288,13 @@ def _texts(places: Sequence[tuple[int, int, str]], look: str) -> str:
     return f'<g text-anchor="middle" {look}>{"".join(out)}</g>'
 
 
-def _frame(rows: int, floor: int, row_name: str) -> str:
+def _frame(rows: int, floor: int) -> str:
     grid = "".join(f"M{LEFT} {TOP + k * PITCH}H{WIDTH - RIGHT}" for k in range(1, rows))
     names = [(LEFT - 12 * SCALE, round(TOP + (k + 0.5) * PITCH + 4 * SCALE), str(k)) for k in range(rows)]
     return (
         f'<path d="{grid}" stroke="var(--cl-line,#c3c9d0)" stroke-width="2"/>'
         f'<path d="M{LEFT} {floor}H{WIDTH - RIGHT}" stroke="currentColor" stroke-width="4"/>'
-        f'<text x="0" y="{11 * SCALE}">{row_name}</text>{_texts(names, "")}'
+        f'<text x="0" y="{11 * SCALE}">rank</text>{_texts(names, "")}'
     )
 
 

@@ -13,7 +13,7 @@ from colllib.training.tensor_states import Machine, Plan
 WIDTH, INNER = 4096, 16384
 TOKENS = tuple(2**k for k in range(10, 18))
 ROOM = {0: "all parameters", 1: "its own share"}
-BANDWIDTHS = {450e9: "450 GB/s", 50e9: "50 GB/s"}
+BANDWIDTHS = {25e9: "25 GB/s", 50e9: "50 GB/s", 450e9: "450 GB/s", 900e9: "900 GB/s"}
 
 
 @cache

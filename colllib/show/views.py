@@ -20,6 +20,7 @@ from colllib.show.theme import color, escape, typeset
 Texts = Mapping[str, str]
 
 WIDE, NARROW = 640, 520  # how wide Python draws; below this, letters instead of names
+LOW, HIGH = 1e2, 1e11  # the messages in bytes at both ends of a curve
 POINTS = 64  # of a curve, but for the first
 
 
@@ -43,6 +44,10 @@ def measured(what: str, one: Priced, message: float, standings: Sequence[Priced]
     if what == "slowdown":
         return one.seconds / fastest(standings)[0].seconds
     return standings[0].seconds / one.seconds if what == "gain" else one.seconds
+
+
+def _sizes(low: float, high: float) -> list[float]:
+    return [low * (high / low) ** (k / POINTS) for k in range(POINTS + 1)]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -89,7 +94,6 @@ class Curves(View):
     """A measure of every row against the message, with a rule where the reader is, and who is fastest below.
 
     Args:
-        low, high: the sizes in bytes at both ends.
         what: "time", "rate", "gain" or "slowdown", of which the curves' ends tell the time; without a label it names
             the chart.
         y_label: what the axis says.
@@ -97,8 +101,6 @@ class Curves(View):
         strip: whether a strip below says who is fastest.
     """
 
-    low: float = 1e2
-    high: float = 1e11
     what: str = "slowdown"
     y_label: str = "times as long as the fastest"
     log: bool = True
@@ -110,8 +112,7 @@ class Curves(View):
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         race, here, typed = self.race, state[self.race.message], texts[self.race.message]
-        low, high = min(self.low, here), max(self.high, here)
-        sizes = [low * (high / low) ** (k / POINTS) for k in range(POINTS + 1)]
+        sizes = _sizes(min(LOW, here), max(HIGH, here))
         lines = [race.standings({**state, race.message: size}) for size in sizes]
         now = race.standings(state)
         show = _FORMATS[self.what]
@@ -129,17 +130,21 @@ class Curves(View):
         body = plot(curves, frame, ends=True, rule=Rule(here, typed, strip))
         return figure(
             f"{self.y_label} against M. At {typed}: {values}.",
-            body + ("" if width >= NARROW else keys((one.row.name, one.look) for one in now)),
+            body + ("" if width >= NARROW else keys([(one.row.name, one.look) for one in now])),
         )
 
 
-def keys(named: Iterable[tuple[str, Look]]) -> str:
-    """What letters in a figure stand for."""
+def keys(rows: Sequence[tuple[str, Look]], more: Iterable[str] = ()) -> str:
+    """What letters in a figure stand for: those of its rows, and of what else a map has letters for."""
     spans = "".join(
         f'<span data-row="{escape(name)}"><b style="color:{look.color}">{escape(letters(name, look))}</b> '
         f"{escape(name)}</span>"
-        for name, look in named
+        for name, look in rows
     )
+    drawn = {look.code for _, look in rows}
+    looks = {label: known(label) for label in more}
+    others = {look.code if look else UNPRICED: label if look else "not priced" for label, look in looks.items()}
+    spans += "".join(f"<span><b>{code}</b> {escape(o)}</span>" for code, o in others.items() if code not in drawn)
     return f'<div class="cl-legend">{spans}</div>'
 
 
@@ -257,26 +262,22 @@ class Map(View):
     Args:
         over: some of the values of the control `ranks`, a row each.
         ranks: its name.
-        low, high: the sizes in the middle of the first and of the last column.
     """
 
     over: tuple[int, ...] = ()
     ranks: str = "n"
-    low: float = 1e2
-    high: float = 1e10
     kind = "map"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        race, columns = self.race, round(3 * log10(self.high / self.low)) + 1
-        sizes = [self.low * 10 ** (k / 3) for k in range(columns)]
-        cell, bottom = (width - LEFT - 6) / columns, ROW * len(self.over)
+        race, sizes = self.race, MESSAGES
+        cell, bottom = (width - LEFT - 6) / len(sizes), ROW * len(self.over)
         body, first, taken = [], [], []
         for k, n in enumerate(self.over):
             row = [race.standings({**state, self.ranks: n, race.message: size}) for size in sizes]
             first.append([fastest(each)[0] for each in row])
             taken.append([next((one for one in each if one.row.takes), None) for each in row])
             body.append(_map_row(k, first[k], taken[k], cell) + text(LEFT - 5, ROW * k + 12.5, "end", str(n)))
-        x = log_axis(self.low * 10 ** (-1 / 6), self.high * 10 ** (1 / 6), LEFT, width - 6)
+        x = log_axis(sizes[0] * 10 ** (-1 / 6), sizes[-1] * 10 ** (1 / 6), LEFT, width - 6)
         for size in sizes[:: 6 if width >= NARROW else 12]:
             label = units.size(size)
             body.append(f'<path d="M{px(x(size))} {px(bottom)}v4" stroke="currentColor"/>')
@@ -293,13 +294,14 @@ class Map(View):
         view = f'viewBox="0 0 {px(width)} {px(bottom + 36)}"'
         svg = f'<svg {view} font-size="11.5" aria-hidden="true">{"".join(body)}</svg>'
         leads = Counter((one.row.name, one.look) for row in first for one in row).most_common()
-        shares = {name: f"{100 * times / columns / len(self.over):.0f} %" for (name, _), times in leads}
+        shares = {name: f"{100 * times / len(sizes) / len(self.over):.0f} %" for (name, _), times in leads}
         described = "; ".join(f"{name} {share}" for name, share in shares.items())
         alt = f"Map of the fastest over N and M; share of the cells: {described}."
         times = [
             a.seconds / b.seconds for row in zip(taken, first, strict=True) for a, b in zip(*row, strict=True) if a
         ]
-        return figure(alt, svg + keys((name, look) for (name, look), _ in leads) + _verdict(times))
+        legend = keys([look for look, _ in leads], [one.way for row in taken for one in row if one])
+        return figure(alt, svg + legend + _verdict(times))
 
 
 def _map_row(k: int, first: Sequence[Priced], taken: Sequence[Priced | None], cell: float) -> str:
@@ -317,7 +319,9 @@ def _map_row(k: int, first: Sequence[Priced], taken: Sequence[Priced | None], ce
     return "".join(out)
 
 
+MESSAGES = tuple(10 ** (2 + k / 3) for k in range(25))  # in the middle of the columns of a map
 LEFT, ROW = 40, 17  # of a map
+UNPRICED = "?"  # the code of what a map has no price for
 SHADES = ("0", ".16", ".42", ".1")  # within 10 % of the fastest, up to twice its time, more, not priced
 
 
@@ -329,7 +333,7 @@ def _shade(one: Priced | None, first: Priced) -> int:
 
 def _code(one: Priced, taken: Priced | None) -> str:
     look = known(one.way) if taken else one.look
-    return look.code if look else "?"
+    return look.code if look else UNPRICED
 
 
 def _verdict(choices: Sequence[float]) -> str:
@@ -394,7 +398,7 @@ class Rows(View):
         for one in found:
             cells = "".join(f"<td{_side(cell)}>{escape(_cell(cell, one, message, least))}</td>" for _, cell in others)
             name = escape(_cell(first, one, message, least))
-            swatch = "" if one.way else f'<i class="cl-swatch" style="background:{one.look.color}"></i>'
+            swatch = "" if known(one.way) else f'<i class="cl-swatch" style="background:{one.look.color}"></i>'
             body.append(
                 f'<tr data-row="{escape(one.row.name)}" tabindex="0"><th scope="row">{swatch}{name}</th>{cells}</tr>'
             )
@@ -402,7 +406,7 @@ class Rows(View):
 
 
 def _side(cell: str) -> str:
-    return "" if cell in ("name", "way", "group") or cell not in _CELLS else ' class="cl-right"'
+    return "" if cell in ("name", "title", "way", "group") or cell not in _CELLS else ' class="cl-right"'
 
 
 def _cell(cell: str, one: Priced, message: float, least: float) -> str:
@@ -411,6 +415,7 @@ def _cell(cell: str, one: Priced, message: float, least: float) -> str:
 
 _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
     "name": lambda one, m, least: one.row.name,
+    "title": lambda one, m, least: one.title,
     "way": lambda one, m, least: one.label,
     "group": lambda one, m, least: one.row.group,
     "time": lambda one, m, least: units.seconds(one.seconds, 4),
@@ -430,42 +435,41 @@ HOT, HEAT = color(1), 40  # the color of what is always busy, and how much of it
 
 @dataclass(frozen=True)
 class Heat(View):
-    """For which share of every row's time the busiest links of each level carry bytes, and how much is latency."""
+    """For which share of every row's time the busiest links of each level carry bytes, and how much is latency.
+
+    A level over which no row sends has no column.
+    """
 
     kind = "heat"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        heads = "".join(f'<th scope="col" class="cl-right">{escape(name)}</th>' for name in self._columns)
+        found = self.race.standings(state)
+        shares = [self.race.busy(one, state) for one in found]
+        names = (*self.race.levels, "latency")
+        used = [k for k in range(len(names)) if any(row[k] for row in shares)]
+        heads = "".join(f'<th scope="col" class="cl-right">{escape(names[k])}</th>' for k in used)
         body = []
-        for one in self.race.standings(state):
+        for one, row in zip(found, shares, strict=True):
             cells = "".join(
-                f'<td class="cl-right" style="background:color-mix(in srgb,{HOT} {HEAT * share:.1f}%,transparent)">'
-                f"{100 * share:.0f} %</td>"
-                for share in self.race.busy(one, state)
+                f'<td class="cl-right" style="background:color-mix(in srgb,{HOT} {HEAT * row[k]:.1f}%,transparent)">'
+                f"{100 * row[k]:.0f} %</td>"
+                for k in used
             )
             name = escape(one.row.name)
             body.append(f'<tr data-row="{name}" tabindex="0"><th scope="row">{name}</th>{cells}</tr>')
         head = f'<tr><th scope="col">busy</th>{heads}</tr>'
         return f'<table class="colllib-table"><thead>{head}</thead><tbody>{"".join(body)}</tbody></table>'
 
-    @property
-    def _columns(self) -> tuple[str, ...]:
-        return (*self.race.levels, "latency")
-
 
 @dataclass(frozen=True)
 class Turns(View):
     """From which size on which row is fastest, as text."""
 
-    low: float = 1e2
-    high: float = 1e11
     kind = "turns"
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
-        sizes = [self.low * (self.high / self.low) ** (k / POINTS) for k in range(POINTS + 1)]
-        described = "; ".join(
-            f"from <b>{units.size(size)}</b> {escape(one.row.name)}" for size, one in turns(self.race, state, sizes)
-        )
+        found = turns(self.race, state, _sizes(LOW, HIGH))
+        described = "; ".join(f"from <b>{units.size(size)}</b> {escape(one.row.name)}" for size, one in found)
         return f"<p>Fastest {described}.</p>"
 
 

@@ -11,11 +11,10 @@ from colllib.show.control import Control
 from colllib.show.cost_explorer import on_star, prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.race import Race, Row
-from colllib.show.views import Map, Turns
+from colllib.show.views import MESSAGES, Map, Turns
 
 #: The rows of the map; the control offers more, between them.
 RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 72, 128, 256, 512, 1024, 4096, 16384, 65536)
-MESSAGES = tuple(10 ** (2 + k / 3) for k in range(25))
 NOBODY = "nobody"
 CARD = 50e9  # bytes per second of a network card, which NCCL's model asks for
 EDGE = 2**40  # bytes above which no library's table changes
@@ -59,7 +58,7 @@ def _rows(primitive: str, library: str, n: int) -> list[Row]:
     found = sorted((row for row in on_star(primitive, n) if not row.bound), key=lambda row: row.name not in every)
     if library == NOBODY:
         return found
-    ways = {row.name: row.ways[""] for row in found}
+    ways = {row.name: next(iter(row.ways.values())) for row in found}  # of several bases the first, 2, which is theirs
     return [*found, Row(library, ways, takes=taken(library, primitive, n), bound=True)]
 
 

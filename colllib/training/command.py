@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import click
-from tabulate import tabulate
 
 from colllib import units
+from colllib.answering import Answer, answered, table
 from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
@@ -56,21 +55,18 @@ def read_plan(text: str) -> Plan:
 @click.option("--chunks", default="1", help="of interleaved stages")
 @click.option("--bucket", default="25MB", help="gradients that leave together")
 @click.option("--shared", is_flag=True, help="gradients and activations share a card")
-@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@answered
 def step_command(
     on: str,
     plan: str,
     model: str,
     layers: str | None,
-    tokens: str,
-    microbatches: str,
     teraflops: str,
     schedule: str,
-    chunks: str,
     bucket: str,
     shared: bool,
-    as_json: bool,
-) -> None:
+    **counts: str,
+) -> Answer:
     """A training step as a timeline: how long it takes, and what each stage does meanwhile."""
     if model not in MODELS:
         raise ValueError(f"unknown model {units.shortened(model)!r}: known are {', '.join(MODELS)}")
@@ -81,21 +77,17 @@ def step_command(
         chosen,
         read_plan(plan),
         on,
-        tokens=units.whole("tokens", tokens, "8192"),
-        microbatches=units.whole("microbatches", microbatches, "16"),
+        **{name: units.whole(name, text, "16") for name, text in counts.items()},
         rate=1e12 * units.whole("teraflops", teraflops, "400"),
         schedule=schedule,
-        chunks=units.whole("chunks", chunks, "2"),
         bucket=units.parse("message size", bucket),
         shared=shared,
     )
     step = simulate(training)
-    stages: list[dict[str, float]] = []
-    for stage in range(training.plan.pp):
-        stream = compute(stage)
+    spent = []
+    for stream in map(compute, range(training.plan.pp)):
         computing = float(sum(op.seconds for op in step.ops if op.stream == stream and op.kind in "FBW"))
-        waiting = step.busy(stream) - computing
-        stages.append({"computing": computing, "waiting for collectives": waiting, "idle": step.idle(stream)})
+        spent.append((computing, step.busy(stream) - computing, step.idle(stream)))
     result = {
         "machine": on,
         "model": model,
@@ -103,22 +95,18 @@ def step_command(
         "ranks": training.plan.gpus,
         "operations": len(step.ops),
         "time_s": step.seconds,
-        "stages": [{f"{name.replace(' ', '_')}_s": value for name, value in spent.items()} for spent in stages],
+        "stages": [
+            dict(zip(("computing_s", "waiting_for_collectives_s", "idle_s"), one, strict=True)) for one in spent
+        ],
     }
-    head = f"{model}, {chosen.layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step"
-    rows = [(k, *(units.seconds(value) for value in spent.values())) for k, spent in enumerate(stages)]
-    _print(result, as_json, head, rows, ("stage", *stages[0]))
-
-
-def _print(result: dict[str, Any], as_json: bool, head: str, rows: list[Any], headers: tuple[str, ...]) -> None:
-    if as_json:
-        click.echo(json.dumps(result, indent=2, allow_nan=False))
-    else:
-        click.echo(f"{head}\n\n{tabulate(rows, headers=headers, disable_numparse=True)}")
+    yield result
+    yield f"{model}, {chosen.layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step\n"
+    rows = [(stage, *map(units.seconds, one)) for stage, one in enumerate(spent)]
+    yield table(("stage", "computing", "waiting for collectives", "idle"), rows)
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents
-MOST_SCORES, MOST_RANKS = 2**20, 256
+MOST_RANKS = 256
 
 
 @click.command("experts")
@@ -128,10 +116,8 @@ MOST_SCORES, MOST_RANKS = 2**20, 256
 @click.option("--tokens", default="64", help="of a rank")
 @click.option("--capacity", default=None, help="of an expert, in means of the load; without it no limit")
 @click.option("--gate", default="zipf", help="uniform or zipf")
-@click.option("--json", "as_json", is_flag=True, help="print JSON")
-def experts_command(
-    on: str, count: str, top_k: str, tokens: str, capacity: str | None, gate: str, as_json: bool
-) -> None:
+@answered
+def experts_command(on: str, count: str, top_k: str, tokens: str, capacity: str | None, gate: str) -> Answer:
     """Tokens choose experts: how uneven that is, and what the busiest link of each tier carries."""
     where, wanted = topology(on), units.whole("experts", count, "64")
     each = units.whole("tokens", tokens, "64")
@@ -139,26 +125,21 @@ def experts_command(
         raise ValueError(f"unknown gate {units.shortened(gate)!r}: known are {', '.join(GATES)}")
     check_counts(experts=wanted, tokens=each)
     check_size("tokens for every expert", where.ranks, MOST_RANKS, "ranks")
-    check_size("a score of each token for each expert", where.ranks * each * wanted, MOST_SCORES, "scores")
     place = routing.contiguous(wanted, where.ranks)
     chosen = routing.route(
         routing.zipf_scores(where.ranks, each, wanted, GATES[gate]), units.whole("top-k", top_k, "8")
     )
     if capacity is not None:
-        chosen = routing.with_capacity(chosen, _decimal("capacity", capacity))
+        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", capacity):
+            raise ValueError(f"capacity {units.shortened(capacity)!r}: must be a decimal number, as in 1.25")
+        chosen = routing.with_capacity(chosen, Fraction(capacity))
     goes = routing.destinations(chosen, place)
     busiest: dict[str, dict[str, float]] = {}
     for copies in routing.COPIES if where.in_box else routing.COPIES[:2]:
         loads = crossings(execute(routing.dispatch(where, goes, copies), where))
         busiest[copies] = {tier: float(load.most) for tier, load in loads.items()}
-    result = {"on": on, "gate": gate, "imbalance": chosen.imbalance, "dropped": chosen.dropped, "busiest_M": busiest}
+    yield {"on": on, "gate": gate, "imbalance": chosen.imbalance, "dropped": chosen.dropped, "busiest_M": busiest}
     dropped = f"{100 * chosen.dropped:.1f} % of the choices dropped"
-    head = f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}"
+    yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
     rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]
-    _print(result, as_json, head, rows, ("a copy", *busiest["per rank"]))
-
-
-def _decimal(what: str, text: str) -> Fraction:
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
-        raise ValueError(f"{what} {units.shortened(text)!r}: must be a decimal number, as in 1.25")
-    return Fraction(text)
+    yield table(("a copy", *busiest["per rank"]), rows)

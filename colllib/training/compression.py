@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
+from colllib.limits import MOST_NODES, check_size
 from colllib.primitives import check_counts
 from colllib.schedule import Schedule
 from colllib.values import Message, final_values
@@ -63,11 +64,11 @@ def int8(block: int | None = None) -> Compressor:
     >>> int8()(np.array([127.0, 1.4, 0.3]), 0).values, int8(2)(np.zeros(5), 0).bytes
     (array([127.,   1.,   0.]), 17)
     """
-    if block is not None and block < 1:
-        raise ValueError(f"block = {block}: a scale must serve at least 1 value")
+    if block is not None:
+        check_counts(block=block)
 
     def compress(vector: Floats, seed: int) -> Packet:
-        size = block or max(len(vector), 1)
+        size = min(block or len(vector), len(vector)) or 1
         count = -(-len(vector) // size)
         rows = np.zeros((count, size))
         rows.ravel()[: len(vector)] = vector
@@ -165,6 +166,7 @@ class Traffic:
 
     def __post_init__(self) -> None:
         check_counts(ranks=self.ranks)
+        check_size("a count of bytes for each rank", self.ranks, MOST_NODES, "ranks")
         self.bytes = np.zeros(self.ranks, dtype=np.intp)
 
     def __call__(self, sent: Packet, message: Message) -> Packet:
@@ -241,7 +243,7 @@ def two_phase(
     >>> two_phase([in_parts(np.array(v), 2, full) for v in ([1.0, 3.0], [3.0, 5.0])], full, Traffic(2))
     [array([2., 4.]), array([2., 4.])]
     """
-    traffic.check([np.concatenate([packet.values for packet in row]) for row in parts])
+    traffic.check([_values(row) for row in parts])
     ranks = len(parts)
     start = [[parts[block // ranks][block % ranks] for block in range(ranks**2)]] * ranks
     there = final_values(_built(alltoall.pairwise, ranks), start, wire=traffic)
@@ -252,6 +254,11 @@ def two_phase(
     if residual is not None:
         residual[:] = [mean - packet.values for mean, packet in zip(owned, packets, strict=True)]
     return [np.concatenate(row) for row in _gathered(packets, traffic)]
+
+
+def _values(packets: Sequence[Packet]) -> Floats:
+    """Of a vector's parts, end to end."""
+    return np.concatenate([packet.values for packet in packets])
 
 
 def in_parts(vector: Floats, ranks: int, compress: Compressor, seed: int = 0) -> list[Packet]:
@@ -272,13 +279,12 @@ def gathered(packets: Sequence[Packet], traffic: Traffic) -> list[Floats]:
     return [np.sum(row, axis=0) / len(row) for row in _gathered(packets, traffic)]
 
 
-def merged(packets: Sequence[Packet], traffic: Traffic, schedule: Schedule | None = None) -> list[Floats]:
-    """The mean on every rank, by an all-reduce of sparse vectors whose non-zero places become more as they meet.
+def merged(packets: Sequence[Packet], traffic: Traffic) -> list[Floats]:
+    """The mean on every rank, by recursive doubling with sparse vectors whose non-zero places grow as they meet.
 
     Args:
         packets: one per rank, of one length.
         traffic: counts what is sent; its `steps` show the growth.
-        schedule: an all-reduce of one block (default: recursive doubling).
 
     >>> traffic = Traffic(4)
     >>> packets = [top_k(0.1)(np.roll(np.arange(20.0), 5 * r), 0) for r in range(4)]
@@ -294,8 +300,7 @@ def merged(packets: Sequence[Packet], traffic: Traffic, schedule: Schedule | Non
         places = np.count_nonzero((mine.values != 0) | (other.values != 0))
         return Packet(values, min(2 * FULL * int(places), FULL * len(values)))  # never more than a dense vector
 
-    schedule = _built(allreduce.recursive_doubling, ranks) if schedule is None else schedule
-    held = final_values(schedule, [[packet] for packet in packets], add, traffic)
+    held = final_values(_built(allreduce.recursive_doubling, ranks), [[packet] for packet in packets], add, traffic)
     return [row[0].values / ranks for row in held]
 
 
@@ -345,17 +350,13 @@ class Average:
             self.errors = self.errors or [np.zeros_like(vector) for vector in vectors]
             self.owners = self.owners or [np.zeros_like(part) for part in np.array_split(vectors[0], self.workers)]
             vectors = [vector + error for vector, error in zip(vectors, self.errors, strict=True)]
-        if self.way == "two phases":
-            parts = [in_parts(vector, self.workers, self.compress, step) for vector in vectors]
-            sent = [np.concatenate([packet.values for packet in row]) for row in parts]
-            mean = two_phase(parts, self.compress, self.traffic, step, self.owners if self.feedback else None)[0]
-        else:
-            packets = [self.compress(vector, step) for vector in vectors]
-            sent = [packet.values for packet in packets]
-            mean = gathered(packets, self.traffic)[0]
+        pieces = 1 if self.way == "gather" else self.workers
+        parts = [in_parts(vector, pieces, self.compress, step) for vector in vectors]
         if self.feedback:
-            self.errors = [vector - values for vector, values in zip(vectors, sent, strict=True)]
-        return mean
+            self.errors = [vector - _values(row) for vector, row in zip(vectors, parts, strict=True)]
+        if self.way == "gather":
+            return gathered([packet for [packet] in parts], self.traffic)[0]
+        return two_phase(parts, self.compress, self.traffic, step, self.owners if self.feedback else None)[0]
 
 
 @dataclass(eq=False)
@@ -387,6 +388,8 @@ class LowRank:
         size = len(vectors[0])
         rows = int(np.ceil(np.sqrt(size)))
         columns = -(-size // rows)
+        if self.rank > columns:
+            raise ValueError(f"rank {self.rank}: {size} numbers make a matrix of {rows} x {columns}, which has less")
         self.errors = self.errors or [np.zeros(size) for _ in vectors]
         held = [vector + error for vector, error in zip(vectors, self.errors, strict=True)]
         matrices = [np.pad(vector, (0, rows * columns - size)).reshape(rows, columns) for vector in held]

@@ -41,7 +41,7 @@ def buckets(sizes: Iterable[float], capacity: float) -> list[list[int]]:
         capacity: of a bucket, in bytes, above 0.
 
     Raises:
-        ValueError: for a capacity that is not above 0.
+        ValueError: for a capacity that is not above 0, or a negative size.
 
     >>> buckets([4, 4, 4, 4, 4], 8)
     [[0, 1], [2, 3], [4]]
@@ -51,6 +51,8 @@ def buckets(sizes: Iterable[float], capacity: float) -> list[list[int]]:
     found: list[list[int]] = []
     held = capacity
     for i, size in enumerate(sizes):
+        if not size >= 0:
+            raise ValueError(f"gradient of {size} bytes: must be at least 0")
         if held >= capacity:
             found.append([])
             held = 0.0

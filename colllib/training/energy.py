@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from colllib.execution import Execution
 from colllib.measures import crossings
 
@@ -16,18 +14,15 @@ OPTICS = (15 / 0.8, 9 / 0.4)
 PICOJOULES: dict[str, tuple[float, float]] = {"box": (1.3, 5.5), "card": OPTICS, "uplink": OPTICS}
 
 
-def joules(
-    execution: Execution, message: float, picojoules: Mapping[str, tuple[float, float]] = PICOJOULES
-) -> tuple[float, float]:
+def joules(execution: Execution, message: float) -> tuple[float, float]:
     """The least and the most energy that the links of a run take, for a message of M bytes.
 
     Args:
         execution: what was run; its ledger counts the bits on each link.
         message: M in bytes, at least 0.
-        picojoules: per bit, lowest and highest, by the name of the tier.
 
     Raises:
-        ValueError: for a tier without a number, or a negative message.
+        ValueError: for a tier of which no energy is known, or a negative message.
 
     >>> from colllib.algorithms import allreduce
     >>> from colllib.execution import execute
@@ -39,9 +34,9 @@ def joules(
         raise ValueError(f"message size {message!r}: must be a number of bytes, at least 0")
     least = most = 0.0
     for name, crossing in crossings(execution).items():
-        if crossing.total and name not in picojoules:
-            raise ValueError(f"no picojoules per bit for the tier {name!r}: given are {', '.join(picojoules)}")
-        low, high = picojoules.get(name, (0.0, 0.0))
+        if crossing.total and name not in PICOJOULES:
+            raise ValueError(f"no picojoules per bit for the tier {name!r}: known are {', '.join(PICOJOULES)}")
+        low, high = PICOJOULES.get(name, (0.0, 0.0))
         bits = 8 * float(crossing.total) * message
         least, most = least + bits * low * 1e-12, most + bits * high * 1e-12
     return least, most

@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from itertools import groupby
+from math import ceil, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import direct
 from colllib.exact import Fractions, IntArray
-from colllib.primitives import Blocks, check_counts, is_whole
+from colllib.limits import check_size
+from colllib.primitives import Blocks, check_counts, is_whole, whole_numbers
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology
 from colllib.training.tensor_states.graph import softmax
@@ -27,6 +29,7 @@ Floats = NDArray[np.float64]
 Placement = tuple[tuple[int, ...], ...]
 
 DROPPED = -1
+MOST_SCORES = 2**20
 
 # -- gates ---------------------------------------------------------------------------------------
 
@@ -47,7 +50,8 @@ def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *,
     (2, 3, 8)
     """
     check_counts(ranks=ranks, tokens=tokens, experts=experts)
-    if not np.isfinite(exponent):
+    check_size("a score of each token for each expert", ranks * tokens * experts, MOST_SCORES, "scores")
+    if not isfinite(exponent):
         raise ValueError(f"exponent {exponent}: must be finite")
     random = np.random.default_rng(seed)
     popularity = random.permutation(-exponent * np.log(np.arange(1, experts + 1)))
@@ -61,6 +65,7 @@ def topical_tokens(ranks: int, tokens: int, *, seed: int = 0) -> Floats:
         vectors, shape (ranks, tokens, 16).
     """
     check_counts(ranks=ranks, tokens=tokens)
+    check_size("topics of tokens", ranks * tokens, MOST_SCORES, "tokens")
     topics, width = 12, 16
     random = np.random.default_rng(seed)
     centers = random.normal(size=(topics, width))
@@ -84,8 +89,9 @@ def balanced_gate(gate: Floats, tokens: Floats, top_k: int, weight: float, *, st
     """
     if len(gate) != tokens.shape[-1]:
         raise ValueError(f"a gate for vectors of {len(gate)} numbers, tokens of {tokens.shape[-1]}: must be the same")
-    if not weight >= 0:
-        raise ValueError(f"weight {weight} of the auxiliary loss: must be at least 0")
+    check_counts(steps=steps)
+    if not 0 <= weight < float("inf"):
+        raise ValueError(f"weight {weight} of the auxiliary loss: must be finite and at least 0")
     x = tokens.reshape(-1, tokens.shape[-1])
     old, experts, new = x @ gate, gate.shape[1], gate.copy()
     rate = 1 / np.linalg.norm(x, 2) ** 2 * len(x)
@@ -161,7 +167,8 @@ def route(scores: Floats, top_k: int, *, boxes: int = 1, most_boxes: int | None 
     experts = scores.shape[-1]
     if not is_whole(top_k) or not 1 <= top_k <= experts:
         raise ValueError(f"top_k = {top_k!r}: a token can choose 1 to {experts} of {experts} experts")
-    if boxes < 1 or experts % boxes:
+    check_counts(boxes=boxes)
+    if experts % boxes:
         raise ValueError(f"boxes = {boxes}: must divide the {experts} experts")
     if np.isnan(scores).any():
         raise ValueError("a score is not a number: a token cannot choose by it")
@@ -204,14 +211,11 @@ def with_capacity(routing: Routing, factor: float | Fraction) -> Routing:
     if not 0 < factor < float("inf"):
         raise ValueError(f"capacity factor {factor}: must be finite and above 0, or no token is served")
     limit = ceil(Fraction(str(factor)) * routing.chosen.size / routing.experts)
-    in_turn = np.moveaxis(routing.chosen, -1, 0)
-    flat = in_turn.ravel().copy()
-    order = np.argsort(flat, kind="stable")
-    first = np.searchsorted(flat[order], np.arange(routing.experts))
-    place = np.empty(len(flat), dtype=np.intp)
-    place[order] = np.arange(len(flat)) - first[flat[order]]
-    flat[place >= limit] = DROPPED
-    return Routing(np.moveaxis(flat.reshape(in_turn.shape), 0, -1), routing.experts)
+    in_turn = np.moveaxis(routing.chosen, -1, 0).copy()
+    flat = in_turn.ravel()
+    for expert in range(routing.experts):
+        flat[np.flatnonzero(flat == expert)[limit:]] = DROPPED
+    return Routing(np.moveaxis(in_turn, 0, -1), routing.experts)
 
 
 # -- placements ----------------------------------------------------------------------------------
@@ -223,7 +227,8 @@ def contiguous(experts: int, ranks: int) -> Placement:
     >>> contiguous(4, 2)
     ((0,), (0,), (1,), (1,))
     """
-    return tuple((expert // _held(experts, ranks),) for expert in range(experts))
+    held = _held(experts, ranks)
+    return tuple((expert // held,) for expert in range(experts))
 
 
 def round_robin(experts: int, ranks: int) -> Placement:
@@ -255,6 +260,7 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
     >>> by_load([8, 1, 1], 2, copies=1)
     ((0, 1), (0,), (1,))
     """
+    load = whole_numbers("load", load)
     slots = _held(len(load) + copies, ranks)
     if copies < 0 or copies > len(load) * (ranks - 1):
         raise ValueError(
@@ -278,7 +284,9 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
 
 
 def _held(experts: int, ranks: int) -> int:
-    if ranks < 1 or experts < 1 or experts % ranks:
+    check_counts(experts=experts, ranks=ranks)
+    check_size("a placement", experts, MOST_SCORES, "experts")
+    if experts % ranks:
         raise ValueError(f"{experts} experts on {ranks} ranks: each must hold equally many")
     return experts // ranks
 
@@ -326,6 +334,7 @@ def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Sc
     per rank 1
     per box 1/2
     """
+    goes = whole_numbers("destination", goes)
     ranks, tokens, top_k = goes.shape
     if copies not in COPIES:
         raise ValueError(f"copies {copies!r}: must be one of {', '.join(COPIES)}")
@@ -337,22 +346,17 @@ def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Sc
         raise ValueError(f"a token goes to rank {goes.max()}, or {goes.min()}: ranks are 0 to {ranks - 1}, -1 is none")
     if copies == "per box":
         return _over_boxes(topology, goes)
-    counts = traffic(goes, once=copies == "per rank")
+    counts = traffic(_different(goes) if copies == "per rank" else goes)
     return direct.all_to_all(ranks, [[Fraction(int(n), tokens * top_k) for n in row] for row in counts])
 
 
-def traffic(goes: IntArray, *, once: bool = False) -> IntArray:
-    """How many vectors rank i sends to rank j, shape (ranks, ranks).
+def traffic(goes: IntArray) -> IntArray:
+    """How many vectors rank i sends to rank j, shape (ranks, ranks); `goes` is as for `dispatch`.
 
-    Args:
-        goes: as for `dispatch`.
-        once: a token whose experts share a rank goes there once.
-
-    >>> traffic(np.array([[[1, 1]], [[0, -1]]])).tolist(), traffic(np.array([[[1, 1]], [[0, 1]]]), once=True).tolist()
-    ([[0, 2], [1, 0]], [[0, 1], [1, 1]])
+    >>> traffic(np.array([[[1, 1]], [[0, -1]]])).tolist()
+    [[0, 2], [1, 0]]
     """
     ranks = len(goes)
-    goes = _different(goes) if once else goes
     here = np.broadcast_to(np.arange(ranks)[:, None, None], goes.shape)[goes != DROPPED]
     return np.bincount(here * ranks + goes[goes != DROPPED], minlength=ranks**2).reshape(ranks, ranks)
 
@@ -376,11 +380,10 @@ def _over_boxes(topology: Topology, goes: IntArray) -> Schedule:
         raise ValueError(f"{topology.name} has no boxes: copies per box need some")
     ranks, tokens, top_k = goes.shape
     found: Counter[tuple[int, tuple[int, ...]]] = Counter()
-    for rank in range(ranks):
-        for choice in goes[rank]:
-            there = sorted({int(r) for r in choice if r != DROPPED})
-            for box in sorted({r // in_box for r in there}):
-                found[rank, tuple(r for r in there if r // in_box == box)] += 1
+    for rank, row in enumerate(goes.tolist()):
+        for chosen in row:
+            for _, there in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):
+                found[rank, tuple(there)] += 1
     source = np.array([rank for rank, _ in found], dtype=np.intp)
     groups = [np.array(there) for _, there in found]
     relay = np.array([there[0] // in_box for _, there in found], dtype=np.intp) * in_box + source % in_box
@@ -389,8 +392,7 @@ def _over_boxes(topology: Topology, goes: IntArray) -> Schedule:
     )
     share = Fractions.of([Fraction(count, tokens * top_k) for count in found.values()])
     across = np.flatnonzero(source // in_box != relay // in_box)
-    inside = [(int(relay[block]), int(r), block) for block, there in enumerate(groups) for r in there]
-    inside = [message for message in inside if message[0] != message[1]]
+    inside = [(relay[block], r, block) for block, there in enumerate(groups) for r in there if r != relay[block]]
     blocks = Blocks(ranks, share, source, target, tuple(groups))
-    second = Step.of(*zip(*inside, strict=True)) if inside else Step.of([], [], [])
+    second = Step.of(*np.array(inside, dtype=np.intp).reshape(-1, 3).T)
     return Schedule.from_steps(blocks, [Step.of(source[across], relay[across], across), second])

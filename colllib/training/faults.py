@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms import allreduce
-from colllib.primitives import check_rank
+from colllib.mpi import inputs, outputs
+from colllib.primitives import check_rank, is_whole
 from colllib.schedule import Schedule, Step
 from colllib.values import Message, final_values
 
@@ -30,7 +31,7 @@ def flipped(value: Singles, bit: int) -> Singles:
     >>> flipped(np.array([1.0, 2.0], dtype=np.float32), bit=31)
     array([-1.,  2.], dtype=float32)
     """
-    if not 0 <= bit < 32:
+    if not is_whole(bit) or not 0 <= bit < 32:
         raise ValueError(f"bit {bit}: an FP32 number has the bits 0 to 31")
     found = np.array(value, dtype=np.float32)
     if not found.size:
@@ -96,10 +97,10 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
     when = {"sum in memory": 1, "reduce-scatter wire": 1, "all-gather wire": schedule.ranks - 1}
     when["last hop"] = schedule.num_steps - 1
     given = [np.array(gradient, dtype=np.float32) for gradient in gradients]
-    right, checked = _summed(schedule, given), sum(float(g.sum(dtype=np.float64)) for g in given)
+    right = _summed(schedule, given)
     if phase == "gradient":
         given[rank] = flipped(given[rank], bit)
-        checked = sum(float(g.sum(dtype=np.float64)) for g in given)  # who adds up gradients later adds up this one
+    checked = sum(float(g.sum(dtype=np.float64)) for g in given)  # a gradient that was wrong before is one of them
 
     def wire(sent: Singles, message: Message) -> Singles:
         here = (message.step, message.src) == (when.get(phase), rank)
@@ -120,9 +121,14 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
     )
 
 
-def _summed(schedule: Schedule, given: Sequence[Singles], wire: Any = None) -> list[Singles]:
-    parts = [np.array_split(gradient, len(schedule.blocks)) for gradient in given]
-    return [np.concatenate(row) for row in final_values(schedule, parts, wire=wire)]
+def _summed(
+    schedule: Schedule,
+    gradients: Sequence[Singles],
+    wire: Callable[[Singles, Message], Singles] | None = None,
+    add: Callable[[Singles, Singles], Singles] = np.add,
+) -> list[Singles]:
+    parts = [np.array_split(np.asarray(g, dtype=np.float32), len(schedule.blocks)) for g in gradients]
+    return [np.concatenate(row) for row in final_values(schedule, parts, add, wire)]
 
 
 # -- schedules with a fault ----------------------------------------------------------------------
@@ -153,7 +159,7 @@ def faulty(schedule: Schedule, fault: str, *, rank: int, step: int) -> Schedule:
     check_rank("rank", rank, schedule.ranks)
     swaps = fault == FAULTS[2]
     last = schedule.num_steps - 1 - swaps
-    if not 0 <= step <= last or rank not in schedule.step(step).src:
+    if not is_whole(step) or not 0 <= step <= last or rank not in schedule.step(step).src:
         raise ValueError(f"step {step}: must be one from 0 to {last} in which rank {rank} sends")
     steps = [schedule.step(t) for t in range(schedule.num_steps)]
     here, own = steps[step], steps[step].src == rank
@@ -236,9 +242,7 @@ def _turns(rank: int, program: Sequence[Call], results: list[NDArray[Any]]) -> I
     """The steps of a rank's calls in which it sends or receives, each done once nothing of it is open."""
     for call in program:
         blocks, own = call.schedule.blocks, call.vector
-        before, after = (
-            [b for b, who in enumerate(side) if rank in blocks.holders(who)] for side in (blocks.source, blocks.target)
-        )
+        before, after = inputs(blocks, rank).tolist(), outputs(blocks, rank).tolist()
         parts = np.array_split(own, len(before) or len(blocks))  # who has none receives into all of its vector
         sizes = dict(zip(before or range(len(blocks)), map(len, parts), strict=True))
         held = dict(zip(before, parts, strict=False))
@@ -359,6 +363,4 @@ def reduced(schedule: Schedule, gradients: Sequence[Singles], precision: str = "
     if len({len(gradient) for gradient in gradients}) > 1:
         raise ValueError(f"gradients of lengths {', '.join(str(len(g)) for g in gradients)}: must be of one length")
     wire, after = SUMS[precision]
-    parts = [np.array_split(np.asarray(g, dtype=np.float32), len(schedule.blocks)) for g in gradients]
-    held = final_values(schedule, parts, lambda mine, came: after(mine + came), lambda sent, message: wire(sent))
-    return [np.concatenate(row) for row in held]
+    return _summed(schedule, gradients, lambda sent, message: wire(sent), lambda mine, came: after(mine + came))

@@ -10,8 +10,11 @@ from dataclasses import replace
 from math import isfinite
 from typing import NamedTuple
 
-from colllib.primitives import check_counts
+from colllib.limits import check_size
+from colllib.primitives import check_counts, is_whole
 from colllib.training.timeline import Op, Step, run
+
+MOST_PASSES = 2**16  # over microbatches, in which a step is simulated
 
 
 class Work(NamedTuple):
@@ -87,7 +90,9 @@ def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int
     if schedule not in SCHEDULES:
         raise ValueError(f"unknown pipeline schedule {schedule!r}: known are {', '.join(SCHEDULES)}")
     check_counts(stages=stages, microbatches=microbatches, chunks=chunks)
-    if not 0 <= stage < stages:
+    passes = stages * microbatches * chunks
+    check_size(f"{stages} stages with {microbatches} microbatches in {chunks} chunks", passes, MOST_PASSES, "passes")
+    if not is_whole(stage) or not 0 <= stage < stages:
         raise ValueError(f"stage {stage}: must be one from 0 to {stages - 1}")
     if chunks > 1 and schedule != "interleaved":
         raise ValueError(f"{schedule} in {chunks} chunks: only interleaved stages have several")

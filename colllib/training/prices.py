@@ -10,7 +10,7 @@ from colllib import parallelism
 from colllib.algorithms import every
 from colllib.ladder import Rung, entry, topology
 from colllib.parallelism import Call
-from colllib.primitives import check_counts
+from colllib.primitives import check_counts, is_whole
 
 FEW = 256  # ranks, up to which rings and hierarchies in pieces are executed in a moment
 PIECES = (1, 4, 16)
@@ -84,10 +84,17 @@ def send(machine: str, width: int, src: int, dst: int, message: float) -> float:
         src, dst: the stages, from 0.
         message: bytes of one rank.
 
+    Raises:
+        ValueError: for a stage that is not there.
+
     >>> [round(send("dgx-h100:2", 4, stage, stage + 1, 45e6) * 1e6) for stage in range(3)]
     [101, 903, 101]
     """
     box = in_box(machine)
+    check_counts(width=width)
+    stages = topology(machine).ranks // width
+    if not all(is_whole(stage) and 0 <= stage < stages for stage in (src, dst)):
+        raise ValueError(f"from stage {src!r} to {dst!r}: {machine} has {stages} of {width} ranks, from 0")
     leaves = any((src * width + rank) // box != (dst * width + rank) // box for rank in range(width))
     return _on_star("point-to-point", 2, message, *_speeds(machine)[leaves]).seconds
 

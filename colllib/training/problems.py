@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from colllib.limits import check_size
 from colllib.primitives import check_counts
 from colllib.training.compression import Adam, Average, Floats, LowRank
 
@@ -31,9 +32,17 @@ class Problem:
     rate: float
 
 
+MOST_NUMBERS = 2**24
+
+
+def _check(numbers: int, **counts: int) -> None:
+    check_counts(**counts)
+    check_size("a problem", numbers, MOST_NUMBERS, "numbers")
+
+
 def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
     """Noisy gradients of linear regression; every worker has data of its own scale and its own truth."""
-    check_counts(workers=workers, dimension=dimension)
+    _check(workers * dimension**2, workers=workers, dimension=dimension)
     random = np.random.default_rng(seed)
     scales = np.geomspace(0.3, 3, dimension)
     truth = random.normal(size=dimension)
@@ -58,7 +67,7 @@ def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Proble
 
 def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
     """Logistic regression in which every worker has mostly one of the two classes."""
-    check_counts(workers=workers, dimension=dimension)
+    _check(workers * dimension**2, workers=workers, dimension=dimension)
     random = np.random.default_rng(seed)
     truth = random.normal(size=dimension)
     inputs = random.normal(size=(workers, 4 * dimension, dimension)) / np.sqrt(dimension)
@@ -82,7 +91,7 @@ def terrain(workers: int, hidden: int = 16, *, seed: int = 0) -> Problem:
 
     The heights are the digital elevation model of Jacksboro, which matplotlib ships as sample data.
     """
-    check_counts(workers=workers, hidden=hidden)
+    _check(workers + hidden**2, workers=workers, hidden=hidden)
     from matplotlib.cbook import get_sample_data
 
     with np.load(str(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))) as data:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from colllib.exact import Fractions
+from colllib.limits import MOST_BLOCKS, check_size
 from colllib.primitives import Blocks, check_counts
 from colllib.schedule import Schedule, Step
 
@@ -30,6 +31,7 @@ def parameter_server(workers: int, servers: int, *, colocated: bool = False) -> 
     check_counts(workers=workers, servers=servers)
     if colocated and servers > workers:
         raise ValueError(f"{servers} servers colocated with {workers} workers: there must be a worker for each")
+    check_size(f"{workers} workers and {servers} servers", workers * servers, MOST_BLOCKS, "messages")
     ranks = workers if colocated else workers + servers
     every = np.full(servers, ranks)
     share = Fractions(np.ones(servers, dtype=np.intp), servers)

@@ -13,19 +13,19 @@ optimizer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 
 from colllib.ladder import topology
 from colllib.limits import check_size
-from colllib.parallelism import Model, Plan, Precision, check_fits
+from colllib.parallelism import Call, Model, Plan, Precision, check_fits, in_layer, of_experts
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
-from colllib.training.pipelines import Spans, Work, compute, order, send_on
+from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
 from colllib.training.prices import in_box, price, send
 from colllib.training.timeline import Op, Step, run
 
-MOST_PASSES = 2**16  # of layers over microbatches, in which a step is simulated
+SIZE = Precision()  # bytes per number
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,6 @@ class Training:
         chunks: of interleaved stages.
         bucket: bytes of gradients that leave together.
         shared: whether gradients and activations share the card of a rank.
-        precision: bytes per number.
 
     Raises:
         ValueError: for a plan that is not the machine's size, or a number that cannot be.
@@ -59,7 +58,6 @@ class Training:
     chunks: int = 1
     bucket: float = 25e6
     shared: bool = False
-    precision: Precision = field(default_factory=Precision)
 
     def __post_init__(self) -> None:
         plan, where = self.plan, topology(self.machine)
@@ -91,82 +89,50 @@ class Training:
     # -- what a layer takes on one rank -------------------------------------------------------
 
     @property
-    def own(self) -> int:
-        """Tokens of a microbatch that one rank has."""
-        return self.tokens // self.plan.cp
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """Parameters of a layer that one rank holds, by the axis whose ranks hold the same."""
+    def replicated(self) -> list[tuple[float, int, int]]:
+        """Parameters of a layer that a rank holds, how many ranks hold the same, and how far apart these are."""
         model, plan = self.model, self.plan
-        shared = model.beside_experts(bool(model.experts)) / plan.tp
+        beside = model.beside_experts(bool(model.experts)) / plan.tp
         experts = model.experts * model.expert / plan.ep / plan.tp
-        return {"dp": shared + experts} if plan.ep == 1 else {"dp": shared, "experts": experts}
+        if plan.ep == 1:
+            return [(beside + experts, plan.replicas, plan.tp)]
+        return [(beside, plan.replicas, plan.tp), (experts, plan.replicas // plan.ep, plan.tp * plan.ep)]
 
     @property
     def forward(self) -> float:
         """Seconds of a layer's forward with one microbatch, without communication."""
         model = self.model
         met = model.beside_experts(bool(model.experts)) + model.top_k * model.expert
-        return 2 * met * self.own / self.plan.tp / self.rate
+        return 2 * met * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
-    def seconds(self, primitive: str, axis: str, message: float) -> float:
-        """A collective along an axis of the plan; nothing for a single rank.
-
-        The ranks of "dp" are those of cp too; "experts" are those that hold the same experts.
-        """
-        plan = self.plan
-        ranks, apart = {
-            "tp": (plan.tp, 1),
-            "ep": (plan.ep, plan.tp),
-            "experts": (plan.replicas // plan.ep, plan.tp * plan.ep),
-            "cp": (plan.cp, plan.tp),
-            "dp": (plan.replicas, plan.tp),
-        }[axis]
+    def seconds(self, primitive: str, ranks: int, apart: int, message: float) -> float:
+        """A collective of ranks so far apart; nothing for a single rank."""
         return 0.0 if ranks == 1 else price(primitive, self.machine, ranks, apart, message).seconds
 
     def send(self, src: int, dst: int) -> float:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
         plan = self.plan
-        seconds = send(self.machine, plan.tp * plan.replicas, src, dst, self.activations / plan.tp)
+        activations = self.tokens // plan.cp * self.model.hidden * SIZE.activation
+        seconds = send(self.machine, plan.tp * plan.replicas, src, dst, activations / plan.tp)
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
-            seconds += self.seconds("all-gather", "tp", self.activations)
+            seconds += self.seconds("all-gather", plan.tp, 1, activations)
         return seconds
 
     def of_layers(self, primitive: str, width: int, layers: int = 1) -> float:
         """Seconds of a collective on all parameters of some layers, or their gradients, of so many bytes each."""
-        return sum(self.seconds(primitive, axis, n * width * layers) for axis, n in self.parameters.items())
+        return sum(self.seconds(primitive, ranks, gap, n * width * layers) for n, ranks, gap in self.replicated)
 
-    @property
-    def activations(self) -> float:
-        """Bytes of a microbatch's activations between two layers."""
-        return float(self.own * self.model.hidden * self.precision.activation)
-
-    def inside(self, kind: str) -> list[tuple[str, float]]:
-        """Collectives of TP, CP and EP within a layer's pass, which compute waits for: name and seconds."""
-        plan, found = self.plan, []
-        if kind == "W":
-            return []
-        if plan.tp > 1 and plan.sequence_parallel:
-            gather = ("all-gather", self.seconds("all-gather", "tp", self.activations))
-            scatter = ("reduce-scatter", self.seconds("reduce-scatter", "tp", self.activations))
-            # backward gathers the inputs once more, for the gradients of the weights
-            found += 2 * [gather, *([gather] if kind == "B" else []), scatter]
-        elif plan.tp > 1:
-            found += [("all-reduce", self.seconds("all-reduce", "tp", self.activations))] * 2
-        if plan.cp > 1:  # the keys and values of all tokens, and backward their gradients
-            heads = 1 if self.model.latent else min(plan.tp, self.model.kv_heads)
-            message = self.tokens * self.model.kv_width / heads * self.precision.activation
-            for primitive in ("all-gather", "reduce-scatter")[: 1 + (kind == "B")]:
-                found.append((f"{primitive} of keys and values", self.seconds(primitive, "cp", message)))
-        if plan.ep > 1:
-            size = self.precision.dispatch if kind == "F" else self.precision.activation
-            numbers = self.own * self.model.hidden * self.model.top_k
-            found += [
-                ("dispatch", self.seconds("all-to-all", "ep", numbers * size)),
-                ("combine", self.seconds("all-to-all", "ep", numbers * self.precision.activation)),
-            ]
-        return found
+    def inside(self, kind: str) -> list[tuple[Call, float]]:
+        """Collectives of TP, CP and EP within a layer's pass, which compute waits for, and the seconds of each."""
+        model, plan, calls = self.model, self.plan, list[Call]()
+        for of_pass in (in_layer, of_experts)[: 1 + bool(model.experts)] if kind != "W" else ():
+            calls += of_pass(model, plan, self.tokens // plan.cp, SIZE, backward=kind == "B")
+        apart = {"TP": 1, "SP": 1, "CP": plan.tp, "EP": plan.tp}
+        return [
+            (call, self.seconds(call.primitive, call.ranks, apart[call.axis], call.message))
+            for call in calls
+            if call.ranks > 1
+        ]
 
 
 def simulate(training: Training) -> Step:
@@ -189,7 +155,7 @@ def simulate(training: Training) -> Step:
 
 def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
     """A stage's work in order, layer by layer, its parameters where they are sharded, and its gradients."""
-    plan, size = training.plan, training.precision
+    plan = training.plan
     works = order(training.schedule, plan.pp, stage, training.microbatches, training.chunks)
     split = any(work.kind == "W" for work in works)
     final = "W" if split else "B"
@@ -200,7 +166,7 @@ def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
     if plan.zero > 1 and plan.replicas > 1:
         gather, scatter = (
             Op(kind, f"network {stage}", training.of_layers(kind, width), (), card, kind)
-            for kind, width in (("all-gather", size.parameter), ("reduce-scatter", size.gradient))
+            for kind, width in (("all-gather", SIZE.parameter), ("reduce-scatter", SIZE.gradient))
         )
         for place, work in enumerate(passes):
             if (work.kind in "FB" and plan.zero == 3) or (work.kind, work.microbatch) == ("F", 0):
@@ -222,18 +188,21 @@ def _layer(training: Training, work: Work, stream: str, split: bool) -> list[Op]
     name = f"{work.kind}{work.microbatch}"
     inside = training.inside(work.kind)
     own = Op(name, stream, seconds / max(1, len(inside)), kind=work.kind)
-    ops = [op for what, long in inside for op in (own, Op(f"{what} of {name}", stream, long, kind=what))]
+    ops = []
+    for call, long in inside:
+        ops += [own, Op(f"{call.axis} {call.primitive} of {name}", stream, long, kind=call.primitive)]
     return ops or [own]
 
 
 def _gradients(training: Training, stage: int, ready: list[int], uses: tuple[str, ...], ops: list[Op]) -> None:
     """Buckets of gradients of the whole stage; with ZeRO-1 scattered, and the parameters gathered at the end."""
-    plan, size = training.plan, training.precision
+    plan = training.plan
     stream = f"network {stage}"
     primitive = "reduce-scatter" if plan.zero else "all-reduce"
-    for closed in buckets([sum(training.parameters.values()) * size.gradient] * len(ready), training.bucket):
-        seconds = training.of_layers(primitive, size.gradient, len(closed))
+    gradient = sum(parameters for parameters, *_ in training.replicated) * SIZE.gradient
+    for closed in buckets([gradient] * len(ready), training.bucket):
+        seconds = training.of_layers(primitive, SIZE.gradient, len(closed))
         ops.append(Op(f"{primitive} of {len(closed)}", stream, seconds, (ready[closed[-1]],), uses, primitive))
     if plan.zero:
-        seconds = training.of_layers("all-gather", size.parameter, len(ready))
+        seconds = training.of_layers("all-gather", SIZE.parameter, len(ready))
         ops.append(Op("all-gather", stream, seconds, (), uses, "all-gather"))

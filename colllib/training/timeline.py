@@ -79,8 +79,8 @@ def run(ops: Sequence[Op]) -> Step:
     """Start every operation as early as its stream, its dependencies and what it uses allow.
 
     Raises:
-        ValueError: for a negative time, a dependency that is not there, or operations that wait for each
-            other.
+        ValueError: for a negative time or an infinite one, a dependency that is not there, or operations that
+            wait for each other.
 
     >>> step = run([Op("f", "compute", 2.0), Op("send", "wire", 3.0, (0,)), Op("g", "compute", 1.0)])
     >>> step.start.tolist(), step.seconds, step.idle("compute")
@@ -107,7 +107,10 @@ def run(ops: Sequence[Op]) -> Step:
     if done < len(ops):
         stuck = [op.name for op, count in zip(ops, waits, strict=True) if count]
         raise ValueError(f"{len(stuck)} operations wait for each other: {shortened(', '.join(stuck))}")
-    return Step(tuple(ops), np.array(start), np.array(end))
+    step = Step(tuple(ops), np.array(start), np.array(end))
+    if not isfinite(step.seconds):
+        raise ValueError(f"{len(ops)} operations that take {step.seconds} s together: must be a finite time")
+    return step
 
 
 def _dependencies(ops: Sequence[Op]) -> tuple[list[int], list[list[int]]]:

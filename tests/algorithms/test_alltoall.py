@@ -119,5 +119,6 @@ def test_every_radix_on_the_curve_is_executed(n):
 def test_no_radix_that_is_left_out_is_ever_faster(n, message):
     price = {"message": message, "alpha": 2e-6, "bandwidth": 1e9}
     best = min(alltoall.bruck_cost(n, k).seconds(**price) for k in range(2, n + 1))
-    chosen = alltoall.fastest_radix(n, **price)
-    assert alltoall.bruck_cost(n, chosen).seconds(**price) == pytest.approx(best, rel=1e-12)
+    assert min(alltoall.bruck_cost(n, k).seconds(**price) for k in alltoall.radices(n)) == pytest.approx(
+        best, rel=1e-12
+    )

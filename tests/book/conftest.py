@@ -84,6 +84,7 @@ def opened_tab(
     theme: str = "light",
     width: int = 1280,
     height: int = 900,
+    query: str = "",
     **options: Any,
 ) -> Iterator[Any]:
     """A tab with the page in it, settled; see the module's docstring."""
@@ -105,7 +106,7 @@ def opened_tab(
     if scripts:  # without, a page's own scripts count as failed requests
         tab.on("requestfailed", lambda request: troubles.append(f"does not find {request.url}"))
     try:
-        tab.goto((site / page).as_uri())
+        tab.goto((site / page).as_uri() + query)
         if page == "index.html":
             tab.wait_for_url("**/book/welcome.html")
         if scripts:

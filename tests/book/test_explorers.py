@@ -1,57 +1,12 @@
-"""Every explorer of the built book: it starts from the file, answers moves, and reads well without its script."""
+"""Every explorer of the built book reads well without its script; that it answers, `test_pages.py` looks at."""
 
 from __future__ import annotations
 
-import random
 import re
 
 import pytest
 
 pytestmark = pytest.mark.browser
-
-MOVES = 12  # of each explorer, drawn anew for every page and the same in every run
-
-FROM_CONTROLS_TO_ANSWER = """(root) => root.querySelector(".cl-summary").getBoundingClientRect().bottom
-  - root.getBoundingClientRect().top"""
-
-# Some positions of some controls; what was shown after each, and how many were answered.
-MOVE = """async ([root, draws]) => {
-  root.scrollIntoView();
-  while (!root.matches(".cl-running")) await new Promise((done) => { setTimeout(done, 20); });
-  const shown = () => [...root.querySelectorAll("[data-part]")].map((part) => part.innerHTML).join();
-  const texts = new Set([shown()]);
-  let answered = 0, asked = 0;
-  root.addEventListener("colllib:change", () => { answered += 1; });
-  const controls = [...root.querySelectorAll("[data-control]")];
-  for (const [which, where] of draws) {
-    const control = controls[Math.floor(which * controls.length)];
-    if (control.tagName === "FIELDSET") {
-      const off = [...control.querySelectorAll("input:not(:checked)")];
-      if (!off.length) continue; // what another control leaves a single choice is not shown
-      off[Math.floor(where * off.length)].click();
-      asked += 1;
-    } else {
-      const last = control.options ? control.options.length - 1 : Number(control.max);
-      control.value = Math.round(where * last);
-      control.dispatchEvent(new Event("input", { bubbles: true }));
-      asked += 1;
-    }
-    texts.add(shown());
-  }
-  return { asked, answered, shown: texts.size };
-}"""
-
-
-def test_explorers_start_and_answer(visit, explorer_page):
-    """Moves are answered, something changes, and all of it stands in one view of 1280 x 900."""
-    draw = random.Random(explorer_page)
-    with visit(explorer_page) as tab:
-        for root in tab.query_selector_all(".cl-explorer"):
-            result = tab.evaluate(MOVE, [root, [[draw.random(), draw.random()] for _ in range(MOVES)]])
-            assert MOVES / 2 < result["asked"] == result["answered"]
-            assert result["shown"] > 1, "nothing changes"
-            height = root.evaluate(FROM_CONTROLS_TO_ANSWER)
-            assert height <= 900, "controls, figure and answer are more than a view"
 
 
 def test_without_script_the_first_state_stands(site, explorer_page):

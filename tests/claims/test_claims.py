@@ -34,12 +34,12 @@ def test_every_claim_is_answered_but_those_of_a_thesis_on_topologies_and_forests
 
 def test_a_claim_is_open_while_its_value_is_not_written_down():
     for entry in ENTRIES.values():
-        assert (entry.claim.value == "") == (entry.verdict is Verdict.OPEN) == (entry.chapter == "")
+        assert (entry.claim.value == "") == (entry.verdict is Verdict.OPEN) == (entry.claim.chapter == "")
 
 
 def test_the_chapters_share_the_answered_claims_out():
     by_chapter = [entry for name in claims.CHAPTERS for entry in claims.for_chapter(name)]
-    assert sorted(e.claim.id for e in by_chapter) == sorted(e.claim.id for e in ENTRIES.values() if e.chapter)
+    assert sorted(e.claim.id for e in by_chapter) == sorted(e.claim.id for e in ENTRIES.values() if e.claim.chapter)
 
 
 def test_unknown_chapters_and_ids_are_refused():

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import shortest_path
 
 from colllib import claims
-from colllib.claims.finding import ANSWERS, causes
+from colllib.claims.finding import answers, causes
 from colllib.claims.graph_tables import stored
 
 DISTANCE_REGULAR = {
@@ -115,7 +115,7 @@ def test_bases_and_theorems_alone_lead_to_the_rows_of_a_frontier(name, ranks):
 
 
 def executed(name, quantity):
-    (case,) = ANSWERS[name].cases()
+    (case,) = answers()[name]()
     return case[quantity]
 
 

@@ -57,8 +57,16 @@ def test_a_statement_must_compare_once(text):
 def test_what_is_no_part_of_an_expression_is_refused():
     with pytest.raises(ValueError, match="nothing is known of 'x' here, only of N"):
         evaluated("x + 1", {"N": 4})
-    with pytest.raises(ValueError, match="is no part of a value"):
-        evaluated("open(N)", {"N": 4})
+    for text in ("open(N)", "(N in d)", "(1<N<5)"):
+        with pytest.raises(ValueError, match="is no part of a value"):
+            evaluated(text, {"N": 4, "d": (4,)})
+
+
+@pytest.mark.parametrize(("text", "held"), [("(N>2)", True), ("(N<=3)", False), ("(N%2==0)", True), ("(N!=4)", False)])
+def test_a_comparison_without_spaces_is_yes_or_no_inside_a_statement(text, held):
+    assert Statement("multi", "=", text).holds({"multi": held, "N": 4})
+    assert not Statement("multi", "=", text).holds({"multi": not held, "N": 4})
+    assert parsed(f"multi = {text}")[0].statements == (Statement("multi", "=", text),)
 
 
 @given(numbers, numbers)

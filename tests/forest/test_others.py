@@ -3,8 +3,9 @@
 from fractions import Fraction
 
 import pytest
-from forest_fabrics import balanced, check_trees, from_speeds, two_boxes
+from forest_fabrics import balanced, check_trees, from_speeds, speeds_of, two_boxes
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from colllib.execution import execute
 from colllib.forest import bound, busiest, fabric
@@ -37,6 +38,16 @@ def test_unwinding_is_proved_and_never_beats_the_bound(name):
     check_trees(rings)
     assert rings.reached()
     assert busiest(execute(rings.schedule(), find(name))) >= best(find(name))
+
+
+@settings(max_examples=40, deadline=None)
+@given(topology=balanced(), far=st.sampled_from([1, 2**62, 2**70]))
+def test_rings_and_links_between_the_same_ranks_share_what_trees_there_are(topology, far):
+    speeds = speeds_of(topology)
+    both = {link: far + speeds.get(link, 0) + speeds.get(link[::-1], 0) for one in speeds for link in (one, one[::-1])}
+    rings = unwound(from_speeds(topology.ranks, topology.nodes, both))
+    check_trees(rings)
+    assert rings.reached()
 
 
 def test_a_ring_for_a_switch_leaves_direct_links_as_they_are():

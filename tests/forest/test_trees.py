@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from forest_fabrics import balanced, check_trees, from_speeds, speeds_of, unbalanced, worst_cut
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colllib.execution import execute
-from colllib.forest import bound, busiest, fabric, forest
+from colllib.forest import bound, busiest, fabric, fixed, forest
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import in_sequence, reversed_in_time, side_by_side
 from colllib.symmetry import by_symmetry
@@ -53,6 +54,23 @@ def test_shares_may_differ_from_rank_to_rank(topology, data):
     check_trees(found)
     run = execute(found.schedule(), topology)
     assert busiest(run) == worst_cut(topology, weights) / sum(weights)
+
+
+@settings(max_examples=40, deadline=None)
+@given(topology=balanced(), data=st.data())
+def test_links_may_be_as_far_apart_in_speed_as_they_like(topology, data):
+    wide = st.sampled_from([1, 2**31, 2**61, 2**62, 2**70 + 1, Fraction(1, 2**40)])
+    order = data.draw(st.permutations(range(topology.nodes)))
+    speeds, factor = speeds_of(topology), data.draw(wide)
+    for link in pairwise([*order, order[0]]):  # a closed walk, so that nodes send as much as they receive
+        speeds[link] = speeds.get(link, 0) + factor
+    far = from_speeds(topology.ranks, topology.nodes, speeds)
+    found = forest(far, way="general")
+    check_trees(found)
+    assert found.reached()
+    assert found.bound.inverse_throughput == worst_cut(far, [1] * far.ranks)
+    slowest = min(speeds.values())
+    assert 0 <= fixed(fabric(far), 2).inverse_throughput - found.bound.inverse_throughput <= 1 / Fraction(2 * slowest)
 
 
 @pytest.mark.parametrize("way", ["best", "general"])

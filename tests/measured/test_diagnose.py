@@ -76,6 +76,20 @@ def test_jobs_of_one_rank_are_no_measurement():
     assert (found.state, found.cause) == ("not-a-measurement", "misconfiguration")
 
 
+def test_a_run_that_scatters_over_several_boxes_is_not_healthy_however_fast_it_ends():
+    run = logs.run(300e9)
+    rough = tuple(replace(row, seconds=row.seconds * (4 if row.line % 2 else 1)) for row in run.rows)
+    assert diagnose(replace(run, rows=rough), H100).state == "below-expectation"
+    assert diagnose(run, H100).state == "healthy"
+
+
+def test_cards_of_slingshot_are_known_where_a_log_counts_them():
+    words = "NET/OFI Selected provider is cxi, fabric is cxi (found 4 nics)\n"  # Perlmutter
+    for busbw, state in ((69e9, "healthy"), (24e9, "below-expectation")):
+        (run,) = read(words + logs.text(busbw, boxes=8, per_box=4, gpu=""))
+        assert diagnose(run).state == state
+
+
 def test_a_collapse_at_one_large_size_is_no_form_of_a_healthy_fabric():
     run = logs.run(105e9)
     slowed = tuple(replace(row, seconds=12 * row.seconds) if row.message == 2**27 else row for row in run.rows)
@@ -264,12 +278,47 @@ def test_a_gpu_is_called_by_its_own_name():
     [
         ("NVIDIA A100-SXM4-80GB", 86e9, "healthy"),  # four cards of 200 Gb/s, as often as eight
         ("NVIDIA A100-SXM4-80GB", 40e9, "undecided"),
-        ("NVIDIA H100 80GB HBM3", 155e9, "undecided"),
-        ("Tesla V100-SXM2-32GB", 6e9, "below-expectation"),  # not even one card of 100 Gb/s
+        ("NVIDIA H100 80GB HBM3", 155e9, "below-expectation"),  # boxes of eight have 8 x 400 Gb/s
+        ("NVIDIA H100 80GB HBM3", 193e9, "healthy"),  # or 4 of them, which this fills
+        ("Tesla V100-SXM2-32GB", 12e9, "healthy"),  # one card of 100 Gb/s, as often as four
+        ("Tesla V100-SXM2-32GB", 6e9, "below-expectation"),  # not even that
     ],
 )
 def test_untold_cards_are_those_that_such_boxes_have(gpu, busbw, state):
     assert diagnose(logs.run(busbw, boxes=4, gpu=gpu)).state == state
+
+
+@pytest.mark.parametrize(
+    ("busbw", "shape", "state"),
+    [
+        (320e9, {}, "healthy"),
+        (250e9, {}, "undecided"),
+        (51e9, {"boxes": 4, "collective": "all-to-all"}, "healthy"),
+        (24e9, {"boxes": 4, "collective": "all-to-all"}, "undecided"),
+    ],
+)
+def test_without_a_gpu_a_run_that_is_fast_enough_for_the_fastest_usual_boxes_is_healthy(busbw, shape, state):
+    assert diagnose(logs.run(busbw, gpu="", **shape)).state == state
+
+
+def test_one_gpu_has_its_card_for_itself_and_is_judged_by_it():
+    told = Hints(cards=(1, 12.5e9))
+    for busbw, state in ((11e9, "healthy"), (9.4e9, "undecided"), (6e9, "below-expectation")):
+        assert diagnose(logs.run(busbw, per_box=1, gpu="NVIDIA A100-PCIE-40GB"), told).state == state
+
+
+def test_hosts_that_each_have_a_rank_0_run_separate_jobs():
+    one = logs.text(350e9, boxes=1, gpu="NVIDIA H20")  # NVIDIA/nccl-tests, issue 306
+    other = [line.replace("node01", "node02") for line in one.split("\n") if "Rank" in line]
+    lines = one.split("\n")
+    table = [line for line in lines if "Rank" not in line]
+    late = [*lines[:30], *other, *lines[30:]]
+    early = [*(line for line in lines if "Rank" in line), *other, *table]
+    for made in (late, early):
+        (run,) = read("\n".join(made))
+        assert diagnose(run).state == "not-a-measurement"
+    after = [*lines, "# Avg bus bandwidth    : 150", *other, *table]
+    assert [diagnose(run).state for run in read("\n".join(after))] == ["healthy", "healthy"]
 
 
 def test_one_volta_of_a_host_may_be_a_slice_with_a_slice_of_the_network():

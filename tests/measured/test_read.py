@@ -241,3 +241,17 @@ def test_what_rccl_tests_prints_is_read_and_an_asterisk_marks_its_errors():
 def test_cards_are_counted_behind_the_backslashes_of_a_shell():
     (run,) = read(r"mpirun -x NCCL_IB_HCA=mlx5_2\,mlx5_3\,mlx5_0 all_reduce_perf" + "\n" + logs.text(9e9))
     assert run.facts["named cards"] == "3"
+
+
+def test_in_place_marks_tell_an_all_to_all_only_where_the_other_half_is_checked():
+    row = "  8589934592  134217728  float  none  -1  92988  92.38  86.60  {}  92968  92.40  86.62  {}"
+    found = [read(row.format(*marks))[0].collective for marks in (("0", "N/A"), ("0", "0"), ("N/A", "N/A"))]
+    assert found == ["all-to-all", "all-gather", "all-gather"]
+
+
+def test_whether_rings_use_rdma_is_read_of_the_lines_that_say_that_they_are_connected():
+    lines = "n1:1:2 [0] NCCL INFO Connected all rings, use ring PXN 0 GDR {}\n" + logs.text(9e9)
+    assert [key in read(lines.format(k))[0].facts for k in (0, 1) for key in ("rdma", "no rdma")] == [
+        *(False, True),
+        *(True, False),
+    ]

@@ -134,10 +134,19 @@ THREADS = (
     ("NVIDIA/nccl-tests/issues/332", 1, 8, "GeForce RTX 5090", "", "all-to-all", 33, FINE, ""),
     ("NVIDIA/nccl-tests/issues/332", 1, 8, "GeForce RTX 5090", "", "all-to-all", 22, FINE, ""),
     ("NVIDIA/nccl-tests/issues/326", 1, 8, "H100", "", "all-gather", 360, FINE, ""),
+    # of a third trial, written down before any rule saw them: 38 logs and then, after mending, 23 and 16 more; from the
+    # log alone 22, 16 and 13 of them right and 4, 2 and 1 wrong
+    ("NVIDIA/nccl-tests/issues/380", 2, 8, "H200", "4x400Gb/s", "all-reduce", 320, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/380", 2, 8, "H200", "4x400Gb/s", "all-reduce", 184, SLOW, "no-gdr"),
+    ("NVIDIA/nccl-tests/issues/297", 2, 8, "H100", "4x400Gb/s", "all-reduce", 362, FINE, ""),
+    ("NVIDIA/nccl/issues/1161", 1, 2, "H100 PCIe", "", "all-reduce", 116, SLOW, ""),
+    ("aws/aws-k8s-tester/pull/503", 2, 8, "H100", "32x100Gb/s", "all-reduce", 442, FINE, ""),
+    ("aws/aws-ofi-nccl/issues/65", 2, 8, "A100-SXM4", "4x100Gb/s", "all-reduce", 42, SLOW, ""),
+    ("NVIDIA/nccl/issues/527", 4, 8, "A100-SXM4", "4x100Gb/s", "all-reduce", 29.6, SLOW, ""),
 )
 
 
-@pytest.mark.parametrize(("known", "least_right"), [(True, 0.87), (False, 0.7)], ids=["cards told", "log alone"])
+@pytest.mark.parametrize(("known", "least_right"), [(True, 0.87), (False, 0.74)], ids=["cards told", "log alone"])
 def test_figures_of_public_threads_are_judged_as_they_were_judged_there(known, least_right):
     right = wrong = slow = named = 0
     for thread, boxes, gpus, gpu, told, collective, busbw, state, cause in THREADS:

@@ -52,30 +52,30 @@ def opened(page: Path, **options: Any) -> Iterator[tuple[Any, list[str]]]:
         browser.close()
 
 
+# Every position of every control of a page, and the milliseconds of script time that each took.
+MOVES = """() => {
+  const times = [];
+  document.addEventListener("colllib:change", (e) => times.push(e.detail.milliseconds));
+  for (const node of document.querySelectorAll("[data-control]")) {
+    if (node.tagName === "FIELDSET") {
+      node.querySelectorAll("input").forEach((radio) => radio.click());
+      continue;
+    }
+    const end = node.options ? node.options.length - 1 : Number(node.max);
+    for (let k = 0; k <= end; k += 1) {
+      node.value = k;
+      node.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  }
+  return times;
+}"""
+
+
 def move_times(page: Path) -> list[float]:
     """Milliseconds of script time for each move, over all positions of all controls of a page."""
     with opened(page) as (tab, _):
         tab.wait_for_selector(".cl-running")
-        return list(
-            tab.evaluate(
-                """() => {
-                  const times = [];
-                  document.addEventListener("colllib:change", (e) => times.push(e.detail.milliseconds));
-                  for (const node of document.querySelectorAll("[data-control]")) {
-                    if (node.tagName === "FIELDSET") {
-                      node.querySelectorAll("input").forEach((radio) => radio.click());
-                      continue;
-                    }
-                    const end = node.options ? node.options.length - 1 : Number(node.max);
-                    for (let k = 0; k <= end; k += 1) {
-                      node.value = k;
-                      node.dispatchEvent(new Event("input", { bubbles: true }));
-                    }
-                  }
-                  return times;
-                }"""
-            )
-        )
+        return list(tab.evaluate(MOVES))
 
 
 if __name__ == "__main__":

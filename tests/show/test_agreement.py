@@ -6,7 +6,8 @@ import random
 from math import log10
 
 import pytest
-from show_browser import opened, write_page
+from firefox import firefox, needed_firefox
+from show_browser import MOVES, opened, write_page
 
 from colllib.show import (
     alltoall_explorer,
@@ -23,6 +24,7 @@ from colllib.show import (
     pipeline_explorer,
     realistic_ladder_explorer,
     skew_explorer,
+    trace_player,
     winners_map,
 )
 from colllib.show.control import Quantity
@@ -36,6 +38,10 @@ SHOWN = """(wanted) => wanted.map(([name, part, at, width]) => {
   const { data } = document.getElementById(name);
   return colllibShow.shown(data, data.parts[part], at, width).html;
 })"""
+RUNNING = """async (count) => {
+  const running = () => document.querySelectorAll(".cl-running").length;
+  while (running() < count) await new Promise((done) => { setTimeout(done, 50); });
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -77,22 +83,45 @@ def setting(explorer, draw):
     return state, at
 
 
-def test_a_thousand_random_settings_are_drawn_by_the_page_as_python_draws_them(tmp_path, explorers):
+@pytest.fixture(scope="module")
+def drawn(explorers):
+    """What is asked of the page, a thousand times: an explorer, a view, a setting, a width; and what Python draws."""
     draw = random.Random(10)
-    wanted, expected = [], []
+    found = []
     for explorer in explorers:
         views = [k for k, part in enumerate(explorer.all_parts) if isinstance(part, View)]
         for k in range(EACH):
             state, at = setting(explorer, draw)
             part, width = views[k % len(views)], draw.choice((360, 640))
-            wanted.append([explorer.address, part, at, width])
-            expected.append(explorer.all_parts[part].draw(state, explorer.texts(state), width))
-    assert len(wanted) >= 1000
+            asked = explorer.address, part, at, width
+            found.append((asked, explorer.all_parts[part].draw(state, explorer.texts(state), width)))
+    assert len(found) >= 1000
+    return found
+
+
+def test_a_thousand_random_settings_are_drawn_by_the_page_as_python_draws_them(tmp_path, explorers, drawn):
     with opened(write_page(tmp_path, *explorers)) as (tab, troubles):
         tab.wait_for_function(f"document.querySelectorAll('.cl-running').length === {len(explorers)}")
-        for asked, mine, pages in zip(wanted, expected, tab.evaluate(SHOWN, wanted), strict=True):
-            assert pages == mine, asked
+        pages = tab.evaluate(SHOWN, [asked for asked, _ in drawn])
         assert troubles == []
+    for (asked, mine), page in zip(drawn, pages, strict=True):
+        assert page == mine, asked
+
+
+def test_firefox_draws_them_too_and_answers_every_move_of_a_player(tmp_path, explorers, drawn):
+    page = write_page(tmp_path, *explorers, trace_player(ranks=[4, 8]))
+    with firefox(needed_firefox()) as tab:
+        tab.goto(page.as_uri())
+        tab.evaluate(RUNNING, len(explorers) + 1)
+        pages = tab.evaluate(SHOWN, [asked for asked, _ in drawn])
+        tab.evaluate(
+            "() => { document.querySelectorAll('.cl-explorer:not([data-player])').forEach((e) => e.remove()); }"
+        )
+        moves = tab.evaluate(MOVES)
+        assert tab.evaluate("() => document.querySelectorAll('.cl-scene .f').length") > 0
+    for (asked, mine), page in zip(drawn, pages, strict=True):
+        assert page == mine, asked
+    assert len(moves) > 20
 
 
 def test_settings_made_with_the_controls_give_what_python_gives_and_stay_in_the_address(tmp_path, explorers):
@@ -180,7 +209,7 @@ def test_a_field_whose_values_have_units_reads_them_as_the_slider_shows_them_and
             seen.add(summary.inner_text())
             assert tab.locator(".cl-error:visible").count() == 0
         assert len(seen) == 1
-        for typed, says in (("30MB", "near are 25 MB and 50 MB"), ("30 apples", "must be a number")):
+        for typed, says in (("30MB", "near are 25 MB and 32 MB"), ("30 apples", "must be a number")):
             field.fill(typed)
             field.press("Tab")
             assert says in tab.locator(".cl-error:visible").inner_text()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import sys
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
-from shown import rows
+from show_browser import opened, write_page
+from shown import headings, rows
 
 from colllib import units
 from colllib.algorithms import alltoall, find
@@ -69,8 +71,51 @@ def test_strided_ranks_send_every_message_of_a_flat_ring_between_boxes(explorer)
     found = {row[0]: row[1:] for row in rows(explorer.render(HEAT, state))}
     busy = 2 * 15 / 16 * 10e9 / 50e9
     share = f"{100 * busy / (busy + 30 * 2.7e-6):.0f} %"
-    assert found["flat ring"] == ["0 %", share, share, "0 %", "0 %"]
+    assert found["flat ring"] == ["0 %", share, share, "0 %"]
     assert rows(explorer.render(HEAT, explorer.start))[0][1:] != found["flat ring"]
+
+
+def test_a_tier_between_racks_is_shown_where_there_are_racks(explorer):
+    heads = ["busy", "ports", "cards", "uplinks", "latency"]
+    assert headings(explorer.render(HEAT, {**explorer.start, "n": 8})) == heads
+    heads.insert(-1, "between racks")
+    assert headings(explorer.render(HEAT, {**explorer.start, "n": 8, "r": 4})) == heads
+
+
+@pytest.mark.usefixtures("with_chromium")
+def test_a_phone_shows_the_controls_of_racks_where_there_may_be_racks(tmp_path, explorer):
+    """Two boxes stand in one tier; eight may stand in racks, and then the latency between those decides."""
+    with opened(write_page(tmp_path, explorer), viewport={"width": 390, "height": 844}) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        field, racks = tab.get_by_label("Boxes, typed", exact=True), tab.get_by_role("radio", name="in 4 racks")
+        far = tab.get_by_label("Latency between racks, typed")
+        controls = tab.locator(".cl-control")
+
+        def gaps():  # between each control that is shown and the next
+            boxes = [box for box in (one.bounding_box() for one in controls.all()) if box]
+            return {round(below["y"] - above["y"] - above["height"]) for above, below in pairwise(boxes)}
+
+        seen = {}
+        for boxes_, racked in (("2", False), ("8", False), ("8", True), ("2", False)):
+            field.fill(boxes_)
+            if racked:
+                racks.check()
+            seen[boxes_, racked] = racks.is_visible(), far.is_visible()
+            assert max(gaps()) < 8
+        assert seen == {("2", False): (False, False), ("8", False): (True, False), ("8", True): (True, True)}
+        assert troubles == []
+
+
+def test_with_a_kernel_the_controls_of_racks_come_and_go_too(explorer):
+    live = explorer.live
+    shown = {each.description: each for each in live.box.children if hasattr(each, "description")}
+    far = next(row for row in live.box.children if live.controls["alpha_far"] in getattr(row, "children", ()))
+    seen = []
+    for boxes_, racked in ((0, 0), (2, 0), (2, 1), (0, 0)):
+        live.controls["n"].index = boxes_
+        live.controls["r"].index = racked
+        seen.append([row.layout.display for row in (shown["Boxes stand"], far)])
+    assert seen == [["none", "none"], [None, "none"], [None, None], ["none", "none"]]
 
 
 @pytest.mark.parametrize("name", ["strided", "random"])

@@ -8,7 +8,7 @@ import pytest
 from shown import rows
 
 from colllib import execute, ladder, star, units
-from colllib.algorithms import find
+from colllib.algorithms import alltoall, find
 from colllib.algorithms.innetwork import two_shot_all_reduce
 from colllib.bounds import bus_factor
 from colllib.show.busbw_explorer import SWITCH, busbw_explorer
@@ -38,6 +38,15 @@ def test_a_row_is_an_execution(explorer, primitive, name, n, message):
     assert time == units.seconds(run.seconds, 4)
     assert algbw == units.rate(message / run.seconds)
     assert busbw == units.rate(float(bus_factor(primitive, n)) * message / run.seconds)
+
+
+def test_an_all_to_all_names_the_base_that_its_row_is_an_execution_of(explorer):
+    state = {**explorer.start, "primitive": "all-to-all", "n": 64, "m": 8e6}
+    price = {"message": 8e6, "alpha": 2e-6, "bandwidth": 450e9}
+    times = {k: execute(alltoall.bruck(64, radix=k), star(64)).cost.seconds(**price) for k in range(2, 65)}
+    best = min(times, key=times.get)
+    assert 2 < best < 64
+    assert table(explorer, state)[f"Bruck (radix {best})"][0] == units.seconds(times[best], 4)
 
 
 def test_the_switch_is_an_execution_too(explorer):

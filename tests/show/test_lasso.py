@@ -9,7 +9,7 @@ import pytest
 from show_browser import opened, write_page
 
 from colllib.forest import bound, fabric, ratio
-from colllib.forest.flow import max_flow
+from colllib.forest.flow import max_flow, with_source
 from colllib.show import Lasso
 from colllib.show.lasso import FABRICS
 from colllib.topology import find
@@ -29,7 +29,7 @@ def least_leaving(on, ranks):
     """The bandwidth out of a set of ranks with those switches in it that make it least, by a maximum flow."""
     inside = np.isin(np.arange(on.ranks), ranks)
     whole = int(on.capacity.sum()) + 1
-    network = np.pad(on.with_source(on.capacity, np.where(inside, whole, 0)), ((0, 1), (0, 1)))
+    network = np.pad(with_source(on.capacity, np.where(inside, whole, 0)), ((0, 1), (0, 1)))
     network[: on.ranks, -1] = np.where(inside, 0, whole)
     return max_flow(network, on.nodes, on.nodes + 1, whole)[0] * on.unit
 

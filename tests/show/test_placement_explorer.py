@@ -65,6 +65,10 @@ def test_a_rank_changes_boxes_by_dragging_by_two_taps_and_by_keys(tmp_path, expl
         assert troubles == []
 
 
+def test_without_its_script_the_page_counts_the_ways_and_does_not_list_them():
+    assert f"Box A holds ({len(WAYS)} choices, such as 0, 1, 2, 3)." in placement_explorer()._repr_html_()
+
+
 @pytest.mark.parametrize("inside", WAYS[::5])
 def test_a_rank_of_a_ring_sends_over_its_card_if_its_neighbor_is_in_the_other_box(inside):
     places = order(inside)

@@ -15,6 +15,8 @@ from colllib.algorithms.lattice import line_reduce_scatter
 from colllib.execution import execute
 from colllib.ladder import skipped
 from colllib.show import boxes_player, boxes_switch_player, still, switch_player, torus_player, trace_player
+from colllib.show.control import Control
+from colllib.show.player import player as play
 from colllib.show.players import FEW, variants
 from colllib.topology import boxes, find, line, star
 
@@ -111,7 +113,7 @@ def test_what_is_not_on_offer_is_refused_in_one_line():
     with pytest.raises(ValueError, match="recursive-doubling is offered for 4"):
         trace_player("all-gather", ranks=[3, 4], start=("recursive-doubling", 3))
     with pytest.raises(ValueError, match="nothing to play"):
-        trace_player("all-gather", ranks=[3], few=["recursive-doubling"])
+        play("T", variants("all-gather"), {3: star(3)}, Control("n", "N", [3]), ["recursive-doubling"])
 
 
 def test_a_still_says_what_it_shows():
@@ -181,19 +183,22 @@ def test_who_wants_less_motion_sees_the_next_state_at_once(tmp_path, with_chromi
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_what_stands_below_a_player_stays_where_it_is_for_every_n_and_step(width, tmp_path, with_chromium):
+def test_what_stands_below_a_player_stays_where_it_is_for_every_step_and_on_a_wide_page_for_every_n(
+    width, tmp_path, with_chromium
+):
     with opened(write_page(tmp_path, trace_player()), viewport={"width": width, "height": 900}) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
         below = "document.querySelector('.cl-summary').getBoundingClientRect().top"
         for algorithm in ("Ring", "Binomial tree"):
             tab.locator("select[data-control]").select_option(algorithm)
-            seen = set()
+            seen = []
             for n in ("Home", "ArrowRight", "End"):
                 tab.get_by_role("slider", name="Ranks N").press(n)
-                for step in ("End", "Home"):
+                for step in ("Home", "ArrowRight", "End"):
                     tab.get_by_role("slider", name="Steps done").press(step)
-                    seen.add(tab.evaluate(below))
-            assert len(seen) == 1
+                    seen.append(tab.evaluate(below))
+            assert [len(set(seen[k : k + 3])) for k in (0, 3, 6)] == [1, 1, 1]
+            assert seen[0] == seen[-1] if width > 600 else seen[0] < seen[-1]
         assert troubles == []
 
 

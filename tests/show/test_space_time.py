@@ -87,12 +87,6 @@ def test_alt_text_counts_messages_and_busy_ranks():
     assert 'role="img"' in chart.fragment()
 
 
-def test_rows_of_steps_show_one_bar_for_each_segment_and_step():
-    cut = pipelined(allreduce.recursive_doubling(8), 4)
-    chart = space_time(cut, full_mesh(8), rows="steps", segments=4, clock="lock-step", **PRICE)
-    assert len(places(chart)) == 3 * 4
-
-
 def test_several_links_of_one_rank_get_lanes():
     cut = pipelined(allreduce.recursive_doubling(8), 4)
     chart = space_time(cut, full_mesh(8), segments=4, **PRICE)

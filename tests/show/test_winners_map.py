@@ -9,8 +9,9 @@ import pytest
 from show_browser import opened, write_page
 
 from colllib import ladder, star
-from colllib.library_choices import choice
+from colllib.library_choices import LIBRARIES, choice
 from colllib.show import cost_explorer
+from colllib.show.looks import known
 from colllib.show.race import fastest
 from colllib.show.winners_map import MESSAGES, PRIMITIVES, RANKS, cells, compared, taken, winners_map
 
@@ -87,6 +88,21 @@ def test_the_alt_text_and_the_summary_are_computed(explorer):
     assert sum(shares) == pytest.approx(100, abs=2)
     told = explorer.render(len(explorer.parts), {**explorer.start, "library": "Open MPI"})
     assert re.search(r"Open MPI takes .*, [\d.]+ times as long\.$", told)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("primitive", PRIMITIVES)
+def test_every_code_on_the_map_is_in_its_legend_and_none_twice(explorer, library, primitive):
+    state = {**explorer.start, "library": library, "primitive": primitive}
+    drawn = explorer.parts[0].draw(state, explorer.texts(state))
+    codes = set(re.findall(r'text-anchor="middle"[^>]*>(\w\w|\?)<', drawn.partition("message M")[0])) - {"2", "12"}
+    legend = re.findall(r"<b[^>]*>([^<]+)</b> ([^<]+)<", drawn)
+    named = dict(legend)
+    assert codes <= set(named)
+    assert len(named) == len(legend)
+    for code, label in legend:
+        look = known(label)
+        assert (look.code if look else "?", look is None) == (code, label == "not priced")
 
 
 def frame(explorer, **changed):

@@ -132,12 +132,13 @@ const draw = (function () {
   }
 
   // -- views: (options, field, state, texts, width) to { html, and the axes if there are any } ------
+  const LOW = 1e2, HIGH = 1e11; // as in views.py
   const range = (low, high) => Array.from({ length: race.POINTS + 1 }, (_, k) => low * (high / low) ** (k / race.POINTS));
   const letters = (one) => one.look[2] || one.row.n.split(" (")[0].split(" ").slice(0, 3).map((word) => word[0]).join("").toUpperCase();
 
   function curves(view, field, state, texts, width) {
     const here = state[field.m], told = texts[field.m];
-    const sizes = range(Math.min(view.low, here), Math.max(view.high, here));
+    const sizes = range(Math.min(LOW, here), Math.max(HIGH, here));
     const lines = sizes.map((size) => race.standings(field, { ...state, [field.m]: size }));
     const now = race.standings(field, state);
     const show = format[view.what];
@@ -154,9 +155,11 @@ const draw = (function () {
     const values = drawn.map((one) => `${one.name} ${show(one.here)}`).join("; ");
     return { html: figure(`${view.y_label} against M. At ${told}: ${values}.`, svg + (width >= NARROW ? "" : keys(now))), x };
   }
-  function keys(all) {
+  function keys(all, more = []) {
     const spans = all.map((one) => `<span data-row="${escape(one.row.n)}"><b style="color:${color(one.look[0])}">`
       + `${escape(letters(one))}</b> ${escape(one.row.n)}</span>`);
+    const drawn = all.map((one) => one.look[2]), others = new Map(more);
+    others.forEach((label, code) => { if (!drawn.includes(code)) spans.push(`<span><b>${code}</b> ${escape(label)}</span>`); });
     return `<div class="cl-legend">${spans.join("")}</div>`;
   }
 
@@ -207,6 +210,7 @@ const draw = (function () {
     return { html: figure(`Time of each: ${told}.`, `<div class="cl-bars">${rows.join("")}</div>`) };
   }
 
+  const MESSAGES = Array.from({ length: 25 }, (_, k) => 10 ** (2 + k / 3)), UNPRICED = "?";
   const LEFT = 40, ROW = 17, SHADES = ["0", ".16", ".42", ".1"];
   function runs(values) {
     const found = [];
@@ -228,21 +232,20 @@ const draw = (function () {
       + `Within 10 % in ${priced.filter((times) => times <= 1.1).length} of the ${priced.length} cells that can be priced, `
       + `more than twice in ${priced.filter((times) => times > 2).length}.</p>`;
   }
+  const code = (way, looks) => (looks[way] || [0, 0, UNPRICED])[2];
   function mapRow(k, first, taken, cell, looks) {
     const at = (column) => LEFT + cell * column;
     const fills = runs(first.map((one) => one.row.n)).map(([column, length, name]) => `<path d="${box(at(column), k, cell * length)}" `
       + `data-row="${escape(name)}" style="fill:${color(first[column].look[0])}" fill-opacity=".25"/>`);
     const shades = runs(taken.map((one, j) => shade(one, first[j]))).filter((run) => run[2]).map(([column, length, dark]) => (
       `<path d="${box(at(column), k, cell * length)}" fill-opacity="${SHADES[dark]}"/>`));
-    const codes = runs(taken.map((one, j) => (one ? (looks[one.way] || [0, 0, "?"])[2] : first[j].look[2])))
-      .filter(([, length, code]) => cell * length > 9 * code.length)
-      .map(([column, length, code]) => text(at(column + length / 2), ROW * k + 12.5, "middle", code));
+    const codes = runs(taken.map((one, j) => (one ? code(one.way, looks) : first[j].look[2])))
+      .filter(([, length, letters]) => cell * length > 9 * letters.length)
+      .map(([column, length, letters]) => text(at(column + length / 2), ROW * k + 12.5, "middle", letters));
     return [...fills, ...shades, ...codes].join("");
   }
   function map(view, field, state, texts, width) {
-    const columns = Math.round(3 * Math.log10(view.high / view.low)) + 1;
-    const sizes = Array.from({ length: columns }, (_, k) => view.low * 10 ** (k / 3));
-    const cell = (width - LEFT - 6) / columns, bottom = ROW * view.over.length;
+    const sizes = MESSAGES, cell = (width - LEFT - 6) / sizes.length, bottom = ROW * view.over.length;
     const first = [], taken = [];
     const body = view.over.map((n, k) => {
       const here = { ...field, rows: field.at(view.ranks, String(n)) };
@@ -251,7 +254,7 @@ const draw = (function () {
       taken.push(row.map((each) => each.find((one) => one.row.k)));
       return mapRow(k, first[k], taken[k], cell, field.looks) + text(LEFT - 5, ROW * k + 12.5, "end", n);
     });
-    const x = axis(view.low * 10 ** (-1 / 6), view.high * 10 ** (1 / 6), 10, LEFT, width - 6);
+    const x = axis(sizes[0] * 10 ** (-1 / 6), sizes[sizes.length - 1] * 10 ** (1 / 6), 10, LEFT, width - 6);
     sizes.filter((_, k) => k % (width >= NARROW ? 6 : 12) === 0).forEach((size) => {
       const label = race.size(size);
       body.push(`<path d="M${px(x.at(size))} ${px(bottom)}v4" stroke="currentColor"/>`);
@@ -267,14 +270,16 @@ const draw = (function () {
     const leads = new Map();
     first.flat().forEach((one) => leads.set(one.row.n, { one, times: (leads.get(one.row.n) || { times: 0 }).times + 1 }));
     const often = [...leads.values()].sort((a, b) => b.times - a.times);
-    const told = often.map(({ one, times }) => `${one.row.n} ${fixed(100 * times / columns / view.over.length, 0)} %`).join("; ");
+    const told = often.map(({ one, times }) => `${one.row.n} ${fixed(100 * times / sizes.length / view.over.length, 0)} %`).join("; ");
     const choices = taken.flatMap((row, k) => row.map((one, j) => one && one.seconds / first[k][j].seconds)).filter((times) => times);
-    return { html: figure(`Map of the fastest over N and M; share of the cells: ${told}.`, svg + keys(often.map(({ one }) => one)) + verdict(choices)),
-             x, row: ROW };
+    const ways = [...new Set(taken.flat().filter((one) => one).map((one) => one.way))];
+    const legend = keys(often.map(({ one }) => one), ways.map((way) => [code(way, field.looks), field.looks[way] ? way : "not priced"]));
+    return { html: figure(`Map of the fastest over N and M; share of the cells: ${told}.`, svg + legend + verdict(choices)), x, row: ROW };
   }
 
   const CELLS = {
     name: (one) => one.row.n,
+    title: (one) => one.title,
     way: (one) => one.label,
     group: (one) => one.row.g || "",
     time: (one) => seconds(one.seconds, 4),
@@ -287,7 +292,7 @@ const draw = (function () {
     busbw: (one, m) => race.rate(race.measured("rate", one, m, [one])),
     calls: (one, m) => `${one.row.t || 1} × ${race.size(one.row.m || m)}`,
   };
-  const WORDY = ["name", "way", "group"];
+  const WORDY = ["name", "title", "way", "group"];
 
   function rows(view, field, state, texts) {
     const all = ordered(race.standings(field, state), texts[view.order]);
@@ -297,17 +302,19 @@ const draw = (function () {
     const head = view.columns.map(([name, cell]) => `<th scope="col"${right(cell)}>${typeset(name)}</th>`).join("");
     const body = all.map((one) => {
       const cells = view.columns.slice(1).map(([, cell]) => `<td${right(cell)}>${say(one, cell)}</td>`).join("");
-      const swatch = one.way ? "" : `<i class="cl-swatch" style="background:${color(one.look[0])}"></i>`;
+      const swatch = field.looks[one.way] ? "" : `<i class="cl-swatch" style="background:${color(one.look[0])}"></i>`;
       return `<tr data-row="${escape(one.row.n)}" tabindex="0"><th scope="row">${swatch}${say(one, view.columns[0][1])}</th>${cells}</tr>`;
     });
     return { html: `<table class="colllib-table"><thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody></table>` };
   }
 
   function heat(view, field, state) {
-    const head = [...field.v, "latency"].map((name) => `<th scope="col" class="cl-right">${escape(name)}</th>`).join("");
-    const body = race.standings(field, state).map((one) => {
-      const cells = race.busy(field, one, state).map((share) => '<td class="cl-right" style="background:color-mix(in srgb,'
-        + `${color(1)} ${fixed(40 * share, 1)}%,transparent)">${fixed(100 * share, 0)} %</td>`).join("");
+    const all = race.standings(field, state), shares = all.map((one) => race.busy(field, one, state));
+    const names = [...field.v, "latency"], used = names.map((_, k) => k).filter((k) => shares.some((row) => row[k]));
+    const head = used.map((k) => `<th scope="col" class="cl-right">${escape(names[k])}</th>`).join("");
+    const body = all.map((one, place) => {
+      const cells = used.map((k) => '<td class="cl-right" style="background:color-mix(in srgb,'
+        + `${color(1)} ${fixed(40 * shares[place][k], 1)}%,transparent)">${fixed(100 * shares[place][k], 0)} %</td>`).join("");
       const name = escape(one.row.n);
       return `<tr data-row="${name}" tabindex="0"><th scope="row">${name}</th>${cells}</tr>`;
     });
@@ -315,7 +322,7 @@ const draw = (function () {
   }
 
   function turns(view, field, state) {
-    const told = race.turns(field, state, range(view.low, view.high)).map(([size, one]) => `from <b>${race.size(size)}</b> ${escape(one.row.n)}`);
+    const told = race.turns(field, state, range(LOW, HIGH)).map(([size, one]) => `from <b>${race.size(size)}</b> ${escape(one.row.n)}`);
     return { html: `<p>Fastest ${told.join("; ")}.</p>` };
   }
 

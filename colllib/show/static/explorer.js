@@ -73,6 +73,7 @@ function run(root, data) {
   root.querySelectorAll("[data-act]").forEach((b) => { buttons[b.dataset.act] = b; });
   const last = (i) => controls[i].texts.length - 1;
   const text = (i) => (controls[i].marks ? race.show[controls[i].kind](at[i], 4) : controls[i].texts[at[i]]);
+  const indexOf = (name) => controls.findIndex((control) => control.name === name);
   let timer = 0, frame = 0, writing = 0, lit = null;
 
   // -- controls --------------------------------------------------------------------------------
@@ -94,11 +95,11 @@ function run(root, data) {
     if (control.input.tagName === "SELECT") control.input.replaceChildren(...texts.map((each, k) => new Option(each, k)));
     else if (control.input.tagName === "FIELDSET") control.input.querySelector(".cl-choices").replaceChildren(...texts.map((each, k) => radio(each, k, i)));
     else control.input.max = texts.length - 1;
-    control.row.classList.toggle("cl-only", texts.length === 1);
   }
   function label(i, typing) {
-    const { input, field, value, marks } = controls[i];
+    const { input, row, field, value, marks, texts, with: other } = controls[i];
     if (!input) return;
+    row.classList.toggle("cl-only", marks ? at[indexOf(other)] === 0 : texts.length === 1); // what decides nothing
     if (input.tagName === "FIELDSET") {
       input.querySelectorAll("input").forEach((radio, k) => { radio.checked = k === at[i]; });
       return;
@@ -140,7 +141,7 @@ function run(root, data) {
     controls.forEach((_, k) => label(k, typing && k === i));
     const swapped = parts.reduce((count, part) => count + show(part), 0);
     ends();
-    if (data.play !== null && i <= listed) reserve();
+    if (data.play !== null && kept(i)) reserve();
     const detail = { milliseconds: performance.now() - began, swapped, indices: at.slice() };
     fit();
     clearTimeout(writing);
@@ -149,7 +150,6 @@ function run(root, data) {
   }
 
   // -- marks in a picture that pick a value: data-pick="control=place" ---------------------------
-  const indexOf = (name) => controls.findIndex((control) => control.name === name);
   function offer(node) {
     node.querySelectorAll("[data-pick]").forEach((mark) => {
       const [name, place] = mark.dataset.pick.split("="), i = indexOf(name), chosen = at[i] === Number(place);
@@ -198,7 +198,7 @@ function run(root, data) {
       "aria-pressed": String(each.dataset.rank === taken) }).forEach(([name, value]) => put(each, name, value)));
   }
   function exchange(node, one, other) {
-    const i = data.controls.findIndex((control) => control.name === one.dataset.of);
+    const i = indexOf(one.dataset.of);
     const [a, b] = [one.dataset.rank, other.dataset.rank];
     const inside = text(i).split(", ");
     if (inside.includes(a) === inside.includes(b)) return false;
@@ -245,8 +245,7 @@ function run(root, data) {
   // A handle on the rule of a chart over the message: pointers drag it, keys move it from mark to mark. On a map a pointer
   // chooses the ranks as well, and what stands under it is read out before it is pressed.
   function hold(part) {
-    const find = (name) => data.controls.findIndex((control) => control.name === name);
-    const i = find(data.races[part.race].m), ranks = find(part.ranks);
+    const i = indexOf(data.races[part.race].m), ranks = indexOf(part.ranks);
     if (!["curves", "map"].includes(part.view)) return;
     const handle = document.createElement("div");
     const { marks } = data.controls[i];
@@ -315,15 +314,17 @@ function run(root, data) {
     }));
   }
   // What stands below stays where it is: a part is as high as the highest of its fragments; where something plays, of
-  // those that the controls after its last list show.
+  // those that the controls after its last list show, on a phone of those that it plays.
   const listed = controls.findLastIndex(({ input }) => input && input.tagName === "SELECT");
+  const phone = matchMedia("(max-width: 600px)"); // as in explorer.css
+  const kept = (i) => (phone.matches ? i !== data.play : i <= listed);
   function reserve() {
     parts.forEach(({ view, tree, on, node }) => {
       if (view || node.closest("details")) return;
       const ids = new Set();
       const collect = (branch, depth) => {
         if (!Array.isArray(branch)) ids.add(branch);
-        else if (data.play === null || on[depth] > listed) branch.forEach((each) => collect(each, depth + 1));
+        else if (data.play === null || !kept(on[depth])) branch.forEach((each) => collect(each, depth + 1));
         else collect(branch[at[on[depth]]], depth + 1);
       };
       collect(tree, 0);

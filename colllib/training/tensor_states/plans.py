@@ -337,13 +337,11 @@ def _by_program(
             moves = _may_move(tensor, user, before, after)
             costs.append(times * machine.change(graph, tensor.letters, before, after) if moves else float("inf"))
             loads.append((stage(before), stage(after)))
-        for i, takers in enumerate(made.values()):
-            pairs = [(start + i * len(wanted) + j, 1.0) for j in range(len(wanted))]
-            rows.append(([*pairs, *((k, -1.0) for k in takers)], 0, 0))
-        for j, takers in enumerate(wanted.values()):
-            pairs = [(start + i * len(wanted) + j, 1.0) for i in range(len(made))]
-            total = 0 if takers else 1
-            rows.append(([*pairs, *((k, -1.0) for k in takers)], total, total))
+        pairs = np.arange(start, len(costs)).reshape(len(made), len(wanted))
+        for sums, users in ((pairs, made.values()), (pairs.T, wanted.values())):
+            for added, takers in zip(sums.tolist(), users, strict=True):
+                total = 0 if takers else 1
+                rows.append(([*((k, 1.0) for k in added), *((k, -1.0) for k in takers)], total, total))
     for new, old in graph.same.items():
         ends = [_by_output(columns[name], _elsewhere) for name in (new, old)]
         for state in dict.fromkeys([*ends[0], *ends[1]]):

@@ -11,7 +11,7 @@ from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
 from colllib.training.tensor_states.graph import FUNCTIONS, Floats, Graph, Node
 from colllib.training.tensor_states.plans import Plan
 from colllib.training.tensor_states.states import KEPT, PARTIAL, REPLICATED, State, changes
-from colllib.values import run_on
+from colllib.values import final_values, run_on
 
 Shards = dict[int, Floats]  # by rank; in a pipeline of one stage's ranks
 
@@ -139,34 +139,25 @@ def _changed(shards: Shards, plan: Plan, name: str, after: State) -> Shards:
 
 
 def _moved(primitive: str, parts: list[Floats], letters: str, before: str, after: str) -> list[Floats]:
-    """One collective along one line of ranks; the dimension that is cut comes first in a buffer."""
+    """One collective along one line of ranks."""
     ranks = len(parts)
-    if primitive == "slice" and after == PARTIAL:
-        return _as_terms(parts, letters, before)
-    if primitive == "slice":
-        return [np.split(part, ranks, axis=letters.index(after))[own] for own, part in enumerate(parts)]
+    joined, cut = letters.find(before), letters.find(after)  # -1 for a state that is no dimension
     if primitive == "all-reduce":
-        size, shape = parts[0].size, parts[0].shape
-        flat = [np.pad(part.ravel(), (0, -size % ranks)) for part in parts]
-        return [row[:size].reshape(shape) for row in run_on(allreduce.ring(ranks), flat)]
-    if primitive in ("reduce-scatter", "all-gather"):
-        scatter = primitive == "reduce-scatter"
-        axis = letters.index(after if scatter else before)
-        schedule = (reducescatter if scatter else allgather).ring(ranks)
-        rows = run_on(schedule, [np.moveaxis(part, axis, 0) for part in parts])
-        return [np.moveaxis(row, 0, axis) for row in rows]
-    cut, joined = letters.index(after), letters.index(before)
-    pieces = [np.stack(np.split(part, ranks, axis=cut)) for part in parts]
-    return [np.concatenate(list(row), axis=joined) for row in run_on(alltoall.pairwise(ranks), pieces)]
-
-
-def _as_terms(parts: list[Floats], letters: str, before: str) -> list[Floats]:
-    """Terms of a sum: of a replicated tensor itself and zeros, of shards each with zeros around it."""
-    ranks = len(parts)
+        rows = final_values(allreduce.ring(ranks), [np.array_split(part.ravel(), ranks) for part in parts])
+        return [np.concatenate(row).reshape(parts[0].shape) for row in rows]
+    if primitive == "reduce-scatter":
+        rows = final_values(reducescatter.ring(ranks), [np.split(part, ranks, axis=cut) for part in parts])
+        return [row[own] for own, row in enumerate(rows)]
+    if primitive == "all-gather":
+        rows = final_values(allgather.ring(ranks), [[part] * ranks for part in parts])
+        return [np.concatenate(row, axis=joined) for row in rows]
+    if primitive == "all-to-all":
+        pieces = [np.stack(np.split(part, ranks, axis=cut)) for part in parts]
+        return [np.concatenate(list(row), axis=joined) for row in run_on(alltoall.pairwise(ranks), pieces)]
+    if after != PARTIAL:
+        return [np.split(part, ranks, axis=cut)[own] for own, part in enumerate(parts)]
+    nothing = np.zeros_like(parts[0])  # terms of a sum: the tensor itself and zeros, or each shard with zeros around it
     if before == REPLICATED:
-        return [parts[0], *(np.zeros_like(part) for part in parts[1:])]
-    axis = letters.index(before)
-    return [
-        np.concatenate([part if other == own else np.zeros_like(part) for other in range(ranks)], axis=axis)
-        for own, part in enumerate(parts)
-    ]
+        return [parts[0]] + [nothing] * (ranks - 1)
+    around = [[part if other == own else nothing for other in range(ranks)] for own, part in enumerate(parts)]
+    return [np.concatenate(shards, axis=joined) for shards in around]

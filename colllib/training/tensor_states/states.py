@@ -146,28 +146,23 @@ def changes(
 
     Yields:
         axis, primitive, and M in numbers: of the tensor that the ranks of this axis share.
+
+    Raises:
+        ValueError: if two axes swap their letters.
     """
+    order = ("slice", "reduce-scatter", "all-to-all", "send", "all-reduce", "all-gather")
+    changed = (axis for axis in range(len(before)) if before[axis] != after[axis])
+    axes = sorted(changed, key=lambda axis: order.index(collective(before[axis], after[axis])))
     now = list(before)
-    for axis in _turns(before, after):
+    while axes:
+        # a letter is free again before another axis takes it
+        axis = next((axis for axis in axes if not after[axis].islower() or after[axis] not in now), None)
+        if axis is None:  # two axes swap their letters: one gives way first, which a change by way of R does
+            raise ValueError(f"from {before} to {after}: axes that swap letters are not supported")
+        axes.remove(axis)
         name = collective(now[axis], after[axis])
         cut = prod(size for other, size in enumerate(mesh) if other != axis and now[other].islower())
         message = graph.numbers(letters) // cut
         # in an all-to-all M is what one rank has
         yield axis, name, message // mesh[axis] if name == "all-to-all" else message
         now[axis] = after[axis]
-
-
-def _turns(before: State, after: State) -> list[int]:
-    """The axes on which something changes; a letter is free again before another axis takes it."""
-    order = {"slice": 0, "reduce-scatter": 1, "all-to-all": 2, "send": 3, "all-reduce": 4, "all-gather": 5}
-    changed = (axis for axis in range(len(before)) if before[axis] != after[axis])
-    axes = sorted(changed, key=lambda axis: order[collective(before[axis], after[axis])])
-    now, found = list(before), list[int]()
-    while axes:
-        axis = next((axis for axis in axes if not after[axis].islower() or after[axis] not in now), None)
-        if axis is None:  # two axes swap their letters: one gives way first, which a change by way of R does
-            raise ValueError(f"from {before} to {after}: axes that swap letters are not supported")
-        found.append(axis)
-        axes.remove(axis)
-        now[axis] = after[axis]
-    return found
