@@ -193,25 +193,15 @@ def _small_messages() -> Cases:
 
 def ring_and_tree_meet(n: int, alpha: float, bandwidth: float) -> dict[str, Any]:
     """Ring and binomial tree: where they meet in MB, and estimates of it; µs and GB/s."""
-    ring, tree = (run(f"all-reduce {name}", f"star:{n}").cost for name in ("ring", "binomial-tree"))
+    ring, tree = (measured(f"all-reduce {name}", f"star:{n}") for name in ("ring", "binomial-tree"))
     unit = alpha * bandwidth / 1e3
-    estimates = {"rough": n * unit, "estimate": n * unit / log2(n)}
-    latencies = {"ring_alpha": ring.n_alpha, "tree_alpha": tree.n_alpha}
-    return {"at": f"N = {n}", "MB": float(crossover(ring, tree) or 0) * unit, **estimates, **latencies}
+    meet = {"MB": float(crossover(ring.cost, tree.cost) or 0) * unit, "rough": n * unit, "estimate": n * unit / log2(n)}
+    return {"at": f"N = {n}", "ring": ring, "tree": tree, **meet}
 
 
 def _crossover_of_64() -> Cases:
     exact, rough = ring_and_tree_meet(64, 1, 100)["MB"], 1e-6 * 100e9 * 64 / (6 - 1) / 1e6
     yield {"at": "N = 64", "rough": rough, "exact": exact, "higher": 100 * (round(rough, 2) / round(exact, 2) - 1)}
-
-
-def _crossover_of_256() -> Cases:
-    """Latencies in µs, slopes in 1e-11 s per byte."""
-    ring, tree = (run(f"all-reduce {name}", "star:256").cost for name in ("ring", "binomial-tree"))
-    slopes = {"ring_slope": float(ring.n_beta) / 2, "tree_slope": float(tree.n_beta) / 2}
-    latencies = {"ring_us": float(ring.n_alpha) * 5, "tree_us": float(tree.n_alpha) * 5}
-    megabytes, difference = ring_and_tree_meet(256, 5, 200)["MB"], slopes["tree_slope"] - slopes["ring_slope"]
-    yield {"at": "N = 256", "MB": megabytes, "difference": difference, **latencies, **slopes}
 
 
 #: Exercise 3: 600 GB/s and 1 µs in a node, 100 GB/s and 5 us between nodes.
@@ -370,7 +360,7 @@ TABLE: Table = {
         "N", MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
     ),
     "R-02": _crossover_of_64,
-    "R-03": _crossover_of_256,
+    "R-03": lambda: [ring_and_tree_meet(256, 5, 200)],
     "R-05 R-06": _flat_against_nested,
     "R-11": _ring_and_folded_halving,
     "R-12": _with_ghosts,

@@ -117,7 +117,10 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
     if not pair and machine.cards == 1:
         yield Evidence("nic-limited", 0.8, "a box has one card")
     elif not pair and not form.noisy and waiting < 0.15:
-        yield from _as_of_fewer_cards(machine, form, collective)
+        # over two boxes a tree gives twice a ring's busbw
+        alone = predict(replace(machine, cards=1), collective, form.largest).busbw
+        if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / alone <= 1.15:
+            yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
     if not pair and not form.noisy:
         if share < 0.3:
             yield Evidence("misconfiguration", 1.6, f"{share:.0%} of the cards' rate, on a smooth curve")
@@ -131,13 +134,6 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
             yield Evidence("misconfiguration", 0.8, "some of the cards may not be in use")
             if machine.boxes >= 8:
                 yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
-
-
-def _as_of_fewer_cards(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
-    """One card in full, by a ring or as the model says; over two boxes a tree gives twice a ring's busbw."""
-    one = predict(replace(machine, cards=1), collective, form.largest).busbw
-    if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / one <= 1.15:
-        yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
 
 
 def _ring_latency(machine: Machine) -> float:

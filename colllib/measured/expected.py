@@ -20,7 +20,7 @@ class Expected:
     Args:
         low: the least that a healthy run reaches on the usual box.
         high: what the wires allow.
-        leanest: the same as `low` on the leanest box that is sold; equal where the cards are told.
+        leanest: the same as `low` on the leanest box that an untold one is taken for; equal where the cards are told.
         binding: network card, NVLink, Infinity Fabric or PCIe.
         why: the arithmetic, in words.
     """

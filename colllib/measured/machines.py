@@ -26,7 +26,7 @@ class Machine:
         generation: NCCL's index of the architecture: 0 Volta and before, 1 Ampere, 2 Hopper, 3 Blackwell.
         nvls: whether the switch adds.
         gpus: GPUs per box that are usual.
-        cards: network cards per box that are usual, and the fewest and most that are sold.
+        cards: network cards per box that are usual; least and most are what a box is taken for where nobody tells it.
         card: bytes per second of one, one way, likewise.
         source: where the figures stand.
         boxes: how many.
@@ -108,7 +108,7 @@ def _nvlink(
     """Link and card, or the preset of a topology that has them."""
     link, card = TOPOLOGIES[speeds].bandwidth if isinstance(speeds, str) else speeds
     source = f"NVIDIA, {_SHEET}{name} and of its DGX"
-    least = min(most, 400e9) if generation > 1 else most / 8  # the leanest: 8 x 400 Gbit/s; 1 x 100 or 200 before
+    least = min(most, gpus * 50e9) if generation > 1 else most / 8  # 400 Gbit/s for each GPU; before, 1 x 100 or 200
     return Machine(name, link, pcie, generation, generation > 1, gpus, 8, card, least, most, source)
 
 

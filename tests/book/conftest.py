@@ -11,6 +11,7 @@ fail instead. They read ``_build/html``: run ``make book`` first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
@@ -25,7 +26,7 @@ SITE = ROOT / "_build" / "html"
 
 EXPLORER = 'class="colllib cl-explorer"'
 
-LOCAL = ("file:", "data:", "blob:", "about:")
+ELSEWHERE = re.compile(r"^(?!(file|data|blob|about):)")
 
 # Formulas typeset, and colors that fade in from one theme to the other at their end.
 SETTLED = """async () => {
@@ -92,14 +93,11 @@ def opened_tab(
     troubles: list[str] = []
     scripts = options.get("java_script_enabled", True)
 
-    def decide(route: Any) -> None:
-        if route.request.url.startswith(LOCAL):
-            route.continue_()
-        else:
-            troubles.append(f"asks for {route.request.url}")
-            route.abort()
+    def refuse(route: Any) -> None:
+        troubles.append(f"asks for {route.request.url}")
+        route.abort()
 
-    context.route("**/*", decide)
+    context.route(ELSEWHERE, refuse)
     tab = context.new_page()
     tab.on("pageerror", lambda error: troubles.append(f"script error: {error}"))
     tab.on("console", lambda message: message.type == "error" and troubles.append(f"console error: {message.text}"))

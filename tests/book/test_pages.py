@@ -188,6 +188,7 @@ def explorers_answer(tab: Any, page_path: str) -> None:
 def test_each_kind_of_page_is_accessible_in_dark(visit, kind):
     with visit(kind, theme="dark") as tab:
         assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
+        tab.evaluate(THIN, MOST)
         found = too_faint(tab)  # all else is as in light
         assert not found, "\n".join(found)
 

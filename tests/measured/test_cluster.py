@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from colllib import cli
 from colllib.measured import machines
-from colllib.measured.cluster import machine_on, read_cluster
+from colllib.measured.cluster import machine_on, read_cluster, topology_of
 from colllib.measured.devices import read_nccl_xml, read_smi
 from colllib.topology import find, presets
 
@@ -136,3 +136,10 @@ def test_a_file_that_is_not_there_is_refused():
     for name in ("nowhere.toml", "nowhere.xml", "nowhere.txt"):
         with pytest.raises(ValueError, match="not there"):
             machine_on(name)
+
+
+def test_a_topology_file_without_cards_has_those_of_its_part_of_a_box():
+    gpus = "".join(f'<pci><gpu dev="{k}" sm="90"><nvlink count="18"/></gpu></pci>' for k in range(2))
+    found = read_nccl_xml(f'<system version="1"><cpu>{gpus}</cpu></system>')
+    assert (found.gpus, found.cards) == (2, 2)  # of 8 and 8
+    assert topology_of(found).ranks == 2
