@@ -53,6 +53,9 @@ EQUIVALENT = {
     "ranks = len(pair[1])": "both trees have all ranks",
     "depth[node] = depth[parent[node]] + 2": "which of two nodes is deeper is all that counts",
     "while top <= limit and time(min(2 * top, limit)) * SAME < time(top):": "at the limit no time is below itself",
+    "what = np.stack((message * len(links) + of_link[link], (back[0] + 1) * nodes + back[1] - 1))": "so are they named",
+    "climb = 2 * np.append(child, -2)": "the root has no way up",
+    "ledger: Ledger = field(repr=True)": "the class says itself how it is shown",
     "if np.reshape(counts[start], -2)[move] == 0:": "numpy takes any negative length for what is left",
 }
 SECONDS = 900  # a mutant that runs longer does not end: it is found

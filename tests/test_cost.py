@@ -146,3 +146,9 @@ def test_bad_input_is_refused_in_one_line(call, complaint):
     with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
         call()
     assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize("lowest", [5, 6, 9, 10, 11, 40, 99, 100])
+def test_the_lowest_time_is_sought_from_the_given_number_on(lowest):
+    assert first_lowest(lambda p: abs(p - lowest) + 1.0, 5, 100) == lowest
+    assert first_lowest(float, 5, 100) == 5

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.exact import Fractions, accumulated, counted, integers
+from colllib.exact import Fractions, accumulated, counted, integers, multiplied
 
 exact = st.fractions(min_value=0, max_value=4, max_denominator=60)
 
@@ -91,3 +91,12 @@ def test_sums_by_place_are_exact(pairs):
     assert [int(total) for total in found] == [sum(w for p, w in pairs if p == place) for place in range(4)]
     twice = accumulated(found.copy(), found)
     assert [int(total) for total in twice] == [2 * int(total) for total in found]
+
+
+def test_sums_at_the_limit_of_machine_integers_can_be_added_once_more():
+    half = accumulated(np.array([2**62 - 1]), np.array([1]))
+    assert accumulated(half, accumulated(np.array([2**62 - 1]), np.array([1]))).tolist() == [2**63]
+
+
+def test_each_value_times_one_of_its_own_is_exact():
+    assert multiplied(np.array([2**40, 3]), np.array([2**40, 5])).tolist() == [2**80, 15]

@@ -399,3 +399,11 @@ def test_a_target_that_never_hears_of_a_sum_is_named():
 def test_what_cannot_be_executed_cannot_be_traced(dst, complaint):
     with pytest.raises(ValueError, match=complaint):
         list(trace(Schedule.from_steps(broadcast_blocks(3), [Step.of(0, dst, 0)])))
+
+
+def test_sums_made_in_other_orders_are_proved_rank_by_rank_where_their_counts_would_fill_the_memory(monkeypatch):
+    monkeypatch.setattr(provenance, "LANE_CELLS", 1)
+    everyone = Step.of([0, 1, 0, 2, 1, 2], [1, 0, 2, 0, 2, 1], 0, add=True)
+    assert execute(Schedule.from_steps(all_reduce(3), [everyone])).how == "executed"
+    again = refusal(Schedule.from_steps(all_reduce(3), [everyone, Step.of(1, 2, 0, add=True)]))
+    assert (again.rank, again.block, again.step) == (2, 0, 1)

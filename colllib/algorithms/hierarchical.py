@@ -10,13 +10,16 @@ in them. Slices follow one step apart, and what meets on a port is charged to it
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 import numpy as np
 
 from colllib import primitives
 from colllib.algorithms import innetwork
 from colllib.algorithms.nested import Phase, nested
 from colllib.exact import IntArray
-from colllib.schedule import Schedule, pipelined
+from colllib.schedule import Schedule, Step, pipelined
 from colllib.topology import Lattice, Topology, star
 
 ORDERS = ("inner-first", "outer-first")
@@ -132,34 +135,66 @@ def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
     >>> nvls_tree(boxes((4, 2), inc="box")).num_steps
     8
     """
-    return all_reduce(topology, segments=segments, tiers=_by_tier(topology, IN_NETWORK, "ring", "double-binary-tree"))
+    assert topology.lattice is not None
+    tiers = [IN_NETWORK, *["ring"] * (len(topology.lattice.dims) - 2), "double-binary-tree"]
+    return all_reduce(topology, segments=segments, tiers=",".join(tiers))
 
 
 def collnet(topology: Topology, *, segments: int = 1) -> Schedule:
-    """All-reduce with rings in the boxes, and the network's switches adding and replicating between them.
+    """All-reduce with rings in the boxes, and one tree of the network's switches adding and replicating between them.
 
     Source: Graham et al. (2016); NCCL, `src/transport/coll_net.cc`.
 
     >>> from colllib.topology import boxes
-    >>> collnet(boxes((4, 2), inc="network")).num_steps
-    4
+    >>> collnet(boxes((4, 2), inc="network")).num_steps, collnet(boxes((3, 4, 2), inc="network")).num_steps
+    (4, 6)
     """
-    return all_reduce(topology, segments=segments, tiers=_by_tier(topology, "ring", IN_NETWORK, IN_NETWORK))
+    return _through_network(topology, "ring", segments)
 
 
 def nvls(topology: Topology, *, segments: int = 1) -> Schedule:
-    """All-reduce with switches that add and replicate on every tier.
+    """All-reduce with switches that add and replicate in the boxes, and one tree of them between the boxes.
 
     >>> from colllib.topology import boxes
     >>> nvls(boxes((4, 2), inc="both")).num_steps
     6
     """
-    return all_reduce(topology, segments=segments, tiers=IN_NETWORK)
+    return _through_network(topology, IN_NETWORK, segments)
 
 
-def _by_tier(topology: Topology, inner: str, middle: str, outer: str) -> str:
+def _through_network(topology: Topology, inner: str, segments: int) -> Schedule:
+    """An algorithm in the boxes, and one tree of switches over all further tiers, which blocks go up and down once."""
+    lattice = topology.lattice
+    assert lattice is not None
+    for axis in range(1, len(lattice.dims)):
+        if (refusal := tier_refusal(topology, axis, "all-reduce")) is not None:
+            raise ValueError(f"all-reduce {IN_NETWORK} on tier {axis} {refusal}")
+    down, back = (_on(topology, 0, primitive, inner) for primitive in ("reduce-scatter", "all-gather"))
+    between = Phase(1, _up_and_down(lattice.dims[1:]), _tree_above(topology))
+    of_boxes = Lattice((lattice.dims[0], prod(lattice.dims[1:])), lattice.wraps)
+    return pipelined(nested(of_boxes, [down, between, back]), segments)
+
+
+def _up_and_down(sizes: Sequence[int]) -> Schedule:
+    """All-reduce through a tree of switches, lowest first, in which one stands above so many nodes of each height."""
+    first, count, rising = 0, prod(sizes), []
+    for size in (size for size in sizes if size > 1):
+        node = np.arange(count)
+        rising.append(Step.of(first + node, first + count + node // size, 0, add=True))
+        first, count = first + count, count // size
+    falling = [Step.of(step.dst, step.src, 0) for step in reversed(rising)]
+    ranks = prod(sizes)
+    return Schedule.from_steps(primitives.all_reduce(ranks), rising + falling, first + count - ranks)
+
+
+def _tree_above(topology: Topology) -> IntArray | None:
+    """For each place in a box the switches that join all boxes' ranks there, lowest first, shape (places, switches)."""
     assert topology.lattice is not None
-    return ",".join([inner, *[middle] * (len(topology.lattice.dims) - 2), outer])
+    dims, found = topology.lattice.dims, []
+    for axis in (axis for axis in range(1, len(dims)) if dims[axis] > 1):
+        joining = tier_switches(topology, axis).reshape(dims[0], prod(dims[1:axis]), -1, order="F")
+        found.append(joining[:, 0])  # on the tiers below, any rank's will do
+    return np.concatenate(found, axis=1) if found else None
 
 
 def _one_after_another(

@@ -108,7 +108,7 @@ def _nvlink(
     """Link and card, or the preset of a topology that has them."""
     link, card = TOPOLOGIES[speeds].bandwidth if isinstance(speeds, str) else speeds
     source = f"NVIDIA, {_SHEET}{name} and of its DGX"
-    least = min(most, 400e9) if generation > 1 else most / 8  # 8 x 400 Gbit/s; before, 1 x 100 or 200
+    least = min(most, gpus * 50e9) if generation > 1 else most / 8  # 400 Gbit/s for each GPU; before, 1 x 100 or 200
     return Machine(name, link, pcie, generation, generation > 1, gpus, 8, card, least, most, source)
 
 

@@ -101,22 +101,23 @@ def _card(found: Entry, places: str) -> str:
     claim, finding = found.claim, found.finding
     anchor = _anchor(claim)
     errata = f' · <a href="errata.html#{anchor}">in the errata</a>' if found.verdict in FAILS else ""
-    color = "cl-fails" if found.verdict in FAILS else "cl-holds" if found.verdict in HOLDS else ""
+    color = ' class="cl-fails"' if found.verdict in FAILS else ' class="cl-holds"' if found.verdict in HOLDS else ""
     chapter = (
         f'; <a href="../notebooks/{found.claim.chapter}.html">chapter {found.claim.chapter}</a>'
         if found.claim.chapter
         else ""
     )
-    printed = "" if _claimed(claim) == "as stated" else f"<p>Printed: {escape(_claimed(claim))}</p>"
-    result = f"<p>{_way(finding)}: {escape(finding.executed)}</p>" if finding.executed else ""
-    because = f"<p>{escape(finding.because)}</p>" if finding.because else ""
-    basis = escape(str(finding.basis)) if finding.basis.how != "none" else ""
-    return (
-        f'<li id="{anchor}" class="{color}" data-at="{places}">'
-        f'<p><strong>{found.verdict.value}</strong> <a href="#{anchor}">{claim.id}</a>{errata}</p>'
-        f"<p>{escape(_stated(claim))}</p>{printed}{result}{because}"
-        f"<p>{escape(_place(claim))}{chapter}{'; ' if basis else ''}{basis}</p></li>"
-    )
+    basis = f"; {escape(str(finding.basis))}" if finding.basis.how != "none" else ""
+    paragraphs = [
+        f'<strong>{found.verdict.value}</strong> <a href="#{anchor}">{claim.id}</a>{errata}',
+        escape(_stated(claim)),
+        "" if _claimed(claim) == "as stated" else f"Printed: {escape(_claimed(claim))}",
+        f"{_way(finding)}: {escape(finding.executed)}" if finding.executed else "",
+        escape(finding.because),
+        f"{escape(_place(claim))}{chapter}{basis}",
+    ]
+    text = "".join(f"<p>{paragraph}" for paragraph in paragraphs if paragraph)  # HTML ends each where the next begins
+    return f'<li id="{anchor}"{color} data-at="{places}">{text}</li>'
 
 
 def errata() -> str:

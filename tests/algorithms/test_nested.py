@@ -262,6 +262,26 @@ def test_where_switches_add_and_replicate_less_goes_over_their_tier():
     assert loads("nvls-tree")[0] == switch[0]
 
 
+@pytest.mark.parametrize("name", ["collnet", "nvls"])
+def test_in_racks_one_tree_of_switches_takes_each_part_up_and_down_once(name):
+    """By hand, 3 racks of 4 boxes of 2: a card carries its rank's half, a box's way up both, a rack's both sums."""
+    net = boxes((3, 4, 2), inc="both")
+    run = execute(find("all-reduce", name).build(net), net)
+    total = np.array(run.link_total)
+    assert [set(total[net.tier == tier]) for tier in (1, 2, 3)] == [{Fraction(1, 2)}, {Fraction(1)}, {Fraction(1)}]
+    outside = [kind for kind in run.kinds() if any(kind.loads[1:])]
+    assert sorted((kind.steps, kind.loads[1:]) for kind in outside) == [(2, (0, 0, 1)), (2, (Fraction(1, 2), 1, 0))]
+
+
+@pytest.mark.parametrize("sizes", [(2, 1, 3), (1, 3, 2), (1, 1, 2), (2, 2, 2, 2), (3, 2, 1)])
+@pytest.mark.parametrize("name", ["collnet", "nvls"])
+def test_trees_of_switches_over_any_tiers_make_an_all_reduce_true(name, sizes):
+    for net in (boxes(sizes, inc="both"), boxes(sizes, rails=sizes[-1], inc="both")):
+        schedule = find("all-reduce", name).build(net, segments=2)
+        assert execute(schedule, net).how == "executed"
+        assert reference.holds(schedule)
+
+
 def test_slices_overlap_on_both_clocks():
     """One slice crosses the cards while another is in its box: the time falls towards the busier tier's alone."""
     net, price = boxes((4, 4)), {"message": 1e9, "alpha": (0.0, 0.0), "bandwidth": (1e9, 1e9)}
@@ -283,6 +303,8 @@ def test_lines_that_would_meet_in_a_switch_with_the_same_blocks_are_refused():
 def test_a_tier_whose_switches_do_not_add_is_named():
     with pytest.raises(ValueError, match="all-reduce in-network on tier 1 needs switches that add and replicate there"):
         hierarchical.all_reduce(boxes((2, 4), inc="box"), tiers="ring,in-network")
+    with pytest.raises(ValueError, match="all-reduce in-network on tier 1 needs switches that add and replicate there"):
+        hierarchical.collnet(boxes((2, 4), inc="box"))
     assert find("all-reduce", "collnet").refusal(boxes((2, 4), inc="box")).startswith("on tier 1 needs switches")
     assert find("all-reduce", "nvls").refusal(boxes((2, 4), inside="full-mesh", inc="network")) == (
         "on tier 0 needs switches that add and replicate there, and those of boxes:2x4,inside=full-mesh,inc=network "
