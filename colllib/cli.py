@@ -660,7 +660,7 @@ def _about_forest(forest: Forest, result: dict[str, Any]) -> str:
 @click.option("--patient", is_flag=True, help="spend up to half a minute on f")
 @answered
 def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
-    """What a topology is built from: switches, ports, cables, and what half of a tier's cables carry.
+    """What a topology is built from: switches, ports, cables, and behind switches what half of a tier's cables carry.
 
     Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at which every rank can
     send to every other one at once; what takes too long to find is left out, and says at which size.
@@ -674,7 +674,7 @@ def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
         "boxes": -(-topology.ranks // topology.in_box) if topology.in_box else 0,
         "switches": [alike._asdict() for alike in built],
         "tiers": [
-            tier._asdict() | {"bandwidth": str(tier.bandwidth), "bisection": str(tier.bisection)}
+            {name: str(value) if isinstance(value, Fraction) else value for name, value in tier._asdict().items()}
             for tier in wires(topology)
         ],
     }
@@ -695,8 +695,9 @@ def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
             for alike in built
         ]
         yield tabulate(rows, headers=("switches", "ports of each", *bought)) + "\n"
-    rows = [(tier["tier"], tier["cables"], tier["bandwidth"], tier["bisection"]) for tier in result["tiers"]]
-    yield table(("tier", "cables", "BW of one", "bisection in BW"), rows)
+    columns = {"tier": "tier", "cables": "cables", "BW of one": "bandwidth"}
+    columns |= {"bisection in BW": "bisection"} if built else {}
+    yield table(tuple(columns), [[tier[name] for name in columns.values()] for tier in result["tiers"]])
     if topology.speeds is not None:
         yield f"\n{_speeds(*topology.speeds)}"
 

@@ -10,6 +10,8 @@ from functools import cache, partial
 from importlib import resources
 from math import prod
 
+import numpy as np
+
 from colllib.claims.cases import Quantities, once
 from colllib.claims.graphs import ALPHA, C16, K44, WHOLE, by_theorem, each, gathering, made, on
 from colllib.claims.runs import closed, place
@@ -17,6 +19,7 @@ from colllib.claims.value import Case, Cases, Rows, Table, Words
 from colllib.cost import Cost
 from colllib.graphs.finder import pareto
 from colllib.graphs.measures import moore_diameter
+from colllib.graphs.spread import Certificate
 
 
 @cache
@@ -170,15 +173,25 @@ def product_f(*factors: str) -> Fraction:
     return min(Fraction(on(graph)["f"] * n, prod(ranks)) for graph, n in zip(factors, ranks, strict=True))
 
 
+@cache
+def _bracketed(graph: str) -> tuple[Fraction, Fraction]:
+    row = next(row for row in stored("throughputs.csv") if row["graph"] == graph)
+    spread, lengths = (np.array(row[name].split(), dtype=np.intp) for name in ("spread", "lengths"))
+    low, high = Certificate(int(row["heat"]), spread, lengths).bracket(place(graph))
+    return Fraction(row["flow"] or low), high
+
+
 def bracketed(graph: str) -> tuple[Fraction, Fraction]:
-    """What `scripts/throughputs.py` found: f of a flow on a graph, and what lengths of links leave to f."""
+    """f of a flow on a graph and what lengths of links leave to f, both found by `scripts/throughputs.py`.
+
+    The lengths are executed, and so is the flow where the script does not store f of one that is made of trees.
+    """
     place(graph)  # the ledger names it
-    found = next(row for row in stored("throughputs.csv") if row["graph"] == graph)
-    return Fraction(found["flow"]), Fraction(found["lengths"])
+    return _bracketed(graph)
 
 
 def swept(graph: str) -> Rows:
-    """Two cases of a graph that takes a program too long here: f of a flow on it, and what lengths leave to f."""
+    """Two cases of a graph that takes a linear program too long: f of a flow on it, and what lengths leave to f."""
     return lambda: [
         case for f in bracketed(graph) for case in with_f(graph, place(graph).ranks, partial(Fraction, f))()
     ]
@@ -249,6 +262,8 @@ TABLE: Table = {
     "D-3-039 D-A-136": each(LINES),
     "D-3-059 D-3-061 D-3-062": all_to_all_order,
     "D-3-036 D-A-135": swept(KAUTZ),
+    "D-3-042 D-A-137": swept(OTHERS[0]),
+    "D-3-045 D-A-138": swept(OTHERS[1]),
     "D-A-117": swept("debruijn:4x4"),
     "D-A-121": swept("line-graph(power(diamond,2))"),
     "D-3-048 D-A-139": product_with_f("(UniRing(1,4) x UniRing(1,8))^2", *("uniring:1x4", "uniring:1x8") * 2),

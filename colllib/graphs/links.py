@@ -7,6 +7,7 @@ link and counts in the degree, and so in what a rank injects, and carries nothin
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 
 import numpy as np
@@ -45,10 +46,14 @@ def from_arcs(name: str, ranks: int, src: IntArray, dst: IntArray) -> Topology:
         end,
         Fractions.equal(len(known), len(known)),
         tier.astype(np.intp),
-        tuple(Tier("link" if k == 1 else f"bond of {k}", bandwidth=k, cables=k) for k in widths.tolist()) or (Tier(),),
+        tuple(map(_bond, widths.tolist())) or (Tier(),),
         _router(name, ranks, start, end),
         PORTS,
     )
+
+
+def _bond(width: int) -> Tier:
+    return Tier("link" if width == 1 else f"bond of {width}", bandwidth=Fraction(width), cables=width)
 
 
 def is_graph(topology: Topology) -> bool:

@@ -62,7 +62,7 @@ def throughput(graph: Topology, most: int = MOST_VARIABLES) -> Fraction:
     >>> throughput(find("ring:5")), throughput(find("diamond"))
     (Fraction(1, 3), Fraction(3, 20))
     """
-    low, high = bracket(graph, most=most)
+    low, high, _ = narrowed(graph, most=most)
     if high > low * (1 + CLOSE):
         raise TooLarge(f"{graph.name}: the fraction that is its all-to-all throughput, about {low:.6g}, is too long")
     return high
@@ -84,25 +84,44 @@ def bracket(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) -
     >>> bracket(find("diamond"))[1]
     Fraction(3, 20)
     """
+    low, high, _ = narrowed(graph, apart, most)
+    return low, high
+
+
+def narrowed(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) -> tuple[float, Fraction, IntArray]:
+    """What `bracket` gives, and whole lengths of the links of each orbit that prove the bound from above.
+
+    >>> from colllib.topology import find
+    >>> narrowed(find("torus:4x3"))[1:]  # rings of four bind, those of three don't
+    (Fraction(1, 6), array([1, 0]))
+    """
     if graph.ranks < 2:
         raise ValueError(f"{graph.name}: all-to-all throughput needs at least two ranks")
     high = distance_bound(graph)
     check_size(f"all-to-all flow on {graph.name}", graph.ranks * graph.num_links, MOST_ROUTES, "ranks times links")
-    flow = _Flow.of(graph)
+    flow = Flow.of(graph)
     if len(flow.capacity) == 1:
-        return float(high), high  # averaged over the automorphisms, shortest ways load all links alike
+        return (
+            float(high),
+            high,
+            np.ones(1, dtype=np.intp),
+        )  # averaged over the automorphisms, shortest ways load all links alike
     check_size(f"all-to-all flow on {graph.name}", len(flow.sources) * len(flow.capacity), most, "variables")
-    low, nearest = 0.0, np.inf
+    low, nearest, best = 0.0, np.inf, np.ones(len(flow.capacity), dtype=np.intp)
     for low, near, lengths in flow.rounds():
         if near < min(nearest, low * (1 + NEAR)):
-            high, nearest = min((high, *flow.bounds(lengths, exact=apart <= CLOSE))), near
+            for whole in flow.rounded(lengths, exact=apart <= CLOSE):
+                bound = flow.length_bound(whole[flow.orbit])
+                if bound < high:
+                    high, best = bound, whole
+            nearest = near
         if high <= low * (1 + apart):
             break
-    return low, high
+    return low, high, best
 
 
 @dataclass(frozen=True)
-class _Flow:
+class Flow:
     """Links but self-loops, and which of them and of the ranks are alike.
 
     Attributes:
@@ -123,7 +142,7 @@ class _Flow:
     copies: IntArray
 
     @classmethod
-    def of(cls, graph: Topology) -> _Flow:
+    def of(cls, graph: Topology) -> Flow:
         rank_orbit, link_orbit = orbits(graph)
         links = np.flatnonzero(graph.link_src != graph.link_dst)
         orbit = np.unique(link_orbit[links], return_inverse=True)[1]
@@ -172,16 +191,25 @@ class _Flow:
         cells = np.bincount(source * size[1] + orbit, weights=through[source, rank], minlength=size[0] * size[1])
         return cells.reshape(size) * self.copies[:, None] / self.capacity
 
-    def bounds(self, lengths: FloatArray, exact: bool) -> Iterator[Fraction]:
-        """What lengths leave to f once they are rounded to fractions of few digits, or unless exact to a fine grid."""
+    def rounded(self, lengths: FloatArray, exact: bool) -> Iterator[IntArray]:
+        """Lengths as whole numbers: rounded to fractions of few digits, or unless exact to a fine grid."""
         ratio = lengths / lengths.max()
         if not exact:
-            yield self.length_bound(np.rint(ratio * GRID).astype(np.intp)[self.orbit])
+            yield np.rint(ratio * GRID).astype(np.intp)
         for power in range(5):
             ratios = [Fraction(length).limit_denominator(10**power) for length in ratio.tolist()]
             whole = lcm(*(one.denominator for one in ratios))
             if whole <= LONGEST:
-                yield self.length_bound(np.array([int(one * whole) for one in ratios])[self.orbit])
+                yield np.array([int(one * whole) for one in ratios])
+
+    def apart(self, lengths: FloatArray) -> FloatArray:
+        """Distances from each source to all ranks by lengths, above 0, of the links of each orbit, shape (S, N)."""
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import dijkstra
+
+        graph = csr_array((lengths[self.orbit], (self.src, self.dst)), shape=(self.ranks, self.ranks))
+        found: FloatArray = dijkstra(graph, indices=self.sources)
+        return found
 
     def length_bound(self, lengths: IntArray) -> Fraction:
         """What f cannot exceed: the lengths of all links over the distances between all ranks."""

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colllib.topology.base import Topology
 
@@ -30,16 +31,17 @@ class Wires(NamedTuple):
     Attributes:
         tier: its name.
         level: which alpha and BW it has.
-        cables: full-duplex ones.
+        cables: full-duplex ones, and one for each link that has none in the opposite direction.
         bandwidth: what each carries one way, in units of the BW of its level.
-        bisection: what half of them carry together, one way, in units of the BW of its level.
+        bisection: what half of them carry together, one way, in units of the BW of its level; None without switches,
+            where a cut between two halves of the ranks need not cross so many.
     """
 
     tier: str
     level: int
     cables: int
     bandwidth: Fraction
-    bisection: Fraction
+    bisection: Fraction | None
 
 
 def switches(topology: Topology, radix: int = 0) -> list[Switches]:
@@ -82,15 +84,28 @@ def wires(topology: Topology) -> list[Wires]:
     >>> from colllib.topology import find
     >>> [(tier.tier, tier.cables, str(tier.bisection)) for tier in wires(find("superpod:32"))]
     [('box', 2304, '1152'), ('card', 2304, '1152'), ('uplink', 2304, '1152')]
+    >>> [tier.cables for on in ("biring:2x5", "uniring:2x5") for tier in wires(find(on))]
+    [5, 10]
     """
-    links = np.bincount(topology.tier, minlength=len(topology.tiers))
     return [
         Wires(
             tier.name,
             tier.level,
-            count * tier.cables // 2,
-            tier.bandwidth / tier.cables,
-            count * tier.bandwidth / 4,
+            pairs * tier.cables,
+            Fraction(tier.bandwidth) / tier.cables,
+            pairs * Fraction(tier.bandwidth) / 2 if topology.switches else None,
         )
-        for tier, count in zip(topology.tiers, links.tolist(), strict=True)
+        for number, tier in enumerate(topology.tiers)
+        for pairs in [_paired(topology, topology.tier == number)]
     ]
+
+
+def _paired(topology: Topology, chosen: NDArray[np.bool_]) -> int:
+    """Some of the links, counted once where one leads back."""
+    src, dst = topology.link_src[chosen], topology.link_dst[chosen]
+    ends = np.minimum(src, dst) * topology.nodes + np.maximum(src, dst)
+    between = np.unique(ends, return_inverse=True)[1]
+    forth, back = np.bincount(between[src <= dst]), np.bincount(between[src > dst])
+    both = np.zeros((2, max(len(forth), len(back))), dtype=np.intp)
+    both[0, : len(forth)], both[1, : len(back)] = forth, back
+    return int(both.max(axis=0).sum())

@@ -38,9 +38,9 @@ def test_the_throughput_of_a_product_is_that_of_its_factors(factors):
     assert product_f(*factors) == throughput(find(f"product({','.join(factors)})"))
 
 
-def test_a_stored_throughput_is_what_is_found_again():
+def test_what_a_stored_certificate_proves_holds_the_throughput():
     flow, lengths = bracketed("debruijn:4x4")
-    assert throughput(find("debruijn:4x4")) == lengths == pytest.approx(flow)
+    assert flow <= throughput(find("debruijn:4x4")) <= lengths < flow * 1.001
 
 
 def test_no_circulant_of_fewer_than_15_ranks_and_three_jumps_contradicts_the_conjecture():

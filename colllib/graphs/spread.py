@@ -1,0 +1,152 @@
+"""Flows that spread over nearly shortest ways, and lengths of links that prove them good, for graphs of many orbits.
+
+A flow from each source takes every way that gets farther from it, the more of it the shorter the way: by a factor of e
+for each `heat` that a way is shorter. So lengths, a number for each orbit of links, say a whole flow. Lengths for which
+it loads all orbits alike are those at which the sum of its soft distances is largest, a smooth function: Nesterov
+(2005), "Smooth Minimization of Non-Smooth Functions", climbed by L-BFGS at ever less heat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from colllib.exact import IntArray
+from colllib.graphs.throughput import FloatArray, Flow
+from colllib.topology.base import Topology
+
+GRID = 10**6  # whole lengths of links are this in the mean
+MEMORY = 30  # steps that L-BFGS keeps
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What proves the all-to-all throughput f of a graph from below and from above.
+
+    Attributes:
+        heat: of the flow, in its lengths.
+        spread: whole lengths of links by which a flow spreads, one for each orbit of links, shape (K,).
+        lengths: whole lengths of links that bound every flow, likewise.
+    """
+
+    heat: int
+    spread: IntArray
+    lengths: IntArray
+
+    def bracket(self, graph: Topology) -> tuple[float, Fraction]:
+        """f of the flow, to the precision of floats, and what the lengths leave to any flow, exactly.
+
+        >>> from colllib.topology import find
+        >>> low, high = Certificate(1, np.array([99, 98]), np.array([1, 0])).bracket(find("torus:4x3"))
+        >>> round(low, 6), high
+        (0.166667, Fraction(1, 6))
+        """
+        flow = Flow.of(graph)
+        loads = Spreading(flow).loads(self.spread.astype(np.float64), self.heat)[1]
+        return float(1 / (loads / flow.capacity).max()), flow.length_bound(self.lengths[flow.orbit])
+
+
+@dataclass(frozen=True)
+class Spreading:
+    """The flows of a graph that lengths of links say."""
+
+    flow: Flow
+
+    @cached_property
+    def into(self) -> IntArray:
+        """Links into each rank, shape (N, most), L where there are no more."""
+        return _beside(self.flow.dst, self.flow.ranks)
+
+    @cached_property
+    def out(self) -> IntArray:
+        """Links out of each rank, likewise."""
+        return _beside(self.flow.src, self.flow.ranks)
+
+    def loads(self, lengths: FloatArray, heat: float) -> tuple[float, FloatArray]:
+        """The soft distances between all ranks in sum, and what the flow puts on the links of each orbit.
+
+        Args:
+            lengths: of the links of each orbit, above 0, shape (K,).
+            heat: a way that is shorter by this much takes e times as much.
+        """
+        flow = self.flow
+        sources, links = np.arange(len(flow.sources)), len(flow.src)
+        apart = flow.apart(lengths)
+        before, after = apart[:, flow.src], apart[:, flow.dst]
+        detour = np.maximum(lengths[flow.orbit] + before - after, 0)
+        width = np.zeros((len(sources), links + 1))
+        width[:, :links] = np.where(before < after, np.exp(-detour / heat), 0)
+        ways, through = np.zeros(apart.shape), np.ones(apart.shape)
+        ways[sources, flow.sources] = 1
+        order = np.argsort(apart, axis=1).T
+        src, dst = np.append(flow.src, 0), np.append(flow.dst, 0)
+        for rank in order[1:]:  # from the nearest to the farthest
+            link = self.into[rank]
+            ways[sources, rank] = (ways[sources[:, None], src[link]] * width[sources[:, None], link]).sum(axis=1)
+        share = width
+        share[:, :links] *= ways[:, flow.src] / ways[:, flow.dst]  # of what reaches the end of a link, what took it
+        for rank in order[:0:-1]:
+            link = self.out[rank]
+            through[sources, rank] += (through[sources[:, None], dst[link]] * share[sources[:, None], link]).sum(axis=1)
+        taken = flow.copies @ (share[:, :links] * through[:, flow.dst])
+        soft = flow.copies @ (apart - heat * np.log(ways))
+        loads = np.bincount(flow.orbit, weights=taken, minlength=len(flow.capacity))
+        return float(soft.sum()), loads.astype(np.float64)
+
+
+def search(graph: Topology, heats: Sequence[float], turns: int) -> Certificate:
+    """A certificate, mostly the nearer the smaller the last heats; its two sides need not meet.
+
+    Args:
+        graph: strongly connected, of two or more ranks.
+        heats: from large to small, in mean lengths of links.
+        turns: steps of L-BFGS at each heat.
+
+    >>> from colllib.topology import find
+    >>> low, high = search(find("diamond"), (0.1, 0.01), 20).bracket(find("diamond"))
+    >>> 0.1498 < low <= 0.15 <= high < 0.1502
+    True
+    """
+    from scipy.optimize import minimize
+
+    flow = Flow.of(graph)
+    spreading, links = Spreading(flow), flow.capacity.sum()
+    best_low, best_high = 0.0, np.inf
+    heat_of_best, spread, bounding = 1, np.ones_like(flow.orbit), np.ones_like(flow.orbit)
+    logs = np.zeros_like(flow.capacity)
+    for heat in heats:
+
+        def away(logs: FloatArray, heat: float = heat) -> tuple[float, FloatArray]:
+            """How far the soft distances are from the largest, but for what all share, and where that falls."""
+            nonlocal best_low, best_high, heat_of_best, spread, bounding
+            lengths = np.exp(logs)
+            lengths *= links / (lengths @ flow.capacity)
+            soft, loads = spreading.loads(lengths, heat)
+            whole = np.maximum(np.rint(lengths * GRID), 1).astype(np.intp)
+            low, high = 1 / (loads / flow.capacity).max(), links / (flow.copies @ flow.apart(lengths)).sum()
+            if low > best_low:
+                best_low, heat_of_best, spread = low, round(heat * GRID), whole
+            if high < best_high:
+                best_high, bounding = high, whole
+            uphill = loads * lengths
+            return -soft / links, (uphill.sum() * lengths * flow.capacity / links - uphill) / links
+
+        found = minimize(
+            away, logs, jac=True, method="L-BFGS-B", options={"maxiter": turns, "maxcor": MEMORY, "ftol": 0, "gtol": 0}
+        )
+        logs = found.x
+    return Certificate(heat_of_best, spread, bounding)
+
+
+def _beside(end: IntArray, ranks: int) -> IntArray:
+    """The links that end at each rank in rows of equal length, filled with the number of links."""
+    order = np.argsort(end, kind="stable")
+    ranked = end[order]
+    place = np.arange(len(end)) - np.searchsorted(ranked, ranked)
+    table = np.full((ranks, place.max() + 1), len(end))
+    table[ranked, place] = order
+    return table
