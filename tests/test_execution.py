@@ -407,3 +407,11 @@ def test_sums_made_in_other_orders_are_proved_rank_by_rank_where_their_counts_wo
     assert execute(Schedule.from_steps(all_reduce(3), [everyone])).how == "executed"
     again = refusal(Schedule.from_steps(all_reduce(3), [everyone, Step.of(1, 2, 0, add=True)]))
     assert (again.rank, again.block, again.step) == (2, 0, 1)
+
+
+def test_a_refusal_says_who_ends_with_what_another_one_added_twice():
+    """Rank 1 adds rank 0's contribution twice, and is the root itself, or passes its sum on to the root."""
+    twice = [Step.of(0, 1, 0, add=True), Step.of(0, 1, 0, add=True)]
+    assert "ends with it" not in str(refusal(Schedule.from_steps(reduce(2, root=1), twice)))
+    passed_on = [*twice, Step.of(1, 2, 0, add=True)]
+    assert "and rank 2 ends with it" in str(refusal(Schedule.from_steps(reduce(3, root=2), passed_on)))
