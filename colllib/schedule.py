@@ -265,7 +265,9 @@ class Orbit(Schedule):
         """
         blocks = self.seed.blocks
         sides = (blocks.source, blocks.target)
-        if self.still or primitive.name != "all-to-all" or not all((side < self.ranks).all() for side in sides):
+        alone = all((side < self.ranks).all() for side in sides)
+        # the mirrors of a mesh do not take rank 0 to every other one
+        if self.still or primitive.name != "all-to-all" or not alone or self.moves.order < self.ranks:
             return super().makes(primitive)
         to = self.moves.moved(blocks.target, self.moves.inverse(self.moves.taking(blocks.source)))  # as if from rank 0
         return len(np.unique(to)) == self.ranks and blocks.share.total() == 1

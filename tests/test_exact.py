@@ -98,5 +98,10 @@ def test_sums_at_the_limit_of_machine_integers_can_be_added_once_more():
     assert accumulated(half, accumulated(np.array([2**62 - 1]), np.array([1]))).tolist() == [2**63]
 
 
+def test_equal_weights_that_sum_up_to_that_limit_can_be_added_once_more():
+    half = counted(np.zeros(2, dtype=np.intp), np.broadcast_to(np.array([2**61]), 2), 1)
+    assert accumulated(half.copy(), half).tolist() == [2**63]
+
+
 def test_each_value_times_one_of_its_own_is_exact():
     assert multiplied(np.array([2**40, 3]), np.array([2**40, 5])).tolist() == [2**80, 15]

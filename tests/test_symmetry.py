@@ -135,6 +135,16 @@ def test_what_cannot_be_moved_or_run_is_refused(build, complaint):
         build()
 
 
+@pytest.mark.parametrize("dims", [(1,), (2,), (5,), (3, 3), (4, 3), (2, 2, 3)])
+@pytest.mark.parametrize("wraps", [True, False])
+def test_an_orbit_makes_an_all_to_all_if_all_its_blocks_do(dims, wraps):
+    shape, wanted = Lattice(dims, wraps), PRIMITIVES["all-to-all"]
+    for orbit in (relay.relay(shape), relay.rotated_relay(shape)):
+        assert orbit.makes(wanted)
+        assert wanted.accepts(orbit.blocks)
+        assert not scaled(orbit, Fraction(1, 2)).makes(wanted)
+
+
 # -- a run by symmetry finds what a full run finds -----------------------------------------------
 
 
