@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from colllib import cli
 from colllib.graphs import describe
 from colllib.topology import OPERATIONS, TOPOLOGIES, find
+from colllib.topology.describe import wires
 
 
 def described(expression, *options):
@@ -83,3 +84,11 @@ def test_bad_graphs_end_in_one_line_and_status_2(on, capsys):
     assert ended.value.code == 2
     assert told.out == ""
     assert len(told.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("on", "cables"), [("hypercube:4", 32), ("uniring:1x5", 5), ("uniring:2x5", 10), ("diamond", 16)]
+)
+def test_a_graph_has_a_cable_for_two_opposite_links_or_for_one_and_no_bisection_of_cables(on, cables):
+    [tier] = wires(find(on))
+    assert (tier.cables, tier.bisection) == (cables, None)
