@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from math import log2
 from statistics import median
@@ -12,6 +11,7 @@ import click
 from tabulate import tabulate
 
 from colllib import algorithms, units
+from colllib.answering import Answer, answered, json_text, table
 from colllib.ladder import Rung, field_of
 from colllib.measured import machines, whatif
 from colllib.measured.cluster import machine_on, topology_of
@@ -45,7 +45,7 @@ def _collective(name: str | None) -> str | None:
 @click.option("--gpus-per-box", default=None, help="ranks in a box")
 @click.option("--cards", default=None, help="network cards of a box, such as 8x400Gb/s")
 @click.option("--primitive", default=None, help="what was run, where the log does not say it")
-@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@answered
 def diagnose_command(
     log: str,
     on: str | None,
@@ -54,8 +54,7 @@ def diagnose_command(
     gpus_per_box: str | None,
     cards: str | None,
     primitive: str | None,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """Read a benchmark's log, and say whether it is healthy, what binds, and what to test next."""
     number = None if boxes is None else machines.positive("boxes", boxes)
     gpus = None if gpus_per_box is None else machines.positive("gpus-per-box", gpus_per_box)
@@ -73,7 +72,8 @@ def diagnose_command(
     found = [(diagnose(run, hints), run.boxes or 0) for run in chosen]
     first, _ = min(found, key=lambda each: (_STATES.index(each[0].state), -each[1], -each[0].confidence))
     result = first.as_json() | {"runs": len(runs), "unread_lines": [mark.line for run in runs for mark in run.unread]}
-    click.echo(json.dumps(result, indent=2, allow_nan=False) if as_json else _sentences(first, result))
+    yield result
+    yield _sentences(first, result)
 
 
 def _sentences(verdict: Diagnosis, result: dict[str, Any]) -> str:
@@ -101,7 +101,7 @@ def _sentences(verdict: Diagnosis, result: dict[str, Any]) -> str:
             for part in verdict.form.fitted
         ]
         headers = ("sizes", "constant", "95 %", "size / slope", "95 %", "residual")
-        lines += ["", tabulate(rows, headers=headers, disable_numparse=True)]
+        lines += ["", table(headers, rows)]
     return "\n".join(lines)
 
 
@@ -136,8 +136,8 @@ def predict_command(
     if dialect is not None:
         if as_json or what_if or sensitivity or best:
             raise ValueError("--as prints a log and nothing else: leave the other options out")
-        rows = tuple(Row(k, p.message, p.seconds, p.message / p.seconds, p.busbw) for k, p in enumerate(found, 1))
-        run = Run("columns", rows, collective, machine.ranks, machine.boxes, machine.gpus, machine.name)
+        timed = tuple(Row(k, p.message, p.seconds, p.message / p.seconds, p.busbw) for k, p in enumerate(found, 1))
+        run = Run("columns", timed, collective, machine.ranks, machine.boxes, machine.gpus, machine.name)
         return click.echo(write(run, dialect))
     changes = whatif.what_if(machine, collective, sizes[0], what_if)
     helps = whatif.sensitivity(machine, collective, sizes[0]) if sensitivity else []
@@ -154,20 +154,19 @@ def predict_command(
         if rung:
             rates = {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9}
             result["best"] = {"algorithm": rung.label, **rates, "how": rung.how}
-        return click.echo(json.dumps(result, indent=2, allow_nan=False))
+        return click.echo(json_text(result))
     click.echo(f"{collective} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n")
-    table = [
+    rows = [
         (units.binary_size(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
         for p in found
     ]
     headers = ("size", "time", "busbw", "picked", "binding", "latency", "wire", "efficiency")
-    click.echo(tabulate(table, headers=headers, disable_numparse=True))
+    click.echo(table(headers, rows))
     click.echo("\nefficiency: what algorithm and protocol leave of the wires, times what published runs reach of that")
     for title, group in (("with", changes), ("with, what helps most first", helps)):
         if group:
-            lines = [(each.what, f"{-each.saved:+z.1%}", *_cells(each.prediction)) for each in group]
-            columns = (title, "change", "time", "busbw", "picked", "binding")
-            click.echo("\n" + tabulate(lines, headers=columns, disable_numparse=True))
+            changed = [(each.what, f"{-each.saved:+z.1%}", *_cells(each.prediction)) for each in group]
+            click.echo("\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed))
     if rung:
         took = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
         click.echo(f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {took}.")
@@ -207,8 +206,8 @@ def _best(machine: Machine, collective: str, message: float) -> Rung:
 
 
 @click.command("sweeps")
-@click.option("--json", "as_json", is_flag=True, help="print JSON")
-def sweeps_command(as_json: bool) -> None:
+@answered
+def sweeps_command() -> Answer:
     """Published sweeps beside what is predicted when their machine is left out of the fit."""
     made: list[dict[str, Any]] = []
     for each in compared():
@@ -221,13 +220,12 @@ def sweeps_command(as_json: bool) -> None:
         )
     large = [each["error_large"] for each in made if each["error_large"] is not None]
     errors = {"large": median(large), "sweep": median(each["error_sweep"] for each in made)}
-    if as_json:
-        return click.echo(json.dumps({"sweeps": made, "median_error": errors}, indent=2, allow_nan=False))
+    yield {"sweeps": made, "median_error": errors}
     columns = ("name", "primitive", "ranks", "measured_busbw_GBps", "predicted_busbw_GBps", "picked")
-    table = [(*(each[key] for key in columns), each["error_large"], each["error_sweep"]) for each in made]
+    rows = [(*(each[key] for key in columns), each["error_large"], each["error_sweep"]) for each in made]
     headers = ("sweep", "primitive", "ranks", "GB/s", "predicted", "picked", ">= 1 GiB", "all sizes")
-    click.echo(tabulate(table, headers=headers, floatfmt=("", "", "", ".0f", ".0f", "", ".0%", ".0%")))
-    click.echo(f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times")
+    yield tabulate(rows, headers=headers, floatfmt=("", "", "", ".0f", ".0f", "", ".0%", ".0%"))
+    yield f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times"
 
 
 @click.command("mpi-bench")

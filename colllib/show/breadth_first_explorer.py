@@ -131,7 +131,7 @@ def reception(here: Reception, title: str = "") -> Drawing:
     """The bipartite picture: owners at the left, the receiver's links at the right, and what goes where.
 
     >>> reception(Reception(plan_of("complete-bipartite:4x4"), 0, 2))
-    3 shards to come to rank 0 over 4 links; the busiest carries 3/4 shard per unit of its capacity.
+    3 shards to come to rank 0 over 4 links; the busiest carries 3/4 shard.
     """
     return drawing(lambda pen: _draw(pen, here), title=title, alt=_alt(here), legend=LEGEND)
 
@@ -140,9 +140,10 @@ LEGEND = [("disk i h1", "owners that depend on the tight set"), ("arrow h1", "ti
 
 
 def _alt(here: Reception) -> str:
+    each = " per unit of its capacity" if max(here.transport.capacity) > 1 else ""
     return (
         f"{shards(Fraction(len(here.owners)))} to come to rank {here.receiver} over {len(here.neighbors)} links; the "
-        f"busiest carries {shards(here.least)} per unit of its capacity."
+        f"busiest carries {shards(here.least)}{each}."
     )
 
 
@@ -228,13 +229,15 @@ def _words(graph: str, receiver: int, step: int) -> str:
     width = sum(here.transport.capacity[k] for k in range(len(here.neighbors)) if here.is_tight(k))
     most = max(here.plan.layers[here.step - 1].loads)
     count = len(here.tight_owners)
-    whole = "as large as here" if most == here.least else f"larger, <b>{most}</b>, and the step waits for it"
+    whole = "No receiver has a larger U in this step."
+    if most > here.least:
+        whole = f"The largest U of any receiver in this step is <b>{most}</b>, and the step waits for it."
     unit = "link" if max(here.transport.capacity) == 1 else "unit of capacity"
     over = f"1 {unit}" if width == 1 else f"{width} {unit.replace('link', 'links').replace('unit ', 'units ')}"
     return (
         f"<p><b>Tight set:</b> {', '.join(links)}. {count} of {len(here.owners)} shards can come by no other link: "
         f"{shards(Fraction(count))} over {over}, so <b>U ≥ {here.least}</b>; the division above attains it.</p>"
-        f"<p>The largest U of any receiver in this step is {whole}. Over all {len(here.plan.layers)} steps the graph "
+        f"<p>{whole} Over all {len(here.plan.layers)} steps the graph "
         f"needs {shards(sum(here.plan.loads, Fraction(0)))} a link, with every shard in {here.plan.pieces} "
         f"piece{'s' * (here.plan.pieces > 1)}.</p>"
     )

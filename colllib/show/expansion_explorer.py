@@ -240,7 +240,8 @@ def _costs(kind: str, base: str) -> Table:
 def _summary(kind: str, base: str, rank: int, step: int) -> str:
     here = _expanded(kind, base)
     many = len(_spread(here.run.schedule, rank).holders(step))
+    said = "has" if many == 1 else "have"
     return (
         f"{KINDS[kind]} of {BASES[base]}: after {step} of {here.run.schedule.num_steps} steps {many} of "
-        f"{here.run.topology.ranks} ranks have the shard of {here.names[rank]}."
+        f"{here.run.topology.ranks} ranks {said} the shard of {here.names[rank]}."
     )

@@ -171,5 +171,5 @@ def _summary(graph: str, owner: int, step: int) -> str:
     here = gathered(graph)
     have = len(_spread(graph, owner).holders(step))
     now = f"in step {step} {here.sentence(step)}" if step else "nothing has moved yet"
-    said = "rank has" if have == 1 else "ranks have"
-    return f"{GRAPHS[graph]}: {now}; {have} of {here.topology.ranks} {said} the shard of rank {owner}."
+    said = "has" if have == 1 else "have"
+    return f"{GRAPHS[graph]}: {now}; {have} of {here.topology.ranks} ranks {said} the shard of rank {owner}."
