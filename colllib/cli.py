@@ -621,7 +621,7 @@ def forest_command(
         }
     yield result
     yield f"{primitive} forest on {fabric}, {topology.ranks} ranks"
-    yield _about_forest(forest, result)
+    yield _about_forest(forest, result, "1/x*" if trees is None else f"U/{trees}")
 
 
 def _replicating(expression: str) -> Topology:
@@ -631,15 +631,15 @@ def _replicating(expression: str) -> Topology:
     return find_topology(f"{expression},inc={able}" if able else expression)
 
 
-def _about_forest(forest: Forest, result: dict[str, Any]) -> str:
-    """The bound, its bottleneck and the trees, for people."""
+def _about_forest(forest: Forest, result: dict[str, Any], bound: str) -> str:
+    """The bound by its name, its bottleneck and the trees, for people."""
     limit = forest.bound
     apart = [str(node) for node in range(forest.fabric.ranks) if node not in limit.cut]
     names = ", ".join(apart[:8]) + (f" and {len(apart) - 8} more" if len(apart) > 8 else "")
     rate = f", algbw {units.rate(1e9 * result['algbw_GBps'])}" if limit.cut else ""
     seconds = units.seconds(result["seconds"], 3)
     said: tuple[tuple[str, str], ...] = (
-        ("bound", f"1/x* = {limit.inverse_throughput} per {result['bandwidth_unit']}{rate}"),
+        ("bound", f"{bound} = {limit.inverse_throughput} per {result['bandwidth_unit']}{rate}"),
         ("bottleneck", f"between the ranks {names} and all others" if limit.cut else "none"),
         ("trees", f"{limit.trees} for each root, U = {limit.unit}, by {result['way']}, in {seconds}"),
         ("heights", ", ".join(f"{height}: {count}" for height, count in forest.heights.items())),
