@@ -122,15 +122,17 @@ class Entry:
 
     @cached_property
     def bases(self) -> tuple[int, ...]:
-        """The radices to choose from, where an algorithm takes one and its closed form is the cost; N is pairwise's.
+        """The radices to choose from, where an algorithm takes one and its closed form is the cost.
+
+        N and N - 1 are left out: they are pairwise exchange, which has a name of its own.
 
         >>> entry("all-to-all", "bruck", "star:9").bases, entry("all-to-all", "pairwise", "star:9").bases
-        ((3,), ())
+        ((3, 7), ())
         """
         algorithm, ranks = self.algorithm, self.topology.ranks
         if "radix" not in algorithm.options or algorithm.chosen or not algorithm.costs_its_closed_form(self.topology):
             return ()
-        return tuple(radix for radix in radices(ranks) if radix < ranks) or (2,)
+        return radices(ranks, most=ranks - 2)
 
     def in_base(self, radix: int) -> Entry:
         """The same with a radix; made once."""

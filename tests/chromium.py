@@ -25,11 +25,14 @@ def find_chromium() -> str | None:
 
 def needed_chromium() -> str:
     """Where Chromium is; skips the test without one, fails it without one in CI."""
+    return needed(find_chromium(), "no Chromium here: install Debian's chromium, or name one in $CHROMIUM")
+
+
+def needed(path: str | None, message: str) -> str:
+    """A browser's path; without one, the test is skipped with the message, and in CI fails."""
     import pytest
 
-    path = find_chromium()
     if path is None:
-        message = "no Chromium here: install Debian's chromium, or name one in $CHROMIUM"
         if os.environ.get("CI", "").lower() == "true":
             pytest.fail(f"{message} (in CI the browser tests must run)")
         pytest.skip(message)

@@ -14,7 +14,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-START = 60  # seconds that it may take to answer
+from chromium import needed
+
+START = 60  # seconds that it may take to start
+PATIENCE = 300  # and to answer
 
 #: Nothing is asked of the network: a proxy that does not exist answers for all addresses but files.
 SETTINGS = """user_pref("marionette.port", {port});
@@ -30,15 +33,8 @@ user_pref("app.update.enabled", false);
 
 def needed_firefox() -> str:
     """Where Firefox is; skips the test without one, fails it without one in CI."""
-    import pytest
-
-    path = next(filter(None, map(shutil.which, ("firefox-esr", "firefox"))), None)
-    if path is None:
-        message = "no Firefox here: install Debian's firefox-esr"
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(f"{message} (in CI it must run)")
-        pytest.skip(message)
-    return path
+    found = next(filter(None, map(shutil.which, ("firefox-esr", "firefox"))), None)
+    return needed(found, "no Firefox here: install Debian's firefox-esr")
 
 
 class Tab:
@@ -49,15 +45,22 @@ class Tab:
         self._read()  # it says who it is
         self._count = 0
         self._call("NewSession")
+        self._call("SetTimeouts", script=1000 * PATIENCE)
 
     def _read(self) -> Any:
         length = b""
         while not length.endswith(b":"):
-            length += self._socket.recv(1)
+            length += self._received(1)
         body = b""
         while len(body) < int(length[:-1]):
-            body += self._socket.recv(1 << 16)
+            body += self._received(1 << 16)
         return json.loads(body)
+
+    def _received(self, most: int) -> bytes:
+        found = self._socket.recv(most)
+        if not found:
+            raise ConnectionError("Firefox has gone")
+        return found
 
     def _call(self, command: str, **given: Any) -> Any:
         self._count += 1
@@ -81,7 +84,7 @@ def _connected(port: int) -> socket.socket:
     until = time.monotonic() + START
     while time.monotonic() < until:
         with suppress(ConnectionRefusedError):
-            return socket.create_connection(("127.0.0.1", port), timeout=START)
+            return socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         time.sleep(0.1)
     raise TimeoutError(f"Firefox does not answer within {START} s")
 

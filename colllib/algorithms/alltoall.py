@@ -146,15 +146,19 @@ def bruck_cost(ranks: int, radix: int = 2) -> Cost:
 
 
 @cache
-def radices(ranks: int) -> tuple[int, ...]:
+def radices(ranks: int, most: int | None = None) -> tuple[int, ...]:
     """The radices that are best at some price, from 2, which is Bruck's, to N, which is pairwise exchange.
 
     Every radix is counted; kept are those that lie below every line through two others.
 
-    >>> radices(1), radices(9), 22 in radices(512), 21 in radices(512)
-    ((2,), (3, 9), True, False)
+    Args:
+        ranks: number of ranks N.
+        most: the largest that is counted (default: N). N - 1 is pairwise exchange too: one digit for every distance.
+
+    >>> radices(1), radices(9), radices(9, most=7), 22 in radices(512), 21 in radices(512)
+    ((2,), (3, 9), (3, 7), True, False)
     """
-    radix = np.arange(2, max(ranks, 2) + 1)
+    radix = np.arange(2, max(ranks if most is None else most, 2) + 1)
     rounds, blocks, place = np.zeros_like(radix), np.zeros_like(radix), np.ones_like(radix)
     while (open_ := place < ranks).any():
         zero = ranks // (radix * place) * place + np.minimum(ranks % (radix * place), place)

@@ -100,12 +100,8 @@ def narrowed(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) 
     high = distance_bound(graph)
     check_size(f"all-to-all flow on {graph.name}", graph.ranks * graph.num_links, MOST_ROUTES, "ranks times links")
     flow = Flow.of(graph)
-    if len(flow.capacity) == 1:
-        return (
-            float(high),
-            high,
-            np.ones(1, dtype=np.intp),
-        )  # averaged over the automorphisms, shortest ways load all links alike
+    if len(flow.capacity) == 1:  # averaged over the automorphisms, shortest ways load all links alike
+        return float(high), high, np.ones(1, dtype=np.intp)
     check_size(f"all-to-all flow on {graph.name}", len(flow.sources) * len(flow.capacity), most, "variables")
     low, nearest, best = 0.0, np.inf, np.ones(len(flow.capacity), dtype=np.intp)
     for low, near, lengths in flow.rounds():

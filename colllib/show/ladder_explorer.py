@@ -42,7 +42,7 @@ def rung(name: str, entries: Sequence[Entry], ports: bool, losses: tuple[str, st
 
     >>> [row] = [rung("star 8", ladder.entries("all-to-all", "star:8", trusting=True), False)]
     >>> list(row.ways), row.ways["pairwise"].cost()
-    (['pairwise', 'Bruck, radix 2', 'Bruck, radix 3', 'ring relay'], Cost(n_alpha=7, n_beta=7/8))
+    (['pairwise', 'Bruck, radix 2', 'Bruck, radix 3', 'Bruck, radix 6', 'ring relay'], Cost(n_alpha=7, n_beta=7/8))
     """
     topology = entries[0].topology
     scale = injection(topology) if ports else Fraction(1)

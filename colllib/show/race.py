@@ -73,7 +73,7 @@ class Form:
 
         >>> from colllib.ladder import on_star
         >>> list(Form.ways(on_star("all-to-all", "bruck", 8), "Bruck")), list(Form.ways(on_star("reduce", "chain", 8)))
-        (['Bruck, radix 2', 'Bruck, radix 3'], [''])
+        (['Bruck, radix 2', 'Bruck, radix 3', 'Bruck, radix 6'], [''])
         """
         named = {", ".join(filter(None, (name, f"radix {radix}"))): entry.in_base(radix) for radix in entry.bases}
         return {way: cls.of(one) for way, one in (named or {name: entry}).items()}
