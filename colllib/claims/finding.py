@@ -243,7 +243,7 @@ def evidence(name: str, value: str) -> list[Evidence]:
     [Evidence(case='N = 4', quantity='n_alpha', executed='6', claimed='6', holds='yes')]
     """
     cases, found = cases_of(name)[0], []
-    for said in parsed(value):
+    for said in parsed(value) if cases else ():  # the words of a definition may look like a comparison
         for case in said.about(cases):
             for one in said.statements:
                 executed, claimed = (_text(side) for side in one.sides(case))

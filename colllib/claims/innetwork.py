@@ -18,16 +18,14 @@ from colllib.claims.cases import (
     as_quantities,
     best_us,
     deferred,
-    each,
     measured,
     once,
     per,
-    priced,
     together,
     us,
 )
 from colllib.claims.runs import ANCHOR, by_formula, closed, load_limit, place, proves, run, timed
-from colllib.claims.value import Cases, Limit, Rows, Table
+from colllib.claims.value import Cases, Limit, Table
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.ladder import topology
 from colllib.schedule import Schedule
@@ -155,11 +153,6 @@ def stream(*primitives: str) -> Cases:
         yield {"at": f"{primitive}, N = 512, 16 MB", "trip": trip(primitive), "t": streamed(primitive).t}
 
 
-def on_the_star(*whats: str, on: str = STAR) -> Rows:
-    """Software that takes no pieces, for one number of several primitives."""
-    return lambda: [measured(what, on).case(f"{what}, 16 MB") for what in whats]
-
-
 def _net_speed_ups() -> Cases:
     times = {"over_tree": measured(HALVING, STAR).t, "over_torus": measured("all-reduce dim-ring", CUBE).t}
     times["over_ring"] = measured(RING, STAR).t
@@ -256,7 +249,6 @@ TABLE: Table = {
     "E-00-052 E-04-017 E-01-026 E-01-031": _BC,
     "E-00-053 E-04-018 E-04-063": _A2A,
     "E-04-003": per("N", (5, 8, 16), step=_step),
-    "E-04-004": each(("reduce-scatter in-network", 3), on="inc-star", sizes=(2, 5, 8, 16)),
     "E-04-005": per(
         "N",
         (8, 64),
@@ -264,9 +256,6 @@ TABLE: Table = {
         over_tree=lambda n: run("reduce binomial-tree", f"star:{n}").cost.n_alpha / trip("reduce"),
         over_ring=lambda n: run("reduce-scatter ring", f"star:{n}").cost.n_alpha / trip("reduce-scatter"),
     ),
-    "E-04-006": each(("all-gather in-network", 2), on="inc-star", sizes=(2, 5, 8, 16)),
-    "E-04-019": each(TREE, sizes=(16, 64, 512)),
-    "E-04-020": each(gather="all-gather ring", down="broadcast two-tree", sizes=(64,)),
     "E-04-022": _steps_of_a_tree,
     "E-04-023": _room_in_a_tree,
     "E-04-024 E-04-025": _latency_of_4096,
@@ -276,22 +265,11 @@ TABLE: Table = {
     "E-04-050": _only_a_fifth,
     "E-04-052": _torus_against_the_switch,
     "E-04-067": _summary_of_the_torus,
-    "E-04-027": on_the_star(RING),
-    "E-04-028": on_the_star(HALVING),
     "E-04-029": stream("all-reduce"),
-    "E-04-030": on_the_star("all-reduce dim-ring", on=CUBE),
-    "E-04-031": priced(tree=TREE, halving=HALVING),
     **{f"E-04-{33 + k:03}": _regime(message) for k, message in enumerate((1e4, 1e6, 16e6, 1e9))},
     "E-04-037": once("N = 512", MB=_half_latency),
-    "E-04-038": on_the_star("all-gather ring", "reduce-scatter ring"),
-    "E-04-039": on_the_star("all-gather recursive-doubling", "reduce-scatter recursive-halving"),
     "E-04-040": stream("all-gather", "reduce-scatter"),
-    "E-04-041": on_the_star("all-gather dim-ring", "reduce-scatter dim-ring", on=CUBE),
-    "E-04-042": priced(chain="broadcast chain"),
-    "E-04-043": priced(tree="broadcast two-tree"),
     "E-04-044": stream("broadcast", "reduce"),
-    "E-04-045": priced(CUBE, chain="broadcast dim-chain"),
-    "E-04-046": on_the_star("all-to-all pairwise"),
     "E-04-047": once("a switch that adds and replicates", runs=lambda: proves(_bundles, on=_ADDER)),
     "E-04-048": stream("all-to-all"),
     "E-04-049": once("torus:8x8x8, 16 MB", t=lambda: us(relay_in_slices())),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from colllib.algorithms import allreduce, direct, lattice, pointtopoint, relay
-from colllib.claims.cases import SHAPES, Quantities, along, as_quantities, deferred, measured, once, over, per, shape
+from colllib.claims.cases import Quantities, along, as_quantities, deferred, measured, once, over, per, shape
 from colllib.claims.runs import built, place, run
 from colllib.claims.traces import held_after, moved
 from colllib.claims.value import Case, Cases, Table, Words
@@ -28,11 +28,6 @@ NS = (2, 3, 4, 6, 7, 8, 12, 16)
 def across(on: str) -> int:
     """The diameter of a topology."""
     return diameter(place(on))
-
-
-def _neighbors(on: str) -> int:
-    (links,) = set(links_per_rank(place(on)))
-    return links
 
 
 def _neighbors_of_three() -> Cases:
@@ -259,12 +254,6 @@ def _one_by_one(axes: Lattice) -> Schedule:
     return relay.relay_one_by_one(place(f"mesh:{axes}"))
 
 
-def _line_and_ring() -> Cases:
-    for size, what in product((2, 3, 4, 5, 8, 12), ("reduce-scatter", "all-gather")):
-        line, ring = measured(f"{what} dim-ring", f"mesh:{size}"), measured(f"{what} ring", f"ring:{size}")
-        yield {"at": f"d = {size}, {what}", "size": size, "line": line, "ring": ring}
-
-
 def _busiest_over_a_port(on: str) -> Callable[[], float]:
     """Loads of the busiest link over the routes of all pairs, beside a star's port."""
     return lambda: float(max(relay.link_loads(place(on))) / run("all-to-all pairwise", "star:512").cost.n_beta)
@@ -288,37 +277,11 @@ def _times(size: int) -> Fraction:
 TABLE: Table = {
     "E-02-013": _neighbors_of_three,
     "E-00-044 E-02-084": _fat_tree_bisection,
-    "E-02-003 E-02-006 E-02-007 E-02-008 E-02-009 E-02-010 E-02-011": along(
-        "torus", (*_ALIKE, *_TWO_ALIKE), neighbors=_neighbors
-    ),
-    "E-02-004": along("torus", _TWO_ALIKE[:3], neighbors=_neighbors),
-    "E-02-005": along("torus", ((3, 3, 4), *_TWO_ALIKE[3:]), neighbors=_neighbors),
     "E-02-012": along("torus", ((2, 2, 2),), edges=lambda on: wires(place(on)), per_axis=_per_axis),
-    "E-02-016": per("N", NS, edges=lambda n: wires(place(f"full-mesh:{n}"))),
-    "E-02-002 E-02-141": per("N", NS, D=lambda n: across(f"star:{n}")),
-    "E-02-142": per("N", NS, D=lambda n: across(f"full-mesh:{n}")),
-    "E-02-139": along("torus", SHAPES, D=across),
-    "E-02-140": along("mesh", SHAPES, D=across),
-    "E-02-143": once("leaf-spine:4x2x2", D=lambda: across("leaf-spine:4x2x2")),
-    "E-02-144": once("fat-tree:4", D=lambda: across("fat-tree:4")),
     "E-02-145": once(
         "3x3", torus=lambda: across("torus:3x3"), mesh=lambda: across("mesh:3x3"), hops=lambda: _hops("torus:3x3")
     ),
-    "E-02-146 E-02-147 E-02-148 E-02-149 E-02-150": along(
-        "torus",
-        _OF_512,
-        torus=across,
-        mesh=lambda on: across(on.replace("torus", "mesh")),
-        ring=lambda on: across("ring:512"),
-    ),
     "E-02-015": per("k", (1, 2, 3), times_D=lambda k: _grown(k, across), times_bisection=lambda k: _grown(k, _cut)),
-    "E-00-043": along("torus", _CUT, bandwidth=_cut),
-    "E-02-152": along(
-        "torus",
-        ((8, 8, 8), (6,), (4, 2), (3, 3, 3), (2, 2, 2)),
-        n_alpha=lambda on: run(DIM_RING, on).cost.n_alpha,
-        D=across,
-    ),
     " ".join(f"E-02-{number:03}" for number in range(46, 53)): _all_reduced,
     "E-02-025": _rings_at_once,
     "E-02-056 E-02-070 E-02-028": _of_4096,
@@ -335,38 +298,15 @@ TABLE: Table = {
         longest=lambda on: int(_hop(on, np.max)),
         of_one_link=lambda on: f"{_hop(on, lambda hops: (hops == 1).mean()):.0%}",
     ),
-    "E-02-030": over(
-        DIM_RING, rotated="all-reduce rotated-dim-ring", layers="all-reduce breadth-first", shapes=SHAPES[3:]
-    ),
     "E-02-031 E-02-032 E-02-033": _spread(CUBE, CUBE_LETTERS),
     "E-02-037": _spread(SQUARE, SQUARE_LETTERS),
     "E-02-041 E-02-042 E-02-043": _collected(CUBE, CUBE_LETTERS),
     "E-02-044": _collected(SQUARE, SQUARE_LETTERS),
-    "E-02-034": over(down="broadcast dim-chain", both=DIM_RING, shapes=((2, 2, 2),)),
-    "E-02-036 E-02-039": per(
-        "size",
-        (2, 3, 4, 5, 8, 16, 33),
-        attained=lambda size: run("broadcast dim-chain", f"ring:{size}").cost.n_alpha,
-        bound=lambda size: across(f"ring:{size}"),
-    ),
-    "E-02-038": over("broadcast dim-chain", shapes=((3, 3),)),
-    "E-02-045": over("reduce dim-chain", shapes=((3, 3),)),
-    "E-02-053 E-02-054 E-02-055 E-02-057 E-02-068 E-02-069 E-00-038 E-02-067 E-02-111": over(
-        DIM_RING, shapes=(*SHAPES, (16, 16, 4))
-    ),
     "E-02-058": once("torus:4x3x2", begins=_begins),
     "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), axes_at_once=_axes_at_once),
-    "E-02-136": over(DIM_RING, shapes=((8, 8, 8),)),
     "E-02-091": _cut_through,
     "E-00-041": _full_mesh_is_a_star,
-    "E-02-095": _line_and_ring,
     "E-00-042": over(DIM_RING, alltoall=relay.relay, on="mesh", shapes=((4,), (4, 4), (8, 4), (4, 4, 2), (3, 3), (5,))),
-    "E-02-017": once(
-        "d = 8",
-        line=lambda: measured("reduce-scatter dim-ring", "mesh:8"),
-        ring=lambda: measured("reduce-scatter dim-ring", "ring:8"),
-        both_ways=lambda: measured("reduce-scatter dim-shortest-way", "ring:8"),
-    ),
     "E-02-092": per(
         "N",
         NS,
@@ -403,6 +343,4 @@ TABLE: Table = {
         tree=lambda size: run("broadcast binomial-tree", f"ring:{size}").cost.n_alpha,
         chain=lambda size: built(lattice.dim_chain, Lattice((size,)), both=False, on=f"ring:{size}").cost.n_alpha,
     ),
-    "E-04-054": over("all-to-all relay", shapes=((8,), (8, 8), (16,), (16, 16))),
-    "E-04-069": over("all-reduce dim-ring", layers="all-reduce breadth-first", shapes=((4, 4, 4),)),
 }
