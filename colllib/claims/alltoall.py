@@ -13,7 +13,7 @@ from colllib.algorithms import alltoall, of, relay
 from colllib.bounds import middle_cut
 from colllib.claims.allreduce import relay_singly
 from colllib.claims.cases import Dims, along, measured, once, over, per
-from colllib.claims.runs import ANCHOR, SIZES, built, closed, place, run, timed
+from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
 from colllib.claims.value import Case, Cases, Table, Words
 from colllib.cost import crossover
 from colllib.exact import Fractions
@@ -270,7 +270,7 @@ TABLE: Table = {
     "E-02-087 E-02-088 E-02-089": along(
         "torus",
         ((16, 8, 4), (32, 4, 4), (32, 16)),
-        cube_over_star=lambda on: float(longest(CUBE) / Fraction(closed(PAIRWISE, "star:512").n_beta)),
+        cube_over_star=lambda on: float(longest(CUBE) / Fraction(run(PAIRWISE, "star:512").cost.n_beta)),
         over_cube=lambda on: longest(on) / longest(CUBE),
     ),
     # what crosses the middle, both ways, beside all that is sent

@@ -45,8 +45,8 @@ class Basis:
     """Under which conditions a verdict holds.
 
     Attributes:
-        how: "executed", "closed form" (which tests hold to executions), "counted" on links alone, "computed" from
-            numbers that the source gives, or "read".
+        how: "executed", "by symmetry", "closed form" (which tests hold to executions), "counted" on links alone,
+            "computed" from numbers that the source gives, or "read".
         fabric: the topologies.
         ports: what a rank owns there.
         clock: "lock-step", "event clock", or "none".
@@ -373,7 +373,7 @@ def _text(value: Any) -> str:
 
 def _basis(used: Used, value: str, any_case: bool) -> Basis:
     limit = any(one.operator == "->" for said in parsed(value) for one in said.statements)
-    ways = [way for way in ("executed", "closed form", "counted") if way in used.ways]
+    ways = [way for way in ("executed", "by symmetry", "closed form", "counted") if way in used.ways]
     how = " and ".join(way for way in ways if way != "counted" or ways == ["counted"])
     ports = "; ".join(dict.fromkeys(topology.port_model for topology in used.topologies.values()))
     names = (_families(used.topologies.values()), ports, " and ".join(used.clocks))

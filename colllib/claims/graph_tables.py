@@ -14,7 +14,7 @@ import numpy as np
 
 from colllib.claims.cases import Quantities, once
 from colllib.claims.graphs import ALPHA, C16, WHOLE, by_theorem, gathering, made, on
-from colllib.claims.runs import closed, place
+from colllib.claims.runs import place, run
 from colllib.claims.value import Case, Cases, Rows, Table, Words
 from colllib.cost import Cost
 from colllib.graphs.finder import pareto
@@ -60,7 +60,7 @@ def ideal(ranks: int) -> Quantities:
 
 def shifted_ring() -> Quantities:
     """A ring all-reduce of 1,024 in four parts, each one way on one of two rings."""
-    cost = closed("all-reduce ring", "star:1024")
+    cost = run("all-reduce ring", "star:1024").cost
     t = ALPHA * int(cost.n_alpha) + WHOLE * float(cost.n_beta)
     return Quantities({}, at="N = 1024", t=t)
 

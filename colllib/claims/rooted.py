@@ -57,10 +57,9 @@ def _crossovers() -> Cases:
     for on in ("star:16", "full-mesh:16"):
         case: dict[str, Any] = {"at": on}
         for primitive in ("broadcast", "reduce"):
-            tree, chain = (
-                [best_us(f"{primitive} {a}", on, message=m) for m in MESSAGES] for a in ("binomial-tree", "chain")
-            )
-            case[primitive] = len({a < b for a, b in zip(tree, chain, strict=True)}) == 2
+            tree, chain = f"{primitive} binomial-tree", f"{primitive} chain"
+            wins = {best_us(tree, on, message=m) < best_us(chain, on, message=m) for m in MESSAGES}
+            case[primitive] = len(wins) == 2
         yield case
 
 

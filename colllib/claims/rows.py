@@ -48,7 +48,7 @@ def runs(text: str) -> Cases:
     given = dict(one.split(" = ") for one in words.split(" and ") if one)
     given = {name: each for name, each in DEFAULTS.items() if f"{{{name}}}" in said} | given
     parts = [part.rpartition(" = ")[::2] for part in said.split("; ")]
-    for chosen in product(*(each.split() for each in given.values())):
+    for chosen in product(*(each.split(", " if ", " in each else None) for each in given.values())):
         yield from _cases(parts, dict(zip(given, chosen, strict=True)))
 
 
@@ -77,7 +77,8 @@ def _at(chosen: Mapping[str, str], topologies: list[str]) -> str:
     """How a case is called: by its topologies where N does not say it, and by what was chosen."""
     own = [] if "N" in chosen else topologies[:1] if "d" in chosen else list(dict.fromkeys(topologies))
     for name, word in chosen.items():
-        own += [] if name in "dG" else [f"{word} MB"] if name == "MB" else [f"{name} = {word}"]
+        shown = f"{word} MB" if name == "MB" else f"{name} = {word}" if word.isdigit() else word
+        own += [shown] if name not in "dG" else []
     return ", ".join(own)
 
 
