@@ -62,7 +62,8 @@ def _feedback_by_hand() -> Cases:
         total += sent
         for name, number in (("naive", float(plain(vector, step)[0])), ("sent", sent), ("cumulative", total)):
             found[name].append(f"{number:.0f}")
-        found["error"].append(f"{float(kept.errors[0][0]):.1f}")
+        [left] = kept.left.values()
+        found["error"].append(f"{float(left[0]):.1f}")
     yield {"at": "five steps", **{name: Words(" ".join(row)) for name, row in found.items()}}
 
 

@@ -36,7 +36,7 @@ SCORES, TOKENS = np.zeros((2, 3, 4)), np.ones((2, 3, 4))
         (lambda: experts.zipf_scores(BEYOND, 2, 4), "scores are too many"),
         (lambda: experts.topical_tokens(2, 10**30), "tokens are too many"),
         (lambda: experts.contiguous(10**30, 1), "experts are too many"),
-        (lambda: compression.Average(BEYOND), "ranks are too many"),
+        (lambda: compression.Average(BEYOND), "workers are too many"),
         (lambda: compression.LowRank(2, 4)([np.ones(9)] * 2, 0), "rank 4: 9 numbers make a matrix of 3 x 3"),
         (lambda: problems.least_squares(BEYOND, 4), "numbers are too many"),
         (lambda: problems.logistic(2, BEYOND), "numbers are too many"),
