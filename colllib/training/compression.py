@@ -87,12 +87,7 @@ def top_k(share: float) -> Compressor:
     >>> top_k(0.5)(np.array([1.0, -5.0, 3.0, 0.0]), 0).values
     array([ 0., -5.,  3.,  0.])
     """
-    _check_share(share)
-
-    def compress(vector: Floats, seed: int) -> Packet:
-        return _sparse(vector, np.argsort(-np.abs(vector), kind="stable"), share, 2 * FULL)
-
-    return compress
+    return _sparse(share, lambda vector, seed: np.argsort(-np.abs(vector), kind="stable"), 2 * FULL)
 
 
 def random_k(share: float, *, unbiased: bool = True) -> Compressor:
@@ -105,14 +100,7 @@ def random_k(share: float, *, unbiased: bool = True) -> Compressor:
     >>> random_k(0.5)(np.ones(4), 1).values.tolist()
     [2.0, 2.0, 0.0, 0.0]
     """
-    _check_share(share)
-
-    def compress(vector: Floats, seed: int) -> Packet:
-        packet = _sparse(vector, np.random.default_rng(seed).permutation(len(vector)), share, FULL)
-        scale = len(vector) / max(1, packet.bytes // FULL) if unbiased else 1
-        return Packet(packet.values * scale, packet.bytes)
-
-    return compress
+    return _sparse(share, lambda vector, seed: np.random.default_rng(seed).permutation(len(vector)), FULL, unbiased)
 
 
 def sign(vector: Floats, seed: int = 0) -> Packet:
@@ -125,17 +113,20 @@ def sign(vector: Floats, seed: int = 0) -> Packet:
     return Packet(np.where(vector < 0, -mean, mean), -(-len(vector) // 8) + FULL)
 
 
-def _check_share(share: float) -> None:
+def _sparse(
+    share: float, order: Callable[[Floats, int], NDArray[np.intp]], each: int, unbiased: bool = False
+) -> Compressor:
+    """The first values of an order of their places; each takes so many bytes."""
     if not 0 < share <= 1:
         raise ValueError(f"share = {share}: must be above 0 and at most 1, the part of the values that is kept")
 
+    def compress(vector: Floats, seed: int) -> Packet:
+        kept = order(vector, seed)[: max(1, round(share * len(vector)))]
+        values = np.zeros_like(vector)
+        values[kept] = vector[kept] * (len(vector) / len(kept) if unbiased and len(kept) else 1)
+        return Packet(values, each * len(kept))
 
-def _sparse(vector: Floats, order: NDArray[np.intp], share: float, each: int) -> Packet:
-    """A share of the values, the first of an order of places; each takes so many bytes."""
-    kept = order[: max(1, round(share * len(vector)))]
-    values = np.zeros_like(vector)
-    values[kept] = vector[kept]
-    return Packet(values, each * len(kept))
+    return compress
 
 
 # -- averages ------------------------------------------------------------------------------------
@@ -159,8 +150,6 @@ class Average:
     everybody's packet, round a ring. Merge: recursive doubling with sparse packets, whose places grow as they meet.
 
     Args:
-        workers: how many.
-        compress: the compressor.
         way: one of WAYS.
         feedback: whether all who make a packet add what their packets for this place have left out so far.
 
@@ -204,11 +193,9 @@ class Average:
         _check_vectors(vectors, self.workers)
         if self.way in ("gather", "merge"):
             packets = [self._packet(vector, step, "whole", rank, 0) for rank, vector in enumerate(vectors)]
-            return (
-                self._merged(packets)
-                if self.way == "merge"
-                else [np.mean(row, axis=0) for row in self._gathered(packets)]
-            )
+            if self.way == "merge":
+                return self._merged(packets)
+            return [np.mean(row, axis=0) for row in self._gathered(packets)]
         parts = [np.array_split(vector, self.workers) for vector in vectors]
         sums = self._hops(parts, step) if self.way == "every hop" else self._exchanged(parts, step)
         packets = [self._packet(part / self.workers, step, "mean", rank) for rank, part in enumerate(sums)]
@@ -265,10 +252,6 @@ class Average:
 class LowRank:
     """PowerSGD: the gradient as a matrix of low rank, both of whose factors a ring can add; with error feedback.
 
-    Args:
-        workers: how many.
-        rank: of the approximation.
-
     Attributes:
         bytes: that each worker has sent so far, shape (workers,).
         left: what each worker's factors have left out.
@@ -318,7 +301,6 @@ class Adam:
     """The direction of Adam; after a warm-up the variance is frozen, and the momentum travels as signs with feedback.
 
     Args:
-        workers: how many.
         warm_up: steps in full precision, after which it is 1-bit Adam (default: all of them, which is plain Adam).
 
     Attributes:

@@ -50,17 +50,16 @@ def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Proble
     best = np.linalg.lstsq(together, np.concatenate(outputs))[0]
 
     def gradients(x: Floats, step: int) -> list[Floats]:
-        draw = np.random.default_rng((seed, step))
-        found = []
-        for a, y in zip(inputs, outputs, strict=True):
-            rows = draw.integers(len(a), size=len(a) // 2)
-            found.append(a[rows].T @ (a[rows] @ x - y[rows]) / len(rows))
-        return found
+        rows = np.random.default_rng((seed, step)).integers(2 * dimension, size=(workers, dimension))
+        drawn = ((a[r], y[r]) for a, y, r in zip(inputs, outputs, rows, strict=True))
+        return [a.T @ (a @ x - y) / dimension for a, y in drawn]
 
-    def loss(x: Floats) -> float:
-        return float(((together @ (x - best)) ** 2).mean() / 2)
-
-    return Problem(np.zeros(dimension), gradients, loss, 0.1)
+    return Problem(
+        start=np.zeros(dimension),
+        gradients=gradients,
+        loss=lambda x: float(((together @ (x - best)) ** 2).mean() / 2),
+        rate=0.1,
+    )
 
 
 def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
@@ -78,10 +77,12 @@ def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
         weight = -labels / (1 + np.exp(labels * (inputs @ x)))
         return [w @ a / len(a) + 1e-3 * x for w, a in zip(weight, inputs, strict=True)]
 
-    def loss(x: Floats) -> float:
-        return float(np.logaddexp(0, -labels * (inputs @ x)).mean() + 5e-4 * x @ x)
-
-    return Problem(np.zeros(dimension), gradients, loss, 8.0)
+    return Problem(
+        start=np.zeros(dimension),
+        gradients=gradients,
+        loss=lambda x: float(np.logaddexp(0, -labels * (inputs @ x)).mean() + 5e-4 * x @ x),
+        rate=8.0,
+    )
 
 
 def terrain(workers: int, hidden: int = 16, *, seed: int = 0) -> Problem:
@@ -118,12 +119,13 @@ def terrain(workers: int, hidden: int = 16, *, seed: int = 0) -> Problem:
             down = down @ matrix.T * (1 - came**2)
         return np.concatenate([part.ravel() for part in reversed(parts)])
 
-    def loss(x: Floats) -> float:
-        return float(((forward(x, inputs)[-1] - targets) ** 2).mean() / 2)
-
     random = np.random.default_rng(seed)
-    start = np.concatenate([random.normal(size=shape).ravel() / np.sqrt(shape[0]) for shape in shapes])
-    return Problem(start, lambda x, step: [gradient(x, which) for which in strips], loss, 0.2)
+    return Problem(
+        start=np.concatenate([random.normal(size=shape).ravel() / np.sqrt(shape[0]) for shape in shapes]),
+        gradients=lambda x, step: [gradient(x, which) for which in strips],
+        loss=lambda x: float(((forward(x, inputs)[-1] - targets) ** 2).mean() / 2),
+        rate=0.2,
+    )
 
 
 def cancelling() -> Problem:
@@ -136,14 +138,12 @@ def cancelling() -> Problem:
     (array([-5.5,  4.5,  4.5]), array([1.167, 1.167, 1.167]))
     """
     rows = np.array([[-3.0, 2.0, 2.0], [2.0, -3.0, 2.0], [2.0, 2.0, -3.0]])
-
-    def gradients(x: Floats, step: int) -> list[Floats]:
-        return [2 * (row @ x) * row + x / 2 for row in rows]
-
-    def loss(x: Floats) -> float:
-        return float(((rows @ x) ** 2).mean() + x @ x / 4)
-
-    return Problem(np.ones(3), gradients, loss, 0.02)
+    return Problem(
+        start=np.ones(3),
+        gradients=lambda x, step: [2 * (row @ x) * row + x / 2 for row in rows],
+        loss=lambda x: float(((rows @ x) ** 2).mean() + x @ x / 4),
+        rate=0.02,
+    )
 
 
 # -- training ------------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ SCORES, TOKENS = np.zeros((2, 3, 4)), np.ones((2, 3, 4))
         (lambda: experts.zipf_scores(2, 2, 4, float("inf")), "exponent inf: must be finite"),
         (lambda: experts.balanced_gate(np.ones((4, 4)), TOKENS, 2, float("inf")), "weight inf of the auxiliary loss"),
         (lambda: experts.balanced_gate(np.ones((4, 4)), TOKENS, 2, 1.0, steps=-1), "steps -1: must be at least 1"),
+        (lambda: experts.balanced_gate(np.ones((4, 4)), TOKENS, 2, 1.0, steps=10**15), "scores are too many"),
         (lambda: experts.route(SCORES, 2, boxes=0), "boxes 0: must be at least 1"),
         (lambda: experts.contiguous(-1, 2), "experts -1: must be at least 1"),
         (lambda: experts.contiguous(0, 2), "experts 0: must be at least 1"),
