@@ -18,7 +18,6 @@ import numpy as np
 from colllib import simgrid
 from colllib.algorithms import find as find_algorithm
 from colllib.events import event_clock
-from colllib.exact import IntArray
 from colllib.execution import execute
 from colllib.ladder import Entry
 from colllib.schedule import Schedule
@@ -85,19 +84,14 @@ class Case:
         >>> round(CASES[0].envelopes() * 1e9, 2)  # 126 steps over a card of 50 GB/s
         40.32
         """
-        steps = map(self.schedule.step, range(self.schedule.num_steps))
-        slowest = [self._slowest(step.src, step.dst) for step in steps]
-        return simgrid.ENVELOPE * sum(slowest)
-
-    def _slowest(self, src: IntArray, dst: IntArray) -> float:
-        """Seconds per byte of the slowest link that a step's messages cross, with all of them that do."""
-        pairs = np.unique(src * self.topology.ranks + dst)
-        _, link = self.topology.router(*np.divmod(pairs, self.topology.ranks))
-        crossing = np.bincount(link, minlength=self.topology.num_links)
-        level = np.array([tier.level for tier in self.topology.tiers])[self.topology.tier]
-        return float(
-            (crossing / (self.topology.bandwidth.as_floats() * np.array(self.price["bandwidth"])[level])).max()
-        )
+        topology, total = self.topology, 0.0
+        level = np.array([tier.level for tier in topology.tiers])[topology.tier]
+        bandwidth = topology.bandwidth.as_floats() * np.array(self.price["bandwidth"])[level]
+        for step in map(self.schedule.step, range(self.schedule.num_steps)):
+            pairs = np.unique(step.src * topology.ranks + step.dst)
+            _, link = topology.router(*np.divmod(pairs, topology.ranks))
+            total += float((np.bincount(link, minlength=topology.num_links) / bandwidth).max())
+        return simgrid.ENVELOPE * total
 
     def replayed(self, settings: Mapping[str, str] = simgrid.NO_OTHERS) -> float:
         """Seconds in SimGrid, which must be installed."""
