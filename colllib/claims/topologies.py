@@ -134,10 +134,9 @@ def _all_reduced() -> Cases:
 def _rings_at_once() -> Cases:
     """The X links fall into so many rings, counted as connected components."""
     topology = place("torus:16x16x16")
-    on_x = abs(topology.link_src - topology.link_dst) % 16 != 0  # neighbors on other axes are multiples of 16 apart
-    rings, ring = connected_components(
-        coo_array((np.ones(on_x.sum()), (topology.link_src[on_x], topology.link_dst[on_x])))
-    )
+    ends = np.array((topology.link_src, topology.link_dst))
+    on_x = ends[:, (ends[0] - ends[1]) % 16 != 0]  # neighbors on other axes are multiples of 16 apart
+    rings, ring = connected_components(coo_array((np.ones(on_x.shape[1]), tuple(on_x))))
     yield {"at": topology.name, "rings": rings, "ranks": int(np.bincount(ring).max())}
 
 
