@@ -1,6 +1,7 @@
 """The algebra of schedules: what it makes still does what it must, and costs what a second count says."""
 
-from dataclasses import replace
+from collections import Counter
+from dataclasses import FrozenInstanceError, fields, replace
 from fractions import Fraction
 
 import pytest
@@ -9,10 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colllib.algorithms import allgather, allreduce, broadcast, innetwork, reducescatter
-from colllib.execution import ScheduleError, execute
-from colllib.primitives import PRIMITIVES
-from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed, reversed_in_time, scaled, side_by_side
-from colllib.topology import star
+from colllib.algorithms.nested import Phase
+from colllib.cost import Cost, Tier, TieredCost
+from colllib.events import Processor, Timeline
+from colllib.exact import Fractions
+from colllib.execution import Execution, ScheduleError, execute
+from colllib.moves import Moves
+from colllib.primitives import PRIMITIVES, Blocks, Primitive
+from colllib.schedule import (
+    Schedule,
+    Step,
+    in_sequence,
+    pipelined,
+    placed,
+    reversed_in_time,
+    scaled,
+    side_by_side,
+    split,
+)
+from colllib.topology import Lattice, Topology, star
+from colllib.topology.paths import Paths
 
 ranks = st.integers(1, 13)
 builders = st.sampled_from(
@@ -57,6 +74,39 @@ def test_pipelining_keeps_the_end_state_and_the_bytes(build, n, segments, interv
     if whole.num_steps:
         assert cut.num_steps == whole.num_steps + (segments - 1) * interval
         assert len(cut.blocks) == segments * len(whole.blocks)
+
+
+@given(builders, ranks, st.integers(1, 4))
+def test_pieces_that_travel_together_cost_what_the_whole_costs(build, n, pieces):
+    whole = build(n)
+    cut = split(whole, pieces)
+    run = agrees(cut)
+    assert (run.cost, run.sent) == (execute(whole).cost, execute(whole).sent)
+    assert len(cut.blocks) == pieces * len(whole.blocks)
+    assert cut.num_messages == pieces * whole.num_messages
+    assert list(cut.blocks.share) == [share / pieces for share in whole.blocks.share for _ in range(pieces)]
+    for small, large in zip(reference.messages(cut), reference.messages(whole), strict=True):
+        assert Counter((src, dst, block // pieces, add) for src, dst, block, add in small) == Counter(large * pieces)
+
+
+def flat(schedule):
+    """The same, given as all its messages at once."""
+    return Schedule.from_messages(schedule.blocks, schedule.num_steps, *schedule.messages)
+
+
+@given(builders, ranks, st.integers(0, 3))
+def test_a_schedule_is_the_same_by_its_steps_or_by_all_its_messages(build, n, idle):
+    of_steps = build(n)
+    late = Schedule.from_steps(of_steps.blocks, [Step.of([], [], [])] * idle + list(of_steps.steps))
+    for one in (of_steps, late):
+        when, messages = one.messages
+        steps = list(reference.messages(one))
+        assert when.tolist() == [t for t, step in enumerate(steps) for _ in step]
+        assert list(zip(*(column.tolist() for column in messages), strict=True)) == reference.messages_of(one)
+        assert one.num_messages == flat(one).num_messages == len(when)
+        assert list(reference.messages(flat(one))) == steps
+        twice = [in_sequence(one, late), in_sequence(flat(one), flat(late)), in_sequence(one, flat(late))]
+        assert all(list(reference.messages(both)) == steps + list(reference.messages(late)) for both in twice)
 
 
 @given(st.sampled_from([allgather.ring, reducescatter.ring, broadcast.chain, broadcast.binomial_tree]), ranks)
@@ -148,6 +198,9 @@ def test_a_sequence_that_does_not_fit_together_is_refuted_by_execution():
         (lambda: scaled(allreduce.ring(3), -1), "negative"),
         (lambda: pipelined(allreduce.ring(3), 0), "segments 0: must be at least 1"),
         (lambda: pipelined(allreduce.ring(3), 2, 0), "interval 0: must be at least 1"),
+        (lambda: split(allreduce.ring(3), 0), "pieces 0: must be at least 1"),
+        (lambda: split(replace(allreduce.ring(3), paths=Paths.of({})), 2), "paths of its own cannot be cut"),
+        (lambda: placed(replace(allreduce.ring(3), paths=Paths.of({})), [2, 0, 1]), "cannot be placed elsewhere"),
     ],
 )
 def test_operations_that_make_no_sense_are_refused_in_one_line(build, complaint):
@@ -159,3 +212,17 @@ def test_operations_that_make_no_sense_are_refused_in_one_line(build, complaint)
 def test_a_schedule_that_uses_switches_is_placed_nowhere_else():
     with pytest.raises(ValueError, match="uses switches belongs to its topology"):
         placed(innetwork.multicast(star(3, replicates=True)), [2, 0, 1])
+
+
+#: What the core is made of: values, which are equal where their parts are, and what holds arrays or functions.
+VALUES = (Tier, Cost, TieredCost, Primitive, Processor, Moves, Lattice)
+IDENTITIES = (Blocks, Fractions, Schedule, Execution, Topology, Timeline, Phase)
+
+
+@pytest.mark.parametrize("record", [*VALUES, *IDENTITIES], ids=lambda record: record.__name__)
+def test_no_record_of_the_core_changes_and_those_with_arrays_are_told_apart_by_identity(record):
+    kept = object.__new__(record)
+    first = fields(record)[0].name
+    with pytest.raises(FrozenInstanceError, match=first):
+        setattr(kept, first, None)
+    assert (record.__eq__ is object.__eq__) == (record in IDENTITIES)
