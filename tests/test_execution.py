@@ -454,7 +454,7 @@ def test_the_message_that_is_wrong_is_named_wherever_it_stands(drawn):
 
 
 def test_numbers_of_cells_and_values_fit_their_types_and_what_is_beyond_is_refused():
-    assert provenance.MOST_IDS - 1 == np.iinfo(np.int32).max
+    assert np.iinfo(np.int32).max == provenance.MOST_IDS - 1
     assert provenance.MOST_CELLS >> 3 == 2**33  # bytes
     with pytest.raises(ValueError, match=r"cells of nodes and blocks are more than 2\*\*36"):
         provenance.Bits(2**36)
