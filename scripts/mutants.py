@@ -60,6 +60,8 @@ EQUIVALENT = {
     "ledger: Ledger = field(repr=True)": "the class says itself how it is shown",
     "if np.reshape(counts[start], -2)[move] == 0:": "numpy takes any negative length for what is left",
     "return (src, dst, size) if len(first) != len(src) else (one, other, summed(size, first))": "links carry the same",
+    "elif size == 2 and found and (found[-1].kind == 'xor') and (found[-1].stride + found[-1].size == stride):": "then "
+    "fewer axes of two are turned at once",
     "slot = pair[waiting] * odd >> 31 & size - 2": "what meets in a table goes on to the next hash",
     "low, high = (max(low, top // 2), min(3 * top, limit))": "what is looked for is in a wider stretch as well",
 }

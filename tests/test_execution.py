@@ -458,3 +458,30 @@ def test_numbers_of_cells_and_values_fit_their_types_and_what_is_beyond_is_refus
     assert provenance.MOST_CELLS >> 3 == 2**33  # bytes
     with pytest.raises(ValueError, match=r"cells of nodes and blocks are more than 2\*\*36"):
         provenance.Bits(2**36)
+
+
+@given(st.lists(st.sets(st.integers(0, 2), min_size=1), min_size=1, max_size=4), st.integers(0, 2))
+def test_the_first_block_that_a_switch_must_send_twice_is_named(receivers, idle):
+    """Rank 0 sends all blocks up, and the switch each of them to some ranks."""
+    blocks = broadcast_blocks(3, len(receivers))
+    messages = [(3, rank, block) for block, ranks in enumerate(receivers) for rank in ranks]
+    steps = [Step.of(0, 3, range(len(receivers))), *[Step.of([], [], [])] * idle, Step.of(*zip(*messages, strict=True))]
+    several = [block for block, ranks in enumerate(receivers) if len(ranks) > 1]
+    error = refusal(Schedule.from_steps(blocks, steps, switches=1), hub(scatters=True))
+    if several:
+        assert f"must send to several nodes block {several[0]}; its switches do not replicate" in str(error)
+        assert (error.rank, error.block, error.step) == (3, several[0], 1 + idle)
+    else:
+        assert "never receives" in str(error)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=5))
+def test_the_first_block_that_a_switch_must_add_is_named(adds):
+    blocks = all_reduce(3, len(adds))
+    up = Step.of(0, 3, range(len(adds)), add=adds)
+    error = refusal(Schedule.from_steps(blocks, [up], switches=1), hub(replicates=True, scatters=True))
+    if any(adds):
+        assert f"must add block {adds.index(True)}; its switches do not combine" in str(error)
+        assert (error.rank, error.block, error.step) == (3, adds.index(True), 0)
+    else:
+        assert "lacks the contribution" in str(error)
