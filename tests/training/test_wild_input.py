@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from colllib.algorithms import allreduce
+from colllib.algorithms.direct import parameter_server
 from colllib.parallelism import MODELS, Plan, bubble, copies, decoding, training
 from colllib.topology import star
 from colllib.training import compression, experts, faults, problems
 from colllib.training.data_parallel import buckets
 from colllib.training.pipelines import order, pipeline
 from colllib.training.prices import send
-from colllib.training.server import parameter_server
 from colllib.training.timeline import Op, run
 
 LLAMA = MODELS["Llama 3.1 8B"]
