@@ -146,8 +146,10 @@ THREADS = (
 )
 
 
-@pytest.mark.parametrize(("known", "least_right"), [(True, 0.87), (False, 0.74)], ids=["cards told", "log alone"])
-def test_figures_of_public_threads_are_judged_as_they_were_judged_there(known, least_right):
+@pytest.mark.parametrize(
+    ("known", "least_right", "most_wrong"), [(True, 0.87, 0.05), (False, 0.85, 0.08)], ids=["cards told", "log alone"]
+)
+def test_figures_of_public_threads_are_judged_as_they_were_judged_there(known, least_right, most_wrong):
     right = wrong = slow = named = 0
     for thread, boxes, gpus, gpu, told, collective, busbw, state, cause in THREADS:
         log = logs.text(busbw * 1e9, boxes=boxes, per_box=gpus, gpu=gpu, collective=collective)
@@ -159,7 +161,7 @@ def test_figures_of_public_threads_are_judged_as_they_were_judged_there(known, l
             slow += 1
             named += cause in (found.cause, *found.alternatives)
     assert right >= least_right * len(THREADS)
-    assert wrong <= 0.05 * len(THREADS)
+    assert wrong <= most_wrong * len(THREADS)
     assert named >= 0.8 * slow
 
 
