@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from colllib.algorithms import allreduce
 from colllib.claims.cases import once
 from colllib.claims.runs import built, run
-from colllib.claims.value import Case, Cases, Table, Words
+from colllib.claims.value import Cases, Table, Words
 from colllib.events import event_clock
 from colllib.training import compression as squeezed
 from colllib.training import faults, tensor_states, timeline
@@ -77,13 +78,11 @@ def _training(steps: int, milliseconds: float) -> float:
 def _replicas() -> Cases:
     """How far replicas are apart after one all-reduce, relative to the sum, and the unit of what was on the wire."""
     data = list(np.random.default_rng(3).random((8, 64)).astype(np.float32))
-    for build, precision, digits in (
-        (allreduce.ring, "FP32", 23), (allreduce.recursive_doubling, "FP32", 23),
-        (allreduce.recursive_doubling, "BF16 on the wire", 7), (allreduce.ring, "BF16 on the wire", 7),
-    ):  # fmt: skip
+    for precision, build in product(("FP32", "BF16 on the wire"), (allreduce.recursive_doubling, allreduce.ring)):
         totals = np.array(faults.reduced(built(build, 8).schedule, data, precision))
         apart = float((np.ptp(totals, axis=0) / np.abs(totals).max(axis=0)).max())
-        yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": 2.0**-digits}
+        unit = 2.0 ** -(23 if precision == "FP32" else 7)
+        yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": unit}
 
 
 def _slow_rank() -> Cases:
@@ -197,19 +196,14 @@ def _listing() -> Cases:
     }  # fmt: skip
 
 
-def _limited(at: str, done: timeline.Step, streams: tuple[str, ...]) -> Case:
-    spent = [done.busy(COMPUTE), sum(done.busy(stream) for stream in streams)]
-    return {"at": at, "seconds": done.seconds, "limit": max(spent)}
-
-
-def _limit_of_the_cost_model() -> Iterator[Case]:
+def _limit_of_the_cost_model() -> Cases:
     """Layers with their gradients behind them, on one network; then with the next layer's weights on another axis."""
-    yield _limited("one axis", bucketed([Layer(1.0, 2.0, 1)] * 8, 1, lambda size: 3.0), ("network",))
-    steps = []
-    for k in range(8):
-        kinds = (("gather", "axis 0", 3.0), ("layer", COMPUTE, 1.0), ("reduce", "axis 1", 3.0))
-        steps += [Op(f"{what} {k}", at, t, (3 * k + i - 1,) * (i > 0)) for i, (what, at, t) in enumerate(kinds)]
-    yield _limited("two axes", timeline.run(steps), ("axis 0", "axis 1"))
+    kinds = list(enumerate([("gather", "axis 0", 3.0), ("layer", COMPUTE, 1.0), ("reduce", "axis 1", 3.0)]))
+    ops = [Op(f"{what} {k}", at, t, (3 * k + i - 1,) * (i > 0)) for k in range(8) for i, (what, at, t) in kinds]
+    steps = {"one axis": bucketed([Layer(1.0, 2.0, 1)] * 8, 1, lambda size: 3.0), "two axes": timeline.run(ops)}
+    for at, done in steps.items():
+        sent = sum(map(done.busy, {op.stream for op in done.ops} - {COMPUTE}))
+        yield {"at": at, "seconds": done.seconds, "limit": max(done.busy(COMPUTE), sent)}
 
 
 def _program_against_all_plans() -> Cases:
