@@ -143,18 +143,15 @@ def _fully_sharded_product() -> Cases:
     yield {"at": "4 ranks", "calls": _calls(plan), "equal": right}
 
 
-#: The source's listing: what each call makes of what. Its placeholders are a weight, a bias, an input and a tangent.
+#: The source's listing: a name, and which call makes it of what; its placeholders first.
 PLACEHOLDERS = ("weight", "bias", "input", "tangent")
-CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "flat": ("view", ("input",)), "flat alias": ("alias", ("flat",)), "product": ("mm", ("flat alias", "weight")),
-    "rows": ("view", ("product",)), "sum": ("add", ("rows", "bias")), "result": ("alias", ("sum",)),
-    "tangent alias": ("alias", ("tangent",)), "over rows": ("sum", ("tangent alias",)),
-    "bias view": ("view", ("over rows",)),
-    "of bias": ("alias", ("bias view",)), "flat tangent": ("view", ("tangent alias",)),
-    "turned": ("permute", ("flat alias",)), "second product": ("mm", ("turned", "flat tangent")),
-    "of weight": ("alias", ("second product",)),
-}  # fmt: skip
-RETURNED = ("result", "of weight", "of bias", "none")
+LISTING = (
+    "flat view input, flat_ alias flat, product mm flat_ weight, rows view product, sum add rows bias, "
+    "result alias sum, tangent_ alias tangent, column sum tangent_, bias_ view column, of_bias alias bias_, "
+    "flat_tangent view tangent_, turned permute flat_, second mm turned flat_tangent, of_weight alias second"
+)
+CALLS = {name: (call, inputs) for name, call, *inputs in map(str.split, LISTING.split(", "))}
+RETURNED = ("result", "of_weight", "of_bias", "none")
 MOVES = ("view", "alias", "permute")
 #: As the listing annotates its nodes, placeholders first.
 USERS = (1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1)
@@ -165,7 +162,7 @@ def _numbers(c: int = 2, d: int = 3, a: int = 4, b: int = 5) -> dict[str, NDArra
     random = np.random.default_rng(1)
     shapes = ((a, b), (b,), (c, d, a), (c, d, b))
     found = {name: random.normal(size=shape) for name, shape in zip(PLACEHOLDERS, shapes, strict=True)}
-    views = {"flat": (c * d, a), "rows": (c, d, b), "bias view": (b,), "flat tangent": (c * d, b)}
+    views = {"flat": (c * d, a), "rows": (c, d, b), "bias_": (b,), "flat_tangent": (c * d, b)}
     does: dict[str, Callable[..., Any]] = {
         "alias": lambda x: x, "mm": np.matmul, "add": np.add, "permute": np.transpose,
         "sum": lambda x: x.sum(axis=(0, 1), keepdims=True),
@@ -179,20 +176,20 @@ def _numbers(c: int = 2, d: int = 3, a: int = 4, b: int = 5) -> dict[str, NDArra
 def _listing() -> Cases:
     found, kinds = _numbers(), [call for call, _ in CALLS.values()]
     taken = [one for _, inputs in CALLS.values() for one in inputs] + list(RETURNED)
-    moved = {name: (source[0], call in MOVES) for name, (call, source) in CALLS.items()}
+    moved = [(name, inputs[0]) for name, (call, inputs) in CALLS.items() if call in MOVES]
     x, w, t = (found[name] for name in ("input", "weight", "tangent"))
     change = {name: np.random.default_rng(2).normal(size=found[name].shape) for name in ("weight", "bias")}
-    slope = sum((found[f"of {name}"] * step).sum() for name, step in change.items())  # of the tangent times the result
+    slope = sum((found[f"of_{name}"] * step).sum() for name, step in change.items())  # of the tangent times the result
     yield {
         "at": "the listing", "flattened": 64 * 4096, "returned": len(RETURNED) - RETURNED.count("none"),
         "counts": Words(" ".join(map(str, (len(PLACEHOLDERS), *map(kinds.count, (*MOVES, "mm", "add", "sum")))))),
         "annotated": tuple(map(taken.count, (*PLACEHOLDERS, *CALLS))) == USERS,
-        "remaining": len(PLACEHOLDERS) + sum(not stays for _, stays in moved.values()) + 1,
+        "remaining": len(PLACEHOLDERS) + len(CALLS) - len(moved) + 1,
         "gradients": np.allclose((t * (x @ change["weight"] + change["bias"])).sum(), slope),
         "forward": np.allclose(np.einsum("cda,ab->cdb", x, w), found["rows"]),
-        "backward": np.allclose(np.einsum("acd,cdb->ab", np.moveaxis(x, 2, 0), t), found["of weight"]),
-        "dims": found["over rows"].ndim, "ones": found["over rows"].shape.count(1),
-        "altered": not all(np.shares_memory(found[name], found[of]) for name, (of, stays) in moved.items() if stays),
+        "backward": np.allclose(np.einsum("acd,cdb->ab", np.moveaxis(x, 2, 0), t), found["of_weight"]),
+        "dims": found["column"].ndim, "ones": found["column"].shape.count(1),
+        "altered": not all(np.shares_memory(found[name], found[of]) for name, of in moved),
     }  # fmt: skip
 
 
