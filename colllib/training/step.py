@@ -83,8 +83,8 @@ class Training:
         """Layers of the `at`-th part of the model; where they do not divide evenly, those at the ends have one less."""
         parts = self.plan.pp * self.chunks
         every, more = divmod(self.model.layers, parts)
-        fewer = parts - more
-        return every + (fewer // 2 <= at < parts - (fewer - fewer // 2)) if more else every
+        first = (parts - more) // 2
+        return every + (first <= at < first + more)
 
     # -- what a layer takes on one rank -------------------------------------------------------
 

@@ -44,8 +44,8 @@ def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
 
 def _check_value(graph: Graph, node: Node, values: Mapping[str, Floats]) -> None:
     wanted = tuple(graph.sizes[letter] for letter in node.letters)
-    if node.name not in values or np.shape(values[node.name]) != wanted:
-        given = np.shape(values[node.name]) if node.name in values else "not given"
+    given = np.shape(values[node.name]) if node.name in values else "not given"
+    if given != wanted:
         raise ValueError(f"{node.name} is {given}: must be an array of shape {wanted}")
 
 
