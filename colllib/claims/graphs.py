@@ -55,7 +55,6 @@ def _on(graph: str) -> Quantities:
     numbers = re.fullmatch(r"[a-z-]+:([\dx]+)", graph)
     sizes = {f"p{k}": int(size) for k, size in enumerate(numbers[1].split("x"), 1)} if numbers else {}
     return on_graph(graph, topology, lambda: _cost(graph), jumps=len(sizes) - 1, **sizes).also(
-        undirected=lambda: measures.is_undirected(topology),
         loops=lambda: bool((topology.link_src == topology.link_dst).any()),
         sums=lambda: sum(loads(graph)),
         optimal=lambda: sum(loads(graph)) == Fraction(topology.ranks - 1, ports),
