@@ -164,3 +164,21 @@ def test_only_where_moves_keep_links_apart_by_direction_are_there_classes():
         assert np.bincount(classes).tolist() == [ranks] * (links // ranks)
         assert find(f"torus:{shape},tie=balanced").link_class is None
         assert find(f"mesh:{shape}").link_class is None
+
+
+@pytest.mark.parametrize(
+    "expression", ["star:3", "ring:4", "uniring:2x5", "product(uniring:2x3,ring:4)", "boxes:2x4,cards=2", "mi250:2"]
+)
+def test_a_graph_has_an_edge_for_every_parallel_link_and_all_of_the_bandwidth(expression):
+    topology = find(expression)
+    cables = [1 if topology.switches else topology.tiers[tier].cables for tier in topology.tier]
+    graph = topology.to_networkx()
+    assert graph.number_of_nodes() == topology.nodes
+    assert graph.number_of_edges() == sum(cables)
+    assert graph.is_multigraph() == (max(cables) > 1)
+    ends = zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth, topology.alpha, strict=True)
+    for (src, dst, bandwidth, alpha), number in zip(ends, cables, strict=True):
+        edges = [data for _, to, data in graph.out_edges(src, data=True) if to == dst]
+        assert len(edges) == number
+        assert sum(data["bandwidth"] for data in edges) == bandwidth
+        assert {data["alpha"] for data in edges} == {alpha}
