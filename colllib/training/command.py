@@ -110,7 +110,7 @@ def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: st
         loads = crossings(execute(routing.dispatch(where, goes, copies), where))
         busiest[copies] = {tier: float(load.most) for tier, load in loads.items()}
     yield {"on": on, "gate": gate, "imbalance": chosen.imbalance, "dropped": chosen.dropped, "busiest_M": busiest}
-    dropped = f"{100 * chosen.dropped:.1f} % of the choices dropped"
+    dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
     rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]
     yield table(("a copy", *busiest["per rank"]), rows)
