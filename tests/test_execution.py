@@ -502,6 +502,6 @@ def test_what_is_added_to_nothing_is_stored_while_another_rank_adds_to_its_own(o
 @pytest.mark.parametrize("before", [0, 1])
 def test_a_block_that_is_added_to_itself_several_times_in_a_step_is_refused(times, before):
     again = Step.of([0] * times, [1] * times, [0] * times, add=True)
-    error = refusal(Schedule.from_steps(all_gather(2), [Step.of([0, 1], [1, 0], [0, 1])] * before + [again]))
+    error = refusal(Schedule.from_steps(broadcast_blocks(2), [Step.of(0, 1, 0)] * before + [again]))
     assert "adds a contribution of rank 0 to block 0 that it already holds" in str(error)
     assert (error.rank, error.block, error.step) == (1, 0, before)

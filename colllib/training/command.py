@@ -43,9 +43,9 @@ def read_plan(text: str) -> Plan:
 
 
 @click.command("step")
-@click.option("--on", "on", default="dgx-h100:16", help="boxes with speeds, such as dgx-h100:16")
-@click.option("--plan", "plan", default="tp=8,pp=2,dp=8", help="axes whose product is the number of ranks")
-@click.option("--model", "model", default="Llama 3.1 70B", help="a published model")
+@click.option("--on", default="dgx-h100:16", help="boxes with speeds, such as dgx-h100:16")
+@click.option("--plan", default="tp=8,pp=2,dp=8", help="axes whose product is the number of ranks")
+@click.option("--model", default="Llama 3.1 70B", help="a published model")
 @click.option("--tokens", type=whole(), default="8192", help="of a microbatch")
 @click.option("--microbatches", type=whole(), default="16", help="of a replica's step")
 @click.option("--teraflops", type=whole(), default="400", help="that a rank sustains, in 10^12 operations a second")
@@ -54,22 +54,11 @@ def read_plan(text: str) -> Plan:
 @click.option("--bucket", type=quantity("message size"), default="25MB", help="gradients that leave together")
 @click.option("--shared", is_flag=True, help="gradients and activations share a card")
 @answered
-def step_command(
-    on: str, plan: str, model: str, teraflops: int, schedule: str, bucket: float, shared: bool, **counts: int
-) -> Answer:
+def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
     """A training step as a timeline: how long it takes, and what each stage does meanwhile."""
     if model not in MODELS:
         raise ValueError(f"unknown model {units.shortened(model)!r}: known are {', '.join(MODELS)}")
-    training = Training(
-        MODELS[model],
-        read_plan(plan),
-        on,
-        **counts,
-        rate=1e12 * teraflops,
-        schedule=schedule,
-        bucket=bucket,
-        shared=shared,
-    )
+    training = Training(MODELS[model], read_plan(plan), on, rate=1e12 * teraflops, **others)
     step, stages = simulate(training), []
     for stream in map(compute, range(training.plan.pp)):
         computing = float(sum(op.seconds for op in step.ops if op.stream == stream and op.kind in "FBW"))
@@ -95,7 +84,7 @@ MOST_RANKS = 256
 
 
 @click.command("experts")
-@click.option("--on", "on", default="boxes:4x8", help="where tokens and experts are")
+@click.option("--on", default="boxes:4x8", help="where tokens and experts are")
 @click.option("--experts", type=whole(), default="64", help="divided evenly among the ranks")
 @click.option("--top-k", type=whole(), default="8", help="experts that a token chooses")
 @click.option("--tokens", type=whole(), default="64", help="of a rank")
