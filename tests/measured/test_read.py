@@ -89,6 +89,20 @@ def test_several_runs_in_one_file_stay_apart():
     assert [len(run.rows) for run in runs] == [2, 2]
 
 
+@pytest.mark.parametrize("gpu", ["", "NVIDIA Test"])
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "markdown"])
+def test_what_stands_above_a_run_names_its_collective_and_not_that_of_the_run_before(dialect, gpu):
+    asked = ("all-reduce", "all-gather", "all-to-all")
+    text = "\n".join(logs.text(9e9, dialect, collective=collective, gpu=gpu) for collective in asked)
+    assert [run.collective for run in read(text)] == list(asked)
+
+
+def test_a_command_behind_the_averages_of_a_run_starts_the_next():
+    first, second = (logs.text(9e9, collective=collective) for collective in ("all-gather", "sendrecv"))
+    runs = read(f"{first}\n# Collective test concluded: all_gather_perf\n$ mpirun ./sendrecv_perf -b 8\n{second}")
+    assert [run.collective for run in runs] == ["all-gather", "sendrecv"]
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
