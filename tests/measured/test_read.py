@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -225,6 +226,14 @@ def test_rows_without_a_time_get_it_from_their_bandwidth():
     assert run.series()[0].size == 0  # without the collective, nobody knows
     told = dataclasses.replace(run, collective="all-reduce", ranks=8)
     assert told.series()[1] == pytest.approx([2**20 / 10e9])
+
+
+@pytest.mark.parametrize("words", ["#OSU ", "nccom-test ", "nThread", "1 ", "a_", "[1,0]<stdout>:1 "])
+def test_a_long_line_that_repeats_itself_is_soon_read(words):
+    line = (words * 4000)[: reading.MOST_LINE] + "\n"
+    began = process_time()
+    read(HEADER + ROW + 60 * line)
+    assert process_time() - began < 5  # where every place of a line is looked at again from every other: 14 s
 
 
 RCCL = """# nThread 1 nGpus 2 minBytes 1048576 maxBytes 4194304 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1
