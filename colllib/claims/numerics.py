@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from colllib.algorithms import allreduce
 from colllib.claims.cases import once
 from colllib.claims.runs import built, run
-from colllib.claims.value import Case, Cases, Table, Words
+from colllib.claims.value import Cases, Table, Words
 from colllib.events import event_clock
 from colllib.training import compression as squeezed
 from colllib.training import faults, tensor_states, timeline
@@ -27,25 +28,23 @@ RING = "all-reduce ring"
 
 def _blocks_of_128() -> Cases:
     """Heavy tails: Student's t with three degrees of freedom, ten draws of 2^16 values; errors over all of them."""
-    draws = [np.random.default_rng(seed).standard_t(3, size=2**16) for seed in range(10)]
     gains, most = [], []
-    for vector in draws:
+    for seed in range(10):
+        vector = np.random.default_rng(seed).standard_t(3, size=2**16)
         whole, parts = (squeezed.int8(block)(vector, 0) for block in (None, 128))
-        errors = [np.abs(packet.values - vector) for packet in (whole, parts)]
-        gains.append(float(np.sqrt((errors[0] ** 2).mean() / (errors[1] ** 2).mean())))
-        scales = np.abs(vector).max(), np.abs(vector.reshape(-1, 128)).max()
-        most.append(float(scales[1] / scales[0]))
-    yield {"at": "2^16 values", "ratio": squeezed.full(vector).bytes / parts.bytes, "least": min(gains),
-           "greatest": max(gains), "bound": max(most)}  # fmt: skip
+        squares = [((packet.values - vector) ** 2).mean() for packet in (whole, parts)]
+        gains.append(float(np.sqrt(squares[0] / squares[1])))
+        most.append(float(np.abs(vector.reshape(-1, 128)).max(axis=1).max() / np.abs(vector).max()))
+    ratio = squeezed.full(vector).bytes / parts.bytes
+    yield {"at": "2^16 values", "ratio": ratio, "least": min(gains), "greatest": max(gains), "bound": max(most)}
 
 
 def _index_and_value() -> Cases:
     vector = np.random.default_rng(0).normal(size=100_000)
     dense = squeezed.full(vector).bytes
-    times = {share: Fraction(dense, squeezed.top_k(share)(vector, 0).bytes) for share in (0.001, 0.01)}
-    kept = 1000  # values of two bytes, of which dense vectors have two bytes as well
-    short = Fraction(2 * len(vector), (2 + squeezed.FULL) * kept) / Fraction(len(vector), kept)
-    yield {"at": "10^5 values", "share": Fraction(1, 100), "tenth": times[0.001], "percent": times[0.01], "left": short}
+    tenth, percent = (Fraction(dense, squeezed.top_k(share)(vector, 0).bytes) for share in (0.001, 0.01))
+    left = Fraction(2, 2 + squeezed.FULL)  # values of two bytes, of which dense vectors have two bytes as well
+    yield {"at": "10^5 values", "share": Fraction(1, 100), "tenth": tenth, "percent": percent, "left": left}
 
 
 def _nearest(vector: NDArray[np.float64], seed: int) -> squeezed.Packet:
@@ -53,17 +52,13 @@ def _nearest(vector: NDArray[np.float64], seed: int) -> squeezed.Packet:
 
 
 def _feedback_by_hand() -> Cases:
-    plain, kept = squeezed.Average(1, _nearest, "gather"), squeezed.Average(1, _nearest, "gather", feedback=True)
-    found: dict[str, list[str]] = {"naive": [], "sent": [], "error": [], "cumulative": []}
-    total = 0.0
+    plain, kept = (squeezed.Average(1, _nearest, "gather", feedback) for feedback in (False, True))
+    rows: list[tuple[float, ...]] = []
     for step, gradient in enumerate((0.4, 0.3, 0.2, 0.4, 0.3)):
-        vector = [np.array([gradient])]
-        sent = float(kept(vector, step)[0])
-        total += sent
-        for name, number in (("naive", float(plain(vector, step)[0])), ("sent", sent), ("cumulative", total)):
-            found[name].append(f"{number:.0f}")
-        found["error"].append(f"{float(kept.errors[0][0]):.1f}")
-    yield {"at": "five steps", **{name: Words(" ".join(row)) for name, row in found.items()}}
+        naive, sent = (float(average([np.array([gradient])], step)[0]) for average in (plain, kept))
+        rows.append((naive, sent, sum(row[1] for row in rows) + sent, *(left[0] for left in kept.left.values())))
+    named = zip(("naive", "sent", "cumulative", "error"), zip(*rows, strict=True), strict=True)
+    yield {"at": "five steps", **{name: Words(" ".join(f"{number:g}" for number in row)) for name, row in named}}
 
 
 def _compressed(milliseconds: float) -> float:
@@ -71,15 +66,10 @@ def _compressed(milliseconds: float) -> float:
     return timeline.run([Op("compress", COMPUTE, 2.0), Op("send", "network", milliseconds / 8, (0,))]).seconds
 
 
-def _to_the_same_loss() -> Cases:
+def _training(steps: int, milliseconds: float) -> float:
     """Seconds of all steps, of 300 ms of compute and what is sent after it."""
-
-    def training(steps: int, send: float) -> float:
-        return steps / 1e3 * timeline.run([Op("compute", COMPUTE, 300.0), Op("send", "network", send, (0,))]).seconds
-
-    slow, small = training(100_000, 200), training(110_000, 200 / 4)
-    fast, smaller = training(100_000, 30), training(110_000, 30 / 4)
-    yield {"at": "100,000 steps", "slow": slow, "small": small, "fast": fast, "smaller": smaller}
+    ops = [Op("compute", COMPUTE, 300.0), Op("send", "network", milliseconds, (0,))]
+    return steps * timeline.run(ops).seconds / 1e3
 
 
 # -- faults --------------------------------------------------------------------------------------------
@@ -88,12 +78,9 @@ def _to_the_same_loss() -> Cases:
 def _replicas() -> Cases:
     """How far replicas are apart after one all-reduce, relative to the sum, and the unit of what was on the wire."""
     data = list(np.random.default_rng(3).random((8, 64)).astype(np.float32))
-    for build, precision in (
-        (allreduce.ring, "FP32"), (allreduce.recursive_doubling, "FP32"),
-        (allreduce.recursive_doubling, "BF16 on the wire"), (allreduce.ring, "BF16 on the wire"),
-    ):  # fmt: skip
+    for precision, build in product(("FP32", "BF16 on the wire"), (allreduce.recursive_doubling, allreduce.ring)):
         totals = np.array(faults.reduced(built(build, 8).schedule, data, precision))
-        apart = float(((totals.max(0) - totals.min(0)) / np.abs(totals).max(0)).max())
+        apart = float((np.ptp(totals, axis=0) / np.abs(totals).max(axis=0)).max())
         unit = 2.0 ** -(23 if precision == "FP32" else 7)
         yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": unit}
 
@@ -110,12 +97,11 @@ def _slow_rank() -> Cases:
 def _who_notices() -> Cases:
     """The highest bit of the exponent, in every phase: by a link, a hash, a sum or the norm of a gradient."""
     data = list(np.random.default_rng(0).uniform(0.5, 1.0, (4, 16)).astype(np.float32))
-    norms = [float(np.linalg.norm(vector)) for vector in data]
+    damaged = np.linalg.norm(faults.flipped(data[1], 30).astype(np.float64))
+    odd = bool(damaged > 10 * max(np.linalg.norm(vector) for vector in data))
     for phase in faults.PHASES:
         found = faults.flip(data, phase, bit=30)
-        damaged = np.linalg.norm(faults.flipped(data[1], 30).astype(np.float64))
-        odd = phase == "gradient" and bool(damaged > 10 * max(norms))
-        yield {"at": phase, "caught": found.link or found.hash or found.total or odd}
+        yield {"at": phase, "caught": found.link or found.hash or found.total or (phase == "gradient" and odd)}
 
 
 # -- tensor states -------------------------------------------------------------------------------------
@@ -157,18 +143,16 @@ def _fully_sharded_product() -> Cases:
     yield {"at": "4 ranks", "calls": _calls(plan), "equal": right}
 
 
-#: The source's listing: what each call makes of what. Its placeholders are a weight, a bias, an input and a tangent.
+#: The source's listing: a name, and which call makes it of what; its placeholders first.
 PLACEHOLDERS = ("weight", "bias", "input", "tangent")
-CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "flat": ("view", ("input",)), "flat alias": ("alias", ("flat",)), "product": ("mm", ("flat alias", "weight")),
-    "rows": ("view", ("product",)), "sum": ("add", ("rows", "bias")), "result": ("alias", ("sum",)),
-    "tangent alias": ("alias", ("tangent",)), "over rows": ("sum", ("tangent alias",)),
-    "bias view": ("view", ("over rows",)),
-    "of bias": ("alias", ("bias view",)), "flat tangent": ("view", ("tangent alias",)),
-    "turned": ("permute", ("flat alias",)), "second product": ("mm", ("turned", "flat tangent")),
-    "of weight": ("alias", ("second product",)),
-}  # fmt: skip
-RETURNED = ("result", "of weight", "of bias", "none")
+LISTING = (
+    "flat view input, flat_ alias flat, product mm flat_ weight, rows view product, sum add rows bias, "
+    "result alias sum, tangent_ alias tangent, column sum tangent_, bias_ view column, of_bias alias bias_, "
+    "flat_tangent view tangent_, turned permute flat_, second mm turned flat_tangent, of_weight alias second"
+)
+CALLS = {name: (call, inputs) for name, call, *inputs in map(str.split, LISTING.split(", "))}
+RETURNED = ("result", "of_weight", "of_bias", "none")
+MOVES = ("view", "alias", "permute")
 #: As the listing annotates its nodes, placeholders first.
 USERS = (1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1)
 
@@ -178,7 +162,7 @@ def _numbers(c: int = 2, d: int = 3, a: int = 4, b: int = 5) -> dict[str, NDArra
     random = np.random.default_rng(1)
     shapes = ((a, b), (b,), (c, d, a), (c, d, b))
     found = {name: random.normal(size=shape) for name, shape in zip(PLACEHOLDERS, shapes, strict=True)}
-    views = {"flat": (c * d, a), "rows": (c, d, b), "bias view": (b,), "flat tangent": (c * d, b)}
+    views = {"flat": (c * d, a), "rows": (c, d, b), "bias_": (b,), "flat_tangent": (c * d, b)}
     does: dict[str, Callable[..., Any]] = {
         "alias": lambda x: x, "mm": np.matmul, "add": np.add, "permute": np.transpose,
         "sum": lambda x: x.sum(axis=(0, 1), keepdims=True),
@@ -192,44 +176,31 @@ def _numbers(c: int = 2, d: int = 3, a: int = 4, b: int = 5) -> dict[str, NDArra
 def _listing() -> Cases:
     found, kinds = _numbers(), [call for call, _ in CALLS.values()]
     taken = [one for _, inputs in CALLS.values() for one in inputs] + list(RETURNED)
-    uses = tuple(taken.count(name) for name in (*PLACEHOLDERS, *CALLS))
-    counts = len(PLACEHOLDERS), *(kinds.count(kind) for kind in ("view", "alias", "permute", "mm", "add", "sum"))
-    stays = [call for call in kinds if call not in ("view", "alias", "permute")]
+    moved = [(name, inputs[0]) for name, (call, inputs) in CALLS.items() if call in MOVES]
     x, w, t = (found[name] for name in ("input", "weight", "tangent"))
+    change = {name: np.random.default_rng(2).normal(size=found[name].shape) for name in ("weight", "bias")}
+    slope = sum((found[f"of_{name}"] * step).sum() for name, step in change.items())  # of the tangent times the result
     yield {
-        "at": "the listing", "flattened": 64 * 4096, "returned": sum(name != "none" for name in RETURNED),
-        "counts": Words(" ".join(map(str, counts))),
-        "annotated": uses == USERS, "remaining": len(PLACEHOLDERS) + len(stays) + 1,
-        "gradients": _is_gradient(found), "forward": np.allclose(np.einsum("cda,ab->cdb", x, w), found["rows"]),
-        "backward": np.allclose(np.einsum("acd,cdb->ab", np.moveaxis(x, 2, 0), t), found["of weight"]),
-        "dims": found["over rows"].ndim, "ones": found["over rows"].shape.count(1),
-        "altered": not all(np.shares_memory(found[name], found[CALLS[name][1][0]]) for name, (call, _) in CALLS.items()
-                           if call in ("view", "alias", "permute")),
+        "at": "the listing", "flattened": 64 * 4096, "returned": len(RETURNED) - RETURNED.count("none"),
+        "counts": Words(" ".join(map(str, (len(PLACEHOLDERS), *map(kinds.count, (*MOVES, "mm", "add", "sum")))))),
+        "annotated": tuple(map(taken.count, (*PLACEHOLDERS, *CALLS))) == USERS,
+        "remaining": len(PLACEHOLDERS) + len(CALLS) - len(moved) + 1,
+        "gradients": np.allclose((t * (x @ change["weight"] + change["bias"])).sum(), slope),
+        "forward": np.allclose(np.einsum("cda,ab->cdb", x, w), found["rows"]),
+        "backward": np.allclose(np.einsum("acd,cdb->ab", np.moveaxis(x, 2, 0), t), found["of_weight"]),
+        "dims": found["column"].ndim, "ones": found["column"].shape.count(1),
+        "altered": not all(np.shares_memory(found[name], found[of]) for name, of in moved),
     }  # fmt: skip
 
 
-def _is_gradient(found: dict[str, NDArray[np.float64]]) -> bool:
-    """Whether the tangent times the result, linear in weight and bias, changes by the gradients along every entry."""
-    x, tangent = found["input"], found["tangent"]
-    entries = {name: np.eye(found[name].size).reshape(-1, *found[name].shape) for name in ("weight", "bias")}
-    moved = [(tangent * (x @ entry)).sum() for entry in entries["weight"]]
-    moved += [(tangent * entry).sum() for entry in entries["bias"]]
-    return np.allclose(moved, [*found["of weight"].ravel(), *found["of bias"].ravel()])
-
-
-def _limited(at: str, done: timeline.Step, streams: tuple[str, ...]) -> Case:
-    spent = [done.busy(COMPUTE), sum(done.busy(stream) for stream in streams)]
-    return {"at": at, "seconds": done.seconds, "limit": max(spent)}
-
-
-def _limit_of_the_cost_model() -> Iterator[Case]:
+def _limit_of_the_cost_model() -> Cases:
     """Layers with their gradients behind them, on one network; then with the next layer's weights on another axis."""
-    yield _limited("one axis", bucketed([Layer(1.0, 2.0, 1)] * 8, 1, lambda size: 3.0), ("network",))
-    steps = []
-    for k in range(8):
-        kinds = (("gather", "axis 0", 3.0), ("layer", COMPUTE, 1.0), ("reduce", "axis 1", 3.0))
-        steps += [Op(f"{what} {k}", at, t, (3 * k + i - 1,) * (i > 0)) for i, (what, at, t) in enumerate(kinds)]
-    yield _limited("two axes", timeline.run(steps), ("axis 0", "axis 1"))
+    kinds = list(enumerate([("gather", "axis 0", 3.0), ("layer", COMPUTE, 1.0), ("reduce", "axis 1", 3.0)]))
+    ops = [Op(f"{what} {k}", at, t, (3 * k + i - 1,) * (i > 0)) for k in range(8) for i, (what, at, t) in kinds]
+    steps = {"one axis": bucketed([Layer(1.0, 2.0, 1)] * 8, 1, lambda size: 3.0), "two axes": timeline.run(ops)}
+    for at, done in steps.items():
+        sent = sum(map(done.busy, {op.stream for op in done.ops} - {COMPUTE}))
+        yield {"at": at, "seconds": done.seconds, "limit": max(done.busy(COMPUTE), sent)}
 
 
 def _program_against_all_plans() -> Cases:
@@ -248,7 +219,13 @@ TABLE: Table = {
     "M-48": _index_and_value,
     "M-50": _feedback_by_hand,
     "M-51": once("eight times fewer bytes", new=lambda: _compressed(40), fast=lambda: _compressed(1)),
-    "M-52": _to_the_same_loss,
+    "M-52": once(
+        "100,000 steps",
+        slow=lambda: _training(100_000, 200),
+        small=lambda: _training(110_000, 200 / 4),
+        fast=lambda: _training(100_000, 30),
+        smaller=lambda: _training(110_000, 30 / 4),
+    ),
     "M-53": _replicas,
     "M-57": _slow_rank,
     "M-58": _who_notices,
