@@ -124,7 +124,7 @@ def _remove(work: _Work, switch: int, name: str) -> None:
             return
     follow = len(work.network) - 1 - switch  # switches, this one included: they are taken for alike
     seconds = FLOW * len(work.sinks) * len(work.network) * follow * _splits(work.network, switch)
-    check_seconds(f"a forest on {name} the general way", seconds)
+    check_seconds(f"a forest on {name} the general way", seconds, "ranks")
     for t in np.flatnonzero(work.network[switch]).tolist():
         # as much from each node as from the others, so that links lead to many: from where none leads yet, then from
         # all; and back to the same node only what nothing else can take

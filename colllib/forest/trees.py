@@ -241,14 +241,14 @@ def forest(
 def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
     ranks, nodes = fabric.ranks, fabric.nodes
     what = f"a forest on {fabric.topology.name} the general way"
-    check_seconds(what, FLOW * ranks * (nodes - ranks) * nodes + TREE * ranks**3)  # at the very least
+    check_seconds(what, FLOW * ranks * (nodes - ranks) * nodes + TREE * ranks**3, "ranks")  # at the very least
     if ranks == 1:
         return (Tree(0, limit.trees, ()),)
     supply = multiplied(fabric.weight, limit.trees)
     logical = without_switches(room(fabric, limit.unit), supply, ranks, fabric.topology.name)
-    # about one batch for each link, as far as there are so many trees
-    batches = min(int(supply.sum()), int(np.count_nonzero(logical.capacity)))
-    check_seconds(what, TREE * batches * ranks**2)
+    # a batch parts at most links that have room for some of its trees, and not for the others
+    batches = min(int(supply.sum()), ranks + int(np.count_nonzero(logical.capacity % limit.trees)))
+    check_seconds(what, TREE * batches * ranks**2, "ranks or trees")
     return packed_on(logical.capacity, supply, logical.paths)
 
 
