@@ -11,13 +11,12 @@ Network Fabrics".
 from colllib.forest.bound import Bound, bound, fixed, ratio
 from colllib.forest.fabric import Fabric, fabric
 from colllib.forest.tree import Tree
-from colllib.forest.trees import Forest, Traffic, busiest, forest, traffic
+from colllib.forest.trees import Forest, busiest, forest, traffic
 
 __all__ = [
     "Bound",
     "Fabric",
     "Forest",
-    "Traffic",
     "Tree",
     "bound",
     "busiest",

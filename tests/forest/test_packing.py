@@ -14,11 +14,11 @@ from colllib.topology import find
 @given(topology=balanced(most_ranks=6))
 def test_no_tree_could_take_a_link_into_a_full_set_that_it_is_in(topology):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing, "_Growth", _Asking)
+        patch.setattr(packing, "Growth", _Asking)
         forest(topology, way="general")
 
 
-class _Asking(packing._Growth):
+class _Asking(packing.Growth):
     """Asks for the flow as well."""
 
     def most(self, batch, start, end):
