@@ -28,7 +28,6 @@ from colllib.topology import Topology, find, from_links
 
 MOST_VARIABLES = 2**17
 MOST_PARTS = 2**10  # the largest denominator of a share that is looked for
-
 TOO_FINE = "the shares that the linear program finds have no small common denominator"
 
 

@@ -69,8 +69,7 @@ def bound(fabric: Fabric, *, search: str = "newton") -> Bound:
 
     Args:
         fabric: where.
-        search: "newton", which goes from one violated cut to the next; "bisection", as published; or
-            "all-cuts", which looks at every one.
+        search: "newton", from one violated cut to the next; "bisection", as published; or "all-cuts", every one.
 
     Raises:
         ValueError: for an unknown search, no path between two ranks, or too many sets of nodes.
@@ -133,16 +132,25 @@ def _newton(fabric: Fabric) -> tuple[int, ...]:
 
 def _bisection(fabric: Fabric) -> tuple[int, ...]:
     """Halve the range of 1/x until one fraction of a small enough denominator is left in it."""
-    low, high = ratio(fabric, _first_cut(fabric)), Fraction(fabric.total) / fabric.unit
-    most = max(1, floor(fabric.total / (low * fabric.unit)))  # what leaves the bottleneck, in capacities
-    apart = Fraction(1, most**2) / fabric.unit  # two such ratios, at least
-    while high - low >= apart:
-        middle = (low + high) / 2
-        low, high = (low, middle) if overloaded(fabric, middle) is None else (middle, high)
-    inverse = ((low + high) / 2 * fabric.unit).limit_denominator(most) / fabric.unit
-    found = overloaded(fabric, inverse - apart / 2)
+    low, high = ratio(fabric, _first_cut(fabric)) * fabric.unit, Fraction(fabric.total)  # per capacity of 1
+    most = max(1, floor(fabric.total / low))  # what leaves the bottleneck
+    inverse, _ = halved(low, high, most, lambda at: overloaded(fabric, at / fabric.unit) is None)
+    found = overloaded(fabric, (inverse - Fraction(1, 2 * most**2)) / fabric.unit)  # no other ratio lies between
     assert found is not None
     return found
+
+
+def halved(low: Fraction, high: Fraction, most: int, enough: Callable[[Fraction], bool]) -> tuple[Fraction, int]:
+    """The fraction of a denominator up to `most` to which halving a range leads, and in how many steps.
+
+    >>> halved(Fraction(0), Fraction(1), 5, lambda at: at >= Fraction(2, 5))
+    (Fraction(2, 5), 5)
+    """
+    steps = 0
+    while high - low >= Fraction(1, most**2):
+        middle, steps = (low + high) / 2, steps + 1
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return ((low + high) / 2).limit_denominator(most), steps
 
 
 def _all_cuts(fabric: Fabric) -> tuple[int, ...]:
@@ -163,11 +171,7 @@ def _members(number: int, nodes: int) -> tuple[int, ...]:
     return tuple(node for node in range(nodes) if number >> node & 1)
 
 
-SEARCHES: dict[str, Callable[[Fabric], tuple[int, ...]]] = {
-    "newton": _newton,
-    "bisection": _bisection,
-    "all-cuts": _all_cuts,
-}
+SEARCHES = {"newton": _newton, "bisection": _bisection, "all-cuts": _all_cuts}
 
 
 def fixed(fabric: Fabric, trees: int) -> Bound:

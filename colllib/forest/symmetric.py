@@ -51,9 +51,7 @@ def pack_by_moves(fabric: Fabric, bound: Bound) -> list[Tree] | None:
     """
     topology, lattice = fabric.topology, lattice_of(fabric.topology)
     trees = bound.trees * int(fabric.weight[0])
-    if topology.link_class is None or fabric.ranks == 1 or trees > MOST_TREES:
-        return None
-    if (fabric.weight != fabric.weight[0]).any():
+    if topology.link_class is None or fabric.ranks == 1 or trees > MOST_TREES or np.ptp(fabric.weight):
         return None
     usage, kind_to = _kinds(topology, topology.link_class)
     fits = room(fabric, bound.unit)[topology.link_src, topology.link_dst]
