@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from colllib.algorithms import allreduce
+from colllib.algorithms.direct import parameter_server
 from colllib.claims.allreduce import ring_and_tree_meet
 from colllib.claims.cases import once, per
 from colllib.claims.runs import best, built, closed, run
@@ -19,7 +20,6 @@ from colllib.schedule import Schedule
 from colllib.training import experts, timeline
 from colllib.training.data_parallel import NETWORK, Layer, bucketed, sharded
 from colllib.training.pipelines import compute, pipeline
-from colllib.training.server import parameter_server
 from colllib.training.timeline import COMPUTE, Op
 from colllib.values import final_values
 

@@ -7,6 +7,7 @@ is for `colllib.training.problems` to say.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -301,7 +302,7 @@ class Adam:
     """The direction of Adam; after a warm-up the variance is frozen, and the momentum travels as signs with feedback.
 
     Args:
-        warm_up: steps in full precision, after which it is 1-bit Adam (default: all of them, which is plain Adam).
+        warm_up: steps in full precision, after which it is 1-bit Adam (default: all there can be, plain Adam).
 
     Attributes:
         bytes: that each worker has sent so far, shape (workers,).
@@ -313,18 +314,17 @@ class Adam:
     """
 
     workers: int
-    warm_up: int | None = None
+    warm_up: int = sys.maxsize
 
     def __post_init__(self) -> None:
-        if self.warm_up is not None:
-            check_counts(warm_up=self.warm_up)
+        check_counts(warm_up=self.warm_up)
         self.exact, self.signs = Average(self.workers), Average(self.workers, sign, feedback=True)
         self.bytes = self.signs.bytes = self.exact.bytes
         self.momentum = self.variance = np.zeros(1)
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
         """The direction as every worker ends with it; steps count from 0."""
-        exact = step + 1 if self.warm_up is None else min(step + 1, self.warm_up)
+        exact = min(step + 1, self.warm_up)
         if step < exact:
             mean = self.exact(vectors, step)
             self.momentum = 0.9 * self.momentum + 0.1 * mean

@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colllib.algorithms import allreduce
+from colllib.algorithms.direct import parameter_server
 from colllib.cli import main
 from colllib.execution import execute
-from colllib.measures import crossings
+from colllib.measures import crossings, joules
 from colllib.parallelism import MODELS, Plan, training
 from colllib.topology import boxes
-from colllib.training.energy import joules
 from colllib.training.prices import group, price
-from colllib.training.server import parameter_server
 from colllib.training.step import Training, simulate
 
 LLAMA = MODELS["Llama 3.1 405B"]
@@ -247,7 +246,7 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan tp=8,x=2", "write axes among tp, pp, dp, ep, cp, zero"),
         ("--plan tp=8,cp=16 --tokens 8190", "cp = 16: must divide the 8190 tokens of a microbatch"),
         ("--plan tp=8,zero=x", "plan: zero 'x': must be a whole number of at most 18 digits, as in zero=2"),
-        ("--plan dp=3,pp=8 --on dgx-h100:3 --layers 8", "each must fill whole boxes, or all divide one"),
+        ("--plan dp=3,pp=8 --on dgx-h100:3", "each must fill whole boxes, or all divide one"),
         ("--plan tp=128", "tp = 128: must divide the 64 heads of Llama 3.1 70B"),
         ("--plan tp=8,tp=8,pp=2", "plan 'tp=8,tp=8,pp=2': tp is given twice"),
         ("--plan dp=128,ep=8", "must divide the 0 experts of Llama 3.1 70B"),
@@ -255,7 +254,7 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--microbatches 999999", "passes are too many"),
         ("--tokens 0", "tokens 0: must be at least 1"),
         ("--bucket 0B", "bucket 0.0: must be a finite number above 0"),
-        ("--layers 1", "1 layers in 2 stages"),
+        ("--plan dp=8,pp=16 --schedule interleaved --chunks 8", "80 layers in 16 stages of 8 chunks"),
         ("--model GPT", "unknown model 'GPT'"),
         ("--on star:128", "boxes with speeds, such as dgx-h100:16"),
         ("--on mi300x:16", "each rank has a port of a switch in its box and a card"),
