@@ -2,7 +2,7 @@
 
 The order of the modules is that of the work: a topology's capacities (`fabric`), the bound and its
 bottleneck (`bound`, by `flow`), switches taken out (`splitting`), trees packed (`packing`, or
-`symmetric` where those of one rank can be moved to all), and the schedules that they make (`trees`).
+`symmetric` where those of one rank or box serve all), and the schedules that they make (`trees`).
 
 Source: Zhao et al. (2026), "ForestColl: Throughput-Optimal Collective Communications on Heterogeneous
 Network Fabrics".
