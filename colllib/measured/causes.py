@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from colllib.library_choices import NCCL_NETWORK_STEP as NETWORK_STEP
 from colllib.library_choices import NCCL_NVLINK_STEP as NVLINK_STEP
-from colllib.measured.expected import Expected
+from colllib.measured.expected import PAIRS, Expected
 from colllib.measured.log import Run
 from colllib.measured.machines import Machine
 from colllib.measured.predict import predict
@@ -85,8 +85,9 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
     if machine.far:
         text = f"no GPU reaches {machine.far} of {machine.cards} cards without crossing the processor"
         yield Evidence("no-gdr", (CERTAIN - 0.5) * min(1.0, machine.far / machine.cards), text)
-    pairs = collective in ("sendrecv", "all-to-all")
-    yield from _of_pairs(machine, form, bound, collective) if pairs else _of_a_ring(machine, form, collective)
+    yield from (
+        _of_pairs(machine, form, bound, collective) if collective in PAIRS else _of_a_ring(machine, form, collective)
+    )
 
 
 def _of_pairs(machine: Machine, form: Shape, bound: Expected, collective: str) -> Iterator[Evidence]:

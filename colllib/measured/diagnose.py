@@ -99,7 +99,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     >>> found.state, found.binding  # of NVLSTree, which is faster than a ring over the cards
     ('healthy', 'NVLink')
     """
-    if why := _no_measurement(run, ranks_of(run, hints)):
+    one_rank = "every job has 1 rank, so that busbw is 0 by its formula"
+    if why := one_rank if (run.ranks or ranks_of(run, hints)) == 1 else run.mixed:
         text = f"This is no measurement: {why}."
         fix = "build nccl-tests with MPI=1 and start one job over all ranks, with its output in a file of its own"
         sure = MOST_SURE if run.mixed else 0.9
@@ -136,12 +137,6 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
             why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"
             return replace(_undecided(why, "--boxes and --gpus-per-box"), form=form)
     return _judged(known, form, machine, collective, assumed)
-
-
-def _no_measurement(run: Run, ranks: int | None) -> str:
-    if (run.ranks or ranks) == 1:
-        return "every job has 1 rank, so that busbw is 0 by its formula"
-    return run.mixed
 
 
 def _undecided(why: str, needed: str) -> Diagnosis:
