@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from colllib.algorithms import allreduce, alltoall, lattice
+from colllib.algorithms import allreduce, lattice
 from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, hierarchical_ring, ring_and_tree_meet
 from colllib.claims.cases import as_quantities, deferred, each, per, us
@@ -26,6 +26,7 @@ from colllib.placement import order_of
 from colllib.schedule import Schedule, placed
 from colllib.topology import Lattice
 
+BY_BOXES = "all-to-all pairwise-by-boxes"
 RING, TREE = "all-reduce ring", "all-reduce double-binary-tree"
 
 #: Lu's two racks, NVLink inside and a shared leaf between them, and his spine.
@@ -144,7 +145,7 @@ def _one_of_each_rack(racks: int) -> Schedule:
 
 
 def _all_to_all_of_two_racks() -> Cases:
-    done, nvlink = built(alltoall.pairwise_by_boxes, 2, 72, on="boxes:2x72"), run("all-to-all pairwise", "star:144")
+    done, nvlink = run(BY_BOXES, "boxes:2x72"), run("all-to-all pairwise", "star:144")
     inside, between = (as_quantities(done.cost_of(steps), **LEAF) for steps in (range(71), range(71, 143)))
     yield as_quantities(done.cost, **LEAF).case(
         "N = 144, 16 MB",
@@ -161,7 +162,7 @@ def _all_to_all_of_two_racks() -> Cases:
 def _classes_of_bytes() -> Cases:
     for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
         on = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
-        cost = built(alltoall.pairwise_by_boxes, count, ranks, on=on).cost
+        cost = run(BY_BOXES, on).cost
         load = cost.seconds(message=1.0, alpha=(0, 0), bandwidth=(6, 1))
         yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
 
@@ -169,7 +170,7 @@ def _classes_of_bytes() -> Cases:
 def _single_ranks_on_leaves() -> Cases:
     """A route over one switch is one alpha, over three two."""
     for count, ranks in PAIRS[1:]:
-        done = built(alltoall.pairwise_by_boxes, count, ranks, on=f"leaf-spine:{count}x{ranks}x1,routing=spread")
+        done = run(BY_BOXES, f"leaf-spine:{count}x{ranks}x1,routing=spread")
         case = {"N": count * ranks, "L": count, "leaf": 1, "spine": 2, "n_alpha": done.cost.n_alpha}
         yield {"at": done.topology.name, **case}
 

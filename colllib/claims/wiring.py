@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from colllib.algorithms import alltoall
 from colllib.claims.cases import once, per
-from colllib.claims.runs import built, place, run
+from colllib.claims.runs import place, run
+from colllib.claims.tiers import BY_BOXES
 from colllib.claims.value import Cases, Table
 from colllib.cost import Cost
 from colllib.topology import Topology, from_links
@@ -48,7 +48,7 @@ def _oversubscribed() -> Cases:
     """All ranks of each leaf send to the next leaf, spread over the spines: the step of a pairwise exchange."""
     for hosts, spines, wide in ((4, 2, 1), (4, 4, 1), (8, 2, 1), (8, 2, 2), (6, 2, Fraction(3, 2))):
         on = f"leaf-spine:3x{hosts}x{spines},routing=spread" + f",uplink={wide}" * (wide != 1)
-        done = built(alltoall.pairwise_by_boxes, 3, hosts, on=on)
+        done = run(BY_BOXES, on)
         step = done.cost_of(range(hosts - 1, hosts)).n_beta * 3 * hosts
         yield {"at": on, "down": hosts, "up": spines, "bw_down": 1, "bw_up": wide, "s": max(step, Fraction(1))}
 
