@@ -1,17 +1,106 @@
-"""How a command answers: in words and tables, or as JSON."""
+"""How commands ask and answer: values with units, speeds of several levels, and words and tables, or JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 import click
 from tabulate import tabulate
 
+from colllib import units
+from colllib.cost import Price
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH
+from colllib.limits import check_size
+from colllib.topology import Topology
+
 #: What a command yields: first what --json prints, then the paragraphs that it prints otherwise.
 Answer = Iterator[Any]
+
+
+class Read(click.ParamType):
+    """What a function makes of a parameter's name and its text; errors are the function's own."""
+
+    def __init__(self, name: str, read: Callable[[str, str], Any]) -> None:
+        self.name, self.read = name, read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return self.read(str(param and param.name), value) if isinstance(value, str) else value
+
+
+def quantity(kind: str) -> Read:
+    """A value with a unit."""
+    return Read(kind, lambda _, text: units.parse(kind, text))
+
+
+def quantities(kind: str) -> Read:
+    """Values with units and commas between, as a tuple."""
+    return Read(kind, lambda _, text: tuple(units.parse(kind, part) for part in text.split(",")))
+
+
+def whole(least: int = 0, most: int | None = None) -> Read:
+    """A whole number.
+
+    >>> whole(1).convert("0", click.Option(["--nodes"]), None)
+    Traceback (most recent call last):
+    ValueError: nodes 0: must be at least 1
+    """
+
+    def read(name: str, text: str) -> int:
+        number = units.whole(name, text, str(least or 1))
+        if number < least:
+            raise ValueError(f"{name} {number}: must be at least {least}")
+        if most is not None:
+            check_size(name, number, most, name)
+        return number
+
+    return Read("whole number", read)
+
+
+@dataclass(frozen=True)
+class Network:
+    """What --message, --alpha and --bandwidth say."""
+
+    message: float
+    alpha: Price | None
+    bandwidth: Price | None
+
+    def on(self, topology: Topology) -> dict[str, Any]:
+        """Message, alphas and bandwidths; by default a machine's, or the anchor's on one level."""
+        levels = topology.levels
+        price: dict[str, Any] = {"message": self.message}
+        usual = topology.speeds or ((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
+        for name, given, default in (("alpha", self.alpha, usual[0]), ("bandwidth", self.bandwidth, usual[1])):
+            values = default if given is None else tuple(given)  # type: ignore[arg-type]
+            if len(values) != levels:
+                names = ", ".join(next(tier.name for tier in topology.tiers if tier.level == k) for k in range(levels))
+                needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
+                what = f"not {len(values)}" if given is not None else "and has none of its own"
+                raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}")
+            price[name] = values
+        return price
+
+
+_BY_LEVEL = "(default: {}, or a machine's own; on several tiers one for each level, innermost first)"
+bandwidth_option = click.option(
+    "--bandwidth", type=quantities("bandwidth"), help=f"BW, such as 50GB/s {_BY_LEVEL.format('900GB/s')}"
+)
+
+
+def priced(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A command that takes a message size and speeds, as a `Network`."""
+
+    @click.option("--message", type=quantity("message size"), default="16MB", help="M")
+    @click.option("--alpha", type=quantities("time"), help=f"latency, such as 1us {_BY_LEVEL.format('0.5us')}")
+    @bandwidth_option
+    @wraps(command)
+    def with_network(*, message: float, alpha: Price | None, bandwidth: Price | None, **given: Any) -> Any:
+        return command(network=Network(message, alpha, bandwidth), **given)
+
+    return with_network
 
 
 def answered(command: Callable[..., Answer]) -> Callable[..., None]:
@@ -60,3 +149,12 @@ def lines(rows: Sequence[Sequence[str]], widths: Sequence[int | None] | None = N
     bottleneck  none
     """
     return tabulate(rows, tablefmt="plain", disable_numparse=True, maxcolwidths=widths)
+
+
+def speeds(alpha: Sequence[float], bandwidth: Sequence[float]) -> str:
+    """Latencies and bandwidths of every level, for people.
+
+    >>> speeds((0.5e-6,), (900e9,))
+    'alpha = 500 ns, BW = 900 GB/s'
+    """
+    return f"alpha = {' | '.join(map(units.seconds, alpha))}, BW = {' | '.join(map(units.rate, bandwidth))}"

@@ -7,45 +7,39 @@ import os
 import shlex
 import sys
 import traceback
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import wraps
 from math import isfinite
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from tabulate import tabulate
 
 from colllib import algorithms, msccl, simgrid, units
-from colllib.answering import Answer, answered, json_text, lines, table
+from colllib.answering import Answer, Network, answered, json_text, priced, speeds, table, whole
 from colllib.bounds import bus_factor
-from colllib.cost import Kind, Price, TieredCost
+from colllib.claims.command import claims_command
+from colllib.cost import Kind, TieredCost
 from colllib.events import event_clock
 from colllib.exact import Fractions, IntArray
 from colllib.execution import Execution
 from colllib.execution import trace as trace_states
-from colllib.graphs.describe import promises
-from colllib.graphs.links import is_graph
+from colllib.forest.command import forest_command
+from colllib.graphs.command import describe_command, find_topology_command
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Entry, Rung, field_of
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
-from colllib.measured.commands import COMMANDS
+from colllib.measured.commands import COMMANDS as MEASURED
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
-from colllib.schedule import Schedule
-from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Form, Topology
+from colllib.schedule import Schedule, Step
+from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Form, Topology, star
 from colllib.topology import find as find_topology
-from colllib.topology.describe import switches, wires
 from colllib.training.command import experts_command, step_command
-
-if TYPE_CHECKING:
-    from colllib.claims import Entry as ClaimEntry
-    from colllib.forest import Forest
 
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
 MOST_CELLS = 2**16
@@ -57,91 +51,13 @@ SUMMED_EXACTLY = ("float64", "float32", "int64", "int32", "complex128")  # by MP
 RANK_OF_PROCESS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")  # what the mpiruns say to each process
 
 
-class Quantity(click.ParamType):
-    """A command-line value with a unit, or several with commas between."""
-
-    def __init__(self, kind: str, several: bool = False) -> None:
-        self.name = self.kind = kind
-        self.several = several
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        if not self.several:
-            return units.parse(self.kind, value)
-        return tuple(units.parse(self.kind, part) for part in value.split(","))
-
-
-class Whole(click.ParamType):
-    """A whole number on the command line."""
-
-    name = "whole number"
-
-    def __init__(self, least: int = 0, most: int | None = None) -> None:
-        self.least, self.most = least, most
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not isinstance(value, str):
-            return value
-        name = "the number" if param is None else str(param.name)
-        number = units.whole(name, value, str(self.least or 1))
-        if number < self.least:
-            raise ValueError(f"{name} {number}: must be at least {self.least}")
-        if self.most is not None:
-            check_size(name, number, self.most, name)
-        return number
-
-
-def _several(kind: str) -> Quantity:
-    return Quantity(kind, several=True)
-
-
-@dataclass(frozen=True)
-class Network:
-    """What --message, --alpha and --bandwidth say."""
-
-    message: float
-    alpha: Price | None
-    bandwidth: Price | None
-
-    def on(self, topology: Topology) -> dict[str, Any]:
-        """Message, alphas and bandwidths; by default a machine's, or the anchor's on one level."""
-        levels = topology.levels
-        price: dict[str, Any] = {"message": self.message}
-        usual = topology.speeds or ((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
-        for name, given, default in (("alpha", self.alpha, usual[0]), ("bandwidth", self.bandwidth, usual[1])):
-            values = default if given is None else tuple(given)  # type: ignore[arg-type]
-            if len(values) != levels:
-                names = ", ".join(next(tier.name for tier in topology.tiers if tier.level == k) for k in range(levels))
-                needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
-                what = f"not {len(values)}" if given is not None else "and has none of its own"
-                raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}")
-            price[name] = values
-        return price
-
-
-_BY_LEVEL = "(default: {}, or a machine's own; on several tiers one for each level, innermost first)"
-
-
-def _priced(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command that takes a message size and speeds, as a `Network`."""
-
-    @click.option("--message", type=Quantity("message size"), default="16MB", help="M")
-    @click.option("--alpha", type=_several("time"), help=f"latency, such as 1us {_BY_LEVEL.format('0.5us')}")
-    @click.option("--bandwidth", type=_several("bandwidth"), help=f"BW, such as 50GB/s {_BY_LEVEL.format('900GB/s')}")
-    @wraps(command)
-    def priced(*, message: float, alpha: Price | None, bandwidth: Price | None, **given: Any) -> Any:
-        return command(network=Network(message, alpha, bandwidth), **given)
-
-    return priced
-
-
 @dataclass(frozen=True)
 class Asked:
-    """Which algorithm a command line names, with the options that it chooses."""
+    """Which algorithm a command line names, with the options that it chooses, and its segments, None for the best."""
 
     algorithm: algorithms.Algorithm
     options: tuple[str, ...]
+    segments: int | None
 
     @property
     def name(self) -> str:
@@ -153,25 +69,11 @@ class Asked:
         """As results begin."""
         return {"primitive": self.algorithm.primitive, "algorithm": self.algorithm.name}
 
-    def segments(self, text: str | None) -> int | None:
-        """How many; None for the best number."""
-        if text == "best" and self.algorithm.segmented:
-            return None
-        if text is None or text == "best":
-            return 1
-        count = units.whole("segments", text, "4, or best")
-        if count < 1:
-            raise ValueError(f"segments {text!r}: must be a whole number of at least 1, or best")
-        return count
-
-    def one_number(self, text: str | None, why: str) -> int:
-        """A number of segments where nothing says which would be best."""
-        if text is not None and not self.algorithm.segmented:
-            raise ValueError(f"{self.name} takes no segments: leave them out")
-        count = self.segments(text)
-        if count is None:
+    def schedule(self, topology: Topology, why: str) -> Schedule:
+        """In a given number of segments, where nothing says which would be best."""
+        if self.segments is None:
             raise ValueError(f"segments 'best': {why}, give a whole number")
-        return count
+        return Entry(self.algorithm, topology).schedule(self.segments)
 
 
 def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -179,16 +81,17 @@ def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.argument("primitive")
     @click.argument("algorithm")
+    @click.option("--segments", default="1", help="a whole number, or best where the command prices a message")
     @click.option("--tiers", help="of a hierarchical schedule: an algorithm for each tier, innermost first, or for all")
     @click.option("--order", help="of a hierarchical schedule: inner-first or outer-first")
     @click.option("--root", help="where the algorithm has one (default: 0)")
     @click.option("--with", "options", multiple=True, metavar="NAME=VALUE", help="another option of it, such as cap=2")
     @wraps(command)
-    def scheduled(*, primitive: str, algorithm: str, options: tuple[str, ...], **given: Any) -> Any:
+    def scheduled(*, primitive: str, algorithm: str, segments: str, options: tuple[str, ...], **given: Any) -> Any:
         own = {name: given.pop(name) for name in ("tiers", "order", "root")}
         options += tuple(f"{name}={value}" for name, value in own.items() if value is not None)
         chosen = _configured(algorithms.find(primitive, algorithm), options)
-        return command(asked=Asked(chosen, options), **given)
+        return command(asked=Asked(chosen, options, _pieces(chosen, segments)), **given)
 
     return scheduled
 
@@ -211,8 +114,19 @@ def _option(kind: str, name: str, value: str) -> int | str | bool:
     return value == "true" if kind == "bool" else value
 
 
-def _on(default: str | None = None, *, required: bool = False, what: str = "topology, such as boxes:64x8") -> Any:
-    return click.option("--on", "on", default=default, required=required, help=what)
+def _pieces(chosen: algorithms.Algorithm, text: str) -> int | None:
+    if text == "best":
+        return None if chosen.segmented else 1
+    count = units.whole("segments", text, "4, or best")
+    if count < 1:
+        raise ValueError(f"segments {text!r}: must be a whole number of at least 1, or best")
+    if count > 1 and not chosen.segmented:
+        raise ValueError(f"{chosen.primitive} {chosen.name} takes no segments: leave them out")
+    return count
+
+
+def _on(**how: Any) -> Any:
+    return click.option("--on", **{"help": "topology, such as boxes:64x8"} | how)
 
 
 @click.group(
@@ -246,8 +160,8 @@ def list_command() -> Answer:
         for name, machine in known["machines"].items()
     ]
     yield "\n" + tabulate(machines, headers=("machine", "stands for", "BW"))
-    speeds = _speeds((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
-    yield f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, {speeds}"
+    anchor = speeds((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
+    yield f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, {anchor}"
 
 
 def _with_defaults(form: Form) -> str:
@@ -289,29 +203,28 @@ def _known() -> dict[str, Any]:
 
 @cli.command("run")
 @_scheduled
-@_on(f"star:{ANCHOR_RANKS}")
-@_priced
-@click.option("--segments", default="1", help="a whole number, or best")
+@_on(default=f"star:{ANCHOR_RANKS}")
+@priced
 @click.option("--clock", default="lockstep", help="lockstep or event")
 @click.option("--placement", "place", default="contiguous", help="contiguous, strided, random[,SEED] or search[,SEED]")
 @click.option("--groups", "grouped", help="groups with a message M each: inside:8 or across:8 (default: none)")
 @answered
-def run_command(
-    asked: Asked, on: str, network: Network, segments: str, clock: str, place: str, grouped: str | None
-) -> Answer:
+def run_command(asked: Asked, on: str, network: Network, clock: str, place: str, grouped: str | None) -> Answer:
     """Execute one algorithm, prove its end state, count its cost."""
     if clock not in ("lockstep", "event"):
         raise ValueError(f"clock {units.shortened(clock)!r}: must be lockstep or event")
     chosen, topology = asked.algorithm, find_topology(on)
-    price, pieces = network.on(topology), asked.segments(segments)
+    price = network.on(topology)
     if grouped is not None:
         chosen = in_groups(chosen, *read_groups(grouped))
     kind, seed = read_placement(place)
     if kind == "search":
-        chosen = at_places(chosen, sought(Entry(chosen, topology).schedule(pieces or 1), topology, seed=seed, **price))
+        chosen = at_places(
+            chosen, sought(Entry(chosen, topology).schedule(asked.segments or 1), topology, seed=seed, **price)
+        )
     elif kind != "contiguous":
         chosen = at_places(chosen, order_of(topology, kind, seed))
-    rung = run_algorithm(chosen, topology, segments=pieces, **price)
+    rung = run_algorithm(chosen, topology, segments=asked.segments, **price)
     result = _described(rung, price)
     result |= {"options": list(asked.options), "clock": clock, "placement": place}
     if clock == "event":
@@ -319,18 +232,17 @@ def run_command(
         result |= _times(rung, event_clock(rung.execution.schedule, topology, **price).seconds)
     if grouped is not None:
         size, _ = read_groups(grouped)
-        result |= _of_a_group(asked.algorithm, size, rung.segments, result) | {"groups": grouped}
+        result |= _of_a_group(Entry(asked.algorithm, star(size)), rung, result) | {"groups": grouped}
     yield result
     yield _sentences(result)
 
 
-def _of_a_group(alone: algorithms.Algorithm, size: int, segments: int, result: dict[str, Any]) -> dict[str, Any]:
+def _of_a_group(alone: Entry, together: Rung, result: dict[str, Any]) -> dict[str, Any]:
     """What of a result is one group's: that its end state is the primitive's, and its bus bandwidth."""
-    schedule = alone.build(size, **({"segments": segments} if alone.segmented else {}))
-    rate = result["algbw_GBps"]
+    primitive, rate = alone.algorithm.primitive, result["algbw_GBps"]
     return {
-        "correct": schedule.makes(PRIMITIVES[alone.primitive]),
-        "busbw_GBps": None if rate is None else rate * float(bus_factor(alone.primitive, size)),
+        "correct": alone.schedule(together.segments).makes(PRIMITIVES[primitive]),
+        "busbw_GBps": None if rate is None else rate * float(bus_factor(primitive, alone.topology.ranks)),
     }
 
 
@@ -365,7 +277,7 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
     if isinstance(run.cost, TieredCost):
         result["kinds"] = [_kind(kind, run.cost, price["alpha"]) for kind in run.cost.kinds]
     if chosen.costs_its_closed_form(topology):
-        formula = chosen.cost(chosen.argument(topology), **({"segments": rung.segments} if chosen.segmented else {}))
+        formula = Entry(chosen, topology, trusting=True).cost(rung.segments)
         result["closed_form"] = {
             "n_alpha": _exact(formula.n_alpha),
             "n_beta": str(formula.n_beta),
@@ -474,15 +386,14 @@ def _tables_of_tiers(result: dict[str, Any]) -> list[str]:
 
 @cli.command("trace")
 @_scheduled
-@_on("star:4")
-@click.option("--segments", help="a whole number (default: 1)")
+@_on(default="star:4")
 @answered
-def trace_command(asked: Asked, on: str, segments: str | None) -> Answer:
+def trace_command(asked: Asked, on: str) -> Answer:
     """The state of every rank after every step: which ranks' contributions are in which block."""
-    topology, count = find_topology(on), asked.one_number(segments, "a trace has no message size")
+    topology = find_topology(on)
     if topology.ranks > MOST_TRACED:
         raise ValueError(f"a trace of {topology.ranks} ranks is unreadable: take at most {MOST_TRACED}")
-    schedule = Entry(asked.algorithm, topology).schedule(count)
+    schedule = asked.schedule(topology, "a trace has no message size")
     cells = (schedule.num_steps + 1) * topology.ranks * len(schedule.blocks)
     check_size("a trace of every step, rank and block", cells, MOST_CELLS, "cells")
     states, blocks = _states(schedule), range(len(schedule.blocks))
@@ -504,23 +415,17 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
         for (node, block), value in sorted(state.items()):
             if node < schedule.ranks:  # a switch holds for others
                 ranks[node][str(block)] = sorted(value.elements())
-        messages = [] if t == 0 else _messages(schedule.step(t - 1))
+        sent = [] if t == 0 else zip(*(column.tolist() for column in schedule.step(t - 1)), strict=True)
+        messages = [dict(zip(Step._fields, one, strict=True)) for one in sent]
         states.append({"step": t, "messages": messages, "ranks": ranks})
     return states
 
 
-def _messages(step: Any) -> list[dict[str, Any]]:
-    return [
-        {"src": s, "dst": d, "block": b, "add": a}
-        for s, d, b, a in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), step.add.tolist(), strict=True)
-    ]
-
-
 @cli.command("ladder")
 @click.argument("primitive")
-@click.option("--ranks", type=Whole(), help=f"N, on a star (default: {ANCHOR_RANKS})")
+@click.option("--ranks", type=whole(), help=f"N, on a star (default: {ANCHOR_RANKS})")
 @_on()
-@_priced
+@priced
 @answered
 def ladder_command(primitive: str, ranks: int | None, on: str | None, network: Network) -> Answer:
     """Every algorithm for a primitive, fastest first, at its best number of segments, or over tiers power of 2."""
@@ -551,7 +456,7 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     ]
     yield (
         f"{primitive} on {topology.name} ({topology.port_model}), "
-        f"M = {units.size(network.message)}, {_speeds(price['alpha'], price['bandwidth'])}, lock-step clock\n"
+        f"M = {units.size(network.message)}, {speeds(price['alpha'], price['bandwidth'])}, lock-step clock\n"
     )
     headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", "of fastest", "busbw", "how")
     yield table(headers, rows)
@@ -564,250 +469,31 @@ def _options(rung: Rung) -> list[str]:
     return [f"{name}={value}" for name, value in rung.algorithm.chosen.items()]
 
 
-@cli.command("forest")
-@click.argument("fabric")
-@click.option("--primitive", default="all-gather", help="all-gather, reduce-scatter, all-reduce, broadcast or reduce")
-@click.option("--trees", type=Whole(1), help="for each root (default: as many as reach the bound)")
-@click.option("--root", type=Whole(), help="of a broadcast or reduce (default: 0)")
-@click.option("--way", default="best", help="moves, boxes, general, or best, the first of these that can")
-@click.option("--multicast", is_flag=True, help="switches that can do so replicate and add")
-@click.option("--bandwidth", type=_several("bandwidth"), help=f"BW {_BY_LEVEL.format('900GB/s')}")
-@answered
-def forest_command(
-    fabric: str,
-    primitive: str,
-    trees: int | None,
-    root: int | None,
-    way: str,
-    multicast: bool,
-    bandwidth: Price | None,
-) -> Answer:
-    """Pack trees that no schedule can beat, and execute them: the bound, its bottleneck, and what the trees reach."""
-    from colllib import forest as forests
-
-    topology = _replicating(fabric) if multicast else find_topology(fabric)
-    usual = None if topology.speeds else (ANCHOR_BANDWIDTH,) * topology.levels
-    price = Network(ANCHOR_MESSAGE, (ANCHOR_ALPHA,) * topology.levels, bandwidth or usual).on(topology)
-    if bandwidth is not None:
-        topology = replace(topology, speeds=(price["alpha"], price["bandwidth"]))
-    begun = perf_counter()
-    forest = forests.forest(topology, primitive=primitive, trees=trees, root=root, way=way, multicast=multicast)
-    seconds = perf_counter() - begun
-    limit, halves = forest.bound, 2 if primitive == "all-reduce" else 1
-    per_unit = 1.0 if topology.speeds else price["bandwidth"][0] / 1e9
-    result: dict[str, Any] = {
-        "fabric": fabric,
-        "primitive": primitive,
-        "ranks": topology.ranks,
-        "inverse_throughput": str(limit.inverse_throughput),
-        "bandwidth_unit": "GB/s" if topology.speeds else f"BW = {units.rate(price['bandwidth'][0])}",
-        "algbw_GBps": per_unit * float(forest.algbw) / halves if limit.cut else None,
-        "trees_per_root": limit.trees,
-        "unit": str(limit.unit),
-        "bottleneck": {
-            "vertices": [node if node < topology.ranks else f"s{node - topology.ranks}" for node in limit.cut],
-            "ratio": str(forests.ratio(forest.fabric, limit.cut)) if limit.cut else "0",
-        },
-        "heights": {str(height): count for height, count in forest.heights.items()},
-        "way": forest.way,
-        "executed": forest.reached(),
-        "seconds": seconds,
-    }
-    if multicast:
-        plain, able = (forests.traffic(one) for one in (replace(forest, multicast=False), forest))
-        result["multicast"] = {
-            "saved_on_links": str(plain.on_links - able.on_links),
-            "saved_at_ranks": str(plain.at_ranks - able.at_ranks),
-        }
-    yield result
-    yield f"{primitive} forest on {fabric}, {topology.ranks} ranks"
-    yield _about_forest(forest, result, "1/x*" if trees is None else f"U/{trees}")
-
-
-def _replicating(expression: str) -> Topology:
-    """A topology whose switches can do what those of the machine can."""
-    preset = PRESETS.get(expression.partition(":")[0])
-    able = preset.inc if preset and "inc=" not in expression else ""
-    return find_topology(f"{expression},inc={able}" if able else expression)
-
-
-def _about_forest(forest: Forest, result: dict[str, Any], bound: str) -> str:
-    """The bound by its name, its bottleneck and the trees, for people."""
-    limit = forest.bound
-    apart = [str(node) for node in range(forest.fabric.ranks) if node not in limit.cut]
-    names = ", ".join(apart[:8]) + (f" and {len(apart) - 8} more" if len(apart) > 8 else "")
-    rate = f", algbw {units.rate(1e9 * result['algbw_GBps'])}" if limit.cut else ""
-    seconds = units.seconds(result["seconds"], 3)
-    said: tuple[tuple[str, str], ...] = (
-        ("bound", f"{bound} = {limit.inverse_throughput} per {result['bandwidth_unit']}{rate}"),
-        ("bottleneck", f"between the ranks {names} and all others" if limit.cut else "none"),
-        ("trees", f"{limit.trees} for each root, U = {limit.unit}, by {result['way']}, in {seconds}"),
-        ("heights", ", ".join(f"{height}: {count}" for height, count in forest.heights.items())),
-        ("executed", f"the busiest link carries {'just' if result['executed'] else 'NOT'} what the bound says"),
-    )
-    if "multicast" in result:
-        saved = result["multicast"]
-        rest = (
-            f"links carry {saved['saved_on_links']} M less, and ranks send and receive {saved['saved_at_ranks']} M less"
-        )
-        said += (("multicast", rest if saved["saved_on_links"] != "0" else "no switch here replicates"),)
-    return lines([("", *line) for line in said])
-
-
-@cli.command("describe")
-@click.argument("on")
-@click.option("--radix", type=Whole(1), help="ports of the switches that are bought, such as 144 (default: not asked)")
-@click.option("--patient", is_flag=True, help="spend up to half a minute on f")
-@answered
-def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
-    """What a topology is built from: switches, ports, cables, and behind switches what half of a tier's cables carry.
-
-    Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at which every rank can
-    send to every other one at once; what takes too long to find is left out, and says at which size.
-    """
-    topology = find_topology(on)
-    built = switches(topology, radix or 0) if topology.switches else []
-    result: dict[str, Any] = {
-        "topology": topology.name,
-        "port_model": topology.port_model,
-        "ranks": topology.ranks,
-        "boxes": -(-topology.ranks // topology.in_box) if topology.in_box else 0,
-        "switches": [alike._asdict() for alike in built],
-        "tiers": [
-            {name: str(value) if isinstance(value, Fraction) else value for name, value in tier._asdict().items()}
-            for tier in wires(topology)
-        ],
-    }
-    if topology.speeds is not None:
-        result |= {"alpha_s": topology.speeds[0], "bandwidth_bytes_per_s": topology.speeds[1]}
-    promised = promises(topology, patient=patient) if is_graph(topology) else {}
-    result |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
-    yield result
-    yield f"{topology.name} ({topology.port_model}): {topology.ranks} ranks, {result['boxes']} boxes\n"
-    if promised:
-        described = promised | promised.pop("left_out")
-        yield tabulate([(name, str(value)) for name, value in described.items()], tablefmt="plain") + "\n"
-    bought = (f"of {radix} ports",) if radix else ()
-    if built:
-        rows = [
-            (alike.number, ", ".join(f"{held} {tier}" for tier, held in alike.ports.items()))
-            + ((alike.chassis,) if radix else ())
-            for alike in built
-        ]
-        yield tabulate(rows, headers=("switches", "ports of each", *bought)) + "\n"
-    columns = {"tier": "tier", "cables": "cables", "BW of one": "bandwidth"}
-    columns |= {"bisection in BW": "bisection"} if built else {}
-    yield table(tuple(columns), [[tier[name] for name in columns.values()] for tier in result["tiers"]])
-    if topology.speeds is not None:
-        yield f"\n{_speeds(*topology.speeds)}"
-
-
-@cli.command("find-topology")
-@click.option("--nodes", type=Whole(1), required=True, help="ranks, such as 1024")
-@click.option("--degree", type=Whole(1), required=True, help="links out of and into each rank, such as 4")
-@answered
-def find_topology_command(nodes: int, degree: int) -> Answer:
-    """Graphs of which none beats another in both latency and bandwidth of a breadth-first all-gather.
-
-    Known graphs and expansions of them; the cost of each is that of its own breadth-first problems. `run` takes its
-    expression: colllib run all-gather breadth-first --on EXPRESSION.
-    """
-    from colllib.graphs.finder import pareto
-
-    headers = ("n_alpha", "n_beta_node", "expression", "provenance")
-    rows = [(row.n_alpha, str(row.n_beta_node), row.expression, row.words) for row in pareto(nodes, degree)]
-    yield {"nodes": nodes, "degree": degree, "rows": [dict(zip(headers, row, strict=True)) for row in rows]}
-    yield f"{nodes} ranks of degree {degree}; n_beta in units of M/B, B that of all links of a rank\n"
-    yield table(headers, rows)
-
-
-@cli.command("claims")
-@click.argument("name", required=False)
-@click.option("--source", help="000 to 004 (default: all)")
-@click.option("--verdict", help="or how it begins: reproduced, refuted, fact, open, ... (default: all)")
-@click.option("--chapter", help="such as all-reduce (default: all)")
-@answered
-def claims_command(name: str | None, source: str | None, verdict: str | None, chapter: str | None) -> Answer:
-    """What the sources claim, and what execution says to it: all, some, or one by its id, such as E-02-083."""
-    from colllib import claims
-
-    if name is not None:
-        yield from _about_claim(claims.entry(name))
-        return
-    verdicts = [v.value for v in claims.Verdict]
-    for what, value, known in (("source", source, list(claims.SOURCES)), ("chapter", chapter, list(claims.CHAPTERS))):
-        if value is not None and value not in known:
-            raise ValueError(f"unknown {what} {value!r}: known are {', '.join(known)}")
-    if verdict is not None and not any(known.startswith(verdict) for known in verdicts):
-        raise ValueError(f"unknown verdict {verdict!r}: known are {', '.join(verdicts)}")
-    entries = [e for e in claims.ledger() if source in (None, e.claim.source) and chapter in (None, e.claim.chapter)]
-    rows = [e.row() for e in entries if verdict is None or e.verdict.startswith(verdict)]
-    yield rows
-    columns = ("id", "verdict", "statement", "claimed", "executed")
-    headers = ("claim", "verdict", "what is said", "claimed", "executed")
-    yield table(headers, [[row[key] for key in columns] for row in rows], widths=(None, None, 48, 28, 48))
-    yield "\n" + ", ".join(f"{count} {name}" for name, count in Counter(row["verdict"] for row in rows).items())
-
-
-def _about_claim(entry: ClaimEntry) -> Answer:
-    """One claim and the comparisons behind its verdict."""
-    from colllib.claims import SOURCES, evidence
-
-    row, compared = entry.row(), evidence(entry.claim.id, entry.claim.value)
-    yield row | {"evidence": [one._asdict() for one in compared]}
-    said = (
-        (row["id"], ", ".join(filter(None, (SOURCES[entry.claim.source], entry.claim.where)))),
-        ("said", row["statement"]),
-        ("for", row["inputs"]),
-        ("printed", row["claimed"]),
-        ("compared as", row["value"]),
-        ("verdict", row["verdict"]),
-        ("executed", row["executed"]),
-        ("because" if row["cause"] else "note", row["because"]),
-        ("cause", row["cause"]),
-        ("how", str(entry.finding.basis)),
-        ("chapter", entry.claim.chapter),
-    )
-    yield tabulate([line for line in said if line[1] not in ("", "-")], tablefmt="plain", maxcolwidths=[None, 100])
-    if compared:
-        headers = ("case", "quantity", "executed", "claimed", "holds")
-        yield "\n" + table(headers, compared, widths=(40, 30, 40, 40, None))
-
-
 @cli.command("mpi-run")
 @_scheduled
-@_on(what="for an algorithm of some wires: a topology of as many ranks")
-@click.option("--segments", type=Whole(1), help="a whole number (default: 1)")
-@click.option("--elements", type=Whole(1, MOST_ELEMENTS), help="length of M (default: at least 1000, as fits)")
+@_on(help="for an algorithm of some wires: a topology of as many ranks")
+@click.option("--elements", type=whole(1, MOST_ELEMENTS), help="length of M (default: at least 1000, as fits)")
 @click.option("--dtype", type=click.Choice(SUMMED_EXACTLY), default="float64", help="type of an element")
-@click.option("--seed", type=Whole(), default="0", help="of the random inputs")
+@click.option("--seed", type=whole(), default="0", help="of the random inputs")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
-def mpi_run_command(
-    asked: Asked, on: str | None, segments: int | None, elements: int | None, dtype: str, seed: int, as_json: bool
-) -> int:
+def mpi_run_command(asked: Asked, on: str | None, elements: int | None, dtype: str, seed: int, as_json: bool) -> int:
     """Run an algorithm over real MPI, one process a rank, and compare with MPI's own collective.
 
     Start it with mpirun, such as: mpirun -n 8 colllib mpi-run all-reduce ring
     """
-    chosen = asked.algorithm
-    if segments is not None and not chosen.segmented:
-        raise ValueError(f"{asked.name} takes no segments: leave them out")
-    given = None if on is None else find_topology(on)
     from colllib import mpi
 
+    given = None if on is None else find_topology(on)
+    world = mpi.world()
     try:
-        world = mpi.world()
-    except ImportError as error:
-        raise ValueError(str(error)) from error
-    try:
-        topology = given or chosen.at_home(world.Get_size())
+        topology = given or asked.algorithm.at_home(world.Get_size())
         if topology.ranks != world.Get_size():
             raise ValueError(
                 f"{topology.name} has {topology.ranks} ranks: start as many processes, not {world.Get_size()}"
             )
-        schedule = Entry(chosen, topology).schedule(segments or 1)
+        schedule = asked.schedule(topology, "what is the message's time here is measured")
         check_seconds(f"{asked.name} on {topology.name}", EVENT * schedule.num_messages)
-        witness = mpi.witness(chosen.primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
+        witness = mpi.witness(asked.algorithm.primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
     except ValueError:
         raise  # every process has the same one
     except Exception:
@@ -817,7 +503,7 @@ def mpi_run_command(
         return 0
     result = asked.names | {
         "topology": topology.name,
-        "segments": segments or 1,
+        "segments": asked.segments,
         "options": list(asked.options),
         "ranks": witness.ranks,
         "elements": witness.elements,
@@ -850,11 +536,8 @@ def _beside_mpi(result: dict[str, Any]) -> str:
 @_on(required=True)
 @click.option("--format", "form", default="msccl", help="msccl, an XML file, or simgrid, a time-independent trace")
 @click.option("--to", "folder", help="of simgrid: where to write trace, platform and hosts (default: trace printed)")
-@click.option("--segments", help="a whole number (default: 1)")
-@_priced
-def export_command(
-    asked: Asked, on: str, form: str, folder: str | None, segments: str | None, network: Network
-) -> None:
+@priced
+def export_command(asked: Asked, on: str, form: str, folder: str | None, network: Network) -> None:
     """Write a schedule as MSCCL's XML, after running that file on buffers of its own, or as a trace for SimGrid.
 
     A trace takes M, a platform also alpha and BW; with --to the command that replays them is printed.
@@ -863,9 +546,9 @@ def export_command(
         raise ValueError(f"format {units.shortened(form)!r}: must be msccl or simgrid")
     if folder is not None and form != "simgrid":
         raise ValueError("an MSCCL file is printed: leave --to out")
-    topology, count = find_topology(on), asked.one_number(segments, "a file is of one schedule")
+    topology = find_topology(on)
     check_size("a file for every rank", topology.ranks, msccl.MOST_GPUS, "ranks")
-    schedule = Entry(asked.algorithm, topology).schedule(count)
+    schedule = asked.schedule(topology, "a file is of one schedule")
     check_size("a file of every message", schedule.num_messages, MOST_EXPORTED, "messages")
     if form == "msccl":
         text = msccl.export(schedule, asked.algorithm.primitive, f"{asked.algorithm.name} on {topology.name}")
@@ -883,7 +566,10 @@ _ABOUT_TOPOLOGIES = "\b\nTopologies, their options and defaults; graphs and mach
     if form.options
 )
 
-for _command in (*COMMANDS, step_command, experts_command):
+for _command in (
+    *(forest_command, describe_command, find_topology_command, claims_command),
+    *(*MEASURED, step_command, experts_command),
+):
     cli.add_command(_command)
 for _command in cli.commands.values():
     if any(parameter.name in ("on", "fabric") for parameter in _command.params):
@@ -892,11 +578,6 @@ for _command in cli.commands.values():
 
 def _ratio(rung: Rung, fastest: Rung) -> str:
     return "1.00x" if rung.seconds == fastest.seconds else f"{rung.seconds / fastest.seconds:.2f}x"
-
-
-def _speeds(alpha: Sequence[float], bandwidth: Sequence[float]) -> str:
-    """Of every level."""
-    return f"alpha = {' | '.join(map(units.seconds, alpha))}, BW = {' | '.join(map(units.rate, bandwidth))}"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -913,7 +594,7 @@ def main(arguments: list[str] | None = None) -> None:
         status = cli.main(arguments, prog_name="colllib", standalone_mode=False)
     except click.ClickException as error:
         status = _refuse(error.format_message())
-    except ValueError as error:
+    except (ValueError, ImportError) as error:  # such as an MPI that is not there
         status = _refuse(str(error))
     except MemoryError:
         status = _refuse("this takes more memory than there is: take fewer ranks, blocks or segments")

@@ -312,6 +312,26 @@ def test_bad_input_ends_with_status_2_and_one_line(arguments, complaint, capsys)
     assert len(err) < 520
 
 
+NEEDED = [(name, parameter) for name, command in cli.commands.items() for parameter in command.params]
+NEEDED = [(name, parameter.name) for name, parameter in NEEDED if parameter.required]
+
+
+@pytest.mark.parametrize(("command", "missing"), NEEDED)
+def test_a_command_without_what_it_needs_asks_for_it(command, missing, capsys):
+    words = [command]
+    for parameter in cli.commands[command].params:
+        if parameter.required and parameter.param_type_name == "argument":
+            words.append("x")
+        elif parameter.required and parameter.name != missing:
+            words += [parameter.opts[0], "1"]
+    if missing not in {option[2:] for parameter in cli.commands[command].params for option in parameter.opts}:
+        words.remove("x")
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    assert capsys.readouterr().err.startswith("colllib: Missing ")
+
+
 def test_a_shell_sees_the_status_and_the_line_too():
     result = colllib("run", "all-reduce", "ring", "--on", "star:0")
     assert (result.returncode, result.stdout) == (2, "")

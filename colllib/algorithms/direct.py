@@ -15,6 +15,8 @@ from colllib import primitives
 from colllib.algorithms import alltoall
 from colllib.closed_form import closed_form
 from colllib.cost import Cost
+from colllib.exact import Fractions
+from colllib.limits import MOST_BLOCKS, check_size
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled
 from colllib.topology import Lattice
 
@@ -92,6 +94,40 @@ def reduce(ranks: int, *, root: int = 0) -> Schedule:
     2
     """
     return reversed_in_time(broadcast(ranks, root=root))
+
+
+def parameter_server(workers: int, servers: int, *, colocated: bool = False) -> Schedule:
+    """Every worker pushes the k-th part of its gradient to server k, then pulls the k-th part of the sum.
+
+    Ranks 0 to W - 1 are the workers. The servers are the ranks after them, which contribute nothing; or
+    where they are colocated, the first K workers. Each of the K servers holds M/K.
+
+    Args:
+        workers: W, at least 1.
+        servers: K, at least 1; colocated at most W.
+        colocated: whether servers share the ranks, and the ports, of workers.
+
+    Raises:
+        ValueError: for numbers that cannot be.
+
+    >>> from colllib.execution import execute
+    >>> execute(parameter_server(8, 1)).cost, execute(parameter_server(8, 8, colocated=True)).cost
+    (Cost(n_alpha=2, n_beta=16), Cost(n_alpha=2, n_beta=7/4))
+    """
+    primitives.check_counts(workers=workers, servers=servers)
+    if colocated and servers > workers:
+        raise ValueError(f"{servers} servers colocated with {workers} workers: there must be a worker for each")
+    check_size(f"{workers} workers and {servers} servers", workers * servers, MOST_BLOCKS, "messages")
+    ranks = workers if colocated else workers + servers
+    every = np.full(servers, ranks)
+    share = Fractions(np.ones(servers, dtype=np.intp), servers)
+    blocks = primitives.Blocks(ranks, share, every, every, (np.arange(workers),))
+    worker, block = (axis.ravel() for axis in np.indices((workers, servers)))
+    server = block if colocated else workers + block
+    away = worker != server
+    push = Step.of(worker[away], server[away], block[away], add=True)
+    pull = Step.of(server[away], worker[away], block[away])
+    return Schedule.from_steps(blocks, [push, pull] if away.any() else [])
 
 
 @closed_form("1", "1 / N")

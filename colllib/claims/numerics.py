@@ -27,25 +27,23 @@ RING = "all-reduce ring"
 
 def _blocks_of_128() -> Cases:
     """Heavy tails: Student's t with three degrees of freedom, ten draws of 2^16 values; errors over all of them."""
-    draws = [np.random.default_rng(seed).standard_t(3, size=2**16) for seed in range(10)]
     gains, most = [], []
-    for vector in draws:
+    for seed in range(10):
+        vector = np.random.default_rng(seed).standard_t(3, size=2**16)
         whole, parts = (squeezed.int8(block)(vector, 0) for block in (None, 128))
-        errors = [np.abs(packet.values - vector) for packet in (whole, parts)]
-        gains.append(float(np.sqrt((errors[0] ** 2).mean() / (errors[1] ** 2).mean())))
-        scales = np.abs(vector).max(), np.abs(vector.reshape(-1, 128)).max()
-        most.append(float(scales[1] / scales[0]))
-    yield {"at": "2^16 values", "ratio": squeezed.full(vector).bytes / parts.bytes, "least": min(gains),
-           "greatest": max(gains), "bound": max(most)}  # fmt: skip
+        squares = [((packet.values - vector) ** 2).mean() for packet in (whole, parts)]
+        gains.append(float(np.sqrt(squares[0] / squares[1])))
+        most.append(float(np.abs(vector.reshape(-1, 128)).max(axis=1).max() / np.abs(vector).max()))
+    ratio = squeezed.full(vector).bytes / parts.bytes
+    yield {"at": "2^16 values", "ratio": ratio, "least": min(gains), "greatest": max(gains), "bound": max(most)}
 
 
 def _index_and_value() -> Cases:
     vector = np.random.default_rng(0).normal(size=100_000)
     dense = squeezed.full(vector).bytes
-    times = {share: Fraction(dense, squeezed.top_k(share)(vector, 0).bytes) for share in (0.001, 0.01)}
-    kept = 1000  # values of two bytes, of which dense vectors have two bytes as well
-    short = Fraction(2 * len(vector), (2 + squeezed.FULL) * kept) / Fraction(len(vector), kept)
-    yield {"at": "10^5 values", "share": Fraction(1, 100), "tenth": times[0.001], "percent": times[0.01], "left": short}
+    tenth, percent = (Fraction(dense, squeezed.top_k(share)(vector, 0).bytes) for share in (0.001, 0.01))
+    left = Fraction(2, 2 + squeezed.FULL)  # values of two bytes, of which dense vectors have two bytes as well
+    yield {"at": "10^5 values", "share": Fraction(1, 100), "tenth": tenth, "percent": percent, "left": left}
 
 
 def _nearest(vector: NDArray[np.float64], seed: int) -> squeezed.Packet:
@@ -53,17 +51,13 @@ def _nearest(vector: NDArray[np.float64], seed: int) -> squeezed.Packet:
 
 
 def _feedback_by_hand() -> Cases:
-    plain, kept = squeezed.Average(1, _nearest, "gather"), squeezed.Average(1, _nearest, "gather", feedback=True)
-    found: dict[str, list[str]] = {"naive": [], "sent": [], "error": [], "cumulative": []}
-    total = 0.0
+    plain, kept = (squeezed.Average(1, _nearest, "gather", feedback) for feedback in (False, True))
+    rows: list[tuple[float, ...]] = []
     for step, gradient in enumerate((0.4, 0.3, 0.2, 0.4, 0.3)):
-        vector = [np.array([gradient])]
-        sent = float(kept(vector, step)[0])
-        total += sent
-        for name, number in (("naive", float(plain(vector, step)[0])), ("sent", sent), ("cumulative", total)):
-            found[name].append(f"{number:.0f}")
-        found["error"].append(f"{float(kept.errors[0][0]):.1f}")
-    yield {"at": "five steps", **{name: Words(" ".join(row)) for name, row in found.items()}}
+        naive, sent = (float(average([np.array([gradient])], step)[0]) for average in (plain, kept))
+        rows.append((naive, sent, sum(row[1] for row in rows) + sent, *(left[0] for left in kept.left.values())))
+    named = zip(("naive", "sent", "cumulative", "error"), zip(*rows, strict=True), strict=True)
+    yield {"at": "five steps", **{name: Words(" ".join(f"{number:g}" for number in row)) for name, row in named}}
 
 
 def _compressed(milliseconds: float) -> float:
@@ -71,15 +65,10 @@ def _compressed(milliseconds: float) -> float:
     return timeline.run([Op("compress", COMPUTE, 2.0), Op("send", "network", milliseconds / 8, (0,))]).seconds
 
 
-def _to_the_same_loss() -> Cases:
+def _training(steps: int, milliseconds: float) -> float:
     """Seconds of all steps, of 300 ms of compute and what is sent after it."""
-
-    def training(steps: int, send: float) -> float:
-        return steps / 1e3 * timeline.run([Op("compute", COMPUTE, 300.0), Op("send", "network", send, (0,))]).seconds
-
-    slow, small = training(100_000, 200), training(110_000, 200 / 4)
-    fast, smaller = training(100_000, 30), training(110_000, 30 / 4)
-    yield {"at": "100,000 steps", "slow": slow, "small": small, "fast": fast, "smaller": smaller}
+    ops = [Op("compute", COMPUTE, 300.0), Op("send", "network", milliseconds, (0,))]
+    return steps * timeline.run(ops).seconds / 1e3
 
 
 # -- faults --------------------------------------------------------------------------------------------
@@ -88,14 +77,13 @@ def _to_the_same_loss() -> Cases:
 def _replicas() -> Cases:
     """How far replicas are apart after one all-reduce, relative to the sum, and the unit of what was on the wire."""
     data = list(np.random.default_rng(3).random((8, 64)).astype(np.float32))
-    for build, precision in (
-        (allreduce.ring, "FP32"), (allreduce.recursive_doubling, "FP32"),
-        (allreduce.recursive_doubling, "BF16 on the wire"), (allreduce.ring, "BF16 on the wire"),
+    for build, precision, digits in (
+        (allreduce.ring, "FP32", 23), (allreduce.recursive_doubling, "FP32", 23),
+        (allreduce.recursive_doubling, "BF16 on the wire", 7), (allreduce.ring, "BF16 on the wire", 7),
     ):  # fmt: skip
         totals = np.array(faults.reduced(built(build, 8).schedule, data, precision))
-        apart = float(((totals.max(0) - totals.min(0)) / np.abs(totals).max(0)).max())
-        unit = 2.0 ** -(23 if precision == "FP32" else 7)
-        yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": unit}
+        apart = float((np.ptp(totals, axis=0) / np.abs(totals).max(axis=0)).max())
+        yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": 2.0**-digits}
 
 
 def _slow_rank() -> Cases:
@@ -110,12 +98,11 @@ def _slow_rank() -> Cases:
 def _who_notices() -> Cases:
     """The highest bit of the exponent, in every phase: by a link, a hash, a sum or the norm of a gradient."""
     data = list(np.random.default_rng(0).uniform(0.5, 1.0, (4, 16)).astype(np.float32))
-    norms = [float(np.linalg.norm(vector)) for vector in data]
+    damaged = np.linalg.norm(faults.flipped(data[1], 30).astype(np.float64))
+    odd = bool(damaged > 10 * max(np.linalg.norm(vector) for vector in data))
     for phase in faults.PHASES:
         found = faults.flip(data, phase, bit=30)
-        damaged = np.linalg.norm(faults.flipped(data[1], 30).astype(np.float64))
-        odd = phase == "gradient" and bool(damaged > 10 * max(norms))
-        yield {"at": phase, "caught": found.link or found.hash or found.total or odd}
+        yield {"at": phase, "caught": found.link or found.hash or found.total or (phase == "gradient" and odd)}
 
 
 # -- tensor states -------------------------------------------------------------------------------------
@@ -169,6 +156,7 @@ CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
     "of weight": ("alias", ("second product",)),
 }  # fmt: skip
 RETURNED = ("result", "of weight", "of bias", "none")
+MOVES = ("view", "alias", "permute")
 #: As the listing annotates its nodes, placeholders first.
 USERS = (1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1)
 
@@ -192,29 +180,21 @@ def _numbers(c: int = 2, d: int = 3, a: int = 4, b: int = 5) -> dict[str, NDArra
 def _listing() -> Cases:
     found, kinds = _numbers(), [call for call, _ in CALLS.values()]
     taken = [one for _, inputs in CALLS.values() for one in inputs] + list(RETURNED)
-    uses = tuple(taken.count(name) for name in (*PLACEHOLDERS, *CALLS))
-    counts = len(PLACEHOLDERS), *(kinds.count(kind) for kind in ("view", "alias", "permute", "mm", "add", "sum"))
-    stays = [call for call in kinds if call not in ("view", "alias", "permute")]
+    moved = {name: (source[0], call in MOVES) for name, (call, source) in CALLS.items()}
     x, w, t = (found[name] for name in ("input", "weight", "tangent"))
+    change = {name: np.random.default_rng(2).normal(size=found[name].shape) for name in ("weight", "bias")}
+    slope = sum((found[f"of {name}"] * step).sum() for name, step in change.items())  # of the tangent times the result
     yield {
-        "at": "the listing", "flattened": 64 * 4096, "returned": sum(name != "none" for name in RETURNED),
-        "counts": Words(" ".join(map(str, counts))),
-        "annotated": uses == USERS, "remaining": len(PLACEHOLDERS) + len(stays) + 1,
-        "gradients": _is_gradient(found), "forward": np.allclose(np.einsum("cda,ab->cdb", x, w), found["rows"]),
+        "at": "the listing", "flattened": 64 * 4096, "returned": len(RETURNED) - RETURNED.count("none"),
+        "counts": Words(" ".join(map(str, (len(PLACEHOLDERS), *map(kinds.count, (*MOVES, "mm", "add", "sum")))))),
+        "annotated": tuple(map(taken.count, (*PLACEHOLDERS, *CALLS))) == USERS,
+        "remaining": len(PLACEHOLDERS) + sum(not stays for _, stays in moved.values()) + 1,
+        "gradients": np.allclose((t * (x @ change["weight"] + change["bias"])).sum(), slope),
+        "forward": np.allclose(np.einsum("cda,ab->cdb", x, w), found["rows"]),
         "backward": np.allclose(np.einsum("acd,cdb->ab", np.moveaxis(x, 2, 0), t), found["of weight"]),
         "dims": found["over rows"].ndim, "ones": found["over rows"].shape.count(1),
-        "altered": not all(np.shares_memory(found[name], found[CALLS[name][1][0]]) for name, (call, _) in CALLS.items()
-                           if call in ("view", "alias", "permute")),
+        "altered": not all(np.shares_memory(found[name], found[of]) for name, (of, stays) in moved.items() if stays),
     }  # fmt: skip
-
-
-def _is_gradient(found: dict[str, NDArray[np.float64]]) -> bool:
-    """Whether the tangent times the result, linear in weight and bias, changes by the gradients along every entry."""
-    x, tangent = found["input"], found["tangent"]
-    entries = {name: np.eye(found[name].size).reshape(-1, *found[name].shape) for name in ("weight", "bias")}
-    moved = [(tangent * (x @ entry)).sum() for entry in entries["weight"]]
-    moved += [(tangent * entry).sum() for entry in entries["bias"]]
-    return np.allclose(moved, [*found["of weight"].ravel(), *found["of bias"].ravel()])
 
 
 def _limited(at: str, done: timeline.Step, streams: tuple[str, ...]) -> Case:
@@ -248,7 +228,13 @@ TABLE: Table = {
     "M-48": _index_and_value,
     "M-50": _feedback_by_hand,
     "M-51": once("eight times fewer bytes", new=lambda: _compressed(40), fast=lambda: _compressed(1)),
-    "M-52": _to_the_same_loss,
+    "M-52": once(
+        "100,000 steps",
+        slow=lambda: _training(100_000, 200),
+        small=lambda: _training(110_000, 200 / 4),
+        fast=lambda: _training(100_000, 30),
+        smaller=lambda: _training(110_000, 30 / 4),
+    ),
     "M-53": _replicas,
     "M-57": _slow_rank,
     "M-58": _who_notices,

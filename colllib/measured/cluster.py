@@ -1,7 +1,8 @@
-"""A cluster of one's own: a short TOML file, and every other way to say which machine is meant."""
+"""A machine from a file: a short one of one's own, what `nvidia-smi topo -m` prints, and NCCL's topology file."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import replace
 from fractions import Fraction
@@ -9,14 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from colllib.measured import machines
-from colllib.measured.devices import read_nccl_xml, read_smi
 from colllib.measured.machines import Machine, by_gpu
+from colllib.plain_xml import number, parsed
 from colllib.topology import Topology
 from colllib.topology.boxes import boxes
 from colllib.topology.presets import PRESETS
 from colllib.units import shortened
 
 MOST_BYTES = 2**20
+MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
+_BY_LINKS = {6: "v100", 12: "a100", 18: "h100"}
+_BY_SM = {70: "v100", 80: "a100", 90: "h100", 100: "b200", 103: "b200"}
+_PATH = re.compile(r"X|PIX|PXB|PHB|NODE|SYS|SOC|NV(\d{1,2})")
 
 
 def topology_of(machine: Machine) -> Topology:
@@ -27,8 +32,29 @@ def topology_of(machine: Machine) -> Topology:
     return replace(made, speeds=(latencies, (machine.link, *[machine.card] * (made.levels - 1))))
 
 
+def machine_on(text: str, gpu: str = "") -> Machine:
+    """The machine that --on names: a preset such as dgx-h100:2, a cluster file (.toml), NCCL's topology file (.xml),
+    or what `nvidia-smi topo -m` printed (.txt); the last two are one box.
+
+    Raises:
+        ValueError: if it names none, or a file that cannot be read or is over 1 MiB.
+    """
+    if not text.endswith((".toml", ".xml", ".txt")):
+        return machines.find(text)
+    place = Path(text)
+    try:
+        if not place.is_file() or place.stat().st_size > MOST_BYTES:
+            raise ValueError(f"file {shortened(text)!r}: not there, or over 1 MiB")
+        content = place.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"file {shortened(text)!r}: {error}") from None
+    if text.endswith(".toml"):
+        return read_cluster(content)
+    return read_nccl_xml(content, gpu) if text.endswith(".xml") else read_smi(content, gpu)
+
+
 def read_cluster(text: str) -> Machine:
-    """A cluster file: boxes, gpus of a box, a known gpu or the link of one, and the other options of `machines.find`.
+    """A cluster file: boxes, gpus of a box, a known gpu or the link of one, and the options of `machines.with_option`.
 
     Raises:
         ValueError: if it is no TOML, has a key that is not known, lacks one, or a value that cannot be.
@@ -60,32 +86,75 @@ def _cluster(stated: dict[str, Any]) -> Machine:
     return replace(made, cards_known=True, source="a cluster file" if "link" in stated else made.source)
 
 
-def read_text(path: str) -> str:
-    """A small file.
+def read_smi(text: str, gpu: str = "") -> Machine:
+    """The box of a matrix that `nvidia-smi topo -m` prints, with or without what stands around it.
+
+    Args:
+        text: the matrix.
+        gpu: its name, where the number of links does not tell it.
 
     Raises:
-        ValueError: if it cannot be read, is no text, or is over 1 MiB.
+        ValueError: if there is no matrix, a row has another length than the header, a cell is unknown, by line, or
+            nothing tells the GPU.
+
+    >>> found = read_smi("     GPU0 GPU1 NIC0\\nGPU0  X   NV12 PIX\\nGPU1 NV12  X   SYS\\nNIC0 PIX  SYS   X")
+    >>> found.name, found.gpus, found.cards, found.far
+    ('A100', 2, 1, 0)
     """
-    place = Path(path)
-    try:
-        if not place.is_file() or place.stat().st_size > MOST_BYTES:
-            raise ValueError(f"file {shortened(path)!r}: not there, or over 1 MiB")
-        return place.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"file {shortened(path)!r}: {error}") from None
+    header: list[str] = []
+    rows: dict[str, dict[str, str]] = {}
+    for at, line in enumerate(re.sub(r"\x1b\[[0-9;]*m", "", text).splitlines(), 1):
+        name, *cells = line.split() or [""]
+        if not header and name == "GPU0" and not (cells and _PATH.fullmatch(cells[0])):
+            header = [word for word in (name, *cells) if re.fullmatch(r"GPU\d{1,3}|NIC\d{1,3}|[a-z]\w*\d", word)]
+        elif name in header and name not in rows:
+            rows[name] = dict(zip(header, cells, strict=False))
+            if wrong := [cell for cell in rows[name].values() if not _PATH.fullmatch(cell)]:
+                raise ValueError(f"nvidia-smi topo, line {at}: cell {shortened(wrong[0])!r}")
+            if len(cells) < len(header) or rows[name][name] != "X":
+                raise ValueError(f"nvidia-smi topo, line {at}: the row of {name} does not fit the header")
+    gpus = [name for name in header if name.startswith("GPU")]
+    if not gpus or rows.keys() != set(header):
+        raise ValueError("no whole matrix of nvidia-smi topo -m: paste it from its header line on")
+    bonds = [[int(rows[a][b].partition("NV")[2] or 0) for b in gpus if b != a] for a in gpus]
+    most = max((sum(row) if sum(row) <= MOST_LINKS else max(row) for row in bonds), default=0)
+    cards = [name for name in header if name not in gpus]
+    near = sum(any(rows[gpu][card] in ("PIX", "PXB") for gpu in gpus) for card in cards)
+    return _box(len(gpus), len(cards), 0, len(cards) - near, gpu or _BY_LINKS.get(most, ""), most)
 
 
-def machine_on(text: str, gpu: str = "") -> Machine:
-    """The machine that --on names: a preset such as dgx-h100:2, a cluster file (.toml), NCCL's topology file (.xml),
-    or what `nvidia-smi topo -m` printed (.txt); the last two are one box.
+def read_nccl_xml(text: str, gpu: str = "") -> Machine:
+    """The box of the file that NCCL writes to `NCCL_TOPO_DUMP_FILE`, without entities or external references.
+
+    Args:
+        text: the file.
+        gpu: its name, where the architecture does not tell it.
 
     Raises:
-        ValueError: if it names none.
+        ValueError: if it is no such file, a number in it is none, or nothing tells the GPU.
+
+    >>> found = read_nccl_xml('<system version="1"><cpu><pci><gpu dev="0" sm="90"><nvlink count="18"/></gpu></pci>'
+    ...                       '<nic><net name="mlx5_0" dev="0" speed="400000" gdr="1"/></nic></cpu></system>')
+    >>> found.name, found.gpus, found.cards, found.card / 1e9
+    ('H100', 1, 1, 50.0)
     """
-    if text.endswith(".toml"):
-        return read_cluster(read_text(text))
-    if text.endswith(".xml"):
-        return read_nccl_xml(read_text(text), gpu)
-    if text.endswith(".txt"):
-        return read_smi(read_text(text), gpu)
-    return machines.find(text)
+    system = parsed(text, "system")
+    gpus = list(system.iter("gpu"))
+    if not gpus:
+        raise ValueError("a topology file without <gpu>")
+    links = max(sum(number(link, "count") for link in each.iter("nvlink")) for each in gpus)
+    nets = {number(net, "dev"): net for net in system.iter("net")}
+    fastest = max((number(net, "speed", 1) for net in nets.values()), default=0)
+    used = [net for net in nets.values() if number(net, "speed") * 4 > fastest]  # not a management port
+    far = sum(net.get("gdr", "1") == "0" for net in used)
+    kinds = {_BY_SM.get(number(each, "sm"), "") for each in gpus if each.get("sm")}
+    known = gpu or (kinds.pop() if len(kinds) == 1 else "")
+    return _box(len(gpus), len(used), fastest * 1e6 / 8, far, known, links)
+
+
+def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: int) -> Machine:
+    made = by_gpu(kind)
+    if made is None:
+        raise ValueError(f"the file does not tell the GPU ({links} NVLinks): say --gpu h100, or take a cluster file")
+    made = replace(made, gpus=gpus, cards=cards or max(1, made.cards * gpus // made.gpus), far=far)
+    return replace(made, card=card, cards_known=True) if card else made

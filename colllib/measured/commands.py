@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import log2
 from statistics import median
 from typing import Any
 
@@ -11,8 +10,9 @@ import click
 from tabulate import tabulate
 
 from colllib import algorithms, units
-from colllib.answering import Answer, answered, json_text, table
+from colllib.answering import Answer, answered, table
 from colllib.ladder import Rung, field_of
+from colllib.limits import check_size
 from colllib.measured import machines, whatif
 from colllib.measured.cluster import machine_on, topology_of
 from colllib.measured.diagnose import Diagnosis, diagnose
@@ -30,53 +30,51 @@ MOST_RANKS = 256  # of schedules that are executed for a comparison
 _STATES = ("below-expectation", "not-a-measurement", "undecided", "healthy")
 
 
-def _collective(name: str | None) -> str | None:
-    known = dict.fromkeys([*COLLECTIVES.values()])
+def _collective(_: click.Context, option: click.Parameter, name: str | None) -> str | None:
+    known = dict.fromkeys(COLLECTIVES.values())
     if name is not None and name not in known:
         raise ValueError(f"unknown collective {units.shortened(name)!r}: known are {', '.join(known)}")
     return name
+
+
+def _number(_: click.Context, option: click.Parameter, text: str | None) -> int | None:
+    return None if text is None else machines.positive(str(option.name).replace("_", "-"), text)
+
+
+def _cards(_: click.Context, option: click.Parameter, text: str | None) -> tuple[int, float] | None:
+    return None if text is None else machines.cards(text)
 
 
 @click.command("diagnose")
 @click.argument("log")
 @click.option("--on", "on", default=None, help="the machine: dgx-h100:2, a cluster .toml, NCCL's .xml")
 @click.option("--gpu", default="", help="the GPU, such as h100")
-@click.option("--boxes", default=None, help="number of boxes")
-@click.option("--gpus-per-box", default=None, help="ranks in a box")
-@click.option("--cards", default=None, help="network cards of a box, such as 8x400Gb/s")
-@click.option("--primitive", default=None, help="what was run, where the log does not say it")
+@click.option("--boxes", default=None, callback=_number, help="number of boxes")
+@click.option("--gpus-per-box", default=None, callback=_number, help="ranks in a box")
+@click.option("--cards", default=None, callback=_cards, help="network cards of a box, such as 8x400Gb/s")
+@click.option("--primitive", default=None, callback=_collective, help="what was run, where the log does not say it")
 @answered
-def diagnose_command(
-    log: str,
-    on: str | None,
-    gpu: str,
-    boxes: str | None,
-    gpus_per_box: str | None,
-    cards: str | None,
-    primitive: str | None,
-) -> Answer:
+def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
     """Read a benchmark's log, and say whether it is healthy, what binds, and what to test next."""
-    number = None if boxes is None else machines.positive("boxes", boxes)
-    gpus = None if gpus_per_box is None else machines.positive("gpus-per-box", gpus_per_box)
-    told = None if cards is None else machines.cards(cards)
-    machine = None if on is None else machine_on(on, gpu)
+    machine = None if on is None else machine_on(on, told["gpu"])
+    hints = Hints(told["gpus_per_box"], told["boxes"], told["gpu"], told["cards"], told["primitive"], machine)
     if machine:
-        machine = replace(machine, boxes=number or machine.boxes, gpus=gpus or machine.gpus)
-    if machine and told:
-        machine = replace(machine, cards=told[0], card=told[1], cards_known=True)
-    hints = Hints(gpus, number, gpu, told, _collective(primitive), machine)
+        machine = replace(machine, boxes=hints.boxes or machine.boxes, gpus=hints.gpus_per_box or machine.gpus)
+        if hints.cards:
+            machine = replace(machine, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
+        hints = replace(hints, machine=machine)
     runs = read_file(log)
     if not (hints.gpu or hints.machine):
         hints = replace(hints, gpu=gpu_beside(runs))
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
     found = [(diagnose(run, hints), run.boxes or 0) for run in chosen]
     first, _ = min(found, key=lambda each: (_STATES.index(each[0].state), -each[1], -each[0].confidence))
-    result = first.as_json() | {"runs": len(runs), "unread_lines": [mark.line for run in runs for mark in run.unread]}
-    yield result
-    yield _sentences(first, result)
+    unread = [mark.line for run in runs for mark in run.unread]
+    yield first.as_json() | {"runs": len(runs), "unread_lines": unread}
+    yield _sentences(first, unread)
 
 
-def _sentences(verdict: Diagnosis, result: dict[str, Any]) -> str:
+def _sentences(verdict: Diagnosis, unread: list[int]) -> str:
     others = f"; or {', '.join(verdict.alternatives)}" if verdict.alternatives else ""
     lines = [
         verdict.verdict,
@@ -86,8 +84,8 @@ def _sentences(verdict: Diagnosis, result: dict[str, Any]) -> str:
         *(f"  evidence    {text}" for text in verdict.evidence if text != verdict.verdict),
         f"  next test   {verdict.next_test}",
     ]
-    if result["unread_lines"]:
-        lines.append(f"  not read    lines {', '.join(map(str, result['unread_lines'][:10]))}")
+    if unread:
+        lines.append(f"  not read    lines {', '.join(map(str, unread[:10]))}")
     if verdict.form is not None and verdict.form.fitted:
         rows = [
             (
@@ -106,7 +104,7 @@ def _sentences(verdict: Diagnosis, result: dict[str, Any]) -> str:
 
 
 @click.command("predict")
-@click.argument("primitive")
+@click.argument("primitive", callback=_collective)
 @click.option(
     "--on", "on", required=True, help="the machine, such as dgx-h100:2 or dgx-h100:2,cards=4, or a cluster file"
 )
@@ -115,7 +113,7 @@ def _sentences(verdict: Diagnosis, result: dict[str, Any]) -> str:
 @click.option("--sensitivity", is_flag=True, help="what each speed changes, what helps most first")
 @click.option("--best", is_flag=True, help="the best schedule of the ladder at the machine's speeds, executed")
 @click.option("--as", "dialect", default=None, help="print a log as this benchmark would, such as nccl-tests")
-@click.option("--json", "as_json", is_flag=True, help="print JSON")
+@answered
 def predict_command(
     primitive: str,
     on: str,
@@ -124,55 +122,50 @@ def predict_command(
     sensitivity: bool,
     best: bool,
     dialect: str | None,
-    as_json: bool,
-) -> None:
+) -> Answer:
     """What a collective should take on a machine, by NCCL's model scaled to published measurements."""
-    collective = str(_collective(primitive))
     machine = machine_on(on)
-    if message is None and (what_if or sensitivity or best):
-        raise ValueError("--what-if, --sensitivity and --best compare one size: give --message too, such as 1GiB")
-    sizes = [float(2**k) for k in range(10, 35)] if message is None else [units.parse("message size", message)]
-    found = [predict(machine, collective, size) for size in sizes]
-    if dialect is not None:
-        if as_json or what_if or sensitivity or best:
+    if what_if or sensitivity or best:
+        if message is None:
+            raise ValueError("--what-if, --sensitivity and --best compare one size: give --message too, such as 1GiB")
+        if dialect is not None:
             raise ValueError("--as prints a log and nothing else: leave the other options out")
+    sizes = [float(2**k) for k in range(10, 35)] if message is None else [units.parse("message size", message)]
+    found = [predict(machine, primitive, size) for size in sizes]
+    changes = whatif.what_if(machine, primitive, sizes[0], what_if)
+    helps = whatif.sensitivity(machine, primitive, sizes[0]) if sensitivity else []
+    rung = _best(machine, primitive, sizes[0]) if best else None
+    result: dict[str, Any] = {"primitive": primitive, "machine": on, "ranks": machine.ranks, "model": VERSION}
+    result["rows"] = [_row(p) for p in found]
+    for key, group in (("what_if", changes), ("sensitivity", helps)):
+        if group:
+            result[key] = [{"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in group]
+    if rung:
+        rates = {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9}
+        result["best"] = {"algorithm": rung.label, **rates, "how": rung.how}
+    yield result
+    if dialect is not None:
         timed = tuple(Row(k, p.message, p.seconds, p.message / p.seconds, p.busbw) for k, p in enumerate(found, 1))
-        run = Run("columns", timed, collective, machine.ranks, machine.boxes, machine.gpus, machine.name)
-        return click.echo(write(run, dialect))
-    changes = whatif.what_if(machine, collective, sizes[0], what_if)
-    helps = whatif.sensitivity(machine, collective, sizes[0]) if sensitivity else []
-    rung = _best(machine, collective, sizes[0]) if best else None
-    if as_json:
-        result = {"primitive": collective, "machine": on, "ranks": machine.ranks, "model": VERSION}
-        result["rows"] = [_row(p) for p in found]
-        for key, group in (("what_if", changes), ("sensitivity", helps)):
-            made = [
-                {"change": each.what, "ranks": each.ranks, "saved": each.saved, **_row(each.prediction)}
-                for each in group
-            ]
-            result |= {key: made} if made else {}
-        if rung:
-            rates = {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9}
-            result["best"] = {"algorithm": rung.label, **rates, "how": rung.how}
-        return click.echo(json_text(result))
-    click.echo(f"{collective} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n")
+        run = Run("columns", timed, primitive, machine.ranks, machine.boxes, machine.gpus, machine.name)
+        yield write(run, dialect)
+        return
+    yield f"{primitive} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n"
     rows = [
         (units.binary_size(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
         for p in found
     ]
-    headers = ("size", "time", "busbw", "picked", "binding", "latency", "wire", "efficiency")
-    click.echo(table(headers, rows))
-    click.echo("\nefficiency: what algorithm and protocol leave of the wires, times what published runs reach of that")
+    yield table(("size", "time", "busbw", "picked", "binding", "latency", "wire", "efficiency"), rows)
+    yield "\nefficiency: what algorithm and protocol leave of the wires, times what published runs reach of that"
     for title, group in (("with", changes), ("with, what helps most first", helps)):
         if group:
             changed = [(each.what, f"{-each.saved:+z.1%}", *_cells(each.prediction)) for each in group]
-            click.echo("\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed))
+            yield "\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed)
     if rung:
         took = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
-        click.echo(f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {took}.")
-    click.echo(f"\nThe wires allow a busbw of {units.rate(found[0].bound)}. Source of the machine: {machine.source}")
+        yield f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {took}."
+    yield f"\nThe wires allow a busbw of {units.rate(found[0].bound)}. Source of the machine: {machine.source}"
     if machine.vendor == "amd":
-        click.echo("RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links.")
+        yield "RCCL chooses by tables of its own, which are not modeled: the choice is NCCL's on such links."
 
 
 def _row(p: Prediction) -> dict[str, Any]:
@@ -197,9 +190,9 @@ def _cells(p: Prediction) -> tuple[str, ...]:
 def _best(machine: Machine, collective: str, message: float) -> Rung:
     """The fastest schedule of the ladder on the machine's boxes: its wires in full, its latencies NCCL's of a step."""
     topology = topology_of(machine)
-    if collective not in PRIMITIVES or topology.ranks > MOST_RANKS:
-        what = f"{collective} is none of its primitives" if collective not in PRIMITIVES else f"{topology.ranks} ranks"
-        raise ValueError(f"--best executes schedules of the ladder, over at most {MOST_RANKS} ranks: {what}")
+    if collective not in PRIMITIVES:
+        raise ValueError(f"--best executes schedules of the ladder: {collective} is none of its primitives")
+    check_size("--best", topology.ranks, MOST_RANKS, "ranks")
     alpha, bandwidth = topology.speeds or ((), ())
     rungs, _ = field_of(collective, topology, message=message, alpha=alpha, bandwidth=bandwidth)
     return rungs[0]
@@ -222,27 +215,29 @@ def sweeps_command() -> Answer:
     errors = {"large": median(large), "sweep": median(each["error_sweep"] for each in made)}
     yield {"sweeps": made, "median_error": errors}
     columns = ("name", "primitive", "ranks", "measured_busbw_GBps", "predicted_busbw_GBps", "picked")
-    rows = [(*(each[key] for key in columns), each["error_large"], each["error_sweep"]) for each in made]
+    rows = [[each[key] for key in (*columns, "error_large", "error_sweep")] for each in made]
     headers = ("sweep", "primitive", "ranks", "GB/s", "predicted", "picked", ">= 1 GiB", "all sizes")
     yield tabulate(rows, headers=headers, floatfmt=("", "", "", ".0f", ".0f", "", ".0%", ".0%"))
     yield f"median error: {errors['large']:.1%} of busbw from 1 GiB on, {errors['sweep']:.1%} of the times"
 
 
 @click.command("mpi-bench")
-@click.argument("primitive")
+@click.argument("primitive", callback=_collective)
 @click.argument("algorithm", required=False)
 @click.option("--from", "least", default="1KiB", help="the smallest message")
 @click.option("--to", "most", default="4MiB", help="the largest; each size is twice the one before")
-@click.option("--repeats", default="10", help="runs of a size that are timed, after one that is not")
-def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: str, repeats: str) -> None:
+@click.option("--repeats", default="10", callback=_number, help="runs of a size that are timed, after one that is not")
+def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: str, repeats: int) -> None:
     """Time MPI's own collective, or a schedule's messages, and print a table that diagnose reads.
 
     Start it with mpirun, such as: mpirun -n 4 colllib mpi-bench all-reduce
     """
     from colllib import mpi
 
-    sizes, times = _bench_sizes(least, most), machines.positive("repeats", repeats)
-    if _collective(primitive) not in PRIMITIVES:
+    size, last = units.parse("message size", least), units.parse("message size", most)
+    if not 4 <= size <= last <= MOST_BENCHED:
+        raise ValueError(f"--from {least} --to {most}: take 4B to {units.binary_size(MOST_BENCHED)}, ascending")
+    if primitive not in PRIMITIVES:
         raise ValueError(f"{primitive} is no collective of MPI: take all-reduce, or another of colllib list")
     chosen = algorithms.find(primitive, algorithm) if algorithm else algorithms.of(primitive)[0]
     try:
@@ -253,24 +248,19 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: s
     if ranks < 2:
         raise ValueError("1 process sends nothing: start it with mpirun, such as mpirun -n 4 colllib mpi-bench ...")
     schedule = chosen.build(chosen.argument(chosen.at_home(ranks)))
-    timed, rows = schedule if algorithm else None, []
-    for k, size in enumerate(sizes, 1):
-        elements = mpi.fitting(schedule.blocks, max(1, int(size) // 4))
-        took, wrong = mpi.bench(primitive, timed, world, blocks=schedule.blocks, elements=elements, repeats=times)
+    timed, blocks = schedule if algorithm else None, schedule.blocks
+    rows: list[Row] = []
+    while size <= last:
+        elements = mpi.fitting(blocks, max(1, int(size) // 4))
+        took, wrong = mpi.bench(primitive, timed, world, blocks=blocks, elements=elements, repeats=repeats)
         rate = 4 * elements / took
         mark = str(wrong) if timed else "N/A"
-        rows.append(Row(k, 4.0 * elements, took, rate, rate * factor(primitive, ranks), False, mark))
+        rows.append(Row(len(rows), 4.0 * elements, took, rate, rate * factor(primitive, ranks), False, mark))
+        size *= 2
     if world.Get_rank() == 0:
-        what = f"{algorithm} by Python" if algorithm else mpi.mpi_function(primitive, schedule.blocks)
-        click.echo(f"# colllib mpi-bench: {what}, {mpi.library()}, nranks {ranks}, float32, {times} runs a size")
+        what = f"{algorithm} by Python" if algorithm else mpi.mpi_function(primitive, blocks)
+        click.echo(f"# colllib mpi-bench: {what}, {mpi.library()}, nranks {ranks}, float32, {repeats} runs a size")
         click.echo(write(Run("nccl-tests", tuple(rows), primitive, ranks), "nccl-tests"))
-
-
-def _bench_sizes(least: str, most: str) -> list[float]:
-    first, last = units.parse("message size", least), units.parse("message size", most)
-    if not 4 <= first <= last <= MOST_BENCHED:
-        raise ValueError(f"--from {least} --to {most}: take 4B to {units.binary_size(MOST_BENCHED)}, ascending")
-    return [first * 2**k for k in range(int(log2(last / first)) + 1)]
 
 
 COMMANDS = (diagnose_command, predict_command, sweeps_command, mpi_bench_command)

@@ -48,8 +48,14 @@ class Prediction:
 class Scale(NamedTuple):
     """Measured over modeled: rates by (binding, sends or not), latencies by (between boxes or not)."""
 
-    rate: dict[tuple[str, bool], float]
+    rates: dict[tuple[str, bool], float]
     latency: dict[bool, float]
+
+    def rate(self, chosen: Estimate) -> float:
+        """Of the same wire and kind; else of all wires of the kind."""
+        binding, sends = _kind(chosen)
+        like = [value for (_, sent), value in self.rates.items() if sent == sends]
+        return self.rates.get((binding, sends)) or median(like or [1.0])
 
 
 def predict(
@@ -79,11 +85,10 @@ def predict(
     """
     if not message > 0:
         raise ValueError(f"message {message!r}: must be above 0")
-    found = estimates(machine, collective)
-    chosen = pick([replace(each, latency=latency * each.latency) for each in found], machine, message)
-    scale = _scale(frozenset(without))
-    rate, waiting = _rate(scale, chosen), scale.latency.get(machine.boxes > 1, 1.0)
-    wait = chosen.waiting(message, machine) * waiting
+    found = [replace(each, latency=latency * each.latency) for each in estimates(machine, collective)]
+    chosen, scale = pick(found, machine, message), _scale(frozenset(without))
+    rate = scale.rate(chosen)
+    wait = chosen.waiting(message, machine) * scale.latency.get(machine.boxes > 1, 1.0)
     share, bound = factor(collective, machine.ranks), expected(machine, collective).high
     wire = max(chosen.wire(message, machine.generation) / rate, message * share / bound)
     seconds = wait + wire
@@ -104,32 +109,24 @@ def _kind(chosen: Estimate) -> tuple[str, bool]:
     return chosen.binding, chosen.algorithm == "direct"
 
 
-def _rate(scale: Scale, chosen: Estimate) -> float:
-    """Of the same wire and kind; else of all wires of the kind."""
-    kind = _kind(chosen)
-    like = [value for (_, sends), value in scale.rate.items() if sends == kind[1]]
-    return scale.rate.get(kind) or median(like or [1.0])
-
-
 @cache
 def _scale(without: frozenset[tuple[str, str]]) -> Scale:
     rates: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
     waits: defaultdict[bool, list[float]] = defaultdict(list)
     for sweep in healthy():
-        if sweep.group in without or sweep.machine is None:
+        if sweep.group in without or (machine := sweep.machine) is None:
             continue
-        collective, machine = str(sweep.run.collective), sweep.machine
-        found = estimates(machine, collective)
-        ends: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
+        found = estimates(machine, str(sweep.run.collective))
+        large: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
         small = []
         for size, time in sweep.points:
             chosen = pick(found, machine, size)
+            wait, wire = chosen.waiting(size, machine), chosen.wire(size, machine.generation)
             if size >= LARGE:
-                rest = max(time - chosen.waiting(size, machine), time / 2)
-                ends[_kind(chosen)].append(chosen.wire(size, machine.generation) / rest)
+                large[_kind(chosen)].append(wire / max(time - wait, time / 2))
             elif size <= SMALL:
-                small.append(time / (chosen.waiting(size, machine) + chosen.wire(size, machine.generation)))
-        for kind, values in ends.items():
+                small.append(time / (wait + wire))
+        for kind, values in large.items():
             rates[kind].append(median(values))
         if small:
             waits[machine.boxes > 1].append(median(small))
@@ -169,8 +166,8 @@ def compared() -> list[Compared]:
     """Every healthy published sweep beside what is predicted without it."""
     found = []
     for sweep in healthy():
-        if (machine := sweep.machine) is not None:
-            collective, group = str(sweep.run.collective), (sweep.group,)
-            rows = ((size, time, predict(machine, collective, size, group)) for size, time in sweep.points)
+        if machine := sweep.machine:
+            collective, without = str(sweep.run.collective), (sweep.group,)
+            rows = ((size, time, predict(machine, collective, size, without)) for size, time in sweep.points)
             found.append(Compared(sweep, tuple(rows)))
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ import numpy as np
 from colllib import simgrid
 from colllib.algorithms import find as find_algorithm
 from colllib.events import event_clock
-from colllib.exact import IntArray
 from colllib.execution import execute
 from colllib.ladder import Entry
 from colllib.schedule import Schedule
@@ -39,22 +38,16 @@ class Case:
         primitive: its name.
         algorithm: its name.
         tiers: of a hierarchical schedule, or empty.
+        waiting: seconds in SimGrid as `simgrid.SETTINGS` say: a send ends when its message has arrived.
+        eager: likewise where a send ends at once.
     """
 
     on: str
     primitive: str
     algorithm: str
     tiers: str
-
-    @property
-    def name(self) -> str:
-        """What tables call it.
-
-        >>> CASES[0].name
-        'boxes:8x8, all-reduce ring'
-        """
-        tiers = f" of {self.tiers.replace(',', ', ')}" if self.tiers else ""
-        return f"{self.on}, {self.primitive} {self.algorithm}{tiers}"
+    waiting: float
+    eager: float
 
     @cached_property
     def topology(self) -> Topology:
@@ -85,19 +78,14 @@ class Case:
         >>> round(CASES[0].envelopes() * 1e9, 2)  # 126 steps over a card of 50 GB/s
         40.32
         """
-        steps = map(self.schedule.step, range(self.schedule.num_steps))
-        slowest = [self._slowest(step.src, step.dst) for step in steps]
-        return simgrid.ENVELOPE * sum(slowest)
-
-    def _slowest(self, src: IntArray, dst: IntArray) -> float:
-        """Seconds per byte of the slowest link that a step's messages cross, with all of them that do."""
-        pairs = np.unique(src * self.topology.ranks + dst)
-        _, link = self.topology.router(*np.divmod(pairs, self.topology.ranks))
-        crossing = np.bincount(link, minlength=self.topology.num_links)
-        level = np.array([tier.level for tier in self.topology.tiers])[self.topology.tier]
-        return float(
-            (crossing / (self.topology.bandwidth.as_floats() * np.array(self.price["bandwidth"])[level])).max()
-        )
+        topology, total = self.topology, 0.0
+        level = np.array([tier.level for tier in topology.tiers])[topology.tier]
+        bandwidth = topology.bandwidth.as_floats() * np.array(self.price["bandwidth"])[level]
+        for step in map(self.schedule.step, range(self.schedule.num_steps)):
+            pairs = np.unique(step.src * topology.ranks + step.dst)
+            _, link = topology.router(*np.divmod(pairs, topology.ranks))
+            total += float((np.bincount(link, minlength=topology.num_links) / bandwidth).max())
+        return simgrid.ENVELOPE * total
 
     def replayed(self, settings: Mapping[str, str] = simgrid.NO_OTHERS) -> float:
         """Seconds in SimGrid, which must be installed."""
@@ -106,37 +94,17 @@ class Case:
 
 _STORED: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
 #: The schedules that are replayed: another one is a row of the file, and storing its times.
-CASES = tuple(Case(*(row[key] for key in ("on", "primitive", "algorithm", "tiers"))) for row in _STORED["cases"])
-
-#: Some of what `simgrid.SETTINGS` switches off: SimGrid's own defaults, of the model LV08 where factors are concerned.
-SWITCHED_ON = {
-    "acknowledgements against the stream": {"network/crosstraffic": "1"},
-    "latencies and bandwidths fitted to TCP": {
-        "network/latency-factor": "13.01",
-        "network/bandwidth-factor": "0.97",
-        "network/weight-S": "20537",
-    },
-}
-
-
-def stored() -> dict[str, Any]:
-    """The stored times: of each case as `SETTINGS` say ("waiting") and with eager sends, and of what they switch off.
-
-    >>> found = stored()
-    >>> found["simgrid"], len(found["cases"]) == len(CASES)
-    ('3.32', True)
-    """
-    return _STORED | {"cases": {case.name: row for case, row in zip(CASES, _STORED["cases"], strict=True)}}
+CASES = tuple(Case(**row) for row in _STORED["cases"])
+#: Some of what `simgrid.SETTINGS` switches off: SimGrid's own defaults, of the model LV08 where factors are concerned,
+#: and the seconds that the second case takes with them.
+OTHERS: dict[str, dict[str, Any]] = _STORED["others"]
 
 
 def measured() -> dict[str, Any]:
     """What the file should hold, by SimGrid as it is installed here."""
-    times = ({"waiting": case.replayed(), "eager": case.replayed(simgrid.EAGER)} for case in CASES)
-    return {
-        "simgrid": simgrid.version(),
-        "cases": [asdict(case) | taken for case, taken in zip(CASES, times, strict=True)],
-        "switched_on": {name: CASES[1].replayed(settings) for name, settings in SWITCHED_ON.items()},
-    }
+    now = (replace(case, waiting=case.replayed(), eager=case.replayed(simgrid.EAGER)) for case in CASES)
+    others = {name: other | {"seconds": CASES[1].replayed(other["settings"])} for name, other in OTHERS.items()}
+    return {"simgrid": simgrid.version(), "cases": [asdict(case) for case in now], "others": others}
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import csv
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import zip_longest
 
 from colllib.measured.log import Row, Run, factor
 from colllib.measured.machines import Machine, by_gpu
@@ -61,18 +62,15 @@ def _sweep(line: dict[str, str]) -> Sweep:
     boxes, gpus = int(line["boxes"] or 0), int(line["gpus"] or 0)
     if machine and boxes:
         machine = replace(machine, boxes=boxes, gpus=gpus)
-        if line["cards"]:
-            cards, card = int(line["cards"]), float(line["card_GBps"]) * 1e9
-            machine = replace(machine, cards=cards, card=card, cards_known=True)
-    sizes = [float(size) for size in line["bytes"].split()]
-    times: list[float | None] = [float(time) * 1e-6 for time in line["times_us"].split()]
-    times = times or [None] * len(sizes)
-    rates = [float(rate) * 1e9 for rate in line["busbw_GBps"].split()]
-    ranks = boxes * gpus or None
-    share = factor(line["collective"], ranks) if ranks else 0.0
-    rows = tuple(
-        Row(k, size, time, rate / share if share else None, rate)
-        for k, (size, time, rate) in enumerate(zip(sizes, times, rates, strict=True), 1)
+    if machine and line["cards"]:
+        machine = replace(machine, cards=int(line["cards"]), card=float(line["card_GBps"]) * 1e9, cards_known=True)
+    share = factor(line["collective"], boxes * gpus) if boxes * gpus else 0.0
+    columns = (line[name].split() for name in ("bytes", "times_us", "busbw_GBps"))
+    rows = []
+    for k, (size, time, busbw) in enumerate(zip_longest(*columns), 1):  # some have no times
+        seconds, rate = float(time) * 1e-6 if time else None, float(busbw) * 1e9
+        rows.append(Row(k, float(size), seconds, rate / share if share else None, rate))
+    run = Run(
+        "columns", tuple(rows), line["collective"], boxes * gpus or None, boxes or None, gpus or None, line["gpu"]
     )
-    run = Run("columns", rows, line["collective"], ranks, boxes or None, gpus or None, line["gpu"])
     return Sweep(line["id"], line["source"], line["judged_by"], line["state"], line["cause"], machine, run)

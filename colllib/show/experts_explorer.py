@@ -44,7 +44,7 @@ def placement(name: str, load: IntArray) -> Placement:
     if name == "contiguous":
         return experts.contiguous(EXPERTS, RANKS)
     if name == "round-robin":
-        return experts.round_robin(EXPERTS, RANKS)
+        return experts.by_load([1] * EXPERTS, RANKS)
     return experts.by_load(load, RANKS, copies=RANKS if name == "16 copies" else 0)
 
 

@@ -1,17 +1,17 @@
 """Gradients that are compressed on their way: what a collective can still do with them.
 
-A compressor makes of a vector a `Packet`: what the receiver reads, and the bytes that it takes. A ring adds
-numbers at every hop, so it wants packets whose sum is a packet. Where that fails, packets are quantized anew
-at every hop (`requantized`), added by an owner in full precision (`two_phase`), or gathered by everybody
-(`gathered`, `merged`). All of them run through schedules, and every byte is counted where it is sent. What that
-does to training is for `colllib.training.problems` to say.
+A compressor makes of a vector a `Packet`: what the receiver reads, and the bytes that it takes. An `Average` sends
+packets through schedules, in one of several ways, and counts every byte where it is sent. What that does to training
+is for `colllib.training.problems` to say.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,13 +88,7 @@ def top_k(share: float) -> Compressor:
     >>> top_k(0.5)(np.array([1.0, -5.0, 3.0, 0.0]), 0).values
     array([ 0., -5.,  3.,  0.])
     """
-    _check_share(share)
-
-    def compress(vector: Floats, seed: int) -> Packet:
-        kept = np.argsort(-np.abs(vector), kind="stable")[: _count(share, vector)]
-        return Packet(_only(vector, kept), 2 * FULL * len(kept))
-
-    return compress
+    return _sparse(share, lambda vector, seed: np.argsort(-np.abs(vector), kind="stable"), 2 * FULL)
 
 
 def random_k(share: float, *, unbiased: bool = True) -> Compressor:
@@ -107,13 +101,7 @@ def random_k(share: float, *, unbiased: bool = True) -> Compressor:
     >>> random_k(0.5)(np.ones(4), 1).values.tolist()
     [2.0, 2.0, 0.0, 0.0]
     """
-    _check_share(share)
-
-    def compress(vector: Floats, seed: int) -> Packet:
-        kept = np.random.default_rng(seed).permutation(len(vector))[: _count(share, vector)]
-        return Packet(_only(vector, kept) * (len(vector) / max(1, len(kept)) if unbiased else 1), FULL * len(kept))
-
-    return compress
+    return _sparse(share, lambda vector, seed: np.random.default_rng(seed).permutation(len(vector)), FULL, unbiased)
 
 
 def sign(vector: Floats, seed: int = 0) -> Packet:
@@ -126,284 +114,187 @@ def sign(vector: Floats, seed: int = 0) -> Packet:
     return Packet(np.where(vector < 0, -mean, mean), -(-len(vector) // 8) + FULL)
 
 
-def _check_share(share: float) -> None:
+def _sparse(
+    share: float, order: Callable[[Floats, int], NDArray[np.intp]], each: int, unbiased: bool = False
+) -> Compressor:
+    """The first values of an order of their places; each takes so many bytes."""
     if not 0 < share <= 1:
         raise ValueError(f"share = {share}: must be above 0 and at most 1, the part of the values that is kept")
 
+    def compress(vector: Floats, seed: int) -> Packet:
+        kept = order(vector, seed)[: max(1, round(share * len(vector)))]
+        values = np.zeros_like(vector)
+        values[kept] = vector[kept] * (len(vector) / len(kept) if unbiased and len(kept) else 1)
+        return Packet(values, each * len(kept))
 
-def _count(share: float, vector: Floats) -> int:
-    return max(1, round(share * len(vector)))
-
-
-def _only(vector: Floats, kept: NDArray[np.intp]) -> Floats:
-    values = np.zeros_like(vector)
-    values[kept] = vector[kept]
-    return values
+    return compress
 
 
-# -- collectives ---------------------------------------------------------------------------------
+# -- averages ------------------------------------------------------------------------------------
+
+WAYS = ("every hop", "two phases", "gather", "merge")
 
 
 @cache
 def _built(build: Callable[[int], Schedule], ranks: int) -> Schedule:
     """A schedule whose steps exist, since training runs it hundreds of times."""
     schedule = build(ranks)
-    return Schedule.from_steps(schedule.blocks, [schedule.step(t) for t in range(schedule.num_steps)])
-
-
-@dataclass(eq=False)
-class Traffic:
-    """Counts what ranks send: a wire for `final_values` that lets packets pass as they are.
-
-    Attributes:
-        bytes: that each rank has sent, shape (ranks,).
-        steps: the largest packet of each step, of all collectives so far.
-    """
-
-    ranks: int
-    bytes: NDArray[np.intp] = field(init=False)
-    steps: dict[int, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check_counts(ranks=self.ranks)
-        check_size("a count of bytes for each rank", self.ranks, MOST_NODES, "ranks")
-        self.bytes = np.zeros(self.ranks, dtype=np.intp)
-
-    def __call__(self, sent: Packet, message: Message) -> Packet:
-        """A packet passes."""
-        self.bytes[message.src] += sent.bytes
-        self.steps[message.step] = max(self.steps.get(message.step, 0), sent.bytes)
-        return sent
-
-    def check(self, vectors: Sequence[Floats]) -> None:
-        """Refuse vectors that are not one for each rank, of one length."""
-        if len(vectors) != self.ranks or len({len(vector) for vector in vectors}) > 1:
-            lengths = ", ".join(str(len(vector)) for vector in vectors)
-            raise ValueError(
-                f"vectors of lengths {lengths or 'none'}: must be one for each of {self.ranks} ranks, alike"
-            )
-
-    @property
-    def most(self) -> int:
-        """Bytes of the busiest rank."""
-        return int(self.bytes.max())
-
-
-def summed(vectors: Sequence[Floats], traffic: Traffic) -> list[Floats]:
-    """The mean on every rank, by a ring in FP32; arguments as for `requantized`."""
-    return requantized(vectors, full, traffic)
-
-
-def requantized(vectors: Sequence[Floats], compress: Compressor, traffic: Traffic, seed: int = 0) -> list[Floats]:
-    """The mean on every rank, by a ring that compresses every partial sum anew before it travels.
-
-    Args:
-        vectors: one per rank, of one length.
-        compress: what a rank uses before it sends a partial sum, and its own sum in the end.
-        traffic: counts what is sent.
-        seed: that all ranks share.
-
-    Returns:
-        what each rank ends with.
-    """
-    traffic.check(vectors)
-    ranks = len(vectors)
-
-    def hop(partial: Floats, message: Message) -> Floats:
-        return traffic(compress(partial, seed), message).values
-
-    sums = final_values(
-        _built(reducescatter.ring, ranks), [np.array_split(vector, ranks) for vector in vectors], wire=hop
-    )
-    owned = [sums[rank][rank] / ranks for rank in range(ranks)]
-    return [np.concatenate(row) for row in _gathered([compress(part, seed) for part in owned], traffic)]
-
-
-def two_phase(
-    parts: Sequence[Sequence[Packet]],
-    compress: Compressor,
-    traffic: Traffic,
-    seed: int = 0,
-    residual: list[Floats] | None = None,
-) -> list[Floats]:
-    """The mean on every rank: an all-to-all of packets, owners add in full precision, an all-gather of packets.
-
-    Args:
-        parts: parts[i][j], what rank i has for the owner j (`in_parts`).
-        compress: what owners use on the way back.
-        traffic: counts what is sent.
-        seed: that all ranks share.
-        residual: of each owner, what its packets have left out; added before it compresses, and brought up to date.
-
-    Returns:
-        what each rank ends with.
-
-    Source: Tang et al. (2021), section 4 (1-bit Adam), for the two residuals.
-
-    >>> two_phase([in_parts(np.array(v), 2, full) for v in ([1.0, 3.0], [3.0, 5.0])], full, Traffic(2))
-    [array([2., 4.]), array([2., 4.])]
-    """
-    traffic.check([_values(row) for row in parts])
-    ranks = len(parts)
-    start = [[parts[block // ranks][block % ranks] for block in range(ranks**2)]] * ranks
-    there = final_values(_built(alltoall.pairwise, ranks), start, wire=traffic)
-    owned = [sum(there[own][src * ranks + own].values for src in range(ranks)) / ranks for own in range(ranks)]
-    if residual is not None:
-        owned = [mean + left for mean, left in zip(owned, residual, strict=True)]
-    packets = [compress(mean, seed) for mean in owned]
-    if residual is not None:
-        residual[:] = [mean - packet.values for mean, packet in zip(owned, packets, strict=True)]
-    return [np.concatenate(row) for row in _gathered(packets, traffic)]
-
-
-def _values(packets: Sequence[Packet]) -> Floats:
-    """Of a vector's parts, end to end."""
-    return np.concatenate([packet.values for packet in packets])
-
-
-def in_parts(vector: Floats, ranks: int, compress: Compressor, seed: int = 0) -> list[Packet]:
-    """The vector cut into a part for each owner, each part compressed."""
-    return [compress(part, seed) for part in np.array_split(vector, ranks)]
-
-
-def _gathered(packets: Sequence[Packet], traffic: Traffic) -> list[list[Floats]]:
-    """What each rank reads of everybody's packet, sent round a ring."""
-    ranks = len(packets)
-    held = final_values(_built(allgather.ring, ranks), [list(packets)] * ranks, wire=traffic)
-    return [[packet.values for packet in row] for row in held]
-
-
-def gathered(packets: Sequence[Packet], traffic: Traffic) -> list[Floats]:
-    """The mean on every rank, by an all-gather of everybody's packet round a ring."""
-    traffic.check([packet.values for packet in packets])
-    return [np.sum(row, axis=0) / len(row) for row in _gathered(packets, traffic)]
-
-
-def merged(packets: Sequence[Packet], traffic: Traffic) -> list[Floats]:
-    """The mean on every rank, by recursive doubling with sparse vectors whose non-zero places grow as they meet.
-
-    Args:
-        packets: one per rank, of one length.
-        traffic: counts what is sent; its `steps` show the growth.
-
-    >>> traffic = Traffic(4)
-    >>> packets = [top_k(0.1)(np.roll(np.arange(20.0), 5 * r), 0) for r in range(4)]
-    >>> _ = merged(packets, traffic)
-    >>> traffic.steps  # two places, then four
-    {0: 16, 1: 32}
-    """
-    traffic.check([packet.values for packet in packets])
-    ranks = len(packets)
-
-    def add(mine: Packet, other: Packet) -> Packet:
-        values = mine.values + other.values
-        places = np.count_nonzero((mine.values != 0) | (other.values != 0))
-        return Packet(values, min(2 * FULL * int(places), FULL * len(values)))  # never more than a dense vector
-
-    held = final_values(_built(allreduce.recursive_doubling, ranks), [[packet] for packet in packets], add, traffic)
-    return [row[0].values / ranks for row in held]
-
-
-# -- averages with a memory ----------------------------------------------------------------------
-
-WAYS = ("every hop", "two phases", "gather")
+    return Schedule.from_steps(schedule.blocks, list(schedule.steps))
 
 
 @dataclass(eq=False)
 class Average:
-    """The mean of the workers' vectors, step after step, compressed, with or without error feedback.
+    """The mean of the workers' vectors, step after step, compressed on its way, with or without error feedback.
 
-    With feedback every worker adds to its vector what its packets have left out so far, and so does every
-    owner in two phases.
+    At every hop: a ring, which compresses each partial sum anew before it travels. Two phases: an all-to-all of
+    packets to owners of parts, who add in full precision, and an all-gather of their packets. Gather: everybody gets
+    everybody's packet, round a ring. Merge: recursive doubling with sparse packets, whose places grow as they meet.
 
     Args:
-        workers: how many.
-        compress: the compressor.
-        way: "every hop", "two phases" or "gather".
-        feedback: whether residuals are kept; at every hop they can't be, since no one knows what is lost later.
+        way: one of WAYS.
+        feedback: whether all who make a packet add what their packets for this place have left out so far.
+
+    Attributes:
+        bytes: that each worker has sent so far, shape (workers,).
+        largest: the largest packet so far in each step of the collective.
+        left: what the packets for each place have left out; a place ends with the number of the part.
 
     Raises:
-        ValueError: for another way, or feedback at every hop.
+        ValueError: for another way or fewer than one worker; when called, for vectors that do not fit.
+
+    Source: Tang et al. (2021), section 4 (1-bit Adam), for the feedback of workers and owners.
+
+    >>> average = Average(4, top_k(0.1), "merge")
+    >>> found = average([np.roll(np.arange(20.0), 5 * rank) for rank in range(4)], 0)
+    >>> average.largest, average.bytes  # two places, then four
+    ({0: 16, 1: 32}, array([48, 48, 48, 48]))
     """
 
     workers: int
     compress: Compressor = full
     way: str = "two phases"
     feedback: bool = False
-    traffic: Traffic = field(init=False)
-    errors: list[Floats] = field(default_factory=list, init=False)
-    owners: list[Floats] = field(default_factory=list, init=False)
+    bytes: NDArray[np.intp] = field(init=False)
+    largest: dict[int, int] = field(default_factory=dict, init=False)
+    left: dict[tuple[Any, ...], Floats] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
+        check_counts(workers=self.workers)
+        check_size("a count of bytes for each worker", self.workers, MOST_NODES, "workers")
         if self.way not in WAYS:
             raise ValueError(f"way {self.way!r}: must be one of {', '.join(WAYS)}")
-        if self.feedback and self.way == "every hop":
-            raise ValueError("feedback with 'every hop': a worker cannot know what later hops leave out of its vector")
-        self.traffic = Traffic(self.workers)
+        self.bytes = np.zeros(self.workers, dtype=np.intp)
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
-        """The mean as every rank ends with it."""
-        self.traffic.check(vectors)
-        if self.way == "every hop":
-            return requantized(vectors, self.compress, self.traffic, step)[0]
-        if self.feedback:
-            self.errors = self.errors or [np.zeros_like(vector) for vector in vectors]
-            self.owners = self.owners or [np.zeros_like(part) for part in np.array_split(vectors[0], self.workers)]
-            vectors = [vector + error for vector, error in zip(vectors, self.errors, strict=True)]
-        pieces = 1 if self.way == "gather" else self.workers
-        parts = [in_parts(vector, pieces, self.compress, step) for vector in vectors]
-        if self.feedback:
-            self.errors = [vector - _values(row) for vector, row in zip(vectors, parts, strict=True)]
-        if self.way == "gather":
-            return gathered([packet for [packet] in parts], self.traffic)[0]
-        return two_phase(parts, self.compress, self.traffic, step, self.owners if self.feedback else None)[0]
+        """The mean as the first worker ends with it; `step` seeds what is random."""
+        return self.on_each(vectors, step)[0]
+
+    def on_each(self, vectors: Sequence[Floats], step: int) -> list[Floats]:
+        """The mean as each worker ends with it."""
+        _check_vectors(vectors, self.workers)
+        if self.way in ("gather", "merge"):
+            packets = [self._packet(vector, step, "whole", rank, 0) for rank, vector in enumerate(vectors)]
+            if self.way == "merge":
+                return self._merged(packets)
+            return [np.mean(row, axis=0) for row in self._gathered(packets)]
+        parts = [np.array_split(vector, self.workers) for vector in vectors]
+        sums = self._hops(parts, step) if self.way == "every hop" else self._exchanged(parts, step)
+        packets = [self._packet(part / self.workers, step, "mean", rank) for rank, part in enumerate(sums)]
+        return [np.concatenate(row) for row in self._gathered(packets)]
+
+    def _packet(self, values: Floats, step: int, *place: Any) -> Packet:
+        """The compressed values, with what those for the same place have left out before."""
+        if not self.feedback:
+            return self.compress(values, step)
+        values = values + self.left.get(place, 0)
+        packet = self.compress(values, step)
+        self.left[place] = values - packet.values
+        return packet
+
+    def _sent(self, packet: Packet, message: Message) -> Packet:
+        """A wire that only counts."""
+        self.bytes[message.src] += packet.bytes
+        self.largest[message.step] = max(self.largest.get(message.step, 0), packet.bytes)
+        return packet
+
+    def _hops(self, parts: Sequence[Sequence[Floats]], step: int) -> list[Floats]:
+        """The sum of each worker's own part, whose partial sums are compressed before each hop."""
+
+        def hop(partial: Floats, message: Message) -> Floats:
+            return self._sent(self._packet(partial, step, "hop", message.src, message.block), message).values
+
+        sums = final_values(_built(reducescatter.ring, self.workers), parts, wire=hop)
+        return [row[rank] for rank, row in enumerate(sums)]
+
+    def _exchanged(self, parts: Sequence[Sequence[Floats]], step: int) -> list[Floats]:
+        """The sum of each worker's own part, of packets that came straight from the others."""
+        ranks = range(self.workers)
+        packets = [self._packet(parts[src][dst], step, "part", src, dst) for src in ranks for dst in ranks]
+        held = final_values(_built(alltoall.pairwise, self.workers), [packets] * self.workers, wire=self._sent)
+        return [sum(held[own][src * self.workers + own].values for src in ranks) for own in ranks]
+
+    def _gathered(self, packets: list[Packet]) -> list[list[Floats]]:
+        """What each worker reads of everybody's packet."""
+        held = final_values(_built(allgather.ring, self.workers), [packets] * self.workers, wire=self._sent)
+        return [[packet.values for packet in row] for row in held]
+
+    def _merged(self, packets: Sequence[Packet]) -> list[Floats]:
+        def add(mine: Packet, other: Packet) -> Packet:
+            values = mine.values + other.values
+            places = np.count_nonzero((mine.values != 0) | (other.values != 0))
+            return Packet(values, min(2 * FULL * int(places), FULL * len(values)))  # never more than a dense vector
+
+        schedule = _built(allreduce.recursive_doubling, self.workers)
+        held = final_values(schedule, [[packet] for packet in packets], add, self._sent)
+        return [row[0].values / self.workers for row in held]
 
 
 @dataclass(eq=False)
 class LowRank:
     """PowerSGD: the gradient as a matrix of low rank, both of whose factors a ring can add; with error feedback.
 
-    Args:
-        workers: how many.
-        rank: of the approximation.
-        seed: of the first factor.
+    Attributes:
+        bytes: that each worker has sent so far, shape (workers,).
+        left: what each worker's factors have left out.
+
+    Raises:
+        ValueError: for fewer than one worker or rank; when called, for vectors too short for the rank.
 
     Source: Vogels, Karimireddy & Jaggi (2019), algorithm 1.
     """
 
     workers: int
     rank: int = 1
-    seed: int = 0
-    traffic: Traffic = field(init=False)
-    errors: list[Floats] = field(default_factory=list, init=False)
+    left: list[Floats] = field(default_factory=list, init=False)
     right: Floats | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         check_counts(rank=self.rank)
-        self.traffic = Traffic(self.workers)
+        self.ring = Average(self.workers, full, "every hop")
+        self.bytes = self.ring.bytes
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
-        """The mean as every rank ends with it: of the vectors as matrices that are as square as can be."""
-        self.traffic.check(vectors)
+        """The mean as every worker ends with it: of the vectors as matrices that are as square as can be."""
+        _check_vectors(vectors, self.workers)
         size = len(vectors[0])
         rows = int(np.ceil(np.sqrt(size)))
         columns = -(-size // rows)
         if self.rank > columns:
             raise ValueError(f"rank {self.rank}: {size} numbers make a matrix of {rows} x {columns}, which has less")
-        self.errors = self.errors or [np.zeros(size) for _ in vectors]
-        held = [vector + error for vector, error in zip(vectors, self.errors, strict=True)]
+        self.left = self.left or [np.zeros(size) for _ in vectors]
+        held = [vector + left for vector, left in zip(vectors, self.left, strict=True)]
         matrices = [np.pad(vector, (0, rows * columns - size)).reshape(rows, columns) for vector in held]
         if self.right is None:
-            self.right = np.random.default_rng(self.seed).normal(size=(columns, self.rank))
+            self.right = np.random.default_rng(0).normal(size=(columns, self.rank))
         left = np.linalg.qr(self._mean([m @ self.right for m in matrices]))[0]
         right = self._mean([m.T @ left for m in matrices])
         if right.any():  # from nothing the next step could not begin
             self.right = right
-        self.errors = [vector - (left @ (left.T @ m)).ravel()[:size] for vector, m in zip(held, matrices, strict=True)]
+        self.left = [vector - (left @ (left.T @ m)).ravel()[:size] for vector, m in zip(held, matrices, strict=True)]
         return np.asarray((left @ right.T).ravel()[:size])
 
     def _mean(self, matrices: Sequence[Floats]) -> Floats:
-        return summed([m.ravel() for m in matrices], self.traffic)[0].reshape(matrices[0].shape)
+        return self.ring([m.ravel() for m in matrices], 0).reshape(matrices[0].shape)
 
 
 @dataclass(eq=False)
@@ -411,27 +302,29 @@ class Adam:
     """The direction of Adam; after a warm-up the variance is frozen, and the momentum travels as signs with feedback.
 
     Args:
-        workers: how many.
-        warm_up: steps in full precision, after which it is 1-bit Adam (default: all of them, which is plain Adam).
+        warm_up: steps in full precision, after which it is 1-bit Adam (default: all there can be, plain Adam).
+
+    Attributes:
+        bytes: that each worker has sent so far, shape (workers,).
+
+    Raises:
+        ValueError: for fewer than one worker or step of warm-up.
 
     Source: Kingma & Ba (2015); Tang et al. (2021).
     """
 
     workers: int
-    warm_up: int | None = None
-    traffic: Traffic = field(init=False)
-    momentum: Floats = field(default_factory=lambda: np.zeros(1), init=False)
-    variance: Floats = field(default_factory=lambda: np.zeros(1), init=False)
+    warm_up: int = sys.maxsize
 
     def __post_init__(self) -> None:
-        if self.warm_up is not None:
-            check_counts(warm_up=self.warm_up)
+        check_counts(warm_up=self.warm_up)
         self.exact, self.signs = Average(self.workers), Average(self.workers, sign, feedback=True)
-        self.traffic = self.signs.traffic = self.exact.traffic
+        self.bytes = self.signs.bytes = self.exact.bytes
+        self.momentum = self.variance = np.zeros(1)
 
     def __call__(self, vectors: Sequence[Floats], step: int) -> Floats:
-        """The direction as every rank ends with it; steps count from 0."""
-        exact = step + 1 if self.warm_up is None else min(step + 1, self.warm_up)
+        """The direction as every worker ends with it; steps count from 0."""
+        exact = min(step + 1, self.warm_up)
         if step < exact:
             mean = self.exact(vectors, step)
             self.momentum = 0.9 * self.momentum + 0.1 * mean
@@ -440,3 +333,10 @@ class Adam:
             self.momentum = self.signs([0.9 * self.momentum + 0.1 * vector for vector in vectors], step)
         variance = self.variance / (1 - 0.99**exact)
         return np.asarray(self.momentum / (1 - 0.9 ** (step + 1)) / (np.sqrt(variance) + 1e-8))
+
+
+def _check_vectors(vectors: Sequence[Floats], workers: int) -> None:
+    """Refuse vectors that are not one for each worker, of one length."""
+    if len(vectors) != workers or len({len(vector) for vector in vectors}) > 1:
+        lengths = ", ".join(str(len(vector)) for vector in vectors) or "none"
+        raise ValueError(f"vectors of lengths {lengths}: must be one for each of {workers} workers, alike")

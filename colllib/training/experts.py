@@ -17,7 +17,6 @@ from math import ceil, isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.algorithms import direct
 from colllib.exact import Fractions, IntArray
 from colllib.limits import check_size
 from colllib.primitives import Blocks, check_counts, is_whole, whole_numbers
@@ -41,7 +40,6 @@ def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *,
         ranks, tokens: N ranks with so many tokens each.
         experts: E; which of them is the most popular is drawn too.
         exponent: the k-th most popular is drawn k^-exponent times as often as the first; 0 is uniform.
-        seed: of the draw.
 
     Returns:
         scores, shape (ranks, tokens, experts).
@@ -83,7 +81,10 @@ def balanced_gate(gate: Floats, tokens: Floats, top_k: int, weight: float, *, st
         tokens: x, shape (ranks, tokens, width).
         top_k: experts of a token.
         weight: of the auxiliary loss; 0 leaves the gate as it is.
-        steps: of gradient descent.
+        steps: of descent.
+
+    Raises:
+        ValueError: for tokens of another width, a weight that is negative or infinite, or too many steps.
 
     Source: Fedus, Zoph & Shazeer (2022), section 2.2, for the loss.
     """
@@ -94,6 +95,7 @@ def balanced_gate(gate: Floats, tokens: Floats, top_k: int, weight: float, *, st
         raise ValueError(f"weight {weight} of the auxiliary loss: must be finite and at least 0")
     x = tokens.reshape(-1, tokens.shape[-1])
     old, experts, new = x @ gate, gate.shape[1], gate.copy()
+    check_size("descent on the auxiliary loss", steps * old.size, MOST_SCORES * 2**8, "scores")  # about a minute
     rate = 1 / np.linalg.norm(x, 2) ** 2 * len(x)
     for _ in range(steps):
         scores = x @ new
@@ -172,37 +174,25 @@ def route(scores: Floats, top_k: int, *, boxes: int = 1, most_boxes: int | None 
         raise ValueError(f"boxes = {boxes}: must divide the {experts} experts")
     if np.isnan(scores).any():
         raise ValueError("a score is not a number: a token cannot choose by it")
-    if most_boxes is not None:
-        scores = _limited(scores, top_k, boxes, most_boxes)
-    return Routing(np.argsort(-scores, axis=-1, kind="stable")[..., :top_k], experts)
-
-
-def _limited(scores: Floats, top_k: int, boxes: int, most: int) -> Floats:
-    """The scores, with those of experts in boxes that a token may not visit at minus infinity."""
-    from scipy.special import expit
-
-    held = scores.shape[-1] // boxes
+    held, most = experts // boxes, boxes if most_boxes is None else most_boxes
     if not is_whole(most) or not 1 <= most <= boxes or most * held < top_k:
-        raise ValueError(
-            f"most_boxes = {most!r}: must be {ceil(top_k / held)} to {boxes}: a box has {held} experts, k is {top_k}"
-        )
-    affinity = expit(scores).reshape(*scores.shape[:-1], boxes, held)
-    count = max(1, top_k // most)
-    best = np.sort(affinity, axis=-1)[..., -count:].sum(axis=-1)
-    allowed = np.zeros(best.shape, dtype=np.bool_)
-    np.put_along_axis(allowed, np.argsort(-best, axis=-1, kind="stable")[..., :most], True, axis=-1)
-    return np.where(np.repeat(allowed, held, axis=-1), scores, -np.inf)
+        least = ceil(top_k / held)
+        raise ValueError(f"most_boxes = {most!r}: must be {least} to {boxes}: a box has {held} experts, k is {top_k}")
+    if most < boxes:
+        from scipy.special import expit
+
+        affinity = expit(scores).reshape(*scores.shape[:-1], boxes, held)
+        best = np.sort(affinity, axis=-1)[..., -max(1, top_k // most) :].sum(axis=-1)
+        place = np.argsort(np.argsort(-best, axis=-1, kind="stable"), axis=-1)  # of each box, for a token
+        scores = np.where(np.repeat(place < most, held, axis=-1), scores, -np.inf)
+    return Routing(np.argsort(-scores, axis=-1, kind="stable")[..., :top_k], experts)
 
 
 def with_capacity(routing: Routing, factor: float | Fraction) -> Routing:
     """Drop what exceeds an expert's capacity, ceil(factor x choices / experts): first choices stay first.
 
-    Args:
-        routing: what the tokens chose.
-        factor: the capacity factor, above 0.
-
     Raises:
-        ValueError: for a factor that is not above 0.
+        ValueError: for a factor that is not finite and above 0.
 
     >>> two = route(np.zeros((1, 4, 2)), top_k=1)  # four tokens, all to expert 0
     >>> with_capacity(two, 1).chosen.ravel()
@@ -231,16 +221,6 @@ def contiguous(experts: int, ranks: int) -> Placement:
     return tuple((expert // held,) for expert in range(experts))
 
 
-def round_robin(experts: int, ranks: int) -> Placement:
-    """Expert e on rank e mod N.
-
-    >>> round_robin(4, 2)
-    ((0,), (1,), (0,), (1,))
-    """
-    _held(experts, ranks)
-    return tuple((expert % ranks,) for expert in range(experts))
-
-
 def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Placement:
     """Equally many experts on every rank, the busiest first and each where there is the least to do.
 
@@ -255,8 +235,8 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
 
     Source: the greedy balancer of DeepSeek's EPLB, in one tier.
 
-    >>> by_load([8, 1, 2, 3], 2)
-    ((0,), (0,), (1,), (1,))
+    >>> by_load([8, 1, 2, 3], 2), by_load([1, 1, 1, 1], 2)  # equal loads go round
+    (((0,), (0,), (1,), (1,)), ((0,), (1,), (0,), (1,)))
     >>> by_load([8, 1, 1], 2, copies=1)
     ((0, 1), (0,), (1,))
     """
@@ -272,15 +252,14 @@ def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Plac
     for _ in range(copies):
         times[max((e for e in range(len(load)) if times[e] < ranks), key=lambda e: load[e] / times[e])] += 1
     work, free = [Fraction(0)] * ranks, [slots] * ranks
-    hosts: list[list[int]] = [[] for _ in load]
+    hosts: list[set[int]] = [set() for _ in load]
     for expert in sorted(range(len(load)), key=lambda e: -load[e] / times[e]):
         for _ in range(times[expert]):
-            open_ranks = [r for r in range(ranks) if free[r] and r not in hosts[expert]]
-            rank = min(open_ranks or [r for r in range(ranks) if free[r]], key=lambda r: work[r])
-            hosts[expert].append(rank)
+            rank = min((r for r in range(ranks) if free[r]), key=lambda r: (r in hosts[expert], work[r]))
+            hosts[expert].add(rank)
             free[rank] -= 1
             work[rank] += Fraction(int(load[expert]), times[expert])
-    return tuple(tuple(sorted(set(found))) for found in hosts)
+    return tuple(tuple(sorted(found)) for found in hosts)
 
 
 def _held(experts: int, ranks: int) -> int:
@@ -296,9 +275,7 @@ def destinations(routing: Routing, hosts: Placement) -> IntArray:
     if len(hosts) != routing.experts:
         raise ValueError(f"a placement of {len(hosts)} experts for a routing to {routing.experts}")
     count = np.array([len(found) for found in hosts])
-    table = np.full((len(hosts), count.max()), DROPPED)
-    for expert, found in enumerate(hosts):
-        table[expert, : len(found)] = found
+    table = np.array([np.resize(found, count.max()) for found in hosts])
     ranks, tokens, _ = routing.chosen.shape
     turn = (np.arange(ranks)[:, None] + np.arange(tokens))[:, :, None]
     return np.where(routing.chosen == DROPPED, DROPPED, table[routing.chosen, turn % count[routing.chosen]])
@@ -336,63 +313,37 @@ def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Sc
     """
     goes = whole_numbers("destination", goes)
     ranks, tokens, top_k = goes.shape
+    in_box = topology.in_box if copies == "per box" else 1
     if copies not in COPIES:
         raise ValueError(f"copies {copies!r}: must be one of {', '.join(COPIES)}")
     if ranks != topology.ranks:
         raise ValueError(f"tokens of {ranks} ranks on {topology.name}, which has {topology.ranks}")
+    if not in_box:
+        raise ValueError(f"{topology.name} has no boxes: copies per box need some")
     if not goes.size:
         raise ValueError(f"{tokens} tokens with {top_k} choices: there is nothing to send")
     if not -1 <= goes.min() <= goes.max() < ranks:
         raise ValueError(f"a token goes to rank {goes.max()}, or {goes.min()}: ranks are 0 to {ranks - 1}, -1 is none")
-    if copies == "per box":
-        return _over_boxes(topology, goes)
-    counts = traffic(_different(goes) if copies == "per rank" else goes)
-    return direct.all_to_all(ranks, [[Fraction(int(n), tokens * top_k) for n in row] for row in counts])
-
-
-def traffic(goes: IntArray) -> IntArray:
-    """How many vectors rank i sends to rank j, shape (ranks, ranks); `goes` is as for `dispatch`.
-
-    >>> traffic(np.array([[[1, 1]], [[0, -1]]])).tolist()
-    [[0, 2], [1, 0]]
-    """
-    ranks = len(goes)
-    here = np.broadcast_to(np.arange(ranks)[:, None, None], goes.shape)[goes != DROPPED]
-    return np.bincount(here * ranks + goes[goes != DROPPED], minlength=ranks**2).reshape(ranks, ranks)
+    sent: Counter[tuple[int, tuple[int, ...]]] = Counter()  # from a rank to some ranks of one box
+    for rank, row in enumerate((goes.reshape(ranks, -1, 1) if copies == "per expert" else goes).tolist()):
+        for chosen in row:
+            for _, there in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):
+                sent[rank, tuple(there)] += 1
+    source = np.array([rank for rank, _ in sent], dtype=np.intp)
+    groups = [np.array(there) for _, there in sent]
+    first = np.array([there[0] for there in groups], dtype=np.intp)
+    target = np.where([len(there) > 1 for there in groups], ranks + np.arange(len(sent)), first)
+    share = Fractions.of([Fraction(count, tokens * top_k) for count in sent.values()])
+    relay = first // in_box * in_box + source % in_box
+    across = np.flatnonzero(source // in_box != relay // in_box)
+    inside = [(relay[block], r, block) for block, there in enumerate(groups) for r in there if r != relay[block]]
+    steps = [Step.of(source[across], relay[across], across), Step.of(*np.array(inside, dtype=np.intp).reshape(-1, 3).T)]
+    blocks = Blocks(ranks, share, source, target, tuple(groups))
+    return Schedule.from_steps(blocks, [step for step in steps if len(step.src)])
 
 
 def boxes_visited(goes: IntArray, in_box: int) -> float:
     """How many boxes a token's experts are in, on average; its own box counts if one of them is there."""
     check_counts(in_box=in_box)
-    visited = _different(np.where(goes == DROPPED, DROPPED, goes // in_box)) != DROPPED
-    return float(visited.sum(axis=-1).mean())
-
-
-def _different(goes: IntArray) -> IntArray:
-    """Each token's goals in order, repetitions dropped."""
-    goes = np.sort(goes, axis=-1)
-    return np.where(np.diff(goes, axis=-1, prepend=DROPPED - 1) == 0, DROPPED, goes)
-
-
-def _over_boxes(topology: Topology, goes: IntArray) -> Schedule:
-    in_box = topology.in_box
-    if not in_box:
-        raise ValueError(f"{topology.name} has no boxes: copies per box need some")
-    ranks, tokens, top_k = goes.shape
-    found: Counter[tuple[int, tuple[int, ...]]] = Counter()
-    for rank, row in enumerate(goes.tolist()):
-        for chosen in row:
-            for _, there in groupby(sorted({*chosen} - {DROPPED}), key=lambda r: r // in_box):
-                found[rank, tuple(there)] += 1
-    source = np.array([rank for rank, _ in found], dtype=np.intp)
-    groups = [np.array(there) for _, there in found]
-    relay = np.array([there[0] // in_box for _, there in found], dtype=np.intp) * in_box + source % in_box
-    target = np.array(
-        [there[0] if len(there) == 1 else ranks + block for block, (_, there) in enumerate(found)], dtype=np.intp
-    )
-    share = Fractions.of([Fraction(count, tokens * top_k) for count in found.values()])
-    across = np.flatnonzero(source // in_box != relay // in_box)
-    inside = [(relay[block], r, block) for block, there in enumerate(groups) for r in there if r != relay[block]]
-    blocks = Blocks(ranks, share, source, target, tuple(groups))
-    second = Step.of(*np.array(inside, dtype=np.intp).reshape(-1, 3).T)
-    return Schedule.from_steps(blocks, [Step.of(source[across], relay[across], across), second])
+    boxes = range(goes.max() // in_box + 1)
+    return float(sum((goes // in_box == box).any(axis=-1).mean() for box in boxes))

@@ -7,7 +7,7 @@ done or nobody can move. Late ranks and slow links are the event clock's (`colll
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +34,6 @@ def flipped(value: Singles, bit: int) -> Singles:
     if not is_whole(bit) or not 0 <= bit < 32:
         raise ValueError(f"bit {bit}: an FP32 number has the bits 0 to 31")
     found = np.array(value, dtype=np.float32)
-    if not found.size:
-        raise ValueError("no numbers: there is no bit to flip")
     found.view(np.uint32)[0] ^= np.uint32(1 << bit)
     return found
 
@@ -55,7 +53,6 @@ class Flip:
     """A ring all-reduce in FP32 in which one bit was flipped, and who can tell.
 
     Attributes:
-        phase: where it was, one of PHASES.
         results: what each rank ended with.
         wrong: the ranks whose result is not the right one.
         link: whether a checksum on each link notices.
@@ -63,7 +60,6 @@ class Flip:
         total: whether the sum of a rank's result differs from that of all gradients by more than rounding.
     """
 
-    phase: str
     results: list[Singles]
     wrong: list[int]
     link: bool
@@ -89,35 +85,32 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
     """
     if phase not in PHASES:
         raise ValueError(f"phase {phase!r}: must be one of {', '.join(PHASES)}")
-    schedule = allreduce.ring(len(gradients))
-    if schedule.ranks < 3 or len({len(g) for g in gradients}) > 1 or len(gradients[0]) < schedule.ranks:
+    ring = allreduce.ring(len(gradients))
+    if ring.ranks < 3 or len({len(g) for g in gradients}) > 1 or len(gradients[0]) < ring.ranks:
         lengths = ", ".join(str(len(g)) for g in gradients)  # between two ranks no partial sum travels
         raise ValueError(f"gradients of lengths {lengths}: three or more of one length, a number for each rank or more")
-    check_rank("rank", rank, schedule.ranks)
-    when = {"sum in memory": 1, "reduce-scatter wire": 1, "all-gather wire": schedule.ranks - 1}
-    when["last hop"] = schedule.num_steps - 1
+    check_rank("rank", rank, ring.ranks)
+    when = {"all-gather wire": ring.ranks - 1, "last hop": ring.num_steps - 1}.get(phase, 1)
     given = [np.array(gradient, dtype=np.float32) for gradient in gradients]
-    right = _summed(schedule, given)
+    right = _summed(ring, given)
     if phase == "gradient":
         given[rank] = flipped(given[rank], bit)
     checked = sum(float(g.sum(dtype=np.float64)) for g in given)  # a gradient that was wrong before is one of them
 
     def wire(sent: Singles, message: Message) -> Singles:
-        here = (message.step, message.src) == (when.get(phase), rank)
-        return flipped(sent, bit) if here else sent
+        return flipped(sent, bit) if (message.step, message.src) == (when, rank) else sent
 
-    results = _summed(schedule, given, wire)
+    results = _summed(ring, given, None if phase in ("gradient", "result") else wire)
     if phase == "result":
         results[rank] = flipped(results[rank], bit)
-    scale = sum(float(np.abs(g).sum(dtype=np.float64)) for g in given)
     off = max(abs(float(found.sum(dtype=np.float64)) - checked) for found in results)
+    scale = sum(float(np.abs(g).sum(dtype=np.float64)) for g in given)
     return Flip(
-        phase,
         results,
-        [r for r, (found, wanted) in enumerate(zip(results, right, strict=True)) if not np.array_equal(found, wanted)],
-        phase.endswith(("wire", "hop")),
-        len({found.tobytes() for found in results}) > 1,
-        not off <= len(gradients) * float(np.finfo(np.float32).eps) * scale,
+        wrong=[k for k, found in enumerate(results) if not np.array_equal(found, right[k])],
+        link=phase.endswith(("wire", "hop")),
+        hash=len({found.tobytes() for found in results}) > 1,
+        total=not off <= len(gradients) * float(np.finfo(np.float32).eps) * scale,
     )
 
 
@@ -161,16 +154,14 @@ def faulty(schedule: Schedule, fault: str, *, rank: int, step: int) -> Schedule:
     last = schedule.num_steps - 1 - swaps
     if not is_whole(step) or not 0 <= step <= last or rank not in schedule.step(step).src:
         raise ValueError(f"step {step}: must be one from 0 to {last} in which rank {rank} sends")
-    steps = [schedule.step(t) for t in range(schedule.num_steps)]
-    here, own = steps[step], steps[step].src == rank
+    own = [each.taken(each.src == rank) for each in schedule.steps]
     if swaps:
-        after, next_ = steps[step + 1], steps[step + 1].src == rank
-        steps[step] = Step.joined([here.taken(~own), after.taken(next_)])
-        steps[step + 1] = Step.joined([after.taken(~next_), here.taken(own)])
+        own[step : step + 2] = own[step + 1], own[step]
     elif fault == FAULTS[1]:
-        steps[step] = here._replace(block=np.where(own, (here.block + 1) % len(schedule.blocks), here.block))
+        own[step] = own[step]._replace(block=(own[step].block + 1) % len(schedule.blocks))
     else:
-        steps[step] = here.taken(~own)
+        own[step] = Step.of([], [], [])
+    steps = [Step.joined([each.taken(each.src != rank), now]) for each, now in zip(schedule.steps, own, strict=True)]
     return Schedule.from_steps(schedule.blocks, steps, schedule.switches)
 
 
@@ -206,7 +197,7 @@ class Outcome:
 
     Attributes:
         results: results[rank][call], the rank's receive buffer, of the calls that it finished.
-        waits: which ranks each rank that never finished waits for.
+        waits: if nobody can go on, which ranks each rank waits for.
         reason: the reason in one line, "" if all finished.
     """
 
@@ -219,13 +210,10 @@ class Outcome:
         """Ranks that wait for one another in a circle, if there are any, from the lowest."""
         import networkx as nx
 
-        graph = nx.DiGraph([(rank, other) for rank in sorted(self.waits) for other in self.waits[rank]])
-        try:
-            path = [rank for rank, _ in nx.find_cycle(graph)]
-        except nx.NetworkXNoCycle:
-            return []
-        lowest = path.index(min(path))
-        return path[lowest:] + path[:lowest]
+        waits = nx.DiGraph([(rank, other) for rank in sorted(self.waits) for other in self.waits[rank]])
+        ranks = next(nx.simple_cycles(waits), [])
+        lowest = ranks.index(min(ranks)) if ranks else 0
+        return ranks[lowest:] + ranks[:lowest]
 
 
 @dataclass(eq=False)
@@ -246,17 +234,16 @@ def _turns(rank: int, program: Sequence[Call], results: list[NDArray[Any]]) -> I
         parts = np.array_split(own, len(before) or len(blocks))  # who has none receives into all of its vector
         sizes = dict(zip(before or range(len(blocks)), map(len, parts), strict=True))
         held = dict(zip(before, parts, strict=False))
-        for t in range(call.schedule.num_steps):
+        for step in call.schedule.steps:
             sends: dict[int, list[NDArray[Any]]] = {}
             wanted: dict[int, list[tuple[int, bool, int]]] = {}
-            for src, dst, block, add in zip(*(column.tolist() for column in call.schedule.step(t)), strict=True):
+            for src, dst, block, add in zip(*(column.tolist() for column in step), strict=True):
                 if src == rank:
                     sends.setdefault(dst, []).append(held[block])
                 if dst == rank:
-                    size = sizes.get(block, len(own) // len(parts))
-                    wanted.setdefault(src, []).append((block, add, size))
+                    wanted.setdefault(src, []).append((block, add, sizes.get(block, len(own) // len(parts))))
             expects = {src: sum(size for *_, size in found) for src, found in wanted.items()}
-            turn = _Turn(call.label, {dst: np.concatenate(parts) for dst, parts in sends.items()}, expects, {})
+            turn = _Turn(call.label, {dst: np.concatenate(found) for dst, found in sends.items()}, expects, {})
             if sends or wanted:
                 yield turn
             for src, found in wanted.items():
@@ -288,31 +275,20 @@ def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
     results: list[list[NDArray[Any]]] = [[] for _ in programs]
     turns = [_turns(rank, program, results[rank]) for rank, program in enumerate(programs)]
     now = {rank: turn for rank, own in enumerate(turns) if (turn := next(own, None))}  # of ranks that have not finished
-    moved = True
-    while moved:
-        moved = False
-        for src, sender in now.items():
-            for dst in [dst for dst in sender.sends if dst in now and src in now[dst].expects]:
-                receiver, sent = now[dst], len(sender.sends[dst])
-                if sent != receiver.expects[src]:
-                    expected = f"expects {receiver.expects[src]} numbers from rank {src} (in {sender.label})"
-                    reason = f"rank {dst} (in {receiver.label}) {expected}, which sends {sent}"
-                    return Outcome(results, _waits(now), reason)
-                receiver.arrived[src] = sender.sends.pop(dst)
-                del receiver.expects[src]
-                moved = True
+    while pairs := [(src, dst) for src in now for dst in now[src].sends if dst in now and src in now[dst].expects]:
+        for src, dst in pairs:
+            sent, expected = now[src].sends.pop(dst), now[dst].expects.pop(src)
+            if len(sent) != expected:
+                receiver = f"rank {dst} (in {now[dst].label}) expects {expected} numbers"
+                sender = f"rank {src} (in {now[src].label}), which sends {len(sent)}"
+                return Outcome(results, {}, f"{receiver} from {sender}")
+            now[dst].arrived[src] = sent
         following = {r: turn if turn.sends or turn.expects else next(turns[r], None) for r, turn in now.items()}
         now = {rank: turn for rank, turn in following.items() if turn}
-    waits = _waits(now)
+    waits = {rank: sorted({*turn.sends, *turn.expects}) for rank, turn in now.items()}
     each = [f"{rank} (in {now[rank].label}) waits for {', '.join(map(str, on))}" for rank, on in waits.items()]
-    gone = [str(rank) for rank in range(len(programs)) if rank not in now]
-    if gone:
-        each.append(f"rank {gone[0]} has finished" if len(gone) == 1 else f"ranks {', '.join(gone)} have finished")
-    return Outcome(results, waits, "no rank can go on: " + "; ".join(each) if now else "")
-
-
-def _waits(now: Mapping[int, _Turn]) -> dict[int, list[int]]:
-    return {rank: sorted({*turn.sends, *turn.expects}) for rank, turn in now.items()}
+    each += [f"rank {rank} has finished" for rank in range(len(programs)) if rank not in now]
+    return Outcome(results, waits, "no rank can go on: " + "; ".join(each) if waits else "")
 
 
 # -- sums in some order and precision ------------------------------------------------------------

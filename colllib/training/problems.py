@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +18,12 @@ class Problem:
     """Something to minimize, shared among workers whose data differ.
 
     Attributes:
-        name: what figures call it.
         start: where descent begins, shape (d,).
         gradients: of each worker's own loss at x in some step, a list of vectors of shape (d,).
         loss: the mean over the workers' data, less the least there is where that is known.
         rate: of plain descent, where it converges well.
     """
 
-    name: str
     start: Floats
     gradients: Callable[[Floats, int], list[Floats]]
     loss: Callable[[Floats], float]
@@ -52,17 +50,16 @@ def least_squares(workers: int, dimension: int = 64, *, seed: int = 0) -> Proble
     best = np.linalg.lstsq(together, np.concatenate(outputs))[0]
 
     def gradients(x: Floats, step: int) -> list[Floats]:
-        draw = np.random.default_rng((seed, step))
-        found = []
-        for a, y in zip(inputs, outputs, strict=True):
-            rows = draw.integers(len(a), size=len(a) // 2)
-            found.append(a[rows].T @ (a[rows] @ x - y[rows]) / len(rows))
-        return found
+        rows = np.random.default_rng((seed, step)).integers(2 * dimension, size=(workers, dimension))
+        drawn = ((a[r], y[r]) for a, y, r in zip(inputs, outputs, rows, strict=True))
+        return [a.T @ (a @ x - y) / dimension for a, y in drawn]
 
-    def loss(x: Floats) -> float:
-        return float(((together @ (x - best)) ** 2).mean() / 2)
-
-    return Problem("least squares", np.zeros(dimension), gradients, loss, 0.1)
+    return Problem(
+        start=np.zeros(dimension),
+        gradients=gradients,
+        loss=lambda x: float(((together @ (x - best)) ** 2).mean() / 2),
+        rate=0.1,
+    )
 
 
 def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
@@ -80,10 +77,12 @@ def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
         weight = -labels / (1 + np.exp(labels * (inputs @ x)))
         return [w @ a / len(a) + 1e-3 * x for w, a in zip(weight, inputs, strict=True)]
 
-    def loss(x: Floats) -> float:
-        return float(np.logaddexp(0, -labels * (inputs @ x)).mean() + 5e-4 * x @ x)
-
-    return Problem("logistic regression", np.zeros(dimension), gradients, loss, 8.0)
+    return Problem(
+        start=np.zeros(dimension),
+        gradients=gradients,
+        loss=lambda x: float(np.logaddexp(0, -labels * (inputs @ x)).mean() + 5e-4 * x @ x),
+        rate=8.0,
+    )
 
 
 def terrain(workers: int, hidden: int = 16, *, seed: int = 0) -> Problem:
@@ -120,12 +119,13 @@ def terrain(workers: int, hidden: int = 16, *, seed: int = 0) -> Problem:
             down = down @ matrix.T * (1 - came**2)
         return np.concatenate([part.ravel() for part in reversed(parts)])
 
-    def loss(x: Floats) -> float:
-        return float(((forward(x, inputs)[-1] - targets) ** 2).mean() / 2)
-
     random = np.random.default_rng(seed)
-    start = np.concatenate([random.normal(size=shape).ravel() / np.sqrt(shape[0]) for shape in shapes])
-    return Problem("landscape", start, lambda x, step: [gradient(x, which) for which in strips], loss, 0.2)
+    return Problem(
+        start=np.concatenate([random.normal(size=shape).ravel() / np.sqrt(shape[0]) for shape in shapes]),
+        gradients=lambda x, step: [gradient(x, which) for which in strips],
+        loss=lambda x: float(((forward(x, inputs)[-1] - targets) ** 2).mean() / 2),
+        rate=0.2,
+    )
 
 
 def cancelling() -> Problem:
@@ -138,17 +138,18 @@ def cancelling() -> Problem:
     (array([-5.5,  4.5,  4.5]), array([1.167, 1.167, 1.167]))
     """
     rows = np.array([[-3.0, 2.0, 2.0], [2.0, -3.0, 2.0], [2.0, 2.0, -3.0]])
-
-    def gradients(x: Floats, step: int) -> list[Floats]:
-        return [2 * (row @ x) * row + x / 2 for row in rows]
-
-    def loss(x: Floats) -> float:
-        return float(((rows @ x) ** 2).mean() + x @ x / 4)
-
-    return Problem("three workers", np.ones(3), gradients, loss, 0.02)
+    return Problem(
+        start=np.ones(3),
+        gradients=lambda x, step: [2 * (row @ x) * row + x / 2 for row in rows],
+        loss=lambda x: float(((rows @ x) ** 2).mean() + x @ x / 4),
+        rate=0.02,
+    )
 
 
 # -- training ------------------------------------------------------------------------------------
+
+LOST = 1000
+MOST_STEPS = 2**15  # of the problems here, about a minute
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,14 +167,7 @@ class Run:
     @property
     def diverged(self) -> bool:
         """Whether it ended early."""
-        return _lost(self.loss)
-
-
-LOST = 1000
-
-
-def _lost(losses: Sequence[float] | Floats) -> bool:
-    return not losses[-1] <= LOST * losses[0]  # true also of what is not a number
+        return not self.loss[-1] <= LOST * self.loss[0]  # true also of what is not a number
 
 
 def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rate: float | None = None) -> Run:
@@ -182,22 +176,24 @@ def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rat
     Args:
         problem: what to minimize.
         average: a new one, since it goes on counting and remembering.
-        steps: how many.
+        steps: how many, at most MOST_STEPS.
         rate: of learning (default: the problem's own).
+
+    Raises:
+        ValueError: for too few or too many steps, or a rate that is not above 0 and finite.
 
     >>> run = descend(cancelling(), Average(3), 50)
     >>> bool(run.loss[-1] < 0.5 * run.loss[0]), int(run.bytes[1])
     (True, 16)
     """
     check_counts(steps=steps)
+    check_size("a descent", steps, MOST_STEPS, "steps")
     rate = problem.rate if rate is None else rate
     if not 0 < rate < float("inf"):
         raise ValueError(f"rate {rate}: must be above 0 and finite")
     x, losses, total = problem.start, [problem.loss(problem.start)], [0]
-    for step in range(steps):
-        if _lost(losses):
-            break
-        x = x - rate * average(problem.gradients(x, step), step)
+    while len(losses) <= steps and losses[-1] <= LOST * losses[0]:
+        x = x - rate * average(problem.gradients(x, len(losses) - 1), len(losses) - 1)
         losses.append(problem.loss(x))
-        total.append(average.traffic.most)
+        total.append(int(average.bytes.max()))
     return Run(np.array(losses), np.array(total))

@@ -35,6 +35,7 @@ from colllib.algorithms import (
     reducescatter,
     relay,
 )
+from colllib.algorithms.direct import parameter_server
 from colllib.claims.allreduce import double_tree, hierarchical_ring, single_tree
 from colllib.claims.finding import cases_of, judged
 from colllib.claims.gather import as_printed
@@ -45,7 +46,6 @@ from colllib.schedule import Schedule, pipelined
 from colllib.topology import Lattice, boxes, star, torus
 from colllib.topology import find as find_topology
 from colllib.topology.routes import alternating_torus
-from colllib.training.server import parameter_server
 
 ALPHA, LOAD = 0.5, 16e6 / 900e9 * 1e6  # microseconds at the anchor
 COUNTS = {}

@@ -9,8 +9,7 @@ from click.testing import CliRunner
 
 from colllib import cli
 from colllib.measured import machines
-from colllib.measured.cluster import machine_on, read_cluster, topology_of
-from colllib.measured.devices import read_nccl_xml, read_smi
+from colllib.measured.cluster import machine_on, read_cluster, read_nccl_xml, read_smi, topology_of
 from colllib.topology import find, presets
 
 FILE = 'boxes = 2\ngpus = 4\ngpu = "a100"\ncards = 2\ncard = "200Gbit/s"\n'
@@ -106,6 +105,7 @@ def test_presets_of_topologies_and_of_predictions_are_the_same_boxes(name):
     boxes, size = preset.expression(2).split(",")[0].removeprefix("boxes:").split("x")
     assert (machine.boxes, machine.gpus) == (int(boxes), int(size))
     assert machine.card == preset.bandwidth[1]
+    assert machine.link == preset.bandwidth[0] * {"mi250x": 3, "mi300x": 7}.get(name, 1)  # of a link there, one by one
 
 
 def test_oversubscription_takes_from_the_cards():

@@ -9,45 +9,47 @@ import shutil
 import pytest
 
 from colllib import simgrid
-from colllib.measured.replays import CASES, STORED, measured, stored
+from colllib.measured.replays import CASES, OTHERS, STORED, measured
 
 #: Where ranks that run ahead meet others on hashed uplinks: a lock-step step has no such neighbors.
-APART = ("leaf-spine:4x4x2, all-to-all pairwise", "leaf-spine:4x4x2, all-to-all hierarchical")
+APART = [case for case in CASES if case.on == "leaf-spine:4x4x2" and case.primitive == "all-to-all"]
 #: A rank that waits for what it receives alone, and never has two messages on one link.
 RINGS = [case for case in CASES if case.algorithm == "ring"]
 
 
-def test_stored_are_the_replays_of_all_cases():
-    assert list(stored()["cases"]) == [case.name for case in CASES]
-    assert len({case.name for case in CASES}) == len(CASES) >= 12
+def named(case):
+    return f"{case.on}, {case.primitive} {case.algorithm} {case.tiers}"
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.name not in APART], ids=lambda case: case.name)
+def test_no_case_is_stored_twice():
+    assert len(set(map(named, CASES))) == len(CASES) >= 12
+    assert len(APART) == 2
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in APART], ids=named)
 def test_a_replay_takes_the_lock_step_time_and_the_envelopes_to_the_nanosecond(case):
     lock, _ = case.clocks()
-    assert stored()["cases"][case.name]["waiting"] == pytest.approx(lock + case.envelopes(), abs=1e-9)
+    assert case.waiting == pytest.approx(lock + case.envelopes(), abs=1e-9)
 
 
-@pytest.mark.parametrize("case", RINGS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", RINGS, ids=named)
 def test_with_eager_sends_a_flat_ring_takes_the_event_clocks_time(case):
     lock, event = case.clocks()
     assert event < lock
     # every message waits for its own envelope and, over a narrow uplink, for those of its neighbors
-    assert 0 < stored()["cases"][case.name]["eager"] - event < 4e-4 * event
+    assert 0 < case.eager - event < 4e-4 * event
 
 
-@pytest.mark.parametrize("name", APART)
-def test_where_steps_of_different_ranks_meet_a_fair_share_and_a_common_step_differ(name):
-    (case,) = [one for one in CASES if one.name == name]
+@pytest.mark.parametrize("case", APART, ids=named)
+def test_where_steps_of_different_ranks_meet_a_fair_share_and_a_common_step_differ(case):
     lock, event = case.clocks()
-    replayed = stored()["cases"][name]["waiting"]
-    assert abs(replayed / lock - 1) > 0.01
-    assert replayed > event
+    assert abs(case.waiting / lock - 1) > 0.01
+    assert case.waiting > event
 
 
 def test_each_of_what_is_switched_off_would_change_the_time():
-    usual = stored()["cases"][CASES[1].name]["waiting"]
-    assert all(seconds > 1.03 * usual for seconds in stored()["switched_on"].values())
+    assert OTHERS
+    assert all(other["seconds"] > 1.03 * CASES[1].waiting for other in OTHERS.values())
 
 
 def test_a_replay_now_gives_what_is_stored():
@@ -56,9 +58,10 @@ def test_a_replay_now_gives_what_is_stored():
         if os.environ.get("CI") == "true":
             pytest.fail(f"{message} (in CI it must be heard)")
         pytest.skip(message)
-    if simgrid.version() == stored()["simgrid"]:
-        assert measured() == json.loads(STORED.read_text())
+    stored = json.loads(STORED.read_text())
+    if simgrid.version() == stored["simgrid"]:
+        assert measured() == stored
     else:  # another version may round in another way
-        for now, then in zip(measured()["cases"], stored()["cases"].values(), strict=True):
+        for now, then in zip(measured()["cases"], stored["cases"], strict=True):
             near = pytest.approx([then["waiting"], then["eager"]], rel=1e-3)
             assert [now["waiting"], now["eager"]] == near, f"{then} is not as stored in {STORED.name}"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from colllib.training import compression, problems
-from colllib.training.compression import Adam, Average, LowRank, Traffic, full, in_parts, int8, random_k, sign, top_k
+from colllib.training import problems
+from colllib.training.compression import WAYS, Adam, Average, LowRank, full, int8, random_k, sign, top_k
 
 COMPRESSORS = {
     "INT8": int8(),
@@ -23,74 +23,60 @@ def vectors(ranks, size, seed=0):
     return list(np.random.default_rng(seed).normal(size=(ranks, size)))
 
 
-@given(st.integers(1, 7), st.integers(1, 30), st.integers(0, 99))
-@settings(deadline=None, max_examples=40)
-def test_without_compression_every_way_gives_every_rank_the_mean(ranks, size, seed):
+@given(st.integers(1, 7), st.integers(1, 30), st.integers(0, 99), st.sampled_from(WAYS))
+@settings(deadline=None, max_examples=80)
+def test_without_compression_every_way_gives_every_rank_the_mean(ranks, size, seed, way):
     given_vectors = vectors(ranks, size, seed)
-    packets = [full(vector) for vector in given_vectors]
-    results = [
-        compression.summed(given_vectors, Traffic(ranks)),
-        compression.two_phase([in_parts(v, ranks, full) for v in given_vectors], full, Traffic(ranks)),
-        compression.gathered(packets, Traffic(ranks)),
-        compression.merged(packets, Traffic(ranks)),
-    ]
-    for found in results:
-        assert np.allclose(found, np.mean(given_vectors, axis=0))
+    found = Average(ranks, full, way).on_each(given_vectors, 0)
+    assert len(found) == ranks
+    assert np.allclose(found, np.mean(given_vectors, axis=0))
 
 
+@pytest.mark.parametrize("way", ["every hop", "two phases", "gather"])
 @pytest.mark.parametrize("name", COMPRESSORS)
-def test_all_ranks_end_with_the_same_bits(name):
-    given_vectors, compress = vectors(4, 40), COMPRESSORS[name]
-    ways = [
-        compression.requantized(given_vectors, compress, Traffic(4)),
-        compression.two_phase([in_parts(v, 4, compress) for v in given_vectors], compress, Traffic(4)),
-        compression.gathered([compress(v, 0) for v in given_vectors], Traffic(4)),
-    ]
-    for found in ways:
-        assert all(np.array_equal(found[0], other) for other in found)
+def test_all_ranks_end_with_the_same_bits(name, way):
+    found = Average(4, COMPRESSORS[name], way).on_each(vectors(4, 40), 0)
+    assert all(np.array_equal(found[0], other) for other in found)
 
 
 def test_two_phases_are_what_they_say_in_plain_numpy():
     given_vectors, compress = vectors(4, 40), int8(5)
     sums = np.mean([np.concatenate([compress(p, 0).values for p in np.split(v, 4)]) for v in given_vectors], axis=0)
     wanted = np.concatenate([compress(part, 0).values for part in np.split(sums, 4)])
-    found = compression.two_phase([in_parts(v, 4, compress) for v in given_vectors], compress, Traffic(4))
-    assert np.allclose(found[0], wanted)
+    assert np.allclose(Average(4, compress)(given_vectors, 0), wanted)
 
 
-def test_bytes_are_those_of_the_packets_that_a_rank_sends():
-    given_vectors = vectors(4, 64)
-    exact, eighth, hops, sparse = (Traffic(4) for _ in range(4))
-    compression.summed(given_vectors, exact)
-    compression.two_phase([in_parts(v, 4, int8()) for v in given_vectors], int8(), eighth)
-    compression.requantized(given_vectors, int8(), hops)
-    compression.gathered([top_k(0.125)(v, 0) for v in given_vectors], sparse)
-    assert exact.bytes.tolist() == [6 * 16 * 4] * 4
-    assert eighth.bytes.tolist() == hops.bytes.tolist() == [6 * (16 + 4)] * 4
-    assert sparse.bytes.tolist() == [3 * 8 * 8] * 4
+@pytest.mark.parametrize(
+    ("compress", "way", "most"),
+    [
+        (full, "every hop", 6 * 16 * 4),
+        (int8(), "two phases", 6 * (16 + 4)),
+        (int8(), "every hop", 6 * (16 + 4)),
+        (top_k(0.125), "gather", 3 * 8 * 8),
+    ],
+)
+def test_bytes_are_those_of_the_packets_that_a_rank_sends(compress, way, most):
+    average = Average(4, compress, way)
+    average(vectors(4, 64), 0)
+    assert average.bytes.tolist() == [most] * 4
 
 
 def test_rounding_at_every_hop_loses_more_than_rounding_twice():
-    def error(found, given_vectors):
-        return np.linalg.norm(found[0] - np.mean(given_vectors, axis=0))
-
     more = []
     for seed in range(10):
         given_vectors = vectors(16, 256, seed)
-        hops = compression.requantized(given_vectors, int8(), Traffic(16))
-        twice = compression.two_phase([in_parts(v, 16, int8()) for v in given_vectors], int8(), Traffic(16))
-        more.append(error(hops, given_vectors) / error(twice, given_vectors))
+        found = (Average(16, int8(), way)(given_vectors, 0) for way in ("every hop", "two phases"))
+        hops, twice = (np.linalg.norm(mean - np.mean(given_vectors, axis=0)) for mean in found)
+        more.append(hops / twice)
     assert min(more) > 1
 
 
 def test_sparse_vectors_with_places_of_their_own_grow_until_a_dense_one_is_smaller():
-    packets = [top_k(0.1)(np.roll(np.arange(40.0), 4 * rank), 0) for rank in range(8)]
-    traffic = Traffic(8)
-    compression.merged(packets, traffic)
-    assert list(traffic.steps.values()) == [4 * 8, 8 * 8, 16 * 8]
-    traffic = Traffic(8)
-    compression.merged([top_k(0.25)(np.roll(np.arange(40.0), 10 * rank), 0) for rank in range(8)], traffic)
-    assert max(traffic.steps.values()) == 40 * 4
+    tenth, quarter = Average(8, top_k(0.1), "merge"), Average(8, top_k(0.25), "merge")
+    tenth([np.roll(np.arange(40.0), 4 * rank) for rank in range(8)], 0)
+    quarter([np.roll(np.arange(40.0), 10 * rank) for rank in range(8)], 0)
+    assert list(tenth.largest.values()) == [4 * 8, 8 * 8, 16 * 8]
+    assert max(quarter.largest.values()) == 40 * 4
 
 
 def test_random_places_that_all_share_can_be_added_and_top_places_cannot():
@@ -117,17 +103,18 @@ def test_int8_is_off_by_half_a_level_at_most_and_stays_put_when_done_again(value
     assert np.allclose(compress(once, 0).values, once)
 
 
-@pytest.mark.parametrize("way", ["two phases", "gather"])
+@pytest.mark.parametrize("way", ["every hop", "two phases", "gather"])
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_with_feedback_what_has_arrived_and_what_is_left_make_up_what_was_given(name, way):
+    """What is left of a worker's vector, or of a partial sum, is a fourth of that in the mean."""
     average, total, arrived = Average(4, COMPRESSORS[name], way, feedback=True), np.zeros(40), np.zeros(40)
     for step in range(20):
         here = vectors(4, 40, step)
         total += np.mean(here, axis=0)
         arrived += average(here, step)
-    left = np.mean(average.errors, axis=0)
-    if way == "two phases":
-        left = left + np.concatenate(average.owners)
+    left = np.zeros(40)
+    for (kind, *_, part), values in average.left.items():
+        np.split(left, 1 if kind == "whole" else 4)[part] += values / (1 if kind == "mean" else 4)
     assert np.allclose(arrived + left, total)
 
 
@@ -137,7 +124,7 @@ def test_low_rank_is_exact_for_a_matrix_of_low_rank_and_sends_two_thin_factors()
     average = LowRank(4, rank=2)
     found = average([matrix.ravel() * scale for scale in (1, 2, 3, 4)], 0)
     assert np.allclose(found, 2.5 * matrix.ravel())
-    assert average.traffic.most == 2 * 6 * (16 // 4) * 4  # two all-reduces of 16 numbers among four
+    assert average.bytes.tolist() == [2 * 6 * (16 // 4) * 4] * 4  # two all-reduces of 16 numbers among four
 
 
 def test_one_bit_adam_is_adam_until_its_warm_up_ends_and_sends_less_after():
@@ -148,7 +135,7 @@ def test_one_bit_adam_is_adam_until_its_warm_up_ends_and_sends_less_after():
     assert one_bit.bytes[-1] - one_bit.bytes[10] < (plain.bytes[-1] - plain.bytes[10]) / 8
 
 
-@pytest.mark.parametrize("way", compression.WAYS)
+@pytest.mark.parametrize("way", ["every hop", "two phases", "gather"])
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_fewer_numbers_than_workers_leave_some_of_them_without_a_part(name, way):
     """Four equal vectors of three equal numbers: what is kept of a part of one number is the number."""
@@ -162,8 +149,8 @@ def test_what_powersgd_has_sent_and_what_it_keeps_add_up_to_what_it_was_given():
     low, random = LowRank(3, 2), np.random.default_rng(4)
     drawn = random.normal(size=(6, 3, 30))
     arrived = sum(low(list(each), step) for step, each in enumerate(drawn))
-    assert np.allclose(arrived + np.mean(low.errors, axis=0), drawn.mean(axis=1).sum(axis=0))
-    assert np.abs(low.errors).max() > 0.1
+    assert np.allclose(arrived + np.mean(low.left, axis=0), drawn.mean(axis=1).sum(axis=0))
+    assert np.abs(low.left).max() > 0.1
 
 
 def test_powersgd_goes_on_after_a_step_without_gradients():
@@ -181,13 +168,14 @@ def test_powersgd_goes_on_after_a_step_without_gradients():
         (lambda: int8(2.5), "block 2.5: must be a whole number"),
         (lambda: top_k(0), "share = 0: must be above 0 and at most 1"),
         (lambda: random_k(1.5), "share = 1.5"),
-        (lambda: Average(2, way="ring"), "way 'ring': must be one of every hop, two phases, gather"),
-        (lambda: Average(2, int8(), "every hop", True), "feedback with 'every hop'"),
+        (lambda: Average(2, way="ring"), "way 'ring': must be one of every hop, two phases, gather, merge"),
         (lambda: LowRank(2, 0), "rank 0: must be at least 1"),
-        (lambda: LowRank(2)([np.zeros(3), np.zeros(4)], 0), "vectors of lengths 3, 4: must be one for each of 2 ranks"),
-        (lambda: Average(0), "ranks 0: must be at least 1"),
-        (lambda: Average(4)(vectors(3, 8), 0), "vectors of lengths 8, 8, 8: must be one for each of 4 ranks, alike"),
-        (lambda: compression.gathered([full(v) for v in vectors(3, 8)], Traffic(2)), "one for each of 2 ranks"),
+        (
+            lambda: LowRank(2)([np.zeros(3), np.zeros(4)], 0),
+            "vectors of lengths 3, 4: must be one for each of 2 workers",
+        ),
+        (lambda: Average(0), "workers 0: must be at least 1"),
+        (lambda: Average(4)(vectors(3, 8), 0), "vectors of lengths 8, 8, 8: must be one for each of 4 workers, alike"),
         (lambda: Adam(3, warm_up=0), "warm_up 0: must be at least 1"),
     ],
 )

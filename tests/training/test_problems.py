@@ -35,7 +35,7 @@ def test_the_workers_gradients_are_the_slope_of_the_loss(make):
 
 def test_adam_is_the_textbooks():
     """Kingma and Ba, algorithm 1, entry by entry; workers of the same gradient have it as their mean."""
-    problem = problems.Problem("bowl", np.array([3.0, -2.0]), lambda x, step: [2 * x, 2 * x], lambda x: x @ x, 0.1)
+    problem = problems.Problem(np.array([3.0, -2.0]), lambda x, step: [2 * x, 2 * x], lambda x: x @ x, 0.1)
     found = problems.descend(problem, Adam(2), 20, 0.1)
     x, m, v = [3.0, -2.0], [0.0, 0.0], [0.0, 0.0]
     for t in range(1, 21):
@@ -63,6 +63,7 @@ def test_a_run_ends_where_it_is_lost():
     [
         (lambda: problems.least_squares(0), "workers 0: must be at least 1"),
         (lambda: problems.descend(problems.cancelling(), Average(3), 5, -0.1), "rate -0.1: must be above 0"),
+        (lambda: problems.descend(problems.cancelling(), Average(3), 10**15), "about 10.15 steps are too many"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(call, says):

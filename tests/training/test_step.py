@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colllib.algorithms import allreduce
+from colllib.algorithms.direct import parameter_server
 from colllib.cli import main
 from colllib.execution import execute
-from colllib.measures import crossings
+from colllib.measures import crossings, joules
 from colllib.parallelism import MODELS, Plan, training
 from colllib.topology import boxes
-from colllib.training.energy import joules
 from colllib.training.prices import group, price
-from colllib.training.server import parameter_server
 from colllib.training.step import Training, simulate
 
 LLAMA = MODELS["Llama 3.1 405B"]

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from colllib.algorithms import allreduce
+from colllib.algorithms.direct import parameter_server
 from colllib.parallelism import MODELS, Plan, bubble, copies, decoding, training
 from colllib.topology import star
 from colllib.training import compression, experts, faults, problems
 from colllib.training.data_parallel import buckets
 from colllib.training.pipelines import order, pipeline
 from colllib.training.prices import send
-from colllib.training.server import parameter_server
 from colllib.training.timeline import Op, run
 
 LLAMA = MODELS["Llama 3.1 8B"]
@@ -36,7 +36,7 @@ SCORES, TOKENS = np.zeros((2, 3, 4)), np.ones((2, 3, 4))
         (lambda: experts.zipf_scores(BEYOND, 2, 4), "scores are too many"),
         (lambda: experts.topical_tokens(2, 10**30), "tokens are too many"),
         (lambda: experts.contiguous(10**30, 1), "experts are too many"),
-        (lambda: compression.Average(BEYOND), "ranks are too many"),
+        (lambda: compression.Average(BEYOND), "workers are too many"),
         (lambda: compression.LowRank(2, 4)([np.ones(9)] * 2, 0), "rank 4: 9 numbers make a matrix of 3 x 3"),
         (lambda: problems.least_squares(BEYOND, 4), "numbers are too many"),
         (lambda: problems.logistic(2, BEYOND), "numbers are too many"),
@@ -44,6 +44,7 @@ SCORES, TOKENS = np.zeros((2, 3, 4)), np.ones((2, 3, 4))
         (lambda: experts.zipf_scores(2, 2, 4, float("inf")), "exponent inf: must be finite"),
         (lambda: experts.balanced_gate(np.ones((4, 4)), TOKENS, 2, float("inf")), "weight inf of the auxiliary loss"),
         (lambda: experts.balanced_gate(np.ones((4, 4)), TOKENS, 2, 1.0, steps=-1), "steps -1: must be at least 1"),
+        (lambda: experts.balanced_gate(np.ones((4, 4)), TOKENS, 2, 1.0, steps=10**15), "scores are too many"),
         (lambda: experts.route(SCORES, 2, boxes=0), "boxes 0: must be at least 1"),
         (lambda: experts.contiguous(-1, 2), "experts -1: must be at least 1"),
         (lambda: experts.contiguous(0, 2), "experts 0: must be at least 1"),

@@ -1,0 +1,81 @@
+"""The commands `colllib describe` and `colllib find-topology`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import click
+from tabulate import tabulate
+
+from colllib.answering import Answer, answered, speeds, table, whole
+from colllib.graphs.describe import promises
+from colllib.graphs.finder import pareto
+from colllib.graphs.links import is_graph
+from colllib.topology import find as find_topology
+from colllib.topology.describe import switches, wires
+
+
+@click.command("describe")
+@click.argument("on")
+@click.option("--radix", type=whole(1), help="ports of the switches that are bought, such as 144 (default: not asked)")
+@click.option("--patient", is_flag=True, help="spend up to half a minute on f")
+@answered
+def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
+    """What a topology is built from: switches, ports, cables, and behind switches what half of a tier's cables carry.
+
+    Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at which every rank can
+    send to every other one at once; what takes too long to find is left out, and says at which size.
+    """
+    topology = find_topology(on)
+    built = switches(topology, radix or 0) if topology.switches else []
+    result: dict[str, Any] = {
+        "topology": topology.name,
+        "port_model": topology.port_model,
+        "ranks": topology.ranks,
+        "boxes": -(-topology.ranks // topology.in_box) if topology.in_box else 0,
+        "switches": [alike._asdict() for alike in built],
+        "tiers": [
+            {name: str(value) if isinstance(value, Fraction) else value for name, value in tier._asdict().items()}
+            for tier in wires(topology)
+        ],
+    }
+    if topology.speeds is not None:
+        result |= {"alpha_s": topology.speeds[0], "bandwidth_bytes_per_s": topology.speeds[1]}
+    promised = promises(topology, patient=patient) if is_graph(topology) else {}
+    result |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
+    yield result
+    yield f"{topology.name} ({topology.port_model}): {topology.ranks} ranks, {result['boxes']} boxes\n"
+    if promised:
+        described = promised | promised.pop("left_out")
+        yield tabulate([(name, str(value)) for name, value in described.items()], tablefmt="plain") + "\n"
+    bought = (f"of {radix} ports",) if radix else ()
+    if built:
+        rows = [
+            (alike.number, ", ".join(f"{held} {tier}" for tier, held in alike.ports.items()))
+            + ((alike.chassis,) if radix else ())
+            for alike in built
+        ]
+        yield tabulate(rows, headers=("switches", "ports of each", *bought)) + "\n"
+    columns = {"tier": "tier", "cables": "cables", "BW of one": "bandwidth"}
+    columns |= {"bisection in BW": "bisection"} if built else {}
+    yield table(tuple(columns), [[tier[name] for name in columns.values()] for tier in result["tiers"]])
+    if topology.speeds is not None:
+        yield f"\n{speeds(*topology.speeds)}"
+
+
+@click.command("find-topology")
+@click.option("--nodes", type=whole(1), required=True, help="ranks, such as 1024")
+@click.option("--degree", type=whole(1), required=True, help="links out of and into each rank, such as 4")
+@answered
+def find_topology_command(nodes: int, degree: int) -> Answer:
+    """Graphs of which none beats another in both latency and bandwidth of a breadth-first all-gather.
+
+    Known graphs and expansions of them; the cost of each is that of its own breadth-first problems. `run` takes its
+    expression: colllib run all-gather breadth-first --on EXPRESSION.
+    """
+    headers = ("n_alpha", "n_beta_node", "expression", "provenance")
+    rows = [(row.n_alpha, str(row.n_beta_node), row.expression, row.words) for row in pareto(nodes, degree)]
+    yield {"nodes": nodes, "degree": degree, "rows": [dict(zip(headers, row, strict=True)) for row in rows]}
+    yield f"{nodes} ranks of degree {degree}; n_beta in units of M/B, B that of all links of a rank\n"
+    yield table(headers, rows)
