@@ -55,7 +55,7 @@ def pairwise_by_boxes(topology: Topology) -> Schedule:
     ranks, size = topology.ranks, topology.in_box
 
     def number(ahead: IntArray, source: IntArray) -> IntArray:
-        box = (ahead // size + source // size) % (ranks // size)
+        box: IntArray = (ahead // size + source // size) % (ranks // size)
         return source * ranks + box * size + (ahead + source) % size
 
     return Orbit(_to_all_others(ranks), Lattice((size, ranks // size)), number=number)

@@ -81,7 +81,7 @@ def composed(primitive: str, **options: Any) -> Rows:
 
     def quantities(on: str) -> Case:
         done, way_back = run(what, on, **options), crossings(run(RINGS, on))["card"].most / 2
-        case = {"load": _alike(done), "card": crossings(done)["card"].most, "half_card": way_back}
+        case: dict[str, Any] = {"load": _alike(done), "card": crossings(done)["card"].most, "half_card": way_back}
         case["inner"], case["outer"] = per_level(done)
         if primitive in ("broadcast", "reduce"):
             case["limit"] = Limit.of(lambda pieces: _alike(run(what, on, pieces)))
