@@ -81,7 +81,7 @@ def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.argument("primitive")
     @click.argument("algorithm")
-    @click.option("--segments", default="1", help="a whole number, or best where the command prices a message")
+    @click.option("--segments", default="1", help="a whole number; for run also best")
     @click.option("--tiers", help="of a hierarchical schedule: an algorithm for each tier, innermost first, or for all")
     @click.option("--order", help="of a hierarchical schedule: inner-first or outer-first")
     @click.option("--root", help="where the algorithm has one (default: 0)")
@@ -491,7 +491,7 @@ def mpi_run_command(asked: Asked, on: str | None, elements: int | None, dtype: s
             raise ValueError(
                 f"{topology.name} has {topology.ranks} ranks: start as many processes, not {world.Get_size()}"
             )
-        schedule = asked.schedule(topology, "what is the message's time here is measured")
+        schedule = asked.schedule(topology, "a run over MPI has no price")
         check_seconds(f"{asked.name} on {topology.name}", EVENT * schedule.num_messages)
         witness = mpi.witness(asked.algorithm.primitive, schedule, world, elements=elements, dtype=dtype, seed=seed)
     except ValueError:

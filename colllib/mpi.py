@@ -32,9 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from colllib.exact import IntArray
-from colllib.execution import ScheduleError
 from colllib.primitives import PRIMITIVES, Blocks
-from colllib.schedule import BoolArray, Schedule, Step
+from colllib.provenance import NOTHING, Summed, check_step, refuse_never
+from colllib.schedule import Schedule, Step
 
 Array = NDArray[Any]
 LARGEST_SUM = 2**24  # float32 holds every integer up to here, and so do the other types
@@ -202,39 +202,17 @@ def _check(schedule: Schedule) -> None:
         raise ValueError(
             "the schedule sends through switches, and MPI offers none to send to: give one in which only ranks send"
         )
-    held = _sides(schedule.blocks, schedule.blocks.source)
+    blocks = schedule.blocks
+    cells = Summed(schedule, np.arange(len(blocks)))
     for t, step in enumerate(schedule.steps):
-        for name, values, limit in (
-            ("rank", step.src, len(held)),
-            ("rank", step.dst, len(held)),
-            ("block", step.block, held.shape[1]),
-        ):
-            if ((values < 0) | (values >= limit)).any():
-                raise ValueError(f"step {t}: a {name} outside 0..{limit - 1}")
-        _refuse(~held[step.src, step.block], "sends a block that it does not hold", t, step.src, step.block)
-        _refuse(step.src == step.dst, "sends a block to itself", t, step.src, step.block)
-        into = step.dst * held.shape[1] + step.block
-        several = np.bincount(into, minlength=held.size)[into] > 1
-        crowded = "receives a block several times, of which one replaces it"
-        _refuse(several & ~step.add, crowded, t, step.dst, step.block)
-        held[step.dst, step.block] = True
-    rank, block = np.nonzero(_sides(schedule.blocks, schedule.blocks.target))
-    _refuse(~held[rank, block], "never receives a block that it must hold", None, rank, block)
-
-
-def _sides(blocks: Blocks, side: IntArray) -> BoolArray:
-    """Which rank is one of a block's sources, or targets: shape (ranks, blocks)."""
-    table = np.zeros((blocks.ranks, len(blocks)), dtype=np.bool_)
-    for block, who in enumerate(side):
-        table[blocks.holders(int(who)), block] = True
-    return table
-
-
-def _refuse(wrong: BoolArray, what: str, t: int | None, rank: IntArray, block: IntArray) -> None:
-    if wrong.any():
-        i = int(np.flatnonzero(wrong)[0])
-        when = "" if t is None else f"step {t}: "
-        raise ScheduleError(f"{when}rank {rank[i]} {what}: block {block[i]}", int(rank[i]), int(block[i]), t)
+        if len(step.src):
+            check_step(schedule, None, t, step)
+            cells.advance(t, step)
+    for rank in range(schedule.ranks):
+        wanted = outputs(blocks, rank)
+        never = wanted[cells.cells[cells.cell(rank, wanted)] == NOTHING]
+        if len(never):
+            refuse_never(rank, int(never[0]))
 
 
 def _misfit(blocks: Blocks, rank: int, buffer: Array, elements: int) -> str | None:

@@ -37,6 +37,8 @@ CORE = {
     "algorithms/allreduce.py": ("tests/algorithms",),
     "algorithms/nested.py": ("tests/algorithms/test_nested.py",),
 }
+#: Constants that decide what takes less time or memory, and no result.
+TUNING = ("LANE_CELLS", "MOST_BITS", "FEW_KEYS", "CHUNK", "HASHES", "COMPARED")
 #: What a mutated line reads -> why it changes no result.
 EQUIVALENT = {
     "if table.dtype != object or max(row, default=0) > np.iinfo(np.intp).max:": "numbers that fit are objects too",
@@ -57,6 +59,11 @@ EQUIVALENT = {
     "climb = 2 * np.append(child, -2)": "the root has no way up",
     "ledger: Ledger = field(repr=True)": "the class says itself how it is shown",
     "if np.reshape(counts[start], -2)[move] == 0:": "numpy takes any negative length for what is left",
+    "return (src, dst, size) if len(first) != len(src) else (one, other, summed(size, first))": "links carry the same",
+    "elif size == 2 and found and (found[-1].kind == 'xor') and (found[-1].stride + found[-1].size == stride):": "then "
+    "fewer axes of two are turned at once",
+    "slot = pair[waiting] * odd >> 31 & size - 2": "what meets in a table goes on to the next hash",
+    "low, high = (max(low, top // 2), min(3 * top, limit))": "what is looked for is in a wider stretch as well",
 }
 SECONDS = 900  # a mutant that runs longer does not end: it is found
 
@@ -77,8 +84,10 @@ def sites(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def _ignored(node: ast.AST) -> list[ast.AST]:
-    """Parts that change no result: annotations, and `strict`, which asserts what is so."""
+    """Parts that change no result: annotations, `strict`, which asserts what is so, and what only takes less time."""
     parts = [getattr(node, name, None) for name in ("annotation", "returns")]
+    if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in TUNING:
+        parts.append(node.value)
     if isinstance(node, ast.keyword) and node.arg == "strict":
         parts.append(node.value)
     return [part for part in parts if isinstance(part, ast.AST)]

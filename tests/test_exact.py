@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.exact import Fractions, accumulated, counted, integers, multiplied
+from colllib.exact import (
+    LARGEST_FLOAT,
+    LARGEST_INT,
+    Fractions,
+    accumulated,
+    counted,
+    gathered,
+    integers,
+    multiplied,
+    summed,
+)
 
 exact = st.fractions(min_value=0, max_value=4, max_denominator=60)
 
@@ -105,3 +115,57 @@ def test_equal_weights_that_sum_up_to_that_limit_can_be_added_once_more():
 
 def test_each_value_times_one_of_its_own_is_exact():
     assert multiplied(np.array([2**40, 3]), np.array([2**40, 5])).tolist() == [2**80, 15]
+
+
+#: Where floating-point numbers, and machine integers, cease to be exact; and what is nothing, or one alone.
+AT_LIMITS = st.sampled_from(
+    [
+        0,
+        1,
+        2,
+        *(limit // part + off for limit in (LARGEST_FLOAT, LARGEST_INT) for part in (1, 2, 3) for off in (-1, 0, 1)),
+    ]
+)
+FEW = st.lists(AT_LIMITS, max_size=4)
+
+
+@given(FEW, AT_LIMITS, st.data())
+def test_whole_numbers_are_exact_on_both_sides_of_every_limit(values, times, data):
+    array = integers(values)
+    assert array.tolist() == values
+    assert multiplied(array, times).tolist() == [value * times for value in values]
+    others = data.draw(st.lists(AT_LIMITS, min_size=len(values), max_size=len(values)))
+    assert multiplied(array, integers(others)).tolist() == [a * b for a, b in zip(values, others, strict=True)]
+    assert accumulated(array.copy(), integers(others)).tolist() == [a + b for a, b in zip(values, others, strict=True)]
+    where = data.draw(st.lists(st.integers(0, 2), min_size=len(values), max_size=len(values)))
+    places = np.array(where, dtype=np.intp)
+    by_place = [sum(value for value, place in zip(values, where, strict=True) if place == k) for k in range(3)]
+    assert counted(places, array, 3).tolist() == by_place
+    if values:
+        first = sorted({0, *data.draw(st.lists(st.integers(0, len(values) - 1), max_size=2))})
+        stretches = zip(first, [*first[1:], len(values)], strict=True)
+        assert summed(array, np.array(first)).tolist() == [sum(values[a:b]) for a, b in stretches]
+
+
+@given(FEW.filter(len), st.lists(st.integers(0, 3), max_size=4))
+def test_values_by_places_are_those_that_stand_there(values, index):
+    places = np.array([place % len(values) for place in index], dtype=np.intp)
+    assert gathered(integers(values), places).tolist() == [values[place] for place in places]
+    one_cell = np.broadcast_to(integers(values[:1]), len(values))
+    assert gathered(one_cell, places).tolist() == [values[0]] * len(places)
+    if values[0] * len(places) < LARGEST_INT:
+        assert counted(places, gathered(one_cell, places), 4).tolist() == [
+            values[0] * places.tolist().count(place) for place in range(4)
+        ]
+
+
+def test_parts_are_of_one_message_unless_it_is_said():
+    assert [list(Fractions.equal(count)) for count in (0, 1, 2)] == [[], [1], [Fraction(1, 2)] * 2]
+    assert Fractions.of([]).denominator == 1
+
+
+@given(FEW, st.fractions(min_value=0, max_value=3, max_denominator=40))
+def test_what_is_scaled_has_the_least_denominator_that_the_factor_leaves(values, factor):
+    denominator = Fractions.of(values).scaled(factor).denominator
+    assert denominator <= max(factor.denominator, 1)
+    assert all((value * factor * denominator).denominator == 1 for value in values)

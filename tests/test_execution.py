@@ -415,3 +415,73 @@ def test_a_refusal_says_who_ends_with_what_another_one_added_twice():
     assert "ends with it" not in str(refusal(Schedule.from_steps(reduce(2, root=1), twice)))
     passed_on = [*twice, Step.of(1, 2, 0, add=True)]
     assert "and rank 2 ends with it" in str(refusal(Schedule.from_steps(reduce(3, root=2), passed_on)))
+
+
+@st.composite
+def one_wrong_message(draw):
+    """Messages that are all right but for one, where it stands, and what is to be said of it."""
+    n = draw(st.integers(2, 5))
+    # every rank sends its shard of an all-gather to some others: the lowest and the highest numbers among them
+    pairs = [(src, dst) for src in range(n) for dst in range(n) if src != dst]
+    right = [(src, dst, src) for src, dst in draw(st.permutations(pairs))]
+    place, step = draw(st.integers(0, len(right))), draw(st.integers(0, 2))
+    rank, other = draw(st.sampled_from(pairs))
+    far = draw(st.sampled_from([-2, -1, n, n + 1]))
+    name, wrong, where = draw(
+        st.sampled_from(
+            [
+                (f"node {far} does not exist; nodes are 0..{n - 1}", (far, other, other), None),
+                (f"node {far} does not exist; nodes are 0..{n - 1}", (rank, far, rank), None),
+                (f"block {far} does not exist; blocks are 0..{n - 1}", (rank, other, far), None),
+                (f"rank {rank} sends block {rank} to itself", (rank, rank, rank), (rank, rank)),
+                (f"rank {rank} sends block {other} to rank {other} but", (rank, other, other), (rank, other)),
+                (f"rank {other} receives block {rank} more than once", (rank, other, rank), (other, rank)),
+            ]
+        )
+    )
+    messages = [*right[:place], wrong, *right[place:]]
+    steps = [Step.of([], [], [])] * step + [Step.of(*zip(*messages, strict=True))]
+    return Schedule.from_steps(all_gather(n), steps), f"step {step}: {name}", where, step
+
+
+@given(one_wrong_message())
+def test_the_message_that_is_wrong_is_named_wherever_it_stands(drawn):
+    schedule, said, where, step = drawn
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}") as error:
+        execute(schedule)
+    if where is not None:
+        assert (error.value.rank, error.value.block, error.value.step) == (*where, step)
+
+
+def test_numbers_of_cells_and_values_fit_their_types_and_what_is_beyond_is_refused():
+    assert np.iinfo(np.int32).max == provenance.MOST_IDS - 1
+    assert provenance.MOST_CELLS >> 3 == 2**33  # bytes
+    with pytest.raises(ValueError, match=r"cells of nodes and blocks are more than 2\*\*36"):
+        provenance.Bits(2**36)
+
+
+@given(st.lists(st.sets(st.integers(0, 2), min_size=1), min_size=1, max_size=4), st.integers(0, 2))
+def test_the_first_block_that_a_switch_must_send_twice_is_named(receivers, idle):
+    """Rank 0 sends all blocks up, and the switch each of them to some ranks."""
+    blocks = broadcast_blocks(3, len(receivers))
+    messages = [(3, rank, block) for block, ranks in enumerate(receivers) for rank in ranks]
+    steps = [Step.of(0, 3, range(len(receivers))), *[Step.of([], [], [])] * idle, Step.of(*zip(*messages, strict=True))]
+    several = [block for block, ranks in enumerate(receivers) if len(ranks) > 1]
+    error = refusal(Schedule.from_steps(blocks, steps, switches=1), hub(scatters=True))
+    if several:
+        assert f"must send to several nodes block {several[0]}; its switches do not replicate" in str(error)
+        assert (error.rank, error.block, error.step) == (3, several[0], 1 + idle)
+    else:
+        assert "never receives" in str(error)
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=5))
+def test_the_first_block_that_a_switch_must_add_is_named(adds):
+    blocks = all_reduce(3, len(adds))
+    up = Step.of(0, 3, range(len(adds)), add=adds)
+    error = refusal(Schedule.from_steps(blocks, [up], switches=1), hub(replicates=True, scatters=True))
+    if any(adds):
+        assert f"must add block {adds.index(True)}; its switches do not combine" in str(error)
+        assert (error.rank, error.block, error.step) == (3, adds.index(True), 0)
+    else:
+        assert "lacks the contribution" in str(error)

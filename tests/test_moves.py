@@ -1,12 +1,10 @@
 """The moves of a lattice, held against coordinates moved one rank at a time."""
 
-from itertools import product
+from itertools import combinations, product
 from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from colllib.moves import Moves
 from colllib.topology import Lattice
@@ -30,38 +28,47 @@ def choices(lattice, axes):
     return [found[::-1] for found in product(*ranges[::-1])]
 
 
-@st.composite
-def some_moves(draw):
-    lattice = Lattice(tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))), draw(st.booleans()))
-    axes = tuple(axis for axis in range(len(lattice.dims)) if draw(st.booleans()))
-    return Moves(lattice, axes)
+SHAPES = [dims for axes in (1, 2, 3) for dims in product((1, 2, 3, 4), repeat=axes) if prod(dims) <= 18]
+SHAPES += [(2, 2, 2, 2), (2, 2, 1, 2), (2, 3, 2, 2)]
+#: Every choice of axes of every small torus and mesh, also with axes of two that do not stand side by side.
+EVERY = [
+    Moves(lattice, axes)
+    for lattice in (Lattice(dims, wraps) for dims in SHAPES for wraps in (True, False))
+    for count in range(len(lattice.dims) + 1)
+    for axes in combinations(range(len(lattice.dims)), count)
+]
 
 
-@given(some_moves())
-def test_moves_do_to_ranks_what_they_do_to_coordinates(moves):
-    lattice, every = moves.lattice, choices(moves.lattice, moves.axes)
-    assert moves.order == len(every)
-    found = moves.moved(np.arange(lattice.ranks), np.arange(moves.order)[:, None])
-    expected = [[moved_by_hand(lattice, moves.axes, r, choice) for r in range(lattice.ranks)] for choice in every]
-    assert found.tolist() == expected
+def test_moves_do_to_ranks_what_they_do_to_coordinates():
+    for moves in EVERY:
+        lattice, every = moves.lattice, choices(moves.lattice, moves.axes)
+        assert moves.order == len(every)
+        found = moves.moved(np.arange(lattice.ranks), np.arange(moves.order)[:, None])
+        expected = [[moved_by_hand(lattice, moves.axes, r, choice) for r in range(lattice.ranks)] for choice in every]
+        assert found.tolist() == expected
 
 
-@given(some_moves(), st.data())
-def test_moves_follow_one_another_undo_one_another_and_leave_no_rank_in_place(moves, data):
-    a, b = (data.draw(st.integers(0, moves.order - 1)) for _ in range(2))
-    ranks = np.arange(moves.lattice.ranks)
-    both = moves.numbers.moved(a, b)
-    assert (moves.moved(moves.moved(ranks, a), b) == moves.moved(ranks, both)).all()
-    assert moves.numbers.moved(a, moves.inverse(a)) == 0
-    assert (moves.moved(ranks, a) == ranks).any() == (a == 0)
+def test_moves_follow_one_another_undo_one_another_and_leave_no_rank_in_place():
+    for moves in EVERY:
+        ranks, numbers = np.arange(moves.lattice.ranks), np.arange(moves.order)
+        first, second = numbers[:, None], numbers
+        assert moves.numbers.order == moves.order
+        both = moves.numbers.moved(first, second)
+        one_by_one = moves.moved(moves.moved(ranks, first[..., None]), second[:, None])
+        assert (one_by_one == moves.moved(ranks, both[..., None])).all()
+        assert (moves.numbers.moved(numbers, moves.inverse(numbers)) == 0).all()
+        in_place = moves.moved(ranks, first) == ranks
+        assert in_place[0].all()
+        assert not in_place[1:].any()
 
 
-@given(some_moves())
-def test_every_rank_is_taken_from_the_lowest_rank_that_can_be_moved_there(moves):
-    ranks = np.arange(moves.lattice.ranks)
-    taking = moves.taking(ranks)
-    lowest = moves.moved(ranks[:, None], np.arange(moves.order)).min(axis=1)
-    assert (moves.moved(lowest, taking) == ranks).all()
+def test_every_rank_is_taken_from_the_lowest_rank_that_can_be_moved_there():
+    for moves in EVERY:
+        ranks = np.arange(moves.lattice.ranks)
+        taking = moves.taking(ranks)
+        lowest = moves.moved(ranks[:, None], np.arange(moves.order)).min(axis=1)
+        assert (moves.moved(lowest, taking) == ranks).all()
+        assert (taking < moves.order).all()
 
 
 def test_a_hypercube_of_a_million_ranks_is_moved_by_flipping_bits():

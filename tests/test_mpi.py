@@ -411,12 +411,18 @@ def test_a_length_that_does_not_fit_the_shares_is_refused_with_one_that_does():
     [
         (allreduce.ring(4), "a schedule for 4 ranks and 3 processes"),
         (Schedule.from_steps(all_reduce(3), [Step.of(0, 3, 0)], switches=1), "the schedule sends through switches"),
-        (Schedule.from_steps(all_reduce(3), [Step.of(0, 3, 0)]), "step 0: a rank outside 0..2"),
-        (Schedule.from_steps(all_reduce(3), [Step.of(0, 1, 1)]), "step 0: a block outside 0..0"),
-        (Schedule.from_steps(broadcast_blocks(3), [Step.of(1, 2, 0)]), "step 0: rank 1 sends a block that it does not"),
-        (Schedule.from_steps(all_reduce(3), [Step.of(1, 1, 0)]), "step 0: rank 1 sends a block to itself: block 0"),
-        (Schedule.from_steps(all_reduce(3), [Step.of([0, 1], 2, 0)]), "step 0: rank 2 receives a block several times"),
-        (Schedule.from_steps(broadcast_blocks(3), [Step.of(0, 1, 0)]), "rank 2 never receives a block that it must"),
+        (Schedule.from_steps(all_reduce(3), [Step.of(0, 3, 0)]), "step 0: node 3 does not exist; nodes are 0..2"),
+        (Schedule.from_steps(all_reduce(3), [Step.of(0, 1, 1)]), "step 0: block 1 does not exist; blocks are 0..0"),
+        (
+            Schedule.from_steps(broadcast_blocks(3), [Step.of(1, 2, 0)]),
+            "step 0: rank 1 sends block 0 to rank 2 but does not hold it",
+        ),
+        (Schedule.from_steps(all_reduce(3), [Step.of(1, 1, 0)]), "step 0: rank 1 sends block 0 to itself"),
+        (Schedule.from_steps(all_reduce(3), [Step.of([0, 1], 2, 0)]), "step 0: rank 2 receives block 0 more than once"),
+        (
+            Schedule.from_steps(broadcast_blocks(3), [Step.of(0, 1, 0)]),
+            "rank 2 never receives block 0, which it must hold",
+        ),
     ],
 )
 def test_a_schedule_that_cannot_run_is_refused_before_anything_is_sent(schedule, complaint):

@@ -1,6 +1,9 @@
 """The algebra of schedules: what it makes still does what it must, and costs what a second count says."""
 
-from dataclasses import replace
+import re
+import sys
+from collections import Counter
+from dataclasses import FrozenInstanceError, fields, replace
 from fractions import Fraction
 
 import pytest
@@ -8,11 +11,39 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import allgather, allreduce, broadcast, innetwork, reducescatter
-from colllib.execution import ScheduleError, execute
-from colllib.primitives import PRIMITIVES
-from colllib.schedule import Schedule, Step, in_sequence, pipelined, placed, reversed_in_time, scaled, side_by_side
-from colllib.topology import star
+from colllib.algorithms import CATALOGUE, allgather, allreduce, broadcast, innetwork, reducescatter
+from colllib.algorithms.nested import Phase, nested
+from colllib.cost import Cost, Tier, TieredCost
+from colllib.events import Processor, Timeline
+from colllib.exact import Fractions
+from colllib.execution import Execution, ScheduleError, execute
+from colllib.limits import TooLarge
+from colllib.moves import Moves
+from colllib.primitives import (
+    PRIMITIVES,
+    Blocks,
+    Primitive,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    point_to_point,
+    reduce,
+    reduce_scatter,
+)
+from colllib.primitives import broadcast as broadcast_blocks
+from colllib.schedule import (
+    Schedule,
+    Step,
+    in_sequence,
+    pipelined,
+    placed,
+    reversed_in_time,
+    scaled,
+    side_by_side,
+    split,
+)
+from colllib.topology import Lattice, Topology, line, ring, star, switch_tree
+from colllib.topology.paths import Paths
 
 ranks = st.integers(1, 13)
 builders = st.sampled_from(
@@ -57,6 +88,39 @@ def test_pipelining_keeps_the_end_state_and_the_bytes(build, n, segments, interv
     if whole.num_steps:
         assert cut.num_steps == whole.num_steps + (segments - 1) * interval
         assert len(cut.blocks) == segments * len(whole.blocks)
+
+
+@given(builders, ranks, st.integers(1, 4))
+def test_pieces_that_travel_together_cost_what_the_whole_costs(build, n, pieces):
+    whole = build(n)
+    cut = split(whole, pieces)
+    run = agrees(cut)
+    assert (run.cost, run.sent) == (execute(whole).cost, execute(whole).sent)
+    assert len(cut.blocks) == pieces * len(whole.blocks)
+    assert cut.num_messages == pieces * whole.num_messages
+    assert list(cut.blocks.share) == [share / pieces for share in whole.blocks.share for _ in range(pieces)]
+    for small, large in zip(reference.messages(cut), reference.messages(whole), strict=True):
+        assert Counter((src, dst, block // pieces, add) for src, dst, block, add in small) == Counter(large * pieces)
+
+
+def flat(schedule):
+    """The same, given as all its messages at once."""
+    return Schedule.from_messages(schedule.blocks, schedule.num_steps, *schedule.messages)
+
+
+@given(builders, ranks, st.integers(0, 3))
+def test_a_schedule_is_the_same_by_its_steps_or_by_all_its_messages(build, n, idle):
+    of_steps = build(n)
+    late = Schedule.from_steps(of_steps.blocks, [Step.of([], [], [])] * idle + list(of_steps.steps))
+    for one in (of_steps, late):
+        when, messages = one.messages
+        steps = list(reference.messages(one))
+        assert when.tolist() == [t for t, step in enumerate(steps) for _ in step]
+        assert list(zip(*(column.tolist() for column in messages), strict=True)) == reference.messages_of(one)
+        assert one.num_messages == flat(one).num_messages == len(when)
+        assert list(reference.messages(flat(one))) == steps
+        twice = [in_sequence(one, late), in_sequence(flat(one), flat(late)), in_sequence(one, flat(late))]
+        assert all(list(reference.messages(both)) == steps + list(reference.messages(late)) for both in twice)
 
 
 @given(st.sampled_from([allgather.ring, reducescatter.ring, broadcast.chain, broadcast.binomial_tree]), ranks)
@@ -148,6 +212,9 @@ def test_a_sequence_that_does_not_fit_together_is_refuted_by_execution():
         (lambda: scaled(allreduce.ring(3), -1), "negative"),
         (lambda: pipelined(allreduce.ring(3), 0), "segments 0: must be at least 1"),
         (lambda: pipelined(allreduce.ring(3), 2, 0), "interval 0: must be at least 1"),
+        (lambda: split(allreduce.ring(3), 0), "pieces 0: must be at least 1"),
+        (lambda: split(replace(allreduce.ring(3), paths=Paths.of({})), 2), "paths of its own cannot be cut"),
+        (lambda: placed(replace(allreduce.ring(3), paths=Paths.of({})), [2, 0, 1]), "cannot be placed elsewhere"),
     ],
 )
 def test_operations_that_make_no_sense_are_refused_in_one_line(build, complaint):
@@ -159,3 +226,83 @@ def test_operations_that_make_no_sense_are_refused_in_one_line(build, complaint)
 def test_a_schedule_that_uses_switches_is_placed_nowhere_else():
     with pytest.raises(ValueError, match="uses switches belongs to its topology"):
         placed(innetwork.multicast(star(3, replicates=True)), [2, 0, 1])
+
+
+def plain(build, n):
+    """A schedule of an algorithm that is no orbit."""
+    return flat(build(n))
+
+
+#: What counts what, how many there are, and what has so many.
+COUNTED = [
+    ("primitives", "MOST_BLOCKS", 9, lambda: all_to_all(3)),
+    ("primitives", "MOST_BLOCKS", 7, lambda: broadcast_blocks(2, 7)),
+    ("primitives", "MOST_MESSAGES", 12, lambda: broadcast_blocks(5, 3)),
+    ("primitives", "MOST_MESSAGES", 20, lambda: reduce_scatter(5)),
+    ("schedule", "MOST_BLOCKS", 5, lambda: allgather.ring(5).blocks),
+    ("schedule", "MOST_BLOCKS", 12, lambda: pipelined(broadcast.chain(4), 12)),
+    ("schedule", "MOST_BLOCKS", 6, lambda: split(broadcast.chain(4), 6)),
+    ("schedule", "MOST_MESSAGES", 5, lambda: allgather.ring(5).step(3)),
+    ("algorithms.nested", "MOST_BLOCKS", 6, lambda: on_two_axes()),
+    # the three blocks of a rank's line go to three ranks each in two steps, and two ranks have each of them
+    ("algorithms.nested", "MOST_MESSAGES", 24, lambda: on_two_axes()),
+    ("algorithms.nested", "MOST_AT_ONCE", 12, lambda: list(on_two_axes().steps)),
+]
+
+
+def on_two_axes():
+    """An all-gather of two ranks on one axis, and then of three on the other."""
+    return nested(Lattice((2, 3)), [(0, plain(allgather.ring, 2)), (1, plain(allgather.ring, 3))])
+
+
+@pytest.mark.parametrize(("module", "limit", "count", "build"), COUNTED, ids=lambda value: str(value)[:20])
+def test_what_is_as_large_as_may_be_is_made_and_one_more_is_refused(module, limit, count, build, monkeypatch):
+    there = sys.modules[f"colllib.{module}"]  # which a function of its name may hide
+    monkeypatch.setattr(there, limit, count)
+    build()
+    monkeypatch.setattr(there, limit, count - 1)
+    with pytest.raises(TooLarge, match=f"{count} [a-z]+ are too many, at most {count - 1} will do"):
+        build()
+
+
+BY_RANKS = [algorithm for algorithm in CATALOGUE if algorithm.takes == "ranks"]
+PARTS = [broadcast_blocks, reduce, all_reduce, reduce_scatter, all_gather, all_to_all, point_to_point]
+
+
+@pytest.mark.parametrize("wrong", [0, -2, 1.5, True, "4"])
+@pytest.mark.parametrize(
+    "build",
+    [*PARTS, star, ring, line, lambda n: switch_tree(n, 4), *(algorithm.build for algorithm in BY_RANKS)],
+    ids=lambda build: getattr(build, "__name__", "built"),
+)
+def test_a_number_of_ranks_that_is_none_is_refused_as_such(build, wrong):
+    with pytest.raises(ValueError, match=f"^N = {re.escape(repr(wrong))}: the number of ranks must be a whole number"):
+        build(wrong)
+
+
+@pytest.mark.parametrize("wrong", [-1, 3, 0.5, True])
+def test_a_rank_that_is_not_there_is_refused_by_its_role(wrong):
+    for build, role in (
+        (lambda: broadcast_blocks(3, root=wrong), "root"),
+        (lambda: reduce(3, root=wrong), "root"),
+        (lambda: point_to_point(3, source=wrong, target=0), "source"),
+        (lambda: point_to_point(3, source=0, target=wrong), "target"),
+        (lambda: placed(allreduce.ring(3), [0, 1, wrong]), "place"),
+    ):
+        if role != "place" or wrong is not True:  # which is also 1
+            with pytest.raises(ValueError, match=f"^{role} {wrong!r}: must be one of the ranks 0..2"):
+                build()
+
+
+#: What the core is made of: values, which are equal where their parts are, and what holds arrays or functions.
+VALUES = (Tier, Cost, TieredCost, Primitive, Processor, Moves, Lattice)
+IDENTITIES = (Blocks, Fractions, Schedule, Execution, Topology, Timeline, Phase)
+
+
+@pytest.mark.parametrize("record", [*VALUES, *IDENTITIES], ids=lambda record: record.__name__)
+def test_no_record_of_the_core_changes_and_those_with_arrays_are_told_apart_by_identity(record):
+    kept = object.__new__(record)
+    first = fields(record)[0].name
+    with pytest.raises(FrozenInstanceError, match=first):
+        setattr(kept, first, None)
+    assert (record.__eq__ is object.__eq__) == (record in IDENTITIES)

@@ -8,7 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.topology import Latency, Topology, equal_injection, find, from_links, full_mesh, ring, star, switch_tree
+from colllib.limits import TooLarge
+from colllib.topology import (
+    Latency,
+    Topology,
+    base,
+    equal_injection,
+    find,
+    from_links,
+    full_mesh,
+    ring,
+    star,
+    switch_tree,
+)
 
 
 def paths(topology: Topology, src, dst):
@@ -124,3 +136,31 @@ def test_messages_of_one_step_may_go_to_ranks_and_to_the_switch():
 def test_equal_injection_of_a_single_rank_leaves_it_as_it_is():
     alone = ring(1)
     assert equal_injection(alone, 3) is alone
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["star:7", "ring:5", "torus:3x4", "torus:4x3x5", "mesh:3x4", "line:6", "full-mesh:5", "switch-tree:9x4"],
+)
+def test_a_network_is_refused_from_its_first_node_or_link_too_many(expression, monkeypatch):
+    found = find(expression)
+    monkeypatch.setattr(base, "MOST_NODES", found.nodes)
+    if found.lattice is None or found.lattice.wraps:  # of a mesh its torus's links are counted
+        monkeypatch.setattr(base, "MOST_LINKS", found.num_links)
+        assert find(expression).num_links == found.num_links
+    monkeypatch.setattr(base, "MOST_LINKS", found.num_links - 1)
+    with pytest.raises(TooLarge, match=r"^[^ ]+: \d+ links are too many"):
+        find(expression)
+    monkeypatch.setattr(base, "MOST_NODES", found.nodes - 1)
+    with pytest.raises(TooLarge, match=f"{found.nodes} ranks and switches are too many"):
+        find(expression)
+
+
+def test_only_where_moves_keep_links_apart_by_direction_are_there_classes():
+    for shape in ("4", "5x3", "2x4x1"):
+        classes = find(f"torus:{shape}").link_class
+        links = find(f"torus:{shape}").num_links
+        ranks = find(f"torus:{shape}").ranks
+        assert np.bincount(classes).tolist() == [ranks] * (links // ranks)
+        assert find(f"torus:{shape},tie=balanced").link_class is None
+        assert find(f"mesh:{shape}").link_class is None

@@ -46,8 +46,9 @@ def all_gather(ranks: int) -> Schedule:
     >>> all_gather(8).num_steps
     1
     """
+    blocks = primitives.broadcast(ranks)
     steps = [Step.of(0, np.arange(1, ranks), 0)] if ranks > 1 else []
-    one = scaled(Schedule.from_steps(primitives.broadcast(ranks), steps), Fraction(1, ranks))
+    one = scaled(Schedule.from_steps(blocks, steps), Fraction(1, ranks))
     return Orbit(one, Lattice((ranks,)))
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import as_quantities, deferred, each, measured, once, per, priced, together, us
-from colllib.claims.runs import ANCHOR, POWERS, SIZES, best, built, load_limit, proves, run
+from colllib.claims.cases import as_quantities, deferred, each, measured, once, per, us
+from colllib.claims.runs import ANCHOR, SIZES, best, built, load_limit, proves, run
 from colllib.claims.traces import distances, states
 from colllib.claims.value import Case, Cases, Limit, Table, Words
 from colllib.cost import Cost, crossover
@@ -303,7 +303,6 @@ TABLE: Table = {
         "N", (64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")
     ),
     "E-00-003": _every(8),
-    "E-01-001 E-01-119 E-01-129": each("point-to-point direct", sizes=(2, 3, 5, 8)),
     "E-01-194 E-01-202": per(
         "N",
         (100,),
@@ -314,14 +313,7 @@ TABLE: Table = {
     "E-01-054": _ring_indices,
     "E-01-072 E-01-073": _roles,
     "E-01-083": _root_term,
-    "E-00-026 E-01-062 E-01-085 E-01-063 E-01-120 E-01-123 E-02-106 E-02-151": each(RING),
-    "E-00-028 E-01-152 R-10": each(HALVING, sizes=POWERS),
-    "E-00-029 E-01-144": each(DOUBLING, sizes=POWERS),
-    "E-00-027 E-01-053 E-01-080 E-01-190 E-01-193 E-02-105": each(TREE, sizes=LARGE),
-    "E-01-079": each(TREE, sizes=POWERS[1:]),
     "E-01-086 E-01-087 E-01-121 E-01-124 E-02-116": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
-    "E-00-037": each(ring=RING, tree=TREE, alltoall="all-to-all pairwise", sizes=(512,)),
-    "E-01-061": each("reduce-scatter ring", "all-gather ring", sizes=(4,)),
     "E-01-064": per(
         "N", (4,), hops=lambda n: sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
     ),
@@ -330,16 +322,10 @@ TABLE: Table = {
     "E-01-071": each(single_tree, on="full-mesh", sizes=(4,)),
     "E-01-081": per("N", MESHED, limit=_half_payload),
     "E-01-082": per("N", (64,), partners=_partners_in_the_pipeline),
-    "E-01-145 E-01-159": each(doubling=DOUBLING, ring=RING, sizes=POWERS),
     "E-01-151": once(
         "N = 4",
         loads=lambda: Words(" ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))),
     ),
-    "E-01-153": each(tree=TREE, halving=HALVING, sizes=LARGE),
-    "E-01-157": each(HALVING, on="full-mesh", sizes=(4, 8, 16)),
-    "E-01-160 E-01-191": each(DOUBLING, sizes=(512,)),
-    "E-01-189": each(RING, sizes=(512,)),
-    "E-01-192": each(HALVING, sizes=(512,)),
     "E-01-161": per("N", (3, 5, 6, 7, 12), paired=_paired),
     "E-01-164": once("N = 4", distances=lambda: distances(HALVING, 2)),
     "E-01-055 E-01-056 E-01-057 E-01-058 E-01-059 E-01-060": states(allreduce.ring, 4),
@@ -348,11 +334,8 @@ TABLE: Table = {
     "E-01-142 E-01-143": states(doubling_in_chunks),
     # the source lets ranks 0 to 3 keep chunks 0, 3, 1, 2; ours keep the block of their own number
     "E-01-147 E-01-148 E-01-149 E-01-150": states(allreduce.rabenseifner, 4, chunks=(0, 3, 1, 2)),
-    "R-08": each(tree="all-reduce binomial-tree", ring=RING, sizes=(512,)),
     "R-01 R-04": _stepper,
     "E-01-158": _small_messages,
-    "E-00-036 E-01-156": priced(tree=TREE, halving=HALVING, messages=(16e6, 1e3, 1e6, 1e9)),
-    "E-01-089": together(*(priced(on, (10e9,), tree=TREE, ring=RING) for on in ("star:8", "star:72"))),
     "E-01-090 E-01-091 E-01-092": per("N", (4, 8, 16, 64, 72, 512), _practice),
     "E-01-093": per("N", MESHED[1:], _below_the_ring),
     "E-01-154": once("N = 512", kB=_kilobytes_from_which_the_tree_wins),
@@ -366,8 +349,6 @@ TABLE: Table = {
     "R-12": _with_ghosts,
     "E-00-045 E-00-046": _three_phases,
     "E-00-047": _all_to_all_between_boxes,
-    "R-09": each("all-reduce bidirectional-ring", on="ring", sizes=(4, 5, 8, 9)),
-    "E-01-126 D-2-004 D-2-005 D-2-006": each("all-gather ring"),
     # on the ring of neighbors that the row is for, ties upwards as the source breaks them
     "E-01-127": each(relay_singly, alltoall.ring_relay, on="ring", sizes=(2, 3, 4, 5, 6, 7, 8, 12, 16)),
 }

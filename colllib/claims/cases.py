@@ -8,14 +8,14 @@ from fractions import Fraction
 from functools import partial, wraps
 from typing import Any, ParamSpec
 
-from colllib import ladder
 from colllib.claims.runs import ANCHOR, SIZES, Used, best, built, collected, load_limit, note_again, run
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
 from colllib.execution import Execution
 from colllib.measures import busiest_link
 from colllib.schedule import Schedule
-from colllib.topology import Lattice
+from colllib.topology import Lattice, Topology
+from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
 
 Arguments = ParamSpec("Arguments")
 Dims = tuple[int, ...]
@@ -122,7 +122,26 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
             "reached": lambda: len(_partners(done)[0]),  # whom rank 0 sends to over the run
             "met": lambda: len(set.union(*_partners(done))),
         }
+        return of_topology(done.topology).also(**ways, cost=lambda: cost)
     return Quantities(ways, cost=cost)
+
+
+def of_topology(topology: Topology) -> Quantities:
+    """What a topology is, without any run.
+
+    >>> ring = of_topology(ladder.topology("ring:8"))
+    >>> ring["D"], ring["edges"], ring["neighbors"], ring["bandwidth"]
+    (4, 8, 2, Fraction(4, 1))
+    """
+    return Quantities(
+        {
+            "D": lambda: diameter(topology),
+            "edges": lambda: wires(topology),
+            "neighbors": lambda: max(links_per_rank(topology)),
+            "bandwidth": lambda: bisection(topology).bandwidth,  # every half is tried up to 20 ranks; then a bound
+        },
+        N=topology.ranks,
+    )
 
 
 def _partners(done: Execution) -> tuple[set[int], set[int]]:
@@ -202,17 +221,6 @@ def along(
     for dims in shapes:
         of_one = {name: quantity(f"{on}:{Lattice(dims)}") for name, quantity in quantities.items()}
         yield shape(on, dims, **of_one, **several(Lattice(dims, on == "torus")))
-
-
-@deferred
-def priced(on: str = "star:512", messages: Sequence[float] = (16e6,), **named: str) -> Cases:
-    """Algorithms at their best numbers of pieces, for several messages, with times."""
-    for message in messages:
-        rungs = {name: best(what, on, message=message) for name, what in named.items()}
-        runs = {name: as_quantities(rung.entry.cost(rung.segments), message=message) for name, rung in rungs.items()}
-        pieces = {f"{name}_pieces": rung.segments for name, rung in rungs.items()}
-        ranks = ladder.topology(on).ranks
-        yield {"at": f"N = {ranks}, {message / 1e6:g} MB", "N": ranks, "MB": message / 1e6, **runs, **pieces}
 
 
 @deferred

@@ -16,7 +16,7 @@ from colllib.algorithms.innetwork import port_load
 from colllib.claims.allreduce import HALVING, TREE
 from colllib.claims.cases import along, deferred, once, per, us
 from colllib.claims.fabrics import hot
-from colllib.claims.innetwork import CUBE, STAR, relay_in_slices, streamed, trip
+from colllib.claims.innetwork import CUBE, RELAY, STAR, streamed, trip
 from colllib.claims.runs import best, built, load_limit, place, proves, run
 from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.contention import scattered
@@ -157,7 +157,7 @@ def _two_boundaries(s: int) -> Case:
 # -- the realistic ladder --------------------------------------------------------------------------------
 
 INC, GATHER_INC, TORUS, GATHER_TORUS = "inc all-reduce", "inc all-gather", "all-reduce dim-ring", "all-gather dim-ring"
-GATHER, PAIRWISE, RELAY = "all-gather recursive-doubling", "all-to-all pairwise", "all-to-all rotated-relay"
+GATHER, PAIRWISE = "all-gather recursive-doubling", "all-to-all pairwise"
 
 
 def _profile(line: str) -> str:
@@ -171,7 +171,7 @@ def _cost(line: str, profile: str = "ideal") -> Cost:
         return cost
     if line == TREE:
         return best(TREE, STAR, eta=PROFILES[profile]).cost
-    return relay_in_slices() if line == RELAY else run(line, CUBE if line in (TORUS, GATHER_TORUS) else STAR).cost
+    return run(line, CUBE if line in (TORUS, GATHER_TORUS, RELAY) else STAR).cost
 
 
 def both(line: str) -> tuple[float, float]:

@@ -45,8 +45,8 @@ class Basis:
     """Under which conditions a verdict holds.
 
     Attributes:
-        how: "executed", "closed form" (which tests hold to executions), "counted" on links alone, "computed" from
-            numbers that the source gives, or "read".
+        how: "executed", "by symmetry", "closed form" (which tests hold to executions), "counted" on links alone,
+            "computed" from numbers that the source gives, or "read".
         fabric: the topologies.
         ports: what a rank owns there.
         clock: "lock-step", "event clock", or "none".
@@ -243,7 +243,7 @@ def evidence(name: str, value: str) -> list[Evidence]:
     [Evidence(case='N = 4', quantity='n_alpha', executed='6', claimed='6', holds='yes')]
     """
     cases, found = cases_of(name)[0], []
-    for said in parsed(value):
+    for said in parsed(value) if cases else ():  # the words of a definition may look like a comparison
         for case in said.about(cases):
             for one in said.statements:
                 executed, claimed = (_text(side) for side in one.sides(case))
@@ -373,7 +373,7 @@ def _text(value: Any) -> str:
 
 def _basis(used: Used, value: str, any_case: bool) -> Basis:
     limit = any(one.operator == "->" for said in parsed(value) for one in said.statements)
-    ways = [way for way in ("executed", "closed form", "counted") if way in used.ways]
+    ways = [way for way in ("executed", "by symmetry", "closed form", "counted") if way in used.ways]
     how = " and ".join(way for way in ways if way != "counted" or ways == ["counted"])
     ports = "; ".join(dict.fromkeys(topology.port_model for topology in used.topologies.values()))
     names = (_families(used.topologies.values()), ports, " and ".join(used.clocks))

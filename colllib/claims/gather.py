@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 
 from colllib.algorithms import allgather
-from colllib.claims.cases import each, per, us
-from colllib.claims.runs import POWERS, built, run, timed
+from colllib.claims.cases import per, us
+from colllib.claims.runs import built, run, timed
 from colllib.claims.traces import distances, states
 from colllib.claims.value import Cases, Table, Words
 from colllib.execution import trace
@@ -149,11 +149,6 @@ TABLE: Table = {
     "E-01-136": _far_first,
     "E-01-140": _partners,
     "A-04": _tree_variants,
-    "E-00-030 E-01-094 E-02-107": each(RING, "reduce-scatter ring"),
-    "E-00-031 E-01-141": each("all-gather pat", "reduce-scatter pat"),
-    "E-00-032 E-01-165": each(DOUBLING, HALVING, sizes=POWERS[:-1]),
-    "E-01-130 E-01-166": each(RING, doubling=DOUBLING, sizes=(64, 512)),
-    "E-01-097": each(RING, sizes=(72,)),
     "E-01-135": per(
         "N",
         (8, 16, 64, 256),
@@ -165,5 +160,4 @@ TABLE: Table = {
     "E-01-162": states(allgather.recursive_doubling, 4),
     "E-01-163": per("N", (4,), distances=lambda n: distances(DOUBLING)),
     "E-01-096": per("N", (2, 5, 8), exists=_in_one_trip),
-    "A-05": each(pat="all-gather pat", doubling=DOUBLING, sizes=(8, 64, 128)),
 }

@@ -18,23 +18,21 @@ from colllib.claims.cases import (
     as_quantities,
     best_us,
     deferred,
-    each,
     measured,
     once,
     per,
-    priced,
     together,
     us,
 )
-from colllib.claims.runs import ANCHOR, by_formula, closed, load_limit, place, proves, run, timed
-from colllib.claims.value import Cases, Limit, Rows, Table
+from colllib.claims.runs import ANCHOR, by_formula, load_limit, place, proves, run, timed
+from colllib.claims.value import Cases, Limit, Table
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.ladder import topology
 from colllib.schedule import Schedule
 from colllib.switch_race import stream_limit
 from colllib.topology import Lattice, star
 
-STAR, CUBE = "star:512", "torus:8x8x8"
+STAR, CUBE, RELAY = "star:512", "torus:8x8x8", "all-to-all rotated-relay"
 
 
 def trip(primitive: str, on: str = "inc-star:8") -> Fraction:
@@ -125,8 +123,8 @@ def _room_in_a_tree() -> Cases:
 
 
 def _latency_of_4096() -> Cases:
-    """An endpoint of 1 µs, switches of 0.2 and 0.4 us; the ring's steps by its closed form."""
-    switches, steps = parts("all-reduce", "inc-switch-tree:4096x64")["switches"], closed(RING, "star:4096").n_alpha
+    """An endpoint of 1 µs, switches of 0.2 and 0.4 us; and the ring's steps."""
+    switches, steps = parts("all-reduce", "inc-switch-tree:4096x64")["switches"], run(RING, "star:4096").cost.n_alpha
     least, most = (1 + switches * each_ for each_ in (0.2, 0.4))
     ring = {"steps": steps, "ms": float(steps) / 1000, "ratio": 2 * float(steps) / (least + most)}
     yield {"at": "N = 4096", "tiers": _tiers(4096), "switches": switches, "least_us": least, "most_us": most, **ring}
@@ -153,11 +151,6 @@ def stream(*primitives: str) -> Cases:
     """Switches that stream, for one number of several primitives."""
     for primitive in primitives:
         yield {"at": f"{primitive}, N = 512, 16 MB", "trip": trip(primitive), "t": streamed(primitive).t}
-
-
-def on_the_star(*whats: str, on: str = STAR) -> Rows:
-    """Software that takes no pieces, for one number of several primitives."""
-    return lambda: [measured(what, on).case(f"{what}, 16 MB") for what in whats]
 
 
 def _net_speed_ups() -> Cases:
@@ -195,13 +188,6 @@ def _bundles() -> Schedule:
     return innetwork.scatter_bundles(topology("inc-star:8"))
 
 
-def relay_in_slices() -> Cost:
-    """The relay in slices on 8x8x8: its formula, which a run on 4x4x4 confirms."""
-    if run("all-to-all rotated-relay", "torus:4x4x4").cost != closed("all-to-all rotated-relay", "torus:4x4x4"):
-        raise ValueError("the relay in slices does not cost its formula on 4x4x4")
-    return closed("all-to-all rotated-relay", CUBE)
-
-
 def _only_a_fifth() -> Cases:
     names = ("circulant", "two-tree", "binomial-tree", "scatter-allgather")
     times = {find("broadcast", name).label: best_us(f"broadcast {name}") for name in names}
@@ -236,7 +222,7 @@ def summary(primitive: str, small: str, on: str = STAR, large: str = "", many: b
 
 def _summary_of_the_torus() -> Cases:
     """The load of the busiest link, which slices attain; 16x16x16 is read off 16x16, as an axis decides (E-04-054)."""
-    cube, square = relay_in_slices(), measured("all-to-all relay", "torus:16x16")
+    cube, square = run(RELAY, CUBE).cost, measured("all-to-all relay", "torus:16x16")
     for size, n_alpha, load in ((8, cube.n_alpha, Fraction(cube.n_beta)), (16, square.n_alpha, square.busiest)):
         d = (size,) * (3 if size == 8 else 2)
         yield {
@@ -256,7 +242,6 @@ TABLE: Table = {
     "E-00-052 E-04-017 E-01-026 E-01-031": _BC,
     "E-00-053 E-04-018 E-04-063": _A2A,
     "E-04-003": per("N", (5, 8, 16), step=_step),
-    "E-04-004": each(("reduce-scatter in-network", 3), on="inc-star", sizes=(2, 5, 8, 16)),
     "E-04-005": per(
         "N",
         (8, 64),
@@ -264,9 +249,6 @@ TABLE: Table = {
         over_tree=lambda n: run("reduce binomial-tree", f"star:{n}").cost.n_alpha / trip("reduce"),
         over_ring=lambda n: run("reduce-scatter ring", f"star:{n}").cost.n_alpha / trip("reduce-scatter"),
     ),
-    "E-04-006": each(("all-gather in-network", 2), on="inc-star", sizes=(2, 5, 8, 16)),
-    "E-04-019": each(TREE, sizes=(16, 64, 512)),
-    "E-04-020": each(gather="all-gather ring", down="broadcast two-tree", sizes=(64,)),
     "E-04-022": _steps_of_a_tree,
     "E-04-023": _room_in_a_tree,
     "E-04-024 E-04-025": _latency_of_4096,
@@ -276,32 +258,20 @@ TABLE: Table = {
     "E-04-050": _only_a_fifth,
     "E-04-052": _torus_against_the_switch,
     "E-04-067": _summary_of_the_torus,
-    "E-04-027": on_the_star(RING),
-    "E-04-028": on_the_star(HALVING),
     "E-04-029": stream("all-reduce"),
-    "E-04-030": on_the_star("all-reduce dim-ring", on=CUBE),
-    "E-04-031": priced(tree=TREE, halving=HALVING),
     **{f"E-04-{33 + k:03}": _regime(message) for k, message in enumerate((1e4, 1e6, 16e6, 1e9))},
     "E-04-037": once("N = 512", MB=_half_latency),
-    "E-04-038": on_the_star("all-gather ring", "reduce-scatter ring"),
-    "E-04-039": on_the_star("all-gather recursive-doubling", "reduce-scatter recursive-halving"),
     "E-04-040": stream("all-gather", "reduce-scatter"),
-    "E-04-041": on_the_star("all-gather dim-ring", "reduce-scatter dim-ring", on=CUBE),
-    "E-04-042": priced(chain="broadcast chain"),
-    "E-04-043": priced(tree="broadcast two-tree"),
     "E-04-044": stream("broadcast", "reduce"),
-    "E-04-045": priced(CUBE, chain="broadcast dim-chain"),
-    "E-04-046": on_the_star("all-to-all pairwise"),
     "E-04-047": once("a switch that adds and replicates", runs=lambda: proves(_bundles, on=_ADDER)),
     "E-04-048": stream("all-to-all"),
-    "E-04-049": once("torus:8x8x8, 16 MB", t=lambda: us(relay_in_slices())),
     "E-04-051": once(
         "N = 512",
         trip=lambda: trip("all-gather"),
         broadcast=lambda: _over("broadcast", "binomial-tree"),
         gather=lambda: _over("all-gather", "recursive-doubling"),
     ),
-    "E-04-053": once("N = 512, 16 MB", gain=lambda: measured("all-to-all pairwise", STAR).t / us(relay_in_slices())),
+    "E-04-053": once("N = 512, 16 MB", gain=lambda: measured("all-to-all pairwise", STAR).t / measured(RELAY, CUBE).t),
     "E-04-055": summary("all-reduce", "ring"),
     "E-04-056": summary("all-reduce", "double-binary-tree", many=True),
     "E-04-058": together(summary("all-gather", "ring"), summary("reduce-scatter", "ring")),

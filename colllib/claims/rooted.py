@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from colllib.algorithms import broadcast, reduce, trees
 from colllib.claims.allreduce import DOUBLING
-from colllib.claims.cases import along, best_us, each, measured, once, per, us
+from colllib.claims.cases import along, best_us, measured, once, per
 from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, place, run
 from colllib.claims.traces import edges, states
 from colllib.claims.value import Cases, Limit, Rows, Table, Words
@@ -19,7 +20,7 @@ from colllib.pipeline import best_segments_unrounded
 from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, reversed_in_time
 
-CHAIN, TREE, CHAIN_UP, TREE_UP = (f"{p} {name}" for p in ("broadcast", "reduce") for name in ("chain", "binomial-tree"))
+CHAIN, TREE, TREE_UP = "broadcast chain", "broadcast binomial-tree", "reduce binomial-tree"
 SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
 FEW = (3, 4, 6, 8, 12, 16, 33)
 MESSAGES = (1e3, 100e3, 16e6, 100e6)
@@ -51,30 +52,15 @@ def _best_of_a_chain() -> Cases:
             yield {"at": at, "L": stages, "N": stages + 1, "m": m, "best": min(times, key=times.__getitem__)}
 
 
-def _at_its_best(what: str, on: str, message: float) -> float:
-    """Microseconds in the best number of pieces: on a star by the closed form, else beside a pipeline's best."""
-    if on.startswith("star"):
-        return best_us(what, on, message=message)
-    real = int(best_segments_unrounded(int(run(what, on).cost.n_alpha), **(ANCHOR | {"message": message})))
-    return min(us(run(what, on, p).cost, message=message) for p in {max(1, real), real + 1})
-
-
-def _faster(what: str, than: str, on: str, message: float) -> bool:
-    return _at_its_best(what, on, message) < _at_its_best(than, on, message)
-
-
-def _tree_dominates() -> Cases:
-    on_one_port = "yes" if _faster(TREE_UP, CHAIN_UP, "star:16", 100e6) else "no"
-    for message in MESSAGES:
-        wins = _faster(TREE_UP, CHAIN_UP, "full-mesh:16", message)
-        yield {"at": f"N = 16, {message / 1e6:g} MB", "tree_faster": wins, "on_one_port": on_one_port}
-
-
 def _crossovers() -> Cases:
-    """Whether tree and chain cross over between 1 kB and 100 MB."""
+    """Whether tree and chain cross over between 1 kB and 100 MB, each at its best P."""
     for on in ("star:16", "full-mesh:16"):
-        pairs = {"broadcast": (TREE, CHAIN), "reduce": (TREE_UP, CHAIN_UP)}
-        yield {"at": on} | {name: len({_faster(*pair, on, m) for m in MESSAGES}) == 2 for name, pair in pairs.items()}
+        case: dict[str, Any] = {"at": on}
+        for primitive in ("broadcast", "reduce"):
+            tree, chain = f"{primitive} binomial-tree", f"{primitive} chain"
+            wins = {best_us(tree, on, message=m) < best_us(chain, on, message=m) for m in MESSAGES}
+            case[primitive] = len(wins) == 2
+        yield case
 
 
 # -- pipelining ------------------------------------------------------------------------------------
@@ -108,9 +94,7 @@ def _interior(what: str) -> Rows:
 
 
 TABLE: Table = {
-    "E-01-015": _best_of_a_chain,
-    "E-01-182": _best_of_a_chain,
-    "E-01-040": _tree_dominates,
+    "E-01-015 E-01-182": _best_of_a_chain,
     "E-01-052": _crossovers,
     "E-01-007 E-01-008 E-01-009 E-01-010 E-01-011 E-01-012": states(partial(broadcast.chain, segments=4), 4),
     # our reduce is the broadcast backwards and so takes the last chunk first; the source takes chunk 0 first
@@ -119,20 +103,8 @@ TABLE: Table = {
     ),
     "E-01-018 E-01-019": states(broadcast.binomial_tree, 4),
     "E-01-042 E-01-043": states(printed_reduce_tree),
-    "E-01-013 E-01-014": each(CHAIN, pieces=SEGMENTS),
-    "E-01-039": each(CHAIN_UP, pieces=SEGMENTS),
-    "E-00-022 E-01-016 E-01-017 E-01-030": each(CHAIN, many=(CHAIN, 64), sizes=(4, 8, 33, 64)),
-    "E-00-024 E-01-050": each(CHAIN_UP, many=(CHAIN_UP, 64), sizes=(4, 8, 33, 64)),
-    "E-00-023 E-01-022": each(TREE, many=(TREE, 64), sizes=(4, 8, 33, 64)),
-    "E-00-025 E-01-046": each(TREE_UP, many=(TREE_UP, 64), sizes=(4, 8, 33, 64)),
     "E-01-020": per("k", range(1, 8), levels=_levels),
-    "E-01-021 E-01-028 D-2-007": each(TREE),
-    "E-01-045 E-01-048": each(TREE_UP),
     "E-01-023": per("N", POWERS[1:], partners=_partners),
-    "E-01-024": each(TREE, on="full-mesh", sizes=FEW, pieces=SEGMENTS),
-    "E-01-029 E-02-114": each(TREE, on="full-mesh", sizes=FEW),
-    "E-01-049 E-02-115": each(TREE_UP, on="full-mesh", sizes=FEW),
-    "E-01-032": per("N", SIZES[1:], n_beta=lambda n: run(CHAIN, f"star:{n}", n).cost.n_beta),
     "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
     "E-01-177": _master_formula,
     "E-01-183": _time_at_the_best,
@@ -142,23 +114,12 @@ TABLE: Table = {
         at=", L = 3",
         fill=lambda p: phases(busy_ports(built(broadcast.chain, 4, segments=p).schedule)).fill,
     ),
-    "E-01-176 E-01-179 E-01-180 E-01-181": each(CHAIN, sizes=(4,), pieces=SEGMENTS),
-    "E-01-178": each(
-        chain=CHAIN,
-        up=CHAIN_UP,
-        tree=TREE,
-        ring="all-reduce ring",
-        double="all-reduce double-binary-tree",
-        sizes=POWERS,
-    ),
     "E-01-184": along(
         "torus",
         ((5,), (4, 4), (3, 3, 3), (8, 8, 8)),
         partners=lambda on: measured(DOUBLING, "star:512").reached,
         ports=lambda on: int((place(on).link_src == 0).sum()),
     ),
-    "E-01-185": each((CHAIN, 128), sizes=(3, 8, 64)),
-    "E-01-186": each((CHAIN_UP, 128), sizes=(3, 8, 64)),
     "E-01-187": _interior(TREE),
     "E-01-188": _interior(TREE_UP),
 }

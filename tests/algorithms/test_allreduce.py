@@ -40,6 +40,13 @@ def test_execution_proves_the_end_state_and_agrees_with_the_closed_form(algorith
         assert run.cost == algorithm.cost(ranks, **options)
 
 
+def test_in_a_ring_every_rank_sends_its_own_chunk_first_unless_another_is_named():
+    for first, schedule in ((0, allreduce.ring(5)), (0, allreduce.ring(5, first=0)), (2, allreduce.ring(5, first=2))):
+        step = schedule.step(0)
+        assert ((step.src + first) % 5).tolist() == step.block.tolist()
+        assert sorted(step.src.tolist()) == [*range(5)]
+
+
 @pytest.mark.parametrize("ranks", SIZES)
 def test_both_orders_of_rabenseifner_cost_the_same(ranks):
     near, far = (execute(allreduce.rabenseifner(ranks, order=order)) for order in ("near", "far"))

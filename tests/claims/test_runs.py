@@ -113,6 +113,14 @@ def test_a_run_is_executed_once_and_collected_wherever_it_is_used():
     assert (list(used.clocks), list(used.ways)) == (["lock-step"], ["executed"])
 
 
+def test_a_run_of_millions_of_messages_is_made_by_symmetry_and_says_so():
+    with runs.collected() as used:
+        cost = runs.run("all-reduce ring", "star:4096").cost
+        runs.run("all-reduce ring", "star:8")
+    assert (cost.n_alpha, cost.n_beta) == (2 * 4095, Fraction(2 * 4095, 4096))
+    assert list(used.ways) == ["by symmetry", "executed"]
+
+
 def test_the_limit_of_a_pipeline_is_held_to_its_busiest_link():
     assert runs.load_limit("broadcast chain", "star:6").value == 1
     chain = [reference.star_cost(broadcast.chain(6, segments=p))[1] for p in (50, 500)]
