@@ -13,7 +13,7 @@ from typing import Any
 from colllib.algorithms import allreduce
 from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, hierarchical_ring, ring_and_tree_meet
-from colllib.claims.cases import as_quantities, deferred, each, measured, once, over, per, us
+from colllib.claims.cases import as_quantities, deferred, measured, once, over, per, us
 from colllib.claims.contention import eta_of_tiers, every_margin
 from colllib.claims.innetwork import trip
 from colllib.claims.runs import built, closed, place, run, timed
@@ -326,7 +326,6 @@ TABLE: Table = {
     "E-03-025": composed("reduce"),
     "E-03-051": flat("all-to-all pairwise", NVLINK),
     "E-03-054": flat("all-to-all pairwise", IB),
-    "E-REFS-003": each("all-to-all bruck", sizes=(4, 8, 16)),
     "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
     "E-03-063": software("all-gather", "bruck"),
     "E-03-064": software("reduce-scatter", "bruck"),
