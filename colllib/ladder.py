@@ -347,8 +347,7 @@ def run(
     check_size(named, segments or 1, MOST_BLOCKS, "segments")
     here.check(named)
     if segments is None:
-        overlaps = "tiers" in algorithm.options
-        search = _best_executed if topology.levels == 1 else _best_overlapped if overlaps else _best_power
+        search = _best_executed if topology.levels == 1 else _best_over_tiers
         segments = search(here, named, price) if algorithm.segmented else 1
     if segments != 1:
         here.check(f"{named} in {segments} segments", segments)
@@ -377,8 +376,10 @@ def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
     return found
 
 
-def _best_power(here: Entry, named: str, price: dict[str, Any]) -> int:
-    """The power of two after which more segments are slower, or take too long to execute."""
+def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
+    """Of a hierarchical schedule the best number; else the power of two after which more are slower or take long."""
+    if "tiers" in here.algorithm.options:
+        return _best_overlap(here, named, price)[1]
     found, least = 1, inf
     while SEARCHED * expected_seconds(named, here.schedule(found), here.topology) <= MOST_SECONDS:
         seconds = here.executed_cost(found).seconds(**price)
@@ -386,14 +387,6 @@ def _best_power(here: Entry, named: str, price: dict[str, Any]) -> int:
             break
         found, least = 2 * found, seconds
     return max(1, found // 2)
-
-
-def _best_overlapped(here: Entry, named: str, price: dict[str, Any]) -> int:
-    """The best whole number of segments of a hierarchical schedule; 1 where that takes long to execute."""
-    try:
-        return _best_overlap(here, named, price)[1]
-    except TooLarge:
-        return 1
 
 
 def best(
@@ -468,7 +461,7 @@ def field_of(
 
 
 def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> tuple[Algorithm, int] | None:
-    """A hierarchical algorithm with the order, the algorithms on its tiers and the power of two segments that are best.
+    """A hierarchical algorithm in its best order, with the best algorithms on its tiers, and the best P of that.
 
     All are tried, but for what would take long to execute, or has no route.
     """
@@ -487,18 +480,18 @@ def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, An
             )
             with suppress(ValueError):  # several lines would meet in one switch, or no route leads there
                 found.append((*_best_overlap(Entry(way, topology), named, price), way))
-    least = min((seconds for seconds, *_ in found), default=0.0) * (1 + TIE)
-    return next(((way, segments) for seconds, segments, way in found if seconds <= least), None)
+    least = min((seconds for seconds, *_ in found), default=inf)
+    return next(((way, cut) for seconds, cut, way in found if seconds <= least * (1 + TIE) < inf), None)
 
 
 def _best_overlap(here: Entry, named: str, price: dict[str, Any]) -> tuple[float, int]:
     """Seconds and whole number of segments of a hierarchical schedule where it is fastest, from one execution.
 
-    Raises:
-        TooLarge: if even one segment takes long to execute.
+    Infinite seconds and one segment where that takes long.
     """
     expected = expected_seconds(named, here.schedule(), here.topology)
-    check_seconds(named, SEARCHED * expected)
+    if SEARCHED * expected > MOST_SECONDS:
+        return inf, 1
     seconds = cache(overlapped(here.execution(), **price))
     most = max(1, min(MOST_SEGMENTS, int(OVERLAPPED / expected)))
     near = min((2**k for k in range(most.bit_length())), key=seconds)

@@ -1,4 +1,4 @@
-"""Answers on what the table of all primitives on all fabrics leaves out: neighbors that share links, long axes, skew."""
+"""Answers on what the table of all fabrics leaves out: neighbors that share links, long axes, skewed destinations."""
 
 from __future__ import annotations
 
