@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from colllib.algorithms import allreduce
 from colllib.claims.cases import once
 from colllib.claims.runs import built, run
-from colllib.claims.value import Case, Cases, Table, Words
+from colllib.claims.value import Cases, Table, Words
 from colllib.events import event_clock
 from colllib.training import compression as squeezed
 from colllib.training import faults, tensor_states, timeline
@@ -77,13 +78,11 @@ def _training(steps: int, milliseconds: float) -> float:
 def _replicas() -> Cases:
     """How far replicas are apart after one all-reduce, relative to the sum, and the unit of what was on the wire."""
     data = list(np.random.default_rng(3).random((8, 64)).astype(np.float32))
-    for build, precision, digits in (
-        (allreduce.ring, "FP32", 23), (allreduce.recursive_doubling, "FP32", 23),
-        (allreduce.recursive_doubling, "BF16 on the wire", 7), (allreduce.ring, "BF16 on the wire", 7),
-    ):  # fmt: skip
+    for precision, build in product(("FP32", "BF16 on the wire"), (allreduce.recursive_doubling, allreduce.ring)):
         totals = np.array(faults.reduced(built(build, 8).schedule, data, precision))
         apart = float((np.ptp(totals, axis=0) / np.abs(totals).max(axis=0)).max())
-        yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": 2.0**-digits}
+        unit = 2.0 ** -(23 if precision == "FP32" else 7)
+        yield {"at": f"{build.__name__}, {precision}", "apart": apart, "unit": unit}
 
 
 def _slow_rank() -> Cases:
@@ -144,18 +143,15 @@ def _fully_sharded_product() -> Cases:
     yield {"at": "4 ranks", "calls": _calls(plan), "equal": right}
 
 
-#: The source's listing: what each call makes of what. Its placeholders are a weight, a bias, an input and a tangent.
+#: The source's listing: a name, and which call makes it of what; its placeholders first.
 PLACEHOLDERS = ("weight", "bias", "input", "tangent")
-CALLS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "flat": ("view", ("input",)), "flat alias": ("alias", ("flat",)), "product": ("mm", ("flat alias", "weight")),
-    "rows": ("view", ("product",)), "sum": ("add", ("rows", "bias")), "result": ("alias", ("sum",)),
-    "tangent alias": ("alias", ("tangent",)), "over rows": ("sum", ("tangent alias",)),
-    "bias view": ("view", ("over rows",)),
-    "of bias": ("alias", ("bias view",)), "flat tangent": ("view", ("tangent alias",)),
-    "turned": ("permute", ("flat alias",)), "second product": ("mm", ("turned", "flat tangent")),
-    "of weight": ("alias", ("second product",)),
-}  # fmt: skip
-RETURNED = ("result", "of weight", "of bias", "none")
+LISTING = (
+    "flat view input, flat_ alias flat, product mm flat_ weight, rows view product, sum add rows bias, "
+    "result alias sum, tangent_ alias tangent, column sum tangent_, bias_ view column, of_bias alias bias_, "
+    "flat_tangent view tangent_, turned permute flat_, second mm turned flat_tangent, of_weight alias second"
+)
+CALLS = {name: (call, inputs) for name, call, *inputs in map(str.split, LISTING.split(", "))}
+RETURNED = ("result", "of_weight", "of_bias", "none")
 MOVES = ("view", "alias", "permute")
 #: As the listing annotates its nodes, placeholders first.
 USERS = (1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1)
@@ -166,7 +162,7 @@ def _numbers(c: int = 2, d: int = 3, a: int = 4, b: int = 5) -> dict[str, NDArra
     random = np.random.default_rng(1)
     shapes = ((a, b), (b,), (c, d, a), (c, d, b))
     found = {name: random.normal(size=shape) for name, shape in zip(PLACEHOLDERS, shapes, strict=True)}
-    views = {"flat": (c * d, a), "rows": (c, d, b), "bias view": (b,), "flat tangent": (c * d, b)}
+    views = {"flat": (c * d, a), "rows": (c, d, b), "bias_": (b,), "flat_tangent": (c * d, b)}
     does: dict[str, Callable[..., Any]] = {
         "alias": lambda x: x, "mm": np.matmul, "add": np.add, "permute": np.transpose,
         "sum": lambda x: x.sum(axis=(0, 1), keepdims=True),
@@ -180,36 +176,31 @@ def _numbers(c: int = 2, d: int = 3, a: int = 4, b: int = 5) -> dict[str, NDArra
 def _listing() -> Cases:
     found, kinds = _numbers(), [call for call, _ in CALLS.values()]
     taken = [one for _, inputs in CALLS.values() for one in inputs] + list(RETURNED)
-    moved = {name: (source[0], call in MOVES) for name, (call, source) in CALLS.items()}
+    moved = [(name, inputs[0]) for name, (call, inputs) in CALLS.items() if call in MOVES]
     x, w, t = (found[name] for name in ("input", "weight", "tangent"))
     change = {name: np.random.default_rng(2).normal(size=found[name].shape) for name in ("weight", "bias")}
-    slope = sum((found[f"of {name}"] * step).sum() for name, step in change.items())  # of the tangent times the result
+    slope = sum((found[f"of_{name}"] * step).sum() for name, step in change.items())  # of the tangent times the result
     yield {
         "at": "the listing", "flattened": 64 * 4096, "returned": len(RETURNED) - RETURNED.count("none"),
         "counts": Words(" ".join(map(str, (len(PLACEHOLDERS), *map(kinds.count, (*MOVES, "mm", "add", "sum")))))),
         "annotated": tuple(map(taken.count, (*PLACEHOLDERS, *CALLS))) == USERS,
-        "remaining": len(PLACEHOLDERS) + sum(not stays for _, stays in moved.values()) + 1,
+        "remaining": len(PLACEHOLDERS) + len(CALLS) - len(moved) + 1,
         "gradients": np.allclose((t * (x @ change["weight"] + change["bias"])).sum(), slope),
         "forward": np.allclose(np.einsum("cda,ab->cdb", x, w), found["rows"]),
-        "backward": np.allclose(np.einsum("acd,cdb->ab", np.moveaxis(x, 2, 0), t), found["of weight"]),
-        "dims": found["over rows"].ndim, "ones": found["over rows"].shape.count(1),
-        "altered": not all(np.shares_memory(found[name], found[of]) for name, (of, stays) in moved.items() if stays),
+        "backward": np.allclose(np.einsum("acd,cdb->ab", np.moveaxis(x, 2, 0), t), found["of_weight"]),
+        "dims": found["column"].ndim, "ones": found["column"].shape.count(1),
+        "altered": not all(np.shares_memory(found[name], found[of]) for name, of in moved),
     }  # fmt: skip
 
 
-def _limited(at: str, done: timeline.Step, streams: tuple[str, ...]) -> Case:
-    spent = [done.busy(COMPUTE), sum(done.busy(stream) for stream in streams)]
-    return {"at": at, "seconds": done.seconds, "limit": max(spent)}
-
-
-def _limit_of_the_cost_model() -> Iterator[Case]:
+def _limit_of_the_cost_model() -> Cases:
     """Layers with their gradients behind them, on one network; then with the next layer's weights on another axis."""
-    yield _limited("one axis", bucketed([Layer(1.0, 2.0, 1)] * 8, 1, lambda size: 3.0), ("network",))
-    steps = []
-    for k in range(8):
-        kinds = (("gather", "axis 0", 3.0), ("layer", COMPUTE, 1.0), ("reduce", "axis 1", 3.0))
-        steps += [Op(f"{what} {k}", at, t, (3 * k + i - 1,) * (i > 0)) for i, (what, at, t) in enumerate(kinds)]
-    yield _limited("two axes", timeline.run(steps), ("axis 0", "axis 1"))
+    kinds = list(enumerate([("gather", "axis 0", 3.0), ("layer", COMPUTE, 1.0), ("reduce", "axis 1", 3.0)]))
+    ops = [Op(f"{what} {k}", at, t, (3 * k + i - 1,) * (i > 0)) for k in range(8) for i, (what, at, t) in kinds]
+    steps = {"one axis": bucketed([Layer(1.0, 2.0, 1)] * 8, 1, lambda size: 3.0), "two axes": timeline.run(ops)}
+    for at, done in steps.items():
+        sent = sum(map(done.busy, {op.stream for op in done.ops} - {COMPUTE}))
+        yield {"at": at, "seconds": done.seconds, "limit": max(done.busy(COMPUTE), sent)}
 
 
 def _program_against_all_plans() -> Cases:

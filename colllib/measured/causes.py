@@ -46,17 +46,11 @@ def said(run: Run, boxes: int | None, usual_cards: int = 0) -> Iterator[Evidence
     elif "no p2p" in facts:
         yield Evidence("p2p-disabled", CERTAIN, "the library says that peer-to-peer is disabled between GPUs")
     elif "via SHM" in facts:
-        among = "via P2P" in facts
-        text = f"{'some ' if among else ''}channels go via shared memory, not peer to peer"
-        yield Evidence("p2p-disabled", 1.0 if among else CERTAIN, text)
+        weight, which = (1.0, "some channels") if "via P2P" in facts else (CERTAIN, "channels")
+        yield Evidence("p2p-disabled", weight, f"{which} go via shared memory, not peer to peer")
     if "iommu" in facts:
         yield Evidence("p2p-disabled", 1.5, "the library misses iommu=pt, which peer-to-peer copies need")
-    few = facts.get("NCCL_MAX_NCHANNELS", "")
-    if facts.get("NCCL_PROTO") == "LL" or few in ("1", "2", "3", "4"):
-        yield Evidence(
-            "misconfiguration", CERTAIN - 1, "settings force LL, half of whose bytes are flags, or few channels"
-        )
-    elif facts.get("NCCL_ALGO") or facts.get("NCCL_PROTO") or few:
+    if any(name in facts for name in ("NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS")):
         yield Evidence("misconfiguration", 0.7, "algorithm, protocol or channels are forced by settings")
 
 
@@ -68,8 +62,6 @@ def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator
         return
     if facts.get("NCCL_IB_DISABLE") == "1":
         yield Evidence("misconfiguration", CERTAIN, "NCCL_IB_DISABLE=1 switches RDMA off")
-    if "no card" in facts:
-        yield Evidence("misconfiguration", CERTAIN - 1, "the library finds no InfiniBand or RoCE card")
     off = facts.get("NCCL_NET_GDR_DISABLE") == "1" or facts.get("FI_EFA_USE_DEVICE_RDMA") == "0"
     if facts.get("NCCL_NET_GDR_LEVEL") in ("LOC", "0") or off:
         yield Evidence("no-gdr", CERTAIN + 1, "the settings switch GPUDirect RDMA off")
@@ -77,69 +69,62 @@ def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator
         yield Evidence("no-gdr", CERTAIN, "channels go via the network without GDRDMA")
     elif "no rdma" in facts:
         yield Evidence("no-gdr", 1.0, "some GPUs reach some cards without GPUDirect RDMA")
-    if int(facts.get("named cards", usual_cards)) < usual_cards:
-        yield Evidence("single-nic", 1.5, f"NCCL_IB_HCA names {facts['named cards']} cards of {usual_cards}")
-    if facts.get("cards") == "1" and usual_cards > 1:
-        yield Evidence("single-nic", CERTAIN, f"the library uses 1 card of {usual_cards}")
-    elif facts.get("cards", "").isdigit() and int(facts["cards"]) < usual_cards:
-        yield Evidence("misconfiguration", 1.0, f"the library uses {facts['cards']} cards of {usual_cards}")
+    for key, certainty in (("cards", CERTAIN), ("named cards", 1.5)):
+        if (used := int(facts.get(key, usual_cards))) < usual_cards:
+            text = f"the library uses {used} cards of {usual_cards}"
+            yield Evidence("single-nic", certainty, text) if used == 1 else Evidence("misconfiguration", 1.0, text)
 
 
 def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: str) -> Iterator[Evidence]:
     """What the numbers say of a slow run over several boxes."""
-    share = form.measured / machine.network
-    reached = form.measured / (bound.low or 1.0)
-    pair = collective in ("sendrecv", "all-to-all")
-    waiting = _ring_latency(machine) * form.measured / (2 * form.largest)
-    if not pair and waiting > 0.15:
-        text = f"a ring over {machine.ranks} ranks waits {waiting:.0%} of the time of the largest message"
-        yield Evidence("latency-bound", min(2.5, 8 * waiting), text)
     if form.noisy:
-        count = len(form.rough)
-        one = "busbw falls by more than half as the message grows"
-        text = f"busbw is erratic at {count} large sizes" if count > 1 else one
+        text = "busbw is erratic at large sizes"
         yield Evidence("no-gdr", 1.4 + (0.8 if machine.boxes == 2 else 0), text)
         yield Evidence("congestion", 1.2 + (1.2 if machine.boxes >= 8 else 0), text)
         yield Evidence("misconfiguration", 0.8, text)
-    if pair and reached < 0.15:
-        yield Evidence("misconfiguration", 1.6, f"{reached:.0%} of what a pair of GPUs should get, as over sockets")
-    if pair and machine.boxes == 2:
-        yield Evidence("no-gdr", 1.2, "copies through host memory can cost a pair as much")
-        yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit")
-        yield Evidence("other", 0.9, "the library may give a pair few channels")
-    elif pair:
-        yield Evidence("congestion", 1.5 if collective == "sendrecv" else 1.2, "many flows cross the fabric at once")
-        yield Evidence("nic-limited", 1.1 if collective == "sendrecv" else 1.4, f"GPUs share {machine.cards} cards")
-        yield Evidence("other", 0.6, "the library may give a pair few channels")
     if machine.far:
         text = f"no GPU reaches {machine.far} of {machine.cards} cards without crossing the processor"
         yield Evidence("no-gdr", (CERTAIN - 0.5) * min(1.0, machine.far / machine.cards), text)
-    if not pair and machine.cards == 1:
-        yield Evidence("nic-limited", 0.8, "a box has one card")
-    elif not pair and not form.noisy and waiting < 0.15:
+    pairs = collective in ("sendrecv", "all-to-all")
+    yield from _of_pairs(machine, form, bound, collective) if pairs else _of_a_ring(machine, form, collective)
+
+
+def _of_pairs(machine: Machine, form: Shape, bound: Expected, collective: str) -> Iterator[Evidence]:
+    reached = form.measured / (bound.low or 1.0)
+    if reached < 0.15:
+        yield Evidence("misconfiguration", 1.6, f"{reached:.0%} of what a pair of GPUs should get, as over sockets")
+    if machine.boxes == 2:
+        yield Evidence("no-gdr", 1.2, "copies through host memory can cost a pair as much")
+    else:
+        yield Evidence("congestion", 1.5 if collective == "sendrecv" else 1.2, "many flows cross the fabric at once")
+    shared = collective == "all-to-all" and machine.boxes > 2
+    yield Evidence("nic-limited", 1.4 if shared else 1.1, f"GPUs share {machine.cards} cards")
+    yield Evidence("other", 0.8, "the library may give a pair few channels")
+
+
+def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
+    inside, outside = NVLINK_STEP["ring"][2], NETWORK_STEP["ring"][2]  # microseconds
+    latency = 2e-6 * ((machine.ranks - machine.boxes) * inside + (machine.boxes - 1) * outside)
+    waiting, share = latency * form.measured / (2 * form.largest), form.measured / machine.network
+    if waiting > 0.15:
+        text = f"a ring over {machine.ranks} ranks waits {waiting:.0%} of the time of the largest message"
+        yield Evidence("latency-bound", min(2.5, 8 * waiting), text)
+    if form.noisy:
+        return
+    if machine.cards > 1 and waiting <= 0.15:
         # over two boxes a tree gives twice a ring's busbw
         alone = predict(replace(machine, cards=1), collective, form.largest).busbw
         if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / alone <= 1.15:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
-    if not pair and not form.noisy:
-        if share < 0.3:
-            yield Evidence("misconfiguration", 1.6, f"{share:.0%} of the cards' rate, on a smooth curve")
-            yield Evidence("nic-limited", 1.0, "between boxes the cards set the limit")
-            yield Evidence("no-gdr", 0.9, "copies through host memory can cost as much")
-        else:
-            yield Evidence(
-                "no-gdr", 1.3, f"{share:.0%} of the cards' rate, about what copies through host memory leave"
-            )
-            yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit")
-            yield Evidence("misconfiguration", 0.8, "some of the cards may not be in use")
-            if machine.boxes >= 8:
-                yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
-
-
-def _ring_latency(machine: Machine) -> float:
-    """Seconds that an all-reduce's ring waits at any size, by NCCL's latencies of a step."""
-    inside, outside = NVLINK_STEP["ring"][2], NETWORK_STEP["ring"][2]
-    return 2e-6 * ((machine.ranks - machine.boxes) * inside + (machine.boxes - 1) * outside)
+    yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit")
+    if share < 0.3:
+        yield Evidence("misconfiguration", 1.6, f"{share:.0%} of the cards' rate, on a smooth curve")
+        yield Evidence("no-gdr", 0.9, "copies through host memory can cost as much")
+        return
+    yield Evidence("no-gdr", 1.3, f"{share:.0%} of the cards' rate, about what copies through host memory leave")
+    yield Evidence("misconfiguration", 0.8, "some of the cards may not be in use")
+    if machine.boxes >= 8:
+        yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
 
 
 def inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
@@ -151,9 +136,9 @@ def inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
         yield Evidence("p2p-disabled", 0.6, "some pairs may have no peer-to-peer path")
         return
     about = f"{form.measured / 1e9:.3g} of a PCIe slot's {machine.pcie / 1e9:.3g} GB/s"
-    near = share > 0.45
-    yield Evidence("pcie-limited", 1.7 if near or machine.gpus > 2 else 1.2, f"{about}: the data cross PCIe")
-    yield Evidence("p2p-disabled", 1.2 if near or machine.gpus > 2 else 1.7, f"{about}: copies through host memory")
+    slot, copies = (1.7, 1.2) if share > 0.45 or machine.gpus > 2 else (1.2, 1.7)
+    yield Evidence("pcie-limited", slot, f"{about}: the data cross PCIe")
+    yield Evidence("p2p-disabled", copies, f"{about}: copies through host memory")
     if machine.linked:
         yield Evidence("misconfiguration", 0.9, "the GPUs' own links carry nothing")
 
@@ -161,10 +146,8 @@ def inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
 def noted(form: Shape) -> Iterator[Evidence]:
     """What is worth a note whatever the speed."""
     if form.steps_back and not form.noisy:
-        where = form.steps_back[-1]
-        yield Evidence(
-            "protocol-switch", 0.7, f"a message larger than {binary_size(where)} takes less time than one of that size"
-        )
+        where = binary_size(form.steps_back[-1])
+        yield Evidence("protocol-switch", 0.7, f"a message larger than {where} takes less time than one of that size")
 
 
 def weighed(evidence: list[Evidence]) -> list[tuple[str, float]]:

@@ -9,29 +9,17 @@ from typing import Any
 from colllib.measured import causes
 from colllib.measured.causes import CERTAIN, Evidence, weighed
 from colllib.measured.expected import Expected, expected
-from colllib.measured.infer import (
-    ANY_RANKS,
-    BETWEEN_BOXES,
-    NVLS_LEAST,
-    SMALLEST,
-    Hints,
-    as_shown,
-    fast_enough,
-    filled,
-    fitting,
-    machine_of,
-    ranks_of,
-)
+from colllib.measured.infer import ANY_RANKS, Hints, fast_enough, filled, linked, machine_of, ranks_of
 from colllib.measured.log import Run
 from colllib.measured.machines import Machine, by_gpu
 from colllib.measured.predict import Prediction, predict
 from colllib.measured.segments import Segment
-from colllib.measured.shape import Shape, shape
+from colllib.measured.shape import LARGE, Shape, shape
 from colllib.measured.write import PROGRAMS
 
 FASTER_THAN_THE_WIRE = 1.15
-SLOWER = 0.75  # of the model's pick: a run that is slower took another algorithm
-SLOWER_SAID = 0.85  # likewise, or it has the fault that its log says
+SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
+NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
 NO_HINTS = Hints()
@@ -134,12 +122,19 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if any(row.failed for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
-    if machine is None and (machine := fast_enough(known, form)):
+    if machine is None and (machine := fast_enough(replace(known, ranks=ranks), form)):
         assumed.append(
             "it is fast enough for boxes of 8 GPUs with 8 x 400 Gb/s cards; say --gpu and --cards to be sure"
         )
     if machine is None:
         return _unknown_machine(run, form, hints, ranks, assumed)
+    hosts = run.boxes or 1
+    if machine.boxes == 1 and hosts > 1:  # NVLink joins them, or else only their cards do
+        gpus = machine.gpus // hosts
+        apart = replace(machine, boxes=hosts, gpus=gpus, cards=min(machine.cards, gpus))
+        if UNSURE * expected(apart, collective).low <= form.measured < UNSURE * expected(machine, collective).low:
+            why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"
+            return replace(_undecided(why, "--boxes and --gpus-per-box"), form=form)
     return _judged(known, form, machine, collective, assumed)
 
 
@@ -154,38 +149,30 @@ def _undecided(why: str, needed: str) -> Diagnosis:
 
 
 def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, assumed: list[str]) -> Diagnosis:
-    """Without a GPU the cards alone may still say what a ring over them gives, or the numbers what they come from."""
+    """Without a GPU the numbers may still say what they come from, or the log why they are low."""
     boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
-    if run.ranks == 2 and form.smallest <= 2**16 and form.floor > BETWEEN_BOXES:
-        boxes, gpus = boxes or 2, gpus or 1
-    single = boxes == 1 or (boxes is None and hints.cards is None)
     marks = [*causes.said(run, boxes, hints.cards[0] if hints.cards else 0), *causes.noted(form)]
-    if gpus == 1 and boxes and boxes > 1:
-        marks += [Evidence("single-nic", 0.8, "one GPU a box, and its one card"), Evidence("nic-limited", 0.7, "")]
     scatter = f"{len(form.rough)} of the large sizes scatter, which no healthy fabric shows"
     if form.erratic:
         marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
     speed = f"{form.measured / 1e9:.3g} GB/s"
-    kind, total = "" if gpus == 1 else fitting(form, str(run.collective)), filled(run, form)
     state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
-    if kind:
-        adds = kind in ("H100", "B200") and run.collective in (None, "all-reduce")
-        state, cause, others, sure = "healthy", None, ["nvls"] if adds else [], 0.5
-        text = f"{speed} is what healthy boxes with {kind} GPUs give; say --gpu to be sure."
+    if gpus != 1 and linked(replace(run, boxes=boxes), form):
+        state, cause, others, sure = "healthy", None, ["nvls"] if run.collective in (None, "all-reduce") else [], 0.5
+        text = f"{speed} is more than PCIe or cards carry: the GPUs' own links are in use; say --gpu to be sure."
     elif _certain(marks):
         why = max(marks, key=lambda mark: mark.weight).text
         state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
     elif form.erratic:
         state, sure, text = "below-expectation", 0.4, f"{speed}: {scatter}; the machine is not known."
-    elif total:
+    elif total := filled(run, form):
         state, cause, others, sure = "healthy", None, ["nic-limited"], 0.4
         text = f"{speed} is what cards of {total / 1e9:g} GB/s a box give; say --gpu and --cards to be sure."
-    seen = [text] if state == "healthy" else dict.fromkeys(mark.text for mark in marks if mark.text)
-    binding = "network card" if gpus == 1 and not single else "unknown"
+    seen = [text] if state == "healthy" else dict.fromkeys(mark.text for mark in marks)
     test, evidence = _test(cause or "", ranks, run.collective), (*seen, *assumed) or (text,)
-    return Diagnosis(state, cause, tuple(others), sure, binding, text, evidence, test, form)
+    return Diagnosis(state, cause, tuple(others), sure, "unknown", text, evidence, test, form)
 
 
 def _certain(marks: list[Evidence]) -> bool:
@@ -194,18 +181,19 @@ def _certain(marks: list[Evidence]) -> bool:
 
 
 def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: list[str]) -> Diagnosis:
-    told, machine = machine, as_shown(machine, run, form, assumed)
+    if machine.boxes == 1 and machine.gpus == 2 and machine.bridge and form.measured > machine.pcie:
+        assumed.append(f"faster than PCIe, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
+        machine = replace(machine, link=machine.bridge)
     bound, model = expected(machine, collective), predict(machine, collective, form.largest)
     usual = by_gpu(machine.name)
     said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
-    state, distance = _state(form, bound)
-    if state == "healthy" and form.erratic and machine.boxes > 1:
-        state, distance = "below-expectation", 0.0  # fast at some sizes, but no healthy fabric scatters so
-    if _certain(said):
-        state = _as_said(state, form, machine, bound, model)
+    state, distance = _state(form, bound, _certain(said))
+    slower = form.measured < SLOWER * model.busbw
+    if state == "healthy" and ((form.erratic and machine.boxes > 1) or (slower and _certain(said))):
+        state, distance = "below-expectation", 0.0  # no healthy fabric scatters so, or the log says what is wrong
     marks = [mark for mark in said if state != "healthy" or mark.weight >= CERTAIN] + list(causes.noted(form))
     if state == "healthy":
-        marks += _normal(form, machine, told.cards, collective, model)
+        marks += _normal(form, machine, collective, model)
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
         several = machine.boxes > 1
         marks += (
@@ -220,61 +208,41 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     if run.unread:
         evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
     test = _test(cause or "", machine.ranks, collective)
-    if state == "healthy" and ("misconfiguration" in rest or _certain(said)):
+    if state == "healthy" and (_certain(said) or (slower and machine.boxes > 1)):
         confidence, test = min(confidence, 0.5), _test("", machine.ranks, collective)
     verdict = _sentence(state, cause, form, machine, bound)
-    if state == "healthy" and form.measured < SLOWER * model.busbw:
+    if state == "healthy" and slower:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     faster = state == "healthy" and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
     binding = "latency" if cause == "latency-bound" else model.binding if faster else bound.binding
     return Diagnosis(state, cause, tuple(rest), confidence, binding, verdict, tuple(evidence), test, form, bound)
 
 
-def _as_said(state: str, form: Shape, machine: Machine, bound: Expected, model: Prediction) -> str:
-    """The state where the log itself says a cause: of its cards' rate, if nobody told it, nobody is sure."""
-    least = bound.low if state == "undecided" else SLOWER_SAID * model.busbw
-    if state not in ("undecided", "healthy") or form.measured >= least or form.largest < SMALLEST:
-        return state
-    sure = machine.cards_known or machine.boxes == 1 or form.measured < SLOWER * model.busbw
-    return "below-expectation" if sure else "undecided"
-
-
-def _state(form: Shape, bound: Expected) -> tuple[str, float]:
-    """State, and how far from its border, as a logarithm to the base 2."""
-    speed = form.measured
+def _state(form: Shape, bound: Expected, said: bool) -> tuple[str, float]:
+    """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
+    speed, border = form.measured, (1.0 if said else UNSURE) * bound.low
     if speed > FASTER_THAN_THE_WIRE * bound.high:
         return "undecided", 0.0
     if speed >= bound.low:
         return "healthy", log(speed / bound.low, 2)
-    border = UNSURE * bound.leanest
-    if form.largest < SMALLEST:
+    if form.largest < LARGE or speed >= border:
         return "undecided", 0.0
-    if speed < border or (form.noisy and speed < UNSURE * bound.low / 2):
-        return "below-expectation", abs(log(border / speed, 2))
-    return "undecided", 0.0
+    return "below-expectation", log(border / speed, 2)
 
 
-def _normal(form: Shape, machine: Machine, told: int, collective: str, model: Prediction) -> list[Evidence]:
-    """What makes a healthy run as fast as it is, and what else would, such as fewer cards than are told."""
-    found = []
-    if machine.cards < told:
-        found.append(Evidence("misconfiguration", 0.95, f"or {machine.cards} of {told} cards are in use"))
-    half = replace(machine, cards=machine.cards // 2) if machine.boxes > 1 and machine.cards > 1 else None
-    if half and collective not in ("sendrecv", "all-to-all") and form.measured < 0.9 * model.busbw:
-        other = predict(half, collective, form.largest)
-        if form.measured <= 1.1 * other.busbw:
-            text = f"{other.picked} over {half.cards} of {machine.cards} cards gives as much as a ring over all of them"
-            found.append(Evidence("misconfiguration", 0.95, text))
-    if machine.nvls and collective == "all-reduce" and machine.boxes == 1 and form.peak > NVLS_LEAST * machine.link:
-        found.append(Evidence("nvls", 1.5, "faster than a ring on these links: the switch adds (NVLS)"))
-    if machine.boxes == 1 and not machine.linked:
-        found.append(Evidence("pcie-limited", 1.0, "without links of their own the GPUs are as fast as PCIe"))
-    if machine.boxes > 1:
-        found.append(
-            Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, "the cards bind, as they should")
-        )
-        if machine.nvls and machine.gpus > 1 and collective == "all-reduce" and form.peak > machine.network:
-            found.append(Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree"))
+def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -> list[Evidence]:
+    """What makes a healthy run as fast as it is, and over several boxes what a faster one would have."""
+    adds = machine.nvls and machine.gpus > 1 and collective == "all-reduce"
+    if machine.boxes == 1:
+        if adds and form.peak > NVLS_LEAST * machine.link:
+            return [Evidence("nvls", 1.5, "faster than a ring on these links: the switch adds (NVLS)")]
+        slot = Evidence("pcie-limited", 1.0, "without links of their own the GPUs are as fast as PCIe")
+        return [] if machine.linked else [slot]
+    found = [Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, "the cards bind, as they should")]
+    if adds and form.peak > machine.network:
+        found.append(Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree"))
+    if form.measured < SLOWER * model.busbw:
+        found.append(Evidence("misconfiguration", 0.95, f"{model.picked} over part of the cards would give as much"))
     return found
 
 
@@ -323,7 +291,7 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     if state == "undecided":
         fast = form.measured > FASTER_THAN_THE_WIRE * bound.high
         why = "faster than its wires, so the machine is another one" if fast else f"near the low end of {span}"
-        small = form.largest < SMALLEST and not fast
+        small = form.largest < LARGE and not fast
         return f"I cannot tell: {speed} is {'measured at small messages only' if small else why}."
     return f"{speed} is below the {span} of {wires}; most likely {_WORDS[cause or 'other']}."
 

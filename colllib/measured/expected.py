@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from colllib.busbw import ideal_gain
 from colllib.measured.machines import Machine
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
-CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.65, 0.5, 0.3
+CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.64, 0.5, 0.3
 SEND_SHARE = 0.8  # of a card that one pair of GPUs has for itself: up to 0.97 is seen
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
@@ -20,14 +20,12 @@ class Expected:
     Args:
         low: the least that a healthy run reaches on the usual box.
         high: what the wires allow.
-        leanest: the same as `low` on the leanest box that an untold one is taken for; equal where the cards are told.
         binding: network card, NVLink, Infinity Fabric or PCIe.
         why: the arithmetic, in words.
     """
 
     low: float
     high: float
-    leanest: float
     binding: str
     why: str
 
@@ -61,9 +59,8 @@ def expected(machine: Machine, collective: str) -> Expected:
     share = {"all-to-all": PAIR_SHARE, "sendrecv": SEND_SHARE}.get(collective, CARD_SHARE)
     if machine.gpus == 1:  # it has its cards for itself
         share = SEND_SHARE
-    binding, why, lean = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box", usual
+    binding, why = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
     if not machine.cards_known:
-        lean = usual * min(1.0, machine.least_network / machine.network)
         most = max(most, most * machine.most_network / machine.network)
         if machine.common_network < machine.network:
             usual *= machine.common_network / machine.network
@@ -74,8 +71,8 @@ def expected(machine: Machine, collective: str) -> Expected:
         collective, ""
     )
     if machine.gpus > 1 and inside.low < share * usual and not pair:
-        return Expected(inside.low, min(inside.high, most), min(inside.low, share * lean), inside.binding, inside.why)
-    return Expected(share * usual, min(most, inside.high), share * lean, binding, why)
+        return replace(inside, high=min(inside.high, most))
+    return Expected(share * usual, min(most, inside.high), binding, why)
 
 
 def _outside(machine: Machine, network: float, collective: str) -> tuple[float, float]:
@@ -97,10 +94,9 @@ def _inside(machine: Machine, collective: str) -> Expected:
         adds = machine.nvls and collective == "all-reduce"
         high = link * max(1.0, NVLS_MOST * float(ideal_gain(machine.gpus)) if adds and machine.gpus > 1 else 0.0)
         low = link * (PAIR_SHARE if pair else LINK_SHARE)
-        least = 1.0
-        if machine.gpus <= 4 and machine.vendor == "nvidia":  # boards of four have no switch: few links to each peer
-            peers = 1 if pair else machine.gpus - 1
-            least = peers / 3 if machine.generation else 1 / 6  # Volta's have one link here, two there
-        return Expected(low, high, least * low, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way")
+        if machine.gpus <= 4 and machine.vendor == "nvidia" and not machine.bridge:
+            peers = 1 if pair else machine.gpus - 1  # boards of four have no switch, and few links to each peer
+            low *= peers / 3 if machine.generation else 1 / 6  # Volta's have one link here, two there
+        return Expected(low, high, name, f"{name} of {link / 1e9:g} GB/s a GPU, one way")
     low = SLOT_SHARE * machine.pcie * (1.5 if machine.gpus == 2 else 1.0)
-    return Expected(low, machine.pcie, low, "PCIe", f"a PCIe slot of {machine.pcie / 1e9:g} GB/s, one way")
+    return Expected(low, machine.pcie, "PCIe", f"a PCIe slot of {machine.pcie / 1e9:g} GB/s, one way")

@@ -8,19 +8,14 @@ from dataclasses import dataclass, replace
 from colllib.measured.expected import expected
 from colllib.measured.log import Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
-from colllib.measured.shape import Shape, shape
+from colllib.measured.shape import Shape
 from colllib.units import shortened
 
-SMALLEST = 16 * 2**20  # of the largest message: below, bandwidth does not show
 ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
 FASTEST_CARD = 100e9  # bytes per second, 800 Gbit/s: a pair of GPUs that exchange more have links of their own
-FEWEST_CARDS = 100e9  # of a whole box, from which on a rate tells several cards from one
-BETWEEN_BOXES = 40e-6  # seconds: two GPUs of one box wait less for a few bytes, whatever lies between them
-NVLS_LEAST = 0.86  # of the link: no ring reaches it
+CARD_TOTALS = (100e9, 200e9, 400e9, 800e9)  # bytes per second of a box: several cards, from 4 x 200 Gbit/s on
 EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
-SLICE = 1.25e9  # bytes per second: 10 Gbit/s, the network of a cloud's instance with one Volta
 SLINGSHOT_CARD = 25e9  # of which there is one kind with GPUs
-ONE_CARD = 25e9  # bytes per second, 200 Gbit/s: the least that boxes with part of the usual GPUs have
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 Assumed = list[str]
 
@@ -56,79 +51,38 @@ def ranks_of(run: Run, hints: Hints) -> int | None:
 
 
 def gpu_beside(runs: Sequence[Run]) -> str:
-    """The GPU that a run of the same file names, or that one of a single box shows by its bandwidth, or nothing."""
-    single = (run for run in runs if run.boxes == 1)
-    known = (replace(run, collective=run.collective or "all-reduce", ranks=run.ranks or ANY_RANKS) for run in single)
-    shown = (fitting(shape(run), str(run.collective)) for run in known if len(run.series()[0]))
-    return next((run.gpu for run in runs if run.gpu), "") or next(filter(None, shown), "")
+    """The GPU that a run of the same file names, or nothing."""
+    return next((run.gpu for run in runs if run.gpu), "")
 
 
-def fitting(form: Shape, collective: str) -> str:
-    """A GPU whose links give just this bandwidth, or nothing: by a ring, through a switch that adds, or in pairs."""
-    if form.largest < SMALLEST or form.noisy:
-        return ""
-    for name in ("V100", "A100", "H100", "B200"):
-        machine = by_gpu(name)
-        share = form.measured / machine.link if machine else 0.0
-        if collective == "sendrecv":
-            if form.measured > FASTEST_CARD and 0.6 <= share <= 0.97:
-                return name
-        elif 0.75 <= share <= 0.83 or (machine and machine.nvls and NVLS_LEAST <= share <= 1.1):
-            return name
-    return ""
+def linked(run: Run, form: Shape) -> bool:
+    """Whether unknown GPUs exchange more than all but links of their own carry: PCIe in a box, between boxes cards."""
+    many = run.ranks or (ANY_RANKS if any(row.algbw for row in run.rows) else 1)  # algbw would show the ranks of few
+    one = run.boxes == 1 or (run.boxes is None and many <= UNKNOWN.gpus)
+    others = FASTEST_CARD if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
+    return form.steady and form.measured > others
 
 
-def filled(run: Run, form: Shape, fewest: float = FEWEST_CARDS, least: float = 0.92) -> float:
+def filled(run: Run, form: Shape) -> float:
     """The cards of a box that a flat sweep over many ranks fills, in bytes per second together, or 0.
 
     NCCL's maintainers count 24 GB/s for each card of 200 Gbit/s: a ring that reaches 92 % or more of a usual total
     has cards of that total. One card alone is no evidence, since others may lie idle.
-
-    Args:
-        run: with its ranks.
-        form: of its sweep.
-        fewest: the least total that is evidence, in bytes per second; others are 2, 4 and 8 times as much.
-        least: the share of a total that fills it.
     """
-    if form.noisy or form.largest < SMALLEST or not run.ranks or run.ranks <= 8:
+    pair = run.collective in ("sendrecv", "all-to-all")
+    if pair or not form.steady or form.growth >= 1.05 or not run.ranks or run.ranks <= UNKNOWN.gpus:
         return 0.0
-    if form.growth >= 1.05 or run.collective in ("sendrecv", "all-to-all"):
-        return 0.0
-    return next((total for k in range(4) if least <= form.measured / (total := fewest * 2**k) <= 1.0), 0.0)
+    return next((total for total in CARD_TOTALS if 0.92 <= form.measured / total <= 1.0), 0.0)
 
 
 def fast_enough(run: Run, form: Shape) -> Machine | None:
     """The fastest usual boxes, of eight GPUs with 8 x 400 Gb/s, if a run of an unknown GPU is fast enough for them."""
-    if form.noisy or form.largest < SMALLEST or not run.ranks or run.ranks <= UNKNOWN.gpus or run.ranks % UNKNOWN.gpus:
+    count = (run.ranks or 0) // UNKNOWN.gpus or run.boxes or 1
+    if not form.steady or count < 2 or run.ranks not in (None, count * UNKNOWN.gpus):
         return None
-    boxes = replace(UNKNOWN, boxes=run.ranks // UNKNOWN.gpus, cards_known=True)
+    boxes = replace(UNKNOWN, boxes=count, cards_known=True)
     bound = expected(boxes, str(run.collective))
     return boxes if bound.low <= form.measured <= bound.high else None
-
-
-def as_shown(machine: Machine, run: Run, form: Shape, assumed: Assumed) -> Machine:
-    """The same machine with what its run shows where nobody tells it: a bridge, faster cards, or fewer of them."""
-    if machine.boxes == 1:
-        if machine.gpus == 2 and machine.bridge and form.measured > machine.pcie:
-            assumed.append(f"faster than PCIe, so a bridge of {machine.bridge / 1e9:g} GB/s joins the two GPUs")
-            return replace(machine, link=machine.bridge)
-        return machine
-    if machine.cards_known:
-        return machine
-    shown = machine
-    while not shown.slots_bind and form.measured > _most(shown, run):
-        shown = replace(shown, card=2 * shown.card)
-    if form.measured > _most(shown, run):  # no cards make it so fast: it is another machine
-        return machine
-    if shown.cards > 2 and (total := filled(run, form, 2 * shown.card, 0.88)) < 0.7 * shown.network:
-        shown = replace(shown, cards=round(total / shown.card)) if total else shown
-    if shown != machine:
-        assumed.append(f"by its bandwidth a box has at least {shown.cards} cards of {shown.card * 8 / 1e9:g} Gb/s")
-    return shown
-
-
-def _most(machine: Machine, run: Run) -> float:
-    return expected(replace(machine, cards_known=True), str(run.collective)).high
 
 
 def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
@@ -199,8 +153,7 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
     if made.gpus < kind.gpus and kind.cards > 1:
         part = made.gpus / kind.gpus
         common = max(made.card, part * kind.common_network)
-        least = SLICE if made.gpus == 1 and kind.generation == 0 else min(kind.least_network, ONE_CARD)
-        made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common, least_network=least)
+        made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common)
     counted = int(run.facts.get("cards", "0")) if run.facts.get("cards", "0").isdigit() else 0
     named = int(run.facts.get("named cards", "0"))
     if "efa" in (run.facts.get("provider"), run.facts.get("FI_PROVIDER")) and kind.generation < 2:

@@ -27,8 +27,9 @@ class Machine:
         generation: NCCL's index of the architecture: 0 Volta and before, 1 Ampere, 2 Hopper, 3 Blackwell.
         nvls: whether the switch adds.
         gpus: GPUs per box that are usual.
-        cards: network cards per box that are usual; least and most are what a box is taken for where nobody tells it.
+        cards: network cards per box that are usual.
         card: bytes per second of one, one way, likewise.
+        most_network: bytes per second of the richest set of cards of such a box, one way.
         source: where the figures stand.
         boxes: how many.
         vendor: nvidia or amd.
@@ -49,7 +50,6 @@ class Machine:
     gpus: int
     cards: int
     card: float
-    least_network: float
     most_network: float
     source: str
     boxes: int = 1
@@ -110,9 +110,7 @@ _ROWS = DictReader((files("colllib") / "measured" / "machines.csv").read_text(en
 _KINDS = {row["pattern"]: _kind(row) for row in _ROWS}
 
 #: Where nobody knows the GPU: links and slots that leave the binding to the cards.
-UNKNOWN = replace(
-    _KINDS[r"\bb200\b"], name="GPU", generation=1, nvls=False, least_network=100e9, source="the cards that are told"
-)
+UNKNOWN = replace(_KINDS[r"\bb200\b"], name="GPU", generation=1, nvls=False, source="the cards that are told")
 
 #: Presets by the names of the command line, with the names of their GPUs.
 PRESETS = {name: name for name in ("dgx-v100", "dgx-a100", "dgx-h100", "dgx-h200", "b200", "nvl72", "mi250x", "mi300x")}

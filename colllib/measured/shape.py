@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from colllib.measured.log import Run, factor
 from colllib.measured.segments import Segment, segments
 
-LARGE = 2**20  # from here on bandwidth shows
+LARGE = 2**24  # bytes, from which on bandwidth shows
 
 
 @dataclass(frozen=True)
@@ -22,20 +22,16 @@ class Shape:
         measured: busbw at the largest message, bytes per second.
         peak: the highest busbw of all sizes.
         largest: the largest message.
-        smallest: the smallest message.
-        floor: the least time, in seconds: launch and latency.
         growth: busbw at the largest size over that at half of it or less; 1 where there is none.
         steps_back: sizes from which a larger message takes less time.
-        rough: sizes of 1 MiB and more at which busbw falls by a fifth, or the table's halves differ by a third.
-        deepest: the least busbw of a size of 1 MiB and more over that of the size before.
+        rough: sizes of 16 MiB and more at which busbw falls by a fifth, or the table's halves differ by a third.
+        deepest: the least busbw of a size of 16 MiB and more over that of the size before.
     """
 
     fitted: tuple[Segment, ...]
     measured: float
     peak: float
     largest: float
-    smallest: float
-    floor: float
     growth: float
     steps_back: tuple[float, ...]
     rough: tuple[float, ...]
@@ -50,6 +46,11 @@ class Shape:
     def noisy(self) -> bool:
         """Whether the large sizes scatter more than a healthy fabric's."""
         return len(self.rough) >= 2 or self.deepest < 0.5
+
+    @property
+    def steady(self) -> bool:
+        """Whether the sweep ends at a size at which bandwidth shows, without noise."""
+        return self.largest >= LARGE and not self.noisy
 
 
 def shape(run: Run) -> Shape:
@@ -72,8 +73,6 @@ def shape(run: Run) -> Shape:
         measured=float(bus[-1]),
         peak=float(bus.max()),
         largest=float(size[-1]),
-        smallest=float(size[0]),
-        floor=float(time.min()),
         growth=float(bus[-1] / half[-1]) if len(half) else 1.0,
         steps_back=tuple(size[:-1][(size[:-1] >= 4096) & (time[1:] < 0.87 * time[:-1])].tolist()),
         rough=tuple(np.union1d(size[1:][(size[1:] >= LARGE) & (step < 0.8)], _apart(run)).tolist()),

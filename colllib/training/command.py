@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -47,7 +46,6 @@ def read_plan(text: str) -> Plan:
 @click.option("--on", "on", default="dgx-h100:16", help="boxes with speeds, such as dgx-h100:16")
 @click.option("--plan", "plan", default="tp=8,pp=2,dp=8", help="axes whose product is the number of ranks")
 @click.option("--model", "model", default="Llama 3.1 70B", help="a published model")
-@click.option("--layers", default=None, help="another number of layers than the model's")
 @click.option("--tokens", default="8192", help="of a microbatch")
 @click.option("--microbatches", default="16", help="of a replica's step")
 @click.option("--teraflops", default="400", help="that a rank sustains, in 10^12 operations a second")
@@ -57,24 +55,13 @@ def read_plan(text: str) -> Plan:
 @click.option("--shared", is_flag=True, help="gradients and activations share a card")
 @answered
 def step_command(
-    on: str,
-    plan: str,
-    model: str,
-    layers: str | None,
-    teraflops: str,
-    schedule: str,
-    bucket: str,
-    shared: bool,
-    **counts: str,
+    on: str, plan: str, model: str, teraflops: str, schedule: str, bucket: str, shared: bool, **counts: str
 ) -> Answer:
     """A training step as a timeline: how long it takes, and what each stage does meanwhile."""
     if model not in MODELS:
         raise ValueError(f"unknown model {units.shortened(model)!r}: known are {', '.join(MODELS)}")
-    chosen = MODELS[model]
-    if layers is not None:
-        chosen = replace(chosen, layers=units.whole("layers", layers, "126"))
     training = Training(
-        chosen,
+        MODELS[model],
         read_plan(plan),
         on,
         **{name: units.whole(name, text, "16") for name, text in counts.items()},
@@ -83,25 +70,23 @@ def step_command(
         bucket=units.parse("message size", bucket),
         shared=shared,
     )
-    step = simulate(training)
-    spent = []
+    step, stages = simulate(training), []
     for stream in map(compute, range(training.plan.pp)):
         computing = float(sum(op.seconds for op in step.ops if op.stream == stream and op.kind in "FBW"))
-        spent.append((computing, step.busy(stream) - computing, step.idle(stream)))
-    result = {
+        waiting = step.busy(stream) - computing
+        stages.append({"computing_s": computing, "waiting_for_collectives_s": waiting, "idle_s": step.idle(stream)})
+    layers = training.model.layers
+    yield {
         "machine": on,
         "model": model,
-        "layers": chosen.layers,
+        "layers": layers,
         "ranks": training.plan.gpus,
         "operations": len(step.ops),
         "time_s": step.seconds,
-        "stages": [
-            dict(zip(("computing_s", "waiting_for_collectives_s", "idle_s"), one, strict=True)) for one in spent
-        ],
+        "stages": stages,
     }
-    yield result
-    yield f"{model}, {chosen.layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step\n"
-    rows = [(stage, *map(units.seconds, one)) for stage, one in enumerate(spent)]
+    yield f"{model}, {layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step\n"
+    rows = [(stage, *map(units.seconds, spent.values())) for stage, spent in enumerate(stages)]
     yield table(("stage", "computing", "waiting for collectives", "idle"), rows)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from colllib.primitives import is_whole
 from colllib.training.timeline import COMPUTE, Op, Step, run
 
-NETWORK = "network"
+NETWORK, OUTSIDE = "network", "network between boxes"
 Time = Callable[[float], float]  # from bytes to seconds
 
 
@@ -25,10 +25,6 @@ class Layer:
     forward: float
     backward: float
     size: float
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.size < float("inf"):
-            raise ValueError(f"layer of {self.size} bytes: must be a number of at least 0")
 
 
 def buckets(sizes: Iterable[float], capacity: float) -> list[list[int]]:
@@ -73,14 +69,13 @@ def bucketed(layers: Sequence[Layer], bucket: float, all_reduce: Time) -> Step:
     >>> step.seconds, step.idle(COMPUTE)
     (14.0, 2.0)
     """
-    ops = [Op(f"forward {k}", COMPUTE, layer.forward, kind="forward") for k, layer in enumerate(layers)]
-    backwards = list(reversed(range(len(layers))))
-    for closed in buckets((layers[k].size for k in backwards), bucket):
-        here = [backwards[i] for i in closed]
-        ops += [Op(f"backward {k}", COMPUTE, layers[k].backward, kind="backward") for k in here]
-        size = sum(layers[k].size for k in here)
-        name = f"all-reduce {here[0]}" + (f" to {here[-1]}" if len(here) > 1 else "")
-        ops.append(Op(name, NETWORK, all_reduce(size), (len(ops) - 1,), kind="all-reduce"))
+    last, sums = len(layers) - 1, {}
+    for closed in buckets((layer.size for layer in reversed(layers)), bucket):
+        name = f"all-reduce {last - closed[0]}" + (f" to {last - closed[-1]}" if len(closed) > 1 else "")
+        size = sum(layers[last - i].size for i in closed)
+        sums[len(layers) + closed[-1]] = [Op(name, NETWORK, all_reduce(size), kind="all-reduce")]
+    ops: list[Op] = []
+    place_passes(ops, _passes(layers), {}, sums)
     return run(ops)
 
 
@@ -91,7 +86,7 @@ def sharded(
     *,
     prefetch: int = 1,
     reshard: bool = True,
-    gradient: float = 1.0,
+    outside: Time | None = None,
 ) -> Step:
     """Fully sharded data parallelism: parameters come before a layer is used, gradients leave after.
 
@@ -105,7 +100,9 @@ def sharded(
         prefetch: how many layers ahead parameters are asked for.
         reshard: whether a layer's parameters are freed after its forward and gathered again (FULL_SHARD, ZeRO-3),
             or kept until its backward is done (SHARD_GRAD_OP, ZeRO-2), which needs room for all of them.
-        gradient: bytes of a gradient for each byte of parameters, 2 where they are reduced in FP32.
+        outside: where the shards of one box are a whole model (HYBRID_SHARD), seconds of an all-reduce between the
+            boxes, of what the ranks of a box have of a layer's gradients; it has a stream of its own, since the ranks
+            gather and scatter through other links (default: the shards of all ranks are one model).
 
     Raises:
         ValueError: for a negative prefetch.
@@ -114,36 +111,39 @@ def sharded(
     >>> sum(op.kind == "all-gather" for op in step.ops), step.seconds
     (8, 14.0)
     """
-    if not gradient >= 0:
-        raise ValueError(f"gradient {gradient}: must be at least 0 bytes for each of the parameters")
-    uses = [(way, k) for way, order in (("forward", 1), ("backward", -1)) for k in range(len(layers))[::order]]
-    passes = [[Op(f"{way} {k}", COMPUTE, getattr(layers[k], way), kind=way)] for way, k in uses]
-    gathers, scatters = {}, {}
-    for place, (way, k) in enumerate(uses):
-        if reshard or way == "forward":
-            gathers[place] = Op(f"all-gather {k}", NETWORK, gather(layers[k].size), kind="all-gather")
-        if way == "backward":
-            size = gradient * layers[k].size
-            scatters[place] = Op(f"reduce-scatter {k}", NETWORK, scatter(size), kind="reduce-scatter")
+    gathers, leaving = {}, {}
+    for k, layer in enumerate(layers):
+        back = 2 * len(layers) - 1 - k  # the place of its backward
+        for place in (k, back) if reshard else (k,):
+            gathers[place] = Op(f"all-gather {k}", NETWORK, gather(layer.size), kind="all-gather")
+        leaving[back] = [Op(f"reduce-scatter {k}", NETWORK, scatter(layer.size), kind="reduce-scatter")]
+        if outside is not None:
+            leaving[back].append(Op(f"all-reduce {k}", OUTSIDE, outside(layer.size), kind="all-reduce"))
     ops: list[Op] = []
-    place_passes(ops, passes, gathers, scatters, prefetch)
+    place_passes(ops, _passes(layers), gathers, leaving, prefetch)
     return run(ops)
+
+
+def _passes(layers: Sequence[Layer]) -> list[list[Op]]:
+    forward = [[Op(f"forward {k}", COMPUTE, layer.forward, kind="forward")] for k, layer in enumerate(layers)]
+    backward = [[Op(f"backward {k}", COMPUTE, layer.backward, kind="backward")] for k, layer in enumerate(layers)]
+    return [*forward, *reversed(backward)]
 
 
 def place_passes(
     ops: list[Op],
     passes: Sequence[Sequence[Op]],
     gathers: Mapping[int, Op],
-    scatters: Mapping[int, Op],
+    leaving: Mapping[int, Sequence[Op]],
     prefetch: int = 1,
 ) -> list[tuple[int, int]]:
-    """Append passes, one after the other, with what is gathered before and scattered after some of them.
+    """Append passes, one after the other, with what is gathered before and what leaves after some of them.
 
     Args:
         ops: the list of a step's operations so far.
         passes: each the operations of one stream, at least one.
         gathers: by the place of the pass that needs it; it is asked for when the pass `prefetch` + 1 before is done.
-        scatters: by the place of the pass after which it follows.
+        leaving: by the place of the pass after which they follow, one after the other.
         prefetch: how many passes ahead.
 
     Returns:
@@ -168,6 +168,7 @@ def place_passes(
         if ahead in gathers:
             asked[ahead] = len(ops)
             ops.append(replace(gathers[ahead], after=done))
-        if place in scatters:
-            ops.append(replace(scatters[place], after=done))
+        for op in leaving.get(place, ()):
+            ops.append(replace(op, after=done))
+            done = (len(ops) - 1,)
     return spans

@@ -142,7 +142,6 @@ def faulty(schedule: Schedule, fault: str, *, rank: int, step: int) -> Schedule:
     Raises:
         ValueError: for another fault or rank, or a step in which this rank does not send.
 
-    >>> from colllib.algorithms import allreduce
     >>> ring = allreduce.ring(4)
     >>> first_difference(ring, faulty(ring, FAULTS[1], rank=2, step=3))
     'step 4 of 6: rank 2 should send block 3 to 3, and sends block 0 to 3'
@@ -262,7 +261,6 @@ def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
     Args:
         programs: of each rank, the calls in its order.
 
-    >>> from colllib.algorithms import allreduce
     >>> one = Call("A", allreduce.ring(3), np.arange(3.0))
     >>> run_programs([[one], [one], [one]]).results[0][0]
     array([0., 3., 6.])
@@ -326,7 +324,6 @@ def reduced(schedule: Schedule, gradients: Sequence[Singles], precision: str = "
     Raises:
         ValueError: for another precision.
 
-    >>> from colllib.algorithms import allreduce
     >>> small = [np.full(2, x, dtype=np.float32) for x in (256, 1, 1, 1)]
     >>> for precision in SUMS:  # what each rank ends with
     ...     print(precision, [int(total[0]) for total in reduced(allreduce.recursive_doubling(4), small, precision)])

@@ -144,43 +144,43 @@ def pipeline(
     spans: Spans = {}
     for stage in range(stages):
         for work in order(schedule, stages, stage, microbatches, chunks):
-            spans[work, stage] = len(ops), len(ops)
+            spans[work.kind, work.microbatch, work.chunk * stages + stage] = len(ops), len(ops)
             name = f"{work.kind}{work.microbatch}" + (f".{work.chunk}" if chunks > 1 else "")
             ops.append(Op(f"{name} on {stage}", compute(stage), seconds[work.kind], kind=work.kind))
-    send_on(ops, spans, stages, chunks, lambda src, dst: send)
+    send_on(ops, spans, stages, lambda src, dst: send)
     return run(ops)
 
 
-Spans = dict[tuple[Work, int], tuple[int, int]]
+#: By kind, microbatch and part of the model, of which stage s has part c p + s as its chunk c: a pass's first
+#: operation and its last.
+Spans = dict[tuple[str, int, int], tuple[int, int]]
 
 
-def send_on(
-    ops: list[Op], spans: Spans, stages: int, chunks: int, send: Callable[[int, int], float], shared: bool = False
-) -> None:
+def send_on(ops: list[Op], spans: Spans, stages: int, send: Callable[[int, int], float], shared: bool = False) -> None:
     """Append what stages send each other, and let each pass wait for what it needs.
 
     Args:
         ops: of all stages; the first operations of passes are replaced by ones that wait.
-        spans: by pass and stage, its first and its last operation.
+        spans: of all passes.
         stages: p.
-        chunks: v.
         send: seconds of a message from one stage to another.
         shared: whether messages need the sender's card, "card 0".
     """
-    number = {(work.kind, work.microbatch, work.chunk * stages + stage): span for (work, stage), span in spans.items()}
-    last = stages * chunks - 1
-    for (kind, microbatch, at), (first, _) in number.items():
-        needs = [number["F", microbatch, last][1]] if (kind, at) == ("B", last) else []
-        before = at - 1 if kind == "F" else at + 1
-        if kind != "W" and 0 <= before <= last:
-            src, dst = before % stages, at % stages
-            name, done = f"{kind}{microbatch}", number[kind, microbatch, before][1]
-            stream, seconds, uses = f"{name} to {at}", 0.0, ()  # type: tuple[str, float, tuple[str, ...]]
-            if src != dst:
-                seconds, uses = send(src, dst), (f"link {src} to {dst}", *([f"card {src}"] if shared else []))
-            ops.append(Op(f"{name} from {src} to {dst}", stream, seconds, (done,), uses, "send"))
-            needs.append(len(ops) - 1)
-        ops[first] = replace(ops[first], after=(*ops[first].after, *needs))
+    last = max(part for _, _, part in spans)
+    for (kind, microbatch, part), (first, _) in spans.items():
+        before = part - 1 if kind == "F" else part + 1
+        if (kind, part) == ("B", last):
+            needs = spans["F", microbatch, last][1]
+        elif kind == "W" or before < 0:
+            continue
+        else:
+            needs = spans[kind, microbatch, before][1]
+        src, dst, name = before % stages, part % stages, f"{kind}{microbatch}"
+        if src != dst and before <= last:
+            uses = (f"link {src} to {dst}", *([f"card {src}"] if shared else []))
+            ops.append(Op(f"{name} from {src} to {dst}", f"{name} to {part}", send(src, dst), (needs,), uses, "send"))
+            needs = len(ops) - 1
+        ops[first] = replace(ops[first], after=(*ops[first].after, needs))
 
 
 def held(schedule: str, stages: int, stage: int, microbatches: int, chunks: int = 1) -> float:

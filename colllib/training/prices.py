@@ -10,7 +10,7 @@ from colllib import parallelism
 from colllib.algorithms import every
 from colllib.ladder import Rung, entry, topology
 from colllib.parallelism import Call
-from colllib.primitives import check_counts, is_whole
+from colllib.primitives import check_counts
 
 FEW = 256  # ranks, up to which rings and hierarchies in pieces are executed in a moment
 PIECES = (1, 4, 16)
@@ -64,72 +64,37 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     check_counts(ranks=ranks, apart=apart)
     if (ranks - 1) * apart >= where.ranks:
         raise ValueError(f"{ranks} ranks, {apart} apart, on {machine}: it has {where.ranks}")
-    boxes, inside = group(ranks, apart, in_box(machine))
-    if boxes > 1 and inside > 1:
-        alpha, bandwidth = zip(*_speeds(machine), strict=True)
-        found = _across(primitive, f"boxes:{boxes}x{inside}", ranks, message, alpha, bandwidth)
-        return min(found, key=lambda rung: rung.seconds)
-    return _on_star(primitive, ranks, message, *_speeds(machine)[boxes > 1])
+    box, alpha, bandwidth = tiers(machine)
+    boxes, inside = group(ranks, apart, box)
+    if boxes == 1 or inside == 1:
+        return on_tier(primitive, machine, boxes > 1, ranks, message)
+    names = ["hierarchical", "tree", "pairwise", *(["channels"] if ranks <= FEW else [])]
+    found = [
+        entry(primitive, algorithm.name, f"boxes:{boxes}x{inside}").priced(
+            message=message, alpha=alpha, bandwidth=bandwidth, segments=pieces
+        )
+        for algorithm in every(primitive)
+        if algorithm.name in names
+        for pieces in (PIECES if algorithm.segmented and (ranks <= FEW or algorithm.name == "tree") else (1,))
+    ]
+    return min(found, key=lambda rung: rung.seconds)
 
 
 @cache
-def send(machine: str, width: int, src: int, dst: int, message: float) -> float:
-    """Seconds in which each of a stage's ranks sends a message to its counterpart in another stage.
+def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: float) -> Rung:
+    """The fastest way of ranks that each have a port of their own: one in a box, or a card.
 
-    If one of them has to leave its box all wait for it.
-
-    Args:
-        machine: of boxes with speeds.
-        width: ranks of a stage.
-        src, dst: the stages, from 0.
-        message: bytes of one rank.
-
-    Raises:
-        ValueError: for a stage that is not there.
-
-    >>> [round(send("dgx-h100:2", 4, stage, stage + 1, 45e6) * 1e6) for stage in range(3)]
-    [101, 903, 101]
+    >>> [round(on_tier("point-to-point", "dgx-h100:2", outside, 2, 45e6).seconds * 1e6) for outside in (False, True)]
+    [101, 903]
     """
-    box = in_box(machine)
-    check_counts(width=width)
-    stages = topology(machine).ranks // width
-    if not all(is_whole(stage) and 0 <= stage < stages for stage in (src, dst)):
-        raise ValueError(f"from stage {src!r} to {dst!r}: {machine} has {stages} of {width} ranks, from 0")
-    leaves = any((src * width + rank) // box != (dst * width + rank) // box for rank in range(width))
-    return _on_star("point-to-point", 2, message, *_speeds(machine)[leaves]).seconds
-
-
-def _speeds(machine: str) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Latency and bandwidth of a port in a box, and of a card."""
-    speeds = topology(machine).speeds
-    assert speeds is not None
-    alpha, bandwidth = speeds
-    return (alpha[0], bandwidth[0]), (alpha[-1], bandwidth[-1])
-
-
-def _across(
-    primitive: str, on: str, ranks: int, message: float, alpha: tuple[float, ...], bandwidth: tuple[float, ...]
-) -> list[Rung]:
-    found = []
-    for algorithm in every(primitive):
-        name = algorithm.name
-        if name in ("hierarchical", "tree", "pairwise") or (name == "channels" and ranks <= FEW):
-            several = algorithm.segmented and (ranks <= FEW or name == "tree")
-            for pieces in PIECES if several else (1,):
-                here = entry(primitive, name, on)
-                found.append(here.priced(message=message, alpha=alpha, bandwidth=bandwidth, segments=pieces))
-    return found
-
-
-@cache
-def _on_star(primitive: str, ranks: int, message: float, alpha: float, bandwidth: float) -> Rung:
+    _, alpha, bandwidth = tiers(machine)
     call = Call("", primitive, ranks, message, 1, "")
-    return parallelism.price(call, alpha=alpha, bandwidth=bandwidth).rung
+    return parallelism.price(call, alpha=alpha[outside], bandwidth=bandwidth[outside]).rung
 
 
 @cache
-def in_box(machine: str) -> int:
-    """Ranks of a box.
+def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
+    """Ranks of a box, and latencies and bandwidths of a port in it and of a card.
 
     Raises:
         ValueError: for a machine without boxes or speeds, whose ranks share cards, or whose boxes have no switch.
@@ -142,4 +107,5 @@ def in_box(machine: str) -> int:
     cards = int(np.count_nonzero(leaving & (level > 0)))
     if (where.link_dst[leaving] < where.ranks).any() or cards not in (0, where.ranks):
         raise ValueError(f"{machine}: a step is priced where each rank has a port of a switch in its box and a card")
-    return where.in_box
+    (near, *_, far), (narrow, *_, wide) = where.speeds
+    return where.in_box, (near, far), (narrow, wide)

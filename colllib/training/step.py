@@ -22,7 +22,7 @@ from colllib.parallelism import Call, Model, Plan, Precision, check_fits, in_lay
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
-from colllib.training.prices import in_box, price, send
+from colllib.training.prices import on_tier, price, tiers
 from colllib.training.timeline import Op, Step, run
 
 SIZE = Precision()  # bytes per number
@@ -61,7 +61,7 @@ class Training:
 
     def __post_init__(self) -> None:
         plan, where = self.plan, topology(self.machine)
-        in_box(self.machine)
+        tiers(self.machine)
         if plan.gpus != where.ranks:
             product = f"dp {plan.dp} x tp {plan.tp} x pp {plan.pp} x cp {plan.cp}"
             raise ValueError(f"plan of {plan.gpus} ranks ({product}) on {self.machine}: it has {where.ranks}")
@@ -83,8 +83,8 @@ class Training:
         """Layers of the `at`-th part of the model; where they do not divide evenly, those at the ends have one less."""
         parts = self.plan.pp * self.chunks
         every, more = divmod(self.model.layers, parts)
-        fewer = parts - more
-        return every + (fewer // 2 <= at < parts - (fewer - fewer // 2)) if more else every
+        first = (parts - more) // 2
+        return every + (first <= at < first + more)
 
     # -- what a layer takes on one rank -------------------------------------------------------
 
@@ -111,9 +111,11 @@ class Training:
 
     def send(self, src: int, dst: int) -> float:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
-        plan = self.plan
+        plan, (box, *_) = self.plan, tiers(self.machine)
+        low, high, width = *sorted((src, dst)), plan.tp * plan.replicas
+        leaves = low * width // box != ((high + 1) * width - 1) // box  # those that do not leave the box wait
         activations = self.tokens // plan.cp * self.model.hidden * SIZE.activation
-        seconds = send(self.machine, plan.tp * plan.replicas, src, dst, activations / plan.tp)
+        seconds = on_tier("point-to-point", self.machine, leaves, 2, activations / plan.tp).seconds
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
             seconds += self.seconds("all-gather", plan.tp, 1, activations)
         return seconds
@@ -144,43 +146,25 @@ def simulate(training: Training) -> Step:
     >>> round(step.busy("compute 0") / step.seconds, 2)
     0.75
     """
-    plan = training.plan
     ops: list[Op] = []
     spans: Spans = {}
-    for stage in range(plan.pp):
+    for stage in range(training.plan.pp):
         _stage(training, stage, ops, spans)
-    send_on(ops, spans, plan.pp, training.chunks, training.send, training.shared)
+    send_on(ops, spans, training.plan.pp, training.send, training.shared)
     return run(ops)
 
 
 def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
     """A stage's work in order, layer by layer, its parameters where they are sharded, and its gradients."""
-    plan = training.plan
-    works = order(training.schedule, plan.pp, stage, training.microbatches, training.chunks)
+    pp = training.plan.pp
+    works = order(training.schedule, pp, stage, training.microbatches, training.chunks)
     split = any(work.kind == "W" for work in works)
-    final = "W" if split else "B"
-    passes = [work for work in works for _ in range(training.layers(work.chunk * plan.pp + stage))]
-    card = (f"card {stage}",) if training.shared else ()
-    gathers: dict[int, Op] = {}
-    scatters: dict[int, Op] = {}
-    if plan.zero > 1 and plan.replicas > 1:
-        gather, scatter = (
-            Op(kind, f"network {stage}", training.of_layers(kind, width), (), card, kind)
-            for kind, width in (("all-gather", SIZE.parameter), ("reduce-scatter", SIZE.gradient))
-        )
-        for place, work in enumerate(passes):
-            if (work.kind in "FB" and plan.zero == 3) or (work.kind, work.microbatch) == ("F", 0):
-                gathers[place] = gather
-            if work.kind == final:
-                scatters[place] = scatter
+    passes = [work for work in works for _ in range(training.layers(work.chunk * pp + stage))]
     layers = [_layer(training, work, compute(stage), split) for work in passes]
-    ready: list[int] = []  # the operation after which each layer's gradient is there
-    for work, (first, end) in zip(passes, place_passes(ops, layers, gathers, scatters), strict=True):
-        spans[work, stage] = spans.get((work, stage), (first, end))[0], end
-        if (work.kind, work.microbatch) == (final, training.microbatches - 1):
-            ready.append(end)
-    if plan.zero < 2 and plan.replicas > 1:
-        _gradients(training, stage, ready, card, ops)
+    placed = place_passes(ops, layers, *_network(training, stage, passes, "W" if split else "B"))
+    for work, (first, end) in zip(passes, placed, strict=True):
+        part = work.kind, work.microbatch, work.chunk * pp + stage
+        spans[part] = spans.get(part, (first,))[0], end
 
 
 def _layer(training: Training, work: Work, stream: str, split: bool) -> list[Op]:
@@ -194,15 +178,32 @@ def _layer(training: Training, work: Work, stream: str, split: bool) -> list[Op]
     return ops or [own]
 
 
-def _gradients(training: Training, stage: int, ready: list[int], uses: tuple[str, ...], ops: list[Op]) -> None:
-    """Buckets of gradients of the whole stage; with ZeRO-1 scattered, and the parameters gathered at the end."""
-    plan = training.plan
-    stream = f"network {stage}"
-    primitive = "reduce-scatter" if plan.zero else "all-reduce"
+def _network(
+    training: Training, stage: int, passes: list[Work], final: str
+) -> tuple[dict[int, Op], dict[int, list[Op]]]:
+    """By places of passes, parameters gathered before and gradients that leave after.
+
+    These leave in buckets when they are final, with ZeRO-1 scattered, and the parameters gathered at the end; with
+    more of ZeRO after each microbatch.
+    """
+    plan, card = training.plan, (f"card {stage}",) if training.shared else ()
+
+    def op(primitive: str, width: int, layers: int = 1) -> Op:
+        return Op(primitive, f"network {stage}", training.of_layers(primitive, width, layers), (), card, primitive)
+
+    if plan.replicas == 1:
+        return {}, {}
+    last = training.microbatches - 1
+    ends = [k for k, work in enumerate(passes) if work.kind == final and (plan.zero > 1 or work.microbatch == last)]
+    if plan.zero > 1:
+        gather, scatter = op("all-gather", SIZE.parameter), op("reduce-scatter", SIZE.gradient)
+        before = "FB" if plan.zero == 3 else ""
+        used = [k for k, work in enumerate(passes) if work.kind in before or (work.kind, work.microbatch) == ("F", 0)]
+        return dict.fromkeys(used, gather), {end: [scatter] for end in ends}
     gradient = sum(parameters for parameters, *_ in training.replicated) * SIZE.gradient
-    for closed in buckets([gradient] * len(ready), training.bucket):
-        seconds = training.of_layers(primitive, SIZE.gradient, len(closed))
-        ops.append(Op(f"{primitive} of {len(closed)}", stream, seconds, (ready[closed[-1]],), uses, primitive))
+    leaving = {}
+    for closed in buckets([gradient] * len(ends), training.bucket):
+        leaving[ends[closed[-1]]] = [op("reduce-scatter" if plan.zero else "all-reduce", SIZE.gradient, len(closed))]
     if plan.zero:
-        seconds = training.of_layers("all-gather", SIZE.parameter, len(ready))
-        ops.append(Op("all-gather", stream, seconds, (), uses, "all-gather"))
+        leaving[ends[-1]].append(op("all-gather", SIZE.parameter, len(ends)))
+    return {}, leaving

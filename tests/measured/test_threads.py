@@ -143,11 +143,34 @@ THREADS = (
     ("aws/aws-k8s-tester/pull/503", 2, 8, "H100", "32x100Gb/s", "all-reduce", 442, FINE, ""),
     ("aws/aws-ofi-nccl/issues/65", 2, 8, "A100-SXM4", "4x100Gb/s", "all-reduce", 42, SLOW, ""),
     ("NVIDIA/nccl/issues/527", 4, 8, "A100-SXM4", "4x100Gb/s", "all-reduce", 29.6, SLOW, ""),
+    # of a fourth trial, likewise: 36 logs and then, after mending, 15 more; from the log alone 23 and 11 of them right
+    # and 5 and 2 wrong, with what their authors tell 31 and 13 right, 3 and 2 wrong
+    ("NVIDIA/nccl-tests/issues/290", 2, 8, "H100", "8x400Gb/s", "all-reduce", 155.6, SLOW, ""),
+    ("NVIDIA/nccl-tests/issues/290", 2, 8, "H100", "8x400Gb/s", "all-reduce", 89.9, SLOW, ""),
+    ("NVIDIA/nccl/issues/1412", 2, 8, "A100-SXM4", "4x200Gb/s", "all-reduce", 93, FINE, ""),
+    ("NVIDIA/nccl/issues/2035", 8, 8, "B300", "8x800Gb/s", "all-reduce", 200, SLOW, ""),
+    ("NVIDIA/nccl/issues/2035", 16, 8, "B300", "8x800Gb/s", "all-reduce", 760, FINE, ""),
+    ("NVIDIA/nccl/issues/1801", 3, 4, "GB200", "4x400Gb/s", "all-reduce", 196.87, FINE, ""),  # of three racks
+    ("NVIDIA/nccl/issues/1801", 3, 8, "GB200", "8x400Gb/s", "all-reduce", 393.64, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/22", 2, 8, "V100-SXM2", "1x100Gb/s", "all-reduce", 15.6, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/100", 2, 8, "A100-SXM4", "4x200Gb/s", "all-reduce", 91, FINE, ""),
+    ("NVIDIA/nccl/issues/307", 2, 8, "V100-SXM2", "4x100Gb/s", "broadcast", 19, SLOW, "nic-limited"),
+    ("oracle-japan/ocitutorials", 2, 8, "A100-SXM4", "16x100Gb/s", "all-reduce", 57, SLOW, "misconfiguration"),
+    ("oracle-japan/ocitutorials", 2, 8, "A100-SXM4", "16x100Gb/s", "all-reduce", 221, FINE, ""),
+    ("skypilot-org/skypilot", 2, 8, "H200", "8x400Gb/s", "all-reduce", 482, FINE, ""),
+    ("skypilot-org/skypilot", 2, 8, "H200", "8x400Gb/s", "all-reduce", 3.7, SLOW, "misconfiguration"),
+    ("tonyd2wild/DeepSeek-v4-Flash/pull/35", 2, 1, "GB10", "1x200Gb/s", "all-reduce", 12.25, SLOW, "single-nic"),
+    ("tonyd2wild/DeepSeek-v4-Flash/pull/35", 2, 1, "GB10", "1x200Gb/s", "all-reduce", 20.1, FINE, ""),
+    ("tinygrad/open-gpu-kernel-modules/issues/17", 1, 5, "GeForce RTX 4090", "", "all-reduce", 24.7, FINE, ""),
+    ("dstackai/dstack", 2, 8, "B200", "8x400Gb/s", "all-reduce", 683, FINE, ""),
+    ("dstackai/dstack", 2, 8, "H100", "4x200Gb/s", "all-gather", 50, FINE, ""),
 )
 
 
-@pytest.mark.parametrize(("known", "least_right"), [(True, 0.87), (False, 0.74)], ids=["cards told", "log alone"])
-def test_figures_of_public_threads_are_judged_as_they_were_judged_there(known, least_right):
+@pytest.mark.parametrize(
+    ("known", "least_right", "most_wrong"), [(True, 0.87, 0.05), (False, 0.85, 0.08)], ids=["cards told", "log alone"]
+)
+def test_figures_of_public_threads_are_judged_as_they_were_judged_there(known, least_right, most_wrong):
     right = wrong = slow = named = 0
     for thread, boxes, gpus, gpu, told, collective, busbw, state, cause in THREADS:
         log = logs.text(busbw * 1e9, boxes=boxes, per_box=gpus, gpu=gpu, collective=collective)
@@ -159,7 +182,7 @@ def test_figures_of_public_threads_are_judged_as_they_were_judged_there(known, l
             slow += 1
             named += cause in (found.cause, *found.alternatives)
     assert right >= least_right * len(THREADS)
-    assert wrong <= 0.05 * len(THREADS)
+    assert wrong <= most_wrong * len(THREADS)
     assert named >= 0.8 * slow
 
 

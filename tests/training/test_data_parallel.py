@@ -85,6 +85,22 @@ def test_a_layer_is_used_only_after_its_parameters_have_come(layers, prefetch, r
         assert all(came <= begun for came, begun in zip(gathered, used, strict=False))
 
 
+@given(LAYERS, st.floats(0, 2), st.floats(0, 2), st.floats(0, 2))
+def test_boxes_that_each_hold_the_whole_model_sum_their_shards_beside_the_gathers(layers, gather, scatter, outside):
+    """By a recursion over the layers, forward and back: the box's links and the cards are two queues."""
+    step = sharded(layers, lambda size: gather, lambda size: scatter, prefetch=0, outside=lambda size: outside)
+    now = sum(layer.forward + gather for layer in layers)
+    box = gathered = now + gather
+    cards = 0.0
+    for k in reversed(range(len(layers))):
+        now = max(now, gathered) + layers[k].backward
+        if k:  # the next gather comes before this layer's gradients
+            box = gathered = max(box, now) + gather
+        box = max(box, now) + scatter
+        cards = max(cards, box) + outside
+    assert isclose(step.seconds, max(now, cards))
+
+
 @given(LAYERS)
 def test_without_prefetch_nothing_of_a_forward_overlaps(layers):
     step = sharded(layers, lambda size: 1.0, lambda size: 0.0, prefetch=0)
@@ -102,8 +118,8 @@ def test_what_cannot_be_is_refused():
     layers = [Layer(1.0, 1.0, 1.0)]
     with pytest.raises(ValueError, match="bucket 0: must hold a number of bytes above 0"):
         buckets([1], 0)
-    with pytest.raises(ValueError, match="layer of -1 bytes"):
-        Layer(1.0, 1.0, -1)
+    with pytest.raises(ValueError, match="gradient of -1 bytes"):
+        bucketed([Layer(1.0, 1.0, -1)], 1.0, float)
     with pytest.raises(ValueError, match="prefetch -1: must be a whole number of layers"):
         sharded(layers, float, float, prefetch=-1)
     with pytest.raises(ValueError, match=r"backward 0 takes -1.0 s"):

@@ -12,7 +12,6 @@ from colllib.topology import star
 from colllib.training import compression, experts, faults, problems
 from colllib.training.data_parallel import buckets
 from colllib.training.pipelines import order, pipeline
-from colllib.training.prices import send
 from colllib.training.timeline import Op, run
 
 LLAMA = MODELS["Llama 3.1 8B"]
@@ -29,9 +28,6 @@ SCORES, TOKENS = np.zeros((2, 3, 4)), np.ones((2, 3, 4))
         (lambda: order("1f1b", 4, 2.5, 4), "stage 2.5: must be one from 0 to 3"),
         (lambda: pipeline("1f1b", 4, BEYOND), "36028797018963972 passes are too many|about 10.16 passes"),
         (lambda: pipeline("1f1b", BEYOND, 4), "passes are too many"),
-        (lambda: send("dgx-h100:2", 0, 0, 1, 1e6), "width 0: must be at least 1"),
-        (lambda: send("dgx-h100:2", 8, 0, 2, 1e6), "from stage 0 to 2: dgx-h100:2 has 2 of 8 ranks"),
-        (lambda: send("dgx-h100:2", 8, -1, 1, 1e6), "from stage -1 to 1"),
         (lambda: parameter_server(BEYOND, 1), "messages are too many"),
         (lambda: experts.zipf_scores(BEYOND, 2, 4), "scores are too many"),
         (lambda: experts.topical_tokens(2, 10**30), "tokens are too many"),

@@ -9,15 +9,13 @@ program (`plans`), `run` executes the choice on numpy shards, collective by coll
 from colllib.training.tensor_states.graph import Graph, Node, mlp_step, training_step, transformer_block
 from colllib.training.tensor_states.plans import Machine, Plan, cheapest
 from colllib.training.tensor_states.shards import run, unsharded
-from colllib.training.tensor_states.states import Way, changes, collective, ways
+from colllib.training.tensor_states.states import collective, ways
 
 __all__ = [
     "Graph",
     "Machine",
     "Node",
     "Plan",
-    "Way",
-    "changes",
     "cheapest",
     "collective",
     "mlp_step",

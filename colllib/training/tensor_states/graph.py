@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from colllib.primitives import check_counts
 
 Floats = NDArray[np.float64]
-KINDS = ("input", "einsum", "add", "map", "row", "rename")
+KINDS = ("input", "einsum", "add", "map", "rename")
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,16 @@ class Node:
         name: what it is called.
         letters: its dimensions, small letters.
         inputs: the tensors that it is made of; none for an input of the graph.
-        kind: "input"; "einsum"; "add" of equal shapes; "map", any function value by value; "row", a function that
-            needs all of the dimension `along` at once (softmax, normalization); "rename", which gives dimensions other
+        kind: "input"; "einsum"; "add" of equal shapes; "map", a function; "rename", which gives dimensions other
             letters, or the same: then its users share what a change of state costs.
-        along: for "row".
+        along: the dimension that a function needs all of at once (softmax, normalization); it maps value by value
+            without one.
         keep: an input that stays on its ranks between steps, as parameters do, and takes memory.
-        function: for "map" and "row": its name in FUNCTIONS.
+        function: for "map": its name in FUNCTIONS.
         backward: whether it is made in the backward pass.
+
+    Raises:
+        ValueError: for an unknown kind or function, or dimensions that are not told apart.
     """
 
     name: str
@@ -42,16 +45,13 @@ class Node:
     function: str = ""
     backward: bool = False
 
-    def check(self) -> None:
-        """Refuse what no operation is: an unknown kind or function, or dimensions that are no small letters."""
+    def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"{self.name} is a {self.kind!r}: must be one of {', '.join(KINDS)}")
-        if self.kind in ("map", "row") and self.function not in FUNCTIONS:
+        if self.kind == "map" and self.function not in FUNCTIONS:
             raise ValueError(f"{self.name}: function {self.function!r} must be one of {', '.join(FUNCTIONS)}")
-        if self.kind == "row" and (not self.along or self.along not in self.letters):
+        if self.along not in self.letters:
             raise ValueError(f"{self.name} [{self.letters}] along {self.along!r}: must be one of its dimensions")
-        if self.letters and not (self.letters.isascii() and self.letters.isalpha() and self.letters.islower()):
-            raise ValueError(f"{self.name} [{self.letters}]: dimensions are small letters")
         if len(set(self.letters)) < len(self.letters):
             raise ValueError(f"{self.name} [{self.letters}]: each dimension needs a letter of its own")
 
@@ -71,7 +71,7 @@ def _root(x: Floats) -> Floats:
     return np.asarray(np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-6))
 
 
-#: What "map" and "row" nodes compute; the latter along their last axis, to which `along` is moved.
+#: What "map" nodes compute, those with an `along` along their last axis, to which it is moved.
 #: "F back" makes of F's output ("norm": of its input) and its gradient the gradient of its input.
 FUNCTIONS: dict[str, Callable[..., Floats]] = {
     "softmax": softmax,
@@ -102,29 +102,31 @@ class Graph:
 
     def __post_init__(self) -> None:
         check_counts(**{f"size of {letter}": size for letter, size in self.sizes.items()})
+        for letter in self.sizes:
+            if not (len(letter) == 1 and letter.isascii() and letter.islower()):
+                raise ValueError(f"dimension {letter!r}: must be a small letter")
         made: dict[str, Node] = {}
         for node in self.nodes:
-            node.check()
             if node.name in made:
                 raise ValueError(f"{node.name} is made twice")
-            for letter in node.letters + node.along:
-                if letter not in self.sizes:
-                    raise ValueError(f"{node.name} has the dimension {letter!r}, which has no size")
             for name in node.inputs:
                 if name not in made:
                     raise ValueError(f"{node.name} needs {name}, which is not made before it")
-                given, wanted = ([self.sizes[letter] for letter in n.letters] for n in (made[name], node))
-                same = given == wanted if node.kind == "rename" else made[name].letters == node.letters
-                if node.kind != "einsum" and not same:
-                    raise ValueError(
-                        f"{node.name} [{node.letters}] of {name} [{made[name].letters}]: shapes must agree"
-                    )
-            lost = set(node.letters) - {letter for name in node.inputs for letter in made[name].letters}
-            if node.kind == "einsum" and lost:
-                raise ValueError(f"{node.name} [{node.letters}]: no input has the dimension {min(lost)!r}")
+            self._check_shape(node, [made[name] for name in node.inputs])
             made[node.name] = node
         for name in (name for pair in self.same.items() for name in pair if name not in made):
             raise ValueError(f"no tensor {name!r} to keep in the state of another")
+
+    def _check_shape(self, node: Node, inputs: list[Node]) -> None:
+        for letter in node.letters:
+            if letter not in self.sizes:
+                raise ValueError(f"{node.name} has the dimension {letter!r}, which has no size")
+            if node.kind == "einsum" and not any(letter in other.letters for other in inputs):
+                raise ValueError(f"{node.name} [{node.letters}]: no input has the dimension {letter!r}")
+        for other in inputs if node.kind != "einsum" else ():
+            given, wanted = ([self.sizes[letter] for letter in n.letters] for n in (other, node))
+            if given != wanted or (node.kind != "rename" and other.letters != node.letters):
+                raise ValueError(f"{node.name} [{node.letters}] of {other.name} [{other.letters}]: shapes must agree")
 
     @cached_property
     def by_name(self) -> dict[str, Node]:
@@ -234,7 +236,7 @@ def transformer_block(batch: int, tokens: int, width: int, heads: int, inner: in
         raise ValueError(f"{heads} heads of a width of {width}: they must divide it")
     names = (
         Node("x", "bsd"),
-        Node("norm 1", "bsd", ("x",), "row", "d", function="norm"),
+        Node("norm 1", "bsd", ("x",), "map", "d", function="norm"),
         *(Node(f"W{name}", "dhe", keep=True) for name in "qkv"),
         Node("into", "bsd", ("norm 1",), "rename"),
         Node("q", "bshe", ("into", "Wq"), "einsum"),
@@ -242,13 +244,13 @@ def transformer_block(batch: int, tokens: int, width: int, heads: int, inner: in
         Node("k", "bthe", ("others", "Wk"), "einsum"),
         Node("v", "bthe", ("others", "Wv"), "einsum"),
         Node("scores", "bhst", ("q", "k"), "einsum"),
-        Node("softmax", "bhst", ("scores",), "row", "t", function="softmax"),
+        Node("softmax", "bhst", ("scores",), "map", "t", function="softmax"),
         Node("heads", "bshe", ("softmax", "v"), "einsum"),
         Node("Wo", "hed", keep=True),
         Node("attention", "bsd", ("heads", "Wo"), "einsum"),
         Node("sum", "bsd", ("x", "attention"), "add"),
         Node("y", "bsd", ("sum",), "rename"),
-        Node("norm 2", "bsd", ("y",), "row", "d", function="norm"),
+        Node("norm 2", "bsd", ("y",), "map", "d", function="norm"),
         Node("A", "df", keep=True),
         Node("h", "bsf", ("norm 2", "A"), "einsum"),
         Node("f", "bsf", ("h",), "map", function="relu"),

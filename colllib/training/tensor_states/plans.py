@@ -5,23 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
 from colllib.bounds import lower_bound
 from colllib.primitives import check_counts, is_whole
 from colllib.training.tensor_states.graph import Graph, Node
-from colllib.training.tensor_states.states import (
-    AGAIN,
-    KEPT,
-    State,
-    Way,
-    changes,
-    check_state,
-    stage,
-    ways,
-)
+from colllib.training.tensor_states.states import AGAIN, KEPT, State, Way, changes, check_state, stage, ways
 
 
 @dataclass(frozen=True)
@@ -49,8 +40,8 @@ class Machine:
     flops: float = 400e12
     touch: float = 3.35e12
     width: int = 2
-    memory: float = float("inf")
-    activations: float = float("inf")
+    memory: float = inf
+    activations: float = inf
     stages: int | None = None
     microbatches: int = 1
 
@@ -62,52 +53,43 @@ class Machine:
         if self.stages is not None and not 0 <= self.stages < len(self.mesh):
             raise ValueError(f"stages on axis {self.stages}: the mesh {self.mesh} has {len(self.mesh)} axes, from 0")
         check_counts(microbatches=self.microbatches)
-        rates = {"flops": self.flops, "touch": self.touch, "width": self.width, "bandwidth": min(self.bandwidth)}
-        rates |= {"memory": self.memory, "activations": self.activations}
-        for name, value in rates.items():
-            if not value > 0:
-                raise ValueError(f"{name} {value:g}: must be more than 0")
+        for name in ("flops", "touch", "width", "memory", "activations", "bandwidth"):
+            if not np.all(np.greater(getattr(self, name), 0)):
+                raise ValueError(f"{name} {getattr(self, name)}: must be more than 0")
 
     @property
     def depth(self) -> int:
         """How many stages the pipeline has, 1 without one."""
         return 1 if self.stages is None else self.mesh[self.stages]
 
-    @property
-    def bubble(self) -> float:
-        """How many times as long as the work of its busiest stage a batch takes."""
-        return (self.microbatches + self.depth - 1) / self.microbatches
-
-    def flight(self, k: int) -> float:
-        """The share of a batch whose activations stage k keeps at once, as 1F1B has it."""
-        return min(self.microbatches, self.depth - k) / self.microbatches
-
     def change(self, graph: Graph, letters: str, before: State, after: State) -> float:
-        """Seconds of a change of state: its collectives' lower bounds, without latency; infinite if none do it."""
-        seconds = 0.0
-        try:
-            for axis, name, numbers in changes(graph, letters, before, after, self.mesh):
-                if name != "slice" and self.mesh[axis] > 1:
-                    load = 1.0 if name == "send" else float(lower_bound(name, self.mesh[axis]).n_beta)
-                    seconds += load * numbers * self.width / self.bandwidth[axis]
-        except ValueError:  # axes that swap letters
-            return float("inf")
-        return seconds
+        """Seconds of a change of state: its collectives' lower bounds, without latency."""
+        return sum(
+            float(lower_bound(name, self.mesh[axis]).n_beta) * numbers * self.width / self.bandwidth[axis]
+            for axis, name, numbers, _ in changes(graph, letters, before, after, self.mesh)
+            if name != "slice"
+        )
 
     def compute(self, graph: Graph, node: Node, way: Way) -> float:
         """Seconds of an operation: what is not cut every rank does; what is not kept it does twice."""
-        cut = [any(state[axis].islower() for state in (*way.inputs, way.output)) for axis in range(len(self.mesh))]
-        share = (1 + (way.later == AGAIN)) / prod(size for size, here in zip(self.mesh, cut, strict=True) if here)
         if node.kind in ("input", "rename"):
             return 0.0
+        whole = zip(*way.inputs, way.output, strict=True)  # the states of all its tensors on each axis
+        cut = prod(size for size, here in zip(self.mesh, whole, strict=True) if any(map(str.islower, here)))
+        share = (1 + (way.later == AGAIN)) / cut
         if node.kind == "einsum":
             return 2 * graph.terms(node) * share / self.flops
         return (len(node.inputs) + 1) * graph.numbers(node.letters) * self.width * share / self.touch
 
-    def size(self, graph: Graph, node: Node, state: State) -> float:
-        """Numbers that a rank has of a tensor."""
-        cut = prod(size for size, here in zip(self.mesh, state, strict=True) if here.islower())
-        return graph.numbers(node.letters) / cut
+    def keeps(self, graph: Graph, node: Node, way: Way) -> tuple[float, float]:
+        """Numbers of a tensor that a rank keeps between steps, and from the forward pass for the backward pass.
+
+        Of the latter a pipeline's stage keeps the share of a batch that 1F1B has in flight.
+        """
+        cut = prod(size for size, here in zip(self.mesh, way.output, strict=True) if here.islower())
+        numbers = graph.numbers(node.letters) / cut
+        flight = min(self.microbatches, self.depth - stage(way.output)) / self.microbatches
+        return numbers * node.keep, numbers * flight * (way.later == KEPT)
 
 
 @dataclass(frozen=True)
@@ -131,83 +113,70 @@ class Plan:
         return {name: way.output for name, way in self.ways.items()}
 
     @property
-    def edges(self) -> Iterator[tuple[str, str, State, State]]:
-        """Tensor, user ("" for the end), the state it is in and the state that is wanted."""
+    def _edges(self) -> Iterator[tuple[str, str, State, State, float]]:
+        """Tensor, user ("" for the end), the state it is in, the state that is wanted, and the seconds in between."""
+        uses: list[tuple[str, str, Node | None, State]] = []
         for node in self.graph.nodes:
             way = self.ways[node.name]
             for user in (node.name, f"{node.name} again")[: 1 + (way.later == AGAIN)]:
-                for name, wanted in zip(node.inputs, way.inputs, strict=True):
-                    yield name, user, self.ways[name].output, wanted
-        for name, wanted in self.final.items():
-            yield name, "", self.ways[name].output, wanted
+                uses += [(name, user, node, wanted) for name, wanted in zip(node.inputs, way.inputs, strict=True)]
+        uses += [(name, "", None, wanted) for name, wanted in self.final.items()]
+        for name, user, taker, after in uses:
+            before = self.ways[name].output
+            yield name, user, before, after, _moving(self.graph, self.machine, name, taker, before, after)
 
     @property
     def communication(self) -> list[tuple[str, str, int, str, int]]:
         """Tensor, user, axis, primitive and M in numbers, of each collective that is needed."""
+        graph, mesh = self.graph, self.machine.mesh
         return [
             (name, user, axis, primitive, numbers)
-            for name, user, before, after in self.edges
-            for axis, primitive, numbers in changes(
-                self.graph, self.graph.by_name[name].letters, before, after, self.machine.mesh
-            )
-            if primitive != "slice" and self.machine.mesh[axis] > 1
+            for name, user, before, after, _ in self._edges
+            for axis, primitive, numbers, _ in changes(graph, graph.by_name[name].letters, before, after, mesh)
+            if primitive != "slice" and mesh[axis] > 1
         ]
 
     @property
     def seconds(self) -> float:
         """Computation and communication, one after the other; in a pipeline those of the busiest stage, and waiting."""
-        loads = [0.0] * self.machine.depth
-        for node in self.graph.nodes:
-            loads[stage(self.states[node.name])] += self.machine.compute(self.graph, node, self.ways[node.name])
-        for before, after, seconds in self._changes:
+        loads = self._by_stage(lambda node, way: self.machine.compute(self.graph, node, way))
+        for _, _, before, after, seconds in self._edges:
             for k in {stage(before), stage(after)}:
                 loads[k] += seconds
-        return max(loads) * self.machine.bubble
+        waiting = (self.machine.depth - 1) / self.machine.microbatches
+        return max(loads) * (1 + waiting)
 
     @property
     def exposed(self) -> float:
         """Seconds of communication, of all stages together."""
-        return sum(seconds for *_, seconds in self._changes)
-
-    @property
-    def _changes(self) -> Iterator[tuple[State, State, float]]:
-        for name, _, before, after in self.edges:
-            yield before, after, self.machine.change(self.graph, self.graph.by_name[name].letters, before, after)
-
-    @property
-    def kept(self) -> float:
-        """Numbers that a rank keeps between steps, in a pipeline of the stage with the most."""
-        return max(self._numbers(lambda node: node.keep))
+        return sum(seconds for *_, seconds in self._edges)
 
     @property
     def activations(self) -> float:
         """Numbers that a rank keeps from the forward pass for the backward pass, if not everything is kept."""
-        each = self._numbers(lambda node: self.ways[node.name].later == KEPT)
-        return max(numbers * self.machine.flight(k) for k, numbers in enumerate(each))
+        return max(self._by_stage(lambda node, way: self.machine.keeps(self.graph, node, way)[1]))
 
     @property
     def again(self) -> list[str]:
         """The tensors that are computed a second time for the backward pass."""
         return [name for name, way in self.ways.items() if way.later == AGAIN]
 
-    def _numbers(self, which: Callable[[Node], bool]) -> list[float]:
+    def _by_stage(self, number: Callable[[Node, Way], float]) -> list[float]:
         found = [0.0] * self.machine.depth
-        for node in filter(which, self.graph.nodes):
-            found[stage(self.states[node.name])] += self.machine.size(self.graph, node, self.states[node.name])
+        for node in self.graph.nodes:
+            way = self.ways[node.name]
+            found[stage(way.output)] += number(node, way)
         return found
 
     @property
     def runs(self) -> bool:
         """Whether it fits its machine, what lasts keeps its state, and what is computed again finds its inputs."""
-        states, nodes = self.states, self.graph.by_name
+        machine, states, nodes = self.machine, self.states, self.graph.by_name
         return (
-            self.kept <= self.machine.memory
-            and self.activations <= self.machine.activations
+            self.seconds < inf
+            and max(self._by_stage(lambda node, way: machine.keeps(self.graph, node, way)[0])) <= machine.memory
+            and self.activations <= machine.activations
             and all(_elsewhere(states[new]) == _elsewhere(states[old]) for new, old in self.graph.same.items())
-            and all(
-                _may_move(nodes[name], nodes.get(user.removesuffix(" again")), before, after)
-                for name, user, before, after in self.edges
-            )
             and not any(_dropped(nodes[name], self.ways[name]) for user in self.again for name in nodes[user].inputs)
         )
 
@@ -222,12 +191,16 @@ def _elsewhere(state: State) -> State:
     return tuple("" if here.isdigit() else here for here in state)
 
 
-def _may_move(tensor: Node, user: Node | None, before: State, after: State) -> bool:
-    """Whether a tensor goes to its user's stage: forward and later backward again, and parameters never."""
-    here, there = stage(before), stage(after)
-    if here == there:
-        return True
-    return user is not None and not tensor.keep and tensor.backward == user.backward == (there < here)
+def _moving(graph: Graph, machine: Machine, name: str, user: Node | None, before: State, after: State) -> float:
+    """Seconds in which a tensor comes to its user, None for the end.
+
+    Infinite for what a pipeline does not do: tensors go to later stages forward and to earlier ones backward,
+    parameters nowhere.
+    """
+    tensor, here, there = graph.by_name[name], stage(before), stage(after)
+    if here != there and (user is None or tensor.keep or not tensor.backward == user.backward == (there < here)):
+        return inf
+    return machine.change(graph, tensor.letters, before, after)
 
 
 # -- the search ----------------------------------------------------------------------------------
@@ -259,36 +232,33 @@ def cheapest(
     for name, state in (*given.items(), *final.items()):
         check_state(graph, name, state, machine.mesh, machine.stages)
     offered = {node.name: _offers(graph, node, machine, given) for node in graph.nodes}
-    chosen = _by_trial(graph, machine, offered, final) if trying_all else _by_program(graph, machine, offered, final)
+    chosen = (_by_trial if trying_all else _by_program)(graph, machine, offered, final)
     if chosen is None:
         limits = {"": machine.memory, " of activations": machine.activations}
-        described = " and ".join(f"{limit:g} numbers{what}" for what, limit in limits.items() if limit < float("inf"))
+        described = " and ".join(f"{limit:g} numbers{what}" for what, limit in limits.items() if limit < inf)
         raise ValueError(f"no plan keeps at most {described or 'any'} on a rank of the mesh {machine.mesh}")
     return Plan(graph, machine, chosen, final)
 
 
 def _offers(graph: Graph, node: Node, machine: Machine, given: Mapping[str, State]) -> list[Way]:
     """The ways of a node; an input may be in any state unless one is given."""
-    offered = [
-        way for way in ways(graph, node, machine.mesh, machine.stages) if way.output == given.get(node.name, way.output)
-    ]
-    if node.kind == "input":
-        offered = [Way((), way.output) for way in offered]
-    if machine.activations == float("inf") or node.keep or node.backward:
+    offered = ways(graph, node, machine.mesh, machine.stages)
+    if machine.activations == inf or node.keep or node.backward:
         fates = [""]
     else:
         fates = [KEPT, AGAIN][: 1 + (node.kind != "input")]
         if not any(node.name in user.inputs and user.backward for user in graph.nodes):
             fates.append("")
-    return [replace(way, later=fate) for way in dict.fromkeys(offered) for fate in fates]
+    wanted = given.get(node.name)
+    return [replace(way, later=fate) for way in offered if wanted in (None, way.output) for fate in fates]
 
 
 def _by_trial(
     graph: Graph, machine: Machine, offered: Mapping[str, list[Way]], final: Mapping[str, State]
-) -> dict[str, Way] | None:
+) -> Mapping[str, Way] | None:
     plans = (Plan(graph, machine, dict(zip(offered, ways, strict=True)), final) for ways in product(*offered.values()))
     best = min((plan for plan in plans if plan.runs), key=lambda plan: plan.seconds, default=None)
-    return None if best is None or best.seconds == float("inf") else dict(best.ways)
+    return None if best is None else best.ways
 
 
 Row = tuple[list[tuple[int, float]], float, float]  # a sum of columns times numbers, and its two limits
@@ -305,14 +275,14 @@ def _solved(rows: list[Row], costs: list[float], whole: int, loads: list[list[bo
     most = len(price)  # the column of the largest load
     for load in loads:
         here = [(k, float(price[k])) for k, counts in enumerate(load) if counts and price[k]]
-        rows.append(([*here, (most, -1.0)], -np.inf, 0))
+        rows.append(([*here, (most, -1.0)], -inf, 0))
     entries = [(row, *term) for row, (terms, _, _) in enumerate(rows) for term in terms]
     row, column, value = (np.array(part) for part in zip(*entries, strict=True))
     low, high = (np.array(limits) for limits in list(zip(*rows, strict=True))[1:])
     found = milp(
         np.eye(most + 1)[most],
         integrality=(np.arange(most + 1) < whole).astype(int),
-        bounds=Bounds(0, np.append(np.where(possible, 1.0, 0.0), np.inf)),
+        bounds=Bounds(0, np.append(np.where(possible, 1.0, 0.0), inf)),
         constraints=LinearConstraint(coo_array((value, (row, column)), shape=(len(rows), most + 1)).tocsr(), low, high),
         options={"mip_rel_gap": 0},
     )
@@ -321,7 +291,7 @@ def _solved(rows: list[Row], costs: list[float], whole: int, loads: list[list[bo
 
 def _by_program(
     graph: Graph, machine: Machine, offered: Mapping[str, list[Way]], final: Mapping[str, State]
-) -> dict[str, Way] | None:
+) -> Mapping[str, Way] | None:
     rows, columns = list[Row](), dict[str, list[tuple[int, Way]]]()
     costs, loads = list[float](), list[tuple[int, ...]]()
     for node in graph.nodes:
@@ -333,9 +303,7 @@ def _by_program(
     for name, user, wanted in _wanted(graph, columns, final):
         start, made = len(costs), _by_output(columns[name])
         for before, (after, times) in product(made, wanted):
-            tensor = graph.by_name[name]
-            moves = _may_move(tensor, user, before, after)
-            costs.append(times * machine.change(graph, tensor.letters, before, after) if moves else float("inf"))
+            costs.append(times * _moving(graph, machine, name, user, before, after))
             loads.append((stage(before), stage(after)))
         pairs = np.arange(start, len(costs)).reshape(len(made), len(wanted))
         for sums, users in ((pairs, made.values()), (pairs.T, wanted.values())):
@@ -356,21 +324,21 @@ def _by_program(
 
 def _limits(graph: Graph, machine: Machine, columns: Mapping[str, list[tuple[int, Way]]]) -> Iterator[Row]:
     """What fits the memory; and what is computed again finds its inputs."""
-    for limit, stays in ((machine.memory, None), (machine.activations, KEPT)):
-        for k in range(machine.depth) if limit < float("inf") else ():
+    for which, limit in enumerate((machine.memory, machine.activations)):
+        for k in range(machine.depth) if limit < inf else ():
             terms = [
-                (column, machine.size(graph, node, way.output) * (machine.flight(k) if stays else 1.0))
+                (column, machine.keeps(graph, node, way)[which])
                 for node in graph.nodes
                 for column, way in columns[node.name]
-                if (way.later == stays if stays else node.keep) and stage(way.output) == k
+                if stage(way.output) == k
             ]
-            yield terms, -np.inf, limit
+            yield [term for term in terms if term[1]], -inf, limit
     for node in graph.nodes:
         again = [(k, 1.0) for k, way in columns[node.name] if way.later == AGAIN]
         for name in node.inputs:
             gone = [(k, 1.0) for k, way in columns[name] if _dropped(graph.by_name[name], way)]
             if again and gone:
-                yield [*again, *gone], -np.inf, 1
+                yield [*again, *gone], -inf, 1
 
 
 def _wanted(

@@ -11,7 +11,7 @@ from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
 from colllib.training.tensor_states.graph import FUNCTIONS, Floats, Graph, Node
 from colllib.training.tensor_states.plans import Plan
 from colllib.training.tensor_states.states import KEPT, PARTIAL, REPLICATED, State, changes
-from colllib.values import final_values, run_on
+from colllib.values import run_on
 
 Shards = dict[int, Floats]  # by rank; in a pipeline of one stage's ranks
 
@@ -44,8 +44,8 @@ def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
 
 def _check_value(graph: Graph, node: Node, values: Mapping[str, Floats]) -> None:
     wanted = tuple(graph.sizes[letter] for letter in node.letters)
-    if node.name not in values or np.shape(values[node.name]) != wanted:
-        given = np.shape(values[node.name]) if node.name in values else "not given"
+    given = np.shape(values[node.name]) if node.name in values else "not given"
+    if given != wanted:
         raise ValueError(f"{node.name} is {given}: must be an array of shape {wanted}")
 
 
@@ -126,38 +126,35 @@ def _whole(shards: Shards, letters: str, state: State, mesh: Sequence[int]) -> F
 
 def _changed(shards: Shards, plan: Plan, name: str, after: State) -> Shards:
     letters, mesh = plan.graph.by_name[name].letters, plan.machine.mesh
-    found, now = dict(shards), list(plan.states[name])
-    for axis, primitive, _ in changes(plan.graph, letters, plan.states[name], after, mesh):
+    found, now = dict(shards), plan.states[name]
+    for axis, primitive, _, reached in changes(plan.graph, letters, now, after, mesh):
         for line in (line for line in _lines(mesh, axis) if found.keys() & set(line)):
-            if primitive == "send":
+            if primitive == "point-to-point":
                 found[line[int(after[axis])]] = found.pop(line[int(now[axis])])
                 continue
-            moved = _moved(primitive, [found[rank] for rank in line], letters, now[axis], after[axis])
+            moved = _moved(primitive, [found[rank] for rank in line], letters, now[axis], reached[axis])
             found.update(zip(line, moved, strict=True))
-        now[axis] = after[axis]
+        now = reached
     return found
 
 
 def _moved(primitive: str, parts: list[Floats], letters: str, before: str, after: str) -> list[Floats]:
     """One collective along one line of ranks."""
-    ranks = len(parts)
-    joined, cut = letters.find(before), letters.find(after)  # -1 for a state that is no dimension
+    ranks, axis = len(parts), letters.find(after if after.islower() else before)  # -1 for a state that is no dimension
     if primitive == "all-reduce":
-        rows = final_values(allreduce.ring(ranks), [np.array_split(part.ravel(), ranks) for part in parts])
-        return [np.concatenate(row).reshape(parts[0].shape) for row in rows]
-    if primitive == "reduce-scatter":
-        rows = final_values(reducescatter.ring(ranks), [np.split(part, ranks, axis=cut) for part in parts])
-        return [row[own] for own, row in enumerate(rows)]
-    if primitive == "all-gather":
-        rows = final_values(allgather.ring(ranks), [[part] * ranks for part in parts])
-        return [np.concatenate(row, axis=joined) for row in rows]
+        return [rows[0] for rows in run_on(allreduce.binomial_tree(ranks), [part[np.newaxis] for part in parts])]
+    if primitive in ("reduce-scatter", "all-gather"):
+        schedule = (allgather if primitive == "all-gather" else reducescatter).ring(ranks)
+        return [np.moveaxis(rows, 0, axis) for rows in run_on(schedule, [np.moveaxis(part, axis, 0) for part in parts])]
     if primitive == "all-to-all":
-        pieces = [np.stack(np.split(part, ranks, axis=cut)) for part in parts]
-        return [np.concatenate(list(row), axis=joined) for row in run_on(alltoall.pairwise(ranks), pieces)]
+        pieces = [np.stack(np.split(part, ranks, axis=axis)) for part in parts]
+        return [
+            np.concatenate(list(row), axis=letters.index(before)) for row in run_on(alltoall.pairwise(ranks), pieces)
+        ]
     if after != PARTIAL:
-        return [np.split(part, ranks, axis=cut)[own] for own, part in enumerate(parts)]
+        return [np.split(part, ranks, axis=axis)[own] for own, part in enumerate(parts)]
     nothing = np.zeros_like(parts[0])  # terms of a sum: the tensor itself and zeros, or each shard with zeros around it
     if before == REPLICATED:
         return [parts[0]] + [nothing] * (ranks - 1)
     around = [[part if other == own else nothing for other in range(ranks)] for own, part in enumerate(parts)]
-    return [np.concatenate(shards, axis=joined) for shards in around]
+    return [np.concatenate(shards, axis=axis) for shards in around]

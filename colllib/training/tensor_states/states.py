@@ -55,75 +55,66 @@ def ways(graph: Graph, node: Node, mesh: Sequence[int], stages: int | None = Non
     (('R',), ('P',)) ('P',)
     """
     each = [
-        [("", (str(k),) * (len(node.inputs) + 1)) for k in range(size)]
-        if axis == stages
-        else _ways_on_axis(graph, node, size)
+        [(str(k),) * (len(node.inputs) + 1) for k in range(size)] if axis == stages else _on_axis(graph, node, size)
         for axis, size in enumerate(mesh)
     ]
     found = []
-    for chosen in product(*each):
-        cut = [letter for letter, _ in chosen if letter]
-        if len(set(cut)) == len(cut):
-            columns = [states for _, states in chosen]
-            *inputs, output = zip(*columns, strict=True)
+    for columns in product(*each):
+        *inputs, output = zip(*columns, strict=True)
+        if not any(_cut_twice(state) for state in (*inputs, output)):
             found.append(Way(tuple(inputs), output))
     return found
 
 
-def _ways_on_axis(graph: Graph, node: Node, size: int) -> list[tuple[str, tuple[str, ...]]]:
-    """The letter that is cut ("" for none), and the states of the inputs and of the output."""
+def _on_axis(graph: Graph, node: Node, size: int) -> list[State]:
+    """The states of a node's inputs and of its output, together, on one axis of the mesh."""
     shapes = [graph.by_name[name].letters for name in node.inputs]
-    letters = dict.fromkeys("".join([*shapes, node.letters]))
-    found = [("", (REPLICATED,) * (len(shapes) + 1))]
+    found = [(REPLICATED,) * (len(shapes) + 1)]
     if node.kind == "rename":
-        pairs = [pair for pair in zip(shapes[0], node.letters, strict=True) if graph.sizes[pair[0]] % size == 0]
-        return [*found, ("", (PARTIAL, PARTIAL)), *((pair[1], pair) for pair in pairs)]
-    for letter in letters:
+        pairs = (pair for pair in zip(shapes[0], node.letters, strict=True) if graph.sizes[pair[0]] % size == 0)
+        return [*found, (PARTIAL, PARTIAL), *pairs]
+    for letter in dict.fromkeys("".join([*shapes, node.letters])):
         if letter != node.along and graph.sizes[letter] % size == 0:
-            states = tuple(letter if letter in shape else REPLICATED for shape in shapes)
-            found.append((letter, (*states, letter if letter in node.letters else PARTIAL)))
+            inputs = (letter if letter in shape else REPLICATED for shape in shapes)
+            found.append((*inputs, letter if letter in node.letters else PARTIAL))
     if node.kind == "einsum":  # linear in each of its inputs
         for place in range(len(shapes)):
-            states = tuple(PARTIAL if other == place else REPLICATED for other in range(len(shapes)))
-            found.append(("", (*states, PARTIAL)))
+            inputs = (PARTIAL if other == place else REPLICATED for other in range(len(shapes)))
+            found.append((*inputs, PARTIAL))
     elif node.kind == "add":
-        found.append(("", (PARTIAL,) * (len(shapes) + 1)))
+        found.append((PARTIAL,) * (len(shapes) + 1))
     return found
+
+
+def _cut_twice(state: State) -> bool:
+    letters = [here for here in state if here.islower()]
+    return len(set(letters)) < len(letters)
 
 
 def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int], stages: int | None = None) -> None:
     """Refuse a state that a tensor cannot be in.
 
     Raises:
-        ValueError: naming the tensor, the axis and what is wrong.
+        ValueError: naming the tensor, the axis and what it can be there.
     """
     if name not in graph.by_name:
         raise ValueError(f"no tensor {name!r}: there are {', '.join(graph.by_name)}")
-    node = graph.by_name[name]
     if len(state) != len(mesh):
         raise ValueError(f"state {state} of {name}: the mesh has {len(mesh)} axes")
+    letters = graph.by_name[name].letters
     for axis, (here, size) in enumerate(zip(state, mesh, strict=True)):
-        if axis == stages:
-            if here not in map(str, range(size)):
-                raise ValueError(f"state {state} of {name}: axis {axis} has the stages 0 to {size - 1}, not {here!r}")
-            continue
-        if here in (REPLICATED, PARTIAL):
-            continue
-        if here not in node.letters:
-            raise ValueError(f"{name} [{node.letters}] cannot be cut along {here!r}, which it does not have")
-        if graph.sizes[here] % size:
+        cut = [letter for letter in letters if graph.sizes[letter] % size == 0]
+        offered = [str(k) for k in range(size)] if axis == stages else [REPLICATED, PARTIAL, *cut]
+        if here not in offered:
             raise ValueError(
-                f"{name} cannot be cut along {here!r} on axis {axis}: {size} ranks do not divide {graph.sizes[here]}"
+                f"{name} [{letters}] cannot be {here!r} on axis {axis} with its {size} ranks: {' or '.join(offered)}"
             )
-        if state.count(here) > 1:
-            raise ValueError(f"{name} is cut along {here!r} on two axes: one is supported")
-
-
-# -- changes of state ----------------------------------------------------------------------------
+    if _cut_twice(state):
+        raise ValueError(f"state {state} of {name}: a letter is cut on one axis at most")
 
 
 def collective(before: str, after: str) -> str:
-    """What changes a tensor's state on one axis: a primitive, "send" to another stage, "slice", which is free, or "".
+    """What changes a tensor's state on one axis: a primitive, "slice", which is free, or "".
 
     >>> [collective(*pair) for pair in (("P", "R"), ("P", "a"), ("a", "R"), ("a", "b"), ("R", "a"), ("R", "R"))]
     ['all-reduce', 'reduce-scatter', 'all-gather', 'all-to-all', 'slice', '']
@@ -131,7 +122,7 @@ def collective(before: str, after: str) -> str:
     if before == after:
         return ""
     if before.isdigit():
-        return "send"
+        return "point-to-point"
     if before == REPLICATED:
         return "slice"  # one rank keeps the value and the others take zeros, where it is to be partial
     if before == PARTIAL:
@@ -141,28 +132,25 @@ def collective(before: str, after: str) -> str:
 
 def changes(
     graph: Graph, letters: str, before: State, after: State, mesh: Sequence[int]
-) -> Iterator[tuple[int, str, int]]:
+) -> Iterator[tuple[int, str, int, State]]:
     """The collectives between two states, those that make the tensor smaller first.
 
     Yields:
-        axis, primitive, and M in numbers: of the tensor that the ranks of this axis share.
-
-    Raises:
-        ValueError: if two axes swap their letters.
+        axis, primitive, M in numbers of the tensor that the ranks of this axis share, and the state then reached.
     """
-    order = ("slice", "reduce-scatter", "all-to-all", "send", "all-reduce", "all-gather")
-    changed = (axis for axis in range(len(before)) if before[axis] != after[axis])
-    axes = sorted(changed, key=lambda axis: order.index(collective(before[axis], after[axis])))
-    now = list(before)
+    order = ("slice", "reduce-scatter", "all-to-all", "point-to-point", "all-reduce", "all-gather")
+    now, axes = before, [axis for axis in range(len(mesh)) if before[axis] != after[axis]]
+    axes.sort(key=lambda axis: order.index(collective(before[axis], after[axis])))
     while axes:
-        # a letter is free again before another axis takes it
-        axis = next((axis for axis in axes if not after[axis].islower() or after[axis] not in now), None)
-        if axis is None:  # two axes swap their letters: one gives way first, which a change by way of R does
-            raise ValueError(f"from {before} to {after}: axes that swap letters are not supported")
-        axes.remove(axis)
-        name = collective(now[axis], after[axis])
-        cut = prod(size for other, size in enumerate(mesh) if other != axis and now[other].islower())
-        message = graph.numbers(letters) // cut
+        # a letter is free again before another axis takes it; of two that swap theirs one gives way first
+        free = [axis for axis in axes if not after[axis].islower() or after[axis] not in now]
+        axis, goal = (free[0], after[free[0]]) if free else (axes[0], REPLICATED)
+        name = collective(now[axis], goal)
+        numbers = graph.numbers(letters) // prod(
+            size for own, size in enumerate(mesh) if own != axis and now[own].islower()
+        )
+        now = (*now[:axis], goal, *now[axis + 1 :])
         # in an all-to-all M is what one rank has
-        yield axis, name, message // mesh[axis] if name == "all-to-all" else message
-        now[axis] = after[axis]
+        yield axis, name, numbers // mesh[axis] if name == "all-to-all" else numbers, now
+        if goal == after[axis]:
+            axes.remove(axis)
