@@ -234,17 +234,15 @@ def bytes_in_fewest_steps(primitive: str, ranks: int) -> Fraction:
     return Fraction(bound.n_beta)
 
 
-def all_to_all_hops(ranks: int, steps: int, ports: int = 1) -> int:
+def all_to_all_hops(ranks: int, steps: int) -> int:
     """The fewest hops that one rank's blocks take in an all-to-all of T steps; over N, a bound on n_beta.
 
     A block that moves in h of the T steps has C(T, h) choices of steps, each of which ends at one
-    rank (k^h with k ports). So at most that many ranks are h hops away, and the cheapest plan fills
-    them in order of h.
+    rank. So at most that many ranks are h hops away, and the cheapest plan fills them in order of h.
 
     Args:
         ranks: number of ranks N.
         steps: number of steps T.
-        ports: number of ports k of a rank.
 
     Raises:
         ValueError: if T steps do not reach N ranks.
@@ -253,10 +251,10 @@ def all_to_all_hops(ranks: int, steps: int, ports: int = 1) -> int:
     (4, 3, 2304)
     """
     left, hops = ranks - 1, 0
-    if fewest_steps(ranks, ports) > steps:
-        raise ValueError(f"{steps} steps do not reach {ranks} ranks with {ports} ports")
+    if fewest_steps(ranks) > steps:
+        raise ValueError(f"{steps} steps do not reach {ranks} ranks")
     for h in range(1, steps + 1):
-        here = min(left, comb(steps, h) * ports**h)
+        here = min(left, comb(steps, h))
         left -= here
         hops += h * here
     return hops
@@ -287,15 +285,13 @@ class Cut:
         return self.crossing / self.bandwidth
 
 
-def crossing(primitive: str, ranks: int, inside: Collection[int], *, root: int = 0, target: int = -1) -> Fraction:
+def crossing(primitive: str, ranks: int, inside: Collection[int]) -> Fraction:
     """What must leave a set of ranks, in units of M, even if every switch can add and replicate.
 
     Args:
         primitive: its name.
         ranks: number of ranks N.
-        inside: the ranks of the set.
-        root: of a broadcast or reduce; the source of a point-to-point.
-        target: of a point-to-point (default: the last rank).
+        inside: the ranks of the set; a root, and the source of a point-to-point, is rank 0, its target the last one.
 
     >>> [str(crossing(name, 8, range(4))) for name in ("all-reduce", "all-gather", "all-to-all")]
     ['1', '1/2', '2']
@@ -304,27 +300,26 @@ def crossing(primitive: str, ranks: int, inside: Collection[int], *, root: int =
     if size in (0, ranks):
         return Fraction(0)
     amount = {
-        "broadcast": Fraction(root in inside),
-        "reduce": Fraction(root not in inside),
+        "broadcast": Fraction(0 in inside),
+        "reduce": Fraction(0 not in inside),
         "all-reduce": Fraction(1),
         "reduce-scatter": Fraction(ranks - size, ranks),
         "all-gather": Fraction(size, ranks),
         "all-to-all": Fraction(size * (ranks - size), ranks),
-        "point-to-point": Fraction(root in inside and target % ranks not in inside),
+        "point-to-point": Fraction(0 in inside and ranks - 1 not in inside),
     }
     if primitive not in amount:
         raise ValueError(f"unknown primitive {primitive!r}: known are {', '.join(PRIMITIVES)}")
     return amount[primitive]
 
 
-def cut(primitive: str, topology: Topology, inside: Collection[int], *, root: int = 0) -> Cut:
+def cut(primitive: str, topology: Topology, inside: Collection[int]) -> Cut:
     """What a primitive must push out of some ranks, and over how much bandwidth.
 
     Args:
         primitive: its name.
         topology: where; a switch stands on whichever side suits the traffic.
-        inside: the ranks on one side; none, or all of them, is no cut.
-        root: of a broadcast or reduce.
+        inside: the ranks on one side; none, or all of them, is no cut. A root is rank 0.
 
     Raises:
         ValueError: if a side is empty, or no link leads out.
@@ -340,7 +335,7 @@ def cut(primitive: str, topology: Topology, inside: Collection[int], *, root: in
     links = cut_links(topology, side)
     if not len(links):
         raise ValueError(f"nothing leaves the ranks {side} of {topology.name}")
-    needed = crossing(primitive, topology.ranks, side, root=root)
+    needed = crossing(primitive, topology.ranks, side)
     return Cut(side, needed, len(links), topology.bandwidth.taken(links).total())
 
 
@@ -366,13 +361,12 @@ def middle_cut(topology: Topology) -> Cut:
     return max(cuts, key=lambda one: one.n_beta)
 
 
-def worst_cut(primitive: str, topology: Topology, *, root: int = 0) -> Cut:
+def worst_cut(primitive: str, topology: Topology) -> Cut:
     """The set of ranks whose links bound n_beta most; of equal ones the smallest, lowest-numbered.
 
     Args:
         primitive: its name.
         topology: with at most 12 ranks: all 2^N sets are tried.
-        root: of a broadcast or reduce.
 
     Raises:
         ValueError: for more ranks, or only one.
@@ -386,7 +380,7 @@ def worst_cut(primitive: str, topology: Topology, *, root: int = 0) -> Cut:
     if not 2 <= ranks <= MOST_RANKS_TO_CUT:
         raise ValueError(f"N = {ranks}: all sets of ranks are tried, for 2 to {MOST_RANKS_TO_CUT} ranks")
     sides = (inside for size in range(1, ranks) for inside in combinations(range(ranks), size))
-    cuts = (cut(primitive, topology, side, root=root) for side in sides if crossing(primitive, ranks, side, root=root))
+    cuts = (cut(primitive, topology, side) for side in sides if crossing(primitive, ranks, side))
     return max(cuts, key=lambda one: one.n_beta)
 
 

@@ -276,7 +276,6 @@ def study(
     draws: int,
     groups: int | None = None,
     ordered: bool = False,
-    seed: int = 0,
 ) -> list[Cost]:
     """The lock-step cost of all groups together, for many seeded draws of where they lie.
 
@@ -286,7 +285,6 @@ def study(
         draws: how many.
         groups: how many groups (default: as many as there is room for).
         ordered: as for `scattered`.
-        seed: of the first draw; the others follow it.
 
     >>> from colllib.algorithms import allreduce
     >>> from colllib.topology import star
@@ -294,7 +292,7 @@ def study(
     {'3/2'}
     """
     size, ranks, patterns = schedule.ranks, topology.ranks, rounds(schedule)
-    return [_cost(patterns, scattered(ranks, size, seed + draw, groups, ordered), topology) for draw in range(draws)]
+    return [_cost(patterns, scattered(ranks, size, draw, groups, ordered), topology) for draw in range(draws)]
 
 
 # -- skew ----------------------------------------------------------------------------------------

@@ -339,14 +339,13 @@ def training(
     return tuple(call for call in calls if call.ranks > 1 and call.message and call.count)
 
 
-def decoding(model: Model, plan: Plan, *, sequences: int, precision: Precision | None = None) -> tuple[Call, ...]:
+def decoding(model: Model, plan: Plan, *, sequences: int) -> tuple[Call, ...]:
     """The collectives between two tokens of a sequence: all layers, all stages, one token per sequence.
 
     Args:
         model: the model.
         plan: the plan; its DP issues nothing, its CP must be 1.
         sequences: in flight on each replica (each rank of EP has as many).
-        precision: as for `training`.
 
     >>> [call] = decoding(MODELS["Llama 3.1 70B"], Plan(tp=8), sequences=1)
     >>> call.primitive, call.message, call.count
@@ -356,7 +355,7 @@ def decoding(model: Model, plan: Plan, *, sequences: int, precision: Precision |
     check_counts(sequences=sequences)
     if plan.cp > 1:
         raise ValueError(f"cp = {plan.cp}: decoding needs cp = 1")
-    size = precision or Precision()
+    size = Precision()
     whole = _Stage(model, replace(plan, pp=1))
     calls = _times(in_layer(model, plan, sequences, size, backward=False), whole.layers)
     calls += _times(of_experts(model, plan, sequences, size, backward=False), whole.expert_layers)

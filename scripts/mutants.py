@@ -51,7 +51,6 @@ EQUIVALENT = {
     "pair[source * blocks.ranks - target] = True": "that is another place for each pair as well",
     "crossings = len(topology.router(src, dst)[0]) / max(len(src), 2)": "the time of one message is judged no closer",
     "place = 1": "the first list stays as it is, and the next ones take what comes",
-    "check_network(name, sum(counts), 3 * sum(counts[:-1]))": "so many nodes are refused before their links are",
     "ranks = len(pair[1])": "both trees have all ranks",
     "depth[node] = depth[parent[node]] + 2": "which of two nodes is deeper is all that counts",
     "while top <= limit and time(min(2 * top, limit)) * SAME < time(top):": "at the limit no time is below itself",
@@ -60,8 +59,16 @@ EQUIVALENT = {
     "ledger: Ledger = field(repr=True)": "the class says itself how it is shown",
     "if np.reshape(counts[start], -2)[move] == 0:": "numpy takes any negative length for what is left",
     "return (src, dst, size) if len(first) != len(src) else (one, other, summed(size, first))": "links carry the same",
-    "elif size == 2 and found and (found[-1].kind == 'xor') and (found[-1].stride + found[-1].size == stride):": "then "
-    "fewer axes of two are turned at once",
+    "elif size == 2 and found and (found[-1].kind == 'xor') and (found[-1].stride + found[-1].size == stride):": (
+        "then fewer axes of two are turned at once"
+    ),
+    "if len(key) + 64 < self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
+    "def _arrive(self, into: IntArray, add: NDArray[np.bool_], value: Ids, held: Ids, "
+    "exchanged: bool=False) -> None:": "equal sums with a number each are proved as well",
+    "if (self.cells[into] != number).all():": "messages that do not meet are found to be so once more",
+    "times = np.minimum(counts[end - len(left) * lanes:end], 3)": "three times is more than once as well",
+    "if held.min() <= 0:": "then nothing is empty",
+    "@dataclass(frozen=True, init=False, repr=True)": "the class says itself how it is shown",
     "slot = pair[waiting] * odd >> 31 & size - 2": "what meets in a table goes on to the next hash",
     "low, high = (max(low, top // 2), min(3 * top, limit))": "what is looked for is in a wider stretch as well",
 }

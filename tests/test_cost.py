@@ -26,6 +26,10 @@ def test_counts_are_exact_and_whole_where_they_can_be():
     assert isinstance(cost.n_beta, Fraction)
 
 
+def test_a_tier_is_one_cable_of_one_bw_at_the_innermost_level_unless_it_is_said():
+    assert Tier() == Tier("link", Fraction(1), level=0, cables=1)
+
+
 def test_tiers_are_values_equal_ones_are_one_key_and_none_changes():
     assert len({Tier("card", Fraction(1, 2)), Tier("card", Fraction(2, 4)), Tier("card")}) == 2
     with pytest.raises(AttributeError, match="bandwidth"):

@@ -485,3 +485,23 @@ def test_the_first_block_that_a_switch_must_add_is_named(adds):
         assert (error.rank, error.block, error.step) == (3, adds.index(True), 0)
     else:
         assert "lacks the contribution" in str(error)
+
+
+@pytest.mark.parametrize("outsider", [0, 1, 2])
+def test_what_is_added_to_nothing_is_stored_while_another_rank_adds_to_its_own(outsider):
+    """Two ranks have the sum, a third one only what it was sent, whatever the numbers of all three."""
+    one, other = (rank for rank in range(3) if rank != outsider)
+    pair = Blocks(3, Fractions.equal(1), np.array([3]), np.array([one]), (np.array([one, other]),))
+    schedule = Schedule.from_steps(pair, [Step.of(other, [one, outsider], 0, add=True)])
+    assert execute(schedule).how == "executed"
+    *_, last = trace(schedule)
+    assert last == {(one, 0): Counter([one, other]), (other, 0): Counter([other]), (outsider, 0): Counter([other])}
+
+
+@pytest.mark.parametrize("times", [2, 3, 4])
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_block_that_is_added_to_itself_several_times_in_a_step_is_refused(times, before):
+    again = Step.of([0] * times, [1] * times, [0] * times, add=True)
+    error = refusal(Schedule.from_steps(broadcast_blocks(2), [Step.of(0, 1, 0)] * before + [again]))
+    assert "adds a contribution of rank 0 to block 0 that it already holds" in str(error)
+    assert (error.rank, error.block, error.step) == (1, 0, before)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from colllib.limits import TooLarge
 from colllib.topology import (
+    PRESETS,
     Latency,
     Topology,
     base,
@@ -164,3 +165,79 @@ def test_only_where_moves_keep_links_apart_by_direction_are_there_classes():
         assert np.bincount(classes).tolist() == [ranks] * (links // ranks)
         assert find(f"torus:{shape},tie=balanced").link_class is None
         assert find(f"mesh:{shape}").link_class is None
+
+
+@pytest.mark.parametrize(
+    "expression", ["star:3", "ring:4", "uniring:2x5", "product(uniring:2x3,ring:4)", "boxes:2x4,cards=2", "mi250:2"]
+)
+def test_a_graph_has_an_edge_for_every_parallel_link_and_all_of_the_bandwidth(expression):
+    topology = find(expression)
+    cables = [1 if topology.switches else topology.tiers[tier].cables for tier in topology.tier]
+    graph = topology.to_networkx()
+    assert graph.number_of_nodes() == topology.nodes
+    assert graph.number_of_edges() == sum(cables)
+    assert graph.is_multigraph() == (max(cables) > 1)
+    ends = zip(topology.link_src.tolist(), topology.link_dst.tolist(), topology.bandwidth, topology.alpha, strict=True)
+    for (src, dst, bandwidth, alpha), number in zip(ends, cables, strict=True):
+        edges = [data for _, to, data in graph.out_edges(src, data=True) if to == dst]
+        assert len(edges) == number
+        assert sum(data["bandwidth"] for data in edges) == bandwidth
+        assert {data["alpha"] for data in edges} == {alpha}
+
+
+NAMED = [
+    "star:5",
+    "torus:3x4",
+    "mesh:3x4",
+    "full-mesh:5",
+    "switch-tree:9x4",
+    "switch-tree:20x6,uplinks=2",
+    "inc-star:4",
+]
+NAMED += [
+    "boxes:2x3x4",
+    "boxes:4x8,cards=2,oversubscription=2",
+    "leaf-spine:2x4x2",
+    "fat-tree:4",
+    "mi250:2",
+    "uniring:2x5",
+]
+
+
+@pytest.mark.parametrize("expression", [*NAMED, *(f"{preset}:{count}" for preset in PRESETS for count in (1, 2))])
+def test_every_tier_that_a_topology_names_has_links(expression):
+    topology = find(expression)
+    assert set(topology.tier.tolist()) == set(range(len(topology.tiers)))
+
+
+LATE = Latency(endpoint=Fraction(3, 5), hop=Fraction(1, 10), switch=Fraction(1, 5))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "radix", "uplinks"), [(5, 3, 1), (9, 4, 1), (20, 6, 2), (7, 9, 3), (3, 8, 1), (1, 3, 1)]
+)
+def test_in_a_tree_of_switches_a_route_pays_by_the_switches_on_it_and_each_link_is_of_its_tier(ranks, radix, uplinks):
+    tree = switch_tree(ranks, radix, uplinks=uplinks, latency=LATE)
+    alpha = list(tree.alpha)
+    src, dst = (ends.ravel() for ends in np.meshgrid(np.arange(ranks), np.arange(ranks)))
+    apart = src != dst
+    for (a, b), route in zip(
+        zip(src[apart], dst[apart], strict=True), routes_of(tree, src[apart], dst[apart]), strict=True
+    ):
+        nodes = [int(a), *(int(tree.link_dst[link]) for link in route)]
+        assert nodes[-1] == b
+        between = nodes[1:-1]
+        assert all(node >= ranks for node in between)
+        paid = LATE.endpoint + (len(between) + 1) * LATE.hop + len(between) * LATE.switch
+        assert sum(alpha[link] for link in route) == paid
+    for link, (one, other) in enumerate(zip(tree.link_src, tree.link_dst, strict=True)):
+        among_switches = min(one, other) >= ranks
+        name = "uplink" if among_switches and uplinks > 1 else "port"
+        assert tree.tiers[tree.tier[link]].name == name
+        assert tree.bandwidth[link] == (uplinks if among_switches else 1)
+
+
+def routes_of(topology, src, dst):
+    """The links of each route, in order."""
+    message, link = topology.router(src, dst)
+    return [link[message == i].tolist() for i in range(len(src))]

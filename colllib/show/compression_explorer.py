@@ -23,8 +23,8 @@ METHODS: dict[str, Callable[[bool], Average | LowRank]] = {
     "FP32": lambda feedback: Average(WORKERS),
     "INT8": lambda feedback: Average(WORKERS, compression.int8(), feedback=feedback),
     "sign": lambda feedback: Average(WORKERS, compression.sign, feedback=feedback),
-    "top 5 %": lambda feedback: Average(WORKERS, compression.top_k(SHARE), "gather", feedback),
-    "random 5 %": lambda feedback: Average(
+    "top 5%": lambda feedback: Average(WORKERS, compression.top_k(SHARE), "gather", feedback),
+    "random 5%": lambda feedback: Average(
         WORKERS, compression.random_k(SHARE, unbiased=not feedback), "gather", feedback
     ),
     "low rank": lambda feedback: LowRank(WORKERS),

@@ -97,7 +97,7 @@ def _rows(gate: str, capacity: float, where: str) -> list[Row]:
 def _work(gate: str, capacity: float, where: str) -> Chart:
     chosen, goes = routing(gate, capacity), destinations(gate, capacity, where)
     work = np.bincount(goes[goes >= 0], minlength=RANKS) * RANKS / goes.size
-    dropped = f"{100 * chosen.dropped:.0f} % dropped" if chosen.dropped else "none dropped"
+    dropped = f"{100 * chosen.dropped:.0f}% dropped" if chosen.dropped else "none dropped"
     return bars(
         {"busiest expert": chosen.imbalance, "busiest rank": float(work.max()), "idlest rank": float(work.min())},
         value_format="{:.2f} times the mean".format,

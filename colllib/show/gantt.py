@@ -36,7 +36,7 @@ def gantt(step: Step, rows: Mapping[str, str], *, title: str = "") -> Chart:
 
     >>> from colllib.training.pipelines import pipeline
     >>> gantt(pipeline("1f1b", 2, 2), {"stage 0": "compute 0"})
-    Timeline of 9 s. stage 0: busy 67 %.
+    Timeline of 9 s. stage 0: busy 67%.
     """
     end = step.seconds
     scale = (WIDTH - LEFT - 8) / end if end else 0.0
@@ -59,7 +59,7 @@ def gantt(step: Step, rows: Mapping[str, str], *, title: str = "") -> Chart:
         body.append(text(at + 8 * (share == 1.0), bottom + 18, anchor, units.seconds(share * end)))
     svg = f'<svg viewBox="0 0 {px(WIDTH)} {px(bottom + 23)}" font-size="12" aria-hidden="true">{"".join(body)}</svg>'
     described = "; ".join(
-        f"{name}: busy {100 * step.busy(stream) / step.seconds if step.seconds else 0:.0f} %"
+        f"{name}: busy {100 * step.busy(stream) / step.seconds if step.seconds else 0:.0f}%"
         for name, stream in rows.items()
     )
     return Chart(_legend(seen) + svg, f"Timeline of {units.seconds(step.seconds)}. {described}.", title)

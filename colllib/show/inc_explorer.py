@@ -11,7 +11,7 @@ from colllib.show.views import Curves, Rows
 from colllib.switch_race import able_star, stream_limit
 
 #: The part of alpha that the switch takes.
-PARTS = {Fraction(1, 10): "10 %", Fraction(2, 5): "40 %", Fraction(4, 5): "80 %"}
+PARTS = {Fraction(1, 10): "10%", Fraction(2, 5): "40%", Fraction(4, 5): "80%"}
 
 
 def rows(primitive: str, n: int, part: Fraction) -> list[Row]:

@@ -118,5 +118,5 @@ def _summary(bucket: float, boxes: int, ms: float, width: int) -> str:
     other = f"Best of these buckets: {units.size(best)}, {faster:.2f} times as fast."
     return (
         f"{step.on(NETWORK).size} all-reduces; {units.seconds(waiting)} of {units.seconds(sending)} exposed: {why}. "
-        f"{other if faster >= 1.01 else 'No bucket here makes the step 1 % faster.'}"
+        f"{other if faster >= 1.01 else 'No bucket here makes the step 1% faster.'}"
     )

@@ -102,5 +102,5 @@ def _plan_summary(model: str, tokens: int, dp: int, tp: int, pp: int, ep: int, z
         described += f"{wide} sends most, {units.size(sent[wide])} a GPU. "
     described += f"Parameters, gradients and optimizer take {units.size(memory(MODELS[model], plan))} a GPU"
     if pp > 1:
-        described += f"; a plain pipeline idles {100 * bubble(pp, rounds):.0f} % of the step"
+        described += f"; a plain pipeline idles {100 * bubble(pp, rounds):.0f}% of the step"
     return f"<p>{described}.</p>"

@@ -134,7 +134,7 @@ def _curve(kind: str, strength: float, capacity: float) -> Chart:
     series = {"asked for": (SHOWN, before[at].tolist())}
     if capacity:
         series["served"] = (SHOWN, after[at].tolist())
-    described = f"{100 * dropped:.0f} % of all tokens dropped" if capacity else "nothing dropped"
+    described = f"{100 * dropped:.0f}% of all tokens dropped" if capacity else "nothing dropped"
     return lines(
         series,
         x_label="expert, by popularity",

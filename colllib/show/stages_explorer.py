@@ -49,7 +49,7 @@ def stages_explorer() -> Explorer:
 
 
 def _idle(step: Step, p: int) -> str:
-    return f"{100 * sum(step.idle(compute(k)) for k in range(p)) / p / step.seconds:.1f} %"
+    return f"{100 * sum(step.idle(compute(k)) for k in range(p)) / p / step.seconds:.1f}%"
 
 
 def _timeline(name: tuple[str, int], p: int, rounds: int, send: float) -> Chart:

@@ -294,7 +294,7 @@ class Map(View):
         view = f'viewBox="0 0 {px(width)} {px(bottom + 36)}"'
         svg = f'<svg {view} font-size="11.5" aria-hidden="true">{"".join(body)}</svg>'
         leads = Counter((one.row.name, one.look) for row in first for one in row).most_common()
-        shares = {name: f"{100 * times / len(sizes) / len(self.over):.0f} %" for (name, _), times in leads}
+        shares = {name: f"{100 * times / len(sizes) / len(self.over):.0f}%" for (name, _), times in leads}
         described = "; ".join(f"{name} {share}" for name, share in shares.items())
         alt = f"Map of the fastest over N and M; share of the cells: {described}."
         times = [
@@ -322,7 +322,7 @@ def _map_row(k: int, first: Sequence[Priced], taken: Sequence[Priced | None], ce
 MESSAGES = tuple(10 ** (2 + k / 3) for k in range(25))  # in the middle of the columns of a map
 LEFT, ROW = 40, 17  # of a map
 UNPRICED = "?"  # the code of what a map has no price for
-SHADES = ("0", ".16", ".42", ".1")  # within 10 % of the fastest, up to twice its time, more, not priced
+SHADES = ("0", ".16", ".42", ".1")  # within 10% of the fastest, up to twice its time, more, not priced
 
 
 def _shade(one: Priced | None, first: Priced) -> int:
@@ -343,7 +343,7 @@ def _verdict(choices: Sequence[float]) -> str:
     close, slow = sum(times <= 1.1 for times in priced), sum(times > 2 for times in priced)
     return (
         '<p class="cl-hint">Letters: what it takes; darker where it is over 10 % slower than the fastest, or twice. '
-        f"Within 10 % in {close} of the {len(priced)} cells that can be priced, more than twice in {slow}.</p>"
+        f"Within 10% in {close} of the {len(priced)} cells that can be priced, more than twice in {slow}.</p>"
     )
 
 
@@ -452,7 +452,7 @@ class Heat(View):
         for one, row in zip(found, shares, strict=True):
             cells = "".join(
                 f'<td class="cl-right" style="background:color-mix(in srgb,{HOT} {HEAT * row[k]:.1f}%,transparent)">'
-                f"{100 * row[k]:.0f} %</td>"
+                f"{100 * row[k]:.0f}%</td>"
                 for k in used
             )
             name = escape(one.row.name)
@@ -559,7 +559,7 @@ def _binds(field: Field) -> str:
     shares = field.race.busy(field.one, field.state)
     most = shares.index(max(shares))
     does = [*(f"the {name} are busy for" for name in field.race.levels), "latency is"][most]
-    return f"{does} {100 * shares[most]:.0f} % of it"
+    return f"{does} {100 * shares[most]:.0f}% of it"
 
 
 def _taken(field: Field) -> str:
@@ -577,7 +577,7 @@ def _rate(field: Field) -> float:
 
 
 def _share(field: Field) -> str:
-    return f"{100 * _rate(field) / field.state[field.race.bandwidth[0].split('*')[0]]:.0f} %"
+    return f"{100 * _rate(field) / field.state[field.race.bandwidth[0].split('*')[0]]:.0f}%"
 
 
 def _even(field: Field) -> str:
@@ -607,5 +607,5 @@ _WORDS: dict[str, Callable[[Field], str]] = {
     "share": _share,
     "sum": lambda f: units.seconds(sum(totals(f.all).values())),
     "top": lambda f: _top(f)[0],
-    "top share": lambda f: f"{100 * _top(f)[1] / sum(totals(f.all).values()):.0f} %",
+    "top share": lambda f: f"{100 * _top(f)[1] / sum(totals(f.all).values()):.0f}%",
 }

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from colllib import units
-from colllib.answering import Answer, answered, table
+from colllib.answering import Answer, answered, quantity, table, whole
 from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
@@ -43,33 +43,22 @@ def read_plan(text: str) -> Plan:
 
 
 @click.command("step")
-@click.option("--on", "on", default="dgx-h100:16", help="boxes with speeds, such as dgx-h100:16")
-@click.option("--plan", "plan", default="tp=8,pp=2,dp=8", help="axes whose product is the number of ranks")
-@click.option("--model", "model", default="Llama 3.1 70B", help="a published model")
-@click.option("--tokens", default="8192", help="of a microbatch")
-@click.option("--microbatches", default="16", help="of a replica's step")
-@click.option("--teraflops", default="400", help="that a rank sustains, in 10^12 operations a second")
+@click.option("--on", default="dgx-h100:16", help="boxes with speeds, such as dgx-h100:16")
+@click.option("--plan", default="tp=8,pp=2,dp=8", help="axes whose product is the number of ranks")
+@click.option("--model", default="Llama 3.1 70B", help="a published model")
+@click.option("--tokens", type=whole(), default="8192", help="of a microbatch")
+@click.option("--microbatches", type=whole(), default="16", help="of a replica's step")
+@click.option("--teraflops", type=whole(), default="400", help="that a rank sustains, in 10^12 operations a second")
 @click.option("--schedule", default="1f1b", help="gpipe, 1f1b, interleaved or zb-h1")
-@click.option("--chunks", default="1", help="of interleaved stages")
-@click.option("--bucket", default="25MB", help="gradients that leave together")
+@click.option("--chunks", type=whole(), default="1", help="of interleaved stages")
+@click.option("--bucket", type=quantity("message size"), default="25MB", help="gradients that leave together")
 @click.option("--shared", is_flag=True, help="gradients and activations share a card")
 @answered
-def step_command(
-    on: str, plan: str, model: str, teraflops: str, schedule: str, bucket: str, shared: bool, **counts: str
-) -> Answer:
+def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
     """A training step as a timeline: how long it takes, and what each stage does meanwhile."""
     if model not in MODELS:
         raise ValueError(f"unknown model {units.shortened(model)!r}: known are {', '.join(MODELS)}")
-    training = Training(
-        MODELS[model],
-        read_plan(plan),
-        on,
-        **{name: units.whole(name, text, "16") for name, text in counts.items()},
-        rate=1e12 * units.whole("teraflops", teraflops, "400"),
-        schedule=schedule,
-        bucket=units.parse("message size", bucket),
-        shared=shared,
-    )
+    training = Training(MODELS[model], read_plan(plan), on, rate=1e12 * teraflops, **others)
     step, stages = simulate(training), []
     for stream in map(compute, range(training.plan.pp)):
         computing = float(sum(op.seconds for op in step.ops if op.stream == stream and op.kind in "FBW"))
@@ -95,25 +84,22 @@ MOST_RANKS = 256
 
 
 @click.command("experts")
-@click.option("--on", "on", default="boxes:4x8", help="where tokens and experts are")
-@click.option("--experts", "count", default="64", help="divided evenly among the ranks")
-@click.option("--top-k", "top_k", default="8", help="experts that a token chooses")
-@click.option("--tokens", default="64", help="of a rank")
+@click.option("--on", default="boxes:4x8", help="where tokens and experts are")
+@click.option("--experts", type=whole(), default="64", help="divided evenly among the ranks")
+@click.option("--top-k", type=whole(), default="8", help="experts that a token chooses")
+@click.option("--tokens", type=whole(), default="64", help="of a rank")
 @click.option("--capacity", default=None, help="of an expert, in means of the load; without it no limit")
 @click.option("--gate", default="zipf", help="uniform or zipf")
 @answered
-def experts_command(on: str, count: str, top_k: str, tokens: str, capacity: str | None, gate: str) -> Answer:
+def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: str | None, gate: str) -> Answer:
     """Tokens choose experts: how uneven that is, and what the busiest link of each tier carries."""
-    where, wanted = topology(on), units.whole("experts", count, "64")
-    each = units.whole("tokens", tokens, "64")
+    where = topology(on)
     if gate not in GATES:
         raise ValueError(f"unknown gate {units.shortened(gate)!r}: known are {', '.join(GATES)}")
-    check_counts(experts=wanted, tokens=each)
+    check_counts(experts=experts, tokens=tokens)
     check_size("tokens for every expert", where.ranks, MOST_RANKS, "ranks")
-    place = routing.contiguous(wanted, where.ranks)
-    chosen = routing.route(
-        routing.zipf_scores(where.ranks, each, wanted, GATES[gate]), units.whole("top-k", top_k, "8")
-    )
+    place = routing.contiguous(experts, where.ranks)
+    chosen = routing.route(routing.zipf_scores(where.ranks, tokens, experts, GATES[gate]), top_k)
     if capacity is not None:
         if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", capacity):
             raise ValueError(f"capacity {units.shortened(capacity)!r}: must be a decimal number, as in 1.25")
@@ -124,7 +110,7 @@ def experts_command(on: str, count: str, top_k: str, tokens: str, capacity: str 
         loads = crossings(execute(routing.dispatch(where, goes, copies), where))
         busiest[copies] = {tier: float(load.most) for tier, load in loads.items()}
     yield {"on": on, "gate": gate, "imbalance": chosen.imbalance, "dropped": chosen.dropped, "busiest_M": busiest}
-    dropped = f"{100 * chosen.dropped:.1f} % of the choices dropped"
+    dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
     rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]
     yield table(("a copy", *busiest["per rank"]), rows)

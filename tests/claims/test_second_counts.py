@@ -172,7 +172,7 @@ def test_the_text_on_hops_of_all_pairs_has_the_numbers_that_its_bracket_leaves()
     assert f"{float(lengths):.3e}".replace("e-04", "e-4") in text
     assert f"{' to '.join(times)} us" in text
     assert set(over) == {9}
-    assert "9 % above the bound" in text
+    assert "9% above the bound" in text
 
 
 def test_the_note_on_kautz_graphs_near_1000_ranks_has_the_numbers_that_lengths_leave():
@@ -194,5 +194,5 @@ def test_the_note_on_kautz_graphs_near_1000_ranks_has_the_numbers_that_lengths_l
     assert float(bracketed("kautz:4x960")[1]) == pytest.approx(f, rel=1e-12)
     bound = 4 / (4 * 1 + 16 * 2 + 64 * 3 + 256 * 4 + (959 - 340) * 5)
     note = sentence("D-3-108").note
-    assert f"at least {int(1000 * (bound / f - 1)) / 10} % above the bound" in note
-    assert f"at least {int(1000 * (1 - f / bound)) / 10} % below it" in note
+    assert f"at least {int(1000 * (bound / f - 1)) / 10}% above the bound" in note
+    assert f"at least {int(1000 * (1 - f / bound)) / 10}% below it" in note

@@ -70,8 +70,8 @@ def test_strided_ranks_send_every_message_of_a_flat_ring_between_boxes(explorer)
     state = {**explorer.start, "place": "strided"}
     found = {row[0]: row[1:] for row in rows(explorer.render(HEAT, state))}
     busy = 2 * 15 / 16 * 10e9 / 50e9
-    share = f"{100 * busy / (busy + 30 * 2.7e-6):.0f} %"
-    assert found["flat ring"] == ["0 %", share, share, "0 %"]
+    share = f"{100 * busy / (busy + 30 * 2.7e-6):.0f}%"
+    assert found["flat ring"] == ["0%", share, share, "0%"]
     assert rows(explorer.render(HEAT, explorer.start))[0][1:] != found["flat ring"]
 
 

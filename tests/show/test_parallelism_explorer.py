@@ -56,7 +56,7 @@ def test_it_starts_on_the_machine_and_the_plan_of_the_chapter():
     for call in calls:
         here = INSIDE if call.axis == "TP" else OUTSIDE
         spent[call.axis] += price(call, **here).total
-    assert f"TP takes {100 * spent['TP'] / spent.total():.0f} % of {units.seconds(spent.total())}" in told()
+    assert f"TP takes {100 * spent['TP'] / spent.total():.0f}% of {units.seconds(spent.total())}" in told()
     assert spent["TP"] > spent["DP"]
 
 

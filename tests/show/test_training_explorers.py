@@ -38,7 +38,7 @@ def test_the_overlap_explorer_names_the_best_of_its_buckets_and_how_much_it_gain
     told = summary(OVERLAP, **changed)
     best = OFFERED[min(range(len(OFFERED)), key=lambda k: (round(times[k], 12), OFFERED[k]))]
     faster = f"Best of these buckets: {units.size(best)}, {here / min(times):.2f} times as fast."
-    assert told.endswith(faster if here >= 1.01 * min(times) else "No bucket here makes the step 1 % faster.")
+    assert told.endswith(faster if here >= 1.01 * min(times) else "No bucket here makes the step 1% faster.")
 
 
 def test_it_starts_where_the_default_bucket_is_far_from_the_best():
@@ -52,7 +52,7 @@ def test_the_stages_explorer_shows_the_published_bubbles(name):
     kind, chunks = name
     told = summary(STAGES, name=name, p=4, rounds=2)
     waits = {"zb-h1": 3.0}.get(kind, 9.0 / chunks)
-    assert f"idle {100 * waits / (8 * 3 + waits):.1f} %" in told
+    assert f"idle {100 * waits / (8 * 3 + waits):.1f}%" in told
 
 
 def test_a_timeline_has_a_box_for_every_operation_until_they_are_too_many_to_tell_apart():
@@ -64,4 +64,4 @@ def test_a_timeline_has_a_box_for_every_operation_until_they_are_too_many_to_tel
 
 def test_a_timeline_says_how_busy_each_row_is():
     chart = gantt(run([Op("f", "a", 1.0, kind="F"), Op("g", "b", 3.0, (0,), kind="send")]), {"x": "a", "y": "b"})
-    assert chart.alt == "Timeline of 4 s. x: busy 25 %; y: busy 75 %."
+    assert chart.alt == "Timeline of 4 s. x: busy 25%; y: busy 75%."

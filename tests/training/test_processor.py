@@ -1,5 +1,6 @@
 """LogP and LogGP on the event clock, against their definitions and against rules of thumb."""
 
+from fractions import Fraction
 from itertools import pairwise
 from math import isclose
 
@@ -11,7 +12,7 @@ from colllib.algorithms import allreduce, broadcast, innetwork, pointtopoint
 from colllib.events import Processor, event_clock
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Schedule, Step
-from colllib.topology import switch_tree
+from colllib.topology import from_links, switch_tree
 
 US = 1e-6
 TIMES = st.floats(0, 10)
@@ -41,6 +42,19 @@ def test_the_next_message_leaves_a_gap_after_the_last_byte_and_never_while_the_s
     assert isclose(left[0], overhead)
     for first, then in pairwise(left):
         assert isclose(then - first, max(overhead, size - 1 + gap), abs_tol=1e-9)
+
+
+@given(gap=TIMES, size=st.integers(2, 50), first=st.integers(1, 4))
+def test_the_gap_follows_the_last_byte_on_the_senders_own_link(gap, size, first):
+    """Rank 0's link has `first` BW, all others one: two messages to one rank, or one link of its own to each rank."""
+    ends = [(0, 3), (3, 1), (3, 2), (1, 3), (2, 3), (3, 0)]
+    hub = from_links("hub", 3, ends, switches=1, alpha=[Fraction(1, 2)] * 6, bandwidth=[first, 1, 1, 1, 1, 1])
+    straight = from_links(
+        "straight", 3, [(0, 1), (0, 2), (1, 0), (2, 0)], alpha=[1] * 4, bandwidth=[first, first, 1, 1]
+    )
+    for where in (hub, straight):
+        line = event_clock(fan(2), where, message=size, alpha=3.0, bandwidth=1.0, processor=Processor(0.0, gap))
+        assert isclose(line.start[1] - line.start[0], (size - 1) / first + gap, abs_tol=1e-9)
 
 
 @given(st.integers(2, 9), st.floats(0, 3))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from colllib.training import tensor_states as ts
 from colllib.training.pipelines import pipeline
 from colllib.training.tensor_states import Graph, Machine, Node, training_step
+from colllib.training.tensor_states.states import Way
 
 BANDWIDTH = 450e9
 
@@ -281,6 +282,17 @@ def test_a_change_of_state_costs_what_the_primitive_does_by_itself():
     machine = Machine((4,), (1.0,), width=1)
     for before, after, numbers in (("P", "R", 96), ("P", "a", 48), ("a", "R", 48), ("a", "b", 12), ("R", "a", 0)):
         assert machine.change(graph, "ab", (before,), (after,)) == numbers
+
+
+def test_of_two_axes_that_swap_their_letters_one_gives_way_first():
+    """A rank gathers 8 of 16 numbers, 4 of which it has, exchanges half of these 8, and keeps a half."""
+    graph = Graph((Node("x", "ab"), Node("y", "ab", ("x",), "rename")), {"a": 4, "b": 4})
+    machine, swapped = Machine((2, 2), (1.0, 1.0), width=1), ("b", "a")
+    assert machine.change(graph, "ab", ("a", "b"), swapped) == 4 + 4
+    chosen = {"x": Way((), ("a", "b")), "y": Way((swapped,), swapped)}
+    values = inputs(graph)
+    found = ts.run(ts.Plan(graph, machine, chosen, {"y": swapped}), values)
+    assert np.array_equal(found["y"], values["x"])
 
 
 @pytest.mark.parametrize(

@@ -229,7 +229,7 @@ const draw = (function () {
     if (!choices.length) return "";
     const priced = choices.filter((times) => times < Infinity);
     return '<p class="cl-hint">Letters: what it takes; darker where it is over 10 % slower than the fastest, or twice. '
-      + `Within 10 % in ${priced.filter((times) => times <= 1.1).length} of the ${priced.length} cells that can be priced, `
+      + `Within 10% in ${priced.filter((times) => times <= 1.1).length} of the ${priced.length} cells that can be priced, `
       + `more than twice in ${priced.filter((times) => times > 2).length}.</p>`;
   }
   const code = (way, looks) => (looks[way] || [0, 0, UNPRICED])[2];
@@ -270,7 +270,7 @@ const draw = (function () {
     const leads = new Map();
     first.flat().forEach((one) => leads.set(one.row.n, { one, times: (leads.get(one.row.n) || { times: 0 }).times + 1 }));
     const often = [...leads.values()].sort((a, b) => b.times - a.times);
-    const told = often.map(({ one, times }) => `${one.row.n} ${fixed(100 * times / sizes.length / view.over.length, 0)} %`).join("; ");
+    const told = often.map(({ one, times }) => `${one.row.n} ${fixed(100 * times / sizes.length / view.over.length, 0)}%`).join("; ");
     const choices = taken.flatMap((row, k) => row.map((one, j) => one && one.seconds / first[k][j].seconds)).filter((times) => times);
     const ways = [...new Set(taken.flat().filter((one) => one).map((one) => one.way))];
     const legend = keys(often.map(({ one }) => one), ways.map((way) => [code(way, field.looks), field.looks[way] ? way : "not priced"]));
@@ -314,7 +314,7 @@ const draw = (function () {
     const head = used.map((k) => `<th scope="col" class="cl-right">${escape(names[k])}</th>`).join("");
     const body = all.map((one, place) => {
       const cells = used.map((k) => '<td class="cl-right" style="background:color-mix(in srgb,'
-        + `${color(1)} ${fixed(40 * shares[place][k], 1)}%,transparent)">${fixed(100 * shares[place][k], 0)} %</td>`).join("");
+        + `${color(1)} ${fixed(40 * shares[place][k], 1)}%,transparent)">${fixed(100 * shares[place][k], 0)}%</td>`).join("");
       const name = escape(one.row.n);
       return `<tr data-row="${name}" tabindex="0"><th scope="row">${name}</th>${cells}</tr>`;
     });

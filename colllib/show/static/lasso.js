@@ -46,7 +46,7 @@
     says.textContent = none
       ? `${inside.size ? "All ranks are" : "No rank is"} in the set, so nothing has to leave it. No all-gather here is faster than ${worst.most}.`
       : `${inside.size} of ${fabric.ranks} shards ${inside.size === 1 ? "has" : "have"} to leave this set over ${here.out}: `
-        + `${share > 1 - 1e-9 ? "no set is worse, this is a bottleneck." : `${Math.round(100 * share)} % of what the worst set needs.`} No all-gather here is faster than ${worst.most}.`;
+        + `${share > 1 - 1e-9 ? "no set is worse, this is a bottleneck." : `${Math.round(100 * share)}% of what the worst set needs.`} No all-gather here is faster than ${worst.most}.`;
     table.innerHTML = '<thead><tr><td></td><th scope="col" class="cl-right">this set</th><th scope="col" class="cl-right">the worst</th></tr></thead><tbody>'
       + [["shards to leave", none ? 0 : inside.size, fabric.worst.length], ["bandwidth out", here.out, worst.out],
         [`shards per ${fabric.rate}`, here.text, worst.text], ["algbw at most", here.most, worst.most]].map(row).join("");

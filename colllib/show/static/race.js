@@ -205,14 +205,14 @@ const race = (function () {
     binds: (f) => {
       const shares = busy(f.field, f.one, f.state), most = shares.indexOf(Math.max(...shares));
       const does = [...f.field.v.map((name) => `the ${name} are busy for`), "latency is"][most];
-      return `${does} ${fixed(100 * shares[most], 0)} % of it`;
+      return `${does} ${fixed(100 * shares[most], 0)}% of it`;
     },
     gain: (f) => fixed(f.all[0].seconds / f.one.seconds, 2),
     rate: (f) => rate(rateOf(f)),
-    share: (f) => `${fixed(100 * rateOf(f) / f.state[f.field.s[0].split("*")[0]], 0)} %`,
+    share: (f) => `${fixed(100 * rateOf(f) / f.state[f.field.s[0].split("*")[0]], 0)}%`,
     sum: (f) => seconds(whole(f)),
     top: (f) => top(f)[0],
-    "top share": (f) => `${fixed(100 * top(f)[1] / whole(f), 0)} %`,
+    "top share": (f) => `${fixed(100 * top(f)[1] / whole(f), 0)}%`,
   };
   function told(text, field, state, texts) {
     const all = standings(field, state);

@@ -168,7 +168,10 @@ def training_step(graph: Graph) -> Graph:
     for node in reversed(graph.nodes):
         if node.name not in parts:
             continue
-        gradient = _joined(node, parts[node.name], made)
+        gradient, *others = parts[node.name]
+        if not node.keep and (others or node.given):  # whole, as a node of its own
+            kind, gradient = "add" if others else "rename", f"d{node.name}"
+            made.append(Node(gradient, node.letters, tuple(parts[node.name]), kind, backward=True))
         for place, name in enumerate(node.inputs):
             if node.kind == "add":  # each input's gradient is the sum's
                 parts.setdefault(name, []).append(gradient)
@@ -183,15 +186,6 @@ def training_step(graph: Graph) -> Graph:
         made.append(Node(new, graph.by_name[old].letters, (old, *parts[old]), "add", backward=True))
     same |= dict.fromkeys((last.name, f"d{last.name}", f"d{first.name}"), first.name)
     return Graph((*graph.nodes, *made), graph.sizes, same)
-
-
-def _joined(node: Node, parts: list[str], made: list[Node]) -> str:
-    """The whole gradient of a tensor: for an input of the graph that is no parameter a node of its own."""
-    if not node.keep and (len(parts) > 1 or node.given):
-        kind = "add" if len(parts) > 1 else "rename"
-        made.append(Node(f"d{node.name}", node.letters, tuple(parts), kind, backward=True))
-        return f"d{node.name}"
-    return parts[0]
 
 
 def _back(graph: Graph, node: Node, place: int, gradient: str) -> Node:
