@@ -73,10 +73,10 @@ def mean_crossings(topology: Topology, src: IntArray, dst: IntArray) -> float:
     return len(topology.router(src[some], dst[some])[0]) / max(len(src[some]), 1)
 
 
-def check_seconds(what: str, seconds: float) -> None:
-    """Refuse what would take more than about a minute."""
+def check_seconds(what: str, seconds: float, fewer: str = "ranks or segments") -> None:
+    """Refuse what would take more than about a minute, and say of what to take fewer."""
     if seconds > MOST_SECONDS:
         raise TooLarge(
             f"{what}: this would take about {units.seconds(seconds, 2)}, and at most {MOST_SECONDS} s are spent on one "
-            "run: take fewer ranks or segments"
+            f"run: take fewer {fewer}"
         )

@@ -226,8 +226,7 @@ def _symmetry() -> Cases:
 def _bound_on_a_star(n: int) -> Case:
     """What a port carries in an all-to-all through a switch, and what the half of all ports that a cut severs would."""
     port, bisection = max(run("all-to-all in-network", f"inc-star:{n}").received), Fraction(n, 4) / Fraction(n, 2)
-    bound = Words("port" if port > bisection else "bisection")
-    return {"bound": bound, "of_the_port": port, "of_the_bisection": bisection}
+    return {"bound": Words("port" if port > bisection else "bisection")}
 
 
 TABLE: Table = {

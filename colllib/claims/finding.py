@@ -325,7 +325,7 @@ def _told(said: Said) -> str:
     for one in said.statements:
         order = f"{_READ[one.operator]} " if one.operator in _READ else ""
         words = one.right in ("yes", "no") or one.right.startswith("[")
-        parts.append(f"{_named(one.left, words, one.operator == '->')} {order}{one.right.strip('[]')}")
+        parts.append(f"{_named(one.left, words, one.operator == '->')} {order}{_spoken(one.right).strip('[]')}")
     return ", ".join(parts)
 
 

@@ -1,12 +1,12 @@
-"""Answers on forests: bounds by cuts, trees that reach them, and what the source's own numbers come to."""
+"""Answers on forests: bounds by cuts, trees that reach them, theorems as they are printed, and the source's numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache, partial
-from itertools import pairwise
+from functools import cache
+from itertools import combinations, count, pairwise
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -15,31 +15,31 @@ from colllib import forest as forests
 from colllib.algorithms import allgather
 from colllib.claims.cases import Quantities, deferred, once, per
 from colllib.claims.runs import built, place, run
-from colllib.claims.value import Cases, Limit, Rows, Table
+from colllib.claims.value import Case, Cases, Limit, Rows, Table
+from colllib.exact import IntArray
 from colllib.execution import Execution
-from colllib.forest.allreduce import all_reduce, divided, five_ranks, half_boxes
-from colllib.forest.bound import overloaded, room
+from colllib.forest import allreduce, flow, others, packing, splitting
+from colllib.forest.bound import feasible, halved, overloaded, room
 from colllib.forest.fabric import two_boxes
-from colllib.forest.others import one_root, unwound
-from colllib.forest.splitting import split_off, without_switches
+from colllib.measures import crossings
+from colllib.parallelism import MODELS
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
-from colllib.topology import Topology, find
+from colllib.topology import Topology, find, from_links
 
 SMALL = ("boxes:2x2", "torus:2x2", "star:5", "mesh:3x2")
+ENDLESS = 10**9  # a capacity that no cut wants to cross
+BOX = (0, 1, 2, 3, 8)  # of the source's example, with its switch
+# the runs of one topology object are shared
+example, five, two_halves = cache(two_boxes), cache(allreduce.five_ranks), cache(allreduce.half_boxes)
 
 
-# -- of one fabric, by its expression ----------------------------------------------------------------
-
-example = cache(two_boxes)  # the runs of one topology object are shared
-
-
-def where(on: str) -> Topology:
+def where(on: str | Topology) -> Topology:
     """A topology whose links are counted, or the source's example."""
     return place(example() if on == "example" else on)
 
 
-def fabric(on: str) -> forests.Fabric:
+def fabric(on: str | Topology) -> forests.Fabric:
     """Its capacities."""
     return forests.fabric(where(on))
 
@@ -48,16 +48,6 @@ def fabric(on: str) -> forests.Fabric:
 def known(on: str) -> forests.Forest:
     """Its forest."""
     return forests.forest(where(on))
-
-
-def inverse(on: str, search: str = "newton") -> Fraction:
-    """Its bound."""
-    return forests.bound(fabric(on), search=search).inverse_throughput
-
-
-def into_a_rank(on: str) -> Fraction:
-    """The least bandwidth into a rank."""
-    return Fraction(int(fabric(on).capacity.sum(axis=0)[: fabric(on).ranks].min())) * fabric(on).unit
 
 
 def _packed(on: str, **options: Any) -> Schedule:
@@ -69,67 +59,58 @@ def ran(on: str, **options: Any) -> Execution:
     return built(_packed, on, on=where(on), **options)
 
 
-def shards(on: str) -> Fraction:
-    """What the busiest link then needs, in shards per bandwidth."""
-    return forests.busiest(ran(on)) * where(on).ranks
+def shards(run: Execution) -> Fraction:
+    """What the busiest link of a run needs, in shards per bandwidth."""
+    return forests.busiest(run) * run.topology.ranks
 
 
-def combined(on: str) -> Fraction:
-    """The rate of a reduce-scatter and an all-gather by the same trees, one after the other, executed."""
-    return 1 / forests.busiest(ran(on, primitive="all-reduce"))
+def makes(primitive: str, run: Execution) -> bool:
+    """Whether a run makes a primitive."""
+    return PRIMITIVES[primitive].accepts(run.schedule.blocks)
 
 
-def logical(on: str) -> Fraction:
-    """The bound after all switches are taken out."""
-    whole, limit = fabric(on), known(on).bound
-    trees = room(whole, limit.unit)
-    left = without_switches(trees, whole.weight * limit.trees, whole.ranks, on).capacity
-    alone = forests.Fabric(replace(whole.topology, link_class=None), left, 1 / limit.unit, whole.weight)
-    return forests.bound(alone).inverse_throughput
+def logical(on: str) -> splitting.Logical:
+    """Its trees' capacities after all switches are taken out."""
+    place, limit = fabric(on), known(on).bound
+    return splitting.without_switches(room(place, limit.unit), place.weight * limit.trees, place.ranks, on)
 
 
-def sustained(fabric: forests.Fabric, inverse: Fraction) -> bool:
-    """Whether every rank can receive all at the rate 1 / inverse."""
-    return overloaded(fabric, inverse) is None
-
-
-def _makes(on: str, primitive: str) -> bool:
-    return PRIMITIVES[primitive].accepts(ran(on, primitive=primitive).schedule.blocks)
+def _left(on: str) -> Fraction:
+    """The bound after that."""
+    plain, left, unit = replace(where(on), link_class=None), logical(on).capacity, 1 / known(on).bound.unit
+    return forests.bound(replace(fabric(on), topology=plain, capacity=left, unit=unit)).inverse_throughput
 
 
 @cache
 def of_fabric(on: str) -> Quantities:
     """A fabric's bound by several searches, its forest, and what executed trees need."""
-    switches_add = {"multicast": True}
     return Quantities(
         {
             "N": lambda: where(on).ranks,
-            "inverse": lambda: inverse(on),
-            "halved": lambda: inverse(on, "bisection"),
-            "every_set": lambda: inverse(on, "all-cuts"),
-            "at_optimum": lambda: sustained(fabric(on), inverse(on, "all-cuts")),
-            "above": lambda: sustained(fabric(on), inverse(on, "all-cuts") * Fraction(99, 100)),
-            "executed": lambda: shards(on),
-            "low": lambda: Fraction(where(on).ranks - 1) / into_a_rank(on),
+            "inverse": lambda: forests.bound(fabric(on)).inverse_throughput,
+            "halved": lambda: forests.bound(fabric(on), search="bisection").inverse_throughput,
+            "every_set": lambda: forests.bound(fabric(on), search="all-cuts").inverse_throughput,
+            "at_optimum": lambda: overloaded(fabric(on), of_fabric(on).every_set) is None,
+            "above": lambda: overloaded(fabric(on), of_fabric(on).every_set * Fraction(99, 100)) is None,
+            "executed": lambda: shards(ran(on)),
+            "low": lambda: Fraction(where(on).ranks - 1, of_fabric(on).least) / fabric(on).unit,
             "rank_binds": lambda: _around(on)[0] >= _around(on)[1],
-            "least": lambda: into_a_rank(on) / fabric(on).unit,
-            "denominator": lambda: Fraction((inverse(on) * fabric(on).unit).denominator),
+            "least": lambda: int(fabric(on).capacity[:, : where(on).ranks].sum(axis=0).min()),
+            "denominator": lambda: Fraction((of_fabric(on).inverse * fabric(on).unit).denominator),
             "k": lambda: known(on).bound.trees,
             "y": lambda: 1 / known(on).bound.unit,
-            "logical": lambda: logical(on),
+            "logical": lambda: _left(on),
             "size": lambda: sum(known(on).heights.values()),
             "reached": lambda: known(on).reached(),
-            "reduce_scatter": lambda: _makes(on, "reduce-scatter"),
-            "reduce": lambda: _makes(on, "reduce"),
-            "from_halves": lambda: _makes(on, "all-reduce"),
-            "from_one_root": lambda: PRIMITIVES["all-reduce"].accepts(
-                built(one_root, where(on), on=where(on)).schedule.blocks
-            ),
-            "out": lambda: unwound(where(on)).fabric.leaving(range(4)),
-            "worse": lambda: unwound(where(on)).bound.inverse_throughput / inverse(on),
-            "able": lambda: forests.busiest(ran(on, **switches_add)) * where(on).ranks,
-            "received": lambda: max(ran(on, **switches_add).received) * where(on).ranks,
-            "combined": lambda: combined(on),
+            "reduce_scatter": lambda: makes("reduce-scatter", ran(on, primitive="reduce-scatter")),
+            "reduce": lambda: makes("reduce", ran(on, primitive="reduce")),
+            "from_halves": lambda: makes("all-reduce", ran(on, primitive="all-reduce")),
+            "from_one_root": lambda: makes("all-reduce", built(others.one_root, where(on), on=where(on))),
+            "out": lambda: others.unwound(where(on)).fabric.leaving(range(4)),
+            "worse": lambda: others.unwound(where(on)).bound.inverse_throughput / of_fabric(on).inverse,
+            "able": lambda: shards(ran(on, multicast=True)),
+            "received": lambda: max(ran(on, multicast=True).received) * where(on).ranks,
+            "combined": lambda: 1 / forests.busiest(ran(on, primitive="all-reduce")),
             "optimum": lambda: _optimum(on),
         }
     )
@@ -140,7 +121,21 @@ def each(*ons: str) -> Rows:
     return lambda: [of_fabric(on).case(example().name if on == "example" else on) for on in ons]
 
 
-# -- bounds ------------------------------------------------------------------------------------------
+def _around(on: str) -> tuple[Fraction, Fraction]:
+    """What has to come in for the bandwidth that leads in: into rank 0, and into its box with its switch."""
+    place, box = fabric(on), range(4 if on == "example" else 8)
+    rank, boxed = (forests.ratio(place, tuple({*range(place.nodes)} - out)) for out in ({0}, {*box, place.ranks}))
+    return rank, boxed
+
+
+def _sets() -> Cases:
+    """Of two boxes: the worst set, all nodes but a rank, and one rank."""
+    place, most = fabric("example"), tuple(node for node in range(11) if node != 4)
+    shards, into_most = (len({*nodes} & {*range(8)}) for nodes in (BOX, most))
+    time, one_rank = (forests.ratio(place, nodes) / 8 for nodes in (BOX, (0,)))
+    worst = {"shards": shards, "leaving": place.leaving(BOX), "time": time, "x": 1 / of_fabric("example").inverse}
+    others = {"flow": into_most, "leaving_most": place.leaving(most), "one_rank": one_rank}
+    yield {"at": "two boxes of four", **worst, **others}
 
 
 @deferred
@@ -149,102 +144,175 @@ def few_trees(on: str, *ks: int) -> Cases:
     for k in ks:
         place, time = fabric(on), forests.fixed(fabric(on), k).inverse_throughput
         speeds, trees = place.capacity[place.capacity > 0], room(place, time * k)
-        yield {
-            "at": f"{on}, k = {k}",
-            "k": k,
-            "algbw": place.total / time,
-            "share": inverse(on) / time,
-            "denominator": Fraction((time * k * place.unit).denominator),
-            "widest": Fraction(int(speeds.max())),
-            "time": time,
-            "limit": inverse(on) + 1 / (k * int(speeds.min()) * place.unit),
-            "eulerian": bool((trees.sum(axis=0) == trees.sum(axis=1)).all()),
-        }
+        limit = of_fabric(on).inverse + 1 / (k * int(speeds.min()) * place.unit)
+        rates = {"time": time, "limit": limit, "algbw": place.total / time, "share": of_fabric(on).inverse / time}
+        whole = {"denominator": (time * k * place.unit).denominator, "widest": int(speeds.max())}
+        yield {"at": f"{on}, k = {k}", "k": k, **rates, **whole, "eulerian": bool((trees.sum(0) == trees.sum(1)).all())}
+
+
+def _searched(on: str, k: int) -> Case:
+    """Algorithms 1 and 5 as they are printed, and the least k of trees that fit by trying one after the other."""
+    place, n, least = fabric(on), fabric(on).ranks, of_fabric(on).least
+    speeds = np.unique(place.capacity[place.capacity > 0]).tolist()
+    low, high, widest, unit = Fraction(n - 1, least), Fraction(n - 1), max(speeds), place.unit
+    inverse, iterations = halved(low, high, least, lambda at: not overloaded(place, at / unit))
+    found, iterations_fixed = halved(low * k, high * k, widest, lambda at: feasible(place, room(place, at / unit), k))
+    trees = next(k for k in count(1) if all((inverse * k * speed).denominator == 1 for speed in speeds))
+    given = {"at": place.topology.name, "N": n, "k": k, "least": least, "widest": widest}
+    exact = {"inverse": inverse, "p": inverse.numerator, "every_k": trees, "y": 1 / (inverse * trees)}
+    common = {"g": gcd(inverse.denominator, *speeds), "most": Fraction(least, gcd(*speeds))}
+    steps = {"iterations": iterations, "iterations_fixed": iterations_fixed}
+    return {**given, **exact, **common, **steps, "found": found, "U": forests.fixed(place, k).unit * unit}
+
+
+def _least_difference(most: int) -> Fraction:
+    """Of two unequal fractions up to 1 with denominators up to some number."""
+    return min(b - a for a, b in pairwise(sorted({Fraction(p, q) for q in range(1, most + 1) for p in range(q + 1)})))
+
+
+def _capped_flow(x: int) -> int:
+    """Into a rank of the example, if every rank sends x."""
+    place = fabric("example")
+    return flow.max_flow(flow.with_source(place.capacity, x * place.weight), place.nodes, 5, 8 * x)[0]
 
 
 def _after_a_split(u: int, t: int) -> int:
     """What leaves the upper box of the example when a unit through the middle switch leads from u to t."""
-    left = split_off(fabric("example").capacity, u, 10, t, 1)
-    return int(replace(fabric("example"), capacity=left).leaving((0, 1, 2, 3, 8)))
+    left = splitting.split_off(fabric("example").capacity, u, 10, t, 1)
+    return int(replace(fabric("example"), capacity=left).leaving(BOX))
 
 
-def _around(on: str) -> tuple[Fraction, Fraction]:
-    """What has to come in for the bandwidth that leads in: into rank 0, and into its box with its switch."""
-    place, box = fabric(on), range(4 if on == "example" else 8)
-    rank, boxed = (forests.ratio(place, tuple({*range(place.nodes)} - out)) for out in ({0}, {*box, place.ranks}))
-    return rank, boxed
+def by_theorem(state: splitting.Logical, u: int, w: int, t: int) -> int:
+    """Equation B.1 as it is printed: how many units of (u, w) and (w, t) can be split off."""
+    s, need = len(state.network) - 1, int(state.network[-1].sum())
+    found = [int(state.network[u, w]), int(state.network[w, t])]
+    for v in state.sinks:
+        for start, end, wide in ((u, w, ((u, s), (u, t), (v, w))), (w, t, ((w, s), (u, t), (v, t)))):
+            network = state.network.copy()
+            network[tuple(zip(*wide, strict=True))] = ENDLESS
+            found.append(flow.max_flow(network, start, end, need + ENDLESS)[0] - need)
+    return min(found)
 
 
-def _binds(boxes: int) -> str:
-    rank, box = _around(f"dgx-h100:{boxes}")
-    return "GPU" if rank > box else "box"
+def _splits(on: str) -> Case:
+    """What can be split off: by the printed equation, as this book counts it, and what is left in the end."""
+    last, ranks, wrong, stuck = logical(on), where(on).ranks, 0, 0
+    states = [last]
+    for u, w, t, units in reversed(last.splits):
+        states.append(replace(last, network=splitting.split_off(states[-1].network, u, w, t, -units)))
+    for state in states[:: -max(1, len(last.splits) // 3)]:
+        for w, t in np.argwhere(state.network[ranks:-1]).tolist():
+            splits = [(u, w + ranks, t) for u in np.flatnonzero(state.network[:, w + ranks]).tolist()]
+            able = [state.most(*split, ENDLESS) for split in splits]
+            wrong += sum(by_theorem(state, *split) != most for split, most in zip(splits, able, strict=True))
+            stuck += not any(able)
+    over = int(last.network[ranks:-1].sum() + last.network[:, ranks:-1].sum())
+    return {"at": on, "wrong": wrong, "stuck": stuck, "left": over, "isolated": not over}
 
 
-_MOST = tuple(node for node in range(11) if node != 4)
-_SETS = once(
-    "two boxes of four",
-    shards=lambda: len({0, 1, 2, 3, 8} & {*range(8)}),
-    leaving=lambda: fabric("example").leaving((0, 1, 2, 3, 8)),
-    time=lambda: forests.ratio(fabric("example"), (0, 1, 2, 3, 8)) / 8,
-    flow=lambda: len({*_MOST} & {*range(8)}),
-    leaving_most=lambda: fabric("example").leaving(_MOST),
-    x=lambda: 1 / inverse("example"),
-    one_rank=lambda: forests.ratio(fabric("example"), (0,)) / 8,
-)
+def _rings_and_pairs() -> Cases:
+    """In each box a ring of 10, and each rank joined to its counterpart by 1."""
+    ring = [(4 * box + j, 4 * box + (j + 1) % 4) for box in (0, 1) for j in range(4)]
+    links = ring + [(rank, (rank + 4) % 8) for rank in range(8)]
+    made = forests.forest(from_links("rings and pairs", 8, links, bandwidth=[10] * 8 + [1] * 8))
+    yield {"at": "two rings of four", "inverse": made.bound.inverse_throughput, "reached": made.reached()}
 
 
-# -- trees -------------------------------------------------------------------------------------------
+def mu_by_sets(g: IntArray, trees: list[forests.Tree], x: int, y: int) -> int:
+    """Equation B.3: over all sets that have x and neither y nor all of the first tree."""
+    ranks, found = {*range(len(g))}, [int(g[x, y]), trees[0].size]
+    for inside in ({x, *some} for size in range(len(g) - 1) for some in combinations(ranks - {x, y}, size)):
+        if not inside.issuperset(trees[0].members):
+            room_out = int(g[np.ix_(sorted(inside), sorted(ranks - inside))].sum())
+            found.append(room_out - sum(tree.size for tree in trees if inside.issuperset(tree.members)))
+    return min(found)
 
 
-def _figure_tree(multicast: bool) -> Schedule:
-    """Along a chain in each box, once over the network."""
-    edges = ((0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (5, 6), (6, 7))
-    paths = tuple((a, 10 if b - a == 4 else 8 + a // 4, b) for a, b in edges)
-    limit = forests.Bound(Fraction(1), (), 1, Fraction(1))
-    tree = forests.Tree(0, 1, edges, paths)
-    root = forests.fabric(example(), root=0)
-    return forests.Forest("broadcast", root, limit, (tree,), multicast=multicast).schedule()
+class _Watched(packing.Growth):
+    """Growth whose flows, those of Equation B.4, are counted where sets of ranks say otherwise."""
+
+    wrong = 0
+
+    def most(self, batch: forests.Tree, start: int, end: int) -> int:
+        """How many trees of the batch may take a link."""
+        found = super().most(batch, start, end)
+        self.wrong += found != mu_by_sets(self.left, [batch, *self.waiting], start, end)
+        return found
 
 
-def crossing(run: Execution, links: Any) -> Fraction:
-    """What some links carry in all."""
-    return sum((run.link_total[link] for link in np.flatnonzero(links)), Fraction(0))
+def _wrong_mus(on: str) -> int:
+    """For every link that is tried while trees grow."""
+    growth = _Watched(logical(on).capacity, fabric(on).weight * known(on).bound.trees)
+    while growth.waiting:
+        growth.grown(growth.waiting.pop(0))
+    return growth.wrong
+
+
+def _flows(k: int) -> int:
+    """How many flows it takes to pack k trees a rank between three ranks: one for every link that a batch tries."""
+    return sum(len(batch.edges) for batch in packing.pack(k * (1 - np.eye(3, dtype=np.intp)), np.full(3, k)))
+
+
+def _in_time_and_disjoint() -> Cases:
+    """Executed trees, beside times U that they keep or miss."""
+    for on, k in (("dgx-a100:2", 3), ("torus:4x4", 2), ("boxes:2x4", 2)):
+        made = forests.forest(where(on), trees=k, way="general")
+        link = forests.busiest(built(made.schedule, on=on)) * made.fabric.total * k
+        crossing = np.zeros_like(made.fabric.capacity)
+        for size, path in ((tree.size, path) for tree in made.trees for path in tree.paths):
+            crossing[path[:-1], path[1:]] += size
+        for unit in (made.bound.unit * Fraction(tenths, 10) for tenths in (9, 10, 11)):
+            fits = bool((crossing <= room(made.fabric, unit)).all())
+            yield {"at": f"{on}, k = {k}", "in_time": link <= unit, "disjoint": fits}
 
 
 def _pruned() -> Cases:
-    plain, able = (built(_figure_tree, way, on=example()) for way in (False, True))
-    before, after = (crossing(run, example().link_dst == 9) for run in (plain, able))
+    """A chain in each box, once over the network: what enters the other box's switch, and what a rank receives."""
+    edges = ((0, 1), (1, 2), (2, 3), (0, 4), (4, 5), (5, 6), (6, 7))
+    paths = tuple((a, 10 if b - a == 4 else 8 + a // 4, b) for a, b in edges)
+    tree, limit = forests.Tree(0, 1, edges, paths), forests.Bound(Fraction(1), (), 1, Fraction(1))
+    chain = forests.Forest("broadcast", forests.fabric(example(), root=0), limit, (tree,))
+    plain, able = (built(replace(chain, multicast=on).schedule, on=example()) for on in (False, True))
+    into = np.flatnonzero(example().link_dst == 9).tolist()
+    before, after = (sum(run.link_total[link] for link in into) for run in (plain, able))
     yield {"at": "two boxes of four", "before": before, "after": after, "most": max(able.received)}
 
 
-def _whole_chunks() -> Cases:
-    """The lock-step time of the trees of two boxes of four, pipelined in ever more pieces."""
-
-    def time(pieces: int) -> Fraction:
-        return Fraction(ran("example", pieces=pieces).cost.n_beta)
-
-    for pieces in (1, 4, 16, 64):
-        yield {"at": f"P = {pieces}", "P": pieces, "time": time(pieces), "limit": Limit.of(time)}
-
-
-# -- what they are worth -----------------------------------------------------------------------------
-
-
-def _all_reduce(topology: Callable[[], Topology]) -> Schedule:
-    return all_reduce(topology())
-
-
-def at_once(topology: Callable[[], Topology], on: str | Topology) -> Fraction:
-    """What the busiest link of trees in and out at once needs, in M per bandwidth."""
-    return forests.busiest(built(_all_reduce, topology, on=on))
+def _time(pieces: int) -> Fraction:
+    """The lock-step time of the trees of two boxes of four."""
+    return Fraction(ran("example", pieces=pieces).cost.n_beta)
 
 
 def _optimum(on: str) -> Fraction:
     """The rate of trees both ways at once, or what all links into GPUs allow."""
     if on == "mi250-8x2":
-        return 1 / at_once(half_boxes, on)
+        return 1 / forests.busiest(built(allreduce.all_reduce, two_halves(), on=on))
     into = fabric(on).capacity[:, : fabric(on).ranks].sum() * fabric(on).unit
     return Fraction(into) / (2 * (fabric(on).ranks - 1))  # every rank but one takes in and gives away M
+
+
+def _at_once(topology: Topology) -> Case:
+    """What trees in and out at once need, by the linear program and executed, beside two all-gathers by the bound."""
+    halves = 2 * forests.bound(fabric(topology)).inverse_throughput / topology.ranks
+    executed = forests.busiest(built(allreduce.all_reduce, topology, on=topology))
+    return {
+        "at": topology.name,
+        "rate": allreduce.divided(fabric(topology)).rate,
+        "halves": halves,
+        "at_once": executed,
+    }
+
+
+def _rounded(k: int) -> Case:
+    """The program's parts of five ranks, rounded down to whole trees of 1/k, and what still flows to every rank."""
+    found, n = allreduce.divided(fabric(five())), five().ranks
+    down, reach = np.array([int(part * k) for part in found.roots]), []
+    for parts, (start, end) in ((found.outward, found.pairs.T), (found.inward, found.pairs.T[::-1])):
+        capacity = np.zeros((n, n), dtype=np.intp)
+        capacity[start, end] = [int(part * k) for part in parts]
+        network = flow.with_source(capacity, down)
+        reach += [Fraction(flow.max_flow(network, n, sink, int(down.sum()))[0], k) for sink in range(n)]
+    return {"rate": found.rate, "trees": int(down.sum()), "reach": min(reach), "parts": n + 2 * len(found.pairs)}
 
 
 def _unequal_parts() -> Cases:
@@ -262,36 +330,22 @@ def _crossings(schedule: Schedule, root: int) -> int:
 
 def _ring_and_tree_over_the_network() -> Cases:
     on = "dgx-a100:2"
-    ring, tree = built(allgather.ring, 16, on=on), ran(on, trees=1)
-    over = (ring.topology.link_src < 16) & (ring.topology.tier == 1)
-    yield {
-        "at": on,
-        "ring_crosses": _crossings(ring.schedule, 1),
-        "twice": sum(_crossings(ring.schedule, root) == 2 for root in range(16)),
-        "tree_crosses": _crossings(tree.schedule, 1),
-        "traffic": crossing(ring, over) / crossing(tree, over),
-        "ring": forests.busiest(ring) * 16,
-        "channels": forests.busiest(run("all-gather channels", on)) * 16,
-        "forest": shards(on),
-        "bound": inverse(on),
+    ring, tree, channels = built(allgather.ring, 16, on=on), ran(on, trees=1), run("all-gather channels", on)
+    by_ring, by_tree = (crossings(run)["card"].total for run in (ring, tree))
+    twice = sum(_crossings(ring.schedule, root) == 2 for root in range(16))
+    once = {"ring_crosses": _crossings(ring.schedule, 1), "tree_crosses": _crossings(tree.schedule, 1), "twice": twice}
+    times = {
+        "ring": shards(ring),
+        "channels": shards(channels),
+        "forest": shards(ran(on)),
+        "bound": of_fabric(on).inverse,
     }
+    yield {"at": on, **once, "traffic": by_ring / by_tree, **times}
 
 
-def _gain(on: str) -> Fraction:
+def _gain(n: int, machine: str = "dgx-h100") -> Fraction:
     """What a forest gains over a ring for each card."""
-    return forests.busiest(run("all-gather channels", on)) * where(on).ranks / shards(on) - 1
-
-
-def margins(machine: str, *counts: int) -> Rows:
-    """The gain, boxes by boxes, beside that of half as many."""
-    first, gain = counts[0], lambda n: _gain(f"{machine}:{n}")
-    return per("n", counts, gain=gain, before=lambda n: gain(max(first, n // 2)))
-
-
-def _at_once_and_divided() -> Cases:
-    for topology in (five_ranks, partial(find, "torus:2x2"), partial(find, "mesh:3x2")):
-        rate = divided(forests.fabric(place(topology()))).rate
-        yield {"at": topology().name, "rate": rate, "executed": at_once(topology, topology())}
+    return shards(run("all-gather channels", f"{machine}:{n}")) / shards(ran(f"{machine}:{n}")) - 1
 
 
 def _machines() -> Cases:
@@ -299,71 +353,48 @@ def _machines() -> Cases:
     a100, mi250 = fabric("dgx-a100:2"), fabric("mi250:2")
     inside = mi250.capacity[: mi250.ranks, : mi250.ranks] * int(mi250.unit)
     wires, neighbors = np.unique(inside.sum(axis=1) // 50), (inside > 0).sum(axis=1)
-    yield {
-        "at": "the two machines",
-        "a100_box": a100.capacity[0, 16] * a100.unit,
-        "a100_card": a100.capacity[0, 18] * a100.unit,
-        "mi250_box": inside[0].sum(),
-        "mi250_card": mi250.capacity[0, mi250.ranks] * mi250.unit,
-        "ranks": mi250.ranks // 2,
-        "links": int(wires[0]) if len(wires) == 1 else 0,
-        "fewest": int(neighbors.min()),
-        "most": int(neighbors.max()),
-    }
+    a100_speeds = {"a100_box": a100.capacity[0, 16] * a100.unit, "a100_card": a100.capacity[0, 18] * a100.unit}
+    speeds = {"mi250_box": inside[0].sum(), "mi250_card": mi250.capacity[0, mi250.ranks] * mi250.unit}
+    links = {"links": int(*wires), "fewest": int(neighbors.min()), "most": int(neighbors.max())}
+    yield {"at": "the two machines", **a100_speeds, **speeds, "ranks": mi250.ranks // 2, **links}
 
 
-def llama(layers: int) -> Fraction:
-    """Parameters, in billions, of Llama 3 405B with so many layers, by its published widths."""
-    width, feed, heads, shared, words = 16_384, 53_248, 128, 8, 128_256
-    attention = 2 * width * width + 2 * width * (width // heads * shared)
-    layer = attention + 3 * width * feed + 2 * width
-    return Fraction(layers * layer + 2 * words * width + width, 10**9)
-
-
-STEPS, FLOWS = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "SyCCL"}, {"Blink", "MultiTree", "TTO"}
-TABLE_B1 = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "Blink", "MultiTree", "TTO", "SyCCL", "ForestColl"}
+LLAMA = replace(MODELS["Llama 3.1 405B"], layers=36)
 TABLE: Table = {
     "D-4-010": each("dgx-a100:1", "dgx-a100:2", "dgx-a100:4", "example"),
-    "D-4-011 D-4-012 D-4-016 D-4-017 D-B-009": _SETS,
+    "D-4-011 D-4-012 D-4-016 D-4-017 D-B-009": _sets,
     "D-4-013 D-4-015 D-4-018 D-B-012 D-B-024": each(*SMALL),
     "D-4-014 D-4-020 D-4-021 D-4-025 D-4-029 D-B-017 D-B-021": each("example", "dgx-a100:2"),
     "D-4-024 D-4-028 D-B-011 D-B-015": each("example"),
-    "D-4-061": per("n", (2, 4, 8, 16), binds=_binds),
-    "D-B-014": per(
-        "X",
-        (2, 3, 5, 8),
-        difference=lambda most: min(
-            b - a for a, b in pairwise(sorted({Fraction(p, q) for q in range(1, most + 1) for p in range(q + 1)}))
-        ),
-    ),
+    "D-4-061": per("n", (2, 4, 8, 16), binds=lambda n: "GPU" if of_fabric(f"dgx-h100:{n}").rank_binds else "box"),
+    "D-B-014": per("X", (2, 3, 5, 8), difference=_least_difference),
     "D-4-031": _pruned,
-    "D-B-010": _whole_chunks,
+    "D-B-010": per("P", (1, 4, 16, 64), time=_time, limit=lambda _: Limit.of(_time)),
     "D-4-009": each("dgx-a100:2", "torus:4x4", "example"),
     "D-4-026": once("two boxes of four", red=lambda: _after_a_split(0, 4), blue=lambda: _after_a_split(0, 1)),
     "D-4-039": each("dgx-h100:2,inc=box", "boxes:2x4,inc=both"),
     "D-4-042": _unequal_parts,
     "D-4-005 D-4-006 D-4-007": _ring_and_tree_over_the_network,
     "D-4-001 D-4-043 D-4-044 D-4-045 D-4-054": _machines,
-    "D-4-008": once(
-        "Table B.1",
-        steps=lambda: len(STEPS),
-        flows=lambda: len(FLOWS),
-        in_table=lambda: TABLE_B1 - {"ForestColl"} == STEPS | FLOWS,
-    ),
     "D-4-032 D-4-033 D-4-034 D-4-035 D-4-036 D-4-038": few_trees("mi250:2", 1, 2, 3, 4, 5),
     "D-4-037": few_trees("mi250:2", 83),
     "D-4-040 D-B-040": each("dgx-a100:2", "dgx-h100:4", "mi250-8x2"),
-    "D-4-041": once(
-        "five ranks",
-        halves=lambda: 2 * forests.bound(forests.fabric(place(five_ranks()))).inverse_throughput / 5,
-        at_once=lambda: at_once(five_ranks, five_ranks()),
-    ),
     "D-4-048": each("mi250-8x2", "dgx-a100:2"),
-    "D-4-058": margins("dgx-a100", 2),
-    "D-4-060": margins("dgx-h100", 16),
-    "D-4-062": margins("dgx-h100", 2, 4, 8, 16),
-    "D-4-067": once("36 layers", billions=lambda: llama(36)),
+    "D-4-058": per("n", (2,), gain=lambda n: _gain(n, "dgx-a100")),
+    "D-4-060": per("n", (16,), gain=_gain),
+    "D-4-062": per("n", (2, 4, 8, 16), gain=_gain, before=lambda n: _gain(max(2, n // 2))),
+    "D-4-067": once("36 layers", billions=lambda: Fraction(LLAMA.parameters, 10**9)),
     "D-4-078": each(*(f"dgx-a100:{n}" for n in (1, 2, 4, 16, 128)), "mi250-8x2"),
     "D-B-031 D-B-033 D-B-034": few_trees("dgx-a100:2", 1, 2, 3, 4, 5),
-    "D-B-039": _at_once_and_divided,
+    "D-4-041": lambda: [_at_once(five())],
+    "D-B-039": lambda: map(_at_once, (five(), find("torus:2x2"), find("mesh:3x2"))),
+    "D-B-022": _rings_and_pairs,
+    "D-B-029": _in_time_and_disjoint,
+    "D-4-019": per("x", (2, 3, 4), at=" b", flow=_capped_flow),
+    "D-4-023 D-B-025": lambda: (_searched(on, 1) for on in (*SMALL, "dgx-a100:2", "mi250:2")),
+    "D-B-030 D-B-032 D-B-035": lambda: (_searched(on, 3) for on in (*SMALL, "dgx-a100:2", "mi250-8x2")),
+    "D-4-027 D-B-019 D-B-020": lambda: map(_splits, ("example", "boxes:2x2", "star:5")),
+    "D-B-008": per("k", (1, 10, 1000), at=", three ranks", N=lambda k: 3, flows=_flows),
+    "D-B-027": per("fabric", ("torus:4", "mesh:3x2", "star:5"), wrong=_wrong_mus),
+    "D-B-041": per("k", (1, 3, 7, 31, 127), _rounded, at=", five ranks"),
 }

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 
 from colllib.algorithms import allgather
-from colllib.claims.cases import per, us
+from colllib.claims.cases import per
 from colllib.claims.runs import built, run, timed
 from colllib.claims.traces import distances, states
 from colllib.claims.value import Cases, Table, Words
@@ -137,18 +136,11 @@ def _in_one_trip(n: int) -> bool:
     return all(run(what, f"inc-star:{n}").cost.n_alpha == 1 for what in whats)
 
 
-def _tree_variants() -> Cases:
-    for n, message in product((4, 8, 64), (1e3, 16e6, 1e9)):
-        ring, tree = (us(run(what, f"star:{n}").cost, message=message) for what in (RING, DOUBLING))
-        yield {"at": f"N = {n}, {message / 1e6:g} MB", "tree_us": tree, "ring_us": ring, "tree_wins": tree < ring}
-
-
 TABLE: Table = {
     "E-01-131 E-01-132 E-01-133 E-01-167": _pat_tree,
     "E-01-134": _three_wishes,
     "E-01-136": _far_first,
     "E-01-140": _partners,
-    "A-04": _tree_variants,
     "E-01-135": per(
         "N",
         (8, 16, 64, 256),

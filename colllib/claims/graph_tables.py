@@ -13,7 +13,7 @@ from math import prod
 import numpy as np
 
 from colllib.claims.cases import Quantities, once
-from colllib.claims.graphs import ALPHA, C16, WHOLE, by_theorem, gathering, made, on
+from colllib.claims.graphs import ALPHA, C16, WHOLE, by_theorem, gathering, on
 from colllib.claims.runs import place, run
 from colllib.claims.value import Case, Cases, Rows, Table, Words
 from colllib.cost import Cost
@@ -210,11 +210,6 @@ def with_f(at: str, ranks: int, f: Callable[[], Fraction]) -> Rows:
     return lambda: [Quantities({"f": f, "a2a": lambda: WHOLE * 4 / (ranks * float(f()))}, at=f"{at}, N = {ranks}")]
 
 
-def _beside_best(graph: str, best: float) -> Rows:
-    """A graph beside the best all-to-all time that the source prints."""
-    return lambda: [on(graph).case(graph, best=best)]
-
-
 #: The rows of Table 3.4: the two with the lowest all-to-all times, and the others.
 KAUTZ, LINES = "kautz:4x1024", f"line-graph(line-graph(line-graph({C16})))"
 OTHERS = (
@@ -222,12 +217,8 @@ OTHERS = (
     "line-graph(power(modified-debruijn:2x4,2))",
     "power(product(uniring:1x4,uniring:1x8),2)",
 )
-#: us, from the largest f that Table A.1 prints for N = 256.
-BEST_256 = WHOLE * 4 / (256 * 4.10e-3)
-
 
 TABLE: Table = {
-    "D-3-049 D-3-050": made(ideal, (1024,)),
     "D-3-052": once("the bound's row", us=lambda: (267.6 / 2 - 10 * 5) / float(ideal(1024)["load"])),
     "D-3-053": lambda: [shifted_ring()],
     "D-3-057 D-3-058 D-3-060": order,
@@ -248,17 +239,8 @@ TABLE: Table = {
     "D-A-117": swept("debruijn:4x4"),
     "D-A-121": swept("line-graph(power(diamond,2))"),
     "D-3-048 D-A-139": product_with_f("(UniRing(1,4) x UniRing(1,8))^2", *("uniring:1x4", "uniring:1x8") * 2),
-    "D-3-051 D-A-140": made(ideal, (1024,)),
-    "D-3-113": _beside_best("shifted-ring:256x127", BEST_256),
-    "D-3-114": _beside_best("torus:16x16", BEST_256),
-    "D-3-116": _beside_best("shifted-ring:1024x511", 403.5),
-    "D-3-117": _beside_best("torus:32x32", 403.5),
     "D-A-107": product_with_f("Diamond^2", "diamond", "diamond"),
     "D-A-114": product_with_f("BiRing(2,8) x UniRing(1,4)^2", "biring:2x8", "uniring:1x4", "uniring:1x4"),
     "D-A-123": product_with_f("DBJMod(2,4)^2", *("modified-debruijn:2x4",) * 2),
     "D-A-132": product_with_f("UniRing(1,4)^3 x UniRing(1,8)", *("uniring:1x4",) * 3, "uniring:1x8"),
-    **{
-        key: made(ideal, (n,))
-        for key, n in {"D-A-101": 32, "D-A-108": 64, "D-A-115": 128, "D-A-124": 256, "D-A-133": 512}.items()
-    },
 }

@@ -11,6 +11,8 @@ from math import gcd, log
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from colllib.algorithms import breadth_first, expansion, synthesis
 from colllib.algorithms.breadth_first import BreadthFirst, Transport
@@ -53,7 +55,6 @@ def _on(graph: str) -> Quantities:
     numbers = re.fullmatch(r"[a-z-]+:([\dx]+)", graph)
     sizes = {f"p{k}": int(size) for k, size in enumerate(numbers[1].split("x"), 1)} if numbers else {}
     return on_graph(graph, topology, lambda: _cost(graph), jumps=len(sizes) - 1, **sizes).also(
-        undirected=lambda: measures.is_undirected(topology),
         loops=lambda: bool((topology.link_src == topology.link_dst).any()),
         sums=lambda: sum(loads(graph)),
         optimal=lambda: sum(loads(graph)) == Fraction(topology.ranks - 1, ports),
@@ -160,21 +161,6 @@ def gathers(graph: str) -> Schedule:
     return breadth_first.all_gather(place(graph))
 
 
-def _line_again(graph: str, times: int) -> Schedule:
-    schedule = gathers(graph)
-    for _ in range(times):
-        schedule, graph = expansion.line_graph(schedule, place(graph)), f"line-graph({graph})"
-    return schedule
-
-
-def _degree(graph: str, times: int) -> Schedule:
-    return expansion.degree_expansion(gathers(graph), place(graph), times)
-
-
-def _product(*graphs: str) -> Schedule:
-    return expansion.cartesian_product(*map(gathers, graphs))
-
-
 def base(graph: str) -> Quantities:
     """The all-gather that expansions start from, executed."""
     topology = place(graph)
@@ -183,33 +169,34 @@ def base(graph: str) -> Quantities:
     )
 
 
-def lines(graph: str, times: int) -> Quantities:
-    """An all-gather on a line graph of line graphs, executed: beside it what it comes from, as `before`."""
-    return _expanded(
-        base(graph), "line-graph(" * times + graph + ")" * times, lambda: (_line_again, graph, times), n=times
-    )
+def _expansion(kind: str, graph: str, times: int) -> Schedule:
+    schedule = gathers(graph)
+    if kind == "power":
+        return expansion.cartesian_product(*[schedule] * times)
+    if kind == "copies":
+        return expansion.degree_expansion(schedule, place(graph), times)
+    for _ in range(times):
+        schedule, graph = expansion.line_graph(schedule, place(graph)), f"line-graph({graph})"
+    return schedule
 
 
-def copies(graph: str, times: int) -> Quantities:
-    """An all-gather on a degree expansion, executed."""
-    return _expanded(base(graph), f"degree({graph},{times})", lambda: (_degree, graph, times), n=times)
-
-
-def power(graph: str, times: int) -> Quantities:
-    """An all-gather on a Cartesian power, executed."""
-    return _expanded(base(graph), f"power({graph},{times})", lambda: (_product, *[graph] * times), n=times)
-
-
-def _expanded(before: Quantities, name: str, build: Callable[[], tuple[Any, ...]], **known: Any) -> Quantities:
-    topology = place(name)
-    chosen, *arguments = build()
-    run = partial(built, chosen, *arguments, on=topology)
-    found = on_graph(name, topology, lambda: run().cost, before=before, N0=before["N"], d0=before["d"], **known)
+def _expanded(kind: str, graph: str, times: int) -> Quantities:
+    names = {"copies": f"degree({graph},{times})", "power": f"power({graph},{times})"}
+    name = names.get(kind, "line-graph(" * times + graph + ")" * times)
+    before, topology = base(graph), place(name)
+    run = partial(built, _expansion, kind, graph, times, on=topology)
+    known = {"before": before, "n": times, "N0": before["N"], "d0": before["d"]}
+    found = on_graph(name, topology, lambda: run().cost, **known)
     return found.also(
         proved=lambda: run().cost is not None,
         last=lambda: Fraction(run().cost_of([found["steps"] - 1]).n_beta) * topology.ranks,
         fresh=lambda: breadth_first.all_gather_cost(topology).n_beta * found["d"],
     )
+
+
+#: All-gathers on line graphs of line graphs, degree expansions and Cartesian powers of a graph, executed: beside them
+#: what they come from, as `before`.
+lines, copies, power = (partial(_expanded, kind) for kind in ("lines", "copies", "power"))
 
 
 def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
@@ -276,7 +263,7 @@ def added(run: Execution) -> Fraction:
 
 def shared_links(graph: str) -> int:
     """How many links some step of a square's all-gather loads with both copies, each with its own order of axes."""
-    schedule = _product(graph, graph)
+    schedule = _expansion("power", graph, 2)
     pieces = len(schedule.blocks) // schedule.ranks // 2  # of each copy
     both = 0
     for t in range(schedule.num_steps):
@@ -349,14 +336,9 @@ MIXED = ("full-mesh:5", K44, "hamming:2x3", "kautz:2x6", "kautz:2x7", "debruijn:
 # -- graphs ------------------------------------------------------------------------------------------
 
 
-def prime_factors(n: int) -> list[int]:
-    """Prime factors in ascending order.
-
-    >>> prime_factors(396)
-    [2, 2, 3, 3, 11]
-    """
-    least = next((p for p in range(2, n) if n % p == 0), n)
-    return [] if n == 1 else [least, *prime_factors(n // least)]
+def _prime_factors(n: int) -> int:
+    """How many there are."""
+    return 0 if n == 1 else 1 + _prime_factors(n // next(p for p in range(2, n + 1) if n % p == 0))
 
 
 def _kautz(d: int, n: int) -> Case:
@@ -391,15 +373,9 @@ def _new_cycles(sizes: str) -> int:
         {(a, b) for a, b in zip(*(part.tolist() for part in arcs(place(f"{kind}:{sizes}"))), strict=True)}
         for kind in ("debruijn", "modified-debruijn")
     )
-    kept = {(a, b) for a, b in plain if (b, a) not in plain}
-    onward = dict(own - kept)
-    left, cycles = set(onward), 0
-    while left:
-        start = at = left.pop()
-        while (at := onward.get(at, start)) != start:
-            left.discard(at)
-        cycles += 1
-    return cycles
+    src, dst = np.array(sorted(own - {(a, b) for a, b in plain if (b, a) not in plain})).T
+    cycle = connected_components(coo_array((np.ones(len(src)), (src, dst))))[1]
+    return len(set(cycle[src].tolist()))
 
 
 # -- breadth-first --------------------------------------------------------------------------------------
@@ -493,12 +469,6 @@ def kautz_by_degree() -> Cases:
     yield {"at": f"N = {', '.join(map(str, sizes))}", **means, "largest": max(map(max, ratios))}
 
 
-def _rings_beside(collective: str) -> Rows:
-    """A ring of N in rank order, and breadth-first on the ring of N both ways."""
-    ring = partial(measured, f"{collective} ring")
-    return per("N", range(3, 10), ring=lambda n: ring(f"star:{n}"), bfb=lambda n: on(f"biring:2x{n}"))
-
-
 def halves(n: int) -> Fraction:
     """What the links carry in the last step on a ring of N, in shards."""
     return Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n
@@ -580,7 +550,7 @@ TABLE: Table = {
         moore=lambda n: measures.moore_diameter(n, 4),
         log=lambda n: log(n, 4),
     ),
-    "D-3-132": once("396 nodes", factors=lambda: len(prime_factors(396))),
+    "D-3-132": once("396 nodes", factors=lambda: _prime_factors(396)),
     "D-A-024": once("trees of d links", d=lambda: 4, k=lambda: 5, bound=lambda: sum(4**i for i in range(6))),
     "D-A-048": per("N", (3, 5, 8, 64), at=", d = 2, n = 3", before=lambda n: log(n, 2), after=lambda n: log(3 * n, 6)),
     "D-A-067": lambda: [_kautz(d, n) for d, n in ((2, 1), (2, 2), (3, 1))],
@@ -606,12 +576,10 @@ TABLE: Table = {
         bfb=lambda: on("hypercube:3")["both"],
         halving=lambda: measured("all-reduce rabenseifner", "hypercube:3"),
     ),
-    "D-A-010": _rings_beside("all-reduce"),
     "D-A-057": lambda: shells("hypercube:3", "hamming:2x3", K44, "torus:3x3", "distance-regular:14"),
     "D-A-058": balances,
     "D-A-059 D-A-060 D-A-061": lambda: chunked("torus:5x4", "diamond", C16, "kautz:2x7", "circulant:7x2x3"),
     "D-A-063": once("K2,2", alone=lambda: _slow_link((1, 50)), after=lambda: _slow_link((1,))),
-    "D-A-064": _rings_beside("all-gather"),
     "D-A-065": per("N", (4, 6, 8, 10), last=halves),
     "D-A-070 D-A-071": kautz_by_degree,
     "D-A-087": lambda: shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),

@@ -40,12 +40,9 @@ def trip(primitive: str, on: str = "inc-star:8") -> Fraction:
     return Fraction(measured(f"{primitive} in-network", on).n_alpha)
 
 
-def parts(primitive: str, on: str = "inc-star:8") -> dict[str, int]:
-    """How often a collective pays each part of alpha, by a run in which that part is all of it."""
-    prices = {"starts": "endpoint=1,hop=0,switch=0", "links": "endpoint=0,hop=1/2,switch=0"}
-    prices["switches"] = "endpoint=0,hop=0,switch=1"
-    found = {name: trip(primitive, f"{on},{price}") for name, price in prices.items()}
-    return {name: int(2 * count if name == "links" else count) for name, count in found.items()}
+def switches(on: str) -> int:
+    """How many an all-reduce crosses one after the other, by a run in which they are all of alpha."""
+    return int(trip("all-reduce", f"{on},endpoint=0,hop=0,switch=1"))
 
 
 @deferred
@@ -54,7 +51,7 @@ def through(primitive: str, **software: str) -> Cases:
     for n in (8, 64):
         here, load = trip(primitive, f"inc-star:{n}"), load_limit(f"{primitive} in-network", f"inc-star:{n}")
         ratio = {key: run(f"{primitive} {what}", f"star:{n}").cost.n_alpha / here for key, what in software.items()}
-        yield {"at": f"N = {n}", "N": n, "trip": here, "limit": load, "bw": 1 / load.value, **ratio, **parts(primitive)}
+        yield {"at": f"N = {n}", "N": n, "trip": here, "limit": load, "bw": 1 / load.value, **ratio}
 
 
 def _pieces_for_free(primitive: str, n: int) -> Cost:
@@ -106,7 +103,7 @@ def _steps_of_a_tree() -> Cases:
     for r, n in ((3, 9), (3, 13), (4, 4), (4, 11), (4, 16), (4, 64), (8, 60)):
         on, k = f"inc-switch-tree:{n}x{r + 1}", next(k for k in range(1, 9) if r**k >= n)
         hops = run("all-reduce in-network", on).schedule.num_steps
-        yield {"at": f"N = {n}, r = {r}", "k": k, "hops": hops, "switches": parts("all-reduce", on)["switches"]}
+        yield {"at": f"N = {n}, r = {r}", "k": k, "hops": hops, "switches": switches(on)}
 
 
 def _tiers(ranks: int, radix: int = 64) -> int:
@@ -124,17 +121,17 @@ def _room_in_a_tree() -> Cases:
 
 def _latency_of_4096() -> Cases:
     """An endpoint of 1 µs, switches of 0.2 and 0.4 us; and the ring's steps."""
-    switches, steps = parts("all-reduce", "inc-switch-tree:4096x64")["switches"], run(RING, "star:4096").cost.n_alpha
-    least, most = (1 + switches * each_ for each_ in (0.2, 0.4))
+    crossed, steps = switches("inc-switch-tree:4096x64"), run(RING, "star:4096").cost.n_alpha
+    least, most = (1 + crossed * each_ for each_ in (0.2, 0.4))
     ring = {"steps": steps, "ms": float(steps) / 1000, "ratio": 2 * float(steps) / (least + most)}
-    yield {"at": "N = 4096", "tiers": _tiers(4096), "switches": switches, "least_us": least, "most_us": most, **ring}
+    yield {"at": "N = 4096", "tiers": _tiers(4096), "least_us": least, "most_us": most, **ring}
 
 
 def _one_or_two_tiers() -> Cases:
     """alpha_switch = 0.5 µs and no endpoint, as the formula has it; 4 and 12 ranks below switches of radix 4."""
-    one, two = (parts("all-reduce", f"inc-switch-tree:{ranks}x4")["switches"] for ranks in (4, 12))
+    one, two = (switches(f"inc-switch-tree:{ranks}x4") for ranks in (4, 12))
     times = {"one_tier": 0.5 * one + streamed("all-reduce").load, "two_tiers": 0.5 * two + streamed("all-reduce").load}
-    yield {"at": "N = 512, 16 MB", "trip": one, "switches_of_two": two, **times}
+    yield {"at": "N = 512, 16 MB", "trip": one, **times}
 
 
 # -- tables at N = 512 and 72 ----------------------------------------------------------------------------

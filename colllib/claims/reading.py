@@ -37,9 +37,18 @@ def printed() -> Cases:
     return [{"at": "the source's numbers"}]
 
 
+def _methods() -> Cases:
+    """Those that the text names as schedules of steps and of flows, beside the rows of the table."""
+    steps, flows = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "SyCCL"}, {"Blink", "MultiTree", "TTO"}
+    table = {"SCCL", "TACCL", "TE-CCL", "TACOS", "BFB", "Blink", "MultiTree", "TTO", "SyCCL", "ForestColl"}
+    in_table = table - {"ForestColl"} == steps | flows
+    return [{"at": "Table B.1", "steps": len(steps), "flows": len(flows), "in_table": in_table}]
+
+
 TABLE: Table = {
     "D-2-011 D-3-005 D-3-008 D-3-115 D-3-119 D-3-120 D-3-130 D-3-133 D-A-009": printed,
     "D-4-002 D-4-003 D-4-004 D-4-063 D-4-066 D-4-069 D-4-072 D-4-073 D-4-074 D-B-007": printed,
+    "D-4-008": _methods,
     "E-00-002": _map_of_primitives,
     "E-01-195": factor("all-reduce"),
     "E-01-196": factor("all-gather"),

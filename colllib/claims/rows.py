@@ -18,12 +18,13 @@ from itertools import product
 from typing import Any
 
 from colllib.claims.cases import SHAPES, Quantities, as_quantities, deferred, of_topology
+from colllib.claims.graph_tables import ideal
 from colllib.claims.graphs import base, by_theorem, copies, lines, of_square, on, power
 from colllib.claims.runs import SIZES, best, load_limit, place, run
 from colllib.claims.value import Case, Cases, Table
 from colllib.topology import Lattice
 
-#: All-gathers on a graph, or on what operations make of it so many times.
+#: All-gathers on a graph, on what operations make of it so many times, or what bounds all on so many ranks.
 GATHERS: Mapping[str, Callable[..., Quantities]] = {
     "breadth-first": on,
     "base": base,
@@ -32,6 +33,7 @@ GATHERS: Mapping[str, Callable[..., Quantities]] = {
     "power": power,
     "theorem": by_theorem,
     "square-theorem": of_square,
+    "bound": lambda ranks: ideal(int(ranks)),
 }
 DEFAULTS = {"N": " ".join(map(str, SIZES)), "d": " ".join(str(Lattice(dims)) for dims in SHAPES)}
 

@@ -2,7 +2,7 @@
 
 The order of the modules is that of the work: a topology's capacities (`fabric`), the bound and its
 bottleneck (`bound`, by `flow`), switches taken out (`splitting`), trees packed (`packing`, or
-`symmetric` where those of one rank can be moved to all), and the schedules that they make (`trees`).
+`symmetric` where those of one rank or box serve all), and the schedules that they make (`trees`).
 
 Source: Zhao et al. (2026), "ForestColl: Throughput-Optimal Collective Communications on Heterogeneous
 Network Fabrics".
@@ -11,13 +11,12 @@ Network Fabrics".
 from colllib.forest.bound import Bound, bound, fixed, ratio
 from colllib.forest.fabric import Fabric, fabric
 from colllib.forest.tree import Tree
-from colllib.forest.trees import Forest, Traffic, busiest, forest, traffic
+from colllib.forest.trees import Forest, busiest, forest, traffic
 
 __all__ = [
     "Bound",
     "Fabric",
     "Forest",
-    "Traffic",
     "Tree",
     "bound",
     "busiest",

@@ -8,14 +8,13 @@ bandwidth that was thought to gain nothing; five ranks are enough for it to gain
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from typing import Any
 
 import numpy as np
-from scipy.sparse import block_diag, csr_array, eye_array, hstack, kron, vstack
+from scipy.sparse import block_array, block_diag, csr_array, eye_array, hstack, vstack
 
 from colllib.exact import IntArray, integers
 from colllib.forest.bound import Bound, bound, feasible
@@ -28,9 +27,7 @@ from colllib.schedule import Schedule, in_sequence
 from colllib.topology import Topology, find, from_links
 
 MOST_VARIABLES = 2**17
-MANY_VARIABLES = 2**14  # from which an interior point is faster than the simplex method
 MOST_PARTS = 2**10  # the largest denominator of a share that is looked for
-
 TOO_FINE = "the shares that the linear program finds have no small common denominator"
 
 
@@ -41,8 +38,8 @@ class Division:
     Attributes:
         rate: of the whole all-reduce, in messages per unit of bandwidth; it takes M / rate.
         roots: what part of the rate each rank is the root of, shape (N,).
-        pairs: the ranks that a link joins, or a way through switches, shape (P, 2).
-        outward, inward: the bandwidth of each pair for trees out of the roots, and for those to them, shape (P,).
+        pairs: the ranks that a link joins, shape (P, 2).
+        outward, inward: the bandwidth of each link for trees out of the roots, and for those to them, shape (P,).
     """
 
     rate: Fraction
@@ -53,105 +50,70 @@ class Division:
 
 
 def divided(fabric: Fabric) -> Division:
-    """The linear program on a fabric, by HiGHS; what switches pass on, they pass from one rank to one other.
+    """The linear program on a fabric without switches, by HiGHS.
 
     Raises:
         TooLarge: for more variables than are taken.
-        ValueError: where the solver finds no optimum, with speeds too far apart for its floats.
+        ValueError: for switches, or where the solver finds no optimum, with speeds too far apart for its floats.
 
-    >>> from colllib.forest.fabric import fabric
-    >>> from colllib.topology import find
-    >>> str(divided(fabric(find("boxes:2x2"))).rate)  # as two all-gathers of 3/8 each
+    >>> str(divided(fabric(find("torus:2x2"))).rate)  # as two all-gathers of 3/8 each
     '4/3'
     """
-    from scipy.optimize import linprog
+    from scipy.optimize import LinearConstraint, milp
 
-    ranks, nodes, links = fabric.ranks, fabric.nodes, np.argwhere(fabric.capacity)
-    joined = np.ones((ranks, ranks)) - np.eye(ranks) if nodes > ranks else fabric.capacity
-    pairs = np.argwhere(joined)
-    # rank a's bandwidth to other ranks passes links out of itself and out of switches: one column for each
-    source, link = np.nonzero((links[:, 0] == np.arange(ranks)[:, None]) | (links[:, 0] >= ranks))
-    count, passed = len(pairs), len(link)
-    variables = ranks + 2 * count * (1 + ranks) + passed
-    check_size(f"the linear program of {fabric.topology.name}", variables, MOST_VARIABLES, "variables")
-    # columns: roots; what pairs give outwards and inwards; flows to every rank and from every rank; what links pass
-    widths = (ranks, 2 * count, 2 * ranks * count, passed)
-    out, keep = _incidence(pairs, ranks), ~np.eye(ranks, dtype=np.bool_)
-    kept = block_diag([out[rows] for rows in keep] + [-out[rows] for rows in keep])
-    started = vstack([csr_array(eye_array(ranks))[rows] for rows in keep] * 2)
-    both = hstack([eye_array(count), eye_array(count)])
-    elsewhere = ~np.eye(ranks, nodes, dtype=np.bool_).ravel()  # every node but a itself, for each a
-    arrived = -_incidence(source[:, None] * nodes + links[link], ranks * nodes)[elsewhere]
-    wanted = _ones(pairs[:, 0] * nodes + pairs[:, 1], ranks * nodes)[elsewhere]
-    equal = vstack([_row(widths, {0: -started, 2: kept}), _row(widths, {1: -wanted @ both, 3: arrived})])
-    each = kron(np.ones((ranks, 1)), eye_array(count))
-    within = [
-        _row(widths, {1: -block_diag([each, each]), 2: eye_array(widths[2])}),
-        _row(widths, {3: _ones(link, len(links))}),
-    ]
-    found: Any = linprog(
-        np.r_[-np.ones(ranks), np.zeros(variables - ranks)],
-        A_ub=vstack(within),
-        b_ub=np.r_[np.zeros(widths[2]), fabric.capacity[*links.T]].astype(float),
-        A_eq=equal,
-        b_eq=np.zeros(equal.shape[0]),
-        method="highs" if variables < MANY_VARIABLES else "highs-ipm",
+    name, ranks, pairs = fabric.topology.name, fabric.ranks, np.argwhere(fabric.capacity)
+    if fabric.nodes > ranks:
+        raise ValueError(f"{name} has switches: the linear program and its trees need ranks alone")
+    count = len(pairs)
+    variables = ranks + 2 * count * (1 + ranks)
+    check_size(f"the linear program of {name}", variables, MOST_VARIABLES, "variables")
+    leaves = np.zeros((ranks, count))  # 1 where a link starts, -1 where it ends
+    leaves[pairs.T, np.arange(count)] = [[1], [-1]]
+    # columns: roots; what links give outwards and inwards; flows to every rank and from every rank
+    others = ~np.eye(ranks, dtype=np.bool_)
+    kept: Any = block_diag([leaves[rows] for rows in others] + [-leaves[rows] for rows in others])
+    started = vstack([csr_array(np.eye(ranks))[rows] for rows in others] * 2)
+    given: Any = block_diag([vstack([eye_array(count)] * ranks)] * 2)
+    shared: Any = hstack([eye_array(count)] * 2)
+    flows = eye_array(2 * ranks * count)
+    rows: Any = block_array([[-started, None, kept], [None, -given, flows], [None, shared, None]])
+    most = np.r_[np.zeros(rows.shape[0] - count), fabric.capacity[*pairs.T].astype(float)]
+    least = np.where(np.arange(len(most)) < started.shape[0], 0, -np.inf)
+    found: Any = milp(
+        np.r_[-np.ones(ranks), np.zeros(variables - ranks)], constraints=LinearConstraint(rows, least, most)
     )
     if found.x is None:
-        raise ValueError(f"{fabric.topology.name}: {TOO_FINE}")
-    parts = [fabric.unit * Fraction(v).limit_denominator(MOST_PARTS) for v in found.x[: ranks + 2 * count].tolist()]
-    rate = fabric.unit * Fraction(-found.fun).limit_denominator(MOST_PARTS)
+        raise ValueError(f"{name}: {TOO_FINE}")
+    values = (-found.fun, *found.x[: ranks + 2 * count].tolist())
+    rate, *parts = (fabric.unit * Fraction(value).limit_denominator(MOST_PARTS) for value in values)
     ends = ranks + count
     return Division(rate, tuple(parts[:ranks]), pairs, tuple(parts[ranks:ends]), tuple(parts[ends:]))
-
-
-def _row(widths: Sequence[int], parts: Mapping[int, Any]) -> Any:
-    """Blocks side by side, by their columns; what is not given is zero."""
-    height = next(iter(parts.values())).shape[0]
-    return hstack([parts.get(place, csr_array((height, width))) for place, width in enumerate(widths)])
-
-
-def _ones(row: IntArray, height: int) -> csr_array:
-    """One 1 in each column, in its row."""
-    return csr_array((np.ones(len(row)), (row, np.arange(len(row)))), shape=(height, len(row)))
-
-
-def _incidence(links: IntArray, nodes: int) -> csr_array:
-    """1 where a link starts, -1 where it ends, shape (nodes, links)."""
-    return csr_array(_ones(links[:, 0], nodes) - _ones(links[:, 1], nodes))
 
 
 def all_reduce(topology: Topology) -> Schedule:
     """Trees in and trees out, as fast as the linear program says; where it gains nothing, those of two all-gathers.
 
-    Args:
-        topology: without switches.
-
     Raises:
         ValueError: for switches, or where the program's floats stand for no fractions of small denominators.
     """
-    if topology.switches:
-        raise ValueError(f"{topology.name} has switches: the linear program's trees need ranks alone")
     network = fabric(topology)
     division = divided(network)
     if division.rate == Fraction(network.total) / (2 * bound(network).inverse_throughput):
         return forest(topology, primitive="all-reduce").schedule()
     whole = lcm(*(part.denominator for part in (*division.roots, *division.outward, *division.inward)))
-    if whole > MOST_PARTS:
-        raise ValueError(f"{topology.name}: {TOO_FINE}")
     supply = integers(int(part * whole) for part in division.roots)
     units = integers(int(part * whole) for part in (*division.outward, *division.inward))
     outward, inward = (np.zeros((topology.ranks,) * 2, dtype=units.dtype) for _ in range(2))
     outward[*division.pairs.T], inward[*division.pairs[:, ::-1].T] = np.array_split(units, 2)
-    busy = Fabric(topology, network.capacity, network.unit, supply)
-    if not (feasible(busy, outward, 1) and feasible(busy, inward, 1)):
+    busy = replace(network, weight=supply)
+    if whole > MOST_PARTS or not (feasible(busy, outward, 1) and feasible(busy, inward, 1)):
         raise ValueError(f"{topology.name}: {TOO_FINE}")
     sides = ([(tree.size, tree) for tree in pack(capacity, supply)] for capacity in (outward, inward))
     pairs = [[replace(tree, size=size, paths=tree.edges) for tree in two] for size, *two in matched(*sides)]
     out, into = zip(*pairs, strict=True)
     limit = Bound(Fraction(int(supply.sum())) / sum(division.roots), (), 1, Fraction(1))
     return in_sequence(
-        Forest("reduce-scatter", busy.reversed, limit, into).schedule(),
+        Forest("reduce-scatter", fabric(topology, weights=supply.tolist(), inward=True), limit, into).schedule(),
         Forest("all-gather", busy, limit, out).schedule(),
     )
 
@@ -176,9 +138,8 @@ def half_boxes() -> Topology:
     ('128', '1/13')
     """
     whole = fabric(find("mi250-8x2"))
-    half, ranks = whole.ranks // 2, whole.ranks
-    inside = [(a, b) for a, b in np.argwhere(whole.capacity[:ranks, :ranks]).tolist()]
-    across = [(rank, (rank + half) % ranks) for rank in range(ranks)]
-    wide = [whole.capacity[a, b] for a, b in inside] + [whole.capacity[rank, ranks] for rank in range(ranks)]
-    bandwidth = [int(units) * whole.unit for units in wide]
-    return from_links("two halves of MI250", ranks, [*inside, *across], bandwidth=bandwidth)
+    ranks = whole.ranks
+    wide = whole.capacity[:ranks, :ranks].copy()
+    wide[np.arange(ranks), (np.arange(ranks) + ranks // 2) % ranks] = whole.capacity[:ranks, ranks]
+    links = [(a, b) for a, b in np.argwhere(wide).tolist()]
+    return from_links("two halves of MI250", ranks, links, bandwidth=[int(wide[link]) * whole.unit for link in links])

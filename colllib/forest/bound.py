@@ -69,8 +69,7 @@ def bound(fabric: Fabric, *, search: str = "newton") -> Bound:
 
     Args:
         fabric: where.
-        search: "newton", which goes from one violated cut to the next; "bisection", as published; or
-            "all-cuts", which looks at every one.
+        search: "newton", from one violated cut to the next; "bisection", as published; or "all-cuts", every one.
 
     Raises:
         ValueError: for an unknown search, no path between two ranks, or too many sets of nodes.
@@ -86,20 +85,13 @@ def bound(fabric: Fabric, *, search: str = "newton") -> Bound:
         return Bound(Fraction(0), (), 1, Fraction(1))
     cut = SEARCHES[search](fabric)
     found = ratio(fabric, cut)
-    return Bound(found, cut, *_numbers(fabric, found))
-
-
-def _numbers(fabric: Fabric, inverse: Fraction) -> tuple[int, Fraction]:
-    """The least k for which k / x* times every bandwidth is whole, and U = k / x*."""
-    scaled = inverse * fabric.unit  # per capacity of 1
-    if not scaled:
-        return 1, Fraction(1)
+    scaled = found * fabric.unit  # per capacity of 1; U is its least multiple that makes every capacity a whole number
     shared = gcd(scaled.denominator, *np.unique(fabric.capacity).tolist())
-    unit = Fraction(scaled.numerator, shared)
-    return int(unit / scaled), unit / fabric.unit
+    unit = Fraction(scaled.numerator, shared) / fabric.unit
+    return Bound(found, cut, int(unit / found), unit)
 
 
-def first_cut(fabric: Fabric) -> tuple[int, ...]:
+def _first_cut(fabric: Fabric) -> tuple[int, ...]:
     """All nodes but the rank into which least leads for what it needs."""
     into = fabric.capacity[:, : fabric.ranks].sum(axis=0).tolist()
     need = (fabric.total - fabric.weight).tolist()
@@ -117,37 +109,48 @@ def overloaded(fabric: Fabric, inverse: Fraction) -> tuple[int, ...] | None:
     return found and _members(found.side, fabric.nodes)
 
 
+def feasible(fabric: Fabric, capacity: IntArray, trees: int) -> bool:
+    """Whether so many trees for each part fit: what all ranks send can reach every rank."""
+    return _short(fabric, capacity, trees) is None
+
+
 def _short(fabric: Fabric, capacity: IntArray, times: int) -> Starved | None:
     """A rank that not all can reach of what all ranks send, so many times their weights."""
+    # one rank stands for all where the topology is the same seen from every rank
+    alike = fabric.topology.link_class is not None and (fabric.weight == fabric.weight[0]).all()
     network = with_source(capacity, multiplied(fabric.weight, times))
-    return starved(network, sinks(fabric), fabric.total * times)
+    return starved(network, range(1 if alike else fabric.ranks), fabric.total * times)
 
 
 def _newton(fabric: Fabric) -> tuple[int, ...]:
-    cut = first_cut(fabric)
+    """From one overloaded cut to the next, each with a larger ratio."""
+    cut = _first_cut(fabric)
     while (worse := overloaded(fabric, ratio(fabric, cut))) is not None:
         cut = worse
     return cut
 
 
-def sinks(fabric: Fabric) -> range:
-    """The ranks to look at: one stands for all where the topology is the same seen from every rank."""
-    alike = fabric.topology.link_class is not None and (fabric.weight == fabric.weight[0]).all()
-    return range(1 if alike else fabric.ranks)
-
-
 def _bisection(fabric: Fabric) -> tuple[int, ...]:
     """Halve the range of 1/x until one fraction of a small enough denominator is left in it."""
-    low, high = ratio(fabric, first_cut(fabric)), Fraction(fabric.total) / fabric.unit
-    most = max(1, floor(fabric.total / (low * fabric.unit)))  # what leaves the bottleneck, in capacities
-    while high - low >= Fraction(1, most**2) / fabric.unit:
-        middle = (low + high) / 2
-        low, high = (low, middle) if overloaded(fabric, middle) is None else (middle, high)
-    inverse = ((low + high) / 2 * fabric.unit).limit_denominator(most) / fabric.unit
-    just_below = inverse - Fraction(1, 2 * most**2) / fabric.unit  # no other ratio lies between
-    found = overloaded(fabric, just_below)
+    low, high = ratio(fabric, _first_cut(fabric)) * fabric.unit, Fraction(fabric.total)  # per capacity of 1
+    most = max(1, floor(fabric.total / low))  # what leaves the bottleneck
+    inverse, _ = halved(low, high, most, lambda at: overloaded(fabric, at / fabric.unit) is None)
+    found = overloaded(fabric, (inverse - Fraction(1, 2 * most**2)) / fabric.unit)  # no other ratio lies between
     assert found is not None
     return found
+
+
+def halved(low: Fraction, high: Fraction, most: int, enough: Callable[[Fraction], bool]) -> tuple[Fraction, int]:
+    """The fraction of a denominator up to `most` to which halving a range leads, and in how many steps.
+
+    >>> halved(Fraction(0), Fraction(1), 5, lambda at: at >= Fraction(2, 5))
+    (Fraction(2, 5), 5)
+    """
+    steps = 0
+    while high - low >= Fraction(1, most**2):
+        middle, steps = (low + high) / 2, steps + 1
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return ((low + high) / 2).limit_denominator(most), steps
 
 
 def _all_cuts(fabric: Fabric) -> tuple[int, ...]:
@@ -168,25 +171,18 @@ def _members(number: int, nodes: int) -> tuple[int, ...]:
     return tuple(node for node in range(nodes) if number >> node & 1)
 
 
-SEARCHES: dict[str, Callable[[Fabric], tuple[int, ...]]] = {
-    "newton": _newton,
-    "bisection": _bisection,
-    "all-cuts": _all_cuts,
-}
+SEARCHES = {"newton": _newton, "bisection": _bisection, "all-cuts": _all_cuts}
 
 
 def fixed(fabric: Fabric, trees: int) -> Bound:
     """The fastest that a given number of equal trees for each part can be, with the bottleneck of the fabric itself.
 
-    U is the least number for which the links have room for the trees, floor(U b) on a link of
-    bandwidth b. At the least one, some U b is whole: these are the candidates, and they are few.
+    The bound has U/k in place of 1/x*. U is the least number for which the links have room for the trees,
+    floor(U b) on a link of bandwidth b. At the least one, some U b is whole: these are the few candidates.
 
     Args:
         fabric: where.
-        trees: k, at least 1.
-
-    Returns:
-        the bound with U/k in place of 1/x*.
+        trees: k.
 
     Raises:
         ValueError: for k below 1, or above 65,536.
@@ -219,8 +215,3 @@ def room(fabric: Fabric, unit: Fraction) -> IntArray:
     """How many trees fit on each link, `unit` of them on a bandwidth of 1."""
     scaled = unit * fabric.unit
     return multiplied(fabric.capacity, scaled.numerator) // scaled.denominator
-
-
-def feasible(fabric: Fabric, capacity: IntArray, trees: int) -> bool:
-    """Whether so many trees for each part fit: what all ranks send can reach every rank."""
-    return _short(fabric, capacity, trees) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
 
@@ -58,11 +58,6 @@ class Fabric:
         """The parts of the message, over all ranks."""
         return int(self.weight.sum())
 
-    @property
-    def reversed(self) -> Fabric:
-        """All links the other way, for trees that lead to their roots."""
-        return replace(self, capacity=self.capacity.T.copy(), inward=not self.inward)
-
     def leaving(self, nodes: Sequence[int]) -> Fraction:
         """The bandwidth of all links that leave a set of nodes."""
         inside = np.zeros(self.nodes, dtype=np.bool_)
@@ -70,13 +65,16 @@ class Fabric:
         return int(self.capacity[inside][:, ~inside].sum()) * self.unit
 
 
-def fabric(topology: Topology, *, root: int | None = None, weights: Sequence[int] | None = None) -> Fabric:
+def fabric(
+    topology: Topology, *, root: int | None = None, weights: Sequence[int] | None = None, inward: bool = False
+) -> Fabric:
     """A topology's links as capacities.
 
     Args:
         topology: where. Its own speeds tell its levels apart; without them every level has the same BW.
         root: the one rank that has something to send (default: all ranks have as much).
         weights: or what each rank has to send, in whole parts.
+        inward: whether to turn all links round.
 
     Raises:
         ValueError: for a root that is not there, weights that are none, too many nodes, two links between the same
@@ -102,7 +100,8 @@ def fabric(topology: Topology, *, root: int | None = None, weights: Sequence[int
     whole = integers((speeds.numerators // common).tolist())
     capacity = np.zeros((topology.nodes, topology.nodes), dtype=whole.dtype)
     capacity[topology.link_src, topology.link_dst] = whole[topology.tier]
-    return Fabric(topology, capacity, Fraction(common, speeds.denominator), integers(weight))
+    unit = Fraction(common, speeds.denominator)
+    return Fabric(topology, capacity.T.copy() if inward else capacity, unit, integers(weight), inward)
 
 
 def speed(topology: Topology, level: int) -> Fraction:

@@ -36,7 +36,7 @@ def starved(network: IntArray, sinks: Iterable[int], need: int) -> Starved | Non
     So most flows come from near by, and are short.
 
     Args:
-        network: capacities, whole numbers, shape (nodes, nodes); the last node is the source.
+        network: whole capacities, shape (nodes, nodes); the last node is the source.
         sinks: the nodes, in the order in which to look.
         need: how much is enough.
 
@@ -59,17 +59,15 @@ def max_flow(capacity: IntArray, source: int, sink: int, enough: int) -> tuple[i
 
     Paths of one or two links, of which a dense network has many, are filled at once. For the rest, one
     search backwards from the sink gives every node a shortest way there, and the nodes next to the
-    source send along these ways as much as still fits; sets of nodes are bit masks.
+    source send along these ways as much as still fits.
 
     Args:
         capacity: of the link from each node to each other, whole numbers, shape (nodes, nodes).
-        source: where the flow starts.
-        sink: where it ends, another node.
+        source, sink: two nodes.
         enough: no more is looked for.
 
     Returns:
-        the value, at most `enough`, and as a bit mask the nodes on the source's side of a minimum cut
-        (0 where the value is `enough`, which proves no cut).
+        the value, and as a bit mask the nodes on the source's side of a minimum cut; 0 where the value is `enough`.
 
     >>> links = np.array([[0, 3, 2, 0], [0, 0, 0, 2], [0, 0, 0, 4], [0, 0, 0, 0]])
     >>> max_flow(links, 0, 3, 100), max_flow(links, 0, 3, 4)

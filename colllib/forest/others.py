@@ -6,8 +6,9 @@ Rings and hierarchies are in the catalogue (`colllib.algorithms`).
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 from math import lcm
 
@@ -26,10 +27,7 @@ from colllib.topology.paths import Paths
 
 
 def unwound(topology: Topology) -> Forest:
-    """The best trees after every network of switches was replaced by one ring over its ranks.
-
-    Args:
-        topology: with whatever switches; those that are joined count as one.
+    """The best trees after every network of switches that are joined was replaced by one ring over its ranks.
 
     Raises:
         ValueError: where switches lead one way only.
@@ -40,28 +38,26 @@ def unwound(topology: Topology) -> Forest:
     >>> str(unwound(find("dgx-a100:2")).bound.inverse_throughput)  # 3/65 with the switches as they are
     '8/25'
     """
-    network = fabric(topology)
-    paths = _rings(network.capacity, network.ranks)
-    shared = Counter(pair for path in paths for pair in pairwise(path))
-    finer = lcm(*shared.values())  # a link that several ways of a ring take is divided among them
-    whole = network.capacity * finer
-    capacity = whole[: network.ranks, : network.ranks].copy()
-    ways: Pieces = {(a, b): [(int(capacity[a, b]), (a, b))] for a, b in np.argwhere(capacity).tolist()}
-    for path in paths:
-        width = min(int(whole[pair]) // shared[pair] for pair in pairwise(path))
-        capacity[path[0], path[-1]] += width
-        ways.setdefault((path[0], path[-1]), []).append((width, path))
-    plain = replace(topology, link_class=None)
-    rings = replace(network, topology=plain, capacity=capacity, unit=network.unit / finer)
-    limit = bound(rings)
-    times = limit.unit * rings.unit
-    parts = lcm(*((units * times).denominator for pieces in ways.values() for units, _ in pieces))
-    limit = replace(limit, trees=limit.trees * parts, unit=limit.unit * parts)
-    left: Pieces = {
-        ends: [(int(units * times * parts), path) for units, path in pieces] for ends, pieces in ways.items()
-    }
-    supply = multiplied(network.weight, limit.trees)
-    return Forest("all-gather", rings, limit, packed_on(room(rings, limit.unit), supply, left))
+    network, ranks = fabric(topology), topology.ranks
+    paths = [tuple(link) for link in np.argwhere(network.capacity[:ranks, :ranks]).tolist()]
+    paths += _rings(network.capacity, ranks)
+    shared = Counter(link for path in paths for link in pairwise(path))  # several ways of a ring may take one
+    widths = [min(Fraction(int(network.capacity[link]), shared[link]) for link in pairwise(path)) for path in paths]
+    finer = lcm(*(width.denominator for width in widths))
+    capacity = np.zeros((ranks, ranks), dtype=object)
+    for path, width in zip(paths, widths, strict=True):
+        capacity[path[0], path[-1]] += int(width * finer)
+    rings = replace(network, topology=replace(topology, link_class=None), capacity=capacity, unit=network.unit / finer)
+    found = bound(rings)
+    inverse = found.inverse_throughput
+    trees = lcm(*((inverse * network.unit * width).denominator for width in widths))
+    pieces: Pieces = defaultdict(list)
+    for path, width in zip(paths, widths, strict=True):
+        pieces[path[0], path[-1]].append((int(inverse * network.unit * width * trees), path))
+    limit = replace(found, trees=trees, unit=inverse * trees)
+    return Forest(
+        "all-gather", rings, limit, packed_on(room(rings, limit.unit), multiplied(network.weight, trees), pieces)
+    )
 
 
 def _rings(capacity: IntArray, ranks: int) -> list[Path]:
@@ -103,12 +99,9 @@ def one_root(topology: Topology, root: int = 0) -> Schedule:
     Source: Wang et al. (2020), "Blink: Fast and Generic Collectives for Distributed ML", with switches
     taken out as for a forest.
 
-    >>> from colllib.execution import execute
-    >>> from colllib.forest import busiest
-    >>> from colllib.topology import find
-    >>> where = find("dgx-a100:2")
-    >>> str(1 / busiest(execute(one_root(where), where)))  # GB/s
-    '100'
+    >>> from colllib.topology import star
+    >>> one_root(star(4)).num_steps  # along a chain of four, and back
+    6
     """
     outward = forest(topology, primitive="broadcast", root=root).schedule()
     return in_sequence(reversed_in_time(outward), outward)

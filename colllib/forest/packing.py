@@ -3,20 +3,29 @@
 A batch is several equal trees that grow together, one link at a time. How many of them may take a
 link, so that all trees that remain can still be finished, one maximum flow says (Tarjan 1974;
 Bérczi and Frank 2010; Zhao et al. 2026). If that is fewer than the batch has, it parts in two.
-
 Where it is none, the flow names a full set: as many trees have yet to come into it as links into it
 are left. It stays full, so no other link into it need be tried for a tree that is in it already.
+
+Then trees trade links. A rank v joins one tree from a, another one from b. If the first takes (b, v) instead
+and the second (a, v), every link carries what it carried; what is free on a link is traded as well.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from colllib.exact import IntArray
+from colllib.exact import IntArray, integers
 from colllib.forest.flow import max_flow
 from colllib.forest.tree import Tree
+
+STEEP = 4.0  # how much worse a rank is that is one link farther away
+WORTH = 1 / 8  # of the deepest rank, what a trade must win
+MOST_PARTS = 2**11  # into which the trees are cut by trading
+FREE = -1  # in place of a tree: room that none takes
 
 
 def pack(capacity: IntArray, supply: IntArray) -> list[Tree]:
@@ -29,13 +38,13 @@ def pack(capacity: IntArray, supply: IntArray) -> list[Tree]:
     >>> pack(np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]]), np.ones(3, dtype=int))[0]
     Tree(root=0, size=1, edges=((0, 1), (0, 2)), paths=())
     """
-    growth, found = _Growth(capacity, supply), []
+    growth, found = Growth(capacity, supply), []
     while growth.waiting:
         found.append(growth.grown(growth.waiting.pop(0)))
     return found
 
 
-class _Growth:
+class Growth:
     """What is left on the links, the batches that still have to grow, and full sets of ranks as bit masks."""
 
     def __init__(self, capacity: IntArray, supply: IntArray) -> None:
@@ -45,36 +54,28 @@ class _Growth:
         self.full: list[int] = []
 
     def grown(self, batch: Tree) -> Tree:
-        """A batch of trees to all ranks; what parts from it waits."""
-        ranks = len(self.left)
+        """A batch of trees to all ranks; those that cannot take a link that others take come next."""
+        ranks, queue = len(self.left), batch.members
         if not batch.edges:
             self.seeds[batch.root] = 0
-        reached = np.zeros(ranks, dtype=np.bool_)
-        reached[batch.members] = True
-        queue = batch.members
         for start in queue:
             if len(queue) == ranks:
                 break
-            near = np.flatnonzero((self.left[start] > 0) & ~reached)
+            near = set(np.flatnonzero(self.left[start]).tolist()) - set(queue)
             for end in sorted(
-                near.tolist(), key=lambda end: (-min(int(self.left[start, end]), batch.size), (end - start) % ranks)
+                near, key=lambda end: (-min(int(self.left[start, end]), batch.size), (end - start) % ranks)
             ):
                 if not (size := self.most(batch, start, end)):
                     continue
                 if size < batch.size:
-                    self.part(replace(batch, size=batch.size - size))
+                    self.waiting.insert(0, replace(batch, size=batch.size - size))
+                    if not batch.edges:
+                        self.seeds[batch.root] = batch.size - size
                 batch = Tree(batch.root, size, (*batch.edges, (start, end)))
                 self.left[start, end] -= size
-                reached[end] = True
                 queue.append(end)
         assert len(queue) == ranks, "some link fits, by the theorem of Edmonds"
         return batch
-
-    def part(self, rest: Tree) -> None:
-        """Trees that cannot take a link that others of their batch take: they come next, so that few are half grown."""
-        self.waiting.insert(0, rest)
-        if not rest.edges:
-            self.seeds[rest.root] = rest.size
 
     def most(self, batch: Tree, start: int, end: int) -> int:
         """How many trees of the batch may take a link."""
@@ -95,3 +96,104 @@ class _Growth:
         if value == need:
             self.full.append(~side & (1 << ranks) - 1)
         return value - need
+
+
+def lowered(batches: list[Tree], capacity: IntArray) -> list[Tree]:
+    """Trees from the same roots within the same links, traded until no trade brings the deepest ranks nearer.
+
+    Args:
+        batches: trees to all ranks.
+        capacity: how many trees fit from each rank to each other, shape (N, N).
+
+    >>> lowered([Tree(0, 1, ((0, 1), (1, 2)))], np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]]))
+    [Tree(root=0, size=1, edges=((0, 1), (0, 2)), paths=())]
+    """
+    trade = _Trade(batches, capacity)
+    while any([trade.at(rank) for rank in range(len(capacity))]):  # noqa: C419  (every rank has its turn)
+        pass
+    return trade.batches()
+
+
+class _Trade:
+    """Trees as rows: from which rank each rank joins (a root from itself), and how far it is, as a power of `STEEP`."""
+
+    def __init__(self, batches: list[Tree], capacity: IntArray) -> None:
+        self.left = capacity.copy()
+        self.size = integers(batch.size for batch in batches)
+        self.parent = np.repeat([[batch.root] for batch in batches], len(capacity), axis=1)
+        self.far = np.ones(self.parent.shape)
+        for row, batch in enumerate(batches):
+            for start, end in batch.edges:
+                self.parent[row, end], self.far[row, end] = start, self.far[row, start] * STEEP
+                self.left[start, end] -= batch.size
+
+    def at(self, rank: int) -> bool:
+        """Trade links to a rank; whether there was anything to win."""
+        if len(self.size) > MOST_PARTS:
+            return False
+        self.below = self._below(rank)
+        worth = self.far.max() * WORTH
+        loss = self._loss(rank, np.arange(len(self.size)), np.arange(len(self.left)))
+        least = np.full(self.left.shape, np.inf)
+        np.minimum.at(least, self.parent[:, rank], loss)
+        free = self.left[:, rank] > 0
+        least[free] = np.minimum(least[free], 0)
+        pairs = np.argwhere(np.triu(least + least.T < -worth)).tolist()
+        return any([self._between(rank, one, two, worth) for one, two in pairs])  # noqa: C419
+
+    def _below(self, rank: int) -> NDArray[np.bool_]:
+        """Which ranks join a tree through a rank, itself included, shape (trees, N)."""
+        found, rows = np.zeros(self.parent.shape, dtype=np.bool_), np.arange(len(self.parent))[:, None]
+        found[:, rank] = True
+        while (more := found | found[rows, self.parent]).sum() > found.sum():
+            found = more
+        return found
+
+    def _loss(self, rank: int, rows: IntArray, instead: IntArray) -> NDArray[np.float64]:
+        """What trees would lose if a rank joined them from others, shape (rows, others); inf where it cannot."""
+        weight = np.where(self.below[rows], self.far[rows], 0).sum(axis=1)
+        times = STEEP * self.far[np.ix_(rows, instead)] / self.far[rows, rank][:, None]
+        return np.where(self.below[np.ix_(rows, instead)], np.inf, weight[:, None] * (times - 1))
+
+    def _best(self, rank: int, start: int, instead: int) -> tuple[float, int]:
+        """Which tree that a rank joins from `start` would lose least, and how much; nothing is lost of free room."""
+        rows = np.flatnonzero(self.parent[:, rank] == start)
+        loss = self._loss(rank, rows, np.array([instead]))[:, 0]
+        offers = [*zip(loss.tolist(), rows.tolist(), strict=True)] + [(0.0, FREE)] * bool(self.left[start, rank])
+        return min(offers, default=(np.inf, FREE))
+
+    def _between(self, rank: int, one: int, two: int, worth: float) -> bool:
+        """Trade links from two ranks to a third; whether there was anything to win."""
+        found = False
+        while True:
+            (lost, first), (more, second) = self._best(rank, one, two), self._best(rank, two, one)
+            if lost + more >= -worth:
+                return found
+            sides = ((first, one, two), (second, two, one))
+            units = min(int(self.left[start, rank] if row == FREE else self.size[row]) for row, start, _ in sides)
+            for row, start, end in sides:
+                self._move(rank, row, start, end, units)
+            found = True
+
+    def _move(self, rank: int, row: int, start: int, end: int, units: int) -> None:
+        """Let a rank join some of equal trees from elsewhere; those that stay get a row of their own."""
+        if row == FREE:
+            self.left[start, rank] -= units
+            self.left[end, rank] += units
+            return
+        if units < self.size[row]:
+            for name in ("parent", "far", "below"):
+                rows = getattr(self, name)
+                setattr(self, name, np.vstack([rows, rows[row]]))
+            self.size = np.r_[self.size, self.size[row] - units]
+            self.size[row] = units
+        self.far[row, self.below[row]] *= STEEP * self.far[row, end] / self.far[row, rank]
+        self.parent[row, rank] = end
+
+    def batches(self) -> list[Tree]:
+        """The trees, equal ones together, by their roots."""
+        found: Counter[tuple[int, tuple[tuple[int, int], ...]]] = Counter()
+        for size, parent, far in zip(self.size.tolist(), self.parent.tolist(), self.far, strict=True):
+            order = np.argsort(far, kind="stable").tolist()
+            found[order[0], tuple((parent[end], end) for end in order[1:])] += size
+        return [Tree(root, size, edges) for (root, edges), size in sorted(found.items())]

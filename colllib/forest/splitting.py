@@ -23,34 +23,32 @@ from colllib.limits import FLOW, check_seconds
 Pieces = dict[tuple[int, int], list[tuple[int, Path]]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Logical:
-    """Links from rank to rank, and the ways that they stand for.
+    """Links, and the ways that they stand for: while switches vanish, and in the end from rank to rank.
 
     Attributes:
-        capacity: how many trees fit from each rank to each other, shape (ranks, ranks).
-        paths: for every two ranks the ways through switches, each with how many trees take it.
+        name: of the fabric, for errors.
+        network: how many trees fit on each link, and from the source after all nodes how many start at each rank.
+        sinks: the ranks; the one that last stood in the way comes first.
+        paths: for every two nodes the ways through switches, each with how many trees take it.
         splits: the pairs of links that were replaced, as (u, w, t, units), in order.
     """
 
-    capacity: IntArray
-    paths: Pieces
-    splits: tuple[tuple[int, int, int, int], ...]
-
-
-@dataclass(eq=False)
-class _Work:
-    """The network with its source while switches vanish from it."""
-
+    name: str
     network: IntArray
-    need: int
-    sinks: list[int]  # the one that last stood in the way comes first
+    sinks: list[int]
     paths: Pieces
     splits: list[tuple[int, int, int, int]] = field(default_factory=list)
 
+    @property
+    def capacity(self) -> IntArray:
+        """How many trees fit from each rank to each other, shape (ranks, ranks)."""
+        return self.network[: len(self.sinks), : len(self.sinks)]
+
     def lack(self, network: IntArray) -> int:
         """How much of what all ranks send does not reach some rank; 0 if all of it reaches all."""
-        found = starved(network, self.sinks, self.need)
+        found = starved(network, self.sinks, int(network[-1].sum()))
         if found is None:
             return 0
         self.sinks.remove(found.sink)
@@ -71,10 +69,35 @@ class _Work:
         self.network = split_off(self.network, u, w, t, units)
         self.splits.append((u, w, t, units))
         first, second = taken(self.paths[u, w], units), taken(self.paths[w, t], units)
-        if u == t:
-            return
-        pieces = matched(first[::-1], second[::-1])
-        self.paths.setdefault((u, t), []).extend((both, _joined(ahead, behind)) for both, ahead, behind in pieces)
+        if u != t:
+            pieces = matched(first[::-1], second[::-1])
+            self.paths.setdefault((u, t), []).extend((both, _joined(ahead, behind)) for both, ahead, behind in pieces)
+
+    def remove(self, switch: int) -> None:
+        """Split off all links of a switch: at once if they lead alike to all, else one after the other."""
+        network = self.network
+        for plan in _even(network, switch):
+            changed = network.copy()
+            changed[switch] = changed[:, switch] = 0
+            np.add.at(changed, tuple(np.array([(u, t) for u, t, _ in plan]).T), [units for *_, units in plan])
+            if not self.lack(changed):
+                for u, t, units in plan:
+                    self.take(u, switch, t, units)
+                return
+        follow = len(network) - 1 - switch  # switches, this one included: they are taken for alike
+        seconds = FLOW * len(self.sinks) * len(network) * follow * _splits(network, switch)
+        check_seconds(f"a forest on {self.name} the general way", seconds, "ranks")
+        for t in np.flatnonzero(network[switch]).tolist():
+            # as much from each node as from the others, so that links lead to many: from where none leads yet, then
+            # from all; and back to the same node only what nothing else can take
+            sources = np.flatnonzero(self.network[:, switch]).tolist()
+            others = sorted((u for u in sources if u != t), key=lambda u: (u - t) % len(network))
+            apart = [u for u in others if not self.network[u, t]]
+            for group, parts in ((apart, len(apart)), (others, len(others)), ((*others, t), 1)):
+                share = -(-int(self.network[switch, t]) // max(1, parts))
+                for u in group:
+                    self.take(u, switch, t, self.most(u, switch, t, share))
+            assert not self.network[switch, t], "every link of a switch can be split off, by the theorem"
 
 
 def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str) -> Logical:
@@ -106,37 +129,11 @@ def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str
             "with switches, trees need a fabric in which every node sends as much as it receives"
         )
     paths: Pieces = {(u, t): [(int(capacity[u, t]), (u, t))] for u, t in np.argwhere(capacity).tolist()}
-    work = _Work(network, int(network[-1].sum()), list(range(ranks)), paths)
+    left = Logical(name, network, list(range(ranks)), paths)
     for switch in range(ranks, nodes):
-        _remove(work, switch, name)
-    kept = {ends: ways for ends, ways in work.paths.items() if ways and max(ends) < ranks}
-    return Logical(work.network[:ranks, :ranks].copy(), kept, tuple(work.splits))
-
-
-def _remove(work: _Work, switch: int, name: str) -> None:
-    for plan in _even(work.network, switch):
-        changed = work.network.copy()
-        changed[switch] = changed[:, switch] = 0
-        np.add.at(changed, tuple(np.array([(u, t) for u, t, _ in plan]).T), [units for *_, units in plan])
-        if not work.lack(changed):
-            for u, t, units in plan:
-                work.take(u, switch, t, units)
-            return
-    follow = len(work.network) - 1 - switch  # switches, this one included: they are taken for alike
-    seconds = FLOW * len(work.sinks) * len(work.network) * follow * _splits(work.network, switch)
-    check_seconds(f"a forest on {name} the general way", seconds)
-    for t in np.flatnonzero(work.network[switch]).tolist():
-        # as much from each node as from the others, so that links lead to many: from where none leads yet, then from
-        # all; and back to the same node only what nothing else can take
-        sources = np.flatnonzero(work.network[:, switch]).tolist()
-        others = sorted((u for u in sources if u != t), key=lambda u: (u - t) % len(work.network))
-        apart = [u for u in others if not work.network[u, t]]
-        for group, parts in ((apart, len(apart)), (others, len(others)), ((*others, t), 1)):
-            share = -(-int(work.network[switch, t]) // max(1, parts))
-            for u in group:
-                work.take(u, switch, t, work.most(u, switch, t, share))
-        if work.network[switch, t]:
-            raise AssertionError(f"{name}: a link of switch {switch} could not be split off, against the theorem")
+        left.remove(switch)
+    left.paths = {ends: ways for ends, ways in paths.items() if ways and max(ends) < ranks}
+    return left
 
 
 def _splits(network: IntArray, switch: int) -> int:

@@ -1,9 +1,13 @@
-"""Trees of one rank that, moved to all others, fill no link too much: for topologies that look the same from each.
+"""Trees of some ranks that serve all: those of one rank, moved to all others, and those of one box, for equal boxes.
 
-The links of such a topology fall into classes. If the trees of rank 0 together cross links of a class
-no more often than all links of that class have room for, per rank, then the moved trees do so on
-every link. So nothing has to be said about which link, and a small integer program finds how often
+The links of a topology that looks the same from each rank fall into classes. If the trees of rank 0 together
+cross links of a class no more often than all links of that class have room for, per rank, then the moved trees
+do so on every link. So nothing has to be said about which link, and a small integer program finds how often
 ranks join the trees over which kind of route.
+
+Where boxes of directly linked ranks share one switch, a root sends to its counterpart in each other box, which
+passes the part on as it does with its own. So the trees of one box are packed, for as many roots' parts as there
+are boxes. They reach the bound where the cut around a box sets it, and the links in the box have room enough.
 """
 
 from __future__ import annotations
@@ -11,11 +15,14 @@ from __future__ import annotations
 from collections import defaultdict
 
 import numpy as np
-from scipy.sparse.csgraph import shortest_path
+from scipy.sparse.csgraph import connected_components, shortest_path
 
-from colllib.exact import IntArray, counted
+from colllib.exact import IntArray, counted, integers
 from colllib.forest.bound import Bound, room
 from colllib.forest.fabric import Fabric
+from colllib.forest.flow import starved, with_source
+from colllib.forest.packing import lowered, pack
+from colllib.forest.splitting import taken
 from colllib.forest.tree import Tree
 from colllib.moves import Moves
 from colllib.topology import Lattice, NoRouteError, Topology
@@ -24,10 +31,8 @@ MOST_TREES = 2**12  # of one rank
 Slots = dict[tuple[int, ...], list[int]]  # the kinds of route over which ranks can join, and these ranks
 
 
-def lattice_of(topology: Topology) -> Lattice | None:
-    """The axes along which shifts take links to links, None for a topology that does not say so."""
-    if topology.link_class is None:
-        return None
+def lattice_of(topology: Topology) -> Lattice:
+    """The axes along which shifts take links to links, for a topology that has classes of them."""
     return Lattice(topology.lattice.dims if topology.lattice else (topology.ranks,))
 
 
@@ -44,37 +49,38 @@ def pack_by_moves(fabric: Fabric, bound: Bound) -> list[Tree] | None:
     >>> [batch.edges for batch in pack_by_moves(place, bound(place))]
     [((0, 1), (0, 2))]
     """
-    topology = fabric.topology
-    lattice = lattice_of(topology)
+    topology, lattice = fabric.topology, lattice_of(fabric.topology)
     trees = bound.trees * int(fabric.weight[0])
-    if lattice is None or fabric.ranks == 1 or trees > MOST_TREES or (fabric.weight != fabric.weight[0]).any():
+    if topology.link_class is None or fabric.ranks == 1 or trees > MOST_TREES or np.ptp(fabric.weight):
         return None
-    usage, kind_to = _kinds(topology)
-    kind_between = _between(lattice, kind_to)
-    order = _by_distance(kind_between)
+    usage, kind_to = _kinds(topology, topology.link_class)
+    fits = room(fabric, bound.unit)[topology.link_src, topology.link_dst]
+    budget = counted(topology.link_class, fits, usage.shape[1]) // fabric.ranks  # crossings of a class, per rank
+    moves, ranks = Moves.of(lattice), np.arange(fabric.ranks)
+    kind_between = kind_to[moves.moved(ranks[None, :], moves.inverse(moves.taking(ranks))[:, None])]
+    order = np.argsort(shortest_path(kind_between >= 0, unweighted=True, indices=0), kind="stable")
     slots: Slots = defaultdict(list)
     for place, rank in enumerate(order[1:], 1):
         kinds = np.unique(kind_between[order[:place], rank])
         slots[tuple(kinds[kinds >= 0].tolist())].append(rank)
-    counts = _counts(slots, usage, _budget(fabric, bound), trees)
-    if counts is None:
+    chosen = _chosen(slots, usage, budget, trees)
+    if chosen is None:
         return None
-    chosen = np.zeros((topology.ranks, trees), dtype=np.intp)
-    for ranks, of_kind in zip(slots.values(), counts, strict=True):
-        chosen[ranks] = _spread(of_kind).reshape(len(ranks), trees)
-    return [_tree(order, kind_between, chosen[:, tree]) for tree in range(trees)]
+    kind = np.zeros((fabric.ranks, trees), dtype=np.intp)
+    for joining, kinds in zip(slots.values(), chosen, strict=True):
+        kind[joining] = kinds.reshape(len(joining), trees)
+    return [_tree(order, kind_between, kind[:, tree]) for tree in range(trees)]
 
 
-def _kinds(topology: Topology) -> tuple[IntArray, IntArray]:
+def _kinds(topology: Topology, link_class: IntArray) -> tuple[IntArray, IntArray]:
     """What the kinds of route from rank 0 use of each class, shape (kinds, classes), and the kind to each rank.
 
     A route over another rank is not one that a tree takes: its kind is -1.
     """
-    assert topology.link_class is not None
     others = _led_to(topology, np.arange(1, topology.ranks))
     message, link = topology.router(np.zeros_like(others), others)
-    used = np.zeros((len(others), int(topology.link_class.max()) + 1), dtype=np.intp)
-    np.add.at(used, (message, topology.link_class[link]), 1)
+    used = np.zeros((len(others), int(link_class.max()) + 1), dtype=np.intp)
+    np.add.at(used, (message, link_class[link]), 1)
     direct = np.bincount(message[topology.link_dst[link] < topology.ranks], minlength=len(others)) == 1
     usage, kind = np.unique(used[direct], axis=0, return_inverse=True)
     kind_to = np.full(topology.ranks, -1)
@@ -87,60 +93,29 @@ def _led_to(topology: Topology, ranks: IntArray) -> IntArray:
     try:
         topology.router(np.zeros_like(ranks), ranks)
     except NoRouteError:
-        if len(ranks) == 1:
-            return ranks[:0]
-        return np.concatenate([_led_to(topology, half) for half in np.array_split(ranks, 2)])
+        halves = np.array_split(ranks, 2) if len(ranks) > 1 else []
+        return np.concatenate([ranks[:0], *(_led_to(topology, half) for half in halves)])
     return ranks
 
 
-def _between(lattice: Lattice, kind_to: IntArray) -> IntArray:
-    """The kind of route from each rank to each other, shape (N, N)."""
-    moves = Moves.of(lattice)
-    ranks = np.arange(lattice.ranks)
-    back = moves.inverse(moves.taking(ranks))
-    return kind_to[moves.moved(ranks[None, :], back[:, None])]
-
-
-def _by_distance(kind_between: IntArray) -> IntArray:
-    """All ranks, those first that fewest routes lead to from rank 0."""
-    return np.argsort(shortest_path(kind_between >= 0, unweighted=True, indices=0), kind="stable")
-
-
-def _budget(fabric: Fabric, bound: Bound) -> IntArray:
-    """How many crossings of each class of links there is room for, per rank."""
-    topology, of_link = fabric.topology, fabric.topology.link_class
-    assert of_link is not None
-    fits = room(fabric, bound.unit)[topology.link_src, topology.link_dst]
-    return counted(of_link, fits, int(of_link.max()) + 1) // topology.ranks
-
-
-def _counts(slots: Slots, usage: IntArray, budget: IntArray, trees: int) -> list[dict[int, int]] | None:
-    """For each set of slots how many take which kind: within the budget of every class, and crossing little."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
+def _chosen(slots: Slots, usage: IntArray, budget: IntArray, trees: int) -> list[IntArray] | None:
+    """For each set of ranks their kinds in all trees: within the budget of every class, and crossing little."""
+    from scipy.optimize import LinearConstraint, milp
 
     pairs = [(place, kind) for place, kinds in enumerate(slots) for kind in kinds]
     if not pairs:
         return None
+    place, kind = np.array(pairs).T
+    joins = (place == np.arange(len(slots))[:, None]).astype(np.intp)
     demand = np.array([trees * len(ranks) for ranks in slots.values()])
-    joins = np.zeros((len(slots), len(pairs)))
-    joins[[place for place, _ in pairs], np.arange(len(pairs))] = 1
-    crossed = usage[[kind for _, kind in pairs]].T
+    crossed = usage[kind].T
     limits = [LinearConstraint(joins, demand, demand), LinearConstraint(crossed, -np.inf, budget)]
     cost = (crossed / np.maximum(budget, 1)[:, None]).sum(axis=0)
-    found = milp(cost, constraints=limits, integrality=np.ones(len(pairs), dtype=np.intp), bounds=Bounds(0, np.inf))
+    found = milp(cost, constraints=limits, integrality=np.ones(len(pairs), dtype=np.intp))
     if found.x is None:
         return None
-    counts: list[dict[int, int]] = [{} for _ in slots]
-    for (place, kind), count in zip(pairs, np.rint(found.x).astype(int).tolist(), strict=True):
-        counts[place][kind] = count
-    return counts
-
-
-def _spread(counts: dict[int, int]) -> IntArray:
-    """So many of each kind in a row, each kind evenly over its whole length."""
-    kinds = np.repeat(list(counts), list(counts.values()))
-    place = np.concatenate([(np.arange(count) + 0.5) / count for count in counts.values() if count])
-    return kinds[np.argsort(place, kind="stable")]
+    times = np.rint(found.x).astype(np.intp)
+    return [np.repeat(kind[row], times[row]) for row in joins.astype(np.bool_)]
 
 
 def _tree(order: IntArray, kind_between: IntArray, chosen: IntArray) -> Tree:
@@ -153,3 +128,45 @@ def _tree(order: IntArray, kind_between: IntArray, chosen: IntArray) -> Tree:
         depth[rank] = depth[start] + 1
         edges.append((start, rank))
     return Tree(0, 1, tuple(edges))
+
+
+def pack_by_boxes(fabric: Fabric, bound: Bound) -> tuple[Tree, ...] | None:
+    """The trees of all ranks for a fabric and its bound; None where it has no such boxes, or not the room.
+
+    >>> from colllib.forest.bound import bound
+    >>> from colllib.forest.fabric import fabric
+    >>> from colllib.topology import find
+    >>> place = fabric(find("mi250:4"))
+    >>> max(tree.height for tree in pack_by_boxes(place, bound(place)))
+    10
+    """
+    ranks, size = fabric.ranks, _size(fabric)
+    if not size or (fabric.weight != 1).any():
+        return None
+    fits, boxes, k = room(fabric, bound.unit), ranks // size, bound.trees
+    inside, supply = fits[:size, :size], integers([k * boxes] * size)
+    narrowest = min(fits[ranks, :ranks].min(), fits[:ranks, ranks].min())
+    if narrowest < k * (boxes - 1) or starved(with_source(inside, supply), range(size), k * ranks):
+        return None
+    left: list[list[tuple[int, tuple[tuple[int, int], ...]]]] = [[] for _ in range(size)]
+    for batch in lowered(pack(inside, supply), inside):
+        left[batch.root].append((batch.size, batch.edges))
+    first = range(0, ranks, size)
+    found = []
+    for root in range(ranks):
+        across = [(root, root % size + at) for at in first if at != root - root % size]
+        ways = [(a, ranks, b) for a, b in across]
+        for units, edges in taken(left[root % size], k):
+            within = [(at + a, at + b) for at in first for a, b in edges]
+            found.append(Tree(root, units, (*across, *within), (*ways, *within)))
+    return tuple(found)
+
+
+def _size(fabric: Fabric) -> int:
+    """Of the boxes, if ranks in a row are linked alike and one switch joins all of them; else 0."""
+    ranks = fabric.ranks
+    links = fabric.capacity[:ranks, :ranks]
+    count, box = connected_components(links > 0)
+    size = ranks // count
+    alike = fabric.nodes == ranks + 1 and size > 1 and (box == np.arange(ranks) // size).all()
+    return size if alike and (links == np.kron(np.eye(count, dtype=links.dtype), links[:size, :size])).all() else 0

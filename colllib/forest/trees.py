@@ -15,13 +15,10 @@ import numpy as np
 from colllib.exact import Fractions, IntArray, multiplied
 from colllib.execution import Execution, execute
 from colllib.forest.bound import Bound, bound, fixed, room
-from colllib.forest.boxed import pack_by_boxes
 from colllib.forest.fabric import Fabric, fabric, speed
-from colllib.forest.lowering import lowered
-from colllib.forest.multicast import messages
-from colllib.forest.packing import pack
+from colllib.forest.packing import lowered, pack
 from colllib.forest.splitting import Path, Pieces, taken, without_switches
-from colllib.forest.symmetric import lattice_of, pack_by_moves
+from colllib.forest.symmetric import lattice_of, pack_by_boxes, pack_by_moves
 from colllib.forest.tree import Tree
 from colllib.limits import FLOW, IN_FULL, MOST_MESSAGES, TREE, check_seconds, check_size
 from colllib.moves import Moves
@@ -74,11 +71,7 @@ class Forest:
         return dict(sorted(found.items()))
 
     def schedule(self, segments: int = 1) -> Schedule:
-        """The schedule: in step t every tree sends along its edges that end t + 1 away from the root.
-
-        Args:
-            segments: into how many each tree's share is cut and pipelined.
-        """
+        """In step t every tree sends along its edges that end t + 1 away from the root; segments are pipelined."""
         return pipelined(reduce(in_sequence, map(self._one_way, self._ways)), segments)
 
     @property
@@ -90,7 +83,7 @@ class Forest:
         topology = self.fabric.topology
         able = topology.able("combines" if inward else "replicates", np.arange(topology.switches)) & self.multicast
         whole = self.moved_to_all if self.lattice and able.any() else self
-        hops = [(when, block, path) for block, tree in enumerate(whole.trees) for when, path in messages(tree, able)]
+        hops = [(when, block, path) for block, tree in enumerate(whole.trees) for when, path in tree.messages(able)]
         hops.sort(key=itemgetter(0))
         table = np.array([(when, block, path[0], path[-1]) for when, block, path in hops], dtype=np.intp)
         when, block, src, dst = table.reshape(-1, 4).T
@@ -115,15 +108,14 @@ class Forest:
     @cached_property
     def moved_to_all(self) -> Forest:
         """The same with the trees of every rank and their paths, where rank 0's are moved."""
-        topology = self.fabric.topology
+        topology, ranks = self.fabric.topology, np.arange(self.fabric.ranks)
         assert self.lattice is not None
-        moves = Moves.of(self.lattice)
-        check_size(topology.name, sum(len(tree.edges) for tree in self.trees) * moves.order, MOST_MESSAGES, "messages")
-        found = []
-        for move in range(moves.order):
-            to = moves.moved(np.arange(topology.ranks), np.array(move)).tolist()
-            for tree in self.trees:
-                found.append(Tree(to[tree.root], tree.size, tuple((to[start], to[end]) for start, end in tree.edges)))
+        check_size(topology.name, sum(len(tree.edges) for tree in self.trees) * len(ranks), MOST_MESSAGES, "messages")
+        found = [
+            Tree(to[tree.root], tree.size, tuple((to[start], to[end]) for start, end in tree.edges))
+            for to in Moves.of(self.lattice).moved(ranks[None, :], ranks[:, None]).tolist()
+            for tree in self.trees
+        ]
         usual = _usual_paths(topology, found, self.primitive in INWARD)
         trees = tuple(replace(tree, paths=tuple(usual[edge] for edge in tree.edges)) for tree in found)
         return replace(self, trees=trees, lattice=None)
@@ -221,12 +213,12 @@ def forest(
         raise ValueError(f"root {root}: {primitive} has no root")
     if weights is not None and primitive in ROOTED:
         raise ValueError(f"weights: {primitive} has one root, which has all")
-    network = fabric(topology, root=(root or 0) if primitive in ROOTED else None, weights=weights)
+    start = (root or 0) if primitive in ROOTED else None
+    network = fabric(topology, root=start, weights=weights, inward=primitive in INWARD)
     if primitive == "all-reduce" and (network.capacity != network.capacity.T).any():
         raise ValueError(
             f"{topology.name}: all-reduce takes the same trees both ways, and some links lead one way only"
         )
-    network = network.reversed if primitive in INWARD else network
     limit = bound(network) if trees is None else fixed(network, trees)
     if way in ("best", "moves") and (moved := pack_by_moves(network, limit)) is not None:
         return Forest(primitive, network, limit, tuple(moved), "moves", lattice_of(topology), multicast)
@@ -241,34 +233,23 @@ def forest(
 def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
     ranks, nodes = fabric.ranks, fabric.nodes
     what = f"a forest on {fabric.topology.name} the general way"
-    check_seconds(what, FLOW * ranks * (nodes - ranks) * nodes + TREE * ranks**3)  # at the very least
-    if ranks == 1:
-        return (Tree(0, limit.trees, ()),)
+    check_seconds(what, FLOW * ranks * (nodes - ranks) * nodes + TREE * ranks**3, "ranks")  # at the very least
     supply = multiplied(fabric.weight, limit.trees)
     logical = without_switches(room(fabric, limit.unit), supply, ranks, fabric.topology.name)
-    # about one batch for each link, as far as there are so many trees
-    batches = min(int(supply.sum()), int(np.count_nonzero(logical.capacity)))
-    check_seconds(what, TREE * batches * ranks**2)
+    # a batch parts at most links that have room for some of its trees, and not for the others
+    batches = min(int(supply.sum()), ranks + int(np.count_nonzero(logical.capacity % limit.trees)))
+    check_seconds(what, TREE * batches * ranks**2, "ranks or trees")
     return packed_on(logical.capacity, supply, logical.paths)
 
 
 def packed_on(capacity: IntArray, supply: IntArray, paths: Pieces) -> tuple[Tree, ...]:
-    """Trees packed into links between ranks, on the ways that the links stand for."""
-    left: Pieces = {ends: _merged(ways) for ends, ways in paths.items()}
-    return tuple(tree for batch in lowered(pack(capacity, supply), capacity) for tree in _on_paths(batch, left))
+    """Trees packed into links between ranks, on the ways that the links stand for, which they use up."""
+    return tuple(tree for batch in lowered(pack(capacity, supply), capacity) for tree in _on_paths(batch, paths))
 
 
-def _merged(ways: list[tuple[int, Path]]) -> list[tuple[int, Path]]:
-    """The ways with equal ones counted together, the widest last."""
-    found: Counter[Path] = Counter()
-    for units, path in ways:
-        found[path] += units
-    return sorted((units, path) for path, units in found.items())
-
-
-def _on_paths(batch: Tree, left: Pieces) -> list[Tree]:
+def _on_paths(batch: Tree, paths: Pieces) -> list[Tree]:
     """A batch with paths for its edges; where these are several for an edge, it parts."""
     parts: list[tuple[int, tuple[Path, ...]]] = [(batch.size, ())]
     for edge in batch.edges:
-        parts = [(units, (*before, path)) for size, before in parts for units, path in taken(left[edge], size)]
-    return [Tree(batch.root, size, batch.edges, paths) for size, paths in parts]
+        parts = [(units, (*before, path)) for size, before in parts for units, path in taken(paths[edge], size)]
+    return [Tree(batch.root, size, batch.edges, ways) for size, ways in parts]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from colllib.library_choices import NCCL_NETWORK_STEP as NETWORK_STEP
 from colllib.library_choices import NCCL_NVLINK_STEP as NVLINK_STEP
-from colllib.measured.expected import Expected
+from colllib.measured.expected import PAIRS, Expected
 from colllib.measured.log import Run
 from colllib.measured.machines import Machine
 from colllib.measured.predict import predict
@@ -77,7 +77,7 @@ def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator
 
 def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: str) -> Iterator[Evidence]:
     """What the numbers say of a slow run over several boxes."""
-    if form.noisy:
+    if form.erratic:
         text = "busbw is erratic at large sizes"
         yield Evidence("no-gdr", 1.4 + (0.8 if machine.boxes == 2 else 0), text)
         yield Evidence("congestion", 1.2 + (1.2 if machine.boxes >= 8 else 0), text)
@@ -85,8 +85,9 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
     if machine.far:
         text = f"no GPU reaches {machine.far} of {machine.cards} cards without crossing the processor"
         yield Evidence("no-gdr", (CERTAIN - 0.5) * min(1.0, machine.far / machine.cards), text)
-    pairs = collective in ("sendrecv", "all-to-all")
-    yield from _of_pairs(machine, form, bound, collective) if pairs else _of_a_ring(machine, form, collective)
+    yield from (
+        _of_pairs(machine, form, bound, collective) if collective in PAIRS else _of_a_ring(machine, form, collective)
+    )
 
 
 def _of_pairs(machine: Machine, form: Shape, bound: Expected, collective: str) -> Iterator[Evidence]:
@@ -109,7 +110,7 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
     if waiting > 0.15:
         text = f"a ring over {machine.ranks} ranks waits {waiting:.0%} of the time of the largest message"
         yield Evidence("latency-bound", min(2.5, 8 * waiting), text)
-    if form.noisy:
+    if form.erratic:
         return
     if machine.cards > 1 and waiting <= 0.15:
         # over two boxes a tree gives twice a ring's busbw
@@ -145,7 +146,7 @@ def inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
 
 def noted(form: Shape) -> Iterator[Evidence]:
     """What is worth a note whatever the speed."""
-    if form.steps_back and not form.noisy:
+    if form.steps_back and not form.erratic:
         where = binary_size(form.steps_back[-1])
         yield Evidence("protocol-switch", 0.7, f"a message larger than {where} takes less time than one of that size")
 

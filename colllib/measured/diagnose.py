@@ -99,7 +99,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     >>> found.state, found.binding  # of NVLSTree, which is faster than a ring over the cards
     ('healthy', 'NVLink')
     """
-    if why := _no_measurement(run, ranks_of(run, hints)):
+    one_rank = "every job has 1 rank, so that busbw is 0 by its formula"
+    if why := one_rank if (run.ranks or ranks_of(run, hints)) == 1 else run.mixed:
         text = f"This is no measurement: {why}."
         fix = "build nccl-tests with MPI=1 and start one job over all ranks, with its output in a file of its own"
         sure = MOST_SURE if run.mixed else 0.9
@@ -138,12 +139,6 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     return _judged(known, form, machine, collective, assumed)
 
 
-def _no_measurement(run: Run, ranks: int | None) -> str:
-    if (run.ranks or ranks) == 1:
-        return "every job has 1 rank, so that busbw is 0 by its formula"
-    return run.mixed
-
-
 def _undecided(why: str, needed: str) -> Diagnosis:
     return Diagnosis("undecided", None, (), 0.2, "unknown", f"I cannot tell: {why}.", (why,), f"tell {needed}")
 
@@ -152,7 +147,7 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
     """Without a GPU the numbers may still say what they come from, or the log why they are low."""
     boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
     marks = [*causes.said(run, boxes, hints.cards[0] if hints.cards else 0), *causes.noted(form)]
-    scatter = f"{len(form.rough)} of the large sizes scatter, which no healthy fabric shows"
+    scatter = "busbw is erratic at large sizes, which no healthy fabric shows"
     if form.erratic:
         marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
@@ -234,12 +229,12 @@ def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -
     """What makes a healthy run as fast as it is, and over several boxes what a faster one would have."""
     adds = machine.nvls and machine.gpus > 1 and collective == "all-reduce"
     if machine.boxes == 1:
-        if adds and form.peak > NVLS_LEAST * machine.link:
+        if adds and form.measured > NVLS_LEAST * machine.link:
             return [Evidence("nvls", 1.5, "faster than a ring on these links: the switch adds (NVLS)")]
         slot = Evidence("pcie-limited", 1.0, "without links of their own the GPUs are as fast as PCIe")
         return [] if machine.linked else [slot]
     found = [Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, "the cards bind, as they should")]
-    if adds and form.peak > machine.network:
+    if adds and form.measured > machine.network:
         found.append(Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree"))
     if form.measured < SLOWER * model.busbw:
         found.append(Evidence("misconfiguration", 0.95, f"{model.picked} over part of the cards would give as much"))
@@ -308,11 +303,10 @@ _TESTS = {
     "congestion": "./build/sendrecv_perf -b 256M -e 4G -f 2 on two boxes under one leaf switch, then under two",
     "misconfiguration": "NCCL_DEBUG=INFO {run}, and read which network and which cards it uses",
     "other": "NCCL_ALGO=Ring {run}, then one box alone",
-    "": "NCCL_ALGO=Ring {run}, then one box alone",
 }
 
 
 def _test(cause: str, ranks: int | None, collective: str | None = None) -> str:
     program = PROGRAMS[collective or "all-reduce"][0]
     launch = f"mpirun -np {ranks or 'N'} ./build/{program}"
-    return _TESTS[cause].format(launch=launch, run=f"{launch} -b 1G -e 8G -f 2 -g 1")
+    return _TESTS[cause or "other"].format(launch=launch, run=f"{launch} -b 1G -e 8G -f 2 -g 1")

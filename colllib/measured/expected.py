@@ -10,6 +10,7 @@ from colllib.measured.machines import Machine
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.64, 0.5, 0.3
 SEND_SHARE = 0.8  # of a card that one pair of GPUs has for itself: up to 0.97 is seen
+PAIRS = ("sendrecv", "all-to-all")  # in which a GPU sends to others directly
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
 
@@ -54,9 +55,7 @@ def expected(machine: Machine, collective: str) -> Expected:
     inside = _inside(machine, collective)
     if machine.boxes == 1:
         return inside
-    usual, most = _outside(machine, machine.network, collective)
-    pair = collective in ("sendrecv", "all-to-all")
-    share = {"all-to-all": PAIR_SHARE, "sendrecv": SEND_SHARE}.get(collective, CARD_SHARE)
+    usual, most, share, note = _outside(machine, collective)
     if machine.gpus == 1:  # it has its cards for itself
         share = SEND_SHARE
     binding, why = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
@@ -67,28 +66,25 @@ def expected(machine: Machine, collective: str) -> Expected:
             why += f", or {machine.common_network / 1e9:g} GB/s together, as many boxes have"
     if machine.slots_bind:
         binding, why = "PCIe", f"{why}, behind PCIe slots of {machine.pcie / 1e9:g} GB/s a GPU"
-    why += {"sendrecv": ", one of them for a pair", "all-to-all": f", shared by {machine.gpus} GPUs"}.get(
-        collective, ""
-    )
-    if machine.gpus > 1 and inside.low < share * usual and not pair:
+    if machine.gpus > 1 and inside.low < share * usual and collective not in PAIRS:
         return replace(inside, high=min(inside.high, most))
-    return Expected(share * usual, min(most, inside.high), binding, why)
+    return Expected(share * usual, min(most, inside.high), binding, why + note)
 
 
-def _outside(machine: Machine, network: float, collective: str) -> tuple[float, float]:
-    """Busbw between boxes: of the usual algorithm, and the most that the cards allow."""
-    n, boxes, gpus = machine.ranks, machine.boxes, machine.gpus
+def _outside(machine: Machine, collective: str) -> tuple[float, float, float, str]:
+    """Busbw between boxes: of the usual algorithm, the most that the cards allow, the share that arrives; a note."""
+    n, boxes, gpus, network = machine.ranks, machine.boxes, machine.gpus, machine.network
     if collective == "sendrecv":
         pair = min(machine.rate, machine.pcie)
-        return pair, pair
+        return pair, pair, SEND_SHARE, ", one of them for a pair"
     if collective == "all-to-all":
-        share = network / gpus * (n - 1) / (n - gpus)
-        return share, share
-    return network, network * (n - 1) / n * boxes / (boxes - 1)
+        each = network / gpus * (n - 1) / (n - gpus)
+        return each, each, PAIR_SHARE, f", shared by {gpus} GPUs"
+    return network, network * (n - 1) / n * boxes / (boxes - 1), CARD_SHARE, ""
 
 
 def _inside(machine: Machine, collective: str) -> Expected:
-    pair = collective in ("sendrecv", "all-to-all")
+    pair = collective in PAIRS
     if machine.linked:
         name, link = machine.inner, machine.reach(collective)
         adds = machine.nvls and collective == "all-reduce"

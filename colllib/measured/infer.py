@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from colllib.measured.expected import expected
+from colllib.measured.expected import PAIRS, expected
 from colllib.measured.log import Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.shape import Shape
@@ -64,13 +64,12 @@ def linked(run: Run, form: Shape) -> bool:
 
 
 def filled(run: Run, form: Shape) -> float:
-    """The cards of a box that a flat sweep over many ranks fills, in bytes per second together, or 0.
+    """The cards of a box that a sweep over many ranks fills, in bytes per second together, or 0.
 
     NCCL's maintainers count 24 GB/s for each card of 200 Gbit/s: a ring that reaches 92 % or more of a usual total
     has cards of that total. One card alone is no evidence, since others may lie idle.
     """
-    pair = run.collective in ("sendrecv", "all-to-all")
-    if pair or not form.steady or form.growth >= 1.05 or not run.ranks or run.ranks <= UNKNOWN.gpus:
+    if run.collective in PAIRS or not form.steady or not run.ranks or run.ranks <= UNKNOWN.gpus:
         return 0.0
     return next((total for total in CARD_TOTALS if 0.92 <= form.measured / total <= 1.0), 0.0)
 
@@ -107,7 +106,7 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     if hints.machine is not None:
         return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
     kind, counted = by_gpu(hints.gpu or run.gpu), run.facts.get("cards", "")
-    if run.facts.get("provider") == "cxi" and counted.isdigit() and not hints.cards:
+    if run.facts.get("provider") == "cxi" and counted and not hints.cards:
         hints = replace(hints, cards=(int(counted), SLINGSHOT_CARD))
         assumed.append(f"from the log: {counted} cards of Slingshot, 200 Gb/s each")
     if kind is None:
@@ -154,14 +153,11 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
         part = made.gpus / kind.gpus
         common = max(made.card, part * kind.common_network)
         made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common)
-    counted = int(run.facts.get("cards", "0")) if run.facts.get("cards", "0").isdigit() else 0
-    named = int(run.facts.get("named cards", "0"))
+    counted, named = (int(run.facts.get(key, "0")) for key in ("cards", "named cards"))
     if "efa" in (run.facts.get("provider"), run.facts.get("FI_PROVIDER")) and kind.generation < 2:
         made = replace(made, cards=counted or (4 if kind.name == "A100" else 1), card=EFA_CARD)
-    elif 1 < counted < made.cards:  # one card alone is a finding, not a kind of box
-        made = replace(made, cards=counted)
-    elif 0 < named < made.cards:  # by who started the run: what these cards give is what it can be judged by
-        made = replace(made, cards=named)
+    elif 0 < (fewer := counted if counted > 1 else named) < made.cards:
+        made = replace(made, cards=fewer)  # one that the log counts is a finding; those that are named may be one
     whence = "from the log" if made.cards in (counted, named) else "assumed"
     assumed.append(f"{whence}: {made.cards} x {made.card * 8 / 1e9:g} Gb/s cards a box")
     return made

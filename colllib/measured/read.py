@@ -7,9 +7,11 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from colllib.measured.log import COLLECTIVES, Row, Run, Unread, factor
 from colllib.units import shortened
@@ -21,17 +23,36 @@ _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
 _LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
 _INSIDE = re.compile(r"(?<=[\dA])(?:\[\d+\]| \d+:)(?=\s)")  # the same label again in mid-line, behind a number or N/A
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_TYPE_BYTES = {"int8": 1, "uint8": 1, "half": 2, "fp16": 2, "bf16": 2, "bfloat16": 2, "float": 4, "fp32": 4}
-_TYPE_BYTES |= {"int32": 4, "uint32": 4, "int64": 8, "uint64": 8, "double": 8, "int16": 2, "uint16": 2}
-_TYPE_BYTES |= dict.fromkeys(("f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1)
-_NUMBER = re.compile(r"[+-]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\*?|[+-]?(?:nan|inf)|N/A", re.IGNORECASE)
+_BYTES = {
+    **dict.fromkeys(("int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1),
+    **dict.fromkeys(("int16", "uint16", "half", "fp16", "bf16", "bfloat16"), 2),
+    **dict.fromkeys(("int32", "uint32", "float", "fp32"), 4),
+    **dict.fromkeys(("int64", "uint64", "double"), 8),
+}
+_A_NUMBER = r"(?i:[+-]?(?:\d[\d_,]*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\*?|[+-]?(?:nan|inf)|N/A)(?!\S)"
+_NUMBER = re.compile(_A_NUMBER)
+#: Size, count, type, perhaps what is done to them, and the numbers behind.
+_ROW = re.compile(
+    rf"(?<!\S)({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
+    rf"(?:\s+(?!(?:nan|inf)\s)([a-z]{{3,6}})(?!\S))?((?:\s+{_A_NUMBER})*)"
+)
 _QUANTITY = re.compile(r"([\d.,_]+)\s*([KMGT]?)(i?)(B(?:ytes)?|)(ps|/s)?", re.IGNORECASE)
+_SIZED = re.compile(r"(message )?size|payload|bytes")
+_UNIT = re.compile(r"\(\s*([mnµu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:/s|ps))\s*\)")
 _RANK = re.compile(
     r"\bRank\s+(\d+)\s+(?:Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(\S+)\s+device\s+(\d+)\s+\[[0-9a-fA-Fx:.]+\]\s*(.*)"
 )
+_SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
+_START = re.compile(r"nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
+_END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
+_TOOL = re.compile(
+    r"\b([a-z_]+)_perf\b|nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|alltoall|sendrecv)\b|"
+    r"#\s*OSU [^#]*?(All-?reduce|Allgather|Alltoall|Reduce_scatter|Broadcast|Bcast|Reduce)\b",
+    re.IGNORECASE,
+)
 _FACTS = {
     "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
-    "nranks": re.compile(r"\bnranks (\d+)\b"),
+    "nranks": re.compile(r"\bnranks (\d{1,8})\b"),
     "library": re.compile(r"(?:NCCL version |nccl-library=|RCCL version[ :]+)(\d[\w.+-]*)"),
     "via P2P": re.compile(r"\bvia (P2P)\b"),
     "via SHM": re.compile(r"\bvia (SHM)\b"),
@@ -42,51 +63,51 @@ _FACTS = {
     "no p2p": re.compile(r"(P2P is disabled between connected GPUs)"),
     "iommu": re.compile(r"(Missing \"?iommu=pt)"),
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
+    "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
 _CARD = re.compile(r"\[\d+\]\w+:\d+/(?:IB|RoCE)")  # of the line that begins "NET/IB : Using"
-_NICS = re.compile(r"\(found (\d{1,3}) nics\)")
 _SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set (?:by environment )?to )\s*([^\s;]+)")
-_TOOL = re.compile(r"\b([a-z_]+)_perf\b|nccom-test\b.*?\b(all[rg]|redsct|alltoall|sendrecv)\b", re.IGNORECASE)
-_OSU = re.compile(r"#\s*OSU .*?(All-?reduce|Allgather|Alltoall|Reduce_scatter|Broadcast|Bcast|Reduce)\b", re.IGNORECASE)
-_SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by who posted it, instead of the lines
-_AVERAGE = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
-_UNIT = re.compile(r"\(\s*([mnµu]?s|[kKMGT]?i?[Bb](?:its?|ytes?)?(?:/s|ps))\s*\)")
+
+
+class _Line(NamedTuple):
+    """A line without its label, and the process that printed it."""
+
+    number: int
+    stream: str
+    text: str
 
 
 @dataclass
 class _Table:
     """A run while its lines come in."""
 
+    line: _Line  # that is read
+    facts: dict[str, str] = field(default_factory=dict)
     dialect: str = "nccl-tests"
     columns: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
     streams: list[str] = field(default_factory=list)  # the process that printed a row
+    places: list[int] = field(default_factory=list)  # in Markdown: the column of each row
     devices: dict[int, tuple[str, int, str]] = field(default_factory=dict)
     firsts: set[str] = field(default_factory=set)  # hosts that say that they have rank 0: one of each job
-    facts: dict[str, str] = field(default_factory=dict)
     unread: list[Unread] = field(default_factory=list)
     collective: str | None = None
-    ended: bool = False  # by its line of averages
+    ended: bool = False  # by its line of averages: what follows is said of the next
+    after: dict[str, str] = field(default_factory=dict)
     reduces: bool | None = None
     root: str = ""
     per_rank: list[float] = field(default_factory=list)  # size over count and type: the ranks, where it counts by rank
     ranks: int | None = None
     hosts: int | None = None
-    places: list[int] = field(default_factory=list)  # in Markdown: the column of each row
-    before: _Table | None = None  # it speaks for this one where this one says nothing itself
-    after: dict[str, str] = field(default_factory=dict)  # facts behind its last line, which are the next run's
-    number: int = 0  # of the line that is read, and who printed it
-    stream: str = ""
-    line: str = ""
 
     def refuse(self, why: str) -> None:
         """Name the line that is read as one that could not be."""
-        self.unread.append(Unread(self.number, why, shortened(self.line)))
+        self.unread.append(Unread(self.line.number, why, shortened(self.line.text.strip())))
 
     def add(self, row: Row, place: int = 0) -> None:
         """One time, and its column in Markdown."""
         self.rows.append(row)
-        self.streams.append(self.stream)
+        self.streams.append(self.line.stream)
         self.places.append(place)
 
 
@@ -96,15 +117,15 @@ def read_file(path: str | Path) -> tuple[Run, ...]:
     Raises:
         ValueError: if it cannot be opened, is over 64 MiB, or holds no row.
     """
-    place = Path(path)
+    place, name = Path(path), f"log {shortened(str(path))!r}"
     try:
         if not place.is_file():
-            raise ValueError(f"log {shortened(str(path))!r}: no such file")
+            raise ValueError(f"{name}: no such file")
         if place.stat().st_size > MOST_BYTES:
-            raise ValueError(f"log {shortened(str(path))!r}: over 64 MiB; cut out the table")
+            raise ValueError(f"{name}: over 64 MiB; cut out the table")
         raw = place.read_bytes()
     except OSError as error:
-        raise ValueError(f"log {shortened(str(path))!r}: {error.strerror}") from None
+        raise ValueError(f"{name}: {error.strerror}") from None
     wide = raw[:2] in (BOM_UTF16_LE, BOM_UTF16_BE)  # as Windows redirects
     return read(raw.decode("utf-16" if wide else "utf-8-sig", errors="replace"))
 
@@ -124,112 +145,96 @@ def read(text: str) -> tuple[Run, ...]:
     >>> run.rows[0].message, round(run.rows[0].busbw / 1e9, 2), run.ranks
     (1048576.0, 18.35, 8)
     """
-    tables = [_Table()]
-    for number, stream, line in _lines(text):
-        _take(tables, number, stream, line)
+    tables = [_Table(_Line(0, "", ""))]
+    for line in _lines(text):
+        _take(tables, line)
     whole = [table for table in tables if table.rows]
     if not whole:
         unread = [mark for table in tables for mark in table.unread]
         why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
-    return tuple(run for table in whole for run in _finished(table))
+    for before, table in pairwise(whole):  # it speaks for the next one where that says nothing itself
+        table.facts = table.facts or before.facts
+        table.devices = table.devices or before.devices
+        table.firsts = table.firsts or before.firsts
+    return tuple(run for table in whole for run in _runs(table))
 
 
-def _lines(text: str) -> Iterator[tuple[int, str, str]]:
-    """Number, process and text of every line, the processes of one line taken apart and a cut line joined."""
+def _lines(text: str) -> Iterator[_Line]:
+    """Every line, the processes of one line taken apart and a cut line joined."""
     waiting: dict[str, str] = {}
     for number, raw in enumerate(text.split("\n"), 1):
         line = _ESCAPE.sub("", raw).rstrip("\r")[:MOST_LINE]
-        tags = [match.group() for match in _TAG.finditer(line)]
         if not line.strip():
             continue
-        if not tags:
-            label, line = _LABEL.match(line), _INSIDE.sub(" ", line)
-            yield number, label.group().strip() if label else "", line[label.end() :] if label else line
+        first, *pieces = _TAG.split(line)
+        if not pieces:
+            label = _LABEL.match(line)
+            place, stream = (label.end(), label.group().strip()) if label else (0, "")
+            yield _Line(number, stream, _INSIDE.sub(" ", line[place:]))
             continue
-        bare = _TAG.sub("", line)
-        if len(_numbers(bare) or ()) >= 8:
-            yield number, tags[0], bare
+        tags, bare = _TAG.findall(line), first + "".join(pieces)
+        if (row := _ROW.search(bare)) and len(row[5].split()) >= 4:
+            yield _Line(number, tags[0], bare)
             continue
-        pieces = _TAG.split(line)
-        if pieces[0].strip():
-            yield number, "", pieces[0]
-        for place, (tag, piece) in enumerate(zip(tags, pieces[1:], strict=True)):
-            joined = waiting.pop(tag, "") + piece
-            if place < len(tags) - 1:
-                waiting[tag] = joined[:MOST_LINE]
-            else:
-                yield number, tag, joined
+        if first.strip():
+            yield _Line(number, "", first)
+        for tag, piece in zip(tags[:-1], pieces, strict=False):
+            waiting[tag] = (waiting.pop(tag, "") + piece)[:MOST_LINE]
+        yield _Line(number, tags[-1], waiting.pop(tags[-1], "") + pieces[-1])
 
 
-def _take(tables: list[_Table], number: int, stream: str, line: str) -> None:
-    table, stripped = tables[-1], line.strip()
-    table.number, table.stream, table.line = number, stream, stripped
-    if stripped[:1].isdigit() and _row(table, stripped):
+def _take(tables: list[_Table], line: _Line) -> None:
+    table, text = tables[-1], line.text.strip()
+    table.line = line
+    if text[:1].isdigit() and _row(table, text):
         return
-    columns = _header(stripped)
-    units = set(_UNIT.findall(line)) if columns or stripped.startswith(("#", "(")) else set()
+    columns, rank, tool = _header(text), _RANK.search(text), _TOOL.search(text)
+    of_next = table.ended and (rank or (tool and "concluded" not in text))
+    if table.rows and (columns or of_next or _START.search(text)):
+        table = _Table(line, table.after)
+        tables.append(table)
     if columns:
-        table = _next(tables)
         table.dialect, table.columns = columns[0], columns[1:]
-    table.number, table.stream, table.line = number, stream, stripped
+    units = set(_UNIT.findall(text)) if columns or text.startswith(("#", "(")) else set()
     if foreign := units - {"us", "µs", "GB/s", "GBps"}:
         table.refuse(f"unit {min(foreign)}: times are in us, rates in GB/s")
         table.dialect, table.columns = "nccl-tests", ("refused",)
     if columns or foreign:
         return
-    if match := _OSU.search(line):
-        table = _next(tables)
-        table.dialect, table.collective = "osu", COLLECTIVES[match[1].lower().replace("-", "")]
-        return
-    if "nThread" in line and "minBytes" in line:
-        table = _next(tables)
-    if match := _RANK.search(stripped):
-        table = _next(tables) if table.ended else table
-        rank, host = int(match[1]), match[2]
-        if rank == 0:
-            table.firsts.add(host)
-        table.devices[rank] = (host, int(match[3]), match[4].strip())
-        return
-    if _AVERAGE.search(line):
+    if rank:
+        table.devices[int(rank[1])] = (rank[2], int(rank[3]), rank[4].strip())
+        table.firsts |= {rank[2]} if int(rank[1]) == 0 else set()
+    elif _END.search(text):
         table.ended = True
-        return
-    if stripped.startswith("|"):
-        _markdown(table, stripped)
-    elif stripped.startswith("#") or not _row(table, stripped):
-        _remarks(table, line)
-
-
-def _next(tables: list[_Table]) -> _Table:
-    if tables[-1].rows:
-        tables.append(_Table(before=tables[-1], facts=tables[-1].after))
-    return tables[-1]
+    elif text.startswith("|"):
+        _markdown(table, text)
+    elif text.startswith("#") or not _row(table, text):
+        _remarks(table, text, tool)
 
 
 def _header(line: str) -> tuple[str, ...]:
     """Dialect and columns, if the line names them."""
     if line.startswith("|"):
         cells = [cell.strip().lower() for cell in line.strip("|").split("|")]
-        sized = bool(cells) and re.match(r"(message )?size|payload|bytes", cells[0]) is not None
-        return ("markdown", *cells) if sized and len(cells) > 1 else ()
-    words = line.lstrip("# ").split()
-    if len(words) < 2 or words[0].partition("(")[0].lower() != "size":
+        return ("markdown", *cells) if len(cells) > 1 and _SIZED.match(cells[0]) else ()
+    names = [word.partition("(")[0].lower() for word in line.lstrip("# ").split()]
+    if len(names) < 2 or names[0] != "size":
         return ()
-    names = [word.partition("(")[0].lower() for word in words]
     if "latency" in line.lower() and "algbw" not in names:
-        return ("osu", *("size", "time"))
+        return ("osu", "size", "time")
     if "busbw" not in names:
         return ()
-    if any("(" in word for word in words) and "elems" in line:
+    if "(" in line and "elems" in line:
         return ("nccom-test", *names)
     return ("nccl-tests" if "count" in names else "columns", *names)
 
 
-def _remarks(table: _Table, line: str) -> None:
-    if match := _TOOL.search(line):
-        name = (match[1] or match[2]).lower()
+def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
+    if tool:
+        name = str(tool[1] or tool[2] or tool[3]).lower().replace("-", "")
         table.collective = COLLECTIVES.get(name, table.collective)
-    if match := re.search(r"nccom-test .*?-r\s*(\d{1,6})\b", line):
+    if (match := _START.search(line)) and match[1]:
         table.ranks = int(match[1])
     if match := _SHORTENED.search(line):
         table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
@@ -237,12 +242,52 @@ def _remarks(table: _Table, line: str) -> None:
     for name, pattern in _FACTS.items():
         if match := pattern.search(line):
             facts[name] = next(group for group in match.groups() if group)
-    if found := len(_CARD.findall(line)) if "NET/IB : Using" in line else _NICS.findall(line):
-        facts["cards"] = str(found if isinstance(found, int) else found[0])
+    if "NET/IB : Using" in line and (found := len(_CARD.findall(line))):
+        facts["cards"] = str(found)
     facts.update((name, value.replace("\\", "").strip("\"'")) for name, value in _SETTING.findall(line))
-    chosen = [name.split(":")[0] for name in facts.get("NCCL_IB_HCA", "").lstrip("=").split(",")]
+    chosen = {name.split(":")[0] for name in facts.get("NCCL_IB_HCA", "").lstrip("=").split(",")}
     if "NCCL_IB_HCA" in line and all(re.fullmatch(r"[A-Za-z]\w*_\d+", name) for name in chosen):
-        facts["named cards"] = str(len(set(chosen)))
+        facts["named cards"] = str(len(chosen))
+
+
+def _row(table: _Table, line: str) -> bool:
+    """Whether a line is one of numbers: it is taken as a row, or refused."""
+    full, words = _ROW.search(line), line.split()
+    if table.columns == ("refused",):
+        return full is not None
+    if full:
+        _full_row(table, *full.groups(""))
+        return True
+    if table.dialect not in ("columns", "osu") or not table.columns or not all(map(_NUMBER.fullmatch, words)):
+        return False
+    if len(words) == len(table.columns) or (table.dialect == "osu" and len(words) > len(table.columns)):
+        _add(table, dict(zip(table.columns, words, strict=False)))
+    else:
+        table.refuse(f"{len(words)} numbers for {len(table.columns)} columns")
+    return True
+
+
+def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behind: str) -> None:
+    """One half or two, each of four numbers, perhaps behind a root."""
+    rest, neuron = behind.split(), table.dialect == "nccom-test"
+    if neuron:
+        rest = [*rest[:3], ""]
+    if len(rest) not in (4, 5, 8, 9):
+        return table.refuse(f"{len(rest)} numbers after the type")
+    expected = len(table.columns) - 3 - ("redop" in table.columns)
+    headed = table.dialect == "nccl-tests" and "time" in table.columns
+    if headed and len(rest) not in (expected, 4 + ("root" in table.columns)):
+        return table.refuse(f"{len(rest)} numbers where the header has {expected}")
+    if len(rest) % 4:
+        table.root = rest.pop(0)
+    for half in range(0, len(rest), 4):
+        cells = dict(zip(("time", "algbw", "busbw", "wrong"), rest[half:], strict=False))
+        _add(table, {"size": size, **cells}, None if neuron else half > 0)
+    elements, total = _float(count), _float(size)
+    if redop:
+        table.reduces = redop != "none"
+    if elements and total:
+        table.per_rank.append(total / (elements * _BYTES[kind]))
 
 
 def _float(text: str) -> float | None:
@@ -253,85 +298,25 @@ def _float(text: str) -> float | None:
     return value if isfinite(value) else None
 
 
-def _numbers(line: str) -> list[str] | None:
-    """Size, count, type, redop and the numbers of an nccl-tests row, or nothing."""
-    words = line.split()
-    place = next((k for k, word in enumerate(words) if word in _TYPE_BYTES), -1)
-    if place < 2 or not all(_NUMBER.fullmatch(word) for word in words[place - 2 : place]):
-        return None
-    rest = words[place + 1 :]
-    redop = rest.pop(0) if rest and re.fullmatch(r"[a-z]{3,6}", rest[0]) and rest[0] not in ("nan", "inf") else ""
-    end = next((k for k, word in enumerate(rest) if not _NUMBER.fullmatch(word)), len(rest))
-    return [*words[place - 2 : place + 1], redop, *rest[:end]]
-
-
-def _row(table: _Table, line: str) -> bool:
-    words = _numbers(line)
-    if table.columns == ("refused",):
-        return words is not None
-    if words is not None:
-        _full_row(table, *words)
-        return True
-    words = line.split()
-    if table.dialect not in ("columns", "osu") or not table.columns or not all(map(_NUMBER.fullmatch, words)):
-        return False
-    if len(words) < len(table.columns) or (table.dialect == "columns" and len(words) != len(table.columns)):
-        table.refuse(f"{len(words)} numbers for {len(table.columns)} columns")
-    else:
-        _add(table, dict(zip(table.columns, words, strict=False)))
-    return True
-
-
-def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, *numbers: str) -> None:
-    rest, whole = list(numbers), (4, 5, 8, 9)  # of one half or two, each perhaps behind a root
-    expected = len(table.columns) - 3 - ("redop" in table.columns)
-    if table.dialect == "nccom-test":
-        rest = [*rest[:3], ""]
-    if len(rest) not in whole:
-        return table.refuse(f"{len(rest)} numbers after the type")
-    headed = table.dialect == "nccl-tests" and "time" in table.columns
-    if headed and len(rest) not in (expected, 4 + ("root" in table.columns)):
-        return table.refuse(f"{len(rest)} numbers where the header has {expected}")
-    if len(rest) % 4:
-        table.root = rest.pop(0)
-    for half in range(len(rest) // 4):
-        cells = dict(zip(("time", "algbw", "busbw"), rest[4 * half :], strict=False))
-        place = None if table.dialect == "nccom-test" else half == 1
-        _add(table, {"size": size, **cells}, place, rest[4 * half + 3])
-    elements, total = _float(count), _float(size)
-    if redop:
-        table.reduces = redop != "none"
-    if elements and total and kind in _TYPE_BYTES:
-        table.per_rank.append(total / (elements * _TYPE_BYTES[kind]))
-
-
-def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, wrong: str = "") -> None:
+def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None) -> None:
     """The row of some cells by their columns, in us and GB/s, unless one of them cannot be."""
-    message, seconds, rate, bus = (_float(cells.get(name, "")) for name in ("size", "time", "algbw", "busbw"))
-    why = ""
+    message, micros, rate, bus = (_float(cells.get(name, "")) for name in ("size", "time", "algbw", "busbw"))
     if message is None or message < 0:
-        why = "no size"
-    elif "time" in cells and (seconds or 0.0) <= 0 < message:
-        why = "its time is not above 0"
-    elif any(name in cells and (-1.0 if x is None else x) < 0 for name, x in (("algbw", rate), ("busbw", bus))):
-        why = "a bandwidth that is no number from 0 on"
-    elif seconds and rate and message and not _agree(message, seconds, rate, cells["time"], cells["algbw"]):
-        why = "algbw is not size over time"
-    if why or message is None:
-        return table.refuse(why)
-    seconds, rate, bus = (None if x is None else x * unit for x, unit in ((seconds, 1e-6), (rate, 1e9), (bus, 1e9)))
-    table.add(Row(table.number, message, seconds, rate, bus, in_place, wrong))
-
-
-def _agree(message: float, micros: float, rate: float, time: str, algbw: str) -> bool:
-    """Whether the printed algbw is size over time within what printing rounds."""
-    off = abs(message / (micros * 1000) / rate - 1)
-    return off <= 0.02 or off <= 0.02 + _last_digit(time) / micros + _last_digit(algbw) / rate
+        return table.refuse("no size")
+    if "time" in cells and (micros or 0.0) <= 0 < message:
+        return table.refuse("its time is not above 0")
+    if any(name in cells and (-1.0 if x is None else x) < 0 for name, x in (("algbw", rate), ("busbw", bus))):
+        return table.refuse("a bandwidth that is no number from 0 on")
+    if micros and rate and message:
+        rounded = _last_digit(cells["time"]) / micros + _last_digit(cells["algbw"]) / rate
+        if abs(message / (micros * 1000) / rate - 1) > 0.02 + rounded:
+            return table.refuse("algbw is not size over time")
+    seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, 1e9)))
+    table.add(Row(table.line.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")))
 
 
 def _last_digit(text: str) -> float:
-    _, _, places = text.lower().partition(".")
-    return 10.0 ** -len(places) if "e" not in text.lower() else 0.1
+    return 10.0 ** -len(text.partition(".")[2]) if "e" not in text.lower() else 0.1
 
 
 def _markdown(table: _Table, line: str) -> None:
@@ -357,7 +342,7 @@ def _markdown(table: _Table, line: str) -> None:
         time, algbw, busbw = (row.get(kind) for kind in ("time", "algbw", "busbw"))
         in_place = half == 1 if len(rows) == 2 and "time" in kinds else None
         seconds = None if time is None else time * 1e-6
-        table.add(Row(table.number, message, seconds, algbw, busbw, in_place), half + 1 if in_place is None else 0)
+        table.add(Row(table.line.number, message, seconds, algbw, busbw, in_place), half + 1 if in_place is None else 0)
 
 
 def _markdown_column(name: str, columns: tuple[str, ...]) -> str:
@@ -382,28 +367,11 @@ def _quantity(cell: str, size: bool) -> float | None:
     return value * (1024.0 if binary else 1000.0) ** power
 
 
-def _finished(table: _Table) -> Iterator[Run]:
+def _runs(table: _Table) -> Iterator[Run]:
     """The run or, for a table with one column for each number of nodes, the runs."""
-    made = _run(table)
-    if len(set(table.places)) <= 1:
-        yield made
-        return
-    for place in dict.fromkeys(table.places):
-        rows = tuple(row for row, at in zip(table.rows, table.places, strict=True) if at == place)
-        nodes = re.fullmatch(r"(\d{1,5}) nodes?", table.columns[place])
-        yield replace(made, rows=rows, boxes=int(nodes[1]) if nodes else None)
-
-
-def _run(table: _Table) -> Run:
-    if table.before is not None:
-        table.facts = table.facts or table.before.facts
-        table.devices = table.devices or table.before.devices
-        table.firsts = table.firsts or table.before.firsts
     devices = table.devices.values()
-    printed = table.ranks or (max(table.devices) + 1 if devices else None)
-    if printed is None and re.fullmatch(r"\d{1,8}", table.facts.get("nranks", "")):
-        printed = int(table.facts["nranks"])
     hosts = Counter(host for host, _, _ in devices)
+    printed = table.ranks or max(table.devices, default=-1) + 1 or int(table.facts.get("nranks", 0)) or None
     boxes, per_box = table.hosts or len(hosts) or None, max(hosts.values(), default=None)
     if printed and len(devices) < printed:  # some lines were cut out
         boxes, per_box = table.hosts, max((device + 1 for _, device, _ in devices), default=None)
@@ -414,9 +382,16 @@ def _run(table: _Table) -> Run:
         boxes = None
     gpu = next((name for _, _, name in devices), "")
     counts = Counter(table.streams)  # a process that printed a row or two of many was mislabeled
-    streams = sum(count >= max(1, len(table.rows) / 10) for count in counts.values())
-    known = (table.dialect, tuple(table.rows), collective, ranks, boxes, per_box, gpu, max(streams, len(table.firsts)))
-    return Run(*known, table.facts, tuple(table.unread))
+    streams = max(sum(count >= max(1, len(table.rows) / 10) for count in counts.values()), len(table.firsts))
+    known = (table.dialect, tuple(table.rows), collective, ranks, boxes, per_box, gpu, streams)
+    made, places = Run(*known, table.facts, tuple(table.unread)), dict.fromkeys(table.places)
+    if len(places) == 1:
+        yield made
+        return
+    for place in places:
+        rows = tuple(row for row, at in zip(table.rows, table.places, strict=True) if at == place)
+        nodes = re.fullmatch(r"(\d{1,5}) nodes?", table.columns[place])
+        yield replace(made, rows=rows, boxes=int(nodes[1]) if nodes else None)
 
 
 def _ranks_of_an_all_reduce(rows: list[Row]) -> int | None:

@@ -89,7 +89,7 @@ def _cuts(size: Array, time: Array) -> list[tuple[int, int]]:
     squares = np.full((count, count + 1), np.inf)
     for a in range(count):
         for b in range(a + min(FEWEST_POINTS, count), count + 1):
-            constant, slope = _line(size[a:b], time[a:b], np.ones(b - a))
+            constant, slope = _lines(size[a:b], time[None, a:b])
             squares[a, b] = (((constant + slope * size[a:b]) / time[a:b] - 1) ** 2).sum()
     best, begins = [squares[0]], []  # of the first b points in k segments: the least squares, where the last begins
     for _ in range(1, most):
@@ -104,14 +104,8 @@ def _cuts(size: Array, time: Array) -> list[tuple[int, int]]:
     return list(pairwise([0, *cuts[::-1]]))
 
 
-def _line(size: Array, time: Array, weight: Array) -> tuple[float, float]:
-    """Constant and seconds per byte, neither below 0, of least weighted relative deviations."""
-    constant, slope = _lines(size, time[None, :], weight)
-    return float(constant[0]), float(slope[0])
-
-
-def _lines(size: Array, times: Array, weight: Array) -> tuple[Array, Array]:
-    """`_line` for many series of the same sizes, a row each."""
+def _lines(size: Array, times: Array, weight: Array | float = 1.0) -> tuple[Array, Array]:
+    """Constants and seconds per byte, none below 0, of least weighted relative deviations, for each row of times."""
     w = weight / times**2
     s0, s1, s2 = w.sum(1), (w * size).sum(1), (w * size**2).sum(1)
     y0, y1 = (w * times).sum(1), (w * size * times).sum(1)
@@ -127,13 +121,12 @@ def _lines(size: Array, times: Array, weight: Array) -> tuple[Array, Array]:
 
 
 def _segment(size: Array, time: Array, draws: np.random.Generator) -> Segment:
-    weight = np.ones(len(size))
-    constant, slope = _line(size, time, weight)
+    (constant,), (slope,) = _lines(size, time[None])
     for _ in range(10):
         residual = (constant + slope * size) / time - 1
         scale = max(1.4826 * float(np.median(np.abs(residual))), 1e-6)
         weight = np.minimum(1.0, _HUBER * scale / np.maximum(np.abs(residual), 1e-300))
-        constant, slope = _line(size, time, weight)
+        (constant,), (slope,) = _lines(size, time[None], weight)
     slope = slope if slope * size[-1] > 1e-9 * constant else 0.0
     residual = time / (constant + slope * size) - 1
     free = len(size) - 2
@@ -141,7 +134,7 @@ def _segment(size: Array, time: Array, draws: np.random.Generator) -> Segment:
     if free > 0:
         inflated = (residual - residual.mean()) * np.sqrt(len(size) / free / _EFFICIENCY)
         drawn = draws.choice(inflated, (400, len(size)))
-        again = _lines(size, (constant + slope * size) * np.maximum(1 + drawn, 0.05), np.ones(len(size)))
+        again = _lines(size, (constant + slope * size) * np.maximum(1 + drawn, 0.05))
         width = float(stdtrit(free, 1 - 0.05 / 4))  # 95 % for the two numbers together
         for k, (value, values) in enumerate(zip((constant, slope), again, strict=True)):
             reach = width * float(np.sqrt(((values - value) ** 2).mean()))
@@ -151,7 +144,7 @@ def _segment(size: Array, time: Array, draws: np.random.Generator) -> Segment:
         float(size[0]),
         float(size[-1]),
         len(size),
-        constant,
+        float(constant),
         _inverse(slope),
         ends[0],
         (_inverse(per_byte[1]), _inverse(per_byte[0])),

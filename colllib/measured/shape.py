@@ -20,37 +20,28 @@ class Shape:
     Args:
         fitted: its segments.
         measured: busbw at the largest message, bytes per second.
-        peak: the highest busbw of all sizes.
         largest: the largest message.
-        growth: busbw at the largest size over that at half of it or less; 1 where there is none.
         steps_back: sizes from which a larger message takes less time.
         rough: sizes of 16 MiB and more at which busbw falls by a fifth, or the table's halves differ by a third.
-        deepest: the least busbw of a size of 16 MiB and more over that of the size before.
+        deepest: the least busbw of such a size over that of the size before.
     """
 
     fitted: tuple[Segment, ...]
     measured: float
-    peak: float
     largest: float
-    growth: float
     steps_back: tuple[float, ...]
     rough: tuple[float, ...]
     deepest: float
 
     @property
     def erratic(self) -> bool:
-        """Whether most of the large sizes scatter."""
-        return len(self.rough) >= 3
-
-    @property
-    def noisy(self) -> bool:
-        """Whether the large sizes scatter more than a healthy fabric's."""
-        return len(self.rough) >= 2 or self.deepest < 0.5
+        """Whether large sizes scatter more than a healthy fabric's."""
+        return len(self.rough) >= 3 or self.deepest < 0.5
 
     @property
     def steady(self) -> bool:
-        """Whether the sweep ends at a size at which bandwidth shows, without noise."""
-        return self.largest >= LARGE and not self.noisy
+        """Whether the sweep ends at a size at which bandwidth shows, without scatter."""
+        return self.largest >= LARGE and not self.erratic
 
 
 def shape(run: Run) -> Shape:
@@ -66,17 +57,14 @@ def shape(run: Run) -> Shape:
     if not len(size):
         raise ValueError("no row has a time, or a bandwidth that gives one")
     bus = size / time * factor(str(run.collective), run.ranks or 1)
-    half = bus[size <= size[-1] / 2]
-    step = bus[1:] / bus[:-1]
+    large, step = size[1:] >= LARGE, bus[1:] / bus[:-1]
     return Shape(
         fitted=tuple(segments(size, time)) if len(size) > 1 else (),
         measured=float(bus[-1]),
-        peak=float(bus.max()),
         largest=float(size[-1]),
-        growth=float(bus[-1] / half[-1]) if len(half) else 1.0,
         steps_back=tuple(size[:-1][(size[:-1] >= 4096) & (time[1:] < 0.87 * time[:-1])].tolist()),
-        rough=tuple(np.union1d(size[1:][(size[1:] >= LARGE) & (step < 0.8)], _apart(run)).tolist()),
-        deepest=float(step[size[1:] > LARGE].min(initial=1.0)),
+        rough=tuple(np.union1d(size[1:][large & (step < 0.8)], _apart(run)).tolist()),
+        deepest=float(step[large].min(initial=1.0)),
     )
 
 

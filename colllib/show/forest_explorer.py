@@ -39,7 +39,7 @@ def splits(how: str) -> tuple[tuple[int, int, int, int], ...]:
     network = fabric(two_boxes())
     if how == "rings":
         return _rings(network)
-    return without_switches(network.capacity, network.weight, network.ranks, "two boxes").splits
+    return tuple(without_switches(network.capacity, network.weight, network.ranks, "two boxes").splits)
 
 
 @cache

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 
 from colllib.forest import bound, fabric, forest
 from colllib.forest.bound import room
-from colllib.forest.lowering import lowered
-from colllib.forest.packing import pack
+from colllib.forest.packing import lowered, pack
 from colllib.forest.splitting import without_switches
 from colllib.forest.tree import Tree
 from colllib.topology import find

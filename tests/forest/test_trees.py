@@ -221,6 +221,8 @@ def test_one_rank_needs_no_tree(topology):
             "x: no path leads from rank 2 to rank 0",
         ),
         (lambda: forest(find("fat-tree:12")), "a forest on fat-tree:12 the general way: this would take about"),
+        (lambda: forest(find("fat-tree:12")), "s are spent on one run: take fewer ranks"),
+        (lambda: forest(find("dgx-h100:12"), way="general", trees=1000), "on one run: take fewer ranks or trees"),
         (
             lambda: forest(from_links("ring", 3, [(0, 1), (1, 2), (2, 0)]), primitive="all-reduce"),
             "ring: all-reduce takes the same trees both ways, and some links lead one way only",

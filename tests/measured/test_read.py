@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -87,6 +88,20 @@ def test_processes_that_each_print_a_table_are_a_mixture():
 def test_several_runs_in_one_file_stay_apart():
     runs = read(HEADER + ROW + "# Avg bus bandwidth    : 18.35\n" + HEADER + ROW * 1)
     assert [len(run.rows) for run in runs] == [2, 2]
+
+
+@pytest.mark.parametrize("gpu", ["", "NVIDIA Test"])
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "markdown"])
+def test_what_stands_above_a_run_names_its_collective_and_not_that_of_the_run_before(dialect, gpu):
+    asked = ("all-reduce", "all-gather", "all-to-all")
+    text = "\n".join(logs.text(9e9, dialect, collective=collective, gpu=gpu) for collective in asked)
+    assert [run.collective for run in read(text)] == list(asked)
+
+
+def test_a_command_behind_the_averages_of_a_run_starts_the_next():
+    first, second = (logs.text(9e9, collective=collective) for collective in ("all-gather", "sendrecv"))
+    runs = read(f"{first}\n# Collective test concluded: all_gather_perf\n$ mpirun ./sendrecv_perf -b 8\n{second}")
+    assert [run.collective for run in runs] == ["all-gather", "sendrecv"]
 
 
 @pytest.mark.parametrize(
@@ -211,6 +226,14 @@ def test_rows_without_a_time_get_it_from_their_bandwidth():
     assert run.series()[0].size == 0  # without the collective, nobody knows
     told = dataclasses.replace(run, collective="all-reduce", ranks=8)
     assert told.series()[1] == pytest.approx([2**20 / 10e9])
+
+
+@pytest.mark.parametrize("words", ["#OSU ", "nccom-test ", "nThread", "1 ", "a_", "[1,0]<stdout>:1 "])
+def test_a_long_line_that_repeats_itself_is_soon_read(words):
+    line = (words * 4000)[: reading.MOST_LINE] + "\n"
+    began = process_time()
+    read(HEADER + ROW + 60 * line)
+    assert process_time() - began < 5  # where every place of a line is looked at again from every other: 14 s
 
 
 RCCL = """# nThread 1 nGpus 2 minBytes 1048576 maxBytes 4194304 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1

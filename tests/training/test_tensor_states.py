@@ -300,11 +300,11 @@ def test_of_two_axes_that_swap_their_letters_one_gives_way_first():
     [
         (
             lambda: ts.cheapest(mlp(6, 4, 8), Machine((4,), (1.0,)), given={"x": ("t",)}),
-            r"x \[td\] cannot be 't' on axis 0 with its 4 ranks: R or P or d",
+            r"x \(t = 6, d = 4\) cannot be 't' on axis 0 of 4 ranks: it can be R, P, d",
         ),
         (
             lambda: ts.cheapest(mlp(8, 4, 8), Machine((4,), (1.0,)), given={"x": ("f",)}),
-            r"x \[td\] cannot be 'f' on axis 0 with its 4 ranks: R or P or t or d",
+            "cannot be 'f' on axis 0 of 4 ranks: it can be R, P, t, d",
         ),
         (lambda: ts.cheapest(mlp(8, 4, 8), Machine((2, 2), (1.0, 1.0)), final={"y": ("R",)}), "has 2 axes"),
         (
@@ -318,7 +318,7 @@ def test_of_two_axes_that_swap_their_letters_one_gives_way_first():
         (lambda: Machine((2,), (1.0,), microbatches=0), "microbatches 0: must be at least 1"),
         (
             lambda: ts.cheapest(mlp(8, 4, 8), Machine((2,), (1.0,), stages=0), given={"x": ("t",)}),
-            "cannot be 't' on axis 0 with its 2 ranks: 0 or 1",
+            "cannot be 't' on axis 0 of 2 ranks: it can be 0, 1",
         ),
         (lambda: Machine((2,), (1.0,), memory=float("nan")), "memory nan: must be more than 0"),
         (lambda: Machine((2,), (0.0,)), r"bandwidth \(0.0,\): must be more than 0"),

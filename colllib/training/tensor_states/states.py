@@ -106,8 +106,9 @@ def check_state(graph: Graph, name: str, state: State, mesh: Sequence[int], stag
         cut = [letter for letter in letters if graph.sizes[letter] % size == 0]
         offered = [str(k) for k in range(size)] if axis == stages else [REPLICATED, PARTIAL, *cut]
         if here not in offered:
+            shape = ", ".join(f"{letter} = {graph.sizes[letter]}" for letter in letters)
             raise ValueError(
-                f"{name} [{letters}] cannot be {here!r} on axis {axis} with its {size} ranks: {' or '.join(offered)}"
+                f"{name} ({shape}) cannot be {here!r} on axis {axis} of {size} ranks: it can be {', '.join(offered)}"
             )
     if _cut_twice(state):
         raise ValueError(f"state {state} of {name}: a letter is cut on one axis at most")
