@@ -191,7 +191,7 @@ class Fractions:
         Fraction(1, 3)
         """
         factor = Fraction(factor)
-        shared = gcd(int(np.gcd.reduce(self.numerators)) if len(self) else 0, factor.denominator) or 1
+        shared = gcd(int(np.gcd.reduce(self.numerators)) if len(self) else 0, factor.denominator)
         numerators = self.numerators // shared
         numerators = _fitting(numerators, abs(factor.numerator)) * factor.numerator
         return Fractions(numerators, self.denominator * (factor.denominator // shared))

@@ -67,6 +67,8 @@ EQUIVALENT = {
     "exchanged: bool=False) -> None:": "equal sums with a number each are proved as well",
     "if (self.cells[into] != number).all():": "messages that do not meet are found to be so once more",
     "times = np.minimum(counts[end - len(left) * lanes:end], 3)": "three times is more than once as well",
+    "if levels >= 1:": "the exact way takes longer, and gives the same time",
+    "if table.dtype != object and max(row, default=0) >= np.iinfo(np.intp).max:": "the largest that fits is exact too",
     "if held.min() <= 0:": "then nothing is empty",
     "@dataclass(frozen=True, init=False, repr=True)": "the class says itself how it is shown",
     "slot = pair[waiting] * odd >> 31 & size - 2": "what meets in a table goes on to the next hash",

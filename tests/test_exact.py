@@ -118,15 +118,20 @@ def test_each_value_times_one_of_its_own_is_exact():
 
 
 #: Where floating-point numbers, and machine integers, cease to be exact; and what is nothing, or one alone.
-AT_LIMITS = st.sampled_from(
-    [
-        0,
-        1,
-        2,
-        *(limit // part + off for limit in (LARGEST_FLOAT, LARGEST_INT) for part in (1, 2, 3) for off in (-1, 0, 1)),
-    ]
-)
+LIMITS = [0, 1, 2]
+LIMITS += [limit // part + by for limit in (LARGEST_FLOAT, LARGEST_INT) for part in (1, 2, 3) for by in (-1, 0, 1)]
+AT_LIMITS = st.sampled_from(LIMITS)
 FEW = st.lists(AT_LIMITS, max_size=4)
+
+
+@pytest.mark.parametrize("first", LIMITS)
+def test_two_numbers_at_any_limit_add_up_and_multiply_exactly(first):
+    for second in LIMITS:
+        two, one = integers([first, second]), integers([first])
+        assert counted(np.zeros(2, dtype=np.intp), two, 1).tolist() == [first + second]
+        assert summed(two, np.array([0])).tolist() == [first + second]
+        assert accumulated(one.copy(), integers([second])).tolist() == [first + second]
+        assert multiplied(one, second).tolist() == multiplied(one, integers([second])).tolist() == [first * second]
 
 
 @given(FEW, AT_LIMITS, st.data())
@@ -167,5 +172,5 @@ def test_parts_are_of_one_message_unless_it_is_said():
 @given(FEW, st.fractions(min_value=0, max_value=3, max_denominator=40))
 def test_what_is_scaled_has_the_least_denominator_that_the_factor_leaves(values, factor):
     denominator = Fractions.of(values).scaled(factor).denominator
-    assert denominator <= max(factor.denominator, 1)
+    assert denominator <= (factor.denominator if values else 1)
     assert all((value * factor * denominator).denominator == 1 for value in values)

@@ -79,6 +79,7 @@ def test_what_moves_too_little_is_not_the_primitive(primitive, blocks):
         (([0, 5],), 3, "group of the ranks [0, 5]"),
         (([],), 3, "group of the ranks []"),
         (([1, 1],), 3, "group of the ranks [1, 1]"),
+        (([-1, 0],), 3, "group of the ranks [-1, 0]"),
         ((), 3, "a target outside 0..2"),
         ((), -1, "a target outside 0..2"),
     ],

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import FrozenInstanceError, fields, replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import reference
 from hypothesis import given
@@ -226,6 +227,35 @@ def test_operations_that_make_no_sense_are_refused_in_one_line(build, complaint)
 def test_a_schedule_that_uses_switches_is_placed_nowhere_else():
     with pytest.raises(ValueError, match="uses switches belongs to its topology"):
         placed(innetwork.multicast(star(3, replicates=True)), [2, 0, 1])
+
+
+def among(groups, source, target, steps):
+    """One block on four ranks, with some groups of them."""
+    own = tuple(np.array(group) for group in groups)
+    return Schedule.from_steps(Blocks(4, Fractions.equal(1), np.array([source]), np.array([target]), own), steps)
+
+
+def test_groups_keep_their_ranks_when_schedules_are_joined():
+    """A value of 4 is the first group. Ranks 0 and 1 add up at rank 0, which tells ranks 2 and 3."""
+    added = among([[0, 1]], 4, 0, [Step.of(1, 0, 0, add=True)])
+    told = among([[1, 3], [0, 2, 3]], 0, 5, [Step.of(0, [2, 3], 0)])
+    whole = in_sequence(added, told).blocks
+    assert whole.holders(int(whole.source[0])).tolist() == [0, 1]
+    assert whole.holders(int(whole.target[0])).tolist() == [0, 2, 3]
+    first = in_sequence(added, among([[0, 3], [1, 2]], 0, 4, [Step.of(0, 3, 0)]))
+    assert first.blocks.holders(int(first.blocks.target[0])).tolist() == [0, 3]
+    assert agrees(first).cost == Cost(2, 2)
+    both = side_by_side(added, told, added)
+    ends = [
+        [both.blocks.holders(int(side[k])).tolist() for side in (both.blocks.source, both.blocks.target)]
+        for k in range(3)
+    ]
+    assert ends == [[[0, 1], [0]], [[0], [0, 2, 3]], [[0, 1], [0]]]
+    moved = placed(told, [3, 1, 0, 2]).blocks
+    assert sorted(moved.holders(int(moved.target[0])).tolist()) == [0, 2, 3]
+    assert moved.holders(int(moved.source[0])).tolist() == [3]
+    back = reversed_in_time(told).blocks
+    assert back.holders(int(back.source[0])).tolist() == [0, 2, 3]
 
 
 def plain(build, n):

@@ -11,7 +11,9 @@ Source: NVIDIA/nccl at 5067397c, src/graph/tuning.cc, search.cc and topo.h.
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
+from importlib.resources import files
 from math import log2
 
 from colllib.library_choices import (
@@ -19,7 +21,6 @@ from colllib.library_choices import (
     NCCL_EFFICIENCY,
     NCCL_NETWORK_STEP,
     NCCL_NVLINK_STEP,
-    NCCL_PLATEAU,
     NCCL_TREE_CORRECTION,
     PROTOCOLS,
 )
@@ -27,14 +28,10 @@ from colllib.measured.machines import Machine
 
 VERSION = "NCCL 2.30.7"
 
-#: By generation (Volta, Ampere, Hopper, Blackwell), as in the source: one NVLink's usable share, and ceilings in GB/s.
-LINK_SHARE = (20 / 25, 20 / 25, 20.6 / 25, 40.1 / 50)
-LL_MOST_INSIDE, LL_MOST_TWO, LL_MOST_MANY = (39.0, 87.7, 141.0, 282.0), 22.5, 19.0
-LL128_MOST = (20.0, 20.0, 36.7, 40.0)  # a channel of a ring
-TREE_LL128_MOST = ((20.0,) * 3, (20.0,) * 3, (36.7, 36.7, 29.0), (55.6, 31.67, 20.0))
-TREE_MOST = ((26.5, 18.5, 10.0), (24.0, 23.6, 17.8), (38.7, 41.4, 36.0), (70.0, 42.8, 24.0))
-NVLS_TREE_MOST = ((0.0,) * 3, (0.0,) * 3, (0.0, 57.7, 45.5), (0.0, 96.0, 80.0))
-NVLS_EFFICIENCY = (0.0, 0.0, NCCL_EFFICIENCY["NVLS, Hopper"], NCCL_EFFICIENCY["NVLS, Blackwell"])
+#: What differs between architectures, by `Machine.generation`.
+GENERATIONS = tomllib.loads((files("colllib") / "measured" / "tuning.toml").read_text(encoding="utf-8"))["generation"]
+LINK_SHARE = tuple(each["link_usable"] / each["link_sold"] for each in GENERATIONS)
+LL_MOST_BETWEEN = (22.5, 19.0)  # GB/s, over two boxes and over more
 NVLS_STEP, NVLS_NETWORK_STEP, NVLS_TREE_STEP = 25.0, 18.0, 20.9  # microseconds: in the box, and between boxes
 COLLNET_STEP, COLLNET_NETWORK_STEP, COLLNET_FAN = 3.7, 31.0, 0.4
 CHAIN_STEP, CHAIN_NETWORK_STEP = 2.8, 30.0
@@ -42,14 +39,6 @@ PAT_LOG, PAT_EACH = 1 / 3.5, 2.8  # of a network step for each doubling of the b
 PCI_STEP = {"tree": (1.0, 1.9, 4.0), "ring": (1.0, 2.5, 5.7)}
 PCI_SHARE = 12 / 15.75
 NETWORK_OVERHEAD = (2.0, 2.0, 6.0)  # microseconds a step, AMD processors: LL, LL128, Simple
-SPEEDS_INSIDE = {
-    **dict.fromkeys((0, 1), (40.0, 30.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0)),
-    2: (60.0, 50.0, 40.0, 30.0, 24.0, 20.0, 15.0, 12.0, 11.0, 6.0, 3.0),
-    3: (90.0, 80.0, 70.0, 60.0, 50.0, 45.0, 40.0, 30.0, 24.0, 20.0, 19.0, 18.0),
-}
-_OLDER = (48.0, 30.0, 28.0, 24.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.4, 1.2, 0.24, 0.12)
-_HOPPER = (48.0, 45.0, 42.0, 40.0, 30.0, 24.0, 22.0, 20.0, 17.5, 15.0, 12.0, 6.0, 3.0, 2.4, 1.2, 0.24, 0.12)
-SPEEDS_BETWEEN = {0: _OLDER, 1: _OLDER, 2: _HOPPER, 3: (96.0, 86.0, 80.0, *_HOPPER)}
 _RING_CHANNELS = 16
 
 
@@ -89,7 +78,7 @@ class Estimate:
         """Seconds of latency: a ring between boxes waits longer once every rank and channel has a chunk."""
         plateau = self.algorithm == "ring" and self.protocol == "Simple" and machine.boxes > 1
         if plateau and message / (self.channels * machine.ranks) >= 64:
-            return self.latency * (NCCL_PLATEAU if machine.generation else 1.9)
+            return float(self.latency * GENERATIONS[machine.generation]["plateau"])
         return self.latency
 
 
@@ -146,13 +135,14 @@ def _inside(machine: Machine, collective: str = "") -> float:
     if not machine.linked:
         return machine.pcie / 1e9 * PCI_SHARE
     link = machine.reach(collective) / 1e9 * LINK_SHARE[machine.generation]
-    return max(s * min(_RING_CHANNELS, link // s) for s in SPEEDS_INSIDE[machine.generation])
+    return max(float(s * min(_RING_CHANNELS, link // s)) for s in GENERATIONS[machine.generation]["speeds_inside"])
 
 
 def _card(machine: Machine) -> float:
     """GB/s of the channels over one card: the highest speed of the search that fits, as often as it fits."""
     rate = machine.rate / 1e9
-    speed = next((s for s in SPEEDS_BETWEEN[machine.generation] if s <= rate), rate)  # the search ends at 0.12
+    speeds: list[float] = GENERATIONS[machine.generation]["speeds_between"]
+    speed = next((s for s in speeds if s <= rate), rate)  # the search ends at 0.12
     return speed * (rate // speed)
 
 
@@ -163,9 +153,9 @@ def _steps(machine: Machine, collective: str) -> int:
 
 def _ring(machine: Machine, collective: str, p: int) -> Estimate:
     wire, channels, binding = _speed(machine)
-    place = min(machine.boxes, 3) - 1
-    most = (LL_MOST_INSIDE[machine.generation], LL_MOST_TWO, LL_MOST_MANY)[place]
-    bus = (min(most, wire / 2), min(0.92 * wire, channels * LL128_MOST[machine.generation]), wire)[p]
+    place, of = min(machine.boxes, 3) - 1, GENERATIONS[machine.generation]
+    most = (of["ll_inside"], *LL_MOST_BETWEEN)[place]
+    bus = (min(most, wire / 2), min(0.92 * wire, channels * of["ring_ll128"]), wire)[p]
     steps = _steps(machine, collective)
     inside = (NCCL_NVLINK_STEP if machine.linked else PCI_STEP)["ring"][p]
     between = 0
@@ -179,13 +169,13 @@ def _ring(machine: Machine, collective: str, p: int) -> Estimate:
 
 def _tree(machine: Machine, p: int) -> Estimate:
     wire, channels, binding = _speed(machine)
-    place, generation = min(machine.boxes, 3) - 1, machine.generation
-    bus = min(NCCL_EFFICIENCY["tree"] * wire, channels * TREE_MOST[generation][place])
+    place, of = min(machine.boxes, 3) - 1, GENERATIONS[machine.generation]
+    bus = min(NCCL_EFFICIENCY["tree"] * wire, channels * of["tree"][place])
     if p == 0:
-        bus = min(bus / 3.8, (LL_MOST_INSIDE[generation], LL_MOST_TWO, LL_MOST_MANY)[place])
+        bus = min(bus / 3.8, (of["ll_inside"], *LL_MOST_BETWEEN)[place])
     if p == 1:
         share = 7 / 9 if machine.boxes == 1 else 120 / 128
-        bus = min(bus * share, channels * TREE_LL128_MOST[generation][place])
+        bus = min(bus * share, channels * of["tree_ll128"][place])
     inside = (NCCL_NVLINK_STEP if machine.linked else PCI_STEP)["tree"][p]
     hops = (machine.gpus - 1) * inside + int(log2(machine.boxes)) * NCCL_NETWORK_STEP["tree"][p]
     return _made("tree", p, channels, NCCL_BASE["tree"][p] + 2 * hops, bus / 2, bus / wire, binding)
@@ -198,13 +188,14 @@ def _nvls(machine: Machine) -> Estimate:
     book N + 1 speeds on every link. The model takes its share of all channels but one, and doubles it for the two
     halves of an all-reduce.
     """
+    of, share = GENERATIONS[machine.generation], "NVLS, Hopper" if machine.generation == 2 else "NVLS, Blackwell"
     link, gpus = machine.link / 1e9 * LINK_SHARE[machine.generation], min(machine.gpus, 32)
-    speed = next(s for s in (*SPEEDS_INSIDE[machine.generation], link / (gpus + 1)) if (gpus + 1) * s <= link)
-    inside = 2 * speed * NVLS_EFFICIENCY[machine.generation] * (gpus - 1) / gpus
+    speed = next(s for s in (*of["speeds_inside"], link / (gpus + 1)) if (gpus + 1) * s <= link)
+    inside = 2 * speed * NCCL_EFFICIENCY[share] * (gpus - 1) / gpus
     name, bus, binding = "NVLS", inside * gpus, "NVLink"
     latency = NVLS_STEP
     if machine.boxes > 1:
-        most = inside if machine.collnet else NVLS_TREE_MOST[machine.generation][min(machine.boxes, 3) - 1]
+        most = inside if machine.collnet else of["nvls_tree"][min(machine.boxes, 3) - 1]
         outside, out = _outside(machine)
         outside *= (2 if machine.boxes == 2 and not machine.collnet else 1) / gpus
         bus = min(inside, outside, most) * gpus

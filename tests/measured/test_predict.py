@@ -19,7 +19,7 @@ from colllib.measured.machines import PRESETS, cards, find
 from colllib.measured.predict import compared, healthy, predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
-from colllib.measured.tuning import SPEEDS_INSIDE, estimates, pick
+from colllib.measured.tuning import GENERATIONS, estimates, pick
 from colllib.measured.whatif import sensitivity, what_if
 from colllib.measurements import H200_BY_RANKS
 from colllib.topology import find as find_topology
@@ -33,7 +33,7 @@ def model(expression, collective="all-reduce"):
 def test_nvls_is_taken_above_four_gpus_where_a_measurement_finds_it(gpus):
     """Channels booked one by one, as NCCL's search does, at the fastest speed at which all of them fit."""
     link = 18 * 20.6  # all links of a Hopper GPU one way, in GB/s
-    for speed in SPEEDS_INSIDE[2]:
+    for speed in GENERATIONS[2]["speeds_inside"]:
         left = [[link] * gpus for _ in ("up", "down")]
         for head in range(gpus):
             for way in left:
