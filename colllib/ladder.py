@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from inspect import signature
+from itertools import product
 from math import inf
 from typing import Any
 
@@ -14,10 +16,11 @@ from colllib import topology as topologies
 from colllib.algorithms import Algorithm, every, find, hierarchical, of
 from colllib.algorithms.alltoall import radices
 from colllib.bounds import bus_factor
-from colllib.cost import Cost, Price, best_segments
+from colllib.cost import Cost, Price, best_segments, first_lowest
 from colllib.execution import Execution, execute
 from colllib.limits import IN_FULL, MOST_BLOCKS, MOST_SECONDS, TooLarge, check_seconds, check_size, expected_seconds
 from colllib.losses import IDEAL, Eta, effective
+from colllib.measures import overlapped
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
@@ -47,6 +50,7 @@ EXECUTED, CLOSED_FORM = "executed", "closed form"
 
 MOST_SEGMENTS = 2**14  # that are tried when the best number is sought
 SEARCHED = 160  # times as long as the largest takes: some twenty numbers for each of a ladder's algorithms
+OVERLAPPED = 6.0  # seconds, as expected, of the one schedule that is executed where a search needs no executions
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,7 +329,8 @@ def run(
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
         segments: how many; None takes the best whole number where the algorithm is segmented, by the closed form
-            where it holds and else by a search over executions, which over several tiers tries powers of two.
+            where it holds and else by a search over executions, which over several tiers tries powers of two if not
+            hierarchical.
 
     Raises:
         ValueError: if segments are given to an algorithm that takes none, or it cannot run there.
@@ -342,7 +347,7 @@ def run(
     check_size(named, segments or 1, MOST_BLOCKS, "segments")
     here.check(named)
     if segments is None:
-        search = _best_executed if topology.levels == 1 else _best_power
+        search = _best_executed if topology.levels == 1 else _best_over_tiers
         segments = search(here, named, price) if algorithm.segmented else 1
     if segments != 1:
         here.check(f"{named} in {segments} segments", segments)
@@ -371,8 +376,10 @@ def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
     return found
 
 
-def _best_power(here: Entry, named: str, price: dict[str, Any]) -> int:
-    """The power of two after which more segments are slower, or take too long to execute."""
+def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
+    """Of a hierarchical schedule the best number; else the power of two after which more are slower or take long."""
+    if "tiers" in here.algorithm.options:
+        return _best_overlap(here, named, price)[1]
     found, least = 1, inf
     while SEARCHED * expected_seconds(named, here.schedule(found), here.topology) <= MOST_SECONDS:
         seconds = here.executed_cost(found).seconds(**price)
@@ -422,7 +429,7 @@ def field_of(
     """Every algorithm that a topology offers, fastest first, and why the others are left out.
 
     Segmented ones stand at their best P, as for `run`, Bruck's all-to-all on a star in its best base, and a
-    hierarchical one in an order and with algorithms on its tiers than which none was found faster.
+    hierarchical one in the order and with the algorithms on its tiers that are fastest at their best P.
 
     Args:
         primitive: its name.
@@ -444,50 +451,52 @@ def field_of(
             left_out[algorithm.name] = why
             continue
         try:
-            ways = [
-                Entry(algorithm, topology).in_best_base(**price).algorithm,
-                *_on_best_tiers(algorithm, topology, price),
-            ]
-            rungs.append(min((run(way, topology, **price) for way in ways), key=lambda rung: rung.seconds))
+            if (on_tiers := _on_best_tiers(algorithm, topology, price)) is not None:
+                rungs.append(run(on_tiers[0], topology, **price, segments=on_tiers[1]))
+            else:
+                rungs.append(run(Entry(algorithm, topology).in_best_base(**price).algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
     return _sorted(rungs), left_out
 
 
-def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> list[Algorithm]:
-    """A hierarchical algorithm in each order with the algorithms that are fastest on its tiers, in one segment.
+def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> tuple[Algorithm, int] | None:
+    """A hierarchical algorithm in its best order, with the best algorithms on its tiers, and the best P of that.
 
-    One tier is chosen after another: what runs on one leaves the others what they had. What would take long to
-    execute is left out.
+    All are tried, but for what would take long to execute, or has no route.
     """
     if "tiers" not in algorithm.options or topology.lattice is None:
-        return []
+        return None
     usual, usually = (signature(algorithm.build).parameters[name].default for name in ("tiers", "order"))
-
-    def configured(names: Sequence[str], order: str) -> Algorithm:
-        options = {"tiers": names[0] if len(set(names)) == 1 else ",".join(names), "order": order}
-        return algorithm.configured({name: options[name] for name in options if options[name] not in (usual, usually)})
-
-    def seconds(names: Sequence[str], order: str) -> float:
-        here = Entry(configured(names, order), topology)
-        try:
-            expected = expected_seconds(algorithm.name, here.schedule(), topology)
-            return here.cost().seconds(**price) if SEARCHED * expected <= MOST_SECONDS else inf
-        except ValueError:  # several lines would meet in one switch, or no route leads there
-            return inf
-
-    found = []
+    named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
+    found: list[tuple[float, int, Algorithm]] = []
     for order in hierarchical.ORDERS:
         axes = range(len(topology.lattice.dims))
         known = [hierarchical.choices(topology, axis, algorithm.primitive, order) for axis in axes]
-        names = [usual] * len(axes)
-        for axis in axes:
-            tried = {name: seconds([*names[:axis], name, *names[axis + 1 :]], order) for name in (usual, *known[axis])}
-            names[axis] = min(tried, key=lambda name: tried[name])
-        through = [hierarchical.IN_NETWORK] * len(axes)  # two steps, of which one is hidden only in several segments
-        able = all(hierarchical.IN_NETWORK in of_tier for of_tier in known)
-        found += [configured(way, order) for way in (names, *([through] if able else [])) if seconds(way, order) < inf]
-    return list({str(way.chosen): way for way in found if way.chosen}.values())
+        for names in product(*(sorted(of_tier, key=lambda name: name != usual) for of_tier in known)):
+            options = {"tiers": names[0] if len(set(names)) == 1 else ",".join(names), "order": order}
+            way = algorithm.configured(
+                {name: value for name, value in options.items() if value not in (usual, usually)}
+            )
+            with suppress(ValueError):  # several lines would meet in one switch, or no route leads there
+                found.append((*_best_overlap(Entry(way, topology), named, price), way))
+    least = min((seconds for seconds, *_ in found), default=inf)
+    return next(((way, cut) for seconds, cut, way in found if seconds <= least * (1 + TIE) < inf), None)
+
+
+def _best_overlap(here: Entry, named: str, price: dict[str, Any]) -> tuple[float, int]:
+    """Seconds and whole number of segments of a hierarchical schedule where it is fastest, from one execution.
+
+    Infinite seconds and one segment where that takes long.
+    """
+    expected = expected_seconds(named, here.schedule(), here.topology)
+    if SEARCHED * expected > MOST_SECONDS:
+        return inf, 1
+    seconds = cache(overlapped(here.execution(), **price))
+    most = max(1, min(MOST_SEGMENTS, int(OVERLAPPED / expected)))
+    near = min((2**k for k in range(most.bit_length())), key=seconds)
+    found = first_lowest(seconds, near // 2 + 1, min(2 * near, most))
+    return seconds(found), found
 
 
 def _sorted(rungs: Iterable[Rung]) -> list[Rung]:

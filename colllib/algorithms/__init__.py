@@ -340,7 +340,8 @@ _TORUS: dict[str, Any] = {"takes": "lattice", "where": on_rings}
 _CHAIN: dict[str, Any] = _LATTICE | _CUT
 _TREES: dict[str, Any] = _TORUS | _CUT
 _HALVING: dict[str, Any] = _LATTICE | _POW2
-_BOXES: dict[str, Any] = {"takes": "topology", "where": in_boxes, "segmented": True}
+_IN_BOXES: dict[str, Any] = {"takes": "topology", "where": in_boxes}
+_BOXES: dict[str, Any] = _IN_BOXES | _CUT
 _NVLS, _SHARP, _NVLS_SHARP = (
     _BOXES | {"where": boxes_that_add(*tiers)} for tiers in ((True, False), (False, True), (True, True))
 )
@@ -479,6 +480,7 @@ _FOR_ONE_KIND: dict[str, tuple[_Row, ...]] = {
         ("in-network", innetwork.scatter_bundles, innetwork.scatter_bundles_cost, None, _SCATTERS),
         ("direct", direct.all_to_all, direct.one_step_cost, None, _MESHED),
         ("hierarchical", hierarchical.all_to_all, no_closed_form, None, _BOXES),
+        ("pairwise-by-boxes", alltoall.pairwise_by_boxes, no_closed_form, "nccl", _IN_BOXES),
         ("flow", flow.all_to_all, no_closed_form, "basu2024", _SOLVED),
     ),
 }

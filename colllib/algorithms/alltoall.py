@@ -14,7 +14,7 @@ from colllib.exact import Fractions, IntArray
 from colllib.limits import MOST_BLOCKS, check_size
 from colllib.primitives import Blocks, all_to_all, check_ranks
 from colllib.schedule import Orbit, Schedule, Step
-from colllib.topology import Lattice
+from colllib.topology import Lattice, Topology
 
 
 def pairwise(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> Schedule:
@@ -29,42 +29,43 @@ def pairwise(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -> 
     >>> pairwise(4)
     Schedule(4 ranks, 16 blocks, 3 steps)
     """
-    check_ranks(ranks)
-    other = np.arange(1, ranks)
-    one = Schedule.from_messages(blocks_of(ranks), ranks - 1, other - 1, Step.of(0, other, other))
-    every = Orbit(one, Lattice((ranks,)), number=by_pairs(ranks))
+    every = Orbit(_to_all_others(ranks), Lattice((ranks,)), number=by_pairs(ranks))
     return every if shares is None else Schedule(all_to_all(ranks, shares), ranks - 1, every.step)
 
 
-def pairwise_by_boxes(count: int, ranks: int) -> Schedule:
+def pairwise_by_boxes(topology: Topology) -> Schedule:
     """Pairwise exchange box by box: in each round all ranks send to ranks as many boxes and as many places further.
 
-    All messages of a round then go equally far, and only (count - 1) * ranks of the rounds leave the boxes.
+    All messages of a round then go equally far, and the first G - 1 of the rounds stay in the boxes of G.
 
     Args:
-        count: number of boxes.
-        ranks: ranks of a box, rank r being number r mod `ranks` of box r div `ranks`.
+        topology: with its ranks in boxes.
 
     Source: the rounds of NCCL's `src/init.cc` (`p2pSchedule`), which takes boxes and places in another order.
 
     >>> from colllib.execution import execute
     >>> from colllib.topology import boxes
-    >>> for schedule in (pairwise(16), pairwise_by_boxes(2, 8)):
-    ...     run = execute(schedule, boxes((2, 8)))
+    >>> where = boxes((2, 8))
+    >>> for schedule in (pairwise(16), pairwise_by_boxes(where)):
+    ...     run = execute(schedule, where)
     ...     print(schedule.num_steps, sum(kind.steps for kind in run.kinds() if kind.loads[1]))
     15 15
     15 8
     """
-    everyone = count * ranks
-    check_ranks(everyone)
-    rank = np.arange(everyone)
+    ranks, size = topology.ranks, topology.in_box
 
-    def step(t: int) -> Step:
-        boxes_on, places_on = divmod(t + 1, ranks)
-        peer = (rank // ranks + boxes_on) % count * ranks + (rank + places_on) % ranks
-        return Step.of(rank, peer, rank * everyone + peer)
+    def number(ahead: IntArray, source: IntArray) -> IntArray:
+        box: IntArray = (ahead // size + source // size) % (ranks // size)
+        return source * ranks + box * size + (ahead + source) % size
 
-    return Schedule(all_to_all(everyone), everyone - 1, step)
+    return Orbit(_to_all_others(ranks), Lattice((size, ranks // size)), number=number)
+
+
+def _to_all_others(ranks: int) -> Schedule:
+    """In round k rank 0 sends its block to rank k."""
+    check_ranks(ranks)
+    other = np.arange(1, ranks)
+    return Schedule.from_messages(blocks_of(ranks), ranks - 1, other - 1, Step.of(0, other, other))
 
 
 def blocks_of(ranks: int) -> Blocks:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
+from typing import cast
 
 import numpy as np
 
@@ -61,30 +62,21 @@ def _places(topology: Topology, channels: int, messages: int, most: int) -> rang
 
 def _around(topology: Topology, channels: int, turn: str, *rings: Callable[[int], Schedule]) -> Schedule:
     """One ring's schedule after another, in every channel."""
-    # one ring, moved: from box to box, and in all boxes from place to place
-    if topology.lattice is not None and turn == "rotated" and channels in (0, topology.in_box):
-        number = _numbers(topology)
-        return reduce(in_sequence, (_moved(topology, ring, number) for ring in rings))
-    whole = reduce(in_sequence, (ring(topology.ranks) for ring in rings))
+    size, ranks = topology.in_box, topology.ranks
+    if topology.lattice is not None and turn == "rotated" and channels in (0, size):
+
+        def number(place: IntArray, move: IntArray) -> IntArray:  # channel by channel
+            block: IntArray = move % size * ranks + move // size * size + place
+            return block
+
+        # one ring, moved: from box to box, and in all boxes from place to place
+        seeds = (_turned(cast(Orbit, ring(ranks)).seed, size) for ring in rings)
+        moved: list[Schedule] = [Orbit(seed, Lattice((size, ranks // size)), number=number) for seed in seeds]
+        return reduce(in_sequence, moved)
+    whole = reduce(in_sequence, (ring(ranks) for ring in rings))
     places = _places(topology, channels, whole.num_messages, MOST_MESSAGES)
     orders = [ring_order(topology, place, turn) for place in places]
     return _in_channels(scaled(whole, Fraction(1, len(orders))), orders)
-
-
-def _numbers(topology: Topology) -> Callable[[IntArray, IntArray], IntArray]:
-    """The number of the block that starts or ends at a place of the first box, after a move: channel by channel."""
-    size, ranks = topology.in_box, topology.ranks
-    return lambda place, move: move % size * ranks + move // size * size + place
-
-
-def _moved(
-    topology: Topology, ring: Callable[[int], Schedule], number: Callable[[IntArray, IntArray], IntArray]
-) -> Schedule:
-    """A ring of all ranks in every channel, given by what happens to the blocks of the first box in the first one."""
-    size, ranks = topology.in_box, topology.ranks
-    every = ring(ranks)
-    assert isinstance(every, Orbit)
-    return Orbit(_turned(every.seed, size), Lattice((size, ranks // size)), number=number)
 
 
 def _turned(seed: Schedule, count: int) -> Schedule:

@@ -40,9 +40,7 @@ _THROUGH = {
 }
 
 
-def all_reduce(
-    topology: Topology, *, segments: int = 1, tiers: str = "ring", order: str = "inner-first", interval: int = 1
-) -> Schedule:
+def all_reduce(topology: Topology, *, segments: int = 1, tiers: str = "ring", order: str = "inner-first") -> Schedule:
     """Reduce-scatter on all tiers but the last, all-reduce there, then all-gather back.
 
     Args:
@@ -51,7 +49,6 @@ def all_reduce(
         tiers: the algorithm of each tier, innermost first, with commas between, or one for all: an
             all-gather's name for all but the last in the order, an all-reduce's for that.
         order: "inner-first", which leaves the outer tiers a small part of the vector, or "outer-first".
-        interval: how many steps one segment starts behind the one before.
 
     Raises:
         ValueError: for a wrong number of names, an unknown one, or one that does not serve a tier's size.
@@ -65,7 +62,7 @@ def all_reduce(
     down = [_on(topology, axis, "reduce-scatter", names[axis]) for axis in first]
     back = [_on(topology, axis, "all-gather", names[axis]) for axis in reversed(first)]
     whole = nested(lattice, [*down, _on(topology, last, "all-reduce", names[last]), *back])
-    return pipelined(whole, segments, interval)
+    return pipelined(whole, segments)
 
 
 def reduce_scatter(

@@ -151,19 +151,19 @@ def _partners(done: Execution) -> tuple[set[int], set[int]]:
     return {int(b) for s in steps for b in s.dst[s.src == 0]}, {int(a) for s in steps for a in s.src[s.dst == 0]}
 
 
-def measured(what: What, on: str, argument: Any = None, **options: Any) -> Quantities:
-    """What one run gives: of an algorithm, or of what builds a schedule from an argument."""
+def measured(what: What, on: str, argument: Any = None, **price: Any) -> Quantities:
+    """What one run gives: of an algorithm, or of what builds a schedule from an argument; times are as at `us`."""
     chosen, pieces = what if isinstance(what, tuple) else (what, 1)
     if isinstance(chosen, str):
         name = chosen
-        return as_quantities(run(name, on, pieces, **options), lambda: load_limit(name, on, **options))
+        return as_quantities(run(name, on, pieces), lambda: load_limit(name, on), **price)
     build, given = chosen, () if argument is None else (argument,)
 
     def load(p: int) -> Fraction | int:
-        return built(build, *given, on=on, pieces=p, **options).cost.n_beta
+        return built(build, *given, on=on, pieces=p).cost.n_beta
 
     # a double tree over a full mesh is full from 16 pieces on
-    return as_quantities(built(build, *given, on=on, pieces=pieces, **options), lambda: Limit.of(load, 16))
+    return as_quantities(built(build, *given, on=on, pieces=pieces), lambda: Limit.of(load, 16), **price)
 
 
 def _label(what: What) -> str:

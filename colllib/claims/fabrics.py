@@ -1,38 +1,29 @@
-"""Answers on the table of all primitives on all fabrics, and on what it leaves out."""
+"""Answers on what the table of all fabrics leaves out: neighbors that share links, long axes, skewed destinations."""
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from colllib.algorithms import allreduce, direct
-from colllib.claims.allreduce import TREE
 from colllib.claims.alltoall import LOADED, in_slices, longest
-from colllib.claims.cases import SHAPES, along, each, once, over
-from colllib.claims.runs import built, place, run
+from colllib.claims.cases import along, once, over
+from colllib.claims.runs import built, place
 from colllib.claims.value import Cases, Table
 from colllib.contention import hot_destination
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice
 from colllib.topology.lattice import lines_along
 
-NS = (3, 4, 7, 8, 12, 64)
 
-
-def _half(what: str, on: str) -> Fraction:
-    """Half of an all-reduce's latencies: the observation sets halves beside each other."""
-    return Fraction(run(what, on).cost.n_alpha) / 2
-
-
-def _groups(axis_count: int) -> Schedule:
-    """Ring all-reduces of 8 ranks on all lines along the first axes of an 8x8x8 torus, or on one of them."""
-    lines = [line.tolist() for axis in range(max(1, axis_count)) for line in lines_along(Lattice((8, 8, 8)), axis)]
-    return side_by_side(*(placed(allreduce.ring(8), line, 512) for line in lines[: None if axis_count else 1]))
+def _groups(lines: int) -> Schedule:
+    """Ring all-reduces of 8 ranks on so many lines of an 8x8x8 torus, first all along X, then all along Y."""
+    dims = Lattice((8, 8, 8))
+    rows = [line.tolist() for axis in range(3) for line in lines_along(dims, axis)][:lines]
+    return side_by_side(*(placed(allreduce.ring(8), line, 512) for line in rows))
 
 
 def _replicas() -> Cases:
-    alone, *crowds = (built(_groups, axis_count, on="torus:8x8x8").cost for axis_count in (0, 1, 3))
-    for axis_count, crowd in zip((1, 3), crowds, strict=True):
-        yield {"at": f"{64 * axis_count} groups along {'XYZ'[:axis_count]}", "contend": crowd != alone}
+    alone, *crowds = (built(_groups, lines, on="torus:8x8x8").cost for lines in (1, 64, 192))
+    for axes, crowd in zip(("X", "XYZ"), crowds, strict=True):
+        yield {"at": f"{64 * len(axes)} groups along {axes}", "contend": crowd != alone}
 
 
 def skewed(ranks: int, factor: int) -> Schedule:
@@ -46,29 +37,9 @@ def hot(on: str) -> float:
     return float(loads[0] / loads[1])
 
 
-_GATHERS, _SLICES = ("reduce-scatter ring", "all-gather ring"), ("reduce-scatter dim-ring", "all-gather dim-ring")
-
 TABLE: Table = {
     "E-02-129": _replicas,
-    "E-02-103": each("broadcast binomial-tree", sizes=(*NS, 512)),
-    "E-02-104": each("reduce binomial-tree", sizes=(*NS, 512)),
-    "E-02-109 E-02-040": over("broadcast dim-chain", shapes=SHAPES),
-    "E-02-110": over("reduce dim-chain", shapes=SHAPES),
-    "E-02-112 E-02-074": over(*_SLICES, shapes=SHAPES[:-1]),
-    "E-02-117": each("all-reduce ring", on="full-mesh", sizes=NS),
-    "E-02-118": each(*_GATHERS, on="full-mesh", sizes=NS),
-    "E-02-119": each("all-to-all pairwise", on="full-mesh", sizes=NS),
-    "E-02-120": over("broadcast dim-chain", on="mesh", shapes=SHAPES),
-    "E-02-121": over("reduce dim-chain", on="mesh", shapes=SHAPES),
-    "E-02-122 E-02-096": over("all-reduce dim-ring", on="mesh"),
-    "E-02-123": over(*_SLICES, on="mesh", shapes=SHAPES[:-1]),
     "E-02-124": over(in_slices, on="mesh", shapes=LOADED),
-    "E-02-125": once(
-        "N = 512, d = 8",
-        torus=lambda: _half("all-reduce dim-ring", "torus:8x8x8"),
-        tree=lambda: _half(TREE, "star:512"),
-        ring=lambda: _half("all-reduce ring", "star:512"),
-    ),
     # a link of the longest axis in an all-to-all, ties divided between the two ways
     "E-02-126 E-02-127": along("torus", ((4, 4, 4), (8, 8, 8), (16, 16, 16), (256, 2, 2)), penalty=longest),
     "E-02-130": once(

@@ -230,11 +230,6 @@ def by_theorem(graph: str, times: int, squared: bool = False) -> Quantities:
     )
 
 
-def of_square(graph: str, times: int) -> Quantities:
-    """The same of its Cartesian square."""
-    return by_theorem(graph, times, squared=True)
-
-
 # -- what a schedule does in each step --------------------------------------------------------------
 
 

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import resources
 from itertools import product
 from typing import Any
 
-from colllib.claims.cases import SHAPES, Quantities, as_quantities, deferred, of_topology
+from colllib.claims.cases import SHAPES, Quantities, as_quantities, deferred, measured, of_topology
 from colllib.claims.graph_tables import ideal
-from colllib.claims.graphs import base, by_theorem, copies, lines, of_square, on, power
-from colllib.claims.runs import SIZES, best, load_limit, place, run
+from colllib.claims.graphs import base, by_theorem, copies, lines, on, power
+from colllib.claims.runs import SIZES, best, place
 from colllib.claims.value import Case, Cases, Table
 from colllib.topology import Lattice
 
@@ -32,7 +33,7 @@ GATHERS: Mapping[str, Callable[..., Quantities]] = {
     "copies": copies,
     "power": power,
     "theorem": by_theorem,
-    "square-theorem": of_square,
+    "square-theorem": partial(by_theorem, squared=True),
     "bound": lambda ranks: ideal(int(ranks)),
 }
 DEFAULTS = {"N": " ".join(map(str, SIZES)), "d": " ".join(str(Lattice(dims)) for dims in SHAPES)}
@@ -95,8 +96,7 @@ def _quantities(part: str, price: Mapping[str, Any]) -> Quantities:
     if pieces == "best":
         rung = best(algorithm, topology, **price)
         return as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
-    done = run(algorithm, topology, int(pieces or 1))
-    return as_quantities(done, lambda: load_limit(algorithm, topology), **price)
+    return measured((algorithm, int(pieces or 1)), topology, **price)
 
 
 def _table() -> Table:

@@ -238,13 +238,13 @@ def best(what: str, on: str, **price: Any) -> Rung:
     return rung
 
 
-def load_limit(what: str, on: str | Topology, **options: Any) -> Limit:
+def load_limit(what: str, on: str | Topology) -> Limit:
     """What n_beta comes to in ever more pieces, from three numbers of them, held to the busiest link of the run.
 
     >>> load_limit("broadcast chain", "star:4")
     Limit(value=Fraction(1, 1), side='from above')
     """
-    limit = Limit.of(lambda pieces: run(what, on, pieces, **options).cost.n_beta)
-    if limit.value != busiest_link(run(what, on, 32, **options)):
+    limit = Limit.of(lambda pieces: run(what, on, pieces).cost.n_beta)
+    if limit.value != busiest_link(run(what, on, 32)):
         raise ValueError(f"{what} on {on}: the limit {limit.value} is not what its busiest link carries")
     return limit

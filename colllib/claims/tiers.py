@@ -6,34 +6,40 @@ the cards below them need, unless they are oversubscribed. Lock-step, in one pie
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from colllib.algorithms import allreduce, alltoall, lattice
+from colllib.algorithms import allreduce
 from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, hierarchical_ring, ring_and_tree_meet
-from colllib.claims.cases import as_quantities, deferred, each, per, us
+from colllib.claims.cases import as_quantities, deferred, measured, once, over, per, us
 from colllib.claims.contention import eta_of_tiers, every_margin
 from colllib.claims.innetwork import trip
-from colllib.claims.runs import built, closed, run, timed
+from colllib.claims.runs import built, closed, place, run, timed
 from colllib.claims.traces import edges, states
-from colllib.claims.value import Cases, Limit, Rows, Table
-from colllib.cost import Cost, half_bandwidth_message
+from colllib.claims.value import Case, Cases, Limit, Rows, Table
+from colllib.cost import Cost, Price, half_bandwidth_message
 from colllib.execution import Execution
-from colllib.ladder import topology
 from colllib.measures import crossings
 from colllib.placement import order_of
 from colllib.schedule import Schedule, placed
 from colllib.topology import Lattice
 
 RING, TREE = "all-reduce ring", "all-reduce double-binary-tree"
+RINGS = "all-reduce hierarchical"  # in the boxes, between them, and in the boxes again
+BY_BOXES = "all-to-all pairwise-by-boxes"
 
-#: Lu's two racks, NVLink inside and a shared leaf between them, and his spine.
+#: Lu's two racks, NVLink inside and a shared leaf between them, and his spine; the same over one fabric only.
 LEAF: dict[str, Any] = {"message": 16e6, "alpha": (0.5e-6, 2e-6), "bandwidth": (900e9, 50e9)}
 SPINE = LEAF | {"alpha": (0.5e-6, 8e-6)}
-#: The same over one fabric only.
 NVLINK: dict[str, Any] = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
 IB: dict[str, Any] = {"message": 16e6, "alpha": 8e-6, "bandwidth": 50e9}
+#: Switches alone: 0.2 us for NVLink's, 0.5 us for InfiniBand's.
+SWITCHES = LEAF | {"alpha": (0.2e-6, 0.5e-6)}
+#: Tsugrii's and Reddi's boxes, in ms and GB.
+TSUGRII: dict[str, Any] = {"message": 10.0, "alpha": (1e-3, 5e-3), "bandwidth": (0.6, 0.05)}
+REDDI: dict[str, Any] = {"message": 1.0, "alpha": (0.0, 3e-3), "bandwidth": (0.45, 0.05)}
 #: (boxes, ranks of a box) on which formulas over both are tried.
 PAIRS = ((2, 2), (2, 4), (4, 2), (4, 4), (3, 5), (8, 4))
 
@@ -44,137 +50,9 @@ def per_level(done: Execution) -> tuple[Fraction, ...]:
     return tuple(done.cost.time(0, [Fraction(level == one) for one in levels], no_bytes) for level in levels)
 
 
-def parts(cost: Cost, price: dict[str, Any]) -> tuple[float, float]:
-    """The latency and the load of a cost at a price."""
-    whole, alone = cost.seconds(**price), cost.seconds(**price | {"message": 0})
-    return alone, whole - alone
-
-
 def _alike(done: Execution) -> Fraction:
     """The load of a run where all ports and cards have one BW."""
     return Fraction(done.cost.time(1, [Fraction(0)] * done.cost.levels, [Fraction(1)] * done.cost.levels))
-
-
-def _in_ever_more_pieces(what: str, on: str) -> Limit:
-    return Limit.of(lambda pieces: _alike(run(what, on, pieces)))
-
-
-def rings(count: int, ranks: int, on: str = "") -> Execution:
-    """Rings in the boxes, between them, and in the boxes again."""
-    return built(hierarchical_ring, count, ranks, on=on or f"boxes:{count}x{ranks}")
-
-
-# -- the table of compositions ---------------------------------------------------------------------------
-
-
-@deferred
-def composed(primitive: str, **options: Any) -> Cases:
-    """A primitive on one tier after the other, with what each tier's alpha is paid and its load at one BW."""
-    for count, ranks in PAIRS:
-        on = f"boxes:{count}x{ranks}"
-        done = run(f"{primitive} hierarchical", on, **options)
-        inner, outer = per_level(done)
-        case = {"at": on, "L": count, "N": count * ranks, "inner": inner, "outer": outer, "load": _alike(done)}
-        if primitive in ("broadcast", "reduce"):
-            case["limit"] = _in_ever_more_pieces(f"{primitive} hierarchical", on)
-        yield case
-
-
-def _halves() -> Cases:
-    """An all-gather of its own, inner first, beside the way back of an all-reduce."""
-    for count, ranks in PAIRS:
-        on = f"boxes:{count}x{ranks}"
-        alone, whole = run("all-gather hierarchical", on, order="inner-first"), rings(count, ranks)
-        steps = whole.schedule.num_steps
-        loads = [
-            sum(k.steps * k.loads[1] for k in done) for done in (alone.kinds(), whole.kinds(range(steps // 2, steps)))
-        ]
-        yield {"at": on, "L": count, "N": count * ranks, "card": loads[0], "half_card": loads[1]}
-
-
-# -- two racks of 72 --------------------------------------------------------------------------------------
-
-
-def _two_racks() -> Cases:
-    done, ib = rings(2, 72, "superpod:2"), as_quantities(run(RING, "star:144").cost, **IB)
-    inner, outer = (as_quantities(done.cost_of(phase), **LEAF) for phase in (range(71), range(71, 73)))
-    both, in_boxes = as_quantities(done.cost, **LEAF), LEAF | {"message": 0, "alpha": (0.5e-6, 0)}
-    payload = max(k.loads[1] for k in done.kinds()) * 2  # a rank sends half of its piece to the other of two
-    share = 100 * (ib.latency - both.latency) / (ib.t - both.t)
-    own = {"payload": payload, "in_boxes": us(done.cost, **in_boxes), "latency_share": share}
-    yield both.case("N = 144, 16 MB", inner=inner, outer=outer, ib=ib, **own)
-
-
-def flat(what: str, price: dict[str, Any]) -> Rows:
-    """An algorithm of 144 ranks on one switch, at a price."""
-    return lambda: [as_quantities(run(what, "star:144").cost, **price).case("N = 144")]
-
-
-def _shorter_rings() -> Cases:
-    """Latencies of one flat ring of 144, and of rings on the two tiers of every division, in one alpha."""
-    one = run(RING, "star:144").cost.n_alpha
-    two = {count: sum(per_level(rings(count, 144 // count))) for count in (2, 6, 8, 9, 12, 16, 18, 24)}
-    best = min(two, key=lambda count: two[count])
-    case = {"flat": one, "nested": two[2], "saved": 100 * float(1 - two[2] / one), "best": best}
-    yield {"at": "N = 144", **case, "speed_up": float(one / two[best])}
-
-
-def _telescoped() -> Cases:
-    done = run("all-reduce hierarchical", "boxes:16x64", tiers="ring,recursive-doubling")
-    yield {"at": "boxes:16x64", "payload": max(k.loads[1] for k in done.kinds())}
-
-
-def _mixed_ring() -> Cases:
-    """Eight racks, four to a leaf: latency of a ring of one GPU a rack, by the step."""
-    done = built(_one_of_each_rack, 8, on="superpod:8")
-    price = (1e-9, (0.5, 2.0, 8.0), (1.0, 1.0, 1.0))
-    clocks = (
-        timed(_one_of_each_rack, 8, on="superpod:8", price=price),
-        done.cost.seconds(message=0, alpha=price[1], bandwidth=price[2]),
-    )
-    event, lock_step = (seconds / 14 for seconds in clocks)
-    yield {"at": "superpod:8", "outer": event, "lock_step": lock_step, "leaf": 2.0, "spine": 8.0}
-
-
-def _one_of_each_rack(racks: int) -> Schedule:
-    return placed(allreduce.ring(racks), [72 * rack for rack in range(racks)], 72 * racks)
-
-
-# -- all-to-all --------------------------------------------------------------------------------------------
-
-
-def _all_to_all_of_two_racks() -> Cases:
-    done, nvlink = built(alltoall.pairwise_by_boxes, 2, 72, on="boxes:2x72"), run("all-to-all pairwise", "star:144")
-    inside, between = (as_quantities(done.cost_of(steps), **LEAF) for steps in (range(71), range(71, 143)))
-    yield as_quantities(done.cost, **LEAF).case(
-        "N = 144, 16 MB",
-        inside=inside,
-        between=between,
-        far=as_quantities(done.cost, **SPINE),
-        nvlink=as_quantities(nvlink.cost, **NVLINK),
-        pair_times=between.t / 72 / (inside.t / 71),
-        crossing=crossings(done)["uplink"].total / 2,
-        two_phases=us(run("all-to-all hierarchical", "boxes:2x72").cost, **LEAF),
-    )
-
-
-def _classes_of_bytes() -> Cases:
-    for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
-        on = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
-        cost = built(alltoall.pairwise_by_boxes, count, ranks, on=on).cost
-        load = cost.seconds(message=1.0, alpha=(0, 0), bandwidth=(6, 1))
-        yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
-
-
-def _single_ranks_on_leaves() -> Cases:
-    """A route over one switch is one alpha, over three two."""
-    for count, ranks in PAIRS[1:]:
-        done = built(alltoall.pairwise_by_boxes, count, ranks, on=f"leaf-spine:{count}x{ranks}x1,routing=spread")
-        case = {"N": count * ranks, "L": count, "leaf": 1, "spine": 2, "n_alpha": done.cost.n_alpha}
-        yield {"at": done.topology.name, **case}
-
-
-# -- in-network at two tiers ---------------------------------------------------------------------------------
 
 
 def _floor(done: Execution, price: dict[str, Any]) -> float:
@@ -184,8 +62,102 @@ def _floor(done: Execution, price: dict[str, Any]) -> float:
     return max(busy) * float(price["message"])
 
 
-#: Switches alone: 0.2 us for NVLink's, 0.5 us for InfiniBand's.
-SWITCHES = LEAF | {"alpha": (0.2e-6, 0.5e-6)}
+def leaving(done: Execution) -> Fraction:
+    """What all boxes send to others, as a share of M."""
+    return crossings(done)["uplink"].total / 2
+
+
+@deferred
+def over_boxes(quantities: Callable[[str], Case], pairs: Sequence[tuple[int, int]] = PAIRS) -> Cases:
+    """Cases on several numbers of boxes L, with N ranks together."""
+    for count, ranks in pairs:
+        on = f"boxes:{count}x{ranks}"
+        yield {"at": on, "L": count, "N": count * ranks, **quantities(on)}
+
+
+def composed(primitive: str, **options: Any) -> Rows:
+    """A primitive on one tier after the other: what each tier's alpha is paid, and its load at one BW."""
+    what = f"{primitive} hierarchical"
+
+    def quantities(on: str) -> Case:
+        done, way_back = run(what, on, **options), crossings(run(RINGS, on))["card"].most / 2
+        case: dict[str, Any] = {"load": _alike(done), "card": crossings(done)["card"].most, "half_card": way_back}
+        case["inner"], case["outer"] = per_level(done)
+        if primitive in ("broadcast", "reduce"):
+            case["limit"] = Limit.of(lambda pieces: _alike(run(what, on, pieces)))
+        return case
+
+    return over_boxes(quantities)
+
+
+def flat(what: str, price: dict[str, Any]) -> Rows:
+    """An algorithm of 144 ranks on one switch, at a price."""
+    return lambda: [as_quantities(run(what, "star:144").cost, **price).case("N = 144")]
+
+
+# -- two racks of 72 --------------------------------------------------------------------------------------
+
+
+def _two_racks() -> Cases:
+    done, ib = run(RINGS, "superpod:2"), as_quantities(run(RING, "star:144").cost, **IB)
+    inner, outer = (as_quantities(done.cost_of(phase), **LEAF) for phase in (range(71), range(71, 73)))
+    both, in_boxes = as_quantities(done.cost, **LEAF), LEAF | {"message": 0, "alpha": (0.5e-6, 0)}
+    payload = max(k.loads[1] for k in done.kinds()) * 2  # a rank sends half of its piece to the other of two
+    share = 100 * (ib.latency - both.latency) / (ib.t - both.t)
+    own = {"payload": payload, "in_boxes": us(done.cost, **in_boxes), "latency_share": share}
+    yield both.case("N = 144, 16 MB", inner=inner, outer=outer, ib=ib, **own)
+
+
+def _shorter_rings() -> Cases:
+    """Latencies of one flat ring of 144, and of rings on the two tiers of every division, in one alpha."""
+    one = run(RING, "star:144").cost.n_alpha
+    two = {count: sum(per_level(run(RINGS, f"boxes:{count}x{144 // count}"))) for count in (2, 6, 8, 9, 12, 16, 18, 24)}
+    best = min(two, key=lambda count: two[count])
+    case = {"flat": one, "nested": two[2], "saved": 100 * float(1 - two[2] / one), "best": best}
+    yield {"at": "N = 144", **case, "speed_up": float(one / two[best])}
+
+
+def _one_of_each_rack(racks: int) -> Schedule:
+    return placed(allreduce.ring(racks), [72 * rack for rack in range(racks)], 72 * racks)
+
+
+def _mixed_ring() -> Cases:
+    """Eight racks, four to a leaf: latency of a ring of one GPU a rack, by the step."""
+    price: tuple[float, Price, Price] = (1e-9, (0.5, 2.0, 8.0), (1.0, 1.0, 1.0))
+    lock_step = built(_one_of_each_rack, 8, on="superpod:8").cost.seconds(message=0, alpha=price[1], bandwidth=price[2])
+    event = timed(_one_of_each_rack, 8, on="superpod:8", price=price)
+    yield {"at": "superpod:8", "outer": event / 14, "lock_step": lock_step / 14, "leaf": 2.0, "spine": 8.0}
+
+
+def _all_to_all_of_two_racks() -> Cases:
+    done, nvlink = run(BY_BOXES, "boxes:2x72"), run("all-to-all pairwise", "star:144")
+    inside, between = (as_quantities(done.cost_of(steps), **LEAF) for steps in (range(71), range(71, 143)))
+    yield as_quantities(done.cost, **LEAF).case(
+        "N = 144, 16 MB",
+        inside=inside,
+        between=between,
+        far=as_quantities(done.cost, **SPINE),
+        nvlink=as_quantities(nvlink.cost, **NVLINK),
+        pair_times=between.t / 72 / (inside.t / 71),
+        crossing=leaving(done),
+        two_phases=us(run("all-to-all hierarchical", "boxes:2x72").cost, **LEAF),
+    )
+
+
+def _classes_of_bytes() -> Cases:
+    for count, ranks, s in ((2, 4, 1), (4, 4, 1), (3, 5, 1), (4, 4, 2), (4, 4, 4)):
+        on = f"boxes:{count}x{ranks}" + f",oversubscription={s}" * (s > 1)
+        load = run(BY_BOXES, on).cost.seconds(message=1.0, alpha=(0, 0), bandwidth=(6, 1))
+        yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
+
+
+def _single_ranks_on_leaves(on: str) -> Case:
+    """A route over one switch is one alpha, over three two."""
+    leaves = on.replace("boxes", "leaf-spine") + "x1,routing=spread"
+    return {"at": leaves, "leaf": 1, "spine": 2, "n_alpha": run(BY_BOXES, leaves).cost.n_alpha}
+
+
+# -- in-network at two tiers ---------------------------------------------------------------------------------
 
 
 def _both_tiers() -> Cases:
@@ -193,156 +165,148 @@ def _both_tiers() -> Cases:
     both, outer = run("all-reduce nvls", "boxes:32x72,inc=both"), run("all-reduce collnet", "boxes:32x72,inc=network")
     trees = float(run(TREE, "star:72").cost.n_alpha) / 2  # the software inside, as the text has it
     outside = as_quantities(outer.cost, **SWITCHES | {"alpha": (0, 0.5e-6)})
-    trips = as_quantities(both.cost, **SWITCHES).latency, trees + outside.latency
     loads = [1e6 * _floor(done, LEAF) for done in (both, outer)]
     one = us(Cost(0, run("all-reduce in-network", "inc-star:72", 64).cost.n_beta), **NVLINK)
-    times = {"t": trips[0] + loads[0], "outer_t": trips[1] + loads[1]}
-    yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **times, "one_rack": one + 0.2}
+    t, outer_t = as_quantities(both.cost, **SWITCHES).latency + loads[0], trees + outside.latency + loads[1]
+    case = {"t": t, "outer_t": outer_t, "one_rack": one + 0.2}
+    yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **case}
 
 
 def _lifted() -> Cases:
     """What a card carries between the racks, by rings and through switches that add."""
-    plain, inc = rings(8, 4), run("all-reduce collnet", "boxes:8x4,inc=network")
-    lift = crossings(plain)["card"].most / crossings(inc)["card"].most
+    plain, inc = (crossings(run(f"all-reduce {way}", "boxes:8x4,inc=network")) for way in ("hierarchical", "collnet"))
+    lift = plain["card"].most / inc["card"].most
     yield {"at": "boxes:8x4", "lift": lift, "outer_lift": lift > 1}
 
 
 @deferred
 def software(primitive: str, name: str) -> Cases:
     """Latencies of 72 and of 32 ranks in us, of software in one piece and of one trip through a switch."""
-    inner, outer = (run(f"{primitive} {name}", f"star:{n}").cost.n_alpha for n in (72, 32))
-    once_through = trip(primitive) if primitive != "all-to-all" else Fraction(0)
-    us = {"inner_us": Fraction(inner) / 2, "outer_us": Fraction(8 * outer)}
-    switch = {"trip": once_through, "nvls_us": once_through / 5, "sharp_us": once_through / 2}
-    yield {"at": "72 and 32 ranks", **us, **switch}
+    inner, outer = (Fraction(run(f"{primitive} {name}", f"star:{n}").cost.n_alpha) for n in (72, 32))
+    through = trip(primitive) if primitive != "all-to-all" else Fraction(0)
+    switch = {"trip": through, "nvls_us": through / 5, "sharp_us": through / 2}
+    yield {"at": "72 and 32 ranks", "inner_us": inner / 2, "outer_us": 8 * outer, **switch}
 
 
 # -- Tsugrii, and Reddi --------------------------------------------------------------------------------------
-
-#: In ms and GB.
-TSUGRII: dict[str, Any] = {"message": 10.0, "alpha": (1e-3, 5e-3), "bandwidth": (0.6, 0.05)}
-REDDI: dict[str, Any] = {"message": 1.0, "alpha": (0.0, 3e-3), "bandwidth": (0.45, 0.05)}
-
-
-def leaving(done: Execution) -> Fraction:
-    """What all boxes send to others, as a share of M."""
-    return crossings(done)["uplink"].total / 2
 
 
 @deferred
 def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int = 1) -> Cases:
     """A flat ring and rings on both tiers: times of whole and phases, bytes of cards and between boxes."""
     on = f"boxes:{count}x{ranks}" + f",oversubscription={narrow}" * (narrow > 1)
-    plain, two = built(allreduce.ring, count * ranks, on=on), rings(count, ranks, on)
+    plain, two = run(RING, on), run(RINGS, on)
     steps = range(two.schedule.num_steps)
-    phases = steps[: ranks - 1], steps[ranks - 1 : 1 - ranks]
-    inside, between = (two.cost_of(phase).seconds(**price) for phase in phases)
-    (latency, load), nested_t = parts(plain.cost, price), two.cost.seconds(**price)
-    gb = price["message"]
-    sent = {"ring_GB": float(max(plain.sent)) * gb, "card_GB": float(crossings(two)["card"].most) * gb}
-    totals = {"ring_total": float(leaving(plain)) * gb, "nested_total": float(leaving(two)) * gb}
-    loads = {tier: crossed.most for tier, crossed in crossings(two).items()}
-    loads["inner"], loads["outer"] = per_level(two)
-    bound = [done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two)]
-    times = {"latency": latency, "load": load, "flat": latency + load, "inside": inside, "inner_ms": 2 * inside}
-    times |= {"between": between, "nested": nested_t, "ratio": (latency + load) / nested_t}
-    drop = totals["ring_total"] / totals["nested_total"]
-    sums = {"bound": bound[1], "flat_over_sum": (latency + load) / bound[0], "nested_over_sum": nested_t / bound[1]}
-    yield {"at": plain.topology.name, **times, **sent, **totals, **loads, **sums, "drop": drop, "share": 1 / drop}
+    inside, between = (
+        two.cost_of(part).seconds(**price) for part in (steps[: ranks - 1], steps[ranks - 1 : 1 - ranks])
+    )
+    t, nested_t = (done.cost.seconds(**price) for done in (plain, two))
+    bound, nested_bound = (done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two))
+    latency, gb = plain.cost.seconds(**price | {"message": 0}), price["message"]
+    inner, outer = per_level(two)
+    drop = leaving(plain) / leaving(two)
+    yield {
+        "at": plain.topology.name,
+        **{"latency": latency, "load": t - latency, "flat": t, "nested": nested_t, "ratio": t / nested_t},
+        **{"inside": inside, "inner_ms": 2 * inside, "between": between},
+        **{"ring_GB": float(max(plain.sent)) * gb, "card_GB": float(crossings(two)["card"].most) * gb},
+        **{"ring_total": float(leaving(plain)) * gb, "nested_total": float(leaving(two)) * gb},
+        **{"drop": float(drop), "share": float(1 / drop), "inner": inner, "outer": outer},
+        **{tier: crossed.most for tier, crossed in crossings(two).items()},
+        **{"bound": nested_bound, "flat_over_sum": t / bound, "nested_over_sum": nested_t / nested_bound},
+    }
 
 
 def _three_tiers() -> Cases:
     """1 GB over 4 racks of 4 boxes of 8, the racks' uplinks two to one; larger messages give the same ratio."""
     on = "boxes:4x4x8,oversubscription=1:2"
     price = REDDI | {"alpha": (0.0, 3e-3, 3e-3), "bandwidth": (0.45, 0.05, 0.05)}
-    plain, two = built(allreduce.ring, 128, on=on), run("all-reduce hierarchical", on)
+    plain, two = run(RING, on), run(RINGS, on)
     (racks,) = (kind for kind in two.kinds() if kind.loads[3])  # a ring of 4 sends 2 * 3/4 of its payload
-    times = [done.cost.seconds(**price) for done in (plain, two)]
+    slow, fast = (done.cost.seconds(**price) for done in (plain, two))
     shrink = Fraction(3, 2) / (racks.steps * racks.loads[1])
-    yield {"at": on, "flat": times[0], "nested": times[1], "ratio": times[0] / times[1], "shrink": shrink}
+    yield {"at": on, "flat": slow, "nested": fast, "ratio": slow / fast, "shrink": shrink}
 
 
 def _butterfly() -> Cases:
     """Eight ranks in two boxes, near partners first."""
-    done, plain = run(HALVING, "boxes:2x4"), built(allreduce.ring, 8, on="boxes:2x4")
+    done = run(HALVING, "boxes:2x4")
     rounds = {f"round{k}": edges(done.schedule.step(k)) for k in range(3)}
-    cost = run(HALVING, "star:8").cost
-    crossed = {"crossing": leaving(done), "ring_crossing": leaving(plain)}
-    yield {"at": "boxes:2x4", "N": 8, **rounds, "n_alpha": cost.n_alpha, "n_beta": Fraction(cost.n_beta), **crossed}
+    crossed = {"crossing": leaving(done), "ring_crossing": leaving(run(RING, "boxes:2x4"))}
+    yield measured(HALVING, "star:8").case("boxes:2x4", N=8, **rounds, **crossed)
 
 
 def _large_messages() -> Cases:
     """How much of the software's time the switch's fewer latencies save, for 1 MB, 100 MB and 10 GB on eight ranks."""
-    ring = run(RING, "star:8").cost
-    saved = [
-        100 * (float(ring.n_alpha) - 1) * 3.0 / ring.seconds(message=m, alpha=3.0, bandwidth=0.05)
-        for m in (1, 100, 1e4)
-    ]
-    gain = Fraction(ring.n_beta) / Limit.of(lambda p: run("all-reduce in-network", "inc-star:8", p).cost.n_beta).value
-    yield {"at": "N = 8", "small": saved[0], "middle": saved[1], "large": saved[2], "gain": gain}
+    ring, prices = run(RING, "star:8").cost, [{"message": m, "alpha": 3.0, "bandwidth": 0.05} for m in (1, 100, 1e4)]
+    small, middle, large = (100 * (float(ring.n_alpha) - 1) * 3.0 / ring.seconds(**price) for price in prices)
+    gain = Fraction(ring.n_beta) / measured("all-reduce in-network", "inc-star:8").limit.value
+    yield {"at": "N = 8", "small": small, "middle": middle, "large": large, "gain": gain}
 
 
 def axis_after_axis(dims: Lattice) -> Schedule:
-    """A whole ring all-reduce along every axis, one after another: the text taken literally.
-
-    >>> axis_after_axis(Lattice((2, 2))).num_steps
-    4
-    """
+    """A whole ring all-reduce along every axis, one after another: the text taken literally."""
     return nested(dims, [(axis, allreduce.ring(size)) for axis, size in enumerate(dims.dims)])
-
-
-def _literal_torus() -> Cases:
-    for dims in ((4, 4), (4, 4, 4), (3, 4, 5)):
-        on = "torus:" + "x".join(map(str, dims))
-        done, right = built(axis_after_axis, Lattice(dims), on=on), built(lattice.dim_ring, Lattice(dims), on=on)
-        yield {"at": on, "d": dims, "n_beta": Fraction(done.cost.n_beta), "dim_ring": right.cost.n_beta}
-
-
-def _misplaced() -> Cases:
-    """What is left of the bandwidth of rings on both tiers of 8 x 8 when ranks are placed otherwise than they count."""
-    where = topology("boxes:8x8")
-    good = rings(8, 8).cost.seconds(**REDDI)
-    found = {}
-    for kind in ("strided", "random"):
-        order = tuple(order_of(where, kind).tolist())
-        found[kind] = 100 * good / built(_placed_rings, order, on="boxes:8x8").cost.seconds(**REDDI)
-    yield {"at": "boxes:8x8, 1 GB", **found, "least": min(found.values()), "most": max(found.values())}
 
 
 def _placed_rings(order: tuple[int, ...]) -> Schedule:
     return placed(hierarchical_ring(8, 8), list(order))
 
 
+def _misplaced() -> Cases:
+    """What is left of the bandwidth of rings on both tiers of 8 x 8 when ranks are placed otherwise than they count."""
+    found = {}
+    for kind in ("strided", "random"):
+        order = tuple(order_of(place("boxes:8x8"), kind).tolist())
+        costs = run(RINGS, "boxes:8x8").cost, built(_placed_rings, order, on="boxes:8x8").cost
+        found[kind] = 100 * costs[0].seconds(**REDDI) / costs[1].seconds(**REDDI)
+    yield {"at": "boxes:8x8, 1 GB", **found, "least": min(found.values()), "most": max(found.values())}
+
+
 def _ring_or_crossbar() -> Cases:
     """A ring of eight over an exchange of all with all, for messages without bytes and without latency."""
     ring, cross = run(RING, "star:8").cost, run("all-reduce direct", "star:8").cost
-    latencies, loads = Fraction(ring.n_alpha) / cross.n_alpha, Fraction(ring.n_beta) / cross.n_beta
-    for name, times in (("latency", latencies), ("bandwidth", loads)):
-        yield {"at": f"N = 8, {name} alone", "times": times}
+    yield {"at": "N = 8, latency alone", "times": Fraction(ring.n_alpha) / cross.n_alpha}
+    yield {"at": "N = 8, bandwidth alone", "times": Fraction(ring.n_beta) / cross.n_beta}
 
 
 def _steps_and_gaps() -> Cases:
     ring, tree = (closed(what, "star:1024").n_alpha for what in (RING, "all-reduce binomial-tree"))
-    small = {n: run(f"all-reduce {n}", "star:8").cost.n_alpha for n in ("ring", "binomial-tree")}
-    case = {"ring": ring, "tree": tree, "ratio": Fraction(ring) / tree, "ring8": small["ring"]}
-    yield {"at": "N = 1024", **case, "tree8": small["binomial-tree"], "gap": 450 // 50}
+    ring8, tree8 = (run(what, "star:8").cost.n_alpha for what in (RING, "all-reduce binomial-tree"))
+    ratio = Fraction(ring) / tree
+    yield {
+        "at": "N = 1024",
+        "ring": ring,
+        "tree": tree,
+        "ratio": ratio,
+        "ring8": ring8,
+        "tree8": tree8,
+        "gap": 450 // 50,
+    }
+
+
+def _pat_shards(n: int) -> Fraction:
+    done = run("all-gather pat", f"star:{n}")
+    return n * max(max(done.link_load(t)) for t in range(done.schedule.num_steps))
 
 
 TABLE: Table = {
-    "E-03-026": _halves,
     "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040": _two_racks,
     "E-03-038 E-03-039": _shorter_rings,
-    "E-03-057": _telescoped,
+    "E-03-057": once(
+        "boxes:16x64",
+        payload=lambda: max(k.loads[1] for k in run(RINGS, "boxes:16x64", tiers="ring,recursive-doubling").kinds()),
+    ),
     "E-03-015": _mixed_ring,
     "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041": _all_to_all_of_two_racks,
     "E-03-046": _classes_of_bytes,
-    "E-03-047": _single_ranks_on_leaves,
+    "E-03-047": over_boxes(_single_ranks_on_leaves, PAIRS[1:]),
     "E-03-068 E-03-069 E-03-070": _both_tiers,
     "E-03-060 E-03-061": _lifted,
     "M-42": _three_tiers,
     "M-35": _butterfly,
     "M-43": _large_messages,
-    "M-44": _literal_torus,
+    "M-44": over(axis_after_axis, dim_ring="all-reduce dim-ring", shapes=((4, 4), (4, 4, 4), (3, 4, 5))),
     "M-45": _misplaced,
     "M-46": _ring_or_crossbar,
     "M-60": _steps_and_gaps,
@@ -356,13 +320,12 @@ TABLE: Table = {
     "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
     "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),
     "M-40": against(REDDI),
-    "E-03-022": composed("all-gather", order="inner-first"),
+    "E-03-022 E-03-026": composed("all-gather", order="inner-first"),
     "E-03-023": composed("reduce-scatter", order="outer-first"),
     "E-03-024": composed("broadcast"),
     "E-03-025": composed("reduce"),
     "E-03-051": flat("all-to-all pairwise", NVLINK),
     "E-03-054": flat("all-to-all pairwise", IB),
-    "E-REFS-003": each("all-to-all bruck", sizes=(4, 8, 16)),
     "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
     "E-03-063": software("all-gather", "bruck"),
     "E-03-064": software("reduce-scatter", "bruck"),
@@ -376,9 +339,7 @@ TABLE: Table = {
         "N",
         (4, 8, 16),
         rounds=lambda n: run("all-gather pat", f"star:{n}").schedule.num_steps,
-        shards=lambda n: (
-            n * max(max(run("all-gather pat", f"star:{n}").link_load(t)) for t in range(n.bit_length() - 1))
-        ),
+        shards=_pat_shards,
     ),
     "E-REFS-015": per(
         "N", (8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))

@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from colllib.algorithms import alltoall
 from colllib.claims.cases import once, per
-from colllib.claims.runs import built, place, run
-from colllib.claims.value import Cases, Table
+from colllib.claims.runs import place, run
+from colllib.claims.tiers import BY_BOXES
+from colllib.claims.value import Case, Cases, Table
 from colllib.cost import Cost
 from colllib.topology import Topology, from_links
-from colllib.topology.describe import switches, wires
+from colllib.topology.describe import Switches, switches, wires
 from colllib.topology.latency import HALVES
 
 POD = "superpod:32"
@@ -25,18 +25,15 @@ def _route(topology: Topology, src: int, dst: int) -> list[str]:
     return [topology.tiers[int(topology.tier[link])].name for link in links]
 
 
+def _leaf(on: str) -> Switches:
+    """The switches that cards lead to."""
+    return next(alike for alike in switches(place(on)) if "card" in alike.ports)
+
+
 def longest_route(on: str) -> int:
     """The most links between rank 0 and another rank."""
-    topology = place(on)
-    rest = np.arange(1, topology.ranks)
-    return int(np.bincount(topology.router(np.zeros_like(rest), rest)[0]).max())
-
-
-def _small_clos() -> Cases:
-    topology = place("leaf-spine:4x4x2")
-    leaf, spine = switches(topology)
-    case = {"s": Fraction(leaf.ports["port"], leaf.ports["uplink"]), "links": wires(topology)[1].cables}
-    yield {"at": topology.name, **case, "of_a_spine": spine.ports["uplink"]}
+    rest = np.arange(1, place(on).ranks)
+    return int(np.bincount(place(on).router(np.zeros_like(rest), rest)[0]).max())
 
 
 def _sent(rank: int, on: str = "leaf-spine:4x4x2") -> Cost:
@@ -44,38 +41,39 @@ def _sent(rank: int, on: str = "leaf-spine:4x4x2") -> Cost:
     return run("point-to-point direct", on, target=rank).cost
 
 
+def _small_clos() -> Cases:
+    topology = place("leaf-spine:4x4x2")
+    leaf, _ = switches(topology)
+    case = {"s": Fraction(leaf.ports["port"], leaf.ports["uplink"]), "links": wires(topology)[1].cables}
+    yield {"at": topology.name, **case}
+
+
 def _oversubscribed() -> Cases:
     """All ranks of each leaf send to the next leaf, spread over the spines: the step of a pairwise exchange."""
     for hosts, spines, wide in ((4, 2, 1), (4, 4, 1), (8, 2, 1), (8, 2, 2), (6, 2, Fraction(3, 2))):
         on = f"leaf-spine:3x{hosts}x{spines},routing=spread" + f",uplink={wide}" * (wide != 1)
-        done = built(alltoall.pairwise_by_boxes, 3, hosts, on=on)
-        step = done.cost_of(range(hosts - 1, hosts)).n_beta * 3 * hosts
+        step = run(BY_BOXES, on).cost_of(range(hosts - 1, hosts)).n_beta * 3 * hosts
         yield {"at": on, "down": hosts, "up": spines, "bw_down": 1, "bw_up": wide, "s": max(step, Fraction(1))}
 
 
-def _gap() -> Cases:
-    """One message of 1 TB in and between racks, without latency."""
+def _gap() -> float:
+    """One message of 1 TB between racks over one in a rack, without latency."""
     inside, outside = (
         _sent(rank, "boxes:2x72").seconds(message=1, alpha=(0, 0), bandwidth=(0.9, 0.05)) for rank in (1, 72)
     )
-    yield {"at": "boxes:2x72", "gap": outside / inside}
+    return outside / inside
 
 
 def _across_rails() -> Cases:
     """From a GPU over its sibling on the right rail to one of another rack, which does or does not share the leaf."""
-    topology = place(POD)
+    sibling = _route(place(POD), 0, 1)
     for rack, name in ((1, "racks that share a leaf"), (4, "racks that do not")):
-        sibling, there = _route(topology, 0, 1), _route(topology, 1, 72 * rack + 1)
-        yield {"at": name, "nvlink": sibling.count("box") // 2, "ib": len(there)}
+        yield {"at": name, "nvlink": sibling.count("box") // 2, "ib": len(_route(place(POD), 1, 72 * rack + 1))}
 
 
-def _leaves() -> Cases:
-    for racks in (4, 8, 32):
-        rails, local = (
-            next(alike.number for alike in switches(place(on)) if "card" in alike.ports)
-            for on in (f"superpod:{racks}", f"boxes:{racks}x72")
-        )
-        yield {"at": f"L = {racks}", "L": racks, "rails": rails, "times": Fraction(rails, local)}
+def _leaves(racks: int) -> Case:
+    rails = _leaf(f"superpod:{racks}").number
+    return {"rails": rails, "times": Fraction(rails, _leaf(f"boxes:{racks}x72").number)}
 
 
 def _edges_of_a_ring() -> Cases:
@@ -95,66 +93,46 @@ def _pod() -> Cases:
     """Every port and cable of 32 racks on four rails, of leaves and spines with 144 ports, and of a leaf a rack."""
     topology = place(POD)
     rack, leaf, spine = switches(topology, radix=144)
-    (pod_leaf,) = (alike for alike in switches(place("boxes:32x72")) if "card" in alike.ports)
-    spines, leaves, near = spine.chassis, leaf.number, _ranks_of_a_leaf(topology)
+    cards = np.flatnonzero((topology.tier == 1) & (topology.link_src < topology.ranks))
+    above = topology.link_dst[cards][np.argsort(topology.link_src[cards])]
+    near = np.flatnonzero(above == above[0]) // 72  # the racks of the cards that lead to the leaf of rank 0
     yield {
         "at": POD,
         "N": topology.ranks,
         "L": rack.number,
-        "ports": pod_leaf.ports["card"] + pod_leaf.ports["uplink"],
-        "racks_of_a_leaf": len({rank // 72 for rank in near}),
-        "cards_of_a_rack": sum(rank < 72 for rank in near),
-        "members": leaf.ports["card"] * leaves // 4,
-        "leaves": leaves,
-        "spines": spines,
-        "cables_of_a_pair": leaf.ports["uplink"] // (spines // 4),
-        "ports_of_a_spine": spine.ports["uplink"] // (spines // 4),
+        "ports": sum(_leaf("boxes:32x72").ports.values()),
+        "racks_of_a_leaf": len(np.unique(near)),
+        "cards_of_a_rack": int((near == 0).sum()),
+        "members": leaf.ports["card"] * leaf.number // 4,
+        "leaves": leaf.number,
+        "spines": spine.chassis,
+        "cables_of_a_pair": leaf.ports["uplink"] // (spine.chassis // 4),
+        "ports_of_a_spine": spine.ports["uplink"] // (spine.chassis // 4),
         "cables": wires(topology)[2].cables // 4,
     }
-
-
-def _ranks_of_a_leaf(topology: Topology) -> list[int]:
-    """The ranks whose cards lead to the leaf of rank 0."""
-    card = [tier.name for tier in topology.tiers].index("card")
-    up = np.flatnonzero((topology.tier == card) & (topology.link_src < topology.ranks))
-    leaf = topology.link_dst[up][topology.link_src[up] == 0]
-    return [int(rank) for rank in topology.link_src[up][topology.link_dst[up] == leaf]]
 
 
 # -- fat-trees ---------------------------------------------------------------------------------------------
 
 
-def _fat_trees() -> Cases:
-    for k in (4, 48, 64):
-        topology = place(f"fat-tree:{k}")
-        edge, aggregation, core = switches(topology)
-        pods = core.ports["uplink 2"]  # a core has a port to each pod
-        numbers = {"edges": edge.number, "aggregations": aggregation.number, "cores": core.number}
-        ports = {"hosts_of_an_edge": edge.ports["port"], "edge_up": edge.ports["uplink"], "core_up": k - pods}
-        sizes = {"hosts": topology.ranks, "switches": topology.switches}
-        yield {"at": topology.name, "k": k, "pods": pods, **numbers, **ports, **sizes}
+def _fat_tree(k: int) -> Case:
+    topology = place(f"fat-tree:{k}")
+    edge, aggregation, core = switches(topology)
+    pods = core.ports["uplink 2"]  # a core has a port to each pod
+    numbers = {"edges": edge.number, "aggregations": aggregation.number, "cores": core.number, "pods": pods}
+    ports = {"hosts_of_an_edge": edge.ports["port"], "edge_up": edge.ports["uplink"], "core_up": k - pods}
+    return {"at": topology.name, "hosts": topology.ranks, "switches": topology.switches, **numbers, **ports}
 
 
 def _leiserson() -> Cases:
     """The figure: a host on each of four edge switches, links of 1, 2 and 4 BW towards the root."""
     ups = [(0, 4), (1, 5), (2, 6), (3, 7), (4, 8), (5, 8), (6, 9), (7, 9), (8, 10), (9, 10)]
-    width = [1] * 4 + [2] * 4 + [4] * 2
-    tree = place(
-        from_links(
-            "the figure's tree",
-            4,
-            ups + [(b, a) for a, b in ups],
-            switches=7,
-            latency=HALVES,
-            bandwidth=width * 2,
-            port_model="one full-duplex port per host",
-        )
-    )
-    total = Counter[str]()
-    for src, dst, speed in zip(tree.link_src.tolist(), tree.link_dst.tolist(), tree.bandwidth, strict=True):
-        if src < dst:
-            total["hosts" if src < 4 else "edge" if src < 8 else "root"] += int(speed)
-    yield {"at": tree.name, **total}
+    links, widths = ups + [(b, a) for a, b in ups], ([1] * 4 + [2] * 4 + [4] * 2) * 2
+    port = "one full-duplex port per host"
+    tree = from_links("the figure's tree", 4, links, switches=7, latency=HALVES, bandwidth=widths, port_model=port)
+    tiers = sorted(wires(place(tree)), key=lambda tier: tier.bandwidth)
+    hosts, edge, root = (tier.cables * tier.bandwidth for tier in tiers)
+    yield {"at": tree.name, "hosts": hosts, "edge": edge, "root": root}
 
 
 def equal_paths(k: int) -> int:
@@ -169,13 +147,13 @@ TABLE: Table = {
     "E-03-001": _small_clos,
     "E-03-002": once("leaf-spine:4x4x2", ratio=lambda: _sent(4).n_alpha / Fraction(_sent(1).n_alpha)),
     "E-03-003": _oversubscribed,
-    "E-03-007": _gap,
+    "E-03-007": once("boxes:2x72", gap=_gap),
     "E-03-010": _across_rails,
-    "E-03-012": _leaves,
+    "E-03-012": per("L", (4, 8, 32), _leaves),
     "E-03-014": _edges_of_a_ring,
     "E-03-043 E-03-044 E-03-045": _classes_of_peers,
     " ".join(f"E-03-{number:03}" for number in (8, 9, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85)): _pod,
-    " ".join(f"E-03-{number:03}" for number in range(86, 96)): _fat_trees,
+    " ".join(f"E-03-{number:03}" for number in range(86, 96)): per("k", (4, 48, 64), _fat_tree),
     "E-03-096": _leiserson,
     "E-03-005": once(
         "leaf-spine and fat-tree",

@@ -71,6 +71,7 @@ LOOKS = {
     "nvls-tree": Look(1, 2, "NT"),
     "collnet": Look(6, 4, "CN"),
     "nvls": Look(5, 1, "NV"),
+    "pairwise-by-boxes": Look(7, 5, "PX"),
 }
 
 

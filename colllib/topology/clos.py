@@ -10,10 +10,10 @@ import numpy as np
 from colllib.cost import Tier
 from colllib.exact import Fractions, IntArray
 from colllib.primitives import check_counts, is_whole
-from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network
+from colllib.topology.base import Lattice, NoRouteError, Topology, check_network
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.routes import flow_hash
-from colllib.topology.tree import Tree, uplink
+from colllib.topology.tree import uplink
 
 ROUTING = ("hash", "fixed", "spread")
 
@@ -55,10 +55,7 @@ def leaf_spine(
     if uplink <= 0:
         raise ValueError(f"uplink = {uplink}: a link needs a positive bandwidth")
     name = f"leaf-spine:{leaves}x{hosts}x{spines}{_options(routing, seed, uplink)}"
-    width = Fraction(uplink)
-    if routing == "spread":
-        return _fluid(name, (hosts, leaves), (spines * width,), latency)
-    return _clos(name, (hosts, leaves), (spines,), (width,), routing, seed, latency)
+    return _clos(name, (hosts, leaves), (spines,), Fraction(uplink), routing, seed, latency)
 
 
 def fat_tree(radix: int, *, routing: str = "fixed", seed: int = 0, latency: Latency = HALVES) -> Topology:
@@ -86,9 +83,7 @@ def fat_tree(radix: int, *, routing: str = "fixed", seed: int = 0, latency: Late
     _check(routing, seed)
     half = radix // 2
     name = f"fat-tree:{radix}{_options(routing, seed, default='fixed')}"
-    if routing == "spread":
-        return _fluid(name, (half, half, radix), (Fraction(half), Fraction(half * half)), latency)
-    return _clos(name, (half, half, radix), (half, half), (Fraction(1), Fraction(1)), routing, seed, latency)
+    return _clos(name, (half, half, radix), (half, half), Fraction(1), routing, seed, latency)
 
 
 def _check(routing: str, seed: int, **counts: int) -> None:
@@ -104,59 +99,11 @@ def _options(routing: str, seed: int, uplink: Fraction | int = 1, default: str =
     return "".join(f",{part}" for part in (*parts, *([f"seed={seed}"] * (seed > 0 and routing == "hash"))))
 
 
-def _fluid(name: str, sizes: tuple[int, ...], widths: tuple[Fraction, ...], latency: Latency) -> Topology:
-    """All switches of a level below one node as one switch: what evenly spread traffic sees."""
-    tree = Tree(sizes, first=prod(sizes))
-    check_network(name, tree.first + tree.switches, 2 * sum(tree.counts[:-1]))
-    child, parent = tree.ends()
-    height = np.repeat(np.arange(len(sizes)), tree.counts[:-1])
-    links = len(child)
-    first = np.cumsum([0, *tree.counts[:-1]])
-
-    def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
-        rises, falls = tree.route(np.asarray(src), np.asarray(dst))
-        both = [
-            (way.message, first[way.height] + way.edge + back)
-            for ways, back in ((rises, 0), (falls, links))
-            for way in ways
-        ]
-        return tuple(np.concatenate(part) for part in zip(*both, strict=True))  # type: ignore[return-value]
-
-    return _two_way(name, sizes, tree.switches, (child, parent, height), widths, route, latency)
-
-
-def _two_way(
-    name: str,
-    sizes: tuple[int, ...],
-    switches: int,
-    edges: tuple[IntArray, IntArray, IntArray],
-    widths: tuple[Fraction, ...],
-    router: Router,
-    latency: Latency,
-) -> Topology:
-    """Every edge from a child to its parent at some height as two links, the ways up before the ways down."""
-    child, parent, height = edges
-    return Topology(
-        name,
-        prod(sizes),
-        switches,
-        np.concatenate((child, parent)),
-        np.concatenate((parent, child)),
-        Fractions.of([latency.up, latency.down]).taken(np.append(np.minimum(height, 1), np.ones_like(height))),
-        np.tile(height, 2),
-        (Tier("port"), *(uplink(number, width) for number, width in enumerate(widths))),
-        router,
-        "one full-duplex port per rank",
-        lattice=Lattice(sizes, wraps=False),
-        in_box=sizes[0],
-    )
-
-
 def _clos(
     name: str,
     sizes: tuple[int, ...],
     ups: tuple[int, ...],
-    widths: tuple[Fraction, ...],
+    width: Fraction,
     routing: str,
     seed: int,
     latency: Latency,
@@ -164,14 +111,18 @@ def _clos(
     """Hosts below edge switches, and between two levels of switches a link for every digit of a path.
 
     Level by level the switches are numbered by group, then by which of the group's equal switches
-    they are: a path is one digit per level, and so is the switch that it passes there.
+    they are: a path is one digit per level, and so is the switch that it passes there. Where traffic
+    spreads evenly, the equal switches of a group stand as one.
 
     Args:
         sizes: hosts of an edge switch, edge switches of a group, groups of a group of groups, ...
         ups: for each level of switches but the last, how many switches above each is joined to.
-        widths: of those links, in units of BW.
+        width: of those links, in units of BW.
     """
-    ranks = prod(sizes)
+    ranks, widths = prod(sizes), [width] * len(ups)
+    if routing == "spread":
+        widths = [width * prod(ups[: level + 1]) for level in range(len(ups))]
+        ups = (1,) * len(ups)
     groups = [prod(sizes[level + 1 :]) for level in range(len(sizes))]
     same = [prod(ups[:level]) for level in range(len(sizes))]  # equal switches of a group, by level
     switches = [a * b for a, b in zip(groups, same, strict=True)]
@@ -213,4 +164,17 @@ def _clos(
             crossed.append(link)
         return np.concatenate(messages), np.concatenate(crossed)
 
-    return _two_way(name, sizes, int(first[-1]) - ranks, (child, parent, height), widths, route, latency)
+    return Topology(
+        name,
+        ranks,
+        int(first[-1]) - ranks,
+        np.concatenate((child, parent)),
+        np.concatenate((parent, child)),
+        Fractions.of([latency.up, latency.down]).taken(np.append(np.minimum(height, 1), np.ones_like(height))),
+        np.tile(height, 2),
+        (Tier("port"), *(uplink(number, wide) for number, wide in enumerate(widths))),
+        route,
+        "one full-duplex port per rank",
+        lattice=Lattice(sizes, wraps=False),
+        in_box=sizes[0],
+    )

@@ -62,20 +62,13 @@ def switches(topology: Topology, radix: int = 0) -> list[Switches]:
     ports = np.zeros((topology.nodes, len(topology.tiers)), dtype=np.intp)
     np.add.at(ports, (topology.link_dst, topology.tier), cables)
     found, counts = np.unique(ports[topology.ranks :], axis=0, return_counts=True)
-    names = [tier.name for tier in topology.tiers]
-    result = []
-    for row, count in zip(found[::-1].tolist(), counts[::-1].tolist(), strict=True):
-        network = sum(
-            held for held, tier in zip(row, topology.tiers, strict=True) if tier.level or topology.levels == 1
-        )
-        result.append(
-            Switches(
-                count,
-                {name: held for name, held in zip(names, row, strict=True) if held},
-                count * -(-network // radix) if radix else 0,
-            )
-        )
-    return result
+    outside = np.array([tier.level > 0 or topology.levels == 1 for tier in topology.tiers])
+    alike = []
+    for row, number in zip(found[::-1], counts[::-1].tolist(), strict=True):
+        held = {tier.name: int(row[place]) for place, tier in enumerate(topology.tiers) if row[place]}
+        chassis = -(-int(row[outside].sum()) // radix) if radix else 0
+        alike.append(Switches(number, held, number * chassis))
+    return alike
 
 
 def wires(topology: Topology) -> list[Wires]:

@@ -13,6 +13,7 @@ from colllib.algorithms import alltoall
 from colllib.events import event_clock
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
+from colllib.topology import boxes
 
 
 @given(st.integers(1, 40), st.integers(2, 42))
@@ -59,7 +60,7 @@ def test_the_buffers_are_those_of_a_program_that_rotates_sends_slots_and_permute
 @given(st.integers(1, 5), st.integers(1, 6))
 def test_box_by_box_a_round_stays_in_all_boxes_or_leaves_them_all(count, ranks):
     """A permutation in every round; and each pair of different ranks meets once, which the end state proves."""
-    schedule = alltoall.pairwise_by_boxes(count, ranks)
+    schedule = alltoall.pairwise_by_boxes(boxes((count, ranks)))
     assert execute(schedule).topology.ranks == count * ranks
     for t in range(schedule.num_steps):
         step = schedule.step(t)

@@ -221,8 +221,6 @@ def hierarchies(draw):
     options = {"order": order, "tiers": ",".join(tiers[axis] for axis in range(len(sizes)))}
     if "root" in chosen.options:
         options["root"] = draw(st.integers(0, net.ranks - 1))
-    if "interval" in chosen.options:
-        options["interval"] = draw(st.integers(1, 3))
     try:
         return net, chosen.primitive, chosen.build(net, segments=draw(st.integers(1, 3)), **options)
     except ValueError as error:
