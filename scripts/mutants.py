@@ -69,6 +69,7 @@ EQUIVALENT = {
     "times = np.minimum(counts[end - len(left) * lanes:end], 3)": "three times is more than once as well",
     "if levels >= 1:": "the exact way takes longer, and gives the same time",
     "if table.dtype != object and max(row, default=0) >= np.iinfo(np.intp).max:": "the largest that fits is exact too",
+    "last = 3 * int(depth.max(initial=0))": "routes end before",
     "if held.min() <= 0:": "then nothing is empty",
     "@dataclass(frozen=True, init=False, repr=True)": "the class says itself how it is shown",
     "slot = pair[waiting] * odd >> 31 & size - 2": "what meets in a table goes on to the next hash",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from colllib.algorithms import allgather, allreduce, alltoall, broadcast, pointtopoint, reduce, reducescatter
 from colllib.bounds import bus_factor, lower_bound, port_bound
-from colllib.cost import Cost, Tier, best_segments, crossover, first_lowest, half_bandwidth_message
+from colllib.cost import Cost, Kind, Tier, TieredCost, best_segments, crossover, first_lowest, half_bandwidth_message
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import pipelined
@@ -68,6 +68,21 @@ def test_the_best_number_of_segments_beats_all_others(ranks, message):
     best = best_segments(cost, **price, limit=4096)
     fastest = min(cost(p).seconds(**price) for p in range(1, 4097))
     assert isclose(cost(best).seconds(**price), fastest, rel_tol=1e-14)
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.floats(1e3, 1e8))
+def test_the_best_number_of_segments_over_two_levels_beats_all_others(inner, outer, message):
+    tiers = (Tier("box"), Tier("card", level=1))
+
+    def cost(p):
+        part = Fraction(1, p)
+        return TieredCost(
+            tiers, [Kind(inner + p, (1, 0), (part, Fraction(0))), Kind(outer, (0, 1), (Fraction(0), part))]
+        )
+
+    price = {"message": message, "alpha": (1e-6, 5e-6), "bandwidth": (450e9, 50e9)}
+    best = best_segments(cost, **price, limit=300)
+    assert isclose(cost(best).seconds(**price), min(cost(p).seconds(**price) for p in range(1, 301)), rel_tol=1e-14)
 
 
 @given(st.integers(1, 5000))

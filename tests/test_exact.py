@@ -36,6 +36,13 @@ def test_scaling_is_exact(values, factor):
     assert list(Fractions.of(values).scaled(factor)) == [value * factor for value in values]
 
 
+@pytest.mark.parametrize("factor", [Fraction(1, 2), Fraction(3, 4), Fraction(5, 12), Fraction(7, 6)])
+def test_what_values_and_a_factor_share_is_taken_out_once(factor):
+    scaled = Fractions.of([12, 24, Fraction(36)]).scaled(factor)
+    assert list(scaled) == [12 * factor, 24 * factor, 36 * factor]
+    assert scaled.denominator == 1
+
+
 @given(st.lists(st.lists(exact, max_size=4), max_size=4))
 def test_joining_keeps_order_and_values(parts):
     joined = Fractions.joined([Fractions.of(part) for part in parts])
@@ -124,14 +131,21 @@ AT_LIMITS = st.sampled_from(LIMITS)
 FEW = st.lists(AT_LIMITS, max_size=4)
 
 
+def of_its_type(array):
+    """The numbers, where machine integers are only those that can be added once more."""
+    assert array.dtype == object or np.abs(array).max(initial=0) < LARGEST_INT
+    return array.tolist()
+
+
 @pytest.mark.parametrize("first", LIMITS)
 def test_two_numbers_at_any_limit_add_up_and_multiply_exactly(first):
     for second in LIMITS:
-        two, one = integers([first, second]), integers([first])
-        assert counted(np.zeros(2, dtype=np.intp), two, 1).tolist() == [first + second]
-        assert summed(two, np.array([0])).tolist() == [first + second]
-        assert accumulated(one.copy(), integers([second])).tolist() == [first + second]
-        assert multiplied(one, second).tolist() == multiplied(one, integers([second])).tolist() == [first * second]
+        two, one, other = integers([first, second]), integers([first]), integers([second])
+        assert of_its_type(counted(np.zeros(2, dtype=np.intp), two, 1)) == [first + second]
+        assert of_its_type(summed(two, np.array([0]))) == [first + second]
+        assert of_its_type(accumulated(one.copy(), other)) == [first + second]
+        assert multiplied(one, second).tolist() == of_its_type(multiplied(one, other)) == [first * second]
+        assert multiplied(integers([0, -first]), second).tolist() == [0, -first * second]
 
 
 @given(FEW, AT_LIMITS, st.data())
@@ -162,6 +176,18 @@ def test_values_by_places_are_those_that_stand_there(values, index):
         assert counted(places, gathered(one_cell, places), 4).tolist() == [
             values[0] * places.tolist().count(place) for place in range(4)
         ]
+
+
+def test_arrays_of_any_denominators_are_compared_and_joined_by_value():
+    parts = [[Fraction(1, d), Fraction(d + 1, d)] for d in (1, 2, 3, 4, 6)]
+    joined = Fractions.joined([Fractions.of(part) for part in parts])
+    assert list(joined) == [value for part in parts for value in part]
+    for d in (1, 2, 3, 4, 6):
+        wide = Fractions(np.array([d, 2 * d]), 2 * d)
+        assert wide.same_as(Fractions.of([Fraction(1, 2), 1]))
+        assert Fractions.of([Fraction(1, 2), 1]).same_as(wide)
+        assert not wide.same_as(Fractions.of([1, Fraction(1, 2)]))
+    assert (len(Fractions.joined([])), Fractions.joined([]).denominator) == (0, 1)
 
 
 def test_parts_are_of_one_message_unless_it_is_said():

@@ -141,3 +141,54 @@ def test_a_group_of_one_rank_is_that_rank_in_an_all_to_all():
     blocks = Blocks(2, Fractions.of([Fraction(1, 2)] * 4), np.array([2, 2, 3, 3]), np.array([0, 3, 2, 1]), groups)
     assert PRIMITIVES["all-to-all"].accepts(blocks)
     assert not PRIMITIVES["all-to-all"].accepts(replace(blocks, target=np.array([0, 2, 2, 1])))
+
+
+def mixed(sources, targets, shares, groups=()):
+    sides = (np.array(side) for side in (sources, targets))
+    return Blocks(3, Fractions.of(shares), *sides, tuple(np.array(group) for group in groups))
+
+
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+
+
+@pytest.mark.parametrize(
+    ("primitive", "right", "wrong"),
+    [
+        ("broadcast", ([0, 0], [3, 3]), ([0, 0], [3, 4])),  # one of the two blocks does not reach all
+        ("broadcast", ([0, 0], [3, 3]), ([0, 4], [3, 3])),  # or is held by two
+        ("reduce", ([3, 3], [1, 1]), ([3, 4], [1, 1])),
+        ("all-reduce", ([3, 3], [3, 3]), ([3, 3], [3, 4])),
+        ("point-to-point", ([0, 0], [2, 2]), ([0, 0], [2, 4])),
+    ],
+)
+def test_one_block_of_another_kind_makes_another_primitive(primitive, right, wrong):
+    groups = ([0, 1, 2], [0, 1])
+    assert PRIMITIVES[primitive].accepts(mixed(*right, [HALF, HALF], groups))
+    assert not PRIMITIVES[primitive].accepts(mixed(*wrong, [HALF, HALF], groups))
+
+
+def test_in_an_all_to_all_every_rank_sends_one_message():
+    good = all_to_all(3)
+    assert PRIMITIVES["all-to-all"].accepts(good)
+    for rank in range(3):
+        share = [HALF if block // 3 == rank else THIRD for block in range(9)]
+        assert not PRIMITIVES["all-to-all"].accepts(replace(good, share=Fractions.of(share)))
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_a_message_to_its_own_sender_is_none_where_there_are_others(ranks):
+    own = Blocks(ranks, Fractions.equal(1), np.array([0]), np.array([0]), ())
+    assert PRIMITIVES["point-to-point"].accepts(own) == (ranks == 1)
+    if ranks > 1:
+        with pytest.raises(ValueError, match="source and target are both rank 0"):
+            point_to_point(ranks, source=0, target=0)
+
+
+def test_one_share_that_cannot_be_is_named_among_others():
+    with pytest.raises(ValueError, match="a share of -1/2"):
+        broadcast(3, shares=[Fraction(3, 2), -HALF])
+    with pytest.raises(ValueError, match="a share of -1/2"):
+        Blocks(3, Fractions.of([Fraction(3, 2), -HALF]), np.array([0, 0]), np.array([1, 1]), ())
+    for table in ([[HALF] * 2] * 2 + [[HALF] * 3], [[THIRD] * 3] * 2, [[THIRD] * 2] * 3):
+        with pytest.raises(ValueError, match="must form a 3 x 3 table"):
+            all_to_all(3, table)

@@ -241,3 +241,48 @@ def routes_of(topology, src, dst):
     """The links of each route, in order."""
     message, link = topology.router(src, dst)
     return [link[message == i].tolist() for i in range(len(src))]
+
+
+ABILITIES = ("combines", "replicates", "scatters")
+
+
+@pytest.mark.parametrize("build", [lambda **able: star(4, **able), lambda **able: switch_tree(9, 4, **able)])
+def test_switches_that_can_do_anything_are_named_so(build):
+    plain = build()
+    assert [getattr(plain, ability) for ability in ABILITIES] == [False] * 3
+    for chosen in ABILITIES:
+        able = build(**{chosen: True})
+        assert able.name == f"inc-{plain.name}"
+        assert [ability for ability in ABILITIES if getattr(able, ability)] == [chosen]
+
+
+def test_a_star_says_how_many_ports_a_rank_has():
+    assert (star(4).name, star(4).port_model) == ("star:4", "one full-duplex port per rank")
+    two = star(4, ports=2)
+    assert (two.name, two.port_model) == ("star:4 with 2 ports", "2 full-duplex ports per rank")
+    assert {tier.bandwidth for tier in two.tiers} == {2}
+
+
+def test_routes_in_a_star_lead_to_and_from_its_switch_too():
+    for pairs in ([(0, 3), (3, 1)], [(3, 1)], [(0, 3)], [(0, 1), (3, 2), (2, 0)], [(0, 1), (1, 3)]):
+        assert paths(star(3), *zip(*pairs, strict=True)) == [[a, b] if 3 in (a, b) else [a, 3, b] for a, b in pairs]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "radix", "uplinks"), [(9, 4, 1), (20, 6, 2), (16, 6, 1), (27, 9, 3), (40, 5, 1), (6, 6, 2)]
+)
+def test_a_switch_of_a_tree_has_no_more_ports_than_its_radix_and_one_fewer_would_not_do(ranks, radix, uplinks):
+    tree = switch_tree(ranks, radix, uplinks=uplinks)
+    ports = np.zeros(tree.nodes, dtype=int)
+    for one, other in zip(tree.link_src, tree.link_dst, strict=True):
+        ports[one] += 1 if min(one, other) < ranks else uplinks
+    assert ports[:ranks].tolist() == [1] * ranks
+    assert ports[ranks:].max() <= radix
+    leaves = {int(dst) for src, dst in zip(tree.link_src, tree.link_dst, strict=True) if src < ranks}
+    assert len(leaves) == (1 if ranks <= radix else -(-ranks // (radix - uplinks)))
+
+
+@pytest.mark.parametrize(("radix", "uplinks"), [(2, 1), (5, 2), (4, 0)])
+def test_a_tree_whose_switches_have_no_room_for_two_others_is_refused(radix, uplinks):
+    with pytest.raises(ValueError, match=f"radix {radix} with {uplinks} uplinks: a switch must have room for two"):
+        switch_tree(9, radix, uplinks=uplinks)

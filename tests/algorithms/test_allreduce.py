@@ -47,6 +47,14 @@ def test_in_a_ring_every_rank_sends_its_own_chunk_first_unless_another_is_named(
         assert sorted(step.src.tolist()) == [*range(5)]
 
 
+@pytest.mark.parametrize("root", [0, 1, 4])
+def test_a_reduce_and_broadcast_meet_at_the_root_which_is_rank_0_unless_another_is_named(root):
+    schedule = allreduce.reduce_broadcast(5, **({"root": root} if root else {}))
+    *_, into = (step for step in schedule.steps if step.add.any())
+    out = next(step for step in schedule.steps if not step.add.all())
+    assert set(into.dst[into.add].tolist()) == set(out.src[~out.add].tolist()) == {root}
+
+
 @pytest.mark.parametrize("ranks", SIZES)
 def test_both_orders_of_rabenseifner_cost_the_same(ranks):
     near, far = (execute(allreduce.rabenseifner(ranks, order=order)) for order in ("near", "far"))
