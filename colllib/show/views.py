@@ -569,7 +569,8 @@ def _taken(field: Field) -> str:
         return ""
     if one.seconds == inf:
         return f" {one.row.name} takes {one.way}, which this book does not price."
-    return f" {one.row.name} takes {one.label}, {one.seconds / field.first.seconds:.2f} times as long."
+    longer = f"{one.seconds / field.first.seconds:.2f}"
+    return f" {one.row.name} takes {one.label}, {'as fast' if longer == '1.00' else f'{longer} times as long'}."
 
 
 def _rate(field: Field) -> float:

@@ -84,10 +84,15 @@ def test_the_comparison_prices_what_the_library_takes_with_an_execution(explorer
 
 def test_the_alt_text_and_the_summary_are_computed(explorer):
     alt = re.search('aria-label="([^"]*)"', explorer.render(0, explorer.start))[1]
-    shares = [int(share) for share in re.findall(r"(\d+) %", alt)]
+    shares = [int(share) for share in re.findall(r"(\d+)%", alt)]
     assert sum(shares) == pytest.approx(100, abs=2)
-    told = explorer.render(len(explorer.parts), {**explorer.start, "library": "Open MPI"})
-    assert re.search(r"Open MPI takes .*, [\d.]+ times as long\.$", told)
+    told = {
+        size: explorer.render(len(explorer.parts), {**explorer.start, "library": "Open MPI", "m": size})
+        for size in MESSAGES
+    }
+    slower = {size: re.search(r"Open MPI takes .*, ([\d.]+) times as long\.$", text) for size, text in told.items()}
+    assert any(slower.values()) and all(float(found[1]) > 1 for found in slower.values() if found)
+    assert all(re.search("Open MPI takes .*, as fast\\.$", text) for size, text in told.items() if not slower[size])
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

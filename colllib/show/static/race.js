@@ -199,8 +199,9 @@ const race = (function () {
     taken: (f) => {
       const one = f.all.find((each) => each.row.k);
       if (!one) return "";
-      return one.seconds < Infinity ? ` ${one.row.n} takes ${one.label}, ${fixed(one.seconds / f.tied[0].seconds, 2)} times as long.`
-        : ` ${one.row.n} takes ${one.way}, which this book does not price.`;
+      if (one.seconds === Infinity) return ` ${one.row.n} takes ${one.way}, which this book does not price.`;
+      const longer = fixed(one.seconds / f.tied[0].seconds, 2);
+      return ` ${one.row.n} takes ${one.label}, ${longer === "1.00" ? "as fast" : `${longer} times as long`}.`;
     },
     binds: (f) => {
       const shares = busy(f.field, f.one, f.state), most = shares.indexOf(Math.max(...shares));
