@@ -210,6 +210,8 @@ def test_a_sequence_that_does_not_fit_together_is_refuted_by_execution():
         (lambda: placed(allreduce.ring(3), [0, 1]), "must name 3 different ranks"),
         (lambda: placed(allreduce.ring(3), [0, 1, 1]), "must name 3 different ranks"),
         (lambda: placed(allreduce.ring(3), [0, 1, 5], 5), "place 5"),
+        (lambda: placed(allreduce.ring(3), [0, 1, 2], 0), "N = 0: the number of ranks"),
+        (lambda: placed(allreduce.ring(3), [0, 1, 2], "3"), "N = '3': the number of ranks"),
         (lambda: scaled(allreduce.ring(3), -1), "negative"),
         (lambda: pipelined(allreduce.ring(3), 0), "segments 0: must be at least 1"),
         (lambda: pipelined(allreduce.ring(3), 2, 0), "interval 0: must be at least 1"),
