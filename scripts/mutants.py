@@ -58,6 +58,7 @@ EQUIVALENT = {
     "what = np.stack((message * len(links) - of_link[link], (back[0] + 1) * nodes + back[1] + 1))": "so are they named",
     "self.by_cell = size <= FEW_KEYS": "a table finds what sorting finds",
     "return _fitting(values, int(np.max(times, initial=2))) * times": "numbers that fit are objects too",
+    "if values.strides == (0,) and len(values) == 1:": "a copy has the same values",
     "climb = 2 * np.append(child, -2)": "the root has no way up",
     "ledger: Ledger = field(repr=True)": "the class says itself how it is shown",
     "if np.reshape(counts[start], -2)[move] == 0:": "numpy takes any negative length for what is left",

@@ -505,3 +505,12 @@ def test_a_block_that_is_added_to_itself_several_times_in_a_step_is_refused(time
     error = refusal(Schedule.from_steps(broadcast_blocks(2), [Step.of(0, 1, 0)] * before + [again]))
     assert "adds a contribution of rank 0 to block 0 that it already holds" in str(error)
     assert (error.rank, error.block, error.step) == (1, 0, before)
+
+
+def test_a_doubled_block_is_as_wrong_wherever_it_is_copied_to():
+    sends = [(0, 1, False), (0, 1, True), (1, 2, False), (0, 1, False), (0, 3, False)]
+    steps = [Step.of([src], [dst], [0], add) for src, dst, add in sends]
+    with pytest.raises(ScheduleError, match="rank 2 ends with it; each may be counted once"):
+        execute(Schedule.from_steps(broadcast_blocks(4), steps), star(4))
+    mended = [*steps, Step.of([0], [2], [0], False)]
+    assert execute(Schedule.from_steps(broadcast_blocks(4), mended), star(4)).schedule.num_steps == 6

@@ -1,5 +1,6 @@
 """Topologies: links, routes and what a graph library says about them."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import networkx as nx
@@ -96,6 +97,8 @@ def test_a_topology_is_found_by_the_name_it_prints(spec):
         (lambda: from_links("odd", 2, [(0, 2)]), "leaves the nodes 0..1"),
         (lambda: from_links("odd", 2, [(0, 1)], alpha=[1, 2]), "2 latencies for 1 links"),
         (lambda: from_links("odd", 2, [(0, 1)], bandwidth=[0]), "bandwidth 0"),
+        (lambda: replace(star(3), tier=star(3).tier[:-1]), "6 latencies and 5 tiers for 6 links"),
+        (lambda: replace(star(3), alpha=star(2).alpha), "4 latencies and 6 tiers for 6 links"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(build, complaint):
