@@ -442,7 +442,7 @@ def field_of(
     >>> apart = boxes((2, 4), rails=4, apart=True)
     >>> rungs, left_out = field_of("all-gather", apart, message=1e9, alpha=(1e-6, 5e-6), bandwidth=(450e9, 50e9))
     >>> [rung.label for rung in rungs], left_out["ring"][:33]
-    (['hierarchical, recursive-doubling + ring, P = 32', 'recursive doubling'], 'no route from rank 3 to rank 4: t')
+    (['hierarchical, recursive-doubling + ring, P = 24', 'recursive doubling'], 'no route from rank 3 to rank 4: t')
     """
     price: dict[str, Any] = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     rungs, left_out = [], {}

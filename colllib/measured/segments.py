@@ -153,4 +153,4 @@ def _segment(size: Array, time: Array, draws: np.random.Generator) -> Segment:
 
 
 def _inverse(value: float) -> float:
-    return 1 / value if value > 0 else np.inf
+    return float(1 / value) if value > 0 else np.inf
