@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
 PATIENCE = 30  # seconds, after which a thread that waits for ever is a failure
@@ -22,7 +21,8 @@ class Shared:
         self.size = size
         self.barrier = threading.Barrier(size, timeout=PATIENCE)
         self.said = [None] * size
-        self.boxes = defaultdict(queue.Queue)
+        ranks = range(size)  # all boxes beforehand: threads that first meet in one would each make their own
+        self.boxes = {(source, target): queue.Queue() for source in ranks for target in ranks}
 
 
 class Communicator:
