@@ -74,7 +74,7 @@ def divided(fabric: Fabric) -> Division:
     kept: Any = block_diag([leaves[rows] for rows in others] + [-leaves[rows] for rows in others])
     started = vstack([csr_array(np.eye(ranks))[rows] for rows in others] * 2)
     given: Any = block_diag([vstack([eye_array(count)] * ranks)] * 2)
-    wanted: Any = hstack([_ones(pairs @ [nodes, 1], ranks * nodes)[elsewhere]] * 2)
+    wanted: Any = hstack([_ones(pairs[:, 0] * nodes + pairs[:, 1], ranks * nodes)[elsewhere]] * 2)
     arrived = -_leaves(source[:, None] * nodes + links[link], ranks * nodes)[elsewhere]
     flows, through = eye_array(2 * ranks * count), _ones(link, len(links))
     equal = [[-started, None, kept, None], [None, -wanted, None, arrived]]
