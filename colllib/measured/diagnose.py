@@ -219,8 +219,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
 def _state(form: Shape, bound: Expected, machine: Machine, said: bool) -> tuple[str, float]:
     """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
     speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
-    slots = machine.boxes == 1 and not machine.linked  # may be of the generation before the GPU's, half as fast
-    border = (1.0 if said else UNSURE / 2 if slots else UNSURE) * bound.low
+    halved = machine.boxes == 1 and (machine.bridge or not machine.linked)  # by older slots, or one bridge of two
+    border = (1.0 if said else UNSURE / 2 if halved else UNSURE) * bound.low
     if speed > FASTER_THAN_THE_WIRE * bound.high or bound.between(speed) or (guessed and form.largest < LARGE):
         return "undecided", 0.0
     if speed >= bound.low:
