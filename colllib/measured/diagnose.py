@@ -22,6 +22,7 @@ SLOWER = 0.85  # of the model's pick: a run that is slower took another algorith
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
+PCIE_5 = 63e9  # bytes per second of a slot, one way
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
 
@@ -219,7 +220,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
 def _state(form: Shape, bound: Expected, machine: Machine, said: bool) -> tuple[str, float]:
     """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
     speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
-    halved = machine.boxes == 1 and (machine.bridge or not machine.linked)  # by older slots, or one bridge of two
+    # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
+    halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= PCIE_5)
     border = (1.0 if said else UNSURE / 2 if halved else UNSURE) * bound.low
     if speed > FASTER_THAN_THE_WIRE * bound.high or bound.between(speed) or (guessed and form.largest < LARGE):
         return "undecided", 0.0
