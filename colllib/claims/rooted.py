@@ -22,7 +22,6 @@ from colllib.schedule import Schedule, reversed_in_time
 
 CHAIN, TREE, TREE_UP = "broadcast chain", "broadcast binomial-tree", "reduce binomial-tree"
 SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
-FEW = (3, 4, 6, 8, 12, 16, 33)
 MESSAGES = (1e3, 100e3, 16e6, 100e6)
 
 

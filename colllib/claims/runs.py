@@ -228,13 +228,6 @@ def _clocked(run: Run, message: float, alpha: Price, bandwidth: Price) -> tuple[
     return event_clock(schedule, topology, message=message, alpha=alpha, bandwidth=bandwidth).seconds, topology
 
 
-def closed(what: str, on: str, pieces: int = 1) -> Cost:
-    """A cost by its closed form, which tests hold to executions, where a run would take seconds."""
-    found = entry(*what.split(" ", 1), on, trusting=True)
-    _note(found.topology, "lock-step", CLOSED_FORM)
-    return found.cost(pieces)
-
-
 def by_formula(cost: Cost, on: str, clock: str) -> Cost:
     """A cost that runs at small N have confirmed, and that is evaluated where a run would take long."""
     _note(ladder.topology(on), clock, CLOSED_FORM)

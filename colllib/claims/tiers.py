@@ -17,7 +17,7 @@ from colllib.claims.cases import as_quantities, deferred, measured, once, per, u
 from colllib.claims.contention import eta_of_tiers, every_margin
 from colllib.claims.innetwork import trip
 from colllib.claims.rows import runs
-from colllib.claims.runs import built, closed, place, run, timed
+from colllib.claims.runs import built, place, run, timed
 from colllib.claims.traces import edges, states
 from colllib.claims.value import Case, Cases, Limit, Rows, Table
 from colllib.cost import Cost, Price, half_bandwidth_message
@@ -89,11 +89,6 @@ def composed(primitive: str, **options: Any) -> Rows:
         return case
 
     return over_boxes(quantities)
-
-
-def flat(what: str, price: dict[str, Any]) -> Rows:
-    """An algorithm of 144 ranks on one switch, at a price."""
-    return lambda: [as_quantities(run(what, "star:144").cost, **price).case("N = 144")]
 
 
 # -- two racks of 72 --------------------------------------------------------------------------------------
@@ -264,28 +259,6 @@ def _misplaced() -> Cases:
     yield {"at": "boxes:8x8, 1 GB", **found, "least": min(found.values()), "most": max(found.values())}
 
 
-def _ring_or_crossbar() -> Cases:
-    """A ring of eight over an exchange of all with all, for messages without bytes and without latency."""
-    ring, cross = run(RING, "star:8").cost, run("all-reduce direct", "star:8").cost
-    yield {"at": "N = 8, latency alone", "times": Fraction(ring.n_alpha) / cross.n_alpha}
-    yield {"at": "N = 8, bandwidth alone", "times": Fraction(ring.n_beta) / cross.n_beta}
-
-
-def _steps_and_gaps() -> Cases:
-    ring, tree = (closed(what, "star:1024").n_alpha for what in (RING, "all-reduce binomial-tree"))
-    ring8, tree8 = (run(what, "star:8").cost.n_alpha for what in (RING, "all-reduce binomial-tree"))
-    ratio = Fraction(ring) / tree
-    yield {
-        "at": "N = 1024",
-        "ring": ring,
-        "tree": tree,
-        "ratio": ratio,
-        "ring8": ring8,
-        "tree8": tree8,
-        "gap": 450 // 50,
-    }
-
-
 def _pat_shards(n: int) -> Fraction:
     done = run("all-gather pat", f"star:{n}")
     return n * max(max(done.link_load(t)) for t in range(done.schedule.num_steps))
@@ -311,11 +284,7 @@ TABLE: Table = {
         "rings on torus:{d}; dim_ring = all-reduce dim-ring on torus:{d} for d = 4x4 4x4x4 3x4x5", rings=axis_after_axis
     ),
     "M-45": _misplaced,
-    "M-46": _ring_or_crossbar,
-    "M-60": _steps_and_gaps,
     "E-03-019 E-03-021": composed("all-reduce"),
-    "E-03-033": flat(RING, NVLINK),
-    "E-03-034": flat(RING, IB),
     "T-13 T-14 T-15 T-21": against(TSUGRII),
     "T-16": against(TSUGRII, 16),
     "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
@@ -327,8 +296,6 @@ TABLE: Table = {
     "E-03-023": composed("reduce-scatter", order="outer-first"),
     "E-03-024": composed("broadcast"),
     "E-03-025": composed("reduce"),
-    "E-03-051": flat("all-to-all pairwise", NVLINK),
-    "E-03-054": flat("all-to-all pairwise", IB),
     "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
     "E-03-063": software("all-gather", "bruck"),
     "E-03-064": software("reduce-scatter", "bruck"),

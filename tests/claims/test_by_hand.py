@@ -87,7 +87,7 @@ def test_a_count_by_hand_gives_what_was_executed_and_decides_alike(name):
     assert decided(value, counted, case) == claims.entry(name).verdict
 
 
-PARAMETERS = ("N", "P", "d", "k", "s", "s2", "s3", "t", "r", "L", "size", "link", "busbw", "p1", "p2")
+PARAMETERS = ("N", "P", "d", "k", "s", "s2", "s3", "t", "r", "L", "size", "us", "GBs", "link", "busbw", "p1", "p2")
 
 
 def decided(value, counted, case):
@@ -1350,12 +1350,12 @@ def strides(case):
 @counts("M-46")
 def a_ring_and_all_at_once(case):
     """Seven pieces out and seven sums back, over one port."""
-    return {"times": reference.star_cost(allreduce.ring(8))[1] / (Fraction(7, 8) + Fraction(7, 8))}
+    return {"ring.n_beta": reference.star_cost(allreduce.ring(8))[1], "cross.n_beta": Fraction(7, 8) + Fraction(7, 8)}
 
 
 @counts("M-60")
 def one_way_each(case):
-    return {"ring": 2 * 1023, "tree": 2 * 10, "gap": 900 // 2 // 50}
+    return {"ring.n_alpha": 2 * 1023, "tree.n_alpha": 2 * 10, "450 / 50": 900 // 2 // 50}
 
 
 # -- training steps ----------------------------------------------------------------------------------------
@@ -1403,7 +1403,7 @@ def tokens_of_a_port(case):
 @counts("M-34")
 def best_of_many_pieces(case):
     costs = [reference.star_cost(allreduce.double_binary_tree(16, segments=pieces)) for pieces in range(1, 12)]
-    return {"M": 1, "t": min(5 * steps + 40 * float(load) for steps, load in costs)}
+    return {"MB": 1, "t": min(5 * steps + 40 * float(load) for steps, load in costs)}
 
 
 @counts("M-38")
