@@ -538,7 +538,6 @@ def kautz_family() -> Cases:
 
 
 TABLE: Table = {
-    "D-3-001": once("the tori", largest=lambda: max(place(f"torus:{d}").ranks for d in ("3x3x2", "3x3x3x2"))),
     "D-3-015": per(
         "N",
         (5, 6, 21, 22, 85, 1000, 1024),
@@ -577,12 +576,6 @@ TABLE: Table = {
     "D-3-020": lambda: distances_of_pairs(K22),
     "D-3-028": per("l", (3, 4, 5), shared=lambda n: shared_links(f"uniring:1x{n}")),
     "D-3-033 D-A-052": products,
-    "D-A-043": per(
-        "d",
-        (2, 4, 6, 8, 16, 32),
-        N=lambda d: place(f"hamming:2x{1 + d // 2}").ranks,
-        excess=lambda d: by_theorem(f"hamming:2x{1 + d // 2}", 8)["ratio"] - 1,
-    ),
     "D-A-141": once(
         "degree 1", named=lambda: topology_of("biring:1x4") is not None, hops=lambda: on("uniring:1x4")["D"]
     ),

@@ -2,17 +2,19 @@
 
     runs  = part [ "; " part ]... [ " for " name " = " words [ " and " name " = " words ]... ]
     part  = [ name " = " ] [ what " on " ] topology
-    what  = algorithm of the catalogue, or one that a table names, [ " in " pieces, or " in best" ],
-            or an all-gather of `GATHERS` with numbers
+    what  = algorithm of the catalogue [ " " option "=" word ]... [ " in " pieces, or " in best" ],
+            or one that a table names, or an all-gather of `GATHERS` with numbers
 
-A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs; without
-words for N and d these are SIZES and SHAPES. MB, us and GBs are message, alpha and bandwidth, which are the anchor's
-else. A part without a name lends its quantities to a case of its own; all those with names are in every case.
+A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, {L} and
+{n} for boxes and their ranks; without words for N and d these are SIZES and SHAPES. MB, us and GBs are message, alpha
+and bandwidth, which are the anchor's else. A part without a name lends its quantities to a case of its own; all those
+with names are in every case.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -133,7 +135,10 @@ class Runs:
         if algorithm in self.builds:
             there = found_topology(topology)
             return measured(self.builds[algorithm], topology, there.lattice if of_axes else there.ranks)
-        return measured((algorithm, int(pieces or 1)), topology, **price)
+        algorithm, *options = re.split(r" (?=\w+=)", algorithm)
+        words = dict(option.split("=") for option in options)
+        given = {name: int(word) if word.isdigit() else {"no": False}.get(word, word) for name, word in words.items()}
+        return measured((algorithm, int(pieces or 1)), topology, options=given, **price)
 
 
 def runs(text: str, **builds: Callable[..., Schedule]) -> Runs:
@@ -157,7 +162,7 @@ def _at(chosen: Mapping[str, str], topologies: list[str]) -> str:
     own = [] if "N" in chosen else topologies[:1] if "d" in chosen else list(dict.fromkeys(topologies))
     for name, word in chosen.items():
         shown = f"{word} {PRICES[name][2]}" if name in PRICES else f"{name} = {word}" if word.isdigit() else word
-        own += [shown] if name not in "dG" else []
+        own += [shown] if name not in "dGLn" else []
     return ", ".join(own)
 
 

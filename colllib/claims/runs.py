@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -243,13 +244,18 @@ def best(what: str, on: str, **price: Any) -> Rung:
     return rung
 
 
+def at_one_speed(cost: Cost) -> Fraction:
+    """n_beta, or what it is where ports and cards have one BW."""
+    return Fraction(cost.time(1, [Fraction(0)] * cost.levels, [Fraction(1)] * cost.levels))
+
+
 def load_limit(what: str, on: str | Topology) -> Limit:
     """What n_beta comes to in ever more pieces, from three numbers of them, held to the busiest link of the run.
 
     >>> load_limit("broadcast chain", "star:4")
     Limit(value=Fraction(1, 1), side='from above')
     """
-    limit = Limit.of(lambda pieces: run(what, on, pieces).cost.n_beta)
+    limit = Limit.of(lambda pieces: at_one_speed(run(what, on, pieces).cost))
     if limit.value != busiest_link(run(what, on, 32)):
         raise ValueError(f"{what} on {on}: the limit {limit.value} is not what its busiest link carries")
     return limit

@@ -314,16 +314,5 @@ TABLE: Table = {
             built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
         ),
     ),
-    "E-02-101": along(
-        "torus",
-        ((8, 8, 8), (16, 16, 16), (32, 16)),
-        extra=lambda on: wires(place(on)) - wires(place(on.replace("torus", "mesh"))),
-    ),
     "E-02-102": per("size", (2, 3, 4, 5, 8, 16), times=_times),
-    "E-02-035": per(
-        "size",
-        (4, 8, 16, 32, 64),
-        tree=lambda size: run("broadcast binomial-tree", f"ring:{size}").cost.n_alpha,
-        chain=lambda size: built(lattice.dim_chain, Lattice((size,)), both=False, on=f"ring:{size}").cost.n_alpha,
-    ),
 }

@@ -71,12 +71,6 @@ def _joules_of_ten_thousand() -> Cases:
     yield {"at": "N = 10000", "kJ": 10_000 * joules / 1e3, "watts": watts, "percent": 100 * watts / 700}
 
 
-def _seventy_billion_on_64() -> Cases:
-    load, total = (_priced(run(RING, "star:64").cost, alpha, 0.05)(140.0) for alpha in (0.0, 1.5e-3))
-    yield {"at": "N = 64", "load": load, "latency": total - load, "total": total, "slow": total / 0.6 / 1e3,
-           "thousand": _priced(run(RING, "star:1000").cost, 0.0, 50.0)(140.0), "ns": 100 / 0.2}  # fmt: skip
-
-
 # -- rings and trees -----------------------------------------------------------------------------------
 
 
@@ -198,7 +192,6 @@ TABLE: Table = {
     "M-24 A-08 M-26": _critical_and_fused,
     "M-28": _predicted_and_measured,
     "M-22": _joules_of_ten_thousand,
-    "M-23": _seventy_billion_on_64,
     "M-29": once("N = 1024", times=_through_one_server),
     "M-33": _four_times_four,
     "M-36": lambda: [ring_and_tree_meet(100, 5, 50)],
