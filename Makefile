@@ -44,7 +44,6 @@ $(INSTALLED):
 	  echo 'make: $(PYTHON) can make no virtual environment (neither ensurepip nor pip). On Debian and Ubuntu: sudo apt-get install python3-venv' >&2; exit 1; \
 	fi
 	@$(PIP_INSTALL) '.[book,test]'
-	@$(BIN)/python -c 'import matplotlib.font_manager' 2>/dev/null # builds the font cache, which else tells a notebook so
 	@rm -f $(VENV)/installed-* $(VENV)/lab-installed-* $(VENV)/mpi-installed-*
 	@touch $@
 
