@@ -114,7 +114,8 @@ class Primitive:
             return False
         if self.name == "all-to-all":
             return _is_all_to_all(blocks)
-        apart = self.name != "point-to-point" or blocks.ranks == 1 or bool((blocks.source != blocks.target).all())
+        first = (int(blocks.holders(side[0])[0]) for side in (blocks.source, blocks.target))
+        apart = self.name != "point-to-point" or blocks.ranks == 1 or len(set(first)) > 1
         return apart and blocks.share.total() == 1
 
 

@@ -179,7 +179,10 @@ def test_in_an_all_to_all_every_rank_sends_one_message():
 def test_a_message_to_its_own_sender_is_none_where_there_are_others(ranks):
     own = Blocks(ranks, Fractions.equal(1), np.array([0]), np.array([0]), ())
     assert PRIMITIVES["point-to-point"].accepts(own) == (ranks == 1)
+    as_a_group = replace(own, target=np.array([ranks]), groups=(np.array([0]),))
+    assert PRIMITIVES["point-to-point"].accepts(as_a_group) == (ranks == 1)
     if ranks > 1:
+        assert PRIMITIVES["point-to-point"].accepts(replace(as_a_group, groups=(np.array([1]),)))
         with pytest.raises(ValueError, match="source and target are both rank 0"):
             point_to_point(ranks, source=0, target=0)
 

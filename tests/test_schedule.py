@@ -68,6 +68,20 @@ def test_a_schedule_is_itself_and_no_other():
     assert replace(tree) != tree
 
 
+def test_a_step_keeps_the_arrays_that_it_is_given():
+    rank, add = np.arange(3), np.array([True, False, True])
+    step = Step.of(rank, rank[::-1], rank, add)
+    assert step.src is rank
+    assert step.block is rank
+    assert step.add is add
+
+
+def test_who_sends_nothing_has_no_partners():
+    assert Step.of([], [], []).partners() == (0, 0)
+    assert execute(allreduce.ring(1)).partners() == (0, 0)
+    assert execute(Schedule.from_steps(all_gather(1), [Step.of([], [], [])])).partners() == (0, 0)
+
+
 def agrees(schedule):
     """Executor and reference interpreter agree on the end state and on every count."""
     run = execute(schedule)

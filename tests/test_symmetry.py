@@ -5,6 +5,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from colllib.algorithms import (
     allreduce,
     alltoall,
     breadth_first,
+    broadcast,
     direct,
     lattice,
     relay,
@@ -29,10 +31,11 @@ from colllib.algorithms import (
 from colllib.algorithms.nested import nested
 from colllib.cost import Cost
 from colllib.execution import ScheduleError, execute
-from colllib.primitives import PRIMITIVES, all_reduce
+from colllib.primitives import PRIMITIVES, all_reduce, point_to_point
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled, side_by_side
 from colllib.symmetry import by_symmetry
-from colllib.topology import Lattice, boxes, full_mesh, line, mesh, ring, star, torus
+from colllib.topology import Lattice, boxes, from_links, full_mesh, line, mesh, ring, star, torus
+from colllib.topology.base import uniform
 
 # -- an orbit is a schedule ----------------------------------------------------------------------
 
@@ -291,6 +294,59 @@ def scattered(where):
     return type(where.alpha).of(Fraction(1, 1 + link % 2) for link in range(where.num_links))
 
 
+def checked(orbit, fabric):
+    """Whether the classes of a fabric's links pass for what they should be."""
+    try:
+        by_symmetry(orbit, fabric)
+    except ValueError as error:
+        return "links of one class differ, or routes leave their classes" not in str(error)
+    return True
+
+
+def test_a_route_over_other_links_is_refused_whatever_classes_these_are_given():
+    """Rank 0 sends to rank 1 by way of ranks 1 and 2, all others do the like, but for rank 1, which may go another way.
+
+    What it takes may be in the same classes, which tells nothing then: where the links begin and end does.
+    """
+    ranks, wanted = 5, (0, 1, 2, 1)
+    shift = Orbit(Schedule.from_steps(point_to_point(ranks), [Step.of(0, 1, 0)]), Lattice((ranks,)))
+    walks = [(0, a, b, 1) for a in range(1, ranks) for b in range(ranks) if b not in (a, 1)]
+    for walk, classes in product(walks, permutations(range(3))):
+        ends = np.array(wanted) + np.arange(ranks)[:, None]
+        ends[1] = np.array(walk) + 1
+        order = np.tile(np.arange(3), (ranks, 1))
+        order[1] = np.argsort(classes)  # which hop of rank 1's is the link of each class
+        src, dst = (np.take_along_axis(side, order, axis=1).T.ravel() % ranks for side in (ends[:, :3], ends[:, 1:]))
+
+        def route(src, dst):
+            return np.repeat(np.arange(len(src)), 3), (np.arange(3) * ranks + src[:, None]).ravel()
+
+        fabric = replace(uniform("walks", ranks, src, dst, route, ""), link_class=np.repeat(np.arange(3), ranks))
+        assert checked(shift, fabric) == (walk == wanted and classes == (0, 1, 2))
+
+
+def test_a_message_by_way_of_another_switch_is_refused_whichever_the_others_take():
+    """Each rank sends to the next three over one of three switches each, and rank 1 perhaps over others than rank 0."""
+    ranks, planes = 5, 3
+    links = [(rank, ranks + plane) for plane in range(planes) for rank in range(ranks)]
+    fabric = from_links(
+        "planes", ranks, links + [pair[::-1] for pair in links], switches=planes, alpha=[1] * 2 * len(links)
+    )
+    sends = [Schedule.from_steps(point_to_point(ranks, target=d), [Step.of(0, d, 0)]) for d in (1, 2, 3)]
+    orbit = Orbit(side_by_side(*sends), Lattice((ranks,)))
+    for one in product(range(planes), repeat=3):
+        for other in product(range(planes), repeat=3):
+
+            def route(src, dst, one=one, other=other):
+                taken = (dst - src) % ranks - 1
+                plane = np.where(src == 1, np.array(other)[taken], np.array(one)[taken])
+                crossed = np.stack((plane * ranks + src, len(links) + plane * ranks + dst), axis=1)
+                return np.repeat(np.arange(len(src)), 2), crossed.ravel()
+
+            classes = np.repeat(np.arange(2 * planes), ranks)
+            assert checked(orbit, replace(fabric, router=route, link_class=classes)) == (one == other)
+
+
 # -- what is wrong is refused --------------------------------------------------------------------
 
 
@@ -419,6 +475,19 @@ def test_a_message_of_what_does_not_exist_is_refused_with_its_step():
     for column, name in ((1, "node"), (3, "block")):
         with pytest.raises(ValueError, match=rf"step 2: {name} 9 does not exist"):
             by_symmetry(altered(allgather.ring(4), with_value(column, 2, 9)))
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_steps_are_told_apart_by_machine_integers_as_long_as_these_suffice(fits):
+    """A chain over four ranks whose last message is the last of so many steps: a number for each rank and step."""
+    chain, steps = broadcast.chain(4), 2**60 - 1 - fits
+    when, messages = np.array([0, 1, steps - 1]), chain.messages[1]
+    orbit = Orbit(Schedule(chain.blocks, steps, chain.step, flat=(when, messages)), Lattice((4,)))
+    if fits:
+        symmetry._Values(orbit).prove()
+    else:
+        with pytest.raises(ValueError, match=f"4 ranks x 1 blocks x {2**60} steps: too large to execute"):
+            symmetry._Values(orbit)
 
 
 # -- sizes that no full run reaches --------------------------------------------------------------

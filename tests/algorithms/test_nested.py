@@ -1,12 +1,17 @@
 """Collectives over several axes: proved for any shape and any algorithm on each, and counted by hand."""
 
+from collections import Counter
 from fractions import Fraction
+from itertools import product
+from math import prod
+from operator import mul
 
 import numpy as np
 import pytest
 import reference
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from random_schedules import schedules
 
 from colllib.algorithms import (
     allgather,
@@ -90,6 +95,28 @@ def test_blocks_of_any_shares_have_their_product_on_two_axes(first, second):
     schedules = [(axis, allgather.ring(len(some), shares=some)) for axis, some in enumerate(parts)]
     blocks = nested(Lattice((2, 3)), schedules).blocks
     assert list(blocks.share) == [inner * outer for outer in parts[1] for inner in parts[0]]
+
+
+def by_holders(blocks):
+    """Every block as its share and who holds it before and after, whatever its number: a multiset."""
+    sides = [[frozenset(blocks.holders(int(w)).tolist()) for w in side] for side in (blocks.source, blocks.target)]
+    return Counter(zip(blocks.share, *sides, strict=True))
+
+
+@given(shapes, st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_block_of_several_axes_is_held_by_the_products_of_its_holders_on_each(dims, data):
+    """On each axis blocks of one rank and of all stand side by side, whose products are lines and planes."""
+    lattice = Lattice(dims)
+    parts = [data.draw(schedules(size)) for size in dims]
+    whole = nested(lattice, data.draw(st.permutations(list(enumerate(parts)))))
+    assert reference.holds(whole)
+    expected = Counter()
+    for of_axes in product(*(by_holders(part.blocks).items() for part in parts)):
+        shares, *sides = zip(*(block for block, _ in of_axes), strict=True)
+        ends = (frozenset(sum(map(mul, at, lattice.strides)) for at in product(*side)) for side in sides)
+        expected[prod(shares), *ends] += prod(times for _, times in of_axes)
+    assert by_holders(whole.blocks) == expected
 
 
 @given(shapes, st.data())
