@@ -238,8 +238,7 @@ class _Values:
         for value in np.unique(who[who >= self.orbit.ranks]):
             ranks = self._first(self.orbit.seed.blocks.holders(int(value)))
             found.append((ranks[:, None] * self.blocks + np.flatnonzero(who == value)).ravel())
-        cells = np.sort(np.concatenate(found))
-        return cells[np.diff(cells, prepend=-1) > 0]
+        return np.unique(np.concatenate(found))
 
     def _last(self, cell: IntArray, time: IntArray | int) -> IntArray:
         """The values that cells hold before step `time`, -1 for none."""

@@ -80,6 +80,7 @@ def test_what_moves_too_little_is_not_the_primitive(primitive, blocks):
         (([],), 3, "group of the ranks []"),
         (([1, 1],), 3, "group of the ranks [1, 1]"),
         (([-1, 0],), 3, "group of the ranks [-1, 0]"),
+        ((range(10),), 3, "group of the ranks [0, 1, 2, 3, 4, 5, 6, 7]: must name some of 0..2"),
         ((), 3, "a target outside 0..2"),
         ((), -1, "a target outside 0..2"),
     ],
@@ -101,6 +102,13 @@ def test_sizes_may_be_uneven_down_to_nothing():
     assert PRIMITIVES["all-gather"].accepts(all_gather(4, shares))
     table = [[Fraction(0), Fraction(1)], [Fraction(1, 4), Fraction(3, 4)]]
     assert PRIMITIVES["all-to-all"].accepts(all_to_all(2, table))
+
+
+@pytest.mark.parametrize("ranks", [0, -1, 1.5])
+def test_blocks_are_held_by_one_rank_at_least(ranks):
+    none = np.zeros(0, dtype=np.intp)
+    with pytest.raises(ValueError, match=f"^N = {ranks}: the number of ranks"):
+        Blocks(ranks, Fractions.of([]), none, none, ())
 
 
 @pytest.mark.parametrize(

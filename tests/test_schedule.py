@@ -105,6 +105,15 @@ def test_pipelining_keeps_the_end_state_and_the_bytes(build, n, segments, interv
         assert len(cut.blocks) == segments * len(whole.blocks)
 
 
+def test_what_is_not_cut_and_what_does_nothing_stays_as_it_is():
+    for whole in (allreduce.ring(4), flat(allreduce.ring(4)), placed(allreduce.ring(2), [3, 1], 4)):
+        assert pipelined(whole, 1) is whole
+        assert pipelined(whole, 1, 3) is whole
+        assert split(whole, 1) is whole
+    alone = allreduce.ring(1)
+    assert pipelined(alone, 3) is alone
+
+
 @given(builders, ranks, st.integers(1, 4))
 def test_pieces_that_travel_together_cost_what_the_whole_costs(build, n, pieces):
     whole = build(n)
