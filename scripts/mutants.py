@@ -29,7 +29,7 @@ CORE = {
     "primitives.py": ("tests/test_primitives.py",),
     "exact.py": ("tests/test_exact.py",),
     "cost.py": ("tests/test_cost.py", "tests/test_tiers.py", "tests/show/test_race.py"),
-    "events.py": ("tests/test_events.py", "tests/training/test_processor.py"),
+    "events.py": ("tests/test_events.py", "tests/training/test_processor.py", "tests/test_paths.py"),
     "symmetry.py": ("tests/test_symmetry.py",),
     "moves.py": ("tests/test_moves.py",),
     "topology/base.py": ("tests/test_topology.py", "tests/test_routes.py"),
@@ -110,6 +110,11 @@ EQUIVALENT = {
     "if max(self.denominator, self.numerators.max(initial=0), -self.numerators.min(initial=1)) >= LARGEST_FLOAT:": (
         "1 fits"
     ),
+    "depth = ranks.bit_length() - 1 if ranks % 2 else (ranks - 2).bit_length()": "an odd number is as long",
+    "wrong = np.array(counts[:len(self.start)]).reshape(len(self.start), -2)[of_lane] != 1": (
+        "numpy takes any negative length for what is left"
+    ),
+    "if len(key) * 64 <= self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
     "last = 2 * int(depth.max(initial=1))": "routes end before",
     "kept = kept and all((np.array_equal(found, crossed[1]) for found in crossed))": "what all are like is like all",
     "size = 1 << (2 + len(left)).bit_length()": "what meets in a table goes on to the next hash",

@@ -80,6 +80,10 @@ def test_an_orbit_is_its_seed_moved_message_by_message(orbit):
     assert journeys(orbit) == moved_one_by_one(orbit)
     assert repr(orbit) == repr(copied(orbit))
     assert orbit.num_messages == orbit.seed.num_messages * orbit.moves.order
+    whole = copied(orbit)
+    for t in range(orbit.num_steps):
+        assert list(map(len, orbit.part(t)[0])) == [len(orbit.step(t).src) / orbit.part(t)[1]] * 4
+        assert (len(whole.part(t)[0].src), whole.part(t)[1]) == (len(orbit.step(t).src), 1)
 
 
 @given(lattices(), st.data())
