@@ -115,6 +115,7 @@ EQUIVALENT = {
         "numpy takes any negative length for what is left"
     ),
     "if len(key) * 64 <= self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
+    "for k in range(int(turn.max()) + 2):": "in the last turn nothing arrives",
     "last = 2 * int(depth.max(initial=1))": "routes end before",
     "kept = kept and all((np.array_equal(found, crossed[1]) for found in crossed))": "what all are like is like all",
     "size = 1 << (2 + len(left)).bit_length()": "what meets in a table goes on to the next hash",

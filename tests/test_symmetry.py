@@ -257,6 +257,18 @@ def test_routes_found_in_small_portions_add_up_to_the_same(monkeypatch, fabric):
         finds_the_same(schedule, fabric)
 
 
+def test_a_link_that_is_alone_in_its_class_carries_what_all_ranks_send():
+    """All routes lead up to one switch, over one wire to another one, and down from there."""
+    ranks, above, below = 4, 4, 5
+    links = [*((rank, above) for rank in range(ranks)), (above, below), *((below, rank) for rank in range(ranks))]
+    where = from_links("shared", ranks, links, switches=2, alpha=[1] * 9)
+    where = replace(where, link_class=np.array([0] * 4 + [3] + [1] * 4))  # a class may have no link at all
+    for schedule in (allreduce.ring(ranks), alltoall.pairwise(ranks)):
+        with np.errstate(divide="raise"):
+            finds_the_same(schedule, where)
+    assert max(by_symmetry(allreduce.ring(ranks), where).link_total) == ranks * Fraction(3, 2)
+
+
 def test_as_many_kinds_of_step_as_ranks_take_no_longer_than_their_messages():
     run = by_symmetry(scaled(alltoall.pairwise(2**16), Fraction(1, 3)))  # 65,535 times 131,072 links would be a minute
     assert run.cost == Cost(2**16 - 1, Fraction(2**16 - 1, 3 * 2**16))

@@ -313,4 +313,6 @@ def test_one_link_that_cannot_be_is_found_among_others(link):
 
 
 def test_a_rank_alone_has_a_graph_without_parallel_links():
-    assert not from_links("alone", 1, []).to_networkx().is_multigraph()
+    for alone in (from_links("alone", 1, []), replace(ring(1), tiers=())):
+        assert not alone.to_networkx().is_multigraph()
+        assert alone.levels == 1

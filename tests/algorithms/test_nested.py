@@ -224,6 +224,16 @@ def test_the_switches_of_a_tier_may_take_part():
     assert none.switches == 0
 
 
+def test_only_switches_that_act_take_part():
+    """In boxes of four the first two switches are those in the boxes, which add and replicate; the leaves do not."""
+    net, in_box = boxes((2, 4), inc="box"), innetwork.one_shot_all_reduce(star(4, combines=True, replicates=True))
+    chosen = (np.array([[0], [1]]), np.array([[2], [3]]))
+    inside, outside = (nested(Lattice((4, 2)), [Phase(0, in_box, switches=switches)]) for switches in chosen)
+    assert execute(inside, net).how == "executed"
+    with pytest.raises(ScheduleError, match=f"switch 2 of {net.name} must add block 0; its switches do not combine"):
+        execute(outside, net)
+
+
 def test_on_a_torus_the_axes_are_the_tiers():
     dims = (4, 3)
     rings = [(axis, reducescatter.ring(size)) for axis, size in enumerate(dims)]
