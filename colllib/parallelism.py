@@ -210,12 +210,14 @@ class Plan:
         ep: expert parallel: ranks that share each layer's experts.
         zero: what data parallelism shards: 0 nothing, 1 optimizer state, 2 and gradients, 3 and
             parameters (FSDP).
+        replicate: copies of what ZeRO shards, above 1 in hybrid sharding (HSDP, MiCS): ranks next to each other
+            share one, and the copies' gradients are summed in the end.
         sequence_parallel: whether TP keeps the activations between its matrices cut along the
             sequence: reduce-scatter and all-gather instead of all-reduce.
 
     Raises:
-        ValueError: for a number below 1, a ZeRO stage that does not exist, or an EP that does not
-            divide DP x CP.
+        ValueError: for a number below 1, a ZeRO stage that does not exist, an EP or copies that do not
+            divide DP x CP, or copies of nothing that is sharded.
 
     >>> Plan(dp=128, tp=8, pp=16).gpus
     16384
@@ -227,14 +229,20 @@ class Plan:
     cp: int = 1
     ep: int = 1
     zero: int = 1
+    replicate: int = 1
     sequence_parallel: bool = False
 
     def __post_init__(self) -> None:
-        check_counts(dp=self.dp, tp=self.tp, pp=self.pp, cp=self.cp, ep=self.ep)
+        check_counts(dp=self.dp, tp=self.tp, pp=self.pp, cp=self.cp, ep=self.ep, replicate=self.replicate)
         if self.zero not in (0, 1, 2, 3):
             raise ValueError(f"zero = {self.zero}: the stages of ZeRO are 0 (none), 1, 2 and 3")
         if self.replicas % self.ep:
             raise ValueError(f"ep = {self.ep} does not divide dp x cp = {self.replicas}, whose ranks it takes")
+        if self.replicas % self.replicate or self.shards % self.ep:
+            each = f", each on a multiple of ep = {self.ep} ranks" if self.ep > 1 else ""
+            raise ValueError(f"replicate = {self.replicate}: must divide dp x cp = {self.replicas} into copies{each}")
+        if self.replicate > 1 and not self.zero:
+            raise ValueError(f"replicate = {self.replicate}: copies of what ZeRO shards, and zero = 0 shards nothing")
 
     @property
     def gpus(self) -> int:
@@ -245,6 +253,11 @@ class Plan:
     def replicas(self) -> int:
         """Ranks that hold the same parameters, but for experts: DP x CP."""
         return self.dp * self.cp
+
+    @property
+    def shards(self) -> int:
+        """Ranks among which ZeRO shards a copy, but for experts."""
+        return self.replicas // self.replicate
 
 
 @dataclass(frozen=True)
@@ -372,7 +385,7 @@ def memory(model: Model, plan: Plan) -> float:
     18.07
     """
     stage, sharded = _Stage(model, plan), (0, 12, 16, 18)[plan.zero]
-    held = ((stage.shared, plan.replicas), (stage.routed, plan.replicas // plan.ep))
+    held = ((stage.shared, plan.shards), (stage.routed, plan.shards // plan.ep))
     return sum(parameters * (18 - sharded + sharded / ranks) for parameters, ranks in held)
 
 
@@ -439,22 +452,23 @@ class _Stage:
 
 def _gradients(stage: _Stage, size: Precision, microbatches: int) -> list[Call]:
     plan = stage.plan
-    groups = [("", stage.shared, plan.replicas, stage.layers)]
+    groups = [("", stage.shared, plan.shards, stage.layers)]
     if stage.routed:
-        groups.append((" of the experts", stage.routed, plan.replicas // plan.ep, stage.expert_layers))
+        groups.append((" of the experts", stage.routed, plan.shards // plan.ep, stage.expert_layers))
     calls = []
     for whose, parameters, ranks, layers in groups:
         gradient, parameter = parameters * size.gradient, parameters * size.parameter
         if plan.zero == 0:
             calls.append(Call("DP", "all-reduce", ranks, gradient, 1, "gradients" + whose))
             continue
-        # sharded parameters come and go layer by layer, sharded gradients leave after each microbatch
+        # sharded parameters come and go layer by layer, sharded gradients leave after each microbatch, copies' at last
         parts = layers if plan.zero == 3 else 1
         scatters = microbatches if plan.zero > 1 else 1
         gathers = 2 * microbatches if plan.zero == 3 else 1
         when = ", before each use" if plan.zero == 3 else ", after the optimizer"
         calls += [
             Call("DP", "reduce-scatter", ranks, gradient / parts, parts * scatters, "gradients" + whose),
+            Call("DP", "all-reduce", plan.replicate, gradient / ranks / parts, parts, "copies' gradients" + whose),
             Call("DP", "all-gather", ranks, parameter / parts, parts * gathers, "parameters" + whose + when),
         ]
     return calls

@@ -44,7 +44,11 @@ TRIED: dict[str, tuple[tuple[str, str, tuple[int, ...]], ...]] = {
         ("hierarchical", "bruck,rabenseifner", (1, 4, 16)),
         ("hierarchical", "bruck,recursive-doubling", (1, 4, 16)),
     ),
-    "all-to-all": (("pairwise", "", (1,)), ("hierarchical", "pairwise", (1,)), ("hierarchical", "bruck", (1,))),
+    "all-to-all": (
+        ("pairwise-by-boxes", "", (1,)),
+        ("hierarchical", "pairwise", (1,)),
+        ("hierarchical", "bruck", (1,)),
+    ),
 }
 
 

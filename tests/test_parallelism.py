@@ -202,6 +202,20 @@ def test_memory_is_what_the_distributed_optimizer_says():
     assert memory(small, Plan(dp=8, zero=3)) == pytest.approx(18 / 8 * small.parameters)
 
 
+def test_hybrid_sharding_in_boxes_of_eight_by_hand():
+    """Of each layer: two gathers and a scatter among 8 for each microbatch, and in the end the 16 copies' eighths."""
+    model, plan = MODELS["Llama 3.1 8B"], Plan(dp=128, zero=3, replicate=16)
+    each = model.parameters / 32
+    calls = training(model, plan, tokens=128 * 2 * 1024, microbatches=2)
+    found = {call.primitive: (call.ranks, call.message, call.count) for call in calls}
+    assert found == {
+        "reduce-scatter": (8, 4 * each, 2 * 32),
+        "all-reduce": (16, 4 * each / 8, 32),
+        "all-gather": (8, 2 * each, 4 * 32),
+    }
+    assert memory(model, plan) == memory(model, Plan(dp=8, zero=3))
+
+
 def test_the_bubble_is_counted_from_a_pipeline():
     """Forward passes of m microbatches through p stages, one slot each: the last stage idles p - 1 of m + p - 1."""
     for p, m in ((1, 4), (4, 4), (16, 16), (4, 12)):

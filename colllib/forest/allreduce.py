@@ -38,8 +38,8 @@ class Division:
     Attributes:
         rate: of the whole all-reduce, in messages per unit of bandwidth; it takes M / rate.
         roots: what part of the rate each rank is the root of, shape (N,).
-        pairs: the ranks that a link joins, shape (P, 2).
-        outward, inward: the bandwidth of each link for trees out of the roots, and for those to them, shape (P,).
+        pairs: the ranks that a link joins, or a way through switches, shape (P, 2).
+        outward, inward: the bandwidth of each pair for trees out of the roots, and for those to them, shape (P,).
     """
 
     rate: Fraction
@@ -50,35 +50,37 @@ class Division:
 
 
 def divided(fabric: Fabric) -> Division:
-    """The linear program on a fabric without switches, by HiGHS.
+    """The linear program on a fabric, by HiGHS; what switches pass on, they pass from one rank to one other.
 
     Raises:
         TooLarge: for more variables than are taken.
-        ValueError: for switches, or where the solver finds no optimum, with speeds too far apart for its floats.
+        ValueError: where the solver finds no optimum, with speeds too far apart for its floats.
 
-    >>> str(divided(fabric(find("torus:2x2"))).rate)  # as two all-gathers of 3/8 each
+    >>> str(divided(fabric(find("boxes:2x2"))).rate)  # as two all-gathers of 3/8 each
     '4/3'
     """
     from scipy.optimize import LinearConstraint, milp
 
-    name, ranks, pairs = fabric.topology.name, fabric.ranks, np.argwhere(fabric.capacity)
-    if fabric.nodes > ranks:
-        raise ValueError(f"{name} has switches: the linear program and its trees need ranks alone")
-    count = len(pairs)
-    variables = ranks + 2 * count * (1 + ranks)
+    name, ranks, nodes, links = fabric.topology.name, fabric.ranks, fabric.nodes, np.argwhere(fabric.capacity)
+    others, elsewhere = ~np.eye(ranks, dtype=np.bool_), ~np.eye(ranks, nodes, dtype=np.bool_).ravel()
+    pairs = np.argwhere(others) if nodes > ranks else links
+    # what a rank gives to others leaves it and then switches: a column for each rank and each such link
+    source, link = np.nonzero((links[:, 0] == np.arange(ranks)[:, None]) | (links[:, 0] >= ranks))
+    count, passed = len(pairs), len(link)
+    variables = ranks + 2 * count * (1 + ranks) + passed
     check_size(f"the linear program of {name}", variables, MOST_VARIABLES, "variables")
-    leaves = np.zeros((ranks, count))  # 1 where a link starts, -1 where it ends
-    leaves[pairs.T, np.arange(count)] = [[1], [-1]]
-    # columns: roots; what links give outwards and inwards; flows to every rank and from every rank
-    others = ~np.eye(ranks, dtype=np.bool_)
+    # columns: roots; what pairs give outwards and inwards; flows to every rank and from every rank; what links pass
+    leaves = _leaves(pairs, ranks)
     kept: Any = block_diag([leaves[rows] for rows in others] + [-leaves[rows] for rows in others])
     started = vstack([csr_array(np.eye(ranks))[rows] for rows in others] * 2)
     given: Any = block_diag([vstack([eye_array(count)] * ranks)] * 2)
-    shared: Any = hstack([eye_array(count)] * 2)
-    flows = eye_array(2 * ranks * count)
-    rows: Any = block_array([[-started, None, kept], [None, -given, flows], [None, shared, None]])
-    most = np.r_[np.zeros(rows.shape[0] - count), fabric.capacity[*pairs.T].astype(float)]
-    least = np.where(np.arange(len(most)) < started.shape[0], 0, -np.inf)
+    wanted: Any = hstack([_ones(pairs[:, 0] * nodes + pairs[:, 1], ranks * nodes)[elsewhere]] * 2)
+    arrived = -_leaves(source[:, None] * nodes + links[link], ranks * nodes)[elsewhere]
+    flows, through = eye_array(2 * ranks * count), _ones(link, len(links))
+    equal = [[-started, None, kept, None], [None, -wanted, None, arrived]]
+    rows: Any = block_array([*equal, [None, -given, flows, None], [None, None, None, through]])
+    most = np.r_[np.zeros(rows.shape[0] - len(links)), fabric.capacity[*links.T].astype(float)]
+    least = np.where(np.arange(len(most)) < started.shape[0] + wanted.shape[0], 0, -np.inf)
     found: Any = milp(
         np.r_[-np.ones(ranks), np.zeros(variables - ranks)], constraints=LinearConstraint(rows, least, most)
     )
@@ -90,12 +92,24 @@ def divided(fabric: Fabric) -> Division:
     return Division(rate, tuple(parts[:ranks]), pairs, tuple(parts[ranks:ends]), tuple(parts[ends:]))
 
 
+def _ones(row: IntArray, height: int) -> Any:
+    """One 1 in each column, in its row."""
+    return csr_array((np.ones(len(row)), (row, np.arange(len(row)))), shape=(height, len(row)))
+
+
+def _leaves(links: IntArray, nodes: int) -> Any:
+    """1 where a link starts, -1 where it ends, shape (nodes, links)."""
+    return _ones(links[:, 0], nodes) - _ones(links[:, 1], nodes)
+
+
 def all_reduce(topology: Topology) -> Schedule:
     """Trees in and trees out, as fast as the linear program says; where it gains nothing, those of two all-gathers.
 
     Raises:
         ValueError: for switches, or where the program's floats stand for no fractions of small denominators.
     """
+    if topology.switches:
+        raise ValueError(f"{topology.name} has switches: the linear program's trees need ranks alone")
     network = fabric(topology)
     division = divided(network)
     if division.rate == Fraction(network.total) / (2 * bound(network).inverse_throughput):

@@ -148,14 +148,14 @@ class Show:
         kinds = {move.add for t in range(1, film.steps + 1) for move in film.moves(t)}
         summed = film.kind != "destinations" and film.need(0) > 1
         words = {
-            "blocks": "A card is a rank, a cell a block of the vector"
+            "blocks": "A tile is a rank, a cell a block of the vector"
             + ("; its strip has a slot for each rank's contribution." if summed else "."),
-            "contributions": "A card is a rank; a cell is one rank's contribution to the sum.",
-            "destinations": "A card is a rank; a cell has the blocks for the rank that it names, with a slot for each "
+            "contributions": "A tile is a rank; a cell is one rank's contribution to the sum.",
+            "destinations": "A tile is a rank; a cell has the blocks for the rank that it names, with a slot for each "
             "rank that they come from.",
-            "groups": "A card is a rank, a cell a block, or all that go from one rank to one other."
+            "groups": "A tile is a rank, a cell a block, or all that go from one rank to one other."
             if film.need(0) == 1
-            else "A card is a rank; the filling is as wide as the part of the vector that the rank still works "
+            else "A tile is a rank; the filling is as wide as the part of the vector that the rank still works "
             "on, and as high as the contributions that are in it.",
         }[film.kind]
         items = [("block partial", "partial")] * (summed and film.kind == "blocks")

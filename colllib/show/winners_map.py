@@ -16,7 +16,6 @@ from colllib.show.views import MESSAGES, Map, Turns
 #: The rows of the map; the control offers more, between them.
 RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 72, 128, 256, 512, 1024, 4096, 16384, 65536)
 NOBODY = "nobody"
-CARD = 50e9  # bytes per second of a network card, which NCCL's model asks for
 EDGE = 2**40  # bytes above which no library's table changes
 
 
@@ -47,7 +46,7 @@ def winners_map(library: str = NOBODY) -> Explorer:
         summary="At N = {n} and M = {m}, {fastest} with {time}{next}.{taken}",
         note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
         "in its best base. Where several tie, the map names one that serves every N. Columns are a third of a decade "
-        "apart. NCCL chooses as it does for a network card of 50 GB/s, whatever BW is.",
+        "apart. NCCL chooses as it does for boxes of one GPU and one card of 50 GB/s, whatever BW is.",
         name="winners",
     )
 
@@ -72,7 +71,7 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
     labels = {a.name: a.label for a in of(primitive)}
 
     def at(size: int) -> str:
-        found = choice(library, primitive, ranks, size, bandwidth=CARD)
+        found = choice(library, primitive, ranks, size)
         return "nothing that is known" if found is None else labels.get(found.algorithm or "", found.named)
 
     found: list[tuple[float, str]] = []
@@ -105,20 +104,17 @@ def cells(primitive: str, unit: float) -> tuple[tuple[Algorithm, ...], ...]:
 
 
 @cache
-def compared(
-    primitive: str, unit: float, bandwidth: float, library: str
-) -> tuple[tuple[tuple[Choice, float], ...], ...]:
+def compared(primitive: str, unit: float, library: str) -> tuple[tuple[tuple[Choice, float], ...], ...]:
     """A library's choice in each cell and how many times the fastest one's time it takes there (0: not known).
 
     Args:
         primitive: its name.
         unit: alpha * BW in bytes.
-        bandwidth: BW in bytes per second.
         library: its name.
     """
 
     def cell(n: int, m: float) -> tuple[Choice, float]:
-        found = choice(library, primitive, n, m, bandwidth=bandwidth) or Choice(library, "", None)
+        found = choice(library, primitive, n, m) or Choice(library, "", None)
         return found, regret(primitive, found.algorithm, n, m / unit) if found.algorithm else 0.0
 
     return tuple(tuple(cell(n, m) for m in MESSAGES) for n in RANKS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from math import fsum
 from typing import Any
 
 import click
@@ -20,11 +21,15 @@ from colllib.training import experts as routing
 from colllib.training.pipelines import compute
 from colllib.training.step import Training, simulate
 
-AXES = ("tp", "pp", "dp", "ep", "cp", "zero")
+AXES = ("tp", "pp", "dp", "ep", "cp", "zero", "replicate")
+PLAN_HELP = (
+    "axes whose product is the number of ranks, tp, pp, dp and cp; ep, of the ranks of dp and cp; zero, from 0 to 3 "
+    "(FSDP); and replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16"
+)
 
 
 def read_plan(text: str) -> Plan:
-    """A plan such as "tp=8,pp=2,dp=8"; what is not named is 1, and zero 1.
+    """A plan such as "tp=8,pp=2,dp=8"; what is not named is 1.
 
     >>> read_plan("tp=8,pp=2,dp=8").gpus
     128
@@ -44,7 +49,7 @@ def read_plan(text: str) -> Plan:
 
 @click.command("step")
 @click.option("--on", default="dgx-h100:16", help="boxes with speeds, such as dgx-h100:16")
-@click.option("--plan", default="tp=8,pp=2,dp=8", help="axes whose product is the number of ranks")
+@click.option("--plan", default="tp=8,pp=2,dp=8", help=PLAN_HELP)
 @click.option("--model", default="Llama 3.1 70B", help="a published model")
 @click.option("--tokens", type=whole(), default="8192", help="of a microbatch")
 @click.option("--microbatches", type=whole(), default="16", help="of a replica's step")
@@ -61,8 +66,9 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
     training = Training(MODELS[model], read_plan(plan), on, rate=1e12 * teraflops, **others)
     step, stages = simulate(training), []
     for stream in map(compute, range(training.plan.pp)):
-        computing = float(sum(op.seconds for op in step.ops if op.stream == stream and op.kind in "FBW"))
-        waiting = step.busy(stream) - computing
+        here = [op for op in step.ops if op.stream == stream]
+        computing = fsum(op.seconds for op in here if op.kind in "FBW")
+        waiting = fsum(op.seconds for op in here if op.kind not in "FBW")
         stages.append({"computing_s": computing, "waiting_for_collectives_s": waiting, "idle_s": step.idle(stream)})
     layers = training.model.layers
     yield {

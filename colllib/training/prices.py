@@ -44,12 +44,10 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     In one box, or with one rank in each: the fastest on a star of ports or of cards, by closed forms that tests
     hold to executions. With several in each of several boxes: the fastest of rings over all cards, a hierarchy and
     trees in 1, 4 or 16 pieces, executed (beyond 256 ranks without the rings, and the hierarchy in one piece); an
-    all-to-all pairwise or in two phases. Between boxes there is full bisection.
+    all-to-all pairwise, box by box, or in two phases. Between boxes there is full bisection.
 
     Args:
-        primitive: which.
         machine: of boxes with speeds, such as "dgx-h100:16".
-        ranks: of the group.
         apart: from one rank of the group to the next.
         message: M in bytes.
 
@@ -68,7 +66,7 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     boxes, inside = group(ranks, apart, box)
     if boxes == 1 or inside == 1:
         return on_tier(primitive, machine, boxes > 1, ranks, message)
-    names = ["hierarchical", "tree", "pairwise", *(["channels"] if ranks <= FEW else [])]
+    names = ["hierarchical", "tree", "pairwise-by-boxes", *(["channels"] if ranks <= FEW else [])]
     found = [
         entry(primitive, algorithm.name, f"boxes:{boxes}x{inside}").priced(
             message=message, alpha=alpha, bandwidth=bandwidth, segments=pieces

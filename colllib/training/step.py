@@ -4,7 +4,8 @@ Ranks of a machine are numbered as Megatron numbers them: TP varies fastest, the
 ranks of EP are neighbors in CP and DP. All replicas do the same at the same time, and so do the ranks of a
 TP group, so that one rank of each stage is simulated. Its streams are the compute stream, on which
 also the collectives of TP, CP and EP wait (their results are needed at once), and the network, where
-buckets of gradients queue; with `shared` they queue with the pipeline's messages for one card.
+buckets of gradients queue; with `shared` they queue with the pipeline's messages for one card. Where the
+shards of one box are a whole copy of the model, the copies are summed on a stream of their own.
 
 Compute is 2 operations per parameter and token forward and twice that backward, at a sustained
 rate. Left out: attention's products of queries and keys, the vocabulary and its matrices, the
@@ -89,14 +90,14 @@ class Training:
     # -- what a layer takes on one rank -------------------------------------------------------
 
     @property
-    def replicated(self) -> list[tuple[float, int, int]]:
-        """Parameters of a layer that a rank holds, how many ranks hold the same, and how far apart these are."""
+    def sharded(self) -> list[tuple[float, int, int]]:
+        """Parameters of a layer that a rank uses, how many ranks share them, and how far apart these are."""
         model, plan = self.model, self.plan
         beside = model.beside_experts(bool(model.experts)) / plan.tp
         experts = model.experts * model.expert / plan.ep / plan.tp
         if plan.ep == 1:
-            return [(beside + experts, plan.replicas, plan.tp)]
-        return [(beside, plan.replicas, plan.tp), (experts, plan.replicas // plan.ep, plan.tp * plan.ep)]
+            return [(beside + experts, plan.shards, plan.tp)]
+        return [(beside, plan.shards, plan.tp), (experts, plan.shards // plan.ep, plan.tp * plan.ep)]
 
     @property
     def forward(self) -> float:
@@ -106,8 +107,8 @@ class Training:
         return 2 * met * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
     def seconds(self, primitive: str, ranks: int, apart: int, message: float) -> float:
-        """A collective of ranks so far apart; nothing for a single rank."""
-        return 0.0 if ranks == 1 else price(primitive, self.machine, ranks, apart, message).seconds
+        """A collective of ranks so far apart."""
+        return price(primitive, self.machine, ranks, apart, message).seconds
 
     def send(self, src: int, dst: int) -> float:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
@@ -119,10 +120,6 @@ class Training:
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
             seconds += self.seconds("all-gather", plan.tp, 1, activations)
         return seconds
-
-    def of_layers(self, primitive: str, width: int, layers: int = 1) -> float:
-        """Seconds of a collective on all parameters of some layers, or their gradients, of so many bytes each."""
-        return sum(self.seconds(primitive, ranks, gap, n * width * layers) for n, ranks, gap in self.replicated)
 
     def inside(self, kind: str) -> list[tuple[Call, float]]:
         """Collectives of TP, CP and EP within a layer's pass, which compute waits for, and the seconds of each."""
@@ -184,26 +181,39 @@ def _network(
     """By places of passes, parameters gathered before and gradients that leave after.
 
     These leave in buckets when they are final, with ZeRO-1 scattered, and the parameters gathered at the end; with
-    more of ZeRO after each microbatch.
+    more of ZeRO after each microbatch. The sums of several copies follow when they are final (the two hops of MiCS,
+    Zhang and others, 2022).
     """
-    plan, card = training.plan, (f"card {stage}",) if training.shared else ()
-
-    def op(primitive: str, width: int, layers: int = 1) -> Op:
-        return Op(primitive, f"network {stage}", training.of_layers(primitive, width, layers), (), card, primitive)
-
+    plan, (box, *_) = training.plan, tiers(training.machine)
     if plan.replicas == 1:
         return {}, {}
+    sharded, span = training.sharded, plan.tp * plan.shards
+    cards = f"network {stage}", (f"card {stage}",) if training.shared else ()
+    within = span <= box < span * plan.replicate  # only the copies need cards
+    ports = (f"network {stage} in the box", ()) if within else cards
+
+    def op(primitive: str, width: int, layers: int = 1) -> Op:
+        seconds = sum(training.seconds(primitive, ranks, apart, n * width * layers) for n, ranks, apart in sharded)
+        return Op(primitive, ports[0], seconds, (), ports[1], primitive)
+
+    def between(layers: int = 1) -> list[Op]:
+        part = sum(n / ranks for n, ranks, _ in sharded) * SIZE.gradient * layers
+        seconds = training.seconds("all-reduce", plan.replicate, span, part)
+        return [Op("all-reduce", cards[0], seconds, (), cards[1], "all-reduce")] if plan.replicate > 1 else []
+
     last = training.microbatches - 1
     ends = [k for k, work in enumerate(passes) if work.kind == final and (plan.zero > 1 or work.microbatch == last)]
     if plan.zero > 1:
         gather, scatter = op("all-gather", SIZE.parameter), op("reduce-scatter", SIZE.gradient)
         before = "FB" if plan.zero == 3 else ""
         used = [k for k, work in enumerate(passes) if work.kind in before or (work.kind, work.microbatch) == ("F", 0)]
-        return dict.fromkeys(used, gather), {end: [scatter] for end in ends}
-    gradient = sum(parameters for parameters, *_ in training.replicated) * SIZE.gradient
+        leaving = {end: [scatter, *(between() if passes[end].microbatch == last else [])] for end in ends}
+        return dict.fromkeys(used, gather), leaving
+    gradient = sum(parameters for parameters, *_ in sharded) * SIZE.gradient
     leaving = {}
     for closed in buckets([gradient] * len(ends), training.bucket):
-        leaving[ends[closed[-1]]] = [op("reduce-scatter" if plan.zero else "all-reduce", SIZE.gradient, len(closed))]
+        first = op("reduce-scatter" if plan.zero else "all-reduce", SIZE.gradient, len(closed))
+        leaving[ends[closed[-1]]] = [first, *between(len(closed))]
     if plan.zero:
         leaving[ends[-1]].append(op("all-gather", SIZE.parameter, len(ends)))
     return {}, leaving

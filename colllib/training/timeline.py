@@ -72,7 +72,7 @@ class Step:
 
     def idle(self, stream: str) -> float:
         """Seconds of the whole step for which a stream does not work: for a compute stream, what is exposed."""
-        return self.seconds - self.busy(stream)
+        return max(0.0, self.seconds - self.busy(stream))
 
 
 def run(ops: Sequence[Op]) -> Step:

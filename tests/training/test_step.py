@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import allreduce
+from colllib.algorithms import allreduce, alltoall
 from colllib.algorithms.direct import parameter_server
 from colllib.cli import main
 from colllib.execution import execute
+from colllib.ladder import entry
 from colllib.measures import crossings, joules
 from colllib.parallelism import MODELS, Plan, training
 from colllib.topology import boxes
+from colllib.training.data_parallel import Layer, sharded
 from colllib.training.prices import group, price
 from colllib.training.step import Training, simulate
 
@@ -119,6 +121,60 @@ def test_sharded_parameters_are_gathered_once_or_twice(zero):
 
 
 @pytest.mark.parametrize("zero", [2, 3])
+def test_a_copy_in_each_box_is_what_hybrid_sharding_layer_by_layer_is(zero):
+    """BF16 parameters are gathered among 8 ports, FP32 gradients scattered; 16 cards sum an eighth of them."""
+    model = replace(MODELS["Llama 3.1 8B"], layers=6)
+    task = Training(model, Plan(dp=128, zero=zero, replicate=16), MACHINE, tokens=650)
+    found = sharded(
+        [Layer(task.forward, 2 * task.forward, 2 * model.beside_experts(False))] * 6,
+        lambda size: price("all-gather", MACHINE, 8, 1, size).seconds,
+        lambda size: price("reduce-scatter", MACHINE, 8, 1, 2 * size).seconds,
+        reshard=zero == 3,
+        outside=lambda size: price("all-reduce", MACHINE, 16, 8, 2 * size / 8).seconds,
+    )
+    assert isclose(simulate(task).seconds, found.seconds)
+
+
+@pytest.mark.parametrize("zero", [1, 2, 3])
+def test_copies_are_summed_once_for_each_layer_after_its_last_scatter_and_alone_use_the_card(zero):
+    plan = Plan(dp=128, zero=zero, replicate=16)
+    step = simulate(Training(replace(LLAMA, layers=4), plan, MACHINE, 1024, microbatches=3, bucket=1, shared=True))
+    box, cards = step.on("network 0 in the box"), step.on("network 0")
+    scattered = [step.end[i] for i in box if step.ops[i].kind == "reduce-scatter"]
+    assert [step.ops[i].kind for i in cards] == ["all-reduce"] * 4
+    assert all(step.start[i] >= end for i, end in zip(cards, scattered[-4:], strict=True))
+    assert {step.ops[i].uses for i in cards} == {("card 0",)}
+    assert {step.ops[i].uses for i in box} == {()}
+
+
+def test_with_zero_1_the_parameters_come_after_all_copies_are_summed():
+    plan = Plan(dp=128, zero=1, replicate=16)
+    step = simulate(Training(replace(LLAMA, layers=4), plan, MACHINE, 1024))
+    [gathered] = [i for i, op in enumerate(step.ops) if op.kind == "all-gather"]
+    assert step.start[gathered] == max(step.end[i] for i in step.on("network 0"))
+
+
+@pytest.mark.parametrize("plan", [Plan(dp=128, zero=3, replicate=2), Plan(dp=4, pp=32, zero=3, replicate=2)])
+def test_shards_of_several_boxes_and_copies_in_one_box_use_the_links_of_their_copies(plan):
+    step = simulate(Training(replace(LLAMA, layers=32), plan, MACHINE, 1024, microbatches=32))
+    assert {op.stream for op in step.ops if op.kind == "reduce-scatter"} == {
+        op.stream for op in step.ops if op.kind == "all-reduce"
+    }
+
+
+def test_of_experts_a_copy_shards_those_of_each_rank_among_its_equals():
+    """Mixtral in four copies of 32 ranks: four of them hold the same expert, and a copy is 32 ranks from the next."""
+    model = replace(MODELS["Mixtral 8x7B"], layers=2)
+    step = simulate(Training(model, Plan(dp=128, ep=8, zero=1, replicate=4), MACHINE, 1024, bucket=1e12))
+    beside, experts = 4 * 2 * model.beside_experts(True), 4 * 2 * model.expert
+    took = {op.kind: op.seconds for op in step.ops if op.stream == "network 0"}
+    scatters = [price("reduce-scatter", MACHINE, ranks, apart, m) for m, ranks, apart in
+                ((beside, 32, 1), (experts, 4, 8))]  # fmt: skip
+    assert isclose(took["reduce-scatter"], sum(rung.seconds for rung in scatters))
+    assert isclose(took["all-reduce"], price("all-reduce", MACHINE, 4, 32, beside / 32 + experts / 4).seconds)
+
+
+@pytest.mark.parametrize("zero", [2, 3])
 @pytest.mark.parametrize("schedule", ["1f1b", "interleaved", "zb-h1"])
 def test_each_stage_of_a_pipeline_gathers_and_scatters_its_own_layers(zero, schedule):
     """Gradients leave after each microbatch; parameters come once, or as often as `parallelism.training` says."""
@@ -195,6 +251,16 @@ def test_a_group_in_a_box_over_boxes_and_with_one_rank_in_each_is_priced_as_exec
     )
 
 
+@pytest.mark.parametrize("message", [1e6, 3e7, 1e9])
+def test_tokens_that_leave_their_box_go_box_by_box_or_in_two_phases_whichever_is_faster(message):
+    where, speeds = boxes((2, 8)), {"alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
+    phases = entry("all-to-all", "hierarchical", "boxes:2x8")
+    ways = [alltoall.pairwise(16), alltoall.pairwise_by_boxes(where), *map(phases.schedule, (1, 4, 16))]
+    times = [execute(way, where).cost.seconds(message=message, **speeds) for way in ways]
+    assert isclose(price("all-to-all", MACHINE, 16, 1, message).seconds, min(times))
+    assert (min(times) == times[1]) == (message == 3e7)
+
+
 def test_a_group_may_reach_the_last_rank_of_its_machine_and_no_further():
     assert price("all-reduce", "dgx-h100:2", 2, 15, 1e6).seconds > 0
     with pytest.raises(ValueError, match="2 ranks, 16 apart, on dgx-h100:2: it has 16"):
@@ -250,6 +316,10 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan tp=128", "tp = 128: must divide the 64 heads of Llama 3.1 70B"),
         ("--plan tp=8,tp=8,pp=2", "plan 'tp=8,tp=8,pp=2': tp is given twice"),
         ("--plan dp=128,ep=8", "must divide the 0 experts of Llama 3.1 70B"),
+        ("--plan dp=128,zero=3,replicate=3", "replicate = 3: must divide dp x cp = 128 into copies"),
+        ("--plan dp=128,zero=3,replicate=0", "replicate 0: must be at least 1"),
+        ("--plan dp=128,zero=0,replicate=16", "copies of what ZeRO shards, and zero = 0 shards nothing"),
+        ("--plan dp=128,ep=16,replicate=16", "into copies, each on a multiple of ep = 16 ranks"),
         ("--microbatches -1", "microbatches '-1': must be a whole number"),
         ("--microbatches 999999", "passes are too many"),
         ("--tokens 0", "tokens 0: must be at least 1"),
@@ -270,11 +340,23 @@ def test_what_cannot_be_is_refused_in_one_line(words, said, capsys):
     assert len(error.splitlines()) == 1
 
 
-def test_the_command_says_where_the_time_of_every_stage_goes(capsys):
+@pytest.mark.parametrize("plan", ["tp=8,pp=2,dp=8", "tp=4,pp=2,dp=16,zero=3,replicate=8", "dp=128,zero=2"])
+def test_the_command_says_where_the_time_of_every_stage_goes(capsys, plan):
     with pytest.raises(SystemExit) as left:
-        main(["step", "--plan", "tp=8,pp=2,dp=8", "--json"])
+        main(["step", "--plan", plan, "--json"])
     assert left.value.code == 0
     found = json.loads(capsys.readouterr().out)
-    assert len(found["stages"]) == 2
+    assert len(found["stages"]) == 1 + ("pp=2" in plan)
     for stage in found["stages"]:
         assert isclose(sum(stage.values()), found["time_s"])
+        assert min(stage.values()) >= 0
+
+
+def test_a_copy_in_each_box_is_faster_at_the_command_than_shards_among_all(capsys):
+    times = []
+    for plan in ("dp=128,zero=3", "dp=128,zero=3,replicate=16"):
+        with pytest.raises(SystemExit) as left:
+            main(["step", "--plan", plan, "--model", "Llama 3.1 8B", "--tokens", "650", "--json"])
+        assert left.value.code == 0
+        times.append(json.loads(capsys.readouterr().out)["time_s"])
+    assert times[1] < times[0]
