@@ -5,13 +5,16 @@ communicator, a commutative built-in operation and elements of four bytes; hiera
 tuning files and environment variables override them. `algorithm` is this book's name for the same
 schedule, or for one with the same closed form on a star; None where the book has neither.
 
-The model behind NCCL's choice is in `nccl_times`.
+NCCL has no table: what its model says is in `colllib.measured.tuning`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, log2
+from math import inf
+
+from colllib.measured.machines import Machine, find
+from colllib.measured.tuning import VERSION, estimates, pick
 
 ELEMENT = 4  # bytes; MPICH compares counts of elements with numbers of ranks
 
@@ -38,11 +41,7 @@ SOURCES = {
         "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c",
         "the fixed decisions made from submitted measurements, copyright lines of 2020 and later",
     ),
-    "NCCL": Source(
-        "NCCL",
-        "src/tuning/cost_model.cc, ring.cc, tree.cc, pat.cc, tuning_general.cc",
-        "commits 1fc949c5 (cost_model, tree) and 12df1a11 (ring, pat), 2026",
-    ),
+    "NCCL": Source("NCCL", "src/graph/tuning.cc, search.cc", VERSION.removeprefix("NCCL ")),
 }
 
 
@@ -61,6 +60,7 @@ class Choice:
     algorithm: str | None
 
 
+SENDS = "send and receive"
 # (primitive, the library's name) -> this book's name
 _NAMES = {
     ("all-reduce", "recursive_doubling"): "recursive-doubling",
@@ -75,11 +75,11 @@ _NAMES = {
     ("all-gather", "bruck"): "bruck",
     ("all-gather", "ring"): "ring",
     ("all-gather", "two_proc"): "ring",
-    ("all-gather", "pat"): "pat",
+    ("all-gather", "PAT"): "pat",
     ("reduce-scatter", "recursive_halving"): "recursive-halving",
     ("reduce-scatter", "pairwise"): "ring",
     ("reduce-scatter", "ring"): "ring",
-    ("reduce-scatter", "pat"): "pat",
+    ("reduce-scatter", "PAT"): "pat",
     ("broadcast", "binomial"): "binomial-tree",
     ("broadcast", "scatter_ring_allgather"): "scatter-allgather",
     ("broadcast", "ring"): "chain",
@@ -89,7 +89,8 @@ _NAMES = {
     ("all-to-all", "modified_bruck"): "bruck",
     ("all-to-all", "pairwise"): "pairwise",
     ("all-to-all", "two_proc"): "pairwise",
-    ("all-to-all", "send and receive"): "pairwise",
+    ("all-to-all", SENDS): "pairwise",
+    ("point-to-point", SENDS): "direct",
 }
 
 # Rows are (ranks below, ((bytes below, algorithm), ...)); bytes are what the third entry says.
@@ -235,15 +236,14 @@ MPICH: dict[str, tuple[str, tuple[Rule, ...]]] = {
 LIBRARIES = tuple(SOURCES)
 
 
-def choice(library: str, primitive: str, ranks: int, message: float, *, bandwidth: float = 50e9) -> Choice | None:
+def choice(library: str, primitive: str, ranks: int, message: float) -> Choice | None:
     """What a library takes by default, or None where no table was read.
 
     Args:
         library: "MPICH", "Open MPI" or "NCCL".
         primitive: its name.
-        ranks: number of ranks N, at least 2. For NCCL each rank is the one GPU of a node.
+        ranks: number of ranks N, at least 2. For NCCL each is a box of its own (see `single_gpus`).
         message: M in bytes.
-        bandwidth: BW in bytes per second; only NCCL's choice depends on it.
 
     Raises:
         ValueError: for an unknown library or N < 2.
@@ -257,10 +257,8 @@ def choice(library: str, primitive: str, ranks: int, message: float, *, bandwidt
         raise ValueError(f"unknown library {library!r}: known are {', '.join(SOURCES)}")
     if ranks < 2:
         raise ValueError(f"N = {ranks}: a choice needs at least 2 ranks")
-    if library == "NCCL":
-        return _nccl(primitive, ranks, message, bandwidth)
-    named = (_mpich if library == "MPICH" else _open_mpi)(primitive, ranks, message)
-    return None if named is None else Choice(library, named, _book(primitive, named, ranks))
+    named = {"MPICH": _mpich, "Open MPI": _open_mpi, "NCCL": _nccl}[library](primitive, ranks, message)
+    return None if named is None else Choice(library, named, _book(primitive, named.partition(",")[0], ranks))
 
 
 def _book(primitive: str, named: str, ranks: int) -> str | None:
@@ -300,85 +298,17 @@ def _mpich(primitive: str, ranks: int, message: float) -> str | None:
     raise AssertionError(f"the rules for {primitive} end without a default")
 
 
-# -- NCCL -------------------------------------------------------------------------------------
+def single_gpus(ranks: int) -> Machine:
+    """The machine that NCCL chooses for here: boxes of one Hopper GPU, each with one card of 400 Gb/s.
 
-PROTOCOLS = ("LL", "LL128", "Simple")
-
-#: NCCL's latencies in microseconds: of a call, and of a step between nodes, for LL, LL128 and Simple.
-NCCL_BASE = {"tree": (6.8, 14.0, 8.4), "ring": (6.6, 14.0, 8.4), "pat": (8.0, 8.0, 8.0)}
-NCCL_NETWORK_STEP = {"tree": (5.0, 8.5, 14.0), "ring": (2.7, 4.0, 14.0), "pat": (0.0, 0.0, 14.0)}
-NCCL_NVLINK_STEP = {"tree": (0.6, 1.25, 4.0), "ring": (0.6, 1.9, 3.4), "pat": (0.0, 0.0, 4.0)}
-#: Its ceiling for LL between nodes with Intel processors, three nodes and more, in GB/s.
-NCCL_LL_CEILING = 20.4
-#: What it takes off a tree's bandwidth, per protocol, for sizes of 64 B, 128 B, ... 256 MiB.
-NCCL_TREE_CORRECTION = (
-    (1, 1, 1, 1, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5, 0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1, 1, 1),
-    (1, 1, 1, 1, 1, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6, 0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1, 1),
-    (
-        *(0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5),
-        *(0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9),
-    ),
-)
-#: Factors on the bandwidth that are the same at every size.
-NCCL_EFFICIENCY = {"tree": 0.92, "pat": 0.75, "NVLS, Hopper": 0.85, "NVLS, Blackwell": 0.74}
-NCCL_PLATEAU = 1.4  # ring, Simple, several nodes: the latency once each rank and channel has 64 bytes
-_CHANNELS = 2
-
-
-def nccl_times(primitive: str, ranks: int, message: float, *, bandwidth: float = 50e9) -> dict[tuple[str, str], float]:
-    """NCCL's own estimate for each algorithm and protocol, in seconds, one GPU per node on a network.
-
-    What it leaves out of NCCL's model: ceilings per channel (they do not bind at 50 GB/s and two
-    channels), the latency that the network reports, NVLS and CollNet, symmetric kernels.
-
-    Args:
-        primitive: all-reduce, all-gather or reduce-scatter.
-        ranks: number of ranks N, at least 3.
-        message: M in bytes.
-        bandwidth: of one GPU's network card, in bytes per second.
-
-    Raises:
-        ValueError: for fewer than 3 ranks.
-
-    Source: NCCL, src/tuning (see `SOURCES`).
-
-    >>> times = nccl_times("all-reduce", 512, 16e6)
-    >>> min(times, key=times.get), round(times["ring", "Simple"] * 1e3, 1)
-    (('tree', 'LL128'), 20.7)
+    >>> single_gpus(512).boxes, single_gpus(512).card / 1e9
+    (512, 50.0)
     """
-    if ranks < 3:
-        raise ValueError(f"N = {ranks}: NCCL prices two nodes in a way of their own; take at least 3")
-    steps = {"all-reduce": 2 * (ranks - 1), "all-gather": ranks - 1, "reduce-scatter": ranks - 1}[primitive]
-    wire = bandwidth / 1e9
-    estimates: dict[tuple[str, str], tuple[float, float]] = {}  # microseconds, GB/s
-    for p, protocol in enumerate(PROTOCOLS):
-        rate = (min(NCCL_LL_CEILING, wire / 2), 0.92 * wire, wire)[p]
-        # with one rank per node the ring's steps are priced with the tree's network latency
-        latency = NCCL_BASE["ring"][p] + steps * NCCL_NETWORK_STEP["tree"][p]
-        if primitive == "all-reduce" and protocol == "Simple" and message / (_CHANNELS * ranks) >= 64:
-            latency *= NCCL_PLATEAU
-        estimates["ring", protocol] = latency, rate * ranks / steps
-        if primitive == "all-reduce":
-            tree = NCCL_EFFICIENCY["tree"] * wire
-            rate = (min(tree / 3.8, NCCL_LL_CEILING), tree * 120 / 128, tree)[p]
-            place = int(message // 64).bit_length() - 1
-            if 0 <= place < len(NCCL_TREE_CORRECTION[p]):
-                rate *= NCCL_TREE_CORRECTION[p][place]
-            latency = NCCL_BASE["tree"][p] + 2 * int(log2(ranks)) * NCCL_NETWORK_STEP["tree"][p]
-            estimates["tree", protocol] = latency, rate / 2
-    if primitive != "all-reduce":
-        latency = NCCL_BASE["pat"][2] + int(log2(ranks)) * NCCL_NETWORK_STEP["pat"][2] / 3.5 + 2.8 * ranks
-        estimates["pat", "Simple"] = latency, NCCL_EFFICIENCY["pat"] * wire
-    return {key: (latency + message / (1000 * rate)) * 1e-6 for key, (latency, rate) in estimates.items()}
+    return find(f"dgx-h100:{ranks},gpus=1,cards=1")
 
 
-def _nccl(primitive: str, ranks: int, message: float, bandwidth: float) -> Choice | None:
-    if primitive in ("broadcast", "reduce"):
-        return Choice("NCCL", "ring", _NAMES[primitive, "ring"])
+def _nccl(primitive: str, ranks: int, message: float) -> str:
     if primitive in ("all-to-all", "point-to-point"):
-        return Choice("NCCL", "send and receive", "pairwise" if primitive == "all-to-all" else "direct")
-    if ranks == 2:  # two nodes are priced in a way of their own
-        return None
-    times = nccl_times(primitive, ranks, message, bandwidth=bandwidth)
-    algorithm, protocol = min(times, key=lambda key: times[key])
-    return Choice("NCCL", f"{algorithm}, {protocol}", _NAMES[primitive, algorithm])
+        return SENDS
+    chosen = pick(estimates(single_gpus(ranks), primitive), message)
+    return f"{chosen.algorithm}, {chosen.protocol}"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from colllib import library_choices
-from colllib.library_choices import LIBRARIES, MPICH, OPEN_MPI, choice, nccl_times
+from colllib.library_choices import LIBRARIES, MPICH, OPEN_MPI, choice
 
 PRIMITIVES = ("all-reduce", "all-gather", "reduce-scatter", "broadcast", "reduce", "all-to-all")
 
@@ -97,35 +96,8 @@ def test_every_library_answers_at_every_size_without_a_gap(library, primitive):
             assert (choice(library, primitive, ranks, message) is None) == (primitive not in tables[library])
 
 
-def test_nccl_estimates_by_hand():
-    """8 nodes, 1 MB, 50 GB/s: a call, the steps, the plateau, the bytes over the algorithm bandwidth."""
-    times = nccl_times("all-reduce", 8, 1e6, bandwidth=50e9)
-    assert times["ring", "LL"] == pytest.approx((6.6 + 14 * 5.0 + 1e6 / (1000 * 20.4 * 8 / 14)) * 1e-6)
-    assert times["ring", "Simple"] == pytest.approx(((8.4 + 14 * 14.0) * 1.4 + 1e6 / (1000 * 50 * 8 / 14)) * 1e-6)
-    # 1 MB lies between 2^13 and 2^14 times 64 bytes: entry 13 of the corrections
-    tree = 0.92 * 50 * 120 / 128 * 0.6 / 2
-    assert times["tree", "LL128"] == pytest.approx((14.0 + 6 * 8.5 + 1e6 / (1000 * tree)) * 1e-6)
-    gather = nccl_times("all-gather", 8, 1e6, bandwidth=50e9)
-    assert gather["pat", "Simple"] == pytest.approx((8 + 3 * 4.0 + 8 * 2.8 + 1e6 / 37500) * 1e-6)
-
-
-def test_a_tree_is_not_corrected_beyond_256_mib():
-    below, above = (nccl_times("all-reduce", 64, m)["tree", "Simple"] for m in (2**29 - 1, 2**29))
-    assert above / below == pytest.approx(0.9, rel=0.01)
-
-
 def test_unknown_libraries_and_single_ranks_are_refused():
     with pytest.raises(ValueError, match="known are MPICH"):
         choice("LAM", "all-reduce", 8, 1e3)
     with pytest.raises(ValueError, match="at least 2 ranks"):
         choice("MPICH", "all-reduce", 1, 1e3)
-    with pytest.raises(ValueError, match="at least 3"):
-        nccl_times("all-reduce", 2, 1e3)
-    assert choice("NCCL", "all-reduce", 2, 1e3) is None
-
-
-@pytest.mark.parametrize(("n", "microseconds"), [(8, 6.6 + 7 * 5.0), (512, 6.6 + 511 * 5.0)])
-def test_with_one_gpu_a_node_nccl_charges_the_ring_the_trees_step_and_not_its_own(n, microseconds):
-    """src/tuning/ring.cc: 5.0 us, where the table of constants has 2.7 for the ring between nodes of several GPUs."""
-    assert library_choices.NCCL_NETWORK_STEP["ring"][0] == 2.7
-    assert nccl_times("all-gather", n, 0.0)["ring", "LL"] == pytest.approx(microseconds * 1e-6)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from colllib.library_choices import NCCL_NETWORK_STEP as NETWORK_STEP
-from colllib.library_choices import NCCL_NVLINK_STEP as NVLINK_STEP
 from colllib.measured.expected import PAIRS, Expected
 from colllib.measured.log import Run
 from colllib.measured.machines import Machine
 from colllib.measured.predict import predict
 from colllib.measured.shape import Shape
+from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
 from colllib.units import binary_size
 
 CAUSES = (

@@ -22,6 +22,7 @@ SLOWER = 0.85  # of the model's pick: a run that is slower took another algorith
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
+PCIE_5 = 63e9  # bytes per second of a slot, one way
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
 
@@ -133,7 +134,10 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if machine.boxes == 1 and hosts > 1:  # NVLink joins them, or else only their cards do
         gpus = machine.gpus // hosts
         apart = replace(machine, boxes=hosts, gpus=gpus, cards=min(machine.cards, gpus))
-        if UNSURE * expected(apart, collective).low <= form.measured < UNSURE * expected(machine, collective).low:
+        if "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
+            machine = apart
+            assumed.append("from the log: cards, not NVLink, join the hosts")
+        elif UNSURE * expected(apart, collective).low <= form.measured < UNSURE * expected(machine, collective).low:
             why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"
             return replace(_undecided(why, "--boxes and --gpus-per-box"), form=form)
     return _judged(known, form, machine, collective, assumed)
@@ -182,7 +186,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     bound, model = expected(machine, collective), predict(machine, collective, form.largest)
     usual = by_gpu(machine.name)
     said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
-    state, distance = _state(form, bound, _certain(said))
+    state, distance = _state(form, bound, machine, _certain(said))
     slower = form.measured < SLOWER * model.busbw
     if state == "healthy" and ((form.erratic and machine.boxes > 1) or (slower and _certain(said))):
         state, distance = "below-expectation", 0.0  # no healthy fabric scatters so, or the log says what is wrong
@@ -213,10 +217,13 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     return Diagnosis(state, cause, tuple(rest), confidence, binding, verdict, tuple(evidence), test, form, bound)
 
 
-def _state(form: Shape, bound: Expected, said: bool) -> tuple[str, float]:
+def _state(form: Shape, bound: Expected, machine: Machine, said: bool) -> tuple[str, float]:
     """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
-    speed, border = form.measured, (1.0 if said else UNSURE) * bound.low
-    if speed > FASTER_THAN_THE_WIRE * bound.high:
+    speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
+    # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
+    halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= PCIE_5)
+    border = (1.0 if said else UNSURE / 2 if halved else UNSURE) * bound.low
+    if speed > FASTER_THAN_THE_WIRE * bound.high or bound.between(speed) or (guessed and form.largest < LARGE):
         return "undecided", 0.0
     if speed >= bound.low:
         return "healthy", log(speed / bound.low, 2)
@@ -286,6 +293,8 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     if state == "undecided":
         fast = form.measured > FASTER_THAN_THE_WIRE * bound.high
         why = "faster than its wires, so the machine is another one" if fast else f"near the low end of {span}"
+        if bound.between(form.measured):
+            why = "between what the usual sets of cards give; say --cards"
         small = form.largest < LARGE and not fast
         return f"I cannot tell: {speed} is {'measured at small messages only' if small else why}."
     return f"{speed} is below the {span} of {wires}; most likely {_WORDS[cause or 'other']}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 from colllib.busbw import ideal_gain
 from colllib.measured.machines import Machine
@@ -23,12 +24,18 @@ class Expected:
         high: what the wires allow.
         binding: network card, NVLink, Infinity Fabric or PCIe.
         why: the arithmetic, in words.
+        gap: between what two usual sets of cards give, where nobody told which: neither of them explains it.
     """
 
     low: float
     high: float
     binding: str
     why: str
+    gap: tuple[float, float] = (inf, inf)
+
+    def between(self, speed: float) -> bool:
+        """Whether a busbw lies in the gap."""
+        return self.gap[0] < speed < self.gap[1]
 
 
 def expected(machine: Machine, collective: str) -> Expected:
@@ -59,16 +66,19 @@ def expected(machine: Machine, collective: str) -> Expected:
     if machine.gpus == 1:  # it has its cards for itself
         share = SEND_SHARE
     binding, why = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
+    gap = (inf, inf)
     if not machine.cards_known:
+        fewer = min(1.0, machine.common_network / machine.network)
+        gap = (fewer * most, share * usual)
         most = max(most, most * machine.most_network / machine.network)
-        if machine.common_network < machine.network:
-            usual *= machine.common_network / machine.network
+        if fewer < 1:
+            usual *= fewer
             why += f", or {machine.common_network / 1e9:g} GB/s together, as many boxes have"
     if machine.slots_bind:
         binding, why = "PCIe", f"{why}, behind PCIe slots of {machine.pcie / 1e9:g} GB/s a GPU"
     if machine.gpus > 1 and inside.low < share * usual and collective not in PAIRS:
         return replace(inside, high=min(inside.high, most))
-    return Expected(share * usual, min(most, inside.high), binding, why + note)
+    return Expected(share * usual, min(most, inside.high), binding, why + note, gap)
 
 
 def _outside(machine: Machine, collective: str) -> tuple[float, float, float, str]:
@@ -80,6 +90,8 @@ def _outside(machine: Machine, collective: str) -> tuple[float, float, float, st
     if collective == "all-to-all":
         each = network / gpus * (n - 1) / (n - gpus)
         return each, each, PAIR_SHARE, f", shared by {gpus} GPUs"
+    if collective in ("broadcast", "reduce"):  # all of the message enters or leaves a box
+        return network, network, CARD_SHARE, ""
     return network, network * (n - 1) / n * boxes / (boxes - 1), CARD_SHARE, ""
 
 

@@ -94,6 +94,11 @@ class Machine:
         return ("NVLink" if self.vendor == "nvidia" else "Infinity Fabric") if self.linked else "PCIe"
 
     @property
+    def arm(self) -> bool:
+        """Whether its processors are NVIDIA's Grace, which the names of its boards begin with."""
+        return self.name.startswith(("GB", "GH"))
+
+    @property
     def linked(self) -> bool:
         """Whether GPUs have links of their own, not PCIe alone."""
         return self.link > self.pcie

@@ -86,11 +86,11 @@ def predict(
     if not message > 0:
         raise ValueError(f"message {message!r}: must be above 0")
     found = [replace(each, latency=latency * each.latency) for each in estimates(machine, collective)]
-    chosen, scale = pick(found, machine, message), _scale(frozenset(without))
+    chosen, scale = pick(found, message), _scale(frozenset(without))
     rate = scale.rate(chosen)
-    wait = chosen.waiting(message, machine) * scale.latency.get(machine.boxes > 1, 1.0)
+    wait = chosen.waiting(message) * scale.latency.get(machine.boxes > 1, 1.0)
     share, bound = factor(collective, machine.ranks), expected(machine, collective).high
-    wire = max(chosen.wire(message, machine.generation) / rate, message * share / bound)
+    wire = max(chosen.wire(message) / rate, message * share / bound)
     seconds = wait + wire
     return Prediction(
         message=message,
@@ -120,8 +120,8 @@ def _scale(without: frozenset[tuple[str, str]]) -> Scale:
         large: defaultdict[tuple[str, bool], list[float]] = defaultdict(list)
         small = []
         for size, time in sweep.points:
-            chosen = pick(found, machine, size)
-            wait, wire = chosen.waiting(size, machine), chosen.wire(size, machine.generation)
+            chosen = pick(found, size)
+            wait, wire = chosen.waiting(size), chosen.wire(size)
             if size >= LARGE:
                 large[_kind(chosen)].append(wire / max(time - wait, time / 2))
             elif size <= SMALL:

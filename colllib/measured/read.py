@@ -31,6 +31,7 @@ _BYTES = {
 }
 _A_NUMBER = r"(?i:[+-]?(?:\d[\d_,]*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\*?|[+-]?(?:nan|inf)|N/A)(?!\S)"
 _NUMBER = re.compile(_A_NUMBER)
+_HALF = ("time", "algbw", "busbw", "wrong")
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
 _ROW = re.compile(
     rf"(?<!\S)({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
@@ -139,7 +140,8 @@ def read(text: str) -> tuple[Run, ...]:
     Raises:
         ValueError: if there is no row in it.
 
-    Source: the formats are those of nccl-tests (src/common.cu), of the Neuron documentation and of OMB's README.
+    Source: the formats are those of nccl-tests (src/common.cu; its issue 45 for algbw up to June 2020), of the Neuron
+    documentation and of OMB's README.
 
     >>> (run,) = read("# size time algbw busbw\\n 1_048_576  100.0  10.49  18.35\\n")
     >>> run.rows[0].message, round(run.rows[0].busbw / 1e9, 2), run.ranks
@@ -218,7 +220,8 @@ def _header(line: str) -> tuple[str, ...]:
     if line.startswith("|"):
         cells = [cell.strip().lower() for cell in line.strip("|").split("|")]
         return ("markdown", *cells) if len(cells) > 1 and _SIZED.match(cells[0]) else ()
-    names = [word.partition("(")[0].lower() for word in line.lstrip("# ").split()]
+    words = line.replace("#wrong", "wrong").replace("error", "wrong").lstrip("# ").split()
+    names = [word.partition("(")[0].lower() for word in words]
     if len(names) < 2 or names[0] != "size":
         return ()
     if "latency" in line.lower() and "algbw" not in names:
@@ -268,26 +271,29 @@ def _row(table: _Table, line: str) -> bool:
 
 
 def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behind: str) -> None:
-    """One half or two, each of four numbers, perhaps behind a root."""
-    rest, neuron = behind.split(), table.dialect == "nccom-test"
-    if neuron:
-        rest = [*rest[:3], ""]
-    if len(rest) not in (4, 5, 8, 9):
-        return table.refuse(f"{len(rest)} numbers after the type")
-    expected = len(table.columns) - 3 - ("redop" in table.columns)
-    headed = table.dialect == "nccl-tests" and "time" in table.columns
-    if headed and len(rest) not in (expected, 4 + ("root" in table.columns)):
-        return table.refuse(f"{len(rest)} numbers where the header has {expected}")
-    if len(rest) % 4:
+    """One half or two, each of what the header names, or of four numbers, perhaps behind a root."""
+    rest, names = behind.split(), table.columns[3 + ("redop" in table.columns) :]
+    headed = table.dialect in ("nccl-tests", "nccom-test") and "time" in names
+    rooted = "root" in names if headed else len(rest) % 4 == 1
+    half = names[rooted:][: (len(names) - rooted) // names.count("time")] if headed else _HALF
+    if len(rest) not in (rooted + len(half), rooted + 2 * len(half)):
+        said = (
+            f"{len(rest)} numbers where the header has {len(names)}"
+            if headed
+            else f"{len(rest)} numbers after the type"
+        )
+        return table.refuse(said)
+    if rooted:
         table.root = rest.pop(0)
-    for half in range(0, len(rest), 4):
-        cells = dict(zip(("time", "algbw", "busbw", "wrong"), rest[half:], strict=False))
-        _add(table, {"size": size, **cells}, None if neuron else half > 0)
     elements, total = _float(count), _float(size)
+    parts = total / (elements * _BYTES[kind]) if elements and total else 1.0
+    for first in range(0, len(rest), len(half)):
+        cells = dict(zip(half, rest[first:], strict=False))
+        _add(table, {"size": size, **cells}, None if table.dialect == "nccom-test" else first > 0, parts)
     if redop:
         table.reduces = redop != "none"
     if elements and total:
-        table.per_rank.append(total / (elements * _BYTES[kind]))
+        table.per_rank.append(parts)
 
 
 def _float(text: str) -> float | None:
@@ -298,8 +304,11 @@ def _float(text: str) -> float | None:
     return value if isfinite(value) else None
 
 
-def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None) -> None:
-    """The row of some cells by their columns, in us and GB/s, unless one of them cannot be."""
+def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, parts: float = 1.0) -> None:
+    """The row of some cells by their columns, in us and GB/s, unless one of them cannot be.
+
+    Where a message is counted in parts, one of each rank, the algbw of programs up to June 2020 leaves one part out.
+    """
     message, micros, rate, bus = (_float(cells.get(name, "")) for name in ("size", "time", "algbw", "busbw"))
     if message is None or message < 0:
         return table.refuse("no size")
@@ -308,8 +317,11 @@ def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None) -> 
     if any(name in cells and (-1.0 if x is None else x) < 0 for name, x in (("algbw", rate), ("busbw", bus))):
         return table.refuse("a bandwidth that is no number from 0 on")
     if micros and rate and message:
-        rounded = _last_digit(cells["time"]) / micros + _last_digit(cells["algbw"]) / rate
-        if abs(message / (micros * 1000) / rate - 1) > 0.02 + rounded:
+        rounded = 0.02 + _last_digit(cells["time"]) / micros + _last_digit(cells["algbw"]) / rate
+        times = message / (micros * 1000) / rate
+        if abs(times * (1 - 1 / parts) - 1) <= rounded < abs(times - 1):
+            rate *= times
+        elif abs(times - 1) > rounded:
             return table.refuse("algbw is not size over time")
     seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, 1e9)))
     table.add(Row(table.line.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")))

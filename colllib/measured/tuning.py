@@ -1,45 +1,51 @@
-"""NCCL's own model of its algorithms and protocols, for several GPUs in a box, at version 2.30.7.
+"""NCCL's own model of its algorithms and protocols, at version 2.30.7: the one by which it chooses.
 
-It is the model by which NCCL chooses: latencies and bandwidths that its authors measured, not what a
-run will take. `colllib.measured.predict` scales it to published measurements. Left out: NVLS and CollNet
-for gathering and scattering, the latency that a card reports, LL on boxes with Intel processors (AMD's
-ceilings are taken). RCCL chooses by tables of its own, which are not here: for AMD's machines the model is
-NCCL's with their links.
+Latencies and rates are its authors' constants (tuning.toml), not what a run will take: `colllib.measured.predict`
+scales them to published measurements, `colllib.library_choices` takes them as they are. Left out: NVLS and CollNet
+for gathering and scattering, the latency that a card reports, ceilings and overheads of Intel's processors (AMD's
+are taken). RCCL chooses by tables of its own, which are not here: for AMD's machines the model is NCCL's with
+their links.
 
-Source: NVIDIA/nccl at 5067397c, src/graph/tuning.cc, search.cc and topo.h.
+Source: NVIDIA/nccl at 5067397c, src/graph/tuning.cc, search.cc, connect.cc and topo.h.
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from math import log2
+from math import inf, log2
+from typing import Any
 
-from colllib.library_choices import (
-    NCCL_BASE,
-    NCCL_EFFICIENCY,
-    NCCL_NETWORK_STEP,
-    NCCL_NVLINK_STEP,
-    NCCL_TREE_CORRECTION,
-    PROTOCOLS,
-)
 from colllib.measured.machines import Machine
 
 VERSION = "NCCL 2.30.7"
+PROTOCOLS = ("LL", "LL128", "Simple")
+ROOTED = ("broadcast", "reduce")
 
+_TABLE = tomllib.loads((files("colllib") / "measured" / "tuning.toml").read_text(encoding="utf-8"))
 #: What differs between architectures, by `Machine.generation`.
-GENERATIONS = tomllib.loads((files("colllib") / "measured" / "tuning.toml").read_text(encoding="utf-8"))["generation"]
-LINK_SHARE = tuple(each["link_usable"] / each["link_sold"] for each in GENERATIONS)
-LL_MOST_BETWEEN = (22.5, 19.0)  # GB/s, over two boxes and over more
-NVLS_STEP, NVLS_NETWORK_STEP, NVLS_TREE_STEP = 25.0, 18.0, 20.9  # microseconds: in the box, and between boxes
-COLLNET_STEP, COLLNET_NETWORK_STEP, COLLNET_FAN = 3.7, 31.0, 0.4
-CHAIN_STEP, CHAIN_NETWORK_STEP = 2.8, 30.0
-PAT_LOG, PAT_EACH = 1 / 3.5, 2.8  # of a network step for each doubling of the boxes; microseconds a rank
-PCI_STEP = {"tree": (1.0, 1.9, 4.0), "ring": (1.0, 2.5, 5.7)}
-PCI_SHARE = 12 / 15.75
-NETWORK_OVERHEAD = (2.0, 2.0, 6.0)  # microseconds a step, AMD processors: LL, LL128, Simple
-_RING_CHANNELS = 16
+GENERATIONS = _TABLE["generation"]
+LINK_SHARE: tuple[float, ...] = tuple(each["link_usable"] / each["link_sold"] for each in GENERATIONS)
+_CORRECTION = {protocol: tuple(factors) for protocol, factors in _TABLE["correction"].items()}
+
+#: Microseconds by algorithm, for LL, LL128 and Simple: of a call, and of a step over a kind of wire.
+BASE: dict[str, list[float]] = _TABLE["call"]
+NVLINK_STEP: dict[str, list[float]] = _TABLE["step"]["NVLink"]
+PCIE_STEP: dict[str, list[float]] = _TABLE["step"]["PCIe"]
+NETWORK_STEP: dict[str, list[float]] = _TABLE["step"]["network"]
+COLLNET_FAN = 0.4  # microseconds for each other GPU of a box (tuning.cc:421)
+PAT_LOG, PAT_EACH = 1 / 3.5, 2.8  # of a network step for each doubling of the boxes; microseconds a rank (432)
+
+# What algorithms and protocols leave of the wires (327 to 348; search.cc:1133, topo.h:25)
+RING_LL, RING_LL128 = 1 / 2, 0.92
+TREE, TREE_LL, TREE_LL128, TREE_LL128_IN_A_BOX = 0.92, 3.8, 120 / 128, 7 / 9
+TREE_OF_SINGLE_GPUS = 0.85  # all traffic of a card comes from one GPU
+PAT, COLLNET = 0.75, 0.85
+PCIE = 12 / 15.75
+
+_NVLINK, _CARD = "NVLink", "network card"
 
 
 @dataclass(frozen=True)
@@ -49,37 +55,37 @@ class Estimate:
     Args:
         algorithm: ring, tree, PAT, NVLS, NVLSTree, CollNetDirect, CollNetChain, or direct for sends.
         protocol: LL, LL128 or Simple.
-        channels: how many work side by side.
         latency: seconds at size 0.
         algbw: bytes per second at large sizes.
         efficiency: what the protocol and the algorithm leave of the wires.
         binding: network card, NVLink, Infinity Fabric or PCIe.
+        correction: factors on the rate from 64 B, 128 B, 256 B ... on; 1 above the last.
+        plateau: from how many bytes on the latency is how many times as long.
     """
 
     algorithm: str
     protocol: str
-    channels: int
     latency: float
     algbw: float
     efficiency: float
     binding: str
+    correction: Sequence[float] = ()
+    plateau: tuple[float, float] = (inf, 1.0)
 
-    def wire(self, message: float, generation: int) -> float:
-        """Seconds that the bytes take, with the correction for a tree's middle sizes."""
-        rate = self.algbw
+    def wire(self, message: float) -> float:
+        """Seconds that the bytes take."""
         place = int(message // 64).bit_length() - 1
-        table = NCCL_TREE_CORRECTION[PROTOCOLS.index(self.protocol)]
-        corrected = self.algorithm == "tree" or (self.algorithm == "NVLSTree" and generation > 2)
-        if corrected and 0 <= place < len(table):
-            rate *= table[place]
-        return message / rate
+        corrected = 0 <= place < len(self.correction)
+        return message / (self.algbw * self.correction[place] if corrected else self.algbw)
 
-    def waiting(self, message: float, machine: Machine) -> float:
-        """Seconds of latency: a ring between boxes waits longer once every rank and channel has a chunk."""
-        plateau = self.algorithm == "ring" and self.protocol == "Simple" and machine.boxes > 1
-        if plateau and message / (self.channels * machine.ranks) >= 64:
-            return float(self.latency * GENERATIONS[machine.generation]["plateau"])
-        return self.latency
+    def waiting(self, message: float) -> float:
+        """Seconds of latency."""
+        start, times = self.plateau
+        return self.latency * times if message >= start else self.latency
+
+    def seconds(self, message: float) -> float:
+        """The time by which NCCL compares."""
+        return self.waiting(message) + self.wire(message)
 
 
 def estimates(machine: Machine, collective: str) -> list[Estimate]:
@@ -113,72 +119,153 @@ def estimates(machine: Machine, collective: str) -> list[Estimate]:
     return [estimate for estimate in found if estimate.algbw > 0]
 
 
-def _speed(machine: Machine) -> tuple[float, int, str]:
-    """GB/s of all channels of a ring, their number, and what binds."""
-    inside = _inside(machine)
+def times(machine: Machine, collective: str, message: float) -> dict[tuple[str, str], float]:
+    """NCCL's estimate for each algorithm and protocol, in seconds.
+
+    Args:
+        machine: the boxes and their GPUs, at least 2.
+        collective: the book's name.
+        message: M in bytes.
+
+    Raises:
+        ValueError: for fewer than 2 ranks.
+
+    >>> from colllib.measured.machines import find
+    >>> found = times(find("dgx-h100:512,gpus=1,cards=1"), "all-reduce", 16e6)
+    >>> min(found, key=found.get), round(found["ring", "Simple"] * 1e3, 1)
+    (('tree', 'LL128'), 20.7)
+    """
+    return {(e.algorithm, e.protocol): e.seconds(message) for e in estimates(machine, collective)}
+
+
+def pick(found: list[Estimate], message: float) -> Estimate:
+    """The one that NCCL takes at a size."""
+    return min(found, key=lambda e: e.seconds(message))
+
+
+# -- wires ------------------------------------------------------------------------------------
+
+
+def _wires(machine: Machine) -> tuple[float, int, str]:
+    """GB/s of all channels of a ring, their number in NCCL's search, and what binds."""
+    inside, many, speed = _inside(machine)
     if machine.boxes == 1:
-        return inside, 24 if machine.generation == 1 and machine.linked else _RING_CHANNELS, machine.inner
+        return inside, _channels(machine, many, speed), machine.inner
     outside, name = _outside(machine)
-    channels = min(32, 2 * machine.cards)
+    speed, many = _card(machine)
+    channels = _channels(machine, max(1, round(outside / speed)), speed)
     return (outside, channels, name) if outside <= inside else (inside, channels, machine.inner)
+
+
+def _channels(machine: Machine, many: int, speed: float) -> int:
+    """Twice as many at half the speed, unless they are slow, or many since Hopper (search.cc:1036)."""
+    enough = speed < 25 or (machine.generation >= 2 and speed < 50 and many > 4)
+    return min(32, many if enough else 2 * many)
 
 
 def _outside(machine: Machine) -> tuple[float, str]:
     """GB/s of all channels between boxes, and whether cards or the slots before them bind."""
-    cards = machine.cards * _card(machine)
+    speed, many = _card(machine)
+    cards = machine.cards * speed * many
     if machine.slots_bind:
-        return min(cards, machine.gpus * machine.pcie / 1e9 * PCI_SHARE), "PCIe"
-    return cards, "network card"
+        return min(cards, machine.gpus * machine.pcie / 1e9 * PCIE), "PCIe"
+    return cards, _CARD
 
 
-def _inside(machine: Machine, collective: str = "") -> float:
+def _inside(machine: Machine, collective: str = "") -> tuple[float, int, float]:
+    """GB/s of all channels in a box, their number before it is doubled, and the speed of each."""
+    link = _link(machine, collective)
     if not machine.linked:
-        return machine.pcie / 1e9 * PCI_SHARE
-    link = machine.reach(collective) / 1e9 * LINK_SHARE[machine.generation]
-    return max(float(s * min(_RING_CHANNELS, link // s)) for s in GENERATIONS[machine.generation]["speeds_inside"])
+        return link, 1, link
+    fits = [(s, min(16, int(link // s))) for s in GENERATIONS[machine.generation]["speeds_inside"]]
+    speed, many = max(fits, key=lambda each: each[0] * each[1])
+    return float(speed * many), many, speed
 
 
-def _card(machine: Machine) -> float:
-    """GB/s of the channels over one card: the highest speed of the search that fits, as often as it fits."""
+def _link(machine: Machine, collective: str = "") -> float:
+    """GB/s that the model uses of what joins a GPU to others in its box."""
+    if not machine.linked:
+        return machine.pcie / 1e9 * PCIE
+    return machine.reach(collective) / 1e9 * LINK_SHARE[machine.generation]
+
+
+def _card(machine: Machine) -> tuple[float, int]:
+    """GB/s of a channel over one card, the highest speed of the search that fits, and how often it fits."""
     rate = machine.rate / 1e9
     speeds: list[float] = GENERATIONS[machine.generation]["speeds_between"]
     speed = next((s for s in speeds if s <= rate), rate)  # the search ends at 0.12
-    return speed * (rate // speed)
+    return speed, int(rate // speed)
+
+
+# -- algorithms -------------------------------------------------------------------------------
+
+
+def _ring(machine: Machine, collective: str, p: int) -> Estimate:
+    wire, channels, binding = _wires(machine)
+    each = channels * GENERATIONS[machine.generation]["ring_ll128"]
+    bus = (min(_most_ll(machine), wire * RING_LL), min(wire * RING_LL128, each), wire)[p]
+    latency = _rooted(machine, p) if collective in ROOTED else _around(machine, collective, p)
+    plateau = (inf, 1.0)
+    if collective == "all-reduce" and p == 2 and machine.boxes > 1:  # once every rank and channel has 64 bytes
+        plateau = (64.0 * min(64, 2 * channels) * machine.ranks, GENERATIONS[machine.generation]["plateau"])
+    return _made(
+        "ring", p, latency, bus * machine.ranks / _steps(machine, collective), bus / wire, binding, plateau=plateau
+    )
 
 
 def _steps(machine: Machine, collective: str) -> int:
     twice = 2 if collective == "all-reduce" else 1
-    return twice * (machine.ranks - 1) if collective not in ("broadcast", "reduce") else machine.ranks
+    return machine.ranks if collective in ROOTED else twice * (machine.ranks - 1)
 
 
-def _ring(machine: Machine, collective: str, p: int) -> Estimate:
-    wire, channels, binding = _speed(machine)
-    place, of = min(machine.boxes, 3) - 1, GENERATIONS[machine.generation]
-    most = (of["ll_inside"], *LL_MOST_BETWEEN)[place]
-    bus = (min(most, wire / 2), min(0.92 * wire, channels * of["ring_ll128"]), wire)[p]
-    steps = _steps(machine, collective)
-    inside = (NCCL_NVLINK_STEP if machine.linked else PCI_STEP)["ring"][p]
+def _around(machine: Machine, collective: str, p: int) -> float:
+    """Microseconds of a ring's steps, of which some lead out of a box."""
+    inside, outside = _step(machine, "ring", p)
     between = 0
     if machine.boxes > 1:
-        inside = max(inside, NETWORK_OVERHEAD[p])
+        inside = max(inside, _processor(machine)["overhead"][p])
         between = (2 if collective == "all-reduce" else 1) * (machine.boxes - 1)
-    outside = NCCL_NETWORK_STEP["tree" if machine.gpus == 1 else "ring"][p]
-    latency = NCCL_BASE["ring"][p] + (steps - between) * inside + between * outside
-    return _made("ring", p, channels, latency, bus * machine.ranks / steps, bus / wire, binding)
+    return BASE["ring"][p] + (_steps(machine, collective) - between) * inside + between * outside
+
+
+def _rooted(machine: Machine, p: int) -> float:
+    """Microseconds of a chain: one step where all channels take the same way, else one a rank (tuning.cc:394)."""
+    wires = NETWORK_STEP if machine.boxes > 1 else NVLINK_STEP if machine.linked else PCIE_STEP
+    if machine.boxes == 1 or min(machine.cards, machine.gpus) == 1:
+        return BASE["ring"][p] + wires["ring"][p]
+    return BASE["ring"][p] + machine.ranks * wires["tree" if p == 2 else "ring"][p]
 
 
 def _tree(machine: Machine, p: int) -> Estimate:
-    wire, channels, binding = _speed(machine)
+    wire, channels, binding = _wires(machine)
     place, of = min(machine.boxes, 3) - 1, GENERATIONS[machine.generation]
-    bus = min(NCCL_EFFICIENCY["tree"] * wire, channels * of["tree"][place])
+    if machine.boxes == 2:
+        wire = channels * _raised(machine, channels, wire / channels)
+    bus = min(wire * TREE, channels * of["tree"][place])
     if p == 0:
-        bus = min(bus / 3.8, (of["ll_inside"], *LL_MOST_BETWEEN)[place])
+        bus = min(bus / TREE_LL, _most_ll(machine))
     if p == 1:
-        share = 7 / 9 if machine.boxes == 1 else 120 / 128
+        share = TREE_LL128_IN_A_BOX if machine.boxes == 1 else TREE_LL128
         bus = min(bus * share, channels * of["tree_ll128"][place])
-    inside = (NCCL_NVLINK_STEP if machine.linked else PCI_STEP)["tree"][p]
-    hops = (machine.gpus - 1) * inside + int(log2(machine.boxes)) * NCCL_NETWORK_STEP["tree"][p]
-    return _made("tree", p, channels, NCCL_BASE["tree"][p] + 2 * hops, bus / 2, bus / wire, binding)
+    if machine.gpus == 1:
+        bus *= TREE_OF_SINGLE_GPUS
+    inside, outside = _step(machine, "tree", p)
+    latency = BASE["tree"][p] + 2 * ((machine.gpus - 1) * inside + int(log2(machine.boxes)) * outside)
+    return _made("tree", p, latency, bus / 2, bus / wire, binding, correction=_CORRECTION[PROTOCOLS[p]][:23])
+
+
+def _raised(machine: Machine, channels: int, between: float) -> float:
+    """GB/s of a channel of a tree in its box, which is what counts over two boxes (tuning.cc:306).
+
+    It is raised to twice that between the boxes, as long as the links carry all channels (search.cc:1279).
+    """
+    speeds: list[float] = GENERATIONS[machine.generation]["speeds_between"]
+    speed = between
+    for faster in reversed(speeds):
+        fits = machine.gpus == 1 or channels * faster <= _link(machine)
+        if fits and speed < faster and speed < 2 * between:
+            speed = faster
+    return speed
 
 
 def _nvls(machine: Machine) -> Estimate:
@@ -188,70 +275,89 @@ def _nvls(machine: Machine) -> Estimate:
     book N + 1 speeds on every link. The model takes its share of all channels but one, and doubles it for the two
     halves of an all-reduce.
     """
-    of, share = GENERATIONS[machine.generation], "NVLS, Hopper" if machine.generation == 2 else "NVLS, Blackwell"
+    of = GENERATIONS[machine.generation]
     link, gpus = machine.link / 1e9 * LINK_SHARE[machine.generation], min(machine.gpus, 32)
     speed = next(s for s in (*of["speeds_inside"], link / (gpus + 1)) if (gpus + 1) * s <= link)
-    inside = 2 * speed * NCCL_EFFICIENCY[share] * (gpus - 1) / gpus
-    name, bus, binding = "NVLS", inside * gpus, "NVLink"
-    latency = NVLS_STEP
+    inside = 2 * speed * of["nvls"] * (gpus - 1) / gpus
+    name, bus, binding, correction = "NVLS", inside * gpus, _NVLINK, ()
+    step, across = _step(machine, "NVLS", 2)
+    latency = step
     if machine.boxes > 1:
         most = inside if machine.collnet else of["nvls_tree"][min(machine.boxes, 3) - 1]
         outside, out = _outside(machine)
         outside *= (2 if machine.boxes == 2 and not machine.collnet else 1) / gpus
         bus = min(inside, outside, most) * gpus
-        binding = out if outside <= min(inside, most) else "NVLink"
+        binding = out if outside <= min(inside, most) else _NVLINK
         if machine.collnet:
-            latency += NVLS_NETWORK_STEP
+            latency += across
         else:
-            name, latency = "NVLSTree", NVLS_STEP + 2 * int(log2(machine.boxes)) * NVLS_TREE_STEP
+            name, (step, across) = "NVLSTree", _step(machine, "NVLSTree", 2)
+            latency = step + 2 * int(log2(machine.boxes)) * across
+            if machine.generation > 2 and not machine.arm:
+                correction = _CORRECTION["Simple"]
     ratio = machine.ranks / _steps(machine, "all-reduce")
-    return _made(name, 2, gpus, latency, bus * ratio, min(1.0, bus / (gpus * speed * 2)), binding)
+    return _made(name, 2, latency, bus * ratio, min(1.0, bus / (gpus * speed * 2)), binding, correction=correction)
 
 
 def _collnet(machine: Machine) -> Estimate:
     """CollNetDirect: a GPU with a card is the head of its part, and the network adds the heads' sums."""
     heads = min(machine.cards, machine.gpus)
     shared = machine.gpus / heads
-    wire = min(_outside(machine)[0], _inside(machine))
-    share = (0.85 if machine.generation > 1 else 1.0) / (shared - (shared - 1) / 2)
+    wire = min(_outside(machine)[0], _inside(machine)[0])
+    share = (COLLNET if machine.generation > 1 else 1.0) / (shared - (shared - 1) / 2)
     others = machine.gpus - 1
-    latency = 2 * (min(1, others) * COLLNET_STEP + others * COLLNET_FAN) + COLLNET_NETWORK_STEP
-    return _made("CollNetDirect", 2, heads, latency, wire * share / 2, share, "network card")
+    inside, outside = _step(machine, "CollNetDirect", 2)
+    latency = 2 * (min(1, others) * inside + others * COLLNET_FAN) + outside
+    return _made("CollNetDirect", 2, latency, wire * share / 2, share, _CARD)
 
 
 def _chain(machine: Machine) -> Estimate:
     """CollNetChain: the sum goes along the GPUs of a box, out to the network, which adds, and back along them."""
-    wire, channels, binding = _speed(machine)
-    latency = 2 * (machine.gpus - 1) * CHAIN_STEP + CHAIN_NETWORK_STEP
-    return _made("CollNetChain", 2, channels, latency, wire / 2, 1.0, binding)
+    wire, _, binding = _wires(machine)
+    inside, outside = _step(machine, "CollNetChain", 2)
+    return _made("CollNetChain", 2, 2 * (machine.gpus - 1) * inside + outside, wire / 2, 1.0, binding)
 
 
 def _pat(machine: Machine) -> Estimate:
     """PAT, which takes one GPU a box, for gathering and scattering."""
-    wire, channels, binding = _speed(machine)
-    share, step = NCCL_EFFICIENCY["pat"], NCCL_NETWORK_STEP["pat"][2]
-    latency = NCCL_BASE["pat"][2] + int(log2(machine.boxes)) * step * PAT_LOG + machine.ranks * PAT_EACH
-    return _made("PAT", 2, channels, latency, share * wire, share, binding)
+    wire, _, binding = _wires(machine)
+    _, outside = _step(machine, "PAT", 2)
+    latency = BASE["PAT"][2] + int(log2(machine.boxes)) * outside * PAT_LOG + machine.ranks * PAT_EACH
+    return _made("PAT", 2, latency, PAT * wire, PAT, binding)
 
 
 def _sends(machine: Machine, collective: str) -> Estimate:
     """Sends and receives, which NCCL's model does not price: the wires at the speeds of its channels."""
     n, gpus = machine.ranks, machine.gpus
-    inside, card = _inside(machine, collective), _card(machine)
-    latency = NCCL_BASE["ring"][2] + (NCCL_NETWORK_STEP if machine.boxes > 1 else NCCL_NVLINK_STEP)["ring"][2]
+    (inside, _, _), (speed, many) = _inside(machine, collective), _card(machine)
+    latency = BASE["ring"][2] + (NETWORK_STEP if machine.boxes > 1 else NVLINK_STEP)["ring"][2]
     if machine.boxes == 1:
         bus, binding = inside, machine.inner
     else:
-        share, slot = card * (1 if collective == "sendrecv" else machine.cards / gpus), machine.pcie / 1e9 * PCI_SHARE
+        share, slot = speed * many, machine.pcie / 1e9 * PCIE
+        share *= 1 if collective == "sendrecv" else machine.cards / gpus
         remote = 1.0 if collective == "sendrecv" else (n - gpus) / (n - 1)
-        bus, binding = min(inside, min(share, slot) / remote), "PCIe" if slot < share else "network card"
-    return _made("direct", 2, 1, latency, bus * (1.0 if collective == "sendrecv" else n / (n - 1)), 1.0, binding)
+        bus, binding = min(inside, min(share, slot) / remote), "PCIe" if slot < share else _CARD
+    return _made("direct", 2, latency, bus * (1.0 if collective == "sendrecv" else n / (n - 1)), 1.0, binding)
 
 
-def _made(name: str, p: int, channels: int, latency: float, algbw: float, share: float, binding: str) -> Estimate:
-    return Estimate(name, PROTOCOLS[p], channels, latency * 1e-6, algbw * 1e9, share, binding)
+def _step(machine: Machine, algorithm: str, p: int) -> tuple[float, float]:
+    """Microseconds of a step in a box and between boxes; with one GPU a box, the tree's between boxes."""
+    inside = NVLINK_STEP if machine.linked else PCIE_STEP
+    return inside[algorithm][p], NETWORK_STEP["tree" if machine.gpus == 1 else algorithm][p]
 
 
-def pick(found: list[Estimate], machine: Machine, message: float) -> Estimate:
-    """The one that NCCL takes at a size."""
-    return min(found, key=lambda e: e.waiting(message, machine) + e.wire(message, machine.generation))
+def _processor(machine: Machine) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = _TABLE["processor"]["arm" if machine.arm else "amd"]
+    return found
+
+
+def _most_ll(machine: Machine) -> float:
+    """GB/s that LL reaches at most: a matter of the GPUs in a box, and of the processors between boxes."""
+    if machine.boxes == 1:
+        return float(GENERATIONS[machine.generation]["ll_inside"])
+    return _processor(machine)["ll_between"][min(machine.boxes, 3) - 2]
+
+
+def _made(name: str, p: int, latency: float, algbw: float, share: float, binding: str, **more: Any) -> Estimate:
+    return Estimate(name, PROTOCOLS[p], latency * 1e-6, algbw * 1e9, share, binding, **more)

@@ -14,7 +14,6 @@ from colllib.show.views import Map, Turns
 #: The rows of the map; the control offers more, between them.
 RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 72, 128, 256, 512, 1024, 4096, 16384, 65536)
 NOBODY = "nobody"
-CARD = 50e9  # bytes per second of a network card, which NCCL's model asks for
 EDGE = 2**40  # bytes above which no library's table changes
 
 
@@ -45,7 +44,7 @@ def winners_map(library: str = NOBODY) -> Explorer:
         summary="At N = {n} and M = {m}, {fastest} with {time}{next}.{taken}",
         note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
         "in its best base. Where several tie, the map names one that serves every N. Columns are a third of a decade "
-        "apart. NCCL chooses as it does for a network card of 50 GB/s, whatever BW is.",
+        "apart. NCCL chooses as it does for boxes of one GPU and one card of 50 GB/s, whatever BW is.",
         name="winners",
     )
 
@@ -70,7 +69,7 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
     labels = {a.name: a.label for a in of(primitive)}
 
     def at(size: int) -> str:
-        found = choice(library, primitive, ranks, size, bandwidth=CARD)
+        found = choice(library, primitive, ranks, size)
         return "nothing that is known" if found is None else labels.get(found.algorithm or "", found.named)
 
     found: list[tuple[float, str]] = []

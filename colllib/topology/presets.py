@@ -38,9 +38,9 @@ class Preset:
         >>> PRESETS["dgx-h100"].speeds(2)
         ((6e-07, 2.7e-06), (450000000000.0, 50000000000.0))
         """
-        from colllib.library_choices import NCCL_NETWORK_STEP, NCCL_NVLINK_STEP
+        from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
 
-        inner, outer = (step["ring"][0] * 1e-6 for step in (NCCL_NVLINK_STEP, NCCL_NETWORK_STEP))
+        inner, outer = (step["ring"][0] * 1e-6 for step in (NVLINK_STEP, NETWORK_STEP))
         return (inner, *[outer] * (levels - 1)), (self.bandwidth[0], *[self.bandwidth[1]] * (levels - 1))
 
 

@@ -106,6 +106,7 @@ def test_hosts_of_one_nvlink_domain_are_one_box():
     assert diagnose(apart).state == "undecided"
     assert diagnose(apart, Hints(boxes=18, gpus_per_box=4)).state == "healthy"
     assert diagnose(logs.run(33e9, boxes=18, per_box=4, gpu="NVIDIA GB200")).state == "below-expectation"
+    assert diagnose(replace(apart, facts={"via NET": "IB"})).state == "healthy"  # the log says what joins them
 
 
 @pytest.mark.parametrize(
@@ -131,8 +132,11 @@ def test_numbers_alone_are_never_sure_however_many_agree():
 
 
 def test_small_messages_alone_decide_nothing():
-    run = logs.run(400e9, sizes=[2**k for k in range(10, 20)])
-    assert diagnose(run, H100).state == "undecided"
+    small = [2**k for k in range(10, 20)]
+    assert diagnose(logs.run(400e9, sizes=small), H100).state == "undecided"
+    over_untold_cards = logs.run(15e9, gpu="Tesla V100-SXM2-32GB", floor=1e-6, sizes=small)  # enough for one card
+    assert diagnose(over_untold_cards).state == "undecided"
+    assert diagnose(over_untold_cards, Hints(cards=(1, 12.5e9))).state == "healthy"
 
 
 def test_a_machine_that_cannot_hold_the_ranks_is_refused_and_a_larger_one_noted():
@@ -286,10 +290,31 @@ def test_a_gpu_is_called_by_its_own_name():
         ("NVIDIA H100 80GB HBM3", 240e9, "undecided"),
         ("Tesla V100-SXM2-32GB", 12e9, "healthy"),  # one card of 100 Gb/s, as often as four
         ("Tesla V100-SXM2-32GB", 6e9, "below-expectation"),  # not even that
+        ("Tesla V100-SXM2-32GB", 25e9, "undecided"),  # more than one card carries, less than four give
+        ("Tesla V100-SXM2-32GB", 40e9, "healthy"),
     ],
 )
 def test_untold_cards_are_those_that_such_boxes_have(gpu, busbw, state):
     assert diagnose(logs.run(busbw, boxes=4, gpu=gpu)).state == state
+
+
+def test_one_card_carries_all_of_a_broadcast_into_a_box_and_half_of_an_all_reduce():
+    reached = {"gpu": "Tesla V100-SXM2-32GB", "boxes": 2}
+    assert diagnose(logs.run(19e9, **reached)).state == "healthy"
+    assert diagnose(logs.run(19e9, collective="broadcast", **reached)).state == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "busbw", "state"),
+    [
+        ("NVIDIA RTX PRO 6000 Blackwell", 18.9e9, "undecided"),  # all that a slot of PCIe 4.0 gives
+        ("NVIDIA RTX PRO 6000 Blackwell", 9e9, "below-expectation"),
+        ("NVIDIA H100 PCIe", 116e9, "undecided"),  # of three bridges there may be one
+        ("NVIDIA H100 PCIe", 240e9, "healthy"),
+    ],
+)
+def test_two_gpus_may_be_joined_by_half_of_what_is_sold_for_them(gpu, busbw, state):
+    assert diagnose(logs.run(busbw, boxes=1, per_box=2, gpu=gpu)).state == state
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Predictions: NCCL's model at its known points, the goals on machines left out, and the command."""
+"""Predictions: the goals on machines left out, and the command."""
 
 from __future__ import annotations
 
@@ -10,67 +10,15 @@ from cli_lines import LARGE, QUANTITIES, WILD
 from click.testing import CliRunner
 
 from colllib import cli
-from colllib.busbw import ideal_gain
 from colllib.ladder import field_of
-from colllib.library_choices import nccl_times
 from colllib.measured.diagnose import diagnose
 from colllib.measured.log import factor
 from colllib.measured.machines import PRESETS, cards, find
 from colllib.measured.predict import compared, healthy, predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
-from colllib.measured.tuning import GENERATIONS, estimates, pick
 from colllib.measured.whatif import sensitivity, what_if
-from colllib.measurements import H200_BY_RANKS
 from colllib.topology import find as find_topology
-
-
-def model(expression, collective="all-reduce"):
-    return {(e.algorithm, e.protocol): e for e in estimates(find(expression), collective)}
-
-
-@pytest.mark.parametrize("gpus", range(3, 9))
-def test_nvls_is_taken_above_four_gpus_where_a_measurement_finds_it(gpus):
-    """Channels booked one by one, as NCCL's search does, at the fastest speed at which all of them fit."""
-    link = 18 * 20.6  # all links of a Hopper GPU one way, in GB/s
-    for speed in GENERATIONS[2]["speeds_inside"]:
-        left = [[link] * gpus for _ in ("up", "down")]
-        for head in range(gpus):
-            for way in left:
-                for gpu in range(gpus):
-                    way[gpu] -= speed * (2 if gpu == head else 1)
-        if min(map(min, left)) >= 0:
-            break
-    found, bus = model(f"dgx-h100:1,gpus={gpus}"), factor("all-reduce", gpus)
-    nvls, ring = (found[name, "Simple"].algbw * bus for name in ("NVLS", "ring"))
-    assert nvls == pytest.approx(0.85 * 2 * (gpus - 1) * speed * 1e9)
-    assert ring == pytest.approx(12 * 30e9)  # the 12 channels of 30 GB/s that NCCL logs there (its issue 1197)
-    if gpus in H200_BY_RANKS.busbw:
-        chosen, ringed = H200_BY_RANKS.busbw[gpus]
-        assert (nvls > ring) == (chosen > ringed)
-    else:
-        assert nvls < ring
-    # with the speed that just fits instead of one from the list, the estimate is 0.85 of the ideal gain
-    assert nvls <= 0.85 * float(ideal_gain(gpus)) * link * 1e9
-
-
-@pytest.mark.parametrize("collective", ["all-reduce", "all-gather", "reduce-scatter"])
-def test_with_one_gpu_a_box_the_ring_is_that_of_the_model_for_a_network(collective):
-    machine = find("dgx-h100:16,gpus=1,cards=1,card=48GB/s")
-    found = model("dgx-h100:16,gpus=1,cards=1,card=48GB/s", collective)["ring", "Simple"]
-    message = 2.0**30
-    seconds = found.waiting(message, machine) + found.wire(message, machine.generation)
-    assert seconds == pytest.approx(nccl_times(collective, 16, message, bandwidth=48e9)["ring", "Simple"], rel=0.01)
-
-
-@pytest.mark.parametrize("collective", ["all-gather", "reduce-scatter"])
-def test_pat_is_that_of_the_model_for_a_network_and_takes_one_gpu_a_box(collective):
-    expression = "dgx-h100:16,gpus=1,cards=1,card=48GB/s"
-    found = model(expression, collective)["PAT", "Simple"]
-    for message in (2.0**16, 2.0**30):
-        seconds = found.latency + found.wire(message, 2)
-        assert seconds == pytest.approx(nccl_times(collective, 16, message, bandwidth=48e9)["pat", "Simple"])
-    assert "PAT" not in {algorithm for algorithm, _ in model("dgx-h100:16", collective)}
 
 
 def test_small_messages_wait_and_large_ones_are_carried():
@@ -80,26 +28,6 @@ def test_small_messages_wait_and_large_ones_are_carried():
     assert large.binding in ("NVLink", "network card")
     assert small.seconds == small.latency + small.wire
     assert large.busbw <= large.bound
-
-
-def test_where_the_network_adds_more_boxes_cost_no_more_latency():
-    few, many = (model(f"dgx-h100:{boxes},collnet=true") for boxes in (4, 256))
-    for name in ("NVLS", "CollNetDirect", "CollNetChain"):
-        assert many[name, "Simple"].latency == few[name, "Simple"].latency
-    without = model("dgx-h100:256")
-    assert without["NVLSTree", "Simple"].latency > many["NVLS", "Simple"].latency
-    assert not {"NVLS", "CollNetDirect", "CollNetChain"} & {algorithm for algorithm, _ in without}
-
-
-def test_the_pick_is_the_fastest_of_the_model():
-    machine = find("dgx-a100:4")
-    found = estimates(machine, "all-reduce")
-    for size in (2.0**k for k in range(10, 34)):
-        chosen = pick(found, machine, size)
-        for other in found:
-            assert chosen.waiting(size, machine) + chosen.wire(size, 1) <= other.waiting(size, machine) + other.wire(
-                size, 1
-            )
 
 
 def test_what_helps_most_is_what_binds():

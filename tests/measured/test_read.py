@@ -165,6 +165,22 @@ def test_gathering_over_so_many_ranks_that_its_factor_is_nearly_1_is_told_by_its
     assert (run.collective, run.ranks) == ("all-gather", 1024)
 
 
+def test_a_header_without_wrong_values_has_three_numbers_in_a_half():
+    header = "#  size  count  type  redop  root  time  algbw  busbw\n"
+    (run,) = read(header + "8388608 2097152 float sum -1 80.32 104.44 182.77\n")
+    assert (run.collective, run.ranks, run.unread) == ("all-reduce", 8, ())
+    assert run.rows[0].seconds == pytest.approx(80.32e-6)
+
+
+def test_rates_of_what_crosses_a_wire_as_programs_up_to_2020_print_them_are_taken_back_to_the_whole_message():
+    header = "#  size  count  type  time  algbw  busbw  error  time  algbw  busbw  error\n"
+    half = f"1000.0 {0.75 * 2**30 / 1e6:.2f} {0.75 * 2**30 / 1e6:.2f} 0e+00"  # three of four parts, in 1 ms
+    (run,) = read(header + f"{2**30} {2**30 // 4 // 4} float {half} {half}\n")
+    assert (run.collective, run.ranks, run.unread) == ("all-gather", 4, ())
+    assert run.rows[0].algbw == pytest.approx(2**30 / 1e-3, rel=1e-4)
+    assert run.rows[0].busbw == pytest.approx(0.75 * 2**30 / 1e-3, rel=1e-4)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -164,11 +164,36 @@ THREADS = (
     ("tinygrad/open-gpu-kernel-modules/issues/17", 1, 5, "GeForce RTX 4090", "", "all-reduce", 24.7, FINE, ""),
     ("dstackai/dstack", 2, 8, "B200", "8x400Gb/s", "all-reduce", 683, FINE, ""),
     ("dstackai/dstack", 2, 8, "H100", "4x200Gb/s", "all-gather", 50, FINE, ""),
+    # of a fifth trial, likewise: 46 logs and then, after mending, 20 more, nine of them without a name of a GPU; from
+    # the log alone 36 and 10 of them right and 5 and 0 wrong, with what is told 42 and 15 right, 2 and 0 wrong
+    ("NVIDIA/nccl-tests/issues/272", 1, 8, "H200", "", "all-reduce", 475, FINE, "nvls"),
+    ("NVIDIA/nccl/issues/1807", 1, 8, "B200", "", "all-reduce", 830, FINE, "nvls"),
+    ("NVIDIA/nccl/issues/319", 8, 8, "V100-SXM2", "4x100Gb/s", "all-reduce", 43.53, FINE, ""),
+    ("NVIDIA/nccl/issues/319", 8, 8, "V100-SXM2", "4x100Gb/s", "all-reduce", 19.53, SLOW, "congestion"),
+    ("NVIDIA/nccl/issues/325", 2, 8, "V100-SXM2", "4x100Gb/s", "all-reduce", 39, FINE, ""),
+    ("NVIDIA/nccl/issues/325", 2, 8, "V100-SXM2", "4x100Gb/s", "all-reduce", 25, SLOW, "congestion"),
+    ("NVIDIA/nccl/issues/1202", 1, 4, "L40S", "", "all-reduce", 22, FINE, ""),
+    ("NVIDIA/nccl/issues/1202", 2, 1, "L40S", "2x100Gb/s", "all-reduce", 21.4, FINE, ""),
+    ("NVIDIA/nccl/issues/588", 12, 8, "A100-SXM4", "", "all-reduce", 3.7, SLOW, "misconfiguration"),
+    ("NVIDIA/nccl/issues/1218", 32, 8, "H100", "8x400Gb/s", "all-reduce", 340, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/371", 2, 8, "H100", "8x400Gb/s", "all-reduce", 70, SLOW, "no-gdr"),
+    ("NVIDIA/nccl-tests/issues/321", 2, 2, "H20", "", "all-to-all", 50.37, SLOW, ""),
+    ("NVIDIA/nccl-tests/issues/44", 1, 2, "GeForce RTX 2080 Ti", "", "all-gather", 21.1, FINE, ""),
+    ("NVIDIA/aicr/issues/1413", 2, 4, "GB300", "8x400Gb/s", "all-reduce", 387, FINE, ""),
+    ("nebius/nebius-solutions-library/pull/1135", 2, 4, "GB300", "4x400Gb/s", "all-reduce", 246, FINE, ""),
+    ("nebius/nebius-solutions-library/pull/1135", 2, 4, "GB300", "", "all-reduce", 599, FINE, ""),
+    ("voipmonitor/rtx6kpro", 1, 8, "RTX PRO 6000 Blackwell", "", "all-reduce", 41.1, FINE, ""),
+    ("voipmonitor/rtx6kpro", 1, 7, "RTX PRO 6000 Blackwell", "", "all-reduce", 41.5, FINE, ""),
+    ("voipmonitor/rtx6kpro", 1, 2, "RTX PRO 6000 Blackwell", "", "all-reduce", 18.9, FINE, ""),  # in PCIe 4.0
+    ("lessizzmore/create-a3mega-ztan-fork", 2, 8, "H100", "8x200Gb/s", "all-reduce", 338.8, FINE, ""),
+    ("Anthony-Hoo/Anthony-Hoo.github.io", 1, 2, "GeForce RTX 2080 Ti", "", "all-reduce", 4, SLOW, "p2p-disabled"),
+    ("CCI-MOC/roce-testing", 2, 1, "", "1x400Gb/s", "sendrecv", 15.49, SLOW, ""),
+    ("CCI-MOC/roce-testing", 2, 4, "", "1x400Gb/s", "sendrecv", 5.84, SLOW, ""),
 )
 
 
 @pytest.mark.parametrize(
-    ("known", "least_right", "most_wrong"), [(True, 0.87, 0.05), (False, 0.85, 0.08)], ids=["cards told", "log alone"]
+    ("known", "least_right", "most_wrong"), [(True, 0.85, 0.04), (False, 0.82, 0.05)], ids=["cards told", "log alone"]
 )
 def test_figures_of_public_threads_are_judged_as_they_were_judged_there(known, least_right, most_wrong):
     right = wrong = slow = named = 0

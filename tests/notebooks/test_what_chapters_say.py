@@ -11,6 +11,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from colllib.measured.tuning import VERSION
+
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
@@ -71,3 +73,10 @@ def test_the_medians_of_one_hashed_flow_are_those_of_balls_in_bins():
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_label_is_the_name_that_a_program_has_for_a_coefficient(path):
     assert not [html[:80] for html in outputs(path) if re.search(r"eta_(alpha|beta)\b", html)]
+
+
+@pytest.mark.parametrize("chapter", ["what-libraries-choose", "predicted-and-measured"])
+def test_a_chapter_on_the_model_of_nccl_says_its_version(chapter):
+    cells = nbformat.read(FOLDER / f"{chapter}.ipynb", as_version=4).cells
+    told = {found for cell in cells if cell.cell_type == "markdown" for found in re.findall(r"2\.30\.\d+", cell.source)}
+    assert {f"NCCL {version}" for version in told} == {VERSION}

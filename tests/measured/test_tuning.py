@@ -1,0 +1,158 @@
+"""NCCL's model: its formulas by hand, and what NCCL logs and measures."""
+
+from __future__ import annotations
+
+import pytest
+
+from colllib.busbw import ideal_gain
+from colllib.measured.log import factor
+from colllib.measured.machines import find
+from colllib.measured.tuning import GENERATIONS, NETWORK_STEP, estimates, pick, times
+from colllib.measurements import H200_BY_RANKS
+
+SINGLE = "dgx-h100:{},gpus=1,cards=1"  # two channels of 24 GB/s over a card of 50
+
+
+def model(expression, collective="all-reduce"):
+    return {(e.algorithm, e.protocol): e for e in estimates(find(expression), collective)}
+
+
+@pytest.mark.parametrize("gpus", range(3, 9))
+def test_nvls_is_taken_above_four_gpus_where_a_measurement_finds_it(gpus):
+    """Channels booked one by one, as NCCL's search does, at the fastest speed at which all of them fit."""
+    link = 18 * 20.6  # all links of a Hopper GPU one way, in GB/s
+    for speed in GENERATIONS[2]["speeds_inside"]:
+        left = [[link] * gpus for _ in ("up", "down")]
+        for head in range(gpus):
+            for way in left:
+                for gpu in range(gpus):
+                    way[gpu] -= speed * (2 if gpu == head else 1)
+        if min(map(min, left)) >= 0:
+            break
+    found, bus = model(f"dgx-h100:1,gpus={gpus}"), factor("all-reduce", gpus)
+    nvls, ring = (found[name, "Simple"].algbw * bus for name in ("NVLS", "ring"))
+    assert nvls == pytest.approx(0.85 * 2 * (gpus - 1) * speed * 1e9)
+    assert ring == pytest.approx(12 * 30e9)  # the 12 channels of 30 GB/s that NCCL logs there (its issue 1197)
+    if gpus in H200_BY_RANKS.busbw:
+        chosen, ringed = H200_BY_RANKS.busbw[gpus]
+        assert (nvls > ring) == (chosen > ringed)
+    else:
+        assert nvls < ring
+    # with the speed that just fits instead of one from the list, the estimate is 0.85 of the ideal gain
+    assert nvls <= 0.85 * float(ideal_gain(gpus)) * link * 1e9
+
+
+def test_where_the_network_adds_more_boxes_cost_no_more_latency():
+    few, many = (model(f"dgx-h100:{boxes},collnet=true") for boxes in (4, 256))
+    for name in ("NVLS", "CollNetDirect", "CollNetChain"):
+        assert many[name, "Simple"].latency == few[name, "Simple"].latency
+    without = model("dgx-h100:256")
+    assert without["NVLSTree", "Simple"].latency > many["NVLS", "Simple"].latency
+    assert not {"NVLS", "CollNetDirect", "CollNetChain"} & {algorithm for algorithm, _ in without}
+
+
+def test_the_pick_is_the_fastest_of_the_model():
+    machine = find("dgx-a100:4")
+    found = estimates(machine, "all-reduce")
+    for size in (2.0**k for k in range(10, 34)):
+        chosen = pick(found, size)
+        for other in found:
+            assert chosen.seconds(size) <= other.seconds(size)
+
+
+def test_single_gpus_by_hand():
+    """8 boxes, 1 MB: a call, the steps, the plateau, the bytes over the algorithm bandwidth, in microseconds."""
+    found = times(find(SINGLE.format(8)), "all-reduce", 1e6)
+    assert found["ring", "LL"] == pytest.approx((6.6 + 14 * 5.0 + 1e6 / (1000 * 19.0 * 8 / 14)) * 1e-6)
+    assert found["ring", "Simple"] == pytest.approx(((8.4 + 14 * 14.0) * 1.4 + 1e6 / (1000 * 48 * 8 / 14)) * 1e-6)
+    # 1 MB lies between 2^13 and 2^14 times 64 bytes: entry 13 of the corrections
+    tree = 0.92 * 48 * 120 / 128 * 0.85 * 0.6 / 2
+    assert found["tree", "LL128"] == pytest.approx((14.0 + 6 * 8.5 + 1e6 / (1000 * tree)) * 1e-6)
+    gather = times(find(SINGLE.format(8)), "all-gather", 1e6)
+    assert gather["PAT", "Simple"] == pytest.approx((8 + 3 * 4.0 + 8 * 2.8 + 1e6 / 36000) * 1e-6)
+
+
+@pytest.mark.parametrize("n", [8, 512])
+def test_with_one_gpu_a_box_the_ring_is_charged_the_trees_step_and_not_its_own(n):
+    """tuning.cc:387: 5.0 us, where the ring between boxes of several GPUs has 2.7."""
+    assert NETWORK_STEP["ring"][0] == 2.7
+    assert times(find(SINGLE.format(n)), "all-gather", 0.0)["ring", "LL"] == pytest.approx((6.6 + (n - 1) * 5) * 1e-6)
+
+
+def test_a_ring_waits_on_a_plateau_in_an_all_reduce_between_boxes_alone():
+    """tuning.cc:647: 1.4 times the latency from 64 bytes on for each rank and channel, of which there are 16 here."""
+    start = 64 * 16 * 16
+    for expression, collective, times_as_long in (
+        ("dgx-h100:2", "all-reduce", 1.4),
+        ("dgx-v100:2,cards=8", "all-reduce", 1.9),
+        ("dgx-h100:2", "all-gather", 1.0),
+        ("dgx-h100:1,gpus=16", "all-reduce", 1.0),
+    ):
+        ring = model(expression, collective)["ring", "Simple"]
+        assert ring.waiting(start - 1) == ring.latency
+        assert ring.waiting(start) == pytest.approx(times_as_long * ring.latency)
+
+
+def test_a_tree_is_corrected_up_to_512_mib_and_an_nvls_tree_of_blackwells_up_to_1_gib():
+    """tuning.cc:640 takes 23 factors for the one, tuning.cc:643 takes 24 for the other, on x86 only."""
+    tree = model(SINGLE.format(64))["tree", "Simple"]
+    assert tree.wire(2**29) / tree.wire(2**29 - 1) == pytest.approx(0.9)
+    nvls = model("b200:4")["NVLSTree", "Simple"]
+    assert nvls.wire(2**29) / nvls.wire(2**29 - 1) == pytest.approx(1)
+    assert nvls.wire(2**30) / nvls.wire(2**30 - 1) == pytest.approx(0.9)
+    for expression in ("nvl72:4", "dgx-h100:4"):
+        plain = model(expression)["NVLSTree", "Simple"]
+        assert plain.wire(2**20) == 2**20 / plain.algbw
+
+
+@pytest.mark.parametrize(
+    ("expression", "microseconds"),
+    [
+        ("dgx-h100:1", (6.6 + 0.6, 14 + 1.9, 8.4 + 3.4)),
+        (SINGLE.format(8), (6.6 + 2.7, 14 + 4.0, 8.4 + 14.0)),
+        ("dgx-h100:2", (6.6 + 16 * 2.7, 14 + 16 * 4.0, 8.4 + 16 * 14.0)),
+        ("dgx-v100:1,link=10GB/s", (6.6 + 1.0, 14 + 2.5, 8.4 + 5.7)),
+    ],
+)
+def test_a_chain_is_one_step_where_its_channels_are_alike_and_one_a_rank_elsewhere(expression, microseconds):
+    """tuning.cc:394."""
+    for collective in ("broadcast", "reduce"):
+        found = times(find(expression), collective, 0.0)
+        assert tuple(found.values()) == pytest.approx([each * 1e-6 for each in microseconds])
+
+
+def test_ll_and_the_steps_of_a_ring_depend_on_the_processors():
+    """Two boxes, an all-gather: 62 steps of a ring in boxes, and one between them (tuning.cc:228, 269 and 407)."""
+    amd, arm = (model(f"{name}:2,gpus=32,cards=32", "all-gather") for name in ("dgx-h100", "gh200"))
+    for p, (protocol, amds, arms) in enumerate((("LL", 2.0, 1.0), ("LL128", 2.0, 1.9), ("Simple", 6.0, 3.4))):
+        call, between = (6.6, 14.0, 8.4)[p], (2.7, 4.0, 14.0)[p]
+        assert amd["ring", protocol].latency == pytest.approx((call + 62 * amds + between) * 1e-6)
+        assert arm["ring", protocol].latency == pytest.approx((call + 62 * arms + between) * 1e-6)
+    assert arm["ring", "LL"].algbw / amd["ring", "LL"].algbw == pytest.approx(39.0 / 22.5)
+
+
+@pytest.mark.parametrize(
+    ("expression", "channels", "speed"),
+    [("dgx-a100:1", 12, 20.0), ("dgx-h100:1", 12, 30.0), ("dgx-h100:2,gpus=2,cards=2", 4, 24.0)],
+)
+def test_channels_are_those_that_nccl_logs(expression, channels, speed):
+    """NCCL's logs: issues 1197 (H100) and 1189 (H20, two GPUs and cards); for A100, 12 in the search and 24 in use."""
+    machine = find(expression)
+    for protocol, most in (("LL128", GENERATIONS[machine.generation]["ring_ll128"]), ("Simple", speed)):
+        found = model(expression, "all-gather")["ring", protocol]
+        wires = channels * min(most, speed * (0.92 if protocol == "LL128" else 1))
+        assert found.algbw * factor("all-gather", machine.ranks) == pytest.approx(wires * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("expression", "rate"),
+    [
+        ("dgx-h100:2,cards=4", 8 * 41.4),  # 8 channels of 24, in the box 45, of which 0.92 is the most of a channel
+        ("dgx-v100:2", 4 * 18.5),  # 4 channels of 12, in the box 24; 18.5 is the most of a channel
+        (SINGLE.format(2), 2 * 41.4 * 0.85),  # 2 channels of 24, raised to 48
+        ("dgx-h100:3,cards=4", 192 * 0.92),
+    ],
+)
+def test_over_two_boxes_a_tree_has_the_speed_of_its_channels_in_the_box(expression, rate):
+    """tuning.cc:306, and search.cc:1279, which raises it up to twice that between boxes."""
+    assert model(expression)["tree", "Simple"].algbw == pytest.approx(rate / 2 * 1e9)
