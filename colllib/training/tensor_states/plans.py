@@ -94,13 +94,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Plan:
-    """How every node runs.
-
-    Attributes:
-        graph, machine: of what, on what.
-        ways: by the name of the node.
-        final: the states that some tensors must have in the end.
-    """
+    """How every node of a graph runs on a machine, by its name, and in which final states some tensors must be."""
 
     graph: Graph
     machine: Machine
