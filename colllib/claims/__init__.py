@@ -73,7 +73,7 @@ class Entry:
         ('reproduced', 'star:2 to star:64', 'one full-duplex port per rank', 'lock-step', 'value')
         """
         answered = vars(self.finding)
-        texts = {key: str(answered[key]) for key in ("verdict", "executed", "because", "reference", "cause")}
+        texts = {key: str(answered[key]) for key in ("verdict", "executed", "because", "reference", "cause", "runs")}
         return {**vars(self.claim), **texts, **vars(self.finding.basis)}
 
 

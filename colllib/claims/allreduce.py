@@ -11,7 +11,8 @@ import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import as_quantities, deferred, each, measured, once, per, us
+from colllib.claims.cases import as_quantities, deferred, measured, once, per, us
+from colllib.claims.rows import runs
 from colllib.claims.runs import ANCHOR, SIZES, best, built, load_limit, proves, run
 from colllib.claims.traces import distances, states
 from colllib.claims.value import Case, Cases, Limit, Table, Words
@@ -313,13 +314,15 @@ TABLE: Table = {
     "E-01-054": _ring_indices,
     "E-01-072 E-01-073": _roles,
     "E-01-083": _root_term,
-    "E-01-086 E-01-087 E-01-121 E-01-124 E-02-116": each(allreduce.double_binary_tree, on="full-mesh", sizes=MESHED),
+    "E-01-086 E-01-087 E-01-121 E-01-124 E-02-116": runs(
+        "tree on full-mesh:{N} for N = 4 8 16 64", tree=allreduce.double_binary_tree
+    ),
     "E-01-064": per(
         "N", (4,), hops=lambda n: sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
     ),
-    "E-01-070": each(single_tree, sizes=(4,)),
-    "E-01-065 E-01-078": each(double_tree, sizes=(4,)),
-    "E-01-071": each(single_tree, on="full-mesh", sizes=(4,)),
+    "E-01-070": runs("single-tree on star:{N} for N = 4", single_tree=single_tree),
+    "E-01-065 E-01-078": runs("double-tree on star:{N} for N = 4", double_tree=double_tree),
+    "E-01-071": runs("single-tree on full-mesh:{N} for N = 4", single_tree=single_tree),
     "E-01-081": per("N", MESHED, limit=_half_payload),
     "E-01-082": per("N", (64,), partners=_partners_in_the_pipeline),
     "E-01-151": once(
@@ -350,5 +353,8 @@ TABLE: Table = {
     "E-00-045 E-00-046": _three_phases,
     "E-00-047": _all_to_all_between_boxes,
     # on the ring of neighbors that the row is for, ties upwards as the source breaks them
-    "E-01-127": each(relay_singly, alltoall.ring_relay, on="ring", sizes=(2, 3, 4, 5, 6, 7, 8, 12, 16)),
+    "E-01-127": runs(
+        "relay-singly on ring:{N}; all-to-all ring-relay on ring:{N} for N = 2 3 4 5 6 7 8 12 16",
+        relay_singly=relay_singly,
+    ),
 }

@@ -12,7 +12,7 @@ import numpy as np
 from colllib.algorithms import alltoall, of, relay
 from colllib.bounds import middle_cut
 from colllib.claims.allreduce import relay_singly
-from colllib.claims.cases import Dims, along, measured, once, over, per
+from colllib.claims.cases import Dims, along, measured, once, per
 from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
 from colllib.claims.value import Case, Cases, Table, Words
 from colllib.cost import crossover
@@ -114,11 +114,6 @@ def _post_rotation(n: int) -> Case:
 
 SQUARE, CUBE = "torus:4x4", "torus:8x8x8"
 CUBES: tuple[Dims, ...] = ((4, 4), (6, 6), (8, 8), (4, 4, 4))
-#: Shapes for loads that grow with the longest axis: odd ones, axes of two, long ones.
-LOADED: tuple[Dims, ...] = (
-    *((2, 2), (2, 2, 2), (3, 3), (3, 3, 3), (5, 5), (4, 4), (6, 6), (4, 4, 4)),
-    *((5, 3), (6, 4), (8, 2), (8, 4), (8, 8)),
-)
 
 
 def in_slices(lattice: Lattice, phased: bool = False, rotated: bool = True) -> Schedule:
@@ -257,9 +252,6 @@ TABLE: Table = {
     "E-02-080 E-02-082 E-02-155 E-02-156 E-02-157 E-02-158 E-02-159": _cut,
     "A-07": _growth,
     "E-02-164": _symmetry,
-    "E-02-075": over(in_slices, shapes=CUBES),
-    "E-02-079": over(in_slices, shapes=(*CUBES, (5, 3), (6, 4), (4, 2, 3), (8,))),
-    "E-00-039 E-02-083 E-02-113": over(in_slices, shapes=LOADED),
     "E-02-085 E-02-086": along("torus", (*CUBES, (6, 4), (8, 4), (4, 8)), _decomposed),
     "E-02-160 E-02-161 E-02-162 E-02-163": along(
         "torus", ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)), _over_the_diameter

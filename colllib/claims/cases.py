@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial, wraps
 from typing import Any, ParamSpec
 
-from colllib.claims.runs import ANCHOR, SIZES, Used, best, built, collected, load_limit, note_again, run
+from colllib.claims.runs import ANCHOR, Used, best, built, collected, load_limit, note_again, run
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
 from colllib.execution import Execution
@@ -164,46 +164,6 @@ def measured(what: What, on: str, argument: Any = None, **price: Any) -> Quantit
 
     # a double tree over a full mesh is full from 16 pieces on
     return as_quantities(built(build, *given, on=on, pieces=pieces), lambda: Limit.of(load, 16), **price)
-
-
-def _label(what: What) -> str:
-    chosen = what[0] if isinstance(what, tuple) else what
-    return chosen if isinstance(chosen, str) else chosen.__name__.replace("_", " ")
-
-
-def _cases(at: Case, on: str, argument: Any, whats: Sequence[What], named: Mapping[str, What]) -> Iterator[Case]:
-    """One case for each algorithm without a name, or one in which every one has its own."""
-    beside = {name: measured(what, on, argument) for name, what in named.items()}
-    for what in whats:
-        own = {"at": f"{at['at']}, {_label(what)}"} if len(whats) > 1 else {}
-        yield measured(what, on, argument).case(**{**at, **own, **beside})
-    if not whats:
-        yield {**at, **beside}
-
-
-@deferred
-def each(
-    *whats: What, on: str = "star", sizes: Sequence[int] = SIZES, pieces: Sequence[int] = (), **named: What
-) -> Cases:
-    """Runs at several N, and in several numbers of pieces P; a run without a name lends its quantities to the case.
-
-    >>> case = next(iter(each("broadcast chain", tree="broadcast binomial-tree", sizes=(8,))()))
-    >>> case["N"], case["n_alpha"], case["tree"].n_alpha, case["limit"].value
-    (8, 7, 3, Fraction(1, 1))
-    """
-    for n in sizes:
-        for p in pieces or (1,):
-            at = {"at": f"N = {n}" + f", P = {p}" * bool(pieces), "N": n, "P": p}
-            cut = [(what, p) if pieces and not isinstance(what, tuple) else what for what in whats]
-            yield from _cases(at, f"{on}:{n}", n, cut, named)
-
-
-@deferred
-def over(*whats: What, on: str = "torus", shapes: Sequence[Dims] = SHAPES, **named: What) -> Cases:
-    """Runs on several lattices: beside N their axes d and how many they are, k."""
-    for dims in shapes:
-        lattice = Lattice(dims, on == "torus")
-        yield from _cases(shape(on, dims), f"{on}:{Lattice(dims)}", lattice, whats, named)
 
 
 def shape(on: str, dims: Dims, **quantities: Any) -> Case:

@@ -51,6 +51,7 @@ def _about_claim(entry: claims.Entry) -> Answer:
         ("executed", row["executed"]),
         ("because" if row["cause"] else "note", row["because"]),
         ("cause", row["cause"]),
+        ("runs", row["runs"]),
         ("how", str(entry.finding.basis)),
         ("chapter", entry.claim.chapter),
     )

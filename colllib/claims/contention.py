@@ -1,4 +1,4 @@
-"""Answers on contention: the coefficients, placements, skew, oversubscription, and the ladder that they re-price."""
+"""Answers on contention: coefficients, placements, skew, long axes, oversubscription, and the ladder re-priced."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import numpy as np
 from colllib.algorithms import allreduce, direct, find, lattice
 from colllib.algorithms.innetwork import port_load
 from colllib.claims.allreduce import HALVING, TREE
+from colllib.claims.alltoall import longest
 from colllib.claims.cases import along, deferred, once, per, us
-from colllib.claims.fabrics import hot
 from colllib.claims.innetwork import CUBE, RELAY, STAR, streamed, trip
 from colllib.claims.runs import best, built, load_limit, place, proves, run
 from colllib.claims.value import Case, Cases, Rows, Table
-from colllib.contention import scattered
+from colllib.contention import hot_destination, scattered
 from colllib.cost import Cost
 from colllib.execution import Execution
 from colllib.ladder import topology
@@ -27,6 +27,7 @@ from colllib.losses import NVLINK4, PROFILES, effective, implied_eta_beta
 from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice, Topology, leaf_spine, star
+from colllib.topology.lattice import lines_along
 
 H100, NVLS = 360e9, 470e9  # the published bus bandwidths that the source calibrates with
 
@@ -103,6 +104,30 @@ def _round_a_corner() -> Schedule:
 
 def _x(groups: int) -> Execution:
     return built(_along_x, groups, on=CUBE)
+
+
+def _groups(lines: int) -> Schedule:
+    """Ring all-reduces of 8 ranks on so many lines of an 8x8x8 torus, first all along X, then all along Y."""
+    dims = Lattice((8, 8, 8))
+    rows = [line.tolist() for axis in range(3) for line in lines_along(dims, axis)][:lines]
+    return side_by_side(*(placed(allreduce.ring(8), line, 512) for line in rows))
+
+
+def _replicas() -> Cases:
+    alone, *crowds = (built(_groups, lines, on="torus:8x8x8").cost for lines in (1, 64, 192))
+    for axes, crowd in zip(("X", "XYZ"), crowds, strict=True):
+        yield {"at": f"{64 * len(axes)} groups along {axes}", "contend": crowd != alone}
+
+
+def skewed(ranks: int, factor: int) -> Schedule:
+    """An all-to-all in one step in which one destination gets several times the share of any other."""
+    return direct.all_to_all(ranks, hot_destination(ranks, factor))
+
+
+def hot(on: str) -> float:
+    """How many times its uniform load the busiest link carries when one destination gets ten times the share."""
+    loads = [max(built(skewed, place(on).ranks, factor, on=on).link_total) for factor in (10, 1)]
+    return float(loads[0] / loads[1])
 
 
 def _bisection(axes: Lattice) -> Case:
@@ -217,6 +242,14 @@ def every_margin() -> Cases:
 
 
 TABLE: Table = {
+    "E-02-129": _replicas,
+    # a link of the longest axis in an all-to-all, ties divided between the two ways
+    "E-02-126 E-02-127": along("torus", ((4, 4, 4), (8, 8, 8), (16, 16, 16), (256, 2, 2)), penalty=longest),
+    "E-02-130": once(
+        "N = 64, one destination with 10 times the share",
+        star=lambda: hot("star:64"),
+        torus=lambda: hot("torus:4x4x4,tie=balanced"),
+    ),
     "E-05-001 E-05-011 E-00-054 A-02": _crossbar,
     "E-05-012 E-00-055": _nvls,
     "E-05-004": _fallback,

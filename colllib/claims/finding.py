@@ -17,7 +17,20 @@ from typing import Any, NamedTuple
 import colllib.claims
 from colllib.claims.listed import listed
 from colllib.claims.runs import Used, collected
-from colllib.claims.value import ROUNDED, Case, Limit, Rows, Said, Statement, Table, Words, evaluated, parsed, same
+from colllib.claims.value import (
+    ORDERS,
+    ROUNDED,
+    Case,
+    Limit,
+    Rows,
+    Said,
+    Statement,
+    Table,
+    Words,
+    evaluated,
+    parsed,
+    same,
+)
 from colllib.topology import Topology
 
 
@@ -75,6 +88,7 @@ class Finding:
         basis: the conditions.
         reference: a key of the bibliography, where a primary source settles the matter.
         cause: why it does not hold, a key of `causes`; empty for what holds.
+        runs: what was run and where, in words.
     """
 
     verdict: Verdict
@@ -83,6 +97,7 @@ class Finding:
     basis: Basis = Basis()
     reference: str = ""
     cause: str = ""
+    runs: str = ""
 
 
 # -- the answers -----------------------------------------------------------------------------------
@@ -110,7 +125,7 @@ def answers() -> dict[str, Rows]:
 @cache
 def cases_of(name: str) -> tuple[list[Case], Used]:
     """All cases that were tried for a claim, and what working them out used."""
-    return _gathered(answers()[name]) if name in answers() else (sentence(name).cases, Used({}, {}, {}, {}))
+    return _gathered(answers()[name]) if name in answers() else (sentence(name).cases, Used())
 
 
 @cache
@@ -219,11 +234,12 @@ def finding(name: str, value: str) -> Finding:
     if answer == FACT:
         verdict = {Verdict.REPRODUCED: Verdict.BORNE_OUT, Verdict.REFUTED: Verdict.NOT_BORNE_OUT}.get(verdict, verdict)
     basis = Basis("read") if answer == FACT else _basis(later, value, bool(cases))
+    ran = _ran(name, later)
     if verdict not in FAILS:
-        return Finding(verdict, executed, told.note.format_map(case), basis, told.reference)
+        return Finding(verdict, executed, told.note.format_map(case), basis, told.reference, runs=ran)
     cause = cause_of().get(name, Cause("", "", "", ()))
     text, reference = told.because.format_map(case) or cause.text, told.reference or cause.reference
-    return Finding(verdict, executed, text, basis, reference, cause.key)
+    return Finding(verdict, executed, text, basis, reference, cause.key, ran)
 
 
 class Evidence(NamedTuple):
@@ -283,7 +299,7 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
         return Verdict.REFUTED, f"{_beside(failed, case)}{_at(case, ',')}", case
     exact = all(one.exact(case) for case in about for one in first.statements)
     others = f", and in {len(about) - 1} other cases" if len(about) > 1 else ""
-    shown = f"{_shown(first.statements, about[-1])}{_at(about[-1])}{others}"
+    shown = f"{_shown(first.statements, about[-1], beside=True)}{_at(about[-1])}{others}"
     return Verdict.REPRODUCED if exact else Verdict.ROUNDED, shown, about[-1]
 
 
@@ -299,9 +315,13 @@ def _differ(places: Sequence[Said], cases: Sequence[Case]) -> bool:
     return False
 
 
-def _shown(statements: Iterable[Statement], case: Case) -> str:
-    """The left sides, with what they are."""
-    return ", ".join(_quantity(one, case) for one in {one.left: one for one in statements}.values())
+def _shown(statements: Iterable[Statement], case: Case, beside: bool = False) -> str:
+    """The left sides, with what they are; beside what they are less or more than."""
+    found: dict[str, str] = {}
+    for one in statements:
+        found.setdefault(one.left, _quantity(one, case))
+        found[one.left] += f", {_claimed(one, case)}" if beside and one.operator in ORDERS else ""
+    return ", ".join(found.values())
 
 
 #: How an operator is read.
@@ -309,14 +329,17 @@ _READ = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "!=": "o
 
 
 def _beside(failed: Statement, case: Case) -> str:
-    """A quantity with its claimed value, where that is another quantity with its name."""
+    """A quantity that fails, with its claimed value."""
     quantity = _quantity(failed, case)
-    if failed.right in ("yes", "no"):
-        return quantity
-    claimed = failed.right if failed.operator in ROUNDED else _text(failed.sides(case)[1])
-    named = f" ({_spoken(failed.right)})" if failed.right in case else ""
-    order = f"{_READ[failed.operator]} " if failed.operator in _READ else ""
-    return f"{quantity}, not {order}{claimed}{named}"
+    return quantity if failed.right in ("yes", "no") else f"{quantity}, not {_claimed(failed, case)}"
+
+
+def _claimed(one: Statement, case: Case) -> str:
+    """The right side, and the quantity that it is."""
+    claimed = one.right if one.operator in ROUNDED else _text(one.sides(case)[1])
+    named = f" ({_spoken(one.right)})" if re.fullmatch(r"[A-Za-z_][\w.]*", one.right) else ""
+    order = f"{_READ[one.operator]} " if one.operator in _READ else ""
+    return f"{order}{claimed}{named}"
 
 
 def _told(said: Said) -> str:
@@ -379,6 +402,12 @@ def _basis(used: Used, value: str, any_case: bool) -> Basis:
     names = (_families(used.topologies.values()), ports, " and ".join(used.clocks))
     fabric, ports, clock = (name or "none" for name in names)
     return Basis(how or ("computed" if any_case else "read"), fabric, ports, clock, "limit" if limit else "value")
+
+
+def _ran(name: str, used: Used) -> str:
+    """What a claim's row of `runs.csv` says, or else what its answer has executed."""
+    ran = (f"{what} on {_families(topologies.values())}" for what, topologies in used.runs.items())
+    return getattr(answers().get(name), "words", "") or "; ".join(ran)
 
 
 def _families(topologies: Iterable[Topology]) -> str:

@@ -50,13 +50,13 @@ def known(on: str) -> forests.Forest:
     return forests.forest(where(on))
 
 
-def _packed(on: str, **options: Any) -> Schedule:
+def packed_forest(on: str, **options: Any) -> Schedule:
     return (forests.forest(where(on), **options) if options else known(on)).schedule()
 
 
 def ran(on: str, **options: Any) -> Execution:
     """Its forest, executed."""
-    return built(_packed, on, on=where(on), **options)
+    return built(packed_forest, on, on=where(on), **options)
 
 
 def shards(run: Execution) -> Fraction:
@@ -94,6 +94,7 @@ def of_fabric(on: str) -> Quantities:
             "above": lambda: overloaded(fabric(on), of_fabric(on).every_set * Fraction(99, 100)) is None,
             "executed": lambda: shards(ran(on)),
             "low": lambda: Fraction(where(on).ranks - 1, of_fabric(on).least) / fabric(on).unit,
+            "high": lambda: Fraction(where(on).ranks - 1) / fabric(on).unit,
             "rank_binds": lambda: _around(on)[0] >= _around(on)[1],
             "least": lambda: int(fabric(on).capacity[:, : where(on).ranks].sum(axis=0).min()),
             "denominator": lambda: Fraction((of_fabric(on).inverse * fabric(on).unit).denominator),
@@ -364,7 +365,7 @@ TABLE: Table = {
     "D-4-010": each("dgx-a100:1", "dgx-a100:2", "dgx-a100:4", "example"),
     "D-4-011 D-4-012 D-4-016 D-4-017 D-B-009": _sets,
     "D-4-013 D-4-015 D-4-018 D-B-012 D-B-024": each(*SMALL),
-    "D-4-014 D-4-020 D-4-021 D-4-025 D-4-029 D-B-017 D-B-021": each("example", "dgx-a100:2"),
+    "D-4-014 D-4-020 D-4-021 D-4-025 D-4-029 D-B-017": each("example", "dgx-a100:2"),
     "D-4-024 D-4-028 D-B-011 D-B-015": each("example"),
     "D-4-061": per("n", (2, 4, 8, 16), binds=lambda n: "GPU" if of_fabric(f"dgx-h100:{n}").rank_binds else "box"),
     "D-B-014": per("X", (2, 3, 5, 8), difference=_least_difference),
@@ -393,7 +394,7 @@ TABLE: Table = {
     "D-4-019": per("x", (2, 3, 4), at=" b", flow=_capped_flow),
     "D-4-023 D-B-025": lambda: (_searched(on, 1) for on in (*SMALL, "dgx-a100:2", "mi250:2")),
     "D-B-030 D-B-032 D-B-035": lambda: (_searched(on, 3) for on in (*SMALL, "dgx-a100:2", "mi250-8x2")),
-    "D-4-027 D-B-019 D-B-020": lambda: map(_splits, ("example", "boxes:2x2", "star:5")),
+    "D-4-027 D-B-019 D-B-020 D-B-021": lambda: map(_splits, ("example", "boxes:2x2", "star:5")),
     "D-B-008": per("k", (1, 10, 1000), at=", three ranks", N=lambda k: 3, flows=_flows),
     "D-B-027": per("fabric", ("torus:4", "mesh:3x2", "star:5"), wrong=_wrong_mus),
     "D-B-041": per("k", (1, 3, 7, 31, 127), _rounded, at=", five ranks"),

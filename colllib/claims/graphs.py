@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from colllib.algorithms import breadth_first, expansion, synthesis
 from colllib.algorithms.breadth_first import BreadthFirst, Transport
 from colllib.claims.cases import Quantities, measured, once, per
-from colllib.claims.runs import built, by_formula, place
+from colllib.claims.runs import built, by_formula, place, proves
 from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.cost import Cost
 from colllib.execution import Execution
@@ -26,7 +26,8 @@ from colllib.graphs.isomorphism import isomorphism, reverse_symmetric
 from colllib.graphs.links import arcs
 from colllib.graphs.operations import transpose
 from colllib.graphs.throughput import distance_bound, throughput
-from colllib.schedule import Schedule, reversed_in_time
+from colllib.primitives import PRIMITIVES
+from colllib.schedule import Schedule, placed, reversed_in_time
 from colllib.topology import Topology
 from colllib.topology.cuts import diameter, distances
 
@@ -67,8 +68,10 @@ def _on(graph: str) -> Quantities:
         bound=lambda: distance_bound(topology),
         pieces=lambda: breadth_first.breadth_first(topology).pieces,
         run=lambda: built(breadth_first.all_gather, topology, on=topology),
-        proved=lambda: built(breadth_first.all_gather, topology, on=topology).cost is not None,
+        proved=lambda: proves(breadth_first.all_gather, topology, on=topology),
+        scatters=lambda: _scatters(_reversed, graph, on=transpose(topology)),
         turned=lambda: _parts(built(_reversed, graph, on=transpose(topology)).cost, ports),
+        image=lambda: _parts(built(_carried_over, graph, on=topology).cost, ports),
         back=lambda: _parts(built(breadth_first.reduce_scatter, topology, on=topology).cost, ports),
         both=lambda: _parts(built(breadth_first.all_reduce, topology, on=topology).cost, ports),
     )
@@ -80,6 +83,20 @@ def _parts(cost: Cost, ports: int) -> dict[str, Any]:
 
 def _reversed(graph: str) -> Schedule:
     return reversed_in_time(breadth_first.all_gather(place(graph)))
+
+
+def _scatters(build: Callable[..., Schedule], graph: str, on: Topology) -> bool:
+    """Whether a schedule is proved to be a reduce-scatter."""
+    return proves(build, graph, on=on) and PRIMITIVES["reduce-scatter"].accepts(
+        built(build, graph, on=on).schedule.blocks
+    )
+
+
+def _carried_over(graph: str) -> Schedule:
+    """What belongs on the graph with its links turned round, by an isomorphism, on the graph itself."""
+    there = isomorphism(transpose(place(graph)), place(graph))
+    assert there is not None
+    return placed(_reversed(graph), there.tolist())
 
 
 def _in_ports(cost: Cost, ports: int) -> tuple[int, Fraction]:
@@ -188,7 +205,7 @@ def _expanded(kind: str, graph: str, times: int) -> Quantities:
     known = {"before": before, "n": times, "N0": before["N"], "d0": before["d"]}
     found = on_graph(name, topology, lambda: run().cost, **known)
     return found.also(
-        proved=lambda: run().cost is not None,
+        proved=lambda: proves(_expansion, kind, graph, times, on=topology),
         last=lambda: Fraction(run().cost_of([found["steps"] - 1]).n_beta) * topology.ranks,
         fresh=lambda: breadth_first.all_gather_cost(topology).n_beta * found["d"],
     )
@@ -529,6 +546,21 @@ def made(build: Callable[..., Quantities], *arguments: tuple[Any, ...]) -> Rows:
     return lambda: [build(*given) for given in arguments]
 
 
+#: Bases of the source's table of which there is a generalized Kautz graph with as many ranks and links.
+BASES = (
+    *("full-mesh:5", K22, K44, "hamming:2x3", "directed-circulant:6x1x2x3x4", "debruijn:2x3", "debruijn:4x2"),
+    *("circulant:12x2x3", C16, "uniring:2x4", "biring:2x5", "biring:2x8", "biring:4x5", *list(IN_FULL_STEPS)),
+    *(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35)),
+)
+
+
+def beside_bases() -> Cases:
+    """Generalized Kautz graphs, each beside a base of the same size and degree, on which an all-gather is executed."""
+    for graph in BASES:
+        other = base(graph)
+        yield on(f"kautz:{other['d']}x{other['N']}").case(graph, base=other)
+
+
 def kautz_family() -> Cases:
     """Generalized Kautz graphs of small degree; whether all of them are reverse-symmetric."""
     found = [on(f"kautz:{d}x{m}") for d in (2, 3) for m in range(d + 1, 20)]
@@ -563,6 +595,7 @@ TABLE: Table = {
     "D-3-067 D-3-068 D-3-069": figure,
     "D-3-074 D-3-137": lambda: traditional((3, 3, 2), (3, 3, 3), (4, 4), (4, 3)),
     "D-3-139": lambda: traditional((3, 3, 2), (3, 3, 3), (3, 3, 3, 2)),
+    "D-3-075": beside_bases,
     "D-3-076 D-A-090": each(*circulants(9, 1, 2, 3), "circulant:12x1x5", "circulant:15x1x4x5"),
     "D-A-091": each(*circulants(12, 2)),
     # halving and doubling on the cube, whose ranks have three links each
@@ -590,7 +623,7 @@ TABLE: Table = {
         "d",
         (2, 4, 6, 8, 16, 32),
         N=lambda d: place(f"hamming:2x{1 + d // 2}").ranks,
-        excess=lambda d: Fraction(1, (d - 1) * place(f"hamming:2x{1 + d // 2}").ranks),
+        excess=lambda d: by_theorem(f"hamming:2x{1 + d // 2}", 8)["ratio"] - 1,
     ),
     "D-A-141": once(
         "degree 1", named=lambda: topology_of("biring:1x4") is not None, hops=lambda: on("uniring:1x4")["D"]

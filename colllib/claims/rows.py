@@ -2,7 +2,8 @@
 
     runs  = part [ "; " part ]... [ " for " name " = " words [ " and " name " = " words ]... ]
     part  = [ name " = " ] [ what " on " ] topology
-    what  = algorithm of the catalogue [ " in " pieces, or " in best" ], or an all-gather of `GATHERS` with numbers
+    what  = algorithm of the catalogue, or one that a table names, [ " in " pieces, or " in best" ],
+            or an all-gather of `GATHERS` with numbers
 
 A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, MB for
 messages; without words for N and d these are SIZES and SHAPES. A part without a name lends its quantities to a case
@@ -13,67 +14,137 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from importlib import resources
 from itertools import product
 from typing import Any
 
-from colllib.claims.cases import SHAPES, Quantities, as_quantities, deferred, measured, of_topology
+from colllib.claims.cases import SHAPES, Quantities, as_quantities, measured, of_topology
 from colllib.claims.graph_tables import ideal
 from colllib.claims.graphs import base, by_theorem, copies, lines, on, power
 from colllib.claims.runs import SIZES, best, place
 from colllib.claims.value import Case, Cases, Table
+from colllib.ladder import topology as found_topology
+from colllib.schedule import Schedule
 from colllib.topology import Lattice
 
-#: All-gathers on a graph, on what operations make of it so many times, or what bounds all on so many ranks.
-GATHERS: Mapping[str, Callable[..., Quantities]] = {
-    "breadth-first": on,
-    "base": base,
-    "lines": lines,
-    "copies": copies,
-    "power": power,
-    "theorem": by_theorem,
-    "square-theorem": partial(by_theorem, squared=True),
-    "bound": lambda ranks: ideal(int(ranks)),
+#: All-gathers on a graph, on what operations make of it so many times, or what bounds all on so many ranks; in words.
+GATHERS: Mapping[str, tuple[Callable[..., Quantities], str]] = {
+    "breadth-first": (on, "all-gather breadth-first on"),
+    "base": (base, "all-gather in full steps on"),
+    "lines": (lines, "all-gather on the {}-fold line graph of"),
+    "copies": (copies, "all-gather on the degree expansion by {} of"),
+    "power": (power, "all-gather on the Cartesian power {} of"),
+    "theorem": (by_theorem, "all-gather by the theorem on the {}-fold line graph of"),
+    "square-theorem": (
+        partial(by_theorem, squared=True),
+        "all-gather by the theorems on the {}-fold line graph of the square of",
+    ),
+    "bound": (lambda ranks: ideal(int(ranks)), "bound of all graphs of degree 4 with N ="),
 }
 DEFAULTS = {"N": " ".join(map(str, SIZES)), "d": " ".join(str(Lattice(dims)) for dims in SHAPES)}
 
 
-@deferred
-def runs(text: str) -> Cases:
+@dataclass(frozen=True, eq=False)
+class Runs:
     """The cases of a cell.
 
-    >>> case = next(iter(runs("all-reduce ring on star:{N}; tree = all-reduce binomial-tree on star:{N} for N = 8")()))
+    Attributes:
+        text: the cell.
+        builds: schedules that the cell names and the catalogue does not, each by what builds it from N, or from axes d.
+
+    >>> ring = runs("all-reduce ring on star:{N}; tree = all-reduce binomial-tree on star:{N} for N = 8")
+    >>> case = next(iter(ring()))
     >>> case["at"], case["n_alpha"], case["tree"].n_alpha
     ('N = 8', 14, 6)
     """
-    said, _, words = text.partition(" for ")
-    given = dict(one.split(" = ") for one in words.split(" and ") if one)
-    given = {name: each for name, each in DEFAULTS.items() if f"{{{name}}}" in said} | given
-    parts = [part.rpartition(" = ")[::2] for part in said.split("; ")]
-    for chosen in product(*(each.split(", " if ", " in each else None) for each in given.values())):
-        yield from _cases(parts, dict(zip(given, chosen, strict=True)))
+
+    text: str
+    builds: Mapping[str, Callable[..., Schedule]]
+
+    @property
+    def _parts(self) -> list[tuple[str, str]]:
+        """Names, empty ones too, and what they are of."""
+        return [part.rpartition(" = ")[::2] for part in self.text.partition(" for ")[0].split("; ")]
+
+    @property
+    def _given(self) -> dict[str, list[str]]:
+        """What stands in braces -> its words."""
+        said, _, words = self.text.partition(" for ")
+        given = {name: each for name, each in DEFAULTS.items() if f"{{{name}}}" in said}
+        given |= dict(one.split(" = ") for one in words.split(" and ") if one)
+        return {name: each.split(", " if ", " in each else None) for name, each in given.items()}
+
+    @property
+    def words(self) -> str:
+        """What is run, for a reader.
+
+        >>> print(runs("tree = broadcast two-tree in best on star:{N} for N = 8 64").words)
+        tree: broadcast two-tree in its best number of pieces on star:{N}; N = 8, 64
+        >>> print(runs("lines 1 on hamming:2x3").words)
+        all-gather on the 1-fold line graph of hamming:2x3
+        """
+        parts = [f"{name}: {_words(part)}" if name and " on " in part else _words(part) for name, part in self._parts]
+        return "; ".join(parts + [f"{name} = {', '.join(each)}" for name, each in self._given.items()])
+
+    def __call__(self) -> Cases:
+        """Every case."""
+        given = self._given
+        for chosen in product(*given.values()):
+            yield from self._cases(dict(zip(given, chosen, strict=True)))
+
+    def _cases(self, chosen: Mapping[str, str]) -> Iterator[Case]:
+        filled = [(name, part.format_map(chosen)) for name, part in self._parts]
+        known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
+        price = {}
+        if "MB" in chosen:
+            known["MB"] = float(chosen["MB"])
+            price["message"] = 1e6 * known["MB"]
+        if "d" in chosen:
+            lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
+            known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
+        at = _at(chosen, [part.rpartition(" on ")[2] for _, part in filled])
+        known |= {name: self._quantities(part, price, "d" in chosen) for name, part in filled if name}
+        alone = [part for name, part in filled if not name]
+        for part in alone:
+            found, what = self._quantities(part, price, "d" in chosen), part.rpartition(" on ")[0]
+            label = f", {what}" if what and (len(alone) > 1 or not {"N", "d"} & set(chosen)) else ""
+            yield found.case(**{"at": found.known.get("at", at + label), **known})
+        if not alone:
+            yield {"at": at, **known}
+
+    def _quantities(self, part: str, price: Mapping[str, Any], of_axes: bool) -> Quantities:
+        what, _, topology = part.rpartition(" on ")
+        kind, *numbers = what.split(" ")
+        if not what:
+            return of_topology(place(topology))
+        if kind in GATHERS:
+            return GATHERS[kind][0](topology, *map(int, numbers))
+        algorithm, _, pieces = what.partition(" in ")
+        if pieces == "best":
+            rung = best(algorithm, topology, **price)
+            return as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
+        if algorithm in self.builds:
+            there = found_topology(topology)
+            return measured(self.builds[algorithm], topology, there.lattice if of_axes else there.ranks)
+        return measured((algorithm, int(pieces or 1)), topology, **price)
 
 
-def _cases(parts: list[tuple[str, str]], chosen: Mapping[str, str]) -> Iterator[Case]:
-    filled = [(name, part.format_map(chosen)) for name, part in parts]
-    known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
-    price = {}
-    if "MB" in chosen:
-        known["MB"] = float(chosen["MB"])
-        price["message"] = 1e6 * known["MB"]
-    if "d" in chosen:
-        lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
-        known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
-    at = _at(chosen, [part.rpartition(" on ")[2] for _, part in filled])
-    known |= {name: _quantities(part, price) for name, part in filled if name}
-    alone = [part for name, part in filled if not name]
-    for part in alone:
-        found, what = _quantities(part, price), part.rpartition(" on ")[0]
-        label = f", {what}" if len(alone) > 1 or not {"N", "d"} & set(chosen) else ""
-        yield found.case(**{"at": found.known.get("at", at + label), **known})
-    if not alone:
-        yield {"at": at, **known}
+def runs(text: str, **builds: Callable[..., Schedule]) -> Runs:
+    """What a cell says, beside schedules that it names and the catalogue does not, each by what builds it."""
+    return Runs(text, {name.replace("_", "-"): build for name, build in builds.items()})
+
+
+def _words(part: str) -> str:
+    """What is run, in words."""
+    what, _, topology = part.rpartition(" on ")
+    kind, *numbers = what.split(" ")
+    if kind in GATHERS:
+        return f"{GATHERS[kind][1].format(*numbers)} {topology}"
+    algorithm, _, pieces = what.partition(" in ")
+    cut = " in its best number of pieces" if pieces == "best" else f" in {pieces} pieces" if pieces else ""
+    return f"{algorithm}{cut} on {topology}" if what else topology
 
 
 def _at(chosen: Mapping[str, str], topologies: list[str]) -> str:
@@ -83,20 +154,6 @@ def _at(chosen: Mapping[str, str], topologies: list[str]) -> str:
         shown = f"{word} MB" if name == "MB" else f"{name} = {word}" if word.isdigit() else word
         own += [shown] if name not in "dG" else []
     return ", ".join(own)
-
-
-def _quantities(part: str, price: Mapping[str, Any]) -> Quantities:
-    what, _, topology = part.rpartition(" on ")
-    kind, *numbers = what.split(" ")
-    if not what:
-        return of_topology(place(topology))
-    if kind in GATHERS:
-        return GATHERS[kind](topology, *map(int, numbers))
-    algorithm, _, pieces = what.partition(" in ")
-    if pieces == "best":
-        rung = best(algorithm, topology, **price)
-        return as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
-    return measured((algorithm, int(pieces or 1)), topology, **price)
 
 
 def _table() -> Table:

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from colllib import ladder
-from colllib.algorithms import find
+from colllib.algorithms import CATALOGUE, find
 from colllib.claims.value import Limit
 from colllib.cost import Cost, Price
 from colllib.events import event_clock
@@ -66,20 +66,21 @@ class Used:
         topologies: by name.
         clocks: "lock-step", "event", or none where links were counted.
         ways: how quantities came about.
-        builds: what built the schedules that were executed.
+        runs: what was executed, on which topologies by name.
     """
 
-    topologies: dict[str, Topology]
-    clocks: dict[str, None]
-    ways: dict[str, None]
-    builds: dict[Callable[..., Schedule], None]
+    topologies: dict[str, Topology] = field(default_factory=dict)
+    clocks: dict[str, None] = field(default_factory=dict)
+    ways: dict[str, None] = field(default_factory=dict)
+    runs: dict[str, dict[str, Topology]] = field(default_factory=dict)
 
     def update(self, more: Used) -> None:
         """Add what something else has used."""
         self.topologies.update(more.topologies)
         self.clocks.update(more.clocks)
         self.ways.update(more.ways)
-        self.builds.update(more.builds)
+        for what, topologies in more.runs.items():
+            self.runs.setdefault(what, {}).update(topologies)
 
 
 #: Every run and whether it was proved, and every run on the event clock with its price, in the order of first use.
@@ -91,7 +92,7 @@ _collecting: list[Used] = []
 @contextmanager
 def collected() -> Iterator[Used]:
     """What is used in the meantime."""
-    used = Used({}, {}, {}, {})
+    used = Used()
     _collecting.append(used)
     try:
         yield used
@@ -116,12 +117,25 @@ def note_again(used: Used) -> None:
         now.update(used)
 
 
-def _note(topology: Topology, clock: str, way: str) -> None:
+@cache
+def _names() -> dict[Callable[..., Schedule], str]:
+    return {one.build: f"{one.primitive} {one.name}" for one in reversed(CATALOGUE)}
+
+
+def _name(build: Callable[..., Schedule]) -> str:
+    """What a schedule is called in the catalogue, or else by what builds it."""
+    build = getattr(build, "func", build)  # of a partial function
+    return _names().get(build) or build.__name__.strip("_").replace("_", " ")
+
+
+def _note(topology: Topology, clock: str, way: str, build: Callable[..., Schedule] | None = None) -> None:
     for used in _collecting:
         used.topologies[topology.name] = topology
         used.ways[way] = None
         if clock:
             used.clocks[clock] = None
+        if build:
+            used.runs.setdefault(_name(build), {})[topology.name] = topology
 
 
 def place(expression: str | Topology) -> Topology:
@@ -165,9 +179,7 @@ def _done(run: Run) -> Execution:
     RECORD[run] = False
     found = _executed(run)
     RECORD[run] = True
-    _note(found.topology, "lock-step", found.how)
-    for used in _collecting:
-        used.builds[run.build] = None
+    _note(found.topology, "lock-step", found.how, run.build)
     return found
 
 
@@ -189,7 +201,7 @@ def proves(build: Callable[..., Schedule], *arguments: Any, on: str | Topology =
         built(build, *arguments, on=on)
         return True
     except ScheduleError:
-        _note(place(on), "lock-step", "executed")
+        _note(place(on), "lock-step", "executed", build)
         return False
 
 
@@ -205,7 +217,7 @@ def timed(
     chosen = Run(build, arguments, tuple(sorted(options.items())), on, pieces)
     TIMED[chosen, *price] = None
     seconds, topology = _clocked(chosen, *price)
-    _note(topology, "event clock", "executed")
+    _note(topology, "event clock", "executed", build)
     return seconds
 
 

@@ -13,9 +13,10 @@ from typing import Any
 from colllib.algorithms import allreduce
 from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, hierarchical_ring, ring_and_tree_meet
-from colllib.claims.cases import as_quantities, deferred, measured, once, over, per, us
+from colllib.claims.cases import as_quantities, deferred, measured, once, per, us
 from colllib.claims.contention import eta_of_tiers, every_margin
 from colllib.claims.innetwork import trip
+from colllib.claims.rows import runs
 from colllib.claims.runs import built, closed, place, run, timed
 from colllib.claims.traces import edges, states
 from colllib.claims.value import Case, Cases, Limit, Rows, Table
@@ -306,7 +307,9 @@ TABLE: Table = {
     "M-42": _three_tiers,
     "M-35": _butterfly,
     "M-43": _large_messages,
-    "M-44": over(axis_after_axis, dim_ring="all-reduce dim-ring", shapes=((4, 4), (4, 4, 4), (3, 4, 5))),
+    "M-44": runs(
+        "rings on torus:{d}; dim_ring = all-reduce dim-ring on torus:{d} for d = 4x4 4x4x4 3x4x5", rings=axis_after_axis
+    ),
     "M-45": _misplaced,
     "M-46": _ring_or_crossbar,
     "M-60": _steps_and_gaps,

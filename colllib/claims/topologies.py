@@ -20,10 +20,10 @@ from colllib.claims.cases import (
     measured,
     of_topology,
     once,
-    over,
     per,
     shape,
 )
+from colllib.claims.rows import runs
 from colllib.claims.runs import built, place, run
 from colllib.claims.traces import held_after, moved
 from colllib.claims.value import Case, Cases, Table, Words
@@ -275,7 +275,10 @@ TABLE: Table = {
     "E-02-060 E-02-061 E-02-062 E-02-063 E-02-064 E-02-065 E-02-066": along(
         "torus", ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)), _phases
     ),
-    "E-02-026 E-02-027": over(flat=flat_ring, rings=DIM_RING, shapes=((2, 2, 2), (8, 8, 8))),
+    "E-02-026 E-02-027": runs(
+        "flat = flat-ring on torus:{d}; rings = all-reduce dim-ring on torus:{d} for d = 2x2x2 8x8x8",
+        flat_ring=flat_ring,
+    ),
     "E-02-029": along(
         "torus",
         ((4, 4, 4), (2, 2, 2)),
@@ -290,7 +293,6 @@ TABLE: Table = {
     "E-02-058": once("torus:4x3x2", begins=_begins),
     "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), axes_at_once=_axes_at_once),
     "E-02-091": _cut_through,
-    "E-00-042": over(DIM_RING, alltoall=relay.relay, on="mesh", shapes=((4,), (4, 4), (8, 4), (4, 4, 2), (3, 3), (5,))),
     "E-02-092": per(
         "N",
         NS,
@@ -300,7 +302,9 @@ TABLE: Table = {
     "E-02-094": once(
         "mesh:3x3x3", body=_face((1, 1, 1)), face=_face((1, 1, 0)), edge=_face((0, 1, 0)), corner=_face((0, 0, 0))
     ),
-    "E-02-097": over(_one_by_one, relayed=relay.relay, on="mesh", shapes=((4,), (8,), (6, 4), (8, 4), (2, 2))),
+    "E-02-097": runs(
+        "one-by-one on mesh:{d}; relayed = all-to-all relay on mesh:{d} for d = 4 8 6x4 8x4 2x2", one_by_one=_one_by_one
+    ),
     "E-02-098": once(
         "N = 512",
         cube=_busiest_over_a_port("mesh:8x8x8"),

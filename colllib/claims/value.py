@@ -89,7 +89,7 @@ class Statement:
             ValueError: if a limit is compared as a value, or a value as a limit.
         """
         left = evaluated(self.left, case)
-        if self.operator not in _ORDERS and isinstance(left, Limit) != (self.operator == "->"):
+        if self.operator not in ORDERS and isinstance(left, Limit) != (self.operator == "->"):
             raise ValueError(f"{self}: '->' is for limits, and for nothing else, and {self.left} is {left!r}")
         right = evaluated(self.right, case)
         left, right = (side.value if isinstance(side, Limit) else side for side in (left, right))
@@ -105,7 +105,7 @@ class Statement:
             return abs(Fraction(left) / Fraction(right) - 1) <= Fraction(1, 20)
         if self.operator in ("=", "->", "!="):
             return same(left, right) != (self.operator == "!=")
-        return bool(_ORDERS[self.operator](left, right))
+        return bool(ORDERS[self.operator](left, right))
 
     def exact(self, case: Case) -> bool:
         """Whether it holds without rounding."""
@@ -113,7 +113,7 @@ class Statement:
 
 
 _NUMBER = r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?"
-_ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 @dataclass(frozen=True)

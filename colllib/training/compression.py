@@ -29,12 +29,7 @@ FULL = 4  # bytes of an FP32 number, and of an index or a scale
 
 @dataclass(frozen=True, eq=False)
 class Packet:
-    """What a compressor puts on the wire.
-
-    Attributes:
-        values: as the receiver reads them.
-        bytes: what they take on the wire.
-    """
+    """What a compressor puts on the wire: the values as the receiver reads them, and the bytes that they take."""
 
     values: Floats
     bytes: int
@@ -53,10 +48,7 @@ def full(vector: Floats, seed: int = 0) -> Packet:
 
 
 def int8(block: int | None = None) -> Compressor:
-    """Whole numbers from -127 to 127 times a scale, the largest value / 127: one scale for all, or one per block.
-
-    Args:
-        block: values that share a scale (default: all).
+    """Whole numbers from -127 to 127 times the largest value / 127, of all values or of each block of so many.
 
     Raises:
         ValueError: for a block below 1.
@@ -80,10 +72,10 @@ def int8(block: int | None = None) -> Compressor:
 
 
 def top_k(share: float) -> Compressor:
-    """The largest values by magnitude, each with its index; the others are zero.
+    """A share of the values, at least one, the largest by magnitude, each with its index; the others are zero.
 
-    Args:
-        share: of the values that are kept, above 0 and at most 1; at least one is.
+    Raises:
+        ValueError: for a share that is not above 0 and at most 1.
 
     >>> top_k(0.5)(np.array([1.0, -5.0, 3.0, 0.0]), 0).values
     array([ 0., -5.,  3.,  0.])
@@ -92,11 +84,11 @@ def top_k(share: float) -> Compressor:
 
 
 def random_k(share: float, *, unbiased: bool = True) -> Compressor:
-    """Values at places that all ranks draw from the same seed, so that no index travels.
+    """A share of the values, at places that all ranks draw from the same seed, so that no index travels.
 
     Args:
-        share: of the values that are kept, above 0 and at most 1.
-        unbiased: divide by the part that is kept, so that the mean over all draws is the vector.
+        share: as in `top_k`.
+        unbiased: divide by the share, so that the mean over all draws is the vector.
 
     >>> random_k(0.5)(np.ones(4), 1).values.tolist()
     [2.0, 2.0, 0.0, 0.0]
@@ -253,9 +245,7 @@ class Average:
 class LowRank:
     """PowerSGD: the gradient as a matrix of low rank, both of whose factors a ring can add; with error feedback.
 
-    Attributes:
-        bytes: that each worker has sent so far, shape (workers,).
-        left: what each worker's factors have left out.
+    It counts `bytes` and keeps what is `left` of each worker's vector, as an `Average` does.
 
     Raises:
         ValueError: for fewer than one worker or rank; when called, for vectors too short for the rank.
@@ -303,9 +293,6 @@ class Adam:
 
     Args:
         warm_up: steps in full precision, after which it is 1-bit Adam (default: all there can be, plain Adam).
-
-    Attributes:
-        bytes: that each worker has sent so far, shape (workers,).
 
     Raises:
         ValueError: for fewer than one worker or step of warm-up.

@@ -14,13 +14,7 @@ Time = Callable[[float], float]  # from bytes to seconds
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer of a model on one rank.
-
-    Args:
-        forward: seconds.
-        backward: seconds.
-        size: bytes of its gradient, or of its parameters.
-    """
+    """A layer of a model on one rank: seconds forward and backward, and bytes of its parameters or gradient."""
 
     forward: float
     backward: float
@@ -28,13 +22,9 @@ class Layer:
 
 
 def buckets(sizes: Iterable[float], capacity: float) -> list[list[int]]:
-    """Gradients in the order in which they come, put into buckets: one closes when it is full, or at the last gradient.
+    """Gradients of so many bytes, in their order, in buckets that close at their capacity or at the last gradient.
 
-    This is the rule of PyTorch's DDP (Li and others, 2020): a bucket is full once it holds at least its size.
-
-    Args:
-        sizes: of the gradients, in bytes.
-        capacity: of a bucket, in bytes, above 0.
+    This is the rule of PyTorch's DDP (Li and others, 2020): a bucket is full once it holds at least its bytes.
 
     Raises:
         ValueError: for a capacity that is not above 0, or a negative size.
@@ -137,14 +127,12 @@ def place_passes(
     leaving: Mapping[int, Sequence[Op]],
     prefetch: int = 1,
 ) -> list[tuple[int, int]]:
-    """Append passes, one after the other, with what is gathered before and what leaves after some of them.
+    """Append passes to a step's operations, one after the other, with what is gathered before and leaves after some.
 
     Args:
-        ops: the list of a step's operations so far.
         passes: each the operations of one stream, at least one.
         gathers: by the place of the pass that needs it; it is asked for when the pass `prefetch` + 1 before is done.
         leaving: by the place of the pass after which they follow, one after the other.
-        prefetch: how many passes ahead.
 
     Returns:
         the indices of the first and the last operation of each pass.

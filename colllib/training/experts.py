@@ -41,9 +41,6 @@ def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *,
         experts: E; which of them is the most popular is drawn too.
         exponent: the k-th most popular is drawn k^-exponent times as often as the first; 0 is uniform.
 
-    Returns:
-        scores, shape (ranks, tokens, experts).
-
     >>> zipf_scores(2, 3, 8).shape
     (2, 3, 8)
     """
@@ -57,11 +54,7 @@ def zipf_scores(ranks: int, tokens: int, experts: int, exponent: float = 0.0, *,
 
 
 def topical_tokens(ranks: int, tokens: int, *, seed: int = 0) -> Floats:
-    """Tokens as a trained model sees them: clusters of unequal size, and every rank has a mix of its own.
-
-    Returns:
-        vectors, shape (ranks, tokens, 16).
-    """
+    """Tokens as a trained model sees them, vectors in clusters of unequal size; every rank has a mix of its own."""
     check_counts(ranks=ranks, tokens=tokens)
     check_size("topics of tokens", ranks * tokens, MOST_SCORES, "tokens")
     topics, width = 12, 16
@@ -74,14 +67,12 @@ def topical_tokens(ranks: int, tokens: int, *, seed: int = 0) -> Floats:
 
 
 def balanced_gate(gate: Floats, tokens: Floats, top_k: int, weight: float, *, steps: int = 200) -> Floats:
-    """The gate after descent on the auxiliary loss, held near its old scores by a quadratic penalty.
+    """The gate after so many steps of descent on the auxiliary loss, near its old scores by a quadratic penalty.
 
     Args:
         gate: the matrix W of the scores x W, shape (width, experts).
         tokens: x, shape (ranks, tokens, width).
-        top_k: experts of a token.
         weight: of the auxiliary loss; 0 leaves the gate as it is.
-        steps: of descent.
 
     Raises:
         ValueError: for tokens of another width, a weight that is negative or infinite, or too many steps.
@@ -122,12 +113,7 @@ def auxiliary_loss(scores: Floats, top_k: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Routing:
-    """Which experts every token visits.
-
-    Attributes:
-        chosen: shape (ranks, tokens, k), the best first; -1 where a choice was dropped.
-        experts: E.
-    """
+    """Which of E experts every token visits, shape (ranks, tokens, k), the best first; -1 where one was dropped."""
 
     chosen: IntArray
     experts: int
@@ -222,12 +208,9 @@ def contiguous(experts: int, ranks: int) -> Placement:
 
 
 def by_load(load: Sequence[int] | IntArray, ranks: int, copies: int = 0) -> Placement:
-    """Equally many experts on every rank, the busiest first and each where there is the least to do.
+    """Equally many experts on every rank, those of the largest load first and each where there is the least to do.
 
-    Args:
-        load: tokens of each expert, as they were counted.
-        ranks: N.
-        copies: further copies of busy experts, in all: each goes to the expert with the most tokens per copy.
+    Each of some further copies, so many in all, goes to the expert with the most tokens per copy.
 
     Raises:
         ValueError: if experts and copies together cannot be divided among the ranks, or there are more than

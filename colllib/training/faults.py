@@ -31,9 +31,9 @@ def flipped(value: Singles, bit: int) -> Singles:
     >>> flipped(np.array([1.0, 2.0], dtype=np.float32), bit=31)
     array([-1.,  2.], dtype=float32)
     """
-    if not is_whole(bit) or not 0 <= bit < 32:
-        raise ValueError(f"bit {bit}: an FP32 number has the bits 0 to 31")
     found = np.array(value, dtype=np.float32)
+    if not is_whole(bit) or not 0 <= bit < 32 or not found.size:
+        raise ValueError(f"bit {bit} of {found.size} numbers: the first FP32 number has the bits 0 to 31")
     found.view(np.uint32)[0] ^= np.uint32(1 << bit)
     return found
 
@@ -74,10 +74,9 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
         gradients: one vector per rank, cut into as many chunks.
         phase: one of PHASES.
         rank: which flips it, or sends what is flipped.
-        bit: which.
 
     Raises:
-        ValueError: for another phase, rank or bit.
+        ValueError: for gradients that are not cut so, or another phase, rank or bit.
 
     >>> data = [np.ones(4, dtype=np.float32)] * 4
     >>> [flip(data, phase).wrong for phase in ("gradient", "all-gather wire", "last hop")]
@@ -131,13 +130,7 @@ FAULTS = ("leaves out what it is to send", "sends another block", "swaps this st
 
 
 def faulty(schedule: Schedule, fault: str, *, rank: int, step: int) -> Schedule:
-    """A schedule in which one rank does one thing wrong; run it with `execute(..., proved=False)`.
-
-    Args:
-        schedule: the right one.
-        fault: one of FAULTS.
-        rank: which does it.
-        step: in which step, from 0.
+    """A schedule in which one rank does one of FAULTS in a step, from 0; run it with `execute(..., proved=False)`.
 
     Raises:
         ValueError: for another fault or rank, or a step in which this rank does not send.
@@ -183,7 +176,7 @@ def first_difference(right: Schedule, other: Schedule) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A collective that a rank calls: what it calls it, the schedule that it follows, and its own vector."""
+    """A collective as a rank calls it: by which name, the schedule that it follows, and its own vector."""
 
     label: str
     schedule: Schedule
@@ -253,13 +246,13 @@ def _turns(rank: int, program: Sequence[Call], results: list[NDArray[Any]]) -> I
 
 
 def run_programs(programs: Sequence[Sequence[Call]]) -> Outcome:
-    """Let every rank run its own program; a message leaves when its receiver waits for one from this sender.
+    """Let every rank make its own calls in order; a message leaves when its receiver waits for one from this sender.
 
     Nothing checks that ranks mean the same call, as nothing in a network does: a message is taken for
     what its receiver expects. So programs may finish with wrong results, stop over sizes, or wait for ever.
 
-    Args:
-        programs: of each rank, the calls in its order.
+    Raises:
+        ValueError: for a call for another number of ranks.
 
     >>> one = Call("A", allreduce.ring(3), np.arange(3.0))
     >>> run_programs([[one], [one], [one]]).results[0][0]
@@ -314,15 +307,10 @@ SUMS: dict[str, tuple[Callable[[Singles], Singles], Callable[[Singles], Singles]
 
 
 def reduced(schedule: Schedule, gradients: Sequence[Singles], precision: str = "FP32") -> list[Singles]:
-    """What an all-reduce makes of FP32 vectors, each addition rounded where the schedule puts it.
-
-    Args:
-        schedule: an all-reduce.
-        gradients: one vector per rank.
-        precision: one of SUMS.
+    """What an all-reduce makes of each rank's FP32 vector, rounded on its way as SUMS says.
 
     Raises:
-        ValueError: for another precision.
+        ValueError: for another precision, or vectors of several lengths.
 
     >>> small = [np.full(2, x, dtype=np.float32) for x in (256, 1, 1, 1)]
     >>> for precision in SUMS:  # what each rank ends with

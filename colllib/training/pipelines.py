@@ -18,12 +18,9 @@ MOST_PASSES = 2**16  # over microbatches, in which a step is simulated
 
 
 class Work(NamedTuple):
-    """A stage's pass over a microbatch.
+    """A stage's pass over a microbatch, with one of its chunks of the model.
 
-    Attributes:
-        kind: "F" forward, "B" backward (of the inputs alone where there is a "W"), "W" gradients of the weights.
-        microbatch: which.
-        chunk: which of the stage's parts of the model, 0 where it has one.
+    Its kind is "F" forward, "B" backward (of the inputs alone where there is a "W"), "W" gradients of the weights.
     """
 
     kind: str
@@ -72,14 +69,11 @@ SCHEDULES: dict[str, Callable[[int, int, int, int], list[Work]]] = {
 
 
 def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int = 1) -> list[Work]:
-    """What a stage does, in order.
+    """What a stage, from 0, does, in order.
 
     Args:
         schedule: its name in `SCHEDULES`.
-        stages: p.
-        stage: from 0.
-        microbatches: m.
-        chunks: v, parts of the model on each stage; above 1 only where stages are interleaved.
+        chunks: parts of the model on each stage; above 1 only where stages are interleaved.
 
     Raises:
         ValueError: for an unknown name, or numbers that do not fit.
@@ -118,10 +112,7 @@ def pipeline(
     """The timeline of a pipeline.
 
     Args:
-        schedule: "gpipe", "1f1b", "interleaved" or "zb-h1".
-        stages: p.
-        microbatches: m.
-        chunks: v.
+        schedule, chunks: as for `order`.
         forward: seconds that a stage, all its chunks together, takes forward with a microbatch.
         backward: likewise backward, with the gradients of the weights.
         weights: how much of `backward` those gradients take (default: half), which ZB-H1 can delay.
@@ -161,8 +152,6 @@ def send_on(ops: list[Op], spans: Spans, stages: int, send: Callable[[int, int],
 
     Args:
         ops: of all stages; the first operations of passes are replaced by ones that wait.
-        spans: of all passes.
-        stages: p.
         send: seconds of a message from one stage to another.
         shared: whether messages need the sender's card, "card 0".
     """

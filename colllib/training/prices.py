@@ -47,9 +47,7 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     all-to-all pairwise, box by box, or in two phases. Between boxes there is full bisection.
 
     Args:
-        primitive: which.
         machine: of boxes with speeds, such as "dgx-h100:16".
-        ranks: of the group.
         apart: from one rank of the group to the next.
         message: M in bytes.
 

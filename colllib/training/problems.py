@@ -17,7 +17,7 @@ from colllib.training.compression import Adam, Average, Floats, LowRank
 class Problem:
     """Something to minimize, shared among workers whose data differ.
 
-    Attributes:
+    Args:
         start: where descent begins, shape (d,).
         gradients: of each worker's own loss at x in some step, a list of vectors of shape (d,).
         loss: the mean over the workers' data, less the least there is where that is known.
@@ -85,12 +85,13 @@ def logistic(workers: int, dimension: int = 64, *, seed: int = 0) -> Problem:
     )
 
 
-def terrain(workers: int, hidden: int = 16, *, seed: int = 0) -> Problem:
+def terrain(workers: int, *, seed: int = 0) -> Problem:
     """A network of two hidden layers learns the height of a landscape; every worker knows a strip of it.
 
     The heights are the digital elevation model of Jacksboro, which matplotlib ships as sample data.
     """
-    _check(workers + hidden**2, workers=workers, hidden=hidden)
+    _check(workers, workers=workers)
+    hidden = 16
     from matplotlib.cbook import get_sample_data
 
     with np.load(str(get_sample_data("jacksboro_fault_dem.npz", asfileobj=False))) as data:
@@ -174,13 +175,11 @@ def descend(problem: Problem, average: Average | LowRank | Adam, steps: int, rat
     """Go against what `average` makes of the workers' gradients, step by step, unless it is lost before.
 
     Args:
-        problem: what to minimize.
         average: a new one, since it goes on counting and remembering.
-        steps: how many, at most MOST_STEPS.
         rate: of learning (default: the problem's own).
 
     Raises:
-        ValueError: for too few or too many steps, or a rate that is not above 0 and finite.
+        ValueError: for no step or more than MOST_STEPS, or a rate that is not above 0 and finite.
 
     >>> run = descend(cancelling(), Average(3), 50)
     >>> bool(run.loss[-1] < 0.5 * run.loss[0]), int(run.bytes[1])

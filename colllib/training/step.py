@@ -37,11 +37,9 @@ class Training:
         model: its layers, all alike, are cut into stages; one with experts has them in every layer.
         plan: dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead.
         machine: of boxes with speeds, such as "dgx-h100:16".
-        tokens: of a microbatch.
-        microbatches: of a replica's step.
+        tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
         rate: operations per second that a rank sustains.
-        schedule: of the pipeline.
-        chunks: of interleaved stages.
+        schedule, chunks: as for `colllib.training.pipelines.order`.
         bucket: bytes of gradients that leave together.
         shared: whether gradients and activations share the card of a rank.
 
@@ -107,8 +105,8 @@ class Training:
         return 2 * met * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
     def seconds(self, primitive: str, ranks: int, apart: int, message: float) -> float:
-        """A collective of ranks so far apart; nothing for a single rank."""
-        return 0.0 if ranks == 1 else price(primitive, self.machine, ranks, apart, message).seconds
+        """A collective of ranks so far apart."""
+        return price(primitive, self.machine, ranks, apart, message).seconds
 
     def send(self, src: int, dst: int) -> float:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
@@ -120,16 +118,6 @@ class Training:
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
             seconds += self.seconds("all-gather", plan.tp, 1, activations)
         return seconds
-
-    def of_layers(self, primitive: str, width: int, layers: int = 1) -> float:
-        """Seconds of a collective on all parameters of some layers, or their gradients, of so many bytes each."""
-        return sum(self.seconds(primitive, ranks, gap, n * width * layers) for n, ranks, gap in self.sharded)
-
-    def between_copies(self, layers: int) -> float:
-        """Seconds of an all-reduce of a rank's shards of the gradients of some layers."""
-        plan = self.plan
-        message = sum(n / ranks for n, ranks, _ in self.sharded) * SIZE.gradient * layers
-        return self.seconds("all-reduce", plan.replicate, plan.tp * plan.shards, message)
 
     def inside(self, kind: str) -> list[tuple[Call, float]]:
         """Collectives of TP, CP and EP within a layer's pass, which compute waits for, and the seconds of each."""
@@ -197,18 +185,19 @@ def _network(
     plan, (box, *_) = training.plan, tiers(training.machine)
     if plan.replicas == 1:
         return {}, {}
+    sharded, span = training.sharded, plan.tp * plan.shards
     cards = f"network {stage}", (f"card {stage}",) if training.shared else ()
-    within = plan.tp * plan.shards <= box < plan.tp * plan.replicas  # only copies need cards
+    within = span <= box < span * plan.replicate  # only the copies need cards
     ports = (f"network {stage} in the box", ()) if within else cards
 
     def op(primitive: str, width: int, layers: int = 1) -> Op:
-        stream, uses = ports
-        return Op(primitive, stream, training.of_layers(primitive, width, layers), (), uses, primitive)
+        seconds = sum(training.seconds(primitive, ranks, apart, n * width * layers) for n, ranks, apart in sharded)
+        return Op(primitive, ports[0], seconds, (), ports[1], primitive)
 
     def between(layers: int = 1) -> list[Op]:
-        stream, uses = cards
-        found = Op("all-reduce", stream, training.between_copies(layers), (), uses, "all-reduce")
-        return [found] if plan.replicate > 1 else []
+        part = sum(n / ranks for n, ranks, _ in sharded) * SIZE.gradient * layers
+        seconds = training.seconds("all-reduce", plan.replicate, span, part)
+        return [Op("all-reduce", cards[0], seconds, (), cards[1], "all-reduce")] if plan.replicate > 1 else []
 
     last = training.microbatches - 1
     ends = [k for k, work in enumerate(passes) if work.kind == final and (plan.zero > 1 or work.microbatch == last)]
@@ -218,7 +207,7 @@ def _network(
         used = [k for k, work in enumerate(passes) if work.kind in before or (work.kind, work.microbatch) == ("F", 0)]
         leaving = {end: [scatter, *(between() if passes[end].microbatch == last else [])] for end in ends}
         return dict.fromkeys(used, gather), leaving
-    gradient = sum(parameters for parameters, *_ in training.sharded) * SIZE.gradient
+    gradient = sum(parameters for parameters, *_ in sharded) * SIZE.gradient
     leaving = {}
     for closed in buckets([gradient] * len(ends), training.bucket):
         first = op("reduce-scatter" if plan.zero else "all-reduce", SIZE.gradient, len(closed))

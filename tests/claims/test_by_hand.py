@@ -1515,6 +1515,21 @@ def two_links_for_four_ranks(case):
     return {"at": "circulant:15x1x4x5", "optimal": circulant_by_sets(15, (1, 4, 5))[1] == Fraction(14, 15)}
 
 
+@counts("D-3-075")
+def a_ring_of_five_and_a_kautz_graph_of_five(case):
+    """Followers of rank i: those of a Kautz graph are -2i - 1 and -2i - 2."""
+    steps = []
+    for follow in (lambda i: (-2 * i - 1, -2 * i - 2), lambda i: (i - 1, i + 1)):
+        far = []
+        for rank in range(5):
+            reached, hops = {rank}, 0
+            while len(reached) < 5:
+                reached, hops = reached | {other % 5 for one in reached for other in follow(one)}, hops + 1
+            far.append(hops)
+        steps.append(max(far))
+    return {"at": "biring:2x5", "steps": steps[0], "base.steps": steps[1], "moore": 2}  # 1 + 2 < 5 <= 1 + 2 + 4
+
+
 @counts("D-A-156")
 def two_links_for_four_ranks_again(case):
     return {"at": "circulant:15x1x4x5", "bw": circulant_by_sets(15, (1, 4, 5))[1] == Fraction(14, 15)}

@@ -86,6 +86,18 @@ def test_one_claim_is_shown_with_its_evidence():
     assert "definition" in colllib("E-00-004").stdout
 
 
+def test_a_claim_says_what_was_run_for_it():
+    assert ENTRIES["E-01-001"].row()["runs"] == "point-to-point direct on star:{N}; N = 2, 3, 5, 8"
+    assert ENTRIES["R-05"].row()["runs"] == "all-reduce ring on boxes:8x8; hierarchical ring on boxes:8x8"
+    assert "point-to-point direct on star:{N}" in colllib("E-01-001").stdout
+    for entry in ENTRIES.values():
+        assert entry.finding.runs or "executed" not in entry.finding.basis.how, entry.claim.id
+
+
+def test_a_topology_that_is_counted_is_called_by_its_name_alone():
+    assert ENTRIES["E-02-143"].finding.executed == "D is 4 at leaf-spine:4x2x2"
+
+
 @pytest.mark.parametrize("arguments", [("--source", "9"), ("--verdict", "maybe"), ("--chapter", "x"), ("E-99",)])
 def test_an_unknown_filter_or_id_is_refused_in_one_line(arguments):
     result = colllib(*arguments)

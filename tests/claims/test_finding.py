@@ -140,7 +140,7 @@ def test_equal_statements_under_equal_conditions_get_equal_verdicts_or_say_how_t
     for entry in ENTRIES.values():
         if entry.claim.id in COMPARED and "step" not in entry.claim.value:
             said, used = parsed(entry.claim.value)[0], cases_of(entry.claim.id)[1]
-            alike[said.statements, entry.finding.basis.ports, frozenset(used.builds)].append(entry)
+            alike[said.statements, entry.finding.basis.ports, frozenset(used.runs)].append(entry)
     pairs = 0
     for entries in alike.values():
         words = {"fails" if entry.verdict in FAILS else "holds" for entry in entries}

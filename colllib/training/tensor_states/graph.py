@@ -33,7 +33,8 @@ class Node:
         backward: whether it is made in the backward pass.
 
     Raises:
-        ValueError: for an unknown kind or function, or dimensions that are not told apart.
+        ValueError: for an unknown kind or function, dimensions that are not told apart, or a function that needs all
+            of a dimension without one.
     """
 
     name: str
@@ -50,8 +51,10 @@ class Node:
             raise ValueError(f"{self.name} is a {self.kind!r}: must be one of {', '.join(KINDS)}")
         if self.kind == "map" and self.function not in FUNCTIONS:
             raise ValueError(f"{self.name}: function {self.function!r} must be one of {', '.join(FUNCTIONS)}")
-        if self.along not in self.letters:
-            raise ValueError(f"{self.name} [{self.letters}] along {self.along!r}: must be one of its dimensions")
+        along = self.letters if self.function.removesuffix(" back") in ("softmax", "norm") else ("",)
+        if self.along not in tuple(along):
+            offered = ", ".join(map(repr, along))
+            raise ValueError(f"{self.name} [{self.letters}] along {self.along!r}: must be one of {offered}")
         if len(set(self.letters)) < len(self.letters):
             raise ValueError(f"{self.name} [{self.letters}]: each dimension needs a letter of its own")
 

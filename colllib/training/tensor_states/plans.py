@@ -94,13 +94,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Plan:
-    """How every node runs.
-
-    Attributes:
-        graph, machine: of what, on what.
-        ways: by the name of the node.
-        final: the states that some tensors must have in the end.
-    """
+    """How every node of a graph runs on a machine, by its name, and in which final states some tensors must be."""
 
     graph: Graph
     machine: Machine
@@ -217,14 +211,12 @@ def cheapest(
     """The plan with the least seconds, by an integer program: a way for each node, a pair of states for each edge.
 
     Args:
-        graph: what to run.
-        machine: where.
         given: states that some tensors must have when they are made.
         final: states that some tensors must have in the end.
         trying_all: look at every plan instead, which only a graph of a few nodes allows.
 
     Raises:
-        ValueError: for a state that a tensor cannot be in, or if no plan fits the memory.
+        ValueError: for a state that a tensor cannot be in, or if no plan has what is given and fits the memory.
 
     Source: the formulation is Alpa's (Zheng et al., 2022, section 4.2).
     """
@@ -235,8 +227,8 @@ def cheapest(
     chosen = (_by_trial if trying_all else _by_program)(graph, machine, offered, final)
     if chosen is None:
         limits = {"": machine.memory, " of activations": machine.activations}
-        described = " and ".join(f"{limit:g} numbers{what}" for what, limit in limits.items() if limit < inf)
-        raise ValueError(f"no plan keeps at most {described or 'any'} on a rank of the mesh {machine.mesh}")
+        kept = (f" with at most {limit:g} numbers{what} on a rank" for what, limit in limits.items() if limit < inf)
+        raise ValueError(f"no plan on the mesh {machine.mesh} has the states that are given{' and'.join(kept)}")
     return Plan(graph, machine, chosen, final)
 
 

@@ -17,14 +17,13 @@ Shards = dict[int, Floats]  # by rank; in a pipeline of one stage's ranks
 
 
 def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Execute a plan on shards, every change of state as a collective, and return the tensors asked for as wholes.
-
-    Args:
-        plan: what to do.
-        values: the graph's inputs, whole.
+    """Execute a plan on shards of the graph's inputs, every change of state as a collective.
 
     Returns:
-        each tensor of `plan.final`, put together from the ranks' shards; equal on all ranks where it is replicated.
+        each tensor of `plan.final` whole, gathered from the ranks' shards; every rank has found the same.
+
+    Raises:
+        ValueError: for an input that is not given, or of another shape.
     """
     graph, found, shards = plan.graph, dict[str, Floats](), dict[str, Shards]()
     for place, node in enumerate(graph.nodes):
@@ -37,8 +36,10 @@ def run(plan: Plan, values: Mapping[str, Floats]) -> dict[str, Floats]:
             shards[node.name] = _made(plan, node, shards)
         if node.name in plan.final:
             state = plan.final[node.name]
-            parts = _changed(shards[node.name], plan, node.name, state)
-            found[node.name] = _whole(parts, node.letters, state, plan.machine.mesh)
+            everywhere = tuple(here if here.isdigit() else REPLICATED for here in state)
+            parts = _changed(shards[node.name], plan, node.name, plan.states[node.name], state)
+            found[node.name], *others = _changed(parts, plan, node.name, state, everywhere).values()
+            assert all(np.array_equal(found[node.name], other) for other in others)
     return found
 
 
@@ -62,7 +63,7 @@ def _turn(plan: Plan, shards: dict[str, Shards]) -> None:
 def _made(plan: Plan, node: Node, shards: Mapping[str, Shards]) -> Shards:
     """A tensor's shards from those of its inputs."""
     wanted = zip(node.inputs, plan.ways[node.name].inputs, strict=True)
-    inputs = [_changed(shards[name], plan, name, state) for name, state in wanted]
+    inputs = [_changed(shards[name], plan, name, plan.states[name], state) for name, state in wanted]
     return {rank: _local(plan.graph, node, [parts[rank] for parts in inputs]) for rank in inputs[0]}
 
 
@@ -108,25 +109,8 @@ def _cut(value: Floats, letters: str, state: State, mesh: Sequence[int]) -> Shar
     return found
 
 
-def _whole(shards: Shards, letters: str, state: State, mesh: Sequence[int]) -> Floats:
-    parts = [shards[rank] for rank in sorted(shards)]
-    for here, size in reversed(list(zip(state, mesh, strict=True))):
-        if here.isdigit():
-            continue
-        groups = [parts[i : i + size] for i in range(0, len(parts), size)]
-        if here == REPLICATED:
-            assert all(np.array_equal(group[0], other) for group in groups for other in group)
-            parts = [group[0] for group in groups]
-        elif here == PARTIAL:
-            parts = [np.sum(group, axis=0) for group in groups]
-        else:
-            parts = [np.concatenate(group, axis=letters.index(here)) for group in groups]
-    return parts[0]
-
-
-def _changed(shards: Shards, plan: Plan, name: str, after: State) -> Shards:
-    letters, mesh = plan.graph.by_name[name].letters, plan.machine.mesh
-    found, now = dict(shards), plan.states[name]
+def _changed(shards: Shards, plan: Plan, name: str, now: State, after: State) -> Shards:
+    letters, mesh, found = plan.graph.by_name[name].letters, plan.machine.mesh, dict(shards)
     for axis, primitive, _, reached in changes(plan.graph, letters, now, after, mesh):
         for line in (line for line in _lines(mesh, axis) if found.keys() & set(line)):
             if primitive == "point-to-point":
