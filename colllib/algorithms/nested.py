@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 from math import prod
 from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.exact import Fractions, IntArray
+from colllib.exact import Fractions, IntArray, multiplied
 from colllib.limits import MOST_AT_ONCE, MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.primitives import Blocks
 from colllib.schedule import Orbit, Schedule, Step
@@ -239,15 +238,11 @@ def _shares(axes: list[_Axis]) -> Fractions:
     if all((axis.share.numerators == axis.share.numerators[:1]).all() for axis in axes):
         count = prod(len(axis.share) for axis in axes)
         return Fractions.equal(count, count * prod(first))
-    denominator = prod(axis.share.denominator for axis in axes)
-    largest = prod(int(axis.share.numerators.max(initial=0)) for axis in axes)
-    kind = object if largest >= 2**62 else np.intp
-    numerators = reduce(
-        lambda so_far, axis: np.multiply.outer(axis.share.numerators.astype(kind), so_far).ravel(),
-        axes,
-        np.ones(1, dtype=kind),
-    )
-    return Fractions(numerators, denominator)
+    share = axes[0].share
+    for axis in axes[1:]:
+        together = np.tile(share.numerators, len(axis.share)), np.repeat(axis.share.numerators, len(share))
+        share = Fractions(multiplied(*together), share.denominator * axis.share.denominator)
+    return share
 
 
 def _products(lattice: Lattice, parts: list[tuple[Blocks, IntArray]], groups: int) -> tuple[IntArray, list[IntArray]]:
