@@ -14,11 +14,12 @@ SITE := _build/html
 
 # The stamp's name holds a checksum of what it depends on: a branch switch, which touches dates and not contents, installs
 # nothing, and a changed lock file installs the change.
-KEY := $(shell cat pyproject.toml requirements.lock | cksum | cut -d ' ' -f 1)
+KEY := $(shell cat pyproject.toml requirements*.lock | cksum | cut -d ' ' -f 1)
 INSTALLED := $(VENV)/installed-$(KEY)
 LAB_INSTALLED := $(VENV)/lab-installed-$(KEY)
 MPI_INSTALLED := $(VENV)/mpi-installed-$(KEY)
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP_INSTALL_LOCKED := $(PIP_INSTALL) --require-hashes --requirement
 
 # No user's settings decide what a notebook shows: kernels and matplotlib look here and not in the home directory.
 export IPYTHONDIR := $(CURDIR)/.cache/ipython
@@ -43,19 +44,20 @@ $(INSTALLED):
 	else \
 	  echo 'make: $(PYTHON) can make no virtual environment (neither ensurepip nor pip). On Debian and Ubuntu: sudo apt-get install python3-venv' >&2; exit 1; \
 	fi
-	@$(PIP_INSTALL) '.[book,test]'
+	@$(PIP_INSTALL_LOCKED) requirements.lock
+	@$(PIP_INSTALL) --no-deps --no-build-isolation --editable . # by the hatchling of the lock
 	@$(BIN)/python -c 'import matplotlib.font_manager' 2>/dev/null # builds the font cache, which else tells a notebook so
 	@rm -f $(VENV)/installed-* $(VENV)/lab-installed-* $(VENV)/mpi-installed-*
 	@touch $@
 
 $(LAB_INSTALLED): $(INSTALLED)
 	@echo 'Installing JupyterLab into $(VENV), about a minute the first time'
-	@$(PIP_INSTALL) '.[lab]'
+	@$(PIP_INSTALL_LOCKED) requirements-lab.lock
 	@touch $@
 
 $(MPI_INSTALLED): $(INSTALLED)
 	@echo 'Installing mpi4py into $(VENV)'
-	@$(PIP_INSTALL) '.[mpi]'
+	@$(PIP_INSTALL_LOCKED) requirements-mpi.lock
 	@touch $@
 
 .PHONY: book
@@ -120,13 +122,16 @@ format: $(INSTALLED) ## format the code and fix what lint can fix
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# uv writes one lock file for every platform and Python version that the project supports, with no addresses in it.
-# It has no hashes: with one in a constraint file pip refuses an editable install, and every name that is not pinned.
+# uv writes lock files for every platform and Python version that the project supports: hashes of all files of a version,
+# and no addresses. Three files, as pip installs all of a file that has hashes, and takes none with hashes as a constraint.
+LOCK = .cache/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+  --custom-compile-command 'make lock' $(UPGRADE) pyproject.toml --extra build
 .PHONY: lock
-lock: ## write requirements.lock anew from pyproject.toml (make lock UPGRADE=--upgrade takes newer versions)
+lock: ## write the lock files anew from pyproject.toml (make lock UPGRADE=--upgrade takes newer versions)
 	@test -x .cache/uv/bin/uv || { $(PYTHON) -m venv .cache/uv && .cache/uv/bin/pip install --quiet uv; }
-	.cache/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --extra book --extra test --extra lab --extra mpi \
-	  --custom-compile-command 'make lock' $(UPGRADE) --output-file requirements.lock pyproject.toml
+	$(LOCK) --extra book --extra test --output-file requirements.lock
+	$(LOCK) --extra lab --constraint requirements.lock --output-file requirements-lab.lock
+	$(LOCK) --extra mpi --constraint requirements.lock --output-file requirements-mpi.lock
 
 .PHONY: clean
 clean: ## remove what was built; .venv stays

@@ -125,7 +125,7 @@ class Cost:
         return finite(seconds, message=message, alpha=alpha, bandwidth=bandwidth)
 
 
-@dataclass(frozen=True, init=False, repr=False)
+@dataclass(frozen=True)
 class TieredCost(Cost):
     """A cost over links of several levels: kinds of step, which can be priced at any alphas and bandwidths.
 

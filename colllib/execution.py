@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 
@@ -187,7 +187,7 @@ class Execution:
 
     schedule: Schedule
     topology: Topology
-    ledger: Ledger = field(repr=False)
+    ledger: Ledger
     how: str = "executed"
 
     def __repr__(self) -> str:

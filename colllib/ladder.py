@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -15,12 +15,23 @@ from typing import Any
 from colllib import topology as topologies
 from colllib.algorithms import Algorithm, every, find, hierarchical, of
 from colllib.algorithms.alltoall import radices
+from colllib.algorithms.nested import flows
 from colllib.bounds import bus_factor
-from colllib.cost import Cost, Price, best_segments, first_lowest
+from colllib.cost import SAME, Cost, Price, best_segments, first_lowest
 from colllib.execution import Execution, execute
-from colllib.limits import IN_FULL, MOST_BLOCKS, MOST_SECONDS, TooLarge, check_seconds, check_size, expected_seconds
+from colllib.limits import (
+    IN_FULL,
+    LINK,
+    MOST_BLOCKS,
+    MOST_SECONDS,
+    STEP,
+    TooLarge,
+    check_seconds,
+    check_size,
+    expected_seconds,
+)
 from colllib.losses import IDEAL, Eta, effective
-from colllib.measures import overlapped
+from colllib.overlap import Pricing, Traffic, overlapped, whole_steps
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
@@ -329,8 +340,7 @@ def run(
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
         segments: how many; None takes the best whole number where the algorithm is segmented, by the closed form
-            where it holds and else by a search over executions, which over several tiers tries powers of two if not
-            hierarchical.
+            where it holds and else by a search, over several tiers without executing what is not chosen.
 
     Raises:
         ValueError: if segments are given to an algorithm that takes none, or it cannot run there.
@@ -377,16 +387,55 @@ def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
 
 
 def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
-    """Of a hierarchical schedule the best number; else the power of two after which more are slower or take long."""
-    if "tiers" in here.algorithm.options:
-        return _best_overlap(here, named, price)[1]
-    found, least = 1, inf
-    while SEARCHED * expected_seconds(named, here.schedule(found), here.topology) <= MOST_SECONDS:
-        seconds = here.executed_cost(found).seconds(**price)
-        if seconds >= least or found == MOST_SEGMENTS:
-            break
-        found, least = 2 * found, seconds
-    return max(1, found // 2)
+    """The best whole number of segments, by what their routes take before anything is executed."""
+    if here.algorithm.overlaps:
+        return _best_overlap(here, named, overlapped(here.schedule(), here.topology, **price))[1]
+
+    pricing = Pricing(here.topology, **price)
+
+    def seconds(pieces: int) -> float:
+        schedule = here.schedule(pieces)
+        if SEARCHED * expected_seconds(named, schedule, here.topology) > MOST_SECONDS:
+            return inf
+        return pricing.lock_step(whole_steps(schedule))
+
+    return _fewest(seconds, lambda time: first_lowest(time, 1, MOST_SEGMENTS))[1]
+
+
+def _best_overlap(here: Entry, named: str, seconds: Callable[[int], float]) -> tuple[float, int]:
+    """Seconds and whole number of segments where these are fewest, among those that do not take long to execute.
+
+    Infinite seconds and one segment if all do.
+    """
+    schedule, topology = here.schedule(), here.topology
+    first = (schedule.num_steps - 1) * (STEP + LINK * topology.num_links)  # a further segment takes but one step more
+    further = expected_seconds(named, schedule, topology) - first
+    most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // max(1, len(schedule.blocks)))
+    return _lowest(seconds, most) if most > 0 else (inf, 1)
+
+
+def _lowest(seconds: Callable[[int], float], most: int) -> tuple[float, int]:
+    """Where seconds are fewest, between the powers of two around the lowest one."""
+
+    def search(time: Callable[[int], float]) -> None:
+        near = min((2**k for k in range(most.bit_length())), key=time)
+        first_lowest(time, near // 2 + 1, min(2 * near, most))
+
+    return _fewest(seconds, search)
+
+
+def _fewest(seconds: Callable[[int], float], search: Callable[[Callable[[int], float]], object]) -> tuple[float, int]:
+    """The fewest seconds of all numbers of segments that a search looks at, and the least such number."""
+    tried: dict[int, float] = {}
+
+    def time(pieces: int) -> float:
+        if pieces not in tried:
+            tried[pieces] = seconds(pieces)
+        return tried[pieces]
+
+    search(time)
+    least = min(tried.values())
+    return least, min(pieces for pieces, lasting in tried.items() if lasting <= least * SAME)
 
 
 def best(
@@ -463,40 +512,56 @@ def field_of(
 def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> tuple[Algorithm, int] | None:
     """A hierarchical algorithm in its best order, with the best algorithms on its tiers, and the best P of that.
 
-    All are tried, but for what would take long to execute, or has no route.
+    All that have a route are compared, but for what would take long to execute.
     """
     if "tiers" not in algorithm.options or topology.lattice is None:
         return None
-    usual, usually = (signature(algorithm.build).parameters[name].default for name in ("tiers", "order"))
     named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
-    found: list[tuple[float, int, Algorithm]] = []
-    for order in hierarchical.ORDERS:
-        axes = range(len(topology.lattice.dims))
-        known = [hierarchical.choices(topology, axis, algorithm.primitive, order) for axis in axes]
-        for names in product(*(sorted(of_tier, key=lambda name: name != usual) for of_tier in known)):
-            options = {"tiers": names[0] if len(set(names)) == 1 else ",".join(names), "order": order}
-            way = algorithm.configured(
-                {name: value for name, value in options.items() if value not in (usual, usually)}
-            )
-            with suppress(ValueError):  # several lines would meet in one switch, or no route leads there
-                found.append((*_best_overlap(Entry(way, topology), named, price), way))
-    least = min((seconds for seconds, *_ in found), default=inf)
-    return next(((way, cut) for seconds, cut, way in found if seconds <= least * (1 + TIE) < inf), None)
+    ways = [
+        (_lowest(seconds := traffic.in_segments(), MOST_SEGMENTS)[0], place, seconds, way)
+        for place, (way, traffic) in enumerate(_in_every_way(algorithm, topology, price))
+    ]
+    least, found = inf, []
+    for bound, place, seconds, way in sorted(ways, key=lambda each: each[0]):
+        if bound > least * (1 + TIE):
+            break  # no number of segments makes it as fast
+        time, pieces = _best_overlap(Entry(way, topology), named, seconds)
+        least = min(least, time)
+        found.append((time, place, way, pieces))
+    tied = [(place, way, pieces) for time, place, way, pieces in found if time <= least * (1 + TIE) < inf]
+    return min(tied, key=lambda each: each[0])[1:] if tied else None
 
 
-def _best_overlap(here: Entry, named: str, price: dict[str, Any]) -> tuple[float, int]:
-    """Seconds and whole number of segments of a hierarchical schedule where it is fastest, from one execution.
+def _in_every_way(
+    algorithm: Algorithm, topology: Topology, price: dict[str, Any]
+) -> Iterator[tuple[Algorithm, Traffic]]:
+    """Every order and every choice of algorithms for the tiers, the usual ones first, with the traffic of one segment.
 
-    Infinite seconds and one segment where that takes long.
+    A phase puts the same on every link whatever runs on the other tiers: each is routed once.
     """
-    expected = expected_seconds(named, here.schedule(), here.topology)
-    if SEARCHED * expected > MOST_SECONDS:
-        return inf, 1
-    seconds = cache(overlapped(here.execution(), **price))
-    most = max(1, min(MOST_SEGMENTS, int(OVERLAPPED / expected)))
-    near = min((2**k for k in range(most.bit_length())), key=seconds)
-    found = first_lowest(seconds, near // 2 + 1, min(2 * near, most))
-    return seconds(found), found
+    lattice, pricing = topology.lattice, Pricing(topology, **price)
+    assert lattice is not None
+    defaults = {name: choice.default for name, choice in signature(algorithm.build).parameters.items()}
+    usual, usually = defaults["tiers"], defaults["order"]
+    for order in hierarchical.ORDERS:
+        known: list[dict[str, dict[int, Traffic]]] = []
+        for axis in range(len(lattice.dims)):
+            serving = hierarchical.choices(topology, axis, algorithm.primitive, order)
+            known.append({})
+            for name in sorted(serving, key=lambda name: name != usual):
+                tiers = ",".join(name if tier == axis else usual for tier in range(len(lattice.dims)))
+                with suppress(ValueError):  # several lines would meet in one switch, or no route leads there
+                    phases = hierarchical.phases(algorithm.primitive, topology, tiers, order, defaults.get("root"))
+                    known[-1][name] = {
+                        place: pricing.traffic(flows(lattice, phases, place))
+                        for place, phase in enumerate(phases)
+                        if phase.axis == axis
+                    }
+        for names in product(*known):
+            options = {"tiers": names[0] if len(set(names)) == 1 else ",".join(names), "order": order}
+            chosen = {name: value for name, value in options.items() if value not in (usual, usually)}
+            parts = {place: part for axis, name in enumerate(names) for place, part in known[axis][name].items()}
+            yield algorithm.configured(chosen), Traffic.joined([parts[place] for place in sorted(parts)])
 
 
 def _sorted(rungs: Iterable[Rung]) -> list[Rung]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from colllib.cost import Price, values_per_level
-from colllib.exact import Fractions, counted
+from colllib.exact import Fractions
 from colllib.execution import Execution
 from colllib.schedule import Schedule
 
@@ -73,45 +71,6 @@ def busiest_link(execution: Execution) -> Fraction:
     ledger, tiers = execution.ledger, execution.topology.tiers
     loads = (Fraction(load, ledger.denominator) for load in ledger.busiest(ledger.link))
     return max(load / tier.bandwidth for load, tier in zip(loads, tiers, strict=True))
-
-
-def overlapped(execution: Execution, *, message: float, alpha: Price, bandwidth: Price) -> Callable[[int], float]:
-    """The seconds that the schedule, `pipelined`, takes in P segments, known for every P from the run of one.
-
-    Each step then is P steps in a row at once, each with a P-th of its bytes.
-
-    Args:
-        execution: of a schedule on the topology's own routes.
-        message: M in bytes.
-        alpha: latency in seconds, one for each level of the topology.
-        bandwidth: BW in bytes per second, likewise.
-
-    >>> from colllib.algorithms import broadcast
-    >>> from colllib.execution import execute
-    >>> overlapped(execute(broadcast.chain(4)), message=8, alpha=1, bandwidth=1)(4)
-    18.0
-    """
-    topology, schedule, ledger = execution.topology, execution.schedule, execution.ledger
-    alphas, speeds = values_per_level(topology.levels, message=message, alpha=alpha, bandwidth=bandwidth)
-    speed = np.array([float(tier.bandwidth) * speeds[tier.level] for tier in topology.tiers])[topology.tier]
-    waits = (ledger.hops * np.array(alphas)).max(axis=1, initial=0) / topology.alpha.denominator
-    share, steps = schedule.blocks.share.numerators, schedule.num_steps
-    busy = np.zeros((steps, topology.num_links))
-    for t, step in enumerate(schedule.steps):
-        crossing, link = topology.router(step.src, step.dst)
-        busy[t] = counted(link, share[step.block][crossing], topology.num_links)
-    alike = np.unique(busy * (message / ledger.denominator) / speed, axis=1)
-    so_far = np.pad(alike, ((1, 0), (0, 0))).cumsum(axis=0)
-
-    def seconds(segments: int) -> float:
-        at_once = min(segments, steps)
-        last = np.arange(1, steps + at_once)
-        first, last = np.maximum(last - at_once, 0), np.minimum(last, steps)
-        lasting = (so_far[last] - so_far[first]).max(axis=1, initial=0) / segments
-        lasting += [waits[start:end].max() for start, end in zip(first, last, strict=True)]
-        return float(lasting.sum() + (segments - at_once) * lasting[steps - 1 : steps].sum())
-
-    return seconds
 
 
 class Crossing(NamedTuple):

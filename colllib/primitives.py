@@ -114,7 +114,8 @@ class Primitive:
             return False
         if self.name == "all-to-all":
             return _is_all_to_all(blocks)
-        apart = self.name != "point-to-point" or blocks.ranks == 1 or bool((blocks.source != blocks.target).all())
+        first = (int(blocks.holders(side[0])[0]) for side in (blocks.source, blocks.target))
+        apart = self.name != "point-to-point" or blocks.ranks == 1 or len(set(first)) > 1
         return apart and blocks.share.total() == 1
 
 
@@ -297,7 +298,7 @@ def all_to_all(ranks: int, shares: Sequence[Sequence[Fraction]] | None = None) -
     else:
         if len(shares) != ranks or any(len(row) != ranks for row in shares):
             raise ValueError(f"the shares of an all-to-all must form a {ranks} x {ranks} table")
-        share = _checked([Fraction(value) for row in shares for value in row])
+        share = Fractions.of(value for row in shares for value in row)
     source, target = np.divmod(np.arange(ranks * ranks), ranks)
     return Blocks(ranks, share, source, target, ())
 
@@ -327,19 +328,13 @@ def _check_messages(ranks: int, blocks: int) -> None:
     check_size(f"{blocks} blocks for {ranks} ranks", blocks * (ranks - 1), MOST_MESSAGES, "messages")
 
 
-def _checked(values: list[Fraction]) -> Fractions:
-    if any(value < 0 for value in values):
-        raise ValueError(f"a share of {min(values)}: shares of a message must not be negative")
-    return Fractions.of(values)
-
-
 def _slices(shares: Shares) -> Fractions:
     if isinstance(shares, int | np.integer):
         if shares < 1:
             raise ValueError(f"{shares} slices: a message must be cut into at least 1")
         check_size("a message", int(shares), MOST_BLOCKS, "slices")
         return Fractions.equal(int(shares))
-    share = _checked([Fraction(value) for value in shares])
+    share = Fractions.of(shares)
     if share.total() != 1:
         raise ValueError(f"the shares sum to {share.total()}: they must sum to 1, the whole message")
     return share

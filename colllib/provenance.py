@@ -111,13 +111,13 @@ class Moved:
         if not len(step.src):
             return
         parts = [slice(start, start + CHUNK) for start in range(0, len(step.src), CHUNK)]
-        spoiled = np.zeros(len(step.src), dtype=np.bool_) if self.spoiled is not None else None
+        spoiled = np.zeros(len(step.src), dtype=np.bool_)
         for part in parts:
             source = self.cell(step.src[part], step.block[part])
             missing = ~self.held.has(source)
             if missing.any():
                 refuse_unheld(self.schedule, step, part.start + int(np.flatnonzero(missing)[0]), t)
-            if self.spoiled is not None and spoiled is not None:
+            if self.spoiled is not None:
                 spoiled[part] = self.spoiled.has(source)
         turns: Iterable[IntArray | slice]
         if not self.meet.any(self._meeting(step)):
@@ -126,7 +126,7 @@ class Moved:
             turns = _turns(self.schedule, t, step, self.cell(step.dst, step.block))
         for now in turns:
             into = self.cell(step.dst[now], step.block[now])
-            self._arrive(into, step.add[now], None if spoiled is None else spoiled[now])
+            self._arrive(into, step.add[now], spoiled[now])
 
     def _meeting(self, step: Step) -> IntArray:
         """Keys that differ only where no cell receives two messages: cells, or blocks if cells are too many."""
@@ -134,9 +134,9 @@ class Moved:
             return self.cell(step.dst, step.block)
         return step.block if self.column is None else self.column[step.block]
 
-    def _arrive(self, into: IntArray, add: NDArray[np.bool_], spoiled: NDArray[np.bool_] | None) -> None:
+    def _arrive(self, into: IntArray, add: NDArray[np.bool_], spoiled: NDArray[np.bool_]) -> None:
         twice = into[add & self.held.has(into)] if add.any() else into[:0]
-        if self.spoiled is not None and spoiled is not None:
+        if self.spoiled is not None:
             kept = self.spoiled.has(into)
             self.spoiled.remove(into)
             self.spoiled.add(into[spoiled | (kept & add)])

@@ -308,7 +308,7 @@ class Orbit(Schedule):
         """The sources or targets of all blocks, shape (classes, copies); groups that are new are added."""
         copies = np.arange(self.apart.order)
         alone = (who < self.ranks) & (self.within.order == 1)
-        found = self.apart.moved(np.where(alone, who, 0)[:, None], copies)
+        found = self.apart.moved(who[:, None], copies)
         for value in np.unique(who[~alone]):
             members = self.seed.blocks.holders(int(value))[:, None]
             ranks = np.unique(self.within.moved(members, np.arange(self.within.order)))

@@ -120,7 +120,7 @@ def _check_classes(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArra
     Raises:
         ValueError: where a step along an axis, or one of a few moves drawn at random, shows that it is not so.
     """
-    of_link, ranks, nodes = topology.link_class, orbit.ranks, topology.nodes + 1
+    of_link, ranks = topology.link_class, orbit.ranks
     assert of_link is not None
     links, example = np.bincount(of_link), np.zeros(topology.num_links, dtype=np.intp)
     example[of_link] = np.arange(topology.num_links)
@@ -131,10 +131,9 @@ def _check_classes(orbit: Orbit, topology: Topology, src: IntArray, dst: IntArra
         for move in (0, *moves.tolist()):  # what moved messages cross, moved back as far as ranks say where it is
             message, link = topology.router(*(orbit.moves.moved(end[part], move) for end in (src, dst)))
             ends = (topology.link_src[link], topology.link_dst[link])
-            back = [
-                np.where(end < ranks, orbit.moves.moved(end % ranks, orbit.moves.inverse(move)), -1) for end in ends
-            ]
-            what = np.stack((message * len(links) + of_link[link], (back[0] + 1) * nodes + back[1] + 1))
+            back = orbit.moves.inverse(move)
+            where = (np.where(end < ranks, orbit.moves.moved(end % ranks, back), ranks) for end in ends)
+            what = np.stack((message, of_link[link], *where))
             crossed.append(what[:, np.lexsort(what)])
         kept = kept and all(np.array_equal(found, crossed[0]) for found in crossed)
     if not kept or (ranks % links[links > 0]).any():
@@ -239,8 +238,7 @@ class _Values:
         for value in np.unique(who[who >= self.orbit.ranks]):
             ranks = self._first(self.orbit.seed.blocks.holders(int(value)))
             found.append((ranks[:, None] * self.blocks + np.flatnonzero(who == value)).ravel())
-        cells = np.sort(np.concatenate(found))
-        return cells[np.diff(cells, prepend=-1) > 0]
+        return np.unique(np.concatenate(found))
 
     def _last(self, cell: IntArray, time: IntArray | int) -> IntArray:
         """The values that cells hold before step `time`, -1 for none."""
@@ -283,7 +281,7 @@ class _Values:
             times = counts[initial + k]
             a, b = self.operands[0][k], self.operands[1][k]
             if single:
-                times = times if times < 2 else 2
+                times = min(times, 2)
                 counts[a] += times
                 counts[b] += times
             else:

@@ -11,6 +11,7 @@ import argparse
 import ast
 import copy
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ CORE = {
     "primitives.py": ("tests/test_primitives.py",),
     "exact.py": ("tests/test_exact.py",),
     "cost.py": ("tests/test_cost.py", "tests/test_tiers.py", "tests/show/test_race.py"),
-    "events.py": ("tests/test_events.py", "tests/training/test_processor.py"),
+    "events.py": ("tests/test_events.py", "tests/training/test_processor.py", "tests/test_paths.py"),
     "symmetry.py": ("tests/test_symmetry.py",),
     "moves.py": ("tests/test_moves.py",),
     "topology/base.py": ("tests/test_topology.py", "tests/test_routes.py"),
@@ -43,8 +44,6 @@ TUNING = ("LANE_CELLS", "MOST_BITS", "FEW_KEYS", "CHUNK", "HASHES", "COMPARED")
 EQUIVALENT = {
     "if table.dtype != object or max(row, default=0) > np.iinfo(np.intp).max:": "numbers that fit are objects too",
     "return np.where((place >= 0) & (self.written[place] >= cell * self.steps), self.order[place], -2)": "so is -2",
-    "if orbit.ranks * self.blocks * self.steps > 2 ** 62:": "2^62 itself fits as well",
-    "if self.last is None or self.last[1] is not inner.src or self.last[1] is not inner.dst:": "then nothing is kept",
     "pair = step.src[bundled] * schedule.nodes - step.dst[bundled]": "that names a pair as well",
     "others = (lattice.coordinate(dst, k) - lattice.coordinate(src, k) "
     "for k in range(len(lattice.dims)) if k != axis)": "a sum and a difference are even together",
@@ -54,15 +53,11 @@ EQUIVALENT = {
     "ranks = len(pair[1])": "both trees have all ranks",
     "depth[node] = depth[parent[node]] + 2": "which of two nodes is deeper is all that counts",
     "while top <= limit and time(min(2 * top, limit)) * SAME < time(top):": "at the limit no time is below itself",
-    "what = np.stack((message * len(links) + of_link[link], (back[0] + 1) * nodes + back[1] - 1))": "so are they named",
-    "what = np.stack((message * len(links) - of_link[link], (back[0] + 1) * nodes + back[1] + 1))": "so are they named",
     "self.by_cell = size <= FEW_KEYS": "a table finds what sorting finds",
     "return _fitting(values, int(np.max(times, initial=2))) * times": "numbers that fit are objects too",
     "if values.strides == (0,) and len(values) == 1:": "a copy has the same values",
     "climb = 2 * np.append(child, -2)": "the root has no way up",
-    "ledger: Ledger = field(repr=True)": "the class says itself how it is shown",
     "if np.reshape(counts[start], -2)[move] == 0:": "numpy takes any negative length for what is left",
-    "return (src, dst, size) if len(first) != len(src) else (one, other, summed(size, first))": "links carry the same",
     "elif size == 2 and found and (found[-1].kind == 'xor') and (found[-1].stride + found[-1].size == stride):": (
         "then fewer axes of two are turned at once"
     ),
@@ -75,11 +70,71 @@ EQUIVALENT = {
     "if table.dtype != object and max(row, default=0) >= np.iinfo(np.intp).max:": "the largest that fits is exact too",
     "last = 3 * int(depth.max(initial=0))": "routes end before",
     "if held.min() <= 0:": "then nothing is empty",
-    "@dataclass(frozen=True, init=False, repr=True)": "the class says itself how it is shown",
     "slot = pair[waiting] * odd >> 31 & size - 2": "what meets in a table goes on to the next hash",
+    "self.bits = np.zeros(size // 8 + 2, dtype=np.uint8)": "a byte more than there are cells for",
+    "self.bits = np.zeros(size * 8 + 1, dtype=np.uint8)": "more bytes than there are cells for",
+    "NOTHING = -2": "so is -2",
+    "self.nobody = kind.type(-2)": "so is -2",
+    "parent = np.append(above, -2)": "the root has no way up",
+    "link_of = np.full((len(lattice.dims), 3, lattice.ranks), -1)": "there is no third way along an axis",
+    "link_of = np.full((len(lattice.dims), 2, lattice.ranks), -2)": "so is -2",
+    "size = int(MOST_AT_ONCE / max(2, mean_crossings(topology, src, dst))) + 1": (
+        "portions of other sizes add up to the same"
+    ),
+    "size = int(MOST_AT_ONCE / max(1, mean_crossings(topology, src, dst))) + 2": (
+        "portions of other sizes add up to the same"
+    ),
+    "size = int(MOST_AT_ONCE * max(1, mean_crossings(topology, src, dst))) + 1": (
+        "portions of other sizes add up to the same"
+    ),
+    "wide = max(1, LANE_CELLS * self.next_id)": "so many lanes at once prove the same",
+    "wide = max(2, LANE_CELLS // self.next_id)": "so many lanes at once prove the same",
+    "together = max(2, CHUNK // len(wanted))": "so many ranks at once prove the same",
+    "together = max(1, CHUNK * len(wanted))": "so many ranks at once prove the same",
+    "first = min(FEW + 2, limit)": "one more that is tried",
+    "FEW = 5": "one more that is tried",
+    "FEW = 4": "one more that is tried",
+    "groups += [self.apart.moved(ranks, copy) for copy in (copies[:2] if everyone else copies)]": (
+        "nobody names the second group"
+    ),
+    "times = min(times, 3)": "three times is more than once as well",
+    "times = np.minimum(times, 3)": "three times is more than once as well",
+    "radix = max(len(pairs), 2)": "that many numbers are apart as well",
+    "while top < limit and time(min(2 + top, limit)) * SAME < time(top):": (
+        "it falls to the next but one where the lowest is behind it"
+    ),
+    "low, high = (max(low, top // 3), min(2 * top, limit))": "what is looked for is in a wider stretch as well",
+    "if max(self.denominator, self.numerators.max(initial=1), -self.numerators.min(initial=0)) >= LARGEST_FLOAT:": (
+        "1 fits"
+    ),
+    "if max(self.denominator, self.numerators.max(initial=0), -self.numerators.min(initial=1)) >= LARGEST_FLOAT:": (
+        "1 fits"
+    ),
+    "depth = ranks.bit_length() - 1 if ranks % 2 else (ranks - 2).bit_length()": "an odd number is as long",
+    "wrong = np.array(counts[:len(self.start)]).reshape(len(self.start), -2)[of_lane] != 1": (
+        "numpy takes any negative length for what is left"
+    ),
+    "if len(key) * 64 <= self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
+    "for k in range(int(turn.max()) + 2):": "in the last turn nothing arrives",
+    "last = 2 * int(depth.max(initial=1))": "routes end before",
+    "kept = kept and all((np.array_equal(found, crossed[1]) for found in crossed))": "what all are like is like all",
+    "size = 1 << (2 + len(left)).bit_length()": "what meets in a table goes on to the next hash",
+    "size = 1 << (3 * len(left)).bit_length()": "what meets in a table goes on to the next hash",
+    "size = 2 << (2 * len(left)).bit_length()": "what meets in a table goes on to the next hash",
+    "for k in range(int(lane.max(initial=-2)) + 1):": "then there is no lane either",
+    "return array.astype(object) if max(largest, 2) * times >= LARGEST_INT else array": (
+        "numbers that fit are objects too"
+    ),
+    "largest = max(int(array.max(initial=1)), -int(array.min(initial=0)))": "numbers that fit are objects too",
+    "largest = max(int(array.max(initial=0)), -int(array.min(initial=1)))": "numbers that fit are objects too",
+    "return total.astype(object) if total.max(initial=1) >= LARGEST_INT else total": "numbers that fit are objects too",
+    "fits = max(map(abs, exact), default=1) < LARGEST_INT": "nothing fits all the same",
+    "if max(self.denominator, self.numerators.max(initial=0), -self.numerators.min(initial=0)) > LARGEST_FLOAT:": (
+        "2^53 itself is exact as well"
+    ),
     "low, high = (max(low, top // 2), min(3 * top, limit))": "what is looked for is in a wider stretch as well",
 }
-SECONDS = 900  # a mutant that runs longer does not end: it is found
+SECONDS = 600  # of the processor's time: a mutant that takes more does not end, and is found, however busy the machine
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
@@ -153,10 +208,11 @@ def doctests(name: str) -> tuple[str, str]:
 def passes(project: Path, *tests: str) -> bool:
     """Whether tests pass in the project's copy."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--benchmark-disable", *tests]
-    try:
-        return not subprocess.run(command, cwd=project, capture_output=True, timeout=SECONDS, check=False).returncode
-    except subprocess.TimeoutExpired:
-        return False
+    return not subprocess.run(command, cwd=project, capture_output=True, preexec_fn=_limit, check=False).returncode
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
 def main() -> int:

@@ -137,8 +137,12 @@ def tiered_time(schedule, topology, message, alpha, bandwidth):
     return total
 
 
-def event_times(schedule, topology, message, alpha, bandwidth):
-    """When each message arrives on the event clock: {(step, src, dst): time}, by scanning for what is next."""
+def event_times(schedule, topology, message, alpha, bandwidth, processor=None, late=None, slow=None):
+    """When each message is ready, starts and arrives on the event clock, by scanning for what is next.
+
+    As {(step, src, dst): (ready, start, arrival)}.
+    """
+    late, slow = late or {}, slow or {}
     shares = list(schedule.blocks.share)
     bundles = {}
     for t, step in enumerate(messages(schedule)):
@@ -161,27 +165,50 @@ def event_times(schedule, topology, message, alpha, bandwidth):
     route = routes(topology, {f[1:] for f in flows})
     tier = {link: topology.tiers[int(topology.tier[link])] for links in route.values() for link in links}
     cables = {link: [Fraction(0)] * tier[link].cables for link in tier}
-    at, tail, hop, done = {}, {}, dict.fromkeys(flows, 0), {}
+    overhead, gap = (Fraction(time) for time in (processor.overhead, processor.gap)) if processor else (0, 0)
+    busy, next_sent, next_received = (defaultdict(Fraction) for _ in range(3))
+    at, tail, hop, ready, start, done = {}, {}, {}, {}, {}, {}
+
+    def wire(f, link):
+        """How long a message is on a link: with a processor the first of its bytes takes no time."""
+        size = sum(shares[block] for block, _ in bundles[f]) * message
+        size = max(size - 1, 0) if processor else size
+        return size * slow.get(f[1:], 1) * tier[link].cables / (tier[link].bandwidth * bandwidth[tier[link].level])
+
+    def when(f):
+        """When a message goes on: it is sent before its first link and received after its last."""
+        if hop[f] < 0:
+            return max(at[f], busy[f[1]], next_sent[f[1]])
+        return max(at[f], busy[f[2]], next_received[f[2]]) if hop[f] == len(route[f[1:]]) else at[f]
+
     while len(done) < len(flows):
         for f in flows:
             if f not in at and waits[f] <= set(done):
-                at[f] = max((done[g] for g in waits[f]), default=Fraction(0))
-                tail[f] = Fraction(0)
-        # the earliest request is served first, ties in schedule order, then nearer hops first
-        when, f = min((at[g], flows.index(g), hop[g], g) for g in at if g not in done)[0::3]
+                ready[f] = at[f] = max([done[g] for g in waits[f]] + [Fraction(late.get(f[1], 0))])
+                tail[f], hop[f] = Fraction(0), -1 if processor else 0
+        # the earliest request is served first, ties in schedule order
+        now, _, f = min((when(g), flows.index(g), g) for g in at if g not in done)
         links = route[f[1:]]
+        if hop[f] < 0:
+            at[f] = busy[f[1]] = now + overhead
+            next_sent[f[1]] = now + wire(f, links[0]) + gap
+            hop[f] = 0
+            continue
+        if hop[f] == len(links):
+            done[f] = busy[f[2]] = now + overhead
+            next_received[f[2]] = now + gap
+            continue
         link = links[hop[f]]
         free = min(cables[link])
-        begin = max(when, free)
-        speed = tier[link].bandwidth * bandwidth[tier[link].level] / tier[link].cables
-        size = sum(shares[block] for block, _ in bundles[f]) * message
-        tail[f] = max(begin + size / speed, tail[f])
+        begin = max(now, free)
+        start.setdefault(f, begin)
+        tail[f] = max(begin + wire(f, link), tail[f])
         cables[link][cables[link].index(free)] = tail[f]
         top = max(tier[k].level for k in links)
         later = topology.alpha[int(link)] * alpha[top] if tier[link].level == top else Fraction(0)
         tail[f] += later
-        at[f] = begin + later
         hop[f] += 1
-        if hop[f] == len(links):
+        at[f] = begin + later if hop[f] < len(links) else tail[f]
+        if hop[f] == len(links) and not processor:
             done[f] = tail[f]
-    return done
+    return {f: (ready[f], start[f], done[f]) for f in flows}

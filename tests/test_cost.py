@@ -90,6 +90,10 @@ def test_where_every_further_segment_pays_the_limit_is_best(limit):
     assert best_segments(lambda p: Cost(1, Fraction(1, p)), **ANCHOR, limit=limit) == limit
 
 
+def test_up_to_a_million_segments_are_looked_at_unless_it_is_said():
+    assert best_segments(lambda p: Cost(1, Fraction(1, p)), **ANCHOR) == 2**20
+
+
 @given(st.integers(0, 200), st.integers(0, 200), st.floats(1, 9), st.floats(1, 9), st.integers(1, 9))
 @example(25, 99, 1.0, 9.0, 8)  # steeply up soon after twice the last size that was tried
 def test_the_lowest_of_a_time_that_falls_and_rises_is_found_wherever_it_is(before, after, falls, rises, low):

@@ -14,7 +14,7 @@ from random_schedules import ANYWHERE, wirings
 
 from colllib.algorithms import allreduce, broadcast, find, of, reducescatter
 from colllib.algorithms.nested import nested
-from colllib.events import event_clock
+from colllib.events import Processor, event_clock
 from colllib.exact import Fractions
 from colllib.execution import execute
 from colllib.primitives import Blocks, all_gather, reduce
@@ -112,7 +112,7 @@ PARTS = st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1), Fraction(3)])
 @given(data=st.data(), ranks=st.integers(1, 6), levels=st.integers(1, 2))
 @settings(max_examples=150, deadline=None)
 def test_the_clock_is_that_of_an_independent_event_loop(data, ranks, levels):
-    """Random schedules on random wirings with cables; powers of two, so that floating point breaks no tie."""
+    """On random wirings with cables, late ranks, slow pairs and processors; powers of two break no tie."""
     algorithm = find(*data.draw(st.sampled_from(ANYWHERE)))
     schedule = algorithm.build(ranks) if algorithm.fits(ranks) else allreduce.recursive_doubling(ranks)
     if data.draw(st.booleans()):
@@ -122,10 +122,18 @@ def test_the_clock_is_that_of_an_independent_event_loop(data, ranks, levels):
     whole = replace(schedule, blocks=replace(schedule.blocks, share=Fractions.equal(count, count)))
     net = data.draw(wirings(ranks, POWERS, PARTS, most_levels=levels, most_cables=3))
     alpha, speed = (data.draw(st.lists(POWERS, min_size=net.levels, max_size=net.levels)) for _ in range(2))
-    line = event_clock(whole, net, message=2.0, alpha=[float(a) for a in alpha], bandwidth=[float(b) for b in speed])
-    expected = reference.event_times(whole, net, Fraction(2), alpha, speed)
-    found = zip(line.step.tolist(), line.src.tolist(), line.dst.tolist(), line.arrival.tolist(), strict=True)
-    assert {(t, src, dst): Fraction(when) for t, src, dst, when in found} == expected
+    rank = st.integers(0, ranks - 1)
+    options = {
+        "late": data.draw(st.dictionaries(rank, PARTS.map(float), max_size=2)),
+        "slow": data.draw(st.dictionaries(st.tuples(rank, rank), st.sampled_from([1.0, 2.0]), max_size=3)),
+        "processor": data.draw(st.none() | st.builds(Processor, PARTS.map(float), PARTS.map(float))),
+    }
+    prices = {"alpha": [float(a) for a in alpha], "bandwidth": [float(b) for b in speed]}
+    line = event_clock(whole, net, message=2.0, **prices, **options)
+    times = zip(*(map(Fraction, some.tolist()) for some in (line.ready, line.start, line.arrival)), strict=True)
+    messages = zip(line.step.tolist(), line.src.tolist(), line.dst.tolist(), strict=True)
+    expected = reference.event_times(whole, net, Fraction(2), alpha, speed, **options)
+    assert dict(zip(messages, times, strict=True)) == expected
 
 
 @pytest.mark.parametrize("k", [1, 2, 4, 8])
@@ -230,6 +238,11 @@ def test_one_slow_link_halves_a_ring_and_costs_halving_and_doubling_less():
         late[name] = slow / usual
     assert late["ring"] == pytest.approx(2)
     assert 1 < late["halving"] < 1.8
+
+
+def test_a_time_beyond_floating_point_is_refused():
+    with pytest.raises(ValueError, match="a time of inf s is no number"):
+        event_clock(allreduce.ring(3), message=1e300, alpha=1.0, bandwidth=1e-300)
 
 
 @pytest.mark.parametrize(

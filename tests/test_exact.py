@@ -148,6 +148,34 @@ def test_two_numbers_at_any_limit_add_up_and_multiply_exactly(first):
         assert multiplied(integers([0, -first]), second).tolist() == [0, -first * second]
 
 
+@given(st.lists(st.integers(0, 2**20), min_size=1, max_size=4), st.integers(1, 2**20))
+def test_machine_integers_stay_machine_integers_where_they_suffice(values, times):
+    array, places = integers(values), np.zeros(len(values), dtype=np.intp)
+    for found in (
+        array,
+        counted(places, array, 2),
+        counted(places, gathered(Fractions.equal(1).numerators, places), 2),
+        multiplied(array, times),
+        multiplied(array, array),
+        summed(array, np.array([0])),
+        accumulated(array.copy(), array),
+        Fractions.of(values).scaled(Fraction(times, 7)).numerators,
+        Fractions.joined([Fractions.of(values), Fractions.of([Fraction(1, times)])]).numerators,
+    ):
+        assert found.dtype == np.intp
+
+
+def test_equal_weights_are_machine_integers_up_to_the_limit_of_these():
+    for weight in (2**53, 2**60):
+        found = counted(np.zeros(3, dtype=np.intp), np.broadcast_to(np.array([weight]), 3), 1)
+        assert (found.tolist(), found.dtype) == ([3 * weight], np.intp)
+
+
+def test_values_in_one_cell_of_memory_stay_in_it():
+    for values in (Fractions.equal(5, 2).numerators, np.array([7])):
+        assert gathered(values, np.array([0, 0, 0])).strides == (0,)
+
+
 @given(FEW, AT_LIMITS, st.data())
 def test_whole_numbers_are_exact_on_both_sides_of_every_limit(values, times, data):
     array = integers(values)

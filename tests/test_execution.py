@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,16 +10,18 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_schedules import copied
 
-from colllib import provenance
+from colllib import execution, provenance
 from colllib.algorithms import ALGORITHMS, allreduce, broadcast, hierarchical
+from colllib.algorithms.nested import nested
 from colllib.cost import Cost
 from colllib.exact import Fractions
 from colllib.execution import ScheduleError, execute, trace
 from colllib.primitives import Blocks, all_gather, all_reduce, all_to_all, reduce, reduce_scatter
 from colllib.primitives import broadcast as broadcast_blocks
-from colllib.schedule import Schedule, Step
-from colllib.topology import boxes, from_links, full_mesh, ring, star
+from colllib.schedule import Schedule, Step, side_by_side
+from colllib.topology import Lattice, boxes, from_links, full_mesh, ring, star, torus
 
 
 def spoilt(schedule, t, change):
@@ -247,14 +250,23 @@ def by_the_second_interpreter(schedule):
         return False
 
 
-@given(mixed_schedules())
+#: What decides how cells are kept and how many are looked at together: usual sizes, and the least that do.
+SIZES = {"CHUNK": 1, "LANE_CELLS": 1, "MOST_BITS": 0, "FEW_KEYS": 0}
+
+
+@given(mixed_schedules(), st.sets(st.sampled_from(sorted(SIZES))), st.integers(1, 3))
 @settings(max_examples=500)
-def test_blocks_of_one_rank_and_of_several_are_proved_as_the_second_interpreter_says(schedule):
-    if by_the_second_interpreter(schedule):
-        execute(schedule)
-    else:
-        with pytest.raises(ScheduleError):
-            execute(schedule)
+def test_blocks_of_one_rank_and_of_several_are_proved_as_the_second_interpreter_says(schedule, small, by):
+    with pytest.MonkeyPatch.context() as patch:
+        for name in small:
+            patch.setattr(provenance, name, by * SIZES[name])
+        patch.setattr(execution, "CHUNK", by if "CHUNK" in small else execution.CHUNK)
+        if by_the_second_interpreter(schedule):
+            run = execute(schedule)
+            assert (run.cost.n_alpha, run.cost.n_beta) == reference.star_cost(schedule)
+        else:
+            with pytest.raises(ScheduleError):
+                execute(schedule)
 
 
 def test_a_block_added_to_itself_is_wrong_only_where_that_stays():
@@ -389,6 +401,14 @@ def test_exchanges_keep_a_proof_small():
     assert cells.summed.next_id == 64 + 32 + 16 + 8 + 4 + 2 + 1
 
 
+def test_exchanges_keep_a_proof_small_beside_what_goes_one_way():
+    both = side_by_side(allreduce.recursive_doubling(8), allreduce.binomial_tree(8))
+    cells = provenance.Provenance(both)
+    for t in range(both.num_steps):
+        cells.advance(t, both.step(t), star(8))
+    assert cells.summed.next_id - len(cells.summed.cells) == (4 + 2 + 1) + 7
+
+
 def test_a_target_that_never_hears_of_a_sum_is_named():
     blocks = Blocks(3, Fractions.equal(1), np.array([3]), np.array([2]), (np.array([0, 1]),))
     with pytest.raises(ScheduleError, match="rank 2"):
@@ -514,3 +534,111 @@ def test_a_doubled_block_is_as_wrong_wherever_it_is_copied_to():
         execute(Schedule.from_steps(broadcast_blocks(4), steps), star(4))
     mended = [*steps, Step.of([0], [2], [0], False)]
     assert execute(Schedule.from_steps(broadcast_blocks(4), mended), star(4)).schedule.num_steps == 6
+
+
+#: Numbers of nodes around those at which their numbers need another byte.
+NODES = st.sampled_from([1, 2, 7, 8, 9, 126, 127, 128, 129, 130, 2**15 - 1, 2**15, 2**15 + 1, 2**15 + 2])
+
+
+@given(NODES, st.data())
+def test_bits_and_lists_of_holders_hold_the_cells_that_were_put_into_them(nodes, data):
+    rank = st.integers(0, nodes - 1) | st.integers(max(nodes - 3, 0), nodes - 1)
+    source = np.array(data.draw(st.lists(rank, min_size=1, max_size=4)))
+    blocks = len(source)
+    cell = st.tuples(rank, st.integers(0, blocks - 1)).map(lambda cell: cell[0] * blocks + cell[1])
+    cells = st.lists(cell, max_size=6).map(lambda some: np.array(some, dtype=np.intp))
+    lists, bits = provenance.Holders(nodes, source), provenance.Bits(nodes * blocks)
+    start = source * blocks + np.arange(blocks)
+    bits.add(start)
+    there = set(start.tolist())
+
+    def holds_what_is_there(kept, looked_at):
+        near = np.unique(np.concatenate([looked_at + by for by in range(-9, 10)]))
+        near = near[(near >= 0) & (near < nodes * blocks)]
+        assert near[kept.has(near)].tolist() == sorted(there & set(near.tolist()))
+
+    for some in data.draw(st.lists(cells, max_size=4)):
+        there |= set(some.tolist())
+        for kept in (lists, bits):
+            kept.add(some)
+            holds_what_is_there(kept, np.append(some, start))
+    some = data.draw(cells)
+    bits.remove(some)
+    there -= set(some.tolist())
+    holds_what_is_there(bits, np.append(some, start))
+
+
+@given(st.lists(st.integers(0, 9), max_size=6), st.sampled_from([0, 10, 2**25]), st.sampled_from([10, 640, 10**6]))
+def test_equal_keys_are_found_by_a_table_and_by_sorting(keys, few, size):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(provenance, "FEW_KEYS", few)
+        meet = provenance.Meetings(size)
+        for some in (keys, keys[::-1], keys[:1]):
+            assert meet.any(np.array(some, dtype=np.intp)) == (len(set(some)) < len(some))
+
+
+def test_what_is_as_large_as_its_numbers_allow_is_executed_and_one_more_is_refused(monkeypatch):
+    monkeypatch.setattr(provenance, "MOST_BITS", 0)
+    onward = Schedule.from_steps(broadcast_blocks(4, 3), [Step.of(0, rank, [0, 1, 2]) for rank in (1, 2, 3)])
+    pair = Schedule.from_steps(all_reduce(2, 2), [Step.of([0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1], add=True)])
+    for schedule, most, complaint in (
+        (onward, 10, r"3 blocks visit more than 3 nodes each"),  # three lists of three nodes, and a fourth
+        (pair, 9, r"more than 2\*\*31 values"),  # four at the start, four more by the sums
+        (pair, 5, r"2 nodes x 2 blocks are more than 2\*\*31 cells"),
+    ):
+        monkeypatch.setattr(provenance, "MOST_IDS", most)
+        if "cells" not in complaint:
+            assert execute(schedule).how == "executed"
+        monkeypatch.setattr(provenance, "MOST_IDS", most - 1)
+        with pytest.raises(ValueError, match=complaint):
+            execute(schedule)
+
+
+def counting_routes(topology):
+    """The topology, and a list that grows with every call of its router."""
+    calls = []
+
+    def router(src, dst):
+        calls.append(len(src))
+        return topology.router(src, dst)
+
+    return replace(topology, router=router), calls
+
+
+@pytest.mark.parametrize(
+    ("schedule", "where", "times"),
+    [
+        (allreduce.ring(6), star(6), 1),
+        # a ring on the root's line with both segments at once, then these one after the other to the other line
+        (nested(Lattice((4, 2)), [(0, allreduce.ring(4)), (1, broadcast.chain(2, segments=2))]), torus((4, 2)), 2),
+    ],
+)
+def test_routes_that_are_the_same_in_every_step_are_found_once(schedule, where, times):
+    where, calls = counting_routes(where)
+    execute(schedule, where)
+    assert len(calls) == times
+
+
+@pytest.mark.parametrize("shared", ["src", "dst"])
+def test_steps_that_have_the_same_array_of_senders_or_of_receivers_have_routes_of_their_own(shared):
+    """All pairs, a distance in each step: every rank sends to rank r + d, or receives from rank r - d."""
+    rank, steps = np.arange(4), []
+    for d in (1, 2, 3):
+        src, dst = (rank, (rank + d) % 4) if shared == "src" else ((rank - d) % 4, rank)
+        steps.append(Step(src, dst, src, np.zeros(4, dtype=bool)))
+    pairs = Schedule.from_steps(all_gather(4), steps)
+    on_two_axes = nested(Lattice((4, 2)), [(0, pairs), (1, broadcast.chain(2, segments=2))])
+    for schedule, where in ((pairs, ring(4)), (on_two_axes, torus((4, 2)))):
+        run, again = execute(schedule, where), execute(copied(schedule), where)
+        assert (run.link_total, run.sent, run.received) == (again.link_total, again.sent, again.received)
+        assert run.kinds() == again.kinds()
+        run, again = execute(schedule), reference.star_cost(schedule)
+        assert (run.cost.n_alpha, run.cost.n_beta) == again
+
+
+def test_a_run_is_shown_with_its_cost_in_two_numbers_or_by_tier():
+    assert repr(execute(allreduce.ring(4))) == "Execution(6 steps on star:4: n_alpha=6, n_beta=3/2)"
+    where = boxes((2, 2))
+    run = execute(hierarchical.all_reduce(where), where)
+    assert repr(run) == f"Execution({run.schedule.num_steps} steps on boxes:2x2: {run.cost})"
+    assert "n_alpha" not in repr(run)

@@ -100,6 +100,16 @@ def test_one_port_charges_what_a_rank_sends_itself_and_not_what_passes_by():
         one_port(star(4))
 
 
+@given(SHAPES, st.booleans())
+def test_behind_one_port_a_route_is_the_same_from_the_senders_port_to_the_receivers(dims, wraps):
+    bare = torus(dims) if wraps else mesh(dims)
+    pairs = [(a, b) for a in range(bare.ranks) for b in range(bare.ranks) if a != b]
+    if pairs:
+        routers = [[bare.ranks + rank for rank in path] for path in routed(bare, pairs)]
+        expected = [[a, *path, b] for (a, b), path in zip(pairs, routers, strict=True)]
+        assert routed(one_port(bare), pairs) == expected
+
+
 @pytest.mark.parametrize(
     ("build", "complaint"),
     [

@@ -7,28 +7,11 @@ from fractions import Fraction
 import pytest
 import reference
 
-from colllib.algorithms import allgather, allreduce, broadcast, hierarchical, reducescatter
+from colllib.algorithms import allgather, allreduce, broadcast, reducescatter
 from colllib.execution import execute
-from colllib.measures import busiest_link, busy_ports, crossings, overlapped, phases, port_messages, staging
+from colllib.measures import busiest_link, busy_ports, crossings, phases, port_messages, staging
 from colllib.schedule import pipelined
 from colllib.topology import boxes, from_links, full_mesh, ring, star
-
-
-@pytest.mark.parametrize("pieces", [1, 2, 3, 7, 20])
-@pytest.mark.parametrize(
-    ("whole", "on"),
-    [
-        (hierarchical.all_reduce(boxes((3, 4)), tiers="recursive-doubling,binomial-tree"), boxes((3, 4), cards=2)),
-        (hierarchical.broadcast(boxes((2, 2, 3)), root=5), boxes((2, 2, 3), oversubscription=2)),
-        (hierarchical.all_to_all(boxes((3, 2)), order="outer-first"), boxes((3, 2), rails=2)),
-        (allreduce.ring(1), star(1)),
-    ],
-    ids=lambda value: getattr(value, "name", None),
-)
-def test_how_segments_overlap_is_what_executing_them_takes(whole, on, pieces):
-    price = {"message": 1e6, "alpha": [1e-6, 4e-6, 9e-6][: on.levels], "bandwidth": [450e9, 50e9, 20e9][: on.levels]}
-    cut = execute(pipelined(whole, pieces), on)
-    assert overlapped(execute(whole, on), **price)(pieces) == pytest.approx(cut.cost.seconds(**price), rel=1e-12)
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 8])

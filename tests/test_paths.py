@@ -51,6 +51,13 @@ def test_on_the_event_clock_two_ways_to_one_rank_are_taken_at_the_same_time():
     assert event_clock(_sent(OWN), DIAMOND, **price).seconds == 3
 
 
+def test_blocks_that_may_take_paths_of_their_own_are_messages_of_their_own_in_the_schedules_order():
+    small, large = Fraction(1, 4), Fraction(3, 4)
+    both = Schedule(broadcast(2, [small, large]), 1, lambda t: Step.of(0, [1, 1], [0, 1]), paths=Paths.of({}))
+    line = event_clock(both, from_links("pair", 2, [(0, 1)]), message=4.0, alpha=0.0, bandwidth=1.0)
+    assert (line.size.tolist(), line.start.tolist(), line.arrival.tolist()) == ([small, large], [0, 1], [1, 4])
+
+
 def test_paths_follow_their_messages_through_every_operation():
     once = np.array(execute(_sent(OWN), DIAMOND).link_total)
     assert (np.array(execute(pipelined(_sent(OWN), 3), DIAMOND).link_total) == once).all()

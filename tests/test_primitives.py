@@ -80,6 +80,7 @@ def test_what_moves_too_little_is_not_the_primitive(primitive, blocks):
         (([],), 3, "group of the ranks []"),
         (([1, 1],), 3, "group of the ranks [1, 1]"),
         (([-1, 0],), 3, "group of the ranks [-1, 0]"),
+        ((range(10),), 3, "group of the ranks [0, 1, 2, 3, 4, 5, 6, 7]: must name some of 0..2"),
         ((), 3, "a target outside 0..2"),
         ((), -1, "a target outside 0..2"),
     ],
@@ -101,6 +102,13 @@ def test_sizes_may_be_uneven_down_to_nothing():
     assert PRIMITIVES["all-gather"].accepts(all_gather(4, shares))
     table = [[Fraction(0), Fraction(1)], [Fraction(1, 4), Fraction(3, 4)]]
     assert PRIMITIVES["all-to-all"].accepts(all_to_all(2, table))
+
+
+@pytest.mark.parametrize("ranks", [0, -1, 1.5])
+def test_blocks_are_held_by_one_rank_at_least(ranks):
+    none = np.zeros(0, dtype=np.intp)
+    with pytest.raises(ValueError, match=f"^N = {ranks}: the number of ranks"):
+        Blocks(ranks, Fractions.of([]), none, none, ())
 
 
 @pytest.mark.parametrize(
@@ -179,7 +187,10 @@ def test_in_an_all_to_all_every_rank_sends_one_message():
 def test_a_message_to_its_own_sender_is_none_where_there_are_others(ranks):
     own = Blocks(ranks, Fractions.equal(1), np.array([0]), np.array([0]), ())
     assert PRIMITIVES["point-to-point"].accepts(own) == (ranks == 1)
+    as_a_group = replace(own, target=np.array([ranks]), groups=(np.array([0]),))
+    assert PRIMITIVES["point-to-point"].accepts(as_a_group) == (ranks == 1)
     if ranks > 1:
+        assert PRIMITIVES["point-to-point"].accepts(replace(as_a_group, groups=(np.array([1]),)))
         with pytest.raises(ValueError, match="source and target are both rank 0"):
             point_to_point(ranks, source=0, target=0)
 

@@ -11,24 +11,50 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-PINS = dict(re.findall(r"^([a-z0-9][a-z0-9._-]*)==(\S+)", LOCK, re.M))
+LOCKS = {path.name: path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("requirements*.lock"))}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def test_the_lock_holds_no_addresses():
-    """Neither an index nor a path: only names and versions, which any index can serve."""
-    for line in LOCK.splitlines():
-        assert re.fullmatch(r"\s*#.*|[a-z0-9._-]+==\S+( ; .*)?", line), line
-    assert not re.search(r"https?:|file:|git\+|--index|--find-links|/[a-z]+/", LOCK)
+def pins(text):
+    """The versions of each package of a lock file; what they are for (a system, a Python) is left out."""
+    found = {}
+    for name, version in re.findall(r"^([a-z0-9._-]+)==([^\s;]+)", text, re.M):
+        found.setdefault(name, set()).add(version)
+    return found
 
 
-def test_the_lock_pins_every_dependency():
-    wanted = PROJECT["dependencies"] + [name for extra in PROJECT["optional-dependencies"].values() for name in extra]
-    for requirement in wanted:
-        name, _, exact = re.fullmatch(r"([A-Za-z0-9._-]+)(?:(==|>=)(.*))?", requirement).groups()
-        assert name in PINS, f"{name} is not in requirements.lock; run: make lock"
-        assert "==" not in requirement or PINS[name] == exact, requirement
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_file_holds_names_versions_and_hashes_and_no_addresses(name):
+    """Neither an index nor a path: any index can serve the same files."""
+    packages = re.split(r"\n(?=[a-z0-9])", re.sub("^#.*\n", "", LOCKS[name], flags=re.M).strip())
+    for package in packages:
+        head, *hashes = package.split(" \\\n")
+        assert re.fullmatch(r"[a-z0-9._-]+==[^\s;]+( ; [^\\/]+)?", head), head
+        assert hashes, f"{head} has no hash"
+        assert all(re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}", each) for each in hashes), head
+    assert len(packages) > len(PROJECT["dependencies"])
+
+
+def test_the_lock_files_pin_every_dependency():
+    extras = PROJECT["optional-dependencies"]
+    needed = {
+        "requirements.lock": ("build", "book", "test"),
+        "requirements-lab.lock": ("build", "lab"),
+        "requirements-mpi.lock": ("build", "mpi"),
+    }
+    assert set(needed) == set(LOCKS)
+    assert {extra for group in needed.values() for extra in group} == set(extras)
+    for lock, group in needed.items():
+        for requirement in (*PROJECT["dependencies"], *(each for extra in group for each in extras[extra])):
+            name, _, exact = re.fullmatch(r"([A-Za-z0-9._-]+)(?:(==|>=)(.*))?", requirement).groups()
+            assert name in pins(LOCKS[lock]), f"{name} is not in {lock}; run: make lock"
+            assert "==" not in requirement or pins(LOCKS[lock])[name] == {exact}, requirement
+
+
+def test_the_lock_files_agree():
+    first = pins(LOCKS["requirements.lock"])
+    for text in LOCKS.values():
+        assert all(first.get(name, versions) == versions for name, versions in pins(text).items())
 
 
 def test_the_welcome_page_leads_to_every_chapter():

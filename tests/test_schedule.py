@@ -68,6 +68,20 @@ def test_a_schedule_is_itself_and_no_other():
     assert replace(tree) != tree
 
 
+def test_a_step_keeps_the_arrays_that_it_is_given():
+    rank, add = np.arange(3), np.array([True, False, True])
+    step = Step.of(rank, rank[::-1], rank, add)
+    assert step.src is rank
+    assert step.block is rank
+    assert step.add is add
+
+
+def test_who_sends_nothing_has_no_partners():
+    assert Step.of([], [], []).partners() == (0, 0)
+    assert execute(allreduce.ring(1)).partners() == (0, 0)
+    assert execute(Schedule.from_steps(all_gather(1), [Step.of([], [], [])])).partners() == (0, 0)
+
+
 def agrees(schedule):
     """Executor and reference interpreter agree on the end state and on every count."""
     run = execute(schedule)
@@ -89,6 +103,15 @@ def test_pipelining_keeps_the_end_state_and_the_bytes(build, n, segments, interv
     if whole.num_steps:
         assert cut.num_steps == whole.num_steps + (segments - 1) * interval
         assert len(cut.blocks) == segments * len(whole.blocks)
+
+
+def test_what_is_not_cut_and_what_does_nothing_stays_as_it_is():
+    for whole in (allreduce.ring(4), flat(allreduce.ring(4)), placed(allreduce.ring(2), [3, 1], 4)):
+        assert pipelined(whole, 1) is whole
+        assert pipelined(whole, 1, 3) is whole
+        assert split(whole, 1) is whole
+    alone = allreduce.ring(1)
+    assert pipelined(alone, 3) is alone
 
 
 @given(builders, ranks, st.integers(1, 4))

@@ -5,6 +5,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from colllib.algorithms import (
     allreduce,
     alltoall,
     breadth_first,
+    broadcast,
     direct,
     lattice,
     relay,
@@ -29,10 +31,11 @@ from colllib.algorithms import (
 from colllib.algorithms.nested import nested
 from colllib.cost import Cost
 from colllib.execution import ScheduleError, execute
-from colllib.primitives import PRIMITIVES, all_reduce
+from colllib.primitives import PRIMITIVES, all_reduce, point_to_point
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled, side_by_side
 from colllib.symmetry import by_symmetry
-from colllib.topology import Lattice, boxes, full_mesh, line, mesh, ring, star, torus
+from colllib.topology import Lattice, boxes, from_links, full_mesh, line, mesh, ring, star, torus
+from colllib.topology.base import uniform
 
 # -- an orbit is a schedule ----------------------------------------------------------------------
 
@@ -77,6 +80,10 @@ def test_an_orbit_is_its_seed_moved_message_by_message(orbit):
     assert journeys(orbit) == moved_one_by_one(orbit)
     assert repr(orbit) == repr(copied(orbit))
     assert orbit.num_messages == orbit.seed.num_messages * orbit.moves.order
+    whole = copied(orbit)
+    for t in range(orbit.num_steps):
+        assert list(map(len, orbit.part(t)[0])) == [len(orbit.step(t).src) / orbit.part(t)[1]] * 4
+        assert (len(whole.part(t)[0].src), whole.part(t)[1]) == (len(orbit.step(t).src), 1)
 
 
 @given(lattices(), st.data())
@@ -250,6 +257,18 @@ def test_routes_found_in_small_portions_add_up_to_the_same(monkeypatch, fabric):
         finds_the_same(schedule, fabric)
 
 
+def test_a_link_that_is_alone_in_its_class_carries_what_all_ranks_send():
+    """All routes lead up to one switch, over one wire to another one, and down from there."""
+    ranks, above, below = 4, 4, 5
+    links = [*((rank, above) for rank in range(ranks)), (above, below), *((below, rank) for rank in range(ranks))]
+    where = from_links("shared", ranks, links, switches=2, alpha=[1] * 9)
+    where = replace(where, link_class=np.array([0] * 4 + [3] + [1] * 4))  # a class may have no link at all
+    for schedule in (allreduce.ring(ranks), alltoall.pairwise(ranks)):
+        with np.errstate(divide="raise"):
+            finds_the_same(schedule, where)
+    assert max(by_symmetry(allreduce.ring(ranks), where).link_total) == ranks * Fraction(3, 2)
+
+
 def test_as_many_kinds_of_step_as_ranks_take_no_longer_than_their_messages():
     run = by_symmetry(scaled(alltoall.pairwise(2**16), Fraction(1, 3)))  # 65,535 times 131,072 links would be a minute
     assert run.cost == Cost(2**16 - 1, Fraction(2**16 - 1, 3 * 2**16))
@@ -289,6 +308,59 @@ def either_axis_first(size):
 
 def scattered(where):
     return type(where.alpha).of(Fraction(1, 1 + link % 2) for link in range(where.num_links))
+
+
+def checked(orbit, fabric):
+    """Whether the classes of a fabric's links pass for what they should be."""
+    try:
+        by_symmetry(orbit, fabric)
+    except ValueError as error:
+        return "links of one class differ, or routes leave their classes" not in str(error)
+    return True
+
+
+def test_a_route_over_other_links_is_refused_whatever_classes_these_are_given():
+    """Rank 0 sends to rank 1 by way of ranks 1 and 2, all others do the like, but for rank 1, which may go another way.
+
+    What it takes may be in the same classes, which tells nothing then: where the links begin and end does.
+    """
+    ranks, wanted = 5, (0, 1, 2, 1)
+    shift = Orbit(Schedule.from_steps(point_to_point(ranks), [Step.of(0, 1, 0)]), Lattice((ranks,)))
+    walks = [(0, a, b, 1) for a in range(1, ranks) for b in range(ranks) if b not in (a, 1)]
+    for walk, classes in product(walks, permutations(range(3))):
+        ends = np.array(wanted) + np.arange(ranks)[:, None]
+        ends[1] = np.array(walk) + 1
+        order = np.tile(np.arange(3), (ranks, 1))
+        order[1] = np.argsort(classes)  # which hop of rank 1's is the link of each class
+        src, dst = (np.take_along_axis(side, order, axis=1).T.ravel() % ranks for side in (ends[:, :3], ends[:, 1:]))
+
+        def route(src, dst):
+            return np.repeat(np.arange(len(src)), 3), (np.arange(3) * ranks + src[:, None]).ravel()
+
+        fabric = replace(uniform("walks", ranks, src, dst, route, ""), link_class=np.repeat(np.arange(3), ranks))
+        assert checked(shift, fabric) == (walk == wanted and classes == (0, 1, 2))
+
+
+def test_a_message_by_way_of_another_switch_is_refused_whichever_the_others_take():
+    """Each rank sends to the next three over one of three switches each, and rank 1 perhaps over others than rank 0."""
+    ranks, planes = 5, 3
+    links = [(rank, ranks + plane) for plane in range(planes) for rank in range(ranks)]
+    fabric = from_links(
+        "planes", ranks, links + [pair[::-1] for pair in links], switches=planes, alpha=[1] * 2 * len(links)
+    )
+    sends = [Schedule.from_steps(point_to_point(ranks, target=d), [Step.of(0, d, 0)]) for d in (1, 2, 3)]
+    orbit = Orbit(side_by_side(*sends), Lattice((ranks,)))
+    for one in product(range(planes), repeat=3):
+        for other in product(range(planes), repeat=3):
+
+            def route(src, dst, one=one, other=other):
+                taken = (dst - src) % ranks - 1
+                plane = np.where(src == 1, np.array(other)[taken], np.array(one)[taken])
+                crossed = np.stack((plane * ranks + src, len(links) + plane * ranks + dst), axis=1)
+                return np.repeat(np.arange(len(src)), 2), crossed.ravel()
+
+            classes = np.repeat(np.arange(2 * planes), ranks)
+            assert checked(orbit, replace(fabric, router=route, link_class=classes)) == (one == other)
 
 
 # -- what is wrong is refused --------------------------------------------------------------------
@@ -419,6 +491,19 @@ def test_a_message_of_what_does_not_exist_is_refused_with_its_step():
     for column, name in ((1, "node"), (3, "block")):
         with pytest.raises(ValueError, match=rf"step 2: {name} 9 does not exist"):
             by_symmetry(altered(allgather.ring(4), with_value(column, 2, 9)))
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_steps_are_told_apart_by_machine_integers_as_long_as_these_suffice(fits):
+    """A chain over four ranks whose last message is the last of so many steps: a number for each rank and step."""
+    chain, steps = broadcast.chain(4), 2**60 - 1 - fits
+    when, messages = np.array([0, 1, steps - 1]), chain.messages[1]
+    orbit = Orbit(Schedule(chain.blocks, steps, chain.step, flat=(when, messages)), Lattice((4,)))
+    if fits:
+        symmetry._Values(orbit).prove()
+    else:
+        with pytest.raises(ValueError, match=f"4 ranks x 1 blocks x {2**60} steps: too large to execute"):
+            symmetry._Values(orbit)
 
 
 # -- sizes that no full run reaches --------------------------------------------------------------

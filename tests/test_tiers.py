@@ -81,6 +81,16 @@ def test_a_network_of_one_level_keeps_two_numbers_and_has_its_kinds_on_demand():
     assert run.cost_of(range(3)) + run.cost_of(range(3, 6)) == run.cost
 
 
+def test_steps_in_which_nothing_happens_are_of_no_kind_and_steps_without_bytes_or_latency_are():
+    idle, first, second = Step.of([], [], []), Step.of(0, 1, 0), Step.of(0, 1, 1)
+    shares = broadcast(2, [Fraction(0), Fraction(1)])
+    steps = Schedule.from_steps(shares, [idle, first, idle, second, second, idle])
+    assert execute(steps).kinds() == [Kind(1, (1,), (Fraction(0),)), Kind(2, (1,), (Fraction(1),))]
+    near = from_links("near", 2, [(0, 1)], alpha=[0])
+    assert execute(steps, near).kinds() == [Kind(2, (0,), (Fraction(1),))]
+    assert execute(steps).kinds([0, 2, 5]) == execute(steps).kinds([]) == []
+
+
 def ring_of_rings(count, ranks):
     inside = reducescatter.ring(ranks)
     return nested(Lattice((ranks, count)), [(0, inside), (1, allreduce.ring(count)), (0, allgather.ring(ranks))])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from colllib.exact import Fractions
 from colllib.limits import TooLarge
 from colllib.topology import (
     PRESETS,
@@ -266,6 +267,12 @@ def test_a_star_says_how_many_ports_a_rank_has():
     assert {tier.bandwidth for tier in two.tiers} == {2}
 
 
+@pytest.mark.parametrize("ports", [0, -1, 1.5])
+def test_ports_that_cannot_be_are_refused(ports):
+    with pytest.raises(ValueError, match=f"^ports {ports}: must be"):
+        star(4, ports)
+
+
 def test_routes_in_a_star_lead_to_and_from_its_switch_too():
     for pairs in ([(0, 3), (3, 1)], [(3, 1)], [(0, 3)], [(0, 1), (3, 2), (2, 0)], [(0, 1), (1, 3)]):
         assert paths(star(3), *zip(*pairs, strict=True)) == [[a, b] if 3 in (a, b) else [a, 3, b] for a, b in pairs]
@@ -289,3 +296,23 @@ def test_a_switch_of_a_tree_has_no_more_ports_than_its_radix_and_one_fewer_would
 def test_a_tree_whose_switches_have_no_room_for_two_others_is_refused(radix, uplinks):
     with pytest.raises(ValueError, match=f"radix {radix} with {uplinks} uplinks: a switch must have room for two"):
         switch_tree(9, radix, uplinks=uplinks)
+
+
+@pytest.mark.parametrize("link", [0, 2, 5])
+def test_one_link_that_cannot_be_is_found_among_others(link):
+    good = star(3)
+    for wrong in (-1, 1):
+        tier = good.tier.copy()
+        tier[link] = wrong
+        with pytest.raises(ValueError, match=r"^star:3: a latency of a link is negative, or its tier not in 0\.\.0$"):
+            replace(good, tier=tier)
+    latencies = [Fraction(1, 2)] * 6
+    latencies[link] = Fraction(-1, 2)
+    with pytest.raises(ValueError, match=r"^star:3: a latency of a link is negative"):
+        replace(good, alpha=Fractions.of(latencies))
+
+
+def test_a_rank_alone_has_a_graph_without_parallel_links():
+    for alone in (from_links("alone", 1, []), replace(ring(1), tiers=())):
+        assert not alone.to_networkx().is_multigraph()
+        assert alone.levels == 1

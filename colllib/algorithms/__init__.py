@@ -181,6 +181,7 @@ class Algorithm:
         many_partners: whether a rank sends to many others in one step. A step costs one alpha, so that on ranks with
             one port such an algorithm looks better than it can be: ladders leave it out there.
         searched: where it is made for that one fabric, which ladders do not wait for unless a closed form is its cost.
+        overlaps: whether its segments follow one step apart, each as the schedule in one (`pipelined`).
     """
 
     primitive: str
@@ -195,6 +196,7 @@ class Algorithm:
     belongs: Callable[[Topology], bool] | None = None
     many_partners: bool = False
     searched: Callable[[Topology], bool] | None = None
+    overlaps: bool = False
 
     def fits(self, ranks: int) -> bool:
         """Whether it can serve N ranks.
@@ -341,7 +343,8 @@ _CHAIN: dict[str, Any] = _LATTICE | _CUT
 _TREES: dict[str, Any] = _TORUS | _CUT
 _HALVING: dict[str, Any] = _LATTICE | _POW2
 _IN_BOXES: dict[str, Any] = {"takes": "topology", "where": in_boxes}
-_BOXES: dict[str, Any] = _IN_BOXES | _CUT
+_OVERLAPPED: dict[str, Any] = _CUT | {"overlaps": True}
+_BOXES: dict[str, Any] = _IN_BOXES | _OVERLAPPED
 _NVLS, _SHARP, _NVLS_SHARP = (
     _BOXES | {"where": boxes_that_add(*tiers)} for tiers in ((True, False), (False, True), (True, True))
 )
@@ -389,15 +392,15 @@ _FOR_ANY_NETWORK: dict[str, tuple[_Row, ...]] = {
         ("pat", reducescatter.pat, allgather.pat_cost, "jeaugey2025", _PLAIN),
     ),
     "broadcast": (
-        ("chain", broadcast.chain, broadcast.chain_cost, "thakur2005", _CUT),
-        ("binomial-tree", broadcast.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", _CUT),
+        ("chain", broadcast.chain, broadcast.chain_cost, "thakur2005", _OVERLAPPED),
+        ("binomial-tree", broadcast.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", _OVERLAPPED),
         ("two-tree", broadcast.two_tree, broadcast.two_tree_cost, "sanders2009", _CUT),
         ("scatter-allgather", broadcast.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005", _PLAIN),
         ("circulant", circulant.circulant, circulant.circulant_cost, "traff2024", _CUT),
     ),
     "reduce": (
-        ("chain", reduce.chain, broadcast.chain_cost, "thakur2005", _CUT),
-        ("binomial-tree", reduce.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", _CUT),
+        ("chain", reduce.chain, broadcast.chain_cost, "thakur2005", _OVERLAPPED),
+        ("binomial-tree", reduce.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", _OVERLAPPED),
         ("two-tree", reduce.two_tree, broadcast.two_tree_cost, "sanders2009", _CUT),
         ("scatter-allgather", reduce.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005", _PLAIN),
         ("circulant", reduce.circulant, circulant.circulant_cost, "traff2024", _CUT),
@@ -418,7 +421,7 @@ _FOR_ONE_KIND: dict[str, tuple[_Row, ...]] = {
         ("in-network", innetwork.multicast, innetwork.whole_vector_cost, "graham2016", _COPIES),
         ("direct", direct.broadcast, direct.two_step_cost, None, _MESHED),
         ("hierarchical", hierarchical.broadcast, no_closed_form, None, _BOXES),
-        ("channels", channels.broadcast_along, no_closed_form, "nccl", _CHANNELS | _CUT),
+        ("channels", channels.broadcast_along, no_closed_form, "nccl", _CHANNELS | _OVERLAPPED),
         ("breadth-first", breadth_first.broadcast, no_closed_form, "zhao2025", _LINKED),
         ("forest", forests.broadcast, no_closed_form, "zhao2026forestcoll", _PACKED),
     ),
@@ -428,7 +431,7 @@ _FOR_ONE_KIND: dict[str, tuple[_Row, ...]] = {
         ("in-network", innetwork.reduce_to_root, innetwork.whole_vector_cost, "graham2016", _ADDS),
         ("direct", direct.reduce, direct.two_step_cost, None, _MESHED),
         ("hierarchical", hierarchical.reduce, no_closed_form, None, _BOXES),
-        ("channels", channels.reduce_along, no_closed_form, "nccl", _CHANNELS | _CUT),
+        ("channels", channels.reduce_along, no_closed_form, "nccl", _CHANNELS | _OVERLAPPED),
         ("breadth-first", breadth_first.reduce, no_closed_form, "zhao2025", _LINKED),
         ("forest", forests.reduce, no_closed_form, "zhao2026forestcoll", _PACKED),
     ),

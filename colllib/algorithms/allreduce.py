@@ -56,7 +56,6 @@ def bidirectional_ring(ranks: int) -> Schedule:
     >>> bidirectional_ring(6).num_steps
     10
     """
-    check_ranks(ranks)
     halves = (
         in_sequence(reducescatter.ring(ranks, direction=way), allgather.ring(ranks, direction=way)) for way in (1, -1)
     )

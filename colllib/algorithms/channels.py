@@ -84,10 +84,10 @@ def _turned(seed: Schedule, count: int) -> Schedule:
 
     `side_by_side` of `placed` would do, and would keep two arrays of all ranks for every copy.
     """
-    ranks, turn = seed.ranks, np.arange(count)
+    ranks = seed.ranks
 
     def turned(who: IntArray) -> IntArray:  # a group is that of all ranks, wherever it is turned
-        return np.where(who < ranks, (who + turn) % ranks, who)
+        return np.where(who < ranks, (who + np.arange(count)) % ranks, who)
 
     old = seed.blocks
     share = Fractions.equal(count, old.share[0])
@@ -95,8 +95,9 @@ def _turned(seed: Schedule, count: int) -> Schedule:
 
     def step(t: int) -> Step:
         one = seed.step(t)
+        turn = (np.arange(count) - one.src[:, None]) % count  # by place in the box: in all steps the same routes
         src, dst = ((who[:, None] + turn).ravel() % ranks for who in (one.src, one.dst))
-        return Step(src, dst, np.tile(turn, len(one.src)), np.repeat(one.add, count))
+        return Step(src, dst, turn.ravel(), np.repeat(one.add, count))
 
     return Schedule(blocks, seed.num_steps, step)
 
@@ -199,29 +200,21 @@ def tree(topology: Topology, *, segments: int = 1, channels: int = 0) -> Schedul
     """
     places = _places(topology, channels, 4 * segments * topology.ranks, MOST_AT_ONCE)
     heads = -(-topology.ranks // topology.in_box)
-    pair = trees.complementary(heads)
-    colors = trees.two_colors(*pair)
-    down = []
-    for place in places:
-        both = [_with_chains(topology, place, number, pair[number], colors[number]) for number in (0, 1)]
-        (first, second), turns = zip(*both, strict=True)
-        down.append(scaled(allreduce.two_trees_down((first, second), segments, turns), Fraction(1, len(places))))
-    whole = side_by_side(*down)
+    over_boxes = trees.complementary(heads)
+    both = zip(over_boxes, trees.two_colors(*over_boxes), strict=True)
+    pair, colors = zip(*(_with_chains(topology, number, *tree) for number, tree in enumerate(both)), strict=True)
+    down = allreduce.two_trees_down(pair, segments, colors)
+    whole = _in_channels(scaled(down, Fraction(1, len(places))), [ring_order(topology, place) for place in places])
     return in_sequence(reversed_in_time(whole), whole)
 
 
-def _with_chains(
-    topology: Topology, place: int, number: int, over_boxes: IntArray, color: IntArray
-) -> tuple[IntArray, IntArray]:
+def _with_chains(topology: Topology, number: int, over_boxes: IntArray, color: IntArray) -> tuple[IntArray, IntArray]:
     """Parents and colors of a tree on all ranks: on a chain the colors take turns, other ones in the other tree."""
     parents, colors = np.full((2, topology.ranks), trees.ROOT)
     first = np.arange(0, topology.ranks, topology.in_box)
-    size = np.minimum(topology.in_box, topology.ranks - first)
-    head = first + place % size
     inner = over_boxes != trees.ROOT
-    parents[head[inner]], colors[head[inner]] = head[over_boxes[inner]], color[inner]
-    for step in range(1, topology.in_box):
-        here = step < size
-        at, above = ((first + (place + k) % size)[here] for k in (step, step - 1))
-        parents[at], colors[at] = above, (step + number) % 2
+    parents[first[inner]], colors[first[inner]] = first[over_boxes[inner]], color[inner]
+    place = np.arange(topology.ranks) % topology.in_box
+    below = np.flatnonzero(place > 0)
+    parents[below], colors[below] = below - 1, (place[below] + number) % 2
     return parents, colors

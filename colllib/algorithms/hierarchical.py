@@ -57,12 +57,7 @@ def all_reduce(topology: Topology, *, segments: int = 1, tiers: str = "ring", or
     >>> all_reduce(boxes((4, 2)), tiers="ring,recursive-doubling")
     Schedule(8 ranks, 2 blocks, 4 steps)
     """
-    lattice, names, axes = _read(topology, tiers, order)
-    *first, last = axes
-    down = [_on(topology, axis, "reduce-scatter", names[axis]) for axis in first]
-    back = [_on(topology, axis, "all-gather", names[axis]) for axis in reversed(first)]
-    whole = nested(lattice, [*down, _on(topology, last, "all-reduce", names[last]), *back])
-    return pipelined(whole, segments)
+    return _tier_by_tier("all-reduce", topology, segments, tiers, order)
 
 
 def reduce_scatter(
@@ -74,7 +69,7 @@ def reduce_scatter(
     >>> reduce_scatter(boxes((4, 2))).num_steps
     4
     """
-    return _one_after_another("reduce-scatter", topology, segments, tiers, order)
+    return _tier_by_tier("reduce-scatter", topology, segments, tiers, order)
 
 
 def all_gather(topology: Topology, *, segments: int = 1, tiers: str = "ring", order: str = "outer-first") -> Schedule:
@@ -84,7 +79,7 @@ def all_gather(topology: Topology, *, segments: int = 1, tiers: str = "ring", or
     >>> all_gather(boxes((4, 2))).num_steps
     4
     """
-    return _one_after_another("all-gather", topology, segments, tiers, order)
+    return _tier_by_tier("all-gather", topology, segments, tiers, order)
 
 
 def broadcast(
@@ -96,7 +91,7 @@ def broadcast(
     >>> broadcast(boxes((4, 2)), root=5).num_steps
     3
     """
-    return _one_after_another("broadcast", topology, segments, tiers, order, root)
+    return _tier_by_tier("broadcast", topology, segments, tiers, order, root)
 
 
 def reduce(
@@ -108,7 +103,7 @@ def reduce(
     >>> reduce(boxes((4, 2))).num_steps
     3
     """
-    return _one_after_another("reduce", topology, segments, tiers, order, root)
+    return _tier_by_tier("reduce", topology, segments, tiers, order, root)
 
 
 def all_to_all(
@@ -120,7 +115,7 @@ def all_to_all(
     >>> all_to_all(boxes((4, 2))).num_steps
     4
     """
-    return _one_after_another("all-to-all", topology, segments, tiers, order)
+    return _tier_by_tier("all-to-all", topology, segments, tiers, order)
 
 
 def nvls_tree(topology: Topology, *, segments: int = 1) -> Schedule:
@@ -194,16 +189,32 @@ def _tree_above(topology: Topology) -> IntArray | None:
     return np.concatenate(found, axis=1) if found else None
 
 
-def _one_after_another(
-    primitive: str, topology: Topology, segments: int, tiers: str, order: str, root: int | None = None
-) -> Schedule:
+def phases(primitive: str, topology: Topology, tiers: str, order: str, root: int | None = None) -> list[Phase]:
+    """The phases of a primitive in an order, with the algorithms of the tiers; arguments as for `all_reduce`.
+
+    >>> from colllib.topology import boxes
+    >>> [(phase.axis, phase.schedule.num_steps) for phase in phases("all-reduce", boxes((4, 2)), "ring", "inner-first")]
+    [(0, 1), (1, 6), (0, 1)]
+    """
     lattice, names, axes = _read(topology, tiers, order)
     places: tuple[int | None, ...] = (None,) * len(axes)
     if root is not None:
         primitives.check_rank("root", root, lattice.ranks)
         places = lattice.coordinates(root)
-    phases = [_on(topology, axis, primitive, names[axis], places[axis]) for axis in axes]
-    return pipelined(nested(lattice, phases), segments)
+    if primitive != "all-reduce":
+        return [_on(topology, axis, primitive, names[axis], places[axis]) for axis in axes]
+    *first, last = axes
+    down = [_on(topology, axis, "reduce-scatter", names[axis]) for axis in first]
+    back = [_on(topology, axis, "all-gather", names[axis]) for axis in reversed(first)]
+    return [*down, _on(topology, last, "all-reduce", names[last]), *back]
+
+
+def _tier_by_tier(
+    primitive: str, topology: Topology, segments: int, tiers: str, order: str, root: int | None = None
+) -> Schedule:
+    chosen = phases(primitive, topology, tiers, order, root)
+    assert topology.lattice is not None
+    return pipelined(nested(topology.lattice, chosen), segments)
 
 
 def _read(topology: Topology, tiers: str, order: str) -> tuple[Lattice, list[str], list[int]]:

@@ -12,16 +12,16 @@ of trees, and sub-communicators, over any number of tiers with any algorithm on 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
 from math import prod
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from colllib.exact import Fractions, IntArray
+from colllib.exact import Fractions, IntArray, multiplied
 from colllib.limits import MOST_AT_ONCE, MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.primitives import Blocks
 from colllib.schedule import Orbit, Schedule, Step
@@ -42,6 +42,37 @@ class Phase:
     axis: int
     schedule: Schedule
     switches: IntArray | None = None
+
+
+class Flows(NamedTuple):
+    """What goes from node to node in a step: sources, destinations and shares of M, shape (n,)."""
+
+    src: IntArray
+    dst: IntArray
+    share: NDArray[np.float64]
+
+
+def flows(lattice: Lattice, phases: Sequence[Phase], which: int) -> Iterator[Flows]:
+    """What one of the phases sends in each step, the same whatever algorithms the other axes have.
+
+    Args:
+        lattice: as for `nested`.
+        phases: as for `nested`.
+        which: the phase.
+
+    Raises:
+        ValueError: for lines that bring a switch the same block.
+
+    >>> from colllib.algorithms import allgather
+    >>> phases = [Phase(1, allgather.ring(2)), Phase(0, allgather.ring(3))]
+    >>> [(flow.dst.tolist(), round(6 * flow.share.sum())) for flow in flows(Lattice((3, 2)), phases, 0)]
+    [([3, 4, 5, 0, 1, 2], 6)]
+    """
+    phase, others = phases[which], [other for other in phases if other.axis != phases[which].axis]
+    by_axis = [[other.schedule for other in others if other.axis == axis] for axis in range(len(lattice.dims))]
+    axes = [_Axis(lattice, axis, schedules or [_idle(lattice.dims[axis])]) for axis, schedules in enumerate(by_axis)]
+    done = [sum(other in others and other.axis == axis for other in phases[:which]) for axis in range(len(axes))]
+    return _Run(lattice, phase, axes, done).flows(_shares(axes).as_floats())
 
 
 def nested(lattice: Lattice, phases: Sequence[tuple[int, Schedule] | Phase]) -> Schedule:
@@ -173,6 +204,18 @@ class _Run:
         block = (inner.block[:, None] * self.block_stride + self.block).ravel()
         return Step(self.last[2], self.last[3], block, np.repeat(inner.add, len(self.block)))
 
+    def flows(self, share: NDArray[np.float64]) -> Iterator[Flows]:
+        """What goes where in each step, given the shares of the other axes' blocks."""
+        self.line, first, number = np.unique(self.line, return_index=True, return_inverse=True)
+        self.place = self.place[first]
+        held = np.bincount(number, share[self.block])
+        part, nodes = self.phase.schedule.blocks.share.as_floats(), self.phase.schedule.nodes
+        for step in self.phase.schedule.steps:
+            pairs, number = np.unique(step.src * nodes + step.dst, return_inverse=True)
+            src, dst = (self._nodes(end) for end in np.divmod(pairs, nodes))
+            size = np.bincount(number, part[step.block], len(pairs))
+            yield Flows(src, dst, np.multiply.outer(size, held).ravel())
+
     def _nodes(self, end: IntArray) -> IntArray:
         node = end[:, None] * self.stride + self.place
         size = self.phase.schedule.ranks
@@ -195,15 +238,11 @@ def _shares(axes: list[_Axis]) -> Fractions:
     if all((axis.share.numerators == axis.share.numerators[:1]).all() for axis in axes):
         count = prod(len(axis.share) for axis in axes)
         return Fractions.equal(count, count * prod(first))
-    denominator = prod(axis.share.denominator for axis in axes)
-    largest = prod(int(axis.share.numerators.max(initial=0)) for axis in axes)
-    kind = object if largest >= 2**62 else np.intp
-    numerators = reduce(
-        lambda so_far, axis: np.multiply.outer(axis.share.numerators.astype(kind), so_far).ravel(),
-        axes,
-        np.ones(1, dtype=kind),
-    )
-    return Fractions(numerators, denominator)
+    share = axes[0].share
+    for axis in axes[1:]:
+        together = np.tile(share.numerators, len(axis.share)), np.repeat(axis.share.numerators, len(share))
+        share = Fractions(multiplied(*together), share.denominator * axis.share.denominator)
+    return share
 
 
 def _products(lattice: Lattice, parts: list[tuple[Blocks, IntArray]], groups: int) -> tuple[IntArray, list[IntArray]]:

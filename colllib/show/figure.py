@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,16 @@ class Chart:
 
     def __repr__(self) -> str:
         return self.alt
+
+
+def legend_row(keys: Iterable[tuple[str, str]], more: str = "") -> str:
+    """What marks stand for, in a row: the markup of each, with its words; and further attributes of the row.
+
+    >>> legend_row([("<b>×</b>", "blocks")])
+    '<div class="cl-legend"><span><b>×</b>blocks</span></div>'
+    """
+    spans = "".join(f"<span>{mark}{escape(words)}</span>" for mark, words in keys)
+    return f'<div class="cl-legend"{more}>{spans}</div>' if spans else ""
 
 
 def bars(

@@ -92,11 +92,12 @@ def realistic_ladder_explorer() -> Explorer:
             if spec.startswith("inc") and p in _ADDS:
                 losses = ("alpha", "bw*adding")
             entries = ladder.entries(p, spec, trusting=True)
-            named = {line.name for line in LINES if (line.primitive, line.on) == (p, spec)}
+            lines = [line for line in LINES if (line.primitive, line.on) == (p, spec)]
+            named = {line.name: line.label.partition(", ")[0] for line in lines}
             for entry in entries:
                 if entry.algorithm.name in named:
                     label = entry.algorithm.label
-                    row = rung(f"{_SHORT[spec]}, {label}", [entry], ports, losses)
+                    row = rung(f"{named[entry.algorithm.name]}, {label}", [entry], ports, losses)
                     ways = {way.removeprefix(label).removeprefix(", "): form for way, form in row.ways.items()}
                     found.append(replace(row, ways=ways))
             others = [entry for entry in entries if entry.algorithm.name not in named]
@@ -117,7 +118,7 @@ def realistic_ladder_explorer() -> Explorer:
 
 
 _COLUMNS = "fabric = name | by = way | time | of fastest | n_alpha | n_beta"
-_SHORT = {"inc-star:512": "adding star", "star:512": "star", "torus:8x8x8": "torus"}
+_SHORT = {"inc-star:512": "star that adds", "star:512": "star", "torus:8x8x8": "torus"}
 _ADDS = ("reduce", "reduce-scatter", "all-reduce")  # what asks the switch to add
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from colllib.show.live import Live
 
 MOST_LISTED = 24  # messages of a step that are listed in words
+FABRICS = {"inc-star": "a star whose switch takes part", "inc-switch-tree": "a tree of switches that take part"}
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ class Show:
             items += [
                 (hue, f"along {axis}") for axis, hue in zip("XYZ", ("patch h0", "patch h1", "patch h3"), strict=True)
             ][: len(film.run.topology.lattice.dims)]
-        topology = f"{film.run.topology.name.split(':')[0]}, {film.run.topology.port_model}, lock-step clock"
+        kind = film.run.topology.name.partition(":")[0]
+        topology = f"{FABRICS.get(kind, kind)}, {film.run.topology.port_model}, lock-step clock"
         return f'{legend_of(items)}<p class="cl-hint">{words} Costs: {escape(topology)}.</p>'
 
 

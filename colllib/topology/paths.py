@@ -83,7 +83,7 @@ def routed(topology: Topology, paths: Paths | None) -> MessageRouter:
     >>> [[torus((4,)).link_name(one) for one in link[message == which]] for which in (0, 1)]
     [['0 -> 1', '1 -> 2'], ['0 -> 3', '3 -> 2']]
     """
-    if paths is None:
+    if paths is None or not paths.nodes:
         return lambda src, dst, block: topology.router(src, dst)
     ends = zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)
     link_of = {pair: link for link, pair in reversed(list(enumerate(ends)))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import count
 
 import numpy as np
 
@@ -148,7 +149,7 @@ def _tree_router(child: IntArray, above: IntArray) -> Router:
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         message, a, b = np.arange(len(src)), np.array(src), np.array(dst)
         found = []
-        for k in range(last + 1):
+        for k in count():
             apart = a != b
             message, a, b = message[apart], a[apart], b[apart]
             if not len(message):

@@ -1,12 +1,17 @@
 """Collectives over several axes: proved for any shape and any algorithm on each, and counted by hand."""
 
+from collections import Counter
 from fractions import Fraction
+from itertools import product
+from math import prod
+from operator import mul
 
 import numpy as np
 import pytest
 import reference
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from random_schedules import schedules
 
 from colllib.algorithms import (
     allgather,
@@ -90,6 +95,28 @@ def test_blocks_of_any_shares_have_their_product_on_two_axes(first, second):
     schedules = [(axis, allgather.ring(len(some), shares=some)) for axis, some in enumerate(parts)]
     blocks = nested(Lattice((2, 3)), schedules).blocks
     assert list(blocks.share) == [inner * outer for outer in parts[1] for inner in parts[0]]
+
+
+def by_holders(blocks):
+    """Every block as its share and who holds it before and after, whatever its number: a multiset."""
+    sides = [[frozenset(blocks.holders(int(w)).tolist()) for w in side] for side in (blocks.source, blocks.target)]
+    return Counter(zip(blocks.share, *sides, strict=True))
+
+
+@given(shapes, st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_block_of_several_axes_is_held_by_the_products_of_its_holders_on_each(dims, data):
+    """On each axis blocks of one rank and of all stand side by side, whose products are lines and planes."""
+    lattice = Lattice(dims)
+    parts = [data.draw(schedules(size)) for size in dims]
+    whole = nested(lattice, data.draw(st.permutations(list(enumerate(parts)))))
+    assert reference.holds(whole)
+    expected = Counter()
+    for of_axes in product(*(by_holders(part.blocks).items() for part in parts)):
+        shares, *sides = zip(*(block for block, _ in of_axes), strict=True)
+        ends = (frozenset(sum(map(mul, at, lattice.strides)) for at in product(*side)) for side in sides)
+        expected[prod(shares), *ends] += prod(times for _, times in of_axes)
+    assert by_holders(whole.blocks) == expected
 
 
 @given(shapes, st.data())
@@ -193,6 +220,18 @@ def test_the_switches_of_a_tier_may_take_part():
     assert [kind.loads[0] for kind in run.kinds()] == [1]
     assert sum(kind.steps for kind in run.kinds()) == 2
     assert schedule.switches == 3
+    none = nested(Lattice((4, 3)), [Phase(0, allreduce.ring(4), switches=np.zeros((3, 0), dtype=int))])
+    assert none.switches == 0
+
+
+def test_only_switches_that_act_take_part():
+    """In boxes of four the first two switches are those in the boxes, which add and replicate; the leaves do not."""
+    net, in_box = boxes((2, 4), inc="box"), innetwork.one_shot_all_reduce(star(4, combines=True, replicates=True))
+    chosen = (np.array([[0], [1]]), np.array([[2], [3]]))
+    inside, outside = (nested(Lattice((4, 2)), [Phase(0, in_box, switches=switches)]) for switches in chosen)
+    assert execute(inside, net).how == "executed"
+    with pytest.raises(ScheduleError, match=f"switch 2 of {net.name} must add block 0; its switches do not combine"):
+        execute(outside, net)
 
 
 def test_on_a_torus_the_axes_are_the_tiers():

@@ -1,0 +1,107 @@
+"""What a search asks before it executes: held to executions of the very schedules that it prices."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from colllib.algorithms import CATALOGUE, allreduce, find, hierarchical
+from colllib.algorithms.nested import flows
+from colllib.execution import execute
+from colllib.ladder import run
+from colllib.overlap import Pricing, Traffic, overlapped
+from colllib.schedule import pipelined
+from colllib.topology import boxes, fat_tree, leaf_spine, mi250, star
+
+PRIMITIVES = ["broadcast", "reduce", "all-gather", "reduce-scatter", "all-reduce", "all-to-all"]
+
+
+def price_on(topology):
+    levels = topology.levels
+    return {"message": 1e6, "alpha": [1e-6, 4e-6, 9e-6][:levels], "bandwidth": [450e9, 50e9, 20e9][:levels]}
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3, 7, 20])
+@pytest.mark.parametrize(
+    ("whole", "on"),
+    [
+        (hierarchical.all_reduce(boxes((3, 4)), tiers="recursive-doubling,binomial-tree"), boxes((3, 4), cards=2)),
+        (hierarchical.broadcast(boxes((2, 2, 3)), root=5), boxes((2, 2, 3), oversubscription=2)),
+        (hierarchical.all_to_all(boxes((3, 2)), order="outer-first"), boxes((3, 2), rails=2)),
+        (allreduce.ring(1), star(1)),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_how_segments_overlap_is_what_executing_them_takes(whole, on, pieces):
+    price = price_on(on)
+    cut = execute(pipelined(whole, pieces), on)
+    assert overlapped(whole, on, **price)(pieces) == pytest.approx(cut.cost.seconds(**price), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "algorithm", [each for each in CATALOGUE if each.overlaps], ids=lambda each: f"{each.primitive} {each.name}"
+)
+@pytest.mark.parametrize("ranks", [6, 8])
+@pytest.mark.parametrize("pieces", [2, 5])
+def test_what_is_said_to_overlap_does(algorithm, ranks, pieces):
+    on = boxes((2, ranks // 2), inc="both")
+    argument, price = algorithm.argument(on), price_on(on)
+    cut = execute(algorithm.build(argument, segments=pieces), on)
+    assert overlapped(algorithm.build(argument), on, **price)(pieces) == pytest.approx(cut.cost.seconds(**price))
+
+
+FABRICS = [
+    boxes((3, 4)),
+    boxes((4, 4), cards=1, oversubscription=3),
+    boxes((2, 2, 4), oversubscription=(1, 2)),
+    boxes((3, 6), rails=3),
+    boxes((2, 4), inc="both"),
+    boxes((2, 3, 2), inc="network"),
+    boxes((4, 4), inside="full-mesh"),
+    boxes((4, 2), cards=1, oversubscription=1, seed=5),
+    leaf_spine(3, 2, 2),
+    fat_tree(4, routing="hash", seed=2),
+    mi250(2),
+]
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_phases_priced_one_by_one_are_the_schedule_executed(data):
+    """Each phase routed beside the usual algorithms on the other tiers, as a ladder does it."""
+    on = data.draw(st.sampled_from([fabric for fabric in FABRICS if fabric.lattice is not None]))
+    primitive, order = data.draw(st.sampled_from(PRIMITIVES)), data.draw(st.sampled_from(hierarchical.ORDERS))
+    axes, root = range(len(on.lattice.dims)), 0 if primitive in ("broadcast", "reduce") else None
+    names = [data.draw(st.sampled_from(hierarchical.choices(on, axis, primitive, order))) for axis in axes]
+    usual = {"broadcast": "chain", "reduce": "chain", "all-to-all": "pairwise"}.get(primitive, "ring")
+    way = find(primitive, "hierarchical").configured({"tiers": ",".join(names), "order": order})
+    try:
+        whole = way.build(on)
+    except ValueError as error:
+        assume("meet in one switch" not in str(error))
+        raise
+    price, parts = price_on(on), {}
+    for axis in axes:
+        tiers = ",".join(name if tier == axis else usual for tier, name in enumerate(names))
+        phases = hierarchical.phases(primitive, on, tiers, order, root)
+        here = [place for place, phase in enumerate(phases) if phase.axis == axis]
+        parts |= {place: Pricing(on, **price).traffic(flows(on.lattice, phases, place)) for place in here}
+    priced = Traffic.joined([parts[place] for place in sorted(parts)]).in_segments()
+    for pieces in (1, 4):
+        executed = execute(pipelined(whole, pieces), on).cost.seconds(**price)
+        assert priced(pieces) == pytest.approx(executed, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["nvls-tree", "collnet", "nvls", "tree", "double-binary-tree", "reduce-broadcast"])
+@pytest.mark.parametrize("message", [1e5, 3e6, 4e7])
+def test_on_several_tiers_the_best_number_of_segments_is_any_whole_one(name, message):
+    on, algorithm = boxes((4, 4), inc="both"), find("all-reduce", name)
+    price = {**price_on(on), "message": message}
+    chosen = run(algorithm, on, **price)
+    tried = range(1, 3 * chosen.segments + 8)
+    times = {pieces: run(algorithm, on, **price, segments=pieces).seconds for pieces in tried}
+    least = min(times.values())
+    assert chosen.seconds <= least * 1.02
+    if algorithm.overlaps:
+        assert chosen.seconds <= least * (1 + 1e-12)
