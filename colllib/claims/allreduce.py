@@ -55,9 +55,12 @@ def doubling_in_chunks() -> Schedule:
 # -- what it is, and what bounds it ------------------------------------------------------------------
 
 
+def _one_half_after_the_other(n: int) -> Schedule:
+    return identities.of("all-reduce")[0].build(n, 0)
+
+
 def _proves_all_reduce(n: int) -> bool:
-    build = identities.of("all-reduce")[0].build
-    return PRIMITIVES["all-reduce"].accepts(built(build, n, 0).schedule.blocks)
+    return PRIMITIVES["all-reduce"].accepts(built(_one_half_after_the_other, n).schedule.blocks)
 
 
 def _half(n: int) -> Schedule:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
+from types import MethodType
 from typing import Any
 
 from colllib import ladder
@@ -126,7 +127,8 @@ def _names() -> dict[Callable[..., Schedule], str]:
 def _name(build: Callable[..., Schedule]) -> str:
     """What a schedule is called in the catalogue, or else by what builds it."""
     build = getattr(build, "func", build)  # of a partial function
-    return _names().get(build) or build.__name__.strip("_").replace("_", " ")
+    owner = f"{type(build.__self__).__name__.lower()} " if isinstance(build, MethodType) else ""
+    return _names().get(build) or owner + build.__name__.strip("_").replace("_", " ")
 
 
 def _note(topology: Topology, clock: str, way: str, build: Callable[..., Schedule] | None = None) -> None:
