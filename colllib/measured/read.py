@@ -54,13 +54,11 @@ _TOOL = re.compile(
 _FACTS = {
     "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
     "nranks": re.compile(r"\bnranks (\d{1,8})\b"),
-    "library": re.compile(r"(?:NCCL version |nccl-library=|RCCL version[ :]+)(\d[\w.+-]*)"),
     "via P2P": re.compile(r"\bvia (P2P)\b"),
     "via SHM": re.compile(r"\bvia (SHM)\b"),
     "via NET": re.compile(r"\bvia NET/([^/\s]+)"),
     "rdma": re.compile(r"via NET/.*/(GDRDMA)|GPU Direct RDMA (Enabled)|use ring PXN \d (GDR 1)"),
     "no rdma": re.compile(r"GPU Direct RDMA (Disabled)|use ring PXN \d (GDR 0)"),
-    "no card": re.compile(r"NET/IB : (No device found)"),
     "no p2p": re.compile(r"(P2P is disabled between connected GPUs)"),
     "iommu": re.compile(r"(Missing \"?iommu=pt)"),
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
