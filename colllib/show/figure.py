@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from colllib.show.theme import SERIES, color, digest, escape, style, typeset
 
@@ -28,14 +28,16 @@ class Chart:
     body: str
     alt: str
     title: str = ""
+    kind: ClassVar[str] = "cl-figure"
+    sheets: ClassVar[tuple[str, ...]] = ("theme",)
 
     def fragment(self) -> str:
-        """The markup without the style sheet, for use inside an explorer's part."""
+        """The markup without the style sheets, for use inside an explorer's part."""
         heading = f'<p class="cl-heading">{typeset(self.title)}</p>' if self.title else ""
-        return f'<div class="colllib cl-figure" role="img" aria-label="{escape(self.alt)}">{heading}{self.body}</div>'
+        return f'<div class="colllib {self.kind}" role="img" aria-label="{escape(self.alt)}">{heading}{self.body}</div>'
 
     def _repr_html_(self) -> str:
-        return style("theme") + self.fragment()
+        return style(*self.sheets) + self.fragment()
 
     def __repr__(self) -> str:
         return self.alt
