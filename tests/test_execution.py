@@ -276,6 +276,19 @@ def test_a_block_added_to_itself_is_wrong_only_where_that_stays():
     execute(Schedule.from_steps(blocks, [there, twice, there]))
 
 
+@given(st.lists(st.booleans(), min_size=1, max_size=4))
+def test_a_block_added_to_itself_is_found_beside_what_is_only_copied(adds):
+    blocks = range(len(adds))
+    steps = [Step.of(0, 1, blocks), Step.of(0, 1, blocks, add=adds)]
+    schedule = Schedule.from_steps(broadcast_blocks(2, len(adds)), steps)
+    if any(adds):
+        error = refusal(schedule)
+        assert (error.rank, error.block, error.step) == (1, adds.index(True), 1)
+        assert "already holds" in str(error)
+    else:
+        assert execute(schedule).cost == Cost(2, 2)
+
+
 def test_counts_do_not_overflow_however_often_a_contribution_is_doubled():
     both = Step.of([0, 1], [1, 0], 0, add=True)
     error = refusal(Schedule.from_steps(all_reduce(2), [both] * 70))

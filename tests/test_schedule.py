@@ -254,6 +254,17 @@ def test_a_schedule_that_uses_switches_is_placed_nowhere_else():
         placed(innetwork.multicast(star(3, replicates=True)), [2, 0, 1])
 
 
+def test_switches_that_take_part_do_so_in_every_operation():
+    plain = allreduce.binomial_tree(3)
+    in_network = Schedule.from_steps(plain.blocks, [Step.of([0, 1, 2], 3, 0, add=True), Step.of(3, [0, 1, 2], 0)], 1)
+    for one, other in ((plain, in_network), (in_network, plain), (in_network, in_network)):
+        for made in (in_sequence(one, other), side_by_side(one, other)):
+            assert (made.switches, made.nodes) == (1, 4)
+    assert in_sequence(plain, plain).switches == side_by_side(plain, plain).switches == 0
+    for made in (pipelined(in_network, 2), split(in_network, 2), reversed_in_time(in_network), scaled(in_network, 2)):
+        assert (made.switches, made.nodes) == (1, 4)
+
+
 def among(groups, source, target, steps):
     """One block on four ranks, with some groups of them."""
     own = tuple(np.array(group) for group in groups)
