@@ -48,7 +48,6 @@ EQUIVALENT = {
     "others = (lattice.coordinate(dst, k) - lattice.coordinate(src, k) "
     "for k in range(len(lattice.dims)) if k != axis)": "a sum and a difference are even together",
     "pair[source * blocks.ranks - target] = True": "that is another place for each pair as well",
-    "crossings = len(topology.router(src, dst)[0]) / max(len(src), 2)": "the time of one message is judged no closer",
     "place = 1": "the first list stays as it is, and the next ones take what comes",
     "ranks = len(pair[1])": "both trees have all ranks",
     "depth[node] = depth[parent[node]] + 2": "which of two nodes is deeper is all that counts",
@@ -82,9 +81,6 @@ EQUIVALENT = {
         "portions of other sizes add up to the same"
     ),
     "size = int(MOST_AT_ONCE / max(1, mean_crossings(topology, src, dst))) + 2": (
-        "portions of other sizes add up to the same"
-    ),
-    "size = int(MOST_AT_ONCE * max(1, mean_crossings(topology, src, dst))) + 1": (
         "portions of other sizes add up to the same"
     ),
     "wide = max(1, LANE_CELLS * self.next_id)": "so many lanes at once prove the same",

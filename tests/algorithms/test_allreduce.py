@@ -40,6 +40,12 @@ def test_execution_proves_the_end_state_and_agrees_with_the_closed_form(algorith
         assert run.cost == algorithm.cost(ranks, **options)
 
 
+@pytest.mark.parametrize("algorithm", of("all-reduce"), ids=lambda a: a.name)
+def test_without_a_word_about_segments_a_schedule_and_its_closed_form_mean_the_same_number(algorithm):
+    for ranks in (5, 8):
+        assert execute(algorithm.build(ranks)).cost == algorithm.cost(ranks)
+
+
 def test_in_a_ring_every_rank_sends_its_own_chunk_first_unless_another_is_named():
     for first, schedule in ((0, allreduce.ring(5)), (0, allreduce.ring(5, first=0)), (2, allreduce.ring(5, first=2))):
         step = schedule.step(0)
