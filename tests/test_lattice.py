@@ -130,7 +130,7 @@ def test_behind_one_port_a_route_is_the_same_from_the_senders_port_to_the_receiv
         (lambda: torus(()), "at least one axis"),
         (lambda: torus((4, 0)), "axis of size 0"),
         (lambda: torus((4, 4), tie="left"), "tie 'left'"),
-        (lambda: mesh((4, 4), order=(0, 0)), "order [0, 0]"),
+        (lambda: mesh((4, 4), order=(0, 0)), "order [0, 0]: must name each of the axes 0..1 once"),
         (lambda: find("torus:4xx4"), "as in torus:8x8x8"),
         (lambda: find("star:4x4"), "as in star:N"),
         (lambda: find("mesh:4x-1"), "must be a whole number of at most 18 digits, as in mesh:4x4"),
