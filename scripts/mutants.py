@@ -87,6 +87,9 @@ EQUIVALENT = {
     "wide = max(2, LANE_CELLS // self.next_id)": "so many lanes at once prove the same",
     "together = max(2, CHUNK // len(wanted))": "so many ranks at once prove the same",
     "together = max(1, CHUNK * len(wanted))": "so many ranks at once prove the same",
+    "moves = np.append(orbit.lattice.strides, np.random.default_rng(1).integers(ranks, size=FEW)) % ranks": (
+        "those are as much at random"
+    ),
     "first = min(FEW + 2, limit)": "one more that is tried",
     "FEW = 5": "one more that is tried",
     "FEW = 4": "one more that is tried",

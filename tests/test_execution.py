@@ -66,6 +66,12 @@ def test_of_several_missing_contributions_the_first_is_named():
     assert str(error) == "rank 1 ends with a block 0 that lacks the contribution of rank 0; no step wrote it"
 
 
+def test_a_rank_that_has_nothing_is_named_before_those_that_lack_something():
+    groups = (np.array([0, 1]), np.array([0, 1, 2]))
+    error = refusal(Schedule.from_steps(Blocks(3, Fractions.equal(1), np.array([3]), np.array([4]), groups), []))
+    assert str(error) == "rank 2 never receives block 0, which it must hold at the end"
+
+
 def test_ranks_that_add_in_different_orders_are_each_proved():
     every_pair = Step.of([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1], [0] * 6, add=True)
     assert execute(Schedule.from_steps(all_reduce(3), [every_pair])).cost == Cost(1, 2)
