@@ -241,8 +241,9 @@ class Plan:
         if self.replicas % self.replicate or self.shards % self.ep:
             each = f", each on a multiple of ep = {self.ep} ranks" if self.ep > 1 else ""
             raise ValueError(f"replicate = {self.replicate}: must divide dp x cp = {self.replicas} into copies{each}")
-        if self.replicate > 1 and not self.zero:
-            raise ValueError(f"replicate = {self.replicate}: copies of what ZeRO shards, and zero = 0 shards nothing")
+        if self.replicate > 1 and (not self.zero or self.shards == 1):
+            shared = f"zero = {self.zero} and a copy on {self.shards} of the ranks"
+            raise ValueError(f"replicate = {self.replicate}: copies of what ZeRO shards; {shared} shard nothing")
 
     @property
     def gpus(self) -> int:

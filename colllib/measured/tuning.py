@@ -231,9 +231,8 @@ def _around(machine: Machine, collective: str, p: int) -> float:
 def _rooted(machine: Machine, p: int) -> float:
     """Microseconds of a chain: one step where all channels take the same way, else one a rank (tuning.cc:394)."""
     wires = NETWORK_STEP if machine.boxes > 1 else NVLINK_STEP if machine.linked else PCIE_STEP
-    if machine.boxes == 1 or min(machine.cards, machine.gpus) == 1:
-        return BASE["ring"][p] + wires["ring"][p]
-    return BASE["ring"][p] + machine.ranks * wires["tree" if p == 2 else "ring"][p]
+    alike = machine.boxes == 1 or min(machine.cards, machine.gpus) == 1
+    return BASE["ring"][p] + (1 if alike else machine.ranks) * wires["ring"][p]
 
 
 def _tree(machine: Machine, p: int) -> Estimate:

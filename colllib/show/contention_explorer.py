@@ -14,7 +14,7 @@ from colllib.schedule import Schedule
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
-from colllib.show.figure import Chart
+from colllib.show.figure import Chart, legend_row
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.theme import SERIES, color
 from colllib.show.views import Rows
@@ -156,13 +156,8 @@ def _level(loads: IntArray) -> IntArray:
 
 
 def _legend(counts: IntArray) -> str:
-    keys = [
-        f'<span><svg width="26" height="10"><path d="M0 5H26" style="stroke:{_HUES[k]}" '
-        f'stroke-width="{_WIDTHS[k]}"/></svg>{name}</span>'
-        for k, name in enumerate(_LEVELS)
-        if counts[k]
-    ]
-    return f'<div class="cl-legend">{"".join(keys)}</div>'
+    line = '<svg width="26" height="10"><path d="M0 5H26" style="stroke:{}" stroke-width="{}"/></svg>'
+    return legend_row((line.format(_HUES[k], _WIDTHS[k]), name) for k, name in enumerate(_LEVELS) if counts[k])
 
 
 def _paths(segments: list[list[str]]) -> str:

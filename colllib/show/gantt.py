@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from colllib import units
-from colllib.show.figure import Chart
+from colllib.show.figure import Chart, legend_row
 from colllib.show.lines import px, text
-from colllib.show.theme import color, escape
+from colllib.show.theme import color
 from colllib.training.timeline import Step
 
 WIDTH, LEFT, ROW, BOX = 380.0, 58.0, 24.0, 18.0
@@ -62,7 +62,8 @@ def gantt(step: Step, rows: Mapping[str, str], *, title: str = "") -> Chart:
         f"{name}: busy {100 * step.busy(stream) / step.seconds if step.seconds else 0:.0f}%"
         for name, stream in rows.items()
     )
-    return Chart(_legend(seen) + svg, f"Timeline of {units.seconds(step.seconds)}. {described}.", title)
+    keys = ((f'<i class="cl-swatch" style="background:{color(hue)}"></i>', words) for words, hue in seen.items())
+    return Chart(legend_row(keys) + svg, f"Timeline of {units.seconds(step.seconds)}. {described}.", title)
 
 
 def _joined(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -84,11 +85,3 @@ def _boxes(spans: Sequence[tuple[float, float]], top: float, scale: float, hue: 
         for start, end in spans
     )
     return f'<path d="{shapes}" style="fill:{color(hue)};stroke:var(--cl-bg,#fff)" stroke-width=".7"/>'
-
-
-def _legend(seen: Mapping[str, int]) -> str:
-    keys = "".join(
-        f'<span><i class="cl-swatch" style="background:{color(hue)}"></i>{escape(words)}</span>'
-        for words, hue in seen.items()
-    )
-    return f'<div class="cl-legend">{keys}</div>'

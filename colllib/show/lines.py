@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from colllib.show.figure import Chart
+from colllib.show.figure import Chart, legend_row
 from colllib.show.looks import Look, looks
 from colllib.show.theme import SERIES, escape, typeset_svg
 
@@ -104,7 +104,7 @@ class _Axis:
     def ticks(self, most: int) -> list[float]:
         """Round values within the axis, at most about `most` of them."""
         if not self.base:
-            return _linear_ticks(self.low, self.high, most)
+            return linear_ticks(self.low, self.high, most)
         first = math.ceil(math.log(self.low, self.base) - 1e-9)
         last = math.floor(math.log(self.high, self.base) + 1e-9)
         step = max(1, math.ceil((last - first + 1) / most))
@@ -115,7 +115,12 @@ class _Axis:
         return found if len(found) > 1 else [self.low, self.high]
 
 
-def _linear_ticks(low: float, high: float, most: int) -> list[float]:
+def linear_ticks(low: float, high: float, most: int) -> list[float]:
+    """Round values between two, at most about `most` of them.
+
+    >>> linear_ticks(0, 9, 5)
+    [0.0, 2.0, 4.0, 6.0, 8.0]
+    """
     raw = (high - low) / most
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * (1 - 1e-9))
@@ -298,12 +303,8 @@ def plot(
 
 
 def _legend(labels: Sequence[str], drawn: Sequence[Look]) -> str:
-    keys = "".join(
-        f'<span><svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{look.color}" '
-        f'stroke-width="2.5"{look.dashes}/></svg>{escape(label)}</span>'
-        for label, look in zip(labels, drawn, strict=True)
-    )
-    return f'<div class="cl-legend">{keys}</div>'
+    path = '<svg width="30" height="10" fill="none"><path d="M0 5H30" style="stroke:{}" stroke-width="2.5"{}/></svg>'
+    return legend_row((path.format(look.color, look.dashes), name) for name, look in zip(labels, drawn, strict=True))
 
 
 def lines(

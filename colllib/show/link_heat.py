@@ -19,7 +19,7 @@ from colllib.schedule import Schedule, placed
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
-from colllib.show.figure import Chart
+from colllib.show.figure import Chart, legend_row
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.race import Form, Race, Row
 from colllib.show.theme import escape
@@ -308,8 +308,8 @@ def _legend(found: Heat) -> str:
     for level, loads in at.items():
         said = "idle" if level == 0 else ", ".join(loads) if len(loads) < 3 else f"{loads[0]} to {loads[-1]}"
         arrow = f'<svg width="30" height="12" fill="none">{_arrow(1, 6, 1, 0, 28, level)}</svg>'
-        keys.append(f"<span>{arrow}{said}</span>")
-    return f'<div class="cl-legend" style="{_COLORS}">{"".join(keys)}</div>'
+        keys.append((arrow, said))
+    return legend_row(keys, f' style="{_COLORS}"')
 
 
 def describe(found: Heat) -> str:

@@ -33,7 +33,7 @@ def ranges() -> dict[str, dict[str, tuple[float, float]]]:
 class LogReader:
     """The form; it starts with a published log, and without script it says which command reads one.
 
-    >>> log_reader()
+    >>> LogReader()
     A text area that reads an nccl-tests log and draws it over the range of a machine.
     """
 
@@ -58,8 +58,3 @@ class LogReader:
 
     def __repr__(self) -> str:
         return "A text area that reads an nccl-tests log and draws it over the range of a machine."
-
-
-def log_reader() -> LogReader:
-    """The text area of the chapter on slow clusters."""
-    return LogReader()

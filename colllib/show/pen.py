@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from colllib.show.figure import Chart
+from colllib.show.figure import Chart, legend_row
 from colllib.show.geometry import Box, Point, Track, bow, num
 from colllib.show.theme import SERIES, escape, style
 
@@ -311,8 +311,7 @@ def drawing(draw: Callable[[Pen], None], *, title: str, alt: str, legend: Iterab
 
 def legend_of(items: Iterable[tuple[str, str]]) -> str:
     """Swatches with what they stand for, in a row."""
-    keys = "".join(f"<span>{swatch(name)}{escape(said)}</span>" for name, said in items)
-    return f'<div class="cl-legend">{keys}</div>' if keys else ""
+    return legend_row((swatch(name), said) for name, said in items)
 
 
 _SLOTS = Look(21, 26, 4)

@@ -12,7 +12,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import number
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.space_time import Look, bars_of, bars_of_steps, drawn, step_edges
+from colllib.show.space_time import space_time, step_edges
 from colllib.show.table import Table
 from colllib.show.views import Told, Ways
 
@@ -101,13 +101,17 @@ def _picture(schedule: str, n: int, p: int, clock: str) -> Chart | str:
     """The diagram at M/BW = 8 alpha, whose axis counts in units of alpha."""
     if n > DRAWN:
         return f"<p>Up to {DRAWN} ranks the diagram is drawn, and its phases are counted.</p>"
-    found = run(schedule, n, p)
-    edges = step_edges(found, message=RATIO, alpha=1, bandwidth=1)
-    look = Look(p, edges[-1], number, "time in units of alpha")
-    if clock == CLOCKS[0]:
-        bars = bars_of_steps(found.schedule, found.topology, edges, RATIO)
-        return drawn(bars, found.schedule, look, edges)
-    return drawn(bars_of(found.schedule, message=RATIO, alpha=1, bandwidth=1), found.schedule, look)
+    return space_time(
+        run(schedule, n, p).schedule,
+        message=RATIO,
+        alpha=1,
+        bandwidth=1,
+        clock="event" if clock == CLOCKS[1] else "lock-step",
+        segments=p,
+        until=step_edges(run(schedule, n, p), message=RATIO, alpha=1, bandwidth=1)[-1],
+        time_format=number,
+        x_label="time in units of alpha",
+    )
 
 
 def _counts(schedule: str, n: int, p: int) -> Table:

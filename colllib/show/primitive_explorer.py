@@ -37,7 +37,7 @@ def primitive_explorer() -> Explorer:
         [
             Part(lambda primitive, n, root: before_after(an_instance(primitive, n, root)), "Before and after"),
             Part(_said),
-            Part(_made_of, "The identities, executed", fold="The identities, executed"),
+            Part(_made_of, "Made of others", fold="Made of others"),
             Part(_bounds, "Lower bounds", fold="Lower bounds"),
         ],
         summary=_summary,

@@ -14,7 +14,7 @@ from colllib.execution import Execution, execute
 from colllib.measures import busy_ports
 from colllib.schedule import Schedule, Step
 from colllib.show.figure import Chart
-from colllib.show.lines import _linear_ticks
+from colllib.show.lines import linear_ticks
 from colllib.show.theme import SERIES, color, escape
 from colllib.topology import Topology, star
 
@@ -78,10 +78,10 @@ def bars_of(
         arrivals = zip(line.arrival.tolist(), _carried(schedule), strict=True)
         return [Bar(*head, *tail) for head, tail in zip(times, arrivals, strict=True)]
     edges = step_edges(execute(schedule, topology), message=message, alpha=alpha, bandwidth=bandwidth)
-    return bars_of_steps(schedule, topology, edges, message / bandwidth)
+    return _bars_of_steps(schedule, topology, edges, message / bandwidth)
 
 
-def bars_of_steps(schedule: Schedule, topology: Topology, edges: Sequence[float], message_time: float) -> list[Bar]:
+def _bars_of_steps(schedule: Schedule, topology: Topology, edges: Sequence[float], message_time: float) -> list[Bar]:
     """The bars on the lock-step clock: in a step a link sends one message after another."""
     share = schedule.blocks.share
     found = []
@@ -146,6 +146,8 @@ def space_time(
     clock: Clock = "event",
     segments: int = 1,
     until: float | None = None,
+    time_format: Callable[[float], str] = units.seconds,
+    x_label: str = "time",
     title: str = "",
 ) -> Chart:
     """Draw when each rank sends which segment: a bar while its port is busy, a thin line until it has arrived.
@@ -162,6 +164,8 @@ def space_time(
         segments: segments P per original block: labels count from 0 in each, and the segments of
             the second block (a second tree's half) are drawn hollow.
         until: end of the time axis (default: the last arrival), to compare two clocks.
+        time_format: writes times.
+        x_label: names the time axis.
         title: a heading.
 
     Raises:
@@ -175,45 +179,32 @@ In the 5 steps 1, 2, 3, 2, 1 ranks send.
     """
     if clock not in ("lock-step", "event"):
         raise ValueError(f"clock {clock!r}: must be 'lock-step' or 'event'")
+    if schedule.ranks > MOST_RANKS:
+        raise ValueError(f"{schedule.ranks} ranks: a space-time diagram shows at most {MOST_RANKS}")
     price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
     bars = bars_of(schedule, topology, clock=clock, **price)
     edges = step_edges(execute(schedule, topology), **price) if clock == "lock-step" else []
-    return drawn(bars, schedule, Look(segments, until), edges, title)
+    end = max((bar.arrival for bar in bars), default=0.0)
+    axis = _Axis(until or end, edges, busy_ports(schedule), time_format, x_label)
+    alt = f"Space-time diagram, {clock} clock: {len(bars)} messages from {len({bar.row for bar in bars})} of "
+    alt += f"{schedule.ranks} ranks end after {time_format(end)}."
+    if edges:
+        alt += f" In the {len(axis.busy)} steps {', '.join(map(str, axis.busy))} ranks send."
+    return Chart(_drawing(_in_lanes(bars), schedule.ranks, segments, axis), alt, title)
 
 
 @dataclass(frozen=True)
-class Look:
-    """How a space-time diagram is drawn; see `space_time`."""
+class _Axis:
+    """Time to the right: until when, where steps begin and end and how many ranks send in each, and what is written."""
 
-    segments: int = 1
-    until: float | None = None
-    time_format: Callable[[float], str] = units.seconds
-    x_label: str = "time"
+    end: float
+    edges: Sequence[float]
+    busy: Sequence[int]
+    time_format: Callable[[float], str]
+    label: str
 
-
-def drawn(bars: list[Bar], schedule: Schedule, look: Look, edges: Sequence[float] = (), title: str = "") -> Chart:
-    """The diagram of bars that `bars_of` made; `edges` are the steps of the lock-step clock, where it is that clock.
-
-    Raises:
-        ValueError: for more than 16 ranks.
-    """
-    if schedule.ranks > MOST_RANKS:
-        raise ValueError(f"{schedule.ranks} ranks: a space-time diagram shows at most {MOST_RANKS}")
-    busy = busy_ports(schedule)
-    end = max((bar.arrival for bar in bars), default=0.0)
-    body = _drawing(_in_lanes(bars), schedule.ranks, look.until or end, edges, busy, look)
-    return Chart(body, _summary(schedule, bool(edges), end, busy, len(bars), look.time_format), title)
-
-
-def _summary(
-    schedule: Schedule, lockstep: bool, end: float, busy: list[int], count: int, time_format: Callable[[float], str]
-) -> str:
-    senders = {int(src) for t in range(schedule.num_steps) for src in schedule.step(t).src}
-    said = f"Space-time diagram, {'lock-step' if lockstep else 'event'} clock: {count} messages "
-    said += f"from {len(senders)} of {schedule.ranks} ranks end after {time_format(end)}."
-    if lockstep:
-        said += f" In the {len(busy)} steps {', '.join(map(str, busy))} ranks send."
-    return said
+    def __call__(self, time: float) -> int:
+        return round(LEFT + time * ((WIDTH - LEFT - RIGHT) / self.end)) if self.end else LEFT
 
 
 def _in_lanes(bars: list[Bar]) -> list[Bar]:
@@ -228,22 +219,17 @@ def _in_lanes(bars: list[Bar]) -> list[Bar]:
     return placed
 
 
-def _drawing(bars: list[Bar], rows: int, end: float, edges: Sequence[float], busy: Sequence[int], look: Look) -> str:
+def _drawing(bars: list[Bar], rows: int, segments: int, x: _Axis) -> str:
     lanes = 1 + max((bar.lane for bar in bars), default=0)
     thick = max(THICK // lanes, 3)
     floor = TOP + rows * PITCH
-    across = (WIDTH - LEFT - RIGHT) / end if end else 0.0
-
-    def x(time: float) -> int:
-        return round(LEFT + time * across)
 
     def y(bar: Bar) -> int:
         return round(TOP + (bar.row + 0.5) * PITCH + (bar.lane - (lanes - 1) / 2) * thick)
 
-    out = [_frame(rows, floor), _axis(x, end, floor, edges, busy, look)]
+    out = [_frame(rows, floor), _ticks(x, floor)]
     flights = "".join(f"M{x(bar.left)} {y(bar)}H{x(bar.arrival)}" for bar in bars if x(bar.arrival) > x(bar.left))
     out.append(f'<g fill="none"><path d="{flights}" stroke="currentColor" stroke-width="{max(2, thick // 10)}"/>')
-    segments = look.segments
     kind = {bar: (bar.blocks[0] // segments % 2, bar.blocks[0] % segments % len(SERIES)) for bar in bars}
     labels = []
     for (hollow, series), group in groupby(sorted(bars, key=kind.__getitem__), key=kind.__getitem__):
@@ -266,7 +252,7 @@ def _drawing(bars: list[Bar], rows: int, end: float, edges: Sequence[float], bus
         ]
         fill = "currentColor" if hollow else "var(--cl-bg,#fff)"
         out.append(_texts(fit, f'font-size="{size}" font-weight="600" fill="{fill}"'))
-    height = floor + (58 if edges else 44) * SCALE
+    height = floor + (58 if x.edges else 44) * SCALE
     return f'<svg viewBox="0 0 {WIDTH} {height}" font-size="{12 * SCALE}" aria-hidden="true">{"".join(out)}</svg>'
 
 
@@ -298,29 +284,28 @@ def _frame(rows: int, floor: int) -> str:
     )
 
 
-def _axis(
-    x: Callable[[float], int], end: float, floor: int, edges: Sequence[float], busy: Sequence[int], look: Look
-) -> str:
-    if not end:
+def _ticks(x: _Axis, floor: int) -> str:
+    """What stands below the diagram: how many ranks send in each step, and the times."""
+    if not x.end:
         return ""
     out = []
-    if edges:
-        grid = "".join(f"M{x(edge)} {TOP}V{floor}" for edge in edges)
+    if x.edges:
+        grid = "".join(f"M{x(edge)} {TOP}V{floor}" for edge in x.edges)
         out.append(f'<path d="{grid}" stroke="var(--cl-edge,#77808a)" stroke-width="2" stroke-dasharray="6 6"/>')
         size = 10 * SCALE
         muted = f'font-size="{size}" fill="var(--cl-muted,#57606a)"'
         places = [
             ((x(a) + x(b)) // 2, floor + 12 * SCALE, str(count))
-            for (a, b), count in zip(pairwise(edges), busy, strict=True)
+            for (a, b), count in zip(pairwise(x.edges), x.busy, strict=True)
         ]
-        room = min(x(b) - x(a) for a, b in pairwise(edges))
+        room = min(x(b) - x(a) for a, b in pairwise(x.edges))
         if room > 0.62 * size * max(len(text) for _, _, text in places):
             out.append(_texts(places, muted) + f'<text x="0" y="{floor + 12 * SCALE}" {muted}>send</text>')
-    base = floor + (29 if edges else 15) * SCALE
-    ticks = _linear_ticks(0.0, end, 5)
+    base = floor + (29 if x.edges else 15) * SCALE
+    ticks = linear_ticks(0.0, x.end, 5)
     marks = "".join(f"M{x(tick)} {floor}v{4 * SCALE}" for tick in ticks)
     out.append(f'<path d="{marks}" stroke="currentColor" stroke-width="4"/>')
-    named = [(tick, look.time_format(tick)) for tick in ticks]
+    named = [(tick, x.time_format(tick)) for tick in ticks]
     places = [(min(x(tick), WIDTH - round(3.6 * SCALE * len(text))), base, text) for tick, text in named]
-    places.append(((LEFT + WIDTH - RIGHT) // 2, base + 15 * SCALE, look.x_label))
+    places.append(((LEFT + WIDTH - RIGHT) // 2, base + 15 * SCALE, x.label))
     return "".join(out) + _texts(places, "")

@@ -1,17 +1,15 @@
 """The map of winners: who is fastest over ranks and message size, and what a library takes there."""
 
-from collections import Counter
 from functools import cache
 
-from colllib.algorithms import Algorithm, of
-from colllib.ladder import PRIMITIVES, regret
-from colllib.ladder import winners as fastest
-from colllib.library_choices import LIBRARIES, Choice, choice
+from colllib.algorithms import of
+from colllib.ladder import PRIMITIVES
+from colllib.library_choices import LIBRARIES, choice
 from colllib.show.control import Control
 from colllib.show.cost_explorer import on_star, prices, ranks
 from colllib.show.explorer import Explorer
 from colllib.show.race import Race, Row
-from colllib.show.views import MESSAGES, Map, Turns
+from colllib.show.views import Map, Turns
 
 #: The rows of the map; the control offers more, between them.
 RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 72, 128, 256, 512, 1024, 4096, 16384, 65536)
@@ -87,34 +85,3 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
         found.append((above, at(low)))
         low = above
     return (*found[:-1], (1e99, found[-1][1]))
-
-
-@cache
-def cells(primitive: str, unit: float) -> tuple[tuple[Algorithm, ...], ...]:
-    """The winner in each cell, a row for each of `RANKS`, a column for each of `MESSAGES`; of several, who leads most.
-
-    Args:
-        primitive: its name.
-        unit: alpha * BW in bytes.
-    """
-    tied = [[fastest(primitive, n, m / unit) for m in MESSAGES] for n in RANKS]
-    often = Counter(algorithm for row in tied for cell in row for algorithm in cell)
-    table = of(primitive)
-    return tuple(tuple(min(cell, key=lambda a: (-often[a], table.index(a))) for cell in row) for row in tied)
-
-
-@cache
-def compared(primitive: str, unit: float, library: str) -> tuple[tuple[tuple[Choice, float], ...], ...]:
-    """A library's choice in each cell and how many times the fastest one's time it takes there (0: not known).
-
-    Args:
-        primitive: its name.
-        unit: alpha * BW in bytes.
-        library: its name.
-    """
-
-    def cell(n: int, m: float) -> tuple[Choice, float]:
-        found = choice(library, primitive, n, m) or Choice(library, "", None)
-        return found, regret(primitive, found.algorithm, n, m / unit) if found.algorithm else 0.0
-
-    return tuple(tuple(cell(n, m) for m in MESSAGES) for n in RANKS)

@@ -127,14 +127,12 @@ def place_passes(
     leaving: Mapping[int, Sequence[Op]],
     prefetch: int = 1,
 ) -> list[tuple[int, int]]:
-    """Append passes, one after the other, with what is gathered before and what leaves after some of them.
+    """Append passes to a step's operations, one after the other, with what is gathered before and leaves after some.
 
     Args:
-        ops: the list of a step's operations so far.
         passes: each the operations of one stream, at least one.
         gathers: by the place of the pass that needs it; it is asked for when the pass `prefetch` + 1 before is done.
         leaving: by the place of the pass after which they follow, one after the other.
-        prefetch: how many passes ahead.
 
     Returns:
         the indices of the first and the last operation of each pass.

@@ -37,11 +37,9 @@ class Training:
         model: its layers, all alike, are cut into stages; one with experts has them in every layer.
         plan: dp x cp x tp x pp ranks; with zero 2 or 3 a layer's parameters are asked for one pass ahead.
         machine: of boxes with speeds, such as "dgx-h100:16".
-        tokens: of a microbatch.
-        microbatches: of a replica's step.
+        tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
         rate: operations per second that a rank sustains.
-        schedule: of the pipeline.
-        chunks: of interleaved stages.
+        schedule, chunks: as for `colllib.training.pipelines.order`.
         bucket: bytes of gradients that leave together.
         shared: whether gradients and activations share the card of a rank.
 

@@ -44,13 +44,7 @@ class Op:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """Operations and when they ran.
-
-    Attributes:
-        ops: as listed.
-        start: in seconds, shape (ops,).
-        end: in seconds, shape (ops,).
-    """
+    """Operations as they were listed, and when each started and ended in seconds, shape (ops,)."""
 
     ops: tuple[Op, ...]
     start: NDArray[np.float64]

@@ -150,9 +150,35 @@ def test_channels_are_those_that_nccl_logs(expression, channels, speed):
         ("dgx-h100:2,cards=4", 8 * 41.4),  # 8 channels of 24, in the box 45, of which 0.92 is the most of a channel
         ("dgx-v100:2", 4 * 18.5),  # 4 channels of 12, in the box 24; 18.5 is the most of a channel
         (SINGLE.format(2), 2 * 41.4 * 0.85),  # 2 channels of 24, raised to 48
+        (SINGLE.format(2) + ",link=10GB/s", 2 * 41.4 * 0.85),  # likewise: a GPU alone in its box needs no link
+        (SINGLE.format(2) + ",card=10GB/s", 12 * 0.92 * 0.85),  # a channel of 6, raised to 12
         ("dgx-h100:3,cards=4", 192 * 0.92),
     ],
 )
 def test_over_two_boxes_a_tree_has_the_speed_of_its_channels_in_the_box(expression, rate):
     """tuning.cc:306, and search.cc:1279, which raises it up to twice that between boxes."""
     assert model(expression)["tree", "Simple"].algbw == pytest.approx(rate / 2 * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("expression", "algorithm", "microseconds", "rate"),
+    [
+        # 12 channels of 30 GB/s; a tree sends each byte up and down
+        ("dgx-h100:1", ("tree", "LL"), 6.8 + 14 * 0.6, 360 * 0.92 / 3.8 / 2),
+        ("dgx-h100:1", ("tree", "LL128"), 14.0 + 14 * 1.25, 360 * 0.92 * 7 / 9 / 2),
+        ("dgx-h100:1", ("tree", "Simple"), 8.4 + 14 * 4.0, 360 * 0.92 / 2),
+        ("dgx-h100:1", ("NVLS", "Simple"), 25.0, 8 * (2 * 40 * 0.85 * 7 / 8) * 8 / 14),
+        # 8 cards of 48 GB/s, and 360 in a box
+        ("dgx-h100:4", ("tree", "LL128"), 14.0 + 14 * 1.25 + 4 * 8.5, 8 * 29.0 / 2),
+        ("dgx-h100:4", ("tree", "Simple"), 8.4 + 14 * 4.0 + 4 * 14.0, 8 * 36.0 / 2),
+        ("dgx-h100:4", ("NVLSTree", "Simple"), 25.0 + 4 * 20.9, 8 * 45.5 * 32 / 62),
+        ("dgx-h100:4,collnet=true", ("NVLS", "Simple"), 25.0 + 18.0, 8 * 48 * 32 / 62),
+        ("dgx-h100:4,collnet=true", ("CollNetDirect", "Simple"), 2 * (3.7 + 7 * 0.4) + 31.0, 360 * 0.85 / 2),
+        ("dgx-h100:4,collnet=true", ("CollNetChain", "Simple"), 2 * 7 * 2.8 + 30.0, 360 / 2),
+    ],
+)
+def test_an_all_reduce_by_hand(expression, algorithm, microseconds, rate):
+    """tuning.cc:306 to 430, and the rates of tuning.toml; microseconds, and GB/s of the vector."""
+    found = model(expression)[algorithm]
+    assert found.latency == pytest.approx(microseconds * 1e-6)
+    assert found.algbw == pytest.approx(rate * 1e9)

@@ -8,7 +8,7 @@ from show_browser import opened, write_page
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
-from colllib.show.log_reader import log_reader
+from colllib.show.log_reader import LogReader
 
 ALONE = """134217728 33554432 float sum -1 631.9 212.41 0.00 0 0.51 263017.30 0.00 0
 268435456 67108864 float sum -1 1007.4 266.46 0.00 0 0.31 857621.27 0.00 0"""
@@ -20,7 +20,7 @@ PASTE = "(area, text) => { area.value = text; area.dispatchEvent(new Event('inpu
 @pytest.mark.browser
 @pytest.mark.usefixtures("with_chromium")
 def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses_what_is_no_measurement(tmp_path):
-    page = write_page(tmp_path, log_reader())
+    page = write_page(tmp_path, LogReader())
     with opened(page, viewport={"width": 360, "height": 800}) as (tab, troubles):
         area, said = tab.locator("textarea"), tab.locator("output")
         assert "in the healthy range of dgx-h100:2" in said.text_content()

@@ -176,16 +176,19 @@ def test_of_experts_a_copy_shards_those_of_each_rank_among_its_equals():
 
 @pytest.mark.parametrize("zero", [2, 3])
 @pytest.mark.parametrize("schedule", ["1f1b", "interleaved", "zb-h1"])
-def test_each_stage_of_a_pipeline_gathers_and_scatters_its_own_layers(zero, schedule):
+@pytest.mark.parametrize("replicate", [1, 2])
+def test_each_stage_of_a_pipeline_gathers_and_scatters_its_own_layers(zero, schedule, replicate):
     """Gradients leave after each microbatch; parameters come once, or as often as `parallelism.training` says."""
-    model, plan = replace(LLAMA, layers=8), Plan(dp=4, tp=8, pp=4, zero=zero)
+    model, plan = replace(LLAMA, layers=8), Plan(dp=4, tp=8, pp=4, zero=zero, replicate=replicate)
     chunks = 2 if schedule == "interleaved" else 1
     step = simulate(Training(model, plan, MACHINE, 1024, 8, schedule=schedule, chunks=chunks))
     calls = {c.primitive: c.count for c in training(model, plan, tokens=4 * 8 * 1024, microbatches=8) if c.axis == "DP"}
     for stage in range(4):
         assert counted(step, ["all-gather"], f"network {stage}") == (calls["all-gather"] if zero == 3 else 2)
         assert counted(step, ["reduce-scatter"], f"network {stage}") == 2 * 8
+        assert counted(step, ["all-reduce"], f"network {stage}") == 2 * (replicate > 1)
     assert zero == 2 or calls["reduce-scatter"] == 2 * 8
+    assert zero == 2 or calls.get("all-reduce", 0) == 2 * (replicate > 1)
 
 
 def test_no_layer_of_a_stage_runs_before_its_parameters_are_there():
@@ -318,7 +321,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--plan dp=128,ep=8", "must divide the 0 experts of Llama 3.1 70B"),
         ("--plan dp=128,zero=3,replicate=3", "replicate = 3: must divide dp x cp = 128 into copies"),
         ("--plan dp=128,zero=3,replicate=0", "replicate 0: must be at least 1"),
-        ("--plan dp=128,zero=0,replicate=16", "copies of what ZeRO shards, and zero = 0 shards nothing"),
+        ("--plan dp=128,zero=0,replicate=16", "zero = 0 and a copy on 8 of the ranks shard nothing"),
+        ("--plan dp=128,zero=3,replicate=128", "zero = 3 and a copy on 1 of the ranks shard nothing"),
         ("--plan dp=128,ep=16,replicate=16", "into copies, each on a multiple of ep = 16 ranks"),
         ("--microbatches -1", "microbatches '-1': must be a whole number"),
         ("--microbatches 999999", "passes are too many"),

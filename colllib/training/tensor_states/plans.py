@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import inf, prod
+from typing import Any
 
 import numpy as np
 
@@ -94,13 +95,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Plan:
-    """How every node runs.
-
-    Attributes:
-        graph, machine: of what, on what.
-        ways: by the name of the node.
-        final: the states that some tensors must have in the end.
-    """
+    """How every node of a graph runs on a machine, by its name, and in which final states some tensors must be."""
 
     graph: Graph
     machine: Machine
@@ -298,8 +293,15 @@ def _by_program(
         loads += [(stage(way.output),) for way in offered[node.name]]
         rows.append(([(k, 1.0) for k, _ in columns[node.name]], 1, 1))
     whole = len(costs)
-    for name, user, wanted in _wanted(graph, columns, final):
-        start, made = len(costs), _by_output(columns[name])
+    # a tensor, its user, and the columns of the ways that want it in a state and so often
+    edges: list[tuple[str, Node | None, dict[Any, list[int]]]] = [
+        (name, node, _grouped(((way.inputs[place], 1 + (way.later == AGAIN)), k) for k, way in columns[node.name]))
+        for node in graph.nodes
+        for place, name in enumerate(node.inputs)
+    ]
+    edges += [(name, None, {(state, 1): []}) for name, state in final.items()]
+    for name, user, wanted in edges:
+        start, made = len(costs), _grouped((way.output, k) for k, way in columns[name])
         for before, (after, times) in product(made, wanted):
             costs.append(times * _moving(graph, machine, name, user, before, after))
             loads.append((stage(before), stage(after)))
@@ -309,7 +311,7 @@ def _by_program(
                 total = 0 if takers else 1
                 rows.append(([*((k, 1.0) for k in added), *((k, -1.0) for k in takers)], total, total))
     for new, old in graph.same.items():
-        ends = [_by_output(columns[name], _elsewhere) for name in (new, old)]
+        ends = [_grouped((_elsewhere(way.output), k) for k, way in columns[name]) for name in (new, old)]
         for state in dict.fromkeys([*ends[0], *ends[1]]):
             signs = zip(ends, (1.0, -1.0), strict=True)
             rows.append(([(k, sign) for end, sign in signs for k in end.get(state, [])], 0, 0))
@@ -339,24 +341,8 @@ def _limits(graph: Graph, machine: Machine, columns: Mapping[str, list[tuple[int
                 yield [*again, *gone], -inf, 1
 
 
-def _wanted(
-    graph: Graph, columns: Mapping[str, list[tuple[int, Way]]], final: Mapping[str, State]
-) -> Iterator[tuple[str, Node | None, dict[tuple[State, int], list[int]]]]:
-    """Each edge: tensor, user, and what is wanted: a state and how often, with the columns of the ways that want it."""
-    for node in graph.nodes:
-        for place, name in enumerate(node.inputs):
-            found: dict[tuple[State, int], list[int]] = {}
-            for k, way in columns[node.name]:
-                found.setdefault((way.inputs[place], 1 + (way.later == AGAIN)), []).append(k)
-            yield name, node, found
-    for name, state in final.items():
-        yield name, None, {(state, 1): []}
-
-
-def _by_output(
-    columns: list[tuple[int, Way]], of: Callable[[State], State] = lambda state: state
-) -> dict[State, list[int]]:
-    found: dict[State, list[int]] = {}
-    for k, way in columns:
-        found.setdefault(of(way.output), []).append(k)
+def _grouped(columns: Iterable[tuple[Any, int]]) -> dict[Any, list[int]]:
+    found: dict[Any, list[int]] = {}
+    for what, k in columns:
+        found.setdefault(what, []).append(k)
     return found

@@ -93,8 +93,8 @@ def _local(graph: Graph, node: Node, parts: list[Floats]) -> Floats:
 
 def _lines(mesh: Sequence[int], axis: int) -> list[list[int]]:
     """The groups of ranks along an axis."""
-    ranks = np.moveaxis(np.arange(prod(mesh)).reshape(mesh), axis, -1)
-    return [[int(rank) for rank in row] for row in ranks.reshape(-1, mesh[axis])]
+    lines: list[list[int]] = np.moveaxis(np.arange(prod(mesh)).reshape(mesh), axis, -1).reshape(-1, mesh[axis]).tolist()
+    return lines
 
 
 def _cut(value: Floats, letters: str, state: State, mesh: Sequence[int]) -> Shards:

@@ -18,13 +18,9 @@ KEPT, AGAIN = "kept", "again"
 
 @dataclass(frozen=True)
 class Way:
-    """How an operation runs.
+    """How an operation runs: in which states of its inputs and of its output.
 
-    Args:
-        inputs: the states that it wants of its inputs.
-        output: the state of its output.
-        later: what the backward pass finds of a tensor of the forward pass: it is KEPT, computed AGAIN, or ""
-            where all is kept or nothing is needed.
+    Later the backward pass finds its tensor KEPT, or computes it AGAIN; "" where all is kept or nothing is needed.
     """
 
     inputs: tuple[State, ...]
