@@ -19,9 +19,19 @@ from colllib.algorithms.nested import flows
 from colllib.bounds import bus_factor
 from colllib.cost import SAME, Cost, Price, best_segments, first_lowest
 from colllib.execution import Execution, execute
-from colllib.limits import IN_FULL, MOST_BLOCKS, MOST_SECONDS, TooLarge, check_seconds, check_size, expected_seconds
+from colllib.limits import (
+    IN_FULL,
+    LINK,
+    MOST_BLOCKS,
+    MOST_SECONDS,
+    STEP,
+    TooLarge,
+    check_seconds,
+    check_size,
+    expected_seconds,
+)
 from colllib.losses import IDEAL, Eta, effective
-from colllib.overlap import Pricing, Traffic, overlapped
+from colllib.overlap import Pricing, Traffic, overlapped, whole_steps
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
@@ -381,11 +391,13 @@ def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
     if here.algorithm.overlaps:
         return _best_overlap(here, named, overlapped(here.schedule(), here.topology, **price))[1]
 
+    pricing = Pricing(here.topology, **price)
+
     def seconds(pieces: int) -> float:
         schedule = here.schedule(pieces)
         if SEARCHED * expected_seconds(named, schedule, here.topology) > MOST_SECONDS:
             return inf
-        return overlapped(schedule, here.topology, **price)(1)
+        return pricing.lock_step(whole_steps(schedule))
 
     return _fewest(seconds, lambda time: first_lowest(time, 1, MOST_SEGMENTS))[1]
 
@@ -395,17 +407,11 @@ def _best_overlap(here: Entry, named: str, seconds: Callable[[int], float]) -> t
 
     Infinite seconds and one segment if all do.
     """
-    most = MOST_SEGMENTS
-    while most > 0:
-        lowest, found = _lowest(seconds, most)
-        try:
-            expected = expected_seconds(named, here.schedule(found), here.topology)
-        except TooLarge:
-            expected = inf
-        if expected <= OVERLAPPED:
-            return lowest, found
-        most = min(found - 1, int(max(found * OVERLAPPED / expected, found / 2)))
-    return inf, 1
+    schedule, topology = here.schedule(), here.topology
+    first = (schedule.num_steps - 1) * (STEP + LINK * topology.num_links)  # a further segment takes but one step more
+    further = expected_seconds(named, schedule, topology) - first
+    most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // max(1, len(schedule.blocks)))
+    return _lowest(seconds, most) if most > 0 else (inf, 1)
 
 
 def _lowest(seconds: Callable[[int], float], most: int) -> tuple[float, int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,19 +82,45 @@ class Pricing:
             NoRouteError: for flows without a route.
         """
         kinds: dict[bytes, int] = {}
-        waits, busy, kind = [], [np.zeros(self.topology.num_links)], []
+        waits: list[float] = []
+        busy, kind = [np.zeros(self.topology.num_links)], []
         for step in steps:
-            key = b"".join(part.tobytes() for part in step)
-            if key not in kinds:
-                kinds[key] = len(kinds)
-                crossing, link = self.topology.router(step.src, step.dst)
-                level, hops = self.topology.latencies(crossing, link, len(step.src))
-                waits.append(float((hops * self.alpha[level]).max(initial=0)))
-                load = np.bincount(link, step.share[crossing], self.topology.num_links)
-                busy.append(load * self.seconds)
-            kind.append(kinds[key])
+            kind.append(kinds.setdefault(_digest(step), len(kinds)))
+            if len(kinds) > len(waits):
+                wait, load = self._routed(step)
+                waits.append(wait)
+                busy.append(load)
         alike, column = np.unique(np.stack(busy), axis=1, return_inverse=True)
         return Traffic(np.array(waits)[kind], alike[1:][kind], column.ravel())
+
+    def lock_step(self, steps: Iterable[Flows]) -> float:
+        """The seconds that steps take one after another; raises as `traffic`."""
+        known: dict[bytes, float] = {}
+        total = 0.0
+        for step in steps:
+            key = _digest(step)
+            if key not in known:
+                wait, load = self._routed(step)
+                known[key] = wait + float(load.max(initial=0))
+            total += known[key]
+        return total
+
+    def _routed(self, step: Flows) -> tuple[float, FloatArray]:
+        """The latency of a step, and for how long it keeps each link busy."""
+        crossing, link = self.topology.router(step.src, step.dst)
+        level, hops = self.topology.latencies(crossing, link, len(step.src))
+        load = np.bincount(link, step.share[crossing], self.topology.num_links)
+        return float((hops * self.alpha[level]).max(initial=0)), load * self.seconds
+
+
+def _digest(step: Flows) -> bytes:
+    return blake2b(b"".join(part.tobytes() for part in step), digest_size=16).digest()
+
+
+def whole_steps(schedule: Schedule) -> Iterator[Flows]:
+    """The steps of a schedule, with a flow for each message."""
+    share = schedule.blocks.share.as_floats()
+    return (Flows(step.src, step.dst, share[step.block]) for step in schedule.steps)
 
 
 def overlapped(
@@ -113,6 +140,5 @@ def overlapped(
     >>> overlapped(broadcast.chain(4), star(4), message=8, alpha=1, bandwidth=1)(4)
     18.0
     """
-    share = schedule.blocks.share.as_floats()
-    steps = (Flows(step.src, step.dst, share[step.block]) for step in schedule.steps)
-    return Pricing(topology, message=message, alpha=alpha, bandwidth=bandwidth).traffic(steps).in_segments()
+    pricing = Pricing(topology, message=message, alpha=alpha, bandwidth=bandwidth)
+    return pricing.traffic(whole_steps(schedule)).in_segments()

@@ -162,6 +162,18 @@ def test_fixed_routes_of_a_fat_tree_serve_every_shift_at_full_bandwidth():
     assert max(Fraction(int(n)) / speed for n, speed in zip(load, spread.bandwidth, strict=True)) == 1
 
 
+@pytest.mark.parametrize("routing", ["fixed", "spread"])
+def test_an_oversubscribed_fat_tree_is_as_many_times_slower_where_traffic_climbs(routing):
+    """Whole edge switches of four hosts send to the next edge switch of their pod, or to the next pod, of sixteen."""
+    rank = np.arange(128)
+    in_pod, to_pod = rank ^ 4, (rank + 16) % 128
+    for narrow, (near, far) in {1: (1, 1), 3: (3, 3), (1, Fraction(5, 2)): (1, Fraction(5, 2)), (4, 1): (4, 4)}.items():
+        net = fat_tree(8, oversubscription=narrow, routing=routing)
+        for dst, times in ((in_pod, near), (to_pod, far), (rank ^ 1, 1)):
+            load = np.bincount(net.router(rank, dst)[1], minlength=net.num_links)
+            assert max(Fraction(int(n)) / speed for n, speed in zip(load, net.bandwidth, strict=True)) == times
+
+
 def test_thousands_of_ranks_build_at_once():
     assert boxes((512, 8)).ranks == 4096
     assert fat_tree(48).num_links == 6 * 27648
@@ -189,6 +201,8 @@ def test_thousands_of_ranks_build_at_once():
         ("boxes:2x8,oversubscription=1e99", "must be a number or a fraction"),
         ("fat-tree:5", "must be an even whole number"),
         ("fat-tree:4,routing=ecmp", "routing 'ecmp': must be one of hash, fixed, spread"),
+        ("fat-tree:4,oversubscription=1/2", "oversubscription 1/2: must be at least 1"),
+        ("fat-tree:4,oversubscription=1:2:3", "3 oversubscriptions for 2 tiers of uplinks: give one for each"),
         ("leaf-spine:8x8", "3 whole numbers are needed, as in leaf-spine:8x8x4"),
         ("star:٤", "must be a whole number of at most 18 digits, as in star:N"),
         ("star:1_0", "must be a whole number"),
@@ -213,6 +227,8 @@ def test_expressions_that_cannot_be_are_refused_in_one_short_line(expression, co
         "leaf-spine:4x4x2,seed=5",
         "fat-tree:4,routing=hash,seed=2",
         "fat-tree:4",
+        "fat-tree:4,oversubscription=3",
+        "fat-tree:4,oversubscription=1:5/2,routing=hash,seed=2",
     ],
 )
 def test_a_name_is_the_expression_that_makes_it(expression):

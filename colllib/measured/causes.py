@@ -66,8 +66,6 @@ def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator
         yield Evidence("no-gdr", CERTAIN + 1, "the settings switch GPUDirect RDMA off")
     elif "rdma" not in facts and ("via NET" in facts or "no rdma" in facts):
         yield Evidence("no-gdr", CERTAIN, "channels go via the network without GDRDMA")
-    elif "no rdma" in facts:
-        yield Evidence("no-gdr", 1.0, "some GPUs reach some cards without GPUDirect RDMA")
     for key, certainty in (("cards", CERTAIN), ("named cards", 1.5)):
         if (used := int(facts.get(key, usual_cards))) < usual_cards:
             text = f"the library uses {used} cards of {usual_cards}"
@@ -112,8 +110,7 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
     if form.erratic:
         return
     if machine.cards > 1 and waiting <= 0.15:
-        # over two boxes a tree gives twice a ring's busbw
-        alone = predict(replace(machine, cards=1), collective, form.largest).busbw
+        alone = predict(replace(machine, cards=1), collective, form.largest).busbw  # over two boxes of a tree, too
         if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / alone <= 1.15:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
     yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit")
@@ -133,14 +130,11 @@ def inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
     if machine.linked and share > 1:
         yield Evidence("misconfiguration", 1.2, "more than PCIe carries, less than all links: some are not in use")
         yield Evidence("other", 0.9, "a GPU may be slow or its links degraded")
-        yield Evidence("p2p-disabled", 0.6, "some pairs may have no peer-to-peer path")
         return
     about = f"{form.measured / 1e9:.3g} of a PCIe slot's {machine.pcie / 1e9:.3g} GB/s"
     slot, copies = (1.7, 1.2) if share > 0.45 or machine.gpus > 2 else (1.2, 1.7)
     yield Evidence("pcie-limited", slot, f"{about}: the data cross PCIe")
     yield Evidence("p2p-disabled", copies, f"{about}: copies through host memory")
-    if machine.linked:
-        yield Evidence("misconfiguration", 0.9, "the GPUs' own links carry nothing")
 
 
 def noted(form: Shape) -> Iterator[Evidence]:

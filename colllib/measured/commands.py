@@ -16,7 +16,7 @@ from colllib.limits import check_size
 from colllib.measured import machines, whatif
 from colllib.measured.cluster import machine_on, topology_of
 from colllib.measured.diagnose import Diagnosis, diagnose
-from colllib.measured.infer import Hints, gpu_beside
+from colllib.measured.infer import Hints
 from colllib.measured.log import COLLECTIVES, Row, Run, factor
 from colllib.measured.machines import Machine
 from colllib.measured.predict import Prediction, compared, predict
@@ -65,7 +65,7 @@ def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
         hints = replace(hints, machine=machine)
     runs = read_file(log)
     if not (hints.gpu or hints.machine):
-        hints = replace(hints, gpu=gpu_beside(runs))
+        hints = replace(hints, gpu=next((run.gpu for run in runs if run.gpu), ""))  # that a run beside it names
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
     found = [(diagnose(run, hints), run.boxes or 0) for run in chosen]
     first, _ = min(found, key=lambda each: (_STATES.index(each[0].state), -each[1], -each[0].confidence))

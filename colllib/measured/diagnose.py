@@ -151,9 +151,6 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
     """Without a GPU the numbers may still say what they come from, or the log why they are low."""
     boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
     marks = [*causes.said(run, boxes, hints.cards[0] if hints.cards else 0), *causes.noted(form)]
-    scatter = "busbw is erratic at large sizes, which no healthy fabric shows"
-    if form.erratic:
-        marks += [Evidence("no-gdr", 1.0, scatter), Evidence("congestion", 0.9, scatter)]
     found = [cause for cause, _ in weighed(marks)]
     speed = f"{form.measured / 1e9:.3g} GB/s"
     state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
@@ -164,8 +161,6 @@ def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, ass
     elif _certain(marks):
         why = max(marks, key=lambda mark: mark.weight).text
         state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
-    elif form.erratic:
-        state, sure, text = "below-expectation", 0.4, f"{speed}: {scatter}; the machine is not known."
     elif total := filled(run, form):
         state, cause, others, sure = "healthy", None, ["nic-limited"], 0.4
         text = f"{speed} is what cards of {total / 1e9:g} GB/s a box give; say --gpu and --cards to be sure."

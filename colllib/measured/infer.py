@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from colllib.measured.expected import PAIRS, expected
@@ -12,7 +11,6 @@ from colllib.measured.shape import Shape
 from colllib.units import shortened
 
 ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
-FASTEST_CARD = 100e9  # bytes per second, 800 Gbit/s: a pair of GPUs that exchange more have links of their own
 CARD_TOTALS = (100e9, 200e9, 400e9, 800e9)  # bytes per second of a box: several cards, from 4 x 200 Gbit/s on
 EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
 SLINGSHOT_CARD = 25e9  # of which there is one kind with GPUs
@@ -50,16 +48,11 @@ def ranks_of(run: Run, hints: Hints) -> int | None:
     return run.ranks
 
 
-def gpu_beside(runs: Sequence[Run]) -> str:
-    """The GPU that a run of the same file names, or nothing."""
-    return next((run.gpu for run in runs if run.gpu), "")
-
-
 def linked(run: Run, form: Shape) -> bool:
     """Whether unknown GPUs exchange more than all but links of their own carry: PCIe in a box, between boxes cards."""
     many = run.ranks or (ANY_RANKS if any(row.algbw for row in run.rows) else 1)  # algbw would show the ranks of few
     one = run.boxes == 1 or (run.boxes is None and many <= UNKNOWN.gpus)
-    others = FASTEST_CARD if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
+    others = UNKNOWN.pcie if one else UNKNOWN.network
     return form.steady and form.measured > others
 
 

@@ -54,13 +54,11 @@ _TOOL = re.compile(
 _FACTS = {
     "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
     "nranks": re.compile(r"\bnranks (\d{1,8})\b"),
-    "library": re.compile(r"(?:NCCL version |nccl-library=|RCCL version[ :]+)(\d[\w.+-]*)"),
     "via P2P": re.compile(r"\bvia (P2P)\b"),
     "via SHM": re.compile(r"\bvia (SHM)\b"),
     "via NET": re.compile(r"\bvia NET/([^/\s]+)"),
     "rdma": re.compile(r"via NET/.*/(GDRDMA)|GPU Direct RDMA (Enabled)|use ring PXN \d (GDR 1)"),
     "no rdma": re.compile(r"GPU Direct RDMA (Disabled)|use ring PXN \d (GDR 0)"),
-    "no card": re.compile(r"NET/IB : (No device found)"),
     "no p2p": re.compile(r"(P2P is disabled between connected GPUs)"),
     "iommu": re.compile(r"(Missing \"?iommu=pt)"),
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
@@ -188,6 +186,8 @@ def _lines(text: str) -> Iterator[_Line]:
 
 def _take(tables: list[_Table], line: _Line) -> None:
     table, text = tables[-1], line.text.strip()
+    if not text.startswith("|"):
+        text = text.rstrip("| ")  # what a copy of a gist leaves
     table.line = line
     if text[:1].isdigit() and _row(table, text):
         return
@@ -220,8 +220,10 @@ def _header(line: str) -> tuple[str, ...]:
     if line.startswith("|"):
         cells = [cell.strip().lower() for cell in line.strip("|").split("|")]
         return ("markdown", *cells) if len(cells) > 1 and _SIZED.match(cells[0]) else ()
-    words = line.replace("#wrong", "wrong").replace("error", "wrong").lstrip("# ").split()
+    words = re.sub(r"#wrong|error|\bres\b", "wrong", line).lstrip("# ").split()
     names = [word.partition("(")[0].lower() for word in words]
+    if names[:3] == ["bytes", "n", "type"]:  # nccl-tests up to March 2019, whose times are in ms
+        return ("nccl-tests", *names)
     if len(names) < 2 or names[0] != "size":
         return ()
     if "latency" in line.lower() and "algbw" not in names:
@@ -272,7 +274,7 @@ def _row(table: _Table, line: str) -> bool:
 
 def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behind: str) -> None:
     """One half or two, each of what the header names, or of four numbers, perhaps behind a root."""
-    rest, names = behind.split(), table.columns[3 + ("redop" in table.columns) :]
+    rest, names = behind.split(), table.columns[3 + ("redop" in table.columns or "op" in table.columns) :]
     headed = table.dialect in ("nccl-tests", "nccom-test") and "time" in names
     rooted = "root" in names if headed else len(rest) % 4 == 1
     half = names[rooted:][: (len(names) - rooted) // names.count("time")] if headed else _HALF
@@ -310,6 +312,8 @@ def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, par
     Where a message is counted in parts, one of each rank, the algbw of programs up to June 2020 leaves one part out.
     """
     message, micros, rate, bus = (_float(cells.get(name, "")) for name in ("size", "time", "algbw", "busbw"))
+    unit = 1e3 if table.columns[:1] == ("bytes",) else 1.0
+    micros = None if micros is None else micros * unit
     if message is None or message < 0:
         return table.refuse("no size")
     if "time" in cells and (micros or 0.0) <= 0 < message:
@@ -317,7 +321,7 @@ def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, par
     if any(name in cells and (-1.0 if x is None else x) < 0 for name, x in (("algbw", rate), ("busbw", bus))):
         return table.refuse("a bandwidth that is no number from 0 on")
     if micros and rate and message:
-        rounded = 0.02 + _last_digit(cells["time"]) / micros + _last_digit(cells["algbw"]) / rate
+        rounded = 0.02 + _last_digit(cells["time"]) * unit / micros + _last_digit(cells["algbw"]) / rate
         times = message / (micros * 1000) / rate
         if abs(times * (1 - 1 / parts) - 1) <= rounded < abs(times - 1):
             rate *= times

@@ -30,7 +30,6 @@ class Segment:
     Args:
         first: its smallest message in bytes.
         last: its largest.
-        points: how many sizes.
         constant: seconds at size 0, that is latency and launch.
         bandwidth: bytes per second; infinite where the time does not grow.
         constant_interval: with the other interval, 95 % for both together.
@@ -40,7 +39,6 @@ class Segment:
 
     first: float
     last: float
-    points: int
     constant: float
     bandwidth: float
     constant_interval: tuple[float, float]
@@ -143,7 +141,6 @@ def _segment(size: Array, time: Array, draws: np.random.Generator) -> Segment:
     return Segment(
         float(size[0]),
         float(size[-1]),
-        len(size),
         float(constant),
         _inverse(slope),
         ends[0],

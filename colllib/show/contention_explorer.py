@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from colllib import ladder
 from colllib.algorithms import allreduce, alltoall
 from colllib.contention import Together, aligned, scattered, together
 from colllib.cost import Cost
@@ -18,14 +19,15 @@ from colllib.show.figure import Chart, legend_row
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.theme import SERIES, color
 from colllib.show.views import Rows
-from colllib.topology import Topology, leaf_spine, torus
+from colllib.topology import Topology
 
 SIDE = 8  # ranks of an axis, leaves, ranks of a leaf
 SIZES = (2, 4, 8, 16, 32)  # ranks of a job
-FABRICS: dict[str, tuple[str, Callable[[], Topology]]] = {
-    "torus": ("torus 8 × 8", lambda: torus((SIDE, SIDE))),
-    "spine8": ("leaf-spine, 8 spines", lambda: leaf_spine(SIDE, SIDE, SIDE, seed=1)),
-    "spine4": ("leaf-spine, 4 spines (2:1)", lambda: leaf_spine(SIDE, SIDE, SIDE // 2, seed=1)),
+#: Name -> what the reader sees, and the expression.
+FABRICS = {
+    "torus": ("torus 8 × 8", "torus:8x8"),
+    "spine8": ("leaf-spine, 8 spines", "leaf-spine:8x8x8,seed=1"),
+    "spine4": ("leaf-spine, 4 spines (2:1)", "leaf-spine:8x8x4,seed=1"),
 }
 WORKS: dict[str, tuple[str, Callable[[int], Schedule]]] = {
     "ring": ("ring all-reduce", allreduce.ring),
@@ -74,14 +76,9 @@ def places_of(size: int, layout: str, groups: int, draw: int) -> IntArray:
 
 
 @cache
-def _fabric(name: str) -> Topology:
-    return FABRICS[name][1]()
-
-
-@cache
 def scene(fabric: str, work: str, size: int, groups: int, layout: str, draw: int) -> Scene:
     """Execute one state of the explorer."""
-    where, schedule = _fabric(fabric), WORKS[work][1](size)
+    where, schedule = ladder.topology(FABRICS[fabric][1]), WORKS[work][1](size)
     places = places_of(size, layout, groups, draw)
     found = together([(schedule, row.tolist()) for row in places], where)
     base = found if layout == "rows" else scene(fabric, work, size, 1, "rows", 0).found

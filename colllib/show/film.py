@@ -110,8 +110,8 @@ class Film:
 
     @cached_property
     def sources(self) -> list[list[int]]:
-        """For each block the ranks that have it, or contribute to it, before the first step."""
-        return [self.blocks.holders(who).tolist() for who in self.blocks.source.tolist()]
+        """For each block the ranks that have it, or contribute to it, before the first step, in order."""
+        return [sorted(self.blocks.holders(who).tolist()) for who in self.blocks.source.tolist()]
 
     @cached_property
     def targets(self) -> list[list[int]]:

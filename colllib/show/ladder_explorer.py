@@ -92,11 +92,12 @@ def realistic_ladder_explorer() -> Explorer:
             if spec.startswith("inc") and p in _ADDS:
                 losses = ("alpha", "bw*adding")
             entries = ladder.entries(p, spec, trusting=True)
-            named = {line.name: line.label for line in LINES if (line.primitive, line.on) == (p, spec)}
+            lines = [line for line in LINES if (line.primitive, line.on) == (p, spec)]
+            named = {line.name: line.label.partition(", ")[0] for line in lines}
             for entry in entries:
                 if entry.algorithm.name in named:
                     label = entry.algorithm.label
-                    row = rung(named[entry.algorithm.name], [entry], ports, losses)
+                    row = rung(f"{named[entry.algorithm.name]}, {label}", [entry], ports, losses)
                     ways = {way.removeprefix(label).removeprefix(", "): form for way, form in row.ways.items()}
                     found.append(replace(row, ways=ways))
             others = [entry for entry in entries if entry.algorithm.name not in named]

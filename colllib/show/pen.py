@@ -10,7 +10,7 @@ from math import inf
 
 from colllib.show.figure import Chart, legend_row
 from colllib.show.geometry import Box, Point, Track, bow, num
-from colllib.show.theme import SERIES, escape, style
+from colllib.show.theme import SERIES, escape
 
 #: What fits a page's column beside an explorer's border, and a phone of 390 px.
 WIDE, NARROW = 640, 326
@@ -266,22 +266,11 @@ def _frame(box: Box, radius: float) -> str:
     )
 
 
-@dataclass(frozen=True, repr=False)
 class Drawing(Chart):
-    """A picture in both widths, with a title that says its conclusion, a legend and an alt text."""
+    """A picture in both widths with its legend, a title that says its conclusion, and an alt text."""
 
-    legend: str = ""
-
-    def fragment(self) -> str:
-        """The markup without the style sheet."""
-        heading = f'<p class="cl-heading">{escape(self.title)}</p>' if self.title else ""
-        return (
-            f'<div class="colllib cl-drawing" role="img" aria-label="{escape(self.alt)}">{heading}{self.body}'
-            f"{self.legend}</div>"
-        )
-
-    def _repr_html_(self) -> str:
-        return style("theme", "pen") + self.fragment()
+    kind = "cl-drawing"
+    sheets = ("theme", "pen")
 
 
 def both_widths(draw: Callable[[Pen], None]) -> str:
@@ -306,7 +295,7 @@ def drawing(draw: Callable[[Pen], None], *, title: str, alt: str, legend: Iterab
     >>> drawing(lambda pen: pen.text(0, 0, "5"), title="Five", alt="The number 5.")
     The number 5.
     """
-    return Drawing(both_widths(draw), alt, title, legend_of(legend))
+    return Drawing(both_widths(draw) + legend_of(legend), alt, title)
 
 
 def legend_of(items: Iterable[tuple[str, str]]) -> str:

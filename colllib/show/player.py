@@ -296,4 +296,4 @@ def still(schedule: Schedule, step: int, topology: Topology | None = None, *, ti
     """
     show = Show(Film("", execute(schedule, topology)))
     alt = f"After step {step} of {show.film.steps} on {schedule.ranks} ranks:{show.sentence(step).partition(':')[2]}"
-    return Drawing(show.picture(step), alt, title, show.legend)
+    return Drawing(show.picture(step) + show.legend, alt, title)

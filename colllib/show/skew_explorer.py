@@ -1,12 +1,12 @@
 """The skew explorer: an all-to-all to experts of unequal popularity on a star, a torus and a mesh."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from math import lcm
 
 import numpy as np
 
+from colllib import ladder
 from colllib.algorithms import direct
 from colllib.contention import hot_destination, zipf
 from colllib.cost import Cost
@@ -19,15 +19,9 @@ from colllib.show.figure import Chart
 from colllib.show.lines import lines
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.views import Dots, Rows
-from colllib.topology import Topology, mesh, star, torus
 
 RANKS = 64
-SIDE = 8
-FABRICS: dict[str, Callable[[], Topology]] = {
-    "star": lambda: star(RANKS),
-    "torus 8 × 8": lambda: torus((SIDE, SIDE), tie="balanced"),
-    "mesh 8 × 8": lambda: mesh((SIDE, SIDE)),
-}
+FABRICS = {"star": "star:64", "torus 8 × 8": "torus:8x8,tie=balanced", "mesh 8 × 8": "mesh:8x8"}
 STRENGTHS: dict[str, dict[float, str]] = {
     "zipf": {k / 100: f"{k / 100:g}" for k in range(201)},
     "hot": {k: str(k) for k in range(1, RANKS + 1)},
@@ -43,14 +37,14 @@ def _routes(fabric: str) -> tuple[IntArray, IntArray]:
     """For each link crossing of the all-to-all the destination that it serves, and the link."""
     src, dst = np.divmod(np.arange(RANKS * RANKS), RANKS)
     away = src != dst
-    message, link = FABRICS[fabric]().router(src[away], dst[away])
+    message, link = ladder.topology(FABRICS[fabric]).router(src[away], dst[away])
     return np.asarray(dst[away][message], dtype=np.intp), link
 
 
 @cache
 def equal(fabric: str) -> Cost:
     """The all-to-all with equal shares, everything at once, executed."""
-    return execute(direct.all_to_all(RANKS), FABRICS[fabric]()).cost
+    return execute(direct.all_to_all(RANKS), ladder.topology(FABRICS[fabric])).cost
 
 
 @cache

@@ -16,10 +16,7 @@ from colllib.primitives import is_whole
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network
 from colllib.topology.latency import HALVES
 from colllib.topology.routes import flow_hash
-from colllib.topology.tree import Tree, uplink
-
-Narrowing = Fraction | int | Sequence[Fraction | int]
-
+from colllib.topology.tree import Narrowing, Tree, narrowings, told, uplink
 
 INSIDE = ("switch", "full-mesh")
 INC = ("none", "box", "network", "both")
@@ -73,7 +70,7 @@ def boxes(
     Topology(boxes:8x4x72,rails=4,apart=true, 2304 ranks, 68 switches, 9280 links)
     """
     shape = _Shape(tuple(sizes), cards, rails, apart, inside, inc)
-    narrow = _narrowings(oversubscription, shape.uplinks)
+    narrow = narrowings(oversubscription, shape.uplinks)
     name = f"boxes:{_expression(shape, narrow, seed, ranks)}"
     inner, everyone, tree = shape.inner, shape.ranks, shape.tree
     tiers, of_height, held = [Tier("box"), Tier("card", level=1)], [1] * shape.lowest, shape.held
@@ -237,23 +234,10 @@ def _cards(cards: int, inner: int) -> str:
     return "one network card per rank" if cards == inner else f"{cards} network card{'s' * (cards > 1)} per box"
 
 
-def _narrowings(oversubscription: Narrowing, tiers: int) -> list[Fraction]:
-    several = list(oversubscription) if isinstance(oversubscription, Sequence) else [oversubscription]
-    if len(several) != tiers and len(several) != 1:
-        raise ValueError(
-            f"{len(several)} oversubscriptions for {tiers} tiers of boxes: give one for each, innermost first"
-        )
-    for times in several:
-        if times < 1:
-            raise ValueError(f"oversubscription {times}: must be at least 1")
-    return [Fraction(times) for times in several] if len(several) == tiers else [Fraction(several[0])] * tiers
-
-
 def _expression(shape: _Shape, narrow: list[Fraction], seed: int | None, ranks: int | None) -> str:
-    told = narrow[:1] if len(set(narrow)) == 1 else narrow
     options = {
         "cards": shape.cards if shape.cards < shape.inner else None,
-        "oversubscription": ":".join(map(str, told)) if max(narrow, default=1) > 1 else None,
+        "oversubscription": told(narrow) or None,
         "seed": seed,
         "rails": shape.rails,
         "apart": "true" if shape.apart else None,

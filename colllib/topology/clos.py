@@ -13,7 +13,7 @@ from colllib.primitives import check_counts, is_whole
 from colllib.topology.base import Lattice, NoRouteError, Topology, check_network
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.routes import flow_hash
-from colllib.topology.tree import uplink
+from colllib.topology.tree import Narrowing, narrowings, told, uplink
 
 ROUTING = ("hash", "fixed", "spread")
 
@@ -54,36 +54,50 @@ def leaf_spine(
     _check(routing, seed, leaves=leaves, hosts=hosts, spines=spines)
     if uplink <= 0:
         raise ValueError(f"uplink = {uplink}: a link needs a positive bandwidth")
-    name = f"leaf-spine:{leaves}x{hosts}x{spines}{_options(routing, seed, uplink)}"
-    return _clos(name, (hosts, leaves), (spines,), Fraction(uplink), routing, seed, latency)
+    width = "" if uplink == 1 else f",uplink={uplink}"
+    name = f"leaf-spine:{leaves}x{hosts}x{spines}{width}{_options(routing, seed, 'hash')}"
+    return _clos(name, (hosts, leaves), (spines,), [Fraction(uplink)], routing, seed, latency)
 
 
-def fat_tree(radix: int, *, routing: str = "fixed", seed: int = 0, latency: Latency = HALVES) -> Topology:
+def fat_tree(
+    radix: int,
+    *,
+    oversubscription: Narrowing = 1,
+    routing: str = "fixed",
+    seed: int = 0,
+    latency: Latency = HALVES,
+) -> Topology:
     """A three-level fat-tree of equal switches: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores.
 
-    It has k^3/4 hosts and full bisection; whether traffic gets it depends on the routing.
+    It has k^3/4 hosts and, unless it is oversubscribed, full bisection; whether traffic gets it depends on the routing.
 
     Args:
         radix: ports k of every switch, even and at least 2.
+        oversubscription: how many times too thin for the hosts below them the links are that lead up, at least 1: those
+            from edge to aggregation switches and those from there to cores, or a value each, in this order.
         routing: which aggregation switch and core a message takes: "fixed", by the digits of the
             destination's number, as the source has it, "hash" of its two ends, or "spread" over all.
         seed: of the hash.
         latency: as for `leaf_spine`.
 
     Raises:
-        ValueError: for an odd radix or an unknown rule.
+        ValueError: for an odd radix, an oversubscription below 1, or an unknown rule.
 
     Source: Al-Fares, Loukissas & Vahdat (2008), sections 2.2 and 3.3.
 
     >>> fat_tree(4), fat_tree(48).ranks
     (Topology(fat-tree:4, 16 ranks, 20 switches, 96 links), 27648)
+    >>> [str(tier.bandwidth) for tier in fat_tree(4, oversubscription=(1, 3)).tiers]
+    ['1', '1', '1/3']
     """
     if not is_whole(radix) or radix < 2 or radix % 2:
         raise ValueError(f"fat-tree:{radix!r}: the switches' ports must be an even whole number of at least 2")
     _check(routing, seed)
     half = radix // 2
-    name = f"fat-tree:{radix}{_options(routing, seed, default='fixed')}"
-    return _clos(name, (half, half, radix), (half, half), Fraction(1), routing, seed, latency)
+    narrow = narrowings(oversubscription, 2)
+    thinner = f",oversubscription={told(narrow)}" if told(narrow) else ""
+    name = f"fat-tree:{radix}{thinner}{_options(routing, seed, 'fixed')}"
+    return _clos(name, (half, half, radix), (half, half), [1 / times for times in narrow], routing, seed, latency)
 
 
 def _check(routing: str, seed: int, **counts: int) -> None:
@@ -94,16 +108,16 @@ def _check(routing: str, seed: int, **counts: int) -> None:
         raise ValueError(f"routing {routing!r}: must be one of {', '.join(ROUTING)}")
 
 
-def _options(routing: str, seed: int, uplink: Fraction | int = 1, default: str = "hash") -> str:
-    parts = [f"uplink={uplink}"] * (uplink != 1) + [f"routing={routing}"] * (routing != default)
-    return "".join(f",{part}" for part in (*parts, *([f"seed={seed}"] * (seed > 0 and routing == "hash"))))
+def _options(routing: str, seed: int, default: str) -> str:
+    hashed = f",seed={seed}" if seed > 0 and routing == "hash" else ""
+    return hashed if routing == default else f",routing={routing}{hashed}"
 
 
 def _clos(
     name: str,
     sizes: tuple[int, ...],
     ups: tuple[int, ...],
-    width: Fraction,
+    widths: list[Fraction],
     routing: str,
     seed: int,
     latency: Latency,
@@ -117,11 +131,11 @@ def _clos(
     Args:
         sizes: hosts of an edge switch, edge switches of a group, groups of a group of groups, ...
         ups: for each level of switches but the last, how many switches above each is joined to.
-        width: of those links, in units of BW.
+        widths: of those links, in units of BW.
     """
-    ranks, widths = prod(sizes), [width] * len(ups)
+    ranks = prod(sizes)
     if routing == "spread":
-        widths = [width * prod(ups[: level + 1]) for level in range(len(ups))]
+        widths = [width * prod(ups[: level + 1]) for level, width in enumerate(widths)]
         ups = (1,) * len(ups)
     groups = [prod(sizes[level + 1 :]) for level in range(len(sizes))]
     same = [prod(ups[:level]) for level in range(len(sizes))]  # equal switches of a group, by level

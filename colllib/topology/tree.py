@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -93,3 +94,37 @@ def uplink(number: int, width: Fraction, level: int = 0) -> Tier:
     Tier(name='uplink 2', bandwidth=Fraction(5, 2), level=0, cables=3)
     """
     return Tier(f"uplink {number + 1}" if number else "uplink", width, level=level, cables=ceil(width))
+
+
+Narrowing = Fraction | int | Sequence[Fraction | int]
+
+
+def narrowings(oversubscription: Narrowing, tiers: int) -> list[Fraction]:
+    """How many times too narrow the way up is at each of some tiers, innermost first; one value stands for all.
+
+    Raises:
+        ValueError: for another number of values, or one below 1.
+
+    >>> narrowings(3, 2), narrowings((1, 2), 2)
+    ([Fraction(3, 1), Fraction(3, 1)], [Fraction(1, 1), Fraction(2, 1)])
+    """
+    several = list(oversubscription) if isinstance(oversubscription, Sequence) else [oversubscription]
+    if len(several) not in (1, tiers):
+        raise ValueError(
+            f"{len(several)} oversubscriptions for {tiers} tiers of uplinks: give one for each, innermost first"
+        )
+    for times in several:
+        if times < 1:
+            raise ValueError(f"oversubscription {times}: must be at least 1")
+    return [Fraction(times) for times in several] * (tiers if len(several) == 1 else 1)
+
+
+def told(narrow: Sequence[Fraction]) -> str:
+    """Oversubscriptions as an expression has them: nothing where there are none, one value where all are equal.
+
+    >>> told(narrowings(3, 2)), told(narrowings((1, 2), 2)), told(narrowings(1, 2))
+    ('3', '1:2', '')
+    """
+    if max(narrow, default=1) == 1:
+        return ""
+    return ":".join(map(str, narrow[:1] if len(set(narrow)) == 1 else narrow))

@@ -20,6 +20,7 @@ MACHINES = (
     "mi250:2",
     "torus:4x4",
     "fat-tree:4",
+    "fat-tree:4,oversubscription=3",
     "boxes:3x4,oversubscription=3",
 )
 
@@ -52,6 +53,18 @@ def test_the_cut_is_a_lower_bound_and_flows_of_networkx_reach_it(name):
     leaving = sum(speed for (a, b), speed in speeds.items() if a in inside and b not in inside)
     assert found.inverse_throughput == len(inside & set(range(topology.ranks))) / leaving
     assert every_rank_can_receive(topology, [1] * topology.ranks, found.inverse_throughput)
+
+
+@pytest.mark.parametrize(
+    ("narrow", "expected"),
+    [("1", 15), ("2", 15), ("3", 21), ("1:3", 15), ("3:1", 21), ("1:8", 24)],
+)
+def test_a_fat_tree_is_bound_by_its_ports_its_edge_switches_or_its_pods(narrow, expected):
+    """What 15 others send crosses a host's port; that of 14 two uplinks of an edge switch, of 12 four of a pod."""
+    edge, core = (Fraction(times) for times in (narrow.split(":") * 2)[:2])
+    assert expected == max(15, 14 * edge / 2, 12 * core / 4)
+    found = bound(fabric(find(f"fat-tree:4,oversubscription={narrow}")))
+    assert found.inverse_throughput == expected
 
 
 @pytest.mark.parametrize("topology", [two_boxes(), find("mi250-8x2"), find("boxes:2x3,oversubscription=2")], ids=str)

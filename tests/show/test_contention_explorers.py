@@ -16,6 +16,7 @@ from colllib.execution import execute
 from colllib.show.contention_explorer import FABRICS, WORKS, contention_explorer, places_of, scene
 from colllib.show.skew_explorer import FABRICS as SKEW_FABRICS
 from colllib.show.skew_explorer import STRENGTHS, equal, popularity, skew_explorer, skewed
+from colllib.topology import find
 
 JOBS, SKEW = contention_explorer(), skew_explorer()
 
@@ -29,7 +30,7 @@ JOBS, SKEW = contention_explorer(), skew_explorer()
 def test_a_scene_is_jobs_executed_together(fabric, layout, draw, work, size):
     here = scene(fabric, work, size, 4, layout, draw)
     assert len({int(rank) for row in here.places for rank in row}) == 4 * size
-    schedule, topology = WORKS[work][1](size), FABRICS[fabric][1]()
+    schedule, topology = WORKS[work][1](size), find(FABRICS[fabric][1])
     again = together([(schedule, row.tolist()) for row in places_of(size, layout, 4, draw)], topology)
     assert [c.n_beta for c in here.found.in_step] == [c.n_beta for c in again.in_step]
     # what a link carries: every crossing counted one by one
@@ -86,7 +87,7 @@ def test_the_jobs_explorer_names_fabrics_as_prose_does_and_not_as_the_command_li
     state = JOBS.start | {"fabric": fabric, "layout": "rows", "draw": 0}
     told = " ".join(JOBS.render(part, state) for part in range(4))
     assert FABRICS[fabric][0] in told
-    assert FABRICS[fabric][1]().name not in told
+    assert find(FABRICS[fabric][1]).name not in told
 
 
 def test_the_jobs_explorer_stays_small_and_starts_among_collisions():
@@ -105,7 +106,7 @@ def test_one_ring_alone_costs_its_closed_form():
 @pytest.mark.parametrize("fabric", list(SKEW_FABRICS))
 @pytest.mark.parametrize("capacity", [0, 2])
 def test_link_loads_of_skewed_traffic_are_the_executed_ones(fabric, capacity):
-    where = SKEW_FABRICS[fabric]()
+    where = find(SKEW_FABRICS[fabric])
     shares = zipf(64, 1.37, seed=2)
     executed = execute(direct.all_to_all(64, shares), where).cost
     assert skewed(fabric, "zipf", 1.37, 0, 2) == executed

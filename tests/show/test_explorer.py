@@ -51,8 +51,13 @@ def test_same_bytes_in_another_process():
 
 
 def test_the_library_does_not_import_its_edge():
-    script = "import sys, colllib; print([m for m in ('colllib.show', 'ipywidgets') if m in sys.modules])"
+    script = "import sys, colllib; print([m for m in ('colllib.show', 'matplotlib', 'ipywidgets') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"
+
+
+def test_showing_an_explorer_needs_no_matplotlib():
+    script = "import sys, colllib.show; print('matplotlib' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
 
 
 def test_payload_holds_every_state_once():

@@ -10,12 +10,12 @@ import reference
 from hypothesis import given
 from random_schedules import schedules
 
-from colllib.algorithms import ALGORITHMS, allreduce, broadcast
+from colllib.algorithms import ALGORITHMS, allreduce, broadcast, find
 from colllib.execution import execute
 from colllib.show.film import Film
 from colllib.show.pen import ARRIVED, FEW, FINAL, SPENT
 from colllib.show.players import variants
-from colllib.topology import star
+from colllib.topology import boxes, star
 
 PRIMITIVES = sorted({a.primitive for a in ALGORITHMS})
 SIZES = (2, 3, 5, 8)
@@ -138,3 +138,13 @@ def test_many_blocks_share_cells(n, kind):
     film = Film("", execute(allreduce.ring(n)))
     assert film.kind == kind
     assert sorted(block for cell in film.cells for block in cell.blocks) == list(range(n))
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (4, 2), (2, 2, 2)])
+def test_a_slot_is_that_of_a_rank_in_whatever_order_the_schedule_lists_who_contributes(sizes):
+    topology = boxes(sizes)
+    film = Film("tree", execute(find("all-reduce", "tree").build(topology), topology))
+    assert film.kind == "blocks"
+    assert any(list(group) != sorted(group) for group in film.blocks.groups)
+    for rank, cell in product(range(topology.ranks), range(len(film.cells))):
+        assert film.value(0, rank, cell) == 1 << rank

@@ -42,7 +42,7 @@ def primitives(ranks: int = 4, *, title: str = "") -> Drawing:
         film = Film(name, execute(an_instance(name, ranks)))
         described.append(f"{name}: {describe(film.blocks)}")
         thumbs.append(f"<figure><figcaption>{escape(name)}</figcaption>{_thumbnail(film)}</figure>")
-    return Drawing(f'<div class="cl-thumbs">{"".join(thumbs)}</div>', " ".join(described), title, "")
+    return Drawing(f'<div class="cl-thumbs">{"".join(thumbs)}</div>', " ".join(described), title)
 
 
 def _thumbnail(film: Film) -> str:

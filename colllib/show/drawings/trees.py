@@ -27,11 +27,7 @@ def tree(schedule: Schedule, *, title: str = "") -> Drawing:
     >>> tree(broadcast.binomial_tree(4))
     A tree of 4 ranks in 3 levels, rank 0 on top. Edges by step: 0→1 in 1; 0→2 in 2; 1→3 in 2.
     """
-    film = Film("", execute(schedule))
-    if len(film.trees) != 1:
-        raise ValueError(
-            f"{schedule!r} moves its blocks along {len(film.trees) or 'no'} trees: a drawing of one needs one"
-        )
+    film = _film(schedule, 1)
     parent = film.trees[0][0]
     used, levels = _steps_of(film), _levels(parent)
     down, up = ({edge: [t for t, way in steps if way == which] for edge, steps in used.items()} for which in (1, -1))
@@ -76,11 +72,7 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
     >>> two_trees(allreduce.double_binary_tree(4))
     Two trees of 4 ranks. Inner nodes of the first: 0, 2; of the second: 1, 3. No rank is an inner node of both.
     """
-    film = Film("", execute(schedule))
-    if len(film.trees) != 2:
-        raise ValueError(
-            f"{schedule!r} moves its blocks along {len(film.trees) or 'no'} trees: a drawing of two needs two"
-        )
+    film = _film(schedule, 2)
     parents = [parent for parent, _ in film.trees]
     inner = [sorted({above for above in parent if above >= 0}) for parent in parents]
     turns = [_steps_of(film, part, copies=True) for part in (0, 1)]
@@ -109,6 +101,14 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
     legend = [("patch h0", "inner in the first"), ("patch h1", "inner in the second"), ("disk", "leaf")]
     legend += [("line", "used in odd steps"), ("line copy", "used in even steps")] * colored
     return drawing(draw, title=title, alt=alt, legend=legend)
+
+
+def _film(schedule: Schedule, trees: int) -> Film:
+    film = Film("", execute(schedule))
+    if len(film.trees) != trees:
+        found, needed = len(film.trees) or "no", ("one", "two")[trees - 1]
+        raise ValueError(f"{schedule!r} moves its blocks along {found} trees: a drawing of {needed} needs {needed}")
+    return film
 
 
 def _steps_of(film: Film, part: int = 0, copies: bool = False) -> dict[tuple[int, int], list[tuple[int, int]]]:
