@@ -69,6 +69,7 @@ EQUIVALENT = {
     "if table.dtype != object and max(row, default=0) >= np.iinfo(np.intp).max:": "the largest that fits is exact too",
     "last = 3 * int(depth.max(initial=0))": "routes end before",
     "if held.min() <= 0:": "then nothing is empty",
+    "if held.min() < 1:": "then nothing is empty",
     "slot = pair[waiting] * odd >> 31 & size - 2": "what meets in a table goes on to the next hash",
     "self.bits = np.zeros(size // 8 + 2, dtype=np.uint8)": "a byte more than there are cells for",
     "self.bits = np.zeros(size * 8 + 1, dtype=np.uint8)": "more bytes than there are cells for",
@@ -89,6 +90,9 @@ EQUIVALENT = {
     "together = max(1, CHUNK * len(wanted))": "so many ranks at once prove the same",
     "moves = np.append(orbit.lattice.strides, np.random.default_rng(1).integers(ranks, size=FEW)) % ranks": (
         "those are as much at random"
+    ),
+    "self.held: Bits | Holders = Bits(size) if size <= MOST_BITS else Holders(schedule.nodes, self.source)": (
+        "bits find what lists find"
     ),
     "first = min(FEW + 2, limit)": "one more that is tried",
     "FEW = 5": "one more that is tried",

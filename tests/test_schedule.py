@@ -271,6 +271,18 @@ def among(groups, source, target, steps):
     return Schedule.from_steps(Blocks(4, Fractions.equal(1), np.array([source]), np.array([target]), own), steps)
 
 
+@pytest.mark.parametrize("source", [3, 4, 5])
+@pytest.mark.parametrize("target", [2, 4, 5])
+def test_reversed_in_time_a_copy_is_an_addition_unless_it_goes_from_one_rank_to_one(source, target):
+    """A value of 4 is the first of two groups."""
+    forward = among([[0, 3], [1, 2]], source, target, [Step.of([3, 3], [0, 1], 0, add=[False, True])])
+    back = reversed_in_time(forward).step(0)
+    assert list(zip(*(column.tolist() for column in back), strict=True)) == [
+        (0, 3, 0, max(source, target) >= 4),
+        (1, 3, 0, False),
+    ]
+
+
 def test_groups_keep_their_ranks_when_schedules_are_joined():
     """A value of 4 is the first group. Ranks 0 and 1 add up at rank 0, which tells ranks 2 and 3."""
     added = among([[0, 1]], 4, 0, [Step.of(1, 0, 0, add=True)])
