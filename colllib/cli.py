@@ -126,7 +126,7 @@ def _pieces(chosen: algorithms.Algorithm, text: str) -> int | None:
 
 
 def _on(**how: Any) -> Any:
-    return click.option("--on", **{"help": "topology, such as boxes:64x8"} | how)
+    return click.option("--on", **{"help": "topology, such as boxes:64x8; colllib list has all"} | how)
 
 
 @click.group(
@@ -142,7 +142,12 @@ def cli(context: click.Context) -> None:
 @cli.command("list")
 @answered
 def list_command() -> Answer:
-    """Primitives, algorithms and topologies."""
+    """Primitives, algorithms and topologies with their options.
+
+    Oversubscription makes the links that lead up from boxes, or from a fat-tree's edge switches on, so many times too
+    thin for the ranks below them; a value for each tier, innermost first, stands as in
+    fat-tree:8,oversubscription=1:3.
+    """
     known = _known()
     yield known
     yield tabulate(known["primitives"].items(), headers=("primitive", "what becomes true"))
