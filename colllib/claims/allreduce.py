@@ -11,7 +11,7 @@ import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import as_quantities, deferred, measured, once, per, us
+from colllib.claims.cases import deferred, measured, once, per, us
 from colllib.claims.rows import runs
 from colllib.claims.runs import ANCHOR, SIZES, best, built, load_limit, proves, run
 from colllib.claims.traces import distances, states
@@ -55,9 +55,12 @@ def doubling_in_chunks() -> Schedule:
 # -- what it is, and what bounds it ------------------------------------------------------------------
 
 
+def _one_half_after_the_other(n: int) -> Schedule:
+    return identities.of("all-reduce")[0].build(n, 0)
+
+
 def _proves_all_reduce(n: int) -> bool:
-    build = identities.of("all-reduce")[0].build
-    return PRIMITIVES["all-reduce"].accepts(built(build, n, 0).schedule.blocks)
+    return PRIMITIVES["all-reduce"].accepts(built(_one_half_after_the_other, n).schedule.blocks)
 
 
 def _half(n: int) -> Schedule:
@@ -230,13 +233,6 @@ def _leaving(done: Execution) -> float:
     return float(max(done.link_total[int(link)] for link in uplinks))
 
 
-def _ring_and_folded_halving() -> Cases:
-    for message in (1e3, 1e6, 25e6, 1e9):
-        price: dict[str, Any] = {"message": message, "alpha": 10e-6, "bandwidth": 100e9}
-        ring, halving = (as_quantities(run(what, "star:6").cost, **price).t for what in (RING, HALVING))
-        yield {"at": f"P = 6, {message / 1e6:g} MB", "ring_over_halving": ring / halving}
-
-
 def _ghosts(silent: bool) -> Schedule:
     """Rabenseifner of eight ranks; silent ghosts, 6 and 7, neither send nor receive."""
     whole = allreduce.rabenseifner(8)
@@ -270,14 +266,6 @@ def _three_phases() -> Cases:
         yield {"at": on, "L": count, "N": count * ranks, "s": s, "t": done.cost.seconds(**price), **apart}
 
 
-def _all_to_all_between_boxes() -> Cases:
-    for count, ranks in ((2, 4), (4, 4), (8, 8)):
-        done = built(alltoall.pairwise, count * ranks, on=f"boxes:{count}x{ranks}")
-        card = (done.topology.link_src == 0) & (done.topology.link_dst == count * ranks + count)
-        load = done.link_total[int(np.flatnonzero(card)[0])]
-        yield {"at": done.topology.name, "N": count * ranks, "L": count, "card": load}
-
-
 def relay_singly(n: int) -> Schedule:
     """The ring relay with one block on a link and step, ties up."""
     return alltoall.ring_relay(n, bundled=False)
@@ -304,12 +292,6 @@ TABLE: Table = {
         "N", (64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")
     ),
     "E-00-003": _every(8),
-    "E-01-194 E-01-202": per(
-        "N",
-        (100,),
-        algbw=lambda n: 1e9 / 10e-3 / 1e9,
-        busbw=lambda n: 450 * measured(RING, f"star:{n}").n_beta,
-    ),
     "E-01-201": _every(64),
     "E-01-054": _ring_indices,
     "E-01-072 E-01-073": _roles,
@@ -348,10 +330,8 @@ TABLE: Table = {
     "R-02": _crossover_of_64,
     "R-03": lambda: [ring_and_tree_meet(256, 5, 200)],
     "R-05 R-06": _flat_against_nested,
-    "R-11": _ring_and_folded_halving,
     "R-12": _with_ghosts,
     "E-00-045 E-00-046": _three_phases,
-    "E-00-047": _all_to_all_between_boxes,
     # on the ring of neighbors that the row is for, ties upwards as the source breaks them
     "E-01-127": runs(
         "relay-singly on ring:{N}; all-to-all ring-relay on ring:{N} for N = 2 3 4 5 6 7 8 12 16",

@@ -66,8 +66,8 @@ def _rounds_apart() -> Cases:
     seconds = timed(alltoall.pairwise, 16, price=(ANCHOR["message"], ANCHOR["alpha"], ANCHOR["bandwidth"]))
     latencies = (seconds - 15 / 16 * ANCHOR["message"] / ANCHOR["bandwidth"]) / ANCHOR["alpha"]
     for n, p in product((4, 7, 8), (1, 2, 4, 16)):
-        case = measured((PAIRWISE, p), f"star:{n}").case(f"N = {n}, P = {p}", N=n)
-        yield {**case, "event_latencies": f"{latencies:.0f}"}
+        cut = measured((PAIRWISE, p), f"star:{n}")
+        yield cut.case(f"N = {n}, P = {p}", N=n, event_latencies=f"{latencies:.0f}")
 
 
 def _both_ways(n: int) -> int:

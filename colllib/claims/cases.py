@@ -8,11 +8,11 @@ from fractions import Fraction
 from functools import partial, wraps
 from typing import Any, ParamSpec
 
-from colllib.claims.runs import ANCHOR, Used, best, built, collected, load_limit, note_again, run
+from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collected, load_limit, note_again, run
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
 from colllib.execution import Execution
-from colllib.measures import busiest_link
+from colllib.measures import busiest_link, crossings
 from colllib.schedule import Schedule
 from colllib.topology import Lattice, Topology
 from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
@@ -91,6 +91,12 @@ class Quantities(Mapping[str, Any]):
         return sum(1 for _ in self)
 
 
+def per_level(done: Execution) -> tuple[Fraction, ...]:
+    """The latencies of a run, for each level of its topology."""
+    levels, no_bytes = range(done.cost.levels), [Fraction(1)] * done.cost.levels
+    return tuple(done.cost.time(0, [Fraction(level == one) for one in levels], no_bytes) for level in levels)
+
+
 def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = None, **price: Any) -> Quantities:
     """A run's quantities, or a cost's; times are in microseconds, at the anchor or at another price.
 
@@ -100,13 +106,14 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
     """
     cost = done if isinstance(done, Cost) else done.cost
     no_latency = {"alpha": (0,) * cost.levels if cost.levels > 1 else 0}
-    ways: dict[str, Callable[[], Any]] = {
-        "n_alpha": lambda: cost.n_alpha,
-        "n_beta": lambda: Fraction(cost.n_beta),
+    ways: dict[str, Callable[[], Any]] = {"n_alpha": lambda: cost.n_alpha, "n_beta": lambda: at_one_speed(cost)}
+    times: dict[str, Callable[[], Any]] = {
         "latency": lambda: us(cost, **price | {"message": 0}),
         "load": lambda: us(cost, **price | no_latency),
         "t": lambda: us(cost, **price),
     }
+    if cost.levels == 1 or price:  # the anchor has one alpha and one bandwidth
+        ways |= times
     if limit is not None:
         ways["limit"] = limit  # of n_beta, in ever more pieces
     if isinstance(done, Execution):
@@ -116,6 +123,10 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
             "received": lambda: max(done.received),
             "moved": lambda: sum(done.sent),
             "busiest": lambda: max(done.link_total),
+            "step": lambda: max(max(done.link_load(t)) for t in range(done.schedule.num_steps)),
+            "card": lambda: crossings(done)["card"].most,
+            "inner": lambda: per_level(done)[0],
+            "outer": lambda: per_level(done)[1],
             "carried": lambda: Limit(busiest_link(done)),  # what n_beta comes to if no link ever idles
             "out": lambda: done.partners()[0],
             "into": lambda: done.partners()[1],
@@ -151,19 +162,21 @@ def _partners(done: Execution) -> tuple[set[int], set[int]]:
     return {int(b) for s in steps for b in s.dst[s.src == 0]}, {int(a) for s in steps for a in s.src[s.dst == 0]}
 
 
-def measured(what: What, on: str, argument: Any = None, **price: Any) -> Quantities:
-    """What one run gives: of an algorithm, or of what builds a schedule from an argument; times are as at `us`."""
+def measured(
+    what: What, on: str, *arguments: Any, options: Mapping[str, Any] | None = None, **price: Any
+) -> Quantities:
+    """What one run gives: of an algorithm, or of what builds a schedule from arguments; times are as at `us`."""
     chosen, pieces = what if isinstance(what, tuple) else (what, 1)
     if isinstance(chosen, str):
         name = chosen
-        return as_quantities(run(name, on, pieces), lambda: load_limit(name, on), **price)
-    build, given = chosen, () if argument is None else (argument,)
+        return as_quantities(run(name, on, pieces, **(options or {})), lambda: load_limit(name, on), **price)
+    build = chosen
 
     def load(p: int) -> Fraction | int:
-        return built(build, *given, on=on, pieces=p).cost.n_beta
+        return built(build, *arguments, on=on, pieces=p).cost.n_beta
 
     # a double tree over a full mesh is full from 16 pieces on
-    return as_quantities(built(build, *given, on=on, pieces=pieces), lambda: Limit.of(load, 16), **price)
+    return as_quantities(built(build, *arguments, on=on, pieces=pieces), lambda: Limit.of(load, 16), **price)
 
 
 def shape(on: str, dims: Dims, **quantities: Any) -> Case:

@@ -253,7 +253,6 @@ TABLE: Table = {
     "E-05-001 E-05-011 E-00-054 A-02": _crossbar,
     "E-05-012 E-00-055": _nvls,
     "E-05-004": _fallback,
-    "E-05-013 E-05-014 E-00-056 E-05-015": once("N = 8", ratio=lambda: NVLS / H100, eta=lambda: 1 / 1.63),
     "E-05-002": once("two jobs over the same links", eta=lambda: _eta_of_a_share(Fraction(4, 5))),
     "E-05-003": once(
         "an 8 x 2 block of torus:8x8x8",

@@ -336,8 +336,10 @@ def _beside(failed: Statement, case: Case) -> str:
 
 def _claimed(one: Statement, case: Case) -> str:
     """The right side, and the quantity that it is."""
-    claimed = one.right if one.operator in ROUNDED else _text(one.sides(case)[1])
-    named = f" ({_spoken(one.right)})" if re.fullmatch(r"[A-Za-z_][\w.]*", one.right) else ""
+    rounded = one.operator in ROUNDED
+    number = rounded and not re.search(r"(?<![\w.])[A-Za-z_]", one.right)
+    claimed = one.right if number else _text(one.sides(case)[1])
+    named = f" ({_spoken(one.right)})" if claimed != one.right and (rounded or _is_name(one.right)) else ""
     order = f"{_READ[one.operator]} " if one.operator in _READ else ""
     return f"{order}{claimed}{named}"
 
@@ -374,10 +376,14 @@ def _spoken(name: str) -> str:
     ('n_beta of halving', 'over ring', 'ring.t / tree.t')
     """
     owner, _, own = name.rpartition(".")
-    if not re.fullmatch(r"[A-Za-z][\w.]*", name):
+    if not _is_name(name):
         return name
     own = "time" if own == "t" else own if re.match("[A-Za-z]_", own) else own.replace("_", " ")
     return f"{own} of {owner.replace('_', ' ')}" if owner else own
+
+
+def _is_name(text: str) -> bool:
+    return bool(re.fullmatch(r"[A-Za-z][\w.]*", text))
 
 
 def _at(case: Case, comma: str = "") -> str:

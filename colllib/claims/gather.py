@@ -35,14 +35,6 @@ def _pat_tree() -> Cases:
         yield {"at": f"round {t}", "r": t, "edges": len(drawn[f"round{t}"]), "shards": shards, **drawn}
 
 
-def _three_wishes() -> Cases:
-    """The rounds and the bytes of PAT with messages of one shard, and with as many as its rounds need."""
-    for cap in (1, 2, 4):
-        done = built(allgather.pat, 8, cap=cap)
-        counts = {"rounds": done.schedule.num_steps, "sent": max(done.sent), "shards": max(_shards(done.schedule))}
-        yield {"at": f"N = 8, up to {cap} shards a message", "N": 8, **counts}
-
-
 def _parked(n: int, **options: int) -> Fraction:
     """The most shards of M/N that a rank keeps for others."""
     return max(staging(built(allgather.pat, n, on=f"star:{n}", **options).schedule), default=Fraction(0)) * n
@@ -138,7 +130,6 @@ def _in_one_trip(n: int) -> bool:
 
 TABLE: Table = {
     "E-01-131 E-01-132 E-01-133 E-01-167": _pat_tree,
-    "E-01-134": _three_wishes,
     "E-01-136": _far_first,
     "E-01-140": _partners,
     "E-01-135": per(

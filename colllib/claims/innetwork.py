@@ -89,12 +89,6 @@ def _saved_per_level() -> Cases:
         yield {"at": f"switch {float(switch):g} µs, endpoint {endpoint} µs", "saving": 2 / (many - few)}
 
 
-def _step(n: int) -> Fraction:
-    """The most on a link in a step of the ring's reduce-scatter."""
-    done = run("reduce-scatter ring", f"star:{n}")
-    return max(max(done.link_load(t)) for t in range(done.schedule.num_steps))
-
-
 # -- trees of switches ---------------------------------------------------------------------------------
 
 
@@ -238,7 +232,6 @@ TABLE: Table = {
     "E-00-051 E-04-016 E-04-059": _AG,
     "E-00-052 E-04-017 E-01-026 E-01-031": _BC,
     "E-00-053 E-04-018 E-04-063": _A2A,
-    "E-04-003": per("N", (5, 8, 16), step=_step),
     "E-04-005": per(
         "N",
         (8, 64),
@@ -268,7 +261,6 @@ TABLE: Table = {
         broadcast=lambda: _over("broadcast", "binomial-tree"),
         gather=lambda: _over("all-gather", "recursive-doubling"),
     ),
-    "E-04-053": once("N = 512, 16 MB", gain=lambda: measured("all-to-all pairwise", STAR).t / measured(RELAY, CUBE).t),
     "E-04-055": summary("all-reduce", "ring"),
     "E-04-056": summary("all-reduce", "double-binary-tree", many=True),
     "E-04-058": together(summary("all-gather", "ring"), summary("reduce-scatter", "ring")),

@@ -48,6 +48,7 @@ def _methods() -> Cases:
 TABLE: Table = {
     "D-2-011 D-3-005 D-3-008 D-3-115 D-3-119 D-3-120 D-3-130 D-3-133 D-A-009": printed,
     "D-4-002 D-4-003 D-4-004 D-4-063 D-4-066 D-4-069 D-4-072 D-4-073 D-4-074 D-B-007": printed,
+    "E-00-056 E-01-194 E-05-013 E-05-014 E-05-015": printed,
     "D-4-008": _methods,
     "E-00-002": _map_of_primitives,
     "E-01-195": factor("all-reduce"),

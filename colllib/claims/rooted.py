@@ -10,8 +10,8 @@ import numpy as np
 
 from colllib.algorithms import broadcast, reduce, trees
 from colllib.claims.allreduce import DOUBLING
-from colllib.claims.cases import along, best_us, measured, once, per
-from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, place, run
+from colllib.claims.cases import best_us, measured, once, per
+from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, run
 from colllib.claims.traces import edges, states
 from colllib.claims.value import Cases, Limit, Rows, Table, Words
 from colllib.execution import Execution
@@ -22,7 +22,6 @@ from colllib.schedule import Schedule, reversed_in_time
 
 CHAIN, TREE, TREE_UP = "broadcast chain", "broadcast binomial-tree", "reduce binomial-tree"
 SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
-FEW = (3, 4, 6, 8, 12, 16, 33)
 MESSAGES = (1e3, 100e3, 16e6, 100e6)
 
 
@@ -113,12 +112,6 @@ TABLE: Table = {
         (2, 3, 4, 8),
         at=", L = 3",
         fill=lambda p: phases(busy_ports(built(broadcast.chain, 4, segments=p).schedule)).fill,
-    ),
-    "E-01-184": along(
-        "torus",
-        ((5,), (4, 4), (3, 3, 3), (8, 8, 8)),
-        partners=lambda on: measured(DOUBLING, "star:512").reached,
-        ports=lambda on: int((place(on).link_src == 0).sum()),
     ),
     "E-01-187": _interior(TREE),
     "E-01-188": _interior(TREE_UP),

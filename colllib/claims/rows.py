@@ -2,17 +2,19 @@
 
     runs  = part [ "; " part ]... [ " for " name " = " words [ " and " name " = " words ]... ]
     part  = [ name " = " ] [ what " on " ] topology
-    what  = algorithm of the catalogue, or one that a table names, [ " in " pieces, or " in best" ],
-            or an all-gather of `GATHERS` with numbers
+    what  = algorithm of the catalogue [ " " option "=" word ]... [ " in " pieces, or " in best" ],
+            or one that a table names, or an all-gather of `GATHERS` with numbers
 
-A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, MB for
-messages; without words for N and d these are SIZES and SHAPES. A part without a name lends its quantities to a case
-of its own; all those with names are in every case.
+A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, {L} and
+{n} for boxes and their ranks; without words for N and d these are SIZES and SHAPES. MB, us and GBs are message, alpha
+and bandwidth, which are the anchor's else. A part without a name lends its quantities to a case of its own; all those
+with names are in every case.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +24,7 @@ from typing import Any
 
 from colllib.claims.cases import SHAPES, Quantities, as_quantities, measured, of_topology
 from colllib.claims.graph_tables import ideal
-from colllib.claims.graphs import base, by_theorem, copies, lines, on, power
+from colllib.claims.graphs import base, both_ways, by_theorem, copies, lines, on, power
 from colllib.claims.runs import SIZES, best, place
 from colllib.claims.value import Case, Cases, Table
 from colllib.ladder import topology as found_topology
@@ -36,6 +38,7 @@ GATHERS: Mapping[str, tuple[Callable[..., Quantities], str]] = {
     "lines": (lines, "all-gather on the {}-fold line graph of"),
     "copies": (copies, "all-gather on the degree expansion by {} of"),
     "power": (power, "all-gather on the Cartesian power {} of"),
+    "both-ways": (both_ways, "all-gather with its links both ways on"),
     "theorem": (by_theorem, "all-gather by the theorem on the {}-fold line graph of"),
     "square-theorem": (
         partial(by_theorem, squared=True),
@@ -43,6 +46,8 @@ GATHERS: Mapping[str, tuple[Callable[..., Quantities], str]] = {
     ),
     "bound": (lambda ranks: ideal(int(ranks)), "bound of all graphs of degree 4 with N ="),
 }
+#: What a price is made of: the name in `us`, of which unit, and how that is written.
+PRICES = {"MB": ("message", 1e6, "MB"), "us": ("alpha", 1e-6, "µs"), "GBs": ("bandwidth", 1e9, "GB/s")}
 DEFAULTS = {"N": " ".join(map(str, SIZES)), "d": " ".join(str(Lattice(dims)) for dims in SHAPES)}
 
 
@@ -86,7 +91,11 @@ class Runs:
         all-gather on the 1-fold line graph of hamming:2x3
         """
         parts = [f"{name}: {_words(part)}" if name and " on " in part else _words(part) for name, part in self._parts]
-        return "; ".join(parts + [f"{name} = {', '.join(each)}" for name, each in self._given.items()])
+        given = [
+            f"{', '.join(each)} {PRICES[name][2]}" if name in PRICES else f"{name} = {', '.join(each)}"
+            for name, each in self._given.items()
+        ]
+        return "; ".join(parts + given)
 
     def __call__(self) -> Cases:
         """Every case."""
@@ -97,10 +106,8 @@ class Runs:
     def _cases(self, chosen: Mapping[str, str]) -> Iterator[Case]:
         filled = [(name, part.format_map(chosen)) for name, part in self._parts]
         known: dict[str, Any] = {name: int(word) for name, word in chosen.items() if word.isdigit()}
-        price = {}
-        if "MB" in chosen:
-            known["MB"] = float(chosen["MB"])
-            price["message"] = 1e6 * known["MB"]
+        known |= {name: float(chosen[name]) for name in PRICES if name in chosen}
+        price = {key: unit * known[name] for name, (key, unit, _) in PRICES.items() if name in chosen}
         if "d" in chosen:
             lattice = Lattice(tuple(map(int, chosen["d"].split("x"))))
             known |= {"d": lattice.dims, "k": len(lattice.dims), "N": lattice.ranks}
@@ -128,7 +135,10 @@ class Runs:
         if algorithm in self.builds:
             there = found_topology(topology)
             return measured(self.builds[algorithm], topology, there.lattice if of_axes else there.ranks)
-        return measured((algorithm, int(pieces or 1)), topology, **price)
+        algorithm, *options = re.split(r" (?=\w+=)", algorithm)
+        words = dict(option.split("=") for option in options)
+        given = {name: int(word) if word.isdigit() else {"no": False}.get(word, word) for name, word in words.items()}
+        return measured((algorithm, int(pieces or 1)), topology, options=given, **price)
 
 
 def runs(text: str, **builds: Callable[..., Schedule]) -> Runs:
@@ -151,8 +161,8 @@ def _at(chosen: Mapping[str, str], topologies: list[str]) -> str:
     """How a case is called: by its topologies where N does not say it, and by what was chosen."""
     own = [] if "N" in chosen else topologies[:1] if "d" in chosen else list(dict.fromkeys(topologies))
     for name, word in chosen.items():
-        shown = f"{word} MB" if name == "MB" else f"{name} = {word}" if word.isdigit() else word
-        own += [shown] if name not in "dG" else []
+        shown = f"{word} {PRICES[name][2]}" if name in PRICES else f"{name} = {word}" if word.isdigit() else word
+        own += [shown] if name not in "dGLn" else []
     return ", ".join(own)
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache
+from types import MethodType
 from typing import Any
 
 from colllib import ladder
@@ -125,7 +127,8 @@ def _names() -> dict[Callable[..., Schedule], str]:
 def _name(build: Callable[..., Schedule]) -> str:
     """What a schedule is called in the catalogue, or else by what builds it."""
     build = getattr(build, "func", build)  # of a partial function
-    return _names().get(build) or build.__name__.strip("_").replace("_", " ")
+    owner = f"{type(build.__self__).__name__.lower()} " if isinstance(build, MethodType) else ""
+    return _names().get(build) or owner + build.__name__.strip("_").replace("_", " ")
 
 
 def _note(topology: Topology, clock: str, way: str, build: Callable[..., Schedule] | None = None) -> None:
@@ -228,13 +231,6 @@ def _clocked(run: Run, message: float, alpha: Price, bandwidth: Price) -> tuple[
     return event_clock(schedule, topology, message=message, alpha=alpha, bandwidth=bandwidth).seconds, topology
 
 
-def closed(what: str, on: str, pieces: int = 1) -> Cost:
-    """A cost by its closed form, which tests hold to executions, where a run would take seconds."""
-    found = entry(*what.split(" ", 1), on, trusting=True)
-    _note(found.topology, "lock-step", CLOSED_FORM)
-    return found.cost(pieces)
-
-
 def by_formula(cost: Cost, on: str, clock: str) -> Cost:
     """A cost that runs at small N have confirmed, and that is evaluated where a run would take long."""
     _note(ladder.topology(on), clock, CLOSED_FORM)
@@ -250,13 +246,18 @@ def best(what: str, on: str, **price: Any) -> Rung:
     return rung
 
 
+def at_one_speed(cost: Cost) -> Fraction:
+    """n_beta, or what it is where ports and cards have one BW."""
+    return Fraction(cost.time(1, [Fraction(0)] * cost.levels, [Fraction(1)] * cost.levels))
+
+
 def load_limit(what: str, on: str | Topology) -> Limit:
     """What n_beta comes to in ever more pieces, from three numbers of them, held to the busiest link of the run.
 
     >>> load_limit("broadcast chain", "star:4")
     Limit(value=Fraction(1, 1), side='from above')
     """
-    limit = Limit.of(lambda pieces: run(what, on, pieces).cost.n_beta)
+    limit = Limit.of(lambda pieces: at_one_speed(run(what, on, pieces).cost))
     if limit.value != busiest_link(run(what, on, 32)):
         raise ValueError(f"{what} on {on}: the limit {limit.value} is not what its busiest link carries")
     return limit

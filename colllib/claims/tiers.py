@@ -6,20 +6,19 @@ the cards below them need, unless they are oversubscribed. Lock-step, in one pie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from colllib.algorithms import allreduce
 from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, hierarchical_ring, ring_and_tree_meet
-from colllib.claims.cases import as_quantities, deferred, measured, once, per, us
+from colllib.claims.cases import as_quantities, deferred, measured, once, per, per_level, us
 from colllib.claims.contention import eta_of_tiers, every_margin
 from colllib.claims.innetwork import trip
 from colllib.claims.rows import runs
-from colllib.claims.runs import built, closed, place, run, timed
+from colllib.claims.runs import built, place, run, timed
 from colllib.claims.traces import edges, states
-from colllib.claims.value import Case, Cases, Limit, Rows, Table
+from colllib.claims.value import Cases, Table
 from colllib.cost import Cost, Price, half_bandwidth_message
 from colllib.execution import Execution
 from colllib.measures import crossings
@@ -41,19 +40,6 @@ SWITCHES = LEAF | {"alpha": (0.2e-6, 0.5e-6)}
 #: Tsugrii's and Reddi's boxes, in ms and GB.
 TSUGRII: dict[str, Any] = {"message": 10.0, "alpha": (1e-3, 5e-3), "bandwidth": (0.6, 0.05)}
 REDDI: dict[str, Any] = {"message": 1.0, "alpha": (0.0, 3e-3), "bandwidth": (0.45, 0.05)}
-#: (boxes, ranks of a box) on which formulas over both are tried.
-PAIRS = ((2, 2), (2, 4), (4, 2), (4, 4), (3, 5), (8, 4))
-
-
-def per_level(done: Execution) -> tuple[Fraction, ...]:
-    """The latencies of a run, for each level of its topology."""
-    levels, no_bytes = range(done.cost.levels), [Fraction(1)] * done.cost.levels
-    return tuple(done.cost.time(0, [Fraction(level == one) for one in levels], no_bytes) for level in levels)
-
-
-def _alike(done: Execution) -> Fraction:
-    """The load of a run where all ports and cards have one BW."""
-    return Fraction(done.cost.time(1, [Fraction(0)] * done.cost.levels, [Fraction(1)] * done.cost.levels))
 
 
 def _floor(done: Execution, price: dict[str, Any]) -> float:
@@ -66,34 +52,6 @@ def _floor(done: Execution, price: dict[str, Any]) -> float:
 def leaving(done: Execution) -> Fraction:
     """What all boxes send to others, as a share of M."""
     return crossings(done)["uplink"].total / 2
-
-
-@deferred
-def over_boxes(quantities: Callable[[str], Case], pairs: Sequence[tuple[int, int]] = PAIRS) -> Cases:
-    """Cases on several numbers of boxes L, with N ranks together."""
-    for count, ranks in pairs:
-        on = f"boxes:{count}x{ranks}"
-        yield {"at": on, "L": count, "N": count * ranks, **quantities(on)}
-
-
-def composed(primitive: str, **options: Any) -> Rows:
-    """A primitive on one tier after the other: what each tier's alpha is paid, and its load at one BW."""
-    what = f"{primitive} hierarchical"
-
-    def quantities(on: str) -> Case:
-        done, way_back = run(what, on, **options), crossings(run(RINGS, on))["card"].most / 2
-        case: dict[str, Any] = {"load": _alike(done), "card": crossings(done)["card"].most, "half_card": way_back}
-        case["inner"], case["outer"] = per_level(done)
-        if primitive in ("broadcast", "reduce"):
-            case["limit"] = Limit.of(lambda pieces: _alike(run(what, on, pieces)))
-        return case
-
-    return over_boxes(quantities)
-
-
-def flat(what: str, price: dict[str, Any]) -> Rows:
-    """An algorithm of 144 ranks on one switch, at a price."""
-    return lambda: [as_quantities(run(what, "star:144").cost, **price).case("N = 144")]
 
 
 # -- two racks of 72 --------------------------------------------------------------------------------------
@@ -152,12 +110,6 @@ def _classes_of_bytes() -> Cases:
         yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
 
 
-def _single_ranks_on_leaves(on: str) -> Case:
-    """A route over one switch is one alpha, over three two."""
-    leaves = on.replace("boxes", "leaf-spine") + "x1,routing=spread"
-    return {"at": leaves, "leaf": 1, "spine": 2, "n_alpha": run(BY_BOXES, leaves).cost.n_alpha}
-
-
 # -- in-network at two tiers ---------------------------------------------------------------------------------
 
 
@@ -171,13 +123,6 @@ def _both_tiers() -> Cases:
     t, outer_t = as_quantities(both.cost, **SWITCHES).latency + loads[0], trees + outside.latency + loads[1]
     case = {"t": t, "outer_t": outer_t, "one_rack": one + 0.2}
     yield {"at": "boxes:32x72, 16 MB", "load": loads[0], "outer_load": loads[1], **case}
-
-
-def _lifted() -> Cases:
-    """What a card carries between the racks, by rings and through switches that add."""
-    plain, inc = (crossings(run(f"all-reduce {way}", "boxes:8x4,inc=network")) for way in ("hierarchical", "collnet"))
-    lift = plain["card"].most / inc["card"].most
-    yield {"at": "boxes:8x4", "lift": lift, "outer_lift": lift > 1}
 
 
 @deferred
@@ -264,33 +209,6 @@ def _misplaced() -> Cases:
     yield {"at": "boxes:8x8, 1 GB", **found, "least": min(found.values()), "most": max(found.values())}
 
 
-def _ring_or_crossbar() -> Cases:
-    """A ring of eight over an exchange of all with all, for messages without bytes and without latency."""
-    ring, cross = run(RING, "star:8").cost, run("all-reduce direct", "star:8").cost
-    yield {"at": "N = 8, latency alone", "times": Fraction(ring.n_alpha) / cross.n_alpha}
-    yield {"at": "N = 8, bandwidth alone", "times": Fraction(ring.n_beta) / cross.n_beta}
-
-
-def _steps_and_gaps() -> Cases:
-    ring, tree = (closed(what, "star:1024").n_alpha for what in (RING, "all-reduce binomial-tree"))
-    ring8, tree8 = (run(what, "star:8").cost.n_alpha for what in (RING, "all-reduce binomial-tree"))
-    ratio = Fraction(ring) / tree
-    yield {
-        "at": "N = 1024",
-        "ring": ring,
-        "tree": tree,
-        "ratio": ratio,
-        "ring8": ring8,
-        "tree8": tree8,
-        "gap": 450 // 50,
-    }
-
-
-def _pat_shards(n: int) -> Fraction:
-    done = run("all-gather pat", f"star:{n}")
-    return n * max(max(done.link_load(t)) for t in range(done.schedule.num_steps))
-
-
 TABLE: Table = {
     "E-03-020 E-03-027 E-03-028 E-03-029 E-03-030 E-03-031 E-03-032 E-03-035 E-03-036 E-03-037 E-03-040": _two_racks,
     "E-03-038 E-03-039": _shorter_rings,
@@ -301,9 +219,7 @@ TABLE: Table = {
     "E-03-015": _mixed_ring,
     "E-03-048 E-03-049 E-03-050 E-03-052 E-03-053 E-03-055 E-03-056 E-03-042 E-03-041": _all_to_all_of_two_racks,
     "E-03-046": _classes_of_bytes,
-    "E-03-047": over_boxes(_single_ranks_on_leaves, PAIRS[1:]),
     "E-03-068 E-03-069 E-03-070": _both_tiers,
-    "E-03-060 E-03-061": _lifted,
     "M-42": _three_tiers,
     "M-35": _butterfly,
     "M-43": _large_messages,
@@ -311,11 +227,6 @@ TABLE: Table = {
         "rings on torus:{d}; dim_ring = all-reduce dim-ring on torus:{d} for d = 4x4 4x4x4 3x4x5", rings=axis_after_axis
     ),
     "M-45": _misplaced,
-    "M-46": _ring_or_crossbar,
-    "M-60": _steps_and_gaps,
-    "E-03-019 E-03-021": composed("all-reduce"),
-    "E-03-033": flat(RING, NVLINK),
-    "E-03-034": flat(RING, IB),
     "T-13 T-14 T-15 T-21": against(TSUGRII),
     "T-16": against(TSUGRII, 16),
     "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
@@ -323,12 +234,6 @@ TABLE: Table = {
     "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
     "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),
     "M-40": against(REDDI),
-    "E-03-022 E-03-026": composed("all-gather", order="inner-first"),
-    "E-03-023": composed("reduce-scatter", order="outer-first"),
-    "E-03-024": composed("broadcast"),
-    "E-03-025": composed("reduce"),
-    "E-03-051": flat("all-to-all pairwise", NVLINK),
-    "E-03-054": flat("all-to-all pairwise", IB),
     "E-03-059 E-03-062": software("all-reduce", "double-binary-tree"),
     "E-03-063": software("all-gather", "bruck"),
     "E-03-064": software("reduce-scatter", "bruck"),
@@ -338,12 +243,6 @@ TABLE: Table = {
     "E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
     "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
     "E-03-075": every_margin,
-    "E-REFS-002": per(
-        "N",
-        (4, 8, 16),
-        rounds=lambda n: run("all-gather pat", f"star:{n}").schedule.num_steps,
-        shards=_pat_shards,
-    ),
     "E-REFS-015": per(
         "N", (8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))
     ),

@@ -76,11 +76,6 @@ def _fat_tree_bisection() -> Cases:
         yield {"at": f"N = {n}, {leaves} leaves, s = {s}", "N": n, "s": s, "bandwidth": bandwidth}
 
 
-_ALIKE = ((5,), (8,), (4, 3), (4, 4), (5, 4), (4, 3, 2), (8, 1, 1), (2, 2, 2), (3, 3, 3), (3, 3, 4), (16, 16, 4))
-_TWO_ALIKE = ((3, 3, 2), (4, 4, 2), (7, 7, 2), (4, 4, 4), (7, 7, 4))
-_OF_512 = ((512,), (32, 16), (8, 8, 8), (8, 4, 4, 4))
-_CUT = ((4,), (7,), (4, 3), (6, 3), (4, 4), (4, 4, 4), (8, 8, 8), (3, 2), (3, 3), (5, 4))
-
 # -- printed states of small tori ---------------------------------------------------------------------
 
 CUBE, CUBE_LETTERS = Lattice((2, 2, 2)), "abefcdgh"  # the source's letter of rank x + 2y + 4z
@@ -319,16 +314,5 @@ TABLE: Table = {
             built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
         ),
     ),
-    "E-02-101": along(
-        "torus",
-        ((8, 8, 8), (16, 16, 16), (32, 16)),
-        extra=lambda on: wires(place(on)) - wires(place(on.replace("torus", "mesh"))),
-    ),
     "E-02-102": per("size", (2, 3, 4, 5, 8, 16), times=_times),
-    "E-02-035": per(
-        "size",
-        (4, 8, 16, 32, 64),
-        tree=lambda size: run("broadcast binomial-tree", f"ring:{size}").cost.n_alpha,
-        chain=lambda size: built(lattice.dim_chain, Lattice((size,)), both=False, on=f"ring:{size}").cost.n_alpha,
-    ),
 }

@@ -11,7 +11,7 @@ from colllib.algorithms import allreduce
 from colllib.algorithms.direct import parameter_server
 from colllib.claims.allreduce import ring_and_tree_meet
 from colllib.claims.cases import once, per
-from colllib.claims.runs import best, built, closed, run
+from colllib.claims.runs import built, run
 from colllib.claims.value import Cases, Table, Words
 from colllib.cost import Cost
 from colllib.events import Processor, event_clock
@@ -23,7 +23,7 @@ from colllib.training.pipelines import compute, pipeline
 from colllib.training.timeline import COMPUTE, Op
 from colllib.values import final_values
 
-RING, BINOMIAL, DOUBLE = "all-reduce ring", "all-reduce binomial-tree", "all-reduce double-binary-tree"
+RING, BINOMIAL = "all-reduce ring", "all-reduce binomial-tree"
 SEND = "point-to-point direct"
 
 
@@ -65,16 +65,10 @@ def _predicted_and_measured() -> Cases:
 
 def _joules_of_ten_thousand() -> Cases:
     """Every bit that is sent, at 30 pJ; beside a GPU of 700 W while the all-reduce takes its time at 50 GB/s."""
-    cost = closed(RING, "star:10000")
+    cost = run(RING, "star:10000").cost
     joules = float(cost.n_beta) * 8e9 * 30e-12
     watts = joules / _priced(cost, 0.0, 50.0)(1.0)
     yield {"at": "N = 10000", "kJ": 10_000 * joules / 1e3, "watts": watts, "percent": 100 * watts / 700}
-
-
-def _seventy_billion_on_64() -> Cases:
-    load, total = (_priced(run(RING, "star:64").cost, alpha, 0.05)(140.0) for alpha in (0.0, 1.5e-3))
-    yield {"at": "N = 64", "load": load, "latency": total - load, "total": total, "slow": total / 0.6 / 1e3,
-           "thousand": _priced(closed(RING, "star:1000"), 0.0, 50.0)(140.0), "ns": 100 / 0.2}  # fmt: skip
 
 
 # -- rings and trees -----------------------------------------------------------------------------------
@@ -93,13 +87,6 @@ def _four_times_four() -> Cases:
     yield {"at": "N = 4", "sent": 4 * max(done.sent), "received": 4 * max(done.received),
            "result": Words(" / ".join(" ".join(map(str, row)) for row in held)),
            **{f"step{t}": Words(" ".join(map(str, row))) for t, row in enumerate(steps.tolist(), 1)}}  # fmt: skip
-
-
-def _double_tree_at_its_best() -> Cases:
-    """At the best number of pieces, with 5 µs and 25 GB/s; times in µs, messages in MB."""
-    for megabytes in (100, 10, 1):
-        rung = best(DOUBLE, "star:16", message=megabytes * 1e6, alpha=5e-6, bandwidth=25e9)
-        yield {"at": f"N = 16, {megabytes} MB", "N": 16, "M": megabytes, "t": 1e6 * rung.seconds}
 
 
 def _one_megabyte_on_64() -> Cases:
@@ -156,7 +143,7 @@ def _microbatches_for_a_fifth() -> Cases:
 def _one_box() -> Cases:
     """Rings with compute of 2.1 s that nothing hides: 8 ranks at 450 GB/s one way, more at 50 GB/s."""
     speeds = {8: 450, 64: 50, 4096: 50}
-    seconds = {n: _priced(closed(RING, f"star:{n}"), 1.5e-6, speed)(140.0) for n, speed in speeds.items()}
+    seconds = {n: _priced(run(RING, f"star:{n}").cost, 1.5e-6, speed)(140.0) for n, speed in speeds.items()}
     steps = {n: timeline.run([Op("compute", COMPUTE, 2.1), Op("all-reduce", COMPUTE, t)]) for n, t in seconds.items()}
     yield {"at": "70B on 8", "seconds": seconds[8], "of_compute": 100 * seconds[8] / 2.1,
            **{f"share{n}": 100 * seconds[n] / step.seconds for n, step in steps.items()}}  # fmt: skip
@@ -197,7 +184,7 @@ def _tokens_to_64_experts() -> Cases:
 
 def _through_one_server() -> Fraction:
     """A server on rank 0 receives and then sends N - 1 vectors; against a ring."""
-    ring = Fraction(closed(RING, "star:1024").n_beta)
+    ring = Fraction(run(RING, "star:1024").cost.n_beta)
     return built(parameter_server, 1024, 1, colocated=True).cost.n_beta / ring
 
 
@@ -205,10 +192,8 @@ TABLE: Table = {
     "M-24 A-08 M-26": _critical_and_fused,
     "M-28": _predicted_and_measured,
     "M-22": _joules_of_ten_thousand,
-    "M-23": _seventy_billion_on_64,
     "M-29": once("N = 1024", times=_through_one_server),
     "M-33": _four_times_four,
-    "M-34": _double_tree_at_its_best,
     "M-36": lambda: [ring_and_tree_meet(100, 5, 50)],
     "M-39": lambda: [ring_and_tree_meet(256, 5, 25)],
     "M-37": _one_megabyte_on_64,

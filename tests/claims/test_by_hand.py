@@ -87,7 +87,7 @@ def test_a_count_by_hand_gives_what_was_executed_and_decides_alike(name):
     assert decided(value, counted, case) == claims.entry(name).verdict
 
 
-PARAMETERS = ("N", "P", "d", "k", "s", "s2", "s3", "t", "r", "L", "size", "link", "busbw", "p1", "p2")
+PARAMETERS = ("N", "P", "d", "k", "s", "s2", "s3", "t", "r", "L", "size", "us", "GBs", "link", "busbw", "p1", "p2")
 
 
 def decided(value, counted, case):
@@ -604,7 +604,7 @@ def ring_and_folded_halving_at_six(case):
         float(steps) * 10 + float(load) * 1e4
         for steps, load in (reference.star_cost(build(6)) for build in (allreduce.ring, allreduce.rabenseifner))
     ]
-    return {"ring_over_halving": times[0] / times[1]}
+    return {"ring.t": times[0], "halving.t": times[1], "ring.t / halving.t": times[0] / times[1]}
 
 
 @counts("M-41")
@@ -635,7 +635,7 @@ def shards_of_a_round(case):
 @counts("E-01-134")
 def shards_in_three_rounds(case):
     found = sends(allgather.pat(8, cap=4))
-    return {"rounds": len(found), "shards": max(found)}
+    return {"steps": len(found), "step": Fraction(max(found), 8)}
 
 
 @counts("E-01-135")
@@ -872,7 +872,8 @@ def steps_of_a_line(case):
 
 @counts("E-02-101")
 def wires_that_close_lines(case):
-    return {"extra": sum(case["N"] // size for size in case["d"])}
+    all_wires, closing = len(case["d"]) * case["N"], sum(case["N"] // size for size in case["d"])
+    return {"torus.edges": all_wires, "mesh.edges": all_wires - closing}
 
 
 @counts("E-02-152")
@@ -1154,7 +1155,7 @@ def between_boxes(schedule, ranks):
 
 @counts("E-03-002")
 def one_switch_and_three(case):
-    return {"ratio": Fraction(1 + 3, 1 + 1)}
+    return {"far.n_alpha / near.n_alpha": Fraction(1 + 3, 1 + 1)}
 
 
 @counts("E-03-007")
@@ -1187,7 +1188,7 @@ def children_on_the_larger_tier(case):
 def shards_on_a_card(case):
     """Inner first a rank passes on the shards of its whole box, on the way back of an all-reduce only its own."""
     count, ranks = case["L"], case["N"] // case["L"]
-    return {"card": Fraction((count - 1) * ranks, case["N"]), "half_card": Fraction(count - 1, case["N"])}
+    return {"card": Fraction((count - 1) * ranks, case["N"]), "whole.card": Fraction(2 * (count - 1), case["N"])}
 
 
 @counts("E-03-036")
@@ -1236,7 +1237,7 @@ def a_card_with_and_without_adding(case):
         if src == 0 and dst >= 32
     )
     assert into == 1
-    return {"outer_lift": plain > up}
+    return {"plain.card": plain, "inc.card": up}
 
 
 @counts("E-03-068 E-03-070")
@@ -1271,7 +1272,7 @@ def links_of_the_figure(case):
 @counts("E-REFS-002")
 def shards_of_the_last_round(case):
     *_, last = reference.messages(allgather.pat(case["N"]))
-    return {"shards": max(Counter(src for src, *_ in last).values())}
+    return {"step": Fraction(max(Counter(src for src, *_ in last).values()), case["N"])}
 
 
 @counts("E-REFS-003")
@@ -1350,12 +1351,12 @@ def strides(case):
 @counts("M-46")
 def a_ring_and_all_at_once(case):
     """Seven pieces out and seven sums back, over one port."""
-    return {"times": reference.star_cost(allreduce.ring(8))[1] / (Fraction(7, 8) + Fraction(7, 8))}
+    return {"ring.n_beta": reference.star_cost(allreduce.ring(8))[1], "cross.n_beta": Fraction(7, 8) + Fraction(7, 8)}
 
 
 @counts("M-60")
 def one_way_each(case):
-    return {"ring": 2 * 1023, "tree": 2 * 10, "gap": 900 // 2 // 50}
+    return {"ring.n_alpha": 2 * 1023, "tree.n_alpha": 2 * 10, "450 / 50": 900 // 2 // 50}
 
 
 # -- training steps ----------------------------------------------------------------------------------------
@@ -1403,7 +1404,7 @@ def tokens_of_a_port(case):
 @counts("M-34")
 def best_of_many_pieces(case):
     costs = [reference.star_cost(allreduce.double_binary_tree(16, segments=pieces)) for pieces in range(1, 12)]
-    return {"M": 1, "t": min(5 * steps + 40 * float(load) for steps, load in costs)}
+    return {"MB": 1, "t": min(5 * steps + 40 * float(load) for steps, load in costs)}
 
 
 @counts("M-38")
