@@ -132,3 +132,17 @@ def test_the_best_number_of_segments_is_found_where_the_time_has_a_valley_in_eac
     seconds = [run(algorithm, on, **price, segments=pieces).seconds for pieces in range(1, 2 * chosen.segments + 20)]
     assert any(before < at > after for before, at, after in zip(seconds, seconds[1:], seconds[2:], strict=False))
     assert chosen.seconds == pytest.approx(min(seconds), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("primitive", "name", "of_each_channel"), [("broadcast", "channels", 1), ("all-reduce", "tree", 4)]
+)
+def test_no_row_is_lost_to_a_number_of_segments_that_is_too_large_to_build(
+    monkeypatch, primitive, name, of_each_channel
+):
+    on, algorithm = boxes((2, 4)), find(primitive, name)
+    price = {**price_on(on), "message": 1e9}
+    free = run(algorithm, on, **price).segments
+    monkeypatch.setattr("colllib.algorithms.channels.MOST_AT_ONCE", 4 * of_each_channel * on.ranks * (free - 1))
+    found = run(algorithm, on, **price)
+    assert 1 < found.segments < free
