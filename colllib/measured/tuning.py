@@ -116,7 +116,8 @@ def estimates(machine: Machine, collective: str) -> list[Estimate]:
             found += [_collnet(machine), _chain(machine)]
     elif machine.gpus == 1 and collective in ("all-gather", "reduce-scatter"):
         found.append(_pat(machine))
-    return [estimate for estimate in found if estimate.algbw > 0]
+    paths = machine.linked or machine.gpus == 1  # short enough for LL128: no PCIe between GPUs (tuning.cc:531)
+    return [each for each in found if each.algbw > 0 and (paths or each.protocol != "LL128")]
 
 
 def times(machine: Machine, collective: str, message: float) -> dict[tuple[str, str], float]:

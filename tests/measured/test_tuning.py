@@ -111,7 +111,7 @@ def test_a_tree_is_corrected_up_to_512_mib_and_an_nvls_tree_of_blackwells_up_to_
         ("dgx-h100:1", (6.6 + 0.6, 14 + 1.9, 8.4 + 3.4)),
         (SINGLE.format(8), (6.6 + 2.7, 14 + 4.0, 8.4 + 14.0)),
         ("dgx-h100:2", (6.6 + 16 * 2.7, 14 + 16 * 4.0, 8.4 + 16 * 14.0)),
-        ("dgx-v100:1,link=10GB/s", (6.6 + 1.0, 14 + 2.5, 8.4 + 5.7)),
+        ("dgx-v100:1,link=10GB/s", (6.6 + 1.0, 8.4 + 5.7)),  # PCIe: without LL128
     ],
 )
 def test_a_chain_is_one_step_where_its_channels_are_alike_and_one_a_rank_elsewhere(expression, microseconds):
@@ -119,6 +119,16 @@ def test_a_chain_is_one_step_where_its_channels_are_alike_and_one_a_rank_elsewhe
     for collective in ("broadcast", "reduce"):
         found = times(find(expression), collective, 0.0)
         assert tuple(found.values()) == pytest.approx([each * 1e-6 for each in microseconds])
+
+
+@pytest.mark.parametrize("boxes", [1, 2])
+def test_gpus_that_pcie_joins_do_without_ll128(boxes):
+    """tuning.cc:531: the path between GPUs of a box must not be longer than NVLink by way of another GPU."""
+    for collective in ("all-reduce", "all-gather", "broadcast"):
+        assert {p for _, p in model(f"dgx-v100:{boxes},link=10GB/s", collective)} == {"LL", "Simple"}
+        assert {p for _, p in model(f"dgx-v100:{boxes}", collective)} == {"LL", "LL128", "Simple"}
+    alone = model("dgx-v100:2,gpus=1,cards=1,link=10GB/s")
+    assert ("ring", "LL128") in alone
 
 
 def test_ll_and_the_steps_of_a_ring_depend_on_the_processors():
