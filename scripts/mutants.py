@@ -48,7 +48,6 @@ EQUIVALENT = {
     "others = (lattice.coordinate(dst, k) - lattice.coordinate(src, k) "
     "for k in range(len(lattice.dims)) if k != axis)": "a sum and a difference are even together",
     "pair[source * blocks.ranks - target] = True": "that is another place for each pair as well",
-    "crossings = len(topology.router(src, dst)[0]) / max(len(src), 2)": "the time of one message is judged no closer",
     "place = 1": "the first list stays as it is, and the next ones take what comes",
     "ranks = len(pair[1])": "both trees have all ranks",
     "depth[node] = depth[parent[node]] + 2": "which of two nodes is deeper is all that counts",
@@ -70,6 +69,7 @@ EQUIVALENT = {
     "if table.dtype != object and max(row, default=0) >= np.iinfo(np.intp).max:": "the largest that fits is exact too",
     "last = 3 * int(depth.max(initial=0))": "routes end before",
     "if held.min() <= 0:": "then nothing is empty",
+    "if held.min() < 1:": "then nothing is empty",
     "slot = pair[waiting] * odd >> 31 & size - 2": "what meets in a table goes on to the next hash",
     "self.bits = np.zeros(size // 8 + 2, dtype=np.uint8)": "a byte more than there are cells for",
     "self.bits = np.zeros(size * 8 + 1, dtype=np.uint8)": "more bytes than there are cells for",
@@ -84,13 +84,20 @@ EQUIVALENT = {
     "size = int(MOST_AT_ONCE / max(1, mean_crossings(topology, src, dst))) + 2": (
         "portions of other sizes add up to the same"
     ),
-    "size = int(MOST_AT_ONCE * max(1, mean_crossings(topology, src, dst))) + 1": (
-        "portions of other sizes add up to the same"
-    ),
     "wide = max(1, LANE_CELLS * self.next_id)": "so many lanes at once prove the same",
     "wide = max(2, LANE_CELLS // self.next_id)": "so many lanes at once prove the same",
     "together = max(2, CHUNK // len(wanted))": "so many ranks at once prove the same",
     "together = max(1, CHUNK * len(wanted))": "so many ranks at once prove the same",
+    "moves = np.append(orbit.lattice.strides, np.random.default_rng(1).integers(ranks, size=FEW)) % ranks": (
+        "those are as much at random"
+    ),
+    "self.held: Bits | Holders = Bits(size) if size <= MOST_BITS else Holders(schedule.nodes, self.source)": (
+        "bits find what lists find"
+    ),
+    "halves = [low] if 2 * d == ranks and way != 1 else [high] if 2 * d == ranks else [low, high]": (
+        "either half may go up, if the other one goes down"
+    ),
+    "for k in range(int(lane.max(initial=-1)) + 2):": "no value is in that lane",
     "first = min(FEW + 2, limit)": "one more that is tried",
     "FEW = 5": "one more that is tried",
     "FEW = 4": "one more that is tried",

@@ -171,6 +171,12 @@ def test_bad_input_is_refused_in_one_line(call, complaint):
     assert complaint in str(refusal.value)
 
 
+@pytest.mark.parametrize("same", [0.0, 1.0])
+def test_of_equal_times_the_first_is_lowest(same):
+    assert first_lowest(lambda p: same, 3, 100) == 3
+    assert first_lowest(lambda p: same + max(7 - p, 0), 3, 100) == 7
+
+
 @pytest.mark.parametrize("lowest", [5, 6, 9, 10, 11, 40, 99, 100])
 def test_the_lowest_time_is_sought_from_the_given_number_on(lowest):
     assert first_lowest(lambda p: abs(p - lowest) + 1.0, 5, 100) == lowest

@@ -66,6 +66,12 @@ def test_of_several_missing_contributions_the_first_is_named():
     assert str(error) == "rank 1 ends with a block 0 that lacks the contribution of rank 0; no step wrote it"
 
 
+def test_a_rank_that_has_nothing_is_named_before_those_that_lack_something():
+    groups = (np.array([0, 1]), np.array([0, 1, 2]))
+    error = refusal(Schedule.from_steps(Blocks(3, Fractions.equal(1), np.array([3]), np.array([4]), groups), []))
+    assert str(error) == "rank 2 never receives block 0, which it must hold at the end"
+
+
 def test_ranks_that_add_in_different_orders_are_each_proved():
     every_pair = Step.of([0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1], [0] * 6, add=True)
     assert execute(Schedule.from_steps(all_reduce(3), [every_pair])).cost == Cost(1, 2)
@@ -274,6 +280,19 @@ def test_a_block_added_to_itself_is_wrong_only_where_that_stays():
     there, twice = Step.of(0, 1, 0), Step.of(0, 1, 0, add=True)
     assert "already holds" in str(refusal(Schedule.from_steps(blocks, [there, twice])))
     execute(Schedule.from_steps(blocks, [there, twice, there]))
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=4))
+def test_a_block_added_to_itself_is_found_beside_what_is_only_copied(adds):
+    blocks = range(len(adds))
+    steps = [Step.of(0, 1, blocks), Step.of(0, 1, blocks, add=adds)]
+    schedule = Schedule.from_steps(broadcast_blocks(2, len(adds)), steps)
+    if any(adds):
+        error = refusal(schedule)
+        assert (error.rank, error.block, error.step) == (1, adds.index(True), 1)
+        assert "already holds" in str(error)
+    else:
+        assert execute(schedule).cost == Cost(2, 2)
 
 
 def test_counts_do_not_overflow_however_often_a_contribution_is_doubled():

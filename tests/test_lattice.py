@@ -13,6 +13,7 @@ from colllib.execution import execute
 from colllib.primitives import point_to_point
 from colllib.schedule import Schedule, Step, reversed_in_time
 from colllib.topology import Lattice, equal_injection, find, line, mesh, one_port, ring, star, torus, twisted_torus
+from colllib.topology.lattice import shortest_way
 
 SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda dims: prod(dims) <= 60)
 
@@ -37,6 +38,19 @@ def test_every_route_is_a_path_of_fewest_hops(dims, tie, wraps, data):
     for (a, b), path in zip(pairs, routed(topology, pairs), strict=True):
         assert path[-1] == b
         assert len(path) - 1 == nx.shortest_path_length(graph, a, b)
+
+
+@given(SHAPES, st.booleans(), st.data())
+def test_the_shorter_way_is_up_where_both_are_as_long(dims, wraps, data):
+    lattice, axis = Lattice(dims, wraps), data.draw(st.integers(0, len(dims) - 1))
+    a, b = (data.draw(st.integers(0, lattice.ranks - 1)) for _ in range(2))
+    here, there = lattice.coordinates(a)[axis], lattice.coordinates(b)[axis]
+    hops = {1: there - here, -1: here - there}
+    if wraps:
+        hops = {way: count % dims[axis] for way, count in hops.items()}
+    possible = {way: count for way, count in hops.items() if count >= 0}
+    way, count = shortest_way(lattice, axis, np.array([a]), np.array([b]))
+    assert (way[0], count[0]) == min(possible.items(), key=lambda item: (item[1], -item[0]))
 
 
 @given(SHAPES)
@@ -116,7 +130,7 @@ def test_behind_one_port_a_route_is_the_same_from_the_senders_port_to_the_receiv
         (lambda: torus(()), "at least one axis"),
         (lambda: torus((4, 0)), "axis of size 0"),
         (lambda: torus((4, 4), tie="left"), "tie 'left'"),
-        (lambda: mesh((4, 4), order=(0, 0)), "order [0, 0]"),
+        (lambda: mesh((4, 4), order=(0, 0)), "order [0, 0]: must name each of the axes 0..1 once"),
         (lambda: find("torus:4xx4"), "as in torus:8x8x8"),
         (lambda: find("star:4x4"), "as in star:N"),
         (lambda: find("mesh:4x-1"), "must be a whole number of at most 18 digits, as in mesh:4x4"),

@@ -58,6 +58,15 @@ def test_blocks_that_may_take_paths_of_their_own_are_messages_of_their_own_in_th
     assert (line.size.tolist(), line.start.tolist(), line.arrival.tolist()) == ([small, large], [0, 1], [1, 4])
 
 
+def test_blocks_with_paths_to_several_ranks_are_as_many_messages():
+    both = Schedule(broadcast(3, 2), 1, lambda t: Step.of(0, [2, 2, 1, 1], [0, 1, 0, 1]), paths=OWN)
+    line = event_clock(both, DIAMOND, message=4.0, alpha=0.0, bandwidth=1.0)
+    assert sorted(zip(line.src.tolist(), line.dst.tolist(), line.size.tolist(), strict=True)) == [
+        *[(0, 1, 0.5)] * 2,
+        *[(0, 2, 0.5)] * 2,
+    ]
+
+
 def test_paths_follow_their_messages_through_every_operation():
     once = np.array(execute(_sent(OWN), DIAMOND).link_total)
     assert (np.array(execute(pipelined(_sent(OWN), 3), DIAMOND).link_total) == once).all()

@@ -254,10 +254,33 @@ def test_a_schedule_that_uses_switches_is_placed_nowhere_else():
         placed(innetwork.multicast(star(3, replicates=True)), [2, 0, 1])
 
 
+def test_switches_that_take_part_do_so_in_every_operation():
+    plain = allreduce.binomial_tree(3)
+    in_network = Schedule.from_steps(plain.blocks, [Step.of([0, 1, 2], 3, 0, add=True), Step.of(3, [0, 1, 2], 0)], 1)
+    for one, other in ((plain, in_network), (in_network, plain), (in_network, in_network)):
+        for made in (in_sequence(one, other), side_by_side(one, other)):
+            assert (made.switches, made.nodes) == (1, 4)
+    assert in_sequence(plain, plain).switches == side_by_side(plain, plain).switches == 0
+    for made in (pipelined(in_network, 2), split(in_network, 2), reversed_in_time(in_network), scaled(in_network, 2)):
+        assert (made.switches, made.nodes) == (1, 4)
+
+
 def among(groups, source, target, steps):
     """One block on four ranks, with some groups of them."""
     own = tuple(np.array(group) for group in groups)
     return Schedule.from_steps(Blocks(4, Fractions.equal(1), np.array([source]), np.array([target]), own), steps)
+
+
+@pytest.mark.parametrize("source", [3, 4, 5])
+@pytest.mark.parametrize("target", [2, 4, 5])
+def test_reversed_in_time_a_copy_is_an_addition_unless_it_goes_from_one_rank_to_one(source, target):
+    """A value of 4 is the first of two groups."""
+    forward = among([[0, 3], [1, 2]], source, target, [Step.of([3, 3], [0, 1], 0, add=[False, True])])
+    back = reversed_in_time(forward).step(0)
+    assert list(zip(*(column.tolist() for column in back), strict=True)) == [
+        (0, 3, 0, max(source, target) >= 4),
+        (1, 3, 0, False),
+    ]
 
 
 def test_groups_keep_their_ranks_when_schedules_are_joined():

@@ -30,8 +30,9 @@ from colllib.algorithms import (
 )
 from colllib.algorithms.nested import nested
 from colllib.cost import Cost
+from colllib.exact import Fractions
 from colllib.execution import ScheduleError, execute
-from colllib.primitives import PRIMITIVES, all_reduce, point_to_point
+from colllib.primitives import PRIMITIVES, Blocks, all_reduce, point_to_point
 from colllib.schedule import Orbit, Schedule, Step, in_sequence, reversed_in_time, scaled, side_by_side
 from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, boxes, from_links, full_mesh, line, mesh, ring, star, torus
@@ -485,6 +486,17 @@ def test_a_refusal_names_rank_block_and_step(orbit, change, complaint, place):
     assert is_true(wrong, caught.value)
     with pytest.raises(ScheduleError):
         execute(wrong)
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("times", [1, 2, 3, 4])
+def test_what_a_rank_lacks_is_named_however_far_round_its_block_came(ranks, times):
+    """All ranks hand on what they have, so many times: in the end each has only what began so far behind it."""
+    one = Blocks(ranks, Fractions.equal(1), np.array([0]), np.array([0]), ())
+    orbit = Orbit(Schedule.from_steps(one, [Step.of(0, 1, 0)] * times), Lattice((ranks,)), still=[0])
+    error = outcome(by_symmetry, orbit)
+    assert "lacks the contribution" in str(error)
+    assert is_true(orbit, error)
 
 
 def test_a_message_of_what_does_not_exist_is_refused_with_its_step():

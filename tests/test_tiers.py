@@ -1,5 +1,6 @@
 """Costs over links of several speeds: exact at any of them, and priced again without executing again."""
 
+from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
@@ -89,6 +90,16 @@ def test_steps_in_which_nothing_happens_are_of_no_kind_and_steps_without_bytes_o
     near = from_links("near", 2, [(0, 1)], alpha=[0])
     assert execute(steps, near).kinds() == [Kind(2, (0,), (Fraction(1),))]
     assert execute(steps).kinds([0, 2, 5]) == execute(steps).kinds([]) == []
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 1)), max_size=8), st.sampled_from([ring(6), boxes((3, 2))]))
+def test_steps_that_cost_the_same_are_counted_together_wherever_they_stand(sends, where):
+    blocks = broadcast(6, [Fraction(1, 4), Fraction(3, 4)])
+    steps = [Step.of(0, rank, block) for rank, block in sends] + [Step.of(0, range(1, 6), block) for block in (0, 1)]
+    run = execute(Schedule.from_steps(blocks, steps), where)
+    one_by_one = Counter(kind for t in range(len(steps)) for kind in run.kinds([t]))
+    assert Counter({kind._replace(steps=1): kind.steps for kind in run.kinds()}) == one_by_one
+    assert len(run.kinds()) == len(one_by_one)
 
 
 def ring_of_rings(count, ranks):

@@ -40,6 +40,13 @@ def test_execution_proves_the_end_state_and_agrees_with_the_closed_form(algorith
         assert run.cost == algorithm.cost(ranks, **options)
 
 
+@pytest.mark.parametrize("name", ["reduce_broadcast", "double_binary_tree", "rabenseifner"])
+def test_without_a_word_a_schedule_and_its_closed_form_mean_the_same(name):
+    build, cost = getattr(allreduce, name), getattr(allreduce, f"{name}_cost")
+    for ranks in (5, 8):
+        assert execute(build(ranks)).cost == cost(ranks)
+
+
 def test_in_a_ring_every_rank_sends_its_own_chunk_first_unless_another_is_named():
     for first, schedule in ((0, allreduce.ring(5)), (0, allreduce.ring(5, first=0)), (2, allreduce.ring(5, first=2))):
         step = schedule.step(0)

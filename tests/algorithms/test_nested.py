@@ -24,7 +24,7 @@ from colllib.algorithms import (
     of,
     reducescatter,
 )
-from colllib.algorithms.nested import Phase, nested
+from colllib.algorithms.nested import Phase, flows, nested
 from colllib.events import event_clock
 from colllib.execution import ScheduleError, execute
 from colllib.primitives import PRIMITIVES
@@ -95,6 +95,36 @@ def test_blocks_of_any_shares_have_their_product_on_two_axes(first, second):
     schedules = [(axis, allgather.ring(len(some), shares=some)) for axis, some in enumerate(parts)]
     blocks = nested(Lattice((2, 3)), schedules).blocks
     assert list(blocks.share) == [inner * outer for outer in parts[1] for inner in parts[0]]
+
+
+def sends_what_its_messages_do(lattice, phases):
+    """Whether each phase's flows are the messages of its steps in the whole, added up for each pair of nodes."""
+    whole = nested(lattice, phases)
+    shares, steps = list(whole.blocks.share), list(reference.messages(whole))
+    for which in range(len(phases)):
+        for flow in flows(lattice, phases, which):
+            expected, found = Counter(), Counter()
+            for src, dst, block, _ in steps.pop(0):
+                expected[src, dst] += shares[block]
+            for src, dst, share in zip(*(column.tolist() for column in flow), strict=True):
+                found[src, dst] += share
+            assert found == pytest.approx(expected)
+    assert not steps
+
+
+@given(compositions())
+@settings(max_examples=60, deadline=None)
+def test_the_flows_of_a_phase_are_its_messages_added_up(drawn):
+    dims, _, phases = drawn
+    sends_what_its_messages_do(Lattice(dims), [Phase(*phase) for phase in phases])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_the_flows_to_and_from_switches_are_its_messages_added_up(size):
+    in_box = innetwork.one_shot_all_reduce(star(4, combines=True, replicates=True))
+    to_switches = Phase(0, in_box, switches=np.arange(size)[::-1, None])
+    for phases in ([to_switches, Phase(1, allgather.ring(size))], [Phase(1, reducescatter.ring(size)), to_switches]):
+        sends_what_its_messages_do(Lattice((4, size)), phases)
 
 
 def by_holders(blocks):
