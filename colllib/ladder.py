@@ -389,7 +389,11 @@ def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
 def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
     """The best whole number of segments, by what their routes take before anything is executed."""
     if here.algorithm.overlaps:
-        return _best_overlap(here, named, overlapped(here.schedule(), here.topology, **price))[1]
+        seconds_in = overlapped(here.schedule(), here.topology, **price)
+        found = _best_overlap(here, named, seconds_in)[1]
+        while not _can_be_built(here, found):
+            found = _lowest(seconds_in, found // 2)[1]
+        return found
 
     pricing = Pricing(here.topology, **price)
 
@@ -400,6 +404,13 @@ def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
         return pricing.lock_step(whole_steps(schedule))
 
     return _fewest(seconds, lambda time: first_lowest(time, 1, MOST_SEGMENTS))[1]
+
+
+def _can_be_built(here: Entry, pieces: int) -> bool:
+    with suppress(TooLarge):
+        here.schedule(pieces)
+        return True
+    return pieces == 1
 
 
 def _best_overlap(here: Entry, named: str, seconds: Callable[[int], float]) -> tuple[float, int]:

@@ -105,3 +105,12 @@ def test_on_several_tiers_the_best_number_of_segments_is_any_whole_one(name, mes
     assert chosen.seconds <= least * 1.02
     if algorithm.overlaps:
         assert chosen.seconds <= least * (1 + 1e-12)
+
+
+def test_no_row_is_lost_to_a_number_of_segments_that_is_too_large_to_build(monkeypatch):
+    on, algorithm = boxes((2, 4)), find("broadcast", "channels")
+    price = {**price_on(on), "message": 1e9}
+    free = run(algorithm, on, **price).segments
+    monkeypatch.setattr("colllib.algorithms.channels.MOST_AT_ONCE", 4 * on.ranks * (free - 1))
+    found = run(algorithm, on, **price)
+    assert 1 < found.segments < free
