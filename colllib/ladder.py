@@ -398,12 +398,14 @@ def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
     pricing = Pricing(here.topology, **price)
 
     def seconds(pieces: int) -> float:
-        schedule = here.schedule(pieces)
-        if SEARCHED * expected_seconds(named, schedule, here.topology) > MOST_SECONDS:
-            return inf
-        return pricing.lock_step(whole_steps(schedule))
+        with suppress(TooLarge):
+            schedule = here.schedule(pieces)
+            if SEARCHED * expected_seconds(named, schedule, here.topology) <= MOST_SECONDS:
+                return pricing.lock_step(whole_steps(schedule))
+        return inf
 
-    return _fewest(seconds, lambda time: first_lowest(time, 1, MOST_SEGMENTS))[1]
+    rounds = max(1, (here.topology.ranks - 1).bit_length())  # in which a tree's or a circulant's roles come around
+    return _fewest(seconds, lambda time: _valleys(time, rounds))[1]
 
 
 def _can_be_built(here: Entry, pieces: int) -> bool:
@@ -433,6 +435,20 @@ def _lowest(seconds: Callable[[int], float], most: int) -> tuple[float, int]:
         first_lowest(time, near // 2 + 1, min(2 * near, most))
 
     return _fewest(seconds, search)
+
+
+def _valleys(time: Callable[[int], float], rounds: int) -> None:
+    """Look for the lowest time along P where it falls and then rises only from every so manieth P to the next."""
+
+    def look(alike: range) -> None:
+        first_lowest(lambda turn: time(alike[turn - 1]), 1, len(alike))
+
+    near, power = 1, 1
+    while power <= min(4 * near, MOST_SEGMENTS) and time(power) < inf:
+        near, power = min(near, power, key=time), 2 * power
+    low, high = near // 2 + 1, min(4 * near, MOST_SEGMENTS)
+    for first in range(low, min(low + rounds, high + 1)):
+        look(range(first, high + 1, rounds))
 
 
 def _fewest(seconds: Callable[[int], float], search: Callable[[Callable[[int], float]], object]) -> tuple[float, int]:

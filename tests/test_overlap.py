@@ -107,10 +107,42 @@ def test_on_several_tiers_the_best_number_of_segments_is_any_whole_one(name, mes
         assert chosen.seconds <= least * (1 + 1e-12)
 
 
-def test_no_row_is_lost_to_a_number_of_segments_that_is_too_large_to_build(monkeypatch):
-    on, algorithm = boxes((2, 4)), find("broadcast", "channels")
+@pytest.mark.parametrize(
+    ("on", "primitive", "name", "price"),
+    [
+        (
+            boxes((2, 1, 4), inside="full-mesh"),
+            "reduce",
+            "circulant",
+            {"message": 513e6, "alpha": (7.9e-6, 8.1e-6, 462e-6), "bandwidth": (0.39e9, 605e9, 6.9e9)},
+        ),
+        (
+            boxes((4, 3), rails=3),
+            "all-reduce",
+            "reduce-broadcast",
+            {"message": 30.9e6, "alpha": (95e-6, 9.6e-6, 6e-6), "bandwidth": (972e9, 0.183e9, 26.8e9)},
+        ),
+    ],
+)
+def test_the_best_number_of_segments_is_found_where_the_time_has_a_valley_in_each_round_of_them(
+    on, primitive, name, price
+):
+    algorithm = find(primitive, name)
+    chosen = run(algorithm, on, **price)
+    seconds = [run(algorithm, on, **price, segments=pieces).seconds for pieces in range(1, 2 * chosen.segments + 20)]
+    assert any(before < at > after for before, at, after in zip(seconds, seconds[1:], seconds[2:], strict=False))
+    assert chosen.seconds == pytest.approx(min(seconds), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("primitive", "name", "of_each_channel"), [("broadcast", "channels", 1), ("all-reduce", "tree", 4)]
+)
+def test_no_row_is_lost_to_a_number_of_segments_that_is_too_large_to_build(
+    monkeypatch, primitive, name, of_each_channel
+):
+    on, algorithm = boxes((2, 4)), find(primitive, name)
     price = {**price_on(on), "message": 1e9}
     free = run(algorithm, on, **price).segments
-    monkeypatch.setattr("colllib.algorithms.channels.MOST_AT_ONCE", 4 * on.ranks * (free - 1))
+    monkeypatch.setattr("colllib.algorithms.channels.MOST_AT_ONCE", 4 * of_each_channel * on.ranks * (free - 1))
     found = run(algorithm, on, **price)
     assert 1 < found.segments < free

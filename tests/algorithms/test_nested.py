@@ -250,7 +250,7 @@ def test_the_switches_of_a_tier_may_take_part():
     assert [kind.loads[0] for kind in run.kinds()] == [1]
     assert sum(kind.steps for kind in run.kinds()) == 2
     assert schedule.switches == 3
-    none = nested(Lattice((4, 3)), [Phase(0, allreduce.ring(4), switches=np.zeros((3, 0), dtype=int))])
+    none = nested(Lattice((4, 3)), [Phase(0, allreduce.binomial_tree(4), switches=np.zeros((3, 0), dtype=int))])
     assert none.switches == 0
 
 
