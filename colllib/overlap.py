@@ -84,14 +84,21 @@ class Pricing:
         kinds: dict[bytes, int] = {}
         waits: list[float] = []
         busy, kind = [np.zeros(self.topology.num_links)], []
+        column, columns = np.zeros(self.topology.num_links, dtype=np.intp), 1
         for step in steps:
             kind.append(kinds.setdefault(_digest(step), len(kinds)))
             if len(kinds) > len(waits):
                 wait, load = self._routed(step)
                 waits.append(wait)
                 busy.append(load)
-        alike, column = np.unique(np.stack(busy), axis=1, return_inverse=True)
-        return Traffic(np.array(waits)[kind], alike[1:][kind], column.ravel())
+                (used,) = np.nonzero(load)
+                _, value = np.unique(load[used], return_inverse=True)
+                _, apart = np.unique(column[used] * len(used) + value, return_inverse=True)
+                column[used] = columns + apart
+                columns += len(used)
+        _, first, column = np.unique(column, return_index=True, return_inverse=True)
+        alike = np.stack([load[first] for load in busy])
+        return Traffic(np.array(waits)[kind], alike[1:][kind], column)
 
     def lock_step(self, steps: Iterable[Flows]) -> float:
         """The seconds that steps take one after another; raises as `traffic`."""

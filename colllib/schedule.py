@@ -571,15 +571,14 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
         old.groups,
     )
     steps = list(schedule.steps)
+    messages = np.array([len(step.src) for step in steps])
 
     def step(t: int) -> Step:
-        # segment k is in its step t - k * interval
-        first = max(0, -(-(t - len(steps) + 1) // interval))
-        parts = []
-        for k in range(first, min(segments - 1, t // interval) + 1):
-            part = steps[t - k * interval]
-            parts.append(part._replace(block=part.block * segments + k))
-        return Step.joined(parts)
+        first, last = max(0, -(-(t - len(steps) + 1) // interval)), min(segments - 1, t // interval)
+        segment = np.arange(first, last + 1)
+        own = t - segment * interval  # the step that each segment is in
+        whole = Step.joined([steps[place] for place in own.tolist()])
+        return whole._replace(block=whole.block * segments + np.repeat(segment, messages[own]))
 
     num_steps, paths = len(steps) + (segments - 1) * interval, schedule.paths and schedule.paths.segmented(segments)
     return Schedule(blocks, num_steps, step, schedule.switches, paths=paths)
