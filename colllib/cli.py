@@ -433,7 +433,7 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
 @priced
 @answered
 def ladder_command(primitive: str, ranks: int | None, on: str | None, network: Network) -> Answer:
-    """Every algorithm for a primitive, fastest first, at its best number of segments, or over tiers power of 2."""
+    """Every algorithm for a primitive, fastest first, at its best number of segments."""
     if ranks is not None and on is not None:
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
     topology = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
