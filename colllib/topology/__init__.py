@@ -214,6 +214,9 @@ def find(expression: str) -> Topology:
             needed = f"at most {MOST_SIZES} sizes are taken"
         raise ValueError(f"topology {shortened(expression)!r}: {needed}, as in {form.example}")
     numbers = [whole(f"topology {shortened(expression)!r}: the size", part, form.example) for part in sizes]
+    keys = [part.partition("=")[0] for part in rest]
+    if twice := [key for key in form.options if keys.count(key) > 1]:
+        raise ValueError(f"topology {shortened(expression)!r}: {twice[0]} is given {keys.count(twice[0])} times")
     options = dict(_option(part, name, form) for part in rest)
     parts = {part: options.pop(part) for part in ("endpoint", "hop", "switch") if part in options}
     if parts:
