@@ -112,7 +112,8 @@ def all_reduce(topology: Topology) -> Schedule:
         raise ValueError(f"{topology.name} has switches: the linear program's trees need ranks alone")
     network = fabric(topology)
     division = divided(network)
-    if division.rate == Fraction(network.total) / (2 * bound(network).inverse_throughput):
+    both_ways = (network.capacity == network.capacity.T).all()
+    if both_ways and division.rate == Fraction(network.total) / (2 * bound(network).inverse_throughput):
         return forest(topology, primitive="all-reduce").schedule()
     whole = lcm(*(part.denominator for part in (*division.roots, *division.outward, *division.inward)))
     supply = integers(int(part * whole) for part in division.roots)

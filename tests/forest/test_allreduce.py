@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import networkx as nx
 import pytest
-from forest_fabrics import from_speeds
+from forest_fabrics import from_speeds, unbalanced
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
@@ -72,6 +72,14 @@ def test_no_rate_is_above_the_smallest_cut_and_none_below_two_all_gathers(data, 
             reject()
         raise
     assert busiest(execute(schedule, topology)) == 1 / rate
+
+
+@settings(max_examples=20, deadline=None)
+@given(topology=unbalanced(most_ranks=4))
+def test_links_that_lead_one_way_or_are_wider_one_way_carry_what_the_program_says(topology):
+    run = execute(all_reduce(topology), topology)
+    assert run.schedule.makes(PRIMITIVES["all-reduce"])
+    assert busiest(run) == 1 / divided(fabric(topology)).rate
 
 
 @settings(max_examples=15, deadline=None)
