@@ -17,7 +17,7 @@ from colllib.algorithms import Algorithm, every, find, hierarchical, of
 from colllib.algorithms.alltoall import radices
 from colllib.algorithms.nested import flows
 from colllib.bounds import bus_factor
-from colllib.cost import SAME, Cost, Price, best_segments, first_lowest
+from colllib.cost import Cost, Price, best_segments
 from colllib.execution import Execution, execute
 from colllib.limits import (
     IN_FULL,
@@ -31,7 +31,7 @@ from colllib.limits import (
     expected_seconds,
 )
 from colllib.losses import IDEAL, Eta, effective
-from colllib.overlap import Pricing, Traffic, overlapped, whole_steps
+from colllib.overlap import Pricing, Traffic, lowest, lowest_by_rounds, overlapped, whole_steps
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
@@ -392,7 +392,7 @@ def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
         seconds_in = overlapped(here.schedule(), here.topology, **price)
         found = _best_overlap(here, named, seconds_in)[1]
         while not _can_be_built(here, found):
-            found = _lowest(seconds_in, found // 2)[1]
+            found = lowest(seconds_in, found // 2)[1]
         return found
 
     pricing = Pricing(here.topology, **price)
@@ -405,7 +405,7 @@ def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
         return inf
 
     rounds = max(1, (here.topology.ranks - 1).bit_length())  # in which a tree's or a circulant's roles come around
-    return _fewest(seconds, lambda time: _valleys(time, rounds))[1]
+    return lowest_by_rounds(seconds, rounds, MOST_SEGMENTS)[1]
 
 
 def _can_be_built(here: Entry, pieces: int) -> bool:
@@ -424,45 +424,7 @@ def _best_overlap(here: Entry, named: str, seconds: Callable[[int], float]) -> t
     first = (schedule.num_steps - 1) * (STEP + LINK * topology.num_links)  # a further segment takes but one step more
     further = expected_seconds(named, schedule, topology) - first
     most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // max(1, len(schedule.blocks)))
-    return _lowest(seconds, most) if most > 0 else (inf, 1)
-
-
-def _lowest(seconds: Callable[[int], float], most: int) -> tuple[float, int]:
-    """Where seconds are fewest, between the powers of two around the lowest one."""
-
-    def search(time: Callable[[int], float]) -> None:
-        near = min((2**k for k in range(most.bit_length())), key=time)
-        first_lowest(time, near // 2 + 1, min(2 * near, most))
-
-    return _fewest(seconds, search)
-
-
-def _valleys(time: Callable[[int], float], rounds: int) -> None:
-    """Look for the lowest time along P where it falls and then rises only from every so manieth P to the next."""
-
-    def look(alike: range) -> None:
-        first_lowest(lambda turn: time(alike[turn - 1]), 1, len(alike))
-
-    near, power = 1, 1
-    while power <= min(4 * near, MOST_SEGMENTS) and time(power) < inf:
-        near, power = min(near, power, key=time), 2 * power
-    low, high = near // 2 + 1, min(4 * near, MOST_SEGMENTS)
-    for first in range(low, min(low + rounds, high + 1)):
-        look(range(first, high + 1, rounds))
-
-
-def _fewest(seconds: Callable[[int], float], search: Callable[[Callable[[int], float]], object]) -> tuple[float, int]:
-    """The fewest seconds of all numbers of segments that a search looks at, and the least such number."""
-    tried: dict[int, float] = {}
-
-    def time(pieces: int) -> float:
-        if pieces not in tried:
-            tried[pieces] = seconds(pieces)
-        return tried[pieces]
-
-    search(time)
-    least = min(tried.values())
-    return least, min(pieces for pieces, lasting in tried.items() if lasting <= least * SAME)
+    return lowest(seconds, most) if most > 0 else (inf, 1)
 
 
 def best(
@@ -545,7 +507,7 @@ def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, An
         return None
     named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
     ways = [
-        (_lowest(seconds := traffic.in_segments(), MOST_SEGMENTS)[0], place, seconds, way)
+        (lowest(seconds := traffic.in_segments(), MOST_SEGMENTS)[0], place, seconds, way)
         for place, (way, traffic) in enumerate(_in_every_way(algorithm, topology, price))
     ]
     least, found = inf, []

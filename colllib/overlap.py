@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colllib.algorithms.nested import Flows
-from colllib.cost import Price, values_per_level
+from colllib.cost import SAME, Price, first_lowest, values_per_level
 from colllib.exact import IntArray
 from colllib.schedule import Schedule
 from colllib.topology import Topology
@@ -149,3 +150,61 @@ def overlapped(
     """
     pricing = Pricing(topology, message=message, alpha=alpha, bandwidth=bandwidth)
     return pricing.traffic(whole_steps(schedule)).in_segments()
+
+
+def lowest(seconds: Callable[[int], float], most: int) -> tuple[float, int]:
+    """The fewest seconds and the least P that takes them, between the powers of two around the best of these.
+
+    Args:
+        seconds: of P segments.
+        most: the largest P to consider, at least 1.
+
+    >>> lowest(lambda p: p + 100 / p, 1000)
+    (20.0, 10)
+    """
+
+    def search(time: Callable[[int], float]) -> None:
+        near = min((2**k for k in range(most.bit_length())), key=time)
+        first_lowest(time, near // 2 + 1, min(2 * near, most))
+
+    return _fewest(seconds, search)
+
+
+def lowest_by_rounds(seconds: Callable[[int], float], rounds: int, most: int) -> tuple[float, int]:
+    """The same where the time falls and then rises only among the P that leave one remainder, for each of them.
+
+    Args:
+        seconds: of P segments, infinite where there are too many.
+        rounds: what is divided by.
+        most: the largest P to consider.
+
+    >>> lowest_by_rounds(lambda p: p + 64 / p + 3 * (p % 4 > 0), 4, 1000)
+    (16.0, 8)
+    """
+
+    def look(time: Callable[[int], float], alike: range) -> None:
+        first_lowest(lambda turn: time(alike[turn - 1]), 1, len(alike))
+
+    def search(time: Callable[[int], float]) -> None:
+        near, power = 1, 1
+        while power <= min(4 * near, most) and time(power) < inf:
+            near, power = min(near, power, key=time), 2 * power
+        low, high = near // 2 + 1, min(4 * near, most)
+        for first in range(low, min(low + rounds, high + 1)):
+            look(time, range(first, high + 1, rounds))
+
+    return _fewest(seconds, search)
+
+
+def _fewest(seconds: Callable[[int], float], search: Callable[[Callable[[int], float]], None]) -> tuple[float, int]:
+    """The fewest seconds of all P that a search looks at, and the least such P."""
+    tried: dict[int, float] = {}
+
+    def time(pieces: int) -> float:
+        if pieces not in tried:
+            tried[pieces] = seconds(pieces)
+        return tried[pieces]
+
+    search(time)
+    least = min(tried.values())
+    return least, min(pieces for pieces, lasting in tried.items() if lasting <= least * SAME)

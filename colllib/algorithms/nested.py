@@ -68,10 +68,12 @@ def flows(lattice: Lattice, phases: Sequence[Phase], which: int) -> Iterator[Flo
     >>> [(flow.dst.tolist(), round(6 * flow.share.sum())) for flow in flows(Lattice((3, 2)), phases, 0)]
     [([3, 4, 5, 0, 1, 2], 6)]
     """
-    phase, others = phases[which], [other for other in phases if other.axis != phases[which].axis]
-    by_axis = [[other.schedule for other in others if other.axis == axis] for axis in range(len(lattice.dims))]
+    phase = phases[which]
+    by_axis = [
+        [other.schedule for other in phases if other.axis == axis != phase.axis] for axis in range(len(lattice.dims))
+    ]
     axes = [_Axis(lattice, axis, schedules or [_idle(lattice.dims[axis])]) for axis, schedules in enumerate(by_axis)]
-    done = [sum(other in others and other.axis == axis for other in phases[:which]) for axis in range(len(axes))]
+    done = [sum(other.axis == axis != phase.axis for other in phases[:which]) for axis in range(len(axes))]
     return _Run(lattice, phase, axes, done).flows(_shares(axes).as_floats())
 
 

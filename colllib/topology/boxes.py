@@ -16,7 +16,7 @@ from colllib.primitives import is_whole
 from colllib.topology.base import Lattice, NoRouteError, Router, Topology, check_network
 from colllib.topology.latency import HALVES
 from colllib.topology.routes import flow_hash
-from colllib.topology.tree import Narrowing, Tree, narrowings, told, uplink
+from colllib.topology.tree import Narrowing, Tree, narrowings, narrowings_text, uplink
 
 INSIDE = ("switch", "full-mesh")
 INC = ("none", "box", "network", "both")
@@ -237,7 +237,7 @@ def _cards(cards: int, inner: int) -> str:
 def _expression(shape: _Shape, narrow: list[Fraction], seed: int | None, ranks: int | None) -> str:
     options = {
         "cards": shape.cards if shape.cards < shape.inner else None,
-        "oversubscription": told(narrow) or None,
+        "oversubscription": narrowings_text(narrow) or None,
         "seed": seed,
         "rails": shape.rails,
         "apart": "true" if shape.apart else None,

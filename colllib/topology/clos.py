@@ -13,7 +13,7 @@ from colllib.primitives import check_counts, is_whole
 from colllib.topology.base import Lattice, NoRouteError, Topology, check_network
 from colllib.topology.latency import HALVES, Latency
 from colllib.topology.routes import flow_hash
-from colllib.topology.tree import Narrowing, narrowings, told, uplink
+from colllib.topology.tree import Narrowing, narrowings, narrowings_text, uplink
 
 ROUTING = ("hash", "fixed", "spread")
 
@@ -95,7 +95,7 @@ def fat_tree(
     _check(routing, seed)
     half = radix // 2
     narrow = narrowings(oversubscription, 2)
-    thinner = f",oversubscription={told(narrow)}" if told(narrow) else ""
+    thinner = f",oversubscription={text}" if (text := narrowings_text(narrow)) else ""
     name = f"fat-tree:{radix}{thinner}{_options(routing, seed, 'fixed')}"
     return _clos(name, (half, half, radix), (half, half), [1 / times for times in narrow], routing, seed, latency)
 

@@ -119,10 +119,10 @@ def narrowings(oversubscription: Narrowing, tiers: int) -> list[Fraction]:
     return [Fraction(times) for times in several] * (tiers if len(several) == 1 else 1)
 
 
-def told(narrow: Sequence[Fraction]) -> str:
+def narrowings_text(narrow: Sequence[Fraction]) -> str:
     """Oversubscriptions as an expression has them: nothing where there are none, one value where all are equal.
 
-    >>> told(narrowings(3, 2)), told(narrowings((1, 2), 2)), told(narrowings(1, 2))
+    >>> narrowings_text(narrowings(3, 2)), narrowings_text(narrowings((1, 2), 2)), narrowings_text(narrowings(1, 2))
     ('3', '1:2', '')
     """
     if max(narrow, default=1) == 1:

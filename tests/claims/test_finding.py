@@ -107,6 +107,8 @@ def agreeing(case, one):
     right = right.value if isinstance(right, Limit) else right
     if quotient := re.fullmatch(r"(\S+) / (\S+)", left):
         left, right = quotient[1], right * evaluated(quotient[2], case)
+    if difference := re.fullmatch(r"(\S+) - (\S+)", left):
+        left, right = difference[1], right + evaluated(difference[2], case)
     if one.operator in ("<", ">"):
         right += Fraction(1 if one.operator == ">" else -1, 1000)
     return set_in(case, left, Limit(Fraction(right)) if one.operator == "->" else right)
