@@ -80,7 +80,7 @@ PRESETS: dict[str, Preset] = {
         _superpod,
         (900 * GB, 100 * GB),
         ("gb200nvl72", "https://www.nvidia.com/en-us/networking/products/infiniband/quantum-x800/"),
-        "all spines of a rail stand as one switch, over which traffic spreads evenly",
+        "all spines of a rail stand as one switch, over which traffic spreads evenly, and join no two rails",
         inc="box",
     ),
     "gh200": Preset(
