@@ -101,7 +101,10 @@ PRESETS: dict[str, Preset] = {
     "mi300x": Preset(
         _of(8, "inside=full-mesh"),
         (64 * GB, 50 * GB),
-        ("https://www.amd.com/en/products/accelerators/instinct/mi300/platform.html",),
+        (
+            "https://www.amd.com/en/products/accelerators/instinct/mi300/platform.html",
+            "https://rocm.docs.amd.com/en/latest/how-to/rocm-for-ai/inference/benchmark-docker/vllm-mori-distributed.html",
+        ),
     ),
     "trn2": Preset(
         _of(16),
