@@ -15,6 +15,7 @@ MANY_RANKS = 24  # from which on the printed digits may not tell how many there 
 CARD_TOTALS = (100e9, 200e9, 400e9, 800e9)  # bytes per second of a box: several cards, from 4 x 200 Gbit/s on
 EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
 SLINGSHOT_CARD = 25e9  # of which there is one kind with GPUs
+TRANSPORTS = {"tcpx_": (4, 25e9), "fastrak": (8, 25e9)}  # Google's, each of one machine: A3 High and A3 Mega
 POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
 WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
 UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
@@ -119,6 +120,10 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     if hints.machine is not None:
         return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
     kind, counted = by_gpu(hints.gpu or run.gpu), run.facts.get("cards", "")
+    spoken = " ".join((*run.facts, run.facts.get("network", ""))).lower()
+    if known := [of for name, of in TRANSPORTS.items() if name in spoken and not hints.cards]:
+        hints = replace(hints, cards=known[0])
+        assumed.append(f"from the log: a transport of boxes with {known[0][0]} cards of 200 Gb/s")
     if run.facts.get("provider") == "cxi" and counted and not hints.cards:
         hints = replace(hints, cards=(int(counted), SLINGSHOT_CARD))
         assumed.append(f"from the log: {counted} cards of Slingshot, 200 Gb/s each")

@@ -117,6 +117,8 @@ def test_hosts_of_one_nvlink_domain_are_one_box():
         ("NCCL_IB_HCA=mlx5_0:1,mlx5_1:1", 57e9, "healthy"),
         ("NCCL_IB_HCA=^mlx5_0", 57e9, "below-expectation"),
         ("NET/OFI Selected Provider is tcp;ofi_rxm", 57e9, "below-expectation"),
+        ("-x NCCL_FASTRAK_NUM_FLOWS=2", 57e9, "below-expectation"),  # eight of 200 Gb/s
+        ("n1:1:1 [0] NCCL INFO Using network GPUDirectTCPX_v7", 75e9, "healthy"),  # four
     ],
 )
 def test_what_a_log_says_of_its_cards_is_what_it_is_judged_by(words, busbw, state):
