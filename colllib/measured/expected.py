@@ -100,7 +100,7 @@ def _inside(machine: Machine, collective: str) -> Expected:
     if machine.linked:
         name, link = machine.inner, machine.reach(collective)
         adds = machine.nvls and collective == "all-reduce"
-        high = link * max(1.0, NVLS_MOST * float(ideal_gain(machine.gpus)) if adds and machine.gpus > 1 else 0.0)
+        high = link * max(1.0, NVLS_MOST * float(ideal_gain(machine.gpus)) if adds else 0.0)
         low = link * (PAIR_SHARE if pair else LINK_SHARE)
         if machine.gpus <= 4 and machine.vendor == "nvidia" and not machine.bridge:
             peers = 1 if pair else machine.gpus - 1  # boards of four have no switch, and few links to each peer

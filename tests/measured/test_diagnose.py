@@ -154,6 +154,16 @@ def test_a_log_that_says_sockets_is_slow_on_any_machine():
     assert (found.state, found.cause) == ("below-expectation", "misconfiguration")
 
 
+@pytest.mark.parametrize(
+    "setting",
+    ["NCCL_NET_GDR_LEVEL=LOC", "NCCL_NET_GDR_LEVEL=0", "NCCL_NET_GDR_DISABLE=1", "FI_EFA_USE_DEVICE_RDMA=0"],
+)
+def test_each_setting_that_switches_gpudirect_off_is_enough(setting):
+    for line, off in ((setting, True), (setting.partition("=")[0] + "=2", False)):
+        (run,) = read(f"export {line}\n" + logs.text(180e9))
+        assert ("the settings switch GPUDirect RDMA off" in diagnose(run, H100).evidence) == off
+
+
 def test_wrong_values_make_no_verdict():
     run = logs.run(400e9)
     found = diagnose(replace(run, rows=(replace(run.rows[0], wrong="7"), *run.rows[1:])), H100)
@@ -175,6 +185,7 @@ def test_the_command_prints_the_keys_that_it_promises(tmp_path):
     assert {"confidence", "binding", "next_test", "verdict", "evidence"} <= set(found)
     words = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--cards", "8x400Gb/s"]).output
     assert words.startswith("2 x 8 H100 at 46")
+    assert "\n  cause       single-nic; or " in words
 
 
 def mutants(count):

@@ -46,6 +46,12 @@ def test_where_the_network_adds_more_boxes_cost_no_more_latency():
     few, many = (model(f"dgx-h100:{boxes},collnet=true") for boxes in (4, 256))
     for name in ("NVLS", "CollNetDirect", "CollNetChain"):
         assert many[name, "Simple"].latency == few[name, "Simple"].latency
+    two, one = (model(f"dgx-h100:{boxes},collnet=true") for boxes in (2, 1))
+    assert {algorithm for algorithm, _ in two} == {algorithm for algorithm, _ in few}
+    assert {algorithm for algorithm, _ in few} - {algorithm for algorithm, _ in one} == {
+        "CollNetDirect",
+        "CollNetChain",
+    }
     without = model("dgx-h100:256")
     assert without["NVLSTree", "Simple"].latency > many["NVLS", "Simple"].latency
     assert not {"NVLS", "CollNetDirect", "CollNetChain"} & {algorithm for algorithm, _ in without}
