@@ -138,7 +138,7 @@ def pipeline(
             spans[work.kind, work.microbatch, work.chunk * stages + stage] = len(ops), len(ops)
             name = f"{work.kind}{work.microbatch}" + (f".{work.chunk}" if chunks > 1 else "")
             ops.append(Op(f"{name} on {stage}", compute(stage), seconds[work.kind], kind=work.kind))
-    send_on(ops, spans, stages, lambda src, dst: send)
+    send_on(ops, spans, stages, lambda src, dst: (send, ()))
     return run(ops)
 
 
@@ -147,28 +147,31 @@ def pipeline(
 Spans = dict[tuple[str, int, int], tuple[int, int]]
 
 
-def send_on(ops: list[Op], spans: Spans, stages: int, send: Callable[[int, int], float], shared: bool = False) -> None:
+def send_on(
+    ops: list[Op], spans: Spans, stages: int, send: Callable[[int, int], tuple[float, tuple[str, ...]]]
+) -> None:
     """Append what stages send each other, and let each pass wait for what it needs.
 
     Args:
         ops: of all stages; the first operations of passes are replaced by ones that wait.
-        send: seconds of a message from one stage to another.
-        shared: whether messages need the sender's card, "card 0".
+        spans: of each stage in the order in which it works, which is that of its messages to another one.
+        send: seconds of a message from one stage to another, and what it uses.
     """
     last = max(part for _, _, part in spans)
-    for (kind, microbatch, part), (first, _) in spans.items():
-        before = part - 1 if kind == "F" else part + 1
-        if (kind, part) == ("B", last):
-            needs = spans["F", microbatch, last][1]
-        elif kind == "W" or before < 0:
-            continue
+    for (kind, microbatch, part), (_, needs) in spans.items():
+        if (kind, part) == ("F", last):
+            kind, to = "B", last
         else:
-            needs = spans[kind, microbatch, before][1]
-        src, dst, name = before % stages, part % stages, f"{kind}{microbatch}"
-        if src != dst and before <= last:
-            uses = (f"link {src} to {dst}", *([f"card {src}"] if shared else []))
-            ops.append(Op(f"{name} from {src} to {dst}", f"{name} to {part}", send(src, dst), (needs,), uses, "send"))
+            to = part + 1 if kind == "F" else part - 1
+        if kind == "W" or to < 0:
+            continue
+        src, dst = part % stages, to % stages
+        if src != dst:
+            seconds, uses = send(src, dst)
+            name = f"{kind}{microbatch} from {src} to {dst}"
+            ops.append(Op(name, f"link {src} to {dst}", seconds, (needs,), uses, "send"))
             needs = len(ops) - 1
+        first, _ = spans[kind, microbatch, to]
         ops[first] = replace(ops[first], after=(*ops[first].after, needs))
 
 
