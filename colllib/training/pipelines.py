@@ -28,43 +28,14 @@ class Work(NamedTuple):
     chunk: int = 0
 
 
-def _alternating(warm: int, total: int, at: Callable[[str, int], Work] = Work) -> list[Work]:
-    """So many passes forward first, then one forward and one backward in turn, then what is left backward."""
-    warm = min(warm, total)
-    found = [at("F", k) for k in range(warm)]
-    for k in range(total - warm):
-        found += [at("F", warm + k), at("B", k)]
-    return found + [at("B", k) for k in range(total - warm, total)]
-
-
-def _interleaved(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
-    if microbatches % stages:
-        raise ValueError(f"{microbatches} microbatches: interleaving needs a multiple of the {stages} stages")
-
-    def at(kind: str, k: int) -> Work:
-        chunk = k % (stages * chunks) // stages
-        return Work(kind, k // (stages * chunks) * stages + k % stages, chunk if kind == "F" else chunks - 1 - chunk)
-
-    return _alternating(2 * (stages - 1 - stage) + (chunks - 1) * stages, microbatches * chunks, at)
-
-
-def _zero_bubble(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
-    found, late = [], 0
-    for work in _alternating(stages - 1 - stage, microbatches):
-        found.append(work)
-        if work.kind == "B" and work.microbatch >= stage:
-            found.append(Work("W", late))
-            late += 1
-    return found + [Work("W", i) for i in range(late, microbatches)]
-
-
-#: By name: GPipe (Huang and others, 2019), 1F1B (Narayanan and others, 2019), its interleaved form (Narayanan and
-#: others, 2021), and ZB-H1 (Qi and others, 2024), which delays the gradients of stage s's weights by s microbatches.
-SCHEDULES: dict[str, Callable[[int, int, int, int], list[Work]]] = {
-    "gpipe": lambda stages, stage, microbatches, chunks: _alternating(microbatches, microbatches),
-    "1f1b": lambda stages, stage, microbatches, chunks: _alternating(stages - 1 - stage, microbatches),
-    "interleaved": _interleaved,
-    "zb-h1": _zero_bubble,
+#: How many passes a stage begins with before its first backward, of so many, with so many stages after it: GPipe
+#: (Huang and others, 2019), 1F1B (Narayanan and others, 2019), its interleaved form (Narayanan and others, 2021), and
+#: ZB-H1 (Qi and others, 2024), which delays the gradients of stage s's weights by s microbatches.
+SCHEDULES: dict[str, Callable[[int, int, int, int], int]] = {
+    "gpipe": lambda passes, after, stages, chunks: passes,
+    "1f1b": lambda passes, after, stages, chunks: after,
+    "interleaved": lambda passes, after, stages, chunks: 2 * after + (chunks - 1) * stages,
+    "zb-h1": lambda passes, after, stages, chunks: after,
 }
 
 
@@ -84,13 +55,28 @@ def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int
     if schedule not in SCHEDULES:
         raise ValueError(f"unknown pipeline schedule {schedule!r}: known are {', '.join(SCHEDULES)}")
     check_counts(stages=stages, microbatches=microbatches, chunks=chunks)
-    passes = stages * microbatches * chunks
-    check_size(f"{stages} stages with {microbatches} microbatches in {chunks} chunks", passes, MOST_PASSES, "passes")
+    named = f"{stages} stages with {microbatches} microbatches in {chunks} chunks"
+    check_size(named, stages * microbatches * chunks, MOST_PASSES, "passes")
     if not is_whole(stage) or not 0 <= stage < stages:
         raise ValueError(f"stage {stage}: must be one from 0 to {stages - 1}")
     if chunks > 1 and schedule != "interleaved":
         raise ValueError(f"{schedule} in {chunks} chunks: only interleaved stages have several")
-    return SCHEDULES[schedule](stages, stage, microbatches, chunks)
+    if schedule == "interleaved" and microbatches % stages:
+        raise ValueError(f"{microbatches} microbatches: interleaving needs a multiple of the {stages} stages")
+
+    def at(kind: str, k: int) -> Work:
+        turn, place = divmod(k, stages * chunks)
+        chunk = place // stages
+        return Work(kind, turn * stages + k % stages, chunk if kind == "F" else chunks - 1 - chunk)
+
+    passes = microbatches * chunks
+    warm = min(SCHEDULES[schedule](passes, stages - 1 - stage, stages, chunks), passes)
+    found = [at("F", k) for k in range(warm)]
+    for k in range(passes):  # one forward and one backward in turn, then what is left backward
+        found += [*([at("F", warm + k)] if warm + k < passes else []), at("B", k)]
+        if schedule == "zb-h1" and k >= stage:
+            found.append(Work("W", k - stage))
+    return found + [Work("W", k) for k in range(max(0, passes - stage), passes) if schedule == "zb-h1"]
 
 
 def compute(stage: int) -> str:

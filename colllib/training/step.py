@@ -25,14 +25,12 @@ from math import isfinite
 
 from colllib.ladder import topology
 from colllib.limits import check_size
-from colllib.parallelism import Call, Model, Plan, Precision, check_fits, in_layer, of_experts
+from colllib.parallelism import BF16, FP32, Call, Model, Plan, check_fits, held_alike, in_layer, of_experts
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
 from colllib.training.prices import on_tier, price, tiers
 from colllib.training.timeline import Op, Step, run
-
-SIZE = Precision()  # bytes per number
 
 
 @dataclass(frozen=True)
@@ -92,14 +90,10 @@ class Training:
     # -- what a layer takes on one rank -------------------------------------------------------
 
     @property
-    def sharded(self) -> list[tuple[float, int, int]]:
-        """Parameters of a layer that a rank uses, how many ranks share them, and how far apart these are."""
-        model, plan = self.model, self.plan
-        beside = model.beside_experts(bool(model.experts)) / plan.tp
-        experts = model.experts * model.expert / plan.ep / plan.tp
-        if plan.ep == 1:
-            return [(beside + experts, plan.shards, plan.tp)]
-        return [(beside, plan.shards, plan.tp), (experts, plan.shards // plan.ep, plan.tp * plan.ep)]
+    def held(self) -> list[tuple[float, int, int]]:
+        """A layer's parameters on a rank, as `held_alike` has them."""
+        model = self.model
+        return held_alike(self.plan, model.beside_experts(bool(model.experts)), model.experts * model.expert)
 
     @property
     def forward(self) -> float:
@@ -122,7 +116,7 @@ class Training:
         plan, (box, *_) = self.plan, tiers(self.machine)
         low, high, width = *sorted((src, dst)), plan.tp * plan.replicas
         leaves = low * width // box != ((high + 1) * width - 1) // box  # those that do not leave the box wait
-        activations = self.tokens // plan.cp * self.model.hidden * SIZE.activation
+        activations = self.tokens // plan.cp * self.model.hidden * BF16
         seconds = on_tier("point-to-point", self.machine, leaves, 2, activations / plan.tp).seconds
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
             seconds += self.seconds("all-gather", plan.tp, 1, activations)
@@ -132,7 +126,7 @@ class Training:
         """Collectives of TP, CP and EP in a layer's pass, which compute waits for: how far apart ranks are, seconds."""
         model, plan, calls = self.model, self.plan, list[Call]()
         for of_pass in (in_layer, of_experts)[: 1 + bool(model.experts)] if kind != "W" else ():
-            calls += of_pass(model, plan, self.tokens // plan.cp, SIZE, backward=kind == "B")
+            calls += of_pass(model, plan, self.tokens // plan.cp, backward=kind == "B")
         apart = {"TP": 1, "SP": 1, "CP": plan.tp, "EP": plan.tp}
         return [
             (call, apart[call.axis], self.seconds(call.primitive, call.ranks, apart[call.axis], call.message))
@@ -195,16 +189,16 @@ def _network(
     plan = training.plan
     if plan.replicas == 1:
         return {}, {}
-    sharded, span = training.sharded, plan.tp * plan.shards
+    held, span = training.held, plan.tp * plan.shards
 
     def op(primitive: str, width: int, layers: int = 1) -> Op:
-        seconds = sum(training.seconds(primitive, ranks, apart, n * width * layers) for n, ranks, apart in sharded)
+        seconds = sum(training.seconds(primitive, ranks, apart, n * width * layers) for n, ranks, apart in held)
         return Op(primitive, f"network {stage}", seconds, (), training.wires(span, stage, stage), primitive)
 
     def between(layers: int = 1) -> list[Op]:
         if plan.replicate == 1:
             return []
-        part = sum(n / ranks for n, ranks, _ in sharded) * SIZE.gradient * layers
+        part = sum(n / ranks for n, ranks, _ in held) * FP32 * layers
         seconds = training.seconds("all-reduce", plan.replicate, span, part)
         uses = training.wires(span * plan.replicate, stage, stage)
         return [Op("all-reduce", f"copies {stage}", seconds, (), uses, "all-reduce")]
@@ -212,16 +206,16 @@ def _network(
     last = training.microbatches - 1
     ends = [k for k, work in enumerate(passes) if work.kind == final and (plan.zero > 1 or work.microbatch == last)]
     if plan.zero > 1:
-        gather, scatter = op("all-gather", SIZE.parameter), op("reduce-scatter", SIZE.gradient)
+        gather, scatter = op("all-gather", BF16), op("reduce-scatter", FP32)
         before = "FB" if plan.zero == 3 else ""
         used = [k for k, work in enumerate(passes) if work.kind in before or (work.kind, work.microbatch) == ("F", 0)]
         leaving = {end: [scatter, *(between() if passes[end].microbatch == last else [])] for end in ends}
         return dict.fromkeys(used, gather), leaving
-    gradient = sum(parameters for parameters, *_ in sharded) * SIZE.gradient
+    gradient = sum(parameters for parameters, *_ in held) * FP32
     leaving = {}
     for closed in buckets([gradient] * len(ends), training.bucket):
-        first = op("reduce-scatter" if plan.zero else "all-reduce", SIZE.gradient, len(closed))
+        first = op("reduce-scatter" if plan.zero else "all-reduce", FP32, len(closed))
         leaving[ends[closed[-1]]] = [first, *between(len(closed))]
     if plan.zero:
-        leaving[ends[-1]].append(op("all-gather", SIZE.parameter, len(ends)))
+        leaving[ends[-1]].append(op("all-gather", BF16, len(ends)))
     return {}, leaving
