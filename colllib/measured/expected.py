@@ -63,7 +63,7 @@ def expected(machine: Machine, collective: str) -> Expected:
     if machine.boxes == 1:
         return inside
     usual, most, share, note = _outside(machine, collective)
-    if machine.gpus == 1:  # it has its cards for itself
+    if machine.gpus == 1 and collective != "all-to-all":  # it has its cards for itself, and sends to one other
         share = SEND_SHARE
     binding, why = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
     gap = (inf, inf)
