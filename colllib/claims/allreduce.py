@@ -308,7 +308,9 @@ TABLE: Table = {
     "E-01-065 E-01-078": runs("double-tree on star:{N} for N = 4", double_tree=double_tree),
     "E-01-071": runs("single-tree on full-mesh:{N} for N = 4", single_tree=single_tree),
     "E-01-081": per("N", MESHED, limit=_half_payload),
-    "E-01-082": per("N", (64,), partners=_partners_in_the_pipeline),
+    "E-01-082 E-01-190": per(
+        "N", (8, 64), partners=_partners_in_the_pipeline, limit=lambda n: load_limit(TREE, f"star:{n}")
+    ),
     "E-01-151": once(
         "N = 4",
         loads=lambda: Words(" ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))),

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from colllib.algorithms import allreduce, direct, lattice, pointtopoint, relay
+from colllib.algorithms import allreduce, direct, lattice, relay
 from colllib.claims.cases import (
     Quantities,
     along,
@@ -28,7 +28,7 @@ from colllib.claims.runs import built, place, proves, run
 from colllib.claims.traces import held_after, moved
 from colllib.claims.value import Case, Cases, Table, Words
 from colllib.schedule import Schedule, in_sequence, placed
-from colllib.topology import Latency, Lattice, full_mesh, one_port, star
+from colllib.topology import Lattice, full_mesh, one_port, star
 from colllib.topology.cuts import diameter, links_per_rank, wires
 
 DIM_RING, PAIRWISE = "all-reduce dim-ring", "all-to-all pairwise"
@@ -227,10 +227,9 @@ _HALVINGS = along("torus", ((4,), (8,), (16,), (4, 4), (4, 4, 4), (8, 8, 8)), _a
 
 
 def _cut_through() -> Cases:
-    """A star with the parts of alpha that section 2 gives: what a route takes without its switch, and with it."""
-    parts = Latency(endpoint=Fraction(4, 5), switch=Fraction(1, 5))
-    through = built(pointtopoint.direct, 2, on=star(2, latency=parts)).cost
-    yield {"at": "star:2", "switch_ns": int(parts.switch * 500), "route_ns": int(through.n_alpha * 500)}
+    """What a route through a star takes where all of alpha is its switch's, at the share of 500 ns in section 2."""
+    crossed = run("point-to-point direct", "star:2,endpoint=0,hop=0,switch=1").cost.n_alpha
+    yield {"at": "star:2", "switch_ns": Fraction(1, 5) * 500 * crossed}
 
 
 def _face(place_: tuple[int, ...]) -> Callable[[], int]:

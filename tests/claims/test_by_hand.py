@@ -368,7 +368,7 @@ def directions_in_the_drawn_trees(case):
     return {"apart": int(case["at"].removeprefix("R")) not in upwards[0] & upwards[1]}
 
 
-@counts("E-01-082")
+@counts("E-01-082 E-01-190")
 def partners_in_mid_pipeline(case):
     most = 0
     for step in reference.messages(pipelined(allreduce.double_binary_tree(64), 40)):
