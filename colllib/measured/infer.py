@@ -7,13 +7,18 @@ from dataclasses import dataclass, replace
 from colllib.measured.expected import PAIRS, expected
 from colllib.measured.log import Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
-from colllib.measured.shape import Shape
+from colllib.measured.shape import LARGE, Shape
 from colllib.units import shortened
 
 ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
+MANY_RANKS = 24  # from which on the printed digits may not tell how many there are
 CARD_TOTALS = (100e9, 200e9, 400e9, 800e9)  # bytes per second of a box: several cards, from 4 x 200 Gbit/s on
 EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
 SLINGSHOT_CARD = 25e9  # of which there is one kind with GPUs
+TRANSPORTS = {"tcpx_": (4, 25e9), "fastrak": (8, 25e9)}  # Google's, each of one machine: A3 High and A3 Mega
+POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
+WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
+UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 Assumed = list[str]
 
@@ -48,11 +53,16 @@ def ranks_of(run: Run, hints: Hints) -> int | None:
     return run.ranks
 
 
+def at_least(run: Run) -> int:
+    """Ranks, or how many there are at least: an algbw beside the busbw shows the ranks of few."""
+    shows = run.collective not in ("sendrecv", "broadcast", "reduce") and any(row.algbw for row in run.rows)
+    return run.ranks or (MANY_RANKS if shows else 1)
+
+
 def linked(run: Run, form: Shape) -> bool:
     """Whether unknown GPUs exchange more than all but links of their own carry: PCIe in a box, between boxes cards."""
-    many = run.ranks or (ANY_RANKS if any(row.algbw for row in run.rows) else 1)  # algbw would show the ranks of few
-    one = run.boxes == 1 or (run.boxes is None and many <= UNKNOWN.gpus)
-    others = UNKNOWN.pcie if one else UNKNOWN.network
+    one = run.boxes == 1 or (run.boxes is None and at_least(run) <= UNKNOWN.gpus)
+    others = WIDEST_SLOT if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
     return form.steady and form.measured > others
 
 
@@ -67,14 +77,25 @@ def filled(run: Run, form: Shape) -> float:
     return next((total for total in CARD_TOTALS if 0.92 <= form.measured / total <= 1.0), 0.0)
 
 
-def fast_enough(run: Run, form: Shape) -> Machine | None:
-    """The fastest usual boxes, of eight GPUs with 8 x 400 Gb/s, if a run of an unknown GPU is fast enough for them."""
-    count = (run.ranks or 0) // UNKNOWN.gpus or run.boxes or 1
-    if not form.steady or count < 2 or run.ranks not in (None, count * UNKNOWN.gpus):
-        return None
-    boxes = replace(UNKNOWN, boxes=count, cards_known=True)
-    bound = expected(boxes, str(run.collective))
-    return boxes if bound.low <= form.measured <= bound.high else None
+def stand_in(run: Run, form: Shape) -> tuple[Machine | None, str]:
+    """Boxes of eight that decide about a run of unknown GPUs whatever theirs are, and how, or nothing.
+
+    The richest usual ones have 8 x 400 Gb/s: what is fast enough even for them is healthy, and no fabric scatters so
+    that is. The poorest have one card of 100 Gb/s: what is too slow even for them is slow.
+    """
+    count = run.boxes or at_least(run) // UNKNOWN.gpus
+    if count < 2 or form.largest < LARGE or run.ranks not in (None, count * UNKNOWN.gpus):
+        return None, ""
+    rich = replace(UNKNOWN, boxes=count, cards_known=True)
+    poor = replace(rich, cards=1, card=POOREST_CARD)
+    bound = expected(rich, str(run.collective))
+    if form.erratic:
+        return rich, "it scatters as no healthy fabric does, assumed to have 8 x 400 Gb/s a box"
+    if bound.low <= form.measured <= bound.high:
+        return rich, "it is fast enough for boxes of 8 GPUs with 8 x 400 Gb/s cards"
+    if form.measured < UNSURE * expected(poor, str(run.collective)).low:
+        return poor, "it is too slow even for boxes of 8 GPUs with one card of 100 Gb/s"
+    return None, ""
 
 
 def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
@@ -99,6 +120,10 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
     if hints.machine is not None:
         return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
     kind, counted = by_gpu(hints.gpu or run.gpu), run.facts.get("cards", "")
+    spoken = " ".join((*run.facts, run.facts.get("network", ""))).lower()
+    if known := [of for name, of in TRANSPORTS.items() if name in spoken and not hints.cards]:
+        hints = replace(hints, cards=known[0])
+        assumed.append(f"from the log: a transport of boxes with {known[0][0]} cards of 200 Gb/s")
     if run.facts.get("provider") == "cxi" and counted and not hints.cards:
         hints = replace(hints, cards=(int(counted), SLINGSHOT_CARD))
         assumed.append(f"from the log: {counted} cards of Slingshot, 200 Gb/s each")

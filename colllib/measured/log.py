@@ -119,8 +119,8 @@ class Run:
             return f"{self.streams} processes print a table each: separate jobs, not ranks of one"
         sizes = [row.message for row in self.rows if not row.in_place and row.message > 0]
         pairs = list(pairwise(sizes))
-        repeated = sum(a == b for a, b in pairs)
-        if repeated >= 2 and repeated >= len(sizes) / 5:
+        repeated = sum(a == b for a, b in pairs)  # of one size alone they are repetitions of one job
+        if repeated >= 2 and repeated >= len(sizes) / 5 and len(set(sizes)) > 1:
             return "the same size stands in row after row: several jobs wrote into one file"
         blocks = sizes.count(sizes[0]) == 1 and len(sizes) - len(set(sizes)) > 2 if sizes else False
         if blocks or sum(b < a and b != sizes[0] for a, b in pairs) >= 2:
