@@ -209,7 +209,6 @@ WRONG = {
     "biring:3x8": "the degree must be even",
     "biring:2x2": "the number of ranks must be at least 3, and not 2",
     "uniring:999999999999x2": "links are too many",
-    "hamming:13x4": "67108864 ranks and switches are too many, at most 2097152 will do",
     "hamming:2": "2 whole numbers are needed, as in hamming:2x3",
     "hamming:2x1": "letters to choose from must be at least 2, and not 1",
     "complete-bipartite:4x0": "each side must be at least 1, and not 0",
