@@ -102,6 +102,7 @@ def test_every_preset_is_predicted_and_its_own_prediction_is_no_fault(preset):
     made = CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", expression, "--as", "nccl-tests"])
     (run,) = read(made.output)
     assert run.ranks == find(expression).ranks
+    assert [row.message for row in run.rows] == [2.0**k for k in range(10, 35)]
     assert diagnose(run).state != "below-expectation"
 
 
