@@ -8,15 +8,14 @@ from math import isfinite, log
 from typing import Any
 
 from colllib.measured import causes
-from colllib.measured.causes import CERTAIN, Evidence, weighed
+from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
 from colllib.measured.expected import Expected, expected
-from colllib.measured.infer import ANY_RANKS, UNSURE, Hints, at_least, filled, linked, machine_of, ranks_of, stand_in
-from colllib.measured.log import Run
+from colllib.measured.infer import ANY_RANKS, UNSURE, Hints, at_least, linked, machine_of, ranks_of, stand_in
+from colllib.measured.log import PROGRAMS, Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.predict import Prediction, predict
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE, Shape, shape
-from colllib.measured.write import PROGRAMS
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
@@ -164,9 +163,6 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     elif _certain(marks):
         why = max(marks, key=lambda mark: mark.weight).text
         state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
-    elif total := filled(run, form):
-        state, cause, others, sure = "healthy", None, ["nic-limited"], 0.4
-        text = f"{speed} is what cards of {total / 1e9:g} GB/s a box give; say --gpu and --cards to be sure."
     seen = [text] if state == "healthy" else dict.fromkeys(mark.text for mark in marks)
     test, evidence = _test(cause or "", run.ranks, run.collective), (*seen, *assumed) or (text,)
     return Diagnosis(state, cause, tuple(others), sure, "unknown", text, evidence, test, form)
@@ -274,21 +270,6 @@ def _confidence(
     return max(0.2, min(limit, sure))
 
 
-_WORDS = {
-    "nvls": "the switch adds (NVLS)",
-    "protocol-switch": "the library changes protocol in mid-sweep",
-    "latency-bound": "the sweep ends before bandwidth binds, look at launch and latency",
-    "pcie-limited": "PCIe is in the path",
-    "nic-limited": "the network cards bind",
-    "single-nic": "one network card carries everything",
-    "no-gdr": "the cards do not reach the GPUs' memory directly (no GPUDirect RDMA)",
-    "p2p-disabled": "the GPUs copy through host memory (no peer-to-peer)",
-    "congestion": "flows collide in the fabric",
-    "misconfiguration": "the library does not use the network or the links that are there",
-    "other": "something that the numbers do not name",
-}
-
-
 def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, bound: Expected, boxes: str) -> str:
     where = f"{f'{boxes} x ' if machine.boxes > 1 else ''}{machine.gpus} {machine.name}"
     low, high, reached = (
@@ -297,7 +278,7 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
     speed, span = f"{where} at {reached} GB/s busbw", f"{low} to {high} GB/s"
     wires = "the network cards" if bound.binding == "network card" else bound.binding
     if state == "healthy":
-        return f"{speed}: normal for {wires} ({span}){f'; {_WORDS[cause]}' if cause else ''}."
+        return f"{speed}: normal for {wires} ({span}){f'; {CAUSES[cause][0]}' if cause else ''}."
     if state == "undecided":
         fast = form.measured > FASTER_THAN_THE_WIRE * bound.high
         why = "faster than its wires, so the machine is another one" if fast else f"near the low end of {span}"
@@ -305,25 +286,10 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
             why = "between what the usual sets of cards give; say --cards"
         small = form.largest < LARGE and not fast
         return f"I cannot tell: {speed} is {'measured at small messages only' if small else why}."
-    return f"{speed} is below the {span} of {wires}; most likely {_WORDS[cause or 'other']}."
-
-
-_TESTS = {
-    "nvls": "NCCL_NVLS_ENABLE=0 {run}",
-    "protocol-switch": "NCCL_PROTO=Simple {run}",
-    "latency-bound": "{launch} -b 8 -e 16G -f 2 -g 1 -n 100",
-    "pcie-limited": "nvidia-smi topo -m (AMD: rocm-smi --showtopo), then NCCL_DEBUG=INFO {run}",
-    "nic-limited": "./build/sendrecv_perf -b 256M -e 4G -f 2 between two boxes, and ib_write_bw for each card",
-    "single-nic": "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET {run}, and count the cards in 'NET/IB : Using'",
-    "no-gdr": "NCCL_DEBUG=INFO {run}, and look for GDRDMA on every channel, or for GPU Direct RDMA Disabled",
-    "p2p-disabled": "p2pBandwidthLatencyTest (AMD: rocm_bandwidth_test), then {run} without NCCL_P2P_DISABLE",
-    "congestion": "./build/sendrecv_perf -b 256M -e 4G -f 2 on two boxes under one leaf switch, then under two",
-    "misconfiguration": "NCCL_DEBUG=INFO {run}, and read which network and which cards it uses",
-    "other": "NCCL_ALGO=Ring {run}, then one box alone",
-}
+    return f"{speed} is below the {span} of {wires}; most likely {CAUSES[cause or 'other'][0]}."
 
 
 def _test(cause: str, ranks: int | None, collective: str | None = None) -> str:
     program = PROGRAMS[collective or "all-reduce"][0]
     launch = f"mpirun -np {ranks or 'N'} ./build/{program}"
-    return _TESTS[cause or "other"].format(launch=launch, run=f"{launch} -b 1G -e 8G -f 2 -g 1")
+    return CAUSES[cause or "other"][1].format(launch=launch, run=f"{launch} -b 1G -e 8G -f 2 -g 1")

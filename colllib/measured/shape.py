@@ -41,11 +41,6 @@ class Shape:
         """Whether large sizes scatter more than a healthy fabric's."""
         return len(self.rough) >= min(3, self.sizes) or self.deepest < 0.5
 
-    @property
-    def steady(self) -> bool:
-        """Whether the sweep ends at a size at which bandwidth shows, without scatter."""
-        return self.largest >= LARGE and not self.erratic
-
 
 def shape(run: Run) -> Shape:
     """The form of a run's sweep.
