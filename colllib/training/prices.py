@@ -119,15 +119,18 @@ def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
     """Ranks of a box, and latencies and bandwidths of a port in it and of a card.
 
     Raises:
-        ValueError: for a machine without boxes or speeds, whose ranks share cards, or whose boxes have no switch.
+        ValueError: for a machine without boxes or speeds, whose ranks share cards, whose boxes have no switch, or
+            whose network is oversubscribed.
     """
     where = topology(machine)
     if not where.in_box or where.speeds is None:
         raise ValueError(f"{machine}: a step is priced on boxes with speeds, such as dgx-h100:16")
     leaving = where.link_src < where.ranks
-    level = np.array([tier.level for tier in where.tiers])[where.tier]
-    cards = int(np.count_nonzero(leaving & (level > 0)))
-    if (where.link_dst[leaving] < where.ranks).any() or cards not in (0, where.ranks):
+    links = np.bincount(where.tier)
+    cards, *further = [links[k] * tier.bandwidth for k, tier in enumerate(where.tiers) if tier.level > 0]
+    if (where.link_dst[leaving] < where.ranks).any() or cards > 2 * where.ranks:
         raise ValueError(f"{machine}: a step is priced where each rank has a port of a switch in its box and a card")
+    if any(uplinks < cards for uplinks in further):
+        raise ValueError(f"{machine}: a step is priced on networks that are not oversubscribed")
     (near, *_, far), (narrow, *_, wide) = where.speeds
     return where.in_box, (near, far), (narrow, wide)
