@@ -58,7 +58,7 @@ SINGLE = {
     "answering.py": ("tests/test_cli.py",),
     "bounds.py": ("tests/test_bounds.py", "tests/test_cuts.py"),
     "contention.py": ("tests/test_contention.py",),
-    "ladder.py": ("tests/test_ladder.py", "tests/test_switch_race.py"),
+    "ladder.py": ("tests/test_ladder.py", "tests/test_limits.py"),
     "library_choices.py": ("tests/test_library_choices.py", "tests/test_winners.py"),
     "losses.py": ("tests/test_lossy.py",),
     "lossy.py": ("tests/test_lossy.py",),

@@ -358,6 +358,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--model GPT", "unknown model 'GPT'"),
         ("--on star:128", "boxes with speeds, such as dgx-h100:16"),
         ("--on mi300x:16", "each rank has a port of a switch in its box and a card"),
+        ("--on dgx-h100:16,cards=4", "each rank has a port of a switch in its box and a card"),
+        ("--on dgx-h100:16,oversubscription=4", "networks that are not oversubscribed"),
         ("--schedule x", "unknown pipeline schedule 'x'"),
     ],
 )
