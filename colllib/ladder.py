@@ -17,7 +17,7 @@ from colllib.algorithms import Algorithm, every, find, hierarchical, of
 from colllib.algorithms.alltoall import radices
 from colllib.algorithms.nested import flows
 from colllib.bounds import bus_factor
-from colllib.cost import Cost, Price, best_segments
+from colllib.cost import Cost, Price, best_segments, check_latency
 from colllib.execution import Execution, execute
 from colllib.limits import (
     IN_FULL,
@@ -388,6 +388,7 @@ def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
 
 def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
     """The best whole number of segments, by what their routes take before anything is executed."""
+    check_latency(price["alpha"])
     if here.algorithm.overlaps:
         seconds_in = overlapped(here.schedule(), here.topology, **price)
         found = _best_overlap(here, named, seconds_in)[1]
@@ -505,6 +506,7 @@ def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, An
     """
     if "tiers" not in algorithm.options or topology.lattice is None:
         return None
+    check_latency(price["alpha"])
     named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
     ways = [
         (lowest(seconds := traffic.in_segments(), MOST_SEGMENTS)[0], place, seconds, way)

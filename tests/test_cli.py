@@ -361,6 +361,12 @@ def test_a_ladder_leaves_out_what_is_too_large_and_says_why():
     found = answer("ladder", "broadcast", "--ranks", "8", "--alpha", "0s")
     assert [rung["algorithm"] for rung in found["rungs"]] == ["scatter-allgather"]
     assert "alpha = 0" in found["left_out"]["two-tree"]
+    # over several tiers the same
+    found = answer("ladder", "broadcast", "--on", "dgx-h100:2", "--alpha", "0s,0s")
+    assert {rung["segments"] for rung in found["rungs"]} == {1}
+    assert {"hierarchical", "channels", "two-tree"} <= {
+        name for name, why in found["left_out"].items() if "alpha = 0" in why
+    }
 
 
 def test_a_closed_form_is_compared_only_where_it_belongs():
