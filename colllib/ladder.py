@@ -264,6 +264,11 @@ class Rung:
         )
 
     @property
+    def options(self) -> list[str]:
+        """What is chosen of the algorithm's options, as the command line takes it, such as "tiers=ring,ring"."""
+        return [f"{name}={value}" for name, value in self.algorithm.chosen.items()]
+
+    @property
     def algbw(self) -> float:
         """M over the time, in bytes per second; infinite for a time of zero."""
         return self.message / self.seconds if self.seconds else float("inf")

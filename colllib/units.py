@@ -123,6 +123,16 @@ def size(value: float, digits: int = 3) -> str:
     return _scaled(value, "B", ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, "")), digits)
 
 
+def message(value: float) -> str:
+    """A message size for reading, in powers of 1024 where it is short in these and not in decimal units.
+
+    >>> message(16e6), message(1.5e9), message(2**28), message(1.5 * 2**30), message(12345)
+    ('16 MB', '1.5 GB', '256 MiB', '1.5 GiB', '12.3 kB')
+    """
+    exact = [text for text in (size(value), binary_size(value)) if parse("message size", text) == value]
+    return exact[0] if exact else size(value)
+
+
 def binary_size(value: float) -> str:
     """A number of bytes for reading, in powers of 1024.
 
