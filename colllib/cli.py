@@ -653,7 +653,9 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         status = cli.main(arguments, prog_name="colllib", standalone_mode=False)
     except click.ClickException as error:
-        status = _refuse(error.format_message())
+        context = getattr(error, "ctx", None)  # of a word that no command, or this one, takes
+        hint = f": {context.command_path} --help says what is taken" if context else ""
+        status = _refuse(error.format_message().removesuffix(".") + hint)
     except (ValueError, ImportError) as error:  # such as an MPI that is not there
         status = _refuse(str(error))
     except MemoryError:
