@@ -114,8 +114,8 @@ bench: $(INSTALLED) ## run the benchmarks
 	$(BIN)/python -m pytest --override-ini 'python_files=bench_*.py test_*.py' benchmarks
 
 .PHONY: mutants
-mutants: $(INSTALLED) ## put small faults into the core, one at a time, and say which its tests do not find (COUNT=60 SEED=1)
-	$(BIN)/python scripts/mutants.py --count $(or $(COUNT),60) --seed $(or $(SEED),1)
+mutants: $(INSTALLED) ## put small faults into a part of the library, one at a time, and say which its tests do not find (PART=core COUNT=60 SEED=1)
+	$(BIN)/python scripts/mutants.py --part $(or $(PART),core) --count $(or $(COUNT),60) --seed $(or $(SEED),1)
 
 .PHONY: format
 format: $(INSTALLED) ## format the code and fix what lint can fix

@@ -642,17 +642,29 @@ def standing(primitive: str, name: str, ranks: int, message: float) -> Rung:
     return (here.in_base(2) if here.bases else here).priced(message=message, alpha=1.0, bandwidth=1.0)
 
 
+def on_stars(primitive: str, ranks: int, **price: Any) -> list[Rung]:
+    """Every algorithm for any network that serves N ranks, as listed, Bruck's all-to-all in its best base.
+
+    Args:
+        primitive: its name.
+        ranks: N.
+        price: message, alpha and bandwidth.
+
+    >>> [rung.label for rung in on_stars("all-to-all", 8, message=5.0, alpha=1.0, bandwidth=1.0)][:2]
+    ['pairwise', 'Bruck, radix 3']
+    """
+    entries = (on_star(primitive, algorithm.name, ranks) for algorithm in of(primitive) if algorithm.fits(ranks))
+    return [one.priced(**price) for one in entries]
+
+
 @cache
 def standings(primitive: str, ranks: int, message: float) -> tuple[Rung, ...]:
-    """Every algorithm for any network that serves N ranks, fastest first, Bruck's all-to-all in its best base.
-
-    Units as for `standing`.
+    """Those `on_stars` in the units of `standing`, fastest first.
 
     >>> [(rung.label, round(rung.seconds, 2)) for rung in standings("all-to-all", 8, 5.0)][:2]
     [('Bruck, radix 3', 10.25), ('pairwise', 11.38)]
     """
-    entries = (on_star(primitive, algorithm.name, ranks) for algorithm in of(primitive) if algorithm.fits(ranks))
-    return tuple(_sorted(one.priced(message=float(message), alpha=1.0, bandwidth=1.0) for one in entries))
+    return tuple(_sorted(on_stars(primitive, ranks, message=float(message), alpha=1.0, bandwidth=1.0)))
 
 
 #: Times that differ by less than this share are a tie.

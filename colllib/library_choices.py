@@ -1,8 +1,9 @@
 """What libraries choose: their decision tables as cited data, and a look-up.
 
 Each table was read from the source file that `SOURCES` names. They are the defaults for one flat
-communicator, a commutative built-in operation and elements of four bytes; hierarchical variants,
-tuning files and environment variables override them. `algorithm` is this book's name for the same
+communicator, a commutative built-in operation and elements of four bytes; hierarchical variants
+(Open MPI 5.0 prefers its own, `han`, over several nodes), tuning files and environment variables
+override them. `algorithm` is this book's name for the same
 schedule, or for one with the same closed form on a star; None where the book has neither.
 
 NCCL has no table: what its model says is in `colllib.measured.tuning`.
@@ -39,7 +40,7 @@ SOURCES = {
     "Open MPI": Source(
         "Open MPI",
         "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c",
-        "the fixed decisions made from submitted measurements, copyright lines of 2020 and later",
+        "releases 4.1.0 to 5.0.9, whose tables are the same",
     ),
     "NCCL": Source("NCCL", "src/graph/tuning.cc, search.cc", VERSION.removeprefix("NCCL ")),
 }

@@ -18,15 +18,13 @@ tensor-parallel collectives, the router's statistics, the gradient norm, the los
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
-from typing import Any
 
-from colllib.algorithms import Algorithm, of
 from colllib.bounds import lower_bound
-from colllib.ladder import Rung, on_star
+from colllib.ladder import Rung, on_stars
 from colllib.primitives import check_counts
 
 
@@ -181,21 +179,7 @@ MODELS = {
 }
 
 
-@dataclass(frozen=True)
-class Precision:
-    """Bytes per number on the wire.
-
-    Args:
-        activation: activations and their gradients, and what experts send back.
-        parameter: parameters that are gathered.
-        gradient: parameters' gradients that are reduced; 4 where sums are kept in FP32.
-        dispatch: activations on the way to the experts, forward.
-    """
-
-    activation: int = 2
-    parameter: int = 2
-    gradient: int = 4
-    dispatch: int = 2
+BF16, FP32 = 2, 4  # bytes of a number on the wire; gradients are reduced in FP32
 
 
 @dataclass(frozen=True)
@@ -311,7 +295,7 @@ def training(
     *,
     tokens: int,
     microbatches: int = 1,
-    precision: Precision | None = None,
+    gradient: int = FP32,
 ) -> tuple[Call, ...]:
     """The collectives of one training step, as a rank of the last pipeline stage issues them.
 
@@ -320,7 +304,7 @@ def training(
         plan: the plan.
         tokens: in one step, over all ranks.
         microbatches: passes per step and replica (gradient accumulation, or what fills the pipeline).
-        precision: bytes per number (default: BF16, with gradients reduced in FP32).
+        gradient: bytes of a number in the gradients that are reduced; all else is BF16.
 
     Raises:
         ValueError: if the tokens cannot be divided among replicas and microbatches, or the plan does not
@@ -338,18 +322,17 @@ def training(
     """
     check_fits(model, plan)
     check_counts(tokens=tokens, microbatches=microbatches)
-    size = precision or Precision()
     share, rest = divmod(tokens, plan.replicas * microbatches)
     if rest:
         raise ValueError(
             f"{tokens} tokens cannot be divided evenly among {plan.replicas} replicas x {microbatches} microbatches"
         )
     stage = _Stage(model, plan)
-    calls = _gradients(stage, size, microbatches)
+    calls = _gradients(stage, gradient, microbatches)
     for of_pass, layers in ((in_layer, stage.layers), (of_experts, stage.expert_layers)):
-        both = [call for backward in (False, True) for call in of_pass(model, plan, share, size, backward=backward)]
+        both = [call for backward in (False, True) for call in of_pass(model, plan, share, backward=backward)]
         calls += _times(both, layers * microbatches)
-    calls += _pipeline(stage, share, size.activation, microbatches, backward=True)
+    calls += _pipeline(stage, share, microbatches, backward=True)
     return tuple(call for call in calls if call.ranks > 1 and call.message and call.count)
 
 
@@ -369,11 +352,10 @@ def decoding(model: Model, plan: Plan, *, sequences: int) -> tuple[Call, ...]:
     check_counts(sequences=sequences)
     if plan.cp > 1:
         raise ValueError(f"cp = {plan.cp}: decoding needs cp = 1")
-    size = Precision()
     whole = _Stage(model, replace(plan, pp=1))
-    calls = _times(in_layer(model, plan, sequences, size, backward=False), whole.layers)
-    calls += _times(of_experts(model, plan, sequences, size, backward=False), whole.expert_layers)
-    calls += _pipeline(_Stage(model, plan), sequences, size.activation, plan.pp - 1, backward=False)
+    calls = _times(in_layer(model, plan, sequences, backward=False), whole.layers)
+    calls += _times(of_experts(model, plan, sequences, backward=False), whole.expert_layers)
+    calls += _pipeline(_Stage(model, plan), sequences, plan.pp - 1, backward=False)
     return tuple(call for call in calls if call.ranks > 1 and call.count)
 
 
@@ -386,8 +368,7 @@ def memory(model: Model, plan: Plan) -> float:
     18.07
     """
     stage, sharded = _Stage(model, plan), (0, 12, 16, 18)[plan.zero]
-    held = ((stage.shared, plan.shards), (stage.routed, plan.shards // plan.ep))
-    return sum(parameters * (18 - sharded + sharded / ranks) for parameters, ranks in held)
+    return sum(parameters * (18 - sharded + sharded / ranks) for parameters, ranks, _ in stage.held)
 
 
 def bubble(stages: int, microbatches: int) -> float:
@@ -435,6 +416,22 @@ def check_fits(model: Model, plan: Plan) -> None:
         raise ValueError("sequence parallelism inside a layer with experts is not modeled here: leave it out")
 
 
+def held_alike(plan: Plan, beside: float, experts: float) -> list[tuple[float, int, int]]:
+    """Parameters that a rank holds, how many ranks hold them (or share them, under ZeRO), and how far apart these are.
+
+    Args:
+        plan: the plan; without EP there is one group of ranks.
+        beside, experts: parameters in all, beside the experts and of them.
+
+    >>> held_alike(Plan(dp=8, tp=2, ep=4), 100, 800)
+    [(50.0, 8, 2), (100.0, 2, 8)]
+    """
+    if plan.ep == 1:
+        return [((beside + experts) / plan.tp, plan.shards, plan.tp)]
+    together = plan.tp * plan.ep
+    return [(beside / plan.tp, plan.shards, plan.tp), (experts / together, plan.shards // plan.ep, together)]
+
+
 class _Stage:
     """What a rank of the last pipeline stage holds."""
 
@@ -447,23 +444,20 @@ class _Stage:
         beside = dense * model.beside_experts(False)
         if self.expert_layers:
             beside += self.expert_layers * model.beside_experts(True)
-        self.shared = (beside + vocabulary + model.hidden) / plan.tp
-        self.routed = self.expert_layers * model.experts * model.expert / (plan.tp * plan.ep)
+        experts = self.expert_layers * model.experts * model.expert
+        self.held = held_alike(plan, beside + vocabulary + model.hidden, experts)
 
 
-def _gradients(stage: _Stage, size: Precision, microbatches: int) -> list[Call]:
-    plan = stage.plan
-    groups = [("", stage.shared, plan.shards, stage.layers)]
-    if stage.routed:
-        groups.append((" of the experts", stage.routed, plan.shards // plan.ep, stage.expert_layers))
-    calls = []
-    for whose, parameters, ranks, layers in groups:
-        gradient, parameter = parameters * size.gradient, parameters * size.parameter
+def _gradients(stage: _Stage, width: int, microbatches: int) -> list[Call]:
+    plan, calls = stage.plan, list[Call]()
+    both = ("", stage.layers), (" of the experts", stage.expert_layers)
+    for (whose, layers), (parameters, ranks, _) in zip(both, stage.held, strict=False):
+        gradient, parameter = parameters * width, parameters * BF16
         if plan.zero == 0:
             calls.append(Call("DP", "all-reduce", ranks, gradient, 1, "gradients" + whose))
             continue
         # sharded parameters come and go layer by layer, sharded gradients leave after each microbatch, copies' at last
-        parts = layers if plan.zero == 3 else 1
+        parts = max(1, layers) if plan.zero == 3 else 1
         scatters = microbatches if plan.zero > 1 else 1
         gathers = 2 * microbatches if plan.zero == 3 else 1
         when = ", before each use" if plan.zero == 3 else ", after the optimizer"
@@ -475,20 +469,19 @@ def _gradients(stage: _Stage, size: Precision, microbatches: int) -> list[Call]:
     return calls
 
 
-def in_layer(model: Model, plan: Plan, tokens: int, size: Precision, *, backward: bool) -> list[Call]:
+def in_layer(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list[Call]:
     """What a rank of TP and CP issues in one pass through a layer, in order.
 
     Args:
         model: the model.
         plan: the plan.
         tokens: that the rank has.
-        size: bytes per number.
         backward: whether it is the backward pass.
 
-    >>> [call.axis for call in in_layer(MODELS["Llama 3.1 8B"], Plan(tp=8), 1024, Precision(), backward=False)]
+    >>> [call.axis for call in in_layer(MODELS["Llama 3.1 8B"], Plan(tp=8), 1024, backward=False)]
     ['TP', 'TP', 'CP']
     """
-    message, way = tokens * model.hidden * size.activation, "backward" if backward else "forward"
+    message, way = tokens * model.hidden * BF16, "backward" if backward else "forward"
     if plan.sequence_parallel:
         gather = Call("SP", "all-gather", plan.tp, message, 1, f"into attention and MLP, {way}")
         again = replace(gather, why="inputs once more, for the weights' gradients")
@@ -498,7 +491,7 @@ def in_layer(model: Model, plan: Plan, tokens: int, size: Precision, *, backward
         what = "input gradients" if backward else "outputs"
         half = [Call("TP", "all-reduce", plan.tp, message, 1, f"{what} of attention and MLP")]
     heads = 1 if model.latent else min(plan.tp, model.kv_heads)  # TP shares the heads, a latent has none
-    context = tokens * plan.cp * model.kv_width / heads * size.activation
+    context = tokens * plan.cp * model.kv_width / heads * BF16
     calls = [*half, *half]  # attention and MLP
     calls.append(Call("CP", "all-gather", plan.cp, context, 1, "keys and values, forward and again backward"))
     if backward:
@@ -506,18 +499,16 @@ def in_layer(model: Model, plan: Plan, tokens: int, size: Precision, *, backward
     return calls
 
 
-def of_experts(model: Model, plan: Plan, tokens: int, size: Precision, *, backward: bool) -> list[Call]:
+def of_experts(model: Model, plan: Plan, tokens: int, *, backward: bool) -> list[Call]:
     """What a rank of EP issues in one pass through a layer with experts, in order; arguments as for `in_layer`.
 
-    >>> calls = of_experts(MODELS["DeepSeek-V3"], Plan(dp=8, ep=8), 4096, Precision(dispatch=1), backward=False)
+    >>> calls = of_experts(MODELS["DeepSeek-V3"], Plan(dp=8, ep=8), 4096, backward=False)
     >>> [(call.why, call.message) for call in calls]
-    [('dispatch', 234881024), ('combine', 469762048)]
+    [('dispatch', 469762048), ('combine', 469762048)]
     """
-    numbers = tokens * model.top_k * model.hidden
-    combine = Call("EP", "all-to-all", plan.ep, numbers * size.activation, 1, "combine")
-    if backward:
-        return [replace(combine, why="gradients of combine and dispatch")] * 2
-    return [replace(combine, message=numbers * size.dispatch, why="dispatch"), combine]
+    moved = ["gradients of combine and dispatch"] * 2 if backward else ["dispatch", "combine"]
+    message = tokens * model.top_k * model.hidden * BF16
+    return [Call("EP", "all-to-all", plan.ep, message, 1, why) for why in moved]
 
 
 def _times(calls: list[Call], count: int) -> list[Call]:
@@ -525,9 +516,9 @@ def _times(calls: list[Call], count: int) -> list[Call]:
     return [replace(call, count=alike * count) for call, alike in Counter(calls).items()]
 
 
-def _pipeline(stage: _Stage, tokens: int, width: int, count: int, *, backward: bool) -> list[Call]:
+def _pipeline(stage: _Stage, tokens: int, count: int, *, backward: bool) -> list[Call]:
     model, plan = stage.model, stage.plan
-    pair, message = min(2, plan.pp), tokens * model.hidden * width
+    pair, message = min(2, plan.pp), tokens * model.hidden * BF16
     passed = Call("PP", "point-to-point", pair, message / plan.tp, count, "activations to the next stage")
     if backward:
         passed = replace(passed, count=2 * count, why="activations forward, their gradients back", senders=2)
@@ -561,22 +552,19 @@ class Priced:
         return self.call.count * self.rung.seconds
 
 
-def price(call: Call, *, alpha: float, bandwidth: float, use: Callable[[Algorithm], bool] | None = None) -> Priced:
+def price(call: Call, *, alpha: float, bandwidth: float) -> Priced:
     """The fastest algorithm for a call, on a star with one full-duplex port per rank, lock-step clock.
 
     Args:
         call: which.
         alpha: latency in seconds.
         bandwidth: BW in bytes per second.
-        use: which algorithms to consider (default: all).
 
     >>> [call] = decoding(MODELS["Llama 3.1 70B"], Plan(tp=8), sequences=1)
     >>> found = price(call, alpha=0.5e-6, bandwidth=900e9)
     >>> found.rung.algorithm.name, f"{found.seconds * 1e6:.2f} µs"
     ('recursive-doubling', '1.55 µs')
     """
-    here: dict[str, Any] = {"message": call.message, "alpha": alpha, "bandwidth": bandwidth}
-    chosen = [a for a in of(call.primitive) if a.fits(call.ranks) and (use is None or use(a))]
-    rungs = [on_star(call.primitive, algorithm.name, call.ranks).priced(**here) for algorithm in chosen]
+    here = {"message": call.message, "alpha": alpha, "bandwidth": bandwidth}
     bound = lower_bound(call.primitive, call.ranks).seconds(**here)
-    return Priced(call, min(rungs, key=lambda rung: rung.seconds), bound)
+    return Priced(call, min(on_stars(call.primitive, call.ranks, **here), key=lambda rung: rung.seconds), bound)

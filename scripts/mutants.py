@@ -1,6 +1,6 @@
-"""How many small faults in the core do its tests find? One fault at a time, in a copy of the project.
+"""How many small faults in a part of the library do its tests find? One fault at a time, in a copy of the project.
 
-    make mutants COUNT=60 SEED=1
+    make mutants COUNT=60 SEED=1 PART=core
 
 A mutant that no test finds is printed with its line. `EQUIVALENT` names those that change no result, and says why.
 """
@@ -9,17 +9,32 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import copy
+import io
+import json
+import os
 import random
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
+from time import process_time
+
+# What the tests import from elsewhere, imported once: every run of them is a fork.
+import hypothesis
+import matplotlib.figure  # noqa: F401
+import networkx  # noqa: F401
+import pytest
+import scipy.optimize
+import scipy.sparse  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent
+LIBRARY = ROOT / "colllib"
 FAST = ("tests/test_execution.py", "tests/test_schedule.py", "tests/test_tiers.py", "tests/algorithms")
 #: A file of the core -> the tests that know it best, run before all others.
 CORE = {
@@ -38,8 +53,80 @@ CORE = {
     "algorithms/allreduce.py": ("tests/algorithms",),
     "algorithms/nested.py": ("tests/algorithms/test_nested.py",),
 }
-#: All tests of the core.
-EVERY = tuple(sorted({*FAST, *(test for tests in CORE.values() for test in tests if not test.startswith(FAST))}))
+#: A module that stands by itself -> the tests that mirror it.
+SINGLE = {
+    "answering.py": ("tests/test_cli.py",),
+    "bounds.py": ("tests/test_bounds.py", "tests/test_cuts.py"),
+    "contention.py": ("tests/test_contention.py",),
+    "ladder.py": ("tests/test_ladder.py", "tests/test_switch_race.py"),
+    "library_choices.py": ("tests/test_library_choices.py", "tests/test_winners.py"),
+    "losses.py": ("tests/test_lossy.py",),
+    "lossy.py": ("tests/test_lossy.py",),
+    "msccl.py": ("tests/test_msccl.py",),
+    "overlap.py": ("tests/test_overlap.py",),
+    "parallelism.py": ("tests/test_parallelism.py",),
+    "placement.py": ("tests/test_placement.py",),
+    "search.py": ("tests/test_search.py",),
+    "simgrid.py": ("tests/test_simgrid.py",),
+    "two_tiers.py": ("tests/test_two_tiers.py",),
+    "units.py": ("tests/test_units.py",),
+}
+#: What is drawn, apart from the pictures themselves -> the tests that mirror it.
+SHOW = {
+    "show/layouts.py": ("tests/show/test_drawings.py", "tests/show/test_stage.py"),
+    "show/lines.py": ("tests/show/test_figure.py", "tests/show/test_looks.py"),
+    "show/pen.py": ("tests/show/test_drawings.py", "tests/show/test_stage.py", "tests/show/test_film.py"),
+    "show/table.py": ("tests/show/test_table.py",),
+}
+TOPOLOGY = (
+    "topology",
+    "routes",
+    "lattice",
+    "cuts",
+    "boxes",
+    "failures",
+    "mi250",
+    "paths",
+    "presets",
+    "twisted",
+    "tiers",
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the library: its files with the tests that know each best, and tests for what those leave."""
+
+    first: dict[str, tuple[str, ...]]
+    rest: tuple[str, ...] = ()
+
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """All tests of the part, each once."""
+        named = {test for tests in self.first.values() for test in tests if not test.startswith(self.rest)}
+        return tuple(sorted({*self.rest, *named}))
+
+
+def package(name: str, rest: tuple[str, ...]) -> Part:
+    """A package without what the core has of it: first a file's tests by its name, then all that mirror the package."""
+    first: dict[str, tuple[str, ...]] = {}
+    for path in sorted((LIBRARY / name).rglob("*.py")):
+        file = path.relative_to(LIBRARY).as_posix()
+        if file not in CORE:
+            own = [f"{folder}/test_{path.stem}.py" for folder in (f"tests/{name}", "tests")]
+            own.append(f"tests/{name}/test_{path.parent.name}.py")
+            first[file] = tuple(test for test in own if (ROOT / test).exists())[:1]
+    return Part(first, rest)
+
+
+PARTS = {
+    "core": Part(CORE, FAST),
+    **{name: package(name, (f"tests/{name}", "tests/test_cli.py")) for name in ("measured", "training")},
+    **{name: package(name, (f"tests/{name}", "tests/test_cli.py")) for name in ("forest", "graphs")},
+    "topology": package("topology", tuple(f"tests/test_{name}.py" for name in TOPOLOGY)),
+    "single": Part(SINGLE),
+    "show": Part(SHOW),
+}
 #: Constants that decide what takes less time or memory, and no result.
 TUNING = ("LANE_CELLS", "MOST_BITS", "FEW_KEYS", "CHUNK", "HASHES", "COMPARED")
 #: What a mutated line reads -> why it changes no result.
@@ -144,7 +231,11 @@ EQUIVALENT = {
     ),
     "low, high = (max(low, top // 2), min(3 * top, limit))": "what is looked for is in a wider stretch as well",
 }
-SECONDS = 400  # of the processor's time: a mutant that takes more does not end, and is found, however busy the machine
+LONGEST = 3600  # seconds of the processor's time in which the tests end without a fault
+STARTING = 20  # seconds more than thrice their time: a mutant that takes longer does not end, and is found
+TIMES = "seconds.json"
+OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--benchmark-disable")
+UNSHRUNK = (hypothesis.Phase.explicit, hypothesis.Phase.reuse, hypothesis.Phase.generate)  # one failure is enough
 
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
@@ -163,11 +254,11 @@ def sites(tree: ast.Module) -> Iterator[ast.AST]:
 
 
 def _ignored(node: ast.AST) -> list[ast.AST]:
-    """Parts that change no result: annotations, `strict`, which asserts what is so, and what only takes less time."""
+    """Parts that change no result: annotations, `strict` and `frozen`, which assert what is so, and what saves time."""
     parts = [getattr(node, name, None) for name in ("annotation", "returns")]
     if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in TUNING:
         parts.append(node.value)
-    if isinstance(node, ast.keyword) and node.arg == "strict":
+    if isinstance(node, ast.keyword) and node.arg in ("strict", "frozen"):
         parts.append(node.value)
     return [part for part in parts if isinstance(part, ast.AST)]
 
@@ -204,10 +295,48 @@ class _Replace(ast.NodeTransformer):
         return mutated(node) or node if node is self.target else self.generic_visit(node)
 
 
-def survives(project: Path, name: str) -> bool:
-    """Whether all tests of the core pass in the project's copy, those that know a file best first."""
-    rest = tuple(test for test in EVERY if test not in CORE[name])
-    return all(passes(project, *tests) for tests in (CORE[name], doctests(name), rest))
+class Clock:
+    """A plugin of pytest that notes the seconds of the processor that each test takes."""
+
+    def __init__(self) -> None:
+        self.took: dict[str, float] = {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        start = process_time()
+        done = yield
+        self.took[item.nodeid] = process_time() - start
+        return done
+
+
+@dataclass(frozen=True)
+class Shortest:
+    """A plugin of pytest that runs a file's own tests before others, the shortest first, as many as the time allows."""
+
+    own: tuple[str, ...]
+    took: dict[str, float]
+    seconds: float
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items.sort(key=lambda item: (not item.nodeid.startswith(self.own), self.took.get(item.nodeid, 0)))
+        ends = accumulate(self.took.get(item.nodeid, 0) for item in items)
+        items[:] = [item for item, end in zip(items, list(ends), strict=True) if end <= self.seconds]
+
+
+def passes(project: Path, plugin: Clock | Shortest, limit: int, *tests: str) -> bool:
+    """Whether tests pass in a fork that runs in the project's copy and has this much of the processor's time."""
+    child = os.fork()
+    if not child:
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+        os.chdir(project)
+        sys.path.insert(0, str(project))
+        for stream in (1, 2):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+        code = pytest.main([*OPTIONS, *tests], plugins=[plugin])
+        if isinstance(plugin, Clock):
+            (project / TIMES).write_text(json.dumps(plugin.took), encoding="utf-8")
+        os._exit(code)
+    return os.waitpid(child, 0)[1] == 0
 
 
 def doctests(name: str) -> tuple[str, str]:
@@ -215,50 +344,66 @@ def doctests(name: str) -> tuple[str, str]:
     return "--doctest-modules", f"colllib/{name}"
 
 
-def passes(project: Path, *tests: str) -> bool:
-    """Whether tests pass in the project's copy."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--benchmark-disable", *tests]
-    return not subprocess.run(command, cwd=project, capture_output=True, preexec_fn=_limit, check=False).returncode
+def faulty(tree: ast.Module, node: ast.AST) -> tuple[str, str]:
+    """A file's text with a fault in one node, and its line."""
+    at = next(index for index, found in enumerate(ast.walk(tree)) if found is node)
+    mutant = copy.deepcopy(tree)
+    target = next(found for index, found in enumerate(ast.walk(mutant)) if index == at)
+    before, after = ast.unparse(tree), ast.unparse(ast.fix_missing_locations(_Replace(target).visit(mutant)))
+    lines = zip(before.splitlines(), after.splitlines(), strict=False)
+    without, line = next(((a.strip(), b.strip()) for a, b in lines if a != b), ("", ""))
+    return after, f"without {without}" if line == "pass" else line
 
 
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+def survives(project: Path, part: Part, name: str, took: dict[str, float], seconds: float) -> bool:
+    """Whether the tests of a part pass that its time allows, and a file's doctests."""
+    own = part.first[name]
+    limit = int(3 * min(sum(took.values()), seconds)) + STARTING
+    tests = part.tests if part.rest else own
+    runs = ((Shortest(own, took, seconds), tests), (Clock(), doctests(name)))
+    return all(passes(project, plugin, limit, *tests) for plugin, tests in runs)
 
 
 def main() -> int:
     """Make the faults one by one, print those that survive, and the score."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--count", type=int, default=60, help="how many faults, drawn from all sites of the core")
+    parser.add_argument("--count", type=int, default=60, help="how many faults, drawn from all sites of the part")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=sorted(CORE), help="one file of the core")
+    parser.add_argument("--part", choices=sorted(PARTS), default="core", help="a part of the library")
+    parser.add_argument("--only", help="one file of the part")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="of tests against each fault, the shortest")
     chosen = parser.parse_args()
-    names = [chosen.only] if chosen.only else list(CORE)
-    trees = {name: ast.parse((ROOT / "colllib" / name).read_text(encoding="utf-8")) for name in names}
+    part = PARTS[chosen.part]
+    names = [chosen.only] if chosen.only else list(part.first)
+    if not part.first.keys() >= set(names):
+        parser.error(f"{chosen.only}: the part {chosen.part} has {', '.join(part.first)}")
+    with contextlib.redirect_stdout(io.StringIO()):
+        pytest.main(["--version"])  # imports the plugins
+    hypothesis.settings.register_profile("unshrunk", phases=UNSHRUNK)
+    hypothesis.settings.load_profile("unshrunk")  # the tests' own profile is made from this one
+    trees = {name: ast.parse((LIBRARY / name).read_text(encoding="utf-8")) for name in names}
     every = [(name, node) for name, tree in trees.items() for node in sites(tree)]
     drawn = random.Random(chosen.seed).sample(every, min(chosen.count, len(every)))
     alive = equivalent = 0
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
         shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(".*", "_build", "notebooks", "book"))
-        for tests in (EVERY, *map(doctests, names)):
-            if not passes(project, *tests):
+        mirrored = part.tests if part.rest else tuple(sorted({test for name in names for test in part.first[name]}))
+        for tests in (("--doctest-modules", *(f"colllib/{name}" for name in names)), mirrored):
+            if not passes(project, Clock(), LONGEST, *tests):
                 raise SystemExit(f"{' '.join(tests)}: fails without a fault")
+        took = json.loads((project / TIMES).read_text(encoding="utf-8"))
         for count, (name, node) in enumerate(drawn):
             print(f"{count} of {len(drawn)}", end="\r", file=sys.stderr, flush=True)
-            path, before = project / "colllib" / name, ast.unparse(trees[name])
-            at = next(index for index, found in enumerate(ast.walk(trees[name])) if found is node)
-            tree = copy.deepcopy(trees[name])
-            target = next(found for index, found in enumerate(ast.walk(tree)) if index == at)
-            after = ast.unparse(ast.fix_missing_locations(_Replace(target).visit(tree)))
-            changed = next((b for a, b in zip(before.splitlines(), after.splitlines(), strict=False) if a != b), "")
-            if changed.strip() in EQUIVALENT:
+            after, changed = faulty(trees[name], node)
+            if changed in EQUIVALENT:
                 equivalent += 1
                 continue
-            path.write_text(after, encoding="utf-8")
-            if survives(project, name):
+            (project / "colllib" / name).write_text(after, encoding="utf-8")
+            if survives(project, part, name, took, chosen.seconds):
                 alive += 1
-                print(f"{name}:{getattr(node, 'lineno', 0)} survives: {changed.strip()}", flush=True)
-            path.write_text((ROOT / "colllib" / name).read_text(encoding="utf-8"), encoding="utf-8")
+                print(f"{name}:{getattr(node, 'lineno', 0)} survives: {changed}", flush=True)
+            shutil.copy2(LIBRARY / name, project / "colllib" / name)
     real = len(drawn) - equivalent
     print(f"{real - alive} of {real} faults found ({(real - alive) / max(real, 1):.0%}), {equivalent} equivalent")
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from fractions import Fraction
+from itertools import product
 from math import inf, log2
 from typing import Any
 
@@ -169,11 +170,12 @@ def _practice(n: int) -> Case:
     return {"crossover": size, "GB": gigabytes, "c_real": tree.n_beta}
 
 
-def _below_the_ring(n: int) -> Case:
-    """With a link per pair, where c_real comes to 1."""
-    tree, ring = _floors(n, "full-mesh"), run(RING, f"full-mesh:{n}").cost
-    dominates = crossover(tree, ring) is None and tree.n_beta <= ring.n_beta
-    return {"c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates}
+def _below_the_ring() -> Cases:
+    """On one port c_real comes to 2, with a link per pair to 1."""
+    for on, n in product(("star", "full-mesh"), MESHED[1:]):
+        tree, ring = _floors(n, on), run(RING, f"{on}:{n}").cost
+        dominates = crossover(tree, ring) is None and tree.n_beta <= ring.n_beta
+        yield {"at": f"{on}:{n}", "c_real": tree.n_beta, "ring": ring.n_beta, "dominates": dominates}
 
 
 def _kilobytes_from_which_the_tree_wins() -> int:
@@ -306,7 +308,9 @@ TABLE: Table = {
     "E-01-065 E-01-078": runs("double-tree on star:{N} for N = 4", double_tree=double_tree),
     "E-01-071": runs("single-tree on full-mesh:{N} for N = 4", single_tree=single_tree),
     "E-01-081": per("N", MESHED, limit=_half_payload),
-    "E-01-082": per("N", (64,), partners=_partners_in_the_pipeline),
+    "E-01-082 E-01-190": per(
+        "N", (8, 64), partners=_partners_in_the_pipeline, limit=lambda n: load_limit(TREE, f"star:{n}")
+    ),
     "E-01-151": once(
         "N = 4",
         loads=lambda: Words(" ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))),
@@ -322,7 +326,7 @@ TABLE: Table = {
     "R-01 R-04": _stepper,
     "E-01-158": _small_messages,
     "E-01-090 E-01-091 E-01-092": per("N", (4, 8, 16, 64, 72, 512), _practice),
-    "E-01-093": per("N", MESHED[1:], _below_the_ring),
+    "E-01-093": _below_the_ring,
     "E-01-154": once("N = 512", kB=_kilobytes_from_which_the_tree_wins),
     "E-01-155": per(
         "N", MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf

@@ -213,9 +213,10 @@ def _growth() -> Cases:
 
 
 def _symmetry() -> Cases:
-    for tie in ("balanced", "up"):
-        loads = relay.link_loads(place(f"{SQUARE},tie={tie}"))
-        yield {"at": f"4x4, ties {tie}", "least": min(loads), "most": max(loads)}
+    """With ties both ways alike, which is what the source calls uniform, and all of them upwards."""
+    uniform, up = (relay.link_loads(place(f"{SQUARE},tie={tie}")) for tie in ("balanced", "up"))
+    others = {"least_up": min(up), "most_up": max(up)}
+    yield {"at": "4x4, ties balanced", "least": min(uniform), "most": max(uniform), **others}
 
 
 def _bound_on_a_star(n: int) -> Case:

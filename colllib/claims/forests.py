@@ -15,7 +15,7 @@ from colllib import forest as forests
 from colllib.algorithms import allgather
 from colllib.claims.cases import Quantities, deferred, once, per
 from colllib.claims.runs import built, place, run
-from colllib.claims.value import Case, Cases, Limit, Rows, Table
+from colllib.claims.value import Case, Cases, Limit, Rows, Table, Words
 from colllib.exact import IntArray
 from colllib.execution import Execution
 from colllib.forest import allreduce, flow, others, packing, splitting
@@ -75,6 +75,11 @@ def logical(on: str) -> splitting.Logical:
     return splitting.without_switches(room(place, limit.unit), place.weight * limit.trees, place.ranks, on)
 
 
+def _scaled(place: forests.Fabric, unit: Fraction) -> Words:
+    """The capacities that links have in trees of a bound."""
+    return Words(" ".join(map(str, sorted({*room(place, unit).ravel().tolist()} - {0}))))
+
+
 def _left(on: str) -> Fraction:
     """The bound after that."""
     plain, left, unit = replace(where(on), link_class=None), logical(on).capacity, 1 / known(on).bound.unit
@@ -100,6 +105,7 @@ def of_fabric(on: str) -> Quantities:
             "denominator": lambda: Fraction((of_fabric(on).inverse * fabric(on).unit).denominator),
             "k": lambda: known(on).bound.trees,
             "y": lambda: 1 / known(on).bound.unit,
+            "scaled": lambda: _scaled(fabric(on), known(on).bound.unit),
             "logical": lambda: _left(on),
             "size": lambda: sum(known(on).heights.values()),
             "reached": lambda: known(on).reached(),
@@ -378,7 +384,7 @@ TABLE: Table = {
     "D-4-005 D-4-006 D-4-007": _ring_and_tree_over_the_network,
     "D-4-001 D-4-043 D-4-044 D-4-045 D-4-054": _machines,
     "D-4-032 D-4-033 D-4-034 D-4-035 D-4-036 D-4-038": few_trees("mi250:2", 1, 2, 3, 4, 5),
-    "D-4-037": few_trees("mi250:2", 83),
+    "D-4-037": lambda: few_trees("mi250:2", forests.bound(fabric("mi250:2")).trees)(),
     "D-4-040 D-B-040": each("dgx-a100:2", "dgx-h100:4", "mi250-8x2"),
     "D-4-048": each("mi250-8x2", "dgx-a100:2"),
     "D-4-058": per("n", (2,), gain=lambda n: _gain(n, "dgx-a100")),

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from colllib.algorithms import allreduce, direct, lattice, pointtopoint, relay
+from colllib.algorithms import allreduce, direct, lattice, relay
 from colllib.claims.cases import (
     Quantities,
     along,
@@ -24,14 +24,14 @@ from colllib.claims.cases import (
     shape,
 )
 from colllib.claims.rows import runs
-from colllib.claims.runs import built, place, run
+from colllib.claims.runs import built, place, proves, run
 from colllib.claims.traces import held_after, moved
 from colllib.claims.value import Case, Cases, Table, Words
 from colllib.schedule import Schedule, in_sequence, placed
-from colllib.topology import Latency, Lattice, full_mesh, one_port, star
+from colllib.topology import Lattice, full_mesh, one_port, star
 from colllib.topology.cuts import diameter, links_per_rank, wires
 
-DIM_RING = "all-reduce dim-ring"
+DIM_RING, PAIRWISE = "all-reduce dim-ring", "all-to-all pairwise"
 NS = (2, 3, 4, 6, 7, 8, 12, 16)
 
 # -- links, diameters, cuts ---------------------------------------------------------------------------
@@ -74,6 +74,17 @@ def _fat_tree_bisection() -> Cases:
         n, s = leaves * down, Fraction(down, up)
         bandwidth = of_topology(place(f"leaf-spine:{leaves}x{down}x{up}"))["bandwidth"]
         yield {"at": f"N = {n}, {leaves} leaves, s = {s}", "N": n, "s": s, "bandwidth": bandwidth}
+
+
+def _mesh_and_star() -> Cases:
+    """With one port per rank on the mesh, which the source gives it, and apart with a port for every link."""
+    names = ("ring", "recursive-doubling", "rabenseifner", "double-binary-tree")
+    whats = [(f"all-reduce {name}", 1) for name in names] + [("all-gather pat", 1), ("all-to-all bruck", 1)]
+    for n, (what, pieces) in product((4, 8, 16), (*whats, (PAIRWISE, 1), ("broadcast binomial-tree", 4))):
+        mesh, apart, ports = (run(what, on, pieces) for on in (one_port(full_mesh(n)), full_mesh(n), star(n)))
+        found = {"mesh": as_quantities(mesh), "apart": as_quantities(apart), "star": as_quantities(ports)}
+        pairwise_beta = Fraction(run(PAIRWISE, one_port(full_mesh(n))).cost.n_beta)
+        yield {"at": f"N = {n}, {what}", "N": n, "pairwise": pairwise_beta, **found}
 
 
 # -- printed states of small tori ---------------------------------------------------------------------
@@ -216,10 +227,9 @@ _HALVINGS = along("torus", ((4,), (8,), (16,), (4, 4), (4, 4, 4), (8, 8, 8)), _a
 
 
 def _cut_through() -> Cases:
-    """A star with the parts of alpha that section 2 gives: what a route takes without its switch, and with it."""
-    parts = Latency(endpoint=Fraction(4, 5), switch=Fraction(1, 5))
-    through = built(pointtopoint.direct, 2, on=star(2, latency=parts)).cost
-    yield {"at": "star:2", "switch_ns": int(parts.switch * 500), "route_ns": int(through.n_alpha * 500)}
+    """What a route through a star takes where all of alpha is its switch's, at the share of 500 ns in section 2."""
+    crossed = run("point-to-point direct", "star:2,endpoint=0,hop=0,switch=1").cost.n_alpha
+    yield {"at": "star:2", "switch_ns": Fraction(1, 5) * 500 * crossed}
 
 
 def _face(place_: tuple[int, ...]) -> Callable[[], int]:
@@ -233,7 +243,7 @@ def _one_by_one(axes: Lattice) -> Schedule:
 
 def _busiest_over_a_port(on: str) -> Callable[[], float]:
     """Loads of the busiest link over the routes of all pairs, beside a star's port."""
-    return lambda: float(max(relay.link_loads(place(on))) / run("all-to-all pairwise", "star:512").cost.n_beta)
+    return lambda: float(max(relay.link_loads(place(on))) / run(PAIRWISE, "star:512").cost.n_beta)
 
 
 def _one_after_the_other(axes: Lattice) -> Case:
@@ -266,7 +276,10 @@ TABLE: Table = {
     "E-02-025": _rings_at_once,
     "E-02-056 E-02-070 E-02-028": _of_4096,
     "E-02-073": _orders,
-    "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-138 E-02-128": _HALVINGS,
+    "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-128": _HALVINGS,
+    "E-02-138": once(
+        "torus:4x4x4", runs=lambda: proves(lattice.dim_rabenseifner, Lattice((4, 4, 4)), on="torus:4x4x4")
+    ),
     "E-02-060 E-02-061 E-02-062 E-02-063 E-02-064 E-02-065 E-02-066": along(
         "torus", ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)), _phases
     ),
@@ -277,7 +290,7 @@ TABLE: Table = {
     "E-02-029": along(
         "torus",
         ((4, 4, 4), (2, 2, 2)),
-        fewest=lambda on: int(_hop(on, np.min)),
+        average=lambda on: float(_hop(on, np.mean)),
         longest=lambda on: int(_hop(on, np.max)),
         of_one_link=lambda on: f"{_hop(on, lambda hops: (hops == 1).mean()):.0%}",
     ),
@@ -288,10 +301,11 @@ TABLE: Table = {
     "E-02-058": once("torus:4x3x2", begins=_begins),
     "E-02-059": along("torus", ((2, 2, 2), (4, 4), (3, 3, 3), (4, 4, 4)), axes_at_once=_axes_at_once),
     "E-02-091": _cut_through,
+    "E-00-041": _mesh_and_star,
     "E-02-092": per(
         "N",
         NS,
-        pairwise=lambda n: Fraction(run("all-to-all pairwise", f"full-mesh:{n}").cost.n_beta),
+        pairwise=lambda n: Fraction(run(PAIRWISE, f"full-mesh:{n}").cost.n_beta),
         behind_one_port=lambda n: Fraction(built(direct.all_to_all, n, on=one_port(full_mesh(n))).cost.n_beta),
     ),
     "E-02-094": once(

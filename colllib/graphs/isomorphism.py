@@ -85,7 +85,13 @@ def isomorphism(first: Topology, second: Topology, start: Sequence[tuple[int, in
     for mark, pair in enumerate(start, 1):
         for color, rank in zip(colors, pair, strict=True):
             color[rank] = mark
-    guesses = iter(range(MOST_GUESSES // first.ranks))
+    return _matched(sides, colors, f"{first.name} and {second.name}")
+
+
+def _matched(sides: tuple[_Around, _Around], colors: list[Colors], names: str) -> IntArray | None:
+    """Where each rank of one side stands in the other, if ranks of different colors stay apart; None if nowhere."""
+    ranks = sides[0].ranks
+    guesses = iter(range(MOST_GUESSES // ranks))
 
     def extended(colors: list[Colors]) -> IntArray | None:
         colors = _refined(sides, colors)
@@ -93,15 +99,15 @@ def isomorphism(first: Topology, second: Topology, start: Sequence[tuple[int, in
         kinds, counts = np.unique(colors[0], return_counts=True)
         if not np.array_equal(colors[0][order[0]], colors[1][order[1]]):
             return None
-        if len(kinds) == first.ranks:
-            there = np.empty(first.ranks, dtype=np.intp)
+        if len(kinds) == ranks:
+            there = np.empty(ranks, dtype=np.intp)
             there[order[0]] = order[1]
             return there if np.array_equal(sides[0].moved(there), sides[1].links) else None
         chosen = kinds[counts > 1][counts[counts > 1].argmin()]
         one = int(np.flatnonzero(colors[0] == chosen)[0])
         for other in np.flatnonzero(colors[1] == chosen).tolist():
             if next(guesses, None) is None:
-                raise TooLarge(f"{first.name} and {second.name}: too many guesses at what takes one to the other")
+                raise TooLarge(f"{names}: too many guesses at what takes one to the other")
             tried = [color.copy() for color in colors]
             tried[0][one] = tried[1][other] = chosen + np.uint64(1)
             found = extended(tried)
@@ -146,25 +152,29 @@ def orbits(graph: Topology) -> tuple[IntArray, IntArray]:
     sorter = np.argsort(known)
     ranks, links = np.arange(graph.ranks), np.arange(graph.num_links)
     around, alike = _Around(graph), dict[bytes, list[int]]()  # ranks of different orbits, by what is around them
-    firsts: list[int] = []
+    sides, names = (around, around), f"{graph.name} and itself"
+    colors: dict[int, Colors] = {}  # a rank of each orbit -> of all ranks, by how they lie around this one
     for rank in range(graph.ranks):
-        if ranks[rank] in ranks[firsts]:
+        if ranks[rank] in ranks[list(colors)]:
             continue
         single = (np.arange(graph.ranks) == rank).astype(np.uint64)
-        near = alike.setdefault(np.sort(_refined([around], [single])[0]).tobytes(), [])
-        takes = (isomorphism(graph, graph, [(first, rank)]) for first in near)
+        color = _refined([around], [single])[0]
+        near = alike.setdefault(np.sort(color).tobytes(), [])
+        takes = (_matched(sides, [colors[first], color], names) for first in near)
         there = next((found for found in takes if found is not None), None)
         if there is None:
-            firsts.append(rank)
+            colors[rank] = color
             near.append(rank)
         else:
             ranks, links = _joined(ranks, there), _joined(links, _moved_links(graph, there, known, sorter))
-    for first in firsts:  # what leaves a rank where it is
+    for first, color in colors.items():  # what leaves a rank where it is
         own = np.flatnonzero(graph.link_src == first)
-        for link in own[1:]:
-            if links[link] != links[own[0]]:
-                pairs = [(first, first), (int(graph.link_dst[own[0]]), int(graph.link_dst[link]))]
-                there = isomorphism(graph, graph, pairs)
+        end, *ends = graph.link_dst[own].tolist()
+        for link, other in zip(own[1:], ends, strict=True):
+            if links[link] != links[own[0]] and color[end] == color[other]:
+                marked = [color.copy(), color.copy()]
+                marked[0][end] = marked[1][other] = color[end] + np.uint64(1)
+                there = _matched(sides, marked, names)
                 if there is not None:
                     ranks, links = _joined(ranks, there), _joined(links, _moved_links(graph, there, known, sorter))
     return np.unique(ranks, return_inverse=True)[1], np.unique(links, return_inverse=True)[1]

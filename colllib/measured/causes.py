@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from csv import DictReader
 from dataclasses import dataclass, replace
+from importlib.resources import files
 
 from colllib.measured.expected import PAIRS, Expected
 from colllib.measured.log import Run
@@ -13,10 +15,9 @@ from colllib.measured.shape import Shape
 from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
 from colllib.units import binary_size
 
-CAUSES = (
-    *("nvls", "protocol-switch", "latency-bound", "pcie-limited", "nic-limited", "single-nic"),
-    *("no-gdr", "p2p-disabled", "congestion", "misconfiguration", "other"),
-)
+_ROWS = DictReader((files("colllib") / "measured" / "causes.csv").read_text(encoding="utf-8").splitlines())
+#: By name: the words for it, and what to run next.
+CAUSES = {row["cause"]: (row["words"], row["next_test"]) for row in _ROWS}
 CERTAIN = 3.0  # the weight of what the log itself says
 
 
@@ -153,4 +154,4 @@ def weighed(evidence: list[Evidence]) -> list[tuple[str, float]]:
     total: dict[str, float] = {}
     for mark in evidence:
         total[mark.cause] = total.get(mark.cause, 0.0) + mark.weight
-    return sorted(total.items(), key=lambda pair: (-pair[1], CAUSES.index(pair[0])))
+    return sorted(total.items(), key=lambda pair: (-pair[1], list(CAUSES).index(pair[0])))

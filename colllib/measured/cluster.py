@@ -149,7 +149,9 @@ def read_nccl_xml(text: str, gpu: str = "") -> Machine:
     far = sum(net.get("gdr", "1") == "0" for net in used)
     kinds = {_BY_SM.get(number(each, "sm"), "") for each in gpus if each.get("sm")}
     known = gpu or (kinds.pop() if len(kinds) == 1 else "")
-    return _box(len(gpus), len(used), fastest * 1e6 / 8, far, known, links)
+    made = _box(len(gpus), len(used), fastest * 1e6 / 8, far, known, links)
+    vendors = {each.get("vendor") for each in system.iter("cpu")} & {"AuthenticAMD", "GenuineIntel"}
+    return replace(made, processor="amd" if "AuthenticAMD" in vendors else "intel") if vendors else made
 
 
 def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: int) -> Machine:

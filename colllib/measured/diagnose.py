@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isfinite, log
 from typing import Any
 
 from colllib.measured import causes
-from colllib.measured.causes import CERTAIN, Evidence, weighed
+from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
 from colllib.measured.expected import Expected, expected
-from colllib.measured.infer import ANY_RANKS, Hints, fast_enough, filled, linked, machine_of, ranks_of
-from colllib.measured.log import Run
-from colllib.measured.machines import Machine, by_gpu
+from colllib.measured.infer import ANY_RANKS, UNSURE, Hints, at_least, linked, machine_of, ranks_of, stand_in
+from colllib.measured.log import PROGRAMS, Run
+from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.predict import Prediction, predict
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE, Shape, shape
-from colllib.measured.write import PROGRAMS
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
-UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
 PCIE_5 = 63e9  # bytes per second of a slot, one way
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
@@ -124,12 +123,14 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     if any(row.failed for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
-    if machine is None and (machine := fast_enough(replace(known, ranks=ranks), form)):
-        assumed.append(
-            "it is fast enough for boxes of 8 GPUs with 8 x 400 Gb/s cards; say --gpu and --cards to be sure"
-        )
     if machine is None:
-        return _unknown_machine(run, form, hints, ranks, assumed)
+        gpus = hints.gpus_per_box or run.gpus_per_box
+        known = replace(known, boxes=hints.boxes or run.boxes, gpus_per_box=gpus)
+        run = replace(known, ranks=ranks)
+        machine, why = stand_in(run, form)
+        if machine is None:
+            return _unknown_machine(run, form, hints.cards, assumed)
+        assumed.append(f"{why}; say --gpu and --cards to be sure")
     hosts = run.boxes or 1
     if machine.boxes == 1 and hosts > 1:  # NVLink joins them, or else only their cards do
         gpus = machine.gpus // hosts
@@ -147,26 +148,34 @@ def _undecided(why: str, needed: str) -> Diagnosis:
     return Diagnosis("undecided", None, (), 0.2, "unknown", f"I cannot tell: {why}.", (why,), f"tell {needed}")
 
 
-def _unknown_machine(run: Run, form: Shape, hints: Hints, ranks: int | None, assumed: list[str]) -> Diagnosis:
+def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, assumed: list[str]) -> Diagnosis:
     """Without a GPU the numbers may still say what they come from, or the log why they are low."""
-    boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
-    marks = [*causes.said(run, boxes, hints.cards[0] if hints.cards else 0), *causes.noted(form)]
+    marks = [*causes.said(run, run.boxes, cards[0] if cards else 0), *causes.noted(form)]
+    if not _certain(marks):
+        marks += _if_slow(run, form)
     found = [cause for cause, _ in weighed(marks)]
     speed = f"{form.measured / 1e9:.3g} GB/s"
     state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
-    if gpus != 1 and linked(replace(run, boxes=boxes), form):
+    if run.gpus_per_box != 1 and linked(run, form):
         state, cause, others, sure = "healthy", None, ["nvls"] if run.collective in (None, "all-reduce") else [], 0.5
         text = f"{speed} is more than PCIe or cards carry: the GPUs' own links are in use; say --gpu to be sure."
     elif _certain(marks):
         why = max(marks, key=lambda mark: mark.weight).text
         state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
-    elif total := filled(run, form):
-        state, cause, others, sure = "healthy", None, ["nic-limited"], 0.4
-        text = f"{speed} is what cards of {total / 1e9:g} GB/s a box give; say --gpu and --cards to be sure."
     seen = [text] if state == "healthy" else dict.fromkeys(mark.text for mark in marks)
-    test, evidence = _test(cause or "", ranks, run.collective), (*seen, *assumed) or (text,)
+    test, evidence = _test(cause or "", run.ranks, run.collective), (*seen, *assumed) or (text,)
     return Diagnosis(state, cause, tuple(others), sure, "unknown", text, evidence, test, form)
+
+
+def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
+    """What speaks for which cause if the run is slow, on the richest usual boxes."""
+    boxes, collective = run.boxes or at_least(run) // UNKNOWN.gpus, str(run.collective)
+    if boxes > 1:
+        machine = replace(UNKNOWN, boxes=boxes)
+        yield from causes.between_boxes(machine, form, expected(machine, collective), collective)
+    elif run.boxes == 1 or at_least(run) > 2:
+        yield from causes.inside_a_box(replace(UNKNOWN, gpus=at_least(run)), form)
 
 
 def _certain(marks: list[Evidence]) -> bool:
@@ -181,9 +190,10 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     bound, model = expected(machine, collective), predict(machine, collective, form.largest)
     usual = by_gpu(machine.name)
     said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
-    state, distance = _state(form, bound, machine, _certain(said))
+    scatters = form.erratic and machine.boxes > 1
+    state, distance = _state(form, bound, machine, scatters or _certain(said))
     slower = form.measured < SLOWER * model.busbw
-    if state == "healthy" and ((form.erratic and machine.boxes > 1) or (slower and _certain(said))):
+    if state == "healthy" and (scatters or (slower and _certain(said))):
         state, distance = "below-expectation", 0.0  # no healthy fabric scatters so, or the log says what is wrong
     marks = [mark for mark in said if state != "healthy" or mark.weight >= CERTAIN] + list(causes.noted(form))
     if state == "healthy":
@@ -204,7 +214,8 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     test = _test(cause or "", machine.ranks, collective)
     if state == "healthy" and (_certain(said) or (slower and machine.boxes > 1)):
         confidence, test = min(confidence, 0.5), _test("", machine.ranks, collective)
-    verdict = _sentence(state, cause, form, machine, bound)
+    boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
+    verdict = _sentence(state, cause, form, machine, bound, boxes)
     if state == "healthy" and slower:
         verdict += f" {model.picked}, which NCCL's model picks, would give {model.busbw / 1e9:.3g}."
     faster = state == "healthy" and form.measured > machine.network and machine.boxes > 1  # than a ring over its cards
@@ -259,32 +270,15 @@ def _confidence(
     return max(0.2, min(limit, sure))
 
 
-_WORDS = {
-    "nvls": "the switch adds (NVLS)",
-    "protocol-switch": "the library changes protocol in mid-sweep",
-    "latency-bound": "the sweep ends before bandwidth binds, look at launch and latency",
-    "pcie-limited": "PCIe is in the path",
-    "nic-limited": "the network cards bind",
-    "single-nic": "one network card carries everything",
-    "no-gdr": "the cards do not reach the GPUs' memory directly (no GPUDirect RDMA)",
-    "p2p-disabled": "the GPUs copy through host memory (no peer-to-peer)",
-    "congestion": "flows collide in the fabric",
-    "misconfiguration": "the library does not use the network or the links that are there",
-    "other": "something that the numbers do not name",
-}
-
-
-def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, bound: Expected) -> str:
-    where = (
-        f"{machine.boxes} x {machine.gpus} {machine.name}" if machine.boxes > 1 else f"{machine.gpus} {machine.name}"
-    )
+def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, bound: Expected, boxes: str) -> str:
+    where = f"{f'{boxes} x ' if machine.boxes > 1 else ''}{machine.gpus} {machine.name}"
     low, high, reached = (
         f"{rate / 1e9:{'.3g' if rate < 1e12 else ',.0f'}}" for rate in (bound.low, bound.high, form.measured)
     )
     speed, span = f"{where} at {reached} GB/s busbw", f"{low} to {high} GB/s"
     wires = "the network cards" if bound.binding == "network card" else bound.binding
     if state == "healthy":
-        return f"{speed}: normal for {wires} ({span}){f'; {_WORDS[cause]}' if cause else ''}."
+        return f"{speed}: normal for {wires} ({span}){f'; {CAUSES[cause][0]}' if cause else ''}."
     if state == "undecided":
         fast = form.measured > FASTER_THAN_THE_WIRE * bound.high
         why = "faster than its wires, so the machine is another one" if fast else f"near the low end of {span}"
@@ -292,25 +286,10 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
             why = "between what the usual sets of cards give; say --cards"
         small = form.largest < LARGE and not fast
         return f"I cannot tell: {speed} is {'measured at small messages only' if small else why}."
-    return f"{speed} is below the {span} of {wires}; most likely {_WORDS[cause or 'other']}."
-
-
-_TESTS = {
-    "nvls": "NCCL_NVLS_ENABLE=0 {run}",
-    "protocol-switch": "NCCL_PROTO=Simple {run}",
-    "latency-bound": "{launch} -b 8 -e 16G -f 2 -g 1 -n 100",
-    "pcie-limited": "nvidia-smi topo -m (AMD: rocm-smi --showtopo), then NCCL_DEBUG=INFO {run}",
-    "nic-limited": "./build/sendrecv_perf -b 256M -e 4G -f 2 between two boxes, and ib_write_bw for each card",
-    "single-nic": "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET {run}, and count the cards in 'NET/IB : Using'",
-    "no-gdr": "NCCL_DEBUG=INFO {run}, and look for GDRDMA on every channel, or for GPU Direct RDMA Disabled",
-    "p2p-disabled": "p2pBandwidthLatencyTest (AMD: rocm_bandwidth_test), then {run} without NCCL_P2P_DISABLE",
-    "congestion": "./build/sendrecv_perf -b 256M -e 4G -f 2 on two boxes under one leaf switch, then under two",
-    "misconfiguration": "NCCL_DEBUG=INFO {run}, and read which network and which cards it uses",
-    "other": "NCCL_ALGO=Ring {run}, then one box alone",
-}
+    return f"{speed} is below the {span} of {wires}; most likely {CAUSES[cause or 'other'][0]}."
 
 
 def _test(cause: str, ranks: int | None, collective: str | None = None) -> str:
     program = PROGRAMS[collective or "all-reduce"][0]
     launch = f"mpirun -np {ranks or 'N'} ./build/{program}"
-    return _TESTS[cause or "other"].format(launch=launch, run=f"{launch} -b 1G -e 8G -f 2 -g 1")
+    return CAUSES[cause or "other"][1].format(launch=launch, run=f"{launch} -b 1G -e 8G -f 2 -g 1")

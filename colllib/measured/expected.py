@@ -63,7 +63,7 @@ def expected(machine: Machine, collective: str) -> Expected:
     if machine.boxes == 1:
         return inside
     usual, most, share, note = _outside(machine, collective)
-    if machine.gpus == 1:  # it has its cards for itself
+    if machine.gpus == 1 and collective != "all-to-all":  # it has its cards for itself, and sends to one other
         share = SEND_SHARE
     binding, why = "network card", f"{machine.cards} cards of {machine.rate / 1e9:g} GB/s a box"
     gap = (inf, inf)
@@ -100,7 +100,7 @@ def _inside(machine: Machine, collective: str) -> Expected:
     if machine.linked:
         name, link = machine.inner, machine.reach(collective)
         adds = machine.nvls and collective == "all-reduce"
-        high = link * max(1.0, NVLS_MOST * float(ideal_gain(machine.gpus)) if adds and machine.gpus > 1 else 0.0)
+        high = link * max(1.0, NVLS_MOST * float(ideal_gain(machine.gpus)) if adds else 0.0)
         low = link * (PAIR_SHARE if pair else LINK_SHARE)
         if machine.gpus <= 4 and machine.vendor == "nvidia" and not machine.bridge:
             peers = 1 if pair else machine.gpus - 1  # boards of four have no switch, and few links to each peer

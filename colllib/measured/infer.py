@@ -7,13 +7,18 @@ from dataclasses import dataclass, replace
 from colllib.measured.expected import PAIRS, expected
 from colllib.measured.log import Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
-from colllib.measured.shape import Shape
+from colllib.measured.shape import LARGE, Shape
 from colllib.units import shortened
 
 ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
+MANY_RANKS = 24  # from which on the printed digits may not tell how many there are
 CARD_TOTALS = (100e9, 200e9, 400e9, 800e9)  # bytes per second of a box: several cards, from 4 x 200 Gbit/s on
 EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
-SLINGSHOT_CARD = 25e9  # of which there is one kind with GPUs
+TRANSPORT_CARD = 25e9  # of the transports that tell it
+TRANSPORTS = {"cxi": 0, "tcpx_": 4, "fastrak": 8}  # Slingshot's, whose cards the log counts; of A3 High and A3 Mega
+POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
+WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
+UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
 Assumed = list[str]
 
@@ -48,33 +53,42 @@ def ranks_of(run: Run, hints: Hints) -> int | None:
     return run.ranks
 
 
+def at_least(run: Run) -> int:
+    """Ranks, or how many there are at least: an algbw beside the busbw shows the ranks of few."""
+    shows = run.collective not in ("sendrecv", "broadcast", "reduce") and any(row.algbw for row in run.rows)
+    return run.ranks or (MANY_RANKS if shows else 1)
+
+
 def linked(run: Run, form: Shape) -> bool:
     """Whether unknown GPUs exchange more than all but links of their own carry: PCIe in a box, between boxes cards."""
-    many = run.ranks or (ANY_RANKS if any(row.algbw for row in run.rows) else 1)  # algbw would show the ranks of few
-    one = run.boxes == 1 or (run.boxes is None and many <= UNKNOWN.gpus)
-    others = UNKNOWN.pcie if one else UNKNOWN.network
-    return form.steady and form.measured > others
+    one = run.boxes == 1 or (run.boxes is None and at_least(run) <= UNKNOWN.gpus)
+    others = WIDEST_SLOT if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
+    return form.largest >= LARGE and not form.erratic and form.measured > others
 
 
-def filled(run: Run, form: Shape) -> float:
-    """The cards of a box that a sweep over many ranks fills, in bytes per second together, or 0.
+def stand_in(run: Run, form: Shape) -> tuple[Machine | None, str]:
+    """Boxes of eight that decide about a run of unknown GPUs whatever theirs are, and how, or nothing.
 
-    NCCL's maintainers count 24 GB/s for each card of 200 Gbit/s: a ring that reaches 92 % or more of a usual total
-    has cards of that total. One card alone is no evidence, since others may lie idle.
+    The richest usual ones have 8 x 400 Gb/s: what is fast enough even for them is healthy, and no fabric scatters so
+    that is. The poorest have one card of 100 Gb/s: what is too slow even for them is slow. Between them a ring that
+    reaches 92 % or more of a usual total has cards of that total: NCCL's maintainers count 24 GB/s for 200 Gbit/s.
     """
-    if run.collective in PAIRS or not form.steady or not run.ranks or run.ranks <= UNKNOWN.gpus:
-        return 0.0
-    return next((total for total in CARD_TOTALS if 0.92 <= form.measured / total <= 1.0), 0.0)
-
-
-def fast_enough(run: Run, form: Shape) -> Machine | None:
-    """The fastest usual boxes, of eight GPUs with 8 x 400 Gb/s, if a run of an unknown GPU is fast enough for them."""
-    count = (run.ranks or 0) // UNKNOWN.gpus or run.boxes or 1
-    if not form.steady or count < 2 or run.ranks not in (None, count * UNKNOWN.gpus):
-        return None
-    boxes = replace(UNKNOWN, boxes=count, cards_known=True)
-    bound = expected(boxes, str(run.collective))
-    return boxes if bound.low <= form.measured <= bound.high else None
+    count = run.boxes or at_least(run) // UNKNOWN.gpus
+    if count < 2 or form.largest < LARGE or run.ranks not in (None, count * UNKNOWN.gpus):
+        return None, ""
+    rich = replace(UNKNOWN, boxes=count, cards_known=True)
+    poor = replace(rich, cards=1, card=POOREST_CARD)
+    bound = expected(rich, str(run.collective))
+    if form.erratic:
+        return rich, "it scatters as no healthy fabric does, assumed to have 8 x 400 Gb/s a box"
+    if bound.low <= form.measured <= bound.high:
+        return rich, "it is fast enough for boxes of 8 GPUs with 8 x 400 Gb/s cards"
+    if form.measured < UNSURE * expected(poor, str(run.collective)).low:
+        return poor, "it is too slow even for boxes of 8 GPUs with one card of 100 Gb/s"
+    full = next((total for total in CARD_TOTALS if 0.92 <= form.measured / total <= 1.0), 0.0)
+    if not full or run.collective in PAIRS:
+        return None, ""
+    return replace(rich, card=full / rich.cards), f"it is what cards of {full / 1e9:g} GB/s a box give"
 
 
 def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
@@ -98,10 +112,12 @@ def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
         assumed.append(f"the log shows {run.ranks} ranks of the {stated} that are told")
     if hints.machine is not None:
         return (_part_of(hints.machine, run) if fewer else hints.machine), assumed
-    kind, counted = by_gpu(hints.gpu or run.gpu), run.facts.get("cards", "")
-    if run.facts.get("provider") == "cxi" and counted and not hints.cards:
-        hints = replace(hints, cards=(int(counted), SLINGSHOT_CARD))
-        assumed.append(f"from the log: {counted} cards of Slingshot, 200 Gb/s each")
+    kind, counted = by_gpu(hints.gpu or run.gpu), run.facts.get("cards", "0")
+    spoken = " ".join((*run.facts, *(run.facts.get(key, "") for key in ("network", "provider")))).lower()
+    number = max((number or int(counted) for name, number in TRANSPORTS.items() if name in spoken), default=0)
+    if number and not hints.cards:
+        hints = replace(hints, cards=(number, TRANSPORT_CARD))
+        assumed.append(f"from the log: {number} cards of 200 Gb/s, by its transport")
     if kind is None:
         if hints.gpu:
             assumed.append(f"GPU {shortened(hints.gpu)!r} is not known")

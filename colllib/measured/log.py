@@ -12,17 +12,22 @@ from numpy.typing import NDArray
 
 from colllib.bounds import bus_factor
 
-_NAMES = {
-    "all-reduce": "all_reduce allreduce allr",
-    "all-gather": "all_gather allgather allg",
-    "reduce-scatter": "reduce_scatter redsct",
-    "all-to-all": "alltoall all_to_all alltoallv",
-    "sendrecv": "sendrecv",
-    "broadcast": "broadcast bcast",
-    "reduce": "reduce",
+#: Program, operation and root that it prints, whether its count is of one rank, its names in nccom-test and OMB.
+PROGRAMS = {
+    "all-reduce": ("all_reduce_perf", "sum", -1, False, "allr", "Allreduce"),
+    "all-gather": ("all_gather_perf", "none", -1, True, "allg", "Allgather"),
+    "reduce-scatter": ("reduce_scatter_perf", "sum", -1, True, "redsct", ""),
+    "all-to-all": ("alltoall_perf", "none", -1, True, "alltoall", "Alltoall"),
+    "sendrecv": ("sendrecv_perf", "sum", -1, False, "", ""),
+    "broadcast": ("broadcast_perf", "none", 0, False, "", "Broadcast"),
+    "reduce": ("reduce_perf", "sum", 0, False, "", ""),
 }
 #: Names of collectives in nccl-tests, nccom-test and the OSU benchmarks -> the book's.
-COLLECTIVES = {name: book for book, names in _NAMES.items() for name in names.split()}
+COLLECTIVES = {
+    name: book
+    for book, (program, _, _, _, nccom, osu) in PROGRAMS.items()
+    for name in filter(None, (program.removesuffix("_perf"), nccom, osu.lower()))
+} | {"bcast": "broadcast", "alltoallv": "all-to-all", "all_to_all": "all-to-all"}
 
 LEAST_RATE = 0.05e9  # bytes per second: two printed decimals of less are no time
 
@@ -119,8 +124,8 @@ class Run:
             return f"{self.streams} processes print a table each: separate jobs, not ranks of one"
         sizes = [row.message for row in self.rows if not row.in_place and row.message > 0]
         pairs = list(pairwise(sizes))
-        repeated = sum(a == b for a, b in pairs)
-        if repeated >= 2 and repeated >= len(sizes) / 5:
+        repeated = sum(a == b for a, b in pairs)  # of one size alone they are repetitions of one job
+        if repeated >= 2 and repeated >= len(sizes) / 5 and len(set(sizes)) > 1:
             return "the same size stands in row after row: several jobs wrote into one file"
         blocks = sizes.count(sizes[0]) == 1 and len(sizes) - len(set(sizes)) > 2 if sizes else False
         if blocks or sum(b < a and b != sizes[0] for a, b in pairs) >= 2:

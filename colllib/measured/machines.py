@@ -40,6 +40,7 @@ class Machine:
         mesh: links of a GPU of which one leads to each peer, or 0.
         bridge: bytes per second, one way, of the NVLink bridge that is sold for pairs of such cards, or 0.
         common_network: bytes per second of the cards that boxes have as often as the usual ones, where that is less.
+        processor: amd, intel or arm, of the vendor's own boxes where there are such; NCCL tells AMD's from others.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Machine:
     mesh: int = 0
     bridge: float = 0.0
     common_network: float = inf
+    processor: str = "intel"
 
     @property
     def ranks(self) -> int:
@@ -94,11 +96,6 @@ class Machine:
         return ("NVLink" if self.vendor == "nvidia" else "Infinity Fabric") if self.linked else "PCIe"
 
     @property
-    def arm(self) -> bool:
-        """Whether its processors are NVIDIA's Grace, which the names of its boards begin with."""
-        return self.name.startswith(("GB", "GH"))
-
-    @property
     def linked(self) -> bool:
         """Whether GPUs have links of their own, not PCIe alone."""
         return self.link > self.pcie
@@ -123,7 +120,7 @@ PRESETS["gh200"] = "gh200 nvl32"
 
 
 #: What `with_option` takes.
-OPTIONS = "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, oversubscription=2 or collnet=true"
+OPTIONS = "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, oversubscription=2, collnet=true or processor=amd"
 
 
 def by_gpu(name: str) -> Machine | None:
@@ -189,6 +186,8 @@ def with_option(machine: Machine, key: str, value: str) -> Machine:
         stated = float(value)
     elif (key, value) == ("collnet", "true"):
         stated = True
+    elif key == "processor" and value in ("amd", "intel", "arm"):
+        stated = value
     else:
         raise ValueError(f"machine option {shortened(f'{key}={value}')!r}: take {OPTIONS}")
     return replace(machine, **{key: stated})

@@ -83,14 +83,13 @@ def segments(messages: Sequence[float] | Array, seconds: Sequence[float] | Array
 def _cuts(size: Array, time: Array) -> list[tuple[int, int]]:
     """Where the segments begin and end: least squares for every range, the number by an information criterion."""
     count = len(size)
-    most = min(MOST_SEGMENTS, max(1, count // FEWEST_POINTS))
     squares = np.full((count, count + 1), np.inf)
     for a in range(count):
         for b in range(a + min(FEWEST_POINTS, count), count + 1):
             constant, slope = _lines(size[a:b], time[None, a:b])
             squares[a, b] = (((constant + slope * size[a:b]) / time[a:b] - 1) ** 2).sum()
     best, begins = [squares[0]], []  # of the first b points in k segments: the least squares, where the last begins
-    for _ in range(1, most):
+    for _ in range(1, MOST_SEGMENTS):
         options = best[-1][:count, None] + squares
         best.append(options.min(axis=0))
         begins.append(options.argmin(axis=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,8 +23,9 @@ class Shape:
         measured: busbw at the largest message, bytes per second.
         largest: the largest message.
         steps_back: sizes from which a larger message takes less time.
-        rough: sizes of 16 MiB and more at which busbw falls by a fifth, or the table's halves differ by a third.
+        rough: sizes of 16 MiB and more at which busbw falls by a fifth, or whose times differ by a third.
         deepest: the least busbw of such a size over that of the size before.
+        sizes: how many the sweep has.
     """
 
     fitted: tuple[Segment, ...]
@@ -32,16 +34,12 @@ class Shape:
     steps_back: tuple[float, ...]
     rough: tuple[float, ...]
     deepest: float
+    sizes: int
 
     @property
     def erratic(self) -> bool:
         """Whether large sizes scatter more than a healthy fabric's."""
-        return len(self.rough) >= 3 or self.deepest < 0.5
-
-    @property
-    def steady(self) -> bool:
-        """Whether the sweep ends at a size at which bandwidth shows, without scatter."""
-        return self.largest >= LARGE and not self.erratic
+        return len(self.rough) >= min(3, self.sizes) or self.deepest < 0.5
 
 
 def shape(run: Run) -> Shape:
@@ -65,12 +63,19 @@ def shape(run: Run) -> Shape:
         steps_back=tuple(size[:-1][(size[:-1] >= 4096) & (time[1:] < 0.87 * time[:-1])].tolist()),
         rough=tuple(np.union1d(size[1:][large & (step < 0.8)], _apart(run)).tolist()),
         deepest=float(step[large].min(initial=1.0)),
+        sizes=len(size),
     )
 
 
 def _apart(run: Run) -> NDArray[np.float64]:
-    """Sizes at which in place and out of place differ by a third."""
-    (out, first), (inside, second) = run.series(False), run.series(True)
-    sizes, here, there = np.intersect1d(out, inside, return_indices=True)
-    apart: NDArray[np.float64] = sizes[(sizes >= LARGE) & (abs(np.log(first[here] / second[there])) > np.log(4 / 3))]
-    return apart
+    """Sizes whose times, in place and out of place or repeated, differ by a third but for an eighth at either end."""
+    times: defaultdict[float, list[float]] = defaultdict(list)
+    for row in run.rows:
+        if row.message >= LARGE and (taken := run.seconds(row)) is not None:
+            times[row.message].append(taken)
+    apart = []
+    for size, all_of_it in times.items():
+        ends, cut = sorted(all_of_it), len(all_of_it) // 8
+        if ends[-1 - cut] > 4 / 3 * ends[cut]:
+            apart.append(size)
+    return np.array(apart)

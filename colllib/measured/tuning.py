@@ -2,9 +2,8 @@
 
 Latencies and rates are its authors' constants (tuning.toml), not what a run will take: `colllib.measured.predict`
 scales them to published measurements, `colllib.library_choices` takes them as they are. Left out: NVLS and CollNet
-for gathering and scattering, the latency that a card reports, ceilings and overheads of Intel's processors (AMD's
-are taken). RCCL chooses by tables of its own, which are not here: for AMD's machines the model is NCCL's with
-their links.
+for gathering and scattering, and the latency that a card reports; Pascal is taken for Volta. RCCL chooses by tables
+of its own, which are not here: for AMD's machines the model is NCCL's with their links.
 
 Source: NVIDIA/nccl at 5067397c, src/graph/tuning.cc, search.cc, connect.cc and topo.h.
 """
@@ -293,7 +292,7 @@ def _nvls(machine: Machine) -> Estimate:
         else:
             name, (step, across) = "NVLSTree", _step(machine, "NVLSTree", 2)
             latency = step + 2 * int(log2(machine.boxes)) * across
-            if machine.generation > 2 and not machine.arm:
+            if machine.generation > 2 and machine.processor != "arm":
                 correction = _CORRECTION["Simple"]
     ratio = machine.ranks / _steps(machine, "all-reduce")
     return _made(name, 2, latency, bus * ratio, min(1.0, bus / (gpus * speed * 2)), binding, correction=correction)
@@ -348,7 +347,7 @@ def _step(machine: Machine, algorithm: str, p: int) -> tuple[float, float]:
 
 
 def _processor(machine: Machine) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = _TABLE["processor"]["arm" if machine.arm else "amd"]
+    found: dict[str, list[float]] = _TABLE["processor"]["amd" if machine.processor == "amd" else "other"]
     return found
 
 

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from colllib.measured.log import Row, Run
+from colllib.measured.log import PROGRAMS, Row, Run
 
-#: Program, operation and root that it prints, whether its count is of one rank, its names in nccom-test and OMB.
-PROGRAMS = {
-    "all-reduce": ("all_reduce_perf", "sum", -1, False, "allr", "Allreduce"),
-    "all-gather": ("all_gather_perf", "none", -1, True, "allg", "Allgather"),
-    "reduce-scatter": ("reduce_scatter_perf", "sum", -1, True, "redsct", ""),
-    "all-to-all": ("alltoall_perf", "none", -1, True, "alltoall", "Alltoall"),
-    "sendrecv": ("sendrecv_perf", "sum", -1, False, "", ""),
-    "broadcast": ("broadcast_perf", "none", 0, False, "", "Broadcast"),
-    "reduce": ("reduce_perf", "sum", 0, False, "", ""),
-}
 #: Of the dialects with one line a size: what stands above, and the line.
 _PLAIN = {
     "markdown": (

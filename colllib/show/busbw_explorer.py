@@ -45,8 +45,8 @@ def busbw_explorer() -> Explorer:
             Curves(race, "Bus bandwidth against message size", what="rate", y_label="busbw"),
             Rows(race, "What nccl-tests would print", "What nccl-tests would print", heads),
         ],
-        summary="At N = {n} and M = {m}, {fastest}: busbw {rate}, {share} of the wire. Assumed: the wire yields {eff} "
-        "of its {bw}, and a call is nothing but its messages.",
+        summary="At N = {n} and M = {m}, {fastest}: busbw {rate}, {share} of the wire. Assumed: a wire of {bw}, "
+        "efficiency {eff}, and calls that are nothing but their messages.",
         note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
         "in its best base. The dotted line is one port, one way. The efficiency "
         "multiplies BW for every algorithm alike. Time of a call only: no launch, "

@@ -123,7 +123,8 @@ def _facts(way: str, step: int) -> str:
     )
     reading = names if single else numbers
     return (
-        f"<p>So far n_α = {step} of {run.cost.n_alpha}, n_β = {beta} of {run.cost.n_beta} (lock-step); "
+        f"<p>So far <i>n</i><sub>α</sub> = {step} of {run.cost.n_alpha}, "
+        f"<i>n</i><sub>β</sub> = {beta} of {run.cost.n_beta} (lock-step); "
         f"{amount(done.arrived[step - 1])} of {done.blocks} blocks have arrived.</p>"
         f"<p>{reading} Dashed links are idle. Port model: {run.topology.port_model}.</p>"
     )

@@ -153,7 +153,7 @@ def torus_player() -> Player:
     return player("On a torus, step by step", _several(ON_TORI), places, control, few)
 
 
-IN_BOXES = ("hierarchical", "ring", "recursive-doubling", "rabenseifner", "binomial-tree")
+IN_BOXES = ("hierarchical", "ring", "recursive-doubling", "rabenseifner", "binomial-tree", "pairwise")
 
 
 def boxes_player(

@@ -64,8 +64,8 @@ def escape(text: object) -> str:
     return _escape(str(text), quote=True)
 
 
-_COUNT = re.compile("n_(alpha|beta)")
-_GREEK = {"alpha": "α", "beta": "β"}
+_GREEK = {"alpha": "α", "beta": "β", "α": "α", "β": "β"}
+_COUNT = re.compile(f"n_({'|'.join(_GREEK)})")
 
 
 def typeset(text: object) -> str:
@@ -73,6 +73,8 @@ def typeset(text: object) -> str:
 
     >>> typeset("n_beta < 2")
     '<i>n</i><sub>β</sub> &lt; 2'
+    >>> typeset("n_β of a ring")
+    '<i>n</i><sub>β</sub> of a ring'
     """
     return _COUNT.sub(lambda found: f"<i>n</i><sub>{_GREEK[found[1]]}</sub>", escape(text))
 

@@ -80,7 +80,7 @@ PRESETS: dict[str, Preset] = {
         _superpod,
         (900 * GB, 100 * GB),
         ("gb200nvl72", "https://www.nvidia.com/en-us/networking/products/infiniband/quantum-x800/"),
-        "all spines of a rail stand as one switch, over which traffic spreads evenly",
+        "all spines of a rail stand as one switch, over which traffic spreads evenly, and join no two rails",
         inc="box",
     ),
     "gh200": Preset(
@@ -101,7 +101,10 @@ PRESETS: dict[str, Preset] = {
     "mi300x": Preset(
         _of(8, "inside=full-mesh"),
         (64 * GB, 50 * GB),
-        ("https://www.amd.com/en/products/accelerators/instinct/mi300/platform.html",),
+        (
+            "https://www.amd.com/en/products/accelerators/instinct/mi300/platform.html",
+            "https://rocm.docs.amd.com/en/latest/how-to/rocm-for-ai/inference/benchmark-docker/vllm-mori-distributed.html",
+        ),
     ),
     "trn2": Preset(
         _of(16),

@@ -57,7 +57,6 @@ def read_plan(text: str) -> Plan:
 @click.option("--schedule", default="1f1b", help="gpipe, 1f1b, interleaved or zb-h1")
 @click.option("--chunks", type=whole(), default="1", help="of interleaved stages")
 @click.option("--bucket", type=quantity("message size"), default="25MB", help="gradients that leave together")
-@click.option("--shared", is_flag=True, help="gradients and activations share a card")
 @answered
 def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
     """A training step as a timeline: how long it takes.
@@ -69,9 +68,8 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
     training = Training(MODELS[model], read_plan(plan), on, rate=1e12 * teraflops, **others)
     step, stages = simulate(training), []
     for stream in map(compute, range(training.plan.pp)):
-        here = [op for op in step.ops if op.stream == stream]
-        computing = fsum(op.seconds for op in here if op.kind in "FBW")
-        waiting = fsum(op.seconds for op in here if op.kind not in "FBW")
+        computing = fsum(step.ops[i].seconds for i in step.on(stream) if step.ops[i].kind in "FBW")
+        waiting = max(0.0, step.busy(stream) - computing)
         stages.append({"computing_s": computing, "waiting_for_collectives_s": waiting, "idle_s": step.idle(stream)})
     layers = training.model.layers
     yield {

@@ -81,7 +81,8 @@ def sharded(
     """Fully sharded data parallelism: parameters come before a layer is used, gradients leave after.
 
     Parameters are asked for `prefetch` layers ahead: when a layer is done, those of the layer after the
-    next `prefetch` follow. Gathers and reduce-scatters share one stream, the gather first.
+    next `prefetch` follow. Gathers and reduce-scatters share one stream, as they share a communicator in PyTorch;
+    the gradients of the layer that is done go first.
 
     Args:
         layers: the first one first; their size is that of the parameters.
@@ -91,11 +92,13 @@ def sharded(
         reshard: whether a layer's parameters are freed after its forward and gathered again (FULL_SHARD, ZeRO-3),
             or kept until its backward is done (SHARD_GRAD_OP, ZeRO-2), which needs room for all of them.
         outside: where the shards of one box are a whole model (HYBRID_SHARD), seconds of an all-reduce between the
-            boxes, of what the ranks of a box have of a layer's gradients; it has a stream of its own, since the ranks
+            boxes, of what the ranks of a box have of a layer's gradients; it has a stream of its own, and the ranks
             gather and scatter through other links (default: the shards of all ranks are one model).
 
     Raises:
         ValueError: for a negative prefetch.
+
+    Source: Zhao et al. (2023), section 3.3.2, for the stream and its order.
 
     >>> step = sharded([Layer(1.0, 2.0, 10)] * 4, lambda size: 1.0, lambda size: 1.0)
     >>> sum(op.kind == "all-gather" for op in step.ops), step.seconds
@@ -152,11 +155,12 @@ def place_passes(
             spans.append((len(ops), len(ops) + len(rest)))
             ops += [replace(first, after=(asked[place],) if place in asked else ()), *rest]
             done = spans[-1][1:]
+        before = done
+        for op in leaving.get(place, ()):
+            ops.append(replace(op, after=before))
+            before = (len(ops) - 1,)
         ahead = place + 1 + prefetch
         if ahead in gathers:
             asked[ahead] = len(ops)
             ops.append(replace(gathers[ahead], after=done))
-        for op in leaving.get(place, ()):
-            ops.append(replace(op, after=done))
-            done = (len(ops) - 1,)
     return spans

@@ -28,43 +28,14 @@ class Work(NamedTuple):
     chunk: int = 0
 
 
-def _alternating(warm: int, total: int, at: Callable[[str, int], Work] = Work) -> list[Work]:
-    """So many passes forward first, then one forward and one backward in turn, then what is left backward."""
-    warm = min(warm, total)
-    found = [at("F", k) for k in range(warm)]
-    for k in range(total - warm):
-        found += [at("F", warm + k), at("B", k)]
-    return found + [at("B", k) for k in range(total - warm, total)]
-
-
-def _interleaved(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
-    if microbatches % stages:
-        raise ValueError(f"{microbatches} microbatches: interleaving needs a multiple of the {stages} stages")
-
-    def at(kind: str, k: int) -> Work:
-        chunk = k % (stages * chunks) // stages
-        return Work(kind, k // (stages * chunks) * stages + k % stages, chunk if kind == "F" else chunks - 1 - chunk)
-
-    return _alternating(2 * (stages - 1 - stage) + (chunks - 1) * stages, microbatches * chunks, at)
-
-
-def _zero_bubble(stages: int, stage: int, microbatches: int, chunks: int) -> list[Work]:
-    found, late = [], 0
-    for work in _alternating(stages - 1 - stage, microbatches):
-        found.append(work)
-        if work.kind == "B" and work.microbatch >= stage:
-            found.append(Work("W", late))
-            late += 1
-    return found + [Work("W", i) for i in range(late, microbatches)]
-
-
-#: By name: GPipe (Huang and others, 2019), 1F1B (Narayanan and others, 2019), its interleaved form (Narayanan and
-#: others, 2021), and ZB-H1 (Qi and others, 2024), which delays the gradients of stage s's weights by s microbatches.
-SCHEDULES: dict[str, Callable[[int, int, int, int], list[Work]]] = {
-    "gpipe": lambda stages, stage, microbatches, chunks: _alternating(microbatches, microbatches),
-    "1f1b": lambda stages, stage, microbatches, chunks: _alternating(stages - 1 - stage, microbatches),
-    "interleaved": _interleaved,
-    "zb-h1": _zero_bubble,
+#: How many passes a stage begins with before its first backward, of so many, with so many stages after it: GPipe
+#: (Huang and others, 2019), 1F1B (Narayanan and others, 2019), its interleaved form (Narayanan and others, 2021), and
+#: ZB-H1 (Qi and others, 2024), which delays the gradients of stage s's weights by s microbatches.
+SCHEDULES: dict[str, Callable[[int, int, int, int], int]] = {
+    "gpipe": lambda passes, after, stages, chunks: passes,
+    "1f1b": lambda passes, after, stages, chunks: after,
+    "interleaved": lambda passes, after, stages, chunks: 2 * after + (chunks - 1) * stages,
+    "zb-h1": lambda passes, after, stages, chunks: after,
 }
 
 
@@ -84,13 +55,28 @@ def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int
     if schedule not in SCHEDULES:
         raise ValueError(f"unknown pipeline schedule {schedule!r}: known are {', '.join(SCHEDULES)}")
     check_counts(stages=stages, microbatches=microbatches, chunks=chunks)
-    passes = stages * microbatches * chunks
-    check_size(f"{stages} stages with {microbatches} microbatches in {chunks} chunks", passes, MOST_PASSES, "passes")
+    named = f"{stages} stages with {microbatches} microbatches in {chunks} chunks"
+    check_size(named, stages * microbatches * chunks, MOST_PASSES, "passes")
     if not is_whole(stage) or not 0 <= stage < stages:
         raise ValueError(f"stage {stage}: must be one from 0 to {stages - 1}")
     if chunks > 1 and schedule != "interleaved":
         raise ValueError(f"{schedule} in {chunks} chunks: only interleaved stages have several")
-    return SCHEDULES[schedule](stages, stage, microbatches, chunks)
+    if schedule == "interleaved" and microbatches % stages:
+        raise ValueError(f"{microbatches} microbatches: interleaving needs a multiple of the {stages} stages")
+
+    def at(kind: str, k: int) -> Work:
+        turn, place = divmod(k, stages * chunks)
+        chunk = place // stages
+        return Work(kind, turn * stages + k % stages, chunk if kind == "F" else chunks - 1 - chunk)
+
+    passes = microbatches * chunks
+    warm = min(SCHEDULES[schedule](passes, stages - 1 - stage, stages, chunks), passes)
+    found = [at("F", k) for k in range(warm)]
+    for k in range(passes):  # one forward and one backward in turn, then what is left backward
+        found += [*([at("F", warm + k)] if warm + k < passes else []), at("B", k)]
+        if schedule == "zb-h1" and k >= stage:
+            found.append(Work("W", k - stage))
+    return found + [Work("W", k) for k in range(max(0, passes - stage), passes) if schedule == "zb-h1"]
 
 
 def compute(stage: int) -> str:
@@ -138,7 +124,7 @@ def pipeline(
             spans[work.kind, work.microbatch, work.chunk * stages + stage] = len(ops), len(ops)
             name = f"{work.kind}{work.microbatch}" + (f".{work.chunk}" if chunks > 1 else "")
             ops.append(Op(f"{name} on {stage}", compute(stage), seconds[work.kind], kind=work.kind))
-    send_on(ops, spans, stages, lambda src, dst: send)
+    send_on(ops, spans, stages, lambda src, dst: (send, ()))
     return run(ops)
 
 
@@ -147,28 +133,31 @@ def pipeline(
 Spans = dict[tuple[str, int, int], tuple[int, int]]
 
 
-def send_on(ops: list[Op], spans: Spans, stages: int, send: Callable[[int, int], float], shared: bool = False) -> None:
+def send_on(
+    ops: list[Op], spans: Spans, stages: int, send: Callable[[int, int], tuple[float, tuple[str, ...]]]
+) -> None:
     """Append what stages send each other, and let each pass wait for what it needs.
 
     Args:
         ops: of all stages; the first operations of passes are replaced by ones that wait.
-        send: seconds of a message from one stage to another.
-        shared: whether messages need the sender's card, "card 0".
+        spans: of each stage in the order in which it works, which is that of its messages to another one.
+        send: seconds of a message from one stage to another, and what it uses.
     """
     last = max(part for _, _, part in spans)
-    for (kind, microbatch, part), (first, _) in spans.items():
-        before = part - 1 if kind == "F" else part + 1
-        if (kind, part) == ("B", last):
-            needs = spans["F", microbatch, last][1]
-        elif kind == "W" or before < 0:
-            continue
+    for (kind, microbatch, part), (_, needs) in spans.items():
+        if (kind, part) == ("F", last):
+            kind, to = "B", last
         else:
-            needs = spans[kind, microbatch, before][1]
-        src, dst, name = before % stages, part % stages, f"{kind}{microbatch}"
-        if src != dst and before <= last:
-            uses = (f"link {src} to {dst}", *([f"card {src}"] if shared else []))
-            ops.append(Op(f"{name} from {src} to {dst}", f"{name} to {part}", send(src, dst), (needs,), uses, "send"))
+            to = part + 1 if kind == "F" else part - 1
+        if kind == "W" or to < 0:
+            continue
+        src, dst = part % stages, to % stages
+        if src != dst:
+            seconds, uses = send(src, dst)
+            name = f"{kind}{microbatch} from {src} to {dst}"
+            ops.append(Op(name, f"link {src} to {dst}", seconds, (needs,), uses, "send"))
             needs = len(ops) - 1
+        first, _ = spans[kind, microbatch, to]
         ops[first] = replace(ops[first], after=(*ops[first].after, needs))
 
 

@@ -6,10 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from colllib import parallelism
 from colllib.algorithms import every
-from colllib.ladder import Rung, entry, topology
-from colllib.parallelism import Call
+from colllib.ladder import Rung, entry, on_stars, topology
 from colllib.primitives import check_counts
 
 FEW = 256  # ranks, up to which rings and hierarchies in pieces are executed in a moment
@@ -86,8 +84,8 @@ def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: fl
     [101, 903]
     """
     _, alpha, bandwidth = tiers(machine)
-    call = Call("", primitive, ranks, message, 1, "")
-    return parallelism.price(call, alpha=alpha[outside], bandwidth=bandwidth[outside]).rung
+    found = on_stars(primitive, ranks, message=message, alpha=alpha[outside], bandwidth=bandwidth[outside])
+    return min(found, key=lambda rung: rung.seconds)
 
 
 @cache

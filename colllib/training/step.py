@@ -2,14 +2,20 @@
 
 Ranks of a machine are numbered as Megatron numbers them: TP varies fastest, then CP, DP and PP; the
 ranks of EP are neighbors in CP and DP. All replicas do the same at the same time, and so do the ranks of a
-TP group, so that one rank of each stage is simulated. Its streams are the compute stream, on which
-also the collectives of TP, CP and EP wait (their results are needed at once), and the network, where
-buckets of gradients queue; with `shared` they queue with the pipeline's messages for one card. Where the
-shards of one box are a whole copy of the model, the copies are summed on a stream of their own.
+TP group, so that one rank of each stage is simulated. It has a stream for what it computes, on which the
+collectives of TP, CP and EP wait as well (their results are needed at once), and one for each communicator,
+as in PyTorch: gathers and scatters of the shards queue on one, the sums of several copies on another, and
+the pipeline's messages between two stages on a third. Whatever leaves the box uses the card of its rank, all
+else the rank's port in the box; what uses the same one at the same time shares it equally.
 
 Compute is 2 operations per parameter and token forward and twice that backward, at a sustained
 rate. Left out: attention's products of queries and keys, the vocabulary and its matrices, the
 optimizer.
+
+Source for the streams: PyTorch's FSDP2, `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py` at commit
+002a76f, lines 64 to 79 (a CUDA stream each for gathers, scatters and the copies' sums), and its pull request
+186335 (gathers and scatters share one communicator, which runs one after the other, unless asked otherwise).
+FSDP1 has the same groups (`_reduce_grad` in `_runtime_utils.py`).
 """
 
 from __future__ import annotations
@@ -19,14 +25,12 @@ from math import isfinite
 
 from colllib.ladder import topology
 from colllib.limits import check_size
-from colllib.parallelism import Call, Model, Plan, Precision, check_fits, in_layer, of_experts
+from colllib.parallelism import BF16, FP32, Call, Model, Plan, check_fits, held_alike, in_layer, of_experts
 from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
 from colllib.training.prices import on_tier, price, tiers
 from colllib.training.timeline import Op, Step, run
-
-SIZE = Precision()  # bytes per number
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,6 @@ class Training:
         rate: operations per second that a rank sustains.
         schedule, chunks: as for `colllib.training.pipelines.order`.
         bucket: bytes of gradients that leave together.
-        shared: whether gradients and activations share the card of a rank.
 
     Raises:
         ValueError: for a plan that is not the machine's size, or a number that cannot be.
@@ -56,7 +59,6 @@ class Training:
     schedule: str = "1f1b"
     chunks: int = 1
     bucket: float = 25e6
-    shared: bool = False
 
     def __post_init__(self) -> None:
         plan, where = self.plan, topology(self.machine)
@@ -88,14 +90,10 @@ class Training:
     # -- what a layer takes on one rank -------------------------------------------------------
 
     @property
-    def sharded(self) -> list[tuple[float, int, int]]:
-        """Parameters of a layer that a rank uses, how many ranks share them, and how far apart these are."""
-        model, plan = self.model, self.plan
-        beside = model.beside_experts(bool(model.experts)) / plan.tp
-        experts = model.experts * model.expert / plan.ep / plan.tp
-        if plan.ep == 1:
-            return [(beside + experts, plan.shards, plan.tp)]
-        return [(beside, plan.shards, plan.tp), (experts, plan.shards // plan.ep, plan.tp * plan.ep)]
+    def held(self) -> list[tuple[float, int, int]]:
+        """A layer's parameters on a rank, as `held_alike` has them."""
+        model = self.model
+        return held_alike(self.plan, model.beside_experts(bool(model.experts)), model.experts * model.expert)
 
     @property
     def forward(self) -> float:
@@ -108,25 +106,30 @@ class Training:
         """A collective of ranks so far apart."""
         return price(primitive, self.machine, ranks, apart, message).seconds
 
-    def send(self, src: int, dst: int) -> float:
+    def wires(self, span: int, src: int, dst: int) -> tuple[str, str]:
+        """What is used to send from one stage and to receive at another, by so many neighboring ranks together."""
+        kind = "card" if span > tiers(self.machine)[0] else "port"
+        return f"{kind} out of {src}", f"{kind} into {dst}"
+
+    def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
         plan, (box, *_) = self.plan, tiers(self.machine)
         low, high, width = *sorted((src, dst)), plan.tp * plan.replicas
         leaves = low * width // box != ((high + 1) * width - 1) // box  # those that do not leave the box wait
-        activations = self.tokens // plan.cp * self.model.hidden * SIZE.activation
+        activations = self.tokens // plan.cp * self.model.hidden * BF16
         seconds = on_tier("point-to-point", self.machine, leaves, 2, activations / plan.tp).seconds
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
             seconds += self.seconds("all-gather", plan.tp, 1, activations)
-        return seconds
+        return seconds, self.wires(box + leaves, src, dst)
 
-    def inside(self, kind: str) -> list[tuple[Call, float]]:
-        """Collectives of TP, CP and EP within a layer's pass, which compute waits for, and the seconds of each."""
+    def inside(self, kind: str) -> list[tuple[Call, int, float]]:
+        """Collectives of TP, CP and EP in a layer's pass, which compute waits for: how far apart ranks are, seconds."""
         model, plan, calls = self.model, self.plan, list[Call]()
         for of_pass in (in_layer, of_experts)[: 1 + bool(model.experts)] if kind != "W" else ():
-            calls += of_pass(model, plan, self.tokens // plan.cp, SIZE, backward=kind == "B")
+            calls += of_pass(model, plan, self.tokens // plan.cp, backward=kind == "B")
         apart = {"TP": 1, "SP": 1, "CP": plan.tp, "EP": plan.tp}
         return [
-            (call, self.seconds(call.primitive, call.ranks, apart[call.axis], call.message))
+            (call, apart[call.axis], self.seconds(call.primitive, call.ranks, apart[call.axis], call.message))
             for call in calls
             if call.ranks > 1
         ]
@@ -145,7 +148,7 @@ def simulate(training: Training) -> Step:
     spans: Spans = {}
     for stage in range(training.plan.pp):
         _stage(training, stage, ops, spans)
-    send_on(ops, spans, training.plan.pp, training.send, training.shared)
+    send_on(ops, spans, training.plan.pp, training.send)
     return run(ops)
 
 
@@ -155,21 +158,22 @@ def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
     works = order(training.schedule, pp, stage, training.microbatches, training.chunks)
     split = any(work.kind == "W" for work in works)
     passes = [work for work in works for _ in range(training.layers(work.chunk * pp + stage))]
-    layers = [_layer(training, work, compute(stage), split) for work in passes]
+    layers = [_layer(training, work, stage, split) for work in passes]
     placed = place_passes(ops, layers, *_network(training, stage, passes, "W" if split else "B"))
     for work, (first, end) in zip(passes, placed, strict=True):
         part = work.kind, work.microbatch, work.chunk * pp + stage
         spans[part] = spans.get(part, (first,))[0], end
 
 
-def _layer(training: Training, work: Work, stream: str, split: bool) -> list[Op]:
+def _layer(training: Training, work: Work, stage: int, split: bool) -> list[Op]:
     seconds = (2 if work.kind == "B" and not split else 1) * training.forward
     name = f"{work.kind}{work.microbatch}"
     inside = training.inside(work.kind)
-    own = Op(name, stream, seconds / max(1, len(inside)), kind=work.kind)
+    own = Op(name, compute(stage), seconds / max(1, len(inside)), kind=work.kind)
     ops = []
-    for call, long in inside:
-        ops += [own, Op(f"{call.axis} {call.primitive} of {name}", stream, long, kind=call.primitive)]
+    for call, apart, long in inside:
+        uses = training.wires(call.ranks * apart, stage, stage)
+        ops += [own, Op(f"{call.axis} {call.primitive} of {name}", own.stream, long, (), uses, call.primitive)]
     return ops or [own]
 
 
@@ -182,36 +186,36 @@ def _network(
     more of ZeRO after each microbatch. The sums of several copies follow when they are final (the two hops of MiCS,
     Zhang and others, 2022).
     """
-    plan, (box, *_) = training.plan, tiers(training.machine)
+    plan = training.plan
     if plan.replicas == 1:
         return {}, {}
-    sharded, span = training.sharded, plan.tp * plan.shards
-    cards = f"network {stage}", (f"card {stage}",) if training.shared else ()
-    within = span <= box < span * plan.replicate  # only the copies need cards
-    ports = (f"network {stage} in the box", ()) if within else cards
+    held, span = training.held, plan.tp * plan.shards
 
     def op(primitive: str, width: int, layers: int = 1) -> Op:
-        seconds = sum(training.seconds(primitive, ranks, apart, n * width * layers) for n, ranks, apart in sharded)
-        return Op(primitive, ports[0], seconds, (), ports[1], primitive)
+        seconds = sum(training.seconds(primitive, ranks, apart, n * width * layers) for n, ranks, apart in held)
+        return Op(primitive, f"network {stage}", seconds, (), training.wires(span, stage, stage), primitive)
 
     def between(layers: int = 1) -> list[Op]:
-        part = sum(n / ranks for n, ranks, _ in sharded) * SIZE.gradient * layers
+        if plan.replicate == 1:
+            return []
+        part = sum(n / ranks for n, ranks, _ in held) * FP32 * layers
         seconds = training.seconds("all-reduce", plan.replicate, span, part)
-        return [Op("all-reduce", cards[0], seconds, (), cards[1], "all-reduce")] if plan.replicate > 1 else []
+        uses = training.wires(span * plan.replicate, stage, stage)
+        return [Op("all-reduce", f"copies {stage}", seconds, (), uses, "all-reduce")]
 
     last = training.microbatches - 1
     ends = [k for k, work in enumerate(passes) if work.kind == final and (plan.zero > 1 or work.microbatch == last)]
     if plan.zero > 1:
-        gather, scatter = op("all-gather", SIZE.parameter), op("reduce-scatter", SIZE.gradient)
+        gather, scatter = op("all-gather", BF16), op("reduce-scatter", FP32)
         before = "FB" if plan.zero == 3 else ""
         used = [k for k, work in enumerate(passes) if work.kind in before or (work.kind, work.microbatch) == ("F", 0)]
         leaving = {end: [scatter, *(between() if passes[end].microbatch == last else [])] for end in ends}
         return dict.fromkeys(used, gather), leaving
-    gradient = sum(parameters for parameters, *_ in sharded) * SIZE.gradient
+    gradient = sum(parameters for parameters, *_ in held) * FP32
     leaving = {}
     for closed in buckets([gradient] * len(ends), training.bucket):
-        first = op("reduce-scatter" if plan.zero else "all-reduce", SIZE.gradient, len(closed))
+        first = op("reduce-scatter" if plan.zero else "all-reduce", FP32, len(closed))
         leaving[ends[closed[-1]]] = [first, *between(len(closed))]
     if plan.zero:
-        leaving[ends[-1]].append(op("all-gather", SIZE.parameter, len(ends)))
+        leaving[ends[-1]].append(op("all-gather", BF16, len(ends)))
     return {}, leaving

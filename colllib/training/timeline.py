@@ -1,9 +1,10 @@
 """A step as a timeline: operations with durations and dependencies, in order on each stream.
 
 A stream runs its operations one after the other in the order in which they are listed, as a CUDA
-stream does. An operation starts when its stream has reached it, everything that it comes after is
-done, and what it uses is free; what several streams use (a network card) serves first come, first
-served. Data-parallel ranks that do the same at the same time need only one of them simulated.
+stream does. An operation starts when its stream has reached it and everything that it comes after is
+done. Those that use the same thing at the same time (a network card) share it equally: each of n takes n
+times as long while they meet. Data-parallel ranks that do the same at the same time need only one of them
+simulated.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite, isnan, nan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +29,9 @@ class Op:
     Args:
         name: for figures and errors.
         stream: where it is queued, such as "compute 0".
-        seconds: how long it takes, at least 0.
+        seconds: how long it takes alone, at least 0.
         after: indices of operations in the list that must be done first.
-        uses: what it shares with other streams for as long as it runs, such as "card 0".
+        uses: what it shares with operations of other streams, such as "card 0"; the most crowded slows it down.
         kind: what it is, such as "forward" or "all-reduce".
     """
 
@@ -70,7 +71,7 @@ class Step:
 
 
 def run(ops: Sequence[Op]) -> Step:
-    """Start every operation as early as its stream, its dependencies and what it uses allow.
+    """Start every operation as early as its stream and its dependencies allow.
 
     Raises:
         ValueError: for a negative time or an infinite one, a dependency that is not there, or operations that
@@ -79,26 +80,41 @@ def run(ops: Sequence[Op]) -> Step:
     >>> step = run([Op("f", "compute", 2.0), Op("send", "wire", 3.0, (0,)), Op("g", "compute", 1.0)])
     >>> step.start.tolist(), step.seconds, step.idle("compute")
     ([0.0, 2.0, 2.0], 5.0, 2.0)
+    >>> run([Op("long", "a", 3.0, uses=("card",)), Op("short", "b", 1.0, uses=("card",))]).end.tolist()
+    [4.0, 2.0]
     """
     waits, readers = _dependencies(ops)
-    ready, start, end = ([0.0] * len(ops) for _ in range(3))
-    free: dict[str, float] = {}
+    ready, start, end = [0.0] * len(ops), [nan] * len(ops), [nan] * len(ops)
+    running: dict[str, set[int]] = {}  # by what they use
+    left, since, pace = [op.seconds for op in ops], [0.0] * len(ops), [inf] * len(ops)  # how much from when, how fast
+    due = [inf] * len(ops)
     queue = [(0.0, i) for i, count in enumerate(waits) if count == 0]
-    done = 0
     while queue:
         now, i = heapq.heappop(queue)
-        op = ops[i]
-        start[i] = max([now, *(free.get(thing, 0.0) for thing in op.uses)])
-        end[i] = start[i] + op.seconds
-        for thing in op.uses:
-            free[thing] = end[i]
-        done += 1
-        for reader in readers[i]:
-            ready[reader] = max(ready[reader], end[i])
-            waits[reader] -= 1
-            if waits[reader] == 0:
-                heapq.heappush(queue, (ready[reader], reader))
-    if done < len(ops):
+        touched = set()
+        if isnan(start[i]):
+            start[i] = since[i] = now
+            touched.add(i)
+            for thing in ops[i].uses:
+                running.setdefault(thing, set()).add(i)
+        elif due[i] == now and isnan(end[i]):
+            end[i] = now
+            for thing in ops[i].uses:
+                running[thing].remove(i)
+            for reader in readers[i]:
+                ready[reader] = max(ready[reader], now)
+                waits[reader] -= 1
+                if waits[reader] == 0:
+                    heapq.heappush(queue, (ready[reader], reader))
+        else:  # it has met others meanwhile, or was left alone
+            continue
+        for j in touched.union(*(running[thing] for thing in ops[i].uses)):
+            crowd = max((len(running[thing]) for thing in ops[j].uses), default=1)
+            if crowd != pace[j]:
+                left[j] = max(0.0, left[j] - (now - since[j]) / pace[j])
+                since[j], pace[j], due[j] = now, crowd, now + left[j] * crowd
+                heapq.heappush(queue, (due[j], j))
+    if any(map(isnan, end)):
         stuck = [op.name for op, count in zip(ops, waits, strict=True) if count]
         raise ValueError(f"{len(stuck)} operations wait for each other: {shortened(', '.join(stuck))}")
     step = Step(tuple(ops), np.array(start), np.array(end))

@@ -67,6 +67,11 @@ def test_nccl_s_file_gives_a_machine_without_its_management_port(tmp_path):
     assert find(str(place)).speeds[1] == (450e9, 50e9)
 
 
+@pytest.mark.parametrize(("vendor", "processor"), [("AuthenticAMD", "amd"), ("GenuineIntel", "intel"), ("", "intel")])
+def test_nccl_s_file_tells_the_processor(vendor, processor):
+    assert read_nccl_xml(system(8, 4).replace("<cpu", f'<cpu vendor="{vendor}"')).processor == processor
+
+
 def test_what_nvidia_smi_printed_is_a_topology(tmp_path):
     place = tmp_path / "topo.txt"
     place.write_text(matrix(8, "NV12", "PIX"))

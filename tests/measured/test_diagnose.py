@@ -117,6 +117,8 @@ def test_hosts_of_one_nvlink_domain_are_one_box():
         ("NCCL_IB_HCA=mlx5_0:1,mlx5_1:1", 57e9, "healthy"),
         ("NCCL_IB_HCA=^mlx5_0", 57e9, "below-expectation"),
         ("NET/OFI Selected Provider is tcp;ofi_rxm", 57e9, "below-expectation"),
+        ("-x NCCL_FASTRAK_NUM_FLOWS=2", 57e9, "below-expectation"),  # eight of 200 Gb/s
+        ("n1:1:1 [0] NCCL INFO Using network GPUDirectTCPX_v7", 75e9, "healthy"),  # four
     ],
 )
 def test_what_a_log_says_of_its_cards_is_what_it_is_judged_by(words, busbw, state):
@@ -152,6 +154,16 @@ def test_a_log_that_says_sockets_is_slow_on_any_machine():
     assert (found.state, found.cause) == ("below-expectation", "misconfiguration")
 
 
+@pytest.mark.parametrize(
+    "setting",
+    ["NCCL_NET_GDR_LEVEL=LOC", "NCCL_NET_GDR_LEVEL=0", "NCCL_NET_GDR_DISABLE=1", "FI_EFA_USE_DEVICE_RDMA=0"],
+)
+def test_each_setting_that_switches_gpudirect_off_is_enough(setting):
+    for line, off in ((setting, True), (setting.partition("=")[0] + "=2", False)):
+        (run,) = read(f"export {line}\n" + logs.text(180e9))
+        assert ("the settings switch GPUDirect RDMA off" in diagnose(run, H100).evidence) == off
+
+
 def test_wrong_values_make_no_verdict():
     run = logs.run(400e9)
     found = diagnose(replace(run, rows=(replace(run.rows[0], wrong="7"), *run.rows[1:])), H100)
@@ -173,6 +185,7 @@ def test_the_command_prints_the_keys_that_it_promises(tmp_path):
     assert {"confidence", "binding", "next_test", "verdict", "evidence"} <= set(found)
     words = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--cards", "8x400Gb/s"]).output
     assert words.startswith("2 x 8 H100 at 46")
+    assert "\n  cause       single-nic; or " in words
 
 
 def mutants(count):
@@ -328,6 +341,48 @@ def test_two_gpus_may_be_joined_by_half_of_what_is_sold_for_them(gpu, busbw, sta
 )
 def test_without_a_gpu_a_run_that_is_fast_enough_for_the_fastest_usual_boxes_is_healthy(busbw, shape, state):
     assert diagnose(logs.run(busbw, gpu="", **shape)).state == state
+
+
+@pytest.mark.parametrize(
+    ("busbw", "shape", "state"),
+    [
+        (7e9, {}, "below-expectation"),  # not even one card of 100 Gb/s
+        (11e9, {}, "undecided"),
+        (0.5e9, {"boxes": 8, "collective": "all-to-all"}, "below-expectation"),
+        (7e9, {"boxes": 1}, "undecided"),  # it may be a box without links of its own
+    ],
+)
+def test_without_a_gpu_a_run_that_is_too_slow_for_the_poorest_usual_boxes_is_slow(busbw, shape, state):
+    assert diagnose(logs.run(busbw, gpu="", **shape)).state == state
+
+
+@pytest.mark.parametrize(("busbw", "state"), [(195e9, "healthy"), (72e9, "undecided")])
+def test_what_a_pair_exchanges_beyond_any_slot_goes_over_links_of_its_own(busbw, state):
+    log = logs.text(busbw, boxes=1, per_box=2, gpu="", collective="sendrecv")
+    (run,) = read("\n".join(line for line in log.split("\n") if "Rank" not in line))
+    assert (run.ranks, diagnose(run).state) == (None, state)
+
+
+def test_what_cannot_be_told_still_names_what_to_look_at_first():
+    found = diagnose(logs.run(25e9, boxes=4, gpu=""))
+    assert found.state == "undecided"
+    assert "misconfiguration" in (found.cause, *found.alternatives)
+    assert found.confidence <= 0.3
+
+
+def test_repetitions_of_one_size_are_one_job_and_their_scatter_counts():
+    # nccl-tests -i 0 prints every iteration; 64 boxes whose fabric is congested
+    steady, rough = (
+        [replace(row, line=k, seconds=row.seconds * (1 + scatter * (k % 5))) for k in range(17)]
+        for row in [replace(logs.run(360e9, boxes=64).rows[-1], algbw=None, busbw=None, in_place=False)]
+        for scatter in (0.01, 0.3)
+    )
+    judged = [
+        diagnose(replace(logs.run(360e9, boxes=64), rows=tuple(rows)), replace(H100, boxes=64))
+        for rows in (steady, rough)
+    ]
+    assert [found.state for found in judged] == ["healthy", "below-expectation"]
+    assert judged[1].cause == "congestion"
 
 
 def test_one_gpu_has_its_card_for_itself_and_is_judged_by_it():

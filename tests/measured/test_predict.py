@@ -13,7 +13,7 @@ from colllib import cli
 from colllib.ladder import field_of
 from colllib.measured.diagnose import diagnose
 from colllib.measured.log import factor
-from colllib.measured.machines import PRESETS, cards, find
+from colllib.measured.machines import PRESETS, by_gpu, cards, find
 from colllib.measured.predict import compared, healthy, predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
@@ -102,6 +102,7 @@ def test_every_preset_is_predicted_and_its_own_prediction_is_no_fault(preset):
     made = CliRunner().invoke(cli.cli, ["predict", "all-reduce", "--on", expression, "--as", "nccl-tests"])
     (run,) = read(made.output)
     assert run.ranks == find(expression).ranks
+    assert [row.message for row in run.rows] == [2.0**k for k in range(10, 35)]
     assert diagnose(run).state != "below-expectation"
 
 
@@ -218,3 +219,22 @@ def test_the_published_sweeps_are_printed_with_their_errors():
         each["error_large"] for each in found["sweeps"] if each["error_large"] is not None
     )
     assert "median error" in CliRunner().invoke(cli.cli, ["sweeps"]).output
+
+
+@pytest.mark.parametrize(
+    ("name", "both_ways", "what"),
+    [
+        ("NVIDIA GB300", 1800e9, "link"),
+        ("NVIDIA H200 NVL", 900e9, "bridge"),
+        ("NVIDIA A30", 200e9, "bridge"),
+        ("AMD Instinct MI355X", 7 * 153e9, "link"),
+        ("AMD Instinct MI325X", 7 * 128e9, "link"),
+    ],
+)
+def test_a_data_sheet_that_adds_both_directions_says_twice_what_is_here(name, both_ways, what):
+    assert 2 * getattr(by_gpu(name), what) == both_ways
+
+
+@pytest.mark.parametrize("name", ["GB300", "GB200", "B300", "B200", "H200", "H200 NVL", "A30", "L4", "MI355X"])
+def test_the_usual_cards_of_a_box_carry_no_more_than_its_slots(name):
+    assert not by_gpu(name).slots_bind

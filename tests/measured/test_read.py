@@ -79,6 +79,29 @@ def test_a_row_cut_by_another_process_is_joined():
     assert run.rows[0].seconds == pytest.approx(100e-6)
 
 
+@pytest.mark.parametrize(
+    ("cell", "size"),
+    [("64K", 2**16), ("65K", 65_000), ("65KiB", 65 * 2**10), ("1.5K", 1500), ("64KB", 64_000), ("3M", 3_000_000)],
+)
+def test_a_k_is_1024_of_a_power_of_two_and_else_what_is_written(cell, size):
+    (run,) = read(f"| size | 2 nodes |\n| --- | --- |\n| {cell} | 1GBps |\n")
+    assert run.rows[0].message == size
+
+
+def test_ranks_and_hosts_may_be_told_by_the_last_rank_and_a_count():
+    (run,) = read("# last rank 7, 2 hosts in all\n" + HEADER + ROW)
+    assert (run.ranks, run.boxes) == (8, 2)
+
+
+def test_two_sizes_measured_twice_are_one_job_and_sizes_that_fall_twice_are_not():
+    sizes = [2.0**k for k in range(10, 30)]
+    for extra, mixed in ((sizes[3:5], ""), (sizes[:0:-9], "go up and down")):
+        again = sorted([*sizes, *extra]) if not mixed else [*sizes, *extra]
+        found = Run("columns", tuple(Row(k, size, 1.0, None, None) for k, size in enumerate(again))).mixed
+        assert mixed in found
+        assert bool(found) == bool(mixed)
+
+
 def test_processes_that_each_print_a_table_are_a_mixture():
     (run,) = read(HEADER + "".join(f"[1,{k}]<stdout>:{ROW}" for k in range(4)))
     assert run.streams == 4

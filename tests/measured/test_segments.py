@@ -74,7 +74,29 @@ def test_a_time_that_does_not_grow_has_no_finite_bandwidth():
     assert one.bandwidth == np.inf
 
 
-@pytest.mark.parametrize(("sizes", "times"), [([1.0], [1.0]), ([2.0, 1.0], [1.0, 1.0]), ([1.0, 2.0], [1.0, 0.0])])
+@pytest.mark.parametrize("count", range(2, 9))
+def test_two_segments_need_four_points_each(count):
+    sizes = [2.0**k for k in range(count)]
+    jumping = [10.0 ** (k >= count / 2) for k in range(count)]
+    assert len(segments(sizes, jumping)) == (2 if count == 8 else 1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_up_to_four_plateaus_are_as_many_segments_and_five_are_no_more(count):
+    sizes, times = [2.0**k for k in range(5 * count)], [10.0 ** (k // 5) for k in range(5 * count)]
+    found = len(segments(sizes, times))
+    assert found == count if count <= 4 else found <= 4
+
+
+def test_a_message_of_0_bytes_has_a_size_to_fit():
+    (one,) = segments([0.0, 8.0], [1.0, 3.0])
+    assert (one.first, one.constant, one.bandwidth) == (0.0, pytest.approx(1.0), pytest.approx(4.0))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "times"),
+    [([1.0], [1.0]), ([2.0, 1.0], [1.0, 1.0]), ([1.0, 2.0], [1.0, 0.0]), ([-1.0, 1.0], [1.0, 1.0])],
+)
 def test_what_cannot_be_fitted_is_refused(sizes, times):
     with pytest.raises(ValueError, match=r"leave the row out|at least 2"):
         segments(sizes, times)

@@ -46,6 +46,12 @@ def test_where_the_network_adds_more_boxes_cost_no_more_latency():
     few, many = (model(f"dgx-h100:{boxes},collnet=true") for boxes in (4, 256))
     for name in ("NVLS", "CollNetDirect", "CollNetChain"):
         assert many[name, "Simple"].latency == few[name, "Simple"].latency
+    two, one = (model(f"dgx-h100:{boxes},collnet=true") for boxes in (2, 1))
+    assert {algorithm for algorithm, _ in two} == {algorithm for algorithm, _ in few}
+    assert {algorithm for algorithm, _ in few} - {algorithm for algorithm, _ in one} == {
+        "CollNetDirect",
+        "CollNetChain",
+    }
     without = model("dgx-h100:256")
     assert without["NVLSTree", "Simple"].latency > many["NVLS", "Simple"].latency
     assert not {"NVLS", "CollNetDirect", "CollNetChain"} & {algorithm for algorithm, _ in without}
@@ -63,7 +69,7 @@ def test_the_pick_is_the_fastest_of_the_model():
 def test_single_gpus_by_hand():
     """8 boxes, 1 MB: a call, the steps, the plateau, the bytes over the algorithm bandwidth, in microseconds."""
     found = times(find(SINGLE.format(8)), "all-reduce", 1e6)
-    assert found["ring", "LL"] == pytest.approx((6.6 + 14 * 5.0 + 1e6 / (1000 * 19.0 * 8 / 14)) * 1e-6)
+    assert found["ring", "LL"] == pytest.approx((6.6 + 14 * 5.0 + 1e6 / (1000 * 20.4 * 8 / 14)) * 1e-6)
     assert found["ring", "Simple"] == pytest.approx(((8.4 + 14 * 14.0) * 1.4 + 1e6 / (1000 * 48 * 8 / 14)) * 1e-6)
     # 1 MB lies between 2^13 and 2^14 times 64 bytes: entry 13 of the corrections
     tree = 0.92 * 48 * 120 / 128 * 0.85 * 0.6 / 2
@@ -133,12 +139,23 @@ def test_gpus_that_pcie_joins_do_without_ll128(boxes):
 
 def test_ll_and_the_steps_of_a_ring_depend_on_the_processors():
     """Two boxes, an all-gather: 62 steps of a ring in boxes, and one between them (tuning.cc:228, 269 and 407)."""
-    amd, arm = (model(f"{name}:2,gpus=32,cards=32", "all-gather") for name in ("dgx-h100", "gh200"))
-    for p, (protocol, amds, arms) in enumerate((("LL", 2.0, 1.0), ("LL128", 2.0, 1.9), ("Simple", 6.0, 3.4))):
+    names = ("dgx-h100:2,processor=amd", "dgx-h100:2", "gh200:2")
+    amd, intel, arm = (model(f"{name},gpus=32,cards=32", "all-gather") for name in names)
+    for p, (protocol, amds, others) in enumerate((("LL", 2.0, 1.0), ("LL128", 2.0, 1.9), ("Simple", 6.0, 3.4))):
         call, between = (6.6, 14.0, 8.4)[p], (2.7, 4.0, 14.0)[p]
         assert amd["ring", protocol].latency == pytest.approx((call + 62 * amds + between) * 1e-6)
-        assert arm["ring", protocol].latency == pytest.approx((call + 62 * arms + between) * 1e-6)
-    assert arm["ring", "LL"].algbw / amd["ring", "LL"].algbw == pytest.approx(39.0 / 22.5)
+        for found in (intel, arm):
+            assert found["ring", protocol].latency == pytest.approx((call + 62 * others + between) * 1e-6)
+    assert intel["ring", "LL"].algbw / amd["ring", "LL"].algbw == pytest.approx(39.0 / 22.5)
+
+
+@pytest.mark.parametrize(
+    ("preset", "processor"),
+    [("dgx-a100", "amd"), ("dgx-h100", "intel"), ("b200", "intel"), ("mi300x", "amd"), ("gh200", "arm")],
+)
+def test_presets_have_the_processors_of_their_vendors_boxes(preset, processor):
+    """NVIDIA's user guides: DGX A100 has EPYC 7742, DGX H100 and B200 have Xeon; AMD's boxes have EPYC."""
+    assert find(f"{preset}:2").processor == processor
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_what_the_explorer_says_and_draws():
     said = [explorer.render(k, {"way": "bundles: X first", "step": 2}) for k in range(3)]
     assert "160 of 240 blocks have arrived" in said[1]
     assert "160 of 240" in said[2]
-    assert "n_β = 19/32 of 25/32" in said[1]  # 6 + 3.5 of 6 + 3.5 + 2.5 + 0.5, in 16ths
+    assert "<sub>β</sub> = 19/32 of 25/32" in said[1]  # 6 + 3.5 of 6 + 3.5 + 2.5 + 0.5, in 16ths
     one = explorer.render(0, {"way": "one block on a link: axes in turn", "step": 1})
     names = re.findall(r">([a-p]{2})</text>", one)
     assert len(names) == 64

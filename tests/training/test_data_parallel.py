@@ -94,11 +94,20 @@ def test_boxes_that_each_hold_the_whole_model_sum_their_shards_beside_the_gather
     cards = 0.0
     for k in reversed(range(len(layers))):
         now = max(now, gathered) + layers[k].backward
-        if k:  # the next gather comes before this layer's gradients
-            box = gathered = max(box, now) + gather
         box = max(box, now) + scatter
         cards = max(cards, box) + outside
+        box = gathered = box + gather  # the next layer's
     assert isclose(step.seconds, max(now, cards))
+
+
+def test_without_prefetch_a_layers_gradients_block_the_next_gather_and_with_it_they_do_not():
+    """As in section 3.3.2 of Zhao and others (2023), by hand: three layers, 1 s forward, 2 s backward, 1 s a message.
+
+    Without prefetch 3 x 2 s forward, and backward 3 x 3 s, 2 x 1 s for the scatters before, 1 s for the last one.
+    """
+    layers = [Layer(1.0, 2.0, 1.0)] * 3
+    assert sharded(layers, lambda size: 1.0, lambda size: 1.0, prefetch=0).seconds == 6 + 9 + 2 + 1
+    assert sharded(layers, lambda size: 1.0, lambda size: 1.0, prefetch=1).seconds == 1 + 9 + 1
 
 
 @given(LAYERS)

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from math import isclose, lcm
 
 import pytest
@@ -102,10 +103,17 @@ def test_replicas_that_only_some_stages_have_in_one_box_are_refused():
         simulate(Training(replace(LLAMA, layers=8), Plan(dp=3, pp=8), "dgx-h100:3"))
 
 
-def test_a_card_that_gradients_and_activations_share_makes_nothing_faster():
-    plan = Plan(dp=4, tp=8, pp=4)
-    task = Training(replace(LLAMA, layers=8), plan, MACHINE, 1024, 8)
-    assert simulate(replace(task, shared=True)).seconds >= simulate(task).seconds
+def test_the_last_gradients_meet_the_pipelines_messages_on_the_card_and_both_are_slower():
+    """A message that comes when a bucket of gradients leaves its stage, or reaches it, takes twice as long."""
+    step = simulate(Training(replace(LLAMA, layers=8), Plan(dp=4, tp=8, pp=4), MACHINE, 1024, 8))
+    took = step.end - step.start
+    sent = [i for i, op in enumerate(step.ops) if op.kind == "send"]
+    sums = [i for i, op in enumerate(step.ops) if op.stream.startswith("network")]
+    met = [i for i in sent if any(step.start[i] < step.end[j] and step.start[j] < step.end[i]
+                                  and set(step.ops[i].uses) & set(step.ops[j].uses) for j in sums)]  # fmt: skip
+    assert 0 < len(met) < len(sent)
+    assert all(step.ops[i].seconds < took[i] < 2.001 * step.ops[i].seconds for i in met)
+    assert all(isclose(took[i], step.ops[i].seconds) for i in set(sent) - set(met))
 
 
 def test_experts_dispatch_and_combine_in_every_pass():
@@ -138,28 +146,46 @@ def test_a_copy_in_each_box_is_what_hybrid_sharding_layer_by_layer_is(zero):
 @pytest.mark.parametrize("zero", [1, 2, 3])
 def test_copies_are_summed_once_for_each_layer_after_its_last_scatter_and_alone_use_the_card(zero):
     plan = Plan(dp=128, zero=zero, replicate=16)
-    step = simulate(Training(replace(LLAMA, layers=4), plan, MACHINE, 1024, microbatches=3, bucket=1, shared=True))
-    box, cards = step.on("network 0 in the box"), step.on("network 0")
+    step = simulate(Training(replace(LLAMA, layers=4), plan, MACHINE, 1024, microbatches=3, bucket=1))
+    box, cards = step.on("network 0"), step.on("copies 0")
     scattered = [step.end[i] for i in box if step.ops[i].kind == "reduce-scatter"]
     assert [step.ops[i].kind for i in cards] == ["all-reduce"] * 4
     assert all(step.start[i] >= end for i, end in zip(cards, scattered[-4:], strict=True))
-    assert {step.ops[i].uses for i in cards} == {("card 0",)}
-    assert {step.ops[i].uses for i in box} == {()}
+    assert {step.ops[i].uses for i in cards} == {("card out of 0", "card into 0")}
+    assert {step.ops[i].uses for i in box} == {("port out of 0", "port into 0")}
 
 
 def test_with_zero_1_the_parameters_come_after_all_copies_are_summed():
     plan = Plan(dp=128, zero=1, replicate=16)
     step = simulate(Training(replace(LLAMA, layers=4), plan, MACHINE, 1024))
     [gathered] = [i for i, op in enumerate(step.ops) if op.kind == "all-gather"]
-    assert step.start[gathered] == max(step.end[i] for i in step.on("network 0"))
+    assert step.start[gathered] == max(step.end[i] for i in step.on("copies 0"))
 
 
 @pytest.mark.parametrize("plan", [Plan(dp=128, zero=3, replicate=2), Plan(dp=4, pp=32, zero=3, replicate=2)])
 def test_shards_of_several_boxes_and_copies_in_one_box_use_the_links_of_their_copies(plan):
     step = simulate(Training(replace(LLAMA, layers=32), plan, MACHINE, 1024, microbatches=32))
-    assert {op.stream for op in step.ops if op.kind == "reduce-scatter"} == {
-        op.stream for op in step.ops if op.kind == "all-reduce"
+    assert {op.uses for op in step.ops if op.kind == "reduce-scatter"} == {
+        op.uses for op in step.ops if op.kind == "all-reduce"
     }
+
+
+def test_what_is_gathered_does_not_wait_for_the_copies_sums_and_shares_the_cards_with_them():
+    """Shards over eight boxes and two copies, ZeRO-3; the cards are never left alone, so nothing ends later."""
+    model = replace(MODELS["Llama 3.1 8B"], layers=6)
+    step = simulate(Training(model, Plan(dp=128, zero=3, replicate=2), MACHINE, tokens=650, microbatches=2))
+    sums, rest = step.on("copies 0"), step.on("network 0")
+    met = [(i, j) for i in sums for j in rest if step.start[i] < step.end[j] and step.start[j] < step.end[i]]
+    assert {step.ops[j].kind for _, j in met} == {"all-gather", "reduce-scatter"}
+    moments = sorted({*step.start, *step.end})
+    for now, then in pairwise(moments):
+        here = [i for i in (*sums, *rest) if step.start[i] <= now and then <= step.end[i]]
+        assert len(here) <= 2
+    assert isclose(
+        sum(op.seconds for op in step.ops if op.uses),
+        sum(then - now for now, then in pairwise(moments)
+            if any(step.start[i] <= now and then <= step.end[i] for i in (*sums, *rest))),
+    )  # fmt: skip
 
 
 def test_of_experts_a_copy_shards_those_of_each_rank_among_its_equals():
@@ -167,7 +193,7 @@ def test_of_experts_a_copy_shards_those_of_each_rank_among_its_equals():
     model = replace(MODELS["Mixtral 8x7B"], layers=2)
     step = simulate(Training(model, Plan(dp=128, ep=8, zero=1, replicate=4), MACHINE, 1024, bucket=1e12))
     beside, experts = 4 * 2 * model.beside_experts(True), 4 * 2 * model.expert
-    took = {op.kind: op.seconds for op in step.ops if op.stream == "network 0"}
+    took = {op.kind: op.seconds for op in step.ops if op.stream in ("network 0", "copies 0")}
     scatters = [price("reduce-scatter", MACHINE, ranks, apart, m) for m, ranks, apart in
                 ((beside, 32, 1), (experts, 4, 8))]  # fmt: skip
     assert isclose(took["reduce-scatter"], sum(rung.seconds for rung in scatters))
@@ -186,7 +212,7 @@ def test_each_stage_of_a_pipeline_gathers_and_scatters_its_own_layers(zero, sche
     for stage in range(4):
         assert counted(step, ["all-gather"], f"network {stage}") == (calls["all-gather"] if zero == 3 else 2)
         assert counted(step, ["reduce-scatter"], f"network {stage}") == 2 * 8
-        assert counted(step, ["all-reduce"], f"network {stage}") == 2 * (replicate > 1)
+        assert counted(step, ["all-reduce"], f"copies {stage}") == 2 * (replicate > 1)
     assert zero == 2 or calls["reduce-scatter"] == 2 * 8
     assert zero == 2 or calls.get("all-reduce", 0) == 2 * (replicate > 1)
 
