@@ -410,7 +410,7 @@ def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
                 return pricing.lock_step(whole_steps(schedule))
         return inf
 
-    rounds = max(1, (here.topology.ranks - 1).bit_length())  # in which a tree's or a circulant's roles come around
+    rounds = max(1, (here.topology.ranks - 1).bit_length()) if here.algorithm.in_rounds else 1
     return lowest_by_rounds(seconds, rounds, MOST_SEGMENTS)[1]
 
 
