@@ -64,6 +64,11 @@ _FACTS = {
     "provider": re.compile(r"NET/OFI Selected [Pp]rovider is (\w+)"),
     "cards": re.compile(r"\(found (\d{1,3}) nics\)"),
 }
+_LAUNCH = re.compile(r"\b(mpirun|mpiexec|srun)\b(.*?)_perf\b(.*)")
+_RANKS = re.compile(r"\s-{1,2}(?:np?|ntasks)[ =](\d{1,7})\b")
+_PER_BOX = re.compile(r"(?:npernode|ntasks-per-node)[ =](\d{1,4})\b|\bppr:(\d{1,4}):node")
+_NODES = re.compile(r"\s-N ?(\d{1,6})\b|\s--nodes[ =](\d{1,6})\b")  # of srun; in Open MPI's -N the ranks of one
+_GPUS = re.compile(r"\s-g ?(\d{1,3})\b")  # of a process
 _CARD = re.compile(r"\[\d+\]\w+:\d+/(?:IB|RoCE)")  # of the line that begins "NET/IB : Using"
 _SETTING = re.compile(r"\b((?:NCCL|RCCL|FI|HSA)_[A-Z0-9_]+)(?:=| set (?:by environment )?to )\s*([^\s;]+)")
 
@@ -249,10 +254,26 @@ def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
             facts[name] = next(group for group in match.groups() if group)
     if "NET/IB : Using" in line and (found := len(_CARD.findall(line))):
         facts["cards"] = str(found)
+    facts.update(_launched(line))
     facts.update((name, value.replace("\\", "").strip("\"'")) for name, value in _SETTING.findall(line))
     chosen = {name.split(":")[0] for name in facts.get("NCCL_IB_HCA", "").lstrip("=").split(",")}
     if "NCCL_IB_HCA" in line and all(re.fullmatch(r"[A-Za-z]\w*_\d+", name) for name in chosen):
         facts["named cards"] = str(len(chosen))
+
+
+def _launched(line: str) -> dict[str, str]:
+    """Ranks, and those of a box, by a whole command that starts them."""
+    command = _LAUNCH.search(line)
+    if not command:
+        return {}
+    ranks, per_box, nodes, gpus = (
+        next((int(group) for group in match.groups() if group), 0) if (match := pattern.search(words)) else 0
+        for words, pattern in zip(command.group(2, 2, 2, 3), (_RANKS, _PER_BOX, _NODES, _GPUS), strict=True)
+    )
+    if command[1] != "srun":
+        per_box, nodes = per_box or nodes, 0
+    counts = {"nranks": ranks or nodes * per_box, "ranks of a box": per_box}
+    return {name: str(count * (gpus or 1)) for name, count in counts.items() if count}
 
 
 def _row(table: _Table, line: str) -> bool:
@@ -388,9 +409,10 @@ def _runs(table: _Table) -> Iterator[Run]:
     devices = table.devices.values()
     hosts = Counter(host for host, _, _ in devices)
     printed = table.ranks or max(table.devices, default=-1) + 1 or int(table.facts.get("nranks", 0)) or None
-    boxes, per_box = table.hosts or len(hosts) or None, max(hosts.values(), default=None)
+    shown = int(table.facts.get("ranks of a box", 0)) or None
+    boxes, per_box = table.hosts or len(hosts) or None, max(hosts.values(), default=shown)
     if printed and len(devices) < printed:  # some lines were cut out
-        boxes, per_box = table.hosts, max((device + 1 for _, device, _ in devices), default=None)
+        boxes, per_box = table.hosts, max((device + 1 for _, device, _ in devices), default=shown)
     collective, ranks = _deduced(table, printed)
     if per_box and ranks and ranks % per_box == 0:
         boxes = ranks // per_box

@@ -327,3 +327,25 @@ def test_whether_rings_use_rdma_is_read_of_the_lines_that_say_that_they_are_conn
         *(False, True),
         *(True, False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("mpirun -np 512 --map-by ppr:8:node ./all_reduce_perf -b 8G -e 8G -g 1", (512, 64, 8)),
+        ("mpirun -n 16 -N 8 -hostfile h ./all_reduce_perf -b 10G -e 10G -t 1 -g 1", (16, 2, 8)),
+        ("mpirun --hostfile h -n 2 ./build/all_reduce_perf -b 8 -e 16G -g 8 -n 30", (16, None, None)),
+        ("srun -N2 -t5 --ntasks-per-node=4 ./all_reduce_perf -b 8 -e 128M -f 2", (8, 2, 4)),
+        ("srun -N 3 ./all_reduce_perf -b 100M -n 1", (None, None, None)),  # the last is no number of ranks
+        ("mpirun -np 16 \\", (None, None, None)),  # the rest stands elsewhere
+        ("./build/all_reduce_perf -g 8 -n 20", (None, None, None)),
+    ],
+)
+def test_a_whole_command_tells_the_ranks_and_those_of_a_box(command, found):
+    (run,) = read(f"$ {command}\n# size busbw\n 1073741824 350.0\n")
+    assert (run.ranks, run.boxes, run.gpus_per_box) == found
+
+
+def test_a_command_that_contradicts_the_table_tells_nothing():
+    (run,) = read("mpirun -np 4 ./all_reduce_perf -g 1\n# size time algbw busbw\n 1048576  100.0  10.49  18.35\n")
+    assert run.ranks == 8
