@@ -73,11 +73,11 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     if boxes == 1 or inside == 1:
         return on_tier(primitive, machine, boxes > 1, ranks, message)
     ways = [
-        (latency + message * busiest, k, entry, traffic)
-        for k, (entry, traffic, latency, busiest) in enumerate(_over_tiers(primitive, boxes, inside, alpha, bandwidth))
+        (float(traffic.waits.sum() + message * traffic.busy.sum(axis=0).max()), entry, traffic)
+        for entry, traffic in _over_tiers(primitive, boxes, inside, alpha, bandwidth)
     ]
     best: Way | None = None
-    for bound, _, entry, traffic in sorted(ways, key=lambda way: way[:2]):
+    for bound, entry, traffic in sorted(ways, key=lambda way: way[0]):
         if best and bound > best.seconds:
             break  # no number of segments makes it as fast
         loaded = replace(traffic, busy=message * traffic.busy)
@@ -91,18 +91,15 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
 @cache
 def _over_tiers(
     primitive: str, boxes: int, inside: int, alpha: tuple[float, float], bandwidth: tuple[float, float]
-) -> list[tuple[Entry, Traffic, float, float]]:
-    """What can head a ladder over boxes, with what one byte does to the links, all latencies and the busiest link."""
+) -> list[tuple[Entry, Traffic]]:
+    """What can head a ladder over boxes, with what one byte does to the links."""
     where = topology(f"boxes:{boxes}x{inside}")
     unit: dict[str, Any] = {"message": 1.0, "alpha": alpha, "bandwidth": bandwidth}
     found = list(in_every_way(find(primitive, "hierarchical"), where, unit))
     if primitive == "all-reduce":
         flat = find(primitive, "recursive-doubling")
         found.append((flat, Pricing(where, **unit).traffic(whole_steps(flat.build(where.ranks)))))
-    return [
-        (Entry(algorithm, where), traffic, float(traffic.waits.sum()), float(traffic.busy.sum(axis=0).max()))
-        for algorithm, traffic in found
-    ]
+    return [(Entry(algorithm, where), traffic) for algorithm, traffic in found]
 
 
 @cache
