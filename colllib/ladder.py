@@ -508,7 +508,7 @@ def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, An
     named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
     ways = [
         (lowest(seconds := traffic.in_segments(), MOST_SEGMENTS)[0], place, seconds, way)
-        for place, (way, traffic) in enumerate(_in_every_way(algorithm, topology, price))
+        for place, (way, traffic) in enumerate(in_every_way(algorithm, topology, price))
     ]
     least, found = inf, []
     for bound, place, seconds, way in sorted(ways, key=lambda each: each[0]):
@@ -521,7 +521,7 @@ def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, An
     return min(tied, key=lambda each: each[0])[1:] if tied else None
 
 
-def _in_every_way(
+def in_every_way(
     algorithm: Algorithm, topology: Topology, price: dict[str, Any]
 ) -> Iterator[tuple[Algorithm, Traffic]]:
     """Every order and every choice of algorithms for the tiers, the usual ones first, with the traffic of one segment.

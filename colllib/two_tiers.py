@@ -36,8 +36,10 @@ TRIED: dict[str, tuple[tuple[str, str, tuple[int, ...]], ...]] = {
             ("hierarchical", "scatter-allgather", (1,)),
         ),
     ),
-    "all-gather": (("ring", "", (1,)), ("hierarchical", "ring", (1, 4)), ("hierarchical", "bruck", (1, 4))),
-    "reduce-scatter": (("ring", "", (1,)), ("hierarchical", "ring", (1, 4)), ("hierarchical", "bruck", (1, 4))),
+    **dict.fromkeys(
+        ("all-gather", "reduce-scatter"),
+        (("ring", "", (1,)), ("hierarchical", "ring", (1, 4)), ("hierarchical", "bruck", (1, 4))),
+    ),
     "all-reduce": (
         ("ring", "", (1,)),
         ("hierarchical", "ring", (1, 4, 16)),

@@ -58,7 +58,7 @@ SINGLE = {
     "answering.py": ("tests/test_cli.py",),
     "bounds.py": ("tests/test_bounds.py", "tests/test_cuts.py"),
     "contention.py": ("tests/test_contention.py",),
-    "ladder.py": ("tests/test_ladder.py", "tests/test_switch_race.py"),
+    "ladder.py": ("tests/test_ladder.py", "tests/test_limits.py"),
     "library_choices.py": ("tests/test_library_choices.py", "tests/test_winners.py"),
     "losses.py": ("tests/test_lossy.py",),
     "lossy.py": ("tests/test_lossy.py",),
@@ -230,6 +230,17 @@ EQUIVALENT = {
         "2^53 itself is exact as well"
     ),
     "low, high = (max(low, top // 2), min(3 * top, limit))": "what is looked for is in a wider stretch as well",
+    "flow = flow_hash(src[far], dst[far], seed) if seed is not None and max(hashed) >= 1 else None": (
+        "of one cable every flow takes that one"
+    ),
+    "in_tree, up = (np.array(of_height)[heights[edge]], np.where(paid, 1, 2)[heights[edge]])": "either end pays a half",
+    "times = np.where((m == 0) | (x == 0), 0, 1 + (m - x - 2) % 3)": "the same plane with its columns in another order",
+    "times = np.where((m == 0) | (x == 0), 0, 1 + (m + x + 2) % 3)": "the same plane with its columns in another order",
+    "found: IntArray = connected_components(pairs, directed=True)[1][label].astype(np.intp)": (
+        "of directed pairs the weak components are found unless strong ones are asked for"
+    ),
+    "tried[0][one] = tried[1][other] = chosen - np.uint64(1)": "that is another color as well",
+    "return (least, min((pieces for pieces, lasting in tried.items() if lasting < least * SAME)))": "none is just that",
 }
 LONGEST = 3600  # seconds of the processor's time in which the tests end without a fault
 STARTING = 20  # seconds more than thrice their time: a mutant that takes longer does not end, and is found

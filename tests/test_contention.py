@@ -192,7 +192,8 @@ def test_draws_are_seeded_and_partition_the_ranks():
     assert [set(a) == set(b) for a, b in zip(first, ordered, strict=True)]
     costs = study(allreduce.ring(4), torus((4, 4)), draws=3)
     assert costs[1] == cost_of_copies(allreduce.ring(4), scattered(16, 4, 1), torus((4, 4)))
-    for build in (lambda: scattered(8, 4, 0, 3), lambda: aligned(8, 3)):
+    assert aligned(4, 1).tolist() == [[0], [1], [2], [3]]
+    for build in (lambda: scattered(8, 4, 0, 3), lambda: aligned(8, 3), lambda: aligned(8, 0)):
         with pytest.raises(ValueError, match="8 ranks"):
             build()
 

@@ -74,6 +74,9 @@ def test_open_mpi_compares_the_share_of_one_rank_for_all_gather_and_all_to_all()
         ("all-to-all", 8, 8 * 256, "brucks"),
         ("all-to-all", 8, 8 * 257, "scattered"),
         ("all-to-all", 7, 7 * 256, "scattered"),
+        ("all-to-all", 7, 7 * 32768, "scattered"),
+        ("all-to-all", 7, 7 * 32769, "pairwise"),
+        ("all-to-all", 8, 8 * 32768, "scattered"),
         ("all-to-all", 8, 8 * 32769, "pairwise"),
     ],
 )

@@ -57,6 +57,7 @@ def test_large_topologies_can_be_had(expression, ranks):
         "twisted-torus:100000",
         "boxes:100000x100000",
         "boxes:1000x2x2x500,seed=1",
+        "hamming:13x4",
     ],
 )
 def test_topologies_that_are_too_large_are_refused_before_they_are_made(expression, small_memory):

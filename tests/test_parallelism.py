@@ -251,6 +251,10 @@ def test_a_decoded_token_and_a_training_step_want_different_algorithms():
 # -- plans that cannot be ---------------------------------------------------------------------
 
 
+def test_the_ranks_of_a_plan_are_the_product_of_its_axes():
+    assert Plan(dp=2, tp=3, pp=5, cp=7).gpus == 2 * 3 * 5 * 7
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -145,7 +145,17 @@ def test_equal_injection_of_a_single_rank_leaves_it_as_it_is():
 
 @pytest.mark.parametrize(
     "expression",
-    ["star:7", "ring:5", "torus:3x4", "torus:4x3x5", "mesh:3x4", "line:6", "full-mesh:5", "switch-tree:9x4"],
+    [
+        "star:7",
+        "ring:5",
+        "torus:3x4",
+        "torus:4x3x5",
+        "mesh:3x4",
+        "line:6",
+        "full-mesh:5",
+        "switch-tree:9x4",
+        "inc-switch-tree:9x4",
+    ],
 )
 def test_a_network_is_refused_from_its_first_node_or_link_too_many(expression, monkeypatch):
     found = find(expression)

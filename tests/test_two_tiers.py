@@ -43,6 +43,7 @@ def test_what_is_tried_ends_as_its_primitive_says(name):
             assert way.run.schedule.ranks == where.ranks
             assert way.run.schedule.makes(PRIMITIVES[primitive])
             assert fastest(primitive, name).seconds() <= way.seconds()
+        assert "P =" not in fastest(primitive, name, 1.0).label  # a byte is not worth a further step
 
 
 def test_what_is_lost_outside_slows_a_cluster_whose_cards_set_the_pace_and_no_other():

@@ -136,7 +136,7 @@ TABLE: Table = {
         "N",
         (8, 16, 64, 256),
         parked=lambda n: _parked(n, cap=1),
-        at_8=lambda n: _parked(8, cap=1),
+        of_8_ranks=lambda n: _parked(8, cap=1),
         in_log_rounds=_parked,
     ),
     "E-01-137 E-01-138 E-01-139": per("r", (1, 2, 3), at=", N = 8", chunks=_chunks),

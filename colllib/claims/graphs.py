@@ -124,10 +124,10 @@ def gathering(at: str, ranks: int, ports: int, cost: Callable[[], Cost], **known
         "steps": lambda: int(found["cost"].n_alpha),
         "load": lambda: Fraction(found["cost"].n_beta) * ports,
         "ratio": lambda: found["load"] / best,
-        "bw": lambda: found["load"] == best,
+        "bw_optimal": lambda: found["load"] == best,
         "moore": lambda: measures.moore_diameter(ranks, ports),
         "moore_both": lambda: measures.moore_diameter(ranks, ports, undirected=True),
-        "is_moore": lambda: found["steps"] == found["moore"],
+        "moore_optimal": lambda: found["steps"] == found["moore"],
         "t": lambda: 2 * (ALPHA * found["steps"] + WHOLE * float(found["load"])),
         "a2a": lambda: WHOLE * ports / (ranks * float(found["f"])),
         "a2a_least": lambda: WHOLE * ports / (ranks * float(found["bound"])),
@@ -509,10 +509,10 @@ def products() -> Cases:
     """Products of different graphs: sizes, and breadth-first on them."""
     pairs = [("full-mesh:3", "uniring:1x4"), ("full-mesh:3", "biring:2x5"), ("uniring:1x4", "uniring:1x5")]
     found = [(on(f"product({a},{b})"), on(a), on(b)) for a, b in pairs]
-    moore, bw = (all(whole[name] for whole, _, _ in found) for name in ("is_moore", "bw"))
+    kept = {name: all(whole[name] for whole, _, _ in found) for name in ("moore_optimal", "bw_optimal")}
     for whole, a, b in found:
         factors = {f"{name}{i}": one[name] for i, one in ((1, a), (2, b)) for name in ("N", "d", "D")}
-        yield whole.case(whole["at"], moore=moore, bw=bw, **factors)
+        yield whole.case(whole["at"], **kept, **factors)
 
 
 #: Bases of the source's table of which there is a generalized Kautz graph with as many ranks and links.
@@ -545,7 +545,7 @@ TABLE: Table = {
         moore=lambda n: measures.moore_diameter(n, 4),
         log=lambda n: log(n, 4),
     ),
-    "D-3-132": once("396 nodes", factors=lambda: _prime_factors(396)),
+    "D-3-132": once("396 nodes", prime_factors=lambda: _prime_factors(396)),
     "D-A-024": once("trees of d links", d=lambda: 4, k=lambda: 5, bound=lambda: sum(4**i for i in range(6))),
     "D-A-048": per("N", (3, 5, 8, 64), at=", d = 2, n = 3", before=lambda n: log(n, 2), after=lambda n: log(3 * n, 6)),
     "D-A-067": lambda: [_kautz(d, n) for d, n in ((2, 1), (2, 2), (3, 1))],
@@ -585,7 +585,7 @@ TABLE: Table = {
     ],
     "D-A-152 D-A-153 D-A-154": kautz_family,
     "D-A-156": lambda: [
-        on(graph).case(graph, always_moore=on("circulant:12x1x5")["is_moore"])
+        on(graph).case(graph, always_moore=on("circulant:12x1x5")["moore_optimal"])
         for graph in ("circulant:7x2x3", "circulant:12x1x5", "circulant:15x1x4x5")
     ],
 }

@@ -132,7 +132,7 @@ def without_switches(capacity: IntArray, supply: IntArray, ranks: int, name: str
     left = Logical(name, network, list(range(ranks)), paths)
     for switch in range(ranks, nodes):
         left.remove(switch)
-    left.paths = {ends: ways for ends, ways in paths.items() if ways and max(ends) < ranks}
+    left.paths = {ends: ways for ends, ways in paths.items() if ways}
     return left
 
 

@@ -111,7 +111,8 @@ def contention_explorer() -> Explorer:
         ],
         summary="Jobs of {size} ranks, {groups} of them, {m} each: {slowest}.",
         note="Torus: one full-duplex link of BW per neighbor, routed along X, then Y, each direction drawn as a line "
-        "of its own. Leaf-spine: one port of BW per rank; every two ranks below different leaves hash to one spine. "
+        "of its own. Leaf-spine: one port of BW per rank; every two ranks below different leaves hash to one spine; "
+        "a square is the link of a leaf up to a spine, or down from it. "
         "Lock-step clock, all jobs in the same steps. A load of k is k times what one rank sends in all. Layout: "
         "alone against an aligned job alone; sharing: in company against alone.",
         note_title="What is drawn here",
@@ -219,7 +220,7 @@ def _spine_picture(here: Scene) -> str:
     first = 2 * here.topology.ranks
     levels = _level(here.loads).tolist()
     out = []
-    for panel, (title, start) in enumerate((("up, by spine", first), ("down, by spine", first + SIDE * spines))):
+    for panel, (title, start) in enumerate((("up", first), ("down", first + SIDE * spines))):
         left = 205 + panel * (spines * 11 + 18)
         out.append(f'<text x="{left}" y="14" font-size="11">{title}</text>')
         for leaf in range(SIDE):

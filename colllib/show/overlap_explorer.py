@@ -75,7 +75,7 @@ def overlap_explorer() -> Explorer:
         summary=_summary,
         note="224 matrices of Llama 3.1 8B, a replica on every GPU of DGX H100 boxes. A bucket closes when it holds "
         "at least its size, or at the last gradient, and queues for the network. Each all-reduce takes the time of "
-        "the fastest of rings, hierarchy and trees that were executed on these boxes, lock-step clock.",
+        "what heads the ladder on these boxes, lock-step clock.",
         note_title="What is simulated here",
         name="overlap",
     )

@@ -28,8 +28,7 @@ def flow_hash(src: IntArray, dst: IntArray, seed: int = 0) -> IntArray:
         x = (np.asarray(src, dtype=np.uint64) << np.uint64(32)) | np.asarray(dst, dtype=np.uint64)
         x = x + np.uint64(seed + 1) * np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x = x ^ (x >> np.uint64(31))
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)  # its last step leaves the upper 31 bits
     return (x >> np.uint64(33)).astype(np.intp)
 
 

@@ -80,15 +80,13 @@ def sharded(
 ) -> Step:
     """Fully sharded data parallelism: parameters come before a layer is used, gradients leave after.
 
-    Parameters are asked for `prefetch` layers ahead: when a layer is done, those of the layer after the
-    next `prefetch` follow. Gathers and reduce-scatters share one stream, as they share a communicator in PyTorch;
-    the gradients of the layer that is done go first.
+    Gathers and reduce-scatters share one stream, as they share a communicator in PyTorch; the gradients of the layer
+    that is done go before the parameters that are asked for then.
 
     Args:
         layers: the first one first; their size is that of the parameters.
-        gather: seconds of an all-gather of a number of bytes.
-        scatter: seconds of a reduce-scatter of a number of bytes.
-        prefetch: how many layers ahead parameters are asked for.
+        gather, scatter: seconds of an all-gather and of a reduce-scatter of a number of bytes.
+        prefetch: when a layer is done, the parameters of the layer after the next so many are asked for.
         reshard: whether a layer's parameters are freed after its forward and gathered again (FULL_SHARD, ZeRO-3),
             or kept until its backward is done (SHARD_GRAD_OP, ZeRO-2), which needs room for all of them.
         outside: where the shards of one box are a whole model (HYBRID_SHARD), seconds of an all-reduce between the

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from colllib.algorithms import every
-from colllib.ladder import Rung, entry, on_stars, topology
+from colllib.algorithms import find
+from colllib.ladder import MOST_SEGMENTS, Entry, in_every_way, on_stars, topology
+from colllib.overlap import Pricing, Traffic, lowest, whole_steps
 from colllib.primitives import check_counts
 
-FEW = 256  # ranks, up to which rings and hierarchies in pieces are executed in a moment
-PIECES = (1, 4, 16)
+
+class Way(NamedTuple):
+    """An algorithm on a topology, in so many segments, and its seconds on the lock-step clock."""
+
+    entry: Entry
+    segments: int
+    seconds: float
 
 
 @cache
@@ -36,13 +44,13 @@ def group(ranks: int, apart: int, box: int) -> tuple[int, int]:
 
 
 @cache
-def price(primitive: str, machine: str, ranks: int, apart: int, message: float) -> Rung:
+def price(primitive: str, machine: str, ranks: int, apart: int, message: float) -> Way:
     """The fastest way of a group of ranks through its machine, all groups of its kind at a time, lock-step clock.
 
     In one box, or with one rank in each: the fastest on a star of ports or of cards, by closed forms that tests
-    hold to executions. With several in each of several boxes: the fastest of rings over all cards, a hierarchy and
-    trees in 1, 4 or 16 pieces, executed (beyond 256 ranks without the rings, and the hierarchy in one piece); an
-    all-to-all pairwise, box by box, or in two phases. Between boxes there is full bisection.
+    hold to executions. With several in each of several boxes: what heads a ladder there, recursive doubling or a
+    hierarchy in its best order, with the best algorithms on its tiers and in the best number of segments, by what
+    these put on the links. Between boxes there is full bisection.
 
     Args:
         machine: of boxes with speeds, such as "dgx-h100:16".
@@ -53,7 +61,7 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
         ValueError: for a machine without boxes or speeds, or too small.
 
     >>> found = price("all-reduce", "dgx-h100:16", 16, 8, 1e9)  # one rank in each box
-    >>> found.label, round(found.seconds * 1e3, 1)
+    >>> found.entry.algorithm.label, round(found.seconds * 1e3, 1)
     ('Rabenseifner', 37.5)
     """
     where = topology(machine)
@@ -64,28 +72,46 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     boxes, inside = group(ranks, apart, box)
     if boxes == 1 or inside == 1:
         return on_tier(primitive, machine, boxes > 1, ranks, message)
-    names = ["hierarchical", "tree", "pairwise-by-boxes", *(["channels"] if ranks <= FEW else [])]
-    found = [
-        entry(primitive, algorithm.name, f"boxes:{boxes}x{inside}").priced(
-            message=message, alpha=alpha, bandwidth=bandwidth, segments=pieces
-        )
-        for algorithm in every(primitive)
-        if algorithm.name in names
-        for pieces in (PIECES if algorithm.segmented and (ranks <= FEW or algorithm.name == "tree") else (1,))
+    ways = [
+        (float(traffic.waits.sum() + message * traffic.busy.sum(axis=0).max()), entry, traffic)
+        for entry, traffic in _over_tiers(primitive, boxes, inside, alpha, bandwidth)
     ]
-    return min(found, key=lambda rung: rung.seconds)
+    best: Way | None = None
+    for bound, entry, traffic in sorted(ways, key=lambda way: way[0]):
+        if best and bound > best.seconds:
+            break  # no number of segments makes it as fast
+        loaded = replace(traffic, busy=message * traffic.busy)
+        seconds, segments = lowest(loaded.in_segments(), MOST_SEGMENTS if entry.algorithm.segmented else 1)
+        if best is None or seconds < best.seconds:
+            best = Way(entry, segments, seconds)
+    assert best
+    return best
 
 
 @cache
-def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: float) -> Rung:
+def _over_tiers(
+    primitive: str, boxes: int, inside: int, alpha: tuple[float, float], bandwidth: tuple[float, float]
+) -> list[tuple[Entry, Traffic]]:
+    """What can head a ladder over boxes, with what one byte does to the links."""
+    where = topology(f"boxes:{boxes}x{inside}")
+    unit: dict[str, Any] = {"message": 1.0, "alpha": alpha, "bandwidth": bandwidth}
+    found = list(in_every_way(find(primitive, "hierarchical"), where, unit))
+    if primitive == "all-reduce":
+        flat = find(primitive, "recursive-doubling")
+        found.append((flat, Pricing(where, **unit).traffic(whole_steps(flat.build(where.ranks)))))
+    return [(Entry(algorithm, where), traffic) for algorithm, traffic in found]
+
+
+@cache
+def on_tier(primitive: str, machine: str, outside: bool, ranks: int, message: float) -> Way:
     """The fastest way of ranks that each have a port of their own: one in a box, or a card.
 
     >>> [round(on_tier("point-to-point", "dgx-h100:2", outside, 2, 45e6).seconds * 1e6) for outside in (False, True)]
     [101, 903]
     """
     _, alpha, bandwidth = tiers(machine)
-    found = on_stars(primitive, ranks, message=message, alpha=alpha[outside], bandwidth=bandwidth[outside])
-    return min(found, key=lambda rung: rung.seconds)
+    rungs = on_stars(primitive, ranks, message=message, alpha=alpha[outside], bandwidth=bandwidth[outside])
+    return min((Way(rung.entry, rung.segments, rung.seconds) for rung in rungs), key=lambda way: way.seconds)
 
 
 @cache
@@ -93,15 +119,18 @@ def tiers(machine: str) -> tuple[int, tuple[float, float], tuple[float, float]]:
     """Ranks of a box, and latencies and bandwidths of a port in it and of a card.
 
     Raises:
-        ValueError: for a machine without boxes or speeds, whose ranks share cards, or whose boxes have no switch.
+        ValueError: for a machine without boxes or speeds, whose ranks share cards, whose boxes have no switch, or
+            whose network is oversubscribed.
     """
     where = topology(machine)
     if not where.in_box or where.speeds is None:
         raise ValueError(f"{machine}: a step is priced on boxes with speeds, such as dgx-h100:16")
     leaving = where.link_src < where.ranks
-    level = np.array([tier.level for tier in where.tiers])[where.tier]
-    cards = int(np.count_nonzero(leaving & (level > 0)))
-    if (where.link_dst[leaving] < where.ranks).any() or cards not in (0, where.ranks):
+    links = np.bincount(where.tier)
+    cards, *further = [links[k] * tier.bandwidth for k, tier in enumerate(where.tiers) if tier.level > 0]
+    if (where.link_dst[leaving] < where.ranks).any() or cards > 2 * where.ranks:
         raise ValueError(f"{machine}: a step is priced where each rank has a port of a switch in its box and a card")
+    if any(uplinks < cards for uplinks in further):
+        raise ValueError(f"{machine}: a step is priced on networks that are not oversubscribed")
     (near, *_, far), (narrow, *_, wide) = where.speeds
     return where.in_box, (near, far), (narrow, wide)

@@ -41,7 +41,9 @@ def test_a_flow_is_as_large_as_that_of_networkx_and_the_cut_proves_it(network):
 
 @given(network=networks(), enough=st.integers(1, 100))
 def test_no_more_is_looked_for_than_asked(network, enough):
-    assert max_flow(*network, enough)[0] == min(enough, value_of(*network))
+    value, side = max_flow(*network, enough)
+    assert value == min(enough, value_of(*network))
+    assert (side == 0) == (value == enough)
 
 
 @pytest.mark.parametrize("wide", [1, 2**70])

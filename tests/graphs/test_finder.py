@@ -195,3 +195,10 @@ def test_a_row_is_exported_for_msccl_and_runs_there():
         rank = int(gpu) if gpu else rank
         assert gpu or (rank, int(peer)) in crossed  # over its own wires only
     assert len(sent) > row.ranks
+
+
+@pytest.mark.parametrize("degree", [3, 5, 7])
+def test_where_one_rank_is_out_of_reach_two_steps_and_the_fewest_bytes_go_together(degree):
+    """No graph of N = d + 2 can do with fewer of either; all jumps but one do it."""
+    (row,) = pareto(degree + 2, degree, jumps=False)
+    assert (row.n_alpha, row.n_beta_node) == (2, Fraction(degree + 1, degree + 2))

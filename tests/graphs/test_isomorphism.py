@@ -74,6 +74,14 @@ ORBITS = [
 ]
 
 
+@pytest.mark.parametrize(
+    "expression", ["ring:5", "hypercube:3", *(f"directed-circulant:{n}" for n in ("8x1x3", "15x1x4"))]
+)
+def test_the_links_of_a_graph_are_one_orbit_where_a_move_swaps_those_of_a_rank(expression):
+    """Times 3 modulo 8, and times 4 modulo 15, one jump becomes the other and the other the one."""
+    assert set(orbits(find(expression))[1].tolist()) == {0}
+
+
 @pytest.mark.parametrize("expression", ORBITS)
 def test_orbits_are_those_of_all_automorphisms(expression):
     graph, topology = find_multigraph(expression), find(expression)

@@ -13,7 +13,8 @@ from measured import logs
 from colllib import cli
 from colllib.measured.causes import CAUSES
 from colllib.measured.diagnose import diagnose
-from colllib.measured.infer import Hints
+from colllib.measured.infer import Hints, machine_of
+from colllib.measured.machines import find
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import DIALECTS
@@ -146,6 +147,17 @@ def test_a_machine_that_cannot_hold_the_ranks_is_refused_and_a_larger_one_noted(
     with pytest.raises(ValueError, match="16 ranks"):
         diagnose(run, replace(H100, boxes=1))
     assert "the log shows 16 ranks of the 32 that are told" in diagnose(run, replace(H100, boxes=4)).evidence
+
+
+@pytest.mark.parametrize(
+    ("told", "ranks", "part"),
+    [("dgx-h100:4", 16, (8, 2, 8)), ("dgx-h100:2", 4, (4, 1, 4)), ("dgx-h100:2,cards=4", 2, (2, 1, 1)),
+     ("dgx-h100:2,cards=2", 2, (2, 1, 1)), ("dgx-h100:2", 12, (8, 2, 8))],
+)  # fmt: skip
+def test_fewer_ranks_than_are_told_have_the_cards_next_to_them(told, ranks, part):
+    run = replace(logs.run(400e9), ranks=ranks, boxes=None, gpus_per_box=None)
+    machine, _ = machine_of(run, Hints(machine=find(told)))
+    assert (machine.gpus, machine.boxes, machine.cards) == part
 
 
 def test_a_log_that_says_sockets_is_slow_on_any_machine():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from fractions import Fraction
+from itertools import combinations
 
 import pytest
 import reference
@@ -27,7 +28,8 @@ from colllib.show.drawings import (
     wiring,
 )
 from colllib.show.drawings import star as draw_star
-from colllib.show.pen import NARROW, WIDE
+from colllib.show.geometry import Box
+from colllib.show.pen import ARRIVED, FINAL, HELD, NARROW, SPENT, WIDE, Pen, extent, looks
 from colllib.topology import boxes, fat_tree, find, leaf_spine, line, ring, star, torus
 
 ALL = [
@@ -204,6 +206,26 @@ def test_too_many_ranks_are_refused_in_one_line():
         network(boxes((4, 8)))
     with pytest.raises(ValueError, match="only topologies with switches"):
         network(torus((2, 2)))
+
+
+def test_a_picture_has_room_for_all_that_is_put_into_it_and_two_pixels_around():
+    pen = Pen(300)
+    for box in (Box(-50, 10, 20, 4), Box(100, -30, 10, 6), Box(0, 0, 0, 0)):
+        pen.put("", box)
+    assert pen.size == (60 + 105 + 4, 33 + 12 + 4)
+    assert 'viewBox="-62 -35 169 49"' in pen.svg()
+
+
+@pytest.mark.parametrize("marks", [part for size in range(4) for part in combinations((FINAL, ARRIVED, SPENT), size)])
+def test_each_mark_of_a_block_is_a_class_of_its_own(marks):
+    classes = "".join(word for mark, word in ((FINAL, " f"), (ARRIVED, " m"), (SPENT, " x")) if mark in marks)
+    assert looks(0, HELD + sum(marks)) == classes
+
+
+def test_the_box_of_a_switch_is_wider_than_its_name():
+    pen = Pen(300)
+    pen.switch(0, 0, "spine 17")
+    assert pen.size[0] - 4 > extent("spine 17")
 
 
 @pytest.mark.parametrize("drawn", ALL, ids=lambda drawn: drawn.alt[:40])

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from colllib.show import Mark, axes, bars, lines, number, svg_figure
+from colllib.show.lines import linear_ticks
 from colllib.show.theme import SERIES, asset
 
 CURVES = {"ring": ([2, 4, 8], [2, 6, 14]), "tree": ([2, 4, 8], [2, 4, 6])}
@@ -183,3 +184,11 @@ def test_every_color_reads_on_its_background_in_both_themes():
         assert contrast(pairs["--cl-bad"][theme], pairs["--cl-bad-soft"][theme]) >= 4.5, theme
         assert contrast(pairs["--cl-edge"][theme], pairs["--cl-bg"][theme]) >= 3
     assert [pairs[f"--cl-s{k}"][0] for k in range(1, 9)] == list(SERIES)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [(0, 10, [0, 2, 4, 6, 8, 10]), (0, 0.3, [0, 0.1, 0.2, 0.3]), (0.6, 1.2, [0.6, 0.8, 1, 1.2])],
+)
+def test_round_values_at_the_ends_of_an_axis_have_ticks(low, high, ticks):
+    assert linear_ticks(low, high, 3 if high < 2 else 5) == ticks

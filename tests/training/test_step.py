@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.algorithms import allreduce, alltoall
+from colllib.algorithms import allreduce
 from colllib.algorithms.direct import parameter_server
 from colllib.cli import main
 from colllib.execution import execute
-from colllib.ladder import entry
+from colllib.ladder import ladder
 from colllib.measures import crossings, joules
 from colllib.parallelism import MODELS, Plan, training
 from colllib.topology import boxes
@@ -280,14 +280,14 @@ def test_a_group_in_a_box_over_boxes_and_with_one_rank_in_each_is_priced_as_exec
     )
 
 
-@pytest.mark.parametrize("message", [1e6, 3e7, 1e9])
-def test_tokens_that_leave_their_box_go_box_by_box_or_in_two_phases_whichever_is_faster(message):
-    where, speeds = boxes((2, 8)), {"alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
-    phases = entry("all-to-all", "hierarchical", "boxes:2x8")
-    ways = [alltoall.pairwise(16), alltoall.pairwise_by_boxes(where), *map(phases.schedule, (1, 4, 16))]
-    times = [execute(way, where).cost.seconds(message=message, **speeds) for way in ways]
-    assert isclose(price("all-to-all", MACHINE, 16, 1, message).seconds, min(times))
-    assert (min(times) == times[1]) == (message == 3e7)
+@pytest.mark.parametrize("primitive", ["all-gather", "reduce-scatter", "all-reduce", "all-to-all"])
+@pytest.mark.parametrize("message", [1e3, 1e6, 3e7])
+@pytest.mark.parametrize("boxes_", [2, 3])
+def test_a_group_over_boxes_takes_what_heads_the_ladder_there(primitive, message, boxes_):
+    """Which executes all that it compares."""
+    where, speeds = boxes((boxes_, 8)), {"alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
+    [first, *_] = ladder(primitive, where, message=message, **speeds)
+    assert isclose(price(primitive, f"dgx-h100:{boxes_}", 8 * boxes_, 1, message).seconds, first.seconds)
 
 
 def test_a_group_may_reach_the_last_rank_of_its_machine_and_no_further():
@@ -358,6 +358,8 @@ def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
         ("--model GPT", "unknown model 'GPT'"),
         ("--on star:128", "boxes with speeds, such as dgx-h100:16"),
         ("--on mi300x:16", "each rank has a port of a switch in its box and a card"),
+        ("--on dgx-h100:16,cards=4", "each rank has a port of a switch in its box and a card"),
+        ("--on dgx-h100:16,oversubscription=4", "networks that are not oversubscribed"),
         ("--schedule x", "unknown pipeline schedule 'x'"),
     ],
 )

@@ -312,7 +312,7 @@ def _by_program(
                 rows.append(([*((k, 1.0) for k in added), *((k, -1.0) for k in takers)], total, total))
     for new, old in graph.same.items():
         ends = [_grouped((_elsewhere(way.output), k) for k, way in columns[name]) for name in (new, old)]
-        for state in dict.fromkeys([*ends[0], *ends[1]]):
+        for state in ends[1]:  # the old one is made in just one of them
             signs = zip(ends, (1.0, -1.0), strict=True)
             rows.append(([(k, sign) for end, sign in signs for k in end.get(state, [])], 0, 0))
     rows += _limits(graph, machine, columns)
