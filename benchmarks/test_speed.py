@@ -55,7 +55,7 @@ def test_64_groups_of_8_at_once_on_a_torus(benchmark):
     benchmark.extra_info["target"] = "1 s"
     groups = [(allreduce.ring(8), row) for row in contention.scattered(512, 8, seed=0)]
     found = benchmark(lambda: contention.together(groups, torus((8, 8, 8))))
-    assert sum(found.joint.link_count) > 512 * 14
+    assert found.joint.schedule.num_messages == 512 * 14
 
 
 def test_a_thousand_placements_of_64_groups(benchmark):

@@ -60,6 +60,9 @@ def whole(least: int = 0, most: int | None = None) -> Read:
     return Read("whole number", read)
 
 
+_EXAMPLES = {"alpha": ("0.6us", "2.7us"), "bandwidth": ("450GB/s", "50GB/s")}  # in a box, and outside
+
+
 @dataclass(frozen=True)
 class Network:
     """What --message, --alpha and --bandwidth say."""
@@ -78,22 +81,23 @@ class Network:
             if len(values) != levels:
                 names = ", ".join(next(tier.name for tier in topology.tiers if tier.level == k) for k in range(levels))
                 needed = f"{levels} values, innermost first ({names})" if levels > 1 else "one value"
+                example = f": say --{name} {','.join(_EXAMPLES[name][min(level, 1)] for level in range(levels))}"
                 what = f"not {len(values)}" if given is not None else "and has none of its own"
-                raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}")
+                raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}{example}")
             price[name] = values
         return price
 
 
 _BY_LEVEL = "(default: {}, or a machine's own; on several tiers one for each level, innermost first)"
 bandwidth_option = click.option(
-    "--bandwidth", type=quantities("bandwidth"), help=f"BW, such as 50GB/s {_BY_LEVEL.format('900GB/s')}"
+    "--bandwidth", type=quantities("bandwidth"), help=f"BW, such as 50GB/s or 400Gb/s {_BY_LEVEL.format('900GB/s')}"
 )
 
 
 def priced(command: Callable[..., Any]) -> Callable[..., Any]:
     """A command that takes a message size and speeds, as a `Network`."""
 
-    @click.option("--message", type=quantity("message size"), default="16MB", help="M")
+    @click.option("--message", type=quantity("message size"), default="16MB", help="M, such as 1.5GB or 256MiB")
     @click.option("--alpha", type=quantities("time"), help=f"latency, such as 1us {_BY_LEVEL.format('0.5us')}")
     @bandwidth_option
     @wraps(command)

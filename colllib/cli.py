@@ -32,12 +32,13 @@ from colllib.graphs.command import describe_command, find_topology_command
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Entry, Rung, field_of
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
+from colllib.measured import machines
 from colllib.measured.commands import COMMANDS as MEASURED
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule, Step
-from colllib.topology import OPERATIONS, PRESETS, TOPOLOGIES, Form, Topology, star
+from colllib.topology import MEANINGS, OPERATIONS, PRESETS, TOPOLOGIES, Form, Topology, star
 from colllib.topology import find as find_topology
 from colllib.training.command import experts_command, step_command
 
@@ -134,7 +135,18 @@ def _on(**how: Any) -> Any:
 )
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Collective communication, executed message by message."""
+    """Collective communication, executed message by message.
+
+    \b
+    colllib ladder all-reduce --on dgx-h100:24,oversubscription=2 --message 256MiB
+        which algorithm on 24 boxes of 8 H100 with 2:1 oversubscription
+    colllib predict all-reduce --on dgx-h100:24 --message 256MiB
+        what NCCL should reach there; without --message from 1 KiB to 16 GiB
+    colllib diagnose LOG
+        whether what nccl-tests printed is healthy
+    colllib run all-reduce ring --on star:8
+        one algorithm, proved and counted
+    """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -142,11 +154,9 @@ def cli(context: click.Context) -> None:
 @cli.command("list")
 @answered
 def list_command() -> Answer:
-    """Primitives, algorithms and topologies with their options.
+    """Primitives, algorithms, topologies and machines.
 
-    Oversubscription makes the links that lead up from boxes, or from a fat-tree's edge switches on, so many times too
-    thin for the ranks below them; a value for each tier, innermost first, stands as in
-    fat-tree:8,oversubscription=1:3.
+    With their options, and what these say.
     """
     known = _known()
     yield known
@@ -160,11 +170,17 @@ def list_command() -> Answer:
     forms = [(form.example, _with_defaults(form)) for form in TOPOLOGIES.values()]
     yield "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"))
     yield f"\nof topologies G without switches: {', '.join(known['operations'])}"
-    machines = [
-        (f"{name}:2", machine["topology"], " | ".join(map(units.rate, machine["bandwidth_bytes_per_s"])))
+    yield "\n" + tabulate(known["meanings"].items(), headers=("option", "of a topology"))
+    presets = [
+        (
+            f"{name}:2",
+            machine["topology"],
+            " | ".join(map(units.rate, machine["bandwidth_bytes_per_s"])),
+            "yes" if machine["predicted"] else "",
+        )
         for name, machine in known["machines"].items()
     ]
-    yield "\n" + tabulate(machines, headers=("machine", "stands for", "BW"))
+    yield "\n" + tabulate(presets, headers=("machine", "stands for", "BW", "predict, diagnose"))
     anchor = speeds((ANCHOR_ALPHA,), (ANCHOR_BANDWIDTH,))
     yield f"anchor: N = {ANCHOR_RANKS}, M = {units.size(ANCHOR_MESSAGE)}, {anchor}"
 
@@ -185,6 +201,7 @@ def _known() -> dict[str, Any]:
         },
         "topologies": [form.example for form in TOPOLOGIES.values()],
         "topology_options": {name: form.options for name, form in TOPOLOGIES.items() if form.options},
+        "meanings": MEANINGS,
         "operations": [f"{name}({','.join(operation.operands)})" for name, operation in OPERATIONS.items()],
         "machines": {
             name: {
@@ -192,6 +209,7 @@ def _known() -> dict[str, Any]:
                 "bandwidth_bytes_per_s": preset.bandwidth,
                 "source": preset.source,
                 "note": preset.note,
+                "predicted": name in machines.PRESETS,
             }
             for name, preset in PRESETS.items()
         },
@@ -216,7 +234,7 @@ def _known() -> dict[str, Any]:
 @answered
 def run_command(asked: Asked, on: str, network: Network, clock: str, place: str, grouped: str | None) -> Answer:
     """Execute one algorithm, prove its end state, count its cost."""
-    if clock not in ("lockstep", "event"):
+    if clock not in _CLOCKS:
         raise ValueError(f"clock {units.shortened(clock)!r}: must be lockstep or event")
     chosen, topology = asked.algorithm, find_topology(on)
     price = network.on(topology)
@@ -260,6 +278,7 @@ def _described(rung: Rung, price: dict[str, Any]) -> dict[str, Any]:
         "port_model": topology.port_model,
         "ranks": topology.ranks,
         "segments": rung.segments,
+        "message_bytes": price["message"],
         "how": rung.how,
         # execute has proved the end state; this is the proof that it is the primitive's
         "correct": run.schedule.makes(PRIMITIVES[chosen.primitive]),
@@ -328,6 +347,9 @@ def _times(rung: Rung, seconds: float) -> dict[str, Any]:
     return {"time_s": seconds, **{name: rate if isfinite(rate) else None for name, rate in rates.items()}}
 
 
+_CLOCKS = {"lockstep": "lock-step", "event": "event"}
+
+
 def _sentences(result: dict[str, Any]) -> str:
     parts = "".join(f", {text}" for text in result["options"])
     parts += f", {result['segments']} segments" if result["segments"] > 1 else ""
@@ -344,14 +366,22 @@ def _sentences(result: dict[str, Any]) -> str:
         lines.append(f"  cost        n_alpha = {result['n_alpha']}, n_beta = {result['n_beta']} ({result['how']})")
     if "n_beta_node" in result:
         lines += _sentences_at_node(result)
+    at = (
+        ""
+        if "kinds" in result
+        else ", " + speeds(*([tier[key] for tier in result["tiers"]] for key in ("alpha", "bandwidth")))
+    )
     lines += [
+        f"  priced at   M = {units.message(result['message_bytes'])}{at}",
         f"  per rank    sent at most {result['sent_max']} M, received at most {result['received_max']} M",
         f"  per link    at most {result['link_load_max']} M",
     ]
     if formula := result.get("closed_form"):
         verdict = "agrees" if formula["agrees"] else "does not agree"
         lines.append(f"  closed form n_alpha = {formula['n_alpha']}, n_beta = {formula['n_beta']}: {verdict}")
-    lines.append(f"  time        {units.seconds(result['time_s'], 4)} ({result['clock']} clock){_rates(result)}")
+    lines.append(
+        f"  time        {units.seconds(result['time_s'], 4)} ({_CLOCKS[result['clock']]} clock){_rates(result)}"
+    )
     return "\n".join(lines)
 
 
@@ -394,7 +424,10 @@ def _tables_of_tiers(result: dict[str, Any]) -> list[str]:
 @_on(default="star:4")
 @answered
 def trace_command(asked: Asked, on: str) -> Answer:
-    """The state of every rank after every step: which ranks' contributions are in which block."""
+    """The state of every rank after every step.
+
+    Which ranks' contributions are in which block.
+    """
     topology = find_topology(on)
     if topology.ranks > MOST_TRACED:
         raise ValueError(f"a trace of {topology.ranks} ranks is unreadable: take at most {MOST_TRACED}")
@@ -409,7 +442,7 @@ def trace_command(asked: Asked, on: str) -> Answer:
             (f"rank {rank}", *("+".join(map(str, held.get(str(block), ()))) or "-" for block in blocks))
             for rank, held in enumerate(state["ranks"])
         ]
-        yield tabulate(rows, headers=["", *(f"block {block}" for block in blocks)]) + "\n"
+        yield table(["", *(f"block {block}" for block in blocks)], rows) + "\n"
 
 
 def _states(schedule: Schedule) -> list[dict[str, Any]]:
@@ -433,7 +466,10 @@ def _states(schedule: Schedule) -> list[dict[str, Any]]:
 @priced
 @answered
 def ladder_command(primitive: str, ranks: int | None, on: str | None, network: Network) -> Answer:
-    """Every algorithm for a primitive, fastest first, at its best number of segments."""
+    """Every algorithm for a primitive, fastest first.
+
+    Each in its best number of segments P, and one that works tier by tier with the best algorithm on each.
+    """
     if ranks is not None and on is not None:
         raise ValueError("give --ranks N for a star, or --on TOPOLOGY, not both")
     topology = find_topology(f"star:{ANCHOR_RANKS if ranks is None else ranks}" if on is None else on)
@@ -444,7 +480,8 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     yield {
         "primitive": primitive,
         "topology": topology.name,
-        "rungs": [_described(rung, price) | {"options": _options(rung), "clock": "lockstep"} for rung in rungs],
+        "message_bytes": network.message,
+        "rungs": [_described(rung, price) | {"options": rung.options, "clock": "lockstep"} for rung in rungs],
         "left_out": left_out,
     }
     counts = topology.levels == 1
@@ -461,17 +498,13 @@ def ladder_command(primitive: str, ranks: int | None, on: str | None, network: N
     ]
     yield (
         f"{primitive} on {topology.name} ({topology.port_model}), "
-        f"M = {units.size(network.message)}, {speeds(price['alpha'], price['bandwidth'])}, lock-step clock\n"
+        f"M = {units.message(network.message)}, {speeds(price['alpha'], price['bandwidth'])}, lock-step clock\n"
     )
     headers = ("algorithm", *(("n_alpha", "n_beta") if counts else ()), "time", "of fastest", "busbw", "how")
     yield table(headers, rows)
     if left_out:
         reasons = {why: [name for name, other in left_out.items() if other == why] for why in left_out.values()}
         yield "\nleft out:" + "".join(f"\n  {', '.join(names)}: {why}" for why, names in reasons.items())
-
-
-def _options(rung: Rung) -> list[str]:
-    return [f"{name}={value}" for name, value in rung.algorithm.chosen.items()]
 
 
 @cli.command("mpi-run")
@@ -482,8 +515,9 @@ def _options(rung: Rung) -> list[str]:
 @click.option("--seed", type=whole(), default="0", help="of the random inputs")
 @click.option("--json", "as_json", is_flag=True, help="print JSON")
 def mpi_run_command(asked: Asked, on: str | None, elements: int | None, dtype: str, seed: int, as_json: bool) -> int:
-    """Run an algorithm over real MPI, one process a rank, and compare with MPI's own collective.
+    """Run an algorithm over real MPI, and compare with MPI's own.
 
+    One process a rank, on random inputs: the buffers must be equal in every bit.
     Start it with mpirun, such as: mpirun -n 8 colllib mpi-run all-reduce ring
     """
     from colllib import mpi
@@ -543,9 +577,10 @@ def _beside_mpi(result: dict[str, Any]) -> str:
 @click.option("--to", "folder", help="of simgrid: where to write trace, platform and hosts (default: trace printed)")
 @priced
 def export_command(asked: Asked, on: str, form: str, folder: str | None, network: Network) -> None:
-    """Write a schedule as MSCCL's XML, after running that file on buffers of its own, or as a trace for SimGrid.
+    """Write a schedule as MSCCL's XML, or as a trace for SimGrid.
 
-    A trace takes M, a platform also alpha and BW; with --to the command that replays them is printed.
+    The XML is run on buffers of its own first. A trace takes M, a platform also alpha and BW; with --to the command
+    that replays them is printed.
     """
     if form not in ("msccl", "simgrid"):
         raise ValueError(f"format {units.shortened(form)!r}: must be msccl or simgrid")
@@ -565,10 +600,30 @@ def export_command(asked: Asked, on: str, form: str, folder: str | None, network
     click.echo(f"cd {shlex.quote(folder)} && {shlex.join(command)}")
 
 
-_ABOUT_TOPOLOGIES = "\b\nTopologies, their options and defaults; graphs and machines: colllib list\n" + "\n".join(
-    f"  {form.example},{','.join(f'{key}={value}' for key, value in form.options.items())}"
-    for form in TOPOLOGIES.values()
-    if form.options
+_ABOUT_FILES = """
+
+\b
+Or a file: a cluster's .toml, with a line for each of boxes = 24, gpus = 8,
+gpu = "h100" (or link = "450GB/s"), and if they differ cards = 4,
+card = "400Gb/s", oversubscription = 2; what nvidia-smi topo -m printed, .txt;
+or what NCCL wrote to NCCL_TOPO_DUMP_FILE, .xml."""
+_ABOUT_TOPOLOGIES = (
+    "\b\nTopologies, their options and defaults; what these say, graphs and machines: colllib list\n"
+    + "\n".join(
+        f"  {form.example},{','.join(f'{key}={value}' for key, value in form.options.items())}"
+        for form in TOPOLOGIES.values()
+        if form.options
+    )
+    + _ABOUT_FILES
+)
+_ABOUT_MACHINES = (
+    f"""\b
+Machines, of N boxes:
+  {" ".join(f"{name}:N" for name in list(machines.PRESETS)[:5])}
+  {" ".join(f"{name}:N" for name in list(machines.PRESETS)[5:])}
+
+What differs stands behind commas: {machines.OPTIONS}."""
+    + _ABOUT_FILES
 )
 
 for _command in (
@@ -578,7 +633,7 @@ for _command in (
     cli.add_command(_command)
 for _command in cli.commands.values():
     if any(parameter.name in ("on", "fabric") for parameter in _command.params):
-        _command.epilog = _ABOUT_TOPOLOGIES
+        _command.epilog = _ABOUT_MACHINES if _command.name in ("predict", "diagnose") else _ABOUT_TOPOLOGIES
 
 
 def _ratio(rung: Rung, fastest: Rung) -> str:
@@ -598,7 +653,9 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         status = cli.main(arguments, prog_name="colllib", standalone_mode=False)
     except click.ClickException as error:
-        status = _refuse(error.format_message())
+        context = getattr(error, "ctx", None)  # of a word that no command, or this one, takes
+        hint = f": {context.command_path} --help says what is taken" if context else ""
+        status = _refuse(error.format_message().removesuffix(".") + hint)
     except (ValueError, ImportError) as error:  # such as an MPI that is not there
         status = _refuse(str(error))
     except MemoryError:

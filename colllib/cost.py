@@ -292,8 +292,7 @@ def best_segments(
     limit = int(limit)
     levels = cost(1).levels
     alphas, speeds = values_per_level(levels, message=message, alpha=alpha, bandwidth=bandwidth)
-    if max(alphas) == 0:
-        raise TooLarge("alpha = 0: without latency every further segment pays, and no number of them is best")
+    check_latency(alphas)
     per_byte = message / speeds[0]
 
     @cache
@@ -308,6 +307,21 @@ def best_segments(
     lowest = min(map(time, tried)) * SAME
     found: int = next(segments for segments in tried if time(segments) <= lowest)
     return found
+
+
+def check_latency(alphas: Sequence[float]) -> None:
+    """Refuse to look for the best number of segments where there is none.
+
+    Args:
+        alphas: latencies of all levels.
+
+    Raises:
+        TooLarge: if all are 0.
+
+    >>> check_latency((0, 2.7e-6))
+    """
+    if max(alphas) == 0:
+        raise TooLarge("alpha = 0: without latency every further segment pays, and no number of them is best")
 
 
 def first_lowest(time: Callable[[int], float], low: int, limit: int) -> int:

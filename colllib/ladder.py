@@ -17,7 +17,7 @@ from colllib.algorithms import Algorithm, every, find, hierarchical, of
 from colllib.algorithms.alltoall import radices
 from colllib.algorithms.nested import flows
 from colllib.bounds import bus_factor
-from colllib.cost import Cost, Price, best_segments
+from colllib.cost import Cost, Price, best_segments, check_latency
 from colllib.execution import Execution, execute
 from colllib.limits import (
     IN_FULL,
@@ -264,6 +264,11 @@ class Rung:
         )
 
     @property
+    def options(self) -> list[str]:
+        """What is chosen of the algorithm's options, as the command line takes it, such as "tiers=ring,ring"."""
+        return [f"{name}={value}" for name, value in self.algorithm.chosen.items()]
+
+    @property
     def algbw(self) -> float:
         """M over the time, in bytes per second; infinite for a time of zero."""
         return self.message / self.seconds if self.seconds else float("inf")
@@ -388,6 +393,7 @@ def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
 
 def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
     """The best whole number of segments, by what their routes take before anything is executed."""
+    check_latency(price["alpha"])
     if here.algorithm.overlaps:
         seconds_in = overlapped(here.schedule(), here.topology, **price)
         found = _best_overlap(here, named, seconds_in)[1]
@@ -404,7 +410,7 @@ def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
                 return pricing.lock_step(whole_steps(schedule))
         return inf
 
-    rounds = max(1, (here.topology.ranks - 1).bit_length())  # in which a tree's or a circulant's roles come around
+    rounds = max(1, (here.topology.ranks - 1).bit_length()) if here.algorithm.in_rounds else 1
     return lowest_by_rounds(seconds, rounds, MOST_SEGMENTS)[1]
 
 
@@ -505,6 +511,7 @@ def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, An
     """
     if "tiers" not in algorithm.options or topology.lattice is None:
         return None
+    check_latency(price["alpha"])
     named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
     ways = [
         (lowest(seconds := traffic.in_segments(), MOST_SEGMENTS)[0], place, seconds, way)

@@ -6,7 +6,7 @@ compares the buffers bit by bit. Under mpirun, for all-reduce::
 
     mpirun -n 8 colllib mpi-run all-reduce ring
 
-This needs an MPI, and the extra that installs mpi4py: ``pip install 'colllib[mpi]'``. Nothing else
+This needs an MPI, and mpi4py, which ``make mpi`` installs. Nothing else
 in colllib imports this module.
 
 How a buffer holds blocks, everywhere here: a rank's input is the blocks that it holds or
@@ -49,7 +49,7 @@ def world() -> Any:
     try:
         return importlib.import_module("mpi4py.MPI").COMM_WORLD
     except ModuleNotFoundError as error:
-        raise ImportError("mpi4py is not installed: pip install 'colllib[mpi]'") from error
+        raise ImportError("mpi4py is not installed: make mpi installs it") from error
     except (ImportError, RuntimeError) as error:
         why = str(error).partition("\n")[0]
         raise ImportError(f"mpi4py finds no MPI ({why}): install one, such as Debian's openmpi-bin") from error

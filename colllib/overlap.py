@@ -47,14 +47,18 @@ class Traffic:
     def in_segments(self) -> Callable[[int], float]:
         """The seconds in P segments: each step then is P steps in a row at once, each with a P-th of its bytes."""
         steps = len(self.waits)
-        so_far, waits = np.pad(self.busy, ((1, 0), (0, 0))).cumsum(axis=0), np.append(self.waits, 0)
+        once = np.count_nonzero(self.busy, axis=0) == 1  # links of which a step, if it is among those at once, has all
+        longest = np.append(self.busy[:, once].max(axis=1, initial=0), 0)
+        so_far, waits = np.pad(self.busy[:, ~once], ((1, 0), (0, 0))).cumsum(axis=0), np.append(self.waits, 0)
 
         def seconds(segments: int) -> float:
             at_once = min(segments, steps)
             last = np.arange(1, steps + at_once)
             first, last = np.maximum(last - at_once, 0), np.minimum(last, steps)
-            lasting = (so_far[last] - so_far[first]).max(axis=1, initial=0) / segments
-            lasting += np.maximum.reduceat(waits, np.stack((first, last), axis=1).ravel())[::2]
+            ends = np.stack((first, last), axis=1).ravel()
+            lasting = (so_far[last] - so_far[first]).max(axis=1, initial=0)
+            lasting = np.maximum(lasting, np.maximum.reduceat(longest, ends)[::2]) / segments
+            lasting += np.maximum.reduceat(waits, ends)[::2]
             return float(lasting.sum() + (segments - at_once) * lasting[steps - 1 : steps].sum())
 
         return seconds
@@ -84,22 +88,25 @@ class Pricing:
         """
         kinds: dict[bytes, int] = {}
         waits: list[float] = []
-        busy, kind = [np.zeros(self.topology.num_links)], []
+        kind: list[int] = []
+        busy: list[tuple[IntArray, FloatArray]] = []  # the links that are, and for how long
         column, columns = np.zeros(self.topology.num_links, dtype=np.intp), 1
         for step in steps:
             kind.append(kinds.setdefault(_digest(step), len(kinds)))
             if len(kinds) > len(waits):
                 wait, load = self._routed(step)
                 waits.append(wait)
-                busy.append(load)
                 (used,) = np.nonzero(load)
+                busy.append((used, load[used]))
                 _, value = np.unique(load[used], return_inverse=True)
                 _, apart = np.unique(column[used] * len(used) + value, return_inverse=True)
                 column[used] = columns + apart
                 columns += len(used)
-        _, first, column = np.unique(column, return_index=True, return_inverse=True)
-        alike = np.stack([load[first] for load in busy])
-        return Traffic(np.array(waits)[kind], alike[1:][kind], column)
+        _, column = np.unique(column, return_inverse=True)
+        alike = np.zeros((len(busy), column.max(initial=-1) + 1))
+        for row, (used, lasting) in zip(alike, busy, strict=True):
+            row[column[used]] = lasting
+        return Traffic(np.array(waits)[kind], alike[kind], column)
 
     def lock_step(self, steps: Iterable[Flows]) -> float:
         """The seconds that steps take one after another; raises as `traffic`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import sqrt
 
-from colllib.cost import Cost, check_quantities
+from colllib.cost import Cost, check_latency, check_quantities
 from colllib.formula import Formula
 from colllib.primitives import check_counts
 
@@ -46,6 +46,5 @@ def best_segments_unrounded(stages: int, *, message: float, alpha: float, bandwi
     6.0
     """
     check_quantities(message=message, alpha=alpha, bandwidth=bandwidth)
-    if alpha == 0:
-        raise ValueError("alpha = 0: without latency every further segment pays, and no number is best")
+    check_latency((alpha,))
     return sqrt(BEST_SEGMENTS_SQUARED(L=stages, m=Fraction(message / (alpha * bandwidth))))

@@ -16,10 +16,16 @@ _SECONDS = {
     f"{prefix}s": Fraction(10) ** power for prefix, power in {"": 0, "m": -3, "u": -6, "µ": -6, "n": -9}.items()
 }
 _SECONDS["μs"] = _SECONDS["us"]  # a Greek letter; the micro sign is another character
+_RATES = {  # of which makers of networks write bits as b
+    f"{unit}{per}": size
+    for written, size in _BYTES.items()
+    for unit in (written, written.replace("bit", "b"))
+    for per in ("/s", "ps")
+}
 _KINDS = {
     "message size": (_BYTES, "16MB"),
     "time": (_SECONDS, "0.5us"),
-    "bandwidth": ({f"{unit}/s": size for unit, size in _BYTES.items()}, "900GB/s"),
+    "bandwidth": (_RATES, "900GB/s or 400Gb/s"),
 }
 _QUANTITY = re.compile(r"(-?)(\d{1,99}(?:\.\d{0,99})?|\.\d{1,99})(?:[eE]([+-]?\d{1,3}))? ?(\S+)", re.ASCII)
 _MOST_POWER = 30  # of ten, up or down: products of a few quantities are still numbers
@@ -31,7 +37,7 @@ def parse(kind: str, text: str) -> float:
 
     Args:
         kind: "message size", "time" or "bandwidth".
-        text: a decimal number with its unit, such as "16MB", "0.5us", "1e-6 s" or "900GB/s".
+        text: a decimal number with its unit, such as "16MB", "0.5us", "1e-6 s", "900GB/s" or "400Gb/s".
 
     Raises:
         ValueError: if the text cannot be read, has another unit, is negative, or says more than a number can.
@@ -115,6 +121,16 @@ def size(value: float, digits: int = 3) -> str:
     ('16 MB', '1 kB', '0 B')
     """
     return _scaled(value, "B", ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, "")), digits)
+
+
+def message(value: float) -> str:
+    """A message size for reading, in powers of 1024 where it is short in these and not in decimal units.
+
+    >>> message(16e6), message(1.5e9), message(2**28), message(1.5 * 2**30), message(12345)
+    ('16 MB', '1.5 GB', '256 MiB', '1.5 GiB', '12.3 kB')
+    """
+    exact = [text for text in (size(value), binary_size(value)) if parse("message size", text) == value]
+    return exact[0] if exact else size(value)
 
 
 def binary_size(value: float) -> str:

@@ -11,6 +11,8 @@ import pytest
 from colllib.algorithms import allreduce
 from colllib.cli import cli, main
 from colllib.execution import execute
+from colllib.measured import machines
+from colllib.topology import PRESETS
 
 TWO_LEVELS = ["--alpha", "1us,2us", "--bandwidth", "9GB/s,9GB/s"]
 COMMAND = [sys.executable, "-m", "colllib.cli"]
@@ -54,6 +56,74 @@ def test_every_command_about_a_schedule_takes_its_root_and_its_tiers():
     assert [sorted(held) for held in found["states"][0]["ranks"]] == [[], [], ["0"]]
     on_boxes = ("all-reduce", "hierarchical", "--on", "boxes:2x4", "--tiers", "ring,recursive-doubling")
     assert len(answer("trace", *on_boxes)["states"]) == 1 + 3 + 1 + 3
+
+
+def test_the_list_of_commands_says_a_whole_sentence_about_each():
+    listed = colllib("--help").stdout.partition("Commands:")[2].split("\n  ")[1:]
+    assert len(listed) == len(cli.commands)
+    assert all(line.strip().endswith(".") and not line.strip().endswith("...") for line in listed)
+
+
+@pytest.mark.parametrize("command", ["predict", "ladder"])
+def test_help_shows_a_cluster_file_that_can_be_written_from_it(command, tmp_path):
+    shown = colllib(command, "--help").stdout
+    lines = ["boxes = 24", "gpus = 8", 'gpu = "h100"', "cards = 4", 'card = "400Gb/s"', "oversubscription = 2"]
+    assert all(line in shown for line in lines)
+    file = tmp_path / "cluster.toml"
+    file.write_text("\n".join(lines))
+    assert answer("describe", str(file))["topology"] == "boxes:24x8,cards=4,oversubscription=2"
+
+
+def test_help_of_a_prediction_names_machines_and_the_options_that_it_takes():
+    shown = " ".join(colllib("predict", "--help").stdout.split())
+    assert "star:N" not in shown
+    assert all(f" {name}:N" in shown for name in machines.PRESETS)
+    options = shown.partition("behind commas: ")[2].partition(". Or a file")[0].replace(" or ", ", ").split(", ")
+    assert len(options) == 8
+    for option in options:
+        machines.find(f"dgx-h100:3,{option}")
+
+
+def test_every_option_of_a_topology_has_a_meaning_and_every_meaning_an_option():
+    found = answer("list")
+    taken = {option for options in found["topology_options"].values() for option in options} | {"without"}
+    assert set(found["meanings"]) == taken
+
+
+def test_machines_that_can_be_predicted_are_marked():
+    marked = {name for name, machine in answer("list")["machines"].items() if machine["predicted"]}
+    assert marked == PRESETS.keys() & machines.PRESETS.keys()
+    for name in PRESETS.keys() - marked:
+        with pytest.raises(ValueError, match="unknown machine"):
+            machines.find(f"{name}:2")
+
+
+def test_a_price_says_its_message_in_the_units_that_it_was_given_in():
+    assert (
+        "M = 256 MiB, alpha = 500 ns, BW = 900 GB/s"
+        in colllib("run", "all-reduce", "ring", "--on", "star:4", "--message", "256MiB").stdout
+    )
+    assert "M = 1.5 GB" in colllib("ladder", "all-reduce", "--ranks", "4", "--message", "1.5GB").stdout
+    assert answer("run", "all-reduce", "ring", "--on", "star:4", "--message", "1KiB")["message_bytes"] == 1024
+    assert answer("ladder", "all-reduce", "--ranks", "4", "--message", "1KiB")["message_bytes"] == 1024
+
+
+def test_the_options_of_a_predictions_best_schedule_run_it_again():
+    best = answer("predict", "all-reduce", "--on", "dgx-h100:3", "--message", "1MiB", "--best")["best"]
+    options = [word for option in best["options"] for word in ("--with", option)]
+    again = answer(
+        "run",
+        "all-reduce",
+        best["algorithm"],
+        "--on",
+        "dgx-h100:3",
+        "--message",
+        "1MiB",
+        "--segments",
+        str(best["segments"]),
+        *options,
+    )
+    assert again["time_s"] == best["time_s"]
 
 
 def test_list_names_what_can_be_run():
@@ -248,6 +318,8 @@ def test_every_command_also_speaks_to_people(arguments):
         (["run", "all-reduce", "swing", "--on", "torus:3x4"], "needs a power of two, not 3 ranks"),
         (["run", "all-reduce", "ring", "--on", "torus:3xx"], "as in torus:8x8x8"),
         (["run"], "PRIMITIVE"),
+        (["run", "all-reduce", "ring", "--ranks", "8"], "'--ranks': colllib run --help says what is taken"),
+        (["predict", "all-reduce", "--on", "boxes:24x8"], "gh200:2, or a cluster file (.toml)"),
         (["forest", "mi250:0"], "mi250:0: must be at least 1"),
         (["forest", "star:4", "--trees", "0"], "trees 0: must be at least 1"),
         (["forest", "star:4", "--primitive", "reduce", "--root", "4"], "root 4: must be one of the ranks 0..3"),
@@ -282,7 +354,7 @@ def test_every_command_also_speaks_to_people(arguments):
         (["x" * 5000], "No such command"),
         (
             ["run", "all-reduce", "ring", "--on", "boxes:2x4"],
-            "2 values, innermost first (box, card) for --alpha, and has none of its own",
+            "(box, card) for --alpha, and has none of its own: say --alpha 0.6us,2.7us",
         ),
         (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,2us,3us"], "for --alpha, not 3"),
         (
@@ -292,7 +364,7 @@ def test_every_command_also_speaks_to_people(arguments):
         (["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,"], "time '': not readable"),
         (
             ["run", "all-reduce", "ring", "--on", "boxes:2x4", "--alpha", "1us,2us", "--bandwidth", "9GB/s,0GB/s"],
-            "bandwidth '0GB/s': must be above 0, such as 900GB/s",
+            "bandwidth '0GB/s': must be above 0, such as 900GB/s or 400Gb/s",
         ),
         (
             ["run", "all-reduce", "hierarchical", "--on", "boxes:2x4", "--tiers", "ring,ring,ring", *TWO_LEVELS],
@@ -361,6 +433,12 @@ def test_a_ladder_leaves_out_what_is_too_large_and_says_why():
     found = answer("ladder", "broadcast", "--ranks", "8", "--alpha", "0s")
     assert [rung["algorithm"] for rung in found["rungs"]] == ["scatter-allgather"]
     assert "alpha = 0" in found["left_out"]["two-tree"]
+    # over several tiers the same
+    found = answer("ladder", "broadcast", "--on", "dgx-h100:2", "--alpha", "0s,0s")
+    assert {rung["segments"] for rung in found["rungs"]} == {1}
+    assert {"hierarchical", "channels", "two-tree"} <= {
+        name for name, why in found["left_out"].items() if "alpha = 0" in why
+    }
 
 
 def test_a_closed_form_is_compared_only_where_it_belongs():

@@ -487,7 +487,7 @@ def without_mpi4py(*arguments, **variables):
 def test_what_is_missing_is_said_in_one_line():
     done = without_mpi4py("mpi-run", "all-reduce", "ring")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "colllib: mpi4py is not installed: pip install 'colllib[mpi]'\n"
+    assert done.stderr == "colllib: mpi4py is not installed: make mpi installs it\n"
 
 
 def test_only_the_first_process_complains():

@@ -134,6 +134,13 @@ def test_the_best_number_of_segments_is_found_where_the_time_has_a_valley_in_eac
     assert chosen.seconds == pytest.approx(min(seconds), rel=1e-12)
 
 
+def test_the_best_number_of_segments_of_a_tree_is_found_between_two_that_are_looked_at_first():
+    on, tree = boxes((24, 8)), find("all-reduce", "tree")
+    price = {"message": 4e6, "alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
+    seconds = {pieces: run(tree, on, **price, segments=pieces).seconds for pieces in range(1, 9)}
+    assert run(tree, on, **price).segments == min(seconds, key=seconds.__getitem__) == 3
+
+
 @pytest.mark.parametrize(
     ("primitive", "name", "of_each_channel"), [("broadcast", "channels", 1), ("all-reduce", "tree", 4)]
 )

@@ -22,6 +22,9 @@ from colllib import units
         ("bandwidth", "900GB/s", 900e9),
         ("bandwidth", "400Gbit/s", 50e9),
         ("bandwidth", "1.8TB/s", 1.8e12),
+        ("bandwidth", "400Gb/s", 50e9),
+        ("bandwidth", "400 Gbps", 50e9),
+        ("bandwidth", "25GBps", 25e9),
     ],
 )
 def test_quantities_are_read_with_decimal_units(kind, text, value):
@@ -56,6 +59,7 @@ def test_binary_units_and_bits_are_exact(prefix, power):
         ("message size", "16 percent"),
         ("message size", "sixteen"),
         ("message size", "16XB"),
+        ("message size", "16Mb"),
         ("message size", "16us"),
         ("message size", "-1MB"),
         ("message size", ""),

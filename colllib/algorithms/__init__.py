@@ -182,6 +182,8 @@ class Algorithm:
             one port such an algorithm looks better than it can be: ladders leave it out there.
         searched: where it is made for that one fabric, which ladders do not wait for unless a closed form is its cost.
         overlaps: whether its segments follow one step apart, each as the schedule in one (`pipelined`).
+        in_rounds: whether its steps are as in one of lg(N) rounds in turn, so that P segments take another course than
+            P + 1; those of other algorithms add steps like the ones before.
     """
 
     primitive: str
@@ -197,6 +199,7 @@ class Algorithm:
     many_partners: bool = False
     searched: Callable[[Topology], bool] | None = None
     overlaps: bool = False
+    in_rounds: bool = False
 
     def fits(self, ranks: int) -> bool:
         """Whether it can serve N ranks.
@@ -343,6 +346,7 @@ _CHAIN: dict[str, Any] = _LATTICE | _CUT
 _TREES: dict[str, Any] = _TORUS | _CUT
 _HALVING: dict[str, Any] = _LATTICE | _POW2
 _IN_BOXES: dict[str, Any] = {"takes": "topology", "where": in_boxes}
+_ROUNDS: dict[str, Any] = _CUT | {"in_rounds": True}
 _OVERLAPPED: dict[str, Any] = _CUT | {"overlaps": True}
 _BOXES: dict[str, Any] = _IN_BOXES | _OVERLAPPED
 _NVLS, _SHARP, _NVLS_SHARP = (
@@ -377,7 +381,7 @@ _FOR_ANY_NETWORK: dict[str, tuple[_Row, ...]] = {
         ("rabenseifner", allreduce.rabenseifner, allreduce.rabenseifner_cost, "rabenseifner2004", _PLAIN),
         ("bidirectional-ring", allreduce.bidirectional_ring, allreduce.ring_cost, "patarasuk2009", _PLAIN),
         ("shortest-way-ring", allreduce.shortest_way_ring, allreduce.shortest_way_ring_cost, None, _PLAIN),
-        ("reduce-broadcast", allreduce.reduce_broadcast, allreduce.reduce_broadcast_cost, "traff2024", _CUT),
+        ("reduce-broadcast", allreduce.reduce_broadcast, allreduce.reduce_broadcast_cost, "traff2024", _ROUNDS),
     ),
     "all-gather": (
         ("ring", allgather.ring, allgather.ring_cost, "patarasuk2009", _PLAIN),
@@ -396,14 +400,14 @@ _FOR_ANY_NETWORK: dict[str, tuple[_Row, ...]] = {
         ("binomial-tree", broadcast.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", _OVERLAPPED),
         ("two-tree", broadcast.two_tree, broadcast.two_tree_cost, "sanders2009", _CUT),
         ("scatter-allgather", broadcast.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005", _PLAIN),
-        ("circulant", circulant.circulant, circulant.circulant_cost, "traff2024", _CUT),
+        ("circulant", circulant.circulant, circulant.circulant_cost, "traff2024", _ROUNDS),
     ),
     "reduce": (
         ("chain", reduce.chain, broadcast.chain_cost, "thakur2005", _OVERLAPPED),
         ("binomial-tree", reduce.binomial_tree, broadcast.binomial_tree_cost, "thakur2005", _OVERLAPPED),
         ("two-tree", reduce.two_tree, broadcast.two_tree_cost, "sanders2009", _CUT),
         ("scatter-allgather", reduce.scatter_allgather, broadcast.scatter_allgather_cost, "thakur2005", _PLAIN),
-        ("circulant", reduce.circulant, circulant.circulant_cost, "traff2024", _CUT),
+        ("circulant", reduce.circulant, circulant.circulant_cost, "traff2024", _ROUNDS),
     ),
     "all-to-all": (
         ("pairwise", alltoall.pairwise, alltoall.pairwise_cost, "thakur2005", _PLAIN),

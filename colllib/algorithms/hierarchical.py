@@ -21,6 +21,7 @@ from colllib.algorithms.nested import Phase, nested
 from colllib.exact import IntArray
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.topology import Lattice, Topology, star
+from colllib.units import shortened
 
 ORDERS = ("inner-first", "outer-first")
 
@@ -233,7 +234,7 @@ def _read(topology: Topology, tiers: str, order: str) -> tuple[Lattice, list[str
 
 def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | None = None) -> Phase:
     """One tier's schedule."""
-    from colllib.algorithms import find
+    from colllib.algorithms import of
 
     assert topology.lattice is not None
     size = topology.lattice.dims[axis]
@@ -244,9 +245,12 @@ def _on(topology: Topology, axis: int, primitive: str, name: str, root: int | No
         build = _THROUGH[primitive][0]
         switch = star(size, combines=True, replicates=True, scatters=True)
         return Phase(axis, build(switch, **at), tier_switches(topology, axis) if size > 1 else None)
-    algorithm = find(primitive, _SCATTERS.get(name, name) if primitive == "reduce-scatter" else name)
-    if algorithm.takes != "ranks":
-        raise ValueError(f"{primitive} {name} on tier {axis}: must be an algorithm for any network")
+    scatters = primitive == "reduce-scatter"
+    takes = {algorithm.name: algorithm for algorithm in of(primitive)}
+    algorithm = takes.get(_SCATTERS.get(name, name) if scatters else name)
+    if algorithm is None:
+        known = ", ".join([*(each.name for each in of("all-gather" if scatters else primitive)), IN_NETWORK])
+        raise ValueError(f"tiers: {primitive} {shortened(name)!r} on tier {axis}: must be one of {known}")
     if (refusal := algorithm.counts(size)) is not None:
         raise ValueError(f"{primitive} {name} on tier {axis} {refusal}")
     return Phase(axis, algorithm.build(size, **at))

@@ -18,7 +18,10 @@ from colllib.answering import Answer, answered, table
 @click.option("--chapter", help="such as all-reduce (default: all)")
 @answered
 def claims_command(name: str | None, source: str | None, verdict: str | None, chapter: str | None) -> Answer:
-    """What the sources claim, and what execution says to it: all, some, or one by its id, such as E-02-083."""
+    """What published texts claim, and what execution says.
+
+    All, some, or one by its id, such as E-02-083.
+    """
     if name is not None:
         yield from _about_claim(claims.entry(name))
         return

@@ -19,7 +19,7 @@ from colllib.topology import find as find_topology
 
 
 @click.command("forest")
-@click.argument("fabric")
+@click.argument("fabric", metavar="TOPOLOGY")
 @click.option("--primitive", default="all-gather", help="all-gather, reduce-scatter, all-reduce, broadcast or reduce")
 @click.option("--trees", type=whole(1), help="for each root (default: as many as reach the bound)")
 @click.option("--root", type=whole(), help="of a broadcast or reduce (default: 0)")
@@ -36,7 +36,10 @@ def forest_command(
     multicast: bool,
     bandwidth: Price | None,
 ) -> Answer:
-    """Pack trees that no schedule can beat, and execute them: the bound, its bottleneck, and what the trees reach."""
+    """Pack trees that no schedule can beat, and execute them.
+
+    The bound, its bottleneck, and what the trees reach.
+    """
     topology = _replicating(fabric) if multicast else find_topology(fabric)
     usual = None if topology.speeds else (ANCHOR_BANDWIDTH,) * topology.levels
     price = Network(ANCHOR_MESSAGE, (ANCHOR_ALPHA,) * topology.levels, bandwidth or usual).on(topology)
@@ -48,7 +51,7 @@ def forest_command(
     limit, halves = forest.bound, 2 if primitive == "all-reduce" else 1
     per_unit = 1.0 if topology.speeds else price["bandwidth"][0] / 1e9
     result: dict[str, Any] = {
-        "fabric": fabric,
+        "topology": topology.name,
         "primitive": primitive,
         "ranks": topology.ranks,
         "inverse_throughput": str(limit.inverse_throughput),
@@ -92,7 +95,7 @@ def _about_forest(forest: Forest, result: dict[str, Any], bound: str) -> str:
     seconds = units.seconds(result["seconds"], 3)
     said: tuple[tuple[str, str], ...] = (
         ("bound", f"{bound} = {limit.inverse_throughput} per {result['bandwidth_unit']}{rate}"),
-        ("bottleneck", f"between the ranks {names} and all others" if limit.cut else "none"),
+        ("bottleneck", f"between rank{'s' if len(apart) > 1 else ''} {names} and all others" if limit.cut else "none"),
         ("trees", f"{limit.trees} for each root, U = {limit.unit}, by {result['way']}, in {seconds}"),
         ("heights", ", ".join(f"{height}: {count}" for height, count in forest.heights.items())),
         ("executed", f"the busiest link carries {'just' if result['executed'] else 'NOT'} what the bound says"),

@@ -17,15 +17,16 @@ from colllib.topology.describe import switches, wires
 
 
 @click.command("describe")
-@click.argument("on")
+@click.argument("on", metavar="TOPOLOGY")
 @click.option("--radix", type=whole(1), help="ports of the switches that are bought, such as 144 (default: not asked)")
 @click.option("--patient", is_flag=True, help="spend up to half a minute on f")
 @answered
 def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
-    """What a topology is built from: switches, ports, cables, and behind switches what half of a tier's cables carry.
+    """What a topology is built from: switches, ports, cables.
 
-    Of a graph of equal links without switches also its degree, diameter, Moore bounds, and f, at which every rank can
-    send to every other one at once; what takes too long to find is left out, and says at which size.
+    Behind switches also what half of a tier's cables carry. Of a graph of equal links without switches also its degree,
+    diameter, Moore bounds, and f, at which every rank can send to every other one at once; what takes too long to find
+    is left out, and says at which size.
     """
     topology = find_topology(on)
     built = switches(topology, radix or 0) if topology.switches else []
@@ -45,7 +46,8 @@ def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
     promised = promises(topology, patient=patient) if is_graph(topology) else {}
     result |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
     yield result
-    yield f"{topology.name} ({topology.port_model}): {topology.ranks} ranks, {result['boxes']} boxes\n"
+    boxes = f", {result['boxes']} box{'es' if result['boxes'] > 1 else ''}" if result["boxes"] else ""
+    yield f"{topology.name} ({topology.port_model}): {topology.ranks} ranks{boxes}\n"
     if promised:
         described = promised | promised.pop("left_out")
         yield tabulate([(name, str(value)) for name, value in described.items()], tablefmt="plain") + "\n"
@@ -69,10 +71,10 @@ def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
 @click.option("--degree", type=whole(1), required=True, help="links out of and into each rank, such as 4")
 @answered
 def find_topology_command(nodes: int, degree: int) -> Answer:
-    """Graphs of which none beats another in both latency and bandwidth of a breadth-first all-gather.
+    """Graphs that no other beats in both latency and bandwidth.
 
-    Known graphs and expansions of them; the cost of each is that of its own breadth-first problems. `run` takes its
-    expression: colllib run all-gather breadth-first --on EXPRESSION.
+    Those of a breadth-first all-gather, of known graphs and expansions of them; the cost of each is that of its own
+    breadth-first problems. `run` takes its expression: colllib run all-gather breadth-first --on EXPRESSION.
     """
     headers = ("n_alpha", "n_beta_node", "expression", "provenance")
     rows = [(row.n_alpha, str(row.n_beta_node), row.expression, row.words) for row in pareto(nodes, degree)]

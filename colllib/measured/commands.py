@@ -47,15 +47,18 @@ def _cards(_: click.Context, option: click.Parameter, text: str | None) -> tuple
 
 @click.command("diagnose")
 @click.argument("log")
-@click.option("--on", "on", default=None, help="the machine: dgx-h100:2, a cluster .toml, NCCL's .xml")
-@click.option("--gpu", default="", help="the GPU, such as h100")
+@click.option("--on", "on", default=None, help="the machine, such as dgx-h100:2, or a file")
+@click.option("--gpu", default="", show_default=False, help="the GPU, such as h100")
 @click.option("--boxes", default=None, callback=_number, help="number of boxes")
 @click.option("--gpus-per-box", default=None, callback=_number, help="ranks in a box")
 @click.option("--cards", default=None, callback=_cards, help="network cards of a box, such as 8x400Gb/s")
 @click.option("--primitive", default=None, callback=_collective, help="what was run, where the log does not say it")
 @answered
 def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
-    """Read a benchmark's log, and say whether it is healthy, what binds, and what to test next."""
+    """Whether a benchmark's log is healthy, and what binds.
+
+    And what to test next.
+    """
     machine = None if on is None else machine_on(on, told["gpu"])
     hints = Hints(told["gpus_per_box"], told["boxes"], told["gpu"], told["cards"], told["primitive"], machine)
     if machine:
@@ -105,9 +108,7 @@ def _sentences(verdict: Diagnosis, unread: list[int]) -> str:
 
 @click.command("predict")
 @click.argument("primitive", callback=_collective)
-@click.option(
-    "--on", "on", required=True, help="the machine, such as dgx-h100:2 or dgx-h100:2,cards=4, or a cluster file"
-)
+@click.option("--on", "on", required=True, help="the machine, such as dgx-h100:2 or dgx-h100:2,cards=4, or a file")
 @click.option("--message", default=None, help="one size, such as 1GiB, instead of a sweep")
 @click.option("--what-if", multiple=True, help="the same with a change, such as cards=4 or boxes=8,oversubscription=2")
 @click.option("--sensitivity", is_flag=True, help="what each speed changes, what helps most first")
@@ -123,7 +124,10 @@ def predict_command(
     best: bool,
     dialect: str | None,
 ) -> Answer:
-    """What a collective should take on a machine, by NCCL's model scaled to published measurements."""
+    """What a collective should take on a machine.
+
+    By NCCL's model, scaled to published measurements.
+    """
     machine = machine_on(on)
     if what_if or sensitivity or best:
         if message is None:
@@ -142,7 +146,8 @@ def predict_command(
             result[key] = [{"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in group]
     if rung:
         rates = {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9}
-        result["best"] = {"algorithm": rung.label, **rates, "how": rung.how}
+        chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
+        result["best"] = chosen | {**rates, "how": rung.how}
     yield result
     if dialect is not None:
         timed = tuple(Row(k, p.message, p.seconds, p.message / p.seconds, p.busbw) for k, p in enumerate(found, 1))
@@ -170,7 +175,7 @@ def predict_command(
 
 def _row(p: Prediction) -> dict[str, Any]:
     return {
-        "bytes": p.message,
+        "message_bytes": p.message,
         "time_s": p.seconds,
         "algbw_GBps": p.message / p.seconds / 1e9,
         "busbw_GBps": p.busbw / 1e9,
@@ -201,7 +206,10 @@ def _best(machine: Machine, collective: str, message: float) -> Rung:
 @click.command("sweeps")
 @answered
 def sweeps_command() -> Answer:
-    """Published sweeps beside what is predicted when their machine is left out of the fit."""
+    """Published sweeps beside what is predicted of them.
+
+    The machine of each is left out of the fit that predicts it.
+    """
     made: list[dict[str, Any]] = []
     for each in compared():
         sweep, (size, time, found) = each.sweep, each.rows[-1]
@@ -228,8 +236,9 @@ def sweeps_command() -> Answer:
 @click.option("--to", "most", default="4MiB", help="the largest; each size is twice the one before")
 @click.option("--repeats", default="10", callback=_number, help="runs of a size that are timed, after one that is not")
 def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: str, repeats: int) -> None:
-    """Time MPI's own collective, or a schedule's messages, and print a table that diagnose reads.
+    """Time MPI's own collective, or a schedule over MPI.
 
+    The table that is printed is one that diagnose reads.
     Start it with mpirun, such as: mpirun -n 4 colllib mpi-bench all-reduce
     """
     from colllib import mpi

@@ -119,6 +119,10 @@ PRESETS = {name: name for name in ("dgx-v100", "dgx-a100", "dgx-h100", "dgx-h200
 PRESETS["gh200"] = "gh200 nvl32"
 
 
+#: What `with_option` takes.
+OPTIONS = "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, oversubscription=2, collnet=true or processor=amd"
+
+
 def by_gpu(name: str) -> Machine | None:
     """The usual box of a GPU, by a name that a driver or a person gives it, or nothing.
 
@@ -146,7 +150,10 @@ def find(expression: str) -> Machine:
     name, colon, count = head.partition(":")
     kind = by_gpu(PRESETS.get(name, ""))
     if kind is None:
-        raise ValueError(f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:n' for p in PRESETS)}")
+        raise ValueError(
+            f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "
+            "or a cluster file (.toml)"
+        )
     return changed(replace(kind, boxes=positive("boxes", count if colon else "1"), cards_known=True), options)
 
 
@@ -182,10 +189,7 @@ def with_option(machine: Machine, key: str, value: str) -> Machine:
     elif key == "processor" and value in ("amd", "intel", "arm"):
         stated = value
     else:
-        known = (
-            "boxes=2, gpus=8, cards=4, card=400Gbit/s, link=450GB/s, oversubscription=2, collnet=true or processor=amd"
-        )
-        raise ValueError(f"machine option {shortened(f'{key}={value}')!r}: take {known}")
+        raise ValueError(f"machine option {shortened(f'{key}={value}')!r}: take {OPTIONS}")
     return replace(machine, **{key: stated})
 
 
@@ -211,8 +215,8 @@ def cards(text: str) -> tuple[int, float]:
     ((8, 50000000000.0), (2, 25000000000.0))
     """
     count, x, rate = text.strip().rpartition("x")
-    rate = re.sub(r"(?<=[KMGT])b(?:it)?(?:ps|/s)?$|(?<=[KMGT])$", "bit/s", rate)
+    rate = re.sub(r"(?<=[KMGT])(b(it)?)?$", "b/s", rate)  # as in 8x400G
     try:
-        return positive("cards", count if x else "1"), parse("bandwidth", re.sub(r"Bps$", "B/s", rate))
+        return positive("cards", count if x else "1"), parse("bandwidth", rate)
     except ValueError:
         raise ValueError(f"cards {shortened(text)!r}: write them as 8x400Gb/s") from None

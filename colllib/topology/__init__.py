@@ -29,6 +29,7 @@ from colllib.topology.twisted import twisted_torus
 from colllib.units import shortened, whole
 
 __all__ = [
+    "MEANINGS",
     "OPERATIONS",
     "PRESETS",
     "TOPOLOGIES",
@@ -135,6 +136,33 @@ TOPOLOGIES: dict[str, Form] = {
         "distance-regular:35",
         {named.word: str(size) for size, named in distance_regular.VALENCY_FOUR.items()},
     ),
+}
+
+
+#: What an option of an expression says, in a line.
+MEANINGS = {
+    "apart": "whether nothing joins the rails",
+    "cards": "network cards of a box (none: one for each rank)",
+    "combines": "whether switches can add",
+    "dies": "how many of a box take part",
+    "endpoint": "share of alpha in sender and receiver, with 2 hop and switch 1",
+    "hop": "share of alpha on one link",
+    "inc": "which switches add, replicate and take bundles apart: none, box, network or both",
+    "inside": "what joins the ranks of a box: switch or full-mesh",
+    "order": "in which a message travels the axes, such as 1:0 (none: as given)",
+    "oversubscription": "how many times too thin the links up are for the ranks below; for each tier: 1:3",
+    "ports": "bonded ports of a rank",
+    "rails": "on how many rails the cards of a box are",
+    "ranks": "N, where the last box has fewer than the others",
+    "replicates": "whether switches can send one block to several",
+    "routing": "which way up: fixed, hash of both ends, or spread over all",
+    "scatters": "whether switches can take bundles apart",
+    "seed": "of the hash of messages over cables (none: spread over all)",
+    "switch": "share of alpha in a switch",
+    "tie": "which way to the antipode: up or balanced",
+    "uplink": "BW of a link up, such as 2 or 1/2",
+    "uplinks": "ports of a switch that lead up",
+    "without": "what has failed, such as card 3, leaf 1 or a cable 0-1",
 }
 
 

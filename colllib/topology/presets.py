@@ -80,6 +80,7 @@ PRESETS: dict[str, Preset] = {
         _superpod,
         (900 * GB, 100 * GB),
         ("gb200nvl72", "https://www.nvidia.com/en-us/networking/products/infiniband/quantum-x800/"),
+        "its cards have the rate of its switches' ports, where NVIDIA's design for the GB200 has half of it (nvl72); "
         "all spines of a rail stand as one switch, over which traffic spreads evenly, and join no two rails",
         inc="box",
     ),

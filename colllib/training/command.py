@@ -59,7 +59,10 @@ def read_plan(text: str) -> Plan:
 @click.option("--bucket", type=quantity("message size"), default="25MB", help="gradients that leave together")
 @answered
 def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
-    """A training step as a timeline: how long it takes, and what each stage does meanwhile."""
+    """A training step as a timeline: how long it takes.
+
+    And what each stage does meanwhile.
+    """
     if model not in MODELS:
         raise ValueError(f"unknown model {units.shortened(model)!r}: known are {', '.join(MODELS)}")
     training = Training(MODELS[model], read_plan(plan), on, rate=1e12 * teraflops, **others)
@@ -96,7 +99,10 @@ MOST_RANKS = 256
 @click.option("--gate", default="zipf", help="uniform or zipf")
 @answered
 def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: str | None, gate: str) -> Answer:
-    """Tokens choose experts: how uneven that is, and what the busiest link of each tier carries."""
+    """Tokens choose experts: what the busiest links carry.
+
+    And how uneven the choice is.
+    """
     where = topology(on)
     if gate not in GATES:
         raise ValueError(f"unknown gate {units.shortened(gate)!r}: known are {', '.join(GATES)}")
@@ -113,7 +119,13 @@ def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: st
     for copies in routing.COPIES if where.in_box else routing.COPIES[:2]:
         loads = crossings(execute(routing.dispatch(where, goes, copies), where))
         busiest[copies] = {tier: float(load.most) for tier, load in loads.items()}
-    yield {"on": on, "gate": gate, "imbalance": chosen.imbalance, "dropped": chosen.dropped, "busiest_M": busiest}
+    yield {
+        "topology": where.name,
+        "gate": gate,
+        "imbalance": chosen.imbalance,
+        "dropped": chosen.dropped,
+        "busiest_M": busiest,
+    }
     dropped = f"{100 * chosen.dropped:.1f}% of the choices dropped"
     yield f"busiest expert: {chosen.imbalance:.2f} times the mean, {dropped}\n"
     rows = [(copies, *(f"{most:.3f} M" for most in tiers.values())) for copies, tiers in busiest.items()]

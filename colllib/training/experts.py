@@ -249,7 +249,9 @@ def _held(experts: int, ranks: int) -> int:
     check_counts(experts=experts, ranks=ranks)
     check_size("a placement", experts, MOST_SCORES, "experts")
     if experts % ranks:
-        raise ValueError(f"{experts} experts on {ranks} ranks: each must hold equally many")
+        raise ValueError(
+            f"{experts} experts on {ranks} ranks: each must hold equally many, such as 1 or 2 of {ranks} or {2 * ranks}"
+        )
     return experts // ranks
 
 

@@ -217,10 +217,13 @@ def test_hierarchical_schedules_are_proved_in_both_orders_from_any_root(primitiv
     ("options", "complaint"),
     [
         ({"tiers": "ring,ring,ring"}, "tiers 'ring,ring,ring': boxes:3x4 has 2"),
-        ({"tiers": "gossip"}, "unknown algorithm 'gossip'"),
+        (
+            {"tiers": "gossip"},
+            "reduce-scatter 'gossip' on tier 0: must be one of ring, recursive-doubling, bruck, pat, in-network",
+        ),
         ({"tiers": "ring,rabenseifner"}, None),
         ({"tiers": "recursive-doubling,ring", "order": "outer-first"}, None),
-        ({"tiers": "ring,dim-ring"}, "all-reduce dim-ring on tier 1: must be an algorithm for any network"),
+        ({"tiers": "ring,dim-ring"}, "all-reduce 'dim-ring' on tier 1: must be one of ring,"),
         ({"order": "sideways"}, "order 'sideways': must be one of inner-first, outer-first"),
     ],
 )
@@ -232,6 +235,25 @@ def test_names_of_tiers_are_read_and_checked(options, complaint):
     with pytest.raises(ValueError, match=r"^[^\n]+$") as refusal:
         hierarchical.all_reduce(net, **options)
     assert complaint in str(refusal.value)
+
+
+@pytest.mark.parametrize("primitive", SIX)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_every_algorithm_that_a_refusal_of_a_tiers_name_lists_is_taken_there(primitive, axis):
+    net = boxes((4, 4), inc="both")
+    build = find(primitive, "hierarchical").build
+
+    def tiers(name):
+        usual = "pairwise" if primitive == "all-to-all" else "ring" if primitive.startswith("all") else None
+        usual = usual or ("ring" if primitive == "reduce-scatter" else "binomial-tree")
+        return ",".join(name if tier == axis else usual for tier in (0, 1))
+
+    with pytest.raises(ValueError, match="hierarchical' on tier") as refusal:
+        build(net, tiers=tiers("hierarchical"))
+    listed = str(refusal.value).partition("must be one of ")[2].split(", ")
+    assert len(listed) > 1
+    for name in listed:
+        execute(build(net, tiers=tiers(name)), net)
 
 
 def test_an_algorithm_that_a_tiers_size_rules_out_is_named_with_its_tier():

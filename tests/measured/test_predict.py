@@ -137,7 +137,7 @@ def test_the_command_prints_one_row_for_one_size():
         cli.cli, ["predict", "all-reduce", "--on", "dgx-h100:2,cards=4", "--message", "1GiB", "--json"]
     )
     (row,) = json.loads(made.output)["rows"]
-    assert row["bytes"] == 2**30
+    assert row["message_bytes"] == 2**30
     assert {"time_s", "busbw_GBps", "picked", "binding"} <= set(row)
 
 
@@ -163,7 +163,8 @@ def test_the_best_schedule_is_executed_at_the_speeds_of_the_machine():
         "all-gather", find_topology("boxes:2x2,cards=2"),
         message=1e9, alpha=(0.6e-6, 2.7e-6), bandwidth=(450e9, 25e9),
     )  # fmt: skip
-    assert best["algorithm"] == rungs[0].label
+    assert (best["algorithm"], best["segments"]) == ("hierarchical", rungs[0].segments)
+    assert f"hierarchical, P = {best['segments']}" == rungs[0].label
     assert best["time_s"] == rungs[0].seconds
 
 

@@ -47,19 +47,19 @@ const race = (function () {
 
   // -- reading: a number, perhaps a space, a unit ----------------------------------------------
   const POWERS = { "": 0, k: 3, K: 3, M: 6, G: 9, T: 12, P: 15, Ki: 0, Mi: 0, Gi: 0, Ti: 0, Pi: 0, m: -3, u: -6, "µ": -6, "μ": -6, n: -9 };
-  const EXAMPLES = { "message size": "16MB", time: "0.5us", bandwidth: "900GB/s" };
+  const EXAMPLES = { "message size": "16MB", time: "0.5us", bandwidth: "900GB/s or 400Gb/s" };
   function read(kind, text, low, high) {
     if (kind === "number") {
       const value = /^ *\d*\.?\d+ *$/.test(text) ? Number(text) : 0;
       if (!(value >= low && value <= high)) throw new Error(`must be a number from ${general(low, 6)} to ${general(high, 6)}`);
       return value;
     }
-    const unit = kind === "time" ? "([mnuµμ]?)s" : "((?:[KMGTP]i)|[kKMGTP]?)(B|bit)" + (kind === "bandwidth" ? "/s" : "");
+    const unit = kind === "time" ? "([mnuµμ]?)s" : "((?:[KMGTP]i)|[kKMGTP]?)" + (kind === "bandwidth" ? "(B|bit|b)(?:/s|ps)" : "(B|bit)");
     const found = new RegExp(`^ *(\\d+(?:\\.\\d*)?|\\.\\d+)(?:[eE]([+-]?\\d+))? ?${unit} *$`).exec(text);
     if (!found) throw new Error(`write a number with its unit, such as ${EXAMPLES[kind]}`);
     const [, digits, exponent, prefix, what] = found;
     const power = POWERS[prefix] + Number(exponent || 0); // in the decimal text, so that it is rounded once
-    const factor = (prefix.endsWith("i") ? 1024 ** ("KMGTP".indexOf(prefix[0]) + 1) : 1) / (what === "bit" ? 8 : 1);
+    const factor = (prefix.endsWith("i") ? 1024 ** ("KMGTP".indexOf(prefix[0]) + 1) : 1) / (/^b/.test(what) ? 8 : 1);
     const value = Number(`${digits}e${power}`) * factor;
     if (value === 0) throw new Error("must be above 0");
     if (!(value >= 1e-30 && value <= 1e30)) throw new Error(`too ${value > 1 ? "large" : "small"}; write it as ${EXAMPLES[kind]}`);
