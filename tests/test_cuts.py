@@ -174,6 +174,7 @@ def test_a_twist_doubles_the_cut():
 def test_a_switch_takes_the_side_that_suits_the_traffic():
     for n in (2, 3, 7, 8, 30):
         assert bisection(star(n)).bandwidth == n // 2  # the smaller half's links
+    assert {bisection(star(n)).proof for n in (5, 64)} == {"all halves are alike"}
     assert bisection(star(8, ports=3)).bandwidth == 12
     assert bisection(switch_tree(8, 4)).bandwidth == narrowest_through_switches(switch_tree(8, 4))
     assert bisection(one_port(ring(6))).bandwidth == 2
