@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from colllib.execution import execute
@@ -65,3 +67,16 @@ def test_a_line_that_is_slower_at_its_best_never_breaks_even():
     perfect = Line("all-reduce", "rabenseifner", "star:512", "ideal", "star without losses")
     assert break_even(perfect, dim_ring, **PRICE) is None
     assert break_even(dim_ring, halving, **PRICE) is not None
+
+
+def test_a_profile_gives_back_the_bus_bandwidth_of_8_gpus_that_it_comes_from():
+    """Of M bytes nccl-tests prints 7/4 M over the time, which is n_beta M over what is left of 450 GB/s."""
+    for name, n_beta, measured in (
+        ("crossbar", Fraction(7, 4), 360),
+        ("nvls one-shot", Fraction(1), 470),
+        ("nvls two-shot", Fraction(9, 8), 470),
+    ):
+        assert Fraction(7, 4) / (n_beta / PROFILES[name].beta) * 450 == measured
+        assert PROFILES[name].alpha == 1
+    assert (PROFILES["nvls"].alpha, PROFILES["nvls"].beta) == (1, Fraction("1.3") * PROFILES["crossbar"].beta / 2)
+    assert (PROFILES["torus"].alpha, round(float(PROFILES["torus"].beta), 1)) == (Fraction("1.2"), round(1 / 1.63, 1))
