@@ -167,10 +167,11 @@ def list_command() -> Answer:
         for algorithm in names
     ]
     yield "\n" + tabulate(rows, headers=("primitive", "algorithm", "takes (--segments P, --with NAME=VALUE)"))
+    yield "\n" + tabulate(known["meanings"]["algorithms"].items(), headers=("option", "of an algorithm"))
     forms = [(form.example, _with_defaults(form)) for form in TOPOLOGIES.values()]
     yield "\n" + tabulate(forms, headers=("topology", "options behind commas, and their defaults"))
     yield f"\nof topologies G without switches: {', '.join(known['operations'])}"
-    yield "\n" + tabulate(known["meanings"].items(), headers=("option", "of a topology"))
+    yield "\n" + tabulate(known["meanings"]["topologies"].items(), headers=("option", "of a topology"))
     presets = [
         (
             f"{name}:2",
@@ -201,7 +202,7 @@ def _known() -> dict[str, Any]:
         },
         "topologies": [form.example for form in TOPOLOGIES.values()],
         "topology_options": {name: form.options for name, form in TOPOLOGIES.items() if form.options},
-        "meanings": MEANINGS,
+        "meanings": {"algorithms": algorithms.MEANINGS, "topologies": MEANINGS},
         "operations": [f"{name}({','.join(operation.operands)})" for name, operation in OPERATIONS.items()],
         "machines": {
             name: {

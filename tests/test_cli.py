@@ -84,10 +84,13 @@ def test_help_of_a_prediction_names_machines_and_the_options_that_it_takes():
         machines.find(f"dgx-h100:3,{option}")
 
 
-def test_every_option_of_a_topology_has_a_meaning_and_every_meaning_an_option():
+def test_every_option_has_a_meaning_and_every_meaning_an_option():
     found = answer("list")
-    taken = {option for options in found["topology_options"].values() for option in options} | {"without"}
-    assert set(found["meanings"]) == taken
+    of_topologies = {option for options in found["topology_options"].values() for option in options}
+    assert set(found["meanings"]["topologies"]) == of_topologies | {"without"}
+    assert set(found["meanings"]["algorithms"]) == {
+        option for options in found["options"].values() for option in options
+    }
 
 
 def test_machines_that_can_be_predicted_are_marked():

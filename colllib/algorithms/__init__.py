@@ -517,6 +517,34 @@ def every(primitive: str) -> tuple[Algorithm, ...]:
     return found
 
 
+#: What an option of an algorithm says, in a line.
+MEANINGS = {
+    "both": "go both ways round a ring, or up only",
+    "bundled": "several blocks on a link are one message, or else one block a step",
+    "by_root": "every block goes up to the root, also below one lower switch",
+    "cap": "the most blocks in one message (default: no limit)",
+    "channels": "how many rings or trees (0: one for each place in a box)",
+    "direction": "1 to the next rank, -1 to the one before",
+    "first": "the chunk that rank r sends first is r + first",
+    "fused": "the last step of the halving and the first of the doubling are one",
+    "keep_own": "a rank adds its own part itself, and does not send it",
+    "order": "near or far partners first; of pat depth or rounds; hierarchical inner-first or outer-first",
+    "phased": "an axis waits until the one before is done",
+    "pieces": "into how many a shard is cut; of breadth-first at most (default: as many as make it exact)",
+    "radix": "the base, at least 2",
+    "root": "the rank that has, or gets, the vector",
+    "rotated": "blocks are cut into slices, each of which begins with another axis",
+    "segments": "P, into how many the vector is cut and pipelined",
+    "source": "the rank that sends",
+    "steps": "how many (default: as many as the diameter)",
+    "target": "the rank that receives",
+    "tie": "which way to the antipode: up or split, of a relay also balanced",
+    "tiers": "an algorithm for each tier, innermost first, with commas between, or one for all",
+    "trees": "for each root (default: as many as reach the bound)",
+    "turn": "which way a channel's ring goes through a box: rotated or alternate",
+}
+
+
 @cache
 def of(primitive: str) -> tuple[Algorithm, ...]:
     """All algorithms of a primitive for any network whose ranks have one port, in the order of the catalogue.

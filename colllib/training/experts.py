@@ -250,7 +250,7 @@ def _held(experts: int, ranks: int) -> int:
     check_size("a placement", experts, MOST_SCORES, "experts")
     if experts % ranks:
         raise ValueError(
-            f"{experts} experts on {ranks} ranks: each must hold equally many, such as 1 or 2 of {ranks} or {2 * ranks}"
+            f"{experts} experts on {ranks} ranks: each must hold equally many, so take {ranks} or a multiple"
         )
     return experts // ranks
 
