@@ -75,6 +75,7 @@ lint: $(INSTALLED) ## formatting, lint, types, and no code that nothing uses
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	MYPYPATH=tests:tests/show $(BIN)/mypy --allow-untyped-defs --allow-incomplete-defs benchmarks
 	$(BIN)/python scripts/unused.py
 
 # Where CI=true the tests of the second witness may not be skipped, so what they need is installed.

@@ -32,7 +32,7 @@ def test_cold_build_of_the_book(benchmark, tmp_path):
     source = tmp_path / "source"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".git", ".venv", "_build", ".cache", "__pycache__"))
     command = [
-        Path(sys.executable).parent / "jupyter-book",
+        str(Path(sys.executable).parent / "jupyter-book"),
         "build",
         str(source),
         "-W",

@@ -2,6 +2,7 @@
 
 import resource
 from time import process_time
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from colllib.ladder import ladder
 from colllib.topology import boxes, fat_tree
 
 PRIMITIVES = ["broadcast", "reduce", "all-gather", "reduce-scatter", "all-reduce", "all-to-all"]
-PRICE = {"message": 1e9, "alpha": (0.5e-6, 5e-6), "bandwidth": (450e9, 50e9)}
+PRICE: dict[str, Any] = {"message": 1e9, "alpha": (0.5e-6, 5e-6), "bandwidth": (450e9, 50e9)}
 
 
 def timed(benchmark, target, work, rounds=3):
@@ -65,7 +66,7 @@ def test_a_ladder_on_64_boxes_of_8(benchmark):
 
 
 def test_a_ladder_on_three_tiers_of_512_ranks(benchmark):
-    price = {"message": 1e8, "alpha": (0.5e-6, 2e-6, 8e-6), "bandwidth": (450e9, 50e9, 25e9)}
+    price: dict[str, Any] = {"message": 1e8, "alpha": (0.5e-6, 2e-6, 8e-6), "bandwidth": (450e9, 50e9, 25e9)}
     rungs = timed(benchmark, "8 s", lambda: ladder("all-reduce", boxes((8, 8, 8)), **price), 1)
     assert rungs[0].algorithm.name == "hierarchical"
 

@@ -638,7 +638,7 @@ for _command in cli.commands.values():
 
 
 def _ratio(rung: Rung, fastest: Rung) -> str:
-    return "1.00x" if rung.seconds == fastest.seconds else f"{rung.seconds / fastest.seconds:.2f}x"
+    return "1.00x" if rung.seconds == fastest.seconds else f"{units.ratio(rung.seconds / fastest.seconds)}x"
 
 
 def main(arguments: list[str] | None = None) -> None:

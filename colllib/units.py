@@ -150,3 +150,12 @@ def rate(value: float, digits: int = 3) -> str:
     '900 GB/s'
     """
     return size(value, digits) + "/s"
+
+
+def ratio(value: float) -> str:
+    """How many times as long, in three digits.
+
+    >>> [ratio(value) for value in (1, 2.345678, 78.91, 789.29)]
+    ['1.00', '2.35', '78.9', '789']
+    """
+    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"

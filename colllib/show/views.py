@@ -419,8 +419,8 @@ _CELLS: dict[str, Callable[[Priced, float, float], str]] = {
     "way": lambda one, m, least: one.label,
     "group": lambda one, m, least: one.row.group,
     "time": lambda one, m, least: units.seconds(one.seconds, 4),
-    "of fastest": lambda one, m, least: "" if one.row.bound else f"{one.seconds / least:.2f}",
-    "over floor": lambda one, m, least: f"{one.seconds / one.floor:.2f}" if one.floor else "",
+    "of fastest": lambda one, m, least: "" if one.row.bound else units.ratio(one.seconds / least),
+    "over floor": lambda one, m, least: units.ratio(one.seconds / one.floor) if one.floor else "",
     "n_alpha": lambda one, m, least: str(one.cost.n_alpha),
     "n_beta": lambda one, m, least: str(one.cost.n_beta),
     "P": lambda one, m, least: str(one.segments) if one.segments > 1 else "",
@@ -548,9 +548,10 @@ def _slowest(field: Field) -> str:
     """The slowest job: what its layout costs it alone, and what sharing costs."""
     one = max((one for one in field.all if not one.row.bound), key=lambda one: one.seconds)
     alone = next(other for other in field.all if other.row.bound and other.row.group == one.row.name)
+    by_layout, by_sharing = units.ratio(alone.seconds / one.floor), units.ratio(one.seconds / alone.seconds)
     return (
-        f"{one.row.name} is slowest with {units.seconds(one.seconds)}, {one.seconds / one.floor:.2f} times an aligned "
-        f"job alone: {alone.seconds / one.floor:.2f} by its layout, {one.seconds / alone.seconds:.2f} by sharing"
+        f"{one.row.name} is slowest with {units.seconds(one.seconds)}, {units.ratio(one.seconds / one.floor)} times "
+        f"an aligned job alone: {by_layout} by its layout, {by_sharing} by sharing"
     )
 
 
@@ -569,7 +570,7 @@ def _taken(field: Field) -> str:
         return ""
     if one.seconds == inf:
         return f" {one.row.name} takes {one.way}, which this book does not price."
-    longer = f"{one.seconds / field.first.seconds:.2f}"
+    longer = units.ratio(one.seconds / field.first.seconds)
     return f" {one.row.name} takes {one.label}, {'as fast' if longer == '1.00' else f'{longer} times as long'}."
 
 
@@ -595,15 +596,15 @@ _WORDS: dict[str, Callable[[Field], str]] = {
     "fastest": _fastest,
     "next": _next,
     "time": lambda f: units.seconds(f.one.seconds),
-    "times": lambda f: f"{f.one.seconds / f.other.seconds:.2f}",
+    "times": lambda f: units.ratio(f.one.seconds / f.other.seconds),
     "even": _even,
-    "over": lambda f: f"{f.one.seconds / f.bound:.2f}",
+    "over": lambda f: units.ratio(f.one.seconds / f.bound),
     "slowest": _slowest,
     "way": lambda f: f.one.label,
     "segments": lambda f: str(f.one.segments),
     "taken": _taken,
     "binds": _binds,
-    "gain": lambda f: f"{f.all[0].seconds / f.one.seconds:.2f}",
+    "gain": lambda f: units.ratio(f.all[0].seconds / f.one.seconds),
     "rate": lambda f: units.rate(_rate(f)),
     "share": _share,
     "sum": lambda f: units.seconds(sum(totals(f.all).values())),

@@ -22,7 +22,7 @@ def test_the_table_shows_the_executed_ladder(state):
     for rung in rungs:
         time, of_fastest, n_alpha, n_beta, _ = shown[rung.algorithm.label]
         assert time == units.seconds(rung.seconds, 4)
-        assert of_fastest == f"{rung.seconds / rungs[0].seconds:.2f}"
+        assert of_fastest == units.ratio(rung.seconds / rungs[0].seconds)
         assert (n_alpha, n_beta) == (str(rung.cost.n_alpha), str(rung.cost.n_beta))
 
 

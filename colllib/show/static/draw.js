@@ -5,7 +5,7 @@ const draw = (function () {
   const SERIES = ["#0b5cad", "#a83f08", "#17703a", "#83359f", "#086b76", "#b0222f", "#6c5d05", "#57606a"];
   const DASHES = ["", "7 3", "2 2.5", "8 3 2 3", "12 3", "4 2", "10 2 2 2 2 2", "1 4"];
   const HALO = ' paint-order="stroke" stroke="var(--cl-bg,#fff)" stroke-width="3"';
-  const { fixed, seconds, format } = race;
+  const { fixed, ratio, seconds, format } = race;
 
   const escape = (text) => String(text).replace(/[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;" }[c]));
   const typeset = (text) => escape(text).replace(/n_(alpha|beta)/g, (_, name) => `<i>n</i><sub>${name === "beta" ? "β" : "α"}</sub>`);
@@ -283,8 +283,8 @@ const draw = (function () {
     way: (one) => one.label,
     group: (one) => one.row.g || "",
     time: (one) => seconds(one.seconds, 4),
-    "of fastest": (one, m, least) => (one.row.b ? "" : fixed(one.seconds / least, 2)),
-    "over floor": (one) => (one.floor ? fixed(one.seconds / one.floor, 2) : ""),
+    "of fastest": (one, m, least) => (one.row.b ? "" : ratio(one.seconds / least)),
+    "over floor": (one) => (one.floor ? ratio(one.seconds / one.floor) : ""),
     n_alpha: (one) => race.counts(one.row.w[one.way], one.segments)[0],
     n_beta: (one) => race.counts(one.row.w[one.way], one.segments)[1],
     P: (one) => (one.segments > 1 ? one.segments : ""),

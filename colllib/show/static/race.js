@@ -41,6 +41,7 @@ const race = (function () {
     const power = `10${String(Number(exponent)).replace(/./g, (c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(c)])}`;
     return Number(mantissa) === 1 ? power : `${Number(mantissa)}×${power}`;
   }
+  const ratio = (value) => fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
   const times = (value) => `${number(significant(value, 3))} ×`;
   const format = { time: (value) => seconds(value), rate: (value) => rate(value), gain: times, slowdown: times };
   const show = { "message size": size, time: seconds, bandwidth: rate, number: general };
@@ -72,9 +73,9 @@ const race = (function () {
     const [top, below] = given.split("/").map(Number);
     return top / below;
   };
-  const ratio = (given) => String(given).split("/").concat("1").slice(0, 2).map(BigInt);
+  const parts = (given) => String(given).split("/").concat("1").slice(0, 2).map(BigInt);
   function sum(first, second, times, over) { // first + second * times / over, as text
-    const [a, b] = ratio(first), [c, d] = ratio(second);
+    const [a, b] = parts(first), [c, d] = parts(second);
     const top = a * d * BigInt(over) + c * b * BigInt(times), bottom = b * d * BigInt(over);
     let [x, y] = [top, bottom];
     while (y) [x, y] = [y, x % y];
@@ -182,17 +183,17 @@ const race = (function () {
       return `; next is ${one.title} with ${seconds(one.seconds)}`;
     },
     time: (f) => seconds(f.one.seconds),
-    times: (f) => fixed(f.one.seconds / f.other.seconds, 2),
+    times: (f) => ratio(f.one.seconds / f.other.seconds),
     even: (f) => {
       const [[a, b], [c, d]] = [f.one, f.other].map((one) => one.row.w[one.way].map(count));
       return size((c - a) / (b - d) * f.state[f.field.a[0]] * f.state[f.field.s[0]]);
     },
-    over: (f) => fixed(f.one.seconds / (f.one.floor || (f.all.find((one) => one.row.b) || { seconds: Infinity }).seconds), 2),
+    over: (f) => ratio(f.one.seconds / (f.one.floor || (f.all.find((one) => one.row.b) || { seconds: Infinity }).seconds)),
     slowest: (f) => {
       const one = f.all.filter((each) => !each.row.b).reduce((a, b) => (b.seconds > a.seconds ? b : a));
       const alone = f.all.find((other) => other.row.b && other.row.g === one.row.n);
-      return `${one.row.n} is slowest with ${seconds(one.seconds)}, ${fixed(one.seconds / one.floor, 2)} times an aligned job alone: `
-        + `${fixed(alone.seconds / one.floor, 2)} by its layout, ${fixed(one.seconds / alone.seconds, 2)} by sharing`;
+      return `${one.row.n} is slowest with ${seconds(one.seconds)}, ${ratio(one.seconds / one.floor)} times an aligned job alone: `
+        + `${ratio(alone.seconds / one.floor)} by its layout, ${ratio(one.seconds / alone.seconds)} by sharing`;
     },
     way: (f) => f.one.label,
     segments: (f) => String(f.one.segments),
@@ -200,7 +201,7 @@ const race = (function () {
       const one = f.all.find((each) => each.row.k);
       if (!one) return "";
       if (one.seconds === Infinity) return ` ${one.row.n} takes ${one.way}, which this book does not price.`;
-      const longer = fixed(one.seconds / f.tied[0].seconds, 2);
+      const longer = ratio(one.seconds / f.tied[0].seconds);
       return ` ${one.row.n} takes ${one.label}, ${longer === "1.00" ? "as fast" : `${longer} times as long`}.`;
     },
     binds: (f) => {
@@ -208,7 +209,7 @@ const race = (function () {
       const does = [...f.field.v.map((name) => `the ${name} are busy for`), "latency is"][most];
       return `${does} ${fixed(100 * shares[most], 0)}% of it`;
     },
-    gain: (f) => fixed(f.all[0].seconds / f.one.seconds, 2),
+    gain: (f) => ratio(f.all[0].seconds / f.one.seconds),
     rate: (f) => rate(rateOf(f)),
     share: (f) => `${fixed(100 * rateOf(f) / f.state[f.field.s[0].split("*")[0]], 0)}%`,
     sum: (f) => seconds(whole(f)),
@@ -228,5 +229,5 @@ const race = (function () {
     return said.slice(0, 1).toUpperCase() + said.slice(1);
   }
 
-  return { POINTS, format, show, read, general, fixed, size, seconds, rate, number, count, counts, prices, standings, ideal, fastest, turns, measured, busy, totals, told };
+  return { POINTS, format, show, read, general, fixed, ratio, size, seconds, rate, number, count, counts, prices, standings, ideal, fastest, turns, measured, busy, totals, told };
 }());
