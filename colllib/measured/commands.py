@@ -57,7 +57,7 @@ def _cards(_: click.Context, option: click.Parameter, text: str | None) -> tuple
 def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
     """Whether a benchmark's log is healthy, and what binds.
 
-    And what to test next.
+    The verdict comes with its evidence and the next test to run.
     """
     machine = None if on is None else machine_on(on, told["gpu"])
     hints = Hints(told["gpus_per_box"], told["boxes"], told["gpu"], told["cards"], told["primitive"], machine)
@@ -175,7 +175,7 @@ def predict_command(
 
 def _row(p: Prediction) -> dict[str, Any]:
     return {
-        "message_bytes": p.message,
+        "bytes": p.message,
         "time_s": p.seconds,
         "algbw_GBps": p.message / p.seconds / 1e9,
         "busbw_GBps": p.busbw / 1e9,

@@ -59,9 +59,9 @@ def read_plan(text: str) -> Plan:
 @click.option("--bucket", type=quantity("message size"), default="25MB", help="gradients that leave together")
 @answered
 def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
-    """A training step as a timeline: how long it takes.
+    """A training step as a timeline.
 
-    And what each stage does meanwhile.
+    How long it takes, and what each stage does meanwhile.
     """
     if model not in MODELS:
         raise ValueError(f"unknown model {units.shortened(model)!r}: known are {', '.join(MODELS)}")
@@ -101,7 +101,7 @@ MOST_RANKS = 256
 def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: str | None, gate: str) -> Answer:
     """Tokens choose experts: what the busiest links carry.
 
-    And how uneven the choice is.
+    How uneven the choice is, and how many tokens are dropped.
     """
     where = topology(on)
     if gate not in GATES:

@@ -137,7 +137,7 @@ def test_the_command_prints_one_row_for_one_size():
         cli.cli, ["predict", "all-reduce", "--on", "dgx-h100:2,cards=4", "--message", "1GiB", "--json"]
     )
     (row,) = json.loads(made.output)["rows"]
-    assert row["message_bytes"] == 2**30
+    assert row["bytes"] == 2**30
     assert {"time_s", "busbw_GBps", "picked", "binding"} <= set(row)
 
 
