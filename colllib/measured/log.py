@@ -116,9 +116,9 @@ class Run:
     def mixed(self) -> str:
         """Why the rows are not one job's, or nothing.
 
-        >>> same = Row(1, 1024.0, 1e-5, None, None)
-        >>> Run("nccl-tests", (same,) * 4).mixed
-        'the same size stands in row after row: several jobs wrote into one file'
+        >>> small, large = (Row(line, message, 1e-5, None, None) for line, message in ((1, 1024.0), (2, 2048.0)))
+        >>> Run("nccl-tests", (small,) * 4).mixed, Run("nccl-tests", (small, small, large, large)).mixed
+        ('', 'the same size stands in row after row: several jobs wrote into one file')
         """
         if self.streams > 1:
             return f"{self.streams} processes print a table each: separate jobs, not ranks of one"
