@@ -6,6 +6,12 @@ of machines, faults, collectives, dialects and sizes that the open logs do not h
 
 from __future__ import annotations
 
+import csv
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from measured import logs
 
@@ -317,3 +323,19 @@ def test_logs_of_machines_and_faults_that_no_rule_was_written_for(logs_made, col
     assert right >= 0.9 * len(logs_made)
     assert wrong <= 0.05 * len(logs_made)
     assert named >= 0.85 * slow
+
+
+def test_the_page_counts_the_verdicts_on_logs_that_the_rules_had_not_seen():
+    """A row is a public log, what was noted of it before, and what first came out, of the log alone and with the machine.
+
+    The rules were mended after draw 1 and after draw 2.
+    """
+    here = Path(__file__)
+    rows = list(csv.DictReader((here.parent / "blind.csv").read_text(encoding="utf-8").splitlines()))
+    page = json.loads((here.parents[2] / "notebooks" / "is-my-cluster-slow.ipynb").read_text(encoding="utf-8"))
+    (said,) = re.findall(
+        r"For that, .*? So tell it", "".join(line for cell in page["cells"] for line in cell["source"])
+    )
+    alone, told = (Counter(row[how] for row in rows) for how in ("alone", "told"))
+    counts = [each[verdict] for each in (alone, told) for verdict in ("right", "wrong", "undecided")]
+    assert list(map(int, re.findall(r"\d+", said))) == [len(rows), *counts]
