@@ -326,7 +326,7 @@ def test_logs_of_machines_and_faults_that_no_rule_was_written_for(logs_made, col
 
 
 def test_the_page_counts_the_verdicts_on_logs_that_the_rules_had_not_seen():
-    """A row is a public log, what was noted of it before, and what first came out, of the log alone and with the machine.
+    """A row is a public log, what was noted of it before, and what first came out, alone and told the machine.
 
     The rules were mended after draw 1 and after draw 2.
     """
