@@ -58,19 +58,19 @@ def bars_of(schedule: Schedule, *, message: float, alpha: float, bandwidth: floa
     >>> [bar.arrival for bar in bars_of(broadcast.chain(3), message=4, alpha=1, bandwidth=1)]
     [5.0, 10.0]
     """
-    share, price = schedule.blocks.share, {"message": message, "alpha": alpha, "bandwidth": bandwidth}
+    share = schedule.blocks.share
     sent = [(t, rank, blocks) for t in range(schedule.num_steps) for rank, blocks in _bundles(schedule.step(t))]
     takes = [
         int(share.numerators[list(blocks)].sum()) / share.denominator * (message / bandwidth) for *_, blocks in sent
     ]
     if clock == "event":
-        line = event_clock(schedule, star(schedule.ranks), **price)
+        line = event_clock(schedule, star(schedule.ranks), message=message, alpha=alpha, bandwidth=bandwidth)
         times = zip(line.start.tolist(), takes, line.arrival.tolist(), strict=True)
         return [
             Bar(rank, start, start + last, arrival, blocks)
             for (_, rank, blocks), (start, last, arrival) in zip(sent, times, strict=True)
         ]
-    edges = step_edges(execute(schedule), **price)
+    edges = step_edges(execute(schedule), message=message, alpha=alpha, bandwidth=bandwidth)
     free: dict[tuple[int, int], float] = {}
     found = []
     for (t, rank, blocks), last in zip(sent, takes, strict=True):
@@ -146,7 +146,7 @@ In the 5 steps 1, 2, 3, 2, 1 ranks send.
     if schedule.ranks > MOST_RANKS:
         raise ValueError(f"{schedule.ranks} ranks: a space-time diagram shows at most {MOST_RANKS}")
     price = {"message": message, "alpha": alpha, "bandwidth": bandwidth}
-    bars = bars_of(schedule, clock=clock, **price)
+    bars = sorted(bars_of(schedule, clock=clock, **price), key=lambda bar: (bar.row, bar.start))
     edges = step_edges(execute(schedule), **price) if clock == "lock-step" else []
     end = max((bar.arrival for bar in bars), default=0.0)
     axis = _Axis(until or end, edges, busy_ports(schedule), time_format, x_label)
