@@ -45,6 +45,7 @@ def closed_forms(kind: str) -> str:
 
 
 def _at_anchor(way: Entry) -> Rung:
+    way = way.in_base(2) if way.bases else way  # the base of the formulas
     return way.priced(message=ladder.ANCHOR_MESSAGE, alpha=ladder.ANCHOR_ALPHA, bandwidth=ladder.ANCHOR_BANDWIDTH)
 
 
