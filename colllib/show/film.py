@@ -40,17 +40,6 @@ class Move(NamedTuple):
     content: tuple[int, ...] | str
 
 
-def has_pairs(schedule: Schedule) -> bool:
-    """Whether the blocks are one for each pair of ranks, in order, as in an all-to-all.
-
-    >>> from colllib.algorithms import allgather, alltoall
-    >>> has_pairs(alltoall.bruck(4)), has_pairs(allgather.ring(4))
-    (True, False)
-    """
-    pairs = list(zip(schedule.blocks.source.tolist(), schedule.blocks.target.tolist(), strict=True))
-    return pairs == list(product(range(schedule.ranks), repeat=2))
-
-
 def amount(share: Fraction) -> str:
     """A share of the message M.
 
@@ -102,8 +91,9 @@ class Film:
     @cached_property
     def kind(self) -> Literal["blocks", "contributions", "destinations", "groups"]:
         """What the cells of a rank stand for."""
-        if has_pairs(self.schedule):
-            return "destinations"
+        ends = zip(self.blocks.source.tolist(), self.blocks.target.tolist(), strict=True)
+        if list(ends) == list(product(range(self.schedule.ranks), repeat=2)):
+            return "destinations"  # a block for each pair of ranks, in order
         if len(self.blocks) == 1 and 1 < self.need(0) <= FEW:
             return "contributions"
         return "blocks" if len(self.blocks) <= MOST_CELLS else "groups"

@@ -13,13 +13,9 @@ from colllib.show.theme import listed
 
 
 def butterfly(schedule: Schedule, *, title: str = "") -> Drawing:
-    """Ranks as rows, steps as columns: who sends to whom, and how much.
+    """Up to 16 ranks as rows, steps as columns: who sends to whom, and how much, below the conclusion as a title.
 
     The thicker a line, the larger the message. What rank 0's data touches is drawn in color.
-
-    Args:
-        schedule: on up to 16 ranks.
-        title: the conclusion.
 
     >>> from colllib.algorithms import allreduce
     >>> butterfly(allreduce.recursive_doubling(4))

@@ -16,12 +16,8 @@ DISK = (27.0, 27.0)
 def tree(schedule: Schedule, *, title: str = "") -> Drawing:
     """The tree along which a schedule moves its blocks, with the steps in which each edge is used; a chain as a row.
 
-    Args:
-        schedule: whose blocks all move along one tree.
-        title: the conclusion.
-
     Raises:
-        ValueError: if they do not.
+        ValueError: if they do not all move along one tree.
 
     >>> from colllib.algorithms import broadcast
     >>> tree(broadcast.binomial_tree(4))
@@ -61,12 +57,8 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
 
     Where the schedule is cut into segments and the edges take turns, those of the even steps are dashed.
 
-    Args:
-        schedule: whose blocks move along two trees.
-        title: the conclusion.
-
     Raises:
-        ValueError: if they do not.
+        ValueError: if the schedule moves its blocks along another number of trees.
 
     >>> from colllib.algorithms import allreduce
     >>> two_trees(allreduce.double_binary_tree(4))
