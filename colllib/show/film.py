@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import Literal, NamedTuple
 
+from colllib.algorithms.trees import depths
 from colllib.execution import Execution, trace
 from colllib.primitives import Blocks
 from colllib.schedule import Schedule
@@ -279,18 +280,12 @@ class Film:
         found: dict[tuple[int, ...], list[int]] = {}
         for block, pairs in enumerate(edges):
             parent = dict(pairs)
-            if len(parent) < len(pairs) or len(parent) != self.schedule.nodes - 1 or _goes_round(parent):
+            parents = tuple(parent.get(node, -1) for node in range(self.schedule.nodes))
+            try:
+                depths(parents)
+            except ValueError:
                 return []
-            found.setdefault(tuple(parent.get(node, -1) for node in range(self.schedule.nodes)), []).append(block)
+            if len(parent) < len(pairs):
+                return []
+            found.setdefault(parents, []).append(block)
         return [(list(parents), blocks) for parents, blocks in found.items()]
-
-
-def _goes_round(parent: dict[int, int]) -> bool:
-    for node in parent:
-        seen = set()
-        while node in parent:
-            if node in seen:
-                return True
-            seen.add(node)
-            node = parent[node]
-    return False
