@@ -31,8 +31,7 @@ from colllib.show.graph_player import graph_player
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lasso import Lasso
 from colllib.show.lines import Mark, lines, number
-from colllib.show.link_heat import heat, heat_map, link_heat_explorer
-from colllib.show.link_steps import link_steps_explorer
+from colllib.show.link_heat import heat, heat_map, link_heat_explorer, link_steps_explorer
 from colllib.show.mesh_explorer import mesh_explorer
 from colllib.show.overlap_explorer import overlap_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
