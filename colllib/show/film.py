@@ -53,16 +53,12 @@ def amount(share: Fraction) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """An execution, looked at step by step.
+    """An execution under the name that the reader knows, looked at step by step.
 
-    What a rank shows depends on the schedule. Usually there is a cell for each block, with a slot
-    for each rank that contributes to it. A single block that is summed shows its contributions as
-    cells of their own. An all-to-all has a cell for each destination, with a slot for each source.
-    And where there are many blocks, those with one source and one target share a cell.
-
-    Attributes:
-        name: what the reader calls it.
-        run: the execution.
+    What a rank shows depends on the schedule. Usually there is a cell for each block, with a slot for each rank that
+    contributes to it. A single block that is summed shows its contributions as cells of their own. An all-to-all has
+    a cell for each destination, with a slot for each source. And where there are many blocks, those with one source and
+    one target share a cell.
 
     >>> from colllib import execute
     >>> from colllib.algorithms import allreduce

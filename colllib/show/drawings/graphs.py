@@ -23,11 +23,7 @@ Link = tuple[int, int]
 
 @dataclass(frozen=True)
 class Spread:
-    """How one rank's shard spreads in an all-gather.
-
-    Attributes:
-        schedule: an all-gather.
-        owner: whose shard is followed.
+    """How the shard of one rank, its owner, spreads in an all-gather.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.topology import find

@@ -69,11 +69,6 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
     In an algorithm that treats all ranks alike every other block takes the same way from its own rank.
     The last column says how many blocks a message has in each step.
 
-    Args:
-        schedule: in which the block comes from one rank.
-        block: which.
-        title: the conclusion.
-
     Raises:
         ValueError: for a block that several ranks contribute to.
 
