@@ -351,9 +351,12 @@ def passes(project: Path, plugin: Clock | Shortest, limit: int, *tests: str) -> 
     return status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)  # not every file has doctests
 
 
-def doctests(name: str) -> tuple[str, str]:
-    """How they are run: by themselves, as a test module would hide the function of its name in the package."""
-    return "--doctest-modules", f"colllib/{name}"
+def doctests(*names: str) -> tuple[str, ...]:
+    """How they are run: by themselves, as a test module would hide the function of its name in the package.
+
+    The package stands first, else pytest imports the first of its modules a second time, with classes of its own.
+    """
+    return "--doctest-modules", "colllib/__init__.py", *(f"colllib/{name}" for name in names)
 
 
 def faulty(tree: ast.Module, node: ast.AST) -> tuple[str, str]:
@@ -401,7 +404,7 @@ def main() -> int:
         project = Path(folder) / "project"
         shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(".*", "_build", "notebooks", "book"))
         mirrored = part.tests if part.rest else tuple(sorted({test for name in names for test in part.first[name]}))
-        for tests in (("--doctest-modules", *(f"colllib/{name}" for name in names)), mirrored):
+        for tests in (doctests(*names), mirrored):
             if not passes(project, Clock(), LONGEST, *tests):
                 raise SystemExit(f"{' '.join(tests)}: fails without a fault")
         took = json.loads((project / TIMES).read_text(encoding="utf-8"))
