@@ -12,7 +12,7 @@ from colllib.cost import CROSSOVER
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
 from colllib.pipeline import BEST_SEGMENTS_SQUARED
 from colllib.show.cheatsheet import ANCHORS, bounds_table, closed_forms, fastest_on_clusters, handy, two_tiers
-from colllib.two_tiers import CLUSTERS, TWO_TIERS, cluster
+from colllib.two_tiers import CLUSTERS, TWO_TIERS, cluster, price
 
 
 @pytest.mark.parametrize("kind", ANCHORS)
@@ -68,7 +68,8 @@ def test_every_row_of_a_table_has_all_its_cells(kind):
 
 
 def test_the_times_of_two_tiers_are_what_their_formulas_say():
-    where, (alpha, bandwidth) = cluster("64 boxes of 8 on rails")
+    name = "64 boxes of 8 on rails"
+    where, alpha, bandwidth = cluster(name), price(name)["alpha"], price(name)["bandwidth"]
     for form, row in zip(TWO_TIERS, two_tiers().splitlines()[2:], strict=True):
         inner, outer, port, card = (
             float(part(B=where.ranks // 8, G=8)) for part in (form.inner, form.outer, form.port, form.card)
