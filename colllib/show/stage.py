@@ -273,7 +273,7 @@ class Stage:
         gap = max(18.0, min(46.0, (self.room - 2 * stub) / axes.dims[0] - size[0]))
         self._put(layouts.lattice(axes, size, gap, self.room, stub), columns)
         for a, b in sorted(set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))):
-            axis, way = _direction(axes, a, b)
+            axis, way = layouts.direction(axes, a, b)
             self.tints[a, b, 0] = AXES[axis]
             self.tracks[a, b, 0] = self._link(axes, a, b, axis, way, stub)
         self.shows_idle = True
@@ -464,12 +464,3 @@ def _down(parents: list[int]) -> list[int]:
     while order[-1] in child:
         order.append(child[order[-1]])
     return order
-
-
-def _direction(axes: Lattice, a: int, b: int) -> tuple[int, int]:
-    """The axis along which two neighbors differ, and 1 or -1 for up or down, round a ring as well."""
-    here, there = axes.coordinates(a), axes.coordinates(b)
-    axis = next(k for k, (p, q) in enumerate(zip(here, there, strict=True)) if p != q)
-    size = axes.dims[axis]
-    up = (there[axis] - here[axis]) % size == 1 and (size > 2 or here[axis] == 0)
-    return axis, 1 if up else -1
