@@ -58,7 +58,7 @@
   const sum = (values) => values.reduce((total, one) => total + one, 0);
 
   function weight(page, title) {
-    if (title === "Exercises") return 0.7;
+    if (title === "Exercises" || title === "All chapters") return 0.7;
     if (page.startsWith("notebooks/")) return 1;
     return /claims|errata|references/.test(page) ? 0.3 : 0.8;
   }
