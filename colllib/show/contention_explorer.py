@@ -135,7 +135,7 @@ def _picture(fabric: str, work: str, size: int, groups: int, layout: str, draw: 
     body = _torus_picture(here) if fabric == "torus" else _spine_picture(here)
     counts = np.bincount(_level(here.loads), minlength=len(_LEVELS))
     described = "; ".join(f"{name}: {int(n)}" for name, n in zip(_LEVELS, counts, strict=True) if n)
-    alt = f"{len(here.places)} jobs on {FABRICS[fabric][0]}. Directed links by load: {described}."
+    alt = f"Jobs on {FABRICS[fabric][0]}: {len(here.places)}. Directed links by load: {described}."
     busiest = int(here.loads.max())
     links = int((here.loads == busiest).sum())
     title = f"Busiest: {links} directed link{'s' * (links > 1)} with a load of {busiest}"
@@ -217,7 +217,7 @@ def _spine_picture(here: Scene) -> str:
         return 52 + cell * (rank % SIDE), 34 + cell * 1.35 * (rank // SIDE)
 
     first = 2 * here.topology.ranks
-    levels = _level(here.loads).tolist()
+    loads, levels = here.loads.tolist(), _level(here.loads).tolist()
     out = []
     for panel, (title, start) in enumerate((("up", first), ("down", first + SIDE * spines))):
         left = 205 + panel * (spines * 11 + 18)
@@ -225,14 +225,14 @@ def _spine_picture(here: Scene) -> str:
         for leaf in range(SIDE):
             y = 34 + cell * 1.35 * leaf
             for spine in range(spines):
-                level = levels[start + leaf * spines + spine]
+                load, level = (values[start + leaf * spines + spine] for values in (loads, levels))
                 out.append(
                     f'<rect x="{left + 11 * spine}" y="{y - 8:g}" width="10" height="16" style="fill:{_HUES[level]}"/>'
                 )
                 if level > 1:
                     out.append(
                         f'<text x="{left + 11 * spine + 5}" y="{y + 3.5:g}" font-size="10" text-anchor="middle" '
-                        f'style="fill:var(--cl-bg,#fff)">{level}</text>'
+                        f'style="fill:var(--cl-bg,#fff)">{load}</text>'
                     )
     names = "".join(
         f'<text x="2" y="{38 + cell * 1.35 * leaf:g}" font-size="11">leaf {leaf}</text>' for leaf in range(SIDE)
