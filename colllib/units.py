@@ -152,6 +152,15 @@ def rate(value: float, digits: int = 3) -> str:
     return size(value, digits) + "/s"
 
 
+def several(count: int, noun: str) -> str:
+    """How many of something.
+
+    >>> several(1, "step"), several(0, "step")
+    ('1 step', '0 steps')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def ratio(value: float) -> str:
     """How many times as long, in three digits.
 
