@@ -163,8 +163,10 @@ class Pricing:
         kind: list[int] = []
         busy: list[tuple[IntArray, FloatArray]] = []  # the links that are, and for how long
         column, columns = np.zeros(self.topology.num_links, dtype=np.intp), 1
+        last: Flows | None = None
         for step in steps:
-            kind.append(kinds.setdefault(_digest(step), len(kinds)))
+            kind.append(kind[-1] if step is last else kinds.setdefault(_digest(step), len(kinds)))
+            last = step
             if len(kinds) > len(waits):
                 wait, load = self._routed(step)
                 waits.append(wait)
