@@ -90,7 +90,7 @@ def flows(lattice: Lattice, phases: Sequence[Phase], which: int) -> Iterator[Flo
             last = phase.schedule.pattern(t)
             src, dst, size = phase.schedule.carried(t)
             src, dst = (_nodes(lattice, phase, end, place, line) for end in (src, dst))
-            flow = Flows(src, dst, np.multiply.outer(size, share).ravel())
+            flow = Flows(src, dst, np.multiply.outer(size.as_floats(), share).ravel())
         yield flow
 
 
