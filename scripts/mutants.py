@@ -227,6 +227,9 @@ EQUIVALENT = {
         "2^53 itself is exact as well"
     ),
     "low, high = (max(low, top // 2), min(3 * top, limit))": "what is looked for is in a wider stretch as well",
+    "turn = np.arange(len(into)) - np.minimum.accumulate(np.where(first, np.arange(len(into)), 0))": (
+        "one message at a time adds up to the same"
+    ),
     "flow = flow_hash(src[far], dst[far], seed) if seed is not None and max(hashed) >= 1 else None": (
         "of one cable every flow takes that one"
     ),
