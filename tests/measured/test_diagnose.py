@@ -375,6 +375,17 @@ def test_what_a_pair_exchanges_beyond_any_slot_goes_over_links_of_its_own(busbw,
     assert (run.ranks, diagnose(run).state) == (None, state)
 
 
+def test_without_a_gpu_or_hosts_the_ranks_are_those_of_boxes_of_eight():
+    for busbw, state in ((320e9, "healthy"), (250e9, "undecided"), (7e9, "below-expectation")):
+        assert diagnose(replace(logs.run(busbw, gpu=""), boxes=None)).state == state
+
+
+@pytest.mark.parametrize(("ranks", "boxes", "named"), [(2, 1, True), (2, None, False), (4, None, True)])
+def test_two_ranks_may_be_on_two_hosts_and_more_are_taken_for_a_box(ranks, boxes, named):
+    run = replace(logs.run(5e9, boxes=1, per_box=ranks, gpu=""), boxes=boxes, gpus_per_box=None)
+    assert (diagnose(run).cause in ("pcie-limited", "p2p-disabled")) == named
+
+
 def test_what_cannot_be_told_still_names_what_to_look_at_first():
     found = diagnose(logs.run(25e9, boxes=4, gpu=""))
     assert found.state == "undecided"
