@@ -1,13 +1,14 @@
 """The cheatsheet: what the library knows of costs in formulas, as the tables of a page."""
 
 from colllib import ladder, units
+from colllib.algorithms import find
 from colllib.bounds import ON_TORUS, ONE_PORT
 from colllib.cost import CROSSOVER
 from colllib.ladder import Entry, Rung
 from colllib.pipeline import BEST_SEGMENTS_SQUARED
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.views import listed
-from colllib.two_tiers import CLUSTERS, TWO_TIERS, fastest, ways
+from colllib.two_tiers import CLUSTERS, TWO_TIERS, cluster, price, rungs
 
 #: The kinds of topology, each with the one whose times are shown.
 ANCHORS = {
@@ -44,6 +45,7 @@ def closed_forms(kind: str) -> str:
 
 
 def _at_anchor(way: Entry) -> Rung:
+    way = way.in_base(2) if way.bases else way  # the base of the formulas
     return way.priced(message=ladder.ANCHOR_MESSAGE, alpha=ladder.ANCHOR_ALPHA, bandwidth=ladder.ANCHOR_BANDWIDTH)
 
 
@@ -104,25 +106,25 @@ def two_tiers() -> str:
     ]
     backwards = {"broadcast": "broadcast, reduce", "all-gather": "all-gather, reduce-scatter"}
     for form in TWO_TIERS:
-        label = f"hierarchical ({form.tiers})"
-        way = next(way for way in ways(form.primitive, name) if way.label == label)
+        algorithm = find(form.primitive, "hierarchical").configured({"tiers": form.tiers})
+        rung = ladder.run(algorithm, cluster(name), **price(name), segments=1)
         parts = " | ".join(f"${part.tex}$" for part in (form.inner, form.outer, form.port, form.card))
-        time = units.seconds(way.seconds(), 3).replace(" ", "\u00a0")
+        time = units.seconds(rung.seconds, 3).replace(" ", "\u00a0")
         who = backwards.get(form.primitive, form.primitive)
         lines.append(f"| {who} | {form.tiers.replace('-', ' ')} | {parts} | {time} |")
     return "\n".join(lines)
 
 
 def fastest_on_clusters() -> str:
-    """The fastest of what is tried on clusters of several tiers at the anchor's message, as a Markdown table.
+    """The fastest on clusters of several tiers at the anchor's message, as a Markdown table.
 
     >>> fastest_on_clusters().splitlines()[0]
     '| primitive | 64 boxes of 8 on rails | time | 8 NVL72 pods | time |'
     """
     lines = [f"| primitive | {' | time | '.join(CLUSTERS)} | time |", f"| --- {'| --- | --- ' * len(CLUSTERS)}|"]
     for primitive in ladder.PRIMITIVES:
-        found = [fastest(primitive, name) for name in CLUSTERS]
-        cells = [cell for way in found for cell in (way.label, units.seconds(way.seconds(), 3).replace(" ", "\u00a0"))]
+        found = [rungs(primitive, name)[0] for name in CLUSTERS]
+        cells = [cell for rung in found for cell in (rung.label, units.seconds(rung.seconds, 3).replace(" ", "\u00a0"))]
         lines.append(f"| {primitive} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
