@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from colllib.show.explorer import Explorer
 
 MANY = 24  # choices that a note does not list
-LONG = 24  # letters that fit into one of two columns
+LONG = 22  # letters that fit into one of two columns
 SPEEDS = ("0.5", "1", "2", "4")
 
 

@@ -63,6 +63,7 @@
   };
   form.hidden = false;
   form.addEventListener("input", show);
+  window.addEventListener("resize", show);
   form.addEventListener("submit", (event) => event.preventDefault());
   show();
 })();
