@@ -45,14 +45,9 @@ class Bar:
 
 
 def bars_of(schedule: Schedule, *, message: float, alpha: float, bandwidth: float, clock: Clock = "event") -> list[Bar]:
-    """Every message on a star with its times, in schedule order.
+    """Every message on a star with its times in seconds, in schedule order; arguments as of `space_time`.
 
-    Args:
-        schedule: what to run.
-        message: M in bytes.
-        alpha: latency in seconds.
-        bandwidth: BW in bytes per second.
-        clock: "event" or "lock-step", on which a port sends the messages of a step one after another.
+    On the lock-step clock a port sends the messages of a step one after another.
 
     >>> from colllib.algorithms import broadcast
     >>> [bar.arrival for bar in bars_of(broadcast.chain(3), message=4, alpha=1, bandwidth=1)]
