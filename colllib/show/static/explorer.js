@@ -314,11 +314,11 @@ function run(root, data) {
     }));
   }
   // What stands below stays where it is: a part is as high as the highest of its fragments; where something plays, of
-  // those that the controls after its last list show; on a phone, where the answer stays in sight, of those that it plays.
-  const listed = controls.findLastIndex(({ input }) => input && input.tagName === "SELECT");
+  // those that it plays, and on a wide page never lower than it has been. On a phone the answer is in sight anyway.
   const phone = matchMedia("(max-width: 600px)"); // as in explorer.css
-  const kept = (i) => (phone.matches ? i !== data.play : data.play !== null && i <= listed);
+  const kept = (i) => data.play !== null && i !== data.play;
   function reserve() {
+    if (phone.matches && data.play === null) return;
     parts.forEach(({ view, tree, on, node }) => {
       if (view || node.closest("details")) return;
       const ids = new Set();
@@ -328,8 +328,6 @@ function run(root, data) {
         else collect(branch[at[on[depth]]], depth + 1);
       };
       collect(tree, 0);
-      node.style.minHeight = "";
-      if (ids.size === 1) return;
       const longest = [...ids].sort((a, b) => data.fragments[b].length - data.fragments[a].length).slice(0, 6);
       const trial = node.cloneNode(false);
       trial.removeAttribute("data-part");
@@ -337,7 +335,8 @@ function run(root, data) {
       node.after(trial);
       const heights = longest.map((id) => { trial.innerHTML = data.fragments[id]; return trial.offsetHeight; });
       trial.remove();
-      node.style.minHeight = `${Math.max(...heights)}px`;
+      const before = phone.matches ? 0 : parseFloat(node.style.minHeight) || 0;
+      node.style.minHeight = `${Math.max(before, ...heights)}px`;
     });
   }
 
@@ -448,7 +447,10 @@ function run(root, data) {
   new ResizeObserver(() => {
     if (root.clientWidth === wide) return;
     wide = root.clientWidth;
-    parts.forEach((part) => part.view && show(part));
+    parts.forEach((part) => {
+      part.node.style.minHeight = "";
+      if (part.view) show(part);
+    });
     reserve();
     fit();
   }).observe(root);
