@@ -16,10 +16,11 @@ from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, legend_row
+from colllib.show.layouts import direction
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.theme import SERIES, color
 from colllib.show.views import Rows
-from colllib.topology import Topology
+from colllib.topology import Lattice, Topology
 
 SIDE = 8  # ranks of an axis, leaves, ranks of a leaf
 SIZES = (2, 4, 8, 16, 32)  # ranks of a job
@@ -186,7 +187,7 @@ def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: 
 
 def _torus_picture(here: Scene) -> str:
     """Ranks as dots, each direction of a link as a line of its own beside the other, wraparound as stubs."""
-    step, left = 40, 30
+    step, left, axes = 40, 30, Lattice((SIDE, SIDE))
 
     def spot(rank: int) -> tuple[float, float]:
         return left + step * (rank % SIDE), left + step * (rank // SIDE)
@@ -195,13 +196,11 @@ def _torus_picture(here: Scene) -> str:
     levels = _level(here.loads).tolist()
     ends = zip(here.topology.link_src.tolist(), here.topology.link_dst.tolist(), levels, strict=True)
     for a, b, level in ends:
-        (x, y), (u, v) = spot(a), spot(b)
-        across, up = a // SIDE == b // SIDE, (u - x, v - y)
-        wraps = max(abs(up[0]), abs(up[1])) > step
-        way = -np.sign(sum(up)) if wraps else np.sign(sum(up))
-        length = int(way) * (step * 0.55 if wraps else step)
-        side = 4 * int(way)  # up and down on opposite sides
-        segments[level].append(f"M{x:g} {y + side:g}h{length:g}" if across else f"M{x - side:g} {y:g}v{length:g}")
+        x, y = spot(a)
+        axis, way = direction(axes, a, b)
+        length = way * (step if b - a == way * axes.strides[axis] else step * 0.55)
+        side = 4 * way  # up and down on opposite sides
+        segments[level].append(f"M{x - side:g} {y:g}v{length:g}" if axis else f"M{x:g} {y + side:g}h{length:g}")
     size = 2 * left + step * (SIDE - 1)
     return (
         f'<svg viewBox="0 0 {size} {size}" style="max-width:380px" aria-hidden="true">'
