@@ -1,6 +1,6 @@
 """Figures, tables and explorers: the edge of the library that draws.
 
-``import colllib`` does not import this package, nor ipywidgets with it.
+``import colllib`` does not import this package, nor matplotlib and ipywidgets with it.
 """
 
 from colllib.show import drawings
@@ -22,7 +22,7 @@ from colllib.show.drawings import before_after, wiring
 from colllib.show.expansion_explorer import expansion_explorer
 from colllib.show.experts_explorer import experts_explorer
 from colllib.show.explorer import Explorer
-from colllib.show.figure import Chart, bars
+from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.finder_explorer import finder_explorer
 from colllib.show.flip_explorer import flip_explorer
 from colllib.show.forest_explorer import growing_explorer, splitting_explorer
@@ -31,8 +31,7 @@ from colllib.show.graph_player import graph_player
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lasso import Lasso
 from colllib.show.lines import Mark, lines, number
-from colllib.show.link_heat import heat, heat_map, link_heat_explorer
-from colllib.show.link_steps import link_steps_explorer
+from colllib.show.link_heat import heat, heat_map, link_heat_explorer, link_steps_explorer
 from colllib.show.mesh_explorer import mesh_explorer
 from colllib.show.overlap_explorer import overlap_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer

@@ -41,11 +41,7 @@ FITS = {
 
 @dataclass(frozen=True)
 class Expanded:
-    """A base with its breadth-first all-gather, and both expanded.
-
-    Attributes:
-        kind: of `KINDS`.
-        base: the name of a graph.
+    """A base, by its name, with its breadth-first all-gather, and both expanded, in a way that `KINDS` names.
 
     >>> here = Expanded("line-graph", "complete-bipartite:2x2")
     >>> here.graph, here.names[:3], str(here.cost), str(here.theorem)

@@ -90,6 +90,7 @@ def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float =
     wide, high = x_size * (size[0] + gap) + 2 * margin, y_size * (size[1] + gap) + 2 * margin
     slices = prod(rest)
     columns = max(1, min(slices, int((width + gap) // wide)))
+    columns = -(-slices // -(-slices // columns))  # rows of equal length
     found = []
     for rank in range(axes.ranks):
         z, within = divmod(rank, x_size * y_size)
@@ -97,6 +98,20 @@ def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float =
         row, column = divmod(z, columns)
         found.append((column * wide + x * (size[0] + gap), row * high - y * (size[1] + gap)))
     return found
+
+
+def direction(axes: Lattice, a: int, b: int) -> tuple[int, int]:
+    """The axis along which two neighbors differ, and 1 or -1 for up or down, round a ring as well.
+
+    >>> ring = Lattice((4, 2))
+    >>> direction(ring, 0, 1), direction(ring, 0, 3), direction(ring, 0, 4)
+    ((0, 1), (0, -1), (1, 1))
+    """
+    here, there = axes.coordinates(a), axes.coordinates(b)
+    axis = next(k for k, (p, q) in enumerate(zip(here, there, strict=True)) if p != q)
+    size = axes.dims[axis]
+    up = (there[axis] - here[axis]) % size == 1 and (size > 2 or here[axis] == 0)
+    return axis, 1 if up else -1
 
 
 def boxes(

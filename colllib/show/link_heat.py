@@ -1,4 +1,4 @@
-"""The link-heat map: what every link of a small torus or mesh carries in an all-to-all, and which blocks heat one.
+"""Link maps: what every link of a small torus or mesh carries in an all-to-all, at once and step by step.
 
 All that is drawn is counted by executing a schedule: the loads are the ledger's, the blocks are
 those whose messages crossed the link.
@@ -6,7 +6,7 @@ those whose messages crossed the link.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from string import ascii_letters
@@ -16,11 +16,12 @@ from colllib.algorithms import relay
 from colllib.bounds import cut, middle_cut
 from colllib.cost import Cost
 from colllib.execution import Execution, execute
-from colllib.show.control import Control, Part
+from colllib.show.control import Control, Part, counted
 from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, legend_row
 from colllib.show.ladder_explorer import fabric_name
+from colllib.show.layouts import direction
 from colllib.show.race import Form, Race, Row
 from colllib.show.theme import escape
 from colllib.show.views import Rows, Told
@@ -227,19 +228,16 @@ def _arrow(x: float, y: float, dx: int, dy: int, length: float, level: int) -> s
 
 
 def _links(found: Heat) -> str:
-    topology = found.run.topology
+    topology, axes = found.run.topology, found.run.topology.lattice
     at, _, _, gap = _place(topology)
-    assert topology.lattice is not None
-    width = topology.lattice.dims[0]
+    assert axes is not None
     most = found.most or max(found.loads)
     arrows, numbers = [], []
     for link, load in enumerate(found.loads):
         src, dst = int(topology.link_src[link]), int(topology.link_dst[link])
-        across = src // width == dst // width
-        moved = dst % width - src % width if across else dst // width - src // width
-        wraps = abs(moved) > 1
-        way = (1 if moved > 0 else -1) * (-1 if wraps else 1)
-        dx, dy = (way, 0) if across else (0, -way)
+        axis, way = direction(axes, src, dst)
+        wraps = dst - src != way * axes.strides[axis]
+        dx, dy = (way, 0) if axis == 0 else (0, -way)
         # the two directions keep to their right, like traffic, and each number to its own arrow
         sx, sy = -5 * dy, 5 * dx
         x, y = at[src]
@@ -396,3 +394,127 @@ def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:
     most = amount(found.loads[found.hottest] / found.unit)
     hottest = f"the hottest link{_whose(sender)} is {link_label(found.run.topology, found.hottest)} with {most} of M/N"
     return [_priced(shape, rule, "chosen", hottest)]
+
+
+# -- step by step --------------------------------------------------------------------------------
+
+STEPPED = (4, 4)
+
+#: A way to run an all-to-all on 4 × 4 -> the routes of one block on a link at a time, or the options of bundles.
+WAYS: dict[str, Topology | dict[str, bool]] = {
+    "one block on a link: X first, ties up": torus(STEPPED),
+    "one block on a link: X first, ties balanced": torus(STEPPED, tie="balanced"),
+    "one block on a link: axes in turn": alternating_torus(STEPPED),
+    "bundles: X first": {},
+    "bundles: slices": {"rotated": True},
+    "bundles: axis after axis": {"phased": True},
+    "bundles: slices, axis after axis": {"rotated": True, "phased": True},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """One way to run it.
+
+    Attributes:
+        run: the execution.
+        heats: what every step put on the links.
+        arrived: after every step, the blocks that have reached their destination.
+    """
+
+    run: Execution
+    heats: tuple[Heat, ...]
+    arrived: tuple[Fraction, ...]
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks travel."""
+        return self.run.schedule.ranks * (self.run.schedule.ranks - 1)
+
+
+@cache
+def progress(way: str) -> Progress:
+    """Execute one of `WAYS` and look at every step.
+
+    >>> found = progress("one block on a link: axes in turn")
+    >>> len(found.heats), {sum(load > 0 for load in heat.loads) for heat in found.heats}  # busy links
+    (8, {64})
+    >>> str(found.arrived[-1])
+    '240'
+    """
+    how = WAYS[way]
+    if isinstance(how, Topology):
+        schedule, where = relay.relay_one_by_one(how), how
+    else:
+        schedule, where = relay.relay(Lattice(STEPPED), tie="split", **how), torus(STEPPED)
+    run = execute(schedule, where)
+    heats = [heat_of(run, [t]) for t in range(schedule.num_steps)]
+    if isinstance(how, Topology):
+        heats = [replace(found, most=3 * found.unit, names=_names(found)) for found in heats]
+    else:
+        most = max(max(found.loads) for found in heats)
+        heats = [replace(found, most=most) for found in heats]
+    share, target = schedule.blocks.share, schedule.blocks.target
+    there, arrived = Fraction(0), []
+    for t in range(schedule.num_steps):
+        step = schedule.step(t)
+        home = step.block[step.dst == target[step.block]]
+        there += Fraction(int(share.numerators[home].sum()), share.denominator)
+        arrived.append(there * schedule.ranks)
+    return Progress(run, tuple(heats), tuple(arrived))
+
+
+def _names(found: Heat) -> tuple[str, ...]:
+    """The block on each link as its source and its destination: "ak"."""
+    blocks = found.run.schedule.blocks
+    return tuple(
+        "".join(rank_name(int(blocks.source[block])) + rank_name(int(blocks.target[block])) for block in crossed)
+        for crossed in found.crossings
+    )
+
+
+def link_steps_explorer() -> Explorer:
+    """Seven ways to run the 240 blocks of a 4 × 4 torus, step by step.
+
+    >>> link_steps_explorer()
+    Explorer: 240 blocks on 4 × 4, step by step (How, Step)
+    """
+    start = "bundles: X first"
+    return Explorer(
+        "240 blocks on 4 × 4, step by step",
+        [
+            Control("way", "How", tuple(WAYS), start, kind="select"),
+            Control("step", "Step", lambda way: counted(len(progress(way).heats), 1), 1),
+        ],
+        [Part(lambda way, step: heat_map(progress(way).heats[step - 1]), "Links in this step"), Part(_so_far)],
+        summary=_step_told,
+        play="step",
+    )
+
+
+def _so_far(way: str, step: int) -> str:
+    done = progress(way)
+    run = done.run
+    beta = run.cost_of(range(step)).n_beta
+    names, numbers = (
+        "<b>ak</b> beside a link is the block from a to k.",
+        "Numbers on links count M/N = M/16, ties split.",
+    )
+    reading = names if isinstance(WAYS[way], Topology) else numbers
+    return (
+        f"<p>So far <i>n</i><sub>α</sub> = {step} of {run.cost.n_alpha}, "
+        f"<i>n</i><sub>β</sub> = {beta} of {run.cost.n_beta} (lock-step); "
+        f"{amount(done.arrived[step - 1])} of {done.blocks} blocks have arrived.</p>"
+        f"<p>{reading} Dashed links are idle. Port model: {run.topology.port_model}.</p>"
+    )
+
+
+def _step_told(way: str, step: int) -> str:
+    done = progress(way)
+    found = done.heats[step - 1]
+    busy = sum(load > 0 for load in found.loads)
+    return (
+        f"{way}, step {step} of {len(done.heats)}: {busy} of {len(found.loads)} links are busy, the busiest "
+        f"carries {amount(max(found.loads) / found.unit)} of M/16; {amount(done.arrived[step - 1])} of {done.blocks} "
+        "blocks have arrived."
+    )

@@ -265,13 +265,9 @@ def player(
 
 
 def still(schedule: Schedule, step: int, topology: Topology | None = None, *, title: str) -> Drawing:
-    """One moment of a player as a drawing: what each rank holds after a step, and what that step moved.
+    """One moment of a player as a drawing: what each rank holds after so many steps, and what the last one moved.
 
-    Args:
-        schedule: on a few ranks.
-        step: how many steps are done, from 0.
-        topology: where (default: a star).
-        title: the conclusion.
+    The topology is a star if none is given.
 
     >>> from colllib.algorithms import allgather
     >>> still(allgather.ring(4), 1, title="Everyone passes on its own shard")

@@ -55,6 +55,11 @@ def test_the_library_does_not_import_its_edge():
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "[]\n"
 
 
+def test_showing_an_explorer_needs_no_matplotlib():
+    script = "import sys, colllib.show; print('matplotlib' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
+
+
 def test_payload_holds_every_state_once():
     data = payload(toy()._repr_html_())
     assert len(data["fragments"]) == len(set(data["fragments"]))
