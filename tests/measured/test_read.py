@@ -65,6 +65,19 @@ def test_what_is_written_in_a_dialect_is_read_back(dialect, prefix):
     check()
 
 
+@pytest.mark.parametrize(
+    ("micros", "printed"),
+    [(0.904, "0.90"), (99.99, "99.99"), (100.04, "100.0"), (9999.9, "9999.9"), (12345.6, "12346")],
+)
+def test_times_have_as_many_digits_as_nccl_tests_print_and_are_read_as_they_are(micros, printed):
+    """src/common.cu of nccl-tests: none after the point from 10 ms on, one from 100 us on, else two."""
+    size = 4096.0 * round(micros / 0.904)
+    row = Row(1, size, micros * 1e-6, size / micros * 1e6, size / micros * 1e6 * 1.875)
+    line = write(Run("nccl-tests", (row,), "all-reduce", 16), "nccl-tests")
+    assert printed in line.split()
+    assert read(line)[0].rows[0].seconds == pytest.approx(float(printed) * 1e-6)
+
+
 def test_a_prefix_in_mid_line_is_taken_out():
     text = HEADER + ROW.replace("   float", "[1,0]<stdout>:   float")
     (run,) = read(text)
