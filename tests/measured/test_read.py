@@ -283,6 +283,25 @@ def test_the_elements_of_a_row_are_those_of_a_rank_where_each_has_its_part(colle
         assert int(count) == int(size) // 4 // parts
 
 
+def test_of_device_lines_that_were_cut_out_the_last_one_tells_ranks_and_boxes():
+    lines = "".join(f"# Rank {rank} Pid 7 on {host} device {rank % 8} [0x01] NVIDIA A10G\n"
+                    for rank, host in ((0, "a"), (15, "b")))  # fmt: skip
+    (run,) = read(lines + HEADER + ROW.replace("18.35", "19.66"))  # of 16 ranks
+    assert (run.ranks, run.boxes, run.gpus_per_box) == (16, 2, 8)
+
+
+def test_a_row_of_fewer_numbers_than_columns_is_named():
+    (run,) = read("# size time algbw busbw\n 1048576 100.0 10.49 18.35\n 2097152 200.0 10.49\n")
+    assert [(mark.line, mark.why) for mark in run.unread] == [(3, "3 numbers for 4 columns")]
+
+
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name.startswith("nccl-tests")])
+def test_a_table_that_is_written_without_device_lines_names_its_program(dialect):
+    made = logs.text(50e9, dialect, collective="sendrecv", gpu="")
+    assert "sendrecv_perf" in made
+    assert read(made)[0].collective == "sendrecv"
+
+
 def test_device_lines_that_lost_their_hash_in_markdown_are_read():
     lines = "".join(f"  Rank {k:2d} Group  0 Pid 7 on box device {k:2d} [0x0{k}] NVIDIA A10G\n" for k in range(8))
     (run,) = read(lines + HEADER + ROW)
