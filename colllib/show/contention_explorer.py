@@ -180,7 +180,7 @@ def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: 
         texts = "".join(f'<text x="{x:g}" y="{y + 3.6:g}">{job}</text>' for x, y in map(spot, mine))
         out.append(
             f'{dots(mine, color((job - 1) % len(SERIES)), 2 * radius)}<g style="fill:var(--cl-bg,#fff)" stroke="none" '
-            f'font-size="10" text-anchor="middle">{texts}</g>'
+            f'font-size="11.5" text-anchor="middle">{texts}</g>'
         )
     return f'<g stroke-linecap="round">{"".join(out)}</g>'
 
@@ -221,7 +221,7 @@ def _spine_picture(here: Scene) -> str:
     out = []
     for panel, (title, start) in enumerate((("up", first), ("down", first + SIDE * spines))):
         left = 205 + panel * (spines * 11 + 18)
-        out.append(f'<text x="{left}" y="14" font-size="11">{title}</text>')
+        out.append(f'<text x="{left}" y="14" font-size="11.5">{title}</text>')
         for leaf in range(SIDE):
             y = 34 + cell * 1.35 * leaf
             for spine in range(spines):
@@ -231,15 +231,15 @@ def _spine_picture(here: Scene) -> str:
                 )
                 if level > 1:
                     out.append(
-                        f'<text x="{left + 11 * spine + 5}" y="{y + 3.5:g}" font-size="10" text-anchor="middle" '
+                        f'<text x="{left + 11 * spine + 5}" y="{y + 3.5:g}" font-size="11.5" text-anchor="middle" '
                         f'style="fill:var(--cl-bg,#fff)">{level}</text>'
                     )
     names = "".join(
-        f'<text x="2" y="{38 + cell * 1.35 * leaf:g}" font-size="11">leaf {leaf}</text>' for leaf in range(SIDE)
+        f'<text x="2" y="{38 + cell * 1.35 * leaf:g}" font-size="11.5">leaf {leaf}</text>' for leaf in range(SIDE)
     )
     width = 205 + 2 * (spines * 11 + 18)
     return (
         f'<svg viewBox="0 0 {width} 215" fill="currentColor" aria-hidden="true">'
-        f'<text x="44" y="14" font-size="11">ranks, by job</text>{names}{"".join(out)}'
+        f'<text x="44" y="14" font-size="11.5">ranks, by job</text>{names}{"".join(out)}'
         f"{_job_marks(here, spot, 7.5)}</svg>"
     )
