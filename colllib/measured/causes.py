@@ -7,9 +7,9 @@ from csv import DictReader
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
-from colllib.measured.expected import PAIRS, expected
+from colllib.measured.expected import PAIRS, expected, filled
 from colllib.measured.log import Run
-from colllib.measured.machines import Machine
+from colllib.measured.machines import UNKNOWN, Machine
 from colllib.measured.predict import predict
 from colllib.measured.shape import LARGE, Shape
 from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
@@ -111,7 +111,10 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
         yield Evidence("latency-bound", min(2.5, 8 * waiting), text)
     if form.erratic:
         return
-    if machine.cards > 1 and waiting <= 0.15:
+    only = 0.0 if machine.cards_known else filled(form.measured)
+    if 0 < only <= UNKNOWN.card:
+        yield Evidence("single-nic", 2.2, f"busbw is that of one card of {only * 8 / 1e9:g} Gb/s")
+    elif machine.cards > 1 and waiting <= 0.15:
         alone = predict(replace(machine, cards=1), collective, form.largest).busbw  # over two boxes of a tree, too
         if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / alone <= 1.15:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")

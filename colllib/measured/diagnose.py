@@ -9,7 +9,7 @@ from typing import Any
 
 from colllib.measured import causes
 from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
-from colllib.measured.expected import PAIRS, Expected, expected
+from colllib.measured.expected import Expected, expected
 from colllib.measured.infer import ANY_RANKS, UNSURE, Hints, at_least, linked, machine_of, ranks_of, stand_in
 from colllib.measured.log import PROGRAMS, Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
@@ -21,8 +21,6 @@ FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
-PCIE_5 = 63e9  # bytes per second of a slot, one way
-CARDS = (12.5e9, 25e9, 50e9)  # bytes per second of usual network cards
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
 
@@ -132,14 +130,14 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         if machine is None:
             return _unknown_machine(run, form, hints.cards, assumed)
         assumed.append(f"{why}; say --gpu and --cards to be sure")
-    hosts = run.boxes or 1
-    if machine.boxes == 1 and hosts > 1:  # NVLink joins them, or else only their cards do
+    if machine.boxes == 1 and (hosts := run.boxes or 1) > 1:  # NVLink joins them, or else only their cards do
         gpus = machine.gpus // hosts
         apart = replace(machine, boxes=hosts, gpus=gpus, cards=min(machine.cards, gpus))
-        if "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
+        slow = form.measured < UNSURE * expected(apart, collective).low  # even for cards
+        if slow or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
             machine = apart
-            assumed.append("from the log: cards, not NVLink, join the hosts")
-        elif UNSURE * expected(apart, collective).low <= form.measured < UNSURE * expected(machine, collective).low:
+            assumed.append("cards, not NVLink, join the hosts")
+        elif form.measured < UNSURE * expected(machine, collective).low:
             why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"
             return replace(_undecided(why, "--boxes and --gpus-per-box"), form=form)
     return _judged(known, form, machine, collective, assumed)
@@ -172,15 +170,12 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
 
 def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
     """What speaks for which cause if the run is slow, on the richest usual boxes; few ranks may be in one or in two."""
-    ranks, collective = at_least(run), str(run.collective)
-    apart, together = max(2, ranks // UNKNOWN.gpus), 1 < ranks <= UNKNOWN.gpus
-    for boxes in (run.boxes,) if run.boxes else (apart, 1) if together else (apart,):
+    ranks = at_least(run)
+    usual = (2, 1) if 1 < ranks <= UNKNOWN.gpus else (max(2, ranks // UNKNOWN.gpus),)
+    for boxes in (run.boxes,) if run.boxes else usual:
         gpus = max(1, ranks // boxes) if run.ranks else UNKNOWN.gpus
         machine = replace(UNKNOWN, boxes=boxes, gpus=gpus, cards=min(gpus, UNKNOWN.cards))
-        yield from causes.of_the_numbers(machine, form, collective)
-    full = next((card for card in CARDS if 0.92 <= form.measured / card <= 1), 0.0)
-    if full and run.boxes != 1 and collective not in PAIRS and not form.erratic:  # and healthy, if it is the only card
-        yield Evidence("single-nic", 2.2, f"busbw is that of one card of {full * 8 / 1e9:g} Gb/s")
+        yield from causes.of_the_numbers(machine, form, str(run.collective))
 
 
 def _certain(marks: list[Evidence]) -> bool:
@@ -229,7 +224,7 @@ def _state(form: Shape, bound: Expected, machine: Machine, said: bool) -> tuple[
     """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
     speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
-    halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= PCIE_5)
+    halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= UNKNOWN.pcie)
     border = (1.0 if said else UNSURE / 2 if halved else UNSURE) * bound.low
     if speed > FASTER_THAN_THE_WIRE * bound.high or bound.between(speed) or (guessed and form.largest < LARGE):
         return "undecided", 0.0
@@ -265,9 +260,7 @@ def _confidence(
     if state == "below-expectation":
         total = sum(weight for _, weight in found) or 1.0
         sure = 0.85 if said and not assumed else min(sure, 0.35 + 0.5 * found[0][1] / total if found else 0.3)
-        limit = 0.85 if said else MOST_SURE
-    else:
-        limit = MOST_SURE
+    limit = 0.85 if said and state == "below-expectation" else MOST_SURE
     sure -= 0.05 * len(assumed) + (0.2 if len(run.unread) > len(run.rows) / 10 else 0.0)
     return max(0.2, min(limit, sure))
 
