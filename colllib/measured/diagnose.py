@@ -131,8 +131,9 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
             return _unknown_machine(run, form, hints.cards, assumed)
         assumed.append(f"{why}; say --gpu and --cards to be sure")
     if machine.boxes == 1 and (hosts := run.boxes or 1) > 1:  # NVLink joins them, or else only their cards do
-        gpus = machine.gpus // hosts
-        apart = replace(machine, boxes=hosts, gpus=gpus, cards=min(machine.cards, gpus))
+        cards = min(machine.cards, gpus := machine.gpus // hosts)
+        common = machine.common_network * cards / machine.cards
+        apart = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common)
         slow = form.measured < UNSURE * expected(apart, collective).low  # even for cards
         if slow or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
             machine = apart
