@@ -139,12 +139,12 @@ EQUIVALENT = {
     "pair[source * blocks.ranks - target] = True": "that is another place for each pair as well",
     "place = 1": "the first list stays as it is, and the next ones take what comes",
     "ranks = len(pair[1])": "both trees have all ranks",
-    "depth[node] = depth[parent[node]] + 2": "which of two nodes is deeper is all that counts",
     "while top <= limit and time(min(2 * top, limit)) * SAME < time(top):": "at the limit no time is below itself",
     "self.by_cell = size <= FEW_KEYS": "a table finds what sorting finds",
     "return _fitting(values, int(np.max(times, initial=2))) * times": "numbers that fit are objects too",
     "if values.strides == (0,) and len(values) == 1:": "a copy has the same values",
     "climb = 2 * np.append(child, -2)": "the root has no way up",
+    "last = 3 * len(parent)": "routes end before",
     "if np.reshape(counts[start], -2)[move] == 0:": "numpy takes any negative length for what is left",
     "elif size == 2 and found and (found[-1].kind == 'xor') and (found[-1].stride + found[-1].size == stride):": (
         "then fewer axes of two are turned at once"
@@ -156,7 +156,6 @@ EQUIVALENT = {
     "times = np.minimum(counts[end - len(left) * lanes:end], 3)": "three times is more than once as well",
     "if levels >= 1:": "the exact way takes longer, and gives the same time",
     "if table.dtype != object and max(row, default=0) >= np.iinfo(np.intp).max:": "the largest that fits is exact too",
-    "last = 3 * int(depth.max(initial=0))": "routes end before",
     "if held.min() <= 0:": "then nothing is empty",
     "if held.min() < 1:": "then nothing is empty",
     "slot = pair[waiting] + odd >> 31 & size - 1": "what meets in a table goes on to the next hash",
@@ -213,7 +212,6 @@ EQUIVALENT = {
     ),
     "if len(key) * 64 <= self.size and self.size >= FEW_KEYS:": "sorting finds what a table finds",
     "for k in range(int(turn.max()) + 2):": "in the last turn nothing arrives",
-    "last = 2 * int(depth.max(initial=1))": "routes end before",
     "kept = kept and all((np.array_equal(found, crossed[1]) for found in crossed))": "what all are like is like all",
     "size = 1 << (2 + len(left)).bit_length()": "what meets in a table goes on to the next hash",
     "size = 1 << (3 * len(left)).bit_length()": "what meets in a table goes on to the next hash",
@@ -351,9 +349,12 @@ def passes(project: Path, plugin: Clock | Shortest, limit: int, *tests: str) -> 
     return status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)  # not every file has doctests
 
 
-def doctests(name: str) -> tuple[str, str]:
-    """How they are run: by themselves, as a test module would hide the function of its name in the package."""
-    return "--doctest-modules", f"colllib/{name}"
+def doctests(*names: str) -> tuple[str, ...]:
+    """How they are run: by themselves, as a test module would hide the function of its name in the package.
+
+    The package stands first, else pytest imports the first of its modules a second time, with classes of its own.
+    """
+    return "--doctest-modules", "colllib/__init__.py", *(f"colllib/{name}" for name in names)
 
 
 def faulty(tree: ast.Module, node: ast.AST) -> tuple[str, str]:
@@ -401,7 +402,7 @@ def main() -> int:
         project = Path(folder) / "project"
         shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(".*", "_build", "notebooks", "book"))
         mirrored = part.tests if part.rest else tuple(sorted({test for name in names for test in part.first[name]}))
-        for tests in (("--doctest-modules", *(f"colllib/{name}" for name in names)), mirrored):
+        for tests in (doctests(*names), mirrored):
             if not passes(project, Clock(), LONGEST, *tests):
                 raise SystemExit(f"{' '.join(tests)}: fails without a fault")
         took = json.loads((project / TIMES).read_text(encoding="utf-8"))

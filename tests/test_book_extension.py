@@ -42,6 +42,8 @@ def test_a_page_without_explorers_stays_as_it_is():
 PAGE = """
 Trees
 =====
+About 12 minutes.
+
 Above all.
 
 Two trees
@@ -54,14 +56,15 @@ Cost is :math:`n_\\beta = 2`.
 
 .. raw:: html
 
+   <p class="cl-heading">Two &amp; <b>three</b></p><svg></svg><table><caption>A table</caption></table>
    <ol><li id="e-01-003" class="x"><p>A tree &amp; <b>its</b> leaves</p></li></ol>
 """
 
 
-def test_sections_are_listed_with_their_own_prose_and_claims_by_their_ids():
+def test_sections_are_listed_with_their_prose_and_what_heads_their_pictures_and_claims_by_their_ids():
     document = publish_doctree(PAGE, settings_overrides={"doctitle_xform": False})
     assert extension().sections("notebooks/trees", document) == [
         ["notebooks/trees", "Trees", "trees", "Trees", "Above all."],
-        ["notebooks/trees", "Trees", "two-trees", "Two trees", "Cost is n_beta = 2."],
+        ["notebooks/trees", "Trees", "two-trees", "Two trees", "Cost is n_beta = 2. Two & three. A table."],
         ["notebooks/trees", "Trees", "e-01-003", "E-01-003", "A tree & its leaves"],
     ]

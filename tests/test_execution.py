@@ -86,6 +86,12 @@ def test_a_contribution_counted_twice_is_found_in_the_step_that_counts_it():
     assert error.step == 2
 
 
+def test_of_several_contributions_counted_twice_the_first_is_named():
+    onward = Step.of(1, 2, 0, add=True)
+    error = refusal(Schedule.from_steps(reduce(3, root=2), [Step.of(0, 1, 0, add=True), onward, onward]))
+    assert "rank 2 adds a contribution of rank 0 to block 0 that it already holds" in str(error)
+
+
 def test_a_block_that_never_arrives_is_named():
     error = refusal(Schedule.from_steps(broadcast_blocks(3), [Step.of(0, 1, 0)]))
     assert (error.rank, error.block, error.step) == (2, 0, None)

@@ -40,6 +40,8 @@ REPAIRS = [
 ]
 CARRIED = re.compile(r'<(style|script) data-colllib="([\w.-]+)">(.*?)</\1>', re.DOTALL)
 DATA = re.compile(r'(<script type="application/x-colllib-grid" data-digest="(\w+)")>([\w+/=]+)</script>')
+HEADING = re.compile(r'<(?:p class="cl-heading"|caption)[^>]*>(.*?)</(?:p|caption)>', re.DOTALL)
+MINUTES = re.compile(r"About \d+ minutes\.")
 CARD = re.compile(r'<li id="(e-[\w-]+)"[^>]*>(.*?)</li>', re.DOTALL)
 TAG = re.compile(r"<[^>]+>")
 TEX = re.compile(r"\\(?:mathrm|lceil|rceil|;|,|\s)|[\\{}$]")
@@ -124,21 +126,35 @@ def sections(docname: str, document: nodes.document) -> list[list[str]]:
     """What the search finds on a page: its sections, a glossary's terms, the ledger's claims.
 
     Returns:
-        a list of page, title of the page, anchor, title, text; the text of a section is without its subsections'.
+        a list of page, title of the page, anchor, title, text. The text of a section is its prose and what stands above
+        its pictures and tables, without its subsections' and without a glossary's terms, which are found by themselves.
     """
     title = words(document.next_node(nodes.title))
     found = []
     for section in document.findall(nodes.section):
-        own = [child for child in section.children if not isinstance(child, (nodes.section, nodes.title))]
-        text = " ".join(words(node) for child in own for node in child.findall(nodes.paragraph))
+        elsewhere = (nodes.section, nodes.title, addnodes.glossary)
+        own = [child for child in section.children if not isinstance(child, elsewhere)]
+        prose = [words(node) for child in own for node in child.findall(nodes.paragraph)]
+        above = [told for child in own for raw in child.findall(nodes.raw) for told in headings(raw)]
+        text = " ".join([line for line in prose if not MINUTES.match(line)] + above)
         found.append([docname, title, section["ids"][0], words(section.next_node(nodes.title)), text])
     for term in document.findall(nodes.term):
         if term["ids"]:
             found.append([docname, title, term["ids"][0], words(term), words(term.parent.next_node(nodes.definition))])
     for raw in document.findall(nodes.raw):
         for anchor, card in CARD.findall(raw.astext()):
-            found.append([docname, title, anchor, anchor.upper(), " ".join(html.unescape(TAG.sub(" ", card)).split())])
+            found.append([docname, title, anchor, anchor.upper(), plain(card)])
     return found
+
+
+def headings(raw: nodes.raw) -> list[str]:
+    """What stands above the pictures and tables of an output, as sentences."""
+    return [f"{plain(told)}." for told in HEADING.findall(raw.astext())]
+
+
+def plain(markup: str) -> str:
+    """The text of HTML as one line."""
+    return " ".join(html.unescape(TAG.sub(" ", markup)).split())
 
 
 def words(node: Any) -> str:

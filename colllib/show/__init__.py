@@ -4,16 +4,20 @@
 """
 
 from colllib.show import drawings
-from colllib.show.alltoall_explorer import alltoall_explorer
 from colllib.show.bounds_explorer import bounds_explorer
 from colllib.show.boxes_explorer import boxes_explorer
 from colllib.show.breadth_first_explorer import breadth_first_explorer
-from colllib.show.busbw_explorer import busbw_explorer
 from colllib.show.claims import Claimed
 from colllib.show.compression_explorer import compression_explorer
 from colllib.show.contention_explorer import contention_explorer
 from colllib.show.control import Control, Part
-from colllib.show.cost_explorer import cost_explorer
+from colllib.show.cost_explorer import (
+    alltoall_explorer,
+    busbw_explorer,
+    cost_explorer,
+    inc_explorer,
+    message_explorer,
+)
 from colllib.show.drawings import before_after, wiring
 from colllib.show.expansion_explorer import expansion_explorer
 from colllib.show.experts_explorer import experts_explorer
@@ -24,14 +28,11 @@ from colllib.show.flip_explorer import flip_explorer
 from colllib.show.forest_explorer import growing_explorer, splitting_explorer
 from colllib.show.gantt import gantt
 from colllib.show.graph_player import graph_player
-from colllib.show.inc_explorer import inc_explorer
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lasso import Lasso
 from colllib.show.lines import Mark, lines, number
-from colllib.show.link_heat import heat, heat_map, link_heat_explorer
-from colllib.show.link_steps import link_steps_explorer
+from colllib.show.link_heat import heat, heat_map, link_heat_explorer, link_steps_explorer
 from colllib.show.mesh_explorer import mesh_explorer
-from colllib.show.message_explorer import message_explorer
 from colllib.show.overlap_explorer import overlap_explorer
 from colllib.show.parallelism_explorer import parallelism_explorer
 from colllib.show.pat_explorer import pat_explorer

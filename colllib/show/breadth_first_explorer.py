@@ -54,12 +54,7 @@ def plan_of(name: str) -> BreadthFirst:
 
 @dataclass(frozen=True)
 class Reception:
-    """What one rank receives in one step.
-
-    Attributes:
-        plan: a network whose ranks all have problems of their own.
-        receiver: the rank u.
-        step: t = 1, 2, ...
+    """What one rank u receives in one step t = 1, 2, ... on a network whose ranks all have problems of their own.
 
     >>> here = Reception(plan_of("circulant:16x3x4"), 0, 2)
     >>> here.owners, here.neighbors, str(here.least), here.tight_owners

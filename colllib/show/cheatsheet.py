@@ -1,13 +1,16 @@
 """The cheatsheet: what the library knows of costs in formulas, as the tables of a page."""
 
+from collections.abc import Iterable, Sequence
+
 from colllib import ladder, units
+from colllib.algorithms import find
 from colllib.bounds import ON_TORUS, ONE_PORT
 from colllib.cost import CROSSOVER
 from colllib.ladder import Entry, Rung
 from colllib.pipeline import BEST_SEGMENTS_SQUARED
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.views import listed
-from colllib.two_tiers import CLUSTERS, TWO_TIERS, fastest, ways
+from colllib.two_tiers import CLUSTERS, TWO_TIERS, cluster, price, rungs
 
 #: The kinds of topology, each with the one whose times are shown.
 ANCHORS = {
@@ -28,22 +31,27 @@ def closed_forms(kind: str) -> str:
     >>> print(closed_forms("full-mesh").splitlines()[-1])
     | all-to-all | direct | $1$ | $\\frac{1}{N}$ | any | 535\u00a0ns |
     """
-    spec = ANCHORS[kind]
-    lines = [
-        rf"| primitive | algorithm | latencies $n_\alpha$ | bytes $n_\beta$ | for | {fabric_name(spec)} |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+    spec, rows = ANCHORS[kind], []
     backwards = [("broadcast", "reduce"), ("all-gather", "reduce-scatter"), ("all-reduce",), ("all-to-all",)]
     # a switch adds on the way up and replicates on the way down: the one is not the other backwards
     for primitives in [(name,) for name in ladder.PRIMITIVES] if kind == "inc-star" else backwards:
-        label = ", ".join(primitives)
-        for way in _in_order(primitives[0], spec):
-            lines.append(_row(label, way))
-            label = ""
-    return "\n".join(lines)
+        for place, way in enumerate(_in_order(primitives[0], spec)):
+            rows.append(["" if place else ", ".join(primitives), *_cells(way)])
+    headers = ["primitive", "algorithm", r"latencies $n_\alpha$", r"bytes $n_\beta$", "for", fabric_name(spec)]
+    return _table(headers, rows)
+
+
+def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = (f"| {' | '.join(row)} |" for row in (headers, ["---"] * len(headers), *rows))
+    return "\n".join(line.replace("|  |", "| |") for line in lines)
+
+
+def _time(seconds: float) -> str:
+    return units.seconds(seconds, 3).replace(" ", "\u00a0")
 
 
 def _at_anchor(way: Entry) -> Rung:
+    way = way.in_base(2) if way.bases else way  # the base of the formulas
     return way.priced(message=ladder.ANCHOR_MESSAGE, alpha=ladder.ANCHOR_ALPHA, bandwidth=ladder.ANCHOR_BANDWIDTH)
 
 
@@ -57,21 +65,17 @@ def _in_order(primitive: str, spec: str) -> list[Entry]:
 _OTHER_WAY = {"recursive doubling": "recursive doubling, halving"}
 
 
-def _row(label: str, way: Entry) -> str:
+def _cells(way: Entry) -> list[str]:
+    """The algorithm, its latencies and bytes, where that holds, and the time at the anchor."""
     rung = _at_anchor(way)
     form = way.algorithm.form(way.topology, rung.segments)
-    time = units.seconds(rung.seconds, 3).replace(" ", "\u00a0")
-    if rung.segments > 1:
-        time += f" $P={rung.segments}$"
+    time = _time(rung.seconds) + (f" $P={rung.segments}$" if rung.segments > 1 else "")
     name = way.algorithm.label
     if way.algorithm.primitive == "all-gather":
         name = _OTHER_WAY.get(name, name)
     if form is None:
-        cost = rung.cost
-        shown = (f"({cost.n_alpha})", f"({float(cost.n_beta):.4g})", "no closed form")
-    else:
-        shown = (f"${form.n_alpha.tex}$", f"${form.n_beta.tex}$", form.holds.text)
-    return f"| {label} | {name} | {' | '.join(shown)} | {time} |".replace("|  |", "| |")
+        return [name, f"({rung.cost.n_alpha})", f"({float(rung.cost.n_beta):.4g})", "no closed form", time]
+    return [name, f"${form.n_alpha.tex}$", f"${form.n_beta.tex}$", form.holds.text, time]
 
 
 def bounds_table() -> str:
@@ -80,15 +84,12 @@ def bounds_table() -> str:
     >>> print(bounds_table().splitlines()[2])
     | broadcast | $\lceil\log_2 N\rceil$ | $1$ | $\sum_i \lfloor d_i/2\rfloor$ | $\frac{1}{2k}$ |
     """
-    lines = [
-        r"| primitive | one port: $n_\alpha$ | one port: $n_\beta$ | torus: $n_\alpha$ | torus: $n_\beta$ |",
-        "| --- | --- | --- | --- | --- |",
-    ]
+    headers = ["primitive", *(f"{where}: $n_\\{n}$" for where in ("one port", "torus") for n in ("alpha", "beta"))]
+    rows = []
     for primitive in ladder.PRIMITIVES:
         bounds = ONE_PORT[primitive], ON_TORUS[primitive]
-        cells = [f"${part.tex}$" for bound in bounds for part in (bound.n_alpha, bound.n_beta)]
-        lines.append(f"| {primitive} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append([primitive, *(f"${part.tex}$" for bound in bounds for part in (bound.n_alpha, bound.n_beta))])
+    return _table(headers, rows)
 
 
 def two_tiers() -> str:
@@ -98,33 +99,29 @@ def two_tiers() -> str:
     | all-reduce | ring | $2(G-1)$ | $2(B-1)$ | $\frac{2(G-1)}{G}$
     """
     name = next(iter(CLUSTERS))
-    lines = [
-        f"| primitive | both tiers | latencies inside | outside | bytes on a port | on a card | {name} |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    rows = []
     backwards = {"broadcast": "broadcast, reduce", "all-gather": "all-gather, reduce-scatter"}
     for form in TWO_TIERS:
-        label = f"hierarchical ({form.tiers})"
-        way = next(way for way in ways(form.primitive, name) if way.label == label)
-        parts = " | ".join(f"${part.tex}$" for part in (form.inner, form.outer, form.port, form.card))
-        time = units.seconds(way.seconds(), 3).replace(" ", "\u00a0")
+        algorithm = find(form.primitive, "hierarchical").configured({"tiers": form.tiers})
+        rung = ladder.run(algorithm, cluster(name), **price(name), segments=1)
+        parts = (f"${part.tex}$" for part in (form.inner, form.outer, form.port, form.card))
         who = backwards.get(form.primitive, form.primitive)
-        lines.append(f"| {who} | {form.tiers.replace('-', ' ')} | {parts} | {time} |")
-    return "\n".join(lines)
+        rows.append([who, form.tiers.replace("-", " "), *parts, _time(rung.seconds)])
+    headers = ["primitive", "both tiers", "latencies inside", "outside", "bytes on a port", "on a card", name]
+    return _table(headers, rows)
 
 
 def fastest_on_clusters() -> str:
-    """The fastest of what is tried on clusters of several tiers at the anchor's message, as a Markdown table.
+    """The fastest on clusters of several tiers at the anchor's message, as a Markdown table.
 
     >>> fastest_on_clusters().splitlines()[0]
     '| primitive | 64 boxes of 8 on rails | time | 8 NVL72 pods | time |'
     """
-    lines = [f"| primitive | {' | time | '.join(CLUSTERS)} | time |", f"| --- {'| --- | --- ' * len(CLUSTERS)}|"]
+    rows = []
     for primitive in ladder.PRIMITIVES:
-        found = [fastest(primitive, name) for name in CLUSTERS]
-        cells = [cell for way in found for cell in (way.label, units.seconds(way.seconds(), 3).replace(" ", "\u00a0"))]
-        lines.append(f"| {primitive} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        found = [rungs(primitive, name)[0] for name in CLUSTERS]
+        rows.append([primitive, *(cell for rung in found for cell in (rung.label, _time(rung.seconds)))])
+    return _table(["primitive", *(head for name in CLUSTERS for head in (name, "time"))], rows)
 
 
 def handy() -> str:

@@ -1,16 +1,25 @@
-"""The cost explorer: every algorithm for a primitive over message size, latency, bandwidth and ranks."""
+"""What algorithms cost on one switch: one message, every algorithm, bus bandwidth, radices, a switch that takes part.
+
+The controls that explorers of costs share are here, too.
+"""
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 
 from colllib import ladder
-from colllib.algorithms import of
-from colllib.bounds import lower_bound
+from colllib.algorithms import of, pointtopoint
+from colllib.algorithms.alltoall import bruck_cost, pairwise_cost, radices, ring_relay_cost_on_ring
+from colllib.algorithms.innetwork import two_shot_cost
+from colllib.bounds import bus_factor, lower_bound
 from colllib.cost import Cost
+from colllib.execution import execute
 from colllib.show.control import Control, Quantity
 from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.views import Curves, Rows, Turns
+from colllib.show.views import Curves, Rows, Turns, Ways
+from colllib.switch_race import able_star, stream_limit
+from colllib.topology import star
 from colllib.topology.presets import PRESETS
 
 #: A race that the quantities of `two_tiers` price.
@@ -97,3 +106,189 @@ def cost_explorer(primitive: str = "all-reduce") -> Explorer:
 
 
 COLUMNS = "algorithm = title | time | of fastest | n_alpha | n_beta | P"
+
+
+# -- one message -----------------------------------------------------------------------------------------------------
+
+
+def message_explorer() -> Explorer:
+    """M, alpha and BW of one message: what is latency, what is bytes, and which share of BW arrives.
+
+    >>> message_explorer()
+    Explorer: One message (Message M, Latency α, Bandwidth BW)
+    """
+    cost = execute(pointtopoint.direct(2)).cost
+    whole = Row("together", only(cost))
+    wire = Row("the wire", only(Cost(0, cost.n_beta)), bound=True)
+    parts = Race(lambda: [whole, Row("latency", only(Cost(cost.n_alpha, 0))), Row("bytes", dict(wire.ways))])
+    return Explorer(
+        "One message",
+        prices(100e3),
+        [
+            Curves(parts, what="time", y_label="time", strip=False),
+            Curves(
+                Race(lambda: [whole, wire]),
+                "Bandwidth that arrives",
+                "The bandwidth that arrives",
+                what="rate",
+                y_label="M over the time",
+                strip=False,
+            ),
+        ],
+        summary="{m} take {time:together}: {time:latency} of latency and {time:bytes} of bytes. {rate:together} "
+        "arrive, {share:together} of the link. Latency and bytes are equal, and half of BW arrives, at "
+        "{even:latency|bytes}.",
+        name="message",
+    )
+
+
+# -- bus bandwidth ---------------------------------------------------------------------------------------------------
+
+
+SWITCH = "adding switch, two shots"
+
+
+def _busbw_rows(primitive: str, n: int) -> list[Row]:
+    """Every algorithm on a star, for an all-reduce also through a switch that adds, and the wire."""
+    factor = bus_factor(primitive, n)
+    found = [Row(row.name, row.ways, factor=factor) for row in on_star(primitive, n) if not row.bound]
+    if primitive == "all-reduce":
+        found.append(Row(SWITCH, {"": Form.fitted(partial(two_shot_cost, star(n)))}, factor=factor))
+    return [*found, Row("the wire", only(Cost(0, 1)), bandwidth=("bw",), bound=True)]
+
+
+def busbw_explorer() -> Explorer:
+    """A primitive, N, M, alpha, BW and what the wire yields of it: the bus bandwidth of every algorithm.
+
+    >>> busbw_explorer()
+    Explorer: Bus bandwidth (Primitive, Ranks N, Message M, Latency α, Bandwidth BW, Efficiency)
+    """
+    race = Race(_busbw_rows, bandwidth=("bw*eff",))
+    heads = "algorithm = title | time | algbw | busbw | P"
+    return Explorer(
+        "Bus bandwidth",
+        [
+            Control("primitive", "Primitive", ladder.PRIMITIVES, "all-reduce", kind="select"),
+            ranks(8),
+            *prices(1e9, 2e-6, 450e9),
+            Quantity("eff", "Efficiency", "number", 0.01, 1.0, 1.0),
+        ],
+        [
+            Curves(race, "Bus bandwidth against message size", what="rate", y_label="busbw"),
+            Rows(race, "What nccl-tests would print", "What nccl-tests would print", heads),
+        ],
+        summary="At N = {n} and M = {m}, {fastest}: busbw {rate}, {share} of the wire. Assumed: a wire of {bw}, "
+        "efficiency {eff}, and calls that are nothing but their messages.",
+        note="Star, one full-duplex port per rank, lock-step clock, best whole number of segments, Bruck's all-to-all "
+        "in its best base. The dotted line is one port, one way. The efficiency "
+        "multiplies BW for every algorithm alike. Time of a call only: no launch, "
+        "no protocol.",
+        name="busbw",
+    )
+
+
+# -- an all-to-all between Bruck and pairwise exchange ---------------------------------------------------------------
+
+
+def _between(n: int) -> list[Row]:
+    """Bruck with the best radix, and both ends of the scale."""
+    bound = lower_bound("all-to-all", n)
+    return [
+        Row("Bruck, best radix", {f"radix {k}": Form((bruck_cost(n, k),)) for k in radices(n)}),
+        Row("Bruck, radix 2", only(bruck_cost(n))),
+        Row("pairwise", only(pairwise_cost(n))),
+        Row("lower bounds", only(Cost(bound.n_alpha, bound.n_beta)), bound=True),
+    ]
+
+
+def elsewhere(n: int) -> list[Row]:
+    """The same bytes on another clock, and on the wires of a ring."""
+    relay = ring_relay_cost_on_ring(n, "split")
+    found = (
+        ("pairwise", pairwise_cost(n), "star, lock-step"),
+        ("pairwise, ports never idle", Cost(1, pairwise_cost(n).n_beta), "star, event clock"),
+        ("ring relay", relay, "ring, lock-step"),
+        ("ring relay, links of BW/2", Cost(relay.n_alpha, 2 * Fraction(relay.n_beta)), "ring, lock-step"),
+    )
+    return [Row(name, only(cost), more={"where": where}) for name, cost, where in found]
+
+
+def alltoall_explorer() -> Explorer:
+    """N, M, alpha and BW against the radix of an all-to-all, with pairwise exchange and a ring relay beside it.
+
+    The counts are those of closed forms that tests hold against execution; the event clock's row is
+    the one that `event_clock` confirms for pairwise exchange.
+
+    >>> alltoall_explorer()
+    Explorer: All-to-all: steps against bytes (Ranks N, Message M, Latency α, Bandwidth BW)
+    """
+    race = Race(_between)
+    return Explorer(
+        "All-to-all: steps against bytes",
+        [ranks(), *prices()],
+        [
+            Curves(race, strip=False),
+            Ways(race, "Time against radix", "Every radix that is best somewhere", x_label="radix k"),
+            Rows(Race(elsewhere), "On other clocks and wires", "On other clocks and wires", _ELSEWHERE),
+        ],
+        summary="At N = {n} and M = {m}, {way:Bruck, best radix} is fastest on a star with {time:Bruck, best radix}; "
+        "radix 2 takes {times:Bruck, radix 2|Bruck, best radix} times, pairwise exchange "
+        "{times:pairwise|Bruck, best radix} times as long.",
+        note="M is what each rank sends in all, so M/N goes to each destination. Radix 2 is Bruck's algorithm, radix "
+        "N is pairwise exchange; all radices between are counted. On the star a rank has one full-duplex port of BW, "
+        "on the ring a link of BW to each neighbor, which together inject twice as much; links of BW/2 make it equal.",
+        name="alltoall",
+    )
+
+
+_ELSEWHERE = "algorithm = name | where | time | n_alpha | n_beta"
+
+# -- a switch that takes part ----------------------------------------------------------------------------------------
+
+
+#: The part of alpha that the switch takes.
+PARTS = {Fraction(1, 10): "10%", Fraction(2, 5): "40%", Fraction(4, 5): "80%"}
+
+
+def _gains(primitive: str, n: int, part: Fraction) -> list[Row]:
+    """The fastest software, the fastest way through the switch, and the switch without whole segments."""
+    topology = able_star(n, float(1 - part), float(part))
+    ways: dict[str, dict[str, Form]] = {"ranks": {}, "topology": {}}
+    for algorithm in ladder.offered(primitive, topology):
+        entry = ladder.Entry(algorithm, topology, trusting=True)
+        if entry.how == ladder.CLOSED_FORM:
+            ways[algorithm.takes] |= Form.ways(entry, algorithm.label)
+    return [
+        Row("software", ways["ranks"]),
+        Row("switch, lock-step", ways["topology"]),
+        Row("switch, streaming", only(stream_limit(primitive, n))),
+    ]
+
+
+def inc_explorer() -> Explorer:
+    """Collective, N, M, alpha, BW and the switch's part of alpha: the gain of the switch over the message size.
+
+    >>> inc_explorer()
+    Explorer: What the switch gains (Collective, Ranks N, Message M, Latency α, Bandwidth BW, Switch's part of α)
+    """
+    race = Race(_gains)
+    gain = "times faster than software"
+    return Explorer(
+        "What the switch gains",
+        [
+            Control("primitive", "Collective", ladder.PRIMITIVES, "all-reduce", "select"),
+            ranks(),
+            *prices(),
+            Control("part", "Switch's part of α", PARTS, Fraction(2, 5)),
+        ],
+        [
+            Curves(race, what="gain", y_label=gain, log=False, strip=False),
+            Rows(race, "The race", "The race in numbers", " = name | by = way | time | n_alpha | n_beta"),
+        ],
+        summary="{primitive} of {m} on {n} ranks: the fastest software is {way:software} with {time:software}. In "
+        "lock-step the switch is {gain:switch, lock-step} times as fast, streaming {gain:switch, streaming} times.",
+        note="One switch, one full-duplex port of BW per rank. Endpoint and switch together are one alpha, for "
+        "software and switch alike. Lock-step clock at the best whole number of segments; streaming is what the event "
+        "clock tends to in ever more of them. In a reduce-scatter every rank pushes its whole vector.",
+        name="switch",
+    )

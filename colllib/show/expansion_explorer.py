@@ -41,15 +41,11 @@ FITS = {
 
 @dataclass(frozen=True)
 class Expanded:
-    """A base with its breadth-first all-gather, and both expanded.
-
-    Attributes:
-        kind: of `KINDS`.
-        base: the name of a graph.
+    """A base, by its name, with its breadth-first all-gather, and both expanded, in a way that `KINDS` names.
 
     >>> here = Expanded("line-graph", "complete-bipartite:2x2")
-    >>> here.graph, here.names[:3], str(here.cost), str(here.theorem), str(here.direct)
-    ('line-graph(complete-bipartite:2x2)', ('ac', 'ad', 'bc'), '1', '1', '1')
+    >>> here.graph, here.names[:3], str(here.cost), str(here.theorem)
+    ('line-graph(complete-bipartite:2x2)', ('ac', 'ad', 'bc'), '1', '1')
     """
 
     kind: str
@@ -117,10 +113,10 @@ class Expanded:
         return predicted(self.kind, self.small_cost, self.small.ranks)
 
     @property
-    def direct(self) -> Fraction:
-        """n_beta of a breadth-first all-gather that is made for the larger graph, in units of M/B."""
+    def anew(self) -> Execution:
+        """A breadth-first all-gather that is made for the larger graph, executed."""
         large = self.run.topology
-        return node_beta(execute(breadth_first.all_gather(large), large))
+        return execute(breadth_first.all_gather(large), large)
 
 
 def node_beta(run: Execution) -> Fraction:
@@ -223,13 +219,12 @@ def _picture(kind: str, base: str, rank: int, step: int) -> str:
 
 def _costs(kind: str, base: str) -> Table:
     here = _expanded(kind, base)
-    large, small = here.run.topology, here.small
-    anew = breadth_first.breadth_first(large)
+    large, small, anew = here.run.topology, here.small, here.anew
     rows = [
         ("base", small.ranks, degree(small), here.before.num_steps, here.small_cost),
         ("expanded", large.ranks, degree(large), here.run.schedule.num_steps, here.cost),
         ("theorem", "", "", "", here.theorem),
-        ("made anew", large.ranks, degree(large), len(anew.layers), here.direct),
+        ("made anew", large.ranks, degree(large), anew.schedule.num_steps, node_beta(anew)),
         ("least", "", "", "", Fraction(large.ranks - 1, large.ranks)),
     ]
     return Table(

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import product
 from typing import Literal, NamedTuple
 
+from colllib.algorithms.trees import depths
 from colllib.execution import Execution, trace
 from colllib.primitives import Blocks
 from colllib.schedule import Schedule
@@ -40,17 +41,6 @@ class Move(NamedTuple):
     content: tuple[int, ...] | str
 
 
-def has_pairs(schedule: Schedule) -> bool:
-    """Whether the blocks are one for each pair of ranks, in order, as in an all-to-all.
-
-    >>> from colllib.algorithms import allgather, alltoall
-    >>> has_pairs(alltoall.bruck(4)), has_pairs(allgather.ring(4))
-    (True, False)
-    """
-    pairs = list(zip(schedule.blocks.source.tolist(), schedule.blocks.target.tolist(), strict=True))
-    return pairs == list(product(range(schedule.ranks), repeat=2))
-
-
 def amount(share: Fraction) -> str:
     """A share of the message M.
 
@@ -63,16 +53,12 @@ def amount(share: Fraction) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Film:
-    """An execution, looked at step by step.
+    """An execution under the name that the reader knows, looked at step by step.
 
-    What a rank shows depends on the schedule. Usually there is a cell for each block, with a slot
-    for each rank that contributes to it. A single block that is summed shows its contributions as
-    cells of their own. An all-to-all has a cell for each destination, with a slot for each source.
-    And where there are many blocks, those with one source and one target share a cell.
-
-    Attributes:
-        name: what the reader calls it.
-        run: the execution.
+    What a rank shows depends on the schedule. Usually there is a cell for each block, with a slot for each rank that
+    contributes to it. A single block that is summed shows its contributions as cells of their own. An all-to-all has
+    a cell for each destination, with a slot for each source. And where there are many blocks, those with one source and
+    one target share a cell.
 
     >>> from colllib import execute
     >>> from colllib.algorithms import allreduce
@@ -102,8 +88,9 @@ class Film:
     @cached_property
     def kind(self) -> Literal["blocks", "contributions", "destinations", "groups"]:
         """What the cells of a rank stand for."""
-        if has_pairs(self.schedule):
-            return "destinations"
+        ends = zip(self.blocks.source.tolist(), self.blocks.target.tolist(), strict=True)
+        if list(ends) == list(product(range(self.schedule.ranks), repeat=2)):
+            return "destinations"  # a block for each pair of ranks, in order
         if len(self.blocks) == 1 and 1 < self.need(0) <= FEW:
             return "contributions"
         return "blocks" if len(self.blocks) <= MOST_CELLS else "groups"
@@ -289,18 +276,12 @@ class Film:
         found: dict[tuple[int, ...], list[int]] = {}
         for block, pairs in enumerate(edges):
             parent = dict(pairs)
-            if len(parent) < len(pairs) or len(parent) != self.schedule.nodes - 1 or _goes_round(parent):
+            parents = tuple(parent.get(node, -1) for node in range(self.schedule.nodes))
+            try:
+                depths(parents)
+            except ValueError:
                 return []
-            found.setdefault(tuple(parent.get(node, -1) for node in range(self.schedule.nodes)), []).append(block)
+            if len(parent) < len(pairs):
+                return []
+            found.setdefault(parents, []).append(block)
         return [(list(parents), blocks) for parents, blocks in found.items()]
-
-
-def _goes_round(parent: dict[int, int]) -> bool:
-    for node in parent:
-        seen = set()
-        while node in parent:
-            if node in seen:
-                return True
-            seen.add(node)
-            node = parent[node]
-    return False

@@ -1,8 +1,7 @@
 """The graph player: a breadth-first all-gather on a small graph, what its links carry and where one shard has got."""
 
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache
 
 from colllib.algorithms import breadth_first
 from colllib.execution import Execution, execute
@@ -12,7 +11,7 @@ from colllib.show.control import Control, Part, counted
 from colllib.show.drawings.graphs import Link, Spread, around, in_rows, radius_of, reached
 from colllib.show.explorer import Explorer
 from colllib.show.pen import Pen, both_widths, legend_of
-from colllib.topology import Topology, find
+from colllib.topology import find
 
 PANEL = 304.0  # each of two panels, which are below one another on a phone
 #: Expressions and what the reader sees of them; d and N stand behind.
@@ -40,53 +39,36 @@ GRAPHS = {
 }
 
 
-@dataclass(frozen=True)
-class Gathered:
-    """A breadth-first all-gather that was executed on a graph.
+@cache
+def gathered(expression: str) -> Execution:
+    """A breadth-first all-gather, executed on a graph.
 
-    >>> here = gathered("kautz:2x12")
-    >>> max(here.ways(3).values()), here.sentence(3)
+    >>> run = gathered("kautz:2x12")
+    >>> max(ways(run, 3).values()), sentence(run, 3)
     (Fraction(4, 1), 'the busiest of 24 links carries 4 shards, and all of them work')
     """
+    topology = find(expression)
+    return execute(breadth_first.all_gather(topology), topology)
 
-    expression: str
 
-    @cached_property
-    def topology(self) -> Topology:
-        """The graph."""
-        return find(self.expression)
+def ways(run: Execution, step: int) -> dict[Link, Fraction]:
+    """What each link carries in a step, in shards for each of its cables."""
+    if not step:
+        return {}
+    topology = run.topology
+    ends = zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)
+    loads = zip(ends, run.link_load(step - 1), topology.bandwidth, strict=True)
+    return {link: share * topology.ranks / width for link, share, width in loads if share}
 
-    @cached_property
-    def run(self) -> Execution:
-        """The executed schedule."""
-        return execute(breadth_first.all_gather(self.topology), self.topology)
 
-    @property
-    def steps(self) -> int:
-        """How many there are."""
-        return self.run.schedule.num_steps
-
-    def ways(self, step: int) -> dict[Link, Fraction]:
-        """What each link carries in a step, in shards for each of its cables."""
-        if not step:
-            return {}
-        topology = self.topology
-        ends = zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)
-        load = self.run.link_load(step - 1)
-        return {
-            link: share * topology.ranks / width
-            for link, share, width in zip(ends, load, topology.bandwidth, strict=True)
-            if share
-        }
-
-    def sentence(self, step: int) -> str:
-        """The links of a step in words."""
-        ways, links = self.ways(step), self.topology.num_links
-        idle, most = links - len(ways), max(ways.values())
-        rest = {0: "all of them work", 1: "one of them carries nothing"}.get(idle, f"{idle} of them carry nothing")
-        if len(set(ways.values())) == 1 and not idle:
-            return f"every one of {links} links carries {shards(most)}"
-        return f"the busiest of {links} links carries {shards(most)}, and {rest}"
+def sentence(run: Execution, step: int) -> str:
+    """The links of a step in words."""
+    loads, links = ways(run, step), run.topology.num_links
+    idle, most = links - len(loads), max(loads.values())
+    rest = {0: "all of them work", 1: "one of them carries nothing"}.get(idle, f"{idle} of them carry nothing")
+    if len(set(loads.values())) == 1 and not idle:
+        return f"every one of {links} links carries {shards(most)}"
+    return f"the busiest of {links} links carries {shards(most)}, and {rest}"
 
 
 def shards(amount: Fraction) -> str:
@@ -98,12 +80,9 @@ def shards(amount: Fraction) -> str:
     return f"{amount} shard{'s' * (amount > 1)}"
 
 
-gathered = cache(Gathered)
-
-
 @cache
 def _spread(expression: str, owner: int) -> Spread:
-    return Spread(gathered(expression).run.schedule, owner)
+    return Spread(gathered(expression).schedule, owner)
 
 
 def graph_player() -> Explorer:
@@ -119,7 +98,7 @@ def graph_player() -> Explorer:
         [
             Control("graph", "Graph", texts, "kautz:4x16", "select"),
             Control("owner", "Follow the shard of rank", _owners, 0),
-            Control("step", "Steps done", lambda graph: counted(gathered(graph).steps), 0),
+            Control("step", "Steps done", lambda graph: counted(gathered(graph).schedule.num_steps), 0),
         ],
         [Part(_picture, "All links, and one shard"), Part(_costs, "Costs so far")],
         _summary,
@@ -144,7 +123,7 @@ def _picture(graph: str, owner: int, step: int) -> str:
     def draw(pen: Pen) -> None:
         pen.text(0, -radius - 32, "all links" if not step else f"all links in step {step}", "q")
         look = reached(spread, step)
-        around(pen, here.topology, (0, 0), radius, loads=here.ways(step), look=look)
+        around(pen, here.topology, (0, 0), radius, loads=ways(here, step), look=look)
         left, top = (PANEL / 2 + 14, -radius) if pen.wide else (-PANEL / 2, radius + 62)
         pen.text(left + PANEL / 2, top - 32, f"the shard of rank {spread.owner}", "q")
         in_rows(pen, spread, step, (left, top - 12), PANEL - 26)
@@ -155,21 +134,22 @@ def _picture(graph: str, owner: int, step: int) -> str:
 def _costs(graph: str, step: int) -> str:
     here = gathered(graph)
     ports, ranks = degree(here.topology), here.topology.ranks
-    whole, paid = at_node("all-gather", here.topology, here.run.cost), here.run.cost_of(range(step)).n_beta
+    whole, paid = at_node("all-gather", here.topology, here.cost), here.cost_of(range(step)).n_beta
     least = moore_diameter(ranks, ports)
     steps = f"as few as {ranks} ranks of degree {ports} can need" if whole.latency else f"{least} might do"
     load = "all links busy throughout" if whole.bandwidth else f"at least {Fraction(ranks - 1, ranks)} must arrive"
-    now = f"In step {step} {here.sentence(step)}. " if step else ""
+    now = f"In step {step} {sentence(here, step)}. " if step else ""
     return (
         f"<p>{now}So far the bytes have taken <b>{ports * Fraction(paid)}</b> of <b>{whole.n_beta}</b> "
         f"<i>M</i>/<i>B</i>, <i>B</i> being what the {ports} links of a rank carry together.</p>"
-        f"<p>Whole: <b>{here.steps} steps</b> ({steps}), <b>{whole.n_beta}</b> <i>M</i>/<i>B</i> ({load}).</p>"
+        f"<p>Whole: <b>{here.schedule.num_steps} steps</b> ({steps}), <b>{whole.n_beta}</b> <i>M</i>/<i>B</i> "
+        f"({load}).</p>"
     )
 
 
 def _summary(graph: str, owner: int, step: int) -> str:
     here = gathered(graph)
     have = len(_spread(graph, owner).holders(step))
-    now = f"in step {step} {here.sentence(step)}" if step else "nothing has moved yet"
+    now = f"in step {step} {sentence(here, step)}" if step else "nothing has moved yet"
     said = "has" if have == 1 else "have"
     return f"{GRAPHS[graph]}: {now}; {have} of {here.topology.ranks} ranks {said} the shard of rank {owner}."

@@ -90,6 +90,7 @@ def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float =
     wide, high = x_size * (size[0] + gap) + 2 * margin, y_size * (size[1] + gap) + 2 * margin
     slices = prod(rest)
     columns = max(1, min(slices, int((width + gap) // wide)))
+    columns = -(-slices // -(-slices // columns))  # rows of equal length
     found = []
     for rank in range(axes.ranks):
         z, within = divmod(rank, x_size * y_size)

@@ -1,22 +1,22 @@
-"""The link-heat map: what every link of a small torus or mesh carries in a collective, and which blocks heat one.
+"""Link maps: what every link of a small torus or mesh carries in an all-to-all, at once and step by step.
 
 All that is drawn is counted by executing a schedule: the loads are the ledger's, the blocks are
 those whose messages crossed the link.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from string import ascii_letters
+from typing import Any
 
-from colllib.algorithms import allreduce, lattice, relay
+from colllib.algorithms import relay
 from colllib.bounds import cut, middle_cut
 from colllib.cost import Cost
 from colllib.execution import Execution, execute
-from colllib.schedule import Schedule, placed
-from colllib.show.control import Control, Part
+from colllib.show.control import Control, Part, counted
 from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, legend_row
@@ -34,54 +34,29 @@ DIMS = {
     "mesh": ((3, 3), (4, 4), (6, 4), (6, 6), (8, 1)),
 }
 SHAPES = {f"{kind} {x} × {y}": (kind, (x, y)) for kind, sizes in DIMS.items() for x, y in sizes}
-COLLECTIVES = ("all-to-all", "all-reduce")
 _MOST_NAMES = 36
 
-_Run = Callable[[Lattice, Topology], tuple[Schedule, Topology]]
-
-
-def _relay(**options: object) -> _Run:
-    return lambda axes, where: (relay.relay(axes, **options), where)  # type: ignore[arg-type]
-
-
-def _ring(order: Callable[[Lattice], list[int]]) -> _Run:
-    return lambda axes, where: (placed(allreduce.ring(axes.ranks), order(axes)), where)
-
-
-#: collective -> name of a rule -> what it runs, and whether it needs wraparound
-RULES: dict[str, dict[str, tuple[_Run, bool]]] = {
-    "all-to-all": {
-        "X first, ties up": (_relay(tie="up"), True),
-        "X first, ties balanced": (_relay(tie="balanced"), True),
-        "X first, ties split": (_relay(tie="split"), True),
-        "half X first, half Y first, ties split": (_relay(tie="split", rotated=True), True),
-        "axes in turn, one block at a time": (
-            lambda axes, where: (relay.relay_one_by_one(alternating_torus(axes.dims)), where),
-            True,
-        ),
-        "X first": (_relay(), False),
-        "half X first, half Y first": (_relay(rotated=True), False),
+#: Kind of a shape -> its rules, each with the options of the relay, or None for one block on a link at a time, axes in
+#: turn. Ties are a torus' matter.
+RULES: dict[str, dict[str, dict[str, Any] | None]] = {
+    "torus": {
+        "X first, ties up": {"tie": "up"},
+        "X first, ties balanced": {"tie": "balanced"},
+        "X first, ties split": {"tie": "split"},
+        "half X first, half Y first, ties split": {"tie": "split", "rotated": True},
+        "axes in turn, one block at a time": None,
     },
-    "all-reduce": {
-        "along X, then Y": (lambda axes, where: (lattice.dim_ring(axes), where), False),
-        "rotated copies, all directions": (lambda axes, where: (lattice.rotated_dim_ring(axes), where), False),
-        "one ring in rank order": (_ring(lambda axes: list(range(axes.ranks))), False),
-        "one ring as a snake": (_ring(lattice.snake), False),
-    },
+    "mesh": {"X first": {}, "half X first, half Y first": {"rotated": True}},
 }
 
 
-def rules(shape: str, collective: str) -> list[str]:
-    """The rules that are offered for a shape: ties and balanced routes are a torus' matter.
+def rules(shape: str) -> tuple[str, ...]:
+    """The rules that are offered for a shape.
 
-    >>> rules("mesh 4 × 4", "all-to-all")
-    ['X first', 'half X first, half Y first']
+    >>> rules("mesh 4 × 4")
+    ('X first', 'half X first, half Y first')
     """
-    wraps = SHAPES[shape][0] == "torus"
-    found = RULES[collective]
-    if collective == "all-to-all":
-        return [name for name, (_, needs) in found.items() if needs == wraps]
-    return list(found)
+    return tuple(RULES[SHAPES[shape][0]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,23 +89,25 @@ class Heat:
 
 
 @cache
-def heat(shape: str, collective: str, rule: str, sender: int | None = None) -> Heat:
-    """Execute and count what crosses which link.
+def heat(shape: str, rule: str, sender: int | None = None) -> Heat:
+    """Execute an all-to-all and count what crosses which link.
 
     Args:
         shape: a key of `SHAPES`.
-        collective: "all-to-all" or "all-reduce".
-        rule: one of `rules(shape, collective)`.
-        sender: count only the blocks that begin at this rank (of an all-to-all); None for all.
+        rule: one of `rules(shape)`.
+        sender: count only the blocks that begin at this rank; None for all.
 
-    >>> found = heat("torus 4 × 4", "all-to-all", "X first, ties up")
+    >>> found = heat("torus 4 × 4", "X first, ties up")
     >>> found.run.topology.link_name(found.hottest), str(found.loads[found.hottest])
     ('0 -> 1', '3/4')
     """
     kind, dims = SHAPES[shape]
-    topology = torus(dims) if kind == "torus" else mesh(dims)
-    assert topology.lattice is not None
-    schedule, topology = RULES[collective][rule][0](topology.lattice, topology)
+    options, topology = RULES[kind][rule], torus(dims) if kind == "torus" else mesh(dims)
+    if options is None:
+        topology = alternating_torus(dims)
+        schedule = relay.relay_one_by_one(topology)
+    else:
+        schedule = relay.relay(Lattice(dims, kind == "torus"), **options)
     return heat_of(execute(schedule, topology), range(schedule.num_steps), sender)
 
 
@@ -140,7 +117,7 @@ def heat_of(run: Execution, steps: Iterable[int], sender: int | None = None) -> 
     Args:
         run: the execution.
         steps: which of its steps, from 0.
-        sender: count only the blocks that begin at this rank (of an all-to-all); None for all.
+        sender: count only the blocks that begin at this rank; None for all.
 
     >>> from colllib.topology import ring
     >>> run = execute(relay.relay_one_by_one(ring(4)), ring(4))
@@ -194,10 +171,7 @@ def carried(found: Heat, link: int) -> str:
     pairs: dict[str, Fraction] = {}
     ends = ((int(blocks.source[block]), int(blocks.target[block]), block) for block in found.crossings[link])
     for source, target, block in sorted(ends):
-        if source < blocks.ranks and target < blocks.ranks:
-            name = f"{rank_name(source)}→{rank_name(target)}"
-        else:
-            name = "partial and final sums"
+        name = f"{rank_name(source)}→{rank_name(target)}"
         pairs[name] = pairs.get(name, Fraction(0)) + share[block] * found.crossings[link][block]
     if not pairs:
         return "nothing"
@@ -330,7 +304,7 @@ def describe(found: Heat) -> str:
 def heat_map(found: Heat, sender: int | None = None, title: str = "") -> Chart:
     """Draw the links of a small lattice, colored by load, with the loads as numbers in units of M/N.
 
-    >>> heat_map(heat("torus 2 × 2", "all-to-all", "X first, ties balanced"))
+    >>> heat_map(heat("torus 2 × 2", "X first, ties balanced"))
     torus 2 × 2: map of 8 directed links by what they carry, in M/N: 8 carry 2. The first of the busiest is a→b.
     """
     topology = found.run.topology
@@ -347,19 +321,18 @@ def heat_map(found: Heat, sender: int | None = None, title: str = "") -> Chart:
 
 
 def link_heat_explorer() -> Explorer:
-    """Shape, collective and rule, M, alpha and BW: the load of every link, the hottest link's blocks, and the time.
+    """Shape and rule, M, alpha and BW: the load of every link, the hottest link's blocks, and the time.
 
     >>> link_heat_explorer()
-    Explorer: Which link is hot? (Shape, Collective, Rule, Blocks of, Message M, Latency α, Bandwidth BW)
+    Explorer: Which link is hot? (Shape, Rule, Blocks of, Message M, Latency α, Bandwidth BW)
     """
     heads = "rule = name | time | of fastest | times the links' bound = over floor | n_alpha | n_beta"
     return Explorer(
         "Which link is hot?",
         [
             Control("shape", "Shape", tuple(SHAPES), "torus 4 × 4", kind="select"),
-            Control("collective", "Collective", COLLECTIVES, "all-to-all", kind="select"),
             Control("rule", "Rule", rules, kind="select"),
-            Control("sender", "Blocks of", _senders, kind="select"),
+            Control("sender", "Blocks of", {None: "all ranks", 0: "rank a"}),
             *prices(),
         ],
         [
@@ -369,40 +342,34 @@ def link_heat_explorer() -> Explorer:
         ],
         summary=Told(
             Race(_chosen),
-            text="{collective} on a {shape}, {rule}: {way:chosen}. {m} take {time:chosen} in lock-step, {over:chosen} "
+            text="All-to-all on a {shape}, {rule}: {way:chosen}. {m} take {time:chosen} in lock-step, {over:chosen} "
             "times what no schedule can beat on these links.",
         ),
     )
 
 
-def _senders(collective: str) -> dict[int | None, str]:
-    return {None: "all ranks"} | ({0: "rank a"} if collective == "all-to-all" else {})
+def _map(shape: str, rule: str, sender: int | None) -> Chart:
+    return heat_map(heat(shape, rule, sender), sender)
 
 
-def _map(shape: str, collective: str, rule: str, sender: int | None) -> Chart:
-    return heat_map(heat(shape, collective, rule, sender), sender)
+def floor(topology: Topology) -> Fraction:
+    """What the busiest link must carry in any case, in units of M: across the middle, over all hops, out of a corner.
 
-
-def floor(topology: Topology, collective: str) -> Fraction:
-    """What the busiest link must carry in any case, in units of M.
-
-    An all-to-all: the cut across the middle of the longest axis, or all hops over all links. An
-    all-reduce: 2(N-1) partial sums and results for every element, over all links.
+    >>> str(floor(torus((4, 4))))
+    '1/2'
     """
-    if collective == "all-reduce":
-        return Fraction(2 * (topology.ranks - 1), topology.num_links)
     corner = cut("all-to-all", topology, [0]).n_beta
     return max(middle_cut(topology).n_beta, floor_by_hops(topology), corner)
 
 
-def _facts(shape: str, collective: str, rule: str, sender: int | None) -> str:
-    found, whole = heat(shape, collective, rule, sender), heat(shape, collective, rule)
+def _facts(shape: str, rule: str, sender: int | None) -> str:
+    found, whole = heat(shape, rule, sender), heat(shape, rule)
     topology, link, cost = found.run.topology, found.hottest, whole.run.cost
-    least = floor(topology, collective)
-    listed = carried(found, link)
+    least = floor(topology)
     rows = [
         f"Hottest link{_whose(sender)}: <b>{link_label(topology, link)}</b> with "
-        f"{amount(found.loads[link] / found.unit)} of M/N, that is {found.loads[link]} of M: {escape(listed)}.",
+        f"{amount(found.loads[link] / found.unit)} of M/N, that is {found.loads[link]} of M: "
+        f"{escape(carried(found, link))}.",
         f"Run in lock-step: <i>n</i><sub>α</sub> = {cost.n_alpha}, <i>n</i><sub>β</sub> = {cost.n_beta}; "
         f"the busiest link alone needs {max(whole.loads)}, and no schedule less than {least}.",
         f"Numbers on links count M/N = M/{topology.ranks}. Port model: {escape(topology.port_model)}.",
@@ -414,19 +381,142 @@ def _whose(sender: int | None) -> str:
     return "" if sender is None else f" of rank {rank_name(sender)}'s blocks"
 
 
-def _priced(shape: str, collective: str, rule: str, name: str, way: str = "") -> Row:
-    run = heat(shape, collective, rule).run
-    least = floor(run.topology, collective)
-    return Row(name, {way: Form((run.cost,))}, floor=Form((Cost(0, least),)))
+def _priced(shape: str, rule: str, name: str, way: str = "") -> Row:
+    run = heat(shape, rule).run
+    return Row(name, {way: Form((run.cost,))}, floor=Form((Cost(0, floor(run.topology)),)))
 
 
-def _every(shape: str, collective: str) -> list[Row]:
-    return [_priced(shape, collective, rule, rule) for rule in rules(shape, collective)]
+def _every(shape: str) -> list[Row]:
+    return [_priced(shape, rule, rule) for rule in rules(shape)]
 
 
-def _chosen(shape: str, collective: str, rule: str, sender: int | None) -> list[Row]:
+def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:
     """The rule; its way says which link is hottest."""
-    found = heat(shape, collective, rule, sender)
+    found = heat(shape, rule, sender)
     most = amount(found.loads[found.hottest] / found.unit)
     hottest = f"the hottest link{_whose(sender)} is {link_label(found.run.topology, found.hottest)} with {most} of M/N"
-    return [_priced(shape, collective, rule, "chosen", hottest)]
+    return [_priced(shape, rule, "chosen", hottest)]
+
+
+# -- step by step --------------------------------------------------------------------------------
+
+STEPPED = (4, 4)
+
+#: A way to run an all-to-all on 4 × 4 -> the routes of one block on a link at a time, or the options of bundles.
+WAYS: dict[str, Topology | dict[str, bool]] = {
+    "one block on a link: X first, ties up": torus(STEPPED),
+    "one block on a link: X first, ties balanced": torus(STEPPED, tie="balanced"),
+    "one block on a link: axes in turn": alternating_torus(STEPPED),
+    "bundles: X first": {},
+    "bundles: slices": {"rotated": True},
+    "bundles: axis after axis": {"phased": True},
+    "bundles: slices, axis after axis": {"rotated": True, "phased": True},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """One way to run it.
+
+    Attributes:
+        run: the execution.
+        heats: what every step put on the links.
+        arrived: after every step, the blocks that have reached their destination.
+    """
+
+    run: Execution
+    heats: tuple[Heat, ...]
+    arrived: tuple[Fraction, ...]
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks travel."""
+        return self.run.schedule.ranks * (self.run.schedule.ranks - 1)
+
+
+@cache
+def progress(way: str) -> Progress:
+    """Execute one of `WAYS` and look at every step.
+
+    >>> found = progress("one block on a link: axes in turn")
+    >>> len(found.heats), {sum(load > 0 for load in heat.loads) for heat in found.heats}  # busy links
+    (8, {64})
+    >>> str(found.arrived[-1])
+    '240'
+    """
+    how = WAYS[way]
+    if isinstance(how, Topology):
+        schedule, where = relay.relay_one_by_one(how), how
+    else:
+        schedule, where = relay.relay(Lattice(STEPPED), tie="split", **how), torus(STEPPED)
+    run = execute(schedule, where)
+    heats = [heat_of(run, [t]) for t in range(schedule.num_steps)]
+    if isinstance(how, Topology):
+        heats = [replace(found, most=3 * found.unit, names=_names(found)) for found in heats]
+    else:
+        most = max(max(found.loads) for found in heats)
+        heats = [replace(found, most=most) for found in heats]
+    share, target = schedule.blocks.share, schedule.blocks.target
+    there, arrived = Fraction(0), []
+    for t in range(schedule.num_steps):
+        step = schedule.step(t)
+        home = step.block[step.dst == target[step.block]]
+        there += Fraction(int(share.numerators[home].sum()), share.denominator)
+        arrived.append(there * schedule.ranks)
+    return Progress(run, tuple(heats), tuple(arrived))
+
+
+def _names(found: Heat) -> tuple[str, ...]:
+    """The block on each link as its source and its destination: "ak"."""
+    blocks = found.run.schedule.blocks
+    return tuple(
+        "".join(rank_name(int(blocks.source[block])) + rank_name(int(blocks.target[block])) for block in crossed)
+        for crossed in found.crossings
+    )
+
+
+def link_steps_explorer() -> Explorer:
+    """Seven ways to run the 240 blocks of a 4 × 4 torus, step by step.
+
+    >>> link_steps_explorer()
+    Explorer: 240 blocks on 4 × 4, step by step (How, Step)
+    """
+    start = "bundles: X first"
+    return Explorer(
+        "240 blocks on 4 × 4, step by step",
+        [
+            Control("way", "How", tuple(WAYS), start, kind="select"),
+            Control("step", "Step", lambda way: counted(len(progress(way).heats), 1), 1),
+        ],
+        [Part(lambda way, step: heat_map(progress(way).heats[step - 1]), "Links in this step"), Part(_so_far)],
+        summary=_step_told,
+        play="step",
+    )
+
+
+def _so_far(way: str, step: int) -> str:
+    done = progress(way)
+    run = done.run
+    beta = run.cost_of(range(step)).n_beta
+    names, numbers = (
+        "<b>ak</b> beside a link is the block from a to k.",
+        "Numbers on links count M/N = M/16, ties split.",
+    )
+    reading = names if isinstance(WAYS[way], Topology) else numbers
+    return (
+        f"<p>So far <i>n</i><sub>α</sub> = {step} of {run.cost.n_alpha}, "
+        f"<i>n</i><sub>β</sub> = {beta} of {run.cost.n_beta} (lock-step); "
+        f"{amount(done.arrived[step - 1])} of {done.blocks} blocks have arrived.</p>"
+        f"<p>{reading} Dashed links are idle. Port model: {run.topology.port_model}.</p>"
+    )
+
+
+def _step_told(way: str, step: int) -> str:
+    done = progress(way)
+    found = done.heats[step - 1]
+    busy = sum(load > 0 for load in found.loads)
+    return (
+        f"{way}, step {step} of {len(done.heats)}: {busy} of {len(found.loads)} links are busy, the busiest "
+        f"carries {amount(max(found.loads) / found.unit)} of M/16; {amount(done.arrived[step - 1])} of {done.blocks} "
+        "blocks have arrived."
+    )

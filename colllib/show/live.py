@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 WIDE = {"description_width": "8em"}
 
-PAUSE = 0.9  # seconds between steps while playing
+PAUSE = 900  # milliseconds between steps while playing
 
 
 class Live:
@@ -37,7 +36,6 @@ class Live:
         self._texts: list[list[str]] = []
         self._read = dict(explorer.start)
         self._busy = False
-        self._playing = False
         self.controls: dict[str, Any] = {}
         shown = []
         for place, control in enumerate(explorer.controls):
@@ -51,7 +49,7 @@ class Live:
             part.add_class("cl-part")
         head = widgets.HTML(f'{style("theme", "explorer", "pen")}<p class="cl-title">{escape(explorer.title)}</p>')
         self._shown = shown
-        self.box = widgets.VBox([head, *shown, *self._buttons(), *(self.parts[k] for k in explorer.order)])
+        self.box = widgets.VBox([head, *shown, *self._played(), *(self.parts[k] for k in explorer.order)])
         for name in ("colllib", "cl-explorer", "cl-live"):
             self.box.add_class(name)
         self._draw()
@@ -102,35 +100,14 @@ class Live:
         self.controls[control.name] = field
         return widgets.HBox([slider, field, trouble])
 
-    def _buttons(self) -> list[widgets.HBox]:
+    def _played(self) -> list[widgets.Play]:
+        """What plays a control; by hand its slider moves."""
         if self.explorer.play is None:
             return []
         slider = self.controls[self.explorer.play]
-        previous, self._play, following = (widgets.Button(description=w) for w in ("Previous", "Play", "Next"))
-        previous.on_click(lambda _: self._step(slider, -1))
-        following.on_click(lambda _: self._step(slider, +1))
-        self._play.on_click(lambda _: self._toggle(slider))
-        return [widgets.HBox([previous, self._play, following])]
-
-    def _step(self, slider: Any, by: int) -> None:
-        slider.index = min(max(slider.index + by, 0), len(slider.options) - 1)
-
-    def _toggle(self, slider: Any) -> None:
-        self._playing = not self._playing
-        self._play.description = "Pause" if self._playing else "Play"
-        if self._playing:
-            if slider.index == len(slider.options) - 1:
-                slider.index = 0
-            self._task = asyncio.ensure_future(self._run(slider))
-        else:
-            self._task.cancel()
-
-    async def _run(self, slider: Any) -> None:
-        while slider.index < len(slider.options) - 1:
-            await asyncio.sleep(PAUSE)
-            self._step(slider, +1)
-        self._playing = False
-        self._play.description = "Play"
+        self._play = widgets.Play(slider.index, max=len(slider.options) - 1, interval=PAUSE)
+        widgets.link((self._play, "value"), (slider, "index"))
+        return [self._play]
 
     @property
     def state(self) -> State:
@@ -165,8 +142,11 @@ class Live:
         old = self._texts[place]
         if texts == old:
             return
-        widget = self.controls[self.explorer.controls[place].name]
+        name = self.explorer.controls[place].name
+        widget = self.controls[name]
         text, index = old[widget.index], widget.index
+        if name == self.explorer.play:
+            self._play.max = len(texts) - 1
         self._texts[place] = texts
         widget.options = [(shown, k) for k, shown in enumerate(texts)]
         widget.index = texts.index(text) if text in texts else min(index, len(texts) - 1)

@@ -1,7 +1,5 @@
 """The PAT explorer: what a cap on the message does to steps, time and the memory that a rank lends to others."""
 
-from dataclasses import dataclass
-from fractions import Fraction
 from functools import cache
 
 from colllib.algorithms import allgather
@@ -20,22 +18,11 @@ from colllib.show.views import Rows, Ways
 RANKS = (*range(2, 65), 72, 128, 256, 512)
 
 
-@dataclass(frozen=True)
-class Run:
-    """One schedule, executed on a star: its cost, and the shards parked on the fullest rank after each step."""
-
-    cost: Cost
-    parked: tuple[int, ...]
-
-    @property
-    def most(self) -> int:
-        """The most shards parked on any rank at any time."""
-        return max(self.parked, default=0)
+Run = tuple[Cost, list[int]]  # the cost on a star, and the shards parked on the fullest rank after each step
 
 
 def _run(schedule: Schedule) -> Run:
-    shards = (Fraction(share) * schedule.ranks for share in staging(schedule))
-    return Run(execute(schedule).cost, tuple(map(int, shards)))
+    return execute(schedule).cost, [int(share * schedule.ranks) for share in staging(schedule)]
 
 
 def caps(n: int) -> list[int]:
@@ -62,13 +49,16 @@ def others(ranks: int) -> dict[str, Run]:
 def every(n: int) -> list[Row]:
     """A row for each cap, the ring and Bruck, with the shards that each parks."""
     runs = {f"PAT, A = {cap}": pat(n, cap) for cap in caps(n)} | others(n)
-    return [Row(name, only(run.cost), more={"parked": f"{run.most} × M/{n}"}) for name, run in runs.items()]
+    return [
+        Row(name, only(cost), more={"parked": f"{max(parked, default=0)} × M/{n}"})
+        for name, (cost, parked) in runs.items()
+    ]
 
 
 def chosen(n: int, cap: int) -> list[Row]:
     """PAT at the chosen cap, at the best one, and the ring."""
-    ways = {f"A = {most}": Form((pat(n, most).cost,)) for most in caps(n)}
-    return [Row("chosen", only(pat(n, cap).cost)), Row("PAT", ways), Row("ring", only(others(n)["ring"].cost))]
+    ways = {f"A = {most}": Form((pat(n, most)[0],)) for most in caps(n)}
+    return [Row("chosen", only(pat(n, cap)[0])), Row("PAT", ways), Row("ring", only(others(n)["ring"][0]))]
 
 
 def pat_explorer() -> Explorer:
@@ -101,11 +91,11 @@ def pat_explorer() -> Explorer:
 
 
 def _parked(n: int, cap: int) -> Chart:
-    series = {}
+    series, most = {}, []
     for label, order in (("depth first, as NCCL does", "depth"), ("round by round", "rounds")):
-        parked = pat(n, cap, order).parked
+        _, parked = pat(n, cap, order)
         series[label] = (list(range(len(parked) + 1)), [0, *parked])
-    most = [pat(n, cap, order).most for order in ("depth", "rounds")]
+        most.append(max(parked, default=0))
     return lines(
         series,
         x_label="steps done",

@@ -222,7 +222,7 @@ def player(
     """
     fit = {name: [key for key, where in places.items() if entry.fits(where)] for name, entry in offered.items()}
     fit = {name: keys for name, keys in fit.items() if keys}
-    few, name, where = _first(title, fit, few, start)
+    name, where = start or (None, None)
 
     @cache
     def show(name: str, key: Hashable) -> Show:
@@ -234,15 +234,15 @@ def player(
 
     texts = place.values if isinstance(place.values, Mapping) else {key: str(key) for key in places}
     named = {name: entry.text for name, entry in offered.items() if name in fit}
-    basic = {name: named[name] for name in few}
+    basic = {key: named[key] for key in (*few, name) if key in named}
     scene, each_step = ("algorithm", place.name), ("algorithm", place.name, "step")
     controls = [
         Control("algorithm", "Algorithm", lambda: basic, name, "select"),
         replace(place, values=lambda algorithm: {key: texts[key] for key in fit[algorithm]}, start=where),
         Control("step", "Steps done", lambda **state: counted(shown(**state).film.steps), 0, depends_on=scene),
     ]
-    if len(few) < len(fit):
-        offers = {"few": "the basic ones" if len(few) > 1 else "the basic one", "all": f"all {len(fit)}"}
+    if len(basic) < len(fit):
+        offers = {"few": "the basic ones" if len(basic) > 1 else "the basic one", "all": f"all {len(fit)}"}
         controls[0] = replace(controls[0], values=lambda offer: basic if offer == "few" else named)
         controls.insert(0, Control("offer", "Algorithms", offers, "few", "select"))
 
@@ -264,31 +264,10 @@ def player(
     )
 
 
-def _first(
-    title: str, fit: Mapping[str, list[Any]], few: Sequence[str], start: tuple[str, Hashable] | None
-) -> tuple[list[str], str, Any]:
-    """What can be played of the few, and with which of them and where to start."""
-    if start is not None:
-        few = tuple(dict.fromkeys((*few, start[0])))
-    found = [name for name in few if name in fit]
-    if not found:
-        raise ValueError(f"{title}: nothing to play; on offer are {', '.join(fit) or 'no algorithms for these places'}")
-    name, where = start or (found[0], fit[found[0]][0])
-    if where not in fit.get(name, ()):
-        raise ValueError(
-            f"start {(name, where)}: {name} is offered for {', '.join(map(str, fit.get(name, ('nothing',))))}"
-        )
-    return found, name, where
-
-
 def still(schedule: Schedule, step: int, topology: Topology | None = None, *, title: str) -> Drawing:
-    """One moment of a player as a drawing: what each rank holds after a step, and what that step moved.
+    """One moment of a player as a drawing: what each rank holds after so many steps, and what the last one moved.
 
-    Args:
-        schedule: on a few ranks.
-        step: how many steps are done, from 0.
-        topology: where (default: a star).
-        title: the conclusion.
+    The topology is a star if none is given.
 
     >>> from colllib.algorithms import allgather
     >>> still(allgather.ring(4), 1, title="Everyone passes on its own shard")

@@ -103,10 +103,11 @@ def trace_player(
         offered = {name: _given(text, build) for name, (text, build) in offer.items()}
         few = tuple(offered)
     places = {n: topology(n) for n in ranks}
-    if start is None:
-        name = next((name for name in few if any(map(offered[name].fits, places.values()))), few[0])
-        near = [n for n in places if offered[name].fits(places[n])] or list(places)
-        start = name, min(near, key=lambda n: (abs(n - 4), n))
+    for name in few if start is None else ():
+        fit = [n for n, where in places.items() if offered[name].fits(where)]
+        if fit:
+            start = name, min(fit, key=lambda n: (abs(n - 4), n))
+            break
     title = f"{primitive[0].upper()}{primitive[1:]}, step by step"
     return player(title, offered, places, Control("n", "Ranks N", ranks), few, start, proved)
 
@@ -157,23 +158,24 @@ IN_BOXES = ("hierarchical", "ring", "recursive-doubling", "rabenseifner", "binom
 
 
 def boxes_player(
-    primitive: str = "all-reduce", sizes: Sequence[Sequence[int]] = ((2, 2), (2, 4), (4, 2), (2, 2, 2)), **options: Any
+    primitive: str = "all-reduce", sizes: Sequence[tuple[int, ...]] = ((2, 2), (2, 4), (4, 2), (2, 2, 2))
 ) -> Player:
     """A collective over boxes of ranks: what stays in a box, and what crosses the network.
 
     Args:
         primitive: its name.
         sizes: the boxes to choose from, outermost first as for `colllib.topology.boxes`.
-        options: as for `colllib.topology.boxes`, such as ``cards=1``.
 
     >>> boxes_player("all-gather")
     Explorer: All-gather over boxes, step by step (Algorithms, Algorithm, Boxes, Steps done)
     """
-    places = {tuple(size): boxes(size, **options) for size in sizes}
-    texts = {size: " × ".join(map(str, size)) for size in places}
     title = f"{primitive[0].upper()}{primitive[1:]} over boxes, step by step"
     few = [name for name in IN_BOXES if name in variants(primitive)][:2]
-    return player(title, variants(primitive), places, Control("boxes", "Boxes", texts, kind="select"), few)
+    return player(title, variants(primitive), {size: boxes(size) for size in sizes}, _boxes(sizes), few)
+
+
+def _boxes(sizes: Iterable[tuple[int, ...]]) -> Control:
+    return Control("boxes", "Boxes", {size: " × ".join(map(str, size)) for size in sizes}, kind="select")
 
 
 ADDING_IN_BOXES = ("nvls", "nvls-tree", "collnet", "hierarchical")
@@ -187,9 +189,7 @@ def boxes_switch_player() -> Player:
     """
     places = {size: boxes(size, inc="both") for size in ((2, 2), (2, 4), (3, 2))}
     offered = {name: variants("all-reduce")[name] for name in ADDING_IN_BOXES}
-    control = Control("boxes", "Boxes", {size: " × ".join(map(str, size)) for size in places}, kind="select")
-    title = "Switches on two tiers, step by step"
-    return player(title, offered, places, control, ADDING_IN_BOXES)
+    return player("Switches on two tiers, step by step", offered, places, _boxes(places), ADDING_IN_BOXES)
 
 
 THROUGH_SWITCHES = (

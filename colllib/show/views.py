@@ -487,47 +487,28 @@ class Told(View):
 
     def draw(self, state: State, texts: Texts, width: float = WIDE) -> str:
         found = self.race.standings(state)
-        by_name = {one.row.name: one for one in found}
+        by_name, first = {one.row.name: one for one in found}, fastest(found)[0]
         out = []
         for place, piece in enumerate(self.text.replace("}", "{").split("{")):
             if place % 2 == 0:
                 out.append(piece)
                 continue
             word, _, names = piece.partition(":")
-            rows = [by_name.get(name) for name in names.split("|")]
-            out.append(texts[word] if word in texts else _WORDS[word](Field(found, rows, state, self.race)))
+            one, other = (by_name.get(name, first) for name in f"{names}|".split("|")[:2])
+            out.append(texts[word] if word in texts else _WORDS[word](Field(found, one, other, state, self.race)))
         described = "".join(out)
         return escape(described[:1].upper() + described[1:])
 
 
 @dataclass(frozen=True)
 class Field:
-    """What a slot may speak of: all rows, those that it names, the state."""
+    """What a slot may speak of: all rows, the two that it names, in place of each the fastest, and the state."""
 
     all: Sequence[Priced]
-    rows: Sequence[Priced | None]
+    one: Priced
+    other: Priced
     state: State
     race: Race
-
-    @property
-    def first(self) -> Priced:
-        """The fastest, or the first of those that tie."""
-        return fastest(self.all)[0]
-
-    @property
-    def one(self) -> Priced:
-        """The row that the slot names, or else the fastest."""
-        return self.rows[0] or self.first
-
-    @property
-    def other(self) -> Priced:
-        """The second row that it names, or else the fastest."""
-        return self.rows[-1] if len(self.rows) > 1 and self.rows[-1] else self.first
-
-    @property
-    def bound(self) -> float:
-        """What the row is compared with."""
-        return self.one.floor or next((one.seconds for one in self.all if one.row.bound), inf)
 
 
 def _next(field: Field) -> str:
@@ -570,8 +551,13 @@ def _taken(field: Field) -> str:
         return ""
     if one.seconds == inf:
         return f" {one.row.name} takes {one.way}, which this book does not price."
-    longer = units.ratio(one.seconds / field.first.seconds)
+    longer = units.ratio(one.seconds / fastest(field.all)[0].seconds)
     return f" {one.row.name} takes {one.label}, {'as fast' if longer == '1.00' else f'{longer} times as long'}."
+
+
+def _over(field: Field) -> str:
+    bound = next((one.seconds for one in field.all if one.row.bound), inf)
+    return units.ratio(field.one.seconds / (field.one.floor or bound))
 
 
 def _rate(field: Field) -> float:
@@ -598,7 +584,7 @@ _WORDS: dict[str, Callable[[Field], str]] = {
     "time": lambda f: units.seconds(f.one.seconds),
     "times": lambda f: units.ratio(f.one.seconds / f.other.seconds),
     "even": _even,
-    "over": lambda f: units.ratio(f.one.seconds / f.bound),
+    "over": _over,
     "slowest": _slowest,
     "way": lambda f: f.one.label,
     "segments": lambda f: str(f.one.segments),

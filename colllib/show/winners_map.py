@@ -18,12 +18,9 @@ EDGE = 2**40  # bytes above which no library's table changes
 
 
 def winners_map(library: str = NOBODY) -> Explorer:
-    """Who is fastest at each N and M, and what MPICH, Open MPI and NCCL take there.
+    """Who is fastest at each N and M, and what MPICH, Open MPI and NCCL, or nobody, take there; one is shown first.
 
     The map depends on M / (alpha BW) only; a library's choice on M itself.
-
-    Args:
-        library: the one that is compared first, or nobody.
 
     >>> winners_map()
     Explorer: Who wins where (Primitive, Compare with, Ranks N, Message M, Latency α, Bandwidth BW)

@@ -138,13 +138,13 @@ def switch_tree(
 
 
 def _tree_router(child: IntArray, above: IntArray) -> Router:
-    """Routes in a tree from the parents of all nodes but the last, the root; node n has links 2n up and 2n + 1 down."""
+    """Routes in a tree from the parents of all nodes but the last, the root; node n has links 2n up and 2n + 1 down.
+
+    A parent has a higher number, so of two nodes the lower number is not above the other.
+    """
     parent = np.append(above, -1)
     climb = 2 * np.append(child, -1)
-    depth = np.zeros(len(parent), dtype=np.intp)
-    for node in child[::-1].tolist():  # a parent has a higher number
-        depth[node] = depth[parent[node]] + 1
-    last = 2 * int(depth.max(initial=0))
+    last = 2 * len(parent)
 
     def route(src: IntArray, dst: IntArray) -> tuple[IntArray, IntArray]:
         message, a, b = np.arange(len(src)), np.array(src), np.array(dst)
@@ -154,9 +154,9 @@ def _tree_router(child: IntArray, above: IntArray) -> Router:
             message, a, b = message[apart], a[apart], b[apart]
             if not len(message):
                 break
-            rises = depth[a] >= depth[b]
+            rises = a < b
             # what falls is met from the end of the route
-            place = np.where(rises, k, 2 * last - k)
+            place = np.where(rises, k, last - k)
             found.append((message, place, np.where(rises, climb[a], climb[b] + 1)))
             a, b = np.where(rises, parent[a], a), np.where(rises, b, parent[b])
         if not found:

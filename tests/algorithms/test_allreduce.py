@@ -147,14 +147,14 @@ def test_the_double_trees_bandwidth_term_depends_on_the_port_model():
     assert execute(whole, star(ranks)).cost.n_beta == 2 * depth - 1
     assert execute(whole, full_mesh(ranks)).cost.n_beta == depth
 
-    fine = allreduce.double_binary_tree(ranks, segments=4000)
+    fine = allreduce.double_binary_tree(ranks, segments=1000)
     one_port = execute(fine, star(ranks)).cost.n_beta
     two_ports = execute(fine, star(ranks, ports=2)).cost.n_beta
     assert 2 < one_port < Fraction(201, 100)
     assert two_ports == one_port / 2
     # with a link per pair of ranks every level can move at once, but the way up one tree shares links with
     # the way down the other: half of M and half of M
-    run = execute(pipelined(whole, 4000), full_mesh(ranks))
+    run = execute(pipelined(whole, 1000), full_mesh(ranks))
     assert max(run.link_total) == 1
     assert 1 <= run.cost.n_beta < Fraction(101, 100)
 

@@ -46,6 +46,40 @@ def test_a_term_is_found_in_the_section_on_it_with_an_excerpt(visit, site, query
     assert excerpt
 
 
+@pytest.mark.parametrize(
+    ("question", "section"),
+    [
+        (
+            "What busbw should I expect from all_reduce on 2 nodes of 8 H100?",
+            "is-my-cluster-slow.html#the-range-to-expect",
+        ),
+        ("Only one NIC of eight is used; how do I see it?", "is-my-cluster-slow.html#one-card-of-eight"),
+        ("When is the tree used and when the ring?", "ladder-512.html#ring-or-tree"),
+        (
+            "Is 2:1 oversubscription OK for my training?",
+            "rails-and-spines.html#which-algorithms-oversubscription-touches",
+        ),
+        ("Why is decode at TP 16 over two boxes slower than TP 8?", "from-primitives-to-parallelism.html#decode"),
+        ("Which bucket_cap_mb should I set?", "buckets-and-overlap.html#which-bucket-is-best-and-why"),
+        ("NCCL watchdog timeout: which rank did not call the collective?", "faults-and-debugging.html#the-calls"),
+        ("Why do my sums differ with the number of ranks?", "primitives.html#the-order-of-a-sum"),
+    ],
+)
+def test_a_question_finds_the_section_that_answers_it_among_the_first_three(visit, question, section):
+    assert any(where.startswith(f"notebooks/{section}") for where, *_ in found(visit, question)[:3])
+
+
+def test_words_that_the_book_does_not_have_do_not_hide_the_others(visit):
+    assert found(visit, "PXN xyzzy")[0][0] == found(visit, "PXN")[0][0]
+
+
+def test_what_stands_above_a_picture_is_found(visit):
+    [(where, *_)] = [
+        one for one in found(visit, "Half of the wire needs 7.2 MB on 8 ranks") if "at-small-sizes" in one[0]
+    ]
+    assert where.startswith("notebooks/bus-bandwidth.html#")
+
+
 def test_an_excerpt_shows_the_words_and_marks_them(visit):
     with asked(visit, "half-bandwidth size") as tab:
         first = tab.locator("#search-results li").first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import re
 from fractions import Fraction
 from html import unescape
@@ -80,3 +81,23 @@ def test_a_chapter_on_the_model_of_nccl_says_its_version(chapter):
     cells = nbformat.read(FOLDER / f"{chapter}.ipynb", as_version=4).cells
     told = {found for cell in cells if cell.cell_type == "markdown" for found in re.findall(r"2\.30\.\d+", cell.source)}
     assert {f"NCCL {version}" for version in told} == {VERSION}
+
+
+def module_names(cell, *operations):
+    """The names that a cell's own lines, not those of its functions, store or load."""
+    code = dis.get_instructions(compile(cell.source, "cell", "exec"))
+    return {line.argval for line in code if line.opname in operations}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_removed_check_changes_nothing_that_a_later_cell_shows(path):
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    bound = set()
+    for k, cell in enumerate(cells):
+        stored = module_names(cell, "STORE_NAME")
+        if "remove-cell" in cell.metadata.get("tags", []):
+            again = bound & stored
+            for later in cells[k + 1 :]:
+                again -= module_names(later, "STORE_NAME")
+                assert not again & module_names(later, "LOAD_NAME"), f"rebound: {cell.source}"
+        bound |= stored

@@ -12,7 +12,7 @@ from colllib.algorithms import alltoall
 from colllib.algorithms.alltoall import radices
 from colllib.events import event_clock
 from colllib.execution import execute
-from colllib.show.alltoall_explorer import alltoall_explorer, elsewhere
+from colllib.show.cost_explorer import alltoall_explorer, elsewhere
 from colllib.show.race import fastest
 from colllib.topology import from_links, ring
 

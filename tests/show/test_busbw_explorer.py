@@ -11,7 +11,7 @@ from colllib import execute, ladder, star, units
 from colllib.algorithms import alltoall, find
 from colllib.algorithms.innetwork import two_shot_all_reduce
 from colllib.bounds import bus_factor
-from colllib.show.busbw_explorer import SWITCH, busbw_explorer
+from colllib.show.cost_explorer import SWITCH, busbw_explorer
 from colllib.show.looks import DASHES
 from colllib.show.race import BOUND
 

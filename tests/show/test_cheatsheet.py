@@ -9,10 +9,10 @@ import pytest
 from colllib import ladder, units
 from colllib.bounds import ON_TORUS, ONE_PORT
 from colllib.cost import CROSSOVER
-from colllib.ladder import ANCHOR_MESSAGE
+from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
 from colllib.pipeline import BEST_SEGMENTS_SQUARED
 from colllib.show.cheatsheet import ANCHORS, bounds_table, closed_forms, fastest_on_clusters, handy, two_tiers
-from colllib.two_tiers import CLUSTERS, TWO_TIERS, cluster
+from colllib.two_tiers import CLUSTERS, TWO_TIERS, cluster, price
 
 
 @pytest.mark.parametrize("kind", ANCHORS)
@@ -29,6 +29,23 @@ def test_the_page_has_every_algorithm_with_its_formulas_or_says_that_it_has_none
                 assert any(row[0] == name and row[-1] == "no closed form" for row in shown)
             else:
                 assert (name, f"${form.n_alpha.tex}$", f"${form.n_beta.tex}$", form.holds.text) in shown
+
+
+@pytest.mark.parametrize("kind", ["star", "inc-star", "full-mesh"])
+def test_a_time_is_what_the_formulas_of_its_row_give(kind):
+    rows = [row.strip("| ").split(" | ") for row in closed_forms(kind).splitlines()[2:]]
+    times = {(cells[-5], cells[-4], cells[-3]): cells[-1] for cells in rows}
+    for primitive in ("broadcast", "all-gather", "all-reduce", "all-to-all"):
+        for way in ladder.entries(primitive, ANCHORS[kind], trusting=True):
+            form = way.algorithm.form(way.topology, 9 if way.algorithm.segmented else 1)
+            label = (way.algorithm.label, form and f"${form.n_alpha.tex}$", form and f"${form.n_beta.tex}$")
+            if form is None or label not in times:
+                continue
+            time, _, cut = times[label].partition(" $P=")
+            sizes = {"N": 512, "P": int(cut.strip("$") or 1)}
+            seconds = float(form.n_alpha(**sizes)) * ANCHOR_ALPHA
+            seconds += float(form.n_beta(**sizes)) * ANCHOR_MESSAGE / ANCHOR_BANDWIDTH
+            assert time == units.seconds(seconds, 3).replace(" ", "\u00a0"), label
 
 
 def test_the_bounds_are_the_librarys():
@@ -51,7 +68,8 @@ def test_every_row_of_a_table_has_all_its_cells(kind):
 
 
 def test_the_times_of_two_tiers_are_what_their_formulas_say():
-    where, (alpha, bandwidth) = cluster("64 boxes of 8 on rails")
+    name = "64 boxes of 8 on rails"
+    where, alpha, bandwidth = cluster(name), price(name)["alpha"], price(name)["bandwidth"]
     for form, row in zip(TWO_TIERS, two_tiers().splitlines()[2:], strict=True):
         inner, outer, port, card = (
             float(part(B=where.ranks // 8, G=8)) for part in (form.inner, form.outer, form.port, form.card)

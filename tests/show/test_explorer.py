@@ -242,15 +242,17 @@ def test_widgets_keep_a_text_that_moves():
     assert live.state == {"kind": "powers", "n": 4}
 
 
-def test_widget_buttons_step_and_stop_at_the_ends():
+def test_what_plays_moves_the_slider_and_stops_where_it_ends():
     live = toy().live
-    previous, _, following = live.box.children[4].children
-    previous.click()
-    assert live.state["step"] == 0
-    following.click()
-    assert live.state["step"] == 1
-    previous.click()
-    assert live.state["step"] == 0
+    play, slider = live.box.children[4], live.controls["step"]
+    play.value = 3
+    assert live.state["step"] == slider.index == 3
+    slider.index = 1
+    assert play.value == 1
+    live.controls["n"].index = 0
+    assert play.max == len(slider.options) - 1 == 2
+    play.value = 9
+    assert live.state["step"] == 2
 
 
 def test_the_answer_follows_the_figure_and_what_is_folded_comes_last():

@@ -17,7 +17,7 @@ from colllib.show.breadth_first_explorer import GRAPHS as RECEPTIONS
 from colllib.show.breadth_first_explorer import Reception, plan_of
 from colllib.show.drawings import Spread, graph, graphs, shard
 from colllib.show.expansion_explorer import FITS, Expanded
-from colllib.show.graph_player import GRAPHS, gathered
+from colllib.show.graph_player import GRAPHS, gathered, ways
 from colllib.topology import find
 from colllib.topology.cuts import distances
 
@@ -38,25 +38,25 @@ def ratio(here, chosen):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_shard_reaches_each_rank_of_a_graph_after_as_many_steps_as_hops(name):
     here = gathered(name)
-    spread = Spread(here.run.schedule, 1)
+    spread = Spread(here.schedule, 1)
     assert list(spread.complete) == distances(here.topology)[1].tolist()
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_busiest_links_of_the_player_add_up_to_the_executed_cost(name):
     here = gathered(name)
-    most = [max(here.ways(t).values()) for t in range(1, here.steps + 1)]
-    assert sum(most) / here.topology.ranks == here.run.cost.n_beta
+    most = [max(ways(here, t).values()) for t in range(1, here.schedule.num_steps + 1)]
+    assert sum(most) / here.topology.ranks == here.cost.n_beta
 
 
 def test_the_links_of_all_shards_together_are_the_links_of_a_step():
     here = gathered("kautz:4x16")
-    for t in range(1, here.steps + 1):
+    for t in range(1, here.schedule.num_steps + 1):
         total = {}
         for owner in range(16):
-            for link, share in Spread(here.run.schedule, owner).carried[t - 1].items():
+            for link, share in Spread(here.schedule, owner).carried[t - 1].items():
                 total[link] = total.get(link, 0) + share
-        assert total == here.ways(t)
+        assert total == ways(here, t)
 
 
 @pytest.mark.parametrize("name", RECEPTIONS)

@@ -25,36 +25,30 @@ from colllib.show.link_heat import (
 from colllib.topology.routes import blocks_on
 
 CASES = [
-    (shape, collective, rule)
+    (shape, rule)
     for shape in ("torus 4 × 4", "torus 5 × 3", "torus 4 × 2", "mesh 3 × 3", "torus 8 × 1")
-    for collective in ("all-to-all", "all-reduce")
-    for rule in rules(shape, collective)
+    for rule in rules(shape)
 ]
 
 
-@pytest.mark.parametrize(("shape", "collective", "rule"), CASES)
-def test_the_loads_are_the_ledgers_and_a_second_count(shape, collective, rule):
-    found = heat(shape, collective, rule)
+@pytest.mark.parametrize(("shape", "rule"), CASES)
+def test_the_loads_are_the_ledgers_and_a_second_count(shape, rule):
+    found = heat(shape, rule)
     assert found.loads == found.run.link_total
     assert reference.holds(found.run.schedule)
     topology, share = found.run.topology, list(found.run.schedule.blocks.share)
     graph = {(int(a), int(b)): k for k, (a, b) in enumerate(zip(topology.link_src, topology.link_dst, strict=True))}
-    second, far = Counter(), False
+    second = Counter()
     for step in reference.messages(found.run.schedule):
         for src, dst, block, _ in step:
-            if (src, dst) in graph:
-                second[graph[src, dst]] += share[block]
-            else:  # one ring over all ranks may have far partners, and only that
-                assert "one ring" in rule
-                far = True
-    if not far:
-        assert [second[k] for k in range(topology.num_links)] == list(found.loads)
-    assert max(found.loads) >= floor(topology, collective)
+            second[graph[src, dst]] += share[block]
+    assert [second[k] for k in range(topology.num_links)] == list(found.loads)
+    assert max(found.loads) >= floor(topology)
     assert found.run.cost.n_beta >= max(found.loads)
 
 
 def test_the_hottest_link_and_its_chunks_are_named():
-    found = heat("torus 4 × 4", "all-to-all", "X first, ties up")
+    found = heat("torus 4 × 4", "X first, ties up")
     link = found.hottest
     topology = found.run.topology
     assert (link_label(topology, link), found.loads[link]) == ("a→b", Fraction(3, 4))
@@ -65,13 +59,13 @@ def test_the_hottest_link_and_its_chunks_are_named():
 
 
 def test_one_senders_blocks_add_up_to_all():
-    one = heat("torus 4 × 4", "all-to-all", "X first, ties up", 0)
-    every = heat("torus 4 × 4", "all-to-all", "X first, ties up")
+    one = heat("torus 4 × 4", "X first, ties up", 0)
+    every = heat("torus 4 × 4", "X first, ties up")
     assert sum(one.loads) * 16 == sum(every.loads)
 
 
 def test_picture_and_alt_text_say_the_same():
-    found = heat("torus 4 × 4", "all-to-all", "X first, ties balanced")
+    found = heat("torus 4 × 4", "X first, ties balanced")
     chart = heat_map(found)
     numbers = re.findall(r"<text x=\"[^\"]+\" y=\"[^\"]+\"(?: font-weight=\"700\")?>([\d.]+)</text>", chart.body)
     assert numbers == [amount(load / found.unit) for load in found.loads]
@@ -83,16 +77,14 @@ def test_the_explorer_stays_within_its_budget_and_starts_where_ties_hurt():
     explorer = link_heat_explorer()
     assert len(explorer.grid.json().encode()) < 5_000_000
     start = explorer.start
-    found = heat(start["shape"], start["collective"], start["rule"])
-    assert max(found.loads) > floor(found.run.topology, start["collective"])
+    found = heat(start["shape"], start["rule"])
+    assert max(found.loads) > floor(found.run.topology)
     told = explorer.render(3, start)
     assert "a→b with 12 of M/N" in told
     seconds = found.run.cost.seconds(message=start["m"], alpha=start["alpha"], bandwidth=start["bw"])
-    least = float(floor(found.run.topology, start["collective"])) * start["m"] / start["bw"]
+    least = float(floor(found.run.topology)) * start["m"] / start["bw"]
     assert f"take {units.seconds(seconds)} in lock-step, {seconds / least:.2f} times" in told
 
 
 def test_every_shape_offers_rules():
-    for shape in SHAPES:
-        for collective in ("all-to-all", "all-reduce"):
-            assert rules(shape, collective)
+    assert all(map(rules, SHAPES))

@@ -9,8 +9,7 @@ from fractions import Fraction
 import pytest
 import reference
 
-from colllib.show.link_heat import heat_of
-from colllib.show.link_steps import WAYS, link_steps_explorer, progress
+from colllib.show.link_heat import WAYS, heat_of, link_steps_explorer, progress
 
 LETTERS = "abcdefghijklmnop"
 

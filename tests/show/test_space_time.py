@@ -12,11 +12,9 @@ from colllib import units
 from colllib.algorithms import allreduce, broadcast
 from colllib.cost import best_segments
 from colllib.execution import execute
-from colllib.schedule import pipelined
 from colllib.show import pipeline_explorer, space_time
 from colllib.show.pipeline_explorer import CURVE, SEGMENTS, pipelines
 from colllib.show.space_time import bars_of
-from colllib.topology import full_mesh
 
 PRICE = {"message": 12.0, "alpha": 1.0, "bandwidth": 1.0}
 
@@ -85,13 +83,6 @@ def test_alt_text_counts_messages_and_busy_ranks():
     assert "9 messages from 3 of 4 ranks end after 25 s" in chart.alt
     assert "1, 2, 3, 2, 1 ranks send" in chart.alt
     assert 'role="img"' in chart.fragment()
-
-
-def test_several_links_of_one_rank_get_lanes():
-    cut = pipelined(allreduce.recursive_doubling(8), 4)
-    chart = space_time(cut, full_mesh(8), segments=4, **PRICE)
-    assert len(places(chart)) == 8 * 3 * 4
-    assert len({y for _, _, y in places(chart)}) > 8
 
 
 def test_bad_requests_are_refused():

@@ -23,11 +23,7 @@ Link = tuple[int, int]
 
 @dataclass(frozen=True)
 class Spread:
-    """How one rank's shard spreads in an all-gather.
-
-    Attributes:
-        schedule: an all-gather.
-        owner: whose shard is followed.
+    """How the shard of one rank, its owner, spreads in an all-gather.
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.topology import find
@@ -230,12 +226,7 @@ def _disks(pen: Pen, boxes: Sequence[Box], look: Mapping[int, tuple[str, int]], 
 
 
 def graph(topology: Topology, *, names: Sequence[str] = (), title: str = "") -> Drawing:
-    """A graph: ranks round a circle, one-way links as arrows, links in both ways as lines.
-
-    Args:
-        topology: ranks and links among them.
-        names: of the ranks (default: their numbers).
-        title: the conclusion.
+    """A graph: ranks round a circle by names or numbers, one-way links as arrows, links in both ways as lines.
 
     >>> from colllib.topology import find
     >>> graph(find("kautz:2x6"))

@@ -66,14 +66,10 @@ def _thumbnail(film: Film) -> str:
 
 
 def before_after(schedule: Schedule, *, title: str = "") -> Drawing:
-    """What each rank holds before, and what it holds when the schedule has run, cell by cell.
+    """What each of a few ranks holds before, and what it holds when the schedule has run, cell by cell.
 
     The first comes from the blocks' sources, the second from the execution, which also proves it.
     What the primitive asks for is filled; what merely happens to be left is faint.
-
-    Args:
-        schedule: any schedule on a few ranks.
-        title: the conclusion.
 
     Raises:
         ScheduleError: if the schedule does not do what its blocks ask for.

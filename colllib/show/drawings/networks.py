@@ -102,12 +102,8 @@ def network(topology: Topology, *, title: str = "") -> Drawing:
     A switch is a bar above its nodes, or stands in a row with others where their nodes lie between one another's, as
     those of rails do.
 
-    Args:
-        topology: with switches, and at most 16 ranks.
-        title: the conclusion.
-
     Raises:
-        ValueError: for a topology without switches, or with more ranks.
+        ValueError: for a topology without switches, or with more than 16 ranks.
 
     >>> from colllib.topology import leaf_spine
     >>> network(leaf_spine(4, 2, 2))

@@ -13,13 +13,9 @@ from colllib.show.theme import listed
 
 
 def butterfly(schedule: Schedule, *, title: str = "") -> Drawing:
-    """Ranks as rows, steps as columns: who sends to whom, and how much.
+    """Up to 16 ranks as rows, steps as columns: who sends to whom, and how much, below the conclusion as a title.
 
     The thicker a line, the larger the message. What rank 0's data touches is drawn in color.
-
-    Args:
-        schedule: on up to 16 ranks.
-        title: the conclusion.
 
     >>> from colllib.algorithms import allreduce
     >>> butterfly(allreduce.recursive_doubling(4))
@@ -72,11 +68,6 @@ def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:
 
     In an algorithm that treats all ranks alike every other block takes the same way from its own rank.
     The last column says how many blocks a message has in each step.
-
-    Args:
-        schedule: in which the block comes from one rank.
-        block: which.
-        title: the conclusion.
 
     Raises:
         ValueError: for a block that several ranks contribute to.

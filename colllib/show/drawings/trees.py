@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from colllib.algorithms.trees import depths
 from colllib.execution import execute
 from colllib.schedule import Schedule
 from colllib.show import layouts
@@ -16,12 +17,8 @@ DISK = (27.0, 27.0)
 def tree(schedule: Schedule, *, title: str = "") -> Drawing:
     """The tree along which a schedule moves its blocks, with the steps in which each edge is used; a chain as a row.
 
-    Args:
-        schedule: whose blocks all move along one tree.
-        title: the conclusion.
-
     Raises:
-        ValueError: if they do not.
+        ValueError: if they do not all move along one tree.
 
     >>> from colllib.algorithms import broadcast
     >>> tree(broadcast.binomial_tree(4))
@@ -29,7 +26,7 @@ def tree(schedule: Schedule, *, title: str = "") -> Drawing:
     """
     film = _film(schedule, 1)
     parent = film.trees[0][0]
-    used, levels = _steps_of(film), _levels(parent)
+    used = _steps_of(film)
     down, up = ({edge: [t for t, way in steps if way == which] for edge, steps in used.items()} for which in (1, -1))
 
     def draw(pen: Pen) -> None:
@@ -49,7 +46,7 @@ def tree(schedule: Schedule, *, title: str = "") -> Drawing:
             pen.node(x, y, rank, "i" if parent[rank] < 0 else "")
 
     edges = "; ".join(f"{a}→{b} in {_span([t for t, _ in steps])}" for (a, b), steps in sorted(used.items()))
-    size = f"{len(parent)} ranks in {max(levels) + 1} levels"
+    size = f"{len(parent)} ranks in {depths(parent).max() + 1} levels"
     alt = f"A tree of {size}, rank {parent.index(-1)} on top. Edges by step: {edges}."
     return drawing(
         draw, title=title, alt=alt, legend=[("disk i", "the root"), ("1", "the step in which an edge is used")]
@@ -61,12 +58,8 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
 
     Where the schedule is cut into segments and the edges take turns, those of the even steps are dashed.
 
-    Args:
-        schedule: whose blocks move along two trees.
-        title: the conclusion.
-
     Raises:
-        ValueError: if they do not.
+        ValueError: if the schedule moves its blocks along another number of trees.
 
     >>> from colllib.algorithms import allreduce
     >>> two_trees(allreduce.double_binary_tree(4))
@@ -137,22 +130,12 @@ def _span(steps: Sequence[int]) -> str:
     return f"{steps[0]}–{steps[-1]}" if gap == 1 else f"{steps[0]}, {steps[1]} … {steps[-1]}"
 
 
-def _levels(parent: Sequence[int]) -> list[int]:
-    found = []
-    for node in range(len(parent)):
-        depth = 0
-        while parent[node] >= 0:
-            node, depth = parent[node], depth + 1
-        found.append(depth)
-    return found
-
-
 def _gap(pen: Pen, parent: Sequence[int]) -> float:
     leaves = sum(node not in parent for node in range(len(parent)))
     return max(4.0, min(60.0 if pen.wide else 36.0, (pen.width - 10 - leaves * DISK[0]) / max(1, leaves - 1)))
 
 
 def _chain(pen: Pen, parent: Sequence[int]) -> list[Point]:
-    order = sorted(range(len(parent)), key=_levels(parent).__getitem__)
+    order = depths(parent).argsort().tolist()
     places = layouts.snake(len(order), DISK, pen.width - 8, 48)
     return [places[order.index(node)] for node in range(len(order))]

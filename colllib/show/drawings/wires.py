@@ -1,8 +1,9 @@
 """Drawings of wires: lattices as grids with stubs where they go round, rings and full meshes as circles."""
 
 from collections.abc import Collection, Mapping
-from math import ceil, cos, pi, prod, sin
+from math import cos, pi, prod, sin
 
+from colllib.show import layouts
 from colllib.show.geometry import Box, Point, num
 from colllib.show.pen import WIDE, Drawing, Pen, drawing
 from colllib.topology import Lattice, Topology
@@ -167,17 +168,8 @@ def wiring_layout(topology: Topology, columns: int, width: int) -> tuple[dict[in
 
 def _grid(topology: Topology, dims: tuple[int, ...], width: int) -> tuple[dict[int, Point], Stubs]:
     """The first axis to the right, the second upwards, slices along the third in rows."""
-    across, up = (*dims, 1)[:2]
-    gap = min(PITCH, (width - 2 * STUB - 16) / max(1, across - 1))
-    slices = prod(dims[2:])
-    wide, high = (across - 1) * gap + 2 * STUB + 20, (up - 1) * PITCH + 2 * STUB + 28
-    beside = max(1, min(slices, int(width // wide)))
-    beside = ceil(slices / ceil(slices / beside))
-    place = {}
-    for rank in range(topology.ranks):
-        z, within = divmod(rank, across * up)
-        row, column = divmod(z, beside)
-        place[rank] = (column * wide + within % across * gap, row * high - within // across * PITCH)
+    gap = min(PITCH, (width - 2 * STUB - 16) / max(1, dims[0] - 1))
+    place = dict(enumerate(layouts.lattice(Lattice(dims), (gap, PITCH), 0.0, width, STUB - 12)))
     stubs: Stubs = {}
     for a, b, _ in wires_of(topology):
         if found := _round(a, b, dims):
