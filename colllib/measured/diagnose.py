@@ -156,7 +156,7 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     found = [cause for cause, _ in weighed(marks)]
     speed = f"{form.measured / 1e9:.3g} GB/s"
     state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
-    guess = f" If it should be faster, most likely {CAUSES[found[0]][0]}." if found else ""
+    guess = f" If it should be faster, most likely {CAUSES[found[0]][0]}." if found and form.largest >= LARGE else ""
     text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards.{guess}"
     if run.gpus_per_box != 1 and linked(run, form):
         state, cause, others, sure = "healthy", None, ["nvls"] if run.collective in (None, "all-reduce") else [], 0.5

@@ -405,6 +405,19 @@ def test_where_small_messages_alone_were_measured_a_step_back_is_the_choice_of_p
     assert (found.state, found.cause) == ("undecided", "protocol-switch")
 
 
+def test_small_messages_of_an_unknown_machine_are_no_reason_to_expect_more():
+    found = diagnose(logs.run(1e9, boxes=1, per_box=4, gpu="", sizes=[2**k for k in range(10, 21)]))
+    assert found.state == "undecided"
+    assert "should be faster" not in found.verdict
+
+
+def test_hosts_of_one_nvlink_rack_that_are_slow_even_for_cards_are_judged_by_their_cards():
+    # kubernetes-sigs/dranet: a GPU and a card of another NUMA node on either of two hosts, 46 GB/s from the same node
+    found = diagnose(logs.run(25e9, per_box=1, gpu="GB200"))
+    assert (found.state, found.binding) == ("below-expectation", "network card")
+    assert "no-gdr" in (found.cause, *found.alternatives)
+
+
 def test_repetitions_of_one_size_are_one_job_and_their_scatter_counts():
     # nccl-tests -i 0 prints every iteration; 64 boxes whose fabric is congested
     steady, rough = (
