@@ -14,23 +14,31 @@
     [/\bdbt\b/g, "double binary tree"],
     [/\b(?:nics?|hcas?|network (?:card|interface)s?)\b/g, "(?:network )?cards?\\b|nics?\\b"],
     [/\b(?:nodes?|servers?)\b/g, "box|node|server"],
-    [/\btp|tensor[ -]parallel(?:ism)?\b/g, "tp\\b|tensor parallel"],
-    [/\bpp|pipeline[ -]parallel(?:ism)?\b/g, "pp\\b|pipeline parallel"],
+    [/\b(?:tp|tensor[ -]parallel(?:ism)?)\b/g, "tp\\b|tensor parallel"],
+    [/\b(?:pp|pipeline[ -]parallel(?:ism)?)\b/g, "pp\\b|pipeline parallel"],
     [/\b(?:ep|expert[ -]parallel(?:ism)?|moe)\b/g, "ep\\b|experts?\\b"],
     [/\b(?:d?dp|data[ -]parallel(?:ism)?)\b/g, "d?dp\\b|data parallel"],
     [/\b(?:falls?|drops?|decreases?)\b/g, "fall|drop|sink"],
+    [/\b(?:avg|averages?)\b/g, "avg|average"],
+    [/\bwarm[ -]?ups?\b/g, "warm"],
     [/\becmp\b/g, "ecmp|hash"],
     [/\b(?:watchdog|time(?:s|d)? ?outs?|hangs?|hung|stuck)\b/g, "hangs?\\b|timeout"],
     [/\b\d+:1(?!\d)/g, "to (?:one|1)\\b"],
+    ...[[2, "two"], [4, "four"], [8, "eight"]].map(([digit, word]) => [
+      new RegExp(`(?<![\\w#./-])(?:${digit}|${word})(?![\\w(/.-]| [kmgt]i?b\\b)`, "g"),
+      `${digit}\\b|${word}`,
+    ]),
   ];
   // What questions are made of, whatever they ask.
   const SMALL = new Set(
-    ("a about am an and any are as at be but by can could did do does for from gb/s get gets give gives has have help how i if " +
-      "in into is it its just like many me more much my need no normal not of ok on only or our per same see should show " +
-      "shows so some take takes than that the their them then there these they this to too use used uses using vs was we " +
-      "what when where which who why will with would you your").split(" "),
+    (
+      "a about am an and any are as at be but by can could did difference do does for from gb/s get gets give gives " +
+      "good has have help how i if in into is it its just like long many me more much my need no normal not of ok on " +
+      "only or our per same see should show shows so some take takes than that the their them then there these they " +
+      "this to too use used uses using vs was we what when where which who why will with would you your"
+    ).split(" "),
   );
-  const ENOUGH = 0.4; // of what is asked, by weight
+  const ENOUGH = 0.3; // of what is asked, by weight
   const MOST = 25;
   const AROUND = 110; // characters of an excerpt on either side
 
@@ -58,7 +66,7 @@
   const sum = (values) => values.reduce((total, one) => total + one, 0);
 
   function weight(page, title) {
-    if (title === "Exercises") return 0.7;
+    if (title === "Exercises" || title === "All chapters") return 0.7;
     if (page.startsWith("notebooks/")) return 1;
     return /claims|errata|references/.test(page) ? 0.3 : 0.8;
   }

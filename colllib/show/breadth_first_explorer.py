@@ -12,7 +12,7 @@ from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.geometry import Box, between
 from colllib.show.graph_player import shards
-from colllib.show.pen import Drawing, Pen, arrow, drawing
+from colllib.show.pen import Drawing, Pen, drawing
 from colllib.topology import Topology, find
 from colllib.topology.graph import from_links
 
@@ -158,9 +158,8 @@ def _draw(pen: Pen, here: Reception) -> None:
         pen.text(x, -14, said, "q")
     for (owner, link), share in sorted(here.flow.items()):
         a, b = here_[owners.index(owner)], there[link]
-        color = "h1" if here.is_tight(link) else "h0"
         track = between(a, b)
-        pen.put(arrow(track, color), *track.points)
+        pen.arrow(track, "h1" if here.is_tight(link) else "h0")
         if share < 1 and len(here.flow) <= 14:
             pen.tag(*track.at(0.3 + 0.12 * (link % 3)), share)
     idle = [
@@ -169,13 +168,12 @@ def _draw(pen: Pen, here: Reception) -> None:
         for link in range(len(neighbors))
         if here.usable(owner) >> link & 1 and (owner, link) not in here.flow
     ]
-    pen.put(f'<path class="e" d="{"".join(track.d for track in idle)}"/>')
+    pen.line_of(track.d for track in idle)
     end = Box(right, height / 2, 30, 30, round=True)
     for link, box in enumerate(there):
         load = sum((share for (_, by), share in here.flow.items() if by == link), Fraction(0))
         track = between(box, end)
-        color = "h1" if here.is_tight(link) else "h0" if load else "idle"
-        pen.put(arrow(track, color), *track.points)
+        pen.arrow(track, "h1" if here.is_tight(link) else "h0" if load else "idle")
         width = here.transport.capacity[link]
         pen.tag(*track.at(0.42), f"{load} / {width}" if max(here.transport.capacity) > 1 else load)
         pen.disk(box, neighbors[link])

@@ -16,10 +16,11 @@ from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, legend_row
+from colllib.show.layouts import direction
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.theme import SERIES, color
 from colllib.show.views import Rows
-from colllib.topology import Topology
+from colllib.topology import Lattice, Topology
 
 SIDE = 8  # ranks of an axis, leaves, ranks of a leaf
 SIZES = (2, 4, 8, 16, 32)  # ranks of a job
@@ -179,14 +180,14 @@ def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: 
         texts = "".join(f'<text x="{x:g}" y="{y + 3.6:g}">{job}</text>' for x, y in map(spot, mine))
         out.append(
             f'{dots(mine, color((job - 1) % len(SERIES)), 2 * radius)}<g style="fill:var(--cl-bg,#fff)" stroke="none" '
-            f'font-size="10" text-anchor="middle">{texts}</g>'
+            f'font-size="11.5" text-anchor="middle">{texts}</g>'
         )
     return f'<g stroke-linecap="round">{"".join(out)}</g>'
 
 
 def _torus_picture(here: Scene) -> str:
     """Ranks as dots, each direction of a link as a line of its own beside the other, wraparound as stubs."""
-    step, left = 40, 30
+    step, left, axes = 40, 30, Lattice((SIDE, SIDE))
 
     def spot(rank: int) -> tuple[float, float]:
         return left + step * (rank % SIDE), left + step * (rank // SIDE)
@@ -195,13 +196,11 @@ def _torus_picture(here: Scene) -> str:
     levels = _level(here.loads).tolist()
     ends = zip(here.topology.link_src.tolist(), here.topology.link_dst.tolist(), levels, strict=True)
     for a, b, level in ends:
-        (x, y), (u, v) = spot(a), spot(b)
-        across, up = a // SIDE == b // SIDE, (u - x, v - y)
-        wraps = max(abs(up[0]), abs(up[1])) > step
-        way = -np.sign(sum(up)) if wraps else np.sign(sum(up))
-        length = int(way) * (step * 0.55 if wraps else step)
-        side = 4 * int(way)  # up and down on opposite sides
-        segments[level].append(f"M{x:g} {y + side:g}h{length:g}" if across else f"M{x - side:g} {y:g}v{length:g}")
+        x, y = spot(a)
+        axis, way = direction(axes, a, b)
+        length = way * (step if b - a == way * axes.strides[axis] else step * 0.55)
+        side = 4 * way  # up and down on opposite sides
+        segments[level].append(f"M{x - side:g} {y:g}v{length:g}" if axis else f"M{x:g} {y + side:g}h{length:g}")
     size = 2 * left + step * (SIDE - 1)
     return (
         f'<svg viewBox="0 0 {size} {size}" style="max-width:380px" aria-hidden="true">'
@@ -222,7 +221,7 @@ def _spine_picture(here: Scene) -> str:
     out = []
     for panel, (title, start) in enumerate((("up", first), ("down", first + SIDE * spines))):
         left = 205 + panel * (spines * 11 + 18)
-        out.append(f'<text x="{left}" y="14" font-size="11">{title}</text>')
+        out.append(f'<text x="{left}" y="14" font-size="11.5">{title}</text>')
         for leaf in range(SIDE):
             y = 34 + cell * 1.35 * leaf
             for spine in range(spines):
@@ -232,15 +231,15 @@ def _spine_picture(here: Scene) -> str:
                 )
                 if level > 1:
                     out.append(
-                        f'<text x="{left + 11 * spine + 5}" y="{y + 3.5:g}" font-size="10" text-anchor="middle" '
+                        f'<text x="{left + 11 * spine + 5}" y="{y + 3.5:g}" font-size="11.5" text-anchor="middle" '
                         f'style="fill:var(--cl-bg,#fff)">{level}</text>'
                     )
     names = "".join(
-        f'<text x="2" y="{38 + cell * 1.35 * leaf:g}" font-size="11">leaf {leaf}</text>' for leaf in range(SIDE)
+        f'<text x="2" y="{38 + cell * 1.35 * leaf:g}" font-size="11.5">leaf {leaf}</text>' for leaf in range(SIDE)
     )
     width = 205 + 2 * (spines * 11 + 18)
     return (
         f'<svg viewBox="0 0 {width} 215" fill="currentColor" aria-hidden="true">'
-        f'<text x="44" y="14" font-size="11">ranks, by job</text>{names}{"".join(out)}'
+        f'<text x="44" y="14" font-size="11.5">ranks, by job</text>{names}{"".join(out)}'
         f"{_job_marks(here, spot, 7.5)}</svg>"
     )

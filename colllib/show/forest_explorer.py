@@ -14,7 +14,7 @@ from colllib.forest.fabric import two_boxes
 from colllib.forest.splitting import split_off, without_switches
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
-from colllib.show.geometry import Box, Point, bow
+from colllib.show.geometry import Box, between
 from colllib.show.pen import Drawing, Pen, drawing
 
 Links = Mapping[tuple[int, int], int]
@@ -155,38 +155,32 @@ def joined(
     links: Links, fresh: set[tuple[int, int]], *, title: str, alt: str, inside: set[int] | frozenset[int] = frozenset()
 ) -> Drawing:
     """The two boxes with some links, new ones colored; above 0 a link's capacity decides how thick it is."""
-    place = _places()
+    boxes = _boxes()
 
     def draw(pen: Pen) -> None:
         for node in range(8, 11):
             if not any(node in ends for ends in links):
-                pen.put("", place[node])
+                pen.put("", boxes[node])
         for (a, b), width in sorted(links.items(), key=lambda item: item[0] in fresh):
-            track = bow(_off(place[a], place[b]), _off(place[b], place[a]), 7 if (b, a) in links else 0)
+            track = between(boxes[a], boxes[b], 7 if (b, a) in links else 0)
             pen.arrow(track, "add" if width != 1 else "copy", index=0 if (a, b) in fresh else -1)
-        for node, (x, y) in place.items():
-            if node >= 8:
-                if any(node in ends for ends in links):
-                    pen.switch(x, y, f"s{node - 8}")
-            else:
+        for node, box in boxes.items():
+            if node < 8:
                 held = node in inside
-                pen.disk(Box(x, y, 26, 26, round=True), node, "i" if held else "", 0 if held else -1)
+                pen.disk(box, node, "i" if held else "", 0 if held else -1)
+            elif any(node in ends for ends in links):
+                pen.switch(box.x, box.y, f"s{node - 8}")
 
     wide = any(width > 1 for width in links.values())
     legend = [("arrow add", "2 to 10 units"), ("arrow copy", "1 unit")] if wide else []
     return drawing(draw, title=title, alt=alt, legend=[*legend, ("arrow add h0", "the last one")])
 
 
-def _places() -> dict[int, Point]:
+def _boxes() -> dict[int, Box]:
     """The upper box, the lower box, and the switch between them on the right."""
-    found: dict[int, Point] = {}
+    found = {10: Box(260.0, 150.0, 26, 26, round=True)}
     for box, top in enumerate((0.0, 190.0)):
-        for place, (x, y) in enumerate(((0.0, 0.0), (130.0, 0.0), (0.0, 110.0), (130.0, 110.0))):
-            found[4 * box + place] = (x + 20 * (place // 2), top + y)
-        found[8 + box] = (75.0, top + 55.0)
-    found[10] = (260.0, 150.0)
+        for place, (x, y) in enumerate(((0.0, 0.0), (130.0, 0.0), (20.0, 110.0), (150.0, 110.0))):
+            found[4 * box + place] = Box(x, top + y, 26, 26, round=True)
+        found[8 + box] = Box(75.0, top + 55.0, 26, 26, round=True)
     return found
-
-
-def _off(start: Point, end: Point) -> Point:
-    return Box(*start, 26, 26, round=True).edge(end)

@@ -100,6 +100,20 @@ def lattice(axes: Lattice, size: Size, gap: float, width: float, margin: float =
     return found
 
 
+def direction(axes: Lattice, a: int, b: int) -> tuple[int, int]:
+    """The axis along which two neighbors differ, and 1 or -1 for up or down, round a ring as well.
+
+    >>> ring = Lattice((4, 2))
+    >>> direction(ring, 0, 1), direction(ring, 0, 3), direction(ring, 0, 4)
+    ((0, 1), (0, -1), (1, 1))
+    """
+    here, there = axes.coordinates(a), axes.coordinates(b)
+    axis = next(k for k, (p, q) in enumerate(zip(here, there, strict=True)) if p != q)
+    size = axes.dims[axis]
+    up = (there[axis] - here[axis]) % size == 1 and (size > 2 or here[axis] == 0)
+    return axis, 1 if up else -1
+
+
 def boxes(
     dims: Sequence[int], size: Size, width: float, gap: float = 40.0
 ) -> tuple[list[Point], list[tuple[Box, int]]]:

@@ -21,6 +21,7 @@ from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, legend_row
 from colllib.show.ladder_explorer import fabric_name
+from colllib.show.layouts import direction
 from colllib.show.race import Form, Race, Row
 from colllib.show.theme import escape
 from colllib.show.views import Rows, Told
@@ -227,19 +228,16 @@ def _arrow(x: float, y: float, dx: int, dy: int, length: float, level: int) -> s
 
 
 def _links(found: Heat) -> str:
-    topology = found.run.topology
+    topology, axes = found.run.topology, found.run.topology.lattice
     at, _, _, gap = _place(topology)
-    assert topology.lattice is not None
-    width = topology.lattice.dims[0]
+    assert axes is not None
     most = found.most or max(found.loads)
     arrows, numbers = [], []
     for link, load in enumerate(found.loads):
         src, dst = int(topology.link_src[link]), int(topology.link_dst[link])
-        across = src // width == dst // width
-        moved = dst % width - src % width if across else dst // width - src // width
-        wraps = abs(moved) > 1
-        way = (1 if moved > 0 else -1) * (-1 if wraps else 1)
-        dx, dy = (way, 0) if across else (0, -way)
+        axis, way = direction(axes, src, dst)
+        wraps = dst - src != way * axes.strides[axis]
+        dx, dy = (way, 0) if axis == 0 else (0, -way)
         # the two directions keep to their right, like traffic, and each number to its own arrow
         sx, sy = -5 * dy, 5 * dx
         x, y = at[src]

@@ -8,6 +8,7 @@ from math import ceil, inf, prod, sqrt
 
 import numpy as np
 
+from colllib.algorithms.trees import depths
 from colllib.show import layouts
 from colllib.show.film import Film, Move
 from colllib.show.geometry import Box, Point, Track, between, bow, jump, lane, num
@@ -170,7 +171,7 @@ class Stage:
         if len(trees) not in (1, 2):
             return False
         if len(trees) == 1 and max(map(trees[0][0].count, trees[0][0])) == 1:
-            self._in_a_row(_down(trees[0][0]))
+            self._in_a_row(depths(trees[0][0]).argsort().tolist())
             return True
         most = min(4, len(trees[0][1]) if self._parts == 2 else len(self.film.cells))
         for beside, columns in product((True, False), range(most, 0, -1)):
@@ -273,7 +274,7 @@ class Stage:
         gap = max(18.0, min(46.0, (self.room - 2 * stub) / axes.dims[0] - size[0]))
         self._put(layouts.lattice(axes, size, gap, self.room, stub), columns)
         for a, b in sorted(set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True))):
-            axis, way = _direction(axes, a, b)
+            axis, way = layouts.direction(axes, a, b)
             self.tints[a, b, 0] = AXES[axis]
             self.tracks[a, b, 0] = self._link(axes, a, b, axis, way, stub)
         self.shows_idle = True
@@ -455,21 +456,3 @@ def node_name(film: Film, node: int) -> str:
     if node < film.schedule.ranks:
         return str(node)
     return "switch" if film.schedule.switches == 1 else f"S{node - film.schedule.ranks}"
-
-
-def _down(parents: list[int]) -> list[int]:
-    """The nodes of a chain from its root on."""
-    child = {above: node for node, above in enumerate(parents)}
-    order = [child[-1]]
-    while order[-1] in child:
-        order.append(child[order[-1]])
-    return order
-
-
-def _direction(axes: Lattice, a: int, b: int) -> tuple[int, int]:
-    """The axis along which two neighbors differ, and 1 or -1 for up or down, round a ring as well."""
-    here, there = axes.coordinates(a), axes.coordinates(b)
-    axis = next(k for k, (p, q) in enumerate(zip(here, there, strict=True)) if p != q)
-    size = axes.dims[axis]
-    up = (there[axis] - here[axis]) % size == 1 and (size > 2 or here[axis] == 0)
-    return axis, 1 if up else -1

@@ -3,9 +3,10 @@
 ``static/draw.js`` draws the same in a page, function by function; a browser test holds the two together by the letter.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import groupby
 from math import ceil, floor, inf, log10
 from typing import Any, ClassVar
 
@@ -248,10 +249,9 @@ class Bars(View):
 
 def totals(standings: Sequence[Priced]) -> dict[str, float]:
     """The time of every group, in the order in which they come."""
-    sums: dict[str, float] = {}
+    sums: dict[str, float] = defaultdict(float)
     for one in standings:
-        group = one.row.group or one.row.name
-        sums[group] = sums.get(group, 0.0) + one.seconds
+        sums[one.row.group or one.row.name] += one.seconds
     return sums
 
 
@@ -358,11 +358,11 @@ def runs(values: Sequence[Any]) -> list[tuple[int, int, Any]]:
     [(0, 2, 'a'), (2, 1, 'b')]
     """
     found: list[tuple[int, int, Any]] = []
-    for k, value in enumerate(values):
-        if found and found[-1][2] == value:
-            found[-1] = (found[-1][0], found[-1][1] + 1, value)
-        else:
-            found.append((k, 1, value))
+    start = 0
+    for value, alike in groupby(values):
+        length = len(list(alike))
+        found.append((start, length, value))
+        start += length
     return found
 
 

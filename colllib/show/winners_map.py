@@ -1,6 +1,8 @@
 """The map of winners: who is fastest over ranks and message size, and what a library takes there."""
 
+from bisect import bisect
 from functools import cache
+from itertools import pairwise
 
 from colllib.algorithms import of
 from colllib.ladder import PRIMITIVES
@@ -14,7 +16,7 @@ from colllib.show.views import Map, Turns
 #: The rows of the map; the control offers more, between them.
 RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 72, 128, 256, 512, 1024, 4096, 16384, 65536)
 NOBODY = "nobody"
-EDGE = 2**40  # bytes above which no library's table changes
+EDGE = 40  # the power of two above whose bytes no library's table changes
 
 
 def winners_map(library: str = NOBODY) -> Explorer:
@@ -69,16 +71,13 @@ def taken(library: str, primitive: str, ranks: int) -> tuple[tuple[float, str], 
         found = choice(library, primitive, ranks, size)
         return "nothing that is known" if found is None else labels.get(found.algorithm or "", found.named)
 
-    found: list[tuple[float, str]] = []
-    low = 1
-    while low < EDGE:
-        high = low
-        while high < EDGE and at(min(2 * high, EDGE)) == at(low):
-            high = min(2 * high, EDGE)
-        below, above = high, min(2 * high, EDGE)
-        while above - below > 1:
-            middle = (below + above) // 2
-            below, above = (middle, above) if at(middle) == at(low) else (below, middle)
-        found.append((above, at(low)))
-        low = above
-    return (*found[:-1], (1e99, found[-1][1]))
+    def changes(size: int) -> bool:
+        return at(size) != now
+
+    found, now = [], at(1)
+    for low, high in pairwise(2**k for k in range(EDGE + 1)):
+        while changes(high):
+            low += bisect(range(low, high), 0, key=changes)
+            found.append((low, now))
+            now = at(low)
+    return (*found, (1e99, now))

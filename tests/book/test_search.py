@@ -62,6 +62,10 @@ def test_a_term_is_found_in_the_section_on_it_with_an_excerpt(visit, site, query
         ("Why is decode at TP 16 over two boxes slower than TP 8?", "from-primitives-to-parallelism.html#decode"),
         ("Which bucket_cap_mb should I set?", "buckets-and-overlap.html#which-bucket-is-best-and-why"),
         ("NCCL watchdog timeout: which rank did not call the collective?", "faults-and-debugging.html#the-calls"),
+        ("TPU 3D torus 4x4x4 all-reduce bandwidth", "torus.html#"),
+        ("Why is Avg bus bandwidth 0?", "is-my-cluster-slow.html#no-measurement-at-all"),
+        ("How many warmup iterations do I need?", "measuring-without-fooling-yourself.html#the-first-row"),
+        ("Why is ring all-reduce bandwidth optimal, and why 2(N-1)/N?", "all-reduce.html#why-it-can-t-be-better"),
         ("Why do my sums differ with the number of ranks?", "primitives.html#the-order-of-a-sum"),
     ],
 )

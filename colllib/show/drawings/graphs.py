@@ -175,7 +175,7 @@ def in_rows(
         return between(boxes[a], boxes[b], 0.0 if near else 12.0)
 
     before = {link for done in spread.carried[: max(0, step - 1)] for link in done}
-    pen.put(f'<path class="e" d="{"".join(way(a, b).d for a, b in sorted(before))}"/>')
+    pen.line_of(way(a, b).d for a, b in sorted(before))
     if step:
         now = spread.carried[step - 1]
         _loaded(pen, {link: way(*link) for link in now}, now)

@@ -92,18 +92,12 @@
     if (chosen.length) put(chosen);
   });
 
-  // -- keys: arrows go to the nearest rank that way -------------------------------------------------------
+  // -- keys: arrows go along the rows of four and from row to row ------------------------------------------
   ground.addEventListener("keydown", (event) => {
-    const way = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[event.key];
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 4, ArrowUp: -4 }[event.key];
     if (event.key === " " || event.key === "Enter") toggle(focus);
-    else if (way) {
-      const places = disks().map(middle), [x, y] = places[focus];
-      const cost = ([a, b]) => {
-        const [ahead, beside] = [(a - x) * way[0] + (b - y) * way[1], Math.abs((a - x) * way[1]) + Math.abs((b - y) * way[0])];
-        return ahead > 1 ? ahead + 3 * beside : Infinity;
-      };
-      const costs = places.map(cost), least = Math.min(...costs);
-      if (least < Infinity) focus = costs.indexOf(least);
+    else if (step) {
+      if (disks()[focus + step]) focus += step;
       show();
       disks()[focus].focus();
     } else return;
