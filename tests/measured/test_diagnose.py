@@ -377,6 +377,19 @@ def test_what_a_pair_exchanges_beyond_any_slot_goes_over_links_of_its_own(busbw,
     assert (run.ranks, diagnose(run).state) == (None, state)
 
 
+def test_without_a_gpu_or_hosts_the_ranks_are_those_of_boxes_of_eight():
+    for busbw, state in ((320e9, "healthy"), (250e9, "undecided"), (7e9, "below-expectation")):
+        assert diagnose(replace(logs.run(busbw, gpu=""), boxes=None)).state == state
+
+
+@pytest.mark.parametrize(("ranks", "boxes", "cards"), [(2, 1, False), (2, None, True), (4, None, True)])
+def test_few_ranks_may_be_on_two_hosts_where_nobody_says_how_many(ranks, boxes, cards):
+    run = replace(logs.run(5e9, boxes=1, per_box=ranks, gpu=""), boxes=boxes, gpus_per_box=None)
+    found = diagnose(run)
+    assert found.cause in ("pcie-limited", "p2p-disabled")
+    assert any(name in ("misconfiguration", "no-gdr") for name in found.alternatives) == cards
+
+
 @pytest.mark.parametrize(
     ("busbw", "ranks", "collective", "named"),
     [

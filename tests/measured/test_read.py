@@ -260,6 +260,22 @@ def test_one_rank_is_no_more_than_a_line_where_bandwidth_needs_two():
     assert read(line + HEADER + alone)[0].ranks == 1
 
 
+def test_a_slow_table_does_not_tell_its_ranks_and_one_whose_bandwidth_is_0_has_one():
+    slow = ROW.replace("100.0", "2016.0").replace("10.49", "0.52").replace("18.35", "0.91")
+    assert read(HEADER + slow)[0].ranks is None
+    assert read(HEADER + ROW.replace("18.35", "0.00"))[0].ranks == 1
+
+
+@pytest.mark.parametrize("collective", SUPPORTED["nccl-tests"])
+def test_the_elements_of_a_row_are_those_of_a_rank_where_each_has_its_part(collective):
+    """nccl-tests: all_gather.cu, reduce_scatter.cu and alltoall.cu divide the count by the ranks."""
+    parts = 16 if collective in ("all-gather", "reduce-scatter", "all-to-all") else 1
+    rows = [line.split() for line in logs.text(50e9, collective=collective).split("\n") if " float " in line]
+    assert len(rows) == len(logs.SIZES)
+    for size, count, *_ in rows:
+        assert int(count) == int(size) // 4 // parts
+
+
 def test_device_lines_that_lost_their_hash_in_markdown_are_read():
     lines = "".join(f"  Rank {k:2d} Group  0 Pid 7 on box device {k:2d} [0x0{k}] NVIDIA A10G\n" for k in range(8))
     (run,) = read(lines + HEADER + ROW)
