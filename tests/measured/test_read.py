@@ -158,6 +158,12 @@ def test_what_is_no_row_is_named_by_its_line(change, why):
     assert {row.line for row in run.rows} == {3}
 
 
+def test_ranks_are_counted_in_a_table_of_less_than_1_gb_per_second():
+    rows = (f" {2**k} {2**k / 0.957e3:.1f} 0.96 1.44\n" for k in range(28, 32))  # 4 copy through host memory
+    (run,) = read("# size time algbw busbw\n" + "".join(rows))
+    assert (run.collective, run.ranks) == ("all-reduce", 4)
+
+
 def test_a_table_in_other_units_is_refused_by_its_line():
     with pytest.raises(ValueError, match=r"line 2: unit ms"):
         read(HEADER + "#        (B)    (elements)     (ms)  (GB/s)  (GB/s)\n" + ROW)
