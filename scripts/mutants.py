@@ -233,6 +233,11 @@ EQUIVALENT = {
     "table = np.full((ranks, place.max() + 2), len(end))": "a column more of no links",
     "known = np.where(src == dst, -2, src * ranks + dst)": "so is -2",
     "jump = (isqrt(2 * ranks - 3) + 1) // 2": "the root is less only where it was even, and half of it is rounded down",
+    "if lost + more > -worth:": "none is just that",
+    "return _scrambled(color - np.uint64(3) * (self.out @ scrambled) + np.uint64(5) * (self.into @ scrambled))": (
+        "that is another color as well"
+    ),
+    "if high <= best_high:": "as good a bound as the other",
     "turn = np.arange(len(into)) - np.minimum.accumulate(np.where(first, np.arange(len(into)), 0))": (
         "one message at a time adds up to the same"
     ),
