@@ -145,6 +145,12 @@ def test_what_is_no_row_is_named_by_its_line(change, why):
     assert {row.line for row in run.rows} == {3}
 
 
+def test_ranks_are_counted_in_a_table_of_less_than_1_gb_per_second():
+    rows = (f" {2**k} {2**k / 0.957e3:.1f} 0.96 1.44\n" for k in range(28, 32))  # 4 copy through host memory
+    (run,) = read("# size time algbw busbw\n" + "".join(rows))
+    assert (run.collective, run.ranks) == ("all-reduce", 4)
+
+
 def test_a_table_in_other_units_is_refused_by_its_line():
     with pytest.raises(ValueError, match=r"line 2: unit ms"):
         read(HEADER + "#        (B)    (elements)     (ms)  (GB/s)  (GB/s)\n" + ROW)
@@ -252,6 +258,22 @@ def test_one_rank_is_no_more_than_a_line_where_bandwidth_needs_two():
     assert read(line + HEADER + ROW)[0].ranks == 8
     alone = ROW.replace("18.35", "0.00")
     assert read(line + HEADER + alone)[0].ranks == 1
+
+
+def test_a_slow_table_does_not_tell_its_ranks_and_one_whose_bandwidth_is_0_has_one():
+    slow = ROW.replace("100.0", "2016.0").replace("10.49", "0.52").replace("18.35", "0.91")
+    assert read(HEADER + slow)[0].ranks is None
+    assert read(HEADER + ROW.replace("18.35", "0.00"))[0].ranks == 1
+
+
+@pytest.mark.parametrize("collective", SUPPORTED["nccl-tests"])
+def test_the_elements_of_a_row_are_those_of_a_rank_where_each_has_its_part(collective):
+    """nccl-tests: all_gather.cu, reduce_scatter.cu and alltoall.cu divide the count by the ranks."""
+    parts = 16 if collective in ("all-gather", "reduce-scatter", "all-to-all") else 1
+    rows = [line.split() for line in logs.text(50e9, collective=collective).split("\n") if " float " in line]
+    assert len(rows) == len(logs.SIZES)
+    for size, count, *_ in rows:
+        assert int(count) == int(size) // 4 // parts
 
 
 def test_device_lines_that_lost_their_hash_in_markdown_are_read():
