@@ -69,7 +69,7 @@ LIGHT_BEHIND = """() => {
   return found;
 }"""
 
-# What a phone shows too small or too faint, or leaves out of sight while one looks at the figure: the control in use, or
+# What a phone shows too small or too faint, or leaves out of sight while one looks at the figure: the control in use or
 # the answer.
 ON_A_PHONE = """async () => {
   await new Promise((done) => { setTimeout(done, 100); }); // what depends on the width is drawn anew
