@@ -142,6 +142,26 @@ def test_small_messages_alone_decide_nothing():
     assert diagnose(over_untold_cards, Hints(cards=(1, 12.5e9))).state == "healthy"
 
 
+def test_boxes_of_fewer_gpus_than_usual_have_the_cards_of_their_part():
+    for gpus in (1, 2, 4, 8):
+        machine, _ = machine_of(logs.run(40e9, per_box=gpus), Hints())
+        assert (machine.gpus, machine.cards) == (gpus, gpus)  # an H100's box has eight of both
+
+
+def test_the_next_test_is_started_over_as_many_ranks():
+    assert "mpirun -np 16 " in diagnose(logs.run(46e9), H100).next_test
+
+
+def test_of_several_runs_in_a_log_those_of_as_many_boxes_are_judged(tmp_path):
+    place = tmp_path / "log.txt"
+    place.write_text(logs.text(475e9, boxes=1) + "\n" + logs.text(46e9, boxes=2))
+    for boxes, ranks, state in (("1", "8 H100", "healthy"), ("2", "2 x 8 H100", "below-expectation")):
+        words = ["diagnose", str(place), "--boxes", boxes, "--cards", "8x400Gb/s", "--json"]
+        found = json.loads(CliRunner().invoke(cli.cli, words).output)
+        assert (found["state"], found["runs"]) == (state, 2)
+        assert found["verdict"].startswith(f"{ranks} at")
+
+
 def test_a_machine_that_cannot_hold_the_ranks_is_refused_and_a_larger_one_noted():
     run = logs.run(400e9)
     with pytest.raises(ValueError, match="16 ranks"):

@@ -16,3 +16,8 @@ def test_on_a_board_of_four_without_a_switch_a_third_of_the_links_leads_to_each_
     board = find(f"dgx-a100:1,gpus={gpus}")
     share = PAIR_SHARE if collective in ("sendrecv", "all-to-all") else LINK_SHARE
     assert expected(board, collective).low == pytest.approx(share * board.link * links / 3)
+
+
+def test_in_an_all_to_all_each_gpu_sends_to_those_of_other_boxes_over_its_share_of_the_cards():
+    """4 boxes of 8: 24 of a rank's 31 messages leave its box, over one card of 50 GB/s for each GPU."""
+    assert expected(find("dgx-h100:4,cards=8"), "all-to-all").low == pytest.approx(PAIR_SHARE * 50e9 * 31 / 24)

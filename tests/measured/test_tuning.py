@@ -211,3 +211,11 @@ def test_an_all_reduce_by_hand(expression, algorithm, microseconds, rate):
     found = model(expression)[algorithm]
     assert found.latency == pytest.approx(microseconds * 1e-6)
     assert found.algbw == pytest.approx(rate * 1e9)
+
+
+@pytest.mark.parametrize(("collective", "rate"), [("sendrecv", 48), ("all-to-all", 48 * 31 / 24 * 32 / 31)])
+def test_sends_between_boxes_by_hand(collective, rate):
+    """4 boxes of 8 with a card each, of which a channel gets 48 GB/s; 24 of 31 messages of an all-to-all take it."""
+    (found,) = estimates(find("dgx-h100:4"), collective)
+    assert found.algbw == pytest.approx(rate * 1e9)
+    assert found.latency == pytest.approx((8.4 + 14.0) * 1e-6)
