@@ -69,7 +69,8 @@ LIGHT_BEHIND = """() => {
   return found;
 }"""
 
-# What a phone shows too small, or leaves out of sight while one looks at the figure: the control in use, or the answer.
+# What a phone shows too small or too faint, or leaves out of sight while one looks at the figure: the control in use or
+# the answer.
 ON_A_PHONE = """async () => {
   await new Promise((done) => { setTimeout(done, 100); }); // what depends on the width is drawn anew
   const wrong = new Set();
@@ -77,6 +78,9 @@ ON_A_PHONE = """async () => {
     if (!text.checkVisibility({ visibilityProperty: true }) || !text.textContent.trim()) continue;
     const { a, b } = text.getScreenCTM(), size = parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
     if (size < 10.9) wrong.add(`${text.textContent} is ${size.toFixed(1)} px high`);
+    let ink = 1; // of the theme's colors, all of which can be read
+    for (let e = text; e.tagName !== "svg"; e = e.parentElement) ink *= getComputedStyle(e).opacity;
+    if (ink < 0.9) wrong.add(`${text.textContent} is faded`);
   }
   for (const root of document.querySelectorAll(".cl-explorer")) {
     const control = [...root.querySelectorAll("[data-control]")].find((each) => each.checkVisibility());
