@@ -18,50 +18,122 @@ from colllib.topology import Topology
 
 FloatArray = NDArray[np.float64]
 
+SELDOM = 50  # links that are busy in at most one step of so many are looked at one by one, all others in every step
+
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
     """How long the links are busy in each step, at a price.
 
+    Links that are always busy for as long as one another share a column.
+
     Attributes:
         waits: the latency of each step in seconds, shape (T,).
-        busy: for how many seconds links carry data in each step, shape (T, columns): links that are always busy for as
-            long as one another share a column.
         column: of each link, shape (L,).
+        of: the columns that are busy in a step, in ascending order, shape (n,).
+        step: in which, for each column in ascending order, shape (n,).
+        lasting: for how many seconds, shape (n,).
     """
 
     waits: FloatArray
-    busy: FloatArray
     column: IntArray
+    of: IntArray
+    step: IntArray
+    lasting: FloatArray
 
     @classmethod
     def joined(cls, parts: Sequence[Traffic]) -> Traffic:
         """What follows one another."""
         column, first = np.zeros_like(parts[0].column), np.zeros(0, dtype=np.intp)
         for part in parts:
-            both = column * part.busy.shape[1] + part.column
+            both = column * (part.column.max(initial=0) + 1) + part.column
             _, first, column = np.unique(both, return_index=True, return_inverse=True)
-        busy = np.concatenate([part.busy[:, part.column[first]] for part in parts])
-        return cls(np.concatenate([part.waits for part in parts]), busy, column)
+        found, steps = [], 0
+        for part in parts:
+            count = np.bincount(part.of, minlength=part.column.max(initial=0) + 1)
+            own = part.column[first]
+            place = _ranges((count.cumsum() - count)[own], count[own])
+            found.append((np.repeat(np.arange(len(own)), count[own]), part.step[place] + steps, part.lasting[place]))
+            steps += len(part.waits)
+        of, step, lasting = (np.concatenate(each) for each in zip(*found, strict=True))
+        order = np.argsort(of, kind="stable")
+        return cls(np.concatenate([part.waits for part in parts]), column, of[order], step[order], lasting[order])
 
     def in_segments(self) -> Callable[[int], float]:
         """The seconds in P segments: each step then is P steps in a row at once, each with a P-th of its bytes."""
-        steps = len(self.waits)
-        once = np.count_nonzero(self.busy, axis=0) == 1  # links of which a step, if it is among those at once, has all
-        longest = np.append(self.busy[:, once].max(axis=1, initial=0), 0)
-        so_far, waits = np.pad(self.busy[:, ~once], ((1, 0), (0, 0))).cumsum(axis=0), np.append(self.waits, 0)
+        steps, count = len(self.waits), np.bincount(self.of)
+        often = count * SELDOM >= steps
+        dense, seldom = often[self.of], ~often[self.of]
+        so_far = np.zeros((steps + 1, np.count_nonzero(often)))
+        so_far[self.step[dense] + 1, (often.cumsum() - 1)[self.of[dense]]] = self.lasting[dense]
+        so_far, waits = so_far.cumsum(axis=0), np.append(self.waits, 0)
+        others = _Seldom.of_steps(self.of[seldom], self.step[seldom], self.lasting[seldom])
 
         def seconds(segments: int) -> float:
             at_once = min(segments, steps)
             last = np.arange(1, steps + at_once)
             first, last = np.maximum(last - at_once, 0), np.minimum(last, steps)
-            ends = np.stack((first, last), axis=1).ravel()
-            lasting = (so_far[last] - so_far[first]).max(axis=1, initial=0)
-            lasting = np.maximum(lasting, np.maximum.reduceat(longest, ends)[::2]) / segments
-            lasting += np.maximum.reduceat(waits, ends)[::2]
-            return float(lasting.sum() + (segments - at_once) * lasting[steps - 1 : steps].sum())
+            longest = (so_far[last] - so_far[first]).max(axis=1, initial=0)
+            longest = np.maximum(longest, others.longest(at_once, len(last))) / segments
+            longest += np.maximum.reduceat(waits, np.stack((first, last), axis=1).ravel())[::2]
+            return float(longest.sum() + (segments - at_once) * longest[steps - 1 : steps].sum())
 
         return seconds
+
+
+def _ranges(start: IntArray, count: IntArray) -> IntArray:
+    """So many whole numbers from each start on, one after the other."""
+    whole: IntArray = np.arange(count.sum()) + np.repeat(start - (count.cumsum() - count), count)
+    return whole
+
+
+@dataclass(frozen=True, eq=False)
+class _Seldom:
+    """Columns that are busy in a few steps: which, in which, and for how long before it and after it, shape (n,)."""
+
+    of: IntArray
+    step: IntArray
+    before: FloatArray
+    after: FloatArray
+
+    @classmethod
+    def of_steps(cls, of: IntArray, step: IntArray, lasting: FloatArray) -> _Seldom:
+        _, row, count = np.unique(of, return_inverse=True, return_counts=True)
+        nth = _ranges(np.zeros_like(count), count)
+        so_far = np.zeros((len(count), count.max(initial=0) + 1))
+        so_far[row, nth + 1] = lasting
+        so_far = so_far.cumsum(axis=1)
+        return cls(row, step, so_far[row, nth], so_far[row, nth + 1])
+
+    def longest(self, at_once: int, windows: int) -> FloatArray:
+        """For how long the busiest column is, in so many steps in a row, by the last of them, shape (windows,).
+
+        What a column takes changes when a step comes in or goes out, and is at least that until the next goes out.
+        """
+        apart = np.tile(self.of * (windows + 1), 2)  # so that one search serves all columns
+        when = apart[: len(self.step)] + self.step
+        last = np.concatenate((self.step, self.step + at_once))
+        first = np.searchsorted(when, apart + last - at_once, side="right")
+        end = np.searchsorted(when, apart + last, side="right")
+        some = first < end
+        first, end, last = first[some], end[some], last[some]
+        return _highest(last, self.step[first] + at_once, self.after[end - 1] - self.before[first], windows)
+
+
+def _highest(start: IntArray, end: IntArray, value: FloatArray, size: int) -> FloatArray:
+    """At each place below `size` the highest value of a range from `start` to before `end` that it is in, at least 0.
+
+    Two ranges of the same power of two cover any; halves of these, and so on, cover the same.
+    """
+    power = np.log2(end - start).astype(np.intp)
+    found = np.zeros((int(power.max(initial=0)) + 1, size))
+    for place in (start, end - (1 << power)):
+        np.maximum.at(found, (power, place), value)
+    for half in reversed(range(len(found) - 1)):
+        np.maximum(found[half], found[half + 1], out=found[half])
+        np.maximum(found[half, 1 << half :], found[half + 1, : -(1 << half)], out=found[half, 1 << half :])
+    highest: FloatArray = found[0]
+    return highest
 
 
 class Pricing:
@@ -91,8 +163,10 @@ class Pricing:
         kind: list[int] = []
         busy: list[tuple[IntArray, FloatArray]] = []  # the links that are, and for how long
         column, columns = np.zeros(self.topology.num_links, dtype=np.intp), 1
+        last: Flows | None = None
         for step in steps:
-            kind.append(kinds.setdefault(_digest(step), len(kinds)))
+            kind.append(kind[-1] if step is last else kinds.setdefault(_digest(step), len(kinds)))
+            last = step
             if len(kinds) > len(waits):
                 wait, load = self._routed(step)
                 waits.append(wait)
@@ -102,11 +176,14 @@ class Pricing:
                 _, apart = np.unique(column[used] * len(used) + value, return_inverse=True)
                 column[used] = columns + apart
                 columns += len(used)
-        _, column = np.unique(column, return_inverse=True)
-        alike = np.zeros((len(busy), column.max(initial=-1) + 1))
-        for row, (used, lasting) in zip(alike, busy, strict=True):
-            row[column[used]] = lasting
-        return Traffic(np.array(waits)[kind], alike[kind], column)
+        _, first, column = np.unique(column, return_index=True, return_inverse=True)
+        shown = np.isin(np.arange(len(column)), first)  # one link for each column
+        seen = [(used[shown[used]], lasting[shown[used]]) for used, lasting in busy]
+        of = column[np.concatenate([np.zeros(0, dtype=np.intp), *(seen[k][0] for k in kind)])]
+        lasting = np.concatenate([np.zeros(0), *(seen[k][1] for k in kind)])
+        when = np.arange(len(kind)).repeat(np.array([len(seen[k][0]) for k in kind], dtype=np.intp))
+        order = np.argsort(of, kind="stable")
+        return Traffic(np.array(waits)[kind], column, of[order], when[order], lasting[order])
 
     def lock_step(self, steps: Iterable[Flows]) -> float:
         """The seconds that steps take one after another; raises as `traffic`."""

@@ -355,7 +355,7 @@ def test_every_command_also_speaks_to_people(arguments):
             ["run", "broadcast", "chain", "--on", "star:4", "--segments", "2147483647"],
             "2147483647 segments are too many",
         ),
-        (["trace", "broadcast", "chain", "--on", "star:4", "--segments", "2147483647"], "blocks are too many"),
+        (["trace", "broadcast", "chain", "--on", "star:4", "--segments", "2147483647"], "slices are too many"),
         (["trace", "all-reduce", "ring", "--on", "star:64"], "520192 cells are too many"),
         (["run", "broadcast", "two-tree", "--segments", "best", "--alpha", "0s"], "alpha = 0"),
         (["run", "point-to-point", "direct", "--on", "star:8", "--with", "source=7", "--with", "target=7"], "rank 7"),

@@ -197,6 +197,23 @@ def test_the_first_block_of_a_bundle_that_goes_elsewhere_is_named():
     assert (error.rank, error.block, error.step) == (3, 2, 0)
 
 
+def bundle(first, second, groups):
+    """Two blocks of rank 0 for rank 2 (a 2) or for a group (3 and more) that go through a switch together."""
+    blocks = Blocks(3, Fractions.equal(2), np.zeros(2, int), np.array([first, second]), groups)
+    ends = [(rank, block) for block in (0, 1) for rank in blocks.holders(int(blocks.target[block])) if rank]
+    return Schedule.from_steps(blocks, [Step.of(0, 3, [0, 1]), Step.of(3, *zip(*ends, strict=True))], switches=1)
+
+
+def test_blocks_for_the_same_ranks_are_one_bundle():
+    execute(bundle(3, 4, (np.array([1, 2]), np.array([2, 1]))), hub(replicates=True))
+
+
+@pytest.mark.parametrize(("first", "second"), [(2, 3), (2, 4), (3, 4), (4, 3)])
+def test_blocks_for_other_ranks_are_no_bundle(first, second):
+    error = refusal(bundle(first, second, (np.array([1, 2]), np.array([0, 2]))), hub(replicates=True))
+    assert "must take out of a bundle block 1" in str(error)
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda a: f"{a.primitive}-{a.name}")
 @given(n=st.integers(1, 17), segments=st.integers(1, 5))
 @settings(max_examples=25)

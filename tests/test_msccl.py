@@ -89,6 +89,6 @@ def test_a_forest_with_paths_through_switches_is_exported_as_messages_between_gp
 
 
 def test_a_path_over_another_gpu_is_refused():
-    schedule = replace(allgather.ring(4), paths=Paths.of({(0, 0, 1): (0, 3, 2, 1)}))
+    schedule = replace(allgather.ring(4), paths=Paths.of([(0, (0, 3, 2, 1))]))
     with pytest.raises(ValueError, match="a message from GPU 0 to 1 over GPU 3"):
         export(schedule, "all-gather", "ring")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from colllib import limits, overlap
 from colllib.algorithms import CATALOGUE, allreduce, find, hierarchical
 from colllib.algorithms.nested import flows
 from colllib.execution import execute
-from colllib.ladder import run
+from colllib.ladder import ladder, run
 from colllib.overlap import Pricing, Traffic, overlapped
 from colllib.schedule import pipelined
 from colllib.topology import boxes, fat_tree, leaf_spine, mi250, star
@@ -49,6 +51,34 @@ def test_what_is_said_to_overlap_does(algorithm, ranks, pieces):
     argument, price = algorithm.argument(on), price_on(on)
     cut = execute(algorithm.build(argument, segments=pieces), on)
     assert overlapped(algorithm.build(argument), on, **price)(pieces) == pytest.approx(cut.cost.seconds(**price))
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), seldom=st.sampled_from([1, 3, overlap.SELDOM]))
+def test_links_that_are_seldom_busy_count_as_those_that_often_are(data, seldom):
+    """Step by step and link by link, in two parts that follow one another."""
+    links = data.draw(st.integers(1, 4))
+    lasting = st.sampled_from([0, 0, 0, 1, 2.5, 7])
+    step = st.tuples(st.integers(0, 3), st.lists(lasting, min_size=links, max_size=links))
+    parts = data.draw(st.lists(st.lists(step, min_size=1, max_size=12), min_size=1, max_size=3))
+    pieces = data.draw(st.integers(1, 30))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overlap, "SELDOM", seldom)
+        found = Traffic.joined([traffic_of(part) for part in parts]).in_segments()(pieces)
+    steps = [step for part in parts for step in part]
+    expected = 0
+    for t in range(len(steps) + pieces - 1):
+        here = steps[max(0, t - pieces + 1) : t + 1]
+        expected += (
+            max(wait for wait, _ in here) + max(map(sum, zip(*(busy for _, busy in here), strict=True))) / pieces
+        )
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def traffic_of(steps):
+    busy = np.array([busy for _, busy in steps])
+    of, step = np.nonzero(busy.T)
+    return Traffic(np.array([float(wait) for wait, _ in steps]), np.arange(busy.shape[1]), of, step, busy[step, of])
 
 
 FABRICS = [
@@ -153,3 +183,24 @@ def test_no_row_is_lost_to_a_number_of_segments_that_is_too_large_to_build(
     monkeypatch.setattr("colllib.algorithms.channels.MOST_AT_ONCE", 4 * of_each_channel * on.ranks * (free - 1))
     found = run(algorithm, on, **price)
     assert 1 < found.segments < free
+
+
+def test_where_the_fastest_algorithms_on_the_tiers_are_too_large_the_next_ones_stand(monkeypatch):
+    on = boxes((8, 4))
+    price = {**price_on(on), "message": 1e8}
+
+    def hierarchical_row():
+        [row] = [row for row in ladder("all-reduce", on, **price) if row.algorithm.name == "hierarchical"]
+        return row
+
+    first, expected = hierarchical_row(), limits.expected_seconds
+
+    def refusing(what, schedule, topology):
+        if schedule.num_steps == first.entry.schedule().num_steps:
+            raise limits.TooLarge("too many messages")
+        return expected(what, schedule, topology)
+
+    monkeypatch.setattr("colllib.ladder.expected_seconds", refusing)
+    other = hierarchical_row()
+    assert other.options != first.options
+    assert other.seconds > first.seconds

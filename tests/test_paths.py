@@ -33,7 +33,7 @@ def _sent(path):
 
 
 DIAMOND = from_links("diamond", 3, [(0, 1), (1, 2), (0, 3), (3, 1)], switches=1, alpha=[1, 1, 3, 3])
-OWN = Paths.of({(1, 0, 1): (0, 3, 1)})
+OWN = Paths.of([(1, (0, 3, 1))])
 
 
 def test_a_message_with_a_path_loads_its_links_and_pays_their_latency():
@@ -53,7 +53,7 @@ def test_on_the_event_clock_two_ways_to_one_rank_are_taken_at_the_same_time():
 
 def test_blocks_that_may_take_paths_of_their_own_are_messages_of_their_own_in_the_schedules_order():
     small, large = Fraction(1, 4), Fraction(3, 4)
-    both = Schedule(broadcast(2, [small, large]), 1, lambda t: Step.of(0, [1, 1], [0, 1]), paths=Paths.of({}))
+    both = Schedule(broadcast(2, [small, large]), 1, lambda t: Step.of(0, [1, 1], [0, 1]), paths=Paths.of([]))
     line = event_clock(both, from_links("pair", 2, [(0, 1)]), message=4.0, alpha=0.0, bandwidth=1.0)
     assert (line.size.tolist(), line.start.tolist(), line.arrival.tolist()) == ([small, large], [0, 1], [1, 4])
 
@@ -85,9 +85,9 @@ def test_paths_follow_their_messages_through_every_operation():
 @pytest.mark.parametrize(
     ("build", "says"),
     [
-        (lambda: routed(RING, Paths.of({(0, 0, 2): (0, 2)})), "(0, 2) is no path of torus:4: no link from node 0 to 2"),
+        (lambda: routed(RING, Paths.of([(0, (0, 2))])), "(0, 2) is no path of torus:4: no link from node 0 to 2"),
         (
-            lambda: routed(RING, Paths.joined([Paths.of({(7, 0, 2): way}) for way in ((0, 1, 2), (0, 3, 2))])),
+            lambda: routed(RING, Paths.joined([Paths.of([(7, way)]) for way in ((0, 1, 2), (0, 3, 2))])),
             "two paths for block 7 from node 0 to node 2",
         ),
         (lambda: placed(_sent(OWN), [2, 1, 0]), "a schedule that uses switches belongs to its topology"),

@@ -239,8 +239,8 @@ def test_a_sequence_that_does_not_fit_together_is_refuted_by_execution():
         (lambda: pipelined(allreduce.ring(3), 0), "segments 0: must be at least 1"),
         (lambda: pipelined(allreduce.ring(3), 2, 0), "interval 0: must be at least 1"),
         (lambda: split(allreduce.ring(3), 0), "pieces 0: must be at least 1"),
-        (lambda: split(replace(allreduce.ring(3), paths=Paths.of({})), 2), "paths of its own cannot be cut"),
-        (lambda: placed(replace(allreduce.ring(3), paths=Paths.of({})), [2, 0, 1]), "cannot be placed elsewhere"),
+        (lambda: split(replace(allreduce.ring(3), paths=Paths.of([])), 2), "paths of its own cannot be cut"),
+        (lambda: placed(replace(allreduce.ring(3), paths=Paths.of([])), [2, 0, 1]), "cannot be placed elsewhere"),
     ],
 )
 def test_operations_that_make_no_sense_are_refused_in_one_line(build, complaint):

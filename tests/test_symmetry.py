@@ -85,6 +85,25 @@ def test_an_orbit_is_its_seed_moved_message_by_message(orbit):
     for t in range(orbit.num_steps):
         assert list(map(len, orbit.part(t)[0])) == [len(orbit.step(t).src) / orbit.part(t)[1]] * 4
         assert (len(whole.part(t)[0].src), whole.part(t)[1]) == (len(orbit.step(t).src), 1)
+        share = list(orbit.blocks.share)
+        loads = Counter()
+        for src, dst, block, _ in zip(*orbit.step(t), strict=True):
+            loads[src, dst] += share[block]
+        for schedule in (orbit, whole):
+            carried = Counter()
+            for src, dst, part in zip(*schedule.carried(t), strict=True):
+                carried[src, dst] += part
+            assert carried == loads
+
+
+@given(orbits())
+@settings(max_examples=60)
+def test_steps_of_one_pattern_carry_the_same(orbit):
+    for schedule in (orbit, copied(orbit)):
+        seen = {}
+        for t in range(schedule.num_steps):
+            carried = sorted(zip(*schedule.carried(t), strict=True))
+            assert seen.setdefault(schedule.pattern(t), carried) == carried
 
 
 @given(lattices(), st.data())

@@ -155,6 +155,16 @@ def test_equal_injection_of_a_single_rank_leaves_it_as_it_is():
         "full-mesh:5",
         "switch-tree:9x4",
         "inc-switch-tree:9x4",
+        "leaf-spine:3x4x2",
+        "fat-tree:4",
+        "fat-tree:4,routing=spread",
+        "boxes:3x4",
+        "boxes:4x6,cards=2,oversubscription=3",
+        "kautz:2x5",
+        "hypercube:4",
+        "line-graph(complete-bipartite:2x2)",
+        "product(ring:3,uniring:1x4)",
+        "degree(ring:3,2)",
     ],
 )
 def test_a_network_is_refused_from_its_first_node_or_link_too_many(expression, monkeypatch):

@@ -29,11 +29,16 @@ def chain(ranks: int, *, segments: int = 1, root: int = 0) -> Schedule:
     """
     check_ranks(ranks)
     check_rank("root", root, ranks)
+    check_counts(segments=segments)
+    if ranks == 1:
+        return Schedule.from_steps(broadcast(1), [])
 
     def step(t: int) -> Step:
-        return Step.of((root + t) % ranks, (root + t + 1) % ranks, 0)
+        segment = np.arange(max(0, t - ranks + 2), min(t + 1, segments))
+        sender = root + t - segment
+        return Step.of(sender % ranks, (sender + 1) % ranks, segment)
 
-    return pipelined(Schedule(broadcast(ranks, root=root), ranks - 1, step), segments)
+    return Schedule(broadcast(ranks, segments, root), ranks - 1 + segments - 1, step)
 
 
 @closed_form("N + P - 2", "(N + P - 2) / P")

@@ -62,6 +62,7 @@ def flows(lattice: Lattice, phases: Sequence[Phase], which: int) -> Iterator[Flo
 
     Raises:
         ValueError: for lines that bring a switch the same block.
+        TooLarge: if a great many steps differ, each with many messages.
 
     >>> from colllib.algorithms import allgather
     >>> phases = [Phase(1, allgather.ring(2)), Phase(0, allgather.ring(3))]
@@ -74,7 +75,26 @@ def flows(lattice: Lattice, phases: Sequence[Phase], which: int) -> Iterator[Flo
     ]
     axes = [_Axis(lattice, axis, schedules or [_idle(lattice.dims[axis])]) for axis, schedules in enumerate(by_axis)]
     done = [sum(other.axis == axis != phase.axis for other in phases[:which]) for axis in range(len(axes))]
-    return _Run(lattice, phase, axes, done).flows(_shares(axes).as_floats())
+    if phase.switches is not None:
+        _Run(lattice, phase, axes, done)  # which refuses lines that bring a switch the same block
+    place, line, share, lines = np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp), np.ones(1), 1
+    for number, axis in enumerate(axes):
+        if number != phase.axis:
+            at, held = axis.held(done[number])
+            place = (at[:, None] * lattice.strides[number] + place).ravel()
+            line = (at[:, None] * lines + line).ravel()
+            share = np.multiply.outer(held, share).ravel()
+            lines *= axis.size
+    last, flow, apart = b"", Flows(place, place, share), 0
+    for t in range(phase.schedule.num_steps):
+        if t == 0 or phase.schedule.pattern(t) != last:
+            last = phase.schedule.pattern(t)
+            src, dst, size = phase.schedule.carried(t)
+            apart += len(src) * len(share)
+            check_size(f"what a phase on axis {phase.axis} of {lattice} sends", apart, MOST_AT_ONCE, "messages")
+            src, dst = (_nodes(lattice, phase, end, place, line) for end in (src, dst))
+            flow = Flows(src, dst, np.multiply.outer(size.as_floats(), share).ravel())
+        yield flow
 
 
 def nested(lattice: Lattice, phases: Sequence[tuple[int, Schedule] | Phase]) -> Schedule:
@@ -113,7 +133,10 @@ def nested(lattice: Lattice, phases: Sequence[tuple[int, Schedule] | Phase]) -> 
     check_size(f"phases on {lattice}", prod(len(axis.share) for axis in axes), MOST_BLOCKS, "blocks")
     runs, done = [], [0] * len(axes)
     for phase in chosen:
-        runs.append(_Run(lattice, phase, axes, done))
+        run = _Run(lattice, phase, axes, done)
+        messages = phase.schedule.num_messages * len(run.block)
+        check_size(f"a phase on axis {phase.axis} of {lattice}", messages, MOST_MESSAGES, "messages")
+        runs.append(run)
         done[phase.axis] += 1
     ends = np.cumsum([0, *(phase.schedule.num_steps for phase in chosen)])
 
@@ -166,18 +189,28 @@ class _Axis:
         places = [part.holders(int(value)) for value in who]
         return np.concatenate(places), np.repeat(np.arange(len(who)), [len(place) for place in places])
 
+    def held(self, done: int) -> tuple[IntArray, NDArray[np.float64]]:
+        """At which coordinates there are blocks after so many phases, and how much of M all of them at each."""
+        part, who = self.holding[done]
+        values = part.ranks + len(part.groups)
+        count = np.bincount(who, minlength=values)
+        share: NDArray[np.float64] = np.bincount(who, self.share.as_floats(), values).astype(np.float64)
+        for value, group in enumerate(part.groups, start=part.ranks):
+            count[group] += count[value]
+            share[group] += share[value]
+        at = np.flatnonzero(count[: part.ranks])
+        return at, share[at]
+
 
 class _Run:
     """One phase: the steps of its schedule, on all lines and for all blocks of the other axes."""
 
     def __init__(self, lattice: Lattice, phase: Phase, axes: list[_Axis], done: list[int]) -> None:
-        self.phase, self.stride, self.ranks = phase, lattice.strides[phase.axis], lattice.ranks
+        self.lattice, self.phase = lattice, phase
         counts = [len(axis.share) for axis in axes]
         self.block_stride = prod(counts[: phase.axis])
         self.place, self.line, self.block = (np.zeros(1, dtype=np.intp) for _ in range(3))
         others = {number: axis.pairs(done[number]) for number, axis in enumerate(axes) if number != phase.axis}
-        messages = phase.schedule.num_messages * prod(len(at) for at, _ in others.values())
-        check_size(f"a phase on axis {phase.axis} of {lattice}", messages, MOST_MESSAGES, "messages")
         lines = 1
         for number, (at, block) in others.items():
             self.place = (at[:, None] * lattice.strides[number] + self.place).ravel()
@@ -202,29 +235,20 @@ class _Run:
         check_size(f"a step on axis {self.phase.axis}", len(inner.src) * len(self.block), MOST_AT_ONCE, "messages")
         # in a ring src and dst are the same arrays in every step, and so they are here: routes are found once
         if self.last is None or self.last[0] is not inner.src or self.last[1] is not inner.dst:
-            self.last = (inner.src, inner.dst, self._nodes(inner.src), self._nodes(inner.dst))
+            src, dst = (_nodes(self.lattice, self.phase, end, self.place, self.line) for end in inner[:2])
+            self.last = (inner.src, inner.dst, src, dst)
         block = (inner.block[:, None] * self.block_stride + self.block).ravel()
         return Step(self.last[2], self.last[3], block, np.repeat(inner.add, len(self.block)))
 
-    def flows(self, share: NDArray[np.float64]) -> Iterator[Flows]:
-        """What goes where in each step, given the shares of the other axes' blocks."""
-        self.line, first, number = np.unique(self.line, return_index=True, return_inverse=True)
-        self.place = self.place[first]
-        held = np.bincount(number, share[self.block])
-        part, nodes = self.phase.schedule.blocks.share.as_floats(), self.phase.schedule.nodes
-        for step in self.phase.schedule.steps:
-            pairs, number = np.unique(step.src * nodes + step.dst, return_inverse=True)
-            src, dst = (self._nodes(end) for end in np.divmod(pairs, nodes))
-            size = np.bincount(number, part[step.block], len(pairs))
-            yield Flows(src, dst, np.multiply.outer(size, held).ravel())
 
-    def _nodes(self, end: IntArray) -> IntArray:
-        node = end[:, None] * self.stride + self.place
-        size = self.phase.schedule.ranks
-        if self.phase.switches is not None and (end >= size).any():
-            of_line = np.asarray(self.phase.switches)[:, np.maximum(end - size, 0)].T
-            node = np.where((end >= size)[:, None], self.ranks + of_line[:, self.line], node)
-        return node.ravel()
+def _nodes(lattice: Lattice, phase: Phase, end: IntArray, place: IntArray, line: IntArray) -> IntArray:
+    """The nodes of a phase on all lines, given where these are and their numbers."""
+    node = end[:, None] * lattice.strides[phase.axis] + place
+    size = phase.schedule.ranks
+    if phase.switches is not None and (end >= size).any():
+        of_line = np.asarray(phase.switches)[:, np.maximum(end - size, 0)].T
+        node = np.where((end >= size)[:, None], lattice.ranks + of_line[:, line], node)
+    return node.ravel()
 
 
 def _blocks(lattice: Lattice, axes: list[_Axis]) -> Blocks:

@@ -76,7 +76,6 @@ def max_flow(capacity: IntArray, source: int, sink: int, enough: int) -> tuple[i
     supply, last = capacity[source].copy(), capacity[:, sink].copy()
     supply[source] = last[sink] = 0
     through = np.minimum(supply, last)
-    through[sink] = through[source] = 0
     value = int(supply[sink]) + int(through.sum())
     if value >= enough:
         return enough, 0

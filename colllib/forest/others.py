@@ -140,4 +140,4 @@ def greedy(topology: Topology) -> Schedule:
         step += 1
     when, block, src, dst = np.array([(step, root, path[0], path[-1]) for step, root, path in sent]).T
     made = Schedule.from_messages(all_shards(ranks), step, when, Step.of(src, dst, block))
-    return replace(made, paths=Paths.of({(root, path[0], path[-1]): path for _, root, path in sent}))
+    return replace(made, paths=Paths.of([(root, path) for _, root, path in sent]))

@@ -92,7 +92,7 @@ class Forest:
             outward: Schedule = Orbit(found, whole.lattice)
         else:
             usual = _usual_paths(topology, whole.trees, inward)
-            own = {(b, path[0], path[-1]): path for _, b, path in hops if path != usual.get((path[0], path[-1]))}
+            own = [(b, path) for _, b, path in hops if path != usual.get((path[0], path[-1]))]
             switches = topology.switches if able.any() else 0
             outward = replace(found, switches=switches, paths=Paths.of(own) if own else None)
         return reversed_in_time(outward) if inward else outward

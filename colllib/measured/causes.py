@@ -7,11 +7,11 @@ from csv import DictReader
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
-from colllib.measured.expected import PAIRS, Expected
+from colllib.measured.expected import PAIRS, expected, filled
 from colllib.measured.log import Run
-from colllib.measured.machines import Machine
+from colllib.measured.machines import UNKNOWN, Machine
 from colllib.measured.predict import predict
-from colllib.measured.shape import Shape
+from colllib.measured.shape import LARGE, Shape
 from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
 from colllib.units import binary_size
 
@@ -73,8 +73,11 @@ def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator
             yield Evidence("single-nic", certainty, text) if used == 1 else Evidence("misconfiguration", 1.0, text)
 
 
-def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: str) -> Iterator[Evidence]:
-    """What the numbers say of a slow run over several boxes."""
+def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
+    """What the numbers say of a slow run."""
+    if machine.boxes == 1:
+        yield from _inside_a_box(machine, form)
+        return
     if form.erratic:
         text = "busbw is erratic at large sizes"
         yield Evidence("no-gdr", 1.4 + (0.8 if machine.boxes == 2 else 0), text)
@@ -83,13 +86,11 @@ def between_boxes(machine: Machine, form: Shape, bound: Expected, collective: st
     if machine.far:
         text = f"no GPU reaches {machine.far} of {machine.cards} cards without crossing the processor"
         yield Evidence("no-gdr", (CERTAIN - 0.5) * min(1.0, machine.far / machine.cards), text)
-    yield from (
-        _of_pairs(machine, form, bound, collective) if collective in PAIRS else _of_a_ring(machine, form, collective)
-    )
+    yield from (_of_pairs if collective in PAIRS else _of_a_ring)(machine, form, collective)
 
 
-def _of_pairs(machine: Machine, form: Shape, bound: Expected, collective: str) -> Iterator[Evidence]:
-    reached = form.measured / (bound.low or 1.0)
+def _of_pairs(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
+    reached = form.measured / expected(machine, collective).low
     if reached < 0.15:
         yield Evidence("misconfiguration", 1.6, f"{reached:.0%} of what a pair of GPUs should get, as over sockets")
     if machine.boxes == 2:
@@ -110,30 +111,32 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
         yield Evidence("latency-bound", min(2.5, 8 * waiting), text)
     if form.erratic:
         return
-    if machine.cards > 1 and waiting <= 0.15:
+    only = 0.0 if machine.cards_known else filled(form.measured)
+    if 0 < only <= UNKNOWN.card:
+        yield Evidence("single-nic", 2.2, f"busbw is that of one card of {only * 8 / 1e9:g} Gb/s")
+    elif machine.cards > 1 and waiting <= 0.15:
         alone = predict(replace(machine, cards=1), collective, form.largest).busbw  # over two boxes of a tree, too
         if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / alone <= 1.15:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
     yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit")
+    if machine.boxes >= 8:
+        yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
     if share < 0.3:
         yield Evidence("misconfiguration", 1.6, f"{share:.0%} of the cards' rate, on a smooth curve")
-        yield Evidence("no-gdr", 0.9, "copies through host memory can cost as much")
+        yield Evidence("no-gdr", 1.25, "copies through host memory can cost as much")
         return
     yield Evidence("no-gdr", 1.3, f"{share:.0%} of the cards' rate, about what copies through host memory leave")
     yield Evidence("misconfiguration", 0.8, "some of the cards may not be in use")
-    if machine.boxes >= 8:
-        yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
 
 
-def inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
-    """What the numbers say of a slow run inside a box."""
+def _inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
     share = form.measured / machine.pcie
     if machine.linked and share > 1:
         yield Evidence("misconfiguration", 1.2, "more than PCIe carries, less than all links: some are not in use")
         yield Evidence("other", 0.9, "a GPU may be slow or its links degraded")
         return
     about = f"{form.measured / 1e9:.3g} of a PCIe slot's {machine.pcie / 1e9:.3g} GB/s"
-    slot, copies = (1.7, 1.2) if share > 0.45 or machine.gpus > 2 else (1.2, 1.7)
+    slot, copies = (1.7, 1.3) if share > 0.45 or machine.gpus > 2 else (1.2, 1.7)
     yield Evidence("pcie-limited", slot, f"{about}: the data cross PCIe")
     yield Evidence("p2p-disabled", copies, f"{about}: copies through host memory")
 
@@ -142,7 +145,8 @@ def noted(form: Shape) -> Iterator[Evidence]:
     """What is worth a note whatever the speed."""
     if form.steps_back and not form.erratic:
         where = binary_size(form.steps_back[-1])
-        yield Evidence("protocol-switch", 0.7, f"a message larger than {where} takes less time than one of that size")
+        weight = 0.7 if form.largest >= LARGE else 2.5  # small messages show little but the choice of protocol
+        yield Evidence("protocol-switch", weight, f"a message larger than {where} takes less time than it")
 
 
 def weighed(evidence: list[Evidence]) -> list[tuple[str, float]]:

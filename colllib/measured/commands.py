@@ -145,9 +145,8 @@ def predict_command(
         if group:
             result[key] = [{"change": c.what, "ranks": c.ranks, "saved": c.saved, **_row(c.prediction)} for c in group]
     if rung:
-        rates = {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9}
         chosen = {"algorithm": rung.algorithm.name, "options": rung.options, "segments": rung.segments}
-        result["best"] = chosen | {**rates, "how": rung.how}
+        result["best"] = chosen | {"time_s": rung.seconds, "busbw_GBps": rung.busbw / 1e9, "how": rung.how}
     yield result
     if dialect is not None:
         timed = tuple(Row(k, p.message, p.seconds, p.message / p.seconds, p.busbw) for k, p in enumerate(found, 1))

@@ -21,7 +21,6 @@ FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
 NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
-PCIE_5 = 63e9  # bytes per second of a slot, one way
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
 
@@ -131,14 +130,15 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         if machine is None:
             return _unknown_machine(run, form, hints.cards, assumed)
         assumed.append(f"{why}; say --gpu and --cards to be sure")
-    hosts = run.boxes or 1
-    if machine.boxes == 1 and hosts > 1:  # NVLink joins them, or else only their cards do
-        gpus = machine.gpus // hosts
-        apart = replace(machine, boxes=hosts, gpus=gpus, cards=min(machine.cards, gpus))
-        if "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
+    if machine.boxes == 1 and (hosts := run.boxes or 1) > 1:  # NVLink joins them, or else only their cards do
+        cards = min(machine.cards, gpus := machine.gpus // hosts)
+        common = machine.common_network * cards / machine.cards
+        apart = replace(machine, boxes=hosts, gpus=gpus, cards=cards, common_network=common)
+        slow = form.measured < UNSURE * expected(apart, collective).low  # even for cards
+        if slow or "via NET" in run.facts or run.facts.get("NCCL_MNNVL_ENABLE") == "0":
             machine = apart
-            assumed.append("from the log: cards, not NVLink, join the hosts")
-        elif UNSURE * expected(apart, collective).low <= form.measured < UNSURE * expected(machine, collective).low:
+            assumed.append("cards, not NVLink, join the hosts")
+        elif form.measured < UNSURE * expected(machine, collective).low:
             why = f"{form.measured / 1e9:.3g} GB/s is what the cards of {hosts} hosts give, without NVLink between them"
             return replace(_undecided(why, "--boxes and --gpus-per-box"), form=form)
     return _judged(known, form, machine, collective, assumed)
@@ -156,7 +156,8 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     found = [cause for cause, _ in weighed(marks)]
     speed = f"{form.measured / 1e9:.3g} GB/s"
     state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
-    text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards."
+    guess = f" If it should be faster, most likely {CAUSES[found[0]][0]}." if found and form.largest >= LARGE else ""
+    text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards.{guess}"
     if run.gpus_per_box != 1 and linked(run, form):
         state, cause, others, sure = "healthy", None, ["nvls"] if run.collective in (None, "all-reduce") else [], 0.5
         text = f"{speed} is more than PCIe or cards carry: the GPUs' own links are in use; say --gpu to be sure."
@@ -169,13 +170,13 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
 
 
 def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:
-    """What speaks for which cause if the run is slow, on the richest usual boxes."""
-    boxes, collective = run.boxes or at_least(run) // UNKNOWN.gpus, str(run.collective)
-    if boxes > 1:
-        machine = replace(UNKNOWN, boxes=boxes)
-        yield from causes.between_boxes(machine, form, expected(machine, collective), collective)
-    elif run.boxes == 1 or at_least(run) > 2:
-        yield from causes.inside_a_box(replace(UNKNOWN, gpus=at_least(run)), form)
+    """What speaks for which cause if the run is slow, on the richest usual boxes; few ranks may be in one or in two."""
+    ranks = at_least(run)
+    usual = (2, 1) if 1 < ranks <= UNKNOWN.gpus else (max(2, ranks // UNKNOWN.gpus),)
+    for boxes in (run.boxes,) if run.boxes else usual:
+        gpus = max(1, ranks // boxes) if run.ranks else UNKNOWN.gpus
+        machine = replace(UNKNOWN, boxes=boxes, gpus=gpus, cards=min(gpus, UNKNOWN.cards))
+        yield from causes.of_the_numbers(machine, form, str(run.collective))
 
 
 def _certain(marks: list[Evidence]) -> bool:
@@ -199,10 +200,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     if state == "healthy":
         marks += _normal(form, machine, collective, model)
     elif form.measured <= FASTER_THAN_THE_WIRE * bound.high:
-        several = machine.boxes > 1
-        marks += (
-            causes.between_boxes(machine, form, bound, collective) if several else causes.inside_a_box(machine, form)
-        )
+        marks += causes.of_the_numbers(machine, form, collective)
     found = weighed(marks)
     likely = [name for name, weight in found if state != "healthy" or (name in NORMAL and weight >= 1)]
     cause = likely[0] if likely else None
@@ -227,7 +225,7 @@ def _state(form: Shape, bound: Expected, machine: Machine, said: bool) -> tuple[
     """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
     speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
-    halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= PCIE_5)
+    halved = machine.boxes == 1 and (machine.bridge if machine.linked else machine.pcie >= UNKNOWN.pcie)
     border = (1.0 if said else UNSURE / 2 if halved else UNSURE) * bound.low
     if speed > FASTER_THAN_THE_WIRE * bound.high or bound.between(speed) or (guessed and form.largest < LARGE):
         return "undecided", 0.0
@@ -263,9 +261,7 @@ def _confidence(
     if state == "below-expectation":
         total = sum(weight for _, weight in found) or 1.0
         sure = 0.85 if said and not assumed else min(sure, 0.35 + 0.5 * found[0][1] / total if found else 0.3)
-        limit = 0.85 if said else MOST_SURE
-    else:
-        limit = MOST_SURE
+    limit = 0.85 if said and state == "below-expectation" else MOST_SURE
     sure -= 0.05 * len(assumed) + (0.2 if len(run.unread) > len(run.rows) / 10 else 0.0)
     return max(0.2, min(limit, sure))
 

@@ -12,6 +12,7 @@ from colllib.measured.machines import Machine
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.64, 0.5, 0.3
 SEND_SHARE = 0.8  # of a card that one pair of GPUs has for itself: up to 0.97 is seen
 PAIRS = ("sendrecv", "all-to-all")  # in which a GPU sends to others directly
+CARD_TOTALS = (12.5e9, 25e9, 50e9, 100e9, 200e9, 400e9, 800e9)  # bytes per second of the cards that boxes usually have
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs
 
 
@@ -36,6 +37,11 @@ class Expected:
     def between(self, speed: float) -> bool:
         """Whether a busbw lies in the gap."""
         return self.gap[0] < speed < self.gap[1]
+
+
+def filled(busbw: float) -> float:
+    """The usual total of cards that a ring fills, or 0: NCCL's maintainers count 24 GB/s for 200 Gbit/s."""
+    return next((total for total in CARD_TOTALS if 0.91 <= busbw / total <= 1), 0.0)
 
 
 def expected(machine: Machine, collective: str) -> Expected:

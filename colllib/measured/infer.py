@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from colllib.measured.expected import PAIRS, expected
+from colllib.measured.expected import PAIRS, SEND_SHARE, expected, filled
 from colllib.measured.log import Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.shape import LARGE, Shape
@@ -12,7 +12,6 @@ from colllib.units import shortened
 
 ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor
 MANY_RANKS = 24  # from which on the printed digits may not tell how many there are
-CARD_TOTALS = (100e9, 200e9, 400e9, 800e9)  # bytes per second of a box: several cards, from 4 x 200 Gbit/s on
 EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A100s (p4d) have four, others one
 TRANSPORT_CARD = 25e9  # of the transports that tell it
 TRANSPORTS = {"cxi": 0, "tcpx_": 4, "fastrak": 8}  # Slingshot's, whose cards the log counts; of A3 High and A3 Mega
@@ -69,10 +68,13 @@ def linked(run: Run, form: Shape) -> bool:
 def stand_in(run: Run, form: Shape) -> tuple[Machine | None, str]:
     """Boxes of eight that decide about a run of unknown GPUs whatever theirs are, and how, or nothing.
 
-    The richest usual ones have 8 x 400 Gb/s: what is fast enough even for them is healthy, and no fabric scatters so
-    that is. The poorest have one card of 100 Gb/s: what is too slow even for them is slow. Between them a ring that
-    reaches 92 % or more of a usual total has cards of that total: NCCL's maintainers count 24 GB/s for 200 Gbit/s.
+    The richest usual ones have 400 Gb/s a GPU: what is fast enough even for them, or for two such GPUs, is healthy, and
+    no fabric scatters so that is. The poorest have one card of 100 Gb/s: what is too slow even for them is slow. A ring
+    between them that fills a usual total of several cards has such cards.
     """
+    pair = run.ranks == 2 and run.boxes != 1 and not form.erratic and form.largest >= LARGE
+    if pair and SEND_SHARE * UNKNOWN.card <= form.measured <= UNKNOWN.card:
+        return replace(UNKNOWN, boxes=2, gpus=1, cards=1, cards_known=True), "it is fast enough for a card of 400 Gb/s"
     count = run.boxes or at_least(run) // UNKNOWN.gpus
     if count < 2 or form.largest < LARGE or run.ranks not in (None, count * UNKNOWN.gpus):
         return None, ""
@@ -85,8 +87,8 @@ def stand_in(run: Run, form: Shape) -> tuple[Machine | None, str]:
         return rich, "it is fast enough for boxes of 8 GPUs with 8 x 400 Gb/s cards"
     if form.measured < UNSURE * expected(poor, str(run.collective)).low:
         return poor, "it is too slow even for boxes of 8 GPUs with one card of 100 Gb/s"
-    full = next((total for total in CARD_TOTALS if 0.92 <= form.measured / total <= 1.0), 0.0)
-    if not full or run.collective in PAIRS:
+    full = filled(form.measured)
+    if full <= UNKNOWN.card or run.collective in PAIRS:
         return None, ""
     return replace(rich, card=full / rich.cards), f"it is what cards of {full / 1e9:g} GB/s a box give"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from colllib.measured.log import COLLECTIVES, Row, Run, Unread, factor
+from colllib.measured.log import COLLECTIVES, LEAST_RATE, Row, Run, Unread, factor
 from colllib.units import shortened
 
 MOST_BYTES = 64 * 2**20
@@ -300,12 +300,8 @@ def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behin
     rooted = "root" in names if headed else len(rest) % 4 == 1
     half = names[rooted:][: (len(names) - rooted) // names.count("time")] if headed else _HALF
     if len(rest) not in (rooted + len(half), rooted + 2 * len(half)):
-        said = (
-            f"{len(rest)} numbers where the header has {len(names)}"
-            if headed
-            else f"{len(rest)} numbers after the type"
-        )
-        return table.refuse(said)
+        where = f"where the header has {len(names)}" if headed else "after the type"
+        return table.refuse(f"{len(rest)} numbers {where}")
     if rooted:
         table.root = rest.pop(0)
     elements, total = _float(count), _float(size)
@@ -432,9 +428,8 @@ def _runs(table: _Table) -> Iterator[Run]:
         yield replace(made, rows=rows, boxes=int(nodes[1]) if nodes else None)
 
 
-def _ranks_of_an_all_reduce(rows: list[Row]) -> int | None:
+def _ranks_of_an_all_reduce(rates: list[tuple[float, float]]) -> int | None:
     """The N of busbw = 2 (N - 1) / N algbw, if the printed digits of all rows together leave one."""
-    rates = [(row.algbw, row.busbw) for row in rows if row.algbw and row.busbw and row.algbw > 1e9]
     whole = (d for d in (0, 1) if all(abs(round(rate / 1e9, d) * 1e9 - rate) < 1 for pair in rates for rate in pair))
     half = 5e8 / 10 ** next(whole, 2)  # of the last digit that is printed
     least = max(((busbw - half) / (algbw + half) for algbw, busbw in rates), default=2.0)
@@ -447,7 +442,9 @@ def _ranks_of_an_all_reduce(rows: list[Row]) -> int | None:
 
 def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
     """Collective and ranks where the columns leave one possibility."""
-    ratios = sorted(row.busbw / row.algbw for row in table.rows if row.algbw and row.busbw and row.algbw > 1e9)
+    rates = [(row.algbw, row.busbw) for row in table.rows if row.algbw and row.busbw and row.algbw >= LEAST_RATE]
+    exact = [pair for pair in rates if pair[0] > 1e9]  # of less, two printed decimals show the factor coarsely
+    ratios, coarse = sorted(busbw / algbw for algbw, busbw in exact or rates), 0.005 if exact else 0.1
     ratio, collective = ratios[len(ratios) // 2] if ratios else None, table.collective
     if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in table.rows):
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
@@ -470,8 +467,8 @@ def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
             collective, ranks = "all-reduce", 2  # a sendrecv checks nothing in place
     if divided > 1 and (ratio or 0.0) < 1:
         ranks = divided
-    if collective and ratio and ranks and ranks > 1 and abs(factor(collective, ranks) / ratio - 1) > 0.005:
+    if collective and ratio and ranks and ranks > 1 and abs(factor(collective, ranks) / ratio - 1) > coarse:
         ranks = None  # the rank lines are not all there
     if ranks is None and collective == "all-reduce":
-        ranks = _ranks_of_an_all_reduce(table.rows)
+        ranks = _ranks_of_an_all_reduce(rates)
     return collective, ranks

@@ -68,9 +68,7 @@ def segments(messages: Sequence[float] | Array, seconds: Sequence[float] | Array
     """
     size, time = np.asarray(messages, dtype=float), np.asarray(seconds, dtype=float)
     if len(size) != len(time) or len(size) < 2 or not (np.diff(size) > 0).all():
-        raise ValueError(
-            f"{len(size)} sizes and {len(time)} times: a fit needs at least 2 ascending sizes, one time each"
-        )
+        raise ValueError(f"{len(size)} sizes and {len(time)} times: take at least 2 ascending sizes, one time each")
     if not (np.isfinite(time).all() and (time > 0).all() and size[0] >= 0 and np.isfinite(size[-1])):
         raise ValueError("a time that is not above 0, or a size below 0: leave the row out")
     if len(size) > MOST_POINTS:

@@ -64,13 +64,12 @@ def _sweep(line: dict[str, str]) -> Sweep:
         machine = replace(machine, boxes=boxes, gpus=gpus)
     if machine and line["cards"]:
         machine = replace(machine, cards=int(line["cards"]), card=float(line["card_GBps"]) * 1e9, cards_known=True)
-    share = factor(line["collective"], boxes * gpus) if boxes * gpus else 0.0
+    ranks = boxes * gpus
+    share = factor(line["collective"], ranks) if ranks else 0.0
     columns = (line[name].split() for name in ("bytes", "times_us", "busbw_GBps"))
     rows = []
     for k, (size, time, busbw) in enumerate(zip_longest(*columns), 1):  # some have no times
         seconds, rate = float(time) * 1e-6 if time else None, float(busbw) * 1e9
         rows.append(Row(k, float(size), seconds, rate / share if share else None, rate))
-    run = Run(
-        "columns", tuple(rows), line["collective"], boxes * gpus or None, boxes or None, gpus or None, line["gpu"]
-    )
+    run = Run("columns", tuple(rows), line["collective"], ranks or None, boxes or None, gpus or None, line["gpu"])
     return Sweep(line["id"], line["source"], line["judged_by"], line["state"], line["cause"], machine, run)

@@ -69,8 +69,7 @@ def sensitivity(machine: Machine, collective: str, message: float) -> list[Chang
         if machine.linked and machine.slots_bind:
             better["PCIe twice as fast"] = replace(machine, pcie=2 * machine.pcie)
     if machine.oversubscription > 1:
-        spine = max(1.0, machine.oversubscription / 2)
-        better["a spine twice as wide"] = replace(machine, oversubscription=spine)
+        better["a spine twice as wide"] = replace(machine, oversubscription=max(1.0, machine.oversubscription / 2))
     base = predict(machine, collective, message).seconds
     made = {what: predict(other, collective, message) for what, other in better.items()}
     made["half the latency"] = predict(machine, collective, message, latency=0.5)

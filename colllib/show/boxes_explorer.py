@@ -22,7 +22,7 @@ from colllib.show.race import Form, Race, Row
 from colllib.show.views import Curves, Heat, Rows, Turns
 from colllib.topology import Topology, boxes
 
-BOXES = (2, 4, 8, 16)
+BOXES = (2, 4, 8, 16, 64)
 SIZES = (4, 8)
 SEGMENTS = (1, 16)  # of what is cut: in one piece, or in so many
 PLACES = ("contiguous", "strided", "random")

@@ -17,6 +17,7 @@ from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart, legend_row
 from colllib.show.layouts import direction
+from colllib.show.lines import px, text
 from colllib.show.race import Form, Race, Row, only
 from colllib.show.theme import SERIES, color
 from colllib.show.views import Rows
@@ -180,7 +181,7 @@ def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: 
         texts = "".join(f'<text x="{x:g}" y="{y + 3.6:g}">{job}</text>' for x, y in map(spot, mine))
         out.append(
             f'{dots(mine, color((job - 1) % len(SERIES)), 2 * radius)}<g style="fill:var(--cl-bg,#fff)" stroke="none" '
-            f'font-size="10" text-anchor="middle">{texts}</g>'
+            f'font-size="11.5" text-anchor="middle">{texts}</g>'
         )
     return f'<g stroke-linecap="round">{"".join(out)}</g>'
 
@@ -211,35 +212,26 @@ def _torus_picture(here: Scene) -> str:
 def _spine_picture(here: Scene) -> str:
     """The ranks below their leaves, and for every leaf and spine the load of the link up and of the link down."""
     spines = here.topology.switches - SIDE
-    cell = 17
+    cell, row = 17, 22.95
 
     def spot(rank: int) -> tuple[float, float]:
-        return 52 + cell * (rank % SIDE), 34 + cell * 1.35 * (rank // SIDE)
+        return 52 + cell * (rank % SIDE), 34 + row * (rank // SIDE)
 
     first = 2 * here.topology.ranks
     loads, levels = here.loads.tolist(), _level(here.loads).tolist()
-    out = []
-    for panel, (title, start) in enumerate((("up", first), ("down", first + SIDE * spines))):
+    out = [text(44, 14, "start", "ranks, by job")]
+    out += [text(2, 38 + row * leaf, "start", f"leaf {leaf}") for leaf in range(SIDE)]
+    for panel, title in enumerate(("up", "down")):
         left = 205 + panel * (spines * 11 + 18)
-        out.append(f'<text x="{left}" y="14" font-size="11">{title}</text>')
-        for leaf in range(SIDE):
-            y = 34 + cell * 1.35 * leaf
-            for spine in range(spines):
-                load, level = (values[start + leaf * spines + spine] for values in (loads, levels))
-                out.append(
-                    f'<rect x="{left + 11 * spine}" y="{y - 8:g}" width="10" height="16" style="fill:{_HUES[level]}"/>'
-                )
-                if level > 1:
-                    out.append(
-                        f'<text x="{left + 11 * spine + 5}" y="{y + 3.5:g}" font-size="10" text-anchor="middle" '
-                        f'style="fill:var(--cl-bg,#fff)">{load}</text>'
-                    )
-    names = "".join(
-        f'<text x="2" y="{38 + cell * 1.35 * leaf:g}" font-size="11">leaf {leaf}</text>' for leaf in range(SIDE)
-    )
+        out.append(text(left, 14, "start", title))
+        for link in range(SIDE * spines):
+            leaf, spine = divmod(link, spines)
+            x, y, at = left + 11 * spine, 34 + row * leaf, first + panel * SIDE * spines + link
+            out.append(f'<path d="M{x} {px(y - 8)}h10v16h-10z" style="fill:{_HUES[levels[at]]}"/>')
+            if loads[at] > 1:
+                out.append(text(x + 5, y + 3.5, "middle", str(loads[at]), ' style="fill:var(--cl-bg,#fff)"'))
     width = 205 + 2 * (spines * 11 + 18)
     return (
-        f'<svg viewBox="0 0 {width} 215" fill="currentColor" aria-hidden="true">'
-        f'<text x="44" y="14" font-size="11">ranks, by job</text>{names}{"".join(out)}'
+        f'<svg viewBox="0 0 {width} 215" fill="currentColor" font-size="11.5" aria-hidden="true">{"".join(out)}'
         f"{_job_marks(here, spot, 7.5)}</svg>"
     )

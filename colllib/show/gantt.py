@@ -57,7 +57,8 @@ def gantt(step: Step, rows: Mapping[str, str], *, title: str = "") -> Chart:
         body.append(f'<path d="M{px(at)} {px(bottom)}v5" stroke="currentColor"/>')
         anchor = "end" if share == 1.0 else "middle"
         body.append(text(at + 8 * (share == 1.0), bottom + 18, anchor, units.seconds(share * end)))
-    svg = f'<svg viewBox="0 0 {px(WIDTH)} {px(bottom + 23)}" font-size="12" aria-hidden="true">{"".join(body)}</svg>'
+    view = f'class="cl-plot" viewBox="0 0 {px(WIDTH)} {px(bottom + 23)}"'
+    svg = f'<svg {view} font-size="12" aria-hidden="true">{"".join(body)}</svg>'
     described = "; ".join(
         f"{name}: busy {100 * step.busy(stream) / step.seconds if step.seconds else 0:.0f}%"
         for name, stream in rows.items()

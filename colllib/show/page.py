@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from colllib.show.control import Control, Quantity
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from colllib.show.explorer import Explorer
 
 MANY = 24  # choices that a note does not list
-LONG = 24  # letters of radio buttons that fit into one of two columns
+LONG = 22  # letters that fit into one of two columns
 SPEEDS = ("0.5", "1", "2", "4")
 
 
@@ -30,13 +31,14 @@ def _control(explorer: Explorer, place: int) -> str:
     form = explorer.form(place)
     if not form:
         return ""
+    beside = "".join if form == "radio" else partial(max, key=len)  # a list shows one at a time
+    across = " cl-across" if max(len(beside(each)) for each in explorer.offers(place)) > LONG else ""
     if form == "radio":
         choices = "".join(
             f'<label><input type="radio" name="{explorer.address}-{place}" value="{k}"{" checked" if k == at else ""} '
             f'autocomplete="off"> {escape(text)}</label>'
             for k, text in enumerate(texts)
         )
-        across = " cl-across" if max(len("".join(each)) for each in explorer.offers(place)) > LONG else ""
         return (
             f'<fieldset class="cl-control{across}{only}" data-control="{place}">'
             f'<legend class="cl-name">{escape(control.label)}</legend>'
@@ -48,7 +50,7 @@ def _control(explorer: Explorer, place: int) -> str:
             for k, text in enumerate(texts)
         )
         field = f'<select data-control="{place}" autocomplete="off">{options}</select>'
-        return f'<label class="cl-control{only}">{name}{field}</label>'
+        return f'<label class="cl-control{across}{only}">{name}{field}</label>'
     if form == "number":
         return _typed(place, control.label, texts[at], at, len(texts), only)
     value = f'<span class="cl-value" aria-hidden="true">{escape(texts[at])}</span>'

@@ -21,7 +21,7 @@ Clock = Literal["lock-step", "event"]
 
 SCALE = 4  # units of the drawing per unit of type, so that places are whole numbers
 WIDTH, LEFT, RIGHT, TOP = 380 * SCALE, 30 * SCALE, 8 * SCALE, 18 * SCALE
-PITCH, THICK, SMALL = 17 * SCALE, 12 * SCALE, 10 * SCALE
+PITCH, THICK, TYPE = 17 * SCALE, 12 * SCALE, 13 * SCALE  # type is 11 px on a phone
 MOST_RANKS = 16
 
 
@@ -190,14 +190,14 @@ def _drawing(bars: list[Bar], rows: int, segments: int, x: _Axis) -> str:
     out.append("</g>")
     for hollow in (0, 1):
         fit = [
-            ((left + right) // 2, up + round(0.36 * SMALL), text)
+            ((left + right) // 2, up + round(0.36 * TYPE), text)
             for left, right, up, text, inside in labels
-            if inside == hollow and right - left >= 0.62 * SMALL * len(text) + 4
+            if inside == hollow and right - left >= 0.62 * TYPE * len(text) + 4
         ]
         fill = "currentColor" if hollow else "var(--cl-bg,#fff)"
-        out.append(_texts(fit, f'font-size="{SMALL}" font-weight="600" fill="{fill}"'))
+        out.append(_texts(fit, f'font-weight="600" fill="{fill}"'))
     height = floor + (58 if x.edges else 44) * SCALE
-    return f'<svg viewBox="0 0 {WIDTH} {height}" font-size="{12 * SCALE}" aria-hidden="true">{"".join(out)}</svg>'
+    return f'<svg viewBox="0 0 {WIDTH} {height}" font-size="{TYPE}" aria-hidden="true">{"".join(out)}</svg>'
 
 
 def _label(bar: Bar, segments: int) -> str:
@@ -236,13 +236,13 @@ def _ticks(x: _Axis, floor: int) -> str:
     if x.edges:
         grid = "".join(f"M{x(edge)} {TOP}V{floor}" for edge in x.edges)
         out.append(f'<path d="{grid}" stroke="var(--cl-edge,#77808a)" stroke-width="2" stroke-dasharray="6 6"/>')
-        muted = f'font-size="{SMALL}" fill="var(--cl-muted,#57606a)"'
+        muted = 'fill="var(--cl-muted,#57606a)"'
         places = [
             ((x(a) + x(b)) // 2, floor + 12 * SCALE, str(count))
             for (a, b), count in zip(pairwise(x.edges), x.busy, strict=True)
         ]
         room = min(x(b) - x(a) for a, b in pairwise(x.edges))
-        if room > 0.62 * SMALL * max(len(text) for _, _, text in places):
+        if room > 0.62 * TYPE * max(len(text) for _, _, text in places):
             out.append(_texts(places, muted) + f'<text x="0" y="{floor + 12 * SCALE}" {muted}>send</text>')
     base = floor + (29 if x.edges else 15) * SCALE
     ticks = linear_ticks(0.0, x.end, 5)

@@ -57,10 +57,12 @@ class Table:
 
     @property
     def columns(self) -> tuple[Align, ...]:
-        """The alignment in use: the one given, else right for columns of numbers."""
+        """The alignment in use: the one given, else right for columns of numbers; a row's name that only begins with
+        one ("4 × 4", "8 boxes of 8") is a text."""
         if self.align is not None:
             return tuple(self.align)
         numeric = [bool(self.rows) and all(_numeric(row[k]) for row in self.rows) for k in range(len(self.headers))]
+        numeric[0] &= all(len(str(row[0]).split()) <= 2 for row in self.rows)
         return tuple("right" if is_numeric else "left" for is_numeric in numeric)
 
     def fragment(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -23,7 +23,7 @@ class Paths:
         number: the place of its path in the table, shape (m,).
         nodes: the nodes of each path, its ends included.
 
-    >>> Paths.of({(0, 0, 2): (0, 3, 2)}).backwards.nodes
+    >>> Paths.of([(0, (0, 3, 2))]).backwards.nodes
     ((2, 3, 0),)
     """
 
@@ -32,12 +32,12 @@ class Paths:
     nodes: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, paths: Mapping[tuple[int, int, int], tuple[int, ...]]) -> Paths:
-        """From the path of each message (block, source, target)."""
-        nodes = tuple(dict.fromkeys(paths.values()))
+    def of(cls, paths: Sequence[tuple[int, tuple[int, ...]]]) -> Paths:
+        """From the block and the path of each message."""
+        nodes = tuple(dict.fromkeys(path for _, path in paths))
         place = {path: number for number, path in enumerate(nodes)}
-        block = np.array([block for block, _, _ in paths], dtype=np.intp)
-        return cls(block, np.array([place[path] for path in paths.values()], dtype=np.intp), nodes)
+        block = np.array([block for block, _ in paths], dtype=np.intp)
+        return cls(block, np.array([place[path] for _, path in paths], dtype=np.intp), nodes)
 
     @property
     def backwards(self) -> Paths:
@@ -78,7 +78,7 @@ def routed(topology: Topology, paths: Paths | None) -> MessageRouter:
         NoRouteError: for a path along a link that is not there, or two paths for one message.
 
     >>> from colllib.topology import torus
-    >>> route = routed(torus((4,)), Paths.of({(1, 0, 2): (0, 3, 2)}))
+    >>> route = routed(torus((4,)), Paths.of([(1, (0, 3, 2))]))
     >>> message, link = route(np.array([0, 0]), np.array([2, 2]), np.array([0, 1]))
     >>> [[torus((4,)).link_name(one) for one in link[message == which]] for which in (0, 1)]
     [['0 -> 1', '1 -> 2'], ['0 -> 3', '3 -> 2']]

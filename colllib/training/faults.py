@@ -40,7 +40,7 @@ def flipped(value: Singles, bit: int) -> Singles:
 
 PHASES = {
     "gradient": "in a rank's gradient, before the collective",
-    "sum in memory": "in a partial sum, in the memory of a rank that is about to send it",
+    "sum in memory": "in a partial sum in memory, before it is sent",
     "reduce-scatter wire": "on a link, in the reduce-scatter",
     "all-gather wire": "on a link, in the first step of the all-gather",
     "last hop": "on a link, in the last step",

@@ -73,14 +73,14 @@ def price(primitive: str, machine: str, ranks: int, apart: int, message: float) 
     if boxes == 1 or inside == 1:
         return on_tier(primitive, machine, boxes > 1, ranks, message)
     ways = [
-        (float(traffic.waits.sum() + message * traffic.busy.sum(axis=0).max()), entry, traffic)
+        (float(traffic.waits.sum() + message * np.bincount(traffic.of, traffic.lasting).max()), entry, traffic)
         for entry, traffic in _over_tiers(primitive, boxes, inside, alpha, bandwidth)
     ]
     best: Way | None = None
     for bound, entry, traffic in sorted(ways, key=lambda way: way[0]):
         if best and bound > best.seconds:
             break  # no number of segments makes it as fast
-        loaded = replace(traffic, busy=message * traffic.busy)
+        loaded = replace(traffic, lasting=message * traffic.lasting)
         seconds, segments = lowest(loaded.in_segments(), MOST_SEGMENTS if entry.algorithm.segmented else 1)
         if best is None or seconds < best.seconds:
             best = Way(entry, segments, seconds)

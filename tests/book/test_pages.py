@@ -69,6 +69,31 @@ LIGHT_BEHIND = """() => {
   return found;
 }"""
 
+# What a phone shows too small or too faint, or leaves out of sight while one looks at the figure: the control in use or
+# the answer.
+ON_A_PHONE = """async () => {
+  await new Promise((done) => { setTimeout(done, 100); }); // what depends on the width is drawn anew
+  const wrong = new Set();
+  for (const text of document.querySelectorAll(".colllib svg text")) {
+    if (!text.checkVisibility({ visibilityProperty: true }) || !text.textContent.trim()) continue;
+    const { a, b } = text.getScreenCTM(), size = parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
+    if (size < 10.9) wrong.add(`${text.textContent} is ${size.toFixed(1)} px high`);
+    let ink = 1; // of the theme's colors, all of which can be read
+    for (let e = text; e.tagName !== "svg"; e = e.parentElement) ink *= getComputedStyle(e).opacity;
+    if (ink < 0.9) wrong.add(`${text.textContent} is faded`);
+  }
+  for (const root of document.querySelectorAll(".cl-explorer")) {
+    const control = [...root.querySelectorAll("[data-control]")].find((each) => each.checkVisibility());
+    (control.querySelector("input:checked") || control).focus({ preventScroll: true });
+    scrollTo({ top: scrollY + root.getBoundingClientRect().top + 200, behavior: "instant" });
+    const held = root.querySelector(".cl-held"), answer = root.querySelector(".cl-summary");
+    const [at, below] = [held, answer].map((each) => each.getBoundingClientRect());
+    if (at.top < 50 || at.bottom > innerHeight) wrong.add(`${root.id}: the control in use goes out of sight`);
+    if (below.bottom > innerHeight + 1) wrong.add(`${root.id}: the answer is out of sight`);
+  }
+  return [...wrong];
+}"""
+
 MOST = 40  # items of a list, or rows of a table, that are audited: the first of each kind, and some more
 
 # Of the long lists on a page all but those are taken away, the same in every run.
@@ -172,6 +197,8 @@ def test_page_stands_alone_fits_and_is_accessible_and_its_explorers_answer(visit
         assert not found, "\n".join(found)
         tab.evaluate("document.documentElement.dataset.theme = 'dark'")
         assert tab.evaluate(LIGHT_BEHIND) == []
+        tab.set_viewport_size({"width": 390, "height": 844})
+        assert tab.evaluate(ON_A_PHONE) == []
 
 
 def explorers_answer(tab: Any, page_path: str) -> None:

@@ -146,8 +146,9 @@ def test_a_root_alone_is_bound_by_the_narrowest_flow_to_any_rank():
     assert bound(fabric(star(6), root=0)).inverse_throughput == 1
 
 
-def test_one_rank_has_nothing_to_send():
-    assert bound(fabric(star(1))).inverse_throughput == 0
+def test_one_rank_has_nothing_to_send_and_is_a_tree_by_itself():
+    alone = bound(fabric(star(1)))
+    assert (alone.inverse_throughput, alone.trees) == (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,12 @@ def test_a_graph_is_described_by_its_degree_diameter_bounds_and_throughput():
     assert found["left_out"] == {}
 
 
+def test_chassis_are_counted_where_their_ports_are_told():
+    """A 4-ary fat-tree has 20 switches of 4 ports, each of which is two of 2 ports."""
+    assert [sum(alike["chassis"] for alike in described("fat-tree:4", *radix)["switches"])
+            for radix in ([], ["--radix", "4"], ["--radix", "2"])] == [0, 20, 40]  # fmt: skip
+
+
 def test_what_is_too_large_to_find_is_left_out_and_says_so():
     found = described("ring:5000")
     assert (found["nodes"], found["degree"], found["diameter"], found["f"]) == (5000, 2, None, None)

@@ -70,8 +70,10 @@ def test_no_graph_is_larger_than_its_moore_bound_or_faster_than_its_moore_diamet
 
 def test_a_degree_that_cannot_join_the_ranks_is_refused():
     for degree, undirected in ((0, False), (1, True)):
-        with pytest.raises(ValueError, match=f"N = 9: a degree of {degree} cannot join so many ranks"):
-            measures.moore_diameter(9, degree, undirected=undirected)
+        for ranks in (degree + 2, 9):
+            with pytest.raises(ValueError, match=f"N = {ranks}: a degree of {degree} cannot join so many ranks"):
+                measures.moore_diameter(ranks, degree, undirected=undirected)
+        assert measures.moore_diameter(degree + 1, degree, undirected=undirected) == degree
 
 
 MAYBE = ["ring:6", "ring:7", "hypercube:4", "torus:4x4", "torus:3x5", "complete-bipartite:3x3", "kautz:2x6"]

@@ -8,9 +8,11 @@ from hypothesis import given, settings
 from random_graphs import expressions
 from scipy.optimize import linprog
 
+from colllib.graphs import throughput as throughputs
 from colllib.graphs.isomorphism import orbits
 from colllib.graphs.links import arcs
-from colllib.graphs.throughput import bracket, distance_bound, throughput
+from colllib.graphs.throughput import CLOSE, bracket, distance_bound, throughput
+from colllib.limits import TooLarge
 from colllib.topology import find
 
 
@@ -92,3 +94,13 @@ def test_a_program_too_large_is_refused():
         throughput(find("kautz:4x149"))
     with pytest.raises(ValueError, match="at least two ranks"):
         throughput(find("ring:1"))
+
+
+@pytest.mark.parametrize("gap", [CLOSE / 2, 2 * CLOSE, 0.5])
+def test_a_bound_is_the_throughput_only_where_a_flow_reaches_it(gap, monkeypatch):
+    monkeypatch.setattr(throughputs, "narrowed", lambda *_, **__: (0.15 * (1 - gap), Fraction(3, 20), None))
+    if gap < CLOSE:
+        assert throughput(find("diamond")) == Fraction(3, 20)
+    else:
+        with pytest.raises(TooLarge, match=r"diamond: the fraction .* is too long"):
+            throughput(find("diamond"))

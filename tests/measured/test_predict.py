@@ -14,7 +14,7 @@ from colllib.ladder import field_of
 from colllib.measured.diagnose import diagnose
 from colllib.measured.log import factor
 from colllib.measured.machines import PRESETS, by_gpu, cards, find
-from colllib.measured.predict import compared, healthy, predict
+from colllib.measured.predict import SMALL, compared, healthy, predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.whatif import sensitivity, what_if
@@ -44,6 +44,7 @@ def test_an_oversubscribed_spine_is_what_helps_where_it_is_too_narrow():
     found = {each.what: each for each in sensitivity(find("dgx-a100:8,oversubscription=2"), "all-gather", 2**34)}
     even = predict(find("dgx-a100:8"), "all-gather", 2**34)
     assert found["a spine twice as wide"].prediction == even
+    assert not any("spine" in each.what for each in sensitivity(find("dgx-a100:8"), "all-gather", 2**34))
 
 
 def test_another_placement_of_the_same_ranks_is_another_number_of_boxes():
@@ -65,6 +66,19 @@ def test_on_machines_left_out_the_goals_are_met():
     assert len({each.sweep.group for each in found}) >= 8
     assert median(each.large_error for each in found if each.large_error is not None) <= 0.10
     assert median(each.error for each in found) <= 0.25
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize(("least", "most"), [(0, SMALL), (2**30, 2**40)])
+def test_the_middle_one_of_the_published_sweeps_is_predicted(several, least, most):
+    off = []
+    for sweep in healthy():
+        if (sweep.machine.boxes > 1) == several:
+            found = [time / predict(sweep.machine, str(sweep.run.collective), size).seconds
+                     for size, time in sweep.points if least <= size <= most]  # fmt: skip
+            off += [median(found)] if found else []
+    assert len(off) >= 5
+    assert median(off) == pytest.approx(1, abs=0.03)
 
 
 def test_a_machine_that_is_left_out_does_not_move_its_own_prediction():

@@ -65,6 +65,19 @@ def test_what_is_written_in_a_dialect_is_read_back(dialect, prefix):
     check()
 
 
+@pytest.mark.parametrize(
+    ("micros", "printed"),
+    [(0.904, "0.90"), (99.99, "99.99"), (100.04, "100.0"), (9999.9, "9999.9"), (12345.6, "12346")],
+)
+def test_times_have_as_many_digits_as_nccl_tests_print_and_are_read_as_they_are(micros, printed):
+    """src/common.cu of nccl-tests: none after the point from 10 ms on, one from 100 us on, else two."""
+    size = 4096.0 * round(micros / 0.904)
+    row = Row(1, size, micros * 1e-6, size / micros * 1e6, size / micros * 1e6 * 1.875)
+    line = write(Run("nccl-tests", (row,), "all-reduce", 16), "nccl-tests")
+    assert printed in line.split()
+    assert read(line)[0].rows[0].seconds == pytest.approx(float(printed) * 1e-6)
+
+
 def test_a_prefix_in_mid_line_is_taken_out():
     text = HEADER + ROW.replace("   float", "[1,0]<stdout>:   float")
     (run,) = read(text)
@@ -143,6 +156,12 @@ def test_what_is_no_row_is_named_by_its_line(change, why):
     assert {mark.line for mark in run.unread} == {2}
     assert why in run.unread[0].why
     assert {row.line for row in run.rows} == {3}
+
+
+def test_ranks_are_counted_in_a_table_of_less_than_1_gb_per_second():
+    rows = (f" {2**k} {2**k / 0.957e3:.1f} 0.96 1.44\n" for k in range(28, 32))  # 4 copy through host memory
+    (run,) = read("# size time algbw busbw\n" + "".join(rows))
+    assert (run.collective, run.ranks) == ("all-reduce", 4)
 
 
 def test_a_table_in_other_units_is_refused_by_its_line():
@@ -252,6 +271,41 @@ def test_one_rank_is_no_more_than_a_line_where_bandwidth_needs_two():
     assert read(line + HEADER + ROW)[0].ranks == 8
     alone = ROW.replace("18.35", "0.00")
     assert read(line + HEADER + alone)[0].ranks == 1
+
+
+def test_a_slow_table_does_not_tell_its_ranks_and_one_whose_bandwidth_is_0_has_one():
+    slow = ROW.replace("100.0", "2016.0").replace("10.49", "0.52").replace("18.35", "0.91")
+    assert read(HEADER + slow)[0].ranks is None
+    assert read(HEADER + ROW.replace("18.35", "0.00"))[0].ranks == 1
+
+
+@pytest.mark.parametrize("collective", SUPPORTED["nccl-tests"])
+def test_the_elements_of_a_row_are_those_of_a_rank_where_each_has_its_part(collective):
+    """nccl-tests: all_gather.cu, reduce_scatter.cu and alltoall.cu divide the count by the ranks."""
+    parts = 16 if collective in ("all-gather", "reduce-scatter", "all-to-all") else 1
+    rows = [line.split() for line in logs.text(50e9, collective=collective).split("\n") if " float " in line]
+    assert len(rows) == len(logs.SIZES)
+    for size, count, *_ in rows:
+        assert int(count) == int(size) // 4 // parts
+
+
+def test_of_device_lines_that_were_cut_out_the_last_one_tells_ranks_and_boxes():
+    lines = "".join(f"# Rank {rank} Pid 7 on {host} device {rank % 8} [0x01] NVIDIA A10G\n"
+                    for rank, host in ((0, "a"), (15, "b")))  # fmt: skip
+    (run,) = read(lines + HEADER + ROW.replace("18.35", "19.66"))  # of 16 ranks
+    assert (run.ranks, run.boxes, run.gpus_per_box) == (16, 2, 8)
+
+
+def test_a_row_of_fewer_numbers_than_columns_is_named():
+    (run,) = read("# size time algbw busbw\n 1048576 100.0 10.49 18.35\n 2097152 200.0 10.49\n")
+    assert [(mark.line, mark.why) for mark in run.unread] == [(3, "3 numbers for 4 columns")]
+
+
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name.startswith("nccl-tests")])
+def test_a_table_that_is_written_without_device_lines_names_its_program(dialect):
+    made = logs.text(50e9, dialect, collective="sendrecv", gpu="")
+    assert "sendrecv_perf" in made
+    assert read(made)[0].collective == "sendrecv"
 
 
 def test_device_lines_that_lost_their_hash_in_markdown_are_read():

@@ -226,12 +226,38 @@ THREADS = (
     ("oracle-japan/ocitutorials", 1, 8, "V100-SXM2", "", "all-reduce", 135.5, FINE, ""),
     ("oracle-japan/ocitutorials", 1, 8, "A100-SXM4", "", "all-reduce", 232.2, FINE, ""),
     ("oracle-japan/ocitutorials", 2, 8, "A100-SXM4", "16x100Gb/s", "all-reduce", 224.87, FINE, ""),
+    # of a seventh trial, likewise: 41 logs, 15 of them slow and most of them tables alone; from the log alone 22 of
+    # them right and 1 wrong, with what is told 30 and 3; the cause was named of 7 of 14 alone, and of 12 told
+    ("NVIDIA/nccl-tests/issues/362", 2, 8, "", "", "all-reduce", 481, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/362", 2, 8, "", "", "all-reduce", 104, SLOW, "no-gdr"),
+    ("NVIDIA/nccl/issues/371", 2, 8, "", "", "all-reduce", 6.12, SLOW, "no-gdr"),
+    ("NVIDIA/nccl/issues/371", 2, 8, "", "", "all-reduce", 9.24, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/252", 2, 4, "H100", "4x200Gb/s", "all-reduce", 94.8, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/287", 1, 4, "GeForce RTX 5090", "", "all-reduce", 27.27, FINE, ""),
+    ("Azure/aks-rdma-infiniband", 2, 8, "", "8x200Gb/s", "all-reduce", 187, FINE, ""),
+    ("Azure/aks-rdma-infiniband", 2, 8, "", "8x200Gb/s", "all-reduce", 3.12, SLOW, "misconfiguration"),
+    ("aws-samples/aws-efa-eks", 2, 8, "A100-SXM4", "4x100Gb/s", "all-reduce", 32.8, FINE, ""),
+    ("kubernetes-sigs/dranet", 2, 1, "GB200", "1x400Gb/s", "all-reduce", 46, FINE, ""),
+    ("kubernetes-sigs/dranet", 2, 1, "GB200", "1x400Gb/s", "all-reduce", 25, SLOW, "no-gdr"),
+    ("kubernetes-sigs/dranet", 2, 1, "H200", "1x400Gb/s", "all-gather", 32.8, FINE, ""),
+    ("Azure/AKS", 2, 1, "GB300", "", "all-reduce", 56, FINE, ""),
+    ("Azure/AKS", 2, 1, "GB300", "", "all-reduce", 25, SLOW, "no-gdr"),
+    # of an eighth trial, likewise: 19 logs, 8 of them slow; alone 9 of them right and 4 wrong, told 17 and 1; the cause
+    # was named of 4 of 7 alone, and of 5 told
+    ("NVIDIA/nccl/issues/439", 2, 2, "A100-SXM4", "2x200Gb/s", "all-reduce", 24, SLOW, "single-nic"),
+    ("NVIDIA/nccl/issues/439", 2, 2, "A100-SXM4", "2x200Gb/s", "all-reduce", 48, FINE, ""),
+    ("NVIDIA/nccl/issues/644", 1, 8, "", "", "all-gather", 5.3, SLOW, "misconfiguration"),
+    ("NVIDIA/nccl/issues/1856", 3, 8, "", "2x400Gb/s", "all-gather", 20, SLOW, ""),
+    ("NVIDIA/nccl-tests/issues/311", 4, 2, "A100-SXM4", "1x200Gb/s", "all-reduce", 21.7, FINE, ""),
+    ("tinygrad/open-gpu-kernel-modules", 1, 6, "GeForce RTX 4090", "", "all-reduce", 24.58, FINE, ""),
+    ("kubernetes-sigs/dranet", 2, 1, "GB300", "1x400Gb/s", "all-reduce", 53.9, FINE, ""),
+    ("kubernetes-sigs/dranet", 2, 1, "GB300", "2x400Gb/s", "all-reduce", 104.65, FINE, ""),
 )
 
 
 @pytest.mark.parametrize(
     ("seen", "least_right", "most_wrong", "least_named"),
-    [("cards", 0.85, 0.04, 0.8), ("log", 0.82, 0.06, 0.8), ("table", 0.4, 0.03, 0.55)],
+    [("cards", 0.83, 0.04, 0.9), ("log", 0.79, 0.08, 0.9), ("table", 0.4, 0.03, 0.8)],
     ids=["cards told", "log alone", "table without the lines of devices"],
 )
 def test_figures_of_public_threads_are_judged_as_they_were_judged_there(seen, least_right, most_wrong, least_named):
@@ -328,7 +354,7 @@ def test_logs_of_machines_and_faults_that_no_rule_was_written_for(logs_made, col
 def test_the_page_counts_the_verdicts_on_logs_that_the_rules_had_not_seen():
     """A row is a public log, what was noted of it before, and what first came out, alone and told the machine.
 
-    The rules were mended after draw 1 and after draw 2.
+    The rules were mended after each draw. Whether a noted cause was among those named is written from draw 3 on.
     """
     here = Path(__file__)
     rows = list(csv.DictReader((here.parent / "blind.csv").read_text(encoding="utf-8").splitlines()))
@@ -338,4 +364,6 @@ def test_the_page_counts_the_verdicts_on_logs_that_the_rules_had_not_seen():
     )
     alone, told = (Counter(row[how] for row in rows) for how in ("alone", "told"))
     counts = [each[verdict] for each in (alone, told) for verdict in ("right", "wrong", "undecided")]
-    assert list(map(int, re.findall(r"\d+", said))) == [len(rows), *counts]
+    causes = [sum(row[how] == "named" for row in rows) for how in ("alone_cause", "told_cause")]
+    noted = sum(row["alone_cause"] != "" for row in rows)
+    assert list(map(int, re.findall(r"\d+", said))) == [len(rows), *counts, noted, *causes]

@@ -245,21 +245,22 @@ def test_type_can_be_read_in_both_themes_on_a_phone_and_on_a_page(theme, width, 
             """() => {
               const parts = (color) => color.match(/[\\d.]+/g).map((v) => v / (color.startsWith("rgb") ? 255 : 1));
               const lum = (color) => {
-                const [r, g, b] = parts(color).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+                const [r, g, b] = color.map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
                 return 0.2126 * r + 0.7152 * g + 0.0722 * b;
               };
               const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
               const probe = document.createElement("i");
               probe.style.color = "var(--cl-bg)";
-              const shown = (t) => t.getBoundingClientRect().width && !t.closest(".x")
-                && getComputedStyle(t).visibility === "visible";
+              const shown = (t) => t.getBoundingClientRect().width && getComputedStyle(t).visibility === "visible";
               return [...document.querySelectorAll("svg.cl-pen text")].filter(shown).map((t) => {
                 const style = getComputedStyle(t);
                 const ground = t.parentNode.querySelector(":scope > circle, :scope > rect");
                 t.closest(".colllib").append(probe);
-                const under = t.parentNode.matches("g") && ground ? getComputedStyle(ground).fill : "none";
-                return [t.textContent, parseFloat(style.fontSize),
-                  ratio(lum(style.fill), lum(under === "none" ? getComputedStyle(probe).color : under)),
+                const page = parts(getComputedStyle(probe).color);
+                const inside = t.parentNode.matches("g") && ground;
+                const { fill, opacity } = inside ? getComputedStyle(ground) : { fill: "none" };
+                const under = fill === "none" ? page : parts(fill).map((v, k) => opacity * v + (1 - opacity) * page[k]);
+                return [t.textContent, parseFloat(style.fontSize), ratio(lum(parts(style.fill)), lum(under)),
                   t.getBoundingClientRect().right];
               });
             }"""

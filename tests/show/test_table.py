@@ -33,6 +33,11 @@ def test_columns_of_numbers_go_right_whatever_the_unit():
     assert Table(["a"], []).columns == ("left",)
 
 
+def test_a_rows_name_that_begins_with_a_number_stands_left():
+    assert Table(["shape", "as a cell"], [["4 × 4", "4 × 4"], ["8 boxes of 8", "2 to 3"]]).columns == ("left", "right")
+    assert Table(["N", "M"], [["4,096", 1], ["64 KiB", 2]]).columns == ("right", "right")
+
+
 def test_repr_is_text_without_number_parsing():
     assert repr(Table(["a", "b"], [["x", "1.50"]])) == "a       b\n---  ----\nx    1.50"
     assert "a" in repr(Table(["a", "b"], []))

@@ -290,6 +290,12 @@ def test_a_group_over_boxes_takes_what_heads_the_ladder_there(primitive, message
     assert isclose(price(primitive, f"dgx-h100:{boxes_}", 8 * boxes_, 1, message).seconds, first.seconds)
 
 
+def test_a_group_is_priced_that_has_more_messages_than_can_be_executed():
+    """Every box takes in all but its own, over eight cards."""
+    fewest = 1e9 * 2047 / 2048 / 8 / 50e9
+    assert fewest < price("all-gather", "dgx-h100:2048", 8 * 2048, 1, 1e9).seconds < 1.2 * fewest
+
+
 def test_a_group_may_reach_the_last_rank_of_its_machine_and_no_further():
     assert price("all-reduce", "dgx-h100:2", 2, 15, 1e6).seconds > 0
     with pytest.raises(ValueError, match="2 ranks, 16 apart, on dgx-h100:2: it has 16"):

@@ -116,14 +116,11 @@ must hold the sum of block 1.'
     described = []
     for word, side in (("Before", blocks.source), ("After", blocks.target)):
         verb = ("holds", "hold") if word == "Before" else ("must hold", "must hold")
-        held: dict[int, list[int]] = {rank: [] for rank in range(blocks.ranks)}
-        for block, who in enumerate(side.tolist()):
-            for rank in blocks.holders(who).tolist():
-                held[rank].append(block)
+        held = [blocks.holders(who).tolist() for who in side.tolist()]
         groups: dict[tuple[int, ...], list[int]] = {}
-        for rank, owned in held.items():
-            if owned:
-                groups.setdefault(tuple(owned), []).append(rank)
+        for rank in range(blocks.ranks):
+            if mine := tuple(block for block, ranks in enumerate(held) if rank in ranks):
+                groups.setdefault(mine, []).append(rank)
         what = "" if not summed else "their contributions to " if word == "Before" else "the sum of "
         parts = (
             f"{_several('rank', ranks)} {verb[len(ranks) > 1]} {what}{_several('block', owned)}"

@@ -141,7 +141,7 @@ function run(root, data) {
     controls.forEach((_, k) => label(k, typing && k === i));
     const swapped = parts.reduce((count, part) => count + show(part), 0);
     ends();
-    if (data.play !== null && kept(i)) reserve();
+    if (kept(i)) reserve();
     const detail = { milliseconds: performance.now() - began, swapped, indices: at.slice() };
     fit();
     clearTimeout(writing);
@@ -314,17 +314,17 @@ function run(root, data) {
     }));
   }
   // What stands below stays where it is: a part is as high as the highest of its fragments; where something plays, of
-  // those that the controls after its last list show, on a phone of those that it plays.
-  const listed = controls.findLastIndex(({ input }) => input && input.tagName === "SELECT");
+  // those that it plays, and on a wide page never lower than it has been. On a phone the answer is in sight anyway.
   const phone = matchMedia("(max-width: 600px)"); // as in explorer.css
-  const kept = (i) => (phone.matches ? i !== data.play : i <= listed);
+  const kept = (i) => data.play !== null && i !== data.play;
   function reserve() {
+    if (phone.matches && data.play === null) return;
     parts.forEach(({ view, tree, on, node }) => {
       if (view || node.closest("details")) return;
       const ids = new Set();
       const collect = (branch, depth) => {
         if (!Array.isArray(branch)) ids.add(branch);
-        else if (data.play === null || !kept(on[depth])) branch.forEach((each) => collect(each, depth + 1));
+        else if (!kept(on[depth])) branch.forEach((each) => collect(each, depth + 1));
         else collect(branch[at[on[depth]]], depth + 1);
       };
       collect(tree, 0);
@@ -335,7 +335,8 @@ function run(root, data) {
       node.after(trial);
       const heights = longest.map((id) => { trial.innerHTML = data.fragments[id]; return trial.offsetHeight; });
       trial.remove();
-      node.style.minHeight = `${Math.max(...heights)}px`;
+      const before = phone.matches ? 0 : parseFloat(node.style.minHeight) || 0;
+      node.style.minHeight = `${Math.max(before, ...heights)}px`;
     });
   }
 
@@ -436,11 +437,20 @@ function run(root, data) {
     const fold = part.node.closest("details");
     if (fold) fold.addEventListener("toggle", () => show(part));
   });
+  ["focusin", "input", "click"].forEach((kind) => root.addEventListener(kind, ({ target }) => {
+    const used = target.closest(".cl-play") || target.closest(".cl-control");
+    if (!used) return;
+    root.querySelectorAll(".cl-held").forEach((each) => each.classList.remove("cl-held"));
+    used.classList.add("cl-held"); // explorer.css keeps it in sight
+  }));
   let wide = root.clientWidth;
   new ResizeObserver(() => {
     if (root.clientWidth === wide) return;
     wide = root.clientWidth;
-    parts.forEach((part) => part.view && show(part));
+    parts.forEach((part) => {
+      part.node.style.minHeight = "";
+      if (part.view) show(part);
+    });
     reserve();
     fit();
   }).observe(root);

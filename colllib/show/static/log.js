@@ -30,7 +30,7 @@
   const gb = (value) => `${Number(value.toPrecision(3))} GB/s`;
 
   const draw = (rows, [low, high]) => {
-    const W = 460, H = 240, L = 44, R = 12, T = 22, B = 36;
+    const W = Math.min(460, plot.clientWidth), H = 240, L = 44, R = 12, T = 22, B = 36;
     const sizes = rows.map((row) => Math.log2(row.size)), most = Math.max(high, ...rows.map((row) => row.bus)) * 1.05;
     const [a, b] = [Math.min(...sizes), Math.max(...sizes)];
     const x = (s) => L + (W - L - R) * (b > a ? (s - a) / (b - a) : 0.5), y = (v) => H - B - (H - B - T) * v / most;
@@ -39,7 +39,7 @@
     plot.innerHTML = `<svg viewBox="0 0 ${W} ${H}" font-size="12" aria-hidden="true">`
       + `<rect x="${L}" y="${y(high)}" width="${W - L - R}" height="${y(low) - y(high)}" fill="var(--cl-s3,#17703a)" opacity=".18"/>`
       + [0, low, high].map((v) => words(L - 5, y(v) + 4, "end", Math.round(v))).join("")
-      + words(2, 12, "start", "bus bandwidth, GB/s; shaded: the healthy range at the largest size")
+      + words(2, 12, "start", "bus bandwidth, GB/s; shaded: healthy at the largest size")
       + words(L, H - 18, "start", size(rows[0].size)) + words(W - R, H - 18, "end", size(rows.at(-1).size))
       + words((L + W - R) / 2, H - 4, "middle", "message")
       + `<path d="M${L} ${y(0)}H${W - R}" stroke="currentColor"/>`
@@ -63,6 +63,7 @@
   };
   form.hidden = false;
   form.addEventListener("input", show);
+  window.addEventListener("resize", show);
   form.addEventListener("submit", (event) => event.preventDefault());
   show();
 })();

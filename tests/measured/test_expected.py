@@ -1,0 +1,23 @@
+"""What a machine allows a collective: the parts of it that a figure by hand tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from colllib.measured.expected import LINK_SHARE, PAIR_SHARE, expected
+from colllib.measured.machines import find
+
+
+@pytest.mark.parametrize(
+    ("gpus", "collective", "links"),
+    [(4, "sendrecv", 1), (4, "all-to-all", 1), (4, "all-gather", 3), (3, "all-gather", 2), (2, "all-reduce", 1)],
+)
+def test_on_a_board_of_four_without_a_switch_a_third_of_the_links_leads_to_each_other_gpu(gpus, collective, links):
+    board = find(f"dgx-a100:1,gpus={gpus}")
+    share = PAIR_SHARE if collective in ("sendrecv", "all-to-all") else LINK_SHARE
+    assert expected(board, collective).low == pytest.approx(share * board.link * links / 3)
+
+
+def test_in_an_all_to_all_each_gpu_sends_to_those_of_other_boxes_over_its_share_of_the_cards():
+    """4 boxes of 8: 24 of a rank's 31 messages leave its box, over one card of 50 GB/s for each GPU."""
+    assert expected(find("dgx-h100:4,cards=8"), "all-to-all").low == pytest.approx(PAIR_SHARE * 50e9 * 31 / 24)

@@ -1,0 +1,22 @@
+"""The form of a sweep: when large sizes scatter more than a healthy fabric's."""
+
+from __future__ import annotations
+
+import pytest
+
+from colllib.measured.log import Row, Run
+from colllib.measured.shape import shape
+
+SIZES = [2.0**k for k in range(24, 34)]
+
+
+@pytest.mark.parametrize(
+    ("falls", "depth", "erratic"),
+    [(2, 0.75, False), (3, 0.75, True), (3, 0.85, False), (1, 0.55, False), (1, 0.45, True)],
+)
+def test_three_falls_by_a_fifth_or_one_by_half_are_erratic(falls, depth, erratic):
+    rates = [100e9 * (depth if k % 2 and k < 2 * falls else 1.0) for k in range(len(SIZES))]
+    rows = (Row(k, size, size / rate, None, None) for k, (size, rate) in enumerate(zip(SIZES, rates, strict=True)))
+    found = shape(Run("columns", tuple(rows), "sendrecv", 2))
+    assert found.erratic == erratic
+    assert found.deepest == pytest.approx(depth)
