@@ -221,16 +221,11 @@ def rounds(schedule: Schedule) -> list[tuple[Pattern, int]]:
     [14]
     """
     found: dict[tuple[bytes, bytes, bytes], tuple[Pattern, int]] = {}
-    share = schedule.blocks.share
-    for step in schedule.steps:
-        if not len(step.src):
-            continue
-        pair, of_message = np.unique(step.src * schedule.ranks + step.dst, return_inverse=True)
-        size = counted(of_message, share.numerators[step.block], len(pair))
-        src, dst = np.divmod(pair, schedule.ranks)
-        key = (src.tobytes(), dst.tobytes(), size.tobytes())
-        pattern, count = found.get(key, ((src, dst, size, share.denominator), 0))
-        found[key] = (pattern, count + 1)
+    for src, dst, share in map(schedule.carried, range(schedule.num_steps)):
+        if len(src):
+            key = (src.tobytes(), dst.tobytes(), share.numerators.tobytes())
+            pattern, count = found.get(key, ((src, dst, share.numerators, share.denominator), 0))
+            found[key] = (pattern, count + 1)
     return list(found.values())
 
 

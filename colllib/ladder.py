@@ -424,13 +424,18 @@ def _can_be_built(here: Entry, pieces: int) -> bool:
 def _best_overlap(here: Entry, named: str, seconds: Callable[[int], float]) -> tuple[float, int]:
     """Seconds and whole number of segments where these are fewest, among those that do not take long to execute.
 
-    Infinite seconds and one segment if all do.
+    Infinite seconds and one segment if all do, or it is too large for any.
     """
-    schedule, topology = here.schedule(), here.topology
-    first = (schedule.num_steps - 1) * (STEP + LINK * topology.num_links)  # a further segment takes but one step more
-    further = expected_seconds(named, schedule, topology) - first
-    most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // max(1, len(schedule.blocks)))
-    return lowest(seconds, most) if most > 0 else (inf, 1)
+    with suppress(TooLarge):
+        schedule, topology = here.schedule(), here.topology
+        first = (schedule.num_steps - 1) * (
+            STEP + LINK * topology.num_links
+        )  # a further segment takes but one step more
+        further = expected_seconds(named, schedule, topology) - first
+        most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // max(1, len(schedule.blocks)))
+        if most > 0:
+            return lowest(seconds, most)
+    return inf, 1
 
 
 def best(

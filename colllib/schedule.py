@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from colllib.exact import Fractions, IntArray, gathered
+from colllib.exact import Fractions, IntArray, counted, gathered
 from colllib.limits import MOST_BLOCKS, MOST_MESSAGES, check_size
 from colllib.moves import Moves
 from colllib.primitives import Blocks, Primitive, check_counts, check_rank, check_ranks, whole_numbers
@@ -179,12 +179,13 @@ class Schedule:
         """The same only for steps in which the same shares go from the same nodes to the same."""
         return b"".join(column.tobytes() for column in self.step(t)[:3])
 
-    def carried(self, t: int) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    def carried(self, t: int) -> tuple[IntArray, IntArray, Fractions]:
         """Sources and destinations of a step, and how much of M goes from one to the other, whatever the blocks.
 
         >>> from colllib.algorithms import allgather
-        >>> [column.tolist() for column in allgather.recursive_doubling(4).carried(1)]
-        [[0, 1, 2, 3], [2, 3, 0, 1], [0.5, 0.5, 0.5, 0.5]]
+        >>> src, dst, share = allgather.recursive_doubling(4).carried(1)
+        >>> src.tolist(), dst.tolist(), [str(part) for part in share]
+        ([0, 1, 2, 3], [2, 3, 0, 1], ['1/2', '1/2', '1/2', '1/2'])
         """
         return _carried(self.step(t), self.blocks, self.nodes)
 
@@ -192,10 +193,11 @@ class Schedule:
         return f"Schedule({self.ranks} ranks, {len(self.blocks)} blocks, {self.num_steps} steps)"
 
 
-def _carried(step: Step, blocks: Blocks, nodes: int) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+def _carried(step: Step, blocks: Blocks, nodes: int) -> tuple[IntArray, IntArray, Fractions]:
     pairs, number = np.unique(step.src * nodes + step.dst, return_inverse=True)
+    share = counted(number, gathered(blocks.share.numerators, step.block), len(pairs))
     src, dst = np.divmod(pairs, nodes)
-    return src, dst, np.bincount(number, blocks.share.as_floats()[step.block], len(pairs)).astype(np.float64)
+    return src, dst, Fractions(share, blocks.share.denominator)
 
 
 class Orbit(Schedule):
@@ -300,11 +302,12 @@ class Orbit(Schedule):
         some = slice(self._first[t], self._first[t + 1])
         return b"".join(column[some].tobytes() for column in self.of_one_rank[0][:3])
 
-    def carried(self, t: int) -> tuple[IntArray, IntArray, NDArray[np.float64]]:
+    def carried(self, t: int) -> tuple[IntArray, IntArray, Fractions]:
         """As of any schedule, counted for one rank."""
         some = slice(self._first[t], self._first[t + 1])
         src, dst, share = _carried(self.of_one_rank[0].taken(some), self.seed.blocks, self.ranks)
-        return self.everywhere(src), self.everywhere(dst), np.tile(share, self.moves.order)
+        everywhere = Fractions(np.tile(share.numerators, self.moves.order), share.denominator)
+        return self.everywhere(src), self.everywhere(dst), everywhere
 
     def with_seed(self, seed: Schedule) -> Orbit:
         """Another seed, moved in the same way."""

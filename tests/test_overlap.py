@@ -7,11 +7,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from colllib import overlap
+from colllib import limits, overlap
 from colllib.algorithms import CATALOGUE, allreduce, find, hierarchical
 from colllib.algorithms.nested import flows
 from colllib.execution import execute
-from colllib.ladder import run
+from colllib.ladder import ladder, run
 from colllib.overlap import Pricing, Traffic, overlapped
 from colllib.schedule import pipelined
 from colllib.topology import boxes, fat_tree, leaf_spine, mi250, star
@@ -183,3 +183,24 @@ def test_no_row_is_lost_to_a_number_of_segments_that_is_too_large_to_build(
     monkeypatch.setattr("colllib.algorithms.channels.MOST_AT_ONCE", 4 * of_each_channel * on.ranks * (free - 1))
     found = run(algorithm, on, **price)
     assert 1 < found.segments < free
+
+
+def test_where_the_fastest_algorithms_on_the_tiers_are_too_large_the_next_ones_stand(monkeypatch):
+    on = boxes((8, 4))
+    price = {**price_on(on), "message": 1e8}
+
+    def hierarchical_row():
+        [row] = [row for row in ladder("all-reduce", on, **price) if row.algorithm.name == "hierarchical"]
+        return row
+
+    first, expected = hierarchical_row(), limits.expected_seconds
+
+    def refusing(what, schedule, topology):
+        if schedule.num_steps == first.entry.schedule().num_steps:
+            raise limits.TooLarge("too many messages")
+        return expected(what, schedule, topology)
+
+    monkeypatch.setattr("colllib.ladder.expected_seconds", refusing)
+    other = hierarchical_row()
+    assert other.options != first.options
+    assert other.seconds > first.seconds

@@ -85,7 +85,7 @@ def test_an_orbit_is_its_seed_moved_message_by_message(orbit):
     for t in range(orbit.num_steps):
         assert list(map(len, orbit.part(t)[0])) == [len(orbit.step(t).src) / orbit.part(t)[1]] * 4
         assert (len(whole.part(t)[0].src), whole.part(t)[1]) == (len(orbit.step(t).src), 1)
-        share = [float(part) for part in orbit.blocks.share]
+        share = list(orbit.blocks.share)
         loads = Counter()
         for src, dst, block, _ in zip(*orbit.step(t), strict=True):
             loads[src, dst] += share[block]
@@ -93,7 +93,7 @@ def test_an_orbit_is_its_seed_moved_message_by_message(orbit):
             carried = Counter()
             for src, dst, part in zip(*schedule.carried(t), strict=True):
                 carried[src, dst] += part
-            assert carried == pytest.approx(loads)
+            assert carried == loads
 
 
 @given(orbits())
@@ -102,9 +102,8 @@ def test_steps_of_one_pattern_carry_the_same(orbit):
     for schedule in (orbit, copied(orbit)):
         seen = {}
         for t in range(schedule.num_steps):
-            carried = np.stack(schedule.carried(t))
-            carried = carried[:, np.lexsort(carried)]
-            assert seen.setdefault(schedule.pattern(t), carried) == pytest.approx(carried)
+            carried = sorted(zip(*schedule.carried(t), strict=True))
+            assert seen.setdefault(schedule.pattern(t), carried) == carried
 
 
 @given(lattices(), st.data())

@@ -62,6 +62,7 @@ def flows(lattice: Lattice, phases: Sequence[Phase], which: int) -> Iterator[Flo
 
     Raises:
         ValueError: for lines that bring a switch the same block.
+        TooLarge: if a great many steps differ, each with many messages.
 
     >>> from colllib.algorithms import allgather
     >>> phases = [Phase(1, allgather.ring(2)), Phase(0, allgather.ring(3))]
@@ -84,13 +85,15 @@ def flows(lattice: Lattice, phases: Sequence[Phase], which: int) -> Iterator[Flo
             line = (at[:, None] * lines + line).ravel()
             share = np.multiply.outer(held, share).ravel()
             lines *= axis.size
-    last, flow = b"", Flows(place, place, share)
+    last, flow, apart = b"", Flows(place, place, share), 0
     for t in range(phase.schedule.num_steps):
         if t == 0 or phase.schedule.pattern(t) != last:
             last = phase.schedule.pattern(t)
             src, dst, size = phase.schedule.carried(t)
+            apart += len(src) * len(share)
+            check_size(f"what a phase on axis {phase.axis} of {lattice} sends", apart, MOST_AT_ONCE, "messages")
             src, dst = (_nodes(lattice, phase, end, place, line) for end in (src, dst))
-            flow = Flows(src, dst, np.multiply.outer(size, share).ravel())
+            flow = Flows(src, dst, np.multiply.outer(size.as_floats(), share).ravel())
         yield flow
 
 
