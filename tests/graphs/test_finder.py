@@ -81,8 +81,18 @@ def test_no_published_row_is_better_than_all_of_ours_even_with_its_bases_alone(r
     assert any(row.n_alpha <= steps and row.n_beta_node <= bandwidth + 0.0005 for row in rows)
 
 
+@pytest.mark.parametrize(("ranks", "ports"), [(4, 5), (6, 7), (8, 5), (12, 7)])
+def test_no_product_of_smaller_rows_is_better_than_all_rows(ranks, ports):
+    rows = pareto(ranks, ports)
+    for size in (size for size in range(2, ranks) if ranks % size == 0):
+        for few in range(1, ports):
+            one, other = pareto(size, few)[-1], pareto(ranks // size, ports - few)[-1]
+            cost = breadth_first.all_gather_cost(find(f"product({one.expression},{other.expression})"))
+            assert any(row.n_alpha <= cost.n_alpha and row.n_beta_node <= cost.n_beta * ports for row in rows)
+
+
 def test_a_row_tells_what_it_is_made_of():
-    best = pareto(1024, 4)[1]
+    best = pareto(1024, 4, jumps=False)[1]
     assert best.words == "line graph of the line graph of the line graph of the circulant graph"
     while best.parents:
         (best,) = best.parents

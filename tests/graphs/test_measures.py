@@ -143,6 +143,12 @@ def test_breadth_first_all_gathers_are_optimal_where_the_literature_says_so(expr
         assert list(loads) == [Fraction(int(count), ports) for count in measures.layers(topology)[0, 1:]]
 
 
+def test_one_rank_has_one_layer_like_all_others():
+    alone = find("torus:1")
+    assert measures.layers(alone).tolist() == [[1]]
+    assert measures.even_layers(alone)
+
+
 def test_what_is_not_strongly_connected_is_refused():
     with pytest.raises(ValueError, match="not strongly connected: no way from rank 0 to rank 1"):
         distances(find("line:3,without=0-1"))
