@@ -565,8 +565,7 @@ def _rate(field: Field) -> float:
 
 
 def _share(field: Field) -> str:
-    share = _rate(field) / field.state[field.race.bandwidth[0].split("*")[0]]
-    return f"{100 * share:.0f}%" if share >= 0.005 else "under 1%"
+    return units.percent(_rate(field) / field.state[field.race.bandwidth[0].split("*")[0]])
 
 
 def _even(field: Field) -> str:
