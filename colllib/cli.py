@@ -359,7 +359,7 @@ def _sentences(result: dict[str, Any]) -> str:
     lines = [
         f"{result['primitive']} {result['algorithm']}{parts} on {result['topology']} ({result['port_model']})",
         f"  end state   {'proved' if result['correct'] else 'not that of the primitive'}, "
-        f"{result['steps']} steps, {result['messages']} messages",
+        f"{units.several(result['steps'], 'step')}, {units.several(result['messages'], 'message')}",
     ]
     if "kinds" in result:
         lines += _tables_of_tiers(result)

@@ -152,6 +152,24 @@ def rate(value: float, digits: int = 3) -> str:
     return size(value, digits) + "/s"
 
 
+def several(count: int, noun: str) -> str:
+    """How many of something.
+
+    >>> several(1, "step"), several(0, "step")
+    ('1 step', '0 steps')
+    """
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def percent(share: float) -> str:
+    """A share in whole percent, which never says none of what there is.
+
+    >>> percent(0.126), percent(0.001)
+    ('13%', 'under 1%')
+    """
+    return f"{share:.0%}" if share >= 0.005 else "under 1%"
+
+
 def ratio(value: float) -> str:
     """How many times as long, in three digits.
 

@@ -111,6 +111,12 @@ def test_a_price_says_its_message_in_the_units_that_it_was_given_in():
     assert answer("ladder", "all-reduce", "--ranks", "4", "--message", "1KiB")["message_bytes"] == 1024
 
 
+def test_one_of_something_is_singular():
+    assert "1 step, 2 messages" in colllib("run", "all-gather", "ring", "--on", "star:2").stdout
+    assert "star:1, 1 rank\n" in colllib("forest", "star:1").stdout
+    assert "(one full-duplex port per rank): 1 rank\n" in colllib("describe", "star:1").stdout
+
+
 def test_the_options_of_a_predictions_best_schedule_run_it_again():
     best = answer("predict", "all-reduce", "--on", "dgx-h100:3", "--message", "1MiB", "--best")["best"]
     options = [word for option in best["options"] for word in ("--with", option)]

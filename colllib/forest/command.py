@@ -75,7 +75,7 @@ def forest_command(
             "saved_at_ranks": str(plain.at_ranks - able.at_ranks),
         }
     yield result
-    yield f"{primitive} forest on {fabric}, {topology.ranks} ranks"
+    yield f"{primitive} forest on {fabric}, {units.several(topology.ranks, 'rank')}"
     yield _about_forest(forest, result, "1/x*" if trees is None else f"U/{trees}")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from tabulate import tabulate
 
+from colllib import units
 from colllib.answering import Answer, answered, speeds, table, whole
 from colllib.graphs.describe import promises
 from colllib.graphs.finder import pareto
@@ -47,7 +48,7 @@ def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
     result |= {name: str(value) if isinstance(value, Fraction) else value for name, value in promised.items()}
     yield result
     boxes = f", {result['boxes']} box{'es' if result['boxes'] > 1 else ''}" if result["boxes"] else ""
-    yield f"{topology.name} ({topology.port_model}): {topology.ranks} ranks{boxes}\n"
+    yield f"{topology.name} ({topology.port_model}): {units.several(topology.ranks, 'rank')}{boxes}\n"
     if promised:
         described = promised | promised.pop("left_out")
         yield tabulate([(name, str(value)) for name, value in described.items()], tablefmt="plain") + "\n"

@@ -13,7 +13,7 @@ from colllib.measured.machines import UNKNOWN, Machine
 from colllib.measured.predict import predict
 from colllib.measured.shape import LARGE, Shape
 from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
-from colllib.units import binary_size
+from colllib.units import binary_size, percent
 
 _ROWS = DictReader((files("colllib") / "measured" / "causes.csv").read_text(encoding="utf-8").splitlines())
 #: By name: the words for it, and what to run next.
@@ -92,7 +92,9 @@ def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[E
 def _of_pairs(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
     reached = form.measured / expected(machine, collective).low
     if reached < 0.15:
-        yield Evidence("misconfiguration", 1.6, f"{reached:.0%} of what a pair of GPUs should get, as over sockets")
+        yield Evidence(
+            "misconfiguration", 1.6, f"{percent(reached)} of what a pair of GPUs should get, as over sockets"
+        )
     if machine.boxes == 2:
         yield Evidence("no-gdr", 1.2, "copies through host memory can cost a pair as much")
     else:
@@ -107,7 +109,7 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
     latency = 2e-6 * ((machine.ranks - machine.boxes) * inside + (machine.boxes - 1) * outside)
     waiting, share = latency * form.measured / (2 * form.largest), form.measured / machine.network
     if waiting > 0.15:
-        text = f"a ring over {machine.ranks} ranks waits {waiting:.0%} of the time of the largest message"
+        text = f"a ring's latencies over {machine.ranks} ranks are {waiting:.2g} times the time of the largest message"
         yield Evidence("latency-bound", min(2.5, 8 * waiting), text)
     if form.erratic:
         return
@@ -122,7 +124,7 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
     if machine.boxes >= 8:
         yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
     if share < 0.3:
-        yield Evidence("misconfiguration", 1.6, f"{share:.0%} of the cards' rate, on a smooth curve")
+        yield Evidence("misconfiguration", 1.6, f"{percent(share)} of the cards' rate, on a smooth curve")
         yield Evidence("no-gdr", 1.25, "copies through host memory can cost as much")
         return
     yield Evidence("no-gdr", 1.3, f"{share:.0%} of the cards' rate, about what copies through host memory leave")

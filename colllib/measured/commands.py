@@ -155,7 +155,7 @@ def predict_command(
         return
     yield f"{primitive} on {on}: {machine.ranks} {machine.name}, {VERSION}'s model scaled to published runs\n"
     rows = [
-        (units.binary_size(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
+        (units.message(p.message), *_cells(p), *map(units.seconds, (p.latency, p.wire)), f"{p.efficiency:.0%}")
         for p in found
     ]
     yield table(("size", "time", "busbw", "picked", "binding", "latency", "wire", "efficiency"), rows)
@@ -164,6 +164,8 @@ def predict_command(
         if group:
             changed = [(each.what, f"{-each.saved:+z.1%}", *_cells(each.prediction)) for each in group]
             yield "\n" + table((title, "change", "time", "busbw", "picked", "binding"), changed)
+    if any(each.saved == 0 for each in helps):
+        yield "\n+0.0%: something else binds, which may be a ceiling of NCCL's model, such as that of NVLS"
     if rung:
         took = f"{units.seconds(rung.seconds)}, {units.rate(rung.busbw)} busbw"
         yield f"\nThe best schedule of the ladder, {rung.how}, with nothing lost: {rung.label}, {took}."

@@ -244,7 +244,9 @@ def _normal(form: Shape, machine: Machine, collective: str, model: Prediction) -
             return [Evidence("nvls", 1.5, "faster than a ring on these links: the switch adds (NVLS)")]
         slot = Evidence("pcie-limited", 1.0, "without links of their own the GPUs are as fast as PCIe")
         return [] if machine.linked else [slot]
-    found = [Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, "the cards bind, as they should")]
+    by_cards = form.measured <= machine.network or model.binding == "network card"
+    text = "the cards bind, as they should" if by_cards else ""
+    found = [Evidence("single-nic" if machine.cards == 1 else "nic-limited", 0.8, text)]
     if adds and form.measured > machine.network:
         found.append(Evidence("nvls", 0.9, "faster than a ring over the cards: NVLSTree or a tree"))
     if form.measured < SLOWER * model.busbw:

@@ -153,7 +153,7 @@ def _summary(primitive: str, n: int, ports: str) -> str:
         described += f"{listed(both)} {'attains' if len(both) == 1 else 'attain'} both bounds of {primitive}"
     else:
         described += f"nothing here attains both bounds of {primitive}; "
-        described += f"fewest latencies: {listed(steps) or 'nobody'}; fewest bytes: {listed(load) or 'nobody'}"
+        described += f"that of latencies: {listed(steps) or 'nothing'}; that of bytes: {listed(load) or 'nothing'}"
     if ports == "one" and not n & (n - 1):
         price = bytes_in_fewest_steps(primitive, n)
         if price > bound.n_beta:

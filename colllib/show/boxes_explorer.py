@@ -176,7 +176,7 @@ def boxes_explorer() -> Explorer:
             Rows(race, "Schedules", "All in numbers", COLUMNS),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
         ],
-        summary="{p} of {m} over {n} boxes of {g} {r}, with {c} cards each: {fastest} with {time}; {binds}{next}.",
+        summary="{p} of {m} over {n} boxes of {g} {r}, cards of a box {c}: {fastest} with {time}; {binds}{next}.",
         note="Lock-step clock; BW is per direction, of a port in the box and of a card. Ranks share cards where a "
         "box has fewer cards than ranks. Oversubscription s: the uplinks of a leaf carry 1/s of what the "
         "cards below could send, and so do those of a rack. Strided puts neighbors into different boxes, "

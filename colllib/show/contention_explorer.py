@@ -136,7 +136,7 @@ def _picture(fabric: str, work: str, size: int, groups: int, layout: str, draw: 
     body = _torus_picture(here) if fabric == "torus" else _spine_picture(here)
     counts = np.bincount(_level(here.loads), minlength=len(_LEVELS))
     described = "; ".join(f"{name}: {int(n)}" for name, n in zip(_LEVELS, counts, strict=True) if n)
-    alt = f"{len(here.places)} jobs on {FABRICS[fabric][0]}. Directed links by load: {described}."
+    alt = f"Jobs on {FABRICS[fabric][0]}: {len(here.places)}. Directed links by load: {described}."
     busiest = int(here.loads.max())
     links = int((here.loads == busiest).sum())
     title = f"Busiest: {links} directed link{'s' * (links > 1)} with a load of {busiest}"
@@ -217,7 +217,8 @@ def _spine_picture(here: Scene) -> str:
     def spot(rank: int) -> tuple[float, float]:
         return 52 + cell * (rank % SIDE), 34 + row * (rank // SIDE)
 
-    levels, first = _level(here.loads).tolist(), 2 * here.topology.ranks
+    first = 2 * here.topology.ranks
+    loads, levels = here.loads.tolist(), _level(here.loads).tolist()
     out = [text(44, 14, "start", "ranks, by job")]
     out += [text(2, 38 + row * leaf, "start", f"leaf {leaf}") for leaf in range(SIDE)]
     for panel, title in enumerate(("up", "down")):
@@ -225,10 +226,10 @@ def _spine_picture(here: Scene) -> str:
         out.append(text(left, 14, "start", title))
         for link in range(SIDE * spines):
             leaf, spine = divmod(link, spines)
-            x, y, level = left + 11 * spine, 34 + row * leaf, levels[first + panel * SIDE * spines + link]
-            out.append(f'<path d="M{x} {px(y - 8)}h10v16h-10z" style="fill:{_HUES[level]}"/>')
-            if level > 1:
-                out.append(text(x + 5, y + 3.5, "middle", str(level), ' style="fill:var(--cl-bg,#fff)"'))
+            x, y, at = left + 11 * spine, 34 + row * leaf, first + panel * SIDE * spines + link
+            out.append(f'<path d="M{x} {px(y - 8)}h10v16h-10z" style="fill:{_HUES[levels[at]]}"/>')
+            if loads[at] > 1:
+                out.append(text(x + 5, y + 3.5, "middle", str(loads[at]), ' style="fill:var(--cl-bg,#fff)"'))
     width = 205 + 2 * (spines * 11 + 18)
     return (
         f'<svg viewBox="0 0 {width} 215" fill="currentColor" font-size="11.5" aria-hidden="true">{"".join(out)}'

@@ -100,7 +100,7 @@ def _work(gate: str, capacity: float, where: str) -> Chart:
     dropped = f"{100 * chosen.dropped:.0f}% dropped" if chosen.dropped else "none dropped"
     return bars(
         {"busiest expert": chosen.imbalance, "busiest rank": float(work.max()), "idlest rank": float(work.min())},
-        value_format="{:.2f} times the mean".format,
+        value_format="{:.2f} times an equal share".format,
         highlight=["busiest rank"],
         title=f"Choices served: {dropped}; a token visits {experts.boxes_visited(goes, IN_BOX):.1f} of {BOXES} boxes",
     )

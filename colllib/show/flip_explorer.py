@@ -71,5 +71,6 @@ def _checks(phase: str, rank: int, bit: int) -> Table:
 def _summary(phase: str, rank: int, bit: int) -> str:
     here = found(phase, rank, bit)
     seen = [text for name, text in CHECKS.items() if getattr(here, name)]
-    wrong = "no rank ends" if not here.wrong else f"{len(here.wrong)} of {RANKS} ranks end"
-    return f"{wrong} with a wrong result; noticed by {', '.join(seen) or 'nobody'}."
+    return (
+        f"Ranks that end with a wrong result: {len(here.wrong)} of {RANKS}; noticed by {', '.join(seen) or 'nobody'}."
+    )

@@ -88,7 +88,7 @@ def _split(how: str, k: int) -> Drawing:
         links,
         fresh,
         title=f"{out} lead out of the upper box, and 1/x* = {_inverse(how, k)}",
-        alt=f"After {k} splits there are {len(links)} links, and {out} units lead out of the upper box.",
+        alt=f"Splits done: {k}. Links: {len(links)}. Units that lead out of the upper box: {out}.",
     )
 
 
@@ -172,7 +172,7 @@ def joined(
                 pen.switch(box.x, box.y, f"s{node - 8}")
 
     wide = any(width > 1 for width in links.values())
-    legend = [("arrow add", "2 to 10 units"), ("arrow copy", "1 unit")] if wide else []
+    legend = [("arrow add", "2 units or more"), ("arrow copy", "1 unit")] if wide else []
     return drawing(draw, title=title, alt=alt, legend=[*legend, ("arrow add h0", "the last one")])
 
 

@@ -392,8 +392,11 @@ def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:
     """The rule; its way says which link is hottest."""
     found = heat(shape, rule, sender)
     most = amount(found.loads[found.hottest] / found.unit)
-    hottest = f"the hottest link{_whose(sender)} is {link_label(found.run.topology, found.hottest)} with {most} of M/N"
-    return [_priced(shape, rule, "chosen", hottest)]
+    count, label = found.loads.count(max(found.loads)), link_label(found.run.topology, found.hottest)
+    links = f"link{_whose(sender)} is {label} with"
+    if count > 1:
+        links = f"links{_whose(sender)} are {label} and {count - 1} more, each with"
+    return [_priced(shape, rule, "chosen", f"the hottest {links} {most} of M/N")]
 
 
 # -- step by step --------------------------------------------------------------------------------

@@ -82,8 +82,8 @@ def pipeline_explorer() -> Explorer:
         ],
         summary=Told(
             Race(chosen),
-            text="{schedule}, N = {n}: {m} take {time:chosen} in {p} segments on the lock-step clock. The best number "
-            "of segments is {segments:best}, with {time:best}.",
+            text="{schedule}, N = {n}: {m} take {time:chosen} with P = {p} on the lock-step clock. The best is "
+            "P = {segments:best}, with {time:best}.",
         ),
         note=f"Star, one full-duplex port per rank. The diagram is drawn for M/BW = {RATIO} alpha. Each row is a "
         "rank's sending port; the number is the segment, a thin line is the time until it has arrived (on the "

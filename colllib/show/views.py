@@ -342,7 +342,7 @@ def _verdict(choices: Sequence[float]) -> str:
         return ""
     close, slow = sum(times <= 1.1 for times in priced), sum(times > 2 for times in priced)
     return (
-        '<p class="cl-hint">Letters: what it takes; darker where it is over 10 % slower than the fastest, or twice. '
+        '<p class="cl-hint">Letters: what it takes; darker where it is over 10% slower than the fastest, or twice. '
         f"Within 10% in {close} of the {len(priced)} cells that can be priced, more than twice in {slow}.</p>"
     )
 
@@ -531,7 +531,7 @@ def _slowest(field: Field) -> str:
     alone = next(other for other in field.all if other.row.bound and other.row.group == one.row.name)
     by_layout, by_sharing = units.ratio(alone.seconds / one.floor), units.ratio(one.seconds / alone.seconds)
     return (
-        f"{one.row.name} is slowest with {units.seconds(one.seconds)}, {units.ratio(one.seconds / one.floor)} times "
+        f"the slowest takes {units.seconds(one.seconds)}, {units.ratio(one.seconds / one.floor)} times "
         f"an aligned job alone: {by_layout} by its layout, {by_sharing} by sharing"
     )
 
@@ -565,7 +565,7 @@ def _rate(field: Field) -> float:
 
 
 def _share(field: Field) -> str:
-    return f"{100 * _rate(field) / field.state[field.race.bandwidth[0].split('*')[0]]:.0f}%"
+    return units.percent(_rate(field) / field.state[field.race.bandwidth[0].split("*")[0]])
 
 
 def _even(field: Field) -> str:

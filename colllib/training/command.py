@@ -68,9 +68,9 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
     training = Training(MODELS[model], read_plan(plan), on, rate=1e12 * teraflops, **others)
     step, stages = simulate(training), []
     for stream in map(compute, range(training.plan.pp)):
-        computing = fsum(step.ops[i].seconds for i in step.on(stream) if step.ops[i].kind in "FBW")
-        waiting = max(0.0, step.busy(stream) - computing)
-        stages.append({"computing_s": computing, "waiting_for_collectives_s": waiting, "idle_s": step.idle(stream)})
+        ops = [step.ops[i] for i in step.on(stream)]
+        computing, inside = (fsum(op.seconds for op in ops if (op.kind in "FBW") == works) for works in (True, False))
+        stages.append({"computing_s": computing, "collectives_in_layers_s": inside, "idle_s": step.idle(stream)})
     layers = training.model.layers
     yield {
         "machine": on,
@@ -83,7 +83,7 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
     }
     yield f"{model}, {layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step\n"
     rows = [(stage, *map(units.seconds, spent.values())) for stage, spent in enumerate(stages)]
-    yield table(("stage", "computing", "waiting for collectives", "idle"), rows)
+    yield table(("stage", "computing", "collectives in layers", "idle"), rows)
 
 
 GATES = {"uniform": 0.0, "zipf": 1.0}  # exponents

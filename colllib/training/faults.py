@@ -102,7 +102,7 @@ def flip(gradients: Sequence[Singles], phase: str, *, rank: int = 1, bit: int = 
     results = _summed(ring, given, None if phase in ("gradient", "result") else wire)
     if phase == "result":
         results[rank] = flipped(results[rank], bit)
-    off = max(abs(float(found.sum(dtype=np.float64)) - checked) for found in results)
+    off = np.max([abs(float(found.sum(dtype=np.float64)) - checked) for found in results])  # NaN if one of them is
     scale = sum(float(np.abs(g).sum(dtype=np.float64)) for g in given)
     return Flip(
         results,

@@ -177,6 +177,12 @@ def test_rotated_slices_leave_no_link_idle_where_the_axes_are_alike(dims):
         assert done.cost.n_beta == relay.relay_load(axes)
 
 
+@pytest.mark.parametrize("dims", [(4, 4), (6, 4), (8, 4), (4, 4, 4), (5, 5), (5, 4), (2, 2), (4, 2)])
+def test_one_axis_at_a_time_costs_the_sum_of_the_axes_on_even_ones_from_4_on(dims):
+    done = execute(relay.relay(Lattice(dims), tie="split", phased=True), torus(dims))
+    assert (done.cost.n_beta == Fraction(sum(dims), 8)) == all(d % 2 == 0 and d >= 4 for d in dims)
+
+
 @given(ANY, st.booleans())
 @settings(max_examples=40)
 def test_a_rotated_relay_counted_by_symmetry_costs_what_it_executes_to(dims, wraps):

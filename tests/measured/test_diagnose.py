@@ -50,6 +50,15 @@ def test_a_run_is_judged_by_what_its_wires_carry(busbw, shape, hints, state, cau
     assert found.state == state, found.verdict
     assert {found.cause, *found.alternatives} & causes
     assert found.confidence < 0.8  # numbers alone are never sure
+    if "the cards bind, as they should" in found.evidence:
+        assert found.binding == "network card"
+
+
+def test_a_run_faster_than_a_ring_over_its_cards_is_not_said_to_wait_for_them():
+    faster, ring = (diagnose(read(logs.text(busbw))[0], H100) for busbw in (440e9, 300e9))
+    assert (faster.binding, ring.binding) == ("NVLink", "network card")
+    assert "the cards bind, as they should" in ring.evidence
+    assert "the cards bind, as they should" not in faster.evidence
 
 
 def test_what_the_log_says_in_words_outweighs_what_the_numbers_suggest():

@@ -170,6 +170,15 @@ def test_the_command_answers_what_if_and_what_helps():
     assert "half the latency" in text
 
 
+def test_a_speed_that_changes_nothing_is_explained_and_a_size_keeps_its_unit():
+    words = ["predict", "all-reduce", "--on", "dgx-h100:2", "--sensitivity", "--message"]
+    text = CliRunner().invoke(cli.cli, [*words, "1GB"]).output
+    assert "NVLink twice as fast +0.0% " in " ".join(text.split())
+    assert "+0.0%: something else binds" in text
+    assert "\n1 GB " in text
+    assert "\n1 GiB " in CliRunner().invoke(cli.cli, [*words, "1GiB"]).output
+
+
 def test_the_best_schedule_is_executed_at_the_speeds_of_the_machine():
     words = ["predict", "all-gather", "--on", "dgx-h100:2,gpus=2,card=25GB/s,cards=2", "--message", "1GB", "--best"]
     best = json.loads(CliRunner().invoke(cli.cli, [*words, "--json"]).output)["best"]

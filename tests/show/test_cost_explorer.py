@@ -56,3 +56,5 @@ def test_one_message_is_half_latency_where_the_words_say_so():
     told = explorer.render(len(explorer.parts), {"m": even, "alpha": 2e-6, "bw": 50e9})
     assert told.startswith("100 kB take 4 µs: 2 µs of latency and 2 µs of bytes. 25 GB/s arrive, 50% of the link.")
     assert told.endswith("half of BW arrives, at 100 kB.")
+    told = explorer.render(len(explorer.parts), {"m": 100.0, "alpha": 1e-5, "bw": 250e9})
+    assert "10 MB/s arrive, under 1% of the link." in told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from colllib.show import experts_explorer
@@ -25,3 +27,21 @@ def test_without_a_limit_every_choice_is_served():
     assert goes.shape == (RANKS, TOKENS, TOP_K)
     assert goes.min() >= 0
     assert np.bincount(goes.ravel()).max() < 1.2 * goes.size / RANKS
+
+
+def test_a_copy_per_box_leaves_of_a_popular_experts_cost_what_the_chapter_says():
+    def more(copies, inside):
+        seconds = (
+            dispatched(gate, 0, "contiguous", copies).cost.seconds(
+                message=4e6, alpha=(0.6e-6, 2.7e-6), bandwidth=(inside, 50e9)
+            )
+            for gate in ("zipf", "uniform")
+        )
+        popular, uniform = seconds
+        return 1e6 * (popular - uniform)
+
+    alone, left, by_cards = more("per expert", 450e9), more("per box", 450e9), more("per box", 1e18)
+    said = (
+        f"of the {alone:.0f} µs that the popular expert costs, {left:.0f} remain, {left - by_cards:.0f} of them inside"
+    )
+    assert said in (Path(__file__).parents[2] / "notebooks/experts.ipynb").read_text(encoding="utf-8")

@@ -58,6 +58,19 @@ def test_the_hottest_link_and_its_chunks_are_named():
     assert len(by_route) == 12
 
 
+@pytest.mark.parametrize(
+    ("shape", "rule", "said"),
+    [
+        ("torus 4 × 4", "X first, ties up", "the hottest links are a→b and 31 more, each with 12 of M/N"),
+        ("mesh 8 × 1", "X first", "the hottest links are d→e and 1 more, each with 16 of M/N"),
+    ],
+)
+def test_links_that_are_equally_hot_are_counted(shape, rule, said):
+    explorer = link_heat_explorer()
+    state = {**explorer.start, "shape": shape, "rule": rule}
+    assert said in explorer.render(len(explorer.parts), state)
+
+
 def test_one_senders_blocks_add_up_to_all():
     one = heat("torus 4 × 4", "X first, ties up", 0)
     every = heat("torus 4 × 4", "X first, ties up")
@@ -80,7 +93,7 @@ def test_the_explorer_stays_within_its_budget_and_starts_where_ties_hurt():
     found = heat(start["shape"], start["rule"])
     assert max(found.loads) > floor(found.run.topology)
     told = explorer.render(3, start)
-    assert "a→b with 12 of M/N" in told
+    assert "a→b and 31 more, each with 12 of M/N" in told
     seconds = found.run.cost.seconds(message=start["m"], alpha=start["alpha"], bandwidth=start["bw"])
     least = float(floor(found.run.topology)) * start["m"] / start["bw"]
     assert f"take {units.seconds(seconds)} in lock-step, {seconds / least:.2f} times" in told

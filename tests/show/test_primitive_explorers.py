@@ -95,8 +95,10 @@ def test_what_is_read_out_says_who_attains_what():
     explorer = bounds_explorer()
     said = explorer.render(3, {"primitive": "all-reduce", "n": 16, "ports": "one"})
     assert "nothing here attains both bounds of all-reduce" in said
-    assert "fewest latencies: recursive doubling" in said
+    assert "that of latencies: recursive doubling" in said
     assert f"4 steps cost <i>n</i><sub>β</sub> = {bytes_in_fewest_steps('all-reduce', 16)} at least" in said
+    said = explorer.render(3, {"primitive": "broadcast", "n": 64, "ports": "four"})
+    assert "that of latencies: nothing; that of bytes: nothing" in said
     said = explorer.render(3, {"primitive": "all-gather", "n": 16, "ports": "one"})
     assert "attain both bounds of all-gather" in said
     said = explorer.render(3, {"primitive": "all-reduce", "n": 12, "ports": "one"})

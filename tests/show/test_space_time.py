@@ -136,8 +136,8 @@ def test_the_best_number_of_segments_of_the_chain_is_marked_and_told(explorer):
 
     best = min(range(1, 200), key=seconds)
     told = explorer.render(len(explorer.parts), state)
-    assert f"The best number of segments is {best}, with {seconds(best) * 1e6:.1f} µs" in told
-    assert f"take {seconds(4) * 1e6:.1f} µs in 4 segments on the lock-step clock" in told
+    assert f"The best is P = {best}, with {seconds(best) * 1e6:.1f} µs" in told
+    assert f"take {seconds(4) * 1e6:.1f} µs with P = 4 on the lock-step clock" in told
     nearest = min(CURVE, key=seconds)
     assert f"Best: P = {nearest} with" in explorer.render(0, state)
     assert best == best_segments(
@@ -149,7 +149,7 @@ def test_beyond_eight_ranks_the_explorer_prices_and_says_that_it_draws_no_diagra
     state = {**explorer.start, "schedule": "Broadcast, chain", "n": 4608, "p": 3}
     n_alpha = 4607 + 3 - 1
     seconds = n_alpha * (state["alpha"] + state["m"] / 3 / state["bw"])
-    assert f"take {units.seconds(seconds)} in 3 segments" in explorer.render(len(explorer.parts), state)
+    assert f"take {units.seconds(seconds)} with P = 3" in explorer.render(len(explorer.parts), state)
     assert "<svg" not in explorer.render(1, state)
     assert f">{n_alpha}<" in explorer.render(2, state)
 

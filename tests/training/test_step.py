@@ -398,3 +398,11 @@ def test_a_copy_in_each_box_is_faster_at_the_command_than_shards_among_all(capsy
         assert left.value.code == 0
         times.append(json.loads(capsys.readouterr().out)["time_s"])
     assert times[1] < times[0]
+
+
+def test_without_a_split_of_the_layers_no_collective_is_in_them(capsys):
+    with pytest.raises(SystemExit):
+        main(["step", "--on", "dgx-h100:1", "--plan", "dp=8", "--json"])
+    [stage] = json.loads(capsys.readouterr().out)["stages"]
+    assert stage["collectives_in_layers_s"] == 0
+    assert stage["idle_s"] > 0  # the gradients' all-reduces, as far as they are exposed

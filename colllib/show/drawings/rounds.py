@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
+from colllib import units
 from colllib.execution import execute
 from colllib.schedule import Schedule
 from colllib.show.film import Film, amount
@@ -60,7 +61,7 @@ def _summary(film: Film, t: int, sizes: Sequence[Fraction]) -> str:
     n, moves = film.schedule.ranks, film.moves(t)
     apart = sorted({min((move.dst - move.src) % n, (move.src - move.dst) % n) for move in moves})
     large = " or ".join(map(amount, sorted(set(sizes))))
-    return f"step {t}: {len(moves)} messages of {large}, partners {listed(apart)} apart"
+    return f"step {t}: {units.several(len(moves), 'message')} of {large}, partners {listed(apart)} apart"
 
 
 def walk(schedule: Schedule, *, block: int = 0, title: str = "") -> Drawing:

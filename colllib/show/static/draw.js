@@ -228,7 +228,7 @@ const draw = (function () {
   function verdict(choices) {
     if (!choices.length) return "";
     const priced = choices.filter((times) => times < Infinity);
-    return '<p class="cl-hint">Letters: what it takes; darker where it is over 10 % slower than the fastest, or twice. '
+    return '<p class="cl-hint">Letters: what it takes; darker where it is over 10% slower than the fastest, or twice. '
       + `Within 10% in ${priced.filter((times) => times <= 1.1).length} of the ${priced.length} cells that can be priced, `
       + `more than twice in ${priced.filter((times) => times > 2).length}.</p>`;
   }

@@ -192,7 +192,7 @@ const race = (function () {
     slowest: (f) => {
       const one = f.all.filter((each) => !each.row.b).reduce((a, b) => (b.seconds > a.seconds ? b : a));
       const alone = f.all.find((other) => other.row.b && other.row.g === one.row.n);
-      return `${one.row.n} is slowest with ${seconds(one.seconds)}, ${ratio(one.seconds / one.floor)} times an aligned job alone: `
+      return `the slowest takes ${seconds(one.seconds)}, ${ratio(one.seconds / one.floor)} times an aligned job alone: `
         + `${ratio(alone.seconds / one.floor)} by its layout, ${ratio(one.seconds / alone.seconds)} by sharing`;
     },
     way: (f) => f.one.label,
@@ -211,7 +211,10 @@ const race = (function () {
     },
     gain: (f) => ratio(f.all[0].seconds / f.one.seconds),
     rate: (f) => rate(rateOf(f)),
-    share: (f) => `${fixed(100 * rateOf(f) / f.state[f.field.s[0].split("*")[0]], 0)}%`,
+    share: (f) => {
+      const share = rateOf(f) / f.state[f.field.s[0].split("*")[0]];
+      return share >= 0.005 ? `${fixed(100 * share, 0)}%` : "under 1%";
+    },
     sum: (f) => seconds(whole(f)),
     top: (f) => top(f)[0],
     "top share": (f) => `${fixed(100 * top(f)[1] / whole(f), 0)}%`,
