@@ -413,7 +413,7 @@ def main() -> int:
     alive = equivalent = 0
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder) / "project"
-        shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(".*", "_build", "notebooks", "book"))
+        shutil.copytree(ROOT, project, ignore=shutil.ignore_patterns(".*", "_build"))
         mirrored = part.tests if part.rest else tuple(sorted({test for name in names for test in part.first[name]}))
         for tests in (doctests(*names), mirrored):
             if not passes(project, Clock(), LONGEST, *tests):
