@@ -652,7 +652,11 @@ def counting_routes(topology):
     [
         (allreduce.ring(6), star(6), 1),
         # a ring on the root's line with both segments at once, then these one after the other to the other line
-        (nested(Lattice((4, 2)), [(0, allreduce.ring(4)), (1, broadcast.chain(2, segments=2))]), torus((4, 2)), 2),
+        (
+            nested(Lattice((4, 2)), [(0, allreduce.ring(4)), (1, broadcast.binomial_tree(2, segments=2))]),
+            torus((4, 2)),
+            2,
+        ),
     ],
 )
 def test_routes_that_are_the_same_in_every_step_are_found_once(schedule, where, times):
