@@ -444,8 +444,11 @@ def _deduced(table: _Table, ranks: int | None) -> tuple[str | None, int | None]:
     """Collective and ranks where the columns leave one possibility."""
     rates = [(row.algbw, row.busbw) for row in table.rows if row.algbw and row.busbw and row.algbw >= LEAST_RATE]
     exact = [pair for pair in rates if pair[0] > 1e9]  # of less, two printed decimals show the factor coarsely
-    ratios, coarse = sorted(busbw / algbw for algbw, busbw in exact or rates), 0.005 if exact else 0.1
-    ratio, collective = ratios[len(ratios) // 2] if ratios else None, table.collective
+    ratio, coarse, collective = None, 0.005, table.collective
+    if rates:
+        middle = sorted(exact or rates, key=lambda pair: pair[1] / pair[0])[len(exact or rates) // 2]
+        ratio = middle[1] / middle[0]
+        coarse = 0.005 if exact else max(0.1, sum(5e6 / rate for rate in middle))
     if ranks is None and ratio is None and any(row.algbw and row.busbw == 0 for row in table.rows):
         ranks = 1  # every factor but sendrecv's and broadcast's is 0 on one rank
     if ranks == 1 and ratio:

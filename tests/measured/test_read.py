@@ -279,6 +279,15 @@ def test_a_slow_table_does_not_tell_its_ranks_and_one_whose_bandwidth_is_0_has_o
     assert read(HEADER + ROW.replace("18.35", "0.00"))[0].ranks == 1
 
 
+def test_printed_ranks_stand_beside_bandwidths_of_which_two_decimals_say_little():
+    """3 ranks at 45.1 MB/s: 0.05 and 0.06 are 1.2, and the factor is 4/3."""
+    lines = "".join(f"# Rank {rank} Pid 7 on a device {rank} [0x01] NVIDIA A10G\n" for rank in range(3))
+    slow = ROW.replace("100.0", "23250.0").replace("10.49", "0.05").replace("18.35", "0.06")
+    assert read(lines + HEADER + slow)[0].ranks == 3
+    fast = ROW.replace("18.35", "12.59")
+    assert read(lines + HEADER + fast)[0].ranks is None
+
+
 @pytest.mark.parametrize("collective", SUPPORTED["nccl-tests"])
 def test_the_elements_of_a_row_are_those_of_a_rank_where_each_has_its_part(collective):
     """nccl-tests: all_gather.cu, reduce_scatter.cu and alltoall.cu divide the count by the ranks."""
