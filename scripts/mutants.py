@@ -363,11 +363,8 @@ def passes(project: Path, plugin: Clock | Shortest, limit: int, *tests: str) -> 
 
 
 def doctests(*names: str) -> tuple[str, ...]:
-    """How they are run: by themselves, as a test module would hide the function of its name in the package.
-
-    The package stands first, else pytest imports the first of its modules a second time, with classes of its own.
-    """
-    return "--doctest-modules", "colllib/__init__.py", *(f"colllib/{name}" for name in names)
+    """What pytest is called with for the doctests of some files."""
+    return "--doctest-modules", *(f"colllib/{name}" for name in names)
 
 
 def faulty(tree: ast.Module, node: ast.AST) -> tuple[str, str]:
