@@ -252,6 +252,7 @@ EQUIVALENT = {
     ),
     "tried[0][one] = tried[1][other] = chosen - np.uint64(1)": "that is another color as well",
     "return (least, min((pieces for pieces, lasting in tried.items() if lasting < least * SAME)))": "none is just that",
+    "if adds and form.measured >= NVLS_LEAST * machine.link:": "no run is just as fast",
 }
 LONGEST = 3600  # seconds of the processor's time in which the tests end without a fault
 STARTING = 20  # seconds more than thrice their time: a mutant that takes longer does not end, and is found

@@ -330,6 +330,16 @@ def test_a_box_of_unknown_gpus_is_healthy_where_it_is_faster_than_pcie(name, bus
     assert (found.state, found.bound) == (state, None)
 
 
+def test_a_pair_of_unknown_gpus_is_held_to_the_card_that_it_is_taken_for():
+    bound = diagnose(logs.run(47e9, per_box=1, gpu="")).bound
+    assert bound is not None
+    assert bound.high == 50e9  # 400 Gb/s
+
+
+def test_a_verdict_of_health_ends_with_what_makes_the_run_so_fast():
+    assert diagnose(logs.run(475e9, boxes=1)).verdict.endswith("; the switch adds (NVLS).")
+
+
 def test_a_gpu_is_called_by_its_own_name():
     assert diagnose(logs.run(14e9, boxes=1, gpu="NVIDIA GeForce RTX 4090")).verdict.startswith("8 RTX 4090 at")
 
