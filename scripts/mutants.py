@@ -253,6 +253,9 @@ EQUIVALENT = {
     "tried[0][one] = tried[1][other] = chosen - np.uint64(1)": "that is another color as well",
     "return (least, min((pieces for pieces, lasting in tried.items() if lasting < least * SAME)))": "none is just that",
     "if adds and form.measured >= NVLS_LEAST * machine.link:": "no run is just as fast",
+    "for h in range(1, steps + 2):": "of T steps none takes T + 1",
+    "top_k: int = 1": "a model without experts has no layer that asks",
+    "_in_base: dict[int, Entry] = field(default_factory=dict, repr=True)": "only its repr is longer",
 }
 LONGEST = 3600  # seconds of the processor's time in which the tests end without a fault
 STARTING = 20  # seconds more than thrice their time: a mutant that takes longer does not end, and is found
