@@ -30,6 +30,14 @@ def test_interleaving_divides_the_bubble_by_the_chunks(p, rounds, v, forward):
         assert isclose(step.idle(compute(stage)), (p - 1) * 3 * forward / v, abs_tol=1e-9)
 
 
+@given(p=st.integers(1, 6), more=st.integers(0, 8), forward=TIMES, inputs=TIMES, weights=TIMES)
+def test_zb_h1_idles_longer_than_its_formula_where_the_weights_take_longer_than_another_pass(
+    p, more, forward, inputs, weights
+):
+    step = pipeline("zb-h1", p, p + more, forward=forward, backward=inputs + weights, weights=weights)
+    assert isclose(step.idle(compute(0)), (p - 1) * max(forward, inputs, forward + inputs - weights), abs_tol=1e-9)
+
+
 @given(p=st.integers(1, 8), more=st.integers(0, 12))
 def test_zb_h1_idles_for_forward_and_backward_without_the_weights(p, more):
     """(p - 1)(F + B - W) in the paper's letters, with B the backward of the inputs alone; here all three are 1."""
