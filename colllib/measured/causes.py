@@ -80,7 +80,7 @@ def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[E
         return
     if form.erratic:
         text = "busbw is erratic at large sizes"
-        yield Evidence("no-gdr", 1.4, text)
+        yield Evidence("no-gdr", 1.4 + (0.8 if machine.boxes == 2 else 0), text)
         yield Evidence("congestion", 1.2 + (1.2 if machine.boxes >= 8 else 0), text)
         yield Evidence("misconfiguration", 0.8, text)
     if machine.far:

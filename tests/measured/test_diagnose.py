@@ -93,6 +93,16 @@ def test_a_run_that_scatters_over_several_boxes_is_not_healthy_however_fast_it_e
     assert diagnose(run, H100).state == "healthy"
 
 
+def test_what_scatters_over_two_boxes_has_no_fabric_to_blame_and_over_eight_it_has():
+    found = {}
+    for boxes in (2, 3, 8):
+        run = logs.run(300e9, boxes=boxes)
+        rough = tuple(replace(row, seconds=row.seconds * (4 if row.line % 2 else 1)) for row in run.rows)
+        found[boxes] = diagnose(replace(run, rows=rough), replace(H100, boxes=boxes))
+    assert [each.cause for each in found.values()] == ["no-gdr", "no-gdr", "congestion"]
+    assert found[2].confidence > found[3].confidence
+
+
 def test_cards_of_slingshot_are_known_where_a_log_counts_them():
     words = "NET/OFI Selected provider is cxi, fabric is cxi (found 4 nics)\n"  # Perlmutter
     for busbw, state in ((69e9, "healthy"), (24e9, "below-expectation")):
