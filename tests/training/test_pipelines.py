@@ -51,7 +51,7 @@ def test_every_stage_does_all_its_work_once(p, m, kind):
     for stage in range(p):
         works = order(kind, p, stage, m)
         kinds = "FBW" if kind == "zb-h1" else "FB"
-        assert sorted(works) == sorted((k, i, 0) for k in kinds for i in range(m))
+        assert sorted(works) == sorted((k, i, stage) for k in kinds for i in range(m))
 
 
 @given(p=st.integers(1, 8), more=st.integers(0, 12))
@@ -73,8 +73,8 @@ def test_a_pass_begins_after_its_message_has_come(p, m, send, kind):
     began = {op.name: start for op, start in zip(step.ops, step.start, strict=True)}
     for i in range(m):
         for stage in range(1, p):
-            assert began[f"F{i} on {stage}"] >= ended[f"F{i} on {stage - 1}"] + send - 1e-9
-            assert began[f"B{i} on {stage - 1}"] >= ended[f"B{i} on {stage}"] + send - 1e-9
+            assert began[f"F{i} of part {stage}"] >= ended[f"F{i} of part {stage - 1}"] + send - 1e-9
+            assert began[f"B{i} of part {stage - 1}"] >= ended[f"B{i} of part {stage}"] + send - 1e-9
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_pass_begins_after_its_message_has_come(p, m, send, kind):
         (("interleaved", 4, 4, {"chunks": 0}), "chunks 0: must be at least 1"),
         (("1f1b", 4, 4, {"chunks": 2}), "1f1b in 2 chunks: only interleaved stages have several"),
         (("interleaved", 4, 6, {"chunks": 2}), "6 microbatches: interleaving needs a multiple of the 4 stages"),
-        (("1f1b", 4, 4, {"forward": -1.0}), "F0 on 0 takes -1.0 s"),
+        (("1f1b", 4, 4, {"forward": -1.0}), "F0 of part 0 takes -1.0 s"),
         (("zb-h1", 4, 4, {"weights": 3.0}), "weights 3.0 s: must be from 0 to the 2.0 s"),
     ],
 )
