@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -91,6 +92,16 @@ def test_a_run_that_scatters_over_several_boxes_is_not_healthy_however_fast_it_e
     rough = tuple(replace(row, seconds=row.seconds * (4 if row.line % 2 else 1)) for row in run.rows)
     assert diagnose(replace(run, rows=rough), H100).state == "below-expectation"
     assert diagnose(run, H100).state == "healthy"
+
+
+def test_what_scatters_over_two_boxes_has_no_fabric_to_blame_and_over_eight_it_has():
+    found = {}
+    for boxes in (2, 3, 8):
+        run = logs.run(300e9, boxes=boxes)
+        rough = tuple(replace(row, seconds=row.seconds * (4 if row.line % 2 else 1)) for row in run.rows)
+        found[boxes] = diagnose(replace(run, rows=rough), replace(H100, boxes=boxes))
+    assert [each.cause for each in found.values()] == ["no-gdr", "no-gdr", "congestion"]
+    assert found[2].confidence > found[3].confidence
 
 
 def test_cards_of_slingshot_are_known_where_a_log_counts_them():
@@ -266,6 +277,18 @@ def test_a_thousand_mutated_logs_are_read_and_a_hundred_diagnosed_without_a_conf
     assert diagnosed > 80
 
 
+def test_no_healthy_sweep_falls_by_more_than_4_percent_between_large_sizes():
+    """What the chapter says of the shape that a run without GPUDirect RDMA has."""
+    falls = {True: [], False: []}
+    for sweep in sweeps():
+        rows = [row for row in sweep.run.rows if row.busbw and row.message >= 2**24]
+        steps = [later.busbw / row.busbw for row, later in pairwise(rows) if later.message > row.message]
+        falls[sweep.state == "healthy"] += steps
+    assert len(falls[True]) > 50
+    assert min(falls[True]) > 0.96
+    assert min(falls[False]) < 0.1
+
+
 def test_published_sweeps_are_judged_as_those_who_know_them_judged():
     judged = [sweep for sweep in sweeps() if sweep.state != "undecided" and sweep.machine is not None]
     found = [(sweep, diagnose(sweep.run, Hints(machine=sweep.machine))) for sweep in judged]
@@ -328,6 +351,16 @@ def test_no_fault_is_the_cause_of_a_healthy_run():
 def test_a_box_of_unknown_gpus_is_healthy_where_it_is_faster_than_pcie(name, busbw, state):
     found = diagnose(logs.run(busbw, boxes=1, gpu=name))
     assert (found.state, found.bound) == (state, None)
+
+
+def test_a_pair_of_unknown_gpus_is_held_to_the_card_that_it_is_taken_for():
+    bound = diagnose(logs.run(47e9, per_box=1, gpu="")).bound
+    assert bound is not None
+    assert bound.high == 50e9  # 400 Gb/s
+
+
+def test_a_verdict_of_health_ends_with_what_makes_the_run_so_fast():
+    assert diagnose(logs.run(475e9, boxes=1)).verdict.endswith("; the switch adds (NVLS).")
 
 
 def test_a_gpu_is_called_by_its_own_name():
