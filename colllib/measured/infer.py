@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from colllib.measured.expected import PAIRS, SEND_SHARE, expected, filled
+from colllib.measured.expected import CARD_SHARE, CARD_TOTALS, PAIRS, SEND_SHARE, SLOT_SHARE, expected, filled
 from colllib.measured.log import Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.shape import LARGE, Shape
@@ -16,9 +16,13 @@ EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A1
 TRANSPORT_CARD = 25e9  # of the transports that tell it
 TRANSPORTS = {"cxi": 0, "tcpx_": 4, "fastrak": 8}  # Slingshot's, whose cards the log counts; of A3 High and A3 Mega
 POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
+HALF_CARD, FULL_CARD = 25e9, 0.985  # of 200 Gb/s, and the most that arrives of one: the rest is packets' headers
+OLDER_SLOT = 31.5e9  # one way, of 16 lanes of PCIe 4.0
+LEAST_OF_A_TREE = 1.1  # over two boxes, of what their cards carry, where NCCL takes one: 1.14 and more is seen
 WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
 UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
+FAST, SLOW = "healthy", "below-expectation"
 Assumed = list[str]
 
 
@@ -58,23 +62,44 @@ def at_least(run: Run) -> int:
     return run.ranks or (MANY_RANKS if shows else 1)
 
 
-def linked(run: Run, form: Shape) -> bool:
-    """Whether unknown GPUs exchange more than all but links of their own carry: PCIe in a box, between boxes cards."""
-    one = run.boxes == 1 or (run.boxes is None and at_least(run) <= UNKNOWN.gpus)
+def decided(run: Run, form: Shape) -> tuple[str, str]:
+    """What its speed alone says of a run of unknown GPUs and cards: the state and why, or nothing.
+
+    Only links of their own carry more than PCIe in a box and cards between boxes. Up to eight ranks, mostly of one box,
+    are fast enough if they are so for PCIe 5.0 (but for a GPU that is printed and unheard of, as new ones are), two
+    also if they fill a card, and slow if they are so even for PCIe 4.0. Between boxes a ring fills a usual total of
+    cards or part of the next: more than the one that is too little for the other is slow; a tree adds more than that.
+    """
+    speed, ranks = form.measured, at_least(run)
+    one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
+    if form.largest < LARGE or form.erratic:
+        return "", ""
     others = WIDEST_SLOT if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
-    return form.largest >= LARGE and not form.erratic and form.measured > others
+    if run.gpus_per_box != 1 and speed > others:
+        return FAST, "more than PCIe or cards carry: the GPUs' own links are in use"
+    if run.collective in PAIRS or ranks < 2:
+        return "", ""
+    if run.ranks == 2 and run.boxes != 1:
+        if SEND_SHARE * HALF_CARD <= speed <= FULL_CARD * HALF_CARD or speed >= SEND_SHARE * UNKNOWN.card:
+            return FAST, "what two GPUs get of a card of 200 Gb/s, or of 400 Gb/s and more"
+    elif one and not run.gpu and speed >= SLOT_SHARE * UNKNOWN.pcie:
+        return FAST, "enough for GPUs without links of their own, even in slots of PCIe 5.0"
+    if ranks <= UNKNOWN.gpus:
+        slow = speed < UNSURE * SLOT_SHARE * OLDER_SLOT
+        return (SLOW, "less than GPUs get in slots of PCIe 4.0 or of a card of 100 Gb/s") if slow else ("", "")
+    more = 2 * CARD_SHARE if (run.boxes or ranks // UNKNOWN.gpus) > 2 else LEAST_OF_A_TREE
+    if any(total < speed < more * total for total in CARD_TOTALS if total < UNKNOWN.network / 2):
+        return SLOW, "more than one usual total of a box's cards, and too little for the next"
+    return "", ""
 
 
 def stand_in(run: Run, form: Shape) -> tuple[Machine | None, str]:
     """Boxes of eight that decide about a run of unknown GPUs whatever theirs are, and how, or nothing.
 
-    The richest usual ones have 400 Gb/s a GPU: what is fast enough even for them, or for two such GPUs, is healthy, and
-    no fabric scatters so that is. The poorest have one card of 100 Gb/s: what is too slow even for them is slow. A ring
-    between them that fills a usual total of several cards has such cards.
+    The richest usual ones have 400 Gb/s a GPU: what is fast enough even for them is healthy, and no fabric scatters so
+    that is. The poorest have one card of 100 Gb/s: what is too slow even for them is slow. A ring between them that
+    fills a usual total of several cards has such cards.
     """
-    pair = run.ranks == 2 and run.boxes != 1 and not form.erratic and form.largest >= LARGE
-    if pair and SEND_SHARE * UNKNOWN.card <= form.measured <= UNKNOWN.card:
-        return replace(UNKNOWN, boxes=2, gpus=1, cards=1, cards_known=True), "it is fast enough for a card of 400 Gb/s"
     count = run.boxes or at_least(run) // UNKNOWN.gpus
     if count < 2 or form.largest < LARGE or run.ranks not in (None, count * UNKNOWN.gpus):
         return None, ""
