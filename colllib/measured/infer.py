@@ -187,7 +187,9 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
         return made
     if made.gpus < kind.gpus and kind.cards > 1:
         part = made.gpus / kind.gpus
-        common = max(made.card, part * kind.common_network)
+        common = part * kind.common_network
+        if kind.gpus <= LARGEST_HOST:  # larger ones have cards for each GPU, smaller hosts one for several
+            common = max(made.card, common)
         made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common)
     counted, named = (int(run.facts.get(key, "0")) for key in ("cards", "named cards"))
     if "efa" in (run.facts.get("provider"), run.facts.get("FI_PROVIDER")) and kind.generation < 2:
