@@ -11,7 +11,7 @@ from typing import Any
 from colllib.measured import causes
 from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
 from colllib.measured.expected import Expected, expected
-from colllib.measured.infer import ANY_RANKS, UNSURE, Hints, at_least, decided, machine_of, ranks_of, stand_in
+from colllib.measured.infer import ANY_RANKS, UNSURE, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.predict import Prediction, predict
@@ -128,10 +128,7 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         gpus = hints.gpus_per_box or run.gpus_per_box
         known = replace(known, boxes=hints.boxes or run.boxes, gpus_per_box=gpus)
         run = replace(known, ranks=ranks)
-        machine, why = stand_in(run, form)
-        if machine is None:
-            return _unknown_machine(run, form, hints.cards, assumed)
-        assumed.append(f"{why}; say --gpu and --cards to be sure")
+        return _unknown_machine(run, form, hints.cards, assumed)
     if machine.boxes == 1 and (hosts := run.boxes or 1) > 1:  # NVLink joins them, or else only their cards do
         cards = min(machine.cards, gpus := machine.gpus // hosts)
         common = machine.common_network * cards / machine.cards

@@ -63,59 +63,52 @@ def at_least(run: Run) -> int:
 
 
 def decided(run: Run, form: Shape) -> tuple[str, str]:
-    """What its speed alone says of a run of unknown GPUs and cards: the state and why, or nothing.
+    """What the numbers alone say of a run of unknown GPUs and cards: the state and why, or nothing.
 
     Only links of their own carry more than PCIe in a box and cards between boxes. Up to eight ranks, mostly of one box,
     are fast enough if they are so for PCIe 5.0 (but for a GPU that is printed and unheard of, as new ones are), two
-    also if they fill a card, and slow if they are so even for PCIe 4.0. Between boxes a ring fills a usual total of
-    cards or part of the next: more than the one that is too little for the other is slow; a tree adds more than that.
+    also if they fill a card, and slow if they are so even for PCIe 4.0. Boxes are fast enough if they are so for the
+    richest usual ones, with eight cards of 400 Gb/s, and slow if they are so for one card of 100 Gb/s, or scatter. A
+    ring between them fills a usual total of several cards or part of the next: more than the one that is too little for
+    the other is slow; a tree over two boxes adds more than that.
     """
-    speed, ranks = form.measured, at_least(run)
+    speed, ranks, pairs = form.measured, at_least(run), run.collective in PAIRS
     one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
-    if form.largest < LARGE or form.erratic:
-        return "", ""
     others = WIDEST_SLOT if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
+    few = ranks <= UNKNOWN.gpus and (run.ranks is not None or (run.boxes or 1) == 1)
+    if form.largest < LARGE or (form.erratic and few):
+        return "", ""
+    if form.erratic:
+        return SLOW, "no figure of a healthy fabric, as other sizes are far from it"
     if run.gpus_per_box != 1 and speed > others:
         return FAST, "more than PCIe or cards carry: the GPUs' own links are in use"
-    if run.collective in PAIRS or ranks < 2:
+    if few:
+        return ("", "") if pairs or ranks < 2 else _of_few(run, speed, one)
+    boxes = run.boxes or ranks // UNKNOWN.gpus
+    rich = replace(UNKNOWN, boxes=max(2, boxes), cards_known=True)
+    low, least = (expected(each, str(run.collective)).low for each in (rich, replace(rich, cards=1, card=POOREST_CARD)))
+    if speed >= low:
+        return FAST, "enough even for boxes with 8 cards of 400 Gb/s"
+    if speed < UNSURE * least:
+        return SLOW, "too little even for boxes with one card of 100 Gb/s"
+    if pairs:
         return "", ""
-    if run.ranks == 2 and run.boxes != 1:
-        if SEND_SHARE * HALF_CARD <= speed <= FULL_CARD * HALF_CARD or speed >= SEND_SHARE * UNKNOWN.card:
-            return FAST, "what two GPUs get of a card of 200 Gb/s, or of 400 Gb/s and more"
-    elif one and not run.gpu and speed >= SLOT_SHARE * UNKNOWN.pcie:
-        return FAST, "enough for GPUs without links of their own, even in slots of PCIe 5.0"
-    if ranks <= UNKNOWN.gpus:
-        slow = speed < UNSURE * SLOT_SHARE * OLDER_SLOT
-        return (SLOW, "less than GPUs get in slots of PCIe 4.0 or of a card of 100 Gb/s") if slow else ("", "")
-    more = 2 * CARD_SHARE if (run.boxes or ranks // UNKNOWN.gpus) > 2 else LEAST_OF_A_TREE
+    if (full := filled(speed)) > UNKNOWN.card:
+        return FAST, f"what cards of {full / 1e9:g} GB/s a box give"
+    more = 2 * CARD_SHARE if boxes > 2 else LEAST_OF_A_TREE
     if any(total < speed < more * total for total in CARD_TOTALS if total < UNKNOWN.network / 2):
         return SLOW, "more than one usual total of a box's cards, and too little for the next"
     return "", ""
 
 
-def stand_in(run: Run, form: Shape) -> tuple[Machine | None, str]:
-    """Boxes of eight that decide about a run of unknown GPUs whatever theirs are, and how, or nothing.
-
-    The richest usual ones have 400 Gb/s a GPU: what is fast enough even for them is healthy, and no fabric scatters so
-    that is. The poorest have one card of 100 Gb/s: what is too slow even for them is slow. A ring between them that
-    fills a usual total of several cards has such cards.
-    """
-    count = run.boxes or at_least(run) // UNKNOWN.gpus
-    if count < 2 or form.largest < LARGE or run.ranks not in (None, count * UNKNOWN.gpus):
-        return None, ""
-    rich = replace(UNKNOWN, boxes=count, cards_known=True)
-    poor = replace(rich, cards=1, card=POOREST_CARD)
-    bound = expected(rich, str(run.collective))
-    if form.erratic:
-        return rich, "it scatters as no healthy fabric does, assumed to have 8 x 400 Gb/s a box"
-    if bound.low <= form.measured <= bound.high:
-        return rich, "it is fast enough for boxes of 8 GPUs with 8 x 400 Gb/s cards"
-    if form.measured < UNSURE * expected(poor, str(run.collective)).low:
-        return poor, "it is too slow even for boxes of 8 GPUs with one card of 100 Gb/s"
-    full = filled(form.measured)
-    if full <= UNKNOWN.card or run.collective in PAIRS:
-        return None, ""
-    return replace(rich, card=full / rich.cards), f"it is what cards of {full / 1e9:g} GB/s a box give"
+def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
+    if run.ranks == 2 and run.boxes != 1:
+        if SEND_SHARE * HALF_CARD <= speed <= FULL_CARD * HALF_CARD or speed >= SEND_SHARE * UNKNOWN.card:
+            return FAST, "what two GPUs get of a card of 200 Gb/s, or of 400 Gb/s and more"
+    elif one and not run.gpu and speed >= SLOT_SHARE * UNKNOWN.pcie:
+        return FAST, "enough for GPUs without links of their own, even in slots of PCIe 5.0"
+    slow = speed < UNSURE * SLOT_SHARE * OLDER_SLOT
+    return (SLOW, "less than GPUs get in slots of PCIe 4.0 or of a card of 100 Gb/s") if slow else ("", "")
 
 
 def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
