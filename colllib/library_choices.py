@@ -1,17 +1,18 @@
 """What libraries choose: their decision tables as cited data, and a look-up.
 
-Each table was read from the source file that `SOURCES` names. They are the defaults for one flat
-communicator, a commutative built-in operation and elements of four bytes; hierarchical variants
-(Open MPI 5.0 prefers its own, `han`, over several nodes), tuning files and environment variables
-override them. `algorithm` is this book's name for the same
-schedule, or for one with the same closed form on a star; None where the book has neither.
+Each table in `library_choices.csv` was read from the source file that `SOURCES` names. They are the defaults for one
+flat communicator, a commutative built-in operation and elements of four bytes; hierarchical variants (Open MPI 5.0
+prefers its own, `han`, over several nodes), tuning files and environment variables override them. `algorithm` is this
+book's name for the same schedule, or for one with the same closed form on a star; None where the book has neither.
 
 NCCL has no table: what its model says is in `colllib.measured.tuning`.
 """
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+from importlib import resources
 from math import inf
 
 from colllib.measured.machines import Machine, find
@@ -94,145 +95,53 @@ _NAMES = {
     ("point-to-point", SENDS): "direct",
 }
 
-# Rows are (ranks below, ((bytes below, algorithm), ...)); bytes are what the third entry says.
-Rows = tuple[tuple[float, tuple[tuple[float, str], ...]], ...]
-
-
-def _rows(names: dict[int, str], text: str) -> Rows:
-    """Read `ranks below: bytes below = algorithm, ...`; the last of a row has no limit."""
-    rows = []
-    for line in text.split(";"):
-        head, body = line.split(":")
-        pairs = [entry.split("=") for entry in body.split(",")]
-        steps = tuple((inf if limit.strip() == "-" else float(limit), names[int(a)]) for limit, a in pairs)
-        rows.append((inf if head.strip() == "-" else float(head), steps))
-    return tuple(rows)
-
-
-_ALL_REDUCE = {2: "nonoverlapping", 3: "recursive_doubling", 4: "ring", 5: "segmented_ring", 6: "rabenseifner"}
-_ALL_GATHER = {2: "bruck", 3: "recursive_doubling", 4: "ring", 5: "neighbor", 6: "two_proc"}
-_REDUCE_SCATTER = {1: "non-overlapping", 2: "recursive_halving", 3: "ring", 4: "butterfly"}
-_ALL_TO_ALL = {1: "linear", 2: "pairwise", 3: "modified_bruck", 4: "linear_sync", 5: "two_proc"}
-
-#: Primitive -> (what its byte limits are compared with, rows).
-OPEN_MPI: dict[str, tuple[str, Rows]] = {
-    "all-reduce": (
-        "M",
-        _rows(
-            _ALL_REDUCE,
-            "4: 8=4, 4096=3, 8192=4, 16384=3, 65536=4, 262144=5, -=6; 8: 16=4, 8192=3, -=6; 16: 8192=3, -=6;"
-            "32: 64=5, 4096=3, -=6; 64: 128=5, -=6; 128: 262144=3, -=6; 256: 131072=2, 262144=3, -=6;"
-            "512: 4096=2, -=6; 2048: 2048=2, 16384=3, -=6; 4096: 2048=2, 4096=5, 16384=3, -=6;"
-            "-: 2048=2, 16384=5, 32768=3, -=6",
-        ),
-    ),
-    "all-gather": (
-        "M/N",
-        _rows(
-            _ALL_GATHER,
-            "3: -=6; 32: -=3; 64: 1024=3, 65536=5, -=4; 128: 512=3, 65536=5, -=4;"
-            "256: 512=3, 131072=5, 524288=4, 1048576=5, -=4;"
-            "512: 32=3, 128=2, 1024=3, 131072=5, 524288=4, 1048576=5, -=4; 1024: 64=3, 256=2, 2048=3, -=5;"
-            "2048: 4=3, 8=2, 16=3, 32=2, 256=3, 512=2, 4096=3, -=5; 4096: 32=2, 128=3, 512=2, 4096=3, -=5;"
-            "-: 2=3, 8=2, 16=3, 512=2, 4096=3, -=5",
-        ),
-    ),
-    "reduce-scatter": (
-        "M",
-        _rows(
-            _REDUCE_SCATTER,
-            "4: 65536=3, 131072=4, -=3; 8: 8=1, 262144=2, -=3; 32: 262144=2, -=3; 64: 64=1, 2048=2, 524288=4, -=3;"
-            "128: 256=1, 512=2, 2048=4, 4096=2, -=4; 256: 256=1, 512=2, -=4; 512: 256=1, 1024=2, -=4;"
-            "1024: 512=1, 2048=2, 8192=4, 16384=2, -=4; 2048: 512=1, 4096=2, 16384=4, 32768=2, -=4;"
-            "4096: 512=1, 4096=2, -=4; -: 1024=1, 8192=2, -=4",
-        ),
-    ),
-    "all-to-all": (
-        "M/N",
-        _rows(
-            _ALL_TO_ALL,
-            "3: 2=2, 4=5, 16=2, 64=5, 256=2, 4096=5, 32768=2, 262144=4, 1048576=5, -=2;"
-            "8: 8192=4, 16384=1, 65536=4, 524288=1, 1048576=2, -=1; 16: 262144=4, -=1;"
-            "32: 4=4, 512=3, 8192=4, 32768=1, 262144=4, 524288=1, -=4; 64: 512=3, 524288=1, -=4;"
-            "128: 1024=3, 2048=1, 4096=4, 262144=1, -=2; 256: 1024=3, 2048=4, 262144=1, -=2;"
-            "512: 1024=3, 8192=4, 32768=1, -=2; 1024: 512=3, 8192=4, 16384=1, 131072=4, 262144=1, -=2;"
-            "2048: 512=3, 1024=4, 2048=1, 16384=4, 262144=1, -=4; 4096: 1024=3, 4096=4, 8192=1, 131072=4, -=1;"
-            "-: 2048=3, 8192=4, 16384=1, 32768=4, 65536=1, -=4",
-        ),
-    ),
-}
-
 
 @dataclass(frozen=True)
 class Rule:
-    """The first rule that fits decides.
+    """A line of a library's table; the first that fits decides.
 
     Attributes:
-        ranks: "any", "power of two", or "fewer than 8".
-        limit: it holds up to this many bytes.
+        compared: "M" or "M/N", which the limit is in bytes of.
+        ranks_below: for how many ranks, infinite for any.
+        power_of_two: whether only for such numbers of ranks.
+        limit: up to how many bytes, infinite for any.
         inclusive: whether the limit itself belongs to it.
-        named: the algorithm.
         fewer_elements_than_ranks: it holds only if M has fewer elements than the largest power of two up to N.
+        takes: the library's name for the algorithm.
     """
 
-    ranks: str
+    compared: str
+    ranks_below: float
+    power_of_two: bool
     limit: float
     inclusive: bool
-    named: str
-    fewer_elements_than_ranks: bool = False
+    fewer_elements_than_ranks: bool
+    takes: str
+
+    def fits(self, ranks: int, message: float) -> bool:
+        """Whether it decides, if none before it does."""
+        size = message / ranks if self.compared == "M/N" else message
+        return (
+            ranks < self.ranks_below
+            and (ranks & (ranks - 1) == 0 or not self.power_of_two)
+            and (size <= self.limit if self.inclusive else size < self.limit)
+            and (message / ELEMENT < 1 << (ranks.bit_length() - 1) or not self.fewer_elements_than_ranks)
+        )
 
 
-#: Primitive -> (what its byte limits are compared with, rules).
-MPICH: dict[str, tuple[str, tuple[Rule, ...]]] = {
-    "all-reduce": (
-        "M",
-        (
-            Rule("any", 8, True, "recursive_doubling"),
-            Rule("any", inf, True, "recursive_doubling", fewer_elements_than_ranks=True),
-            Rule("any", inf, True, "reduce_scatter_allgather"),
-        ),
-    ),
-    "all-gather": (
-        "M",
-        (
-            Rule("power of two", 524288, False, "recursive_doubling"),
-            Rule("power of two", inf, True, "ring"),
-            Rule("any", 81920, False, "brucks"),
-            Rule("any", inf, True, "ring"),
-        ),
-    ),
-    "reduce-scatter": (
-        "M",
-        (Rule("any", 524288, False, "recursive_halving"), Rule("any", inf, True, "pairwise")),
-    ),
-    "broadcast": (
-        "M",
-        (
-            Rule("fewer than 8", inf, True, "binomial"),
-            Rule("any", 12288, True, "binomial"),
-            Rule("power of two", 524288, True, "scatter_recursive_doubling_allgather"),
-            Rule("any", inf, True, "scatter_ring_allgather"),
-        ),
-    ),
-    "reduce": (
-        "M",
-        (
-            Rule("any", 2048, True, "binomial"),
-            Rule("any", inf, True, "binomial", fewer_elements_than_ranks=True),
-            Rule("any", inf, True, "reduce_scatter_gather"),
-        ),
-    ),
-    "all-to-all": (
-        "M/N",
-        (
-            Rule("fewer than 8", 32768, True, "scattered"),
-            Rule("fewer than 8", inf, True, "pairwise"),
-            Rule("any", 256, True, "brucks"),
-            Rule("any", 32768, True, "scattered"),
-            Rule("any", inf, True, "pairwise"),
-        ),
-    ),
-}
+def _tables() -> dict[str, dict[str, list[Rule]]]:
+    found: dict[str, dict[str, list[Rule]]] = {}
+    text = (resources.files(__package__) / "library_choices.csv").read_text(encoding="utf-8")
+    for library, primitive, compared, ranks, power, limit, inclusive, few, takes in list(csv.reader(text.splitlines()))[
+        1:
+    ]:
+        rule = Rule(compared, float(ranks or inf), bool(power), float(limit or inf), bool(inclusive), bool(few), takes)
+        found.setdefault(library, {}).setdefault(primitive, []).append(rule)
+    return found
+
+
+#: The tables of MPICH and Open MPI, by primitive.
+TABLES = _tables()
 
 LIBRARIES = tuple(SOURCES)
 
@@ -258,7 +167,7 @@ def choice(library: str, primitive: str, ranks: int, message: float) -> Choice |
         raise ValueError(f"unknown library {library!r}: known are {', '.join(SOURCES)}")
     if ranks < 2:
         raise ValueError(f"N = {ranks}: a choice needs at least 2 ranks")
-    named = {"MPICH": _mpich, "Open MPI": _open_mpi, "NCCL": _nccl}[library](primitive, ranks, message)
+    named = _nccl(primitive, ranks, message) if library == "NCCL" else _by_table(library, primitive, ranks, message)
     return None if named is None else Choice(library, named, _book(primitive, named.partition(",")[0], ranks))
 
 
@@ -269,34 +178,11 @@ def _book(primitive: str, named: str, ranks: int) -> str | None:
     return ours
 
 
-def _compared(what: str, ranks: int, message: float) -> float:
-    return message / ranks if what == "M/N" else message
-
-
-def _open_mpi(primitive: str, ranks: int, message: float) -> str | None:
-    if primitive not in OPEN_MPI:
-        return None
-    what, rows = OPEN_MPI[primitive]
-    size = _compared(what, ranks, message)
-    steps = next(steps for below, steps in rows if ranks < below)
-    named = next(name for below, name in steps if size < below)
-    if primitive == "all-reduce" and named.endswith("ring") and message / ELEMENT < ranks:
-        return "recursive_doubling"  # its rings hand over where there are fewer elements than ranks
-    return named
-
-
-def _mpich(primitive: str, ranks: int, message: float) -> str | None:
-    if primitive not in MPICH:
-        return None
-    what, rules = MPICH[primitive]
-    size = _compared(what, ranks, message)
-    who = {"any": True, "power of two": ranks & (ranks - 1) == 0, "fewer than 8": ranks < 8}
-    few = message / ELEMENT < 1 << (ranks.bit_length() - 1)
-    for rule in rules:
-        small = size <= rule.limit if rule.inclusive else size < rule.limit
-        if who[rule.ranks] and small and (few or not rule.fewer_elements_than_ranks):
-            return rule.named
-    raise AssertionError(f"the rules for {primitive} end without a default")
+def _by_table(library: str, primitive: str, ranks: int, message: float) -> str | None:
+    takes = next((rule.takes for rule in TABLES[library].get(primitive, ()) if rule.fits(ranks, message)), None)
+    if library == "Open MPI" and takes in ("ring", "segmented_ring") and primitive == "all-reduce":
+        return takes if message / ELEMENT >= ranks else "recursive_doubling"  # which the ring hands over to
+    return takes
 
 
 def single_gpus(ranks: int) -> Machine:

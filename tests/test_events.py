@@ -217,6 +217,29 @@ def test_a_late_rank_holds_up_a_ring_by_just_its_delay(ranks, delay):
     assert late == pytest.approx(usual + delay)
 
 
+def test_a_tree_absorbs_a_delay_for_which_its_root_would_have_waited():
+    tree = allreduce.binomial_tree(8)
+    usual, late = (event_clock(tree, **PRICES, late=late).seconds for late in ({}, {0: PRICES["alpha"]}))
+    assert late == usual
+    last = event_clock(tree, **PRICES, late={7: PRICES["alpha"]}).seconds
+    assert last == pytest.approx(usual + PRICES["alpha"])
+
+
+def test_on_the_event_clock_segments_hide_latencies_of_a_halving_that_lock_step_pays():
+    halving = allreduce.rabenseifner(64)
+    cut = pipelined(halving, 2)
+    price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+    assert event_clock(cut, **price).seconds < 0.95 * event_clock(halving, **price).seconds
+    assert execute(cut).cost.n_beta == execute(halving).cost.n_beta
+
+
+@pytest.mark.parametrize("ranks", [6, 12])
+def test_a_folded_halving_does_not_take_the_same_time_on_both_clocks(ranks):
+    folded = allreduce.rabenseifner(ranks)
+    price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
+    assert event_clock(folded, **price).seconds > 1.02 * execute(folded).cost.seconds(**price)
+
+
 @given(st.integers(2, 8), st.lists(st.floats(0, 1), min_size=8, max_size=8))
 @settings(deadline=None, max_examples=20)
 def test_a_chain_waits_for_each_late_rank_and_each_slow_link_on_its_way(ranks, numbers):

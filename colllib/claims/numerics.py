@@ -206,7 +206,7 @@ def _limit_of_the_cost_model() -> Cases:
 def _program_against_all_plans() -> Cases:
     nodes = (
         Node("x", "td"), Node("w", "df"), Node("h", "tf", ("x", "w"), "einsum"),
-        Node("r", "tf", ("h",), "map", function="relu"),
+        Node("r", "tf", ("h",), "relu"),
     )  # fmt: skip
     graph = Graph(nodes, {"t": 64, "d": 16, "f": 32})
     machine, ends = Machine((4,), (450e9,)), {"r": ("R",)}

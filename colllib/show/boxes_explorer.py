@@ -21,6 +21,7 @@ from colllib.show.explorer import Explorer
 from colllib.show.race import Form, Race, Row
 from colllib.show.views import Curves, Heat, Rows, Turns
 from colllib.topology import Topology, boxes
+from colllib.units import several
 
 BOXES = (2, 4, 8, 16, 64)
 SIZES = (4, 8)
@@ -163,7 +164,7 @@ def boxes_explorer() -> Explorer:
             Control("n", "Boxes", BOXES, 2, kind="number"),
             Control("r", "Boxes stand", lambda n: {1: "in one tier"} | {k: f"in {k} racks" for k in RACKS if k < n}),
             Control("g", "GPUs in a box", SIZES, 8),
-            Control("c", "Cards of a box", lambda g: [count for count in (1, 2, 4, 8) if g % count == 0], 8),
+            Control("c", "A box has", lambda g: {k: several(k, "card") for k in (1, 2, 4, 8) if g % k == 0}, 8),
             Control("place", "Ranks stand", PLACES, kind="select"),
             Quantity("narrow", "Over\u00adsubscription", "number", 1.0, 16.0, 1.0),
             message(10e9),
@@ -176,7 +177,7 @@ def boxes_explorer() -> Explorer:
             Rows(race, "Schedules", "All in numbers", COLUMNS),
             Turns(race, "Where the fastest changes", "Where the fastest changes"),
         ],
-        summary="{p} of {m} over {n} boxes of {g} {r}, cards of a box {c}: {fastest} with {time}; {binds}{next}.",
+        summary="{p} of {m} over {n} boxes of {g} with {c} each, {r}: {fastest} with {time}; {binds}{next}.",
         note="Lock-step clock; BW is per direction, of a port in the box and of a card. Ranks share cards where a "
         "box has fewer cards than ranks. Oversubscription s: the uplinks of a leaf carry 1/s of what the "
         "cards below could send, and so do those of a rack. Strided puts neighbors into different boxes, "

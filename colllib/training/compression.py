@@ -61,12 +61,10 @@ def int8(block: int | None = None) -> Compressor:
 
     def compress(vector: Floats, seed: int) -> Packet:
         size = min(block or len(vector), len(vector)) or 1
-        count = -(-len(vector) // size)
-        rows = np.zeros((count, size))
-        rows.ravel()[: len(vector)] = vector
+        rows = np.pad(vector, (0, -len(vector) % size)).reshape(-1, size)
         scale = np.abs(rows).max(axis=1, keepdims=True) / 127
         rows = np.round(np.divide(rows, scale, out=np.zeros_like(rows), where=scale > 0)) * scale
-        return Packet(rows.ravel()[: len(vector)], len(vector) + FULL * count)
+        return Packet(rows.ravel()[: len(vector)], len(vector) + FULL * len(rows))
 
     return compress
 
@@ -271,16 +269,16 @@ class LowRank:
         columns = -(-size // rows)
         if self.rank > columns:
             raise ValueError(f"rank {self.rank}: {size} numbers make a matrix of {rows} x {columns}, which has less")
-        self.left = self.left or [np.zeros(size) for _ in vectors]
-        held = [vector + left for vector, left in zip(vectors, self.left, strict=True)]
-        matrices = [np.pad(vector, (0, rows * columns - size)).reshape(rows, columns) for vector in held]
+        padding, before = (0, rows * columns - size), self.left or [np.zeros(size)] * self.workers
+        held = [np.pad(vector + left, padding) for vector, left in zip(vectors, before, strict=True)]
+        matrices = [vector.reshape(rows, columns) for vector in held]
         if self.right is None:
             self.right = np.random.default_rng(0).normal(size=(columns, self.rank))
         left = np.linalg.qr(self._mean([m @ self.right for m in matrices]))[0]
         right = self._mean([m.T @ left for m in matrices])
         if right.any():  # from nothing the next step could not begin
             self.right = right
-        self.left = [vector - (left @ (left.T @ m)).ravel()[:size] for vector, m in zip(held, matrices, strict=True)]
+        self.left = [(m - left @ (left.T @ m)).ravel()[:size] for m in matrices]
         return np.asarray((left @ right.T).ravel()[:size])
 
     def _mean(self, matrices: Sequence[Floats]) -> Floats:

@@ -59,11 +59,10 @@ def bucketed(layers: Sequence[Layer], bucket: float, all_reduce: Time) -> Step:
     >>> step.seconds, step.idle(COMPUTE)
     (14.0, 2.0)
     """
-    last, sums = len(layers) - 1, {}
-    for closed in buckets((layer.size for layer in reversed(layers)), bucket):
-        name = f"all-reduce {last - closed[0]}" + (f" to {last - closed[-1]}" if len(closed) > 1 else "")
-        size = sum(layers[last - i].size for i in closed)
-        sums[len(layers) + closed[-1]] = [Op(name, NETWORK, all_reduce(size), kind="all-reduce")]
+    sizes, sums = [layer.size for layer in reversed(layers)], {}
+    for closed in buckets(sizes, bucket):
+        seconds = all_reduce(sum(sizes[i] for i in closed))
+        sums[len(layers) + closed[-1]] = [Op("all-reduce", NETWORK, seconds, kind="all-reduce")]
     ops: list[Op] = []
     place_passes(ops, _passes(layers), {}, sums)
     return run(ops)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import accumulate
 from math import isfinite
 from typing import NamedTuple
 
@@ -18,14 +19,14 @@ MOST_PASSES = 2**16  # over microbatches, in which a step is simulated
 
 
 class Work(NamedTuple):
-    """A stage's pass over a microbatch, with one of its chunks of the model.
+    """A pass over a microbatch, with a part of the model: stage s has part c p + s as its chunk c.
 
     Its kind is "F" forward, "B" backward (of the inputs alone where there is a "W"), "W" gradients of the weights.
     """
 
     kind: str
     microbatch: int
-    chunk: int = 0
+    part: int
 
 
 #: How many passes a stage begins with before its first backward, of so many, with so many stages after it: GPipe
@@ -66,8 +67,8 @@ def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int
 
     def at(kind: str, k: int) -> Work:
         turn, place = divmod(k, stages * chunks)
-        chunk = place // stages
-        return Work(kind, turn * stages + k % stages, chunk if kind == "F" else chunks - 1 - chunk)
+        chunk = place // stages if kind == "F" else chunks - 1 - place // stages
+        return Work(kind, turn * stages + k % stages, chunk * stages + stage)
 
     passes = microbatches * chunks
     warm = min(SCHEDULES[schedule](passes, stages - 1 - stage, stages, chunks), passes)
@@ -75,8 +76,8 @@ def order(schedule: str, stages: int, stage: int, microbatches: int, chunks: int
     for k in range(passes):  # one forward and one backward in turn, then what is left backward
         found += [*([at("F", warm + k)] if warm + k < passes else []), at("B", k)]
         if schedule == "zb-h1" and k >= stage:
-            found.append(Work("W", k - stage))
-    return found + [Work("W", k) for k in range(max(0, passes - stage), passes) if schedule == "zb-h1"]
+            found.append(Work("W", k - stage, stage))
+    return found + [Work("W", k, stage) for k in range(max(0, passes - stage), passes) if schedule == "zb-h1"]
 
 
 def compute(stage: int) -> str:
@@ -121,16 +122,14 @@ def pipeline(
     spans: Spans = {}
     for stage in range(stages):
         for work in order(schedule, stages, stage, microbatches, chunks):
-            spans[work.kind, work.microbatch, work.chunk * stages + stage] = len(ops), len(ops)
-            name = f"{work.kind}{work.microbatch}" + (f".{work.chunk}" if chunks > 1 else "")
-            ops.append(Op(f"{name} on {stage}", compute(stage), seconds[work.kind], kind=work.kind))
+            spans[work] = len(ops), len(ops)
+            name = f"{work.kind}{work.microbatch} of part {work.part}"
+            ops.append(Op(name, compute(stage), seconds[work.kind], kind=work.kind))
     send_on(ops, spans, stages, lambda src, dst: (send, ()))
     return run(ops)
 
 
-#: By kind, microbatch and part of the model, of which stage s has part c p + s as its chunk c: a pass's first
-#: operation and its last.
-Spans = dict[tuple[str, int, int], tuple[int, int]]
+Spans = dict[Work, tuple[int, int]]  # the first operation of a pass and its last
 
 
 def send_on(
@@ -143,7 +142,7 @@ def send_on(
         spans: of each stage in the order in which it works, which is that of its messages to another one.
         send: seconds of a message from one stage to another, and what it uses.
     """
-    last = max(part for _, _, part in spans)
+    last = max(work.part for work in spans)
     for (kind, microbatch, part), (_, needs) in spans.items():
         if (kind, part) == ("F", last):
             kind, to = "B", last
@@ -157,7 +156,7 @@ def send_on(
             name = f"{kind}{microbatch} from {src} to {dst}"
             ops.append(Op(name, f"link {src} to {dst}", seconds, (needs,), uses, "send"))
             needs = len(ops) - 1
-        first, _ = spans[kind, microbatch, to]
+        first, _ = spans[Work(kind, microbatch, to)]
         ops[first] = replace(ops[first], after=(*ops[first].after, needs))
 
 
@@ -169,8 +168,4 @@ def held(schedule: str, stages: int, stage: int, microbatches: int, chunks: int 
     """
     works = order(schedule, stages, stage, microbatches, chunks)
     frees = "W" if any(work.kind == "W" for work in works) else "B"
-    now = most = 0
-    for work in works:
-        now += (work.kind == "F") - (work.kind == frees)
-        most = max(most, now)
-    return most / chunks
+    return max(accumulate((work.kind == "F") - (work.kind == frees) for work in works)) / chunks

@@ -20,6 +20,7 @@ FSDP1 has the same groups (`_reduce_grad` in `_runtime_utils.py`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -30,7 +31,7 @@ from colllib.primitives import check_counts
 from colllib.training.data_parallel import buckets, place_passes
 from colllib.training.pipelines import MOST_PASSES, Spans, Work, compute, order, send_on
 from colllib.training.prices import on_tier, price, tiers
-from colllib.training.timeline import Op, Step, run
+from colllib.training.timeline import COMPUTE, Op, Step, run
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,13 @@ class Training:
         met = model.beside_experts(bool(model.experts)) + model.top_k * model.expert
         return 2 * met * self.tokens / self.plan.cp / self.plan.tp / self.rate
 
-    def seconds(self, primitive: str, ranks: int, apart: int, message: float) -> float:
-        """A collective of ranks so far apart."""
-        return price(primitive, self.machine, ranks, apart, message).seconds
-
-    def wires(self, span: int, src: int, dst: int) -> tuple[str, str]:
-        """What is used to send from one stage and to receive at another, by so many neighboring ranks together."""
-        kind = "card" if span > tiers(self.machine)[0] else "port"
-        return f"{kind} out of {src}", f"{kind} into {dst}"
+    def collective(
+        self, stage: int, stream: str, primitive: str, groups: Sequence[tuple[float, int, int]], name: str = ""
+    ) -> Op:
+        """A collective of each of some groups of a stage's ranks, by M in bytes, ranks, and how far apart these are."""
+        seconds = sum(price(primitive, self.machine, ranks, apart, message).seconds for message, ranks, apart in groups)
+        leaves = any(ranks * apart > tiers(self.machine)[0] for _, ranks, apart in groups)
+        return Op(name or primitive, f"{stream} {stage}", seconds, (), _wires(leaves, stage, stage), primitive)
 
     def send(self, src: int, dst: int) -> tuple[float, tuple[str, str]]:
         """Seconds of a microbatch's activations from one stage to another, with the gather that makes them whole."""
@@ -119,20 +119,22 @@ class Training:
         activations = self.tokens // plan.cp * self.model.hidden * BF16
         seconds = on_tier("point-to-point", self.machine, leaves, 2, activations / plan.tp).seconds
         if not plan.sequence_parallel:  # each rank of a TP group sends its part, and the next stage's group gathers
-            seconds += self.seconds("all-gather", plan.tp, 1, activations)
-        return seconds, self.wires(box + leaves, src, dst)
+            seconds += price("all-gather", self.machine, plan.tp, 1, activations).seconds
+        return seconds, _wires(leaves, src, dst)
 
-    def inside(self, kind: str) -> list[tuple[Call, int, float]]:
-        """Collectives of TP, CP and EP in a layer's pass, which compute waits for: how far apart ranks are, seconds."""
-        model, plan, calls = self.model, self.plan, list[Call]()
-        for of_pass in (in_layer, of_experts)[: 1 + bool(model.experts)] if kind != "W" else ():
-            calls += of_pass(model, plan, self.tokens // plan.cp, backward=kind == "B")
-        apart = {"TP": 1, "SP": 1, "CP": plan.tp, "EP": plan.tp}
-        return [
-            (call, apart[call.axis], self.seconds(call.primitive, call.ranks, apart[call.axis], call.message))
-            for call in calls
-            if call.ranks > 1
-        ]
+    def calls(self, kind: str) -> list[Call]:
+        """Collectives of TP, CP and EP in a layer's pass, which compute waits for."""
+        model, tokens, backward = self.model, self.tokens // self.plan.cp, kind == "B"
+        calls = in_layer(model, self.plan, tokens, backward=backward) if kind != "W" else []
+        if calls and model.experts:
+            calls += of_experts(model, self.plan, tokens, backward=backward)
+        return [call for call in calls if call.ranks > 1]
+
+
+def _wires(leaves: bool, src: int, dst: int) -> tuple[str, str]:
+    """What is used to send from one stage and to receive at another, if ranks leave their box or none does."""
+    kind = "card" if leaves else "port"
+    return f"{kind} out of {src}", f"{kind} into {dst}"
 
 
 def simulate(training: Training) -> Step:
@@ -154,26 +156,24 @@ def simulate(training: Training) -> Step:
 
 def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
     """A stage's work in order, layer by layer, its parameters where they are sharded, and its gradients."""
-    pp = training.plan.pp
-    works = order(training.schedule, pp, stage, training.microbatches, training.chunks)
+    works = order(training.schedule, training.plan.pp, stage, training.microbatches, training.chunks)
     split = any(work.kind == "W" for work in works)
-    passes = [work for work in works for _ in range(training.layers(work.chunk * pp + stage))]
+    passes = [work for work in works for _ in range(training.layers(work.part))]
     layers = [_layer(training, work, stage, split) for work in passes]
     placed = place_passes(ops, layers, *_network(training, stage, passes, "W" if split else "B"))
     for work, (first, end) in zip(passes, placed, strict=True):
-        part = work.kind, work.microbatch, work.chunk * pp + stage
-        spans[part] = spans.get(part, (first,))[0], end
+        spans[work] = spans.get(work, (first,))[0], end
 
 
 def _layer(training: Training, work: Work, stage: int, split: bool) -> list[Op]:
     seconds = (2 if work.kind == "B" and not split else 1) * training.forward
-    name = f"{work.kind}{work.microbatch}"
-    inside = training.inside(work.kind)
-    own = Op(name, compute(stage), seconds / max(1, len(inside)), kind=work.kind)
+    calls, apart = training.calls(work.kind), {"TP": 1, "SP": 1, "CP": training.plan.tp, "EP": training.plan.tp}
+    own = Op(f"{work.kind}{work.microbatch}", compute(stage), seconds / max(1, len(calls)), kind=work.kind)
     ops = []
-    for call, apart, long in inside:
-        uses = training.wires(call.ranks * apart, stage, stage)
-        ops += [own, Op(f"{call.axis} {call.primitive} of {name}", own.stream, long, (), uses, call.primitive)]
+    for call in calls:
+        group = call.message, call.ranks, apart[call.axis]
+        name = f"{call.axis} {call.primitive} of {own.name}"
+        ops += [own, training.collective(stage, COMPUTE, call.primitive, [group], name)]
     return ops or [own]
 
 
@@ -186,22 +186,18 @@ def _network(
     more of ZeRO after each microbatch. The sums of several copies follow when they are final (the two hops of MiCS,
     Zhang and others, 2022).
     """
-    plan = training.plan
+    plan, held = training.plan, training.held
     if plan.replicas == 1:
         return {}, {}
-    held, span = training.held, plan.tp * plan.shards
 
     def op(primitive: str, width: int, layers: int = 1) -> Op:
-        seconds = sum(training.seconds(primitive, ranks, apart, n * width * layers) for n, ranks, apart in held)
-        return Op(primitive, f"network {stage}", seconds, (), training.wires(span, stage, stage), primitive)
+        groups = [(n * width * layers, ranks, apart) for n, ranks, apart in held]
+        return training.collective(stage, "network", primitive, groups)
 
     def between(layers: int = 1) -> list[Op]:
-        if plan.replicate == 1:
-            return []
         part = sum(n / ranks for n, ranks, _ in held) * FP32 * layers
-        seconds = training.seconds("all-reduce", plan.replicate, span, part)
-        uses = training.wires(span * plan.replicate, stage, stage)
-        return [Op("all-reduce", f"copies {stage}", seconds, (), uses, "all-reduce")]
+        groups = [(part, plan.replicate, plan.tp * plan.shards)]
+        return [training.collective(stage, "copies", "all-reduce", groups)] if plan.replicate > 1 else []
 
     last = training.microbatches - 1
     ends = [k for k, work in enumerate(passes) if work.kind == final and (plan.zero > 1 or work.microbatch == last)]

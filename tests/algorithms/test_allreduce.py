@@ -99,6 +99,13 @@ def test_nothing_beats_the_lower_bound(algorithm, ranks):
     assert cost.n_beta >= bound.n_beta
 
 
+@pytest.mark.parametrize("ranks", range(2, 20))
+def test_beyond_three_ranks_no_all_reduce_meets_both_bounds(ranks):
+    """On three the shortest way ring does: each rank sends to both others at once."""
+    both = {a.name for a in of("all-reduce") if execute(a.build(ranks)).cost == lower_bound("all-reduce", ranks)}
+    assert both == {2: {"recursive-doubling"}, 3: {"shortest-way-ring"}}.get(ranks, set())
+
+
 @pytest.mark.parametrize("ranks", SIZES)
 def test_ring_and_rabenseifner_on_a_power_of_two_attain_the_bandwidth_bound(ranks):
     assert execute(allreduce.ring(ranks)).cost.n_beta == lower_bound("all-reduce", ranks).n_beta

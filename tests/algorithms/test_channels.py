@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from colllib.algorithms import channels, find
 from colllib.execution import execute
+from colllib.measures import crossings
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Orbit
 from colllib.symmetry import by_symmetry
@@ -72,6 +73,11 @@ def test_alternate_rings_of_an_even_number_of_boxes_never_leave_their_rail(count
         execute(channels.all_reduce(net, turn="alternate"), net)
     with pytest.raises(NoRouteError, match=r"no route from rank \d+ to rank \d+: their cards are on two rails"):
         execute(channels.all_reduce(net), net)
+
+
+def test_alternate_rings_of_an_odd_number_of_boxes_close_over_the_spine():
+    net = boxes((3, 8), rails=8)
+    assert crossings(execute(channels.all_reduce(net, turn="alternate"), net))["uplink"].most > 0
 
 
 def test_eight_channels_do_in_an_eighth_of_the_time_what_one_does_over_the_cards():

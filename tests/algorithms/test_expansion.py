@@ -12,6 +12,7 @@ from colllib.graphs.measures import degree, moore_diameter
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import in_sequence, reversed_in_time, split
 from colllib.topology import find
+from colllib.topology.cuts import diameter
 
 FAMILIES = [
     *("full-mesh:4", "complete-bipartite:2x2", "complete-bipartite:3x3", "hamming:2x3", "hypercube:3"),
@@ -61,6 +62,14 @@ def test_line_graphs_again_and_again_cost_the_sum_of_what_each_adds(name):
         assert cost.n_alpha == first.n_alpha + times
         added = Fraction(d, d - 1) * (Fraction(1, ranks) - Fraction(1, d**times * ranks))
         assert cost.n_beta * d <= first.n_beta * d + added
+
+
+@pytest.mark.parametrize("name", FEW_LOOPS)
+def test_only_a_complete_graph_keeps_the_fewest_steps_in_a_degree_expansion(name):
+    base, large = find(name), find(f"degree({name},2)")
+    steps = expansion.degree_expansion(breadth_first.all_gather(base), base, 2).num_steps
+    fewest = moore_diameter(large.ranks, degree(large))
+    assert (steps == fewest) == (diameter(base) == 1)
 
 
 @pytest.mark.parametrize("name", FEW_LOOPS)

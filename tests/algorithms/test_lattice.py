@@ -169,6 +169,13 @@ def test_relayed_blocks_arrive_over_shortest_paths_however_they_are_routed(dims,
     assert max(done.link_total, default=0) >= relay.relay_load(axes)
 
 
+@given(st.lists(st.integers(2, 9), min_size=1, max_size=3))
+def test_the_longest_axis_decides_the_load_of_a_torus_but_beside_3_one_of_2(dims):
+    longest = max(dims)
+    decides = 2 if longest == 3 and 2 in dims else longest
+    assert relay.relay_load(Lattice(tuple(dims))) == relay.relay_load(Lattice((decides,)))
+
+
 @pytest.mark.parametrize("dims", [(4, 4), (3, 3, 3), (4, 4, 4), (6, 6), (5, 5)])
 def test_rotated_slices_leave_no_link_idle_where_the_axes_are_alike(dims):
     axes = Lattice(dims)

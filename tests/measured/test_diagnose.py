@@ -93,6 +93,16 @@ def test_a_run_that_scatters_over_several_boxes_is_not_healthy_however_fast_it_e
     assert diagnose(run, H100).state == "healthy"
 
 
+def test_what_scatters_over_two_boxes_has_no_fabric_to_blame_and_over_eight_it_has():
+    found = {}
+    for boxes in (2, 3, 8):
+        run = logs.run(300e9, boxes=boxes)
+        rough = tuple(replace(row, seconds=row.seconds * (4 if row.line % 2 else 1)) for row in run.rows)
+        found[boxes] = diagnose(replace(run, rows=rough), replace(H100, boxes=boxes))
+    assert [each.cause for each in found.values()] == ["no-gdr", "no-gdr", "congestion"]
+    assert found[2].confidence > found[3].confidence
+
+
 def test_cards_of_slingshot_are_known_where_a_log_counts_them():
     words = "NET/OFI Selected provider is cxi, fabric is cxi (found 4 nics)\n"  # Perlmutter
     for busbw, state in ((69e9, "healthy"), (24e9, "below-expectation")):
@@ -361,6 +371,16 @@ def test_a_table_alone_is_judged_where_no_usual_machine_leaves_a_doubt(busbw, ra
 def test_without_ranks_the_printed_busbw_counts():
     run = replace(logs.run(100e9, boxes=4, gpu=""), ranks=None, boxes=None, gpus_per_box=None)
     assert diagnose(run).form.measured == run.rows[-1].busbw
+
+
+def test_a_pair_of_unknown_gpus_is_held_to_the_card_that_it_is_taken_for():
+    bound = diagnose(logs.run(47e9, per_box=1, gpu="")).bound
+    assert bound is not None
+    assert bound.high == 50e9  # 400 Gb/s
+
+
+def test_a_verdict_of_health_ends_with_what_makes_the_run_so_fast():
+    assert diagnose(logs.run(475e9, boxes=1)).verdict.endswith("; the switch adds (NVLS).")
 
 
 def test_a_gpu_is_called_by_its_own_name():

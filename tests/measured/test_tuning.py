@@ -199,6 +199,7 @@ def test_over_two_boxes_a_tree_has_the_speed_of_its_channels_in_the_box(expressi
         ("dgx-h100:4", ("tree", "LL128"), 14.0 + 14 * 1.25 + 4 * 8.5, 8 * 29.0 / 2),
         ("dgx-h100:4", ("tree", "Simple"), 8.4 + 14 * 4.0 + 4 * 14.0, 8 * 36.0 / 2),
         ("dgx-h100:4", ("NVLSTree", "Simple"), 25.0 + 4 * 20.9, 8 * 45.5 * 32 / 62),
+        ("dgx-h100:16", ("NVLSTree", "Simple"), 25.0 + 2 * 4 * 20.9, 8 * 45.5 * 128 / 254),
         ("dgx-h100:4,collnet=true", ("NVLS", "Simple"), 25.0 + 18.0, 8 * 48 * 32 / 62),
         ("dgx-h100:4,collnet=true", ("CollNetDirect", "Simple"), 2 * (3.7 + 7 * 0.4) + 31.0, 360 * 0.85 / 2),
         ("dgx-h100:4,collnet=true", ("CollNetChain", "Simple"), 2 * 7 * 2.8 + 30.0, 360 / 2),

@@ -31,6 +31,10 @@ def dragged(tab, rank, onto):
         press()
 
 
+def test_no_placement_changes_what_the_cards_of_an_all_to_all_send():
+    assert {tuple(sent(run("pairwise", tuple(order(inside))))) for inside in WAYS} == {(Fraction(1, 2),) * RANKS}
+
+
 @pytest.mark.browser
 def test_a_rank_changes_boxes_by_dragging_by_two_taps_and_by_keys(tmp_path, explorer):
     """From 0, 2, 4, 6 to the contiguous placement in two moves; only neighbors 3, 4 and 7, 0 are then apart."""

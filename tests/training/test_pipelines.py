@@ -30,6 +30,14 @@ def test_interleaving_divides_the_bubble_by_the_chunks(p, rounds, v, forward):
         assert isclose(step.idle(compute(stage)), (p - 1) * 3 * forward / v, abs_tol=1e-9)
 
 
+@given(p=st.integers(1, 6), more=st.integers(0, 8), forward=TIMES, inputs=TIMES, weights=TIMES)
+def test_zb_h1_idles_longer_than_its_formula_where_the_weights_take_longer_than_another_pass(
+    p, more, forward, inputs, weights
+):
+    step = pipeline("zb-h1", p, p + more, forward=forward, backward=inputs + weights, weights=weights)
+    assert isclose(step.idle(compute(0)), (p - 1) * max(forward, inputs, forward + inputs - weights), abs_tol=1e-9)
+
+
 @given(p=st.integers(1, 8), more=st.integers(0, 12))
 def test_zb_h1_idles_for_forward_and_backward_without_the_weights(p, more):
     """(p - 1)(F + B - W) in the paper's letters, with B the backward of the inputs alone; here all three are 1."""
@@ -43,7 +51,7 @@ def test_every_stage_does_all_its_work_once(p, m, kind):
     for stage in range(p):
         works = order(kind, p, stage, m)
         kinds = "FBW" if kind == "zb-h1" else "FB"
-        assert sorted(works) == sorted((k, i, 0) for k in kinds for i in range(m))
+        assert sorted(works) == sorted((k, i, stage) for k in kinds for i in range(m))
 
 
 @given(p=st.integers(1, 8), more=st.integers(0, 12))
@@ -65,8 +73,8 @@ def test_a_pass_begins_after_its_message_has_come(p, m, send, kind):
     began = {op.name: start for op, start in zip(step.ops, step.start, strict=True)}
     for i in range(m):
         for stage in range(1, p):
-            assert began[f"F{i} on {stage}"] >= ended[f"F{i} on {stage - 1}"] + send - 1e-9
-            assert began[f"B{i} on {stage - 1}"] >= ended[f"B{i} on {stage}"] + send - 1e-9
+            assert began[f"F{i} of part {stage}"] >= ended[f"F{i} of part {stage - 1}"] + send - 1e-9
+            assert began[f"B{i} of part {stage - 1}"] >= ended[f"B{i} of part {stage}"] + send - 1e-9
 
 
 @pytest.mark.parametrize(
@@ -77,7 +85,7 @@ def test_a_pass_begins_after_its_message_has_come(p, m, send, kind):
         (("interleaved", 4, 4, {"chunks": 0}), "chunks 0: must be at least 1"),
         (("1f1b", 4, 4, {"chunks": 2}), "1f1b in 2 chunks: only interleaved stages have several"),
         (("interleaved", 4, 6, {"chunks": 2}), "6 microbatches: interleaving needs a multiple of the 4 stages"),
-        (("1f1b", 4, 4, {"forward": -1.0}), "F0 on 0 takes -1.0 s"),
+        (("1f1b", 4, 4, {"forward": -1.0}), "F0 of part 0 takes -1.0 s"),
         (("zb-h1", 4, 4, {"weights": 3.0}), "weights 3.0 s: must be from 0 to the 2.0 s"),
     ],
 )

@@ -29,7 +29,7 @@ def mlp(tokens, width, inner):
         Node("x", "td"),
         Node("A", "df", keep=True),
         Node("h", "tf", ("x", "A"), "einsum"),
-        Node("f", "tf", ("h",), "map", function="relu"),
+        Node("f", "tf", ("h",), "relu"),
         Node("B", "fd", keep=True),
         Node("y", "td", ("f", "B"), "einsum"),
     )
@@ -141,10 +141,7 @@ def test_a_training_step_of_a_block_is_megatrons_with_sequence_parallelism_and_a
         assert {plan.states[name] for name in ("x", "z", "dx", "dz")} == {("s",)}
         assert {plan.states[name] for name in ("Wq", "Wk", "Wv", "Wo")} == {("h",)}
         assert {plan.states[name] for name in "AB"} == {("f",)}
-    assert [BLOCK.by_name[name].function for name in less.again if BLOCK.by_name[name].kind != "rename"] == [
-        "",
-        "softmax",
-    ]
+    assert [kind for name in less.again if (kind := BLOCK.by_name[name].kind) != "rename"] == ["einsum", "softmax"]
     assert {"scores", "softmax"} <= set(less.again)
     assert ("norm 1", "into again", "all-gather") in used(least)
     assert ample.seconds < less.seconds < least.seconds
@@ -164,8 +161,7 @@ def test_a_step_that_computes_activations_again_gives_what_one_device_gives(room
 
 @pytest.mark.parametrize("room", [1.5, 3.0])
 def test_with_little_room_for_activations_the_program_is_as_cheap_as_the_best_of_all(room):
-    nodes = (Node("x", "td"), Node("f", "td", ("x",), "map", function="relu"), Node("y", "td", ("f",), "map", "d",
-             function="norm"))  # fmt: skip
+    nodes = (Node("x", "td"), Node("f", "td", ("x",), "relu"), Node("y", "td", ("f",), "norm", "d"))  # fmt: skip
     graph = training_step(Graph(nodes, {"t": 8, "d": 8}))
     machine = Machine((2,), (1e12,), activations=32 * room)
     program, best = (ts.cheapest(graph, machine, trying_all=every) for every in (False, True))
@@ -268,7 +264,7 @@ def test_a_pipeline_whose_activations_do_not_all_fit_gives_what_one_device_gives
 
 def test_with_stages_the_program_is_as_cheap_as_the_best_of_all():
     nodes = (Node("x", "td"), Node("A", "df", keep=True), Node("h", "tf", ("x", "A"), "einsum"), Node("f", "tf", ("h",),
-             "map", function="relu"))  # fmt: skip
+             "relu"))  # fmt: skip
     graph = training_step(Graph(nodes, {"t": 8, "d": 8, "f": 16}))
     graph = Graph(graph.nodes, graph.sizes)
     machine = Machine((2,), (1e12,), flops=1e10, stages=0, microbatches=2, activations=200)
@@ -337,15 +333,18 @@ def test_of_two_axes_that_swap_their_letters_one_gives_way_first():
         ),
         (lambda: Graph((Node("x", "a"), Node("x", "a")), {"a": 1}), "x is made twice"),
         (lambda: Graph((Node("x", "A"),), {"A": 1}), "dimension 'A': must be a small letter"),
-        (lambda: Node("y", "td", ("x",), "map", function="softmax"), "along '': must be one of 't', 'd'"),
-        (lambda: Node("y", "td", ("x",), "map", "td", function="norm back"), "along 'td': must be one of 't', 'd'"),
-        (lambda: Node("y", "td", ("x",), "map", "d", function="relu"), "along 'd': must be one of ''"),
+        (lambda: Node("y", "td", ("x",), "softmax"), "along '': must be one of 't', 'd'"),
+        (lambda: Node("y", "td", ("x",), "norm back", "td"), "along 'td': must be one of 't', 'd'"),
+        (lambda: Node("y", "td", ("x",), "relu", "d"), "along 'd': must be one of ''"),
         (
             lambda: ts.cheapest(mlp(8, 4, 8), Machine((2,), (1.0,)), given={"x": ("P",)}),
             "has the states that are given$",
         ),
         (lambda: Graph((Node("x", "aa"),), {"a": 2}), r"x \[aa\]: each dimension needs a letter of its own"),
-        (lambda: Graph((Node("x", "a"), Node("y", "a", ("x",), "map", function="tan")), {"a": 1}), "function 'tan'"),
+        (
+            lambda: Graph((Node("x", "a"), Node("y", "a", ("x",), "tan")), {"a": 1}),
+            "y is a 'tan': must be one of input, einsum",
+        ),
         (lambda: Graph((Node("x", "a"), Node("y", "b", ("x",), "einsum")), {"a": 1, "b": 1}), "dimension 'b'"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from colllib.primitives import check_counts
 
 Floats = NDArray[np.float64]
-KINDS = ("input", "einsum", "add", "map", "rename")
 
 
 @dataclass(frozen=True)
@@ -24,17 +23,16 @@ class Node:
         name: what it is called.
         letters: its dimensions, small letters.
         inputs: the tensors that it is made of; none for an input of the graph.
-        kind: "input"; "einsum"; "add" of equal shapes; "map", a function; "rename", which gives dimensions other
+        kind: "input"; "einsum"; "add" of equal shapes; a name in FUNCTIONS; "rename", which gives dimensions other
             letters, or the same: then its users share what a change of state costs.
         along: the dimension that a function needs all of at once (softmax, normalization); it maps value by value
             without one.
         keep: an input that stays on its ranks between steps, as parameters do, and takes memory.
-        function: for "map": its name in FUNCTIONS.
         backward: whether it is made in the backward pass.
 
     Raises:
-        ValueError: for an unknown kind or function, dimensions that are not told apart, or a function that needs all
-            of a dimension without one.
+        ValueError: for an unknown kind, dimensions that are not told apart, or a function that needs all of a dimension
+            without one.
     """
 
     name: str
@@ -43,15 +41,12 @@ class Node:
     kind: str = "input"
     along: str = ""
     keep: bool = False
-    function: str = ""
     backward: bool = False
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"{self.name} is a {self.kind!r}: must be one of {', '.join(KINDS)}")
-        if self.kind == "map" and self.function not in FUNCTIONS:
-            raise ValueError(f"{self.name}: function {self.function!r} must be one of {', '.join(FUNCTIONS)}")
-        along = self.letters if self.function.removesuffix(" back") in ("softmax", "norm") else ("",)
+        if self.kind not in (known := ("input", "einsum", "add", "rename", *FUNCTIONS)):
+            raise ValueError(f"{self.name} is a {self.kind!r}: must be one of {', '.join(known)}")
+        along = self.letters if self.kind.removesuffix(" back") in ("softmax", "norm") else ("",)
         if self.along not in tuple(along):
             offered = ", ".join(map(repr, along))
             raise ValueError(f"{self.name} [{self.letters}] along {self.along!r}: must be one of {offered}")
@@ -74,7 +69,7 @@ def _root(x: Floats) -> Floats:
     return np.asarray(np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-6))
 
 
-#: What "map" nodes compute, those with an `along` along their last axis, to which it is moved.
+#: What functions compute, those with an `along` along their last axis, to which it is moved.
 #: "F back" makes of F's output ("norm": of its input) and its gradient the gradient of its input.
 FUNCTIONS: dict[str, Callable[..., Floats]] = {
     "softmax": softmax,
@@ -136,13 +131,9 @@ class Graph:
         """The nodes by name."""
         return {node.name: node for node in self.nodes}
 
-    def numbers(self, letters: str) -> int:
+    def numbers(self, letters: Iterable[str]) -> int:
         """How many numbers a tensor with these dimensions has."""
         return prod(self.sizes[letter] for letter in letters)
-
-    def terms(self, node: Node) -> int:
-        """Products that an einsum adds up."""
-        return self.numbers("".join(sorted({letter for name in node.inputs for letter in self.by_name[name].letters})))
 
 
 # -- the backward pass ---------------------------------------------------------------------------
@@ -199,8 +190,8 @@ def _back(graph: Graph, node: Node, place: int, gradient: str) -> Node:
         return Node("", letters, (gradient, *node.inputs[:place], *node.inputs[place + 1 :]), "einsum")
     if node.kind == "rename":
         return Node("", letters, (gradient,), "rename")
-    of = name if node.function == "norm" else node.name
-    return Node("", letters, (of, gradient), node.kind, node.along, function=f"{node.function} back")
+    of = name if node.kind == "norm" else node.name
+    return Node("", letters, (of, gradient), f"{node.kind} back", node.along)
 
 
 # -- examples ------------------------------------------------------------------------------------
@@ -216,7 +207,7 @@ def mlp_step(tokens: int, width: int, inner: int) -> Graph:
         Node("A", "df", keep=True),
         Node("B", "fd", keep=True),
         Node("h", "tf", ("x", "A"), "einsum"),
-        Node("f", "tf", ("h",), "map", function="relu"),
+        Node("f", "tf", ("h",), "relu"),
         Node("sum", "td", ("f", "B"), "einsum"),
         Node("y", "td", ("sum",), "rename"),
     )
@@ -233,7 +224,7 @@ def transformer_block(batch: int, tokens: int, width: int, heads: int, inner: in
         raise ValueError(f"{heads} heads of a width of {width}: they must divide it")
     names = (
         Node("x", "bsd"),
-        Node("norm 1", "bsd", ("x",), "map", "d", function="norm"),
+        Node("norm 1", "bsd", ("x",), "norm", "d"),
         *(Node(f"W{name}", "dhe", keep=True) for name in "qkv"),
         Node("into", "bsd", ("norm 1",), "rename"),
         Node("q", "bshe", ("into", "Wq"), "einsum"),
@@ -241,16 +232,16 @@ def transformer_block(batch: int, tokens: int, width: int, heads: int, inner: in
         Node("k", "bthe", ("others", "Wk"), "einsum"),
         Node("v", "bthe", ("others", "Wv"), "einsum"),
         Node("scores", "bhst", ("q", "k"), "einsum"),
-        Node("softmax", "bhst", ("scores",), "map", "t", function="softmax"),
+        Node("softmax", "bhst", ("scores",), "softmax", "t"),
         Node("heads", "bshe", ("softmax", "v"), "einsum"),
         Node("Wo", "hed", keep=True),
         Node("attention", "bsd", ("heads", "Wo"), "einsum"),
         Node("sum", "bsd", ("x", "attention"), "add"),
         Node("y", "bsd", ("sum",), "rename"),
-        Node("norm 2", "bsd", ("y",), "map", "d", function="norm"),
+        Node("norm 2", "bsd", ("y",), "norm", "d"),
         Node("A", "df", keep=True),
         Node("h", "bsf", ("norm 2", "A"), "einsum"),
-        Node("f", "bsf", ("h",), "map", function="relu"),
+        Node("f", "bsf", ("h",), "relu"),
         Node("B", "fd", keep=True),
         Node("mlp", "bsd", ("f", "B"), "einsum"),
         Node("z", "bsd", ("y", "mlp"), "add"),

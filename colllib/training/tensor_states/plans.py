@@ -79,7 +79,8 @@ class Machine:
         cut = prod(size for size, here in zip(self.mesh, whole, strict=True) if any(map(str.islower, here)))
         share = (1 + (way.later == AGAIN)) / cut
         if node.kind == "einsum":
-            return 2 * graph.terms(node) * share / self.flops
+            products = graph.numbers({letter for name in node.inputs for letter in graph.by_name[name].letters})
+            return 2 * products * share / self.flops
         return (len(node.inputs) + 1) * graph.numbers(node.letters) * self.width * share / self.touch
 
     def keeps(self, graph: Graph, node: Node, way: Way) -> tuple[float, float]:

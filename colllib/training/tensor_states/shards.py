@@ -88,7 +88,7 @@ def _local(graph: Graph, node: Node, parts: list[Floats]) -> Floats:
         return np.asarray(sum(parts))
     axis = node.letters.index(node.along) if node.along else -1
     last = [np.moveaxis(part, axis, -1) for part in parts]
-    return np.asarray(np.moveaxis(FUNCTIONS[node.function](*last), -1, axis))
+    return np.asarray(np.moveaxis(FUNCTIONS[node.kind](*last), -1, axis))
 
 
 def _lines(mesh: Sequence[int], axis: int) -> list[list[int]]:
