@@ -368,6 +368,13 @@ def test_a_table_alone_is_judged_where_no_usual_machine_leaves_a_doubt(busbw, ra
     assert (found.cause is None) == (state == "healthy")
 
 
+def test_one_gpu_of_a_rack_may_have_a_card_of_half_the_rate():
+    bound = diagnose(logs.run(50e9, per_box=1, gpu="NVIDIA GB300"), Hints(gpus_per_box=1, boxes=2)).bound
+    assert bound is not None
+    assert bound.gap[0] < 56e9 < bound.gap[1]  # one of 400 Gb/s does not give it, one of 800 gives more
+    assert bound.low < 45e9
+
+
 def test_without_ranks_the_printed_busbw_counts():
     run = replace(logs.run(100e9, boxes=4, gpu=""), ranks=None, boxes=None, gpus_per_box=None)
     assert diagnose(run).form.measured == run.rows[-1].busbw
