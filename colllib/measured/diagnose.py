@@ -125,10 +125,9 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
     if machine is None:
-        gpus = hints.gpus_per_box or run.gpus_per_box
-        known = replace(known, boxes=hints.boxes or run.boxes, gpus_per_box=gpus)
-        run = replace(known, ranks=ranks)
-        return _unknown_machine(run, form, hints.cards, assumed)
+        boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
+        told = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
+        return _unknown_machine(told, form, hints.cards, assumed)
     if machine.boxes == 1 and (hosts := run.boxes or 1) > 1:  # NVLink joins them, or else only their cards do
         cards = min(machine.cards, gpus := machine.gpus // hosts)
         common = machine.common_network * cards / machine.cards

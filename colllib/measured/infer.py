@@ -75,7 +75,7 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
     speed, ranks, pairs = form.measured, at_least(run), run.collective in PAIRS
     one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
     others = WIDEST_SLOT if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
-    few = ranks <= UNKNOWN.gpus and (run.ranks is not None or (run.boxes or 1) == 1)
+    few = one or (run.ranks is not None and ranks <= UNKNOWN.gpus)
     if form.largest < LARGE or (form.erratic and few):
         return "", ""
     if form.erratic:

@@ -448,6 +448,7 @@ def test_without_a_gpu_a_run_that_is_fast_enough_for_the_fastest_usual_boxes_is_
         (0.5e9, {"boxes": 8, "collective": "all-to-all"}, "below-expectation"),
         (12e9, {"boxes": 1}, "undecided"),  # it may be a box without links of its own
         (7e9, {"boxes": 1}, "below-expectation"),  # which gets more in slots of PCIe 4.0
+        (13e9, {"boxes": 1, "per_box": 16}, "undecided"),  # more than 100 Gb/s are no mark inside of a box
     ],
 )
 def test_without_a_gpu_a_run_that_is_too_slow_for_the_poorest_usual_boxes_is_slow(busbw, shape, state):
