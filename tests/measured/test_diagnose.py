@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -274,6 +275,18 @@ def test_a_thousand_mutated_logs_are_read_and_a_hundred_diagnosed_without_a_conf
             json.dumps(found.as_json(), allow_nan=False)
     assert read_in_full > 800
     assert diagnosed > 80
+
+
+def test_no_healthy_sweep_falls_by_more_than_4_percent_between_large_sizes():
+    """What the chapter says of the shape that a run without GPUDirect RDMA has."""
+    falls = {True: [], False: []}
+    for sweep in sweeps():
+        rows = [row for row in sweep.run.rows if row.busbw and row.message >= 2**24]
+        steps = [later.busbw / row.busbw for row, later in pairwise(rows) if later.message > row.message]
+        falls[sweep.state == "healthy"] += steps
+    assert len(falls[True]) > 50
+    assert min(falls[True]) > 0.96
+    assert min(falls[False]) < 0.1
 
 
 def test_published_sweeps_are_judged_as_those_who_know_them_judged():
