@@ -84,7 +84,7 @@ def shortest_way_reduce_scatter(ranks: int) -> Schedule:
 
 
 def shortest_way_ring(ranks: int) -> Schedule:
-    """`shortest_way_reduce_scatter`, then the same backwards: half as many steps as one ring.
+    """`shortest_way_reduce_scatter`, then the same backwards: 2 floor(N/2) steps, where one ring takes 2 (N - 1).
 
     >>> shortest_way_ring(6).num_steps, shortest_way_ring(7).num_steps
     (6, 6)
