@@ -84,7 +84,7 @@ def _cuts(size: Array, time: Array) -> list[tuple[int, int]]:
     squares = np.full((count, count + 1), np.inf)
     for a in range(count):
         ends = np.arange(a + min(FEWEST_POINTS, count), count + 1)
-        inside = np.arange(a, count) < ends[:, None]
+        inside = (np.arange(a, count) < ends[:, None]).astype(float)
         constant, slope = _lines(size[a:], time[None, a:], inside)
         deviation = (constant[:, None] + slope[:, None] * size[a:]) / time[a:] - 1
         squares[a, ends] = (inside * deviation**2).sum(axis=1)
