@@ -84,6 +84,7 @@ TOPOLOGY = (
     "cuts",
     "boxes",
     "failures",
+    "limits",
     "mi250",
     "paths",
     "presets",
