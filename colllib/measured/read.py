@@ -92,7 +92,8 @@ class _Table:
     columns: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
     streams: list[str] = field(default_factory=list)  # the process that printed a row
-    places: list[str] = field(default_factory=list)  # in Markdown: the column of each row, else its type
+    kind: str = ""  # of the rows: a program may run one type after the other
+    places: list[str] = field(default_factory=list)  # the type of each row, in Markdown its column
     devices: dict[int, tuple[str, int, str]] = field(default_factory=dict)
     firsts: set[str] = field(default_factory=set)  # hosts that say that they have rank 0: one of each job
     unread: list[Unread] = field(default_factory=list)
@@ -110,10 +111,10 @@ class _Table:
         self.unread.append(Unread(self.line.number, why, shortened(self.line.text.strip())))
 
     def add(self, row: Row, place: str = "") -> None:
-        """One time, and its column in Markdown or its type: a program may run one type after the other."""
+        """One time, and its column in Markdown."""
         self.rows.append(row)
         self.streams.append(self.line.stream)
-        self.places.append(place)
+        self.places.append(place or self.kind)
 
 
 def read_file(path: str | Path) -> tuple[Run, ...]:
@@ -306,11 +307,11 @@ def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behin
         return table.refuse(f"{len(rest)} numbers {where}")
     if rooted:
         table.root = rest.pop(0)
-    elements, total = _float(count), _float(size)
+    elements, total, table.kind = _float(count), _float(size), kind + redop
     parts = total / (elements * _BYTES[kind]) if elements and total else 1.0
     for first in range(0, len(rest), len(half)):
         cells = dict(zip(half, rest[first:], strict=False))
-        _add(table, {"size": size, **cells}, None if table.dialect == "nccom-test" else first > 0, parts, kind + redop)
+        _add(table, {"size": size, **cells}, None if table.dialect == "nccom-test" else first > 0, parts)
     if redop:
         table.reduces = redop != "none"
     if elements and total:
@@ -325,9 +326,7 @@ def _float(text: str) -> float | None:
     return value if isfinite(value) else None
 
 
-def _add(
-    table: _Table, cells: dict[str, str], in_place: bool | None = None, parts: float = 1.0, kind: str = ""
-) -> None:
+def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, parts: float = 1.0) -> None:
     """The row of some cells by their columns, in us and GB/s, unless one of them cannot be.
 
     Where a message is counted in parts, one of each rank, the algbw of programs up to June 2020 leaves one part out.
@@ -349,7 +348,7 @@ def _add(
         elif abs(times - 1) > rounded:
             return table.refuse("algbw is not size over time")
     seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, 1e9)))
-    table.add(Row(table.line.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")), kind)
+    table.add(Row(table.line.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")))
 
 
 def _last_digit(text: str) -> float:
