@@ -240,6 +240,14 @@ def test_the_command_prints_the_keys_that_it_promises(tmp_path):
     assert "\n  cause       single-nic; or " in words
 
 
+def test_what_two_sizes_leave_open_is_a_question_mark(tmp_path):
+    place = tmp_path / "log.txt"
+    place.write_text(logs.text(300e9, sizes=[2**20, 2**30]))
+    printed = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--cards", "8x400Gb/s"]).output
+    assert " to ?" in printed
+    assert "inf" not in printed
+
+
 def mutants(count):
     draws = np.random.default_rng(12)
     bases = [
