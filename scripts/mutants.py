@@ -257,7 +257,7 @@ EQUIVALENT = {
     "for h in range(1, steps + 2):": "of T steps none takes T + 1",
     "top_k: int = 1": "a model without experts has no layer that asks",
     "_in_base: dict[int, Entry] = field(default_factory=dict, repr=True)": "only its repr is longer",
-    "again = _lines(size, (constant + slope * size) * np.maximum(1 - drawn, 0.05))": "noise of the other sign is as wide",
+    "again = _lines(size, (constant + slope * size) * np.maximum(1 - drawn, 0.05))": "noise is as wide the other way",
     "found = np.zeros((int(power.max(initial=1)) + 1, size))": "no range is in the further row",
 }
 LONGEST = 3600  # seconds of the processor's time in which the tests end without a fault
