@@ -73,7 +73,7 @@ def test_trees_of_switches_serve_any_number_of_ranks(ranks, radix, uplinks, segm
     assert done.topology.ranks == ranks
 
 
-@given(st.integers(2, 60), st.integers(3, 9), st.integers(1, 3), st.data())
+@given(st.integers(2, 40), st.integers(3, 9), st.integers(1, 3), st.data())
 @settings(max_examples=60)
 def test_what_is_only_passed_on_turns_around_in_the_lowest_switch_above_both(ranks, radix, segments, data):
     """Every link of any tree, by hand: from s ranks below it to the other N - s, and the other way."""
