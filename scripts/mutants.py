@@ -254,6 +254,7 @@ EQUIVALENT = {
     "tried[0][one] = tried[1][other] = chosen - np.uint64(1)": "that is another color as well",
     "return (least, min((pieces for pieces, lasting in tried.items() if lasting < least * SAME)))": "none is just that",
     "if adds and form.measured >= NVLS_LEAST * machine.link:": "no run is just as fast",
+    "if share <= 0.3:": "none is just that",
     "for h in range(1, steps + 2):": "of T steps none takes T + 1",
     "mesh: int = 1": "a single link to a peer is all of a GPU's links",
     "top_k: int = 1": "a model without experts has no layer that asks",
