@@ -255,6 +255,11 @@ EQUIVALENT = {
     "return (least, min((pieces for pieces, lasting in tried.items() if lasting < least * SAME)))": "none is just that",
     "if adds and form.measured >= NVLS_LEAST * machine.link:": "no run is just as fast",
     "if share <= 0.3:": "none is just that",
+    "if run.gpus_per_box != 1 and speed >= others:": "none is just that",
+    "if 1 < only <= UNKNOWN.card:": "no card has a byte per second",
+    "price = [count * np.log(b[-1] / count + FLOOR ** 2) + 6 * k * np.log(count) for k, b in enumerate(best, 2)]": (
+        "the cheapest stays so where each costs as much more"
+    ),
     "for h in range(1, steps + 2):": "of T steps none takes T + 1",
     "mesh: int = 1": "a single link to a peer is all of a GPU's links",
     "top_k: int = 1": "a model without experts has no layer that asks",

@@ -137,6 +137,14 @@ def test_a_cluster_file_that_is_wrong_is_refused_in_one_line(old, new, why):
     assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize("cards", [1, 2, 16])
+def test_the_slot_of_a_gpu_that_nobody_names_never_binds(cards):
+    text = f'boxes = 2\ngpus = 2\nlink = "450GB/s"\ncards = {cards}\ncard = "400Gb/s"'
+    found = read_cluster(text)
+    assert not found.slots_bind
+    assert found.network == cards * 50e9
+
+
 def test_a_file_that_is_not_there_is_refused():
     for name in ("nowhere.toml", "nowhere.xml", "nowhere.txt"):
         with pytest.raises(ValueError, match="not there"):
