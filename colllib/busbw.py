@@ -1,8 +1,11 @@
-"""What nccl-tests prints beside a `Rung`'s times and rates: its count of elements, and what a switch can gain there."""
+"""What nccl-tests prints beside a `Rung`'s times and rates, what a switch can gain there, and what it has gained."""
 
 from __future__ import annotations
 
+import csv
+from dataclasses import dataclass, field
 from fractions import Fraction
+from importlib import resources
 
 from colllib.algorithms.innetwork import port_load
 from colllib.bounds import bus_factor
@@ -31,3 +34,29 @@ def ideal_gain(ranks: int, *, shots: int = 2) -> Fraction:
     (Fraction(14, 9), Fraction(7, 4))
     """
     return bus_factor("all-reduce", ranks) / port_load(ranks, shots=shots)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Published bus bandwidths of all-reduces on one machine, in bytes per second; `busbw.csv` has their sources.
+
+    Attributes:
+        link: the rate of a rank's links one way.
+        busbw: ranks -> (bus bandwidth as NCCL chose, with NVLS switched off).
+    """
+
+    link: float
+    busbw: dict[int, tuple[float, float]] = field(default_factory=dict)
+
+
+def _measured() -> dict[str, Measured]:
+    found: dict[str, Measured] = {}
+    text = (resources.files(__package__) / "busbw.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        link, chosen, ringed = (1e9 * float(row[f"{name}_GBps"]) for name in ("link", "chosen", "without_switch"))
+        found.setdefault(row["machine"], Measured(link)).busbw[int(row["ranks"])] = chosen, ringed
+    return found
+
+
+#: By machine. At 4 ranks NCCL chose the ring both times, on B200 also at 5.
+MEASURED = _measured()

@@ -242,23 +242,20 @@ class Band:
 
     Attributes:
         low, middle, high: the 5th, 50th and 95th percentile.
-        draws: of how many.
     """
 
     low: float
     middle: float
     high: float
-    draws: int
 
     @classmethod
     def of(cls, values: Sequence[float] | NDArray[np.float64]) -> Band:
         """The band of some values.
 
         >>> Band.of(range(101))
-        Band(low=5.0, middle=50.0, high=95.0, draws=101)
+        Band(low=5.0, middle=50.0, high=95.0)
         """
-        low, middle, high = (float(x) for x in np.percentile(np.asarray(values, dtype=float), (5, 50, 95)))
-        return cls(low, middle, high, len(values))
+        return cls(*np.percentile(np.asarray(values, dtype=float), (5, 50, 95)).tolist())
 
     def __str__(self) -> str:
         return f"{self.middle:.2f} ({self.low:.2f} to {self.high:.2f})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -432,7 +432,7 @@ def _best_overlap(here: Entry, named: str, seconds: Callable[[int], float]) -> t
             STEP + LINK * topology.num_links
         )  # a further segment takes but one step more
         further = expected_seconds(named, schedule, topology) - first
-        most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // max(1, len(schedule.blocks)))
+        most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // len(schedule.blocks))
         if most > 0:
             return lowest(seconds, most)
     return inf, 1
@@ -591,33 +591,20 @@ def entries(primitive: str, expression: str, trusting: bool = False) -> tuple[En
     return tuple(entry(primitive, algorithm.name, expression, trusting) for algorithm in at_home)
 
 
-def fastest(
-    primitive: str,
-    expressions: Sequence[str] = FABRICS,
-    *,
-    trusting: bool = False,
-    among: Callable[[Entry], bool] | None = None,
-    **price: Any,
-) -> list[Rung]:
-    """The fastest of each topology's `entries`, fastest topology first.
+def fastest(primitive: str, on: str, *, trusting: bool = False, **price: Any) -> Rung:
+    """The fastest of a topology's `entries`.
 
     Args:
         primitive: its name.
-        expressions: the topologies.
+        on: the topology.
         trusting: take closed forms wherever they are the cost.
-        among: which entries to choose from (default: all); a topology without any is left out.
         price: message, alpha, bandwidth, and what else `Entry.priced` takes.
 
-    >>> price = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
-    >>> [rung.entry.topology.name for rung in fastest("all-reduce", ("star:8", "torus:2x2x2"), **price)]
-    ['torus:2x2x2', 'star:8']
+    >>> fastest("all-reduce", "torus:2x2x2", message=16e6, alpha=0.5e-6, bandwidth=900e9).label
+    'breadth first'
     """
-    found = []
-    for on in expressions:
-        rungs = [one.priced(**price) for one in entries(primitive, on, trusting) if among is None or among(one)]
-        if rungs:
-            found.append(min(rungs, key=lambda rung: (rung.seconds, rung.label)))
-    return sorted(found, key=lambda rung: rung.seconds)
+    rungs = (one.priced(**price) for one in entries(primitive, on, trusting))
+    return min(rungs, key=lambda rung: (rung.seconds, rung.label))
 
 
 # -- by closed forms alone, on a star: fast enough for a map -----------------------------------------

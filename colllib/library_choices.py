@@ -26,24 +26,21 @@ class Source:
     """Where a table comes from.
 
     Attributes:
-        library: its name.
         file: path in the library's repository.
         version: which version of the file was read.
     """
 
-    library: str
     file: str
     version: str
 
 
 SOURCES = {
-    "MPICH": Source("MPICH", "maint/tuning/coll/mpir/generic.json", "commit 7e03fe85"),
+    "MPICH": Source("maint/tuning/coll/mpir/generic.json", "commit 7e03fe85"),
     "Open MPI": Source(
-        "Open MPI",
         "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c",
         "releases 4.1.0 to 5.0.9, whose tables are the same",
     ),
-    "NCCL": Source("NCCL", "src/graph/tuning.cc, search.cc", VERSION.removeprefix("NCCL ")),
+    "NCCL": Source("src/graph/tuning.cc, search.cc", VERSION.removeprefix("NCCL ")),
 }
 
 
@@ -52,12 +49,10 @@ class Choice:
     """What a library takes.
 
     Attributes:
-        library: whose choice.
         named: the library's own name for it.
         algorithm: this book's name for that schedule or one that costs the same, or None.
     """
 
-    library: str
     named: str
     algorithm: str | None
 
@@ -161,14 +156,14 @@ def choice(library: str, primitive: str, ranks: int, message: float) -> Choice |
     >>> choice("Open MPI", "all-reduce", 512, 16e6).named, choice("MPICH", "all-gather", 6, 1e3).named
     ('rabenseifner', 'brucks')
     >>> choice("NCCL", "all-reduce", 512, 16e6)
-    Choice(library='NCCL', named='tree, LL128', algorithm='double-binary-tree')
+    Choice(named='tree, LL128', algorithm='double-binary-tree')
     """
     if library not in SOURCES:
         raise ValueError(f"unknown library {library!r}: known are {', '.join(SOURCES)}")
     if ranks < 2:
         raise ValueError(f"N = {ranks}: a choice needs at least 2 ranks")
     named = _nccl(primitive, ranks, message) if library == "NCCL" else _by_table(library, primitive, ranks, message)
-    return None if named is None else Choice(library, named, _book(primitive, named.partition(",")[0], ranks))
+    return None if named is None else Choice(named, _book(primitive, named.partition(",")[0], ranks))
 
 
 def _book(primitive: str, named: str, ranks: int) -> str | None:

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 from colllib.algorithms.innetwork import port_load
 from colllib.bounds import bus_factor
+from colllib.busbw import MEASURED
 from colllib.cost import Cost, Kind, TieredCost
-from colllib.measurements import H200_BY_RANKS
 
 
 @dataclass(frozen=True)
@@ -94,5 +94,5 @@ def implied_eta_beta(bus_bandwidth: float, link: float, n_beta: Fraction | int, 
 
 
 #: Bus bandwidths by ranks where NCCL chose NVLS, in bytes per second: as it chose, and with NVLS switched off.
-NVLS_BY_RANKS: Mapping[int, tuple[float, float]] = {n: pair for n, pair in H200_BY_RANKS.busbw.items() if n > 4}
-NVLINK4 = H200_BY_RANKS.link
+NVLS_BY_RANKS: Mapping[int, tuple[float, float]] = {n: pair for n, pair in MEASURED["H200"].busbw.items() if n > 4}
+NVLINK4 = MEASURED["H200"].link

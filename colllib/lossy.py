@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,25 +17,20 @@ class Line:
 
     Attributes:
         primitive, name, on: which entry it is.
-        profile: which coefficients its topology has.
+        eta: the coefficients of its topology in Lu's profile.
         label: what tables call it.
     """
 
     primitive: str
     name: str
     on: str
-    profile: str
+    eta: Eta
     label: str
 
     @property
     def entry(self) -> Entry:
         """The algorithm on its topology, with its exact cost."""
         return entry(self.primitive, self.name, self.on)
-
-    @property
-    def eta(self) -> Eta:
-        """The coefficients of its topology in Lu's profile."""
-        return PROFILES[self.profile]
 
     def ideal(self, **price: Any) -> Rung:
         """Priced without coefficients: message, alpha and bandwidth as for `Entry.priced`."""
@@ -71,31 +67,28 @@ def break_even(slower: Line, faster: Line, **price: Any) -> float | None:
     def wins(beta: Fraction) -> bool:
         return faster.entry.priced(**price, eta=Eta(faster.eta.alpha, beta)).seconds < target
 
-    low, high = Fraction(0), Fraction(1)
-    if not wins(high):
-        return None
-    while high - low > Fraction(1, 20_000):
-        middle = (low + high) / 2
-        low, high = (low, middle) if wins(middle) else (middle, high)
-    return float(high)
+    parts = 20_000
+    loses = bisect(range(1, parts + 1), False, key=lambda part: wins(Fraction(part, parts)))
+    return None if loses == parts else (loses + 1) / parts
 
 
 _INC, _STAR, _TORUS = "inc-star:512", "star:512", "torus:8x8x8"
+_CROSSBAR, _WIRES = PROFILES["crossbar"], PROFILES["torus"]
 
 LINES: tuple[Line, ...] = (
-    Line("all-reduce", "in-network", _INC, "nvls", "star that adds, one shot"),
-    Line("all-reduce", "in-network-two-shot", _INC, "nvls two-shot", "star that adds, two shots"),
-    Line("all-reduce", "double-binary-tree", _STAR, "crossbar", "star, double binary tree"),
-    Line("all-reduce", "rabenseifner", _STAR, "crossbar", "star, Rabenseifner"),
-    Line("all-reduce", "dim-ring", _TORUS, "torus", "torus, dim-ring"),
-    Line("all-reduce", "breadth-first", _TORUS, "torus", "torus, breadth-first"),
-    Line("all-gather", "in-network", _INC, "crossbar", "star that replicates"),
-    Line("all-gather", "recursive-doubling", _STAR, "crossbar", "star, recursive doubling"),
-    Line("all-gather", "dim-ring", _TORUS, "torus", "torus, dim-ring"),
-    Line("all-gather", "breadth-first", _TORUS, "torus", "torus, breadth-first"),
-    Line("all-to-all", "pairwise", _STAR, "crossbar", "star, pairwise"),
-    Line("all-to-all", "bruck", _STAR, "crossbar", "star, Bruck"),
-    Line("all-to-all", "rotated-relay", _TORUS, "torus", "torus, relay"),
+    Line("all-reduce", "in-network", _INC, PROFILES["nvls"], "star that adds, one shot"),
+    Line("all-reduce", "in-network-two-shot", _INC, PROFILES["nvls two-shot"], "star that adds, two shots"),
+    Line("all-reduce", "double-binary-tree", _STAR, _CROSSBAR, "star, double binary tree"),
+    Line("all-reduce", "rabenseifner", _STAR, _CROSSBAR, "star, Rabenseifner"),
+    Line("all-reduce", "dim-ring", _TORUS, _WIRES, "torus, dim-ring"),
+    Line("all-reduce", "breadth-first", _TORUS, _WIRES, "torus, breadth-first"),
+    Line("all-gather", "in-network", _INC, _CROSSBAR, "star that replicates"),
+    Line("all-gather", "recursive-doubling", _STAR, _CROSSBAR, "star, recursive doubling"),
+    Line("all-gather", "dim-ring", _TORUS, _WIRES, "torus, dim-ring"),
+    Line("all-gather", "breadth-first", _TORUS, _WIRES, "torus, breadth-first"),
+    Line("all-to-all", "pairwise", _STAR, _CROSSBAR, "star, pairwise"),
+    Line("all-to-all", "bruck", _STAR, _CROSSBAR, "star, Bruck"),
+    Line("all-to-all", "rotated-relay", _TORUS, _WIRES, "torus, relay"),
 )
 
 

@@ -17,11 +17,14 @@ tensor-parallel collectives, the router's statistics, the gradient norm, the los
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.resources import files
 from math import comb
+from typing import Any
 
 from colllib.bounds import lower_bound
 from colllib.ladder import Rung, on_stars
@@ -150,34 +153,12 @@ class Model:
         return layers + self.hidden + 2 * self.vocabulary * self.hidden
 
 
-MODELS = {
-    model.name: model
-    for model in (
-        Model("Llama 3.1 8B", "llama3", 32, 4096, 32, 8, 128, 14336, 128256),
-        Model("Llama 3.1 70B", "llama3", 80, 8192, 64, 8, 128, 28672, 128256),
-        Model("Llama 3.1 405B", "llama3", 126, 16384, 128, 8, 128, 53248, 128256),
-        Model("Mixtral 8x7B", "mixtral", 32, 4096, 32, 8, 128, 0, 32000, experts=8, top_k=2, expert_ffn=14336),
-        Model(
-            "DeepSeek-V3",
-            "deepseekv3",
-            layers=61,
-            hidden=7168,
-            heads=128,
-            kv_heads=128,
-            head_width=128,
-            ffn=18432,
-            vocabulary=129280,
-            experts=256,
-            top_k=8,
-            expert_ffn=2048,
-            shared_experts=1,
-            dense_layers=3,
-            router_bias=True,
-            latent=Latent(query_rank=1536, kv_rank=512, plain=128, rotary=64, value=128),
-        ),
-    )
-}
+def _model(name: str, latent: dict[str, int] | None = None, **sizes: Any) -> Model:
+    return Model(name, latent=None if latent is None else Latent(**latent), **sizes)
 
+
+_TABLE = tomllib.loads((files("colllib") / "models.toml").read_text(encoding="utf-8"))
+MODELS = {name: _model(name, **sizes) for name, sizes in _TABLE.items()}
 
 BF16, FP32 = 2, 4  # bytes of a number on the wire; gradients are reduced in FP32
 

@@ -594,15 +594,7 @@ def pipelined(schedule: Schedule, segments: int, interval: int = 1) -> Schedule:
     check_counts(segments=segments, interval=interval)
     if segments == 1 or schedule.num_steps == 0:
         return schedule
-    old = schedule.blocks
-    check_size(f"{segments} segments of {len(old)} blocks", segments * len(old), MOST_BLOCKS, "blocks")
-    blocks = Blocks(
-        old.ranks,
-        old.share.scaled(Fraction(1, segments)).repeated(segments),
-        np.repeat(old.source, segments),
-        np.repeat(old.target, segments),
-        old.groups,
-    )
+    blocks = _cut(schedule.blocks, segments, "segments")
     steps = list(schedule.steps)
     messages = np.array([len(step.src) for step in steps])
 
@@ -633,10 +625,7 @@ def split(schedule: Schedule, pieces: int) -> Schedule:
         raise ValueError("a schedule that uses paths of its own cannot be cut")
     if pieces == 1:
         return schedule
-    old = schedule.blocks
-    check_size(f"{pieces} pieces of {len(old)} blocks", pieces * len(old), MOST_BLOCKS, "blocks")
-    share = old.share.scaled(Fraction(1, pieces)).repeated(pieces)
-    source, target = (np.repeat(who, pieces) for who in (old.source, old.target))
+    blocks = _cut(schedule.blocks, pieces, "pieces")
 
     def step(t: int) -> Step:
         whole = schedule.step(t)
@@ -644,4 +633,11 @@ def split(schedule: Schedule, pieces: int) -> Schedule:
         again = np.repeat(np.arange(len(whole.src)), pieces)
         return whole.taken(again)._replace(block=block)
 
-    return Schedule(Blocks(old.ranks, share, source, target, old.groups), schedule.num_steps, step, schedule.switches)
+    return Schedule(blocks, schedule.num_steps, step, schedule.switches)
+
+
+def _cut(blocks: Blocks, parts: int, what: str) -> Blocks:
+    """Each block cut into equal parts, one after the other."""
+    check_size(f"{parts} {what} of {len(blocks)} blocks", parts * len(blocks), MOST_BLOCKS, "blocks")
+    share = blocks.share.scaled(Fraction(1, parts)).repeated(parts)
+    return replace(blocks, share=share, source=np.repeat(blocks.source, parts), target=np.repeat(blocks.target, parts))

@@ -22,7 +22,7 @@ class Race:
     """The fastest software and the fastest way through the switch, for one message.
 
     Attributes:
-        software, through: names, with the segments where there are several.
+        software: its name, with the segments where there are several.
         seconds: lock-step time of the software.
         lockstep: lock-step time through the switch.
         streamed: what the event clock tends to through the switch, in ever more segments.
@@ -30,7 +30,6 @@ class Race:
 
     software: str
     seconds: float
-    through: str
     lockstep: float
     streamed: float
 
@@ -68,15 +67,11 @@ def race(primitive: str, ranks: int, message: float, endpoint: float, switch: fl
 
     here = [Entry(algorithm, topology, trusting=True) for algorithm in offered(primitive, topology)]
     rungs = [one.priced(**price) for one in here if one.how == CLOSED_FORM]
-    fastest = {
-        takes: min(
-            (rung for rung in rungs if rung.algorithm.takes == takes), key=lambda rung: (rung.seconds, rung.label)
-        )
-        for takes in ("ranks", "topology")
-    }
-    software, through = fastest["ranks"], fastest["topology"]
-    streamed = stream_limit(primitive, ranks).seconds(**price)
-    return Race(software.label, software.seconds, through.label, through.seconds, streamed)
+    rungs.sort(key=lambda rung: (rung.seconds, rung.label))
+    software, through = (
+        next(rung for rung in rungs if rung.algorithm.takes == takes) for takes in ("ranks", "topology")
+    )
+    return Race(software.label, software.seconds, through.seconds, stream_limit(primitive, ranks).seconds(**price))
 
 
 @cache

@@ -84,6 +84,7 @@ TOPOLOGY = (
     "cuts",
     "boxes",
     "failures",
+    "limits",
     "mi250",
     "paths",
     "presets",
@@ -252,6 +253,11 @@ EQUIVALENT = {
     ),
     "tried[0][one] = tried[1][other] = chosen - np.uint64(1)": "that is another color as well",
     "return (least, min((pieces for pieces, lasting in tried.items() if lasting < least * SAME)))": "none is just that",
+    "if adds and form.measured >= NVLS_LEAST * machine.link:": "no run is just as fast",
+    "for h in range(1, steps + 2):": "of T steps none takes T + 1",
+    "top_k: int = 1": "a model without experts has no layer that asks",
+    "_in_base: dict[int, Entry] = field(default_factory=dict, repr=True)": "only its repr is longer",
+    "found = np.zeros((int(power.max(initial=1)) + 1, size))": "no range is in the further row",
 }
 LONGEST = 3600  # seconds of the processor's time in which the tests end without a fault
 STARTING = 20  # seconds more than thrice their time: a mutant that takes longer does not end, and is found
@@ -363,11 +369,8 @@ def passes(project: Path, plugin: Clock | Shortest, limit: int, *tests: str) -> 
 
 
 def doctests(*names: str) -> tuple[str, ...]:
-    """How they are run: by themselves, as a test module would hide the function of its name in the package.
-
-    The package stands first, else pytest imports the first of its modules a second time, with classes of its own.
-    """
-    return "--doctest-modules", "colllib/__init__.py", *(f"colllib/{name}" for name in names)
+    """What pytest is called with for the doctests of some files."""
+    return "--doctest-modules", *(f"colllib/{name}" for name in names)
 
 
 def faulty(tree: ast.Module, node: ast.AST) -> tuple[str, str]:

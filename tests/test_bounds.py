@@ -51,6 +51,12 @@ def test_no_algorithm_moves_less_than_the_least_traffic(algorithm, n):
 
 
 @pytest.mark.parametrize("name", PRIMITIVES)
+def test_a_rank_by_itself_moves_nothing(name):
+    traffic = least_traffic(name, 1)
+    assert (traffic.send, traffic.receive, traffic.both, traffic.total) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("name", PRIMITIVES)
 @pytest.mark.parametrize("n", SIZES)
 def test_the_least_traffic_is_attained_by_some_algorithm(name, n):
     """In each of the four quantities by itself: no bound is weaker than it need be."""

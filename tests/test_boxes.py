@@ -120,6 +120,13 @@ def test_a_switch_in_a_box_reaches_its_own_ranks_only():
     assert walk(net, 6, 2) == [6, 8, 7, 2]
 
 
+def test_a_leaf_above_boxes_without_switches_is_reached_from_every_rank():
+    """By hand, 2 boxes of 3: leaves 6 and 7, and switch 8 above them."""
+    net = boxes((2, 3), inside="full-mesh")
+    assert [walk(net, rank, 6) for rank in (0, 2, 5)] == [[0, 6], [2, 6], [5, 7, 8, 6]]
+    assert [walk(net, 6, rank) for rank in (0, 2, 5)] == [[6, 0], [6, 2], [6, 8, 7, 5]]
+
+
 def test_hashing_takes_whole_cables_and_keeps_a_flow_on_its_cable():
     net = boxes((2, 4), seed=1)
     assert [tier.cables for tier in net.tiers] == [1, 1, 1]
@@ -131,6 +138,13 @@ def test_hashing_takes_whole_cables_and_keeps_a_flow_on_its_cable():
     with pytest.raises(ValueError, match="8/3 BW wide, no whole number of cables"):
         boxes((2, 8), oversubscription=3, seed=1)
     assert boxes((2, 8), cards=1, oversubscription=3, seed=1).tiers[2].bandwidth == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("ends", [(0, 16), (16, 0), (35, 15), (15, 35)])
+def test_no_route_starts_or_ends_at_a_switch_of_a_fat_tree(ends):
+    """The first and the last of its 20 switches, behind 16 hosts."""
+    with pytest.raises(NoRouteError, match="only forward"):
+        fat_tree(4).router(*np.array(ends)[:, None])
 
 
 @pytest.mark.parametrize("radix", [2, 4, 6, 8])

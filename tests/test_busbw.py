@@ -9,8 +9,7 @@ import pytest
 from colllib import execute, ladder, star
 from colllib.algorithms import allreduce, innetwork
 from colllib.bounds import bus_factor
-from colllib.busbw import count, ideal_gain
-from colllib.measurements import B200_BY_RANKS, B300_BY_RANKS, H200_BY_RANKS, NVL72_BY_RANKS
+from colllib.busbw import MEASURED, count, ideal_gain
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 7, 8, 33])
@@ -54,11 +53,9 @@ def test_the_columns_of_a_printed_table():
 def test_the_share_of_the_ideal_gain_belongs_to_the_machine():
     """Five sixths at every N on one H200; less on Blackwell, and a good deal less on 72 GPUs: no law of N."""
     shares = {
-        machine.what.split(",")[0].split()[0]: [
-            round(chosen / ring / float(ideal_gain(n)), 2) for n, (chosen, ring) in machine.busbw.items() if n > 5
-        ]
-        for machine in (H200_BY_RANKS, B200_BY_RANKS, B300_BY_RANKS, NVL72_BY_RANKS)
+        name: [round(chosen / ring / float(ideal_gain(n)), 2) for n, (chosen, ring) in machine.busbw.items() if n > 5]
+        for name, machine in MEASURED.items()
     }
     assert shares == {"H200": [0.84, 0.84, 0.83], "B200": [0.8, 0.79, 0.79], "B300": [0.78], "NVL72": [0.64]}
-    assert [round(a / b, 2) for a, b in H200_BY_RANKS.busbw.values()] == [1.0, 1.14, 1.19, 1.26, 1.29]
-    assert [round(a / b, 2) for a, b in B200_BY_RANKS.busbw.values()] == [1.0, 1.0, 1.15, 1.19, 1.23]
+    assert [round(a / b, 2) for a, b in MEASURED["H200"].busbw.values()] == [1.0, 1.14, 1.19, 1.26, 1.29]
+    assert [round(a / b, 2) for a, b in MEASURED["B200"].busbw.values()] == [1.0, 1.0, 1.15, 1.19, 1.23]

@@ -199,7 +199,7 @@ def test_draws_are_seeded_and_partition_the_ranks():
 
 
 def test_a_band_is_three_percentiles():
-    assert Band.of([1.0] * 10) == Band(1, 1, 1, 10)
+    assert Band.of([1.0] * 10) == Band(1, 1, 1)
     assert str(Band.of(range(101))) == "50.00 (5.00 to 95.00)"
 
 

@@ -131,15 +131,15 @@ def test_injection_is_what_the_best_connected_rank_owns():
         assert equal_injection(topology(on)).bandwidth[0] == Fraction(1, links)
 
 
-def test_the_fastest_are_sorted_and_are_the_fastest_of_their_topology():
-    names = ("star:8", "torus:2x4", "mesh:4x2")
-    found = fastest("all-gather", names, **PRICE)
-    assert [rung.seconds for rung in found] == sorted(rung.seconds for rung in found)
-    for rung in found:
-        on = rung.entry.topology.name
-        assert rung.seconds == min(here.priced(**PRICE).seconds for here in entries("all-gather", on))
-    rings = fastest("all-gather", names, among=lambda here: here.algorithm.name == "ring", **PRICE)
-    assert [rung.entry.topology.name for rung in rings] == ["star:8"]  # elsewhere a flat ring is not at home
+@pytest.mark.parametrize("on", ["star:8", "torus:2x4", "mesh:4x2"])
+def test_the_fastest_of_a_topology_is_the_fastest_that_it_compares(on):
+    times = [here.priced(**PRICE).seconds for here in entries("all-gather", on)]
+    assert fastest("all-gather", on, **PRICE).seconds == min(times)
+
+
+def test_elsewhere_than_on_a_star_a_flat_ring_is_not_at_home():
+    for on, at_home in (("star:8", True), ("torus:2x4", False), ("mesh:4x2", False)):
+        assert ("ring" in {here.algorithm.name for here in entries("all-gather", on)}) == at_home
 
 
 @pytest.mark.parametrize("on", [*SMALL, "boxes:3x2", "leaf-spine:2x2x2", "fat-tree:4", "twisted-torus:3"])

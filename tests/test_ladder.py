@@ -19,6 +19,11 @@ def test_a_ladder_holds_every_algorithm_fastest_first():
     assert [rung.seconds for rung in rungs] == sorted(rung.seconds for rung in rungs)
 
 
+@pytest.mark.parametrize("primitive", ["all-reduce", "all-gather", "reduce-scatter"])
+def test_a_ring_without_latency_has_the_bus_bandwidth_of_the_wire(primitive):
+    assert run(find(primitive, "ring"), star(6), message=1e6, alpha=0, bandwidth=3e9).busbw == pytest.approx(3e9)
+
+
 @pytest.mark.parametrize("message", [1e3, 1e6, 16e6, 1e9])
 def test_no_other_number_of_segments_is_faster_when_executed(message):
     tree = find("all-reduce", "double-binary-tree")

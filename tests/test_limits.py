@@ -28,6 +28,7 @@ PRICE = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
         ("full-mesh:2048", 2048),
         ("switch-tree:1048576x64,uplinks=8", 2**20),
         ("twisted-torus:20", 800),
+        ("ring:4096,without=0-1", 4096),
     ],
 )
 def test_large_topologies_can_be_had(expression, ranks):
@@ -58,6 +59,7 @@ def test_large_topologies_can_be_had(expression, ranks):
         "boxes:100000x100000",
         "boxes:1000x2x2x500,seed=1",
         "hamming:13x4",
+        "ring:4097,without=0-1",
     ],
 )
 def test_topologies_that_are_too_large_are_refused_before_they_are_made(expression, small_memory):

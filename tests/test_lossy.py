@@ -24,7 +24,7 @@ def test_a_line_costs_what_executes_on_512_ranks(which):
 @pytest.mark.parametrize("which", [one for one in LINES if one.entry.algorithm.segmented], ids=lambda one: one.label)
 def test_no_other_number_of_segments_is_better(which, message):
     price = {**PRICE, "message": message}
-    for rung, eta in ((which.ideal(**price), PROFILES["ideal"]), (which.real(**price), PROFILES[which.profile])):
+    for rung, eta in ((which.ideal(**price), PROFILES["ideal"]), (which.real(**price), which.eta)):
         slow = {"message": message, "alpha": 0.5e-6 * float(eta.alpha), "bandwidth": 900e9 * float(eta.beta)}
         times = {p: which.entry.cost(p).seconds(**slow) for p in range(1, 300)}
         assert times[rung.segments] == min(times.values())
@@ -64,7 +64,7 @@ def test_at_the_break_even_two_lines_take_equally_long(slower, faster):
 
 def test_a_line_that_is_slower_at_its_best_never_breaks_even():
     dim_ring, halving = line("all-reduce", "dim-ring"), line("all-reduce", "rabenseifner")
-    perfect = Line("all-reduce", "rabenseifner", "star:512", "ideal", "star without losses")
+    perfect = Line("all-reduce", "rabenseifner", "star:512", PROFILES["ideal"], "star without losses")
     assert break_even(perfect, dim_ring, **PRICE) is None
     assert break_even(dim_ring, halving, **PRICE) is not None
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -16,6 +18,8 @@ from colllib.forest import forest
 from colllib.ladder import offered
 from colllib.msccl import COLLECTIVES, export, run
 from colllib.plain_xml import parsed
+from colllib.primitives import all_reduce
+from colllib.schedule import Schedule, Step
 from colllib.topology import find, star
 from colllib.topology.paths import Paths
 
@@ -86,6 +90,48 @@ def test_a_forest_with_paths_through_switches_is_exported_as_messages_between_gp
     schedule = forest(find("fat-tree:4"), primitive=primitive).schedule()
     assert schedule.paths is not None
     assert run(export(schedule, primitive, "forest"))[1] == 16
+
+
+def summed_by_gpu_0(shares):
+    """An all-reduce of two GPUs: GPU 1 sends every block, and gets the sums back."""
+    blocks = all_reduce(2, shares)
+    every = np.arange(len(blocks.share))
+    return Schedule.from_steps(blocks, [Step.of([1], [0], every, True), Step.of([0], [1], every)])
+
+
+def by_every_other(ranks):
+    """An all-gather in which each GPU has two thread blocks for each other one."""
+    return algorithms.find("all-gather", "direct").build(ranks)
+
+
+@pytest.mark.parametrize(
+    ("primitive", "schedule", "complaint"),
+    [
+        ("all-reduce", summed_by_gpu_0(256), None),
+        ("all-reduce", summed_by_gpu_0(257), "257 steps of a thread block: MSCCL takes at most 256"),
+        ("all-reduce", summed_by_gpu_0([Fraction(1, 73), Fraction(72, 73)]), None),
+        ("all-reduce", summed_by_gpu_0([Fraction(1, 74), Fraction(73, 74)]), "73 chunks in a step: .* at most 72"),
+        ("all-gather", by_every_other(17), None),
+        ("all-gather", by_every_other(18), "34 thread blocks of a GPU: MSCCL takes at most 32"),
+    ],
+)
+def test_as_much_is_written_as_msccl_takes(primitive, schedule, complaint):
+    if complaint is None:
+        assert run(export(schedule, primitive, "largest"))[1] == schedule.ranks
+    else:
+        with pytest.raises(ValueError, match=complaint):
+            export(schedule, primitive, "larger")
+
+
+def test_a_shard_that_lacks_a_term_is_named():
+    """Any of the ring's sums: the shard that it belongs to is chunk r of GPU r."""
+    text = export(algorithms.find("reduce-scatter", "ring").build(4), "reduce-scatter", "ring")
+    pieces = text.split('type="rrc"')
+    assert len(pieces) == 1 + 4 * 3
+    for k in range(1, len(pieces)):
+        wrong = 'type="rrc"'.join(pieces[:k]) + 'type="r"' + 'type="rrc"'.join(pieces[k:])
+        with pytest.raises(ValueError, match=r"^GPU (\d) ends with a wrong chunk \1$"):
+            run(wrong)
 
 
 def test_a_path_over_another_gpu_is_refused():

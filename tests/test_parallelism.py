@@ -207,6 +207,12 @@ def test_hybrid_sharding_in_boxes_of_eight_by_hand():
     assert memory(model, plan) == memory(model, Plan(dp=8, zero=3))
 
 
+def test_a_copy_is_sharded_over_two_ranks_at_least():
+    assert Plan(dp=8, zero=1, replicate=4).shards == 2
+    with pytest.raises(ValueError, match="zero = 1 and a copy on 1 of the ranks shard nothing"):
+        Plan(dp=8, zero=1, replicate=8)
+
+
 def test_the_bubble_is_counted_from_a_pipeline():
     """Forward passes of m microbatches through p stages, one slot each: the last stage idles p - 1 of m + p - 1."""
     for p, m in ((1, 4), (4, 4), (16, 16), (4, 12)):

@@ -6,9 +6,9 @@ import pytest
 import reference
 
 from colllib.algorithms import allreduce, broadcast, reduce
+from colllib.cost import best_segments_unrounded, pipeline_cost
 from colllib.events import event_clock
 from colllib.execution import execute
-from colllib.pipeline import best_segments_unrounded, pipeline_cost
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Schedule, Step, pipelined
 from colllib.topology import full_mesh

@@ -14,7 +14,7 @@ from colllib.cli import cli
 from colllib.execution import execute
 from colllib.placement import at_places, in_groups, order_of, sought
 from colllib.primitives import PRIMITIVES
-from colllib.topology import boxes
+from colllib.topology import boxes, from_links
 
 FREE = {"message": 1e9, "alpha": (0.0, 0.0), "bandwidth": (450e9, 50e9)}
 SIX = ["broadcast", "reduce", "all-reduce", "all-gather", "reduce-scatter", "all-to-all"]
@@ -62,6 +62,13 @@ def test_the_search_finds_an_order_that_changes_each_box_once():
     scattered = execute(at_places(find("all-reduce", "ring"), order_of(net, "random", 3)).build(9), net)
     found = execute(at_places(find("all-reduce", "ring"), order).build(9), net)
     assert found.cost.seconds(**FREE) == execute(ring, net).cost.seconds(**FREE) < scattered.cost.seconds(**FREE)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_of_two_ranks_the_root_gets_the_wider_way_out(seed):
+    net = from_links("lopsided", 2, [(0, 1), (1, 0)], bandwidth=[1, 2])
+    price = {"message": 1e9, "alpha": 0, "bandwidth": 1e9}
+    assert sought(find("broadcast", "chain").build(2), net, seed=seed, tries=20, **price)[0] == 1
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.booleans(), st.sampled_from(SIX))

@@ -131,7 +131,8 @@ def test_switches_do_nothing_unless_they_are_said_to():
         **{name: getattr(plain, name) for name in ("name", "ranks", "switches", "link_src", "link_dst")}
         | {name: getattr(plain, name) for name in ("alpha", "tier", "tiers", "router", "port_model")}
     )
-    assert (bare.combines, bare.replicates, bare.scatters) == (False, False, False)
+    for net in (bare, from_links("given", 2, [(0, 2), (2, 1)], switches=1, latency=Latency())):
+        assert (net.combines, net.replicates, net.scatters) == (False, False, False)
 
 
 def test_messages_of_one_step_may_go_to_ranks_and_to_the_switch():

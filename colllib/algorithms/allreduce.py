@@ -50,8 +50,8 @@ def ring_cost(ranks: int) -> Cost:
 def bidirectional_ring(ranks: int) -> Schedule:
     """Two rings at once, one each way round, each with half of the vector.
 
-    It takes as many steps as one ring. It moves half as much over each link where a rank owns one
-    link per neighbor, and just as much where both ways share one port.
+    It takes as many steps as one ring. It moves half as much over each link where a rank owns a link
+    to each of two neighbors, and just as much where both ways share one port.
 
     >>> bidirectional_ring(6).num_steps
     10
@@ -84,7 +84,7 @@ def shortest_way_reduce_scatter(ranks: int) -> Schedule:
 
 
 def shortest_way_ring(ranks: int) -> Schedule:
-    """`shortest_way_reduce_scatter`, then the same backwards: half as many steps as one ring.
+    """`shortest_way_reduce_scatter`, then the same backwards: 2 floor(N/2) steps, where one ring takes 2 (N - 1).
 
     >>> shortest_way_ring(6).num_steps, shortest_way_ring(7).num_steps
     (6, 6)

@@ -192,10 +192,11 @@ def torus_link_loads(lattice: Lattice) -> list[tuple[Fraction, Fraction]]:
 def relay_load(lattice: Lattice) -> Fraction:
     """n_beta of `relay` with its ties split, if no link ever idled: the busiest axis's load.
 
-    d/8 for the longest axis where that is even and at least 4, (d^2 - 1)/8d where it is odd.
+    d/8 for the longest axis where that is even and at least 4, (d^2 - 1)/8d where it is odd; 1/2 for one of 2,
+    also beside one of 3.
 
-    >>> relay_load(Lattice((8, 8, 8))), relay_load(Lattice((5, 3)))
-    (Fraction(1, 1), Fraction(3, 5))
+    >>> relay_load(Lattice((8, 8, 8))), relay_load(Lattice((5, 3))), relay_load(Lattice((3, 2)))
+    (Fraction(1, 1), Fraction(3, 5), Fraction(1, 2))
     """
     loads = [Fraction(0)]
     for size in lattice.dims:

@@ -14,9 +14,9 @@ from colllib.claims.cases import best_us, measured, once, per
 from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, run
 from colllib.claims.traces import edges, states
 from colllib.claims.value import Cases, Limit, Rows, Table, Words
+from colllib.cost import best_segments_unrounded
 from colllib.execution import Execution
 from colllib.measures import busy_ports, phases
-from colllib.pipeline import best_segments_unrounded
 from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, reversed_in_time
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import isfinite, log
+from statistics import median
 from typing import Any
 
 from colllib.measured import causes
 from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
 from colllib.measured.expected import Expected, expected
-from colllib.measured.infer import ANY_RANKS, UNSURE, Hints, at_least, linked, machine_of, ranks_of, stand_in
+from colllib.measured.infer import ANY_RANKS, UNSURE, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.predict import Prediction, predict
@@ -118,18 +119,15 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     except ValueError as error:
         return _undecided(str(error), "a table with times")
     if ranks is None:
-        form = replace(form, fitted=())  # its times would rest on the factor of a number of ranks
+        at_largest = [row.busbw for row in run.rows if row.busbw and row.message == form.largest]
+        form = replace(form, fitted=(), measured=median(at_largest or [form.measured]))  # not by a factor nobody knows
     if any(row.failed for row in run.rows):
         text = "Values are wrong: the column #wrong is not 0, so no speed of this run counts."
         return Diagnosis("undecided", "other", (), 0.5, "unknown", text, (text,), "the same run with -c 1", form)
     if machine is None:
-        gpus = hints.gpus_per_box or run.gpus_per_box
-        known = replace(known, boxes=hints.boxes or run.boxes, gpus_per_box=gpus)
-        run = replace(known, ranks=ranks)
-        machine, why = stand_in(run, form)
-        if machine is None:
-            return _unknown_machine(run, form, hints.cards, assumed)
-        assumed.append(f"{why}; say --gpu and --cards to be sure")
+        boxes, gpus = hints.boxes or run.boxes, hints.gpus_per_box or run.gpus_per_box
+        told = replace(known, ranks=ranks, boxes=boxes, gpus_per_box=gpus)
+        return _unknown_machine(told, form, hints.cards, assumed)
     if machine.boxes == 1 and (hosts := run.boxes or 1) > 1:  # NVLink joins them, or else only their cards do
         cards = min(machine.cards, gpus := machine.gpus // hosts)
         common = machine.common_network * cards / machine.cards
@@ -149,24 +147,28 @@ def _undecided(why: str, needed: str) -> Diagnosis:
 
 
 def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, assumed: list[str]) -> Diagnosis:
-    """Without a GPU the numbers may still say what they come from, or the log why they are low."""
+    """Without a GPU the speed may still decide, or the log say why it is low."""
     marks = [*causes.said(run, run.boxes, cards[0] if cards else 0), *causes.noted(form)]
-    if not _certain(marks):
+    speed, said, (state, why) = f"{form.measured / 1e9:.3g} GB/s", _certain(marks), decided(run, form)
+    if state == "healthy" and (not said or form.measured > UNKNOWN.pcie):
+        text = f"{speed} is {why}; say --gpu to be sure."
+        adds = form.measured > UNKNOWN.pcie and run.collective in (None, "all-reduce")
+        test, faster = _test("", run.ranks, run.collective), ("nvls",) if adds else ()
+        return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), test, form)
+    if not said:
         marks += _if_slow(run, form)
     found = [cause for cause, _ in weighed(marks)]
-    speed = f"{form.measured / 1e9:.3g} GB/s"
-    state, cause, others, sure = "undecided", found[0] if found else None, found[1:3], 0.3
+    cause, others = (found[0] if found else None), tuple(found[1:3])
     guess = f" If it should be faster, most likely {CAUSES[found[0]][0]}." if found and form.largest >= LARGE else ""
-    text = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards.{guess}"
-    if run.gpus_per_box != 1 and linked(run, form):
-        state, cause, others, sure = "healthy", None, ["nvls"] if run.collective in (None, "all-reduce") else [], 0.5
-        text = f"{speed} is more than PCIe or cards carry: the GPUs' own links are in use; say --gpu to be sure."
-    elif _certain(marks):
+    text, sure = f"I cannot tell: {speed}, but the machine is not known; say --gpu, --boxes, --cards.{guess}", 0.3
+    if said:
         why = max(marks, key=lambda mark: mark.weight).text
         state, sure, text = "below-expectation", 0.55, f"{speed}, and the log itself says why: {why}."
-    seen = [text] if state == "healthy" else dict.fromkeys(mark.text for mark in marks)
-    test, evidence = _test(cause or "", run.ranks, run.collective), (*seen, *assumed) or (text,)
-    return Diagnosis(state, cause, tuple(others), sure, "unknown", text, evidence, test, form)
+    elif state:
+        sure, text = 0.5, f"{speed} is {why}; most likely {CAUSES[found[0]][0]}."
+    seen = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
+    test = _test(cause or "", run.ranks, run.collective)
+    return Diagnosis(state or "undecided", cause, others, sure, "unknown", text, seen, test, form)
 
 
 def _if_slow(run: Run, form: Shape) -> Iterator[Evidence]:

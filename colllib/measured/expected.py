@@ -10,7 +10,7 @@ from colllib.measured.machines import Machine
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.64, 0.5, 0.3
-SEND_SHARE = 0.8  # of a card that one pair of GPUs has for itself: up to 0.97 is seen
+SEND_SHARE = 0.75  # of a card that one pair of GPUs has for itself: 0.78 (RoCE, an MTU of 1024) to 0.97 are seen
 PAIRS = ("sendrecv", "all-to-all")  # in which a GPU sends to others directly
 CARD_TOTALS = (12.5e9, 25e9, 50e9, 100e9, 200e9, 400e9, 800e9)  # bytes per second of the cards that boxes usually have
 NVLS_MOST = 0.72  # of what a switch that adds can give at most: up to 0.69 is seen on 8 GPUs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from colllib.measured.expected import PAIRS, SEND_SHARE, expected, filled
+from colllib.measured.expected import CARD_SHARE, CARD_TOTALS, PAIRS, SEND_SHARE, SLOT_SHARE, expected, filled
 from colllib.measured.log import Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.shape import LARGE, Shape
@@ -16,9 +16,13 @@ EFA_CARD = 12.5e9  # of the boxes with Ampere and before, of which those with A1
 TRANSPORT_CARD = 25e9  # of the transports that tell it
 TRANSPORTS = {"cxi": 0, "tcpx_": 4, "fastrak": 8}  # Slingshot's, whose cards the log counts; of A3 High and A3 Mega
 POOREST_CARD = 12.5e9  # of usual boxes of several GPUs
+HALF_CARD, FULL_CARD = 25e9, 0.985  # of 200 Gb/s, and the most that arrives of one: the rest is packets' headers
+OLDER_SLOT = 31.5e9  # one way, of 16 lanes of PCIe 4.0
+LEAST_OF_A_TREE = 1.1  # over two boxes, of what their cards carry, where NCCL takes one: 1.14 and more is seen
 WIDEST_SLOT = 126e9  # one way, of 16 lanes of PCIe 6.0
 UNSURE = 0.85  # of the low end: nearer than that, a run is neither healthy nor slow
 LARGEST_HOST = 16  # GPUs: a larger NVLink domain spans hosts, and is one box
+FAST, SLOW = "healthy", "below-expectation"
 Assumed = list[str]
 
 
@@ -58,39 +62,53 @@ def at_least(run: Run) -> int:
     return run.ranks or (MANY_RANKS if shows else 1)
 
 
-def linked(run: Run, form: Shape) -> bool:
-    """Whether unknown GPUs exchange more than all but links of their own carry: PCIe in a box, between boxes cards."""
-    one = run.boxes == 1 or (run.boxes is None and at_least(run) <= UNKNOWN.gpus)
-    others = WIDEST_SLOT if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
-    return form.largest >= LARGE and not form.erratic and form.measured > others
+def decided(run: Run, form: Shape) -> tuple[str, str]:
+    """What the numbers alone say of a run of unknown GPUs and cards: the state and why, or nothing.
 
-
-def stand_in(run: Run, form: Shape) -> tuple[Machine | None, str]:
-    """Boxes of eight that decide about a run of unknown GPUs whatever theirs are, and how, or nothing.
-
-    The richest usual ones have 400 Gb/s a GPU: what is fast enough even for them, or for two such GPUs, is healthy, and
-    no fabric scatters so that is. The poorest have one card of 100 Gb/s: what is too slow even for them is slow. A ring
-    between them that fills a usual total of several cards has such cards.
+    Only links of their own carry more than PCIe in a box and cards between boxes. Up to eight ranks, mostly of one box,
+    are fast enough if they are so for PCIe 5.0 (but for a GPU that is printed and unheard of, as new ones are), two
+    also if they fill a card, and slow if they are so even for PCIe 4.0. Boxes are fast enough if they are so for the
+    richest usual ones, with eight cards of 400 Gb/s, and slow if they are so for one card of 100 Gb/s, or scatter. A
+    ring between them fills a usual total of several cards or part of the next: more than the one that is too little for
+    the other is slow; a tree over two boxes adds more than that.
     """
-    pair = run.ranks == 2 and run.boxes != 1 and not form.erratic and form.largest >= LARGE
-    if pair and SEND_SHARE * UNKNOWN.card <= form.measured <= UNKNOWN.card:
-        return replace(UNKNOWN, boxes=2, gpus=1, cards=1, cards_known=True), "it is fast enough for a card of 400 Gb/s"
-    count = run.boxes or at_least(run) // UNKNOWN.gpus
-    if count < 2 or form.largest < LARGE or run.ranks not in (None, count * UNKNOWN.gpus):
-        return None, ""
-    rich = replace(UNKNOWN, boxes=count, cards_known=True)
-    poor = replace(rich, cards=1, card=POOREST_CARD)
-    bound = expected(rich, str(run.collective))
+    speed, ranks, pairs = form.measured, at_least(run), run.collective in PAIRS
+    one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
+    others = WIDEST_SLOT if run.collective == "sendrecv" else UNKNOWN.pcie if one else UNKNOWN.network
+    few = one or (run.ranks is not None and ranks <= UNKNOWN.gpus)
+    if form.largest < LARGE or (form.erratic and few):
+        return "", ""
     if form.erratic:
-        return rich, "it scatters as no healthy fabric does, assumed to have 8 x 400 Gb/s a box"
-    if bound.low <= form.measured <= bound.high:
-        return rich, "it is fast enough for boxes of 8 GPUs with 8 x 400 Gb/s cards"
-    if form.measured < UNSURE * expected(poor, str(run.collective)).low:
-        return poor, "it is too slow even for boxes of 8 GPUs with one card of 100 Gb/s"
-    full = filled(form.measured)
-    if full <= UNKNOWN.card or run.collective in PAIRS:
-        return None, ""
-    return replace(rich, card=full / rich.cards), f"it is what cards of {full / 1e9:g} GB/s a box give"
+        return SLOW, "no figure of a healthy fabric, as other sizes are far from it"
+    if run.gpus_per_box != 1 and speed > others:
+        return FAST, "more than PCIe or cards carry: the GPUs' own links are in use"
+    if few:
+        return ("", "") if pairs or ranks < 2 else _of_few(run, speed, one)
+    boxes = run.boxes or ranks // UNKNOWN.gpus
+    rich = replace(UNKNOWN, boxes=max(2, boxes), cards_known=True)
+    low, least = (expected(each, str(run.collective)).low for each in (rich, replace(rich, cards=1, card=POOREST_CARD)))
+    if speed >= low:
+        return FAST, "enough even for boxes with 8 cards of 400 Gb/s"
+    if speed < UNSURE * least:
+        return SLOW, "too little even for boxes with one card of 100 Gb/s"
+    if pairs:
+        return "", ""
+    if (full := filled(speed)) > UNKNOWN.card:
+        return FAST, f"what cards of {full / 1e9:g} GB/s a box give"
+    more = 2 * CARD_SHARE if boxes > 2 else LEAST_OF_A_TREE
+    if any(total < speed < more * total for total in CARD_TOTALS if total < UNKNOWN.network / 2):
+        return SLOW, "more than one usual total of a box's cards, and too little for the next"
+    return "", ""
+
+
+def _of_few(run: Run, speed: float, one: bool) -> tuple[str, str]:
+    if run.ranks == 2 and run.boxes != 1:
+        if SEND_SHARE * HALF_CARD <= speed <= FULL_CARD * HALF_CARD or speed >= SEND_SHARE * UNKNOWN.card:
+            return FAST, "what two GPUs get of a card of 200 Gb/s, or of 400 Gb/s and more"
+    elif one and not run.gpu and speed >= SLOT_SHARE * UNKNOWN.pcie:
+        return FAST, "enough for GPUs without links of their own, even in slots of PCIe 5.0"
+    slow = speed < UNSURE * SLOT_SHARE * OLDER_SLOT
+    return (SLOW, "less than GPUs get in slots of PCIe 4.0 or of a card of 100 Gb/s") if slow else ("", "")
 
 
 def machine_of(run: Run, hints: Hints) -> tuple[Machine | None, Assumed]:
@@ -162,7 +180,9 @@ def _with_cards(made: Machine, run: Run, hints: Hints, kind: Machine, assumed: A
         return made
     if made.gpus < kind.gpus and kind.cards > 1:
         part = made.gpus / kind.gpus
-        common = max(made.card, part * kind.common_network)
+        common = part * kind.common_network
+        if kind.gpus <= LARGEST_HOST:  # larger ones have cards for each GPU, smaller hosts one for several
+            common = max(made.card, common)
         made = replace(made, cards=max(1, int(kind.cards * part)), common_network=common)
     counted, named = (int(run.facts.get(key, "0")) for key in ("cards", "named cards"))
     if "efa" in (run.facts.get("provider"), run.facts.get("FI_PROVIDER")) and kind.generation < 2:

@@ -7,7 +7,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from math import isfinite
 from pathlib import Path
 from statistics import median
@@ -32,6 +32,7 @@ _BYTES = {
 _A_NUMBER = r"(?i:[+-]?(?:\d[\d_,]*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\*?|[+-]?(?:nan|inf)|N/A)(?!\S)"
 _NUMBER = re.compile(_A_NUMBER)
 _HALF = ("time", "algbw", "busbw", "wrong")
+_WORDS = ("type", "redop", "op", "algo", "proto")  # columns that hold no number
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
 _ROW = re.compile(
     rf"(?<!\S)({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
@@ -91,7 +92,8 @@ class _Table:
     columns: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
     streams: list[str] = field(default_factory=list)  # the process that printed a row
-    places: list[int] = field(default_factory=list)  # in Markdown: the column of each row
+    kind: str = ""  # of the rows: a program may run one type after the other
+    places: list[str] = field(default_factory=list)  # the type of each row, in Markdown its column
     devices: dict[int, tuple[str, int, str]] = field(default_factory=dict)
     firsts: set[str] = field(default_factory=set)  # hosts that say that they have rank 0: one of each job
     unread: list[Unread] = field(default_factory=list)
@@ -108,11 +110,11 @@ class _Table:
         """Name the line that is read as one that could not be."""
         self.unread.append(Unread(self.line.number, why, shortened(self.line.text.strip())))
 
-    def add(self, row: Row, place: int = 0) -> None:
+    def add(self, row: Row, place: str = "") -> None:
         """One time, and its column in Markdown."""
         self.rows.append(row)
         self.streams.append(self.line.stream)
-        self.places.append(place)
+        self.places.append(place or self.kind)
 
 
 def read_file(path: str | Path) -> tuple[Run, ...]:
@@ -284,7 +286,8 @@ def _row(table: _Table, line: str) -> bool:
     if full:
         _full_row(table, *full.groups(""))
         return True
-    if table.dialect not in ("columns", "osu") or not table.columns or not all(map(_NUMBER.fullmatch, words)):
+    numbers = (word for name, word in zip_longest(table.columns, words) if word and name not in _WORDS)
+    if table.dialect not in ("columns", "osu") or not table.columns or not all(map(_NUMBER.fullmatch, numbers)):
         return False
     if len(words) == len(table.columns) or (table.dialect == "osu" and len(words) > len(table.columns)):
         _add(table, dict(zip(table.columns, words, strict=False)))
@@ -304,7 +307,7 @@ def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behin
         return table.refuse(f"{len(rest)} numbers {where}")
     if rooted:
         table.root = rest.pop(0)
-    elements, total = _float(count), _float(size)
+    elements, total, table.kind = _float(count), _float(size), kind + redop
     parts = total / (elements * _BYTES[kind]) if elements and total else 1.0
     for first in range(0, len(rest), len(half)):
         cells = dict(zip(half, rest[first:], strict=False))
@@ -375,7 +378,8 @@ def _markdown(table: _Table, line: str) -> None:
         time, algbw, busbw = (row.get(kind) for kind in ("time", "algbw", "busbw"))
         in_place = half == 1 if len(rows) == 2 and "time" in kinds else None
         seconds = None if time is None else time * 1e-6
-        table.add(Row(table.line.number, message, seconds, algbw, busbw, in_place), half + 1 if in_place is None else 0)
+        place = table.columns[half + 1] if in_place is None else ""
+        table.add(Row(table.line.number, message, seconds, algbw, busbw, in_place), place)
 
 
 def _markdown_column(name: str, columns: tuple[str, ...]) -> str:
@@ -401,7 +405,7 @@ def _quantity(cell: str, size: bool) -> float | None:
 
 
 def _runs(table: _Table) -> Iterator[Run]:
-    """The run or, for a table with one column for each number of nodes, the runs."""
+    """The run or, for a table with a column for each number of nodes or with several types, the runs."""
     devices = table.devices.values()
     hosts = Counter(host for host, _, _ in devices)
     printed = table.ranks or max(table.devices, default=-1) + 1 or int(table.facts.get("nranks", 0)) or None
@@ -410,6 +414,8 @@ def _runs(table: _Table) -> Iterator[Run]:
     if printed and len(devices) < printed:  # some lines were cut out
         boxes, per_box = table.hosts, max((device + 1 for _, device, _ in devices), default=shown)
     collective, ranks = _deduced(table, printed)
+    if len(devices) == 1 and ranks != 1:  # the line of one rank says nothing of the others
+        boxes, per_box = table.hosts, shown
     if per_box and ranks and ranks % per_box == 0:
         boxes = ranks // per_box
     elif ranks != printed:
@@ -424,8 +430,9 @@ def _runs(table: _Table) -> Iterator[Run]:
         return
     for place in places:
         rows = tuple(row for row, at in zip(table.rows, table.places, strict=True) if at == place)
-        nodes = re.fullmatch(r"(\d{1,5}) nodes?", table.columns[place])
-        yield replace(made, rows=rows, boxes=int(nodes[1]) if nodes else None)
+        nodes = re.fullmatch(r"(\d{1,5}) nodes?", place)
+        other = int(nodes[1]) if nodes else None if table.dialect == "markdown" else boxes
+        yield replace(made, rows=rows, boxes=other)
 
 
 def _ranks_of_an_all_reduce(rates: list[tuple[float, float]]) -> int | None:

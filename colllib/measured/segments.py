@@ -83,9 +83,11 @@ def _cuts(size: Array, time: Array) -> list[tuple[int, int]]:
     count = len(size)
     squares = np.full((count, count + 1), np.inf)
     for a in range(count):
-        for b in range(a + min(FEWEST_POINTS, count), count + 1):
-            constant, slope = _lines(size[a:b], time[None, a:b])
-            squares[a, b] = (((constant + slope * size[a:b]) / time[a:b] - 1) ** 2).sum()
+        ends = np.arange(a + min(FEWEST_POINTS, count), count + 1)
+        inside = (np.arange(a, count) < ends[:, None]).astype(float)
+        constant, slope = _lines(size[a:], time[None, a:], inside)
+        deviation = (constant[:, None] + slope[:, None] * size[a:]) / time[a:] - 1
+        squares[a, ends] = (inside * deviation**2).sum(axis=1)
     best, begins = [squares[0]], []  # of the first b points in k segments: the least squares, where the last begins
     for _ in range(1, MOST_SEGMENTS):
         options = best[-1][:count, None] + squares

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from colllib import ladder, units
 from colllib.algorithms import find
 from colllib.bounds import ON_TORUS, ONE_PORT
-from colllib.cost import CROSSOVER
+from colllib.cost import BEST_SEGMENTS_SQUARED, CROSSOVER
 from colllib.ladder import Entry, Rung
-from colllib.pipeline import BEST_SEGMENTS_SQUARED
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.views import listed
 from colllib.two_tiers import CLUSTERS, TWO_TIERS, cluster, price, rungs

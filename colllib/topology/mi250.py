@@ -8,9 +8,9 @@ from colllib.limits import MOST_LINKS, check_size
 from colllib.topology.base import Topology
 from colllib.topology.graph import from_links
 from colllib.topology.latency import HALVES
-from colllib.topology.presets import GB, PRESETS
+from colllib.topology.presets import PRESETS
 
-LINK, CARD = 50 * GB, 16 * GB  # of one link between dies, and a die's share of its box's eight cards
+LINK, CARD = 50e9, 16e9  # of one link between dies, and a die's share of its box's eight cards
 
 #: Between the dies of one half of a box, by pairs, so many links. Dies 2i and 2i + 1 share a package.
 _HALF = (

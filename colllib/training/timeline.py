@@ -27,7 +27,7 @@ class Op:
     """An operation.
 
     Args:
-        name: for figures and errors.
+        name: for errors.
         stream: where it is queued, such as "compute 0".
         seconds: how long it takes alone, at least 0.
         after: indices of operations in the list that must be done first.

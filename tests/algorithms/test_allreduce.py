@@ -113,6 +113,17 @@ def test_ring_and_rabenseifner_on_a_power_of_two_attain_the_bandwidth_bound(rank
         assert execute(allreduce.rabenseifner(ranks)).cost.n_beta == lower_bound("all-reduce", ranks).n_beta
 
 
+def test_a_rank_of_a_ring_has_two_neighbors_and_of_a_double_tree_at_most_four():
+    for ranks in (8, 12, 64, 100):
+        for build, most in ((allreduce.ring, 2), (allreduce.double_binary_tree, 4)):
+            schedule, met = build(ranks), {rank: set() for rank in range(ranks)}
+            for t in range(schedule.num_steps):
+                for src, dst in zip(schedule.step(t).src.tolist(), schedule.step(t).dst.tolist(), strict=True):
+                    met[src].add(dst)
+                    met[dst].add(src)
+            assert max(map(len, met.values())) == most
+
+
 @given(st.integers(1, 400))
 def test_no_rank_is_interior_in_both_complementary_trees(ranks):
     for tree in (pair := trees.complementary(ranks)):

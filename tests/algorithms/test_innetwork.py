@@ -124,6 +124,19 @@ def test_no_switch_has_more_links_than_ports(ranks, radix, uplinks):
     assert topology.switches == 1 or topology.switches > (ranks - 1) // radix
 
 
+@pytest.mark.parametrize(("ranks", "radix"), [(64, 9), (12, 4), (20, 5)])
+def test_an_uplink_carries_at_most_m_and_in_two_shots_the_shards_of_its_ranks_too(ranks, radix):
+    tree = switch_tree(ranks, radix, **ALL)
+    ups = [i for i in range(tree.num_links) if ranks <= min(tree.link_src[i], tree.link_dst[i])]
+    loads = {
+        one.name + one.primitive: max(execute(one.build(tree), tree).link_total[i] for i in ups) for one in THROUGH
+    }
+    most = loads.pop("in-network-two-shotall-reduce")
+    assert most == 1 + Fraction(radix - 1, ranks)
+    assert loads.pop("in-networkall-to-all") > 1
+    assert max(loads.values()) == 1
+
+
 def test_a_two_tier_tree_of_radix_64_has_no_room_for_4096_ranks():
     """A leaf needs a port for its uplink: 64 leaves of 63."""
     assert innetwork.SwitchTree(switch_tree(64 * 63, 64)).height == 2

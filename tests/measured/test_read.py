@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from time import process_time
 
 import pytest
@@ -174,13 +175,15 @@ def test_text_without_a_row_is_refused():
         read("nothing\nto see\n")
 
 
-def test_a_file_that_is_too_large_is_refused_unread(tmp_path, monkeypatch):
+def test_a_file_is_read_up_to_64_mib(tmp_path):
     place = tmp_path / "log"
     place.write_text(HEADER + ROW)
     assert len(read_file(place)) == 1
-    monkeypatch.setattr(reading, "MOST_BYTES", 10)
-    with pytest.raises(ValueError, match="cut out the table"):
-        read_file(place)
+    for size, complaint in ((2**26, "no row"), (2**26 + 1, "over 64 MiB; cut out the table")):
+        place.write_bytes(b"")
+        os.truncate(place, size)
+        with pytest.raises(ValueError, match=complaint):
+            read_file(place)
 
 
 def test_a_table_with_a_column_for_each_number_of_nodes_is_a_run_each():
@@ -412,3 +415,24 @@ def test_a_whole_command_tells_the_ranks_and_those_of_a_box(command, found):
 def test_a_command_that_contradicts_the_table_tells_nothing():
     (run,) = read("mpirun -np 4 ./all_reduce_perf -g 1\n# size time algbw busbw\n 1048576  100.0  10.49  18.35\n")
     assert run.ranks == 8
+
+
+def test_types_that_a_program_runs_one_after_the_other_are_runs_of_their_own():
+    table = write(logs.run(480e9), "nccl-tests")
+    again = [line.replace("float ", "int32 ") for line in table.splitlines() if not line.startswith("#")]
+    runs = read("\n".join([table, *again]))
+    assert [run.mixed for run in runs] == ["", ""]
+    assert [(run.ranks, run.boxes, len(run.rows)) for run in runs] == [(16, 2, 48)] * 2
+
+
+def test_the_line_of_one_rank_says_nothing_of_how_the_others_lie():
+    table = write(logs.run(340e9, gpu="AMD Instinct MI355X"), "nccl-tests")
+    kept = [line for line in table.splitlines() if "Rank" not in line or "Rank  0" in line]
+    (run,) = read("\n".join(kept))
+    assert (run.gpu, run.ranks, run.boxes, run.gpus_per_box) == ("AMD Instinct MI355X", 16, None, None)
+
+
+def test_columns_of_words_keep_no_row_from_being_read():
+    # as in ROCm/rocm-systems/pull/9406, without a time
+    (run,) = read("size type redop busbw algo proto nchannels\n67108864 float sum 190.33 TREE SIMPLE 64\n")
+    assert [(row.message, row.busbw, row.seconds) for row in run.rows] == [(67108864.0, 190.33e9, None)]

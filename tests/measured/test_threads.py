@@ -252,12 +252,85 @@ THREADS = (
     ("tinygrad/open-gpu-kernel-modules", 1, 6, "GeForce RTX 4090", "", "all-reduce", 24.58, FINE, ""),
     ("kubernetes-sigs/dranet", 2, 1, "GB300", "1x400Gb/s", "all-reduce", 53.9, FINE, ""),
     ("kubernetes-sigs/dranet", 2, 1, "GB300", "2x400Gb/s", "all-reduce", 104.65, FINE, ""),
+    # of a ninth trial, likewise: 53 logs, 22 of them slow, most of them tables alone or figures of reports; alone 41 of
+    # them right and 3 wrong, with what is told 49 and 2; the cause was named of 19 of 22, alone as well as told
+    ("GB300 NVL72 bring-up", 1, 4, "GB300", "", "all-reduce", 48, SLOW, "misconfiguration"),
+    ("GB300 NVL72 bring-up", 1, 4, "GB300", "", "all-reduce", 687, FINE, ""),
+    ("Notes on rented A100 PCIe", 1, 2, "A100 80GB PCIe", "", "all-reduce", 2.29, SLOW, "p2p-disabled"),
+    ("A3 High without TCPX, scaling lab", 1, 8, "H100", "", "all-reduce", 465.43, FINE, ""),
+    ("A3 High without TCPX, scaling lab", 2, 8, "H100", "", "all-reduce", 23.7, SLOW, "misconfiguration"),
+    ("A3 High without TCPX, scaling lab", 3, 8, "H100", "", "all-reduce", 14.95, SLOW, "misconfiguration"),
+    ("A3 High without TCPX, scaling lab", 2, 8, "H100", "", "all-reduce", 28.6, SLOW, "misconfiguration"),
+    ("B200 on Ubuntu, notes for the admins", 2, 8, "B200", "8x400Gb/s", "all-reduce", 268.4, FINE, ""),
+    ("Two DGX Spark, bring-up notes", 2, 1, "GB10", "1x200Gb/s", "all-reduce", 3.02, SLOW, "misconfiguration"),
+    ("Two DGX Spark, bring-up notes", 2, 1, "GB10", "1x200Gb/s", "all-reduce", 23.39, FINE, ""),
+    ("GB10, one HCA or both", 2, 1, "GB10", "1x200Gb/s", "all-reduce", 12.53, SLOW, "single-nic"),
+    ("GB10, one HCA or both", 2, 1, "GB10", "1x200Gb/s", "all-reduce", 23.55, FINE, ""),
+    ("Azure H100, azcluster", 2, 8, "H100", "8x400Gb/s", "all-reduce", 466.4, FINE, ""),
+    ("Isolated all-reduce on 8 GPUs", 1, 8, "", "", "all-reduce", 443, FINE, ""),
+    ("6 H100 of a box, scaling", 1, 6, "H100", "", "all-reduce", 443, FINE, ""),
+    ("GB300 on Kubernetes, tests of images", 2, 4, "GB300", "4x400Gb/s", "all-reduce", 325.88, FINE, ""),
+    ("GB300 on Kubernetes, tests of images", 2, 4, "GB300", "", "all-reduce", 3.67, SLOW, "misconfiguration"),
+    ("Arrhenius, pip NCCL", 2, 4, "GH200", "", "all-reduce", 6.5, SLOW, "misconfiguration"),
+    ("Arrhenius, pip NCCL", 1, 4, "GH200", "", "all-reduce", 330, FINE, ""),
+    ("A3 Mega, 8 nodes validated", 8, 8, "H100", "8x200Gb/s", "all-reduce", 187, FINE, ""),
+    ("B300, NCCL's protocols", 1, 8, "B300", "", "all-reduce", 836.5, FINE, ""),
+    ("Nebius Slurm, quick check", 2, 8, "", "", "all-reduce", 475, FINE, ""),
+    ("482 on two and 392 on three nodes", 3, 8, "", "8x400Gb/s", "all-reduce", 392, FINE, ""),
+    ("HyperPod on EKS, no plugin", 2, 8, "H200", "", "all-reduce", 3.2, SLOW, "misconfiguration"),
+    ("4 H20, preflight", 1, 4, "H20", "", "all-reduce", 351.1, FINE, ""),
+    ("MLPerf on bridged H100 NVL", 1, 2, "H100 NVL", "", "all-reduce", 211, FINE, ""),
+    ("FastVideo on a pair of Sparks", 2, 1, "GB10", "1x200Gb/s", "all-reduce", 21, FINE, ""),
+    (
+        "4 RTX 4090 on EPYC, SHM by kernel or copy engine",
+        1,
+        2,
+        "RTX 4090",
+        "",
+        "all-reduce",
+        2.24,
+        SLOW,
+        "p2p-disabled",
+    ),
+    (
+        "4 RTX 4090 on EPYC, SHM by kernel or copy engine",
+        1,
+        4,
+        "RTX 4090",
+        "",
+        "all-reduce",
+        2.17,
+        SLOW,
+        "p2p-disabled",
+    ),
+    ("4 RTX 4090 on EPYC, SHM by kernel or copy engine", 1, 4, "RTX 4090", "", "all-reduce", 10.59, FINE, ""),
+    ("NVIDIA/nccl-tests/issues/307", 1, 8, "NVIDIA GeForce RTX 4090", "", "all-reduce", 5, SLOW, "p2p-disabled"),
+    ("NVIDIA/nccl-tests/issues/319", 2, 8, "H100", "8x400Gb/s", "all-reduce", 89.24, SLOW, "no-gdr"),
+    ("P6-B300 over EFA", 2, 8, "B300", "16x400Gb/s", "all-reduce", 870.3, FINE, ""),
+    ("NVIDIA LLM benchmarking, H100", 1, 8, "H100", "", "all-reduce", 479.9, FINE, ""),
+    ("16 H100 with 8 x 400G", 2, 8, "H100", "8x400Gb/s", "all-reduce", 391.45, FINE, ""),
+    ("GKE TCPXO, a test's sample", 2, 8, "H100", "8x200Gb/s", "all-reduce", 333.5, FINE, ""),
+    ("8 A100, a parser's sample", 1, 8, "A100-SXM4", "", "all-reduce", 197.87, FINE, ""),
+    ("MI355X, a parser's sample", 2, 8, "AMD Instinct MI355X", "8x400Gb/s", "all-reduce", 343.57, FINE, ""),
+    ("3 T4 over sockets", 3, 1, "Tesla T4", "", "all-reduce", 0.5, SLOW, "misconfiguration"),
+    ("RoCE VF in Kubernetes, Koordinator", 2, 1, "", "1x25Gb/s", "all-reduce", 2.84, FINE, ""),
+    ("2 V100 PCIe of an Azure VM", 1, 2, "V100-PCIE-16GB", "", "all-reduce", 6.88, FINE, ""),
+    ("Makani at ALCF, cores of ranks", 2, 4, "A100-SXM4", "2x200Gb/s", "all-reduce", 4.08, SLOW, "misconfiguration"),
+    ("Makani at ALCF, cores of ranks", 2, 4, "A100-SXM4", "2x200Gb/s", "all-reduce", 36.93, FINE, ""),
+    ("4 R9700, an image's legacy IPC", 1, 4, "AMD Radeon AI PRO R9700", "", "all-reduce", 11.6, SLOW, "p2p-disabled"),
+    ("4 R9700, an image's legacy IPC", 1, 4, "AMD Radeon AI PRO R9700", "", "all-reduce", 19.7, FINE, ""),
+    ("H200 booted by PXE without iommu=pt", 2, 8, "H200", "8x400Gb/s", "all-reduce", 101, SLOW, "no-gdr"),
+    ("GB10, a card attached while running", 2, 1, "GB10", "1x200Gb/s", "all-reduce", 2.8, SLOW, "misconfiguration"),
+    ("Two GPUs of a host over loopback", 1, 2, "", "", "all-reduce", 1.7, SLOW, "misconfiguration"),
+    ("One cable, sockets or RDMA", 2, 1, "", "", "all-reduce", 4, SLOW, "misconfiguration"),
+    ("One cable, sockets or RDMA", 2, 1, "", "", "all-reduce", 42, FINE, ""),
+    ("Containers over Slingshot", 2, 4, "GH200", "4x200Gb/s", "all-reduce", 13, SLOW, "misconfiguration"),
 )
 
 
 @pytest.mark.parametrize(
     ("seen", "least_right", "most_wrong", "least_named"),
-    [("cards", 0.83, 0.04, 0.9), ("log", 0.79, 0.08, 0.9), ("table", 0.4, 0.03, 0.8)],
+    [("cards", 0.84, 0.04, 0.88), ("log", 0.8, 0.08, 0.9), ("table", 0.63, 0.04, 0.82)],
     ids=["cards told", "log alone", "table without the lines of devices"],
 )
 def test_figures_of_public_threads_are_judged_as_they_were_judged_there(seen, least_right, most_wrong, least_named):
@@ -366,4 +439,6 @@ def test_the_page_counts_the_verdicts_on_logs_that_the_rules_had_not_seen():
     counts = [each[verdict] for each in (alone, told) for verdict in ("right", "wrong", "undecided")]
     causes = [sum(row[how] == "named" for row in rows) for how in ("alone_cause", "told_cause")]
     noted = sum(row["alone_cause"] != "" for row in rows)
-    assert list(map(int, re.findall(r"\d+", said))) == [len(rows), *counts, noted, *causes]
+    last = Counter(row["alone"] for row in rows if row["draw"] == rows[-1]["draw"])
+    latest = [last.total(), *(last[verdict] for verdict in ("right", "wrong", "undecided"))]
+    assert list(map(int, re.findall(r"\d+", said))) == [len(rows), *counts[:3], *latest, *counts[3:], noted, *causes]

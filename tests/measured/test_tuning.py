@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from colllib.busbw import ideal_gain
+from colllib.busbw import MEASURED, ideal_gain
 from colllib.measured.log import factor
 from colllib.measured.machines import find
 from colllib.measured.tuning import GENERATIONS, NETWORK_STEP, estimates, pick, times
-from colllib.measurements import H200_BY_RANKS
 
 SINGLE = "dgx-h100:{},gpus=1,cards=1"  # two channels of 24 GB/s over a card of 50
 
@@ -33,8 +32,8 @@ def test_nvls_is_taken_above_four_gpus_where_a_measurement_finds_it(gpus):
     nvls, ring = (found[name, "Simple"].algbw * bus for name in ("NVLS", "ring"))
     assert nvls == pytest.approx(0.85 * 2 * (gpus - 1) * speed * 1e9)
     assert ring == pytest.approx(12 * 30e9)  # the 12 channels of 30 GB/s that NCCL logs there (its issue 1197)
-    if gpus in H200_BY_RANKS.busbw:
-        chosen, ringed = H200_BY_RANKS.busbw[gpus]
+    if gpus in MEASURED["H200"].busbw:
+        chosen, ringed = MEASURED["H200"].busbw[gpus]
         assert (nvls > ring) == (chosen > ringed)
     else:
         assert nvls < ring
@@ -199,6 +198,7 @@ def test_over_two_boxes_a_tree_has_the_speed_of_its_channels_in_the_box(expressi
         ("dgx-h100:4", ("tree", "LL128"), 14.0 + 14 * 1.25 + 4 * 8.5, 8 * 29.0 / 2),
         ("dgx-h100:4", ("tree", "Simple"), 8.4 + 14 * 4.0 + 4 * 14.0, 8 * 36.0 / 2),
         ("dgx-h100:4", ("NVLSTree", "Simple"), 25.0 + 4 * 20.9, 8 * 45.5 * 32 / 62),
+        ("dgx-h100:16", ("NVLSTree", "Simple"), 25.0 + 2 * 4 * 20.9, 8 * 45.5 * 128 / 254),
         ("dgx-h100:4,collnet=true", ("NVLS", "Simple"), 25.0 + 18.0, 8 * 48 * 32 / 62),
         ("dgx-h100:4,collnet=true", ("CollNetDirect", "Simple"), 2 * (3.7 + 7 * 0.4) + 31.0, 360 * 0.85 / 2),
         ("dgx-h100:4,collnet=true", ("CollNetChain", "Simple"), 2 * 7 * 2.8 + 30.0, 360 / 2),

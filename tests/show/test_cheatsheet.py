@@ -8,9 +8,8 @@ import pytest
 
 from colllib import ladder, units
 from colllib.bounds import ON_TORUS, ONE_PORT
-from colllib.cost import CROSSOVER
+from colllib.cost import BEST_SEGMENTS_SQUARED, CROSSOVER
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
-from colllib.pipeline import BEST_SEGMENTS_SQUARED
 from colllib.show.cheatsheet import ANCHORS, bounds_table, closed_forms, fastest_on_clusters, handy, two_tiers
 from colllib.two_tiers import CLUSTERS, TWO_TIERS, cluster, price
 

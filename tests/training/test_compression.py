@@ -135,6 +135,24 @@ def test_one_bit_adam_is_adam_until_its_warm_up_ends_and_sends_less_after():
     assert one_bit.bytes[-1] - one_bit.bytes[10] < (plain.bytes[-1] - plain.bytes[10]) / 8
 
 
+def test_after_its_warm_up_adam_takes_the_momentum_that_signs_with_feedback_bring():
+    """Tang et al. (2021), algorithm 1, with Adam's own corrections for its first steps."""
+    adam, signs = Adam(2, warm_up=1), Average(2, sign, feedback=True)
+    drawn = np.random.default_rng(2).normal(size=(8, 2, 6))
+    mean = drawn[0].mean(axis=0)
+    assert np.allclose(adam(list(drawn[0]), 0), mean / (np.abs(mean) + 1e-8))
+    momentum = 0.1 * mean
+    for step in range(1, 8):
+        momentum = signs([0.9 * momentum + 0.1 * vector for vector in drawn[step]], step)
+        wanted = momentum / (1 - 0.9 ** (step + 1)) / (np.abs(mean) + 1e-8)
+        assert np.allclose(adam(list(drawn[step]), step), wanted)
+
+
+@pytest.mark.parametrize("name", ["top-k", "random-k"])
+def test_of_a_few_values_one_is_kept(name):
+    assert np.count_nonzero(COMPRESSORS[name](np.array([1.0, -2.0]), 0).values) == 1  # 0.5 of them, rounded
+
+
 @pytest.mark.parametrize("way", ["every hop", "two phases", "gather"])
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_fewer_numbers_than_workers_leave_some_of_them_without_a_part(name, way):

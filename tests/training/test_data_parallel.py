@@ -110,6 +110,31 @@ def test_without_prefetch_a_layers_gradients_block_the_next_gather_and_with_it_t
     assert sharded(layers, lambda size: 1.0, lambda size: 1.0, prefetch=1).seconds == 1 + 9 + 1
 
 
+@given(
+    st.integers(1, 20),
+    st.sampled_from([0.5, 1.0, 2.0]),
+    st.floats(0.05, 1),
+    st.sampled_from([0.5, 1, 2]),
+    st.integers(2, 4),
+)
+def test_one_layer_ahead_is_enough_where_the_network_keeps_up_forward_and_backward(
+    count, forward, part, ratio, prefetch
+):
+    layers = [Layer(forward, 2 * forward, 1)] * count
+    gather = min(part, 1 / (1 + ratio)) * forward
+    one, more = (
+        sharded(layers, lambda _: gather, lambda _: ratio * gather, prefetch=ahead).seconds for ahead in (1, prefetch)
+    )
+    assert isclose(one, more)
+
+
+def test_a_second_layer_ahead_gains_where_the_backwards_gather_and_scatter_do_not_fit():
+    """Each gather is shorter than the forward that it hides behind, by hand 0.9 s of 1 s."""
+    layers = [Layer(1, 2, 1)] * 5
+    one, two = (sharded(layers, lambda _: 0.9, lambda _: 1.8, prefetch=ahead).seconds for ahead in (1, 2))
+    assert two < 0.95 * one
+
+
 @given(LAYERS)
 def test_without_prefetch_nothing_of_a_forward_overlaps(layers):
     step = sharded(layers, lambda size: 1.0, lambda size: 0.0, prefetch=0)

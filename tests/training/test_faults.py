@@ -169,6 +169,7 @@ def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
     [
         (lambda: faults.flip(gradients(3, 3), "cable"), "phase 'cable': must be one of gradient"),
         (lambda: faults.flip(gradients(3, 3), "gradient", bit=32), "bit 32"),
+        (lambda: faults.flip(gradients(3, 3), "last hop", rank=3), "rank 3"),
         (
             lambda: faults.reduced(allreduce.ring(2), [*gradients(1, 3), *gradients(1, 4)]),
             "gradients of lengths 3, 4: must be of one length",
