@@ -255,8 +255,10 @@ EQUIVALENT = {
     "return (least, min((pieces for pieces, lasting in tried.items() if lasting < least * SAME)))": "none is just that",
     "if adds and form.measured >= NVLS_LEAST * machine.link:": "no run is just as fast",
     "for h in range(1, steps + 2):": "of T steps none takes T + 1",
+    "mesh: int = 1": "a single link to a peer is all of a GPU's links",
     "top_k: int = 1": "a model without experts has no layer that asks",
     "_in_base: dict[int, Entry] = field(default_factory=dict, repr=True)": "only its repr is longer",
+    "again = _lines(size, (constant + slope * size) * np.maximum(1 - drawn, 0.05))": "noise is as wide the other way",
     "found = np.zeros((int(power.max(initial=1)) + 1, size))": "no range is in the further row",
 }
 LONGEST = 3600  # seconds of the processor's time in which the tests end without a fault

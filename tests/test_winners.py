@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from colllib import ladder, star
-from colllib.algorithms import ALGORITHMS, of
+from colllib.algorithms import ALGORITHMS, allgather, of, reducescatter
+from colllib.cost import Cost
+from colllib.execution import execute
 from colllib.library_choices import _NAMES
+from colllib.schedule import in_sequence
 
 PRIMITIVES = tuple(dict.fromkeys(a.primitive for a in ALGORITHMS if a.primitive != "point-to-point"))
 
@@ -49,3 +54,12 @@ def test_regret_is_one_for_the_fastest_and_a_ratio_for_the_others():
 def test_every_name_that_a_library_choice_maps_to_exists():
     known = {(a.primitive, a.name) for a in ALGORITHMS}
     assert {(primitive, ours) for (primitive, _), ours in _NAMES.items()} <= known
+
+
+@pytest.mark.parametrize("ranks", [10, 11, 12, 13, 24, 40, 72])
+def test_off_powers_of_two_brucks_two_halves_beat_every_all_reduce_of_the_ladder_from_alpha_bw_on(ranks):
+    both = execute(in_sequence(reducescatter.bruck(ranks), allgather.bruck(ranks))).cost
+    assert both == Cost(2 * (ranks - 1).bit_length(), Fraction(2 * (ranks - 1), ranks))
+    for message in (1, 35, 1e3, 1e5):
+        fastest = ladder.standings("all-reduce", ranks, message)[0]
+        assert both.seconds(message=message, alpha=1, bandwidth=1) < fastest.seconds

@@ -3,7 +3,8 @@
 To reduce along trees and then to broadcast along the same ones takes two all-gathers' time. A linear
 program may do better: it gives each link's bandwidth to the way in or the way out, and lets ranks be
 roots of unequal parts (Zhao et al. 2026, "Allreduce Linear Program"). Where all ranks have the same
-bandwidth that was thought to gain nothing; five ranks are enough for it to gain (`five_ranks`).
+bandwidth that was thought to gain nothing; it gains with three ranks behind two switches, and with five
+that are joined directly (`five_ranks`).
 """
 
 from __future__ import annotations

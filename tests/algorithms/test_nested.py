@@ -400,3 +400,17 @@ def test_a_tier_whose_switches_do_not_add_is_named():
         "do not"
     )
     assert find("all-reduce", "in-network").refusal(boxes((2, 4), inc="both")).startswith("is made for one tree")
+
+
+@pytest.mark.parametrize("dims", [(2, 5), (3, 5), (8, 6), (2, 7)])
+def test_in_a_box_of_any_count_brucks_way_in_and_out_sends_a_rings_bytes_in_fewer_steps(dims):
+    where = boxes(dims)
+    around, doubled = (
+        execute(hierarchical.all_reduce(where, tiers=f"{inside},ring"), where) for inside in ("ring", "bruck")
+    )
+    steps = [run.schedule.num_steps - 2 * (dims[0] - 1) for run in (around, doubled)]
+    assert steps == [2 * (dims[1] - 1), 2 * (dims[1] - 1).bit_length()]
+    assert doubled.sent == around.sent
+    for message in (1e3, 1e6, 1e9):
+        price = {"message": message, "alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
+        assert doubled.cost.seconds(**price) < around.cost.seconds(**price)

@@ -12,7 +12,9 @@ from colllib.execution import execute
 from colllib.forest import bound, busiest, fabric, forest
 from colllib.forest.allreduce import TOO_FINE, all_reduce, divided, five_ranks, half_boxes
 from colllib.primitives import PRIMITIVES
-from colllib.topology import find, star, torus
+from colllib.primitives import all_reduce as blocks_of_a_sum
+from colllib.schedule import Schedule, Step
+from colllib.topology import find, from_links, star, torus
 
 
 def weighted(edges):
@@ -28,6 +30,25 @@ def twice(topology):
     """The rate of a reduce-scatter and an all-gather, one after the other."""
     network = fabric(topology)
     return Fraction(network.total) / (2 * bound(network).inverse_throughput)
+
+
+def test_behind_two_switches_three_ranks_of_equal_bandwidth_refute_it():
+    """Ranks 0 and 1 on switch 3, rank 2 on switch 4, 2 units each, and 1 unit between the switches; by hand.
+
+    Two shards leave the pair to gather: 2/3 M over 1 unit, and as much to scatter. At once: rank 2 sends its halves to
+    0 and 1, which trade theirs and send both sums to it, M each way between the switches.
+    """
+    wide = {(0, 3): 2, (1, 3): 2, (2, 4): 2, (3, 4): 1}
+    links = [*wide, *((b, a) for a, b in wide)]
+    where = from_links(
+        "two and one", 3, links, switches=2, alpha=[Fraction(1, 2)] * len(links), bandwidth=[*wide.values()] * 2
+    )
+    assert twice(where) == Fraction(3, 4)
+    assert execute(forest(where, primitive="all-reduce").schedule(), where).cost.n_beta == Fraction(4, 3)
+    there = Step.of([2, 2, 0, 1], [0, 1, 1, 0], [0, 1, 1, 0], add=True)
+    back = Step.of([0, 0, 1, 1], [1, 2, 0, 2], [0, 0, 1, 1])
+    halves = Schedule.from_steps(blocks_of_a_sum(3, [Fraction(1, 2)] * 2), [there, back])
+    assert busiest(execute(halves, where)) == 1 / divided(fabric(where)).rate == 1
 
 
 def test_five_ranks_of_equal_bandwidth_refute_that_two_all_gathers_are_always_best():

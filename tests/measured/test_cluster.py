@@ -143,6 +143,12 @@ def test_a_file_that_is_not_there_is_refused():
             machine_on(name)
 
 
+def test_a_gpu_that_a_file_does_not_name_has_as_many_links_as_the_one_with_most():
+    gpus = "".join(f'<pci><gpu dev="{k}"><nvlink count="{count}"/></gpu></pci>' for k, count in enumerate((6, 18, 4)))
+    with pytest.raises(ValueError, match=r"does not tell the GPU \(18 NVLinks\)"):
+        read_nccl_xml(f'<system version="1"><cpu>{gpus}</cpu></system>')
+
+
 def test_a_topology_file_without_cards_has_those_of_its_part_of_a_box():
     gpus = "".join(f'<pci><gpu dev="{k}" sm="90"><nvlink count="18"/></gpu></pci>' for k in range(2))
     found = read_nccl_xml(f'<system version="1"><cpu>{gpus}</cpu></system>')

@@ -240,6 +240,37 @@ def test_the_command_prints_the_keys_that_it_promises(tmp_path):
     assert "\n  cause       single-nic; or " in words
 
 
+@pytest.mark.parametrize(
+    ("collective", "program"),
+    [("all-reduce", "all_reduce_perf"), ("all-gather", "all_gather_perf"), ("all-to-all", "alltoall_perf")],
+)
+def test_the_next_test_is_of_the_collective_that_was_slow(collective, program):
+    assert f"./build/{program} -b" in diagnose(logs.run(3e9, collective=collective), H100).next_test
+
+
+def test_a_slow_run_for_which_several_causes_speak_is_no_surer_than_the_first_of_them():
+    """0.35, and half of the first cause's share of the weights, which is below a half."""
+    found = diagnose(logs.run(10e9), H100)
+    assert len(found.alternatives) == 2
+    assert found.confidence < 0.35 + 0.5 / 2
+
+
+def test_latencies_of_a_long_ring_are_held_against_the_largest_message_by_hand():
+    """2 x (896 x 3.4 + 127 x 14) us = 9.65 ms of steps, and 2 x 64 MiB at 20 GB/s are 6.71 ms."""
+    run = logs.run(20e9, boxes=128, floor=0, sizes=[2**k for k in range(20, 27)])
+    found = diagnose(run, replace(H100, boxes=128))
+    assert found.cause == "latency-bound"
+    assert any("over 1024 ranks are 1.4 times the time of the largest message" in text for text in found.evidence)
+
+
+def test_what_two_sizes_leave_open_is_a_question_mark(tmp_path):
+    place = tmp_path / "log.txt"
+    place.write_text(logs.text(300e9, sizes=[2**20, 2**30]))
+    printed = CliRunner().invoke(cli.cli, ["diagnose", str(place), "--cards", "8x400Gb/s"]).output
+    assert " to ?" in printed
+    assert "inf" not in printed
+
+
 def mutants(count):
     draws = np.random.default_rng(12)
     bases = [

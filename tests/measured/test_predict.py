@@ -261,3 +261,9 @@ def test_a_data_sheet_that_adds_both_directions_says_twice_what_is_here(name, bo
 @pytest.mark.parametrize("name", ["GB300", "GB200", "B300", "B200", "H200", "H200 NVL", "A30", "L4", "MI355X"])
 def test_the_usual_cards_of_a_box_carry_no_more_than_its_slots(name):
     assert not by_gpu(name).slots_bind
+
+
+def test_slots_bind_only_where_the_cards_carry_more():
+    """8 slots of 63 GB/s (PCIe 5.0)."""
+    bind = [find(f"dgx-h100:2,card={rate}GB/s").slots_bind for rate in (62, 63, 64)]
+    assert bind == [False, False, True]

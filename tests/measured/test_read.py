@@ -186,6 +186,36 @@ def test_a_file_is_read_up_to_64_mib(tmp_path):
             read_file(place)
 
 
+def test_a_number_with_two_points_is_none():
+    (run,) = read("| size | busbw |\n| --- | --- |\n| 1.2.3MB | 5 |\n| 2MB | 1.2.3 |\n| 4MB | 7 |\n")
+    assert [row.message for row in run.rows] == [4e6]
+    assert [bad.line for bad in run.unread] == [3, 4]
+
+
+@pytest.mark.parametrize("dialect", [each for each in DIALECTS if each != "markdown"])
+def test_a_bar_behind_a_line_belongs_to_the_page_that_it_was_copied_from(dialect):
+    text = write(logs.run(300e9), dialect)
+    assert read("".join(f"{line} |\n" for line in text.splitlines())) == read(text)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_row_without_a_time_is_written_as_one_that_cannot_be_read(dialect):
+    run = logs.run(300e9, sizes=[2**26, 2**27, 2**28])
+    rows = tuple(dataclasses.replace(row, seconds=None) if row.message == 2**27 else row for row in run.rows)
+    (found,) = read(write(dataclasses.replace(run, rows=rows), dialect))
+    assert {row.message for row in found.rows} == {2**26, 2**28}
+    assert found.unread
+
+
+def test_one_wrong_rate_between_others_does_not_hide_the_collective():
+    run = logs.run(300e9, sizes=[2**k for k in range(26, 31)])
+    rows = tuple(dataclasses.replace(row, busbw=row.algbw) if row.message == 2**28 else row for row in run.rows)
+    text = write(dataclasses.replace(run, rows=rows), "nccl-tests")
+    table = "\n".join(line for line in text.split("\n") if "Rank" not in line and "_perf" not in line)
+    assert read(table)[0].collective == "all-reduce"
+    assert read(table)[0].ranks is None
+
+
 def test_a_table_with_a_column_for_each_number_of_nodes_is_a_run_each():
     table = "| payload | 1 node | 4 nodes |\n| ---: | ---: | ---: |\n"
     table += "| 32KiB | 1.20GBps | 0.01GBps |\n| 1GiB | 700GBps | 350GBps |\n"
