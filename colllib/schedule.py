@@ -552,9 +552,16 @@ def placed(schedule: Schedule, onto: Sequence[int], ranks: int | None = None) ->
     groups = tuple(place[group] for group in old.groups)
     blocks = Blocks(ranks, old.share, moved(old.source), moved(old.target), groups)
 
+    last = Step.of([], [], [])
+    there = last
+
     def step(t: int) -> Step:
+        nonlocal last, there
         inner = schedule.step(t)
-        return inner._replace(src=place[inner.src], dst=place[inner.dst])
+        if inner.src is not last.src or inner.dst is not last.dst:  # else with the same arrays as before, as in a ring
+            there = inner._replace(src=place[inner.src], dst=place[inner.dst])
+        last = inner
+        return inner._replace(src=there.src, dst=there.dst)
 
     return Schedule(blocks, schedule.num_steps, step)
 

@@ -20,7 +20,7 @@ from colllib.exact import Fractions
 from colllib.execution import ScheduleError, execute, trace
 from colllib.primitives import Blocks, all_gather, all_reduce, all_to_all, reduce, reduce_scatter
 from colllib.primitives import broadcast as broadcast_blocks
-from colllib.schedule import Schedule, Step, side_by_side
+from colllib.schedule import Schedule, Step, placed, side_by_side
 from colllib.topology import Lattice, boxes, from_links, full_mesh, ring, star, torus
 
 
@@ -651,6 +651,7 @@ def counting_routes(topology):
     ("schedule", "where", "times"),
     [
         (allreduce.ring(6), star(6), 1),
+        (placed(allreduce.ring(6), onto=[3, 1, 5, 0, 2, 4]), star(6), 1),
         # a ring on the root's line with both segments at once, then these one after the other to the other line
         (
             nested(Lattice((4, 2)), [(0, allreduce.ring(4)), (1, broadcast.binomial_tree(2, segments=2))]),
