@@ -255,6 +255,10 @@ EQUIVALENT = {
     "return (least, min((pieces for pieces, lasting in tried.items() if lasting < least * SAME)))": "none is just that",
     "if adds and form.measured >= NVLS_LEAST * machine.link:": "no run is just as fast",
     "if share <= 0.3:": "none is just that",
+    "if waiting >= 0.15:": "none is just that",
+    "if SEND_SHARE * HALF_CARD <= speed <= FULL_CARD * HALF_CARD or speed > SEND_SHARE * UNKNOWN.card:": (
+        "none is just that"
+    ),
     "if run.gpus_per_box != 1 and speed >= others:": "none is just that",
     "if 1 < only <= UNKNOWN.card:": "no card has a byte per second",
     "price = [count * np.log(b[-1] / count + FLOOR ** 2) + 6 * k * np.log(count) for k, b in enumerate(best, 2)]": (

@@ -219,3 +219,9 @@ def test_sends_between_boxes_by_hand(collective, rate):
     (found,) = estimates(find("dgx-h100:4"), collective)
     assert found.algbw == pytest.approx(rate * 1e9)
     assert found.latency == pytest.approx((8.4 + 14.0) * 1e-6)
+
+
+def test_gpus_that_share_a_card_share_its_rate_in_an_all_to_all():
+    """4 boxes of 8 GPUs with 4 cards: each GPU has half of the 48 GB/s that a card gives."""
+    (found,) = estimates(find("dgx-h100:4,cards=4"), "all-to-all")
+    assert found.algbw == pytest.approx(48 / 2 * 31 / 24 * 32 / 31 * 1e9)
