@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from inspect import signature
 from itertools import product
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 from colllib import topology as topologies
@@ -467,7 +468,7 @@ def ladder(primitive: str, topology: Topology, *, message: float, alpha: Price, 
 
     >>> from colllib import star
     >>> [rung.label for rung in ladder("all-reduce", star(8), message=1e9, alpha=1e-6, bandwidth=1e9)][:2]
-    ['Rabenseifner', 'shortest way ring']
+    ['Rabenseifner', 'Bruck']
     """
     return field_of(primitive, topology, message=message, alpha=alpha, bandwidth=bandwidth)[0]
 
@@ -506,7 +507,7 @@ def field_of(
                 rungs.append(run(Entry(algorithm, topology).in_best_base(**price).algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
-    return _sorted(rungs), left_out
+    return sorted(rungs, key=_seconds), left_out
 
 
 def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> tuple[Algorithm, int] | None:
@@ -565,8 +566,8 @@ def in_every_way(
             yield algorithm.configured(chosen), Traffic.joined([parts[place] for place in sorted(parts)])
 
 
-def _sorted(rungs: Iterable[Rung]) -> list[Rung]:
-    return sorted(rungs, key=lambda rung: (rung.seconds, rung.algorithm.name))
+#: By which rungs are ordered; of equals, the one that stands first in the catalogue is first.
+_seconds = attrgetter("seconds")
 
 
 BUTTERFLIES = ("recursive-doubling", "recursive-halving")
@@ -601,10 +602,10 @@ def fastest(primitive: str, on: str, *, trusting: bool = False, **price: Any) ->
         price: message, alpha, bandwidth, and what else `Entry.priced` takes.
 
     >>> fastest("all-reduce", "torus:2x2x2", message=16e6, alpha=0.5e-6, bandwidth=900e9).label
-    'breadth first'
+    'rotated dim ring'
     """
     rungs = (one.priced(**price) for one in entries(primitive, on, trusting))
-    return min(rungs, key=lambda rung: (rung.seconds, rung.label))
+    return min(rungs, key=_seconds)
 
 
 # -- by closed forms alone, on a star: fast enough for a map -----------------------------------------
@@ -656,7 +657,7 @@ def standings(primitive: str, ranks: int, message: float) -> tuple[Rung, ...]:
     >>> [(rung.label, round(rung.seconds, 2)) for rung in standings("all-to-all", 8, 5.0)][:2]
     [('Bruck, radix 3', 10.25), ('pairwise', 11.38)]
     """
-    return tuple(_sorted(on_stars(primitive, ranks, message=float(message), alpha=1.0, bandwidth=1.0)))
+    return tuple(sorted(on_stars(primitive, ranks, message=float(message), alpha=1.0, bandwidth=1.0), key=_seconds))
 
 
 #: Times that differ by less than this share are a tie.
@@ -667,7 +668,7 @@ def winners(primitive: str, ranks: int, message: float) -> tuple[Algorithm, ...]
     """The fastest algorithm, or all that tie, in the order of the catalogue.
 
     >>> [a.name for a in winners("all-gather", 6, 10.0)], [a.name for a in winners("all-reduce", 6, 1e9)]
-    (['bruck', 'pat'], ['shortest-way-ring'])
+    (['bruck', 'pat'], ['bruck', 'shortest-way-ring'])
     """
     ranking = standings(primitive, ranks, message)
     tied = {rung.algorithm.name for rung in ranking if rung.seconds <= ranking[0].seconds * (1 + TIE)}

@@ -67,7 +67,7 @@ def race(primitive: str, ranks: int, message: float, endpoint: float, switch: fl
 
     here = [Entry(algorithm, topology, trusting=True) for algorithm in offered(primitive, topology)]
     rungs = [one.priced(**price) for one in here if one.how == CLOSED_FORM]
-    rungs.sort(key=lambda rung: (rung.seconds, rung.label))
+    rungs.sort(key=lambda rung: rung.seconds)
     software, through = (
         next(rung for rung in rungs if rung.algorithm.takes == takes) for takes in ("ranks", "topology")
     )

@@ -379,6 +379,7 @@ _FOR_ANY_NETWORK: dict[str, tuple[_Row, ...]] = {
         ("double-binary-tree", allreduce.double_binary_tree, allreduce.double_binary_tree_cost, "sanders2009", _CUT),
         ("recursive-doubling", allreduce.recursive_doubling, allreduce.recursive_doubling_cost, "thakur2005", _PLAIN),
         ("rabenseifner", allreduce.rabenseifner, allreduce.rabenseifner_cost, "rabenseifner2004", _PLAIN),
+        ("bruck", allreduce.bruck, allreduce.bruck_cost, "traff2025", _PLAIN),
         ("bidirectional-ring", allreduce.bidirectional_ring, allreduce.ring_cost, "patarasuk2009", _PLAIN),
         ("shortest-way-ring", allreduce.shortest_way_ring, allreduce.shortest_way_ring_cost, None, _PLAIN),
         ("reduce-broadcast", allreduce.reduce_broadcast, allreduce.reduce_broadcast_cost, "traff2024", _ROUNDS),

@@ -309,6 +309,26 @@ def rabenseifner_cost(ranks: int, fused: bool = False) -> Cost:
     return Cost(cost.n_alpha - 1, cost.n_beta) if fused and power > 1 else cost
 
 
+def bruck(ranks: int) -> Schedule:
+    """Reduce-scatter, then all-gather, both in Bruck's shifts: optimal bytes in 2 ceil(log2 N) steps, for any N.
+
+    Source: Träff (2025), "Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms".
+
+    >>> bruck(6).num_steps, rabenseifner(6).num_steps
+    (6, 6)
+    """
+    return in_sequence(reducescatter.bruck(ranks), allgather.bruck(ranks))
+
+
+@closed_form("2 * lg(N)", "2 * (N - 1) / N")
+def bruck_cost(ranks: int) -> Cost:
+    """Closed form of `bruck` on one full-duplex port per rank.
+
+    >>> bruck_cost(512), bruck_cost(6)
+    (Cost(n_alpha=18, n_beta=511/256), Cost(n_alpha=6, n_beta=5/3))
+    """
+
+
 def _folded(inner: Schedule, ranks: int) -> Schedule:
     """An all-reduce of the largest power of two made one of any N: rank 2i + 1 joins rank 2i and sits out."""
     surplus = ranks - inner.ranks

@@ -20,7 +20,7 @@ from colllib.topology.describe import switches, wires
 @click.command("describe")
 @click.argument("on", metavar="TOPOLOGY")
 @click.option("--radix", type=whole(1), help="ports of the switches that are bought, such as 144 (default: not asked)")
-@click.option("--patient", is_flag=True, help="spend up to half a minute on f")
+@click.option("--patient", is_flag=True, help="spend up to half a minute on f, and minutes on a breadth-first schedule")
 @answered
 def describe_command(on: str, radix: int | None, patient: bool) -> Answer:
     """What a topology is built from: switches, ports, cables.

@@ -9,12 +9,13 @@ from typing import Any
 from colllib.graphs import measures
 from colllib.graphs.isomorphism import reverse_symmetric
 from colllib.graphs.throughput import MOST_VARIABLES, distance_bound, throughput
-from colllib.limits import TooLarge
+from colllib.limits import TooLarge, check_size
 from colllib.optimality import breadth_first_optimal
 from colllib.topology.base import Topology
 from colllib.topology.cuts import diameter
 
 QUICK = MOST_VARIABLES // 2  # variables of the program for f, which takes about a second
+MOST_PAIRS = 2**28  # of a rank and a link in a graph whose breadth-first schedule takes about ten seconds
 
 
 def promises(graph: Topology, *, patient: bool = False) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def promises(graph: Topology, *, patient: bool = False) -> dict[str, Any]:
 
     Args:
         graph: equal links between ranks, no switches.
-        patient: whether f may take half a minute.
+        patient: whether f may take half a minute, and a breadth-first schedule minutes.
 
     Raises:
         ValueError: for a topology with switches or unequal links, or one that is not strongly connected.
@@ -43,6 +44,12 @@ def promises(graph: Topology, *, patient: bool = False) -> dict[str, Any]:
         except TooLarge as error:
             left_out[name] = str(error)
             return None
+
+    def optimal(graph: Topology) -> bool:
+        if not patient:
+            pairs = graph.ranks * graph.num_links
+            check_size(f"a breadth-first schedule on {graph.name}", pairs, MOST_PAIRS, "pairs of a rank and a link")
+        return breadth_first_optimal(graph)
 
     ports = measures.equal_degree(graph)
     far: int | None = of("diameter", diameter)
@@ -62,7 +69,7 @@ def promises(graph: Topology, *, patient: bool = False) -> dict[str, Any]:
         found["intersection_array"] = measures.intersection_array(graph)
         found["f_bound"] = distance_bound(graph) if graph.ranks > 1 else None
     if ports is not None:
-        found["breadth_first_optimal"] = of("breadth_first_optimal", breadth_first_optimal)
+        found["breadth_first_optimal"] = of("breadth_first_optimal", optimal)
     found["f"] = of("f", partial(throughput, most=MOST_VARIABLES if patient else QUICK)) if graph.ranks > 1 else None
     if f"at most {QUICK} " in left_out.get("f", ""):
         left_out["f"] += f"; --patient allows {MOST_VARIABLES}"

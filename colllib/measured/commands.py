@@ -45,10 +45,16 @@ def _cards(_: click.Context, option: click.Parameter, text: str | None) -> tuple
     return None if text is None else machines.cards(text)
 
 
+def _gpu(_: click.Context, option: click.Parameter, text: str) -> str:
+    if text.startswith("-"):
+        raise ValueError(f"{option.name} {text!r}: name a GPU, such as h100")
+    return text
+
+
 @click.command("diagnose")
 @click.argument("log")
 @click.option("--on", "on", default=None, help="the machine, such as dgx-h100:2, or a file")
-@click.option("--gpu", default="", show_default=False, help="the GPU, such as h100")
+@click.option("--gpu", default="", show_default=False, callback=_gpu, help="the GPU, such as h100")
 @click.option("--boxes", default=None, callback=_number, help="number of boxes")
 @click.option("--gpus-per-box", default=None, callback=_number, help="ranks in a box")
 @click.option("--cards", default=None, callback=_cards, help="network cards of a box, such as 8x400Gb/s")
