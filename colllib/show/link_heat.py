@@ -335,7 +335,7 @@ def link_heat_explorer() -> Explorer:
         ],
         [
             Part(_map, "Link map"),
-            Part(_facts),
+            Part(_facts, "The hottest link"),
             Rows(Race(_every), "Every rule", "Every rule in numbers", heads),
         ],
         summary=Told(
@@ -489,7 +489,10 @@ def link_steps_explorer() -> Explorer:
             Control("way", "How", tuple(WAYS), start, kind="select"),
             Control("step", "Step", lambda way: counted(len(progress(way).heats), 1), 1),
         ],
-        [Part(lambda way, step: heat_map(progress(way).heats[step - 1]), "Links in this step"), Part(_so_far)],
+        [
+            Part(lambda way, step: heat_map(progress(way).heats[step - 1]), "Links in this step"),
+            Part(_so_far, "So far"),
+        ],
         summary=_step_told,
         play="step",
     )
