@@ -26,7 +26,7 @@ def test_the_table_is_what_the_command_prints(capsys):
     with pytest.raises(SystemExit) as end:
         main(command.split())
     assert end.value.code == 0
-    assert capsys.readouterr().out == table
+    assert capsys.readouterr().out == table, f"paste into README.md what this prints: .venv/bin/colllib {command}"
 
 
 def test_every_command_in_a_sentence_runs(capsys):
