@@ -1,4 +1,4 @@
-"""Measures: how many nodes send at a time, how many messages share a port, what must be parked, and the energy."""
+"""Measures: how many nodes send at a time, what shares a port, what must be parked, and the energy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from colllib.cost import Cost
 from colllib.exact import Fractions
 from colllib.execution import Execution
 from colllib.schedule import Schedule
@@ -54,6 +55,25 @@ def port_messages(schedule: Schedule) -> list[int]:
     [1, 2, 3, 2, 1]
     """
     return [max(step.partners()) for step in schedule.steps]
+
+
+def one_way_cost(schedule: Schedule) -> Cost:
+    """The lock-step cost where a port sends or receives, not both: its two loads add up.
+
+    >>> from colllib.algorithms import allreduce
+    >>> one_way_cost(allreduce.ring(4))
+    Cost(n_alpha=6, n_beta=3)
+    """
+    share = schedule.blocks.share
+    steps = total = 0
+    for t in range(schedule.num_steps):
+        step = schedule.step(t)
+        if len(step.src):
+            ends = np.concatenate((step.src, step.dst))
+            load = np.bincount(ends, np.tile(share.numerators[step.block], 2))
+            total += int(load.max())
+            steps += 1
+    return Cost(steps, Fraction(total, share.denominator))
 
 
 def busiest_link(execution: Execution) -> Fraction:

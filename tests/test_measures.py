@@ -7,9 +7,10 @@ from fractions import Fraction
 import pytest
 import reference
 
-from colllib.algorithms import allgather, allreduce, broadcast, reducescatter
+from colllib.algorithms import allgather, allreduce, broadcast, of, reducescatter
+from colllib.bounds import port_bound
 from colllib.execution import execute
-from colllib.measures import busiest_link, busy_ports, crossings, phases, port_messages, staging
+from colllib.measures import busiest_link, busy_ports, crossings, one_way_cost, phases, port_messages, staging
 from colllib.schedule import pipelined
 from colllib.topology import boxes, from_links, full_mesh, ring, star
 
@@ -151,3 +152,23 @@ def test_a_flat_ring_over_boxes_leaves_each_of_them_by_one_card_and_enters_by_an
     inside = 2 * (size - 1) * count
     assert found["box"] == (each, inside * each, inside)
     assert found["card"] == found["uplink"] == (each, 2 * count * each, 2 * count)
+
+
+def one_way_by_hand(schedule):
+    total = Fraction(0)
+    shares = list(schedule.blocks.share)
+    for step in reference.messages(schedule):
+        load = [Fraction(0)] * schedule.ranks
+        for src, dst, block, _ in step:
+            load[src] += shares[block]
+            load[dst] += shares[block]
+        total += max(load)
+    return total
+
+
+def test_a_port_that_goes_one_way_at_a_time():
+    for name in ("broadcast", "all-reduce", "all-to-all"):
+        for algorithm in of(name):
+            schedule = algorithm.build(8)
+            assert one_way_cost(schedule).n_beta == one_way_by_hand(schedule)
+            assert one_way_cost(schedule).n_beta >= port_bound(name, 8, full_duplex=False).n_beta

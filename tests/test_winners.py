@@ -7,10 +7,11 @@ from fractions import Fraction
 import pytest
 
 from colllib import ladder, star
-from colllib.algorithms import ALGORITHMS, allreduce, of
+from colllib.algorithms import ALGORITHMS, allreduce, hierarchical, of
 from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.library_choices import _NAMES
+from colllib.topology import boxes
 
 PRIMITIVES = tuple(dict.fromkeys(a.primitive for a in ALGORITHMS if a.primitive != "point-to-point"))
 
@@ -63,3 +64,21 @@ def test_off_powers_of_two_bruck_alone_is_fastest_from_alpha_bw_on(ranks):
         first, second, *_ = ladder.standings("all-reduce", ranks, message)
         assert first.algorithm.name == "bruck"
         assert first.seconds == both.seconds(message=message, alpha=1, bandwidth=1) < second.seconds
+
+
+@pytest.mark.parametrize(
+    ("between", "first"), [(3, "shortest-way-ring"), (5, "shortest-way-ring"), (6, "bruck"), (12, "bruck")]
+)
+def test_between_boxes_whose_number_is_no_power_of_two_a_large_message_takes_bruck_but_for_three_and_five(
+    between, first
+):
+    where = boxes((between, 8))
+    price = {"message": 1e9, "alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
+    times = {
+        name: execute(
+            hierarchical.all_reduce(where, tiers=f"recursive-doubling,{name}", segments=16), where
+        ).cost.seconds(**price)
+        for name in hierarchical.choices(where, 1, "all-reduce", "inner-first")
+    }
+    assert min(times, key=times.__getitem__) == first
+    assert times[first] < times["ring"]

@@ -227,18 +227,20 @@ def forest(
     if way in ("moves", "boxes"):
         ranks = {"moves": "one rank can be moved to all others", "boxes": "one box can serve all boxes"}[way]
         raise ValueError(f"{topology.name}: no trees of {ranks} here; take the general way")
-    return Forest(primitive, network, limit, _packed(network, limit), multicast=multicast)
+    other = "" if way == "best" else ", or the best way"
+    return Forest(primitive, network, limit, _packed(network, limit, other), multicast=multicast)
 
 
-def _packed(fabric: Fabric, limit: Bound) -> tuple[Tree, ...]:
+def _packed(fabric: Fabric, limit: Bound, other: str) -> tuple[Tree, ...]:
+    """The general way's trees, if they take no more than about a minute; else fewer are advised, or what else helps."""
     ranks, nodes = fabric.ranks, fabric.nodes
     what = f"a forest on {fabric.topology.name} the general way"
-    check_seconds(what, FLOW * ranks * (nodes - ranks) * nodes + TREE * ranks**3, "ranks")  # at the very least
+    check_seconds(what, FLOW * ranks * (nodes - ranks) * nodes + TREE * ranks**3, f"ranks{other}")  # at the very least
     supply = multiplied(fabric.weight, limit.trees)
     logical = without_switches(room(fabric, limit.unit), supply, ranks, fabric.topology.name)
     # a batch parts at most links that have room for some of its trees, and not for the others
     batches = min(int(supply.sum()), ranks + int(np.count_nonzero(logical.capacity % limit.trees)))
-    check_seconds(what, TREE * batches * ranks**2, "ranks or trees")
+    check_seconds(what, TREE * batches * ranks**2, f"ranks or trees{other}")
     return packed_on(logical.capacity, supply, logical.paths)
 
 

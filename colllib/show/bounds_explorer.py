@@ -3,14 +3,12 @@
 from fractions import Fraction
 from functools import cache
 
-import numpy as np
-
 from colllib.algorithms import Algorithm, of
 from colllib.bounds import bytes_in_fewest_steps, port_bound
 from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.ladder import PRIMITIVES
-from colllib.schedule import Schedule
+from colllib.measures import one_way_cost
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
@@ -28,25 +26,6 @@ PORTS = {
     "one way": "one port, one way at a time",
     "four": "four full-duplex ports",
 }
-
-
-def one_way_cost(schedule: Schedule) -> Cost:
-    """The lock-step cost where a port sends or receives, not both: its two loads add up.
-
-    >>> from colllib.algorithms import allreduce
-    >>> one_way_cost(allreduce.ring(4))
-    Cost(n_alpha=6, n_beta=3)
-    """
-    share = schedule.blocks.share
-    steps = total = 0
-    for t in range(schedule.num_steps):
-        step = schedule.step(t)
-        if len(step.src):
-            ends = np.concatenate((step.src, step.dst))
-            load = np.bincount(ends, np.tile(share.numerators[step.block], 2))
-            total += int(load.max())
-            steps += 1
-    return Cost(steps, Fraction(total, share.denominator))
 
 
 @cache

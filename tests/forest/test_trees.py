@@ -222,7 +222,10 @@ def test_one_rank_needs_no_tree(topology):
         ),
         (lambda: forest(find("fat-tree:12")), "a forest on fat-tree:12 the general way: this would take about"),
         (lambda: forest(find("fat-tree:12")), "s are spent on one run: take fewer ranks"),
-        (lambda: forest(find("dgx-h100:12"), way="general", trees=1000), "on one run: take fewer ranks or trees"),
+        (
+            lambda: forest(find("dgx-h100:12"), way="general", trees=1000),
+            "on one run: take fewer ranks or trees, or the best way",
+        ),
         (
             lambda: forest(from_links("ring", 3, [(0, 1), (1, 2), (2, 0)]), primitive="all-reduce"),
             "ring: all-reduce takes the same trees both ways, and some links lead one way only",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from colllib import algorithms, star
 from colllib.events import event_clock
@@ -30,6 +31,28 @@ def covered(draws, seed=0):
 
 def test_both_numbers_lie_in_their_intervals_in_at_least_88_of_100_draws():
     assert covered(100) >= 88
+
+
+def test_intervals_are_as_wide_as_least_squares_says_for_two_numbers_at_once():
+    """Half widths against Student's quantile of Bonferroni's 5 % / 2 on both sides, times the standard error."""
+    wide = {"constant": [], "per byte": []}
+    for k in range(60):
+        noise = np.random.default_rng(k).normal(0, 0.02, len(SIZES))
+        times = line(50e-6, 20e9) * (1 + noise)
+        (one,) = segments(SIZES, times, seed=k)
+        by_relative = np.column_stack([1 / times, SIZES / times])
+        numbers, (squares,), *_ = np.linalg.lstsq(by_relative, np.ones(len(SIZES)), rcond=None)
+        free = len(SIZES) - 2
+        errors = np.sqrt(squares / free * np.diag(np.linalg.inv(by_relative.T @ by_relative)))
+        reach = t.ppf(1 - 0.05 / 2 / 2, free) * errors
+        assert numbers[0] > reach[0]  # nothing is cut off at 0
+        low, high = one.constant_interval
+        wide["constant"].append((high - low) / 2 / reach[0])
+        fast, slow = (1 / rate for rate in reversed(one.bandwidth_interval))
+        wide["per byte"].append((slow - fast) / 2 / reach[1])
+    # Huber's lines have 95 % of the efficiency of least squares, so an interval that is honest is wider by its root
+    for ratios in wide.values():
+        assert np.mean(ratios) == pytest.approx(1 / np.sqrt(0.95), rel=0.03)
 
 
 def test_the_event_clock_s_latency_and_bandwidth_are_recovered():

@@ -41,6 +41,14 @@ def test_nvls_is_taken_above_four_gpus_where_a_measurement_finds_it(gpus):
     assert nvls <= 0.85 * float(ideal_gain(gpus)) * link * 1e9
 
 
+@pytest.mark.parametrize("boxes", [1, 2])
+def test_two_gpus_of_a_box_do_without_nvls(boxes):
+    """As `ncclNvlsInit` in NCCL's `src/transport/nvls.cc` leaves off with up to two."""
+    two, three = (model(f"dgx-h100:{boxes},gpus={gpus},cards={gpus}") for gpus in (2, 3))
+    assert {name for name, _ in two} == {"ring", "tree"}
+    assert set(three) - set(two) == {("NVLS" if boxes == 1 else "NVLSTree", "Simple")}
+
+
 def test_where_the_network_adds_more_boxes_cost_no_more_latency():
     few, many = (model(f"dgx-h100:{boxes},collnet=true") for boxes in (4, 256))
     for name in ("NVLS", "CollNetDirect", "CollNetChain"):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import reference
 from shown import rows
 
 from colllib.algorithms import find, identities, of
-from colllib.bounds import bytes_in_fewest_steps, lower_bound, port_bound
+from colllib.bounds import bytes_in_fewest_steps, lower_bound
 from colllib.primitives import PRIMITIVES
 from colllib.show import bounds_explorer, primitive_explorer
-from colllib.show.bounds_explorer import SEGMENTS, entries, one_way_cost
+from colllib.show.bounds_explorer import SEGMENTS, entries
 from colllib.show.primitive_explorer import MESSAGE, an_instance
 
 
@@ -46,26 +44,6 @@ def test_only_rooted_primitives_offer_a_root():
     explorer = primitive_explorer()
     assert explorer.choices(2, {"primitive": "reduce", "n": 3}) == {0: "0", 1: "1", 2: "2"}
     assert explorer.choices(2, {"primitive": "all-gather", "n": 3}) == {0: "no root"}
-
-
-def one_way_by_hand(schedule):
-    total = Fraction(0)
-    shares = list(schedule.blocks.share)
-    for step in reference.messages(schedule):
-        load = [Fraction(0)] * schedule.ranks
-        for src, dst, block, _ in step:
-            load[src] += shares[block]
-            load[dst] += shares[block]
-        total += max(load)
-    return total
-
-
-def test_a_port_that_goes_one_way_at_a_time():
-    for name in ("broadcast", "all-reduce", "all-to-all"):
-        for algorithm in of(name):
-            schedule = algorithm.build(8)
-            assert one_way_cost(schedule).n_beta == one_way_by_hand(schedule)
-            assert one_way_cost(schedule).n_beta >= port_bound(name, 8, full_duplex=False).n_beta
 
 
 def test_the_table_of_the_bounds_explorer_is_executed():
