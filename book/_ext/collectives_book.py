@@ -73,8 +73,9 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
 def name_rows(app: Sphinx, document: nodes.document) -> None:
     """Make the first column of tables in Markdown the names of their rows, which a screen reader says with a cell."""
     for group in document.findall(nodes.tgroup):
+        first = next(group.findall(nodes.colspec))
         if all(row[0].astext() for row in group.findall(nodes.row)):
-            group.next_node(nodes.colspec)["stub"] = 1
+            first["stub"] = 1
 
 
 def repair_pages(app: Sphinx, error: Exception | None) -> None:
