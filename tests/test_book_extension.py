@@ -72,8 +72,8 @@ def test_sections_are_listed_with_their_prose_and_what_heads_their_pictures_and_
 
 
 def test_the_first_column_of_a_table_names_its_rows_where_it_has_a_name_for_each():
-    for first, named in (("ring", True), ("..", False)):
-        document = publish_doctree(f"==== ==\nwhat N\n==== ==\n{first:4} 8\n==== ==\n")
+    for first, named in (("ring", True), ("..", False), (":math:`N`", False)):
+        document = publish_doctree(f"========= ==\nwhat      N\n========= ==\n{first:9} 8\n========= ==\n")
         extension().name_rows(None, document)
         [column, _] = document.findall(nodes.colspec)
         assert bool(column.get("stub")) is named

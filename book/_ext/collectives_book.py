@@ -73,9 +73,9 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
 def name_rows(app: Sphinx, document: nodes.document) -> None:
     """Make the first column of tables in Markdown the names of their rows, which a screen reader says with a cell."""
     for group in document.findall(nodes.tgroup):
-        first = next(group.findall(nodes.colspec))
-        if all(row[0].astext() for row in group.findall(nodes.row)):
-            first["stub"] = 1
+        cells = (row[0].findall(nodes.Text) for row in group.findall(nodes.row))
+        if all(any(not isinstance(text.parent, nodes.math) for text in cell) for cell in cells):  # a formula is no name
+            next(group.findall(nodes.colspec))["stub"] = 1
 
 
 def repair_pages(app: Sphinx, error: Exception | None) -> None:
