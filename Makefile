@@ -8,6 +8,8 @@ MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
 WORKERS ?= 2
+# Which notebooks, by name: all, or as in make notebooks ONLY="torus mesh".
+NOTEBOOKS = $(if $(ONLY),$(ONLY:%=notebooks/%.ipynb),notebooks/*.ipynb)
 VENV := .venv
 BIN := $(VENV)/bin
 SITE := _build/html
@@ -88,8 +90,8 @@ mpi: $(MPI_INSTALLED) ## hold the schedules against a real MPI, such as Debian's
 	$(BIN)/python -m pytest --benchmark-disable tests/test_mpi.py
 
 .PHONY: check-notebooks
-check-notebooks: $(INSTALLED) ## re-execute every notebook and compare with its stored outputs; changes nothing
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --benchmark-disable --nbval --nbval-current-env --nbval-sanitize-with tests/notebooks/nbval.cfg notebooks
+check-notebooks: $(INSTALLED) ## re-execute every notebook, or those of ONLY="torus mesh", and compare with its stored outputs; changes nothing
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --benchmark-disable --nbval --nbval-current-env --nbval-sanitize-with tests/notebooks/nbval.cfg $(NOTEBOOKS)
 
 .PHONY: browser
 browser: $(INSTALLED) ## check the built pages in Chromium, with the network refused
@@ -102,8 +104,8 @@ pdf: $(INSTALLED) ## print the built book with Chromium: a PDF for every page, i
 	PYTHONPATH=tests $(BIN)/python scripts/pdf.py
 
 .PHONY: notebooks
-notebooks: $(INSTALLED) ## re-execute every notebook and write its outputs back, normalized
-	$(BIN)/python scripts/notebooks.py --workers $(WORKERS) notebooks/*.ipynb
+notebooks: $(INSTALLED) ## re-execute every notebook, or those of ONLY="torus mesh", and write its outputs back, normalized
+	$(BIN)/python scripts/notebooks.py --workers $(WORKERS) $(NOTEBOOKS)
 
 .PHONY: lab
 lab: $(LAB_INSTALLED) ## open the notebooks in JupyterLab

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
@@ -86,6 +86,13 @@ class Network:
                 raise ValueError(f"{topology.name} takes {needed} for --{name}, {what}{example}")
             price[name] = values
         return price
+
+    def told(self, topology: Topology) -> Topology:
+        """The topology with the bandwidths that are given, for which a forest is packed; without any as it is."""
+        if self.bandwidth is None:
+            return topology
+        price = self.on(topology)
+        return replace(topology, speeds=(price["alpha"], price["bandwidth"]))
 
 
 _BY_LEVEL = "(default: {}, or a machine's own; on several tiers one for each level, innermost first)"

@@ -237,7 +237,7 @@ def run_command(asked: Asked, on: str, network: Network, clock: str, place: str,
     """Execute one algorithm, prove its end state, count its cost."""
     if clock not in _CLOCKS:
         raise ValueError(f"clock {units.shortened(clock)!r}: must be lockstep or event")
-    chosen, topology = asked.algorithm, find_topology(on)
+    chosen, topology = asked.algorithm, network.told(find_topology(on))
     price = network.on(topology)
     if grouped is not None:
         chosen = in_groups(chosen, *read_groups(grouped))
@@ -587,7 +587,7 @@ def export_command(asked: Asked, on: str, form: str, folder: str | None, network
         raise ValueError(f"format {units.shortened(form)!r}: must be msccl or simgrid")
     if folder is not None and form != "simgrid":
         raise ValueError("an MSCCL file is printed: leave --to out")
-    topology = find_topology(on)
+    topology = network.told(find_topology(on))
     check_size("a file for every rank", topology.ranks, msccl.MOST_GPUS, "ranks")
     schedule = asked.schedule(topology, "a file is of one schedule")
     check_size("a file of every message", schedule.num_messages, MOST_EXPORTED, "messages")

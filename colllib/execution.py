@@ -49,8 +49,12 @@ class Ledger:
         self.link = np.zeros(topology.num_links, dtype=np.intp)
         self.hops = np.zeros((steps, topology.levels), dtype=np.intp)
         self.loads = np.zeros((steps, len(topology.tiers)), dtype=np.intp)
+        several = [np.flatnonzero(topology.tier == tier) for tier in range(len(topology.tiers))]
+        self.tiers: list[IntArray] | list[slice] = several if len(several) > 1 else [slice(None)]
         self.pattern: tuple[IntArray, IntArray, list[tuple[int, IntArray, IntArray]], list[int]] | None = None
         self.bundles: tuple[IntArray, IntArray, IntArray, IntArray, IntArray] | None = None
+        self.last: tuple[IntArray, IntArray, IntArray, tuple[IntArray, IntArray, IntArray, list[int], list[int]]] | None
+        self.last = None
 
     def record(
         self, t: int, src: IntArray, dst: IntArray, size: IntArray, times: int = 1, block: IntArray | None = None
@@ -60,13 +64,27 @@ class Ledger:
             return
         if self.route is None:
             src, dst, size = self._bundled(src, dst, size)
-        self.sent = accumulated(self.sent, multiplied(counted(src, size, len(self.sent)), times))
-        self.received = accumulated(self.received, multiplied(counted(dst, size, len(self.received)), times))
-        routes, hops = self._routes(src, dst, block)
-        load = self._load(routes, size)
-        self.link = accumulated(self.link, multiplied(load, times))
+        sent, received, link, hops, loads = self._step(src, dst, size, block)
+        self.sent = accumulated(self.sent, multiplied(sent, times))
+        self.received = accumulated(self.received, multiplied(received, times))
+        self.link = accumulated(self.link, multiplied(link, times))
         self.hops = _written(self.hops, t, hops)
-        self.loads = _written(self.loads, t, self.busiest(load))
+        self.loads = _written(self.loads, t, loads)
+
+    def _step(
+        self, src: IntArray, dst: IntArray, size: IntArray, block: IntArray | None
+    ) -> tuple[IntArray, IntArray, IntArray, list[int], list[int]]:
+        """What nodes send and receive and links carry in a step, its longest routes and busiest links, by tier.
+
+        Rings send the same sizes along the same edges again and again: the arrays of ends are the same objects.
+        """
+        if self.last and self.last[0] is src and self.last[1] is dst and _same(self.last[2], size) and not self.route:
+            return self.last[3]
+        routes, hops = self._routes(src, dst, block)
+        link = self._load(routes, size)
+        sent, received = (counted(ends, size, self.topology.nodes) for ends in (src, dst))
+        self.last = (src, dst, size, (sent, received, link, hops, self.busiest(link)))
+        return self.last[3]
 
     def _bundled(self, src: IntArray, dst: IntArray, size: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Messages that follow one another between the same two nodes, as one: they take one route."""
@@ -88,10 +106,7 @@ class Ledger:
 
     def busiest(self, load: IntArray) -> list[int]:
         """The load of each tier's busiest link."""
-        tiers = len(self.topology.tiers)
-        if tiers == 1:
-            return [int(load.max(initial=0))]
-        return [int(load[self.topology.tier == tier].max(initial=0)) for tier in range(tiers)]
+        return [int(load[links].max(initial=0)) for links in self.tiers]
 
     def _routes(
         self, src: IntArray, dst: IntArray, block: IntArray | None
@@ -118,6 +133,13 @@ class Ledger:
     def kinds(self, steps: IntArray, times: IntArray | None = None) -> list[Kind]:
         """Some steps, those that cost the same at every alpha and bandwidth counted together."""
         return kinds_of(self.topology, self.hops[steps], self.loads[steps], self.denominator, times)
+
+
+def _same(size: IntArray, other: IntArray) -> bool:
+    """Whether two arrays of sizes are equal, known at once where all of each are one cell of memory."""
+    if size.strides == other.strides == (0,):
+        return len(size) == len(other) and bool(size[0] == other[0])
+    return np.array_equal(size, other)
 
 
 def _written(table: IntArray, t: int, row: list[int]) -> IntArray:

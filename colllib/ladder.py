@@ -518,6 +518,8 @@ def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, An
     if "tiers" not in algorithm.options or topology.lattice is None:
         return None
     check_latency(price["alpha"])
+    if algorithm.primitive == "all-to-all" and topology.ranks**2 > MOST_BLOCKS:
+        return None  # a block for each two ranks, on whatever way: none can be executed
     named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
     ways = [
         (lowest(seconds := traffic.in_segments(), MOST_SEGMENTS)[0], place, seconds, way)

@@ -219,6 +219,15 @@ def test_a_forest_reports_its_bound_and_bottleneck_and_that_it_reaches_them():
     assert answer("forest", "star:4", "--bandwidth", "100GB/s")["inverse_throughput"] == "3/100"
 
 
+def test_a_forest_is_packed_for_the_bandwidths_that_it_is_priced_at():
+    """Into a box of four come 4/5 of M over two cards of 50 GB/s each."""
+    on, speeds = ["--on", "boxes:5x4,cards=2"], ["--alpha", "0.6us,2.7us", "--bandwidth", "450GB/s,50GB/s"]
+    run = ["run", "all-gather", "forest", *on, "--message", "10TB", *speeds, "--segments", "best"]
+    assert 80 < answer(*run)["time_s"] < 80.5
+    told, untold = (colllib("export", "all-gather", "forest", *on, *more).stdout for more in (speeds, []))
+    assert told != untold
+
+
 @pytest.mark.parametrize("fabric", ["nvl72:2", "superpod:2", "boxes:2x4,oversubscription=2", "leaf-spine:2x4x2"])
 def test_a_forest_grows_on_every_kind_of_fabric(fabric):
     assert answer("forest", fabric)["executed"]

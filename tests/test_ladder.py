@@ -5,6 +5,7 @@ from itertools import product
 
 import pytest
 
+from colllib import ladder as ladders
 from colllib.algorithms import alltoall, find, hierarchical, of
 from colllib.execution import execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, best, ladder, run
@@ -97,3 +98,10 @@ def test_a_pipelined_tree_on_a_torus_gains_from_fewer_segments_than_on_a_star():
 def test_segments_for_an_algorithm_that_takes_none_are_refused():
     with pytest.raises(ValueError, match="takes no segments"):
         run(find("all-reduce", "ring"), star(4), segments=2, **ANCHOR)
+
+
+def test_no_way_is_looked_for_where_an_all_to_all_has_more_blocks_than_fit(monkeypatch):
+    monkeypatch.setattr(ladders, "in_every_way", lambda *_: pytest.fail("a search"))
+    price = {"message": 16e6, "alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
+    left_out = ladders.field_of("all-to-all", boxes((2048, 8)), **price)[1]
+    assert f"{16384**2} blocks are too many" in left_out["hierarchical"]

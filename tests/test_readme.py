@@ -26,7 +26,7 @@ def test_the_table_is_what_the_command_prints(capsys):
     with pytest.raises(SystemExit) as end:
         main(command.split())
     assert end.value.code == 0
-    assert capsys.readouterr().out == table
+    assert capsys.readouterr().out == table, f"paste into README.md what this prints: .venv/bin/colllib {command}"
 
 
 def test_every_command_in_a_sentence_runs(capsys):
@@ -43,6 +43,8 @@ def test_every_target_and_place_it_names_exists():
     assert set(re.findall(r"`?make ([a-z-]+)`", README)) <= targets
     for place in re.findall(r"^\| `([^`]+)/?` \|", README, re.M):
         assert (ROOT / place).exists(), place
+    for place in set(re.findall(r"`((?:colllib|book|tests|notebooks)/[^`]+)`", README)) - {"notebooks/name.ipynb"}:
+        assert (ROOT / place).exists(), place
 
 
 def test_every_module_chapter_and_name_it_points_to_exists():
@@ -57,5 +59,5 @@ def test_every_module_chapter_and_name_it_points_to_exists():
     assert flat <= set(re.findall(r"`(colllib/\w+\.py)`", README))
     execution = (ROOT / "colllib" / "execution.py").read_text(encoding="utf-8")
     ledger = execution.partition("class Ledger")[2]
-    assert "def record(" in ledger
-    assert "def _load(" in ledger
+    assert all(f"def {name}(" in ledger for name in ("record", "_load", "cost"))
+    assert "_ALIASES = {" in (ROOT / "colllib" / "measured" / "read.py").read_text(encoding="utf-8")

@@ -332,14 +332,16 @@ def dim_rabenseifner(lattice: Lattice, *, order: str = "near") -> Schedule:
     return in_sequence(down, reversed_in_time(down))
 
 
-def swing(lattice: Lattice) -> Schedule:
+def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: int = 1) -> Schedule:
     """All-reduce by swinging: partners at distances 1, 1, 3, 5, 11, ... on one axis after the other.
 
     Even coordinates add 1, -1, 3, -5, 11, ... and odd ones subtract it: on a ring the same number
-    of halvings as Rabenseifner's with partners that are nearer.
+    of halvings as Rabenseifner's with partners that are nearer, floor(2d/3) links away in all.
 
     Args:
         lattice: the axes, each a power of two.
+        order: the axes in the order in which they take turns (default: as they are numbered).
+        direction: 1 as said, -1 where even coordinates subtract and odd ones add.
 
     Source: De Sensi et al. (2024), "Swing: Short-cutting Rings for Higher Bandwidth Allreduce".
 
@@ -350,14 +352,30 @@ def swing(lattice: Lattice) -> Schedule:
     rank = np.arange(lattice.ranks)
     partners = []
     for s in range(max(bits, default=0)):
-        shift = sum((-2) ** i for i in range(s + 1))
-        for axis, count in enumerate(bits):
-            if s < count:
+        shift = direction * sum((-2) ** i for i in range(s + 1))
+        for axis in range(len(bits)) if order is None else order:
+            if s < bits[axis]:
                 at, stride = lattice.coordinate(rank, axis), lattice.strides[axis]
                 to = (at + np.where(at % 2 == 0, shift, -shift)) % lattice.dims[axis]
                 partners.append(rank + (to - at) * stride)
     down = butterfly(partners)
     return in_sequence(down, reversed_in_time(down))
+
+
+def rotated_swing(lattice: Lattice) -> Schedule:
+    """All-reduce: 2k rotated copies of `swing`, half of them mirrored, so that all links are used at once.
+
+    Args:
+        lattice: the axes, each a power of two.
+
+    Source: De Sensi et al. (2024), as for `swing`, for nodes that send over all their ports.
+
+    >>> from colllib.execution import execute
+    >>> from colllib.topology import torus
+    >>> execute(rotated_swing(Lattice((8, 8))), torus((8, 8))).cost
+    Cost(n_alpha=20, n_beta=69/128)
+    """
+    return rotated(lattice, swing)
 
 
 # -- broadcast and reduce ------------------------------------------------------------------------

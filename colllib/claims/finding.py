@@ -113,12 +113,13 @@ def answers() -> dict[str, Rows]:
         ValueError: if a claim has two answers.
     """
     found: dict[str, Rows] = {}
+    where: dict[str, str] = {}
     for module in iter_modules(colllib.claims.__path__):
         rows: Table = getattr(import_module(f"colllib.claims.{module.name}"), "TABLE", {})
         for name, cases in ((name, cases) for ids, cases in rows.items() for name in ids.split()):
             if name in found:
-                raise ValueError(f"claim {name} is answered twice")
-            found[name] = cases
+                raise ValueError(f"claim {name} is answered twice, in {where[name]} and {module.name} (rows: runs.csv)")
+            found[name], where[name] = cases, module.name
     return found
 
 

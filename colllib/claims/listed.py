@@ -42,8 +42,8 @@ class Claim:
 def claims() -> tuple[Claim, ...]:
     """All claims, in the order of the sources.
 
-    >>> len(claims()), claims()[0].source
-    (1172, '000')
+    >>> claims()[0].id, claims()[0].source
+    ('E-00-001', '000')
     """
     text = (resources.files(__package__) / "claims.csv").read_text(encoding="utf-8")
     return tuple(Claim(**row) for row in csv.DictReader(text.splitlines()))

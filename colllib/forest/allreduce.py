@@ -110,7 +110,10 @@ def all_reduce(topology: Topology) -> Schedule:
         ValueError: for switches, or where the program's floats stand for no fractions of small denominators.
     """
     if topology.switches:
-        raise ValueError(f"{topology.name} has switches: the linear program's trees need ranks alone")
+        raise ValueError(
+            f"{topology.name} has switches: the linear program's trees need ranks alone; forest(..., "
+            'primitive="all-reduce") packs the trees of two all-gathers here'
+        )
     network = fabric(topology)
     division = divided(network)
     both_ways = (network.capacity == network.capacity.T).all()

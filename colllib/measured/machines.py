@@ -107,17 +107,15 @@ def _kind(row: dict[str, str]) -> Machine:
     return Machine(**{each.name: types[str(each.type)](row[each.name]) for each in columns})
 
 
-_ROWS = DictReader((files("colllib") / "measured" / "machines.csv").read_text(encoding="utf-8").splitlines())
+_ROWS = list(DictReader((files("colllib") / "measured" / "machines.csv").read_text(encoding="utf-8").splitlines()))
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
 _KINDS = {row["pattern"]: _kind(row) for row in _ROWS}
 
 #: Where nobody knows the GPU: links and slots that leave the binding to the cards.
 UNKNOWN = replace(_KINDS[r"\bb200\b"], name="GPU", generation=1, nvls=False, source="the cards that are told")
 
-#: Presets by the names of the command line, with the names of their GPUs.
-PRESETS = {name: name for name in ("dgx-v100", "dgx-a100", "dgx-h100", "dgx-h200", "b200", "nvl72", "mi250x", "mi300x")}
-PRESETS["gh200"] = "gh200 nvl32"
-
+#: Boxes by the names of the command line.
+PRESETS = {row["preset"]: _KINDS[row["pattern"]] for row in _ROWS if row["preset"]}
 
 #: What `with_option` takes.
 OPTIONS = "boxes=2, gpus=8, cards=4, card=400Gb/s, link=450GB/s, oversubscription=2, collnet=true or processor=amd"
@@ -148,7 +146,7 @@ def find(expression: str) -> Machine:
     """
     head, _, options = expression.strip().partition(",")
     name, colon, count = head.partition(":")
-    kind = by_gpu(PRESETS.get(name, ""))
+    kind = PRESETS.get(name)
     if kind is None:
         raise ValueError(
             f"unknown machine {shortened(expression)!r}: known are {', '.join(f'{p}:2' for p in PRESETS)}, "

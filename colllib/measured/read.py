@@ -33,6 +33,7 @@ _A_NUMBER = r"(?i:[+-]?(?:\d[\d_,]*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\*?|[+-]?(?:na
 _NUMBER = re.compile(_A_NUMBER)
 _HALF = ("time", "algbw", "busbw", "wrong")
 _WORDS = ("type", "redop", "op", "algo", "proto")  # columns that hold no number
+_ALIASES = {"#wrong": "wrong", "error": "wrong", "res": "wrong"}  # what programs call a column -> our name
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
 _ROW = re.compile(
     rf"(?<!\S)({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
@@ -227,8 +228,8 @@ def _header(line: str) -> tuple[str, ...]:
     if line.startswith("|"):
         cells = [cell.strip().lower() for cell in line.strip("|").split("|")]
         return ("markdown", *cells) if len(cells) > 1 and _SIZED.match(cells[0]) else ()
-    words = re.sub(r"#wrong|error|\bres\b", "wrong", line).lstrip("# ").split()
-    names = [word.partition("(")[0].lower() for word in words]
+    words = [word.partition("(")[0].lower() for word in line.lstrip("# ").split()]
+    names = [_ALIASES.get(word, word) for word in words]
     if names[:3] == ["bytes", "n", "type"]:  # nccl-tests up to March 2019, whose times are in ms
         return ("nccl-tests", *names)
     if len(names) < 2 or names[0] != "size":

@@ -10,9 +10,9 @@ from colllib.algorithms import find
 from colllib.busbw import bus_factor
 from colllib.cost import Kind, Tier, TieredCost
 from colllib.exact import Fractions, IntArray
-from colllib.execution import Execution, execute
+from colllib.execution import execute
 from colllib.ladder import Entry
-from colllib.measures import crossings
+from colllib.measures import Crossing, crossings
 from colllib.placement import order_of
 from colllib.schedule import placed
 from colllib.show.control import Control, Quantity
@@ -106,16 +106,26 @@ def sizes(n: int, r: int, g: int) -> tuple[int, ...]:
 
 
 @cache
-def counted(p: str, name: str, n: int, r: int, g: int, place: str) -> dict[str, Execution]:
-    """A schedule on n boxes of g ranks in r racks, in its numbers of segments, executed."""
+def counted(p: str, name: str, n: int, r: int, g: int, place: str) -> tuple[dict[str, list[Kind]], dict[str, Crossing]]:
+    """A schedule on n boxes of g ranks in r racks, executed: its steps, and what crosses each tier in one piece.
+
+    Steps for each number of segments, over the tiers of boxes with a card for each rank and those of shared cards.
+    """
     algorithm, inc, cuts = RUNNERS[p][name]
-    entry, found = Entry(find(p, algorithm), boxes(sizes(n, r, g), inc=inc)), {}
-    counting, order = _counting(entry.topology), order_of(entry.topology, place).tolist()
+    entry = Entry(find(p, algorithm), boxes(sizes(n, r, g), inc=inc))
+    counting, order, runs = _counting(entry.topology), order_of(entry.topology, place).tolist(), []
     for segments in cuts:
         schedule = entry.schedule(segments)
-        run = execute(schedule if place == PLACES[0] else placed(schedule, order), counting)
-        found[f"P = {segments}" if len(cuts) > 1 else ""] = run
-    return found
+        runs.append(execute(schedule if place == PLACES[0] else placed(schedule, order), counting))
+    ways = [f"P = {segments}" for segments in cuts] if len(cuts) > 1 else [""]
+    return {way: run.kinds() for way, run in zip(ways, runs, strict=True)}, crossings(runs[0])
+
+
+@cache
+def tiers(n: int, r: int, g: int, c: int) -> tuple[Tier, ...]:
+    """The tiers of n boxes of g ranks and c cards in r racks, each with an alpha of its own."""
+    found = (*boxes(sizes(n, r, g), cards=c).tiers, Tier("uplink 2"))[: len(LEVELS)]
+    return tuple(replace(tier, level=level) for level, tier in enumerate(found))
 
 
 @cache
@@ -125,18 +135,16 @@ def row(p: str, name: str, n: int, r: int, g: int, c: int, place: str) -> Row:
     >>> [row("all-reduce", "channels", 2, 1, 4, c, "contiguous").more["card"] for c in (4, 1)]
     ['7/16 M', '7/4 M']
     """
-    runs, card = counted(p, name, n, r, g, place), "card" if c == g else f"card of {g // c}"
-    one, places = next(iter(runs.values())), len(sizes(n, r, g)) + 1
-    at = [tier.name for tier in one.topology.tiers].index(card)
-    tiers = (*boxes(sizes(n, r, g), cards=c).tiers, Tier("uplink 2"))[: len(LEVELS)]
-    tiers, ways = tuple(replace(tier, level=level) for level, tier in enumerate(tiers)), {}
-    for way, run in runs.items():
+    steps, crossed = counted(p, name, n, r, g, place)
+    card, places = "card" if c == g else f"card of {g // c}", len(sizes(n, r, g)) + 1
+    at, by_tier, ways = list(crossed).index(card), tiers(n, r, g, c), {}
+    for way, several_steps in steps.items():
         kinds = []
-        for steps, hops, loads in run.kinds():
+        for number, hops, loads in several_steps:
             loads = (loads[0], loads[at], *loads[2:places], Fraction(0))
-            kinds.append(Kind(steps, (*hops[:places], 0)[: len(tiers)], loads[: len(tiers)]))
-        ways[way] = Form((TieredCost(tiers, kinds),))
-    return Row(name, ways, factor=bus_factor(p, n * g), more={"card": f"{crossings(one)[card].most} M"})
+            kinds.append(Kind(number, (*hops[:places], 0)[: len(by_tier)], loads[: len(by_tier)]))
+        ways[way] = Form((TieredCost(by_tier, kinds),))
+    return Row(name, ways, factor=bus_factor(p, n * g), more={"card": f"{crossed[card].most} M"})
 
 
 def rows(p: str, n: int, r: int, g: int, c: int, place: str) -> list[Row]:

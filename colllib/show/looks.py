@@ -59,6 +59,7 @@ LOOKS = {
     "dim-shortest-way": Look(6, 0, "DS"),
     "dim-rabenseifner": Look(5, 5, "RX"),
     "swing": Look(3, 5, "Sw"),
+    "rotated-swing": Look(4, 1, "RS"),
     "relay": Look(6, 2, "Re"),
     "rotated-relay": Look(6, 1, "RT"),
     "in-network": Look(1, 0, "IN"),

@@ -432,9 +432,8 @@ def test_the_page_counts_the_verdicts_on_logs_that_the_rules_had_not_seen():
     here = Path(__file__)
     rows = list(csv.DictReader((here.parent / "blind.csv").read_text(encoding="utf-8").splitlines()))
     page = json.loads((here.parents[2] / "notebooks" / "is-my-cluster-slow.ipynb").read_text(encoding="utf-8"))
-    (said,) = re.findall(
-        r"For that, .*? So tell it", "".join(line for cell in page["cells"] for line in cell["source"])
-    )
+    prose = "".join(line for cell in page["cells"] for line in cell["source"])
+    (said,) = re.findall(r"For that, .*?So tell it", prose, re.DOTALL)
     alone, told = (Counter(row[how] for row in rows) for how in ("alone", "told"))
     counts = [each[verdict] for each in (alone, told) for verdict in ("right", "wrong", "undecided")]
     causes = [sum(row[how] == "named" for row in rows) for how in ("alone_cause", "told_cause")]

@@ -59,7 +59,8 @@ def test_it_is_stored_as_the_script_writes_it(path, script):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_is_in_the_contents(path):
-    assert f"notebooks/{path.stem}" in (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    named = f"file: notebooks/{path.stem}\n" in (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    assert named, f"add notebooks/{path.stem} to _toc.yml, where its page belongs"
 
 
 def cell(**given):

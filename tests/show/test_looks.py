@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from colllib.algorithms import CATALOGUE
 from colllib.show import boxes_explorer, cost_explorer, lines
-from colllib.show.looks import LOOKS, known, letters, looks
+from colllib.show.looks import DASHES, LOOKS, known, letters, looks
 from colllib.show.race import BOUND
+from colllib.show.theme import SERIES
 
 
 def test_every_algorithm_of_the_catalogue_has_a_look_and_its_own_letters():
-    assert {algorithm.name for algorithm in CATALOGUE} <= LOOKS.keys()
+    without = {algorithm.name for algorithm in CATALOGUE} - LOOKS.keys()
+    taken = {(look.hue, look.dash) for look in (*LOOKS.values(), BOUND)}
+    free = sorted(set(product(range(len(SERIES)), range(len(DASHES)))) - taken)
+    assert not without, f"give {without} a look in colllib/show/looks.py; no other has these pairs of hue, dash: {free}"
     codes = [look.code for look in LOOKS.values()]
     assert len(set(codes)) == len(codes)
 
