@@ -14,7 +14,7 @@ from colllib.topology import boxes
 from colllib.two_tiers import CLUSTERS, TWO_TIERS, price, rungs
 
 
-@pytest.mark.parametrize("form", TWO_TIERS, ids=lambda form: form.primitive)
+@pytest.mark.parametrize("form", TWO_TIERS, ids=lambda form: f"{form.primitive} {form.tiers}")
 @settings(max_examples=25, deadline=None)
 @given(count=st.integers(2, 9), size=st.integers(2, 9))
 def test_a_formula_is_what_execution_counts_on_each_tier(form, count, size):

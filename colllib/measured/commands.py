@@ -63,7 +63,7 @@ def _gpu(_: click.Context, option: click.Parameter, text: str) -> str:
 def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
     """Whether a benchmark's log is healthy, and what binds.
 
-    The verdict comes with its evidence and the next test to run.
+    The verdict comes with its evidence and the next test to run. LOG is a file, or a pipe such as /dev/stdin.
     """
     machine = None if on is None else machine_on(on, told["gpu"])
     hints = Hints(told["gpus_per_box"], told["boxes"], told["gpu"], told["cards"], told["primitive"], machine)

@@ -119,20 +119,19 @@ class _Table:
 
 
 def read_file(path: str | Path) -> tuple[Run, ...]:
-    """The runs in a file.
+    """The runs in a file, or in what a pipe such as /dev/stdin brings.
 
     Raises:
         ValueError: if it cannot be opened, is over 64 MiB, or holds no row.
     """
-    place, name = Path(path), f"log {shortened(str(path))!r}"
+    name = f"log {shortened(str(path))!r}"
     try:
-        if not place.is_file():
-            raise ValueError(f"{name}: no such file")
-        if place.stat().st_size > MOST_BYTES:
-            raise ValueError(f"{name}: over 64 MiB; cut out the table")
-        raw = place.read_bytes()
+        with Path(path).open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise ValueError(f"{name}: {error.strerror}") from None
+    if len(raw) > MOST_BYTES:
+        raise ValueError(f"{name}: over 64 MiB; cut out the table")
     wide = raw[:2] in (BOM_UTF16_LE, BOM_UTF16_BE)  # as Windows redirects
     return read(raw.decode("utf-16" if wide else "utf-8-sig", errors="replace"))
 

@@ -94,7 +94,7 @@ def bounds_table() -> str:
 def two_tiers() -> str:
     r"""Hierarchical schedules over B boxes of G ranks as a Markdown table, with their times on a cluster of 512.
 
-    >>> print(two_tiers().splitlines()[4][:62])
+    >>> print(two_tiers().splitlines()[5][:62])
     | all-reduce | ring | $2(G-1)$ | $2(B-1)$ | $\frac{2(G-1)}{G}$
     """
     name = next(iter(CLUSTERS))
@@ -105,7 +105,7 @@ def two_tiers() -> str:
         rung = ladder.run(algorithm, cluster(name), **price(name), segments=1)
         parts = (f"${part.tex}$" for part in (form.inner, form.outer, form.port, form.card))
         who = backwards.get(form.primitive, form.primitive)
-        rows.append([who, form.tiers.replace("-", " "), *parts, _time(rung.seconds)])
+        rows.append([who, find(form.primitive, form.tiers).label, *parts, _time(rung.seconds)])
     headers = ["primitive", "both tiers", "latencies inside", "outside", "bytes on a port", "on a card", name]
     return _table(headers, rows)
 

@@ -186,6 +186,20 @@ def test_a_file_is_read_up_to_64_mib(tmp_path):
             read_file(place)
 
 
+def test_a_log_may_come_through_a_pipe():
+    out, into = os.pipe()
+    os.write(into, (HEADER + ROW).encode())
+    os.close(into)
+    assert read_file(f"/dev/fd/{out}")[0].rows == read(HEADER + ROW)[0].rows
+    os.close(out)
+
+
+@pytest.mark.parametrize(("place", "complaint"), [("nowhere", "No such file"), ("/", "Is a directory")])
+def test_what_cannot_be_opened_says_why(place, complaint):
+    with pytest.raises(ValueError, match=rf"^log '{place}': {complaint}"):
+        read_file(place)
+
+
 def test_a_number_with_two_points_is_none():
     (run,) = read("| size | busbw |\n| --- | --- |\n| 1.2.3MB | 5 |\n| 2MB | 1.2.3 |\n| 4MB | 7 |\n")
     assert [row.message for row in run.rows] == [4e6]
