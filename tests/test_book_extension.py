@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+from docutils import nodes
 from docutils.core import publish_doctree
 
 from colllib.show import message_explorer
@@ -68,3 +69,11 @@ def test_sections_are_listed_with_their_prose_and_what_heads_their_pictures_and_
         ["notebooks/trees", "Trees", "two-trees", "Two trees", "Cost is n_beta = 2. Two & three. A table."],
         ["notebooks/trees", "Trees", "e-01-003", "E-01-003", "A tree & its leaves"],
     ]
+
+
+def test_the_first_column_of_a_table_names_its_rows_where_it_has_a_name_for_each():
+    for first, named in (("ring", True), ("..", False), (":math:`N`", False)):
+        document = publish_doctree(f"========= ==\nwhat      N\n========= ==\n{first:9} 8\n========= ==\n")
+        extension().name_rows(None, document)
+        [column, _] = document.findall(nodes.colspec)
+        assert bool(column.get("stub")) is named

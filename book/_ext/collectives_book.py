@@ -70,6 +70,14 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
     shutil.copyfile(source, target)
 
 
+def name_rows(app: Sphinx, document: nodes.document) -> None:
+    """Make the first column of tables in Markdown the names of their rows, which a screen reader says with a cell."""
+    for group in document.findall(nodes.tgroup):
+        cells = (row[0].findall(nodes.Text) for row in group.findall(nodes.row))
+        if all(any(not isinstance(text.parent, nodes.math) for text in cell) for cell in cells):  # a formula is no name
+            next(group.findall(nodes.colspec))["stub"] = 1
+
+
 def repair_pages(app: Sphinx, error: Exception | None) -> None:
     """Apply `REPAIRS` to every page."""
     if error is not None or app.builder.format != "html":
@@ -222,6 +230,7 @@ class Execute(SphinxDirective):
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("execute", Execute)
     app.connect("config-inited", disconnect_thebe, priority=900)
+    app.connect("doctree-read", name_rows)
     app.connect("build-finished", copy_mathjax)
     app.connect("build-finished", repair_pages)
     app.connect("build-finished", share_files)

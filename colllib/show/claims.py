@@ -93,6 +93,10 @@ def _facets(found: Entry) -> dict[str, str]:
 
 def _choice(name: str, values: Iterable[str]) -> str:
     options = "".join(f"<option>{escape(value)}</option>" for value in values)
+    if name == "verdict":  # groups of them, by the class of a card
+        options += (
+            '<option value="cl-fails">any that does not hold</option><option value="cl-holds">any that holds</option>'
+        )
     return f'<label>{name}<select name="{name}"><option value="">all</option>{options}</select></label>'
 
 

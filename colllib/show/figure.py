@@ -34,7 +34,8 @@ class Chart:
     def fragment(self) -> str:
         """The markup without the style sheets, for use inside an explorer's part."""
         heading = f'<p class="cl-heading">{typeset(self.title)}</p>' if self.title else ""
-        return f'<div class="colllib {self.kind}" role="img" aria-label="{escape(self.alt)}">{heading}{self.body}</div>'
+        alt = self.alt if self.title in self.alt else f"{self.title}. {self.alt}"  # what is within an image is not read
+        return f'<div class="colllib {self.kind}" role="img" aria-label="{escape(alt)}">{heading}{self.body}</div>'
 
     def _repr_html_(self) -> str:
         return style(*self.sheets) + self.fragment()

@@ -33,7 +33,8 @@ def frontier(ranks: int, degree: int, title: str = "") -> Chart:
     """Steps against the bandwidth term in M/B, with a letter for every row.
 
     >>> frontier(32, 4)
-    Line chart of n_beta at a node, M/B against steps n_alpha for N = 32. At 3: N = 32 1. At 4: N = 32 0.96875.
+    Line chart of n_beta at a node, M/B against steps n_alpha for N = 32. At 3: N = 32 1. At 4: N = 32 0.9688. \
+A is marked at 3. B is marked at 4.
     """
     rows = named(ranks, degree)
     steps, bandwidth = [row.n_alpha for row in rows.values()], [float(row.n_beta_node) for row in rows.values()]

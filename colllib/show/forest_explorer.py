@@ -16,6 +16,7 @@ from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.geometry import Box, between
 from colllib.show.pen import Drawing, Pen, drawing
+from colllib.show.theme import listed
 
 Links = Mapping[tuple[int, int], int]
 
@@ -138,7 +139,7 @@ def _tree(root: int, k: int) -> Drawing:
         fresh,
         inside=reached,
         title=f"Rank {tree.root}'s shard is at {len(reached)} of 8 ranks; between the boxes it went {times}",
-        alt=f"The tree of rank {tree.root} has reached {sorted(reached)} over {len(wires)} wires.",
+        alt=f"The tree of rank {tree.root} has reached the ranks {listed(sorted(reached))} over {len(wires)} wires.",
     )
 
 

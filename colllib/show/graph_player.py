@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 
 from colllib.algorithms import breadth_first
 from colllib.execution import Execution, execute
@@ -11,6 +13,7 @@ from colllib.show.control import Control, Part, counted
 from colllib.show.drawings.graphs import Link, Spread, around, in_rows, radius_of, reached
 from colllib.show.explorer import Explorer
 from colllib.show.pen import Pen, both_widths, legend_of
+from colllib.show.theme import escape, listed
 from colllib.topology import find
 
 PANEL = 304.0  # each of two panels, which are below one another on a phone
@@ -128,7 +131,19 @@ def _picture(graph: str, owner: int, step: int) -> str:
         pen.text(left + PANEL / 2, top - 32, f"the shard of rank {spread.owner}", "q")
         in_rows(pen, spread, step, (left, top - 12), PANEL - 26)
 
-    return f'<div class="cl-scene">{both_widths(draw)}</div>{legend_of(LEGEND)}'
+    said = escape(_described(graph, owner, step))
+    return f'<div class="cl-scene" role="img" aria-label="{said}">{both_widths(draw)}</div>{legend_of(LEGEND)}'
+
+
+def _described(graph: str, owner: int, step: int) -> str:
+    """The picture in words: where each rank's links lead, and who has the shard since when."""
+    topology, when = gathered(graph).topology, _spread(graph, owner).complete
+    links = sorted(set(zip(topology.link_src.tolist(), topology.link_dst.tolist(), strict=True)))
+    leads = "; ".join(f"{a} to {listed(b for _, b in ends)}" for a, ends in groupby(links, itemgetter(0)))
+    before = [rank for rank, t in enumerate(when) if t < max(step, 1)]
+    fresh = [rank for rank, t in enumerate(when) if t == step > 0]
+    arrived = f"; it has just arrived at {listed(fresh)}" if fresh else ""
+    return f"Links lead from {leads}. The shard of rank {owner} is at {listed(before)}{arrived}."
 
 
 def _costs(graph: str, step: int) -> str:

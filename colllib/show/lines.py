@@ -150,22 +150,50 @@ def _span(values: Sequence[float], base: int, from_zero: bool) -> tuple[float, f
     return (low, high) if high > low else (low - 1, high + 1)
 
 
+FEW = 4  # curves whose values the alt text names one by one
+
+
 def describe(series: Mapping[str, Points], x_label: str, y_label: str, x_format: Format, y_format: Format) -> str:
-    """The alt text: what is drawn, and who is lowest and highest at both ends."""
+    """The alt text: the values at both ends, where a curve turns round, and from where on which is lowest.
+
+    >>> describe({"ring": ([4, 8, 16], [9, 5, 7]), "tree": ([4, 8, 16], [2, 4, 8])}, "N", "time", number, number)
+    'Line chart of time against N for ring, tree. At 4: tree 2, ring 9. At 16: ring 7, tree 8. ring is lowest at 8: 5. \
+    Lowest: from 4 tree, from 16 ring.'
+    """
+
+    def said(value: float) -> str:
+        return y_format(value if value == round(value) else float(f"{value:.4g}"))
+
     described = [f"Line chart of {y_label} against {x_label} for {', '.join(series)}."]
-    ends = {
-        "At": max(min(xs) for xs, _ in series.values()),
-        "at": min(max(xs) for xs, _ in series.values()),
-    }
-    for word, x in ends.items():
+    ends = (max(min(xs) for xs, _ in series.values()), min(max(xs) for xs, _ in series.values()))
+    for x in ends:
         there = sorted((float(ys[list(xs).index(x)]), label) for label, (xs, ys) in series.items() if x in xs)
-        if not there:
-            continue
-        text = f"{word.capitalize()} {x_format(x)}: {there[0][1]} {y_format(there[0][0])}"
-        if len(there) > 1:
-            text += f" (lowest) to {there[-1][1]} {y_format(there[-1][0])} (highest)"
-        described.append(text + ".")
+        values = [f"{label} {said(y)}" for y, label in there]
+        if len(values) > FEW:
+            values = [f"{values[0]} (lowest) to {values[-1]} (highest)"]
+        if values:
+            described.append(f"At {x_format(x)}: {', '.join(values)}.")
+    for label, (xs, ys) in series.items():
+        for word, y, beyond in (("lowest", min(ys), min(ys[0], ys[-1])), ("highest", max(ys), max(ys[0], ys[-1]))):
+            if abs(y - beyond) > 0.02 * abs(beyond):
+                described.append(f"{label} is {word} at {x_format(xs[list(ys).index(y)])}: {said(float(y))}.")
+    leads = _leads(series)
+    if 1 < len(leads) <= FEW:
+        described.append(f"Lowest: {', '.join(f'from {x_format(x)} {label}' for x, label in leads)}.")
     return " ".join(described)
+
+
+def _leads(series: Mapping[str, Points]) -> list[tuple[float, str]]:
+    """From which x on which curve is lowest; nothing where the curves have points at different x."""
+    places = [list(xs) for xs, _ in series.values()]
+    if any(xs != places[0] for xs in places):
+        return []
+    found: list[tuple[float, str]] = []
+    for k, x in enumerate(places[0]):
+        lowest = min(series, key=lambda label: list(series[label][1][k:]))  # of equals the one that is lower later
+        if not found or series[found[-1][1]][1][k] > series[lowest][1][k]:
+            found.append((x, lowest))
+    return found
 
 
 def log_axis(low: float, high: float, start: float, stop: float) -> _Axis:
@@ -329,8 +357,8 @@ def lines(
 
     >>> lines({"ring": ([4, 8], [6, 14]), "tree": ([4, 8], [4, 6])},
     ...       x_label="ranks N", y_label="steps", log_x=2, marks=[Mark(8, "N = 8")])
-    Line chart of steps against ranks N for ring, tree. At 4: tree 4 (lowest) to ring 6 (highest). \
-At 8: tree 6 (lowest) to ring 14 (highest).
+    Line chart of steps against ranks N for ring, tree. At 4: tree 4, ring 6. At 8: tree 6, ring 14. \
+N = 8 is marked at 8.
     """
     base_x, base_y = (10 if log is True else int(log) for log in (log_x, log_y))
     for base in (base_x, base_y):
@@ -360,4 +388,5 @@ At 8: tree 6 (lowest) to ring 14 (highest).
             f" Band of {name} at the end: {y_format(low[-1])} to {y_format(high[-1])}."
             for name, (low, high) in bands.items()
         )
+        alt += "".join(f" {mark.label} is marked at {x_format(mark.x)}." for mark in marks)
     return Chart(("" if at_ends else _legend(list(series), chosen)) + body, alt, title)

@@ -287,6 +287,8 @@ def _legend(found: Heat) -> str:
 def describe(found: Heat) -> str:
     """The alt text: the busiest and the quietest links, and how many there are of each load."""
     topology = found.run.topology
+    assert topology.lattice is not None
+    below = " ".join(map(rank_name, range(topology.lattice.dims[0])))
     kinds = Counter(found.loads)
     described = ", ".join(
         f"{count} carry {amount(load / found.unit)}" for load, count in sorted(kinds.items(), reverse=True)[:6]
@@ -295,7 +297,8 @@ def describe(found: Heat) -> str:
     return (
         f"{fabric_name(topology.name)}: map of {topology.num_links} directed links "
         f"by what they carry, in M/N: {described}{more}. "
-        f"The first of the busiest is {link_label(topology, found.hottest)}."
+        f"The first of the busiest is {link_label(topology, found.hottest)}. "
+        f"Ranks stand in rows of {topology.lattice.dims[0]}, the first row below: {below}."
     )
 
 
@@ -335,7 +338,7 @@ def link_heat_explorer() -> Explorer:
         ],
         [
             Part(_map, "Link map"),
-            Part(_facts),
+            Part(_facts, "The hottest link"),
             Rows(Race(_every), "Every rule", "Every rule in numbers", heads),
         ],
         summary=Told(
@@ -489,7 +492,10 @@ def link_steps_explorer() -> Explorer:
             Control("way", "How", tuple(WAYS), start, kind="select"),
             Control("step", "Step", lambda way: counted(len(progress(way).heats), 1), 1),
         ],
-        [Part(lambda way, step: heat_map(progress(way).heats[step - 1]), "Links in this step"), Part(_so_far)],
+        [
+            Part(lambda way, step: heat_map(progress(way).heats[step - 1]), "Links in this step"),
+            Part(_so_far, "So far"),
+        ],
         summary=_step_told,
         play="step",
     )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MANY = 24  # choices that a note does not list
 LONG = 22  # letters that fit into one of two columns
 SPEEDS = ("0.5", "1", "2", "4")
+SOFT_HYPHEN = "\u00ad"
 
 
 def _control(explorer: Explorer, place: int) -> str:
@@ -67,10 +68,11 @@ def _slider(place: int, text: str, at: int, count: int, more: str = "") -> str:
 
 def _typed(place: int, label: str, text: str, at: int, count: int, only: str) -> str:
     """A slider, and a field beside it that says what cannot be read."""
-    slider = _slider(place, text, at, count, f' aria-label="{escape(label)}"')
+    said = escape(label.replace(SOFT_HYPHEN, ""))
+    slider = _slider(place, text, at, count, f' aria-label="{said}"')
     return (
         f'<div class="cl-control{only}"><span class="cl-name">{escape(label)}</span>{slider}'
-        f'<input type="text" class="cl-field" value="{escape(text)}" aria-label="{escape(label)}, typed" '
+        f'<input type="text" class="cl-field" value="{escape(text)}" aria-label="{said}, typed" '
         f'autocomplete="off" spellcheck="false"><span class="cl-error" role="alert"></span></div>'
     )
 
@@ -108,7 +110,7 @@ def _part(explorer: Explorer, number: int) -> str:
         made = explorer.render(number, explorer.start)
         return f'<p class="cl-summary" data-part="{number}" aria-live="polite">{made}</p>'
     part = explorer.parts[number]
-    label = escape(part.label or f"{explorer.title}, part {number + 1}")
+    label = escape(part.label or part.fold or f"{explorer.title}, part {number + 1}")
     made = (
         f'<div class="cl-part cl-scroll" data-part="{number}" tabindex="0" role="group" '
         f'aria-label="{label}">{explorer.render(number, explorer.start)}</div>'

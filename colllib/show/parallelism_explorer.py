@@ -47,7 +47,7 @@ def parallelism_explorer() -> Explorer:
         ],
         [
             Bars(race, "Time of each axis"),
-            Part(_plan_summary),
+            Part(_plan_summary, "The plan"),
             Rows(race, "Collectives of one step", "Every collective of the step", heads),
         ],
         summary="{top} takes {top share} of {sum} of communication a step.",

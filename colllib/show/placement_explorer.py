@@ -114,5 +114,6 @@ def _picture(work: str, inside: tuple[int, ...]) -> str:
         f'<div class="colllib cl-figure" role="group" aria-label="{escape(f"What each card sends: {said}.")}">'
         f'<p class="cl-heading">{title}</p><svg viewBox="0 0 364 142" fill="currentColor" font-size="12" '
         f'text-anchor="middle" style="max-width:560px">{"".join(marks)}</svg>'
-        '<p class="cl-hint cl-try">Drag a rank onto one in the other box, or tap the one and then the other.</p></div>'
+        '<p class="cl-hint cl-try">Drag a rank onto one in the other box, or choose the one and then the other, by tap '
+        "or Enter.</p></div>"
     )

@@ -271,8 +271,12 @@ def still(schedule: Schedule, step: int, topology: Topology | None = None, *, ti
 
     >>> from colllib.algorithms import allgather
     >>> still(allgather.ring(4), 1, title="Everyone passes on its own shard")
-    After step 1 of 3 on 4 ranks: step 1 of 3 moved 4 blocks; 8 of 16 places have their final value.
+    After step 1 of 3 on 4 ranks: step 1 of 3 moved 4 blocks; 8 of 16 places have their final value. \
+Rank 0 holds 0; 3. Rank 1 holds 0; 1. Rank 2 holds 1; 2. Rank 3 holds 2; 3.
     """
     show = Show(Film("", execute(schedule, topology)))
-    alt = f"After step {step} of {show.film.steps} on {schedule.ranks} ranks:{show.sentence(step).partition(':')[2]}"
+    cards = [card for card in show.stages[0].cards if card.node < schedule.ranks]
+    held = " ".join(f"Rank {card.node} holds {show.stages[0].held(card, step)}." for card in cards)
+    told = show.sentence(step).partition(":")[2]
+    alt = f"After step {step} of {show.film.steps} on {schedule.ranks} ranks:{told} {held}"
     return Drawing(show.picture(step) + show.legend, alt, title)

@@ -36,7 +36,7 @@ def primitive_explorer() -> Explorer:
         ],
         [
             Part(lambda primitive, n, root: before_after(an_instance(primitive, n, root)), "Before and after"),
-            Part(_said),
+            Part(_said, "In words"),
             Part(_made_of, "Made of others", fold="Made of others"),
             Part(_bounds, "Lower bounds", fold="Lower bounds"),
         ],

@@ -407,13 +407,13 @@ class Stage:
         x, y = (13.0, box.height / 2 + 4.5) if card.side else (box.width / 2, 13.5)
         return (
             f'<g class="k{" sw" * switch}" transform="translate({num(box.x - box.width / 2)} '
-            f'{num(box.y - box.height / 2)})" role="img" data-name="{said}" aria-label="{said}: {self._held(card, t)}">'
+            f'{num(box.y - box.height / 2)})" role="img" data-name="{said}" aria-label="{said}: {self.held(card, t)}">'
             f'<rect class="o" width="{num(box.width)}" height="{num(box.height)}" rx="7"/>'
             f'<text x="{num(x)}" y="{num(y)}" class="b">{"S" if name == "switch" and box.width < 50 else name}</text>'
             f"{''.join(cells)}</g>"
         )
 
-    def _held(self, card: Card, t: int) -> str:
+    def held(self, card: Card, t: int) -> str:
         """What a card shows, for those who do not see it."""
         film, node = self.film, card.node
         if not self.look.labeled:

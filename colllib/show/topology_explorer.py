@@ -60,7 +60,7 @@ def topology_explorer() -> Explorer:
             Control("size", "Size", lambda kind: {size: _text(kind, size) for size in KINDS[kind][0]}, (5, 4)),
         ],
         [
-            Part(_picture),
+            Part(_picture, "Ranks, wires and the cut"),
             Part(_table, "What is measured", fold="All that is measured"),
         ],
         summary=_summary,

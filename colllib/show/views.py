@@ -129,10 +129,16 @@ class Curves(View):
         frame = Frame("message M", self.y_label, 10, 10 * self.log, units.size, show, True, width, 300)
         values = "; ".join(f"{one.row.name} {show(curve.here or 0)}" for one, curve in zip(now, curves, strict=True))
         body = plot(curves, frame, ends=True, rule=Rule(here, typed, strip))
+        turning = f" {_turning(first)}" if first else ""
         return figure(
-            f"{self.y_label} against M. At {typed}: {values}.",
+            f"{self.y_label} against M. At {typed}: {values}.{turning}",
             body + ("" if width >= NARROW else keys([(one.row.name, one.look) for one in now])),
         )
+
+
+def _turning(found: Sequence[tuple[float, Priced]]) -> str:
+    """From which message on which row is fastest, as a sentence."""
+    return f"Fastest {'; '.join(f'from {units.size(size)} {one.row.name}' for size, one in found)}."
 
 
 def keys(rows: Sequence[tuple[str, Look]], more: Iterable[str] = ()) -> str:
@@ -301,7 +307,9 @@ class Map(View):
             a.seconds / b.seconds for row in zip(taken, first, strict=True) for a, b in zip(*row, strict=True) if a
         ]
         legend = keys([look for look, _ in leads], [one.way for row in taken for one in row if one])
-        return figure(alt, svg + legend + _verdict(times))
+        verdict = _verdict(times)
+        hint = f'<p class="cl-hint">{SHADED} {verdict}</p>' if verdict else ""
+        return figure(f"{alt} {verdict}".rstrip(), svg + legend + hint)
 
 
 def _map_row(k: int, first: Sequence[Priced], taken: Sequence[Priced | None], cell: float) -> str:
@@ -322,6 +330,7 @@ def _map_row(k: int, first: Sequence[Priced], taken: Sequence[Priced | None], ce
 MESSAGES = tuple(10 ** (2 + k / 3) for k in range(25))  # in the middle of the columns of a map
 LEFT, ROW = 40, 17  # of a map
 UNPRICED = "?"  # the code of what a map has no price for
+SHADED = "Letters: what it takes; darker where it is over 10% slower than the fastest, or twice."
 SHADES = ("0", ".16", ".42", ".1")  # within 10% of the fastest, up to twice its time, more, not priced
 
 
@@ -337,14 +346,12 @@ def _code(one: Priced, taken: Priced | None) -> str:
 
 
 def _verdict(choices: Sequence[float]) -> str:
+    """How often what is taken is close to the fastest, or far from it; nothing where nobody chooses."""
     priced = [times for times in choices if times < inf]
     if not choices:
         return ""
     close, slow = sum(times <= 1.1 for times in priced), sum(times > 2 for times in priced)
-    return (
-        '<p class="cl-hint">Letters: what it takes; darker where it is over 10% slower than the fastest, or twice. '
-        f"Within 10% in {close} of the {len(priced)} cells that can be priced, more than twice in {slow}.</p>"
-    )
+    return f"Within 10% in {close} of the {len(priced)} cells that can be priced, more than twice in {slow}."
 
 
 def _box(left: float, row: int, width: float) -> str:

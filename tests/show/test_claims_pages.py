@@ -35,6 +35,9 @@ def test_the_ledger_is_filtered_in_the_browser_and_complete_without_script(tmp_p
         refuted = [e for e in entries if e.verdict is claims.Verdict.REFUTED]
         assert tab.locator("li:visible").count() == len(refuted)
         assert tab.locator("output").text_content() == f"{len(refuted)} of {len(entries)} claims"
+        tab.locator("select[name=verdict]").select_option("any that does not hold")
+        assert tab.locator("li:visible").count() == sum(e.verdict in claims.FAILS for e in entries)
+        tab.locator("select[name=verdict]").select_option("refuted")
         tab.locator("select[name=chapter]").select_option("lower-bounds")
         tab.locator("input[name=text]").fill("m-41")
         assert tab.locator("li:visible").get_attribute("id") == "m-41"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
 from fractions import Fraction
@@ -230,7 +231,9 @@ def test_the_box_of_a_switch_is_wider_than_its_name():
 
 @pytest.mark.parametrize("drawn", ALL, ids=lambda drawn: drawn.alt[:40])
 def test_every_drawing_fits_a_page_and_a_phone_and_says_what_it_shows(drawn):
-    assert f'role="img" aria-label="{drawn.alt[:20]}' in drawn._repr_html_()
+    said = html.unescape(re.search('role="img" aria-label="([^"]*)"', drawn._repr_html_())[1])
+    assert drawn.title in said
+    assert drawn.alt in said
     for svg in pictures(drawn.body):
         width = float(re.search(r' width="([\d.]+)"', svg)[1])
         assert width <= (WIDE if "cl-wide" in svg else NARROW)

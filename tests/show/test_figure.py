@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from colllib.show import Mark, axes, bars, lines, number, svg_figure
+from colllib.show import Chart, Mark, axes, bars, lines, number, svg_figure
 from colllib.show.lines import linear_ticks
 from colllib.show.theme import SERIES, asset
 
@@ -73,9 +73,23 @@ def test_a_figure_without_alt_text_is_refused():
         svg_figure(axes()[0], " ")
 
 
-def test_lines_say_who_is_lowest_at_both_ends():
+def test_lines_say_the_values_at_both_ends():
     chart = lines(CURVES, x_label="ranks N", y_label="steps", log_x=2)
-    assert repr(chart).endswith("At 8: tree 6 (lowest) to ring 14 (highest).")
+    assert repr(chart).endswith("At 8: tree 6, ring 14.")
+
+
+def test_lines_say_where_a_curve_turns_round_and_from_where_on_which_is_lowest():
+    dip, flat = ([1, 2, 4, 8], [9, 3, 5, 8]), ([1, 2, 4, 8], [4, 4, 4, 4])
+    chart = lines({"dip": dip, "flat": flat}, x_label="P", y_label="time", marks=[Mark(2, "best", 3)])
+    assert "dip is lowest at 2: 3." in chart.alt
+    assert "flat is" not in chart.alt
+    assert "Lowest: from 1 flat, from 2 dip, from 4 flat." in chart.alt
+    assert chart.alt.endswith("best is marked at 2.")
+
+
+def test_a_conclusion_above_a_figure_is_read_with_it_once():
+    said = [Chart("<svg/>", alt, "Ring first").fragment() for alt in ("Two bars.", "Ring first. Two bars.")]
+    assert [re.search('aria-label="([^"]*)"', one)[1] for one in said] == ["Ring first. Two bars."] * 2
 
 
 def test_lines_differ_in_color_and_in_style():

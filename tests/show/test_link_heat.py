@@ -84,6 +84,7 @@ def test_picture_and_alt_text_say_the_same():
     assert numbers == [amount(load / found.unit) for load in found.loads]
     assert describe(found) == chart.alt
     assert "64 carry 8" in chart.alt
+    assert chart.alt.endswith("Ranks stand in rows of 4, the first row below: a b c d.")
 
 
 def test_the_explorer_stays_within_its_budget_and_starts_where_ties_hurt():

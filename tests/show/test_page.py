@@ -8,7 +8,7 @@ import pytest
 from show_browser import move_times, opened, write_page
 from show_toy import steps, toy
 
-from colllib.show import Control, Explorer, Part, axes, bars, svg_figure
+from colllib.show import Control, Explorer, Part, axes, bars, message_explorer, svg_figure
 
 pytestmark = pytest.mark.usefixtures("with_chromium")
 
@@ -49,6 +49,14 @@ def test_every_control_moves_by_keyboard(page):
         assert troubles == []
 
 
+# What a screen reader says by itself from now on.
+LISTEN = """() => {
+  const answer = document.querySelector("[aria-live]");
+  window.heard = [];
+  new MutationObserver(() => heard.push(answer.textContent)).observe(answer, { childList: true, subtree: true });
+}"""
+
+
 def test_buttons_step_and_play_without_autoplay(page):
     with opened(page, reduced_motion="reduce") as (tab, troubles):
         tab.wait_for_selector(".cl-running")
@@ -69,8 +77,23 @@ def test_buttons_step_and_play_without_autoplay(page):
         assert value.inner_text() == "0 of 14"
         assert tab.locator(".cl-summary").get_attribute("aria-live") == "off"
         tab.wait_for_function("document.querySelectorAll('.cl-value')[1].textContent === '2 of 14'")
+        tab.evaluate(LISTEN)
         tab.get_by_role("button", name="Pause").click()
         assert tab.locator(".cl-summary").get_attribute("aria-live") == "polite"
+        tab.wait_for_function("heard.length")
+        assert tab.evaluate("heard") == ["ring on 8 ranks, step 2 < 15"]
+        assert troubles == []
+
+
+def test_a_value_that_is_typed_is_answered_once(tmp_path):
+    with opened(write_page(tmp_path, message_explorer())) as (tab, troubles):
+        tab.wait_for_selector(".cl-running")
+        tab.evaluate(LISTEN)
+        field = tab.get_by_role("textbox", name="Message M, typed")
+        field.fill("64 MB")
+        assert len(tab.evaluate("heard")) == 1
+        field.press("Tab")  # the value is taken once more, and has not changed
+        assert len(tab.evaluate("heard")) == 1
         assert troubles == []
 
 

@@ -153,7 +153,8 @@ const draw = (function () {
                     yFormat: show, width, height: 300 };
     const { svg, x } = plot(drawn, frame, { ends: true, rule: { x: here, label: told, strip } });
     const values = drawn.map((one) => `${one.name} ${show(one.here)}`).join("; ");
-    return { html: figure(`${view.y_label} against M. At ${told}: ${values}.`, svg + (width >= NARROW ? "" : keys(now))), x };
+    const turning = strip.length ? ` Fastest ${strip.map(([size, one]) => `from ${race.size(size)} ${one.row.n}`).join("; ")}.` : "";
+    return { html: figure(`${view.y_label} against M. At ${told}: ${values}.${turning}`, svg + (width >= NARROW ? "" : keys(now))), x };
   }
   function keys(all, more = []) {
     const spans = all.map((one) => `<span data-row="${escape(one.row.n)}"><b style="color:${color(one.look[0])}">`
@@ -212,6 +213,7 @@ const draw = (function () {
 
   const MESSAGES = Array.from({ length: 25 }, (_, k) => 10 ** (2 + k / 3)), UNPRICED = "?";
   const LEFT = 40, ROW = 17, SHADES = ["0", ".16", ".42", ".1"];
+  const SHADED = "Letters: what it takes; darker where it is over 10% slower than the fastest, or twice.";
   function runs(values) {
     const found = [];
     values.forEach((value, k) => {
@@ -228,9 +230,8 @@ const draw = (function () {
   function verdict(choices) {
     if (!choices.length) return "";
     const priced = choices.filter((times) => times < Infinity);
-    return '<p class="cl-hint">Letters: what it takes; darker where it is over 10% slower than the fastest, or twice. '
-      + `Within 10% in ${priced.filter((times) => times <= 1.1).length} of the ${priced.length} cells that can be priced, `
-      + `more than twice in ${priced.filter((times) => times > 2).length}.</p>`;
+    return `Within 10% in ${priced.filter((times) => times <= 1.1).length} of the ${priced.length} cells that can be priced, `
+      + `more than twice in ${priced.filter((times) => times > 2).length}.`;
   }
   const code = (way, looks) => (looks[way] || [0, 0, UNPRICED])[2];
   function mapRow(k, first, taken, cell, looks) {
@@ -274,7 +275,9 @@ const draw = (function () {
     const choices = taken.flatMap((row, k) => row.map((one, j) => one && one.seconds / first[k][j].seconds)).filter((times) => times);
     const ways = [...new Set(taken.flat().filter((one) => one).map((one) => one.way))];
     const legend = keys(often.map(({ one }) => one), ways.map((way) => [code(way, field.looks), field.looks[way] ? way : "not priced"]));
-    return { html: figure(`Map of the fastest over N and M; share of the cells: ${told}.`, svg + legend + verdict(choices)), x, row: ROW };
+    const alt = `Map of the fastest over N and M; share of the cells: ${told}.`, said = verdict(choices);
+    const hint = said && `<p class="cl-hint">${SHADED} ${said}</p>`;
+    return { html: figure(`${alt} ${said}`.trimEnd(), svg + legend + hint), x, row: ROW };
   }
 
   const CELLS = {

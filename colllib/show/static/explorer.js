@@ -170,13 +170,18 @@ function run(root, data) {
   }
 
   // -- parts -----------------------------------------------------------------------------------
+  function say(html) { // a screen reader reads all that is written here, so nothing is written twice
+    const made = document.createElement("p");
+    made.innerHTML = html;
+    if (made.innerHTML !== live.innerHTML) live.innerHTML = html;
+  }
   function show(part) {
     if (part.view) {
       const width = part.canvas.clientWidth;
       const fold = part.node.closest("details");
       if (fold && !fold.open) return 0; // drawn when it is opened
       const { html, x, row } = shown(data, part, at, width);
-      part.canvas.innerHTML = html;
+      if (part.node === live) say(html); else part.canvas.innerHTML = html;
       if (part.handle) part.place(x, row);
       if (lit) light(lit);
       return 1;
@@ -330,7 +335,7 @@ function run(root, data) {
       collect(tree, 0);
       const longest = [...ids].sort((a, b) => data.fragments[b].length - data.fragments[a].length).slice(0, 6);
       const trial = node.cloneNode(false);
-      trial.removeAttribute("data-part");
+      ["data-part", "aria-live"].forEach((name) => trial.removeAttribute(name));
       trial.style.cssText = `position:absolute;visibility:hidden;width:${node.clientWidth}px`;
       node.after(trial);
       const heights = longest.map((id) => { trial.innerHTML = data.fragments[id]; return trial.offsetHeight; });
@@ -363,7 +368,11 @@ function run(root, data) {
     else timer = setTimeout(tick, pause());
   }
   function play() {
-    if (timer) { stop(); return; }
+    if (timer) {
+      stop();
+      setTimeout(() => live.replaceChildren(...live.childNodes), 100); // read out where it has stopped
+      return;
+    }
     buttons.play.textContent = "Pause";
     live.setAttribute("aria-live", "off"); // a step every second is too much to read out
     if (at[data.play] >= last(data.play)) move(data.play, 0);

@@ -27,6 +27,7 @@
 
   // -- showing --------------------------------------------------------------------------------------------
   const name = () => select.value, on = () => fabrics[name()];
+  const where = (rank) => (on().nodes > on().ranks ? `box ${Math.floor(rank / 8)}` : `row ${Math.floor(rank / 4)}, column ${rank % 4}`);
   const disks = () => [...ground.querySelectorAll(`[data-on="${name()}"] svg`)]
     .filter((svg) => svg.getClientRects().length).flatMap((svg) => [...svg.querySelectorAll("g.n")]);
   const row = ([first, ...rest]) => `<tr><th scope="row">${first}</th>${rest.map((cell) => `<td class="cl-right">${cell}</td>`).join("")}</tr>`;
@@ -36,17 +37,18 @@
     ground.querySelectorAll(`[data-on="${name()}"] svg`).forEach((svg) => svg.querySelectorAll("g.n").forEach((disk, rank) => {
       disk.classList.toggle("i", inside.has(rank));
       disk.classList.toggle("h0", inside.has(rank));
-      Object.entries({ role: "checkbox", "aria-label": `rank ${rank}`, "aria-checked": inside.has(rank), tabindex: rank === focus ? 0 : -1 })
+      Object.entries({ role: "checkbox", "aria-label": `rank ${rank}, ${where(rank)}`, "aria-checked": inside.has(rank), tabindex: rank === focus ? 0 : -1 })
         .forEach(([key, value]) => disk.setAttribute(key, value));
     }));
     const worst = counted(fabric, new Set(fabric.worst));
     const none = inside.size === 0 || inside.size === fabric.ranks;
     const here = none ? { text: "", out: "", most: "" } : counted(fabric, inside);
     const share = here.ratio / worst.ratio;
-    says.textContent = none
+    const said = none
       ? `${inside.size ? "All ranks are" : "No rank is"} in the set, so nothing has to leave it. No all-gather here is faster than ${worst.most}.`
       : `${inside.size} of ${fabric.ranks} shards ${inside.size === 1 ? "has" : "have"} to leave this set over ${here.out}: `
         + `${share > 1 - 1e-9 ? "no set is worse, this is a bottleneck." : `${Math.round(100 * share)}% of what the worst set needs.`} No all-gather here is faster than ${worst.most}.`;
+    if (says.textContent !== said) says.textContent = said; // else it is read out again
     table.innerHTML = '<thead><tr><td></td><th scope="col" class="cl-right">this set</th><th scope="col" class="cl-right">the worst</th></tr></thead><tbody>'
       + [["shards to leave", none ? 0 : inside.size, fabric.worst.length], ["bandwidth out", here.out, worst.out],
         [`shards per ${fabric.rate}`, here.text, worst.text], ["algbw at most", here.most, worst.most]].map(row).join("");

@@ -12,7 +12,7 @@
     const text = wanted.text.trim().toLowerCase();
     let shown = 0;
     for (const card of cards) {
-      const fits = facets.every((key) => !wanted[key] || card.dataset[key] === wanted[key]);
+      const fits = facets.every((key) => !wanted[key] || card.dataset[key] === wanted[key] || card.className === wanted[key]);
       card.hidden = !(fits && (!text || card.textContent.toLowerCase().includes(text)));
       shown += !card.hidden;
     }

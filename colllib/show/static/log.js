@@ -46,20 +46,21 @@
       + `<path d="M${points.join("L")}" fill="none" stroke="var(--cl-s1,#0b5cad)" stroke-width="2"/>`
       + points.map((p) => `<circle cx="${p.split(" ")[0]}" cy="${p.split(" ")[1]}" r="2.6" fill="var(--cl-s1,#0b5cad)"/>`).join("") + "</svg>";
   };
+  const tell = (text) => { if (says.textContent !== text) says.textContent = text; }; // all that is written is read out
   const show = () => {
     const { collective, machine } = Object.fromEntries(new FormData(form));
     const { rows, unread, mixed } = read(form.elements.log.value);
     const range = ranges[collective][machine];
     plot.innerHTML = "";
-    if (!rows.length) return void (says.textContent = "No row of an nccl-tests table in this text.");
-    if (mixed) return void (says.textContent = "The same size stands in row after row: several jobs wrote into one file, so this is no measurement.");
-    if (!rows.some((row) => row.bus)) return void (says.textContent = "Every bus bandwidth is 0: jobs of one rank each, so this is no measurement.");
+    if (!rows.length) return tell("No row of an nccl-tests table in this text.");
+    if (mixed) return tell("The same size stands in row after row: several jobs wrote into one file, so this is no measurement.");
+    if (!rows.some((row) => row.bus)) return tell("Every bus bandwidth is 0: jobs of one rank each, so this is no measurement.");
     rows.sort((p, q) => p.size - q.size);
     draw(rows, range);
     const end = rows.at(-1), place = end.bus < range[0] ? "below" : end.bus > range[1] ? "above" : "in";
-    says.textContent = `${rows.length} sizes read${unread ? `, ${unread} rows not` : ""}. At ${size(end.size)}: ${gb(end.bus)}, `
+    tell(`${rows.length} sizes read${unread ? `, ${unread} rows not` : ""}. At ${size(end.size)}: ${gb(end.bus)}, `
       + `${place} the healthy range of ${machine}, ${gb(range[0])} to ${gb(range[1])}. For causes and confidence: `
-      + `colllib diagnose LOG --on ${machine}${collective === "all-reduce" ? "" : ` --primitive ${collective}`}`;
+      + `colllib diagnose LOG --on ${machine}${collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
   };
   form.hidden = false;
   form.addEventListener("input", show);
