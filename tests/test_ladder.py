@@ -10,6 +10,7 @@ from colllib.algorithms import alltoall, find, hierarchical, of
 from colllib.execution import execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, best, ladder, run
 from colllib.topology import boxes, mesh, ring, star, switch_tree, torus
+from colllib.topology import find as find_on
 
 ANCHOR = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
 
@@ -105,3 +106,11 @@ def test_no_way_is_looked_for_where_an_all_to_all_has_more_blocks_than_fit(monke
     price = {"message": 16e6, "alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
     left_out = ladders.field_of("all-to-all", boxes((2048, 8)), **price)[1]
     assert f"{16384**2} blocks are too many" in left_out["hierarchical"]
+
+
+def test_no_switch_adds_where_each_has_one_rank():
+    price = {"message": 1e6, "alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
+    single, alone = (
+        ladders.field_of("all-reduce", find_on(on), **price)[1] for on in ("boxes:5x1", "boxes:1x4,inc=both")
+    )
+    assert single["nvls-tree"] == alone["collnet"] == "needs several ranks for a switch to add"

@@ -14,6 +14,7 @@ from colllib.cli import cli
 from colllib.execution import execute
 from colllib.placement import at_places, in_groups, order_of, sought
 from colllib.primitives import PRIMITIVES
+from colllib.schedule import placed
 from colllib.topology import boxes, from_links
 
 FREE = {"message": 1e9, "alpha": (0.0, 0.0), "bandwidth": (450e9, 50e9)}
@@ -56,12 +57,23 @@ def test_a_strided_ring_crosses_the_cards_in_every_hop():
 
 def test_the_search_finds_an_order_that_changes_each_box_once():
     net = boxes((3, 3), cards=1)
-    ring = find("all-reduce", "ring").build(9)
-    order = sought(ring, net, seed=3, tries=300, **FREE)
+    ring, strided = find("all-reduce", "ring").build(9), order_of(net, "strided")
+    order = sought(placed(ring, strided.tolist()), net, seed=3, tries=300, **FREE)[strided]
     assert crossings(order, 3) == 3
-    scattered = execute(at_places(find("all-reduce", "ring"), order_of(net, "random", 3)).build(9), net)
-    found = execute(at_places(find("all-reduce", "ring"), order).build(9), net)
-    assert found.cost.seconds(**FREE) == execute(ring, net).cost.seconds(**FREE) < scattered.cost.seconds(**FREE)
+    found, far = (execute(placed(ring, list(at)), net).cost.seconds(**FREE) for at in (order, strided))
+    assert found == execute(ring, net).cost.seconds(**FREE) < far
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_order_that_is_sought_is_slower_than_rank_order(seed):
+    net = boxes((3, 4))
+    phases = find("all-reduce", "hierarchical").build(net)
+    order = sought(phases, net, seed=seed, tries=10, **FREE)
+    found, near, far = (
+        execute(placed(phases, at.tolist()), net).cost.seconds(**FREE)
+        for at in (order, order_of(net, "contiguous"), order_of(net, "random", seed))
+    )
+    assert found <= near < far
 
 
 @pytest.mark.parametrize("seed", range(4))

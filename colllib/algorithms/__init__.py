@@ -111,7 +111,10 @@ def boxes_that_add(inner: bool, outer: bool) -> Callable[[Topology], str | None]
     def refusal(topology: Topology) -> str | None:
         if (why := in_boxes(topology)) is not None or topology.lattice is None:
             return why
-        axes = [axis for axis in range(len(topology.lattice.dims)) if (outer if axis else inner)]
+        dims = topology.lattice.dims
+        axes = [axis for axis in range(len(dims)) if (outer if axis else inner)]
+        if all(dims[axis] == 1 for axis in axes):
+            return "needs several ranks for a switch to add"
         whys = (hierarchical.tier_refusal(topology, axis, "all-reduce") for axis in axes)
         return next((f"on tier {axis} {why}" for axis, why in zip(axes, whys, strict=True) if why is not None), None)
 

@@ -25,6 +25,7 @@ from colllib.closed_form import (
 )
 from colllib.cost import Cost
 from colllib.exact import IntArray
+from colllib.limits import MOST_MESSAGES, check_size
 from colllib.primitives import broadcast, check_rank
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.schedule import Schedule, Step, in_sequence, pipelined, reversed_in_time, scaled, side_by_side
@@ -368,6 +369,10 @@ def rotated_swing(lattice: Lattice) -> Schedule:
     Args:
         lattice: the axes, each a power of two.
 
+    Raises:
+        ValueError: for an axis that is no power of two.
+        TooLarge: for more messages than fit the memory.
+
     Source: De Sensi et al. (2024), as for `swing`, for nodes that send over all their ports.
 
     >>> from colllib.execution import execute
@@ -375,6 +380,8 @@ def rotated_swing(lattice: Lattice) -> Schedule:
     >>> execute(rotated_swing(Lattice((8, 8))), torus((8, 8))).cost
     Cost(n_alpha=20, n_beta=69/128)
     """
+    messages = 4 * len(lattice.dims) * lattice.ranks * (lattice.ranks - 1)  # of 2k copies, there and back
+    check_size(f"copies of swing on {lattice}", messages, MOST_MESSAGES, "messages")
     return rotated(lattice, swing)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from colllib.algorithms import CATALOGUE, find, lattice, relay, trees
 from colllib.execution import execute
 from colllib.ladder import offered, run
+from colllib.limits import TooLarge
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import placed
 from colllib.symmetry import by_symmetry
@@ -151,6 +152,11 @@ def test_swing_on_all_links_loads_each_with_as_many_messages_as_the_partner_is_l
     assert run.cost.n_beta == 2 * sum(halves) / (2 * axes)
     assert run.cost.n_alpha == 2 * axes * sum(away) == 2 * axes * (2 * wires // 3)
     assert set(run.link_total) == {max(run.link_total)} == {run.cost.n_beta}
+
+
+def test_rotated_swing_on_a_torus_whose_messages_fill_the_memory_is_refused():
+    with pytest.raises(TooLarge, match=r"^copies of swing on 16x16x16: \d+ messages are too many"):
+        lattice.rotated_swing(Lattice((16, 16, 16)))
 
 
 @pytest.mark.parametrize(
