@@ -147,10 +147,10 @@ class Quantity:
 
     @property
     def marks(self) -> list[float]:
-        """The values of the slider: ten in a decade, or of a number the hundredths of its highest."""
+        """The values of the slider: ten in a decade, or of a number its lowest and the hundredths of its highest."""
         if self.kind == "number":
             hundredths = [float(f"{self.high * k / 100:.4g}") for k in range(1, 101)]
-            return [value for value in hundredths if value >= self.low]
+            return [self.low, *(value for value in hundredths if value > self.low)]
         decades = range(round(log10(self.low)), round(log10(self.high)))
         return [*(float(f"{nice}e{k}") for k in decades for nice in NICE), self.high]
 

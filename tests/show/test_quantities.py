@@ -12,7 +12,8 @@ from colllib.show.control import Quantity
 from colllib.show.cost_explorer import alpha, bandwidth, message
 
 SHARE = Quantity("eta", "BW kept", "number", 0.01, 1, 0.8)
-ALL = (message(), alpha(), bandwidth(), SHARE)
+NARROW = Quantity("narrow", "Oversubscription", "number", 1, 16, 1)  # whose hundredths do not meet its lowest
+ALL = (message(), alpha(), bandwidth(), SHARE, NARROW)
 TYPED = {
     "message size": ["64 MB", "64MB", "1GiB", "8Kibit", "3 kbit", ".5 MB", "1e3kB", " 2 GB ", "64", "64 mB", "MB", "0B",
                      "1e99 B", "-1 B", "1  MB", "1,000 B", "16 MB/s"],
