@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from colllib.show.figure import Chart, legend_row
@@ -161,25 +161,29 @@ def describe(series: Mapping[str, Points], x_label: str, y_label: str, x_format:
     Lowest: from 4 tree, from 16 ring.'
     """
 
-    def said(value: float) -> str:
-        return y_format(value if value == round(value) else float(f"{value:.4g}"))
+    def short(value: float) -> float:
+        return value if value == round(value) else float(f"{value:.4g}")
 
-    described = [f"Line chart of {y_label} against {x_label} for {', '.join(series)}."]
+    def joined(items: Iterable[str]) -> str:
+        return ("; " if any("," in label for label in series) else ", ").join(items)
+
+    described = [f"Line chart of {y_label} against {x_label} for {joined(series)}."]
     ends = (max(min(xs) for xs, _ in series.values()), min(max(xs) for xs, _ in series.values()))
     for x in ends:
         there = sorted((float(ys[list(xs).index(x)]), label) for label, (xs, ys) in series.items() if x in xs)
-        values = [f"{label} {said(y)}" for y, label in there]
+        values = [f"{label} {y_format(short(y))}" for y, label in there]
         if len(values) > FEW:
             values = [f"{values[0]} (lowest) to {values[-1]} (highest)"]
         if values:
-            described.append(f"At {x_format(x)}: {', '.join(values)}.")
+            described.append(f"At {x_format(short(x))}: {joined(values)}.")
     for label, (xs, ys) in series.items():
         for word, y, beyond in (("lowest", min(ys), min(ys[0], ys[-1])), ("highest", max(ys), max(ys[0], ys[-1]))):
             if abs(y - beyond) > 0.02 * abs(beyond):
-                described.append(f"{label} is {word} at {x_format(xs[list(ys).index(y)])}: {said(float(y))}.")
+                x = xs[list(ys).index(y)]
+                described.append(f"{label} is {word} at {x_format(short(x))}: {y_format(short(float(y)))}.")
     leads = _leads(series)
     if 1 < len(leads) <= FEW:
-        described.append(f"Lowest: {', '.join(f'from {x_format(x)} {label}' for x, label in leads)}.")
+        described.append(f"Lowest: {joined(f'from {x_format(short(x))} {label}' for x, label in leads)}.")
     return " ".join(described)
 
 
@@ -388,5 +392,6 @@ N = 8 is marked at 8.
             f" Band of {name} at the end: {y_format(low[-1])} to {y_format(high[-1])}."
             for name, (low, high) in bands.items()
         )
-        alt += "".join(f" {mark.label} is marked at {x_format(mark.x)}." for mark in marks)
+        places = [(mark.label, x_format(mark.x)) for mark in marks]
+        alt += "".join(f" {label} is marked at {x}." if label != x else f" Marked: {x}." for label, x in places)
     return Chart(("" if at_ends else _legend(list(series), chosen)) + body, alt, title)

@@ -85,6 +85,9 @@ def test_lines_say_where_a_curve_turns_round_and_from_where_on_which_is_lowest()
     assert "flat is" not in chart.alt
     assert "Lowest: from 1 flat, from 2 dip, from 4 flat." in chart.alt
     assert chart.alt.endswith("best is marked at 2.")
+    commas = lines({"dip, twice": dip, "flat": flat}, x_label="P", y_label="time", marks=[Mark(4, "4")])
+    assert "At 1: flat 4; dip, twice 9." in commas.alt
+    assert commas.alt.endswith("Marked: 4.")
 
 
 def test_a_conclusion_above_a_figure_is_read_with_it_once():
