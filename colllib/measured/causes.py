@@ -92,9 +92,8 @@ def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[E
 def _of_pairs(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
     reached = form.measured / expected(machine, collective).low
     if reached < 0.15:
-        yield Evidence(
-            "misconfiguration", 1.6, f"{percent(reached)} of what a pair of GPUs should get, as over sockets"
-        )
+        text = f"{percent(reached)} of what a pair of GPUs should get, as over sockets"
+        yield Evidence("misconfiguration", 1.6, text)
     if machine.boxes == 2:
         yield Evidence("no-gdr", 1.2, "copies through host memory can cost a pair as much")
     else:
@@ -120,6 +119,8 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
         alone = predict(replace(machine, cards=1), collective, form.largest).busbw  # over two boxes of a tree, too
         if 0.75 * machine.rate <= form.measured <= 1.05 * machine.rate or 0.85 <= form.measured / alone <= 1.15:
             yield Evidence("single-nic", 2.2, f"busbw is that of one card of {machine.cards}")
+    if machine.name == "GB10" and 0.6 <= form.measured / (machine.pcie / 4) <= 1:
+        yield Evidence("single-nic", 2.2, "busbw is that of one of the port's two devices, with 4 lanes of PCIe each")
     yield Evidence("nic-limited", 1.1, "between boxes the cards set the limit")
     if machine.boxes >= 8:
         yield Evidence("congestion", 1.2, f"{machine.boxes} boxes share the fabric")
@@ -137,6 +138,8 @@ def _inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:
         yield Evidence("misconfiguration", 1.2, "more than PCIe carries, less than all links: some are not in use")
         yield Evidence("other", 0.9, "a GPU may be slow or its links degraded")
         return
+    if 2 < machine.gpus <= machine.mesh and form.measured <= machine.link / machine.mesh:
+        yield Evidence("misconfiguration", 2.0, "no more than one link of the mesh: one ring through part of it")
     about = f"{form.measured / 1e9:.3g} of a PCIe slot's {machine.pcie / 1e9:.3g} GB/s"
     slot, copies = (1.7, 1.3) if share > 0.45 or machine.gpus > 2 else (1.2, 1.7)
     yield Evidence("pcie-limited", slot, f"{about}: the data cross PCIe")

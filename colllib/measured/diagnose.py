@@ -290,6 +290,5 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
 
 
 def _test(cause: str, ranks: int | None, collective: str | None = None) -> str:
-    program = PROGRAMS[collective or "all-reduce"][0]
-    launch = f"mpirun -np {ranks or 'N'} ./build/{program}"
+    launch = f"mpirun -np {ranks or 'N'} ./build/{PROGRAMS[collective or 'all-reduce'][0]}"
     return CAUSES[cause or "other"][1].format(launch=launch, run=f"{launch} -b 1G -e 8G -f 2 -g 1")

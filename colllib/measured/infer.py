@@ -65,12 +65,11 @@ def at_least(run: Run) -> int:
 def decided(run: Run, form: Shape) -> tuple[str, str]:
     """What the numbers alone say of a run of unknown GPUs and cards: the state and why, or nothing.
 
-    Only links of their own carry more than PCIe in a box and cards between boxes. Up to eight ranks, mostly of one box,
-    are fast enough if they are so for PCIe 5.0 (but for a GPU that is printed and unheard of, as new ones are), two
-    also if they fill a card, and slow if they are so even for PCIe 4.0. Boxes are fast enough if they are so for the
-    richest usual ones, with eight cards of 400 Gb/s, and slow if they are so for one card of 100 Gb/s, or scatter. A
-    ring between them fills a usual total of several cards or part of the next: more than the one that is too little for
-    the other is slow; a tree over two boxes adds more than that.
+    Only links of their own carry more than PCIe in a box and cards between boxes. Boxes are fast enough if they are so
+    for the richest usual ones, with a card of 400 Gb/s for each of up to eight GPUs, and slow if they are so for one
+    card of 100 Gb/s, or scatter; up to eight ranks, mostly of one box, if they are so for PCIe 5.0 (but for a named GPU
+    that is unheard of) and for PCIe 4.0, two also if they fill a card. Boxes are slow, too, above a usual total of
+    their cards and too far below the next; a tree over two boxes may be a little above.
     """
     speed, ranks, pairs = form.measured, at_least(run), run.collective in PAIRS
     one = run.boxes == 1 or (run.boxes is None and run.gpus_per_box != 1 and ranks <= UNKNOWN.gpus)
@@ -82,13 +81,13 @@ def decided(run: Run, form: Shape) -> tuple[str, str]:
         return SLOW, "no figure of a healthy fabric, as other sizes are far from it"
     if run.gpus_per_box != 1 and speed > others:
         return FAST, "more than PCIe or cards carry: the GPUs' own links are in use"
+    boxes, gpus = run.boxes or ranks // UNKNOWN.gpus, run.gpus_per_box or UNKNOWN.gpus
+    rich = replace(UNKNOWN, boxes=max(2, boxes), gpus=gpus, cards=min(gpus, UNKNOWN.cards), cards_known=True)
+    low, least = (expected(each, str(run.collective)).low for each in (rich, replace(rich, cards=1, card=POOREST_CARD)))
+    if low <= speed <= 2 * rich.network and not one:  # a tree over two boxes carries at most twice its cards
+        return FAST, f"enough even for boxes with {rich.cards} x 400 Gb/s cards"
     if few:
         return ("", "") if pairs or ranks < 2 else _of_few(run, speed, one)
-    boxes = run.boxes or ranks // UNKNOWN.gpus
-    rich = replace(UNKNOWN, boxes=max(2, boxes), cards_known=True)
-    low, least = (expected(each, str(run.collective)).low for each in (rich, replace(rich, cards=1, card=POOREST_CARD)))
-    if speed >= low:
-        return FAST, "enough even for boxes with 8 cards of 400 Gb/s"
     if speed < UNSURE * least:
         return SLOW, "too little even for boxes with one card of 100 Gb/s"
     if pairs:

@@ -602,3 +602,18 @@ def test_what_is_told_does_not_overrule_the_ranks_of_the_log():
     with pytest.raises(ValueError, match="8 ranks do not fill 3 boxes"):
         diagnose(run, Hints(boxes=3))
     assert diagnose(run, Hints(boxes=8, gpus_per_box=1)).state == "undecided"  # no NVLink joins boxes of one GPU
+
+
+def test_part_of_a_mesh_at_the_rate_of_one_link_has_one_ring():
+    for ranks, cause in ((5, "misconfiguration"), (8, "pcie-limited")):  # all eight have rings over every link
+        assert diagnose(logs.run(38e9, boxes=1, per_box=ranks, gpu="AMD Instinct MI355X")).cause == cause
+
+
+def test_a_gb10_at_the_rate_of_four_lanes_uses_one_of_two_devices():
+    for busbw, cause in ((13.5e9, "single-nic"), (3e9, "misconfiguration")):
+        assert diagnose(logs.run(busbw, per_box=1, gpu="NVIDIA GB10"), Hints(cards=(1, 25e9))).cause == cause
+
+
+def test_hosts_that_are_told_are_fast_enough_if_they_are_so_for_a_card_a_gpu():
+    for busbw, state in ((159e9, "healthy"), (100e9, "undecided")):
+        assert diagnose(logs.run(busbw, per_box=4, gpu=""), Hints(boxes=2, gpus_per_box=4)).state == state
