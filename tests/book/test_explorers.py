@@ -46,3 +46,13 @@ def test_data_are_shared_between_pages(site):
     assert named
     assert all((site / "_static" / "colllib" / f"{digest}.js").exists() for digest in named)
     assert max(len(pages) for pages in named.values()) > 1
+
+
+def test_tabbing_reaches_the_head_of_an_explorer_far_below_and_does_not_jump_over_its_controls(visit):
+    with visit("notebooks/all-reduce.html") as tab:
+        tab.locator("#all-reduce-step-by-step [data-act=loop]").focus()
+        for _ in range(60):
+            tab.keyboard.press("Tab")
+            if tab.evaluate("document.activeElement.closest('#cost') !== null"):
+                break
+        assert tab.evaluate("document.activeElement.matches('#cost .cl-head *')")

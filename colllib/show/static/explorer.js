@@ -512,6 +512,13 @@ function start() {
     if (script.dataset.src) near.observe(root); else begin(root);
   });
 }
+// Who tabs would jump over controls that have not started.
+function tabbed({ key }) {
+  if (key !== "Tab") return;
+  document.removeEventListener("keydown", tabbed);
+  document.querySelectorAll(".cl-explorer[data-started]").forEach(begin);
+}
+document.addEventListener("keydown", tabbed);
 window.colllibShow = { start, load: (digest, packed) => arrived.get(digest)(packed), shown, read: race.read, show: race.show };
 window.addEventListener("hashchange", arrive);
 start();
