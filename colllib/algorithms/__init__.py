@@ -276,14 +276,16 @@ class Algorithm:
     def at_home(self, ranks: int) -> Topology:
         """A topology of N ranks of the kind that it is made for: a star, a square torus, boxes, or a switch that adds.
 
+        Where it cannot run on so few, `refusal` of what is returned says why.
+
         >>> [find("all-reduce", name).at_home(6).name for name in ("ring", "dim-ring", "hierarchical", "in-network")]
         ['star:6', 'torus:3x2', 'boxes:2x3', 'inc-star:6']
         """
         few = next(size for size in range(isqrt(ranks), 0, -1) if ranks % size == 0)
         switch = star(ranks, combines=True, replicates=True, scatters=True)
         plain, able = (boxes((few, ranks // few), inc=inc) for inc in ("none", "both"))
-        homes = (star(ranks), torus((ranks // few, few)), plain, able, switch)
-        return next(home for home in homes if self.where(home) is None)
+        homes = (star(ranks), torus((ranks // few, few)), plain, able, boxes((ranks, 1), inc="both"), switch)
+        return next((home for home in homes if self.where(home) is None), able)
 
     @property
     def options(self) -> dict[str, str]:

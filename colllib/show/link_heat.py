@@ -306,7 +306,7 @@ def heat_map(found: Heat, sender: int | None = None, title: str = "") -> Chart:
     """Draw the links of a small lattice, colored by load, with the loads as numbers in units of M/N.
 
     >>> heat_map(heat("torus 2 × 2", "X first, ties balanced"))
-    torus 2 × 2: map of 8 directed links by what they carry, in M/N: 8 carry 2. The first of the busiest is a→b.
+    torus 2 × 2: map of 8 directed links by what they carry, in M/N: 8 carry 2. The first of the busiest is a→b. ...
     """
     topology = found.run.topology
     _, width, height, _ = _place(topology)
