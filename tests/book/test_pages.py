@@ -71,6 +71,8 @@ LIGHT_BEHIND = """() => {
 
 # What a phone shows too small or too faint, or leaves out of sight while one looks at the figure: the control in use or
 # the answer.
+CUT_CODE = """() => [...document.querySelectorAll(".bd-article .cell_input pre")]
+  .filter((e) => e.checkVisibility() && e.scrollWidth > e.clientWidth).map((e) => e.textContent)"""
 ON_A_PHONE = """async () => {
   await new Promise((done) => { setTimeout(done, 100); }); // what depends on the width is drawn anew
   const wrong = new Set();
@@ -203,6 +205,7 @@ def test_page_stands_alone_fits_and_is_accessible_and_its_explorers_answer(visit
         for width in (390, 1280):
             tab.set_viewport_size({"width": width, "height": 900})
             assert tab.evaluate(TOO_WIDE) == []
+        assert tab.evaluate(CUT_CODE) == [], "code that is shown has to be scrolled"
         explorers_answer(tab, page_path)  # before the audit, which passes over controls that have not started
         found = [*tab.evaluate(NOT_READ), *audit(tab)]
         assert not found, "\n".join(found)
