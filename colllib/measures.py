@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from colllib.cost import Cost
-from colllib.exact import Fractions
+from colllib.exact import Fractions, counted
 from colllib.execution import Execution
 from colllib.schedule import Schedule
 
@@ -70,7 +70,7 @@ def one_way_cost(schedule: Schedule) -> Cost:
         step = schedule.step(t)
         if len(step.src):
             ends = np.concatenate((step.src, step.dst))
-            load = np.bincount(ends, np.tile(share.numerators[step.block], 2))
+            load = counted(ends, np.tile(share.numerators[step.block], 2), schedule.nodes)
             total += int(load.max())
             steps += 1
     return Cost(steps, Fraction(total, share.denominator))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from random_schedules import copied
 
 from colllib import execution, provenance
-from colllib.algorithms import ALGORITHMS, allreduce, broadcast, hierarchical
+from colllib.algorithms import ALGORITHMS, allgather, allreduce, broadcast, hierarchical
 from colllib.algorithms.nested import nested
 from colllib.cost import Cost
 from colllib.exact import Fractions
@@ -689,3 +689,15 @@ def test_a_run_is_shown_with_its_cost_in_two_numbers_or_by_tier():
     run = execute(hierarchical.all_reduce(where), where)
     assert repr(run) == f"Execution({run.schedule.num_steps} steps on boxes:2x2: {run.cost})"
     assert "n_alpha" not in repr(run)
+
+
+def test_steps_along_the_same_edges_with_other_sizes_are_each_counted():
+    # one chunk of 1/2, 1/3 and 1/6 each: a link of the ring carries all but the one that its end began with
+    shares = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]
+    schedule = allgather.ring(3, shares=shares)
+    assert schedule.step(0).src is schedule.step(1).src
+    assert schedule.step(0).dst is schedule.step(1).dst
+    run = execute(schedule)
+    assert run.sent == tuple(1 - shares[(rank + 1) % 3] for rank in range(3))
+    assert run.received == tuple(1 - shares[rank] for rank in range(3))
+    assert [max(run.link_load(t)) for t in range(2)] == [Fraction(1, 2)] * 2

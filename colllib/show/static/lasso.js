@@ -27,7 +27,6 @@
 
   // -- showing --------------------------------------------------------------------------------------------
   const name = () => select.value, on = () => fabrics[name()];
-  const where = (rank) => (on().nodes > on().ranks ? `box ${Math.floor(rank / 8)}` : `row ${Math.floor(rank / 4)}, column ${rank % 4}`);
   const disks = () => [...ground.querySelectorAll(`[data-on="${name()}"] svg`)]
     .filter((svg) => svg.getClientRects().length).flatMap((svg) => [...svg.querySelectorAll("g.n")]);
   const row = ([first, ...rest]) => `<tr><th scope="row">${first}</th>${rest.map((cell) => `<td class="cl-right">${cell}</td>`).join("")}</tr>`;
@@ -37,7 +36,7 @@
     ground.querySelectorAll(`[data-on="${name()}"] svg`).forEach((svg) => svg.querySelectorAll("g.n").forEach((disk, rank) => {
       disk.classList.toggle("i", inside.has(rank));
       disk.classList.toggle("h0", inside.has(rank));
-      Object.entries({ role: "checkbox", "aria-label": `rank ${rank}, ${where(rank)}`, "aria-checked": inside.has(rank), tabindex: rank === focus ? 0 : -1 })
+      Object.entries({ role: "checkbox", "aria-label": `rank ${rank}, ${fabric.places[rank]}`, "aria-checked": inside.has(rank), tabindex: rank === focus ? 0 : -1 })
         .forEach(([key, value]) => disk.setAttribute(key, value));
     }));
     const worst = counted(fabric, new Set(fabric.worst));
