@@ -81,7 +81,7 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
         "time_s": step.seconds,
         "stages": stages,
     }
-    yield f"{model}, {layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step\n"
+    yield f"{model}, {layers} layers, on {on} at {teraflops} TFLOP/s: {units.seconds(step.seconds, 4)} a step\n"
     rows = [(stage, *map(units.seconds, spent.values())) for stage, spent in enumerate(stages)]
     yield table(("stage", "computing", "collectives in layers", "idle"), rows)
 
