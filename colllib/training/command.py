@@ -95,7 +95,7 @@ MOST_RANKS = 256
 @click.option("--experts", type=whole(), default="64", help="divided evenly among the ranks")
 @click.option("--top-k", type=whole(), default="8", help="experts that a token chooses")
 @click.option("--tokens", type=whole(), default="64", help="of a rank")
-@click.option("--capacity", default=None, help="of an expert, in means of the load; without it no limit")
+@click.option("--capacity", default=None, help="of an expert, in means of the load over all ranks; without it no limit")
 @click.option("--gate", default="zipf", help="uniform or zipf")
 @answered
 def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: str | None, gate: str) -> Answer:
