@@ -24,7 +24,7 @@ ROWS = {
     "8589934592 134217728 float none -1 34399 250 234 0 34399 250 234 0": "no all-reduce: choose the collective",
     "\n".join(["8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0"] * 4): "4 rows read",
     "#  Rank  0 Group  0\n#  Rank  1 Group  0\n8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0": (
-        "The log lists 2 ranks, dgx-h100:2 has 16: choose the machine"
+        "The log lists 2 ranks, dgx-h100:2 has 16: another machine ran. For causes and confidence: colllib diagnose LOG"
     ),
 }
 PASTE = "(area, text) => { area.value = text; area.dispatchEvent(new Event('input', { bubbles: true })); }"

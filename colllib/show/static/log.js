@@ -63,12 +63,12 @@
     draw(rows, range);
     const end = rows.at(-1), small = end.bus < range[0] && end.size < root.dataset.large;
     const place = small ? "too small a message to compare with" : end.bus < range[0] ? "below" : end.bus > range[1] ? "above" : "in";
-    const other = rows.every((row) => row.redop === "none") && /reduce/.test(collective)
-      ? `Its redop is none, so this is no ${collective}: choose the collective that ran. ` : ranks && ranks !== range[2]
-        ? `The log lists ${ranks} ranks, ${machine} has ${range[2]}: choose the machine that ran. ` : "";
+    const none = rows.every((row) => row.redop === "none") && /reduce/.test(collective), others = ranks && ranks !== range[2];
+    const doubt = none ? `Its redop is none, so this is no ${collective}: choose the collective that ran. `
+      : others ? `The log lists ${ranks} ranks, ${machine} has ${range[2]}: another machine ran. ` : "";
     tell(`${rows.length} ${rows.length === 1 ? "row" : "rows"} read${unread ? `, ${unread} not` : ""}. At ${size(end.size)}: ${gb(end.bus)}, `
-      + `${place} the healthy range of ${machine}, ${gb(range[0])} to ${gb(range[1])}. ${other}For causes and confidence: `
-      + `colllib diagnose LOG --on ${machine}${collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
+      + `${place} the healthy range of ${machine}, ${gb(range[0])} to ${gb(range[1])}. ${doubt}For causes and confidence: `
+      + `colllib diagnose LOG${others ? "" : ` --on ${machine}`}${collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
   };
   form.hidden = false;
   form.addEventListener("input", show);
