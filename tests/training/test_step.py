@@ -333,6 +333,13 @@ def test_energy_is_bits_times_picojoules_on_every_link():
         joules(run, -1)
 
 
+def test_every_height_of_uplinks_takes_the_energy_of_optics():
+    """By hand: of 8 hops of a ring 4 stay in a box, 2 links each, 2 in a group of boxes, 4 more, and 2 climb higher."""
+    bits = 8e9 * 7 / 4
+    least = bits * (4 * 2 * 1.3 + (2 * 4 + 2 * 6) * 15 / 0.8) * 1e-12
+    assert isclose(joules(execute(allreduce.ring(8), boxes((2, 2, 2))), 1e9)[0], least)
+
+
 def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
     """M-22 multiplies one gigabyte by the ranks and by two: 4.8 kJ; a bit crosses two links from rank to rank."""
     n, ring = 10_000, allreduce.ring(16)
