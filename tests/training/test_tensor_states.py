@@ -337,6 +337,10 @@ def test_of_two_axes_that_swap_their_letters_one_gives_way_first():
             "no plan .* states that are given with at most 1 numbers on a rank",
         ),
         (lambda: ts.cheapest(mlp(8, 4, 8), Machine((1,), (1.0,), memory=1), trying_all=True), "no plan on the mesh"),
+        (
+            lambda: Machine((4,), (1.0,)).change(mlp(6, 4, 8), "td", ("P",), ("t",)),
+            r"\{'t': 6, 'd': 4\} on the mesh \(4,\) cannot come from \('P',\) to \('t',\)",
+        ),
         (lambda: Graph((Node("x", "ab"),), {"a": 1}), "x has the dimension 'b', which has no size"),
         (lambda: Graph((Node("y", "a", ("x",), "rename"),), {"a": 1}), "y needs x, which is not made before it"),
         (lambda: Machine((2,), (1.0,), stages=1), r"stages on axis 1: the mesh \(2,\) has 1 axes"),

@@ -63,9 +63,16 @@ class Machine:
         return 1 if self.stages is None else self.mesh[self.stages]
 
     def change(self, graph: Graph, letters: str, before: State, after: State) -> tuple[float, tuple[Change, ...]]:
-        """Seconds of a change of state, its collectives' lower bounds without latency; and these collectives."""
+        """Seconds of a change of state, its collectives' lower bounds without latency; and these collectives.
+
+        Raises:
+            ValueError: for a state that the tensor cannot come to.
+        """
         sizes = tuple((letter, graph.sizes[letter]) for letter in letters)
-        seconds, path = changes(sizes, before, self.mesh, self.bandwidth)[after]
+        reached = changes(sizes, before, self.mesh, self.bandwidth)
+        if after not in reached:
+            raise ValueError(f"{dict(sizes)} on the mesh {self.mesh} cannot come from {before} to {after}")
+        seconds, path = reached[after]
         return seconds * self.width, path
 
     def compute(self, graph: Graph, node: Node, way: Way) -> float:
