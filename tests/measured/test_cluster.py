@@ -109,8 +109,21 @@ def test_presets_of_topologies_and_of_predictions_are_the_same_boxes(name):
     machine, preset = machines.find(f"{name}:2"), presets.PRESETS[name]
     boxes, size = preset.expression(2).split(",")[0].removeprefix("boxes:").split("x")
     assert (machine.boxes, machine.gpus) == (int(boxes), int(size))
-    assert machine.card == preset.bandwidth[1]
-    assert machine.link == preset.bandwidth[0] * {"mi250x": 3, "mi300x": 7}.get(name, 1)  # of a link there, one by one
+
+
+@pytest.mark.parametrize(
+    ("name", "link", "card"),
+    [
+        ("dgx-a100", 300e9, 25e9),
+        ("nvl72", 900e9, 50e9),
+        ("mi300x", 7 * 64e9, 50e9),  # a port of the topology is one of seven links
+        ("mi250x", 3 * 50e9, 25e9),  # likewise one of three, which make no mesh
+        ("dgx-v100", 150e9, 12.5e9),  # has no topology
+    ],
+)
+def test_rates_that_the_table_of_gpus_leaves_empty_are_those_of_the_topology(name, link, card):
+    machine = machines.find(f"{name}:2")
+    assert (machine.link, machine.card) == (link, card)
 
 
 def test_oversubscription_takes_from_the_cards():
