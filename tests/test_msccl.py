@@ -20,7 +20,8 @@ from colllib.msccl import COLLECTIVES, export, run
 from colllib.plain_xml import parsed
 from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, Step
-from colllib.topology import find, star
+from colllib.topology import star
+from colllib.topology.expression import find
 from colllib.topology.paths import Paths
 
 RING = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")

@@ -17,7 +17,7 @@ PROGRAMS = {
     "all-reduce": ("all_reduce_perf", "sum", -1, False, "allr", "Allreduce"),
     "all-gather": ("all_gather_perf", "none", -1, True, "allg", "Allgather"),
     "reduce-scatter": ("reduce_scatter_perf", "sum", -1, True, "redsct", ""),
-    "all-to-all": ("alltoall_perf", "none", -1, True, "alltoall", "Alltoall"),
+    "all-to-all": ("alltoall_perf", "none", -1, True, "alltoall", "All-to-All Personalized Exchange"),
     "sendrecv": ("sendrecv_perf", "sum", -1, False, "", ""),
     "broadcast": ("broadcast_perf", "none", 0, False, "", "Broadcast"),
     "reduce": ("reduce_perf", "sum", 0, False, "", ""),
@@ -26,7 +26,7 @@ PROGRAMS = {
 COLLECTIVES = {
     name: book
     for book, (program, _, _, _, nccom, osu) in PROGRAMS.items()
-    for name in filter(None, (program.removesuffix("_perf"), nccom, osu.lower()))
+    for name in filter(None, (program.removesuffix("_perf"), nccom, osu.lower().replace("-", "")))
 } | {"bcast": "broadcast", "alltoallv": "all-to-all", "all_to_all": "all-to-all"}
 
 LEAST_RATE = 0.05e9  # bytes per second: two printed decimals of less are no time
