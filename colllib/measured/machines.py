@@ -1,8 +1,7 @@
 """Machines as their makers describe them: what a GPU's links and a box's cards carry, one way.
 
-The table machines.csv is the one place for those figures, but for the rates of a link and of a card that it leaves
-empty: those stand with the machine's topology (`colllib.topology.presets`). A rate is what the wire is sold as; what of
-it arrives is an efficiency, which `colllib.measured.predict` fits to published measurements.
+The table machines.csv is the one place for those figures. A rate is what the wire is sold as; what of it arrives
+is an efficiency, which `colllib.measured.predict` fits to published measurements.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from importlib.resources import files
 from math import inf
 from typing import Any
 
-from colllib.topology import presets
 from colllib.units import parse, shortened, whole
 
 
@@ -104,10 +102,6 @@ class Machine:
 
 
 def _kind(row: dict[str, str]) -> Machine:
-    if row["preset"] in presets.PRESETS:
-        port, card = presets.PRESETS[row["preset"]].bandwidth
-        links = int(row["mesh"]) or 1  # a port of a topology is one of them
-        row = row | {"link": row["link"] or str(links * port), "card": row["card"] or str(card)}
     types = {"str": str, "int": int, "float": float, "bool": bool}  # what is empty is false
     columns = [each for each in fields(Machine) if each.name in row]
     return Machine(**{each.name: types[str(each.type)](row[each.name]) for each in columns})

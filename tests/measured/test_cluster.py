@@ -113,18 +113,17 @@ def test_presets_of_topologies_and_of_predictions_are_the_same_boxes(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "link", "card"),
+    ("name", "port", "card"),
     [
         ("dgx-a100", 300e9, 25e9),
         ("nvl72", 900e9, 50e9),
-        ("mi300x", 7 * 64e9, 50e9),  # a port of the topology is one of seven links
-        ("mi250x", 3 * 50e9, 25e9),  # likewise one of three, which make no mesh
-        ("dgx-v100", 150e9, 12.5e9),  # has no topology
+        ("mi300x", 64e9, 50e9),  # one of a GPU's seven links, which lead to one peer each
+        ("mi250x", 50e9, 25e9),  # one of a die's three
+        ("superpod", 900e9, 100e9),  # its topology's own: as a machine it is nvl72
     ],
 )
-def test_rates_that_the_table_of_gpus_leaves_empty_are_those_of_the_topology(name, link, card):
-    machine = machines.find(f"{name}:2")
-    assert (machine.link, machine.card) == (link, card)
+def test_a_topology_has_the_rates_of_its_gpus_row_or_its_own(name, port, card):
+    assert presets.PRESETS[name].bandwidth == (port, card)
 
 
 def test_oversubscription_takes_from_the_cards():
