@@ -18,6 +18,7 @@ from colllib.algorithms.alltoall import radices
 from colllib.algorithms.nested import flows
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Price, best_segments, check_latency
+from colllib.efficiency import IDEAL, Eta, effective
 from colllib.execution import Execution, execute, expected_seconds
 from colllib.limits import (
     IN_FULL,
@@ -29,7 +30,6 @@ from colllib.limits import (
     check_seconds,
     check_size,
 )
-from colllib.losses import IDEAL, Eta, effective
 from colllib.overlap import Pricing, Traffic, lowest, lowest_by_rounds, overlapped, whole_steps
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry

@@ -7,7 +7,7 @@ from shown import rows
 
 from colllib import ladder, units
 from colllib.execution import execute
-from colllib.lossy import lines_of
+from colllib.realistic_ladder import lines_of
 from colllib.show.ladder_explorer import fabric_name, ladder_explorer, realistic_ladder_explorer
 from colllib.show.race import fastest
 from colllib.topology import equal_injection
