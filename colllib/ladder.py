@@ -582,7 +582,7 @@ def entries(primitive: str, expression: str, trusting: bool = False) -> tuple[En
     `ladder` does that.
 
     >>> [found.algorithm.label for found in entries("all-gather", "torus:4x4")]
-    ['recursive doubling', 'dim ring', 'breadth first', 'rotated dim ring']
+    ['recursive doubling', 'dim-ring', 'breadth-first', 'rotated dim-ring']
     """
     on = topology(expression)
     at_home = (
@@ -603,7 +603,7 @@ def fastest(primitive: str, on: str, *, trusting: bool = False, **price: Any) ->
         price: message, alpha, bandwidth, and what else `Entry.priced` takes.
 
     >>> fastest("all-reduce", "torus:2x2x2", message=16e6, alpha=0.5e-6, bandwidth=900e9).label
-    'rotated dim ring'
+    'rotated dim-ring'
     """
     rungs = (one.priced(**price) for one in entries(primitive, on, trusting))
     return min(rungs, key=_seconds)
