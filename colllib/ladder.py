@@ -432,7 +432,7 @@ def _best_overlap(here: Entry, named: str, seconds: Callable[[int], float]) -> t
             STEP + LINK * topology.num_links
         )  # a further segment takes but one step more
         further = expected_seconds(named, schedule, topology) - first
-        most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // len(schedule.blocks))
+        most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // schedule.num_blocks)
         if most > 0:
             return lowest(seconds, most)
     return inf, 1
