@@ -14,7 +14,7 @@ from colllib.answering import Answer, answered, quantity, table, whole
 from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.parallelism import MODELS, Plan
 from colllib.primitives import check_counts
 from colllib.training import experts as routing

@@ -16,7 +16,7 @@ from colllib.algorithms.direct import parameter_server
 from colllib.cli import main
 from colllib.execution import execute
 from colllib.ladder import ladder
-from colllib.measures import crossings, joules
+from colllib.metrics import crossings, joules
 from colllib.parallelism import MODELS, Plan, training
 from colllib.topology import boxes
 from colllib.training.data_parallel import Layer, sharded
@@ -343,6 +343,13 @@ def test_energy_is_bits_times_picojoules_on_every_link():
     assert joules(run, 0) == (0, 0)
     with pytest.raises(ValueError, match="message size -1"):
         joules(run, -1)
+
+
+def test_every_height_of_uplinks_takes_the_energy_of_optics():
+    """By hand: of 8 hops of a ring 4 stay in a box, 2 links each, 2 in a group of boxes, 4 more, and 2 climb higher."""
+    bits = 8e9 * 7 / 4
+    least = bits * (4 * 2 * 1.3 + (2 * 4 + 2 * 6) * 15 / 0.8) * 1e-12
+    assert isclose(joules(execute(allreduce.ring(8), boxes((2, 2, 2))), 1e9)[0], least)
 
 
 def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():
