@@ -18,6 +18,7 @@ from colllib.algorithms.alltoall import radices
 from colllib.algorithms.nested import flows
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Price, best_segments, check_latency
+from colllib.efficiency import IDEAL, Eta, effective
 from colllib.execution import Execution, execute, expected_seconds
 from colllib.limits import (
     IN_FULL,
@@ -29,7 +30,6 @@ from colllib.limits import (
     check_seconds,
     check_size,
 )
-from colllib.losses import IDEAL, Eta, effective
 from colllib.overlap import Pricing, Traffic, lowest, lowest_by_rounds, overlapped, whole_steps
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry
@@ -439,7 +439,7 @@ def _best_overlap(here: Entry, named: str, seconds: Callable[[int], float]) -> t
             STEP + LINK * topology.num_links
         )  # a further segment takes but one step more
         further = expected_seconds(named, schedule, topology) - first
-        most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // len(schedule.blocks))
+        most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // schedule.num_blocks)
         if most > 0:
             return lowest(seconds, most)
     return inf, 1
@@ -589,7 +589,7 @@ def entries(primitive: str, expression: str, trusting: bool = False) -> tuple[En
     `ladder` does that.
 
     >>> [found.algorithm.label for found in entries("all-gather", "torus:4x4")]
-    ['recursive doubling', 'dim ring', 'breadth first', 'rotated dim ring']
+    ['recursive doubling', 'dim-ring', 'breadth-first', 'rotated dim-ring']
     """
     on = topology(expression)
     at_home = (
@@ -610,7 +610,7 @@ def fastest(primitive: str, on: str, *, trusting: bool = False, **price: Any) ->
         price: message, alpha, bandwidth, and what else `Entry.priced` takes.
 
     >>> fastest("all-reduce", "torus:2x2x2", message=16e6, alpha=0.5e-6, bandwidth=900e9).label
-    'rotated dim ring'
+    'rotated dim-ring'
     """
     rungs = (one.priced(**price) for one in entries(primitive, on, trusting))
     return min(rungs, key=_seconds)
