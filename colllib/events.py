@@ -10,6 +10,9 @@ Blocks from one node to one other in one step travel as one message.
 With a `Processor` the clock is that of LogP and LogGP: the links' alpha is their L and 1/BW their
 gap per byte G; a message also keeps its sender and its receiver busy, and a rank waits between two.
 Ranks may begin late, and the bytes between two ranks may be slow.
+
+Inside, times are whole numbers of ticks, so that what is ready at the same moment is seen to be: in
+floating point the last digit would say who is served first.
 """
 
 from __future__ import annotations
@@ -17,13 +20,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from fractions import Fraction
+from math import inf, isfinite, lcm
 
 import numpy as np
 from numpy.typing import NDArray
 
 from colllib.cost import Price, finite, values_per_level
-from colllib.exact import Fractions, IntArray, counted
+from colllib.exact import IntArray, counted
 from colllib.execution import check_fit
 from colllib.primitives import check_rank
 from colllib.schedule import Schedule
@@ -167,30 +171,34 @@ SEND, RECEIVE = -2, -1  # asked of a processor, where others count the hops of a
 
 
 class _Ranks:
-    """When the processors of the ranks are free, and may send and receive again."""
+    """When the processors of the ranks are free, and may send and receive again; times are in ticks."""
 
-    def __init__(self, ranks: int, processor: Processor | None) -> None:
-        self.first = 0 if processor is None else SEND
-        self.overhead, self.gap = (0.0, 0.0) if processor is None else (processor.overhead, processor.gap)
-        self.free = [0.0] * ranks
-        self.next = {SEND: [0.0] * ranks, RECEIVE: [0.0] * ranks}
+    def __init__(self, ranks: int, overhead: int, gap: int) -> None:
+        self.overhead, self.gap = overhead, gap
+        self.free = [0] * ranks
+        self.next = {SEND: [0] * ranks, RECEIVE: [0] * ranks}
 
-    def when(self, now: float, rank: int, what: int, wire: float) -> float:
+    def when(self, now: int, rank: int, what: int, wire: int) -> int:
         """From when on a rank can begin to send what needs so long on the wire, or to receive it once it is there."""
         first_byte = self.next[what][rank]
         return max(now, self.free[rank], first_byte if what == SEND else first_byte + wire)
 
-    def sends(self, now: float, rank: int, wire: float) -> float:
+    def sends(self, now: int, rank: int, wire: int) -> int:
         """Begin to send now what needs so long on the wire; when its first byte leaves."""
         self.free[rank] = now + self.overhead
         self.next[SEND][rank] = now + wire + self.gap
         return self.free[rank]
 
-    def receives(self, now: float, rank: int) -> float:
+    def receives(self, now: int, rank: int) -> int:
         """Begin to receive now; when that is done."""
         self.free[rank] = now + self.overhead
         self.next[RECEIVE][rank] = now + self.gap
         return self.free[rank]
+
+
+def _decimal(value: float) -> Fraction:
+    """The number that is printed for a float: 0.1 is a tenth."""
+    return Fraction(repr(float(value)))
 
 
 class _Flows:
@@ -201,7 +209,7 @@ class _Flows:
         self.step: list[int] = []
         self.src: list[int] = []
         self.dst: list[int] = []
-        self.size: list[float] = []  # share of M
+        self.size: list[int] = []  # numerator of its share of M
         self.links: list[list[int]] = []  # of its route
         self.outermost: list[int] = []  # level of its route, whose alpha it pays
         self.waits: list[int] = []  # values a message still waits for
@@ -210,6 +218,7 @@ class _Flows:
         self.grown: list[list[int]] = []  # per value: values that are additions to it
         self.parts: list[int] = []  # per value: what it still waits for, its message included
         self.route = routed(topology, schedule.paths)
+        self.denominator = schedule.blocks.share.denominator
         version: dict[int, int] = {}  # by node * number of blocks + block
         for t in range(schedule.num_steps):
             self._add_step(schedule, topology, t, version)
@@ -225,7 +234,7 @@ class _Flows:
         first = len(self.step)
         src, dst = step.src[example], step.dst[example]
         share = schedule.blocks.share
-        size = Fractions(counted(of_message, share.numerators[step.block], len(bundles)), share.denominator).as_floats()
+        size = counted(of_message, share.numerators[step.block], len(bundles))
         owner, link = self.route(src, dst, step.block[example])
         self.step += [t] * len(bundles)
         self.src += src.tolist()
@@ -267,33 +276,47 @@ class _Flows:
         slow: Mapping[tuple[int, int], float],
     ) -> Timeline:
         count = len(self.step)
-        ranks = _Ranks(self.topology.ranks, processor)
-        # lists, because single elements are read and written: there numpy is slower
-        ready = [late.get(src, 0.0) for src in self.src]
-        start, arrival, tail = ([0.0] * count for _ in range(3))
         tiers, tier_of = self.topology.tiers, self.topology.tier.tolist()
+        whole, alphas, speeds = _decimal(message), list(map(_decimal, alpha)), list(map(_decimal, bandwidth))
+        slowness = [whole * tier.cables / (tier.bandwidth * speeds[tier.level]) for tier in tiers]
+        factor = {pair: _decimal(times) for pair, times in slow.items()}
+        waiting = {rank: _decimal(seconds) for rank, seconds in late.items()}
+        overhead, gap = (_decimal(time) for time in ((processor.overhead, processor.gap) if processor else (0, 0)))
+        first_byte = 1 / whole if processor and whole else Fraction(0)  # LogGP charges k - 1 bytes of k
+        # a tick is a common divisor of all times, and a crumb one of all sizes, slow ones as much larger
+        share, times = lcm(self.denominator, first_byte.denominator), lcm(*(f.denominator for f in factor.values()))
+        of_alpha = [alpha / self.topology.alpha.denominator for alpha in alphas]
+        ticks = lcm(
+            *(share * times * time.denominator for time in slowness),
+            *(time.denominator for time in (*of_alpha, overhead, gap, *waiting.values())),
+        )
+        crumb = [int(time * ticks / (share * times)) for time in slowness]
+        scale, byte = share // self.denominator, int(first_byte * share)
+        pairs = zip(self.size, self.src, self.dst, strict=True)
+        load = [max(size * scale - byte, 0) * int(factor.get((src, dst), 1) * times) for size, src, dst in pairs]
+        ranks = _Ranks(self.topology.ranks, int(overhead * ticks), int(gap * ticks))
+        first = 0 if processor is None else SEND
+        # lists, because single elements are read and written: there numpy is slower
+        ready = [int(waiting.get(src, 0) * ticks) for src in self.src]
+        start, arrival, tail = ([0] * count for _ in range(3))
         level = [tiers[tier].level for tier in tier_of]
         # a route pays the parts of its outermost level's alpha
-        part = self.topology.alpha.as_floats().tolist()
+        unit, part = [int(time * ticks) for time in of_alpha], self.topology.alpha.numerators.tolist()
         delay = [
-            [a * alpha[depth] if at == depth else 0.0 for a, at in zip(part, level, strict=True)]
+            [a * unit[depth] if at == depth else 0 for a, at in zip(part, level, strict=True)]
             for depth in range(self.topology.levels)
         ]
-        slowness = [message * tier.cables / (float(tier.bandwidth) * bandwidth[tier.level]) for tier in tiers]
         cables = [tiers[tier].cables for tier in tier_of]
-        free: list[list[float]] = [[] for _ in tier_of]  # per link: when each cable taken so far is, soonest first
-        there = [0.0] * len(self.readers)
-        first_byte = 0.0 if processor is None or not message else 1 / message  # LogGP charges k - 1 bytes of k
-        pairs = zip(self.size, self.src, self.dst, strict=True)
-        load = [max(size - first_byte, 0.0) * slow.get((src, dst), 1.0) for size, src, dst in pairs]
+        free: list[list[int]] = [[] for _ in tier_of]  # per link: when each cable taken so far is, soonest first
+        there = [0] * len(self.readers)
         # the head of message i asks for its hop-th link at this moment, or for the processor at one of its ends
-        queue = [(ready[i], i, ranks.first) for i in range(count) if self.waits[i] == 0]
+        queue = [(ready[i], i, first) for i in range(count) if self.waits[i] == 0]
         heapq.heapify(queue)
         while queue:
             now, i, hop = heapq.heappop(queue)
             if hop in (SEND, RECEIVE):
                 rank, link = (self.src[i], self.links[i][0]) if hop == SEND else (self.dst[i], self.links[i][-1])
-                wire = load[i] * slowness[tier_of[link]]
+                wire = load[i] * crumb[tier_of[link]]
                 begin = ranks.when(now, rank, hop, wire)
                 if begin > now:  # others may come first
                     heapq.heappush(queue, (begin, i, hop))
@@ -303,12 +326,12 @@ class _Flows:
                     continue
                 arrival[i] = ranks.receives(now, self.dst[i])
                 for value in self.makes[i]:
-                    self._arrived(value, arrival[i], there, ready, queue, ranks.first)
+                    self._arrived(value, arrival[i], there, ready, queue, first)
                 continue
             link = self.links[i][hop]
             fresh = len(free[link]) < cables[link]
             begin = now if fresh else max(now, free[link][0])
-            tail[i] = max(begin + load[i] * slowness[tier_of[link]], tail[i])
+            tail[i] = max(begin + load[i] * crumb[tier_of[link]], tail[i])
             (heapq.heappush if fresh else heapq.heapreplace)(free[link], tail[i])
             later = delay[self.outermost[i]][link]
             if hop == 0:
@@ -322,18 +345,21 @@ class _Flows:
                 heapq.heappush(queue, (arrival[i], i, RECEIVE))
                 continue
             for value in self.makes[i]:
-                self._arrived(value, arrival[i], there, ready, queue, ranks.first)
+                self._arrived(value, arrival[i], there, ready, queue, first)
         step, src, dst = (np.array(values, dtype=np.intp) for values in (self.step, self.src, self.dst))
-        size, readied, begun, done = (np.array(values) for values in (self.size, ready, start, arrival))
-        return Timeline(step, src, dst, size, readied, begun, done, ranks.overhead)
+        size, readied, begun, done = (
+            np.array([_quotient(value, unit) for value in values])
+            for values, unit in ((self.size, self.denominator), (ready, ticks), (start, ticks), (arrival, ticks))
+        )
+        return Timeline(step, src, dst, size, readied, begun, done, processor.overhead if processor else 0.0)
 
     def _arrived(
         self,
         value: int,
-        when: float,
-        there: list[float],
-        ready: list[float],
-        queue: list[tuple[float, int, int]],
+        when: int,
+        there: list[int],
+        ready: list[int],
+        queue: list[tuple[int, int, int]],
         first: int,
     ) -> None:
         pending = [(value, when)]
@@ -349,3 +375,10 @@ class _Flows:
                 if self.waits[reader] == 0:
                     heapq.heappush(queue, (ready[reader], reader, first))
             pending.extend((larger, there[value]) for larger in self.grown[value])
+
+
+def _quotient(value: int, unit: int) -> float:
+    try:
+        return value / unit
+    except OverflowError:
+        return inf
