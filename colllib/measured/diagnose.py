@@ -10,7 +10,7 @@ from typing import Any
 
 from colllib.measured import causes
 from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
-from colllib.measured.expected import Expected, expected
+from colllib.measured.expected import PAIRS, Expected, expected
 from colllib.measured.infer import ANY_RANKS, UNSURE, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run
 from colllib.measured.machines import UNKNOWN, Machine, by_gpu
@@ -196,7 +196,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     usual = by_gpu(machine.name)
     said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
     scatters = form.erratic and machine.boxes > 1
-    state, distance = _state(form, bound, machine, scatters or _certain(said))
+    state, distance = _state(form, bound, machine, collective, scatters or _certain(said))
     slower = form.measured < SLOWER * model.busbw
     if state == "healthy" and (scatters or (slower and _certain(said))):
         state, distance = "below-expectation", 0.0  # no healthy fabric scatters so, or the log says what is wrong
@@ -225,7 +225,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     return Diagnosis(state, cause, tuple(rest), confidence, binding, verdict, tuple(evidence), test, form, bound)
 
 
-def _state(form: Shape, bound: Expected, machine: Machine, said: bool) -> tuple[str, float]:
+def _state(form: Shape, bound: Expected, machine: Machine, collective: str, said: bool) -> tuple[str, float]:
     """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
     speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
@@ -235,7 +235,8 @@ def _state(form: Shape, bound: Expected, machine: Machine, said: bool) -> tuple[
         return "undecided", 0.0
     if speed >= bound.low:
         return "healthy", log(speed / bound.low, 2)
-    if form.largest < LARGE or speed >= border:
+    waiting = causes.waits(machine, form) if machine.boxes > 1 and collective not in PAIRS else 0.0
+    if form.largest < LARGE or speed >= border * (1 - waiting):  # with larger messages it may be fast enough
         return "undecided", 0.0
     return "below-expectation", log(border / speed, 2)
 
@@ -286,8 +287,9 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
         why = "faster than its wires, so the machine is another one" if fast else f"near the low end of {span}"
         if bound.between(form.measured):
             why = "between what the usual sets of cards give; say --cards"
-        small = form.largest < LARGE and not fast
-        return f"I cannot tell: {speed} is {'measured at small messages only' if small else why}."
+        if not fast and (form.largest < LARGE or cause == "latency-bound"):
+            why = "measured at small messages only" if form.largest < LARGE else "measured at too little for its ranks"
+        return f"I cannot tell: {speed} is {why}."
     return f"{speed} is below the {span} of {wires}; most likely {CAUSES[cause or 'other'][0]}."
 
 

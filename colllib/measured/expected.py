@@ -91,7 +91,7 @@ def _outside(machine: Machine, collective: str) -> tuple[float, float, float, st
     """Busbw between boxes: of the usual algorithm, the most that the cards allow, the share that arrives; a note."""
     n, boxes, gpus, network = machine.ranks, machine.boxes, machine.gpus, machine.network
     if collective == "sendrecv":
-        pair = min(machine.rate, machine.pcie)
+        pair = min(machine.rate, machine.slot)
         return pair, pair, SEND_SHARE, ", one of them for a pair"
     if collective == "all-to-all":
         each = network / gpus * (n - 1) / (n - gpus)

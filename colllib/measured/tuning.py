@@ -168,7 +168,7 @@ def _outside(machine: Machine) -> tuple[float, str]:
     speed, many = _card(machine)
     cards = machine.cards * speed * many
     if machine.slots_bind:
-        return min(cards, machine.gpus * machine.pcie / 1e9 * PCIE), "PCIe"
+        return min(cards, machine.gpus * machine.slot / 1e9 * PCIE), "PCIe"
     return cards, _CARD
 
 
@@ -338,7 +338,7 @@ def _sends(machine: Machine, collective: str) -> Estimate:
     if machine.boxes == 1:
         bus, binding = inside, machine.inner
     else:
-        share, slot = speed * many, machine.pcie / 1e9 * PCIE
+        share, slot = speed * many, machine.slot / 1e9 * PCIE
         share *= 1 if collective == "sendrecv" else machine.cards / gpus
         remote = 1.0 if collective == "sendrecv" else (n - gpus) / (n - 1)
         bus, binding = min(inside, min(share, slot) / remote), "PCIe" if slot < share else _CARD

@@ -263,6 +263,24 @@ def test_latencies_of_a_long_ring_are_held_against_the_largest_message_by_hand()
     assert any("over 1024 ranks are 1.4 times the time of the largest message" in text for text in found.evidence)
 
 
+def test_a_message_that_is_too_small_for_its_ranks_is_not_called_slow_by_hand():
+    """Steps of 2 x (1420 x 3.4 + 19 x 14) us = 10.2 ms of 24.9; the other 14.7 ms are 586 of at least 576 GB/s."""
+    run = logs.run(346e9, boxes=20, per_box=72, floor=0, sizes=[2**32])
+    found = diagnose(run, Hints(gpu="GB200", boxes=20, gpus_per_box=72, cards=(72, 50e9)))
+    assert (found.state, found.cause) == ("undecided", "latency-bound")
+    assert "too little for its ranks" in found.verdict
+    slow = diagnose(logs.run(250e9, boxes=20, per_box=72, floor=0, sizes=[2**32]), Hints(gpu="GB200", boxes=20))
+    assert slow.state == "below-expectation"
+
+
+def test_the_cards_of_a_grace_are_not_behind_a_slot_of_the_gpu():
+    """Four of 200 Gb/s are 100 GB/s, more than the 63 of a slot: 96 are what NVIDIA/nccl/issues/1579 measured."""
+    run = logs.run(96e9, boxes=2, per_box=1, floor=0, sizes=[2**31])
+    found = diagnose(run, Hints(gpu="GH200", boxes=2, gpus_per_box=1, cards=(4, 25e9)))
+    assert (found.state, found.binding, found.bound.high) == ("healthy", "network card", 100e9)
+    assert diagnose(run, Hints(gpu="H100", boxes=2, gpus_per_box=1, cards=(4, 25e9))).state == "undecided"
+
+
 def test_what_two_sizes_leave_open_is_a_question_mark(tmp_path):
     place = tmp_path / "log.txt"
     place.write_text(logs.text(300e9, sizes=[2**20, 2**30]))
