@@ -65,16 +65,18 @@ def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
 
     The verdict comes with its evidence and the next test to run. LOG is a file, or a pipe such as /dev/stdin.
     """
-    machine = None if on is None else machine_on(on, told["gpu"])
-    hints = Hints(told["gpus_per_box"], told["boxes"], told["gpu"], told["cards"], told["primitive"], machine)
+    runs = read_file(log)
+    seen = [run.gpu for run in runs if run.gpu]
+    named = told["gpu"] or next(filter(machines.by_gpu, seen), "")  # by a run or by one beside it
+    machine = None if on is None else machine_on(on, named)
+    hints = Hints(
+        told["gpus_per_box"], told["boxes"], named or "".join(seen[:1]), told["cards"], told["primitive"], machine
+    )
     if machine:
         machine = replace(machine, boxes=hints.boxes or machine.boxes, gpus=hints.gpus_per_box or machine.gpus)
         if hints.cards:
             machine = replace(machine, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
         hints = replace(hints, machine=machine)
-    runs = read_file(log)
-    if not (hints.gpu or hints.machine):
-        hints = replace(hints, gpu=next((run.gpu for run in runs if run.gpu), ""))  # that a run beside it names
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
     found = [(diagnose(run, hints), run.boxes or 0) for run in chosen]
     first, _ = min(found, key=lambda each: (_STATES.index(each[0].state), -each[1], -each[0].confidence))
