@@ -68,7 +68,9 @@ def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
     runs = read_file(log)
     seen = [run.gpu for run in runs if run.gpu]
     named = told["gpu"] or next(filter(machines.by_gpu, seen), "")  # by a run or by one beside it
-    machine = None if on is None else machine_on(on, named)
+    machine, kind = None if on is None else machine_on(on, named), machines.by_gpu(told["gpu"])
+    if machine and kind and machine.name.split()[0] not in (kind.name.split()[0], machines.UNKNOWN.name):
+        raise ValueError(f"--gpu {told['gpu']}: --on {on} has {machine.name}")
     hints = Hints(
         told["gpus_per_box"], told["boxes"], named or "".join(seen[:1]), told["cards"], told["primitive"], machine
     )

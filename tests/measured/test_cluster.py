@@ -57,6 +57,14 @@ def test_bridges_of_pairs_do_not_tell_the_gpu():
     assert not read_smi(pairs, "H100 PCIe").linked
 
 
+@pytest.mark.parametrize(("on", "gpu", "why"), [("dgx-h100:2", "a100", "has H100"), ("gh200:1", "GH200", "")])
+def test_a_gpu_that_the_machine_has_not_is_refused(tmp_path, on, gpu, why):
+    log = tmp_path / "log.txt"
+    log.write_text(logs.text(300e9))
+    found = CliRunner().invoke(cli.cli, ["diagnose", str(log), "--on", on, "--gpu", gpu])
+    assert (found.exit_code, why in found.output) == (2 if why else 0, True)
+
+
 def test_the_matrix_counts_cards_near_a_gpu_and_leaves_a_management_port():
     text = "  GPU0 GPU1 NIC0 NIC1\nGPU0 X NV18 PIX SYS\nGPU1 NV18 X NODE SYS\nNIC0 PIX NODE X SYS\nNIC1 SYS SYS SYS X"
     assert (read_smi(text).cards, read_smi(text).far) == (1, 0)
