@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -69,6 +69,8 @@ class Explorer:
     name: str = ""
     note: str = ""
     note_title: str = "What is priced here"
+    _offers: dict[tuple[Any, ...], dict[Any, str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _rendered: dict[tuple[Any, ...], str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.note:
@@ -173,10 +175,6 @@ class Explorer:
                 found |= {place, *self.needs(place)}
         return tuple(sorted(found))
 
-    @cached_property
-    def _offers(self) -> dict[tuple[Any, ...], dict[Any, str]]:
-        return {}
-
     def choices(self, place: int, state: State) -> dict[Any, str]:
         """What control number `place` offers in `state`, as value: text."""
         control = self.controls[place]
@@ -233,10 +231,6 @@ class Explorer:
             )
 
     # -- rendering ------------------------------------------------------------------------
-
-    @cached_property
-    def _rendered(self) -> dict[tuple[Any, ...], str]:
-        return {}
 
     def render(self, number: int, state: State) -> str:
         """The markup of a part (the last one is the summary) in `state`; a fragment is made once."""
