@@ -88,7 +88,7 @@ class Stage:
         self.tracks |= {pair: self._clear(pair) for pair in self._pairs if pair not in self.tracks}
         self.says = "all"
         for self.says in ("all", "amount", "dot"):
-            if all(free for t in range(1, film.steps + 1) for _, free in self._stops(film.moves(t))):
+            if all(free for t in range(1, film.steps + 1) for _, free in self._stops(film.moves[t])):
                 break
 
     # -- cards ------------------------------------------------------------------------------------
@@ -158,8 +158,7 @@ class Stage:
         if 2 * size[0] + 44 > self.room:
             self._in_a_column()
             return
-        places = layouts.snake(len(order), size, self.room)
-        self._put([places[order.index(node)] for node in range(len(order))], self._columns)
+        self._put(layouts.snake(order, size, self.room), self._columns)
         both = any((b, a, part) in self._pairs for a, b, part in self._pairs)
         self.tracks = {
             (a, b, part): lane(self._boxes[a, part], self._boxes[b, part], 9.0 * both) for a, b, part in self._pairs
@@ -306,7 +305,7 @@ class Stage:
     @cached_property
     def _pairs(self) -> list[Pair]:
         """All that send to one another, in order."""
-        return sorted({pair_of(move) for t in range(1, self.film.steps + 1) for move in self.film.moves(t)})
+        return sorted({pair_of(move) for t in range(1, self.film.steps + 1) for move in self.film.moves[t]})
 
     def _clear(self, pair: Pair) -> Track:
         """An arrow between two cards, bent until it passes no third one."""
@@ -366,7 +365,7 @@ class Stage:
 
     def svg(self, t: int) -> str:
         """The picture after t steps."""
-        pen, moves = Pen(self.width), self.film.moves(t)
+        pen, moves = Pen(self.width), self.film.moves[t]
         for k, (frame, tier) in enumerate(self.frames):
             number = sum(other == tier for _, other in self.frames[:k])
             pen.group(frame, f"{('box', 'group of boxes', 'row')[tier]} {number}")

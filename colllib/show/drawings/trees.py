@@ -7,7 +7,7 @@ from colllib.execution import execute
 from colllib.schedule import Schedule
 from colllib.show import layouts
 from colllib.show.film import Film
-from colllib.show.geometry import Box, Point, between
+from colllib.show.geometry import Box, between
 from colllib.show.pen import Drawing, Pen, drawing
 from colllib.show.theme import listed
 
@@ -31,7 +31,10 @@ def tree(schedule: Schedule, *, title: str = "") -> Drawing:
 
     def draw(pen: Pen) -> None:
         chain = max(map(parent.count, parent)) == 1
-        places = _chain(pen, parent) if chain else layouts.tree(parent, DISK, _gap(pen, parent), 42)
+        if chain:
+            places = layouts.snake(depths(parent).argsort().tolist(), DISK, pen.width - 8, 48)
+        else:
+            places = layouts.tree(parent, DISK, _gap(pen, parent), 42)
         boxes = [Box(x, y, *DISK, round=True) for x, y in places]
         for a, b in used:
             if up[a, b] and down[a, b]:
@@ -109,7 +112,7 @@ def _steps_of(film: Film, part: int = 0, copies: bool = False) -> dict[tuple[int
     parent = film.trees[part][0]
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for t in range(1, film.steps + 1):
-        for move in film.moves(t):
+        for move in film.moves[t]:
             if move.part == part and not (copies and move.add):
                 down = parent[move.dst] == move.src
                 found.setdefault((move.src, move.dst) if down else (move.dst, move.src), []).append(
@@ -133,9 +136,3 @@ def _span(steps: Sequence[int]) -> str:
 def _gap(pen: Pen, parent: Sequence[int]) -> float:
     leaves = sum(node not in parent for node in range(len(parent)))
     return max(4.0, min(60.0 if pen.wide else 36.0, (pen.width - 10 - leaves * DISK[0]) / max(1, leaves - 1)))
-
-
-def _chain(pen: Pen, parent: Sequence[int]) -> list[Point]:
-    order = depths(parent).argsort().tolist()
-    places = layouts.snake(len(order), DISK, pen.width - 8, 48)
-    return [places[order.index(node)] for node in range(len(order))]
