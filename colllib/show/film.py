@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import chain, product
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from colllib.algorithms.trees import depths
 from colllib.execution import Execution, trace
 from colllib.primitives import Blocks
@@ -238,8 +240,7 @@ class Film:
 
     def share(self, blocks: Sequence[int]) -> Fraction:
         """How much of the message some blocks are."""
-        share = self.blocks.share
-        return Fraction(int(share.numerators[list(blocks)].sum()), share.denominator)
+        return self.blocks.share.taken(np.array(blocks)).total()
 
     @cached_property
     def part(self) -> list[int]:

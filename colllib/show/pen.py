@@ -120,9 +120,11 @@ def _strip(d: str, width: float, slots: int, value: int) -> str:
     return f'<path d="{d}"{thick} pathLength="{slots}" stroke-dasharray="{dashes(value, slots)}"/>'
 
 
-def arrow(track: Track, kind: str) -> str:
-    """An arrow with its head, of the classes named."""
-    return f'<g class="a {kind}"><path d="{track.d}"/><path class="d" d="{track.head}"/></g>'
+def arrows(tracks: Iterable[Track], kind: str, width: float = 0.0) -> str:
+    """Arrows with their heads that look alike, as one mark of the classes named; of a width of their own above 0."""
+    thick = f' style="stroke-width:{num(width)}"' if width else ""
+    ways, heads = ("".join(parts) for parts in zip(*((track.d, track.head) for track in tracks), strict=True))
+    return f'<g class="a {kind}"><path{thick} d="{ways}"/><path class="d" d="{heads}"/></g>'
 
 
 CHIP = Look(13, 15)
@@ -181,18 +183,18 @@ class Pen:
             f'<text x="{num(x)}" y="{num(y + 4)}"{look}{side}>{escape(said)}</text>', Box(middle, y, width, TYPE + 2)
         )
 
-    def line(self, points: Iterable[Point], kind: str = "l") -> None:
-        """A line through some points."""
+    def line(self, points: Iterable[Point], kind: str = "l", more: str = "") -> None:
+        """A line through some points, of the classes named, with further attributes."""
         way = list(points)
-        self.put(f'<path class="{kind}" d="M{"L".join(f"{num(x)} {num(y)}" for x, y in way)}"/>', *way)
+        self.put(f'<path class="{kind}"{more} d="M{"L".join(f"{num(x)} {num(y)}" for x, y in way)}"/>', *way)
 
-    def line_of(self, tracks: Iterable[str], shown: bool = True) -> None:
-        """Faint lines along some tracks, for ways on which nothing moves."""
-        self.put(f'<path class="e{"" if shown else " off"}" d="{"".join(tracks)}"/>')
+    def lines(self, tracks: Iterable[Track], kind: str = "e") -> None:
+        """Lines along some tracks, faint ones for ways on which nothing moves."""
+        self.put(f'<path class="{kind}" d="{"".join(track.d for track in tracks)}"/>')
 
     def arrow(self, track: Track, kind: str = "add", label: object = "", share: float = 0.5, index: int = -1) -> None:
         """An arrow, solid ("add") or dashed ("copy"), in a color of the palette or in that of the text."""
-        self.put(arrow(track, f"{kind} {hue(index)}" if index >= 0 else kind), *track.points)
+        self.put(arrows([track], f"{kind} {hue(index)}" if index >= 0 else kind), *track.points)
         if label != "":
             self.tag(*track.at(share), label)
 
@@ -206,12 +208,8 @@ class Pen:
             box,
         )
 
-    def node(self, x: float, y: float, name: object, kind: str = "", index: int = -1) -> None:
-        """A rank as a disk; kind "i" is filled, in a color of the palette if an index is given."""
-        self.disk(Box(x, y, 27, 27, round=True), name, kind, index)
-
     def disk(self, box: Box, name: object, kind: str = "", index: int = -1) -> None:
-        """A rank as a disk of any size."""
+        """A rank as a disk; kind "i" is filled, in a color of the palette if an index is given."""
         tint = f" {hue(index)}" if index >= 0 else ""
         small = ' class="small"' if box.width < 26 else ""
         self.put(
@@ -304,7 +302,7 @@ def legend_of(items: Iterable[tuple[str, str]]) -> str:
 
 
 _SLOTS = Look(21, 26, 4)
-_ARROW = arrow(bow((1, 8), (27, 8)), "{}")
+_ARROW = arrows([bow((1, 8), (27, 8))], "{}")
 _LINE = '<path class="l {}" d="M1 8H27"/>'
 _DISK = '<g class="n {}"><circle cx="8" cy="8" r="6.5"/></g>'
 _PATCH = '<g class="c p f {}"><rect x="2" y="2" width="12" height="12"/></g>'

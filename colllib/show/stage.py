@@ -12,7 +12,7 @@ from colllib.algorithms.trees import depths
 from colllib.show import layouts
 from colllib.show.film import Film, Move
 from colllib.show.geometry import Box, Point, Track, between, bow, jump, lane, num
-from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrow, cell, token
+from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrows, cell, token
 from colllib.show.theme import escape
 from colllib.topology import Lattice, Topology
 
@@ -369,14 +369,14 @@ class Stage:
         for k, (frame, tier) in enumerate(self.frames):
             number = sum(other == tier for _, other in self.frames[:k])
             pen.group(frame, f"{('box', 'group of boxes', 'row')[tier]} {number}")
-        pen.line_of((track.d for track in self.tracks.values()), shown=self.shows_idle)
-        arrows, tokens = [], []
+        pen.lines(self.tracks.values(), "e" if self.shows_idle else "e off")
+        marks, tokens = [], []
         for move, (rest, content) in zip(moves, self.tokens(moves), strict=True):
             track, tint = self.tracks[pair_of(move)], self.tints.get(pair_of(move), "")
-            arrows.append(arrow(track, f"{'add' if move.add else 'copy'} {tint}"))
+            marks.append(arrows([track], f"{'add' if move.add else 'copy'} {tint}"))
             tokens.append(placed(content, self.kind(move), track.d, rest))
         reach = [point for track in self.tracks.values() for point in track.points]
-        pen.put(f'<g class="as" aria-hidden="true">{"".join(arrows)}</g>', *reach)
+        pen.put(f'<g class="as" aria-hidden="true">{"".join(marks)}</g>', *reach)
         for card in self.cards:
             pen.put(self._card(card, t), card.box)
         pen.put(f'<g class="ts" aria-hidden="true">{"".join(tokens)}</g>')

@@ -42,10 +42,8 @@ apart. What rank 0 has reaches 2, 4 ranks.
             pen.text(x + column / 2, -17, amount(max(sizes[t - 1], default=Fraction(0))), "q")
             for move, size in zip(film.moves[t], sizes[t - 1], strict=True):
                 kind = "l on" if move.src in reached[t - 1] else "l"
-                pen.put(
-                    f'<path class="{kind}" stroke-width="{num(1 + 3.5 * float(size))}" d="M{num(x + RADIUS)} '
-                    f'{num(row * move.src)}L{num(x + column - RADIUS)} {num(row * move.dst)}"/>'
-                )
+                ends = (x + RADIUS, row * move.src), (x + column - RADIUS, row * move.dst)
+                pen.line(ends, kind, f' stroke-width="{num(1 + 3.5 * float(size))}"')
         for t, rank in product(range(steps + 1), range(n)):
             pen.dot(column * t, row * rank, "dot on" if rank in reached[t] else "dot")
 

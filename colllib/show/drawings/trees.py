@@ -45,8 +45,8 @@ def tree(schedule: Schedule, *, title: str = "") -> Drawing:
             else:
                 ends = (boxes[a], boxes[b]) if down[a, b] else (boxes[b], boxes[a])
                 pen.arrow(between(*ends), "add", _span(down[a, b] or up[a, b]), 0.45)
-        for rank, (x, y) in enumerate(places):
-            pen.node(x, y, rank, "i" if parent[rank] < 0 else "")
+        for rank, box in enumerate(boxes):
+            pen.disk(box, rank, "i" if parent[rank] < 0 else "")
 
     edges = "; ".join(f"{a}→{b} in {_span([t for t, _ in steps])}" for (a, b), steps in sorted(used.items()))
     size = f"{len(parent)} ranks in {depths(parent).max() + 1} levels"
@@ -80,14 +80,13 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
         beside = sum(wide) + 50 <= pen.width - 8
         for part, places in enumerate(shapes):
             dx, dy = (part * (wide[0] + 50), 0) if beside else (0, part * (max(y for _, y in shapes[0]) + 80))
-            moved = [(x + dx, y + dy) for x, y in places]
+            boxes = [Box(x + dx, y + dy, *DISK, round=True) for x, y in places]
             kinds = {edge: "copy" if colored and steps[0][0] % 2 == 0 else "add" for edge, steps in turns[part].items()}
             pen.text(dx + wide[part] / 2 - DISK[0] / 2, dy - 26, f"{('first', 'second')[part]} tree", "b")
             for (a, b), kind in kinds.items():
-                ends = [Box(*moved[node], *DISK, round=True) for node in (a, b)]
-                pen.line(between(ends[0], ends[1]).points, f"l {kind}")
-            for rank, (x, y) in enumerate(moved):
-                pen.node(x, y, rank, "i" if rank in inner[part] else "", part)
+                pen.line(between(boxes[a], boxes[b]).points, f"l {kind}")
+            for rank, box in enumerate(boxes):
+                pen.disk(box, rank, "i" if rank in inner[part] else "", part)
 
     both = sorted(set(inner[0]) & set(inner[1]))
     alt = (
