@@ -13,13 +13,12 @@ from math import inf
 from operator import attrgetter
 from typing import Any
 
-from colllib import topology as topologies
 from colllib.algorithms import Algorithm, every, find, hierarchical, of
 from colllib.algorithms.alltoall import radices
 from colllib.algorithms.nested import flows
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Price, best_segments, check_latency
-from colllib.execution import Execution, execute
+from colllib.execution import Execution, execute, expected_seconds
 from colllib.limits import (
     IN_FULL,
     LINK,
@@ -29,13 +28,13 @@ from colllib.limits import (
     TooLarge,
     check_seconds,
     check_size,
-    expected_seconds,
 )
 from colllib.losses import IDEAL, Eta, effective
 from colllib.overlap import Pricing, Traffic, lowest, lowest_by_rounds, overlapped, whole_steps
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
+from colllib.topology.expression import find as find_topology
 
 # the anchor where the numbers of all chapters meet
 ANCHOR_RANKS = 512
@@ -283,7 +282,7 @@ class Rung:
 @cache
 def topology(expression: str) -> Topology:
     """The topology of an expression, made once."""
-    return topologies.find(expression)
+    return find_topology(expression)
 
 
 @cache

@@ -21,7 +21,8 @@ from colllib.closed_form import (
 )
 from colllib.cost import Cost
 from colllib.execution import execute
-from colllib.topology import Latency, Lattice, find, star
+from colllib.topology import Latency, Lattice, star
+from colllib.topology.expression import find
 
 STARS = [f"star:{n}" for n in (2, 3, 4, 6, 7, 8, 16)]
 FULL_MESHES = [f"full-mesh:{n}" for n in (2, 3, 5, 8)]

@@ -140,7 +140,7 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
 def of_topology(topology: Topology) -> Quantities:
     """What a topology is, without any run.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> ring = of_topology(find("ring:8"))
     >>> ring["D"], ring["edges"], ring["neighbors"], str(ring["bandwidth"])
     (4, 8, 2, '2')

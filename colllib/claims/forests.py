@@ -25,7 +25,8 @@ from colllib.measures import crossings
 from colllib.parallelism import MODELS
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
-from colllib.topology import Topology, find, from_links
+from colllib.topology import Topology, from_links
+from colllib.topology.expression import find
 
 SMALL = ("boxes:2x2", "torus:2x2", "star:5", "mesh:3x2")
 ENDLESS = 10**9  # a capacity that no cut wants to cross

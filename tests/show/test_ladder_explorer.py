@@ -10,7 +10,8 @@ from colllib.execution import execute
 from colllib.lossy import lines_of
 from colllib.show.ladder_explorer import fabric_name, ladder_explorer, realistic_ladder_explorer
 from colllib.show.race import fastest
-from colllib.topology import equal_injection, find
+from colllib.topology import equal_injection
+from colllib.topology.expression import find
 
 REALISTIC = realistic_ladder_explorer()
 QUICK = ("star:512", "torus:8x8x8", "torus:32x16", "mesh:32x16")
