@@ -286,13 +286,8 @@ class Stage:
             return lane(one, other, apart)
         if axis < 2:
             dx, dy = (way, 0.0) if axis == 0 else (0.0, -way)
-            out, back = (
-                (
-                    box.x + end * dx * (box.width / 2 + 3) - apart * dy,
-                    box.y + end * dy * (box.height / 2 + 3) + apart * dx,
-                )
-                for box, end in ((one, 1), (other, -1))
-            )
+            out = lane(one, replace(one, x=one.x + dx, y=one.y + dy), apart).points[0]
+            back = lane(replace(other, x=other.x - dx, y=other.y - dy), other, apart).points[-1]
         else:  # up through the upper right corner, and in through the lower left
             dx, dy = 0.6 * way, -0.8 * way
             out = (one.x + way * (one.width / 2 - 6), one.y - way * (one.height / 2 + 3))
