@@ -347,7 +347,6 @@ def lines(
     marks: Sequence[Mark] = (),
     bands: Mapping[str, Points] | None = None,
     title: str = "",
-    alt: str | None = None,
 ) -> Chart:
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
 
@@ -381,12 +380,11 @@ N = 8 is marked at 8.
     at_ends = len(series) > 1 and max(map(len, series)) <= AT_ENDS
     frame = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero)
     body = plot(curves, frame, ends=at_ends, marks=marks)
-    if alt is None:
-        alt = describe(series, x_label, y_label, x_format, y_format)
-        alt += "".join(
-            f" Band of {name} at the end: {y_format(low[-1])} to {y_format(high[-1])}."
-            for name, (low, high) in bands.items()
-        )
-        places = [(mark.label, x_format(mark.x)) for mark in marks]
-        alt += "".join(f" {label} is marked at {x}." if label != x else f" Marked: {x}." for label, x in places)
+    alt = describe(series, x_label, y_label, x_format, y_format)
+    alt += "".join(
+        f" Band of {name} at the end: {y_format(low[-1])} to {y_format(high[-1])}."
+        for name, (low, high) in bands.items()
+    )
+    places = [(mark.label, x_format(mark.x)) for mark in marks]
+    alt += "".join(f" {label} is marked at {x}." if label != x else f" Marked: {x}." for label, x in places)
     return Chart(("" if at_ends else _legend(list(series), chosen)) + body, alt, title)
