@@ -7,7 +7,7 @@ import numpy as np
 
 from colllib.algorithms.innetwork import SwitchTree
 from colllib.exact import IntArray
-from colllib.show.geometry import Box, Point
+from colllib.show.geometry import Box, Point, ends
 from colllib.topology import Lattice, Topology
 
 Size = tuple[float, float]
@@ -170,15 +170,9 @@ def boxes_in_a_row(
     return places, frames
 
 
-def extent(parts: Sequence[Box]) -> tuple[float, float, float, float]:
-    """The left, right, upper and lower end of some boxes."""
-    left, right = min(p.x - p.width / 2 for p in parts), max(p.x + p.width / 2 for p in parts)
-    return left, right, min(p.y - p.height / 2 for p in parts), max(p.y + p.height / 2 for p in parts)
-
-
 def _around(places: Sequence[Point], size: Size, margin: float, frames: Sequence[Box] = ()) -> Box:
     parts = [Box(x, y, *size) for x, y in places] + list(frames)
-    left, right, top, bottom = extent(parts)
+    left, right, top, bottom = ends(parts)
     top -= 14  # a line for the name
     return Box((left + right) / 2, (top + bottom) / 2, right - left + 2 * margin, bottom - top + 2 * margin)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
-from string import ascii_letters
 from typing import Any
 
 from colllib.algorithms import relay
@@ -23,7 +22,7 @@ from colllib.show.figure import Chart, legend_row
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.layouts import direction
 from colllib.show.race import Form, Race, Row
-from colllib.show.theme import escape
+from colllib.show.theme import escape, letter
 from colllib.show.views import Rows, Told
 from colllib.topology import Lattice, Topology, mesh, torus
 from colllib.topology.paths import routed
@@ -144,18 +143,9 @@ def heat_of(run: Execution, steps: Iterable[int], sender: int | None = None) -> 
     return Heat(run, tuple(total), tuple(crossed))
 
 
-def rank_name(rank: int) -> str:
-    """Ranks as letters, a to z, then A to Z.
-
-    >>> rank_name(2), rank_name(35)
-    ('c', 'J')
-    """
-    return ascii_letters[rank]
-
-
 def link_label(topology: Topology, link: int) -> str:
     """A link as "b→c"."""
-    return f"{rank_name(int(topology.link_src[link]))}→{rank_name(int(topology.link_dst[link]))}"
+    return f"{letter(int(topology.link_src[link]))}→{letter(int(topology.link_dst[link]))}"
 
 
 def amount(value: Fraction) -> str:
@@ -174,7 +164,7 @@ def carried(found: Heat, link: int) -> str:
     pairs: dict[str, Fraction] = {}
     ends = ((int(blocks.source[block]), int(blocks.target[block]), block) for block in found.crossings[link])
     for source, target, block in sorted(ends):
-        name = f"{rank_name(source)}→{rank_name(target)}"
+        name = f"{letter(source)}→{letter(target)}"
         pairs[name] = pairs.get(name, Fraction(0)) + share[block] * found.crossings[link][block]
     if not pairs:
         return "nothing"
@@ -267,7 +257,7 @@ def _ranks(topology: Topology, sender: int | None) -> str:
         ink = "var(--cl-bg,#fff)" if rank == sender else "currentColor"
         out.append(
             f'<circle cx="{x:g}" cy="{y:g}" r="10.5" style="fill:{fill};stroke:var(--cl-edge,#77808a)"/>'
-            f'<text x="{x:g}" y="{y + 4:g}" style="fill:{ink}">{rank_name(rank)}</text>'
+            f'<text x="{x:g}" y="{y + 4:g}" style="fill:{ink}">{letter(rank)}</text>'
         )
     return f'<g stroke-width="1" text-anchor="middle">{"".join(out)}</g>'
 
@@ -290,7 +280,7 @@ def describe(found: Heat) -> str:
     """The alt text: the busiest and the quietest links, and how many there are of each load."""
     topology = found.run.topology
     assert topology.lattice is not None
-    below = " ".join(map(rank_name, range(topology.lattice.dims[0])))
+    below = " ".join(map(letter, range(topology.lattice.dims[0])))
     kinds = Counter(found.loads)
     described = ", ".join(
         f"{count} carry {amount(load / found.unit)}" for load, count in sorted(kinds.items(), reverse=True)[:6]
@@ -371,7 +361,7 @@ def _facts(shape: str, rule: str, sender: int | None) -> str:
 
 
 def _whose(sender: int | None) -> str:
-    return "" if sender is None else f" of rank {rank_name(sender)}'s blocks"
+    return "" if sender is None else f" of rank {letter(sender)}'s blocks"
 
 
 def _priced(shape: str, rule: str, name: str, way: str = "") -> Row:
@@ -461,7 +451,7 @@ def _names(found: Heat) -> tuple[str, ...]:
     """The block on each link as its source and its destination: "ak"."""
     blocks = found.run.schedule.blocks
     return tuple(
-        "".join(rank_name(int(blocks.source[block])) + rank_name(int(blocks.target[block])) for block in crossed)
+        "".join(letter(int(blocks.source[block])) + letter(int(blocks.target[block])) for block in crossed)
         for crossed in found.crossings
     )
 

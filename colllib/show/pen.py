@@ -6,10 +6,9 @@ style sheet shows the one that fits, at its own size. So type is as large on a p
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from colllib.show.figure import Chart, legend_row
-from colllib.show.geometry import Box, Point, Track, bow, num
+from colllib.show.geometry import Box, Point, Track, bow, ends, num
 from colllib.show.theme import SERIES, escape
 
 #: What fits a page's column beside an explorer's border, and a phone of 390 px.
@@ -163,15 +162,12 @@ class Pen:
         self.width = width
         self.wide = width == WIDE
         self._marks: list[str] = []
-        self._left, self._top, self._right, self._bottom = inf, inf, -inf, -inf
+        self._room: list[Box] = []
 
     def put(self, markup: str, *room: Box | Point) -> None:
         """Anything, with the boxes or points that it reaches to."""
         self._marks.append(markup)
-        for part in room:
-            box = part if isinstance(part, Box) else Box(*part, 0, 0)
-            self._left, self._right = min(self._left, box.x - box.width / 2), max(self._right, box.x + box.width / 2)
-            self._top, self._bottom = min(self._top, box.y - box.height / 2), max(self._bottom, box.y + box.height / 2)
+        self._room += [part if isinstance(part, Box) else Box(*part, 0, 0) for part in room]
 
     def text(self, x: float, y: float, said: object, kind: str = "", anchor: str = "middle") -> None:
         """A text whose middle (or start, or end) is at (x, y); kind "b" is bold, "q" quiet."""
@@ -238,19 +234,15 @@ class Pen:
         room = Box(x + look.width / 2, y + look.height / 2, look.width, look.height)
         self.put(cell(x, y, look, index, value, marks), room)
 
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of what was drawn, with a margin."""
-        return self._right - self._left + 4, self._bottom - self._top + 4
-
     def svg(self, kind: str = "", data: str = "") -> str:
         """The picture at its own size, with one more class and other attributes if need be."""
-        width, height = self.size
+        left, right, top, bottom = ends(self._room)
+        width, height = right - left + 4, bottom - top + 4
         if width > self.width:
             raise ValueError(
                 f"a picture of {width:.0f} px does not fit into {self.width} px: draw less, or in more rows"
             )
-        view = " ".join(map(num, (self._left - 2, self._top - 2, width, height)))
+        view = " ".join(map(num, (left - 2, top - 2, width, height)))
         return (
             f'<svg class="cl-pen cl-{"wide" if self.wide else "narrow"} {kind}" viewBox="{view}" width="{width:.0f}" '
             f'height="{height:.0f}"{data}>{"".join(self._marks)}</svg>'

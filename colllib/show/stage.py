@@ -11,7 +11,7 @@ import numpy as np
 from colllib.algorithms.trees import depths
 from colllib.show import layouts
 from colllib.show.film import Film, Move
-from colllib.show.geometry import Box, Point, Track, between, bow, jump, lane, num
+from colllib.show.geometry import Box, Point, Track, between, bow, ends, jump, lane, num
 from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrows, cell, token
 from colllib.show.theme import escape
 from colllib.topology import Lattice, Topology
@@ -246,7 +246,7 @@ class Stage:
 
         def height(columns: int) -> float:
             _, frames = layouts.boxes(axes.dims, self._size(columns), self.room)
-            left, right, top, bottom = layouts.extent([box for box, _ in frames])
+            left, right, top, bottom = ends([box for box, _ in frames])
             return bottom - top if columns == self._columns or right - left <= self.room else inf
 
         most = len(self.film.cells) if self.look.labeled else self._columns
@@ -326,7 +326,7 @@ class Stage:
     def _reach(self) -> tuple[float, float]:
         """How far to the left and to the right there is room."""
         boxes = [card.box for card in self.cards] + [frame for frame, _ in self.frames]
-        left, right, _, _ = layouts.extent(boxes)
+        left, right, _, _ = ends(boxes)
         spare = (self.room - (right - left)) / 2
         return left - spare, right + spare
 
