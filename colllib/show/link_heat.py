@@ -329,7 +329,7 @@ def link_heat_explorer() -> Explorer:
             *prices(),
         ],
         [
-            Part(_map, "Link map"),
+            Part(lambda shape, rule, sender: heat_map(heat(shape, rule, sender), sender), "Link map"),
             Part(_facts, "The hottest link"),
             Rows(Race(_every), "Every rule", "Every rule in numbers", heads),
         ],
@@ -339,10 +339,6 @@ def link_heat_explorer() -> Explorer:
             "times what no schedule can beat on these links.",
         ),
     )
-
-
-def _map(shape: str, rule: str, sender: int | None) -> Chart:
-    return heat_map(heat(shape, rule, sender), sender)
 
 
 def _facts(shape: str, rule: str, sender: int | None) -> str:

@@ -25,7 +25,7 @@ class Live:
 
     >>> from colllib.show import Control, Explorer, Part
     >>> ring = Part(lambda n: f"<p>{2 * (n - 1)} steps</p>")
-    >>> live = Explorer("Ring", [Control("n", "Ranks N", [2, 4, 8])], [ring]).live
+    >>> live = Explorer("Ring", [Control("n", "Ranks N", [2, 4, 8])], [ring], lambda n: f"{n} ranks").live
     >>> live.controls["n"].index = 2
     >>> live.parts[0].value
     '<p>14 steps</p>'
