@@ -84,7 +84,11 @@ def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.argument("primitive")
     @click.argument("algorithm")
-    @click.option("--segments", default="1", help="a whole number; for run also best (by lock-step)")
+    @click.option(
+        "--segments",
+        default="1",
+        help="a whole number; for run also best, by lock-step: each costs a latency",
+    )
     @click.option("--tiers", help="of a hierarchical schedule: an algorithm for each tier, innermost first, or for all")
     @click.option("--order", help="of a hierarchical schedule: inner-first or outer-first")
     @click.option("--root", help="where the algorithm has one (default: 0)")

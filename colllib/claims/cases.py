@@ -12,7 +12,7 @@ from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collect
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
 from colllib.execution import Execution
-from colllib.measures import busiest_link, crossings
+from colllib.metrics import busiest_link, crossings
 from colllib.schedule import Schedule
 from colllib.topology import Lattice, Topology
 from colllib.topology.cuts import bisection, diameter, links_per_rank, wires

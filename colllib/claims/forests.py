@@ -21,7 +21,7 @@ from colllib.execution import Execution
 from colllib.forest import allreduce, flow, others, packing, splitting
 from colllib.forest.bound import feasible, halved, overloaded, room
 from colllib.forest.fabric import two_boxes
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.parallelism import MODELS
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule

@@ -12,7 +12,7 @@ from colllib.claims.runs import built, run, timed
 from colllib.claims.traces import distances, states
 from colllib.claims.value import Cases, Table, Words
 from colllib.execution import trace
-from colllib.measures import staging
+from colllib.metrics import staging
 from colllib.primitives import all_gather
 from colllib.schedule import Schedule, Step
 from colllib.topology import Topology, from_links

@@ -16,7 +16,7 @@ from colllib.claims.traces import edges, states
 from colllib.claims.value import Cases, Limit, Rows, Table, Words
 from colllib.cost import best_segments_unrounded
 from colllib.execution import Execution
-from colllib.measures import busy_ports, phases
+from colllib.metrics import busy_ports, phases
 from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, reversed_in_time
 

@@ -16,7 +16,7 @@ from colllib.algorithms.direct import parameter_server
 from colllib.cli import main
 from colllib.execution import execute
 from colllib.ladder import ladder
-from colllib.measures import crossings, joules
+from colllib.metrics import crossings, joules
 from colllib.parallelism import MODELS, Plan, training
 from colllib.topology import boxes
 from colllib.training.data_parallel import Layer, sharded

@@ -1,4 +1,4 @@
-"""Measures: how many nodes send at a time, what shares a port, what must be parked, and the energy."""
+"""Metrics: how many nodes send at a time, what shares a port, what must be parked, and the energy."""
 
 from __future__ import annotations
 
