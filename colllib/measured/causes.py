@@ -16,8 +16,8 @@ from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
 from colllib.units import binary_size, percent
 
 _ROWS = DictReader((files("colllib") / "measured" / "causes.csv").read_text(encoding="utf-8").splitlines())
-#: By name: the words for it, and what to run next.
-CAUSES = {row["cause"]: (row["words"], row["next_test"]) for row in _ROWS}
+#: By name: the words for it, what to run next, and with which settings of the library.
+CAUSES = {row["cause"]: (row["words"], row["next_test"], row["settings"].split()) for row in _ROWS}
 CERTAIN = 3.0  # the weight of what the log itself says
 
 
