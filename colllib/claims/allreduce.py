@@ -12,11 +12,10 @@ import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import deferred, measured, once, per, us
+from colllib.claims.cases import deferred, distances, measured, once, per, states, us
 from colllib.claims.rows import runs
 from colllib.claims.runs import ANCHOR, SIZES, best, built, load_limit, proves, run
-from colllib.claims.traces import distances, states
-from colllib.claims.value import Case, Cases, Limit, Table, Words
+from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, crossover
 from colllib.execution import Execution, trace
 from colllib.primitives import PRIMITIVES, all_reduce
@@ -126,8 +125,7 @@ def _partners_in_the_pipeline(n: int) -> int:
 
 def _half_payload(n: int) -> Limit:
     """L + P - 1 slots of M/2P: a chain of 2 log2 N stages that carries half of the vector."""
-    whole = load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}")
-    return Limit(whole.value / 2, whole.side)
+    return Limit(load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}").value / 2)
 
 
 def _root_term() -> Cases:
@@ -149,7 +147,7 @@ def _stepper() -> Cases:
     case: dict[str, Any] = {"at": "N = 4", "states": len(list(trace(run(RING, "star:4").schedule)))}
     for t, state in enumerate(trace(built(reducescatter.ring, 4, first=0).schedule)):
         cells = [[sum(_START[r][c] for r in state[rank, c].elements()) for c in range(4)] for rank in range(4)]
-        case[f"step{t}"] = Words(" / ".join(" ".join(map(str, row)) for row in cells))
+        case[f"step{t}"] = " / ".join(" ".join(map(str, row)) for row in cells)
     yield case | {"all": measured(RING, "star:4")}
 
 
@@ -313,7 +311,7 @@ TABLE: Table = {
     ),
     "E-01-151": once(
         "N = 4",
-        loads=lambda: Words(" ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))),
+        loads=lambda: " ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4)),
     ),
     "E-01-161": per("N", (3, 5, 6, 7, 12), paired=_paired),
     "E-01-164": once("N = 4", distances=lambda: distances(HALVING, 2)),

@@ -14,7 +14,7 @@ from colllib.bounds import middle_cut
 from colllib.claims.allreduce import relay_singly
 from colllib.claims.cases import Dims, along, measured, once, per
 from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
-from colllib.claims.value import Case, Cases, Table, Words
+from colllib.claims.value import Case, Cases, Table
 from colllib.cost import crossover
 from colllib.exact import Fractions
 from colllib.execution import trace
@@ -37,8 +37,8 @@ def _name(n: int, block: int) -> str:
     return f"v{block // n}{block % n}"
 
 
-def _rows(held: Sequence[set[str]]) -> Words:
-    return Words(" / ".join(" ".join(sorted(names)) for names in held))
+def _rows(held: Sequence[set[str]]) -> str:
+    return " / ".join(" ".join(sorted(names)) for names in held)
 
 
 def _pairwise_states() -> Cases:
@@ -80,7 +80,7 @@ def _both_ways(n: int) -> int:
 def _relay_on_a_ring(n: int) -> Case:
     done = built(relay_singly, n, on=f"ring:{n}")
     ways = {"right": done.link_total[:n], "left": done.link_total[n:]}
-    chunks = {way: Words(" ".join(map(str, sorted({load * n for load in loads})))) for way, loads in ways.items()}
+    chunks = {way: " ".join(map(str, sorted({load * n for load in loads}))) for way, loads in ways.items()}
     cost = {"n_alpha": done.cost.n_alpha, "n_beta": Fraction(done.cost.n_beta)}
     return {**cost, "chunks": max(done.link_total) * n, **chunks}
 
@@ -98,7 +98,7 @@ def _buffers() -> Cases:
     """Slot by slot, after the rotation and after each round; `bruck_buffers` walks the executed schedule's buffers."""
     built(alltoall.bruck, 4)
     for_all = (" / ".join(" ".join(_name(4, b) for b in row) for row in state) for state in alltoall.bruck_buffers(4))
-    yield {"at": "N = 4"} | {f"after{number}": Words(text) for number, text in enumerate(for_all)}
+    yield {"at": "N = 4"} | {f"after{number}": text for number, text in enumerate(for_all)}
 
 
 def _post_rotation(n: int) -> Case:
@@ -171,7 +171,7 @@ def _chunks_on_one_link() -> Cases:
     topology = with_routes(place(SQUARE), _parity_path)
     on_bc = sorted(f"{chr(97 + a)}{chr(97 + b)}" for a, b in blocks_on(topology, _rank("b"), _rank("c")))
     loads = {load * topology.ranks for load in relay.link_loads(topology)}
-    yield {"at": SQUARE, "on_bc": Words(" ".join(on_bc)), "least": min(loads), "most": max(loads)}
+    yield {"at": SQUARE, "on_bc": " ".join(on_bc), "least": min(loads), "most": max(loads)}
 
 
 def _cut() -> Cases:
@@ -222,7 +222,7 @@ def _symmetry() -> Cases:
 def _bound_on_a_star(n: int) -> Case:
     """What a port carries in an all-to-all through a switch, and what the half of all ports that a cut severs would."""
     port, bisection = max(run("all-to-all in-network", f"inc-star:{n}").received), Fraction(n, 4) / Fraction(n, 2)
-    return {"bound": Words("port" if port > bisection else "bisection")}
+    return {"bound": "port" if port > bisection else "bisection"}
 
 
 TABLE: Table = {

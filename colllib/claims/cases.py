@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial, wraps
@@ -11,9 +11,9 @@ from typing import Any, ParamSpec
 from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collected, load_limit, note_again, run
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
-from colllib.execution import Execution
+from colllib.execution import Execution, trace
 from colllib.measures import busiest_link, crossings
-from colllib.schedule import Schedule
+from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, Topology
 from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
 
@@ -224,3 +224,80 @@ def per(
 def together(*rows: Rows) -> Rows:
     """The cases of several tables."""
     return lambda: [case for each_of in rows for case in each_of()]
+
+
+# -- states as words that a printed state can be compared with cell by cell ---------------------------
+
+
+@deferred
+def states(
+    build: Callable[..., Schedule], *arguments: int, chunks: Sequence[int] = range(4), on: str = "star"
+) -> Cases:
+    """What each of four ranks holds in each of four chunks after every step: a row a rank, "-" for nothing.
+
+    Args:
+        build: makes the schedule from the arguments; chunks that lie in one block share its value.
+        chunks: the source's number for each of our chunks.
+        on: the topology; a star by default.
+
+    >>> from colllib.algorithms import broadcast
+    >>> list(states(broadcast.binomial_tree, 4)())[1]["state"]
+    '0 0 0 0 / 0 0 0 0 / - - - - / - - - -'
+    """
+    schedule = built(build, *arguments, on=on).schedule
+    width = 4 // len(schedule.blocks)
+    found = list[str]()
+    for held_now in trace(schedule):
+        lines = []
+        for rank in range(4):
+            row = [""] * 4
+            for block in range(len(schedule.blocks)):
+                held = "".join(map(str, sorted(held_now.get((rank, block), Counter()).elements())))
+                for k in range(width):
+                    row[chunks[block * width + k]] = held or "-"
+            lines.append(" ".join(row))
+        found.append(" / ".join(lines))
+    after = {f"after{t}": state for t, state in enumerate(found)}
+    for t, state in enumerate(found):
+        yield {"at": f"step {t}", "step": t, "state": state, **after}
+
+
+def held_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int], str]:
+    """What each rank holds of each block after t steps, ranks by their letters.
+
+    Args:
+        schedule: any schedule.
+        t: number of steps done.
+        letters: the source's letter for each rank.
+
+    Returns:
+        (letter of the rank, block) -> the letters of the ranks whose contributions it holds, sorted.
+
+    >>> from colllib.algorithms import broadcast
+    >>> held_after(broadcast.chain(3), 1, "abc")
+    {('a', 0): 'a', ('b', 0): 'a'}
+    """
+    state = list(trace(schedule))[t]
+    return {
+        (letters[rank], block): "".join(sorted(letters[source] for source in value.elements()))
+        for (rank, block), value in sorted(state.items())
+    }
+
+
+def moved(schedule: Schedule, t: int, letters: str) -> str:
+    """Who sends to whom in step t, counted from 1, as pairs of letters."""
+    step = schedule.step(t - 1)
+    ends = {letters[src] + letters[dst] for src, dst in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
+    return " ".join(sorted(ends))
+
+
+def distances(what: str, first: int = 0) -> str:
+    """How far apart the partners of a butterfly of four ranks are in every step from `first` on."""
+    steps = list(run(what, "star:4").schedule.steps)[first:]
+    return " ".join(str(int((step.src ^ step.dst)[0])) for step in steps)
+
+
+def edges(*steps: Step) -> str:
+    """The pairs of ranks that meet in some steps."""
+    ends = {(min(a, b), max(a, b)) for step in steps for a, b in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
+    return " ".join(f"{a}-{b}" for a, b in sorted(ends))

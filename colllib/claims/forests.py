@@ -15,7 +15,7 @@ from colllib import forest as forests
 from colllib.algorithms import allgather
 from colllib.claims.cases import Quantities, deferred, once, per
 from colllib.claims.runs import built, place, run
-from colllib.claims.value import Case, Cases, Limit, Rows, Table, Words
+from colllib.claims.value import Case, Cases, Limit, Rows, Table
 from colllib.exact import IntArray
 from colllib.execution import Execution
 from colllib.forest import allreduce, flow, others, packing, splitting
@@ -75,9 +75,9 @@ def logical(on: str) -> splitting.Logical:
     return splitting.without_switches(room(place, limit.unit), place.weight * limit.trees, place.ranks, on)
 
 
-def _scaled(place: forests.Fabric, unit: Fraction) -> Words:
+def _scaled(place: forests.Fabric, unit: Fraction) -> str:
     """The capacities that links have in trees of a bound."""
-    return Words(" ".join(map(str, sorted({*room(place, unit).ravel().tolist()} - {0}))))
+    return " ".join(map(str, sorted({*room(place, unit).ravel().tolist()} - {0})))
 
 
 def _left(on: str) -> Fraction:

@@ -16,7 +16,7 @@ import numpy as np
 from colllib.claims.cases import Quantities, once
 from colllib.claims.graphs import ALPHA, C16, WHOLE, by_theorem, gathering, on
 from colllib.claims.runs import place, run
-from colllib.claims.value import Case, Cases, Rows, Table, Words
+from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.cost import Cost
 from colllib.graphs.finder import pareto
 from colllib.graphs.measures import moore_diameter
@@ -66,10 +66,10 @@ def shifted_ring() -> Quantities:
     return Quantities({}, at="N = 1024", t=t)
 
 
-def printed() -> Words:
+def printed() -> str:
     """Rows as a list prints them."""
     found = [*rows(), ideal(1024)]
-    return Words(" ".join(f"{one['steps']} {float(one['load']):.3f} {one['D']}" for one in found))
+    return " ".join(f"{one['steps']} {float(one['load']):.3f} {one['D']}" for one in found)
 
 
 def order() -> Cases:
@@ -112,9 +112,9 @@ def fitted_to_cubes() -> Cases:
 def rows_of(ranks: int) -> Rows:
     """The frontier that the bases of Table A.3 lead to: steps and T_B in M/B."""
 
-    def printed() -> Words:
+    def printed() -> str:
         rows = pareto(ranks, 4, jumps=False)
-        return Words(" ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in rows))
+        return " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in rows)
 
     return once(f"N = {ranks}", rows=printed)
 
@@ -137,7 +137,7 @@ def most_popular(whole: int) -> Case:
         found[one["ranks"]].append((price, one["made"]))
     made = Counter(min(rows)[1] for rows in found.values())
     (first, wins), (_, next_wins) = made.most_common(2)
-    own = {"first": Words(first), "wins": wins, "next": next_wins, "sizes": len(found)}
+    own = {"first": first, "wins": wins, "next": next_wins, "sizes": len(found)}
     return {"at": f"{whole} MB, {len(found)} sizes up to N = {max(map(int, found))}"} | own
 
 

@@ -255,7 +255,7 @@ def load_limit(what: str, on: str | Topology) -> Limit:
     """What n_beta comes to in ever more pieces, from three numbers of them, held to the busiest link of the run.
 
     >>> load_limit("broadcast chain", "star:4")
-    Limit(value=Fraction(1, 1), side='from above')
+    Limit(value=Fraction(1, 1))
     """
     limit = Limit.of(lambda pieces: at_one_speed(run(what, on, pieces).cost))
     if limit.value != busiest_link(run(what, on, 32)):

@@ -17,7 +17,9 @@ from colllib.claims.cases import (
     along,
     as_quantities,
     deferred,
+    held_after,
     measured,
+    moved,
     of_topology,
     once,
     per,
@@ -25,8 +27,7 @@ from colllib.claims.cases import (
 )
 from colllib.claims.rows import runs
 from colllib.claims.runs import built, place, proves, run
-from colllib.claims.traces import held_after, moved
-from colllib.claims.value import Case, Cases, Table, Words
+from colllib.claims.value import Case, Cases, Table
 from colllib.schedule import Schedule, in_sequence, placed
 from colllib.topology import Lattice, full_mesh, one_port, star
 from colllib.topology.cuts import diameter, links_per_rank, wires
@@ -42,7 +43,7 @@ def _neighbors_of_three() -> Cases:
     for name, at in (("body", (1, 1, 1)), ("corner", (0, 0, 0)), ("edge", (0, 1, 2))):
         rank = int(np.dot(at, Lattice((3, 3, 3)).strides))
         near = [Lattice((3, 3, 3)).coordinates(int(b)) for b in topology.link_dst[topology.link_src == rank]]
-        case[name] = Words(" ".join(sorted("".join(map(str, there)) for there in near)))
+        case[name] = " ".join(sorted("".join(map(str, there)) for there in near))
         case[f"{name}_wraps"] = sum(max(abs(a - b) for a, b in zip(at, there, strict=True)) == 2 for there in near)
     yield case
 
@@ -55,12 +56,12 @@ def _per_axis(on: str) -> int:
     return max(axis.count(k) for k in range(3))
 
 
-def _hops(on: str) -> Words:
+def _hops(on: str) -> str:
     """From the first rank of a square of three to every other."""
     square = place(on)
     message, _ = square.router(np.zeros(8, dtype=int), np.arange(1, 9))
     at = ("".join(map(str, Lattice((3, 3)).coordinates(rank))) for rank in range(1, 9))
-    return Words(" ".join(sorted(f"{place}:{count}" for place, count in zip(at, np.bincount(message), strict=True))))
+    return " ".join(sorted(f"{place}:{count}" for place, count in zip(at, np.bincount(message), strict=True)))
 
 
 def _grown(k: int) -> Case:
@@ -100,7 +101,7 @@ def _spread(axes: Lattice, letters: str) -> Cases:
     case: dict[str, Any] = {"at": f"torus:{axes}"}
     for t in range(1, schedule.num_steps + 1):
         holders = "".join(sorted(letter for letter, _ in held_after(schedule, t, letters)))
-        case |= {f"sent{t}": moved(schedule, t, letters), f"holders{t}": Words(holders)}
+        case |= {f"sent{t}": moved(schedule, t, letters), f"holders{t}": holders}
     yield case
 
 
@@ -113,7 +114,7 @@ def _collected(axes: Lattice, letters: str) -> Cases:
         held, steps = held_after(schedule, t, letters), range(t + 1, schedule.num_steps + 1)
         later = "".join("".join(moved(schedule, k, letters)) for k in steps) or letters[0]
         sums = (f"{letter}:{held[letter, 0]}" for letter in sorted(letters) if letter in later)
-        case |= {f"sent{t}": moved(schedule, t, letters), f"sums{t}": Words(" ".join(sums))}
+        case |= {f"sent{t}": moved(schedule, t, letters), f"sums{t}": " ".join(sums)}
     yield case
 
 
@@ -131,7 +132,7 @@ def _all_reduced() -> Cases:
             best = sorted(chunk for chunk, who in mine.items() if len(who) == max(map(len, mine.values())))
             whose = "|".join(sorted({mine[chunk] for chunk in best}))
             cells.append(f"{letter}:{''.join(map(str, best))}:{whose}")
-        yield {"at": f"step {t}", "step": t, "state": Words(" ".join(cells))}
+        yield {"at": f"step {t}", "step": t, "state": " ".join(cells)}
 
 
 # -- all-reduce along the axes -------------------------------------------------------------------------
@@ -186,9 +187,9 @@ def _axes_at_once(on: str) -> int:
     return min(len(_in_use(schedule, axes, t)) for t in range(schedule.num_steps)) if axes else 0
 
 
-def _begins() -> Words:
+def _begins() -> str:
     schedule = run("reduce-scatter dim-ring", "torus:4x3x2").schedule
-    return Words(" ".join("XYZ"[axis] for axis in _in_use(schedule, Lattice((4, 3, 2)), 0)))
+    return " ".join("XYZ"[axis] for axis in _in_use(schedule, Lattice((4, 3, 2)), 0))
 
 
 def _gathered_in(dims: tuple[int, ...], order: tuple[int, ...]) -> Schedule:
