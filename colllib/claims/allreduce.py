@@ -12,17 +12,17 @@ import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import deferred, distances, measured, once, per, states, us
+from colllib.claims.cases import best_us, deferred, distances, measured, once, per, states, us
 from colllib.claims.rows import runs
-from colllib.claims.runs import ANCHOR, SIZES, best, built, load_limit, proves, run
+from colllib.claims.runs import ANCHOR, SIZES, best, built, load_limit, makes, proves, run
 from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, crossover
-from colllib.execution import Execution, trace
-from colllib.primitives import PRIMITIVES, all_reduce
+from colllib.execution import trace
+from colllib.measures import crossings
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.provenance import ScheduleError
-from colllib.schedule import Schedule, Step, in_sequence, reversed_in_time
+from colllib.schedule import Schedule, in_sequence, reversed_in_time
 from colllib.topology import Lattice
 
 RING, TREE, DOUBLING, HALVING = (
@@ -44,23 +44,11 @@ def double_tree(ranks: int = 4) -> Schedule:
     return allreduce.double_binary_tree(ranks, parents=(FIRST, SECOND))
 
 
-def doubling_in_chunks() -> Schedule:
-    """Recursive doubling of four ranks, the one block of a vector as its four chunks."""
-    steps = [allreduce.recursive_doubling(4).step(t) for t in range(2)]
-    chunk = np.tile(np.arange(4), 4)
-    wide = [Step.of(np.repeat(step.src, 4), np.repeat(step.dst, 4), chunk, True) for step in steps]
-    return Schedule.from_steps(all_reduce(4, shares=4), wide)
-
-
 # -- what it is, and what bounds it ------------------------------------------------------------------
 
 
 def _one_half_after_the_other(n: int) -> Schedule:
     return identities.of("all-reduce")[0].build(n, 0)
-
-
-def _proves_all_reduce(n: int) -> bool:
-    return PRIMITIVES["all-reduce"].accepts(built(_one_half_after_the_other, n).schedule.blocks)
 
 
 def _half(n: int) -> Schedule:
@@ -73,9 +61,10 @@ def _apart(n: int, segments: int) -> Schedule:
     return in_sequence(reduce.two_tree(n, segments=segments), broadcast.two_tree(n, segments=segments))
 
 
-def _least(primitive: str, n: int) -> Fraction:
-    """The least n_beta of all algorithms for any network."""
-    return Fraction(min(measured(f"{primitive} {a.name}", f"star:{n}").n_beta for a in of(primitive) if a.fits(n)))
+def least(primitive: str, n: int, pieces: int = 1) -> Fraction:
+    """The least n_beta of all algorithms for any network, segmented ones in so many pieces, on one port."""
+    whats = [(f"{primitive} {a.name}", pieces if a.segmented else 1) for a in of(primitive) if a.fits(n)]
+    return Fraction(min(measured(what, f"star:{n}").n_beta for what in whats))
 
 
 def _lost(name: str) -> float:
@@ -105,14 +94,12 @@ def _ring_indices() -> Cases:
 def _roles() -> Cases:
     """Per rank of four: in how many trees it is inner, and whether one tree uses one way of its link while reducing."""
     whole = built(double_tree).schedule
+    reducing = [whole.step(t) for t in range(whole.num_steps // 2)]
+    src, dst, block = (np.concatenate(parts) for parts in zip(*(step[:3] for step in reducing), strict=True))
+    tree = 2 * block // len(whole.blocks)
     for rank in range(4):
-        ways, inner = [set[str](), set[str]()], set[int]()
-        for step in map(whole.step, range(whole.num_steps // 2)):  # both trees reduce
-            for src, dst, block in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
-                number = 2 * block // len(whole.blocks)
-                inner |= {number} if dst == rank else set()
-                ways[number] |= {"out"} if src == rank else {"in"} if dst == rank else set()
-        yield {"at": f"R{rank}", "inner_in": len(inner), "apart": not ways[0] & ways[1]}
+        out, into = (len(np.unique(tree[ends == rank])) for ends in (src, dst))
+        yield {"at": f"R{rank}", "inner_in": into, "apart": max(out, into) < 2}
 
 
 def _partners_in_the_pipeline(n: int) -> int:
@@ -121,17 +108,6 @@ def _partners_in_the_pipeline(n: int) -> int:
         pairs = {tuple(sorted(pair)) for pair in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
         most = max(most, int(np.bincount(np.array(list(pairs)).ravel()).max()))
     return most
-
-
-def _half_payload(n: int) -> Limit:
-    """L + P - 1 slots of M/2P: a chain of 2 log2 N stages that carries half of the vector."""
-    return Limit(load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}").value / 2)
-
-
-def _root_term() -> Cases:
-    """A chain of 18 stages at the best P: what is left over 17 alpha + M/BW."""
-    correction = us(best("broadcast chain", "star:19").cost) - us(Cost(17, 1))
-    yield {"at": "N = 512", "correction": correction}
 
 
 def _paired(n: int) -> int:
@@ -182,7 +158,7 @@ def _kilobytes_from_which_the_tree_wins() -> int:
 
     def wins(kilobytes: int) -> bool:
         message = kilobytes * 1e3
-        return 1e6 * best(TREE, "star:512", message=message).seconds < us(doubling, message=message)
+        return best_us(TREE, message=message) < us(doubling, message=message)
 
     return sizes[bisect_left(sizes, True, key=wins)]
 
@@ -223,14 +199,11 @@ def _flat_against_nested() -> Cases:
     steps, slow = range(rings.schedule.num_steps), 1e3 * flat.cost.seconds(**PRICE)
     phases = [1e3 * rings.cost_of(phase).seconds(**PRICE) for phase in (steps[:7], steps[7:-7], steps[-7:])]
     times = {"flat": slow, **{f"phase{k}": time for k, time in enumerate(phases, 1)}, "nested": sum(phases)}
-    leaving = {"flat_GB": _leaving(flat), "nested_GB": _leaving(rings)}
+    # what leaves the busiest node over all of its cards, as a share of M
+    leaving = {
+        f"{name}_GB": float(crossings(done)["uplink"].most) for name, done in (("flat", flat), ("nested", rings))
+    }
     yield {"at": "boxes:8x8", "ratio": slow / sum(phases), **times, **leaving}
-
-
-def _leaving(done: Execution) -> float:
-    """What leaves the busiest node over all of its cards, as a share of M."""
-    uplinks = np.flatnonzero(done.topology.link_dst == done.topology.nodes - 1)
-    return float(max(done.link_total[int(link)] for link in uplinks))
 
 
 def _ghosts(silent: bool) -> Schedule:
@@ -272,7 +245,7 @@ def relay_singly(n: int) -> Schedule:
 
 
 TABLE: Table = {
-    "E-00-016": per("N", SIZES, same=_proves_all_reduce),
+    "E-00-016": per("N", SIZES, same=lambda n: makes("all-reduce", built(_one_half_after_the_other, n))),
     "E-01-003": per("N", MESHED, materialized=lambda n: proves(_half, n, on=f"star:{n}")),
     "E-01-004": per(
         "N",
@@ -285,9 +258,9 @@ TABLE: Table = {
         SIZES,
         received=lambda n: min(min(run(f"broadcast {a.name}", f"star:{n}").received[1:]) for a in of("broadcast")),
     ),
-    "E-00-019": per("N", SIZES, bound=lambda n: _least("all-gather", n)),
-    "E-00-020": per("N", SIZES, bound=lambda n: _least("all-reduce", n)),
-    "E-00-021": per("N", SIZES, bound=lambda n: _least("all-to-all", n)),
+    "E-00-019": per("N", SIZES, bound=lambda n: least("all-gather", n)),
+    "E-00-020": per("N", SIZES, bound=lambda n: least("all-reduce", n)),
+    "E-00-021": per("N", SIZES, bound=lambda n: least("all-to-all", n)),
     "M-41": per(
         "N", (64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")
     ),
@@ -295,7 +268,8 @@ TABLE: Table = {
     "E-01-201": _every(64),
     "E-01-054": _ring_indices,
     "E-01-072 E-01-073": _roles,
-    "E-01-083": _root_term,
+    # a chain of 18 stages at the best P: what is left over 17 alpha + M/BW
+    "E-01-083": once("N = 512", correction=lambda: best_us("broadcast chain", "star:19") - us(Cost(17, 1))),
     "E-01-086 E-01-087 E-01-121 E-01-124 E-02-116": runs(
         "tree on full-mesh:{N} for N = 4 8 16 64", tree=allreduce.double_binary_tree
     ),
@@ -305,7 +279,12 @@ TABLE: Table = {
     "E-01-070": runs("single-tree on star:{N} for N = 4", single_tree=single_tree),
     "E-01-065 E-01-078": runs("double-tree on star:{N} for N = 4", double_tree=double_tree),
     "E-01-071": runs("single-tree on full-mesh:{N} for N = 4", single_tree=single_tree),
-    "E-01-081": per("N", MESHED, limit=_half_payload),
+    # L + P - 1 slots of M/2P: a chain of 2 log2 N stages that carries half of the vector
+    "E-01-081": per(
+        "N",
+        MESHED,
+        limit=lambda n: Limit(load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}").value / 2),
+    ),
     "E-01-082 E-01-190": per(
         "N", (8, 64), partners=_partners_in_the_pipeline, limit=lambda n: load_limit(TREE, f"star:{n}")
     ),
@@ -318,7 +297,7 @@ TABLE: Table = {
     "E-01-055 E-01-056 E-01-057 E-01-058 E-01-059 E-01-060": states(allreduce.ring, 4),
     "E-01-066 E-01-067 E-01-068 E-01-069": states(single_tree),
     "E-01-074 E-01-075 E-01-076 E-01-077": states(double_tree),
-    "E-01-142 E-01-143": states(doubling_in_chunks),
+    "E-01-142 E-01-143": states(allreduce.recursive_doubling, 4),
     # the source lets ranks 0 to 3 keep chunks 0, 3, 1, 2; ours keep the block of their own number
     "E-01-147 E-01-148 E-01-149 E-01-150": states(allreduce.rabenseifner, 4, chunks=(0, 3, 1, 2)),
     "R-01 R-04": _stepper,

@@ -9,9 +9,9 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from colllib.algorithms import alltoall, of, relay
+from colllib.algorithms import alltoall, relay
 from colllib.bounds import middle_cut
-from colllib.claims.allreduce import relay_singly
+from colllib.claims.allreduce import least, relay_singly
 from colllib.claims.cases import Dims, along, measured, once, per
 from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
@@ -24,12 +24,6 @@ from colllib.topology import Lattice, torus
 from colllib.topology.routes import alternating_torus, blocks_on, with_routes
 
 PAIRWISE, BRUCK = "all-to-all pairwise", "all-to-all bruck"
-
-
-def _least(primitive: str) -> Fraction:
-    """The least n_beta of any algorithm, segmented ones in 100 pieces, for eight ranks with one port."""
-    whats = [(f"{primitive} {a.name}", 100 if a.segmented else 1) for a in of(primitive) if a.fits(8)]
-    return Fraction(min(measured(what, "star:8").n_beta for what in whats))
 
 
 def _name(n: int, block: int) -> str:
@@ -233,8 +227,8 @@ TABLE: Table = {
     "E-01-168 E-01-169 E-01-170": _buffers,
     "E-01-100": once(
         "N = 8",
-        alltoall=lambda: _least("all-to-all"),
-        others=lambda: max(_least(name) for name in PRIMITIVES if name != "all-to-all"),
+        alltoall=lambda: least("all-to-all", 8, pieces=100),
+        others=lambda: max(least(name, 8, pieces=100) for name in PRIMITIVES if name != "all-to-all"),
     ),
     "E-01-117": per(
         "N", (4, 8), options=lambda n: int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < n - 1)

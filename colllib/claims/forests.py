@@ -14,7 +14,7 @@ import numpy as np
 from colllib import forest as forests
 from colllib.algorithms import allgather
 from colllib.claims.cases import Quantities, deferred, once, per
-from colllib.claims.runs import built, place, run
+from colllib.claims.runs import built, makes, place, run
 from colllib.claims.value import Case, Cases, Limit, Rows, Table
 from colllib.exact import IntArray
 from colllib.execution import Execution
@@ -23,7 +23,6 @@ from colllib.forest.bound import feasible, halved, overloaded, room
 from colllib.forest.fabric import two_boxes
 from colllib.measures import crossings
 from colllib.parallelism import MODELS
-from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
 from colllib.topology import Topology, find, from_links
 
@@ -62,11 +61,6 @@ def ran(on: str, **options: Any) -> Execution:
 def shards(run: Execution) -> Fraction:
     """What the busiest link of a run needs, in shards per bandwidth."""
     return forests.busiest(run) * run.topology.ranks
-
-
-def makes(primitive: str, run: Execution) -> bool:
-    """Whether a run makes a primitive."""
-    return PRIMITIVES[primitive].accepts(run.schedule.blocks)
 
 
 def logical(on: str) -> splitting.Logical:

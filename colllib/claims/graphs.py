@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from colllib.algorithms import breadth_first, expansion, synthesis
 from colllib.algorithms.breadth_first import BreadthFirst, Transport
 from colllib.claims.cases import Quantities, once, per
-from colllib.claims.runs import built, by_formula, place, proves
+from colllib.claims.runs import built, by_formula, makes, place, proves
 from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.cost import Cost
 from colllib.execution import Execution
@@ -26,7 +26,6 @@ from colllib.graphs.isomorphism import isomorphism, reverse_symmetric
 from colllib.graphs.links import arcs
 from colllib.graphs.operations import transpose
 from colllib.graphs.throughput import distance_bound, throughput
-from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule, placed, reversed_in_time
 from colllib.topology import Topology
 from colllib.topology.cuts import diameter, distances
@@ -87,9 +86,7 @@ def _reversed(graph: str) -> Schedule:
 
 def _scatters(build: Callable[..., Schedule], graph: str, on: Topology) -> bool:
     """Whether a schedule is proved to be a reduce-scatter."""
-    return proves(build, graph, on=on) and PRIMITIVES["reduce-scatter"].accepts(
-        built(build, graph, on=on).schedule.blocks
-    )
+    return proves(build, graph, on=on) and makes("reduce-scatter", built(build, graph, on=on))
 
 
 def _carried_over(graph: str) -> Schedule:

@@ -20,6 +20,7 @@ from colllib.events import event_clock
 from colllib.execution import Execution, execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, CLOSED_FORM, Rung, entry
 from colllib.measures import busiest_link
+from colllib.primitives import PRIMITIVES
 from colllib.provenance import ScheduleError
 from colllib.schedule import Orbit, Schedule, pipelined
 from colllib.symmetry import by_symmetry
@@ -206,6 +207,11 @@ def proves(build: Callable[..., Schedule], *arguments: Any, on: str | Topology =
     except ScheduleError:
         _note(place(on), "lock-step", "executed", build)
         return False
+
+
+def makes(primitive: str, run: Execution) -> bool:
+    """Whether a run makes a primitive."""
+    return PRIMITIVES[primitive].accepts(run.schedule.blocks)
 
 
 def timed(
