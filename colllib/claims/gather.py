@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import partial
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from colllib.measures import busy_ports, phases, staging
 from colllib.primitives import all_gather
 from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, Step, reversed_in_time
-from colllib.topology import Topology, from_links
+from colllib.topology import Topology, from_links, one_port
 
 CHAIN, TREE, TREE_UP = "broadcast chain", "broadcast binomial-tree", "reduce binomial-tree"
 SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
@@ -144,18 +144,9 @@ def far_wires(ranks: int, *, far: int) -> Topology:
     >>> far_wires(4, far=10).num_links
     20
     """
-    rank = range(ranks)
-    ports = [(r, ranks + r) for r in rank] + [(2 * ranks + r, r) for r in rank]
-    pairs = [(a, b) for a in rank for b in rank if a != b]
-    apart = [far - 1 if (2 * a >= ranks) != (2 * b >= ranks) else 0 for a, b in pairs]
-    return from_links(
-        f"far wires between two halves of {ranks // 2}",
-        ranks,
-        ports + [(ranks + a, 2 * ranks + b) for a, b in pairs],
-        switches=2 * ranks,
-        alpha=[*[Fraction(1, 2)] * len(ports), *apart],
-        port_model="one full-duplex port per rank",
-    )
+    pairs = list(permutations(range(ranks), 2))
+    alpha = [far if (2 * a >= ranks) != (2 * b >= ranks) else 1 for a, b in pairs]
+    return one_port(from_links(f"far wires between two halves of {ranks // 2}", ranks, pairs, alpha=alpha))
 
 
 def _far_first() -> Cases:

@@ -111,12 +111,8 @@ def fitted_to_cubes() -> Cases:
 
 def rows_of(ranks: int) -> Rows:
     """The frontier that the bases of Table A.3 lead to: steps and T_B in M/B."""
-
-    def printed() -> str:
-        rows = pareto(ranks, 4, jumps=False)
-        return " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in rows)
-
-    return once(f"N = {ranks}", rows=printed)
+    found = partial(pareto, ranks, 4, jumps=False)
+    return once(f"N = {ranks}", rows=lambda: " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in found()))
 
 
 def traditional_torus(side: int) -> Case:
@@ -148,12 +144,7 @@ SQUARED_AGAIN = "power(line-graph(power(uniring:1x4,2)),2)"
 def frontier(ranks: int, steps: int, load: Fraction, other: str) -> Cases:
     """Whether another graph of degree 4 has no fewer steps or more load than a listed one."""
     found = on(other)
-    yield {
-        "at": f"N = {ranks}",
-        "steps": found["steps"],
-        "load": found["load"],
-        "efficient": not (found["steps"] < steps and found["load"] <= load),
-    }
+    yield found.case(f"N = {ranks}", efficient=not (found["steps"] < steps and found["load"] <= load))
 
 
 # -- all-to-all ------------------------------------------------------------------------------------------------

@@ -68,7 +68,10 @@ def _on(graph: str) -> Quantities:
         pieces=lambda: breadth_first.breadth_first(topology).pieces,
         run=lambda: built(breadth_first.all_gather, topology, on=topology),
         proved=lambda: proves(breadth_first.all_gather, topology, on=topology),
-        scatters=lambda: _scatters(_reversed, graph, on=transpose(topology)),
+        scatters=lambda: (
+            proves(_reversed, graph, on=transpose(topology))
+            and makes("reduce-scatter", built(_reversed, graph, on=transpose(topology)))
+        ),
         turned=lambda: _parts(built(_reversed, graph, on=transpose(topology)).cost, ports),
         image=lambda: _parts(built(_carried_over, graph, on=topology).cost, ports),
         back=lambda: _parts(built(breadth_first.reduce_scatter, topology, on=topology).cost, ports),
@@ -82,11 +85,6 @@ def _parts(cost: Cost, ports: int) -> dict[str, Any]:
 
 def _reversed(graph: str) -> Schedule:
     return reversed_in_time(breadth_first.all_gather(place(graph)))
-
-
-def _scatters(build: Callable[..., Schedule], graph: str, on: Topology) -> bool:
-    """Whether a schedule is proved to be a reduce-scatter."""
-    return proves(build, graph, on=on) and makes("reduce-scatter", built(build, graph, on=on))
 
 
 def _carried_over(graph: str) -> Schedule:
@@ -358,10 +356,8 @@ def _prime_factors(n: int) -> int:
 
 def _kautz(d: int, n: int) -> Case:
     """The Kautz graph by formula, and as a line graph of line graphs."""
-    formula, again = (
-        place(f"kautz:{d}x{d ** (n + 1) + d**n}"),
-        place("line-graph(" * n + f"full-mesh:{d + 1}" + ")" * n),
-    )
+    formula = place(f"kautz:{d}x{d ** (n + 1) + d**n}")
+    again = place("line-graph(" * n + f"full-mesh:{d + 1}" + ")" * n)
     return {"at": f"d = {d}, n = {n}", "alike": isomorphism(formula, again) is not None}
 
 
@@ -454,24 +450,23 @@ def together_as_one(*graphs: str) -> Cases:
 
     for graph in graphs:
         plan, ranks = breadth_first.breadth_first(place(graph)), range(place(graph).ranks)
-        steps = len(plan.layers)
-        problems = [(t, one) for t in range(steps) for u in ranks if (one := plan.transport(u, t + 1))]
-        size = steps + sum(len(one.links) * len(one.capacity) for _, one in problems)
-        busy, whole, wanted, most, first = [], [], [], [np.inf] * size, steps
-        for t, one in problems:
-            shape = len(one.links), len(one.capacity)
-            amount = first + np.arange(shape[0] * shape[1]).reshape(shape)
-            first += amount.size
-            for k, capacity in enumerate(one.capacity):
-                busy.append(np.isin(np.arange(size), amount[:, k]).astype(float))
-                busy[-1][t] = -capacity
-            for i, mask in enumerate(one.links):
-                whole.append(np.isin(np.arange(size), amount[i]))
-                wanted.append(one.owners[i])
-                for k in range(shape[1]):
-                    most[amount[i, k]] = np.inf if mask >> k & 1 else 0
-        price = (np.arange(size) < steps).astype(float)
-        done = linprog(price, busy, np.zeros(len(busy)), whole, wanted, [(0, limit) for limit in most])
+        steps = range(len(plan.layers))
+        parts = [(t, one) for t in steps for u in ranks if (one := plan.transport(u, t + 1))]
+        ways = [
+            (n, i, k)
+            for n, (_, one) in enumerate(parts)
+            for i, k in np.ndindex(len(one.links), len(one.capacity))
+            if one.links[i] >> k & 1
+        ]
+        busy, whole, wanted = list[list[float]](), list[list[float]](), list[float]()
+        for n, (step, one) in enumerate(parts):
+            for k, wide in enumerate(one.capacity):
+                busy.append([-float(wide) * (t == step) for t in steps] + [way[::2] == (n, k) for way in ways])
+            for i, owners in enumerate(one.owners):
+                whole.append([0.0] * len(steps) + [way[:2] == (n, i) for way in ways])
+                wanted.append(owners)
+        price = [1.0] * len(steps) + [0.0] * len(ways)
+        done = linprog(price, busy, np.zeros(len(busy)), whole, wanted)
         assert done.fun is not None
         yield {"at": graph, "together": Fraction(done.fun).limit_denominator(1000), "apart": sum(loads(graph))}
 
@@ -482,11 +477,6 @@ def kautz_by_degree() -> Cases:
     ratios = [[on(f"kautz:{d}x{n}")["ratio"] for n in sizes] for d in (2, 4, 8)]
     means = dict(zip(("two", "four", "eight"), (sum(found) / len(found) for found in ratios), strict=True))
     yield {"at": f"N = {', '.join(map(str, sizes))}", **means, "largest": max(map(max, ratios))}
-
-
-def halves(n: int) -> Fraction:
-    """What the links carry in the last step on a ring of N, in shards."""
-    return Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n
 
 
 def _slow_link(alphas: tuple[float, ...]) -> float:
@@ -567,7 +557,9 @@ TABLE: Table = {
     "D-A-058": balances,
     "D-A-059 D-A-060 D-A-061": lambda: chunked("torus:5x4", "diamond", C16, "kautz:2x7", "circulant:7x2x3"),
     "D-A-063": once("K2,2", alone=lambda: _slow_link((1, 50)), after=lambda: _slow_link((1,))),
-    "D-A-065": per("N", (4, 6, 8, 10), last=halves),
+    "D-A-065": per(
+        "N", (4, 6, 8, 10), last=lambda n: Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n
+    ),
     "D-A-070 D-A-071": kautz_by_degree,
     "D-A-087": lambda: shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),
     "D-3-020": lambda: distances_of_pairs(K22),
