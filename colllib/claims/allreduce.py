@@ -245,25 +245,21 @@ def relay_singly(n: int) -> Schedule:
 
 
 TABLE: Table = {
-    "E-00-016": per("N", SIZES, same=lambda n: makes("all-reduce", built(_one_half_after_the_other, n))),
-    "E-01-003": per("N", MESHED, materialized=lambda n: proves(_half, n, on=f"star:{n}")),
+    "E-00-016": per(SIZES, same=lambda n: makes("all-reduce", built(_one_half_after_the_other, n))),
+    "E-01-003": per(MESHED, materialized=lambda n: proves(_half, n, on=f"star:{n}")),
     "E-01-004": per(
-        "N",
         LARGE[:2],
         apart=lambda n: Limit.of(lambda p: built(_apart, n, p).cost.n_beta, 32),
         fused=lambda n: load_limit(TREE, f"star:{n}"),
     ),
     "E-00-018": per(
-        "N",
         SIZES,
         received=lambda n: min(min(run(f"broadcast {a.name}", f"star:{n}").received[1:]) for a in of("broadcast")),
     ),
-    "E-00-019": per("N", SIZES, bound=lambda n: least("all-gather", n)),
-    "E-00-020": per("N", SIZES, bound=lambda n: least("all-reduce", n)),
-    "E-00-021": per("N", SIZES, bound=lambda n: least("all-to-all", n)),
-    "M-41": per(
-        "N", (64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")
-    ),
+    "E-00-019": per(SIZES, bound=lambda n: least("all-gather", n)),
+    "E-00-020": per(SIZES, bound=lambda n: least("all-reduce", n)),
+    "E-00-021": per(SIZES, bound=lambda n: least("all-to-all", n)),
+    "M-41": per((64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")),
     "E-00-003": _every(8),
     "E-01-201": _every(64),
     "E-01-054": _ring_indices,
@@ -274,25 +270,22 @@ TABLE: Table = {
         "tree on full-mesh:{N} for N = 4 8 16 64", tree=allreduce.double_binary_tree
     ),
     "E-01-064": per(
-        "N", (4,), hops=lambda n: sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
+        (4,), hops=lambda n: sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
     ),
     "E-01-070": runs("single-tree on star:{N} for N = 4", single_tree=single_tree),
     "E-01-065 E-01-078": runs("double-tree on star:{N} for N = 4", double_tree=double_tree),
     "E-01-071": runs("single-tree on full-mesh:{N} for N = 4", single_tree=single_tree),
     # L + P - 1 slots of M/2P: a chain of 2 log2 N stages that carries half of the vector
     "E-01-081": per(
-        "N",
-        MESHED,
-        limit=lambda n: Limit(load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}").value / 2),
+        MESHED, limit=lambda n: Limit(load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}").value / 2)
     ),
     "E-01-082 E-01-190": per(
-        "N", (8, 64), partners=_partners_in_the_pipeline, limit=lambda n: load_limit(TREE, f"star:{n}")
+        (8, 64), partners=_partners_in_the_pipeline, limit=lambda n: load_limit(TREE, f"star:{n}")
     ),
     "E-01-151": once(
-        "N = 4",
-        loads=lambda: " ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4)),
+        "N = 4", loads=lambda: " ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))
     ),
-    "E-01-161": per("N", (3, 5, 6, 7, 12), paired=_paired),
+    "E-01-161": per((3, 5, 6, 7, 12), paired=_paired),
     "E-01-164": once("N = 4", distances=lambda: distances(HALVING, 2)),
     "E-01-055 E-01-056 E-01-057 E-01-058 E-01-059 E-01-060": states(allreduce.ring, 4),
     "E-01-066 E-01-067 E-01-068 E-01-069": states(single_tree),
@@ -302,11 +295,11 @@ TABLE: Table = {
     "E-01-147 E-01-148 E-01-149 E-01-150": states(allreduce.rabenseifner, 4, chunks=(0, 3, 1, 2)),
     "R-01 R-04": _stepper,
     "E-01-158": _small_messages,
-    "E-01-090 E-01-091 E-01-092": per("N", (4, 8, 16, 64, 72, 512), _practice),
+    "E-01-090 E-01-091 E-01-092": per((4, 8, 16, 64, 72, 512), _practice),
     "E-01-093": _below_the_ring,
     "E-01-154": once("N = 512", kB=_kilobytes_from_which_the_tree_wins),
     "E-01-155": per(
-        "N", MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
+        MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
     ),
     "R-02": _crossover_of_64,
     "R-03": lambda: [ring_and_tree_meet(256, 5, 200)],

@@ -230,14 +230,11 @@ TABLE: Table = {
         alltoall=lambda: least("all-to-all", 8, pieces=100),
         others=lambda: max(least(name, 8, pieces=100) for name in PRIMITIVES if name != "all-to-all"),
     ),
-    "E-01-117": per(
-        "N", (4, 8), options=lambda n: int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < n - 1)
-    ),
-    "E-01-104": per("N", (4,), both_ways=_both_ways),
-    "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114": per("N", SIZES[1:], _relay_on_a_ring),
-    "E-01-171": per("N", range(3, 9), _post_rotation),
+    "E-01-117": per((4, 8), options=lambda n: int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < n - 1)),
+    "E-01-104": per((4,), both_ways=_both_ways),
+    "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114": per(SIZES[1:], _relay_on_a_ring),
+    "E-01-171": per(range(3, 9), _post_rotation),
     "E-01-174": per(
-        "N",
         (4, 8, 64),
         crossover=lambda n: float(crossover(run(PAIRWISE, f"star:{n}").cost, run(BRUCK, f"star:{n}").cost) or 0),
     ),
@@ -251,7 +248,7 @@ TABLE: Table = {
     "E-02-160 E-02-161 E-02-162 E-02-163": along(
         "torus", ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)), _over_the_diameter
     ),
-    "A-06": per("N", (4, 8, 64), _bound_on_a_star),
+    "A-06": per((4, 8, 64), _bound_on_a_star),
     # the busiest link of shapes of 512 ranks, beside the cube's and a star's port
     "E-02-087 E-02-088 E-02-089": along(
         "torus",

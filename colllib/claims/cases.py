@@ -205,15 +205,15 @@ def once(at: str, **quantities: Callable[[], Any]) -> Cases:
 
 @deferred
 def per(
-    name: str,
     values: Sequence[Any],
     several: Callable[[Any], Case] = lambda _: {},
+    name: str = "N",
     at: str = "",
     **quantities: Callable[[Any], Any],
 ) -> Cases:
-    """Cases along one quantity: a function for each of the others, or one for several.
+    """Cases along N or another quantity: a function for each of the others, or one for several.
 
-    >>> list(per("N", (2, 3), lambda n: {"square": n * n}, half=lambda n: n / 2)())[1]
+    >>> list(per((2, 3), lambda n: {"square": n * n}, half=lambda n: n / 2)())[1]
     {'at': 'N = 3', 'N': 3, 'half': 1.5, 'square': 9}
     """
     for value in values:

@@ -166,8 +166,8 @@ def eta_of_tiers(share: Fraction, narrow: Sequence[Fraction | int] = (1, 2, 4)) 
     """Traffic inside leaves and between them, with uplinks at a share of their rate."""
     rank, within = np.arange(32), Fraction(4, 5)
     return per(
-        "s",
         narrow,
+        name="s",
         inside=lambda s: _eta_beta(_narrow(s, within), rank // 8 * 8 + (rank + 1) % 8),
         across=lambda s: _eta_beta(_narrow(s, share), (rank + 8) % 32),
     )
@@ -260,10 +260,11 @@ TABLE: Table = {
         n_alpha=lambda: built(_block, on=CUBE).cost.n_alpha,
         n_beta=lambda: built(_block, on=CUBE).cost.n_beta,
     ),
-    "E-05-005": per("groups", (8, 64), on_a_link=lambda groups: max(_x(groups).link_total) / max(_x(1).link_total)),
+    "E-05-005": per(
+        (8, 64), name="groups", on_a_link=lambda groups: max(_x(groups).link_total) / max(_x(1).link_total)
+    ),
     "E-05-006": once(
-        "8 jobs",
-        least=lambda: int(min(max(np.bincount(axes, minlength=3)) for axes in product(range(3), repeat=8))),
+        "8 jobs", least=lambda: int(min(max(np.bincount(axes, minlength=3)) for axes in product(range(3), repeat=8)))
     ),
     "E-05-007": once(
         "64 groups along X",
@@ -271,24 +272,24 @@ TABLE: Table = {
         splits=lambda: _x(64).cost != _x(1).cost,
     ),
     "E-05-008": along("torus", ((8, 8), (4, 4, 4), (8, 4)), _bisection),
-    "E-05-010": per("k", (1, 2, 3, 4), _rings_over_the_same_links, at=" rings over the same links"),
+    "E-05-010": per((1, 2, 3, 4), _rings_over_the_same_links, name="k", at=" rings over the same links"),
     "E-05-009": once(
         "N = 64, one destination with 10 times the share",
         star=lambda: hot("star:64"),
         torus=lambda: hot("torus:8x8,tie=balanced"),
         mesh=lambda: hot("mesh:8x8"),
     ),
-    "E-05-020": per("s2", (2, 3), _two_boundaries),
+    "E-05-020": per((2, 3), _two_boundaries, name="s2"),
     "E-05-016": eta_of_tiers(Fraction(1)),
     "E-05-017 E-05-018 E-05-019 E-00-057": eta_of_tiers(Fraction(4, 5)),
     "A-01": per(
-        "s",
         (2, 4, 8),
+        name="s",
         n_beta=lambda s: load_limit("all-reduce in-network", f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"),
     ),
     "E-05-041": per(
-        "size",
         (4, 6, 8),
+        name="size",
         torus=_busiest_of_a_cube,
         torus_of_64=lambda size: _busiest_of_a_cube(4),
         star=lambda size: float(run(PAIRWISE, f"star:{size**3}").cost.n_beta),
@@ -326,8 +327,8 @@ TABLE: Table = {
     ),
     "E-05-038": _line(GATHER, GATHER_INC),
     "E-05-039": per(
-        "line",
         (GATHER_INC, GATHER, GATHER_TORUS),
+        name="line",
         latency_share=lambda line: 100 * us(Cost(_cost(line).n_alpha, 0)) / us(_cost(line)),
     ),
     "E-05-040": _line(PAIRWISE, RELAY),

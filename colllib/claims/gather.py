@@ -91,7 +91,7 @@ def _interior(what: str) -> Rows:
         ends = (np.concatenate((step.src, step.dst)) for step in done(n).schedule.steps)
         return max(int(np.bincount(end)[1:].max()) for end in ends)
 
-    return per("N", (8, 64, 512), links=links, inner_port=lambda n: Limit(max(done(n).sent[1:] + done(n).received[1:])))
+    return per((8, 64, 512), links=links, inner_port=lambda n: Limit(max(done(n).sent[1:] + done(n).received[1:])))
 
 
 # -- all-gather and reduce-scatter ---------------------------------------------------------------
@@ -206,14 +206,14 @@ TABLE: Table = {
     ),
     "E-01-018 E-01-019": states(broadcast.binomial_tree, 4),
     "E-01-042 E-01-043": states(printed_reduce_tree),
-    "E-01-020": per("k", range(1, 8), levels=_levels),
-    "E-01-023": per("N", POWERS[1:], partners=_most_partners),
+    "E-01-020": per(range(1, 8), name="k", levels=_levels),
+    "E-01-023": per(POWERS[1:], partners=_most_partners),
     "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
     "E-01-177": _master_formula,
     "E-01-183": _time_at_the_best,
     "E-01-175": per(
-        "P",
         (2, 3, 4, 8),
+        name="P",
         at=", L = 3",
         fill=lambda p: phases(busy_ports(built(broadcast.chain, 4, segments=p).schedule)).fill,
     ),
@@ -223,14 +223,13 @@ TABLE: Table = {
     "E-01-136": _far_first,
     "E-01-140": _partners,
     "E-01-135": per(
-        "N",
         (8, 16, 64, 256),
         parked=lambda n: _parked(n, cap=1),
         of_8_ranks=lambda n: _parked(8, cap=1),
         in_log_rounds=_parked,
     ),
-    "E-01-137 E-01-138 E-01-139": per("r", (1, 2, 3), at=", N = 8", chunks=_chunks),
+    "E-01-137 E-01-138 E-01-139": per((1, 2, 3), name="r", at=", N = 8", chunks=_chunks),
     "E-01-162": states(allgather.recursive_doubling, 4),
     "E-01-163": once("N = 4", distances=lambda: distances("all-gather recursive-doubling")),
-    "E-01-096": per("N", (2, 5, 8), exists=_in_one_trip),
+    "E-01-096": per((2, 5, 8), exists=_in_one_trip),
 }

@@ -526,7 +526,6 @@ def kautz_family() -> Cases:
 
 TABLE: Table = {
     "D-3-015": per(
-        "N",
         (5, 6, 21, 22, 85, 1000, 1024),
         at=", d = 4",
         moore=lambda n: measures.moore_diameter(n, 4),
@@ -534,11 +533,11 @@ TABLE: Table = {
     ),
     "D-3-132": once("396 nodes", prime_factors=lambda: _prime_factors(396)),
     "D-A-024": once("trees of d links", d=lambda: 4, k=lambda: 5, bound=lambda: sum(4**i for i in range(6))),
-    "D-A-048": per("N", (3, 5, 8, 64), at=", d = 2, n = 3", before=lambda n: log(n, 2), after=lambda n: log(3 * n, 6)),
+    "D-A-048": per((3, 5, 8, 64), at=", d = 2, n = 3", before=lambda n: log(n, 2), after=lambda n: log(3 * n, 6)),
     "D-A-067": lambda: [_kautz(d, n) for d, n in ((2, 1), (2, 2), (3, 1))],
     "D-A-088": per(
-        "circulant",
         [(n, *jumps) for n in (6, 8, 9, 12, 15) for jumps in combinations(range(1, n // 2), 2)],
+        name="circulant",
         connected=lambda of: _spread(*of)[0] == of[0],
         coprime=lambda of: gcd(*of) == 1,
     ),
@@ -557,13 +556,11 @@ TABLE: Table = {
     "D-A-058": balances,
     "D-A-059 D-A-060 D-A-061": lambda: chunked("torus:5x4", "diamond", C16, "kautz:2x7", "circulant:7x2x3"),
     "D-A-063": once("K2,2", alone=lambda: _slow_link((1, 50)), after=lambda: _slow_link((1,))),
-    "D-A-065": per(
-        "N", (4, 6, 8, 10), last=lambda n: Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n
-    ),
+    "D-A-065": per((4, 6, 8, 10), last=lambda n: Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n),
     "D-A-070 D-A-071": kautz_by_degree,
     "D-A-087": lambda: shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),
     "D-3-020": lambda: distances_of_pairs(K22),
-    "D-3-028": per("l", (3, 4, 5), shared=lambda n: shared_links(f"uniring:1x{n}")),
+    "D-3-028": per((3, 4, 5), name="l", shared=lambda n: shared_links(f"uniring:1x{n}")),
     "D-3-033 D-A-052": products,
     "D-A-141": once(
         "degree 1", named=lambda: topology_of("biring:1x4") is not None, hops=lambda: on("uniring:1x4")["D"]

@@ -233,7 +233,6 @@ TABLE: Table = {
     "E-00-052 E-04-017 E-01-026 E-01-031": _BC,
     "E-00-053 E-04-018 E-04-063": _A2A,
     "E-04-005": per(
-        "N",
         (8, 64),
         trip=lambda n: trip("reduce-scatter", f"inc-star:{n}"),
         over_tree=lambda n: run("reduce binomial-tree", f"star:{n}").cost.n_alpha / trip("reduce"),

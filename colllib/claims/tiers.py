@@ -368,20 +368,18 @@ TABLE: Table = {
     "E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
     "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
     "E-03-075": every_margin,
-    "E-REFS-015": per(
-        "N", (8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))
-    ),
+    "E-REFS-015": per((8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))),
     # steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3
     "E-03-016 E-03-017 E-03-018": states(hierarchical_ring, 2, 2, chunks=(0, 2, 1, 3), on="boxes:2x2"),
     "E-03-001": _small_clos,
     "E-03-003": _oversubscribed,
     "E-03-007": once("boxes:2x72", gap=_gap),
     "E-03-010": _across_rails,
-    "E-03-012": per("L", (4, 8, 32), _leaves),
+    "E-03-012": per((4, 8, 32), _leaves, name="L"),
     "E-03-014": _edges_of_a_ring,
     "E-03-043 E-03-044 E-03-045": _classes_of_peers,
     " ".join(f"E-03-{number:03}" for number in (8, 9, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85)): _pod,
-    " ".join(f"E-03-{number:03}" for number in range(86, 96)): per("k", (4, 48, 64), _fat_tree),
+    " ".join(f"E-03-{number:03}" for number in range(86, 96)): per((4, 48, 64), _fat_tree, name="k"),
     "E-03-096": _leiserson,
-    "E-03-097": per("k", (4, 6, 8), paths=equal_paths),
+    "E-03-097": per((4, 6, 8), name="k", paths=equal_paths),
 }

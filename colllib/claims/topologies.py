@@ -272,7 +272,7 @@ TABLE: Table = {
         mesh=lambda: diameter(place("mesh:3x3")),
         hops=lambda: _hops("torus:3x3"),
     ),
-    "E-02-015": per("k", (1, 2, 3), _grown),
+    "E-02-015": per((1, 2, 3), _grown, name="k"),
     " ".join(f"E-02-{number:03}" for number in range(46, 53)): _all_reduced,
     "E-02-025": _rings_at_once,
     "E-02-056 E-02-070 E-02-028": _of_4096,
@@ -304,7 +304,6 @@ TABLE: Table = {
     "E-02-091": _cut_through,
     "E-00-041": _mesh_and_star,
     "E-02-092": per(
-        "N",
         NS,
         pairwise=lambda n: Fraction(run(PAIRWISE, f"full-mesh:{n}").cost.n_beta),
         behind_one_port=lambda n: Fraction(built(direct.all_to_all, n, on=one_port(full_mesh(n))).cost.n_beta),
@@ -323,11 +322,11 @@ TABLE: Table = {
     ),
     "E-02-099": along("mesh", ((8,), (4, 4), (8, 4), (4, 4, 2)), _one_after_the_other),
     "E-02-100": per(
-        "size",
         (3, 4, 5, 7, 8, 12),
+        name="size",
         n_alpha=lambda size: (
             built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
         ),
     ),
-    "E-02-102": per("size", (2, 3, 4, 5, 8, 16), times=_times),
+    "E-02-102": per((2, 3, 4, 5, 8, 16), name="size", times=_times),
 }

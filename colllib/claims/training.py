@@ -408,7 +408,7 @@ TABLE: Table = {
     "M-55": _one_box,
     "M-59": once("a step of 1", utilization=_on_three_times_the_ranks),
     "M-61": _self_checks,
-    "M-32": per("L", (32, 100), collectives=_full_sharding),
+    "M-32": per((32, 100), name="L", collectives=_full_sharding),
     "M-30": _tokens_to_64_experts,
     "M-47": _blocks_of_128,
     "M-48": _index_and_value,
