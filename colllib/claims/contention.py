@@ -52,16 +52,10 @@ def interleaved(groups: int, running: int) -> Schedule:
     return side_by_side(*rings)
 
 
-def _sharing(groups: int) -> tuple[Cost, Cost]:
-    """What a group pays alone, and what all of them pay over the same links."""
-    alone, shared = (built(interleaved, groups, running, on="ring:12").cost for running in (1, groups))
-    return alone, shared
-
-
 def _rings_over_the_same_links(k: int) -> Case:
-    """They have eta_beta = 1/k at every size: where a coefficient can say it."""
-    alone, shared = _sharing(k)
-    of_one = {"alone_alpha": alone.n_alpha, "alone_beta": alone.n_beta}
+    """What one pays alone, and what all pay; they have eta_beta = 1/k at every size: where a coefficient can say it."""
+    alone, shared = (built(interleaved, k, running, on="ring:12").cost for running in (1, k))
+    of_one = {"alone_alpha": alone.n_alpha, "alone_beta": alone.n_beta, "share": alone.n_beta / shared.n_beta}
     return {"eta": Fraction(1, k), "n_alpha": shared.n_alpha, "n_beta": shared.n_beta, **of_one}
 
 
@@ -93,30 +87,25 @@ def _fallback() -> Cases:
     }
 
 
-def _along_x(groups: int) -> Schedule:
-    return side_by_side(*(placed(allreduce.ring(8), range(8 * k, 8 * k + 8), 512) for k in range(groups)))
-
-
 def _round_a_corner() -> Schedule:
     """A ring of eight round a 2 x 2 x 2 corner and back, hop by hop."""
     return placed(allreduce.ring(8), [0, 1, 9, 8, 72, 73, 65, 64], 512)
 
 
-def _x(groups: int) -> Execution:
-    return built(_along_x, groups, on=CUBE)
-
-
-def _groups(lines: int) -> Schedule:
+def _along_axes(groups: int) -> Schedule:
     """Ring all-reduces of 8 ranks on so many lines of an 8x8x8 torus, first all along X, then all along Y."""
-    dims = Lattice((8, 8, 8))
-    rows = [line.tolist() for axis in range(3) for line in lines_along(dims, axis)][:lines]
+    rows = [line.tolist() for axis in range(3) for line in lines_along(Lattice((8, 8, 8)), axis)][:groups]
     return side_by_side(*(placed(allreduce.ring(8), line, 512) for line in rows))
 
 
+def _x(groups: int) -> Execution:
+    return built(_along_axes, groups, on=CUBE)
+
+
 def _replicas() -> Cases:
-    alone, *crowds = (built(_groups, lines, on="torus:8x8x8").cost for lines in (1, 64, 192))
-    for axes, crowd in zip(("X", "XYZ"), crowds, strict=True):
-        yield {"at": f"{64 * len(axes)} groups along {axes}", "contend": crowd != alone}
+    for axes in ("X", "XYZ"):
+        groups = 64 * len(axes)
+        yield {"at": f"{groups} groups along {axes}", "contend": _x(groups).cost != _x(1).cost}
 
 
 def skewed(ranks: int, factor: int) -> Schedule:
@@ -135,12 +124,6 @@ def _bisection(axes: Lattice) -> Case:
     right = np.arange(axes.ranks) % axes.dims[0] >= axes.dims[0] // 2
     over = right[done.topology.link_src] != right[done.topology.link_dst]
     return {"crossing": sum((done.link_total[link] for link in np.flatnonzero(over)), Fraction(0))}
-
-
-def _eta_of_a_share(alone: Fraction) -> Fraction:
-    """What each of two jobs reaches over the same links that has so much of them alone."""
-    one, both = _sharing(2)
-    return alone * one.n_beta / both.n_beta
 
 
 # -- oversubscription ------------------------------------------------------------------------------------
@@ -253,7 +236,9 @@ TABLE: Table = {
     "E-05-001 E-05-011 E-00-054 A-02": _crossbar,
     "E-05-012 E-00-055": _nvls,
     "E-05-004": _fallback,
-    "E-05-002": once("two jobs over the same links", eta=lambda: _eta_of_a_share(Fraction(4, 5))),
+    "E-05-002": once(
+        "two jobs over the same links", eta=lambda: Fraction(4, 5) * _rings_over_the_same_links(2)["share"]
+    ),
     "E-05-003": once(
         "an 8 x 2 block of torus:8x8x8",
         proved=lambda: proves(_two_rings, on="torus:8x2"),

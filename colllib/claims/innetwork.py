@@ -13,26 +13,17 @@ from typing import Any
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
 from colllib.claims.allreduce import DOUBLING, HALVING, RING, TREE
-from colllib.claims.cases import (
-    Quantities,
-    as_quantities,
-    best_us,
-    deferred,
-    measured,
-    once,
-    per,
-    together,
-    us,
-)
+from colllib.claims.cases import Quantities, as_quantities, best_us, deferred, measured, once, per, shape, together, us
 from colllib.claims.runs import ANCHOR, by_formula, load_limit, place, proves, run, timed
 from colllib.claims.value import Cases, Limit, Table
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.ladder import topology
 from colllib.schedule import Schedule
 from colllib.switch_race import stream_limit
-from colllib.topology import Lattice, star
+from colllib.topology import star
 
 STAR, CUBE, RELAY = "star:512", "torus:8x8x8", "all-to-all rotated-relay"
+LATENCY_MB = ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e6  # what a port sends while one alpha passes
 
 
 def trip(primitive: str, on: str = "inc-star:8") -> Fraction:
@@ -74,11 +65,6 @@ def streamed(primitive: str, ranks: int = 512) -> Quantities:
 
 
 # -- what the trip costs -------------------------------------------------------------------------------
-
-_AR = through("all-reduce", over_ring="ring", over_doubling="recursive-doubling")
-_REDUCE, _BC = (through(name, over_tree="binomial-tree") for name in ("reduce", "broadcast"))
-_RS, _AG = (through(name, over_ring="ring") for name in ("reduce-scatter", "all-gather"))
-_A2A = through("all-to-all", over_pairwise="pairwise")
 
 
 def _saved_per_level() -> Cases:
@@ -155,23 +141,11 @@ def _net_speed_ups() -> Cases:
 def _regime(message: float) -> Cases:
     """The double tree at its best, the best software, and the switch that streams."""
     times = {what: best_us(what, message=message) for what in (TREE, HALVING, DOUBLING)}
-    fastest, tree, inc = (
-        min(times, key=times.__getitem__),
-        times[TREE],
-        us(streamed("all-reduce").cost, message=message),
-    )
+    fastest, tree = min(times, key=times.__getitem__), times[TREE]
+    inc = us(streamed("all-reduce").cost, message=message)
     best_of_all = {"fastest": find(*fastest.split()).label, "fastest_us": times[fastest]}
     case = {"trip": trip("all-reduce"), "tree": tree, "inc": inc, "ratio": tree / inc, **best_of_all}
     yield {"at": f"N = 512, {message / 1e6:g} MB", "tree_ms": tree / 1e3, "inc_ms": inc / 1e3, **case}
-
-
-def _half_latency() -> float:
-    """Rabenseifner's cost, whose numbers the formula takes, in MB."""
-    anchor = ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e6
-    return float(half_bandwidth_message(run(HALVING, STAR).cost) * anchor)
-
-
-_ADDER = star(8, combines=True, replicates=True)
 
 
 def _bundles() -> Schedule:
@@ -216,22 +190,19 @@ def _summary_of_the_torus() -> Cases:
     cube, square = run(RELAY, CUBE).cost, measured("all-to-all relay", "torus:16x16")
     for size, n_alpha, load in ((8, cube.n_alpha, Fraction(cube.n_beta)), (16, square.n_alpha, square.busiest)):
         d = (size,) * (3 if size == 8 else 2)
-        yield {
-            "at": f"torus:{Lattice(d)}",
-            "d": d,
-            "small": Fraction(n_alpha) / trip("all-to-all"),
-            "large": Limit(load),
-        }
+        yield shape("torus", d, small=Fraction(n_alpha) / trip("all-to-all"), large=Limit(load))
 
 
 TABLE: Table = {
     "E-04-002": _saved_per_level,
-    "E-00-048 E-04-013 E-01-122 E-01-125 E-04-021 E-01-002 E-01-084 E-01-088 E-04-057": _AR,
-    "E-00-049 E-04-014 E-01-047 E-01-051": _REDUCE,
-    "E-00-050 E-04-015": _RS,
-    "E-00-051 E-04-016 E-04-059": _AG,
-    "E-00-052 E-04-017 E-01-026 E-01-031": _BC,
-    "E-00-053 E-04-018 E-04-063": _A2A,
+    "E-00-048 E-04-013 E-01-122 E-01-125 E-04-021 E-01-002 E-01-084 E-01-088 E-04-057": through(
+        "all-reduce", over_ring="ring", over_doubling="recursive-doubling"
+    ),
+    "E-00-049 E-04-014 E-01-047 E-01-051": through("reduce", over_tree="binomial-tree"),
+    "E-00-050 E-04-015": through("reduce-scatter", over_ring="ring"),
+    "E-00-051 E-04-016 E-04-059": through("all-gather", over_ring="ring"),
+    "E-00-052 E-04-017 E-01-026 E-01-031": through("broadcast", over_tree="binomial-tree"),
+    "E-00-053 E-04-018 E-04-063": through("all-to-all", over_pairwise="pairwise"),
     "E-04-005": per(
         (8, 64),
         trip=lambda n: trip("reduce-scatter", f"inc-star:{n}"),
@@ -249,10 +220,13 @@ TABLE: Table = {
     "E-04-067": _summary_of_the_torus,
     "E-04-029": stream("all-reduce"),
     **{f"E-04-{33 + k:03}": _regime(message) for k, message in enumerate((1e4, 1e6, 16e6, 1e9))},
-    "E-04-037": once("N = 512", MB=_half_latency),
+    # Rabenseifner's cost, whose numbers the formula takes
+    "E-04-037": once("N = 512", MB=lambda: float(half_bandwidth_message(run(HALVING, STAR).cost)) * LATENCY_MB),
     "E-04-040": stream("all-gather", "reduce-scatter"),
     "E-04-044": stream("broadcast", "reduce"),
-    "E-04-047": once("a switch that adds and replicates", runs=lambda: proves(_bundles, on=_ADDER)),
+    "E-04-047": once(
+        "a switch that adds and replicates", runs=lambda: proves(_bundles, on=star(8, combines=True, replicates=True))
+    ),
     "E-04-048": stream("all-to-all"),
     "E-04-051": once(
         "N = 512",
@@ -266,7 +240,7 @@ TABLE: Table = {
     "E-04-060": together(
         *(summary(name, "binomial-tree", large="two-tree", many=True) for name in ("broadcast", "reduce"))
     ),
-    "E-04-061": together(_BC, _REDUCE),
+    "E-04-061": together(*(through(name, over_tree="binomial-tree") for name in ("broadcast", "reduce"))),
     "E-04-062": summary("all-to-all", "pairwise"),
     "E-04-064": summary("all-reduce", "dim-ring", CUBE),
     "E-04-065": together(*(summary(name, "dim-ring", CUBE) for name in ("all-gather", "reduce-scatter"))),
