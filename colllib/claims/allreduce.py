@@ -14,7 +14,7 @@ from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, r
 from colllib.algorithms.nested import nested
 from colllib.claims.cases import best_us, deferred, distances, measured, once, per, states, us
 from colllib.claims.rows import runs
-from colllib.claims.runs import ANCHOR, SIZES, best, built, load_limit, makes, proves, run
+from colllib.claims.runs import ANCHOR, SIZES, built, load_limit, makes, proves, run
 from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, crossover
 from colllib.execution import trace
@@ -110,11 +110,6 @@ def _partners_in_the_pipeline(n: int) -> int:
     return most
 
 
-def _paired(n: int) -> int:
-    first = run(DOUBLING, f"star:{n}").schedule.step(0)
-    return len({*first.src.tolist(), *first.dst.tolist()})
-
-
 _START = ((1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 11, 12), (13, 14, 15, 16))
 
 
@@ -164,7 +159,7 @@ def _kilobytes_from_which_the_tree_wins() -> int:
 
 
 def _small_messages() -> Cases:
-    times = {a.name: best(f"all-reduce {a.name}", "star:512", message=10e3).seconds for a in of("all-reduce")}
+    times = {a.name: best_us(f"all-reduce {a.name}", message=10e3) for a in of("all-reduce")}
     yield {"at": "N = 512, 10 kB", "doubling_fastest": min(times, key=times.__getitem__) == "recursive-doubling"}
 
 
@@ -285,7 +280,7 @@ TABLE: Table = {
     "E-01-151": once(
         "N = 4", loads=lambda: " ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))
     ),
-    "E-01-161": per((3, 5, 6, 7, 12), paired=_paired),
+    "E-01-161": per((3, 5, 6, 7, 12), paired=lambda n: len(np.unique(run(DOUBLING, f"star:{n}").schedule.step(0)[:2]))),
     "E-01-164": once("N = 4", distances=lambda: distances(HALVING, 2)),
     "E-01-055 E-01-056 E-01-057 E-01-058 E-01-059 E-01-060": states(allreduce.ring, 4),
     "E-01-066 E-01-067 E-01-068 E-01-069": states(single_tree),
@@ -303,6 +298,9 @@ TABLE: Table = {
     ),
     "R-02": _crossover_of_64,
     "R-03": lambda: [ring_and_tree_meet(256, 5, 200)],
+    "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
+    "M-36": lambda: [ring_and_tree_meet(100, 5, 50)],
+    "M-39": lambda: [ring_and_tree_meet(256, 5, 25)],
     "R-05 R-06": _flat_against_nested,
     "R-12": _with_ghosts,
     "E-00-045 E-00-046": _three_phases,

@@ -65,7 +65,6 @@ def _rounds_apart() -> Cases:
 
 
 def _both_ways(n: int) -> int:
-    """Steps in which both directions of a ring are in use."""
     schedule = built(relay_singly, n, on=f"ring:{n}").schedule
     ways = [set(((step.dst - step.src) % n).tolist()) for step in schedule.steps]
     return sum(len(way) == 2 for way in ways)
@@ -169,7 +168,6 @@ def _chunks_on_one_link() -> Cases:
 
 
 def _cut() -> Cases:
-    """The cut through the middle of 4x4: severed links, what crosses one way, and how evenly."""
     middle, topology = middle_cut(place(SQUARE)), place(f"{SQUARE},tie=balanced")
     west = np.arange(16) % 4 < 2
     over = west[topology.link_src] & ~west[topology.link_dst]
@@ -200,7 +198,6 @@ def _over_the_diameter(lattice: Lattice) -> Case:
 
 
 def _growth() -> Cases:
-    """By how much the ratio grows from 8x8x8 to 16x16x16, and N over the diameter."""
     cube, larger = (_over_the_diameter(Lattice(dims)) for dims in ((8, 8, 8), (16, 16, 16)))
     of_n_over_diam = Fraction(16**3, larger["diam"]) / Fraction(8**3, cube["diam"])
     yield {"at": "16x16x16 over 8x8x8", "growth": larger["ratio"] / cube["ratio"], "of_N_over_diam": of_n_over_diam}

@@ -213,7 +213,6 @@ def _through_a_switch(primitive: str) -> Schedule:
 
 
 def _busiest_of_a_cube(size: int) -> Fraction:
-    """The busiest link of an all-to-all."""
     return max(built(direct.all_to_all, size**3, on=f"torus:{size}x{size}x{size},tie=balanced").link_total)
 
 
@@ -266,7 +265,8 @@ TABLE: Table = {
     ),
     "E-05-020": per((2, 3), _two_boundaries, name="s2"),
     "E-05-016": eta_of_tiers(Fraction(1)),
-    "E-05-017 E-05-018 E-05-019 E-00-057": eta_of_tiers(Fraction(4, 5)),
+    "E-05-017 E-05-018 E-05-019 E-00-057 E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
+    "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
     "A-01": per(
         (2, 4, 8),
         name="s",
@@ -279,7 +279,7 @@ TABLE: Table = {
         torus_of_64=lambda size: _busiest_of_a_cube(4),
         star=lambda size: float(run(PAIRWISE, f"star:{size**3}").cost.n_beta),
     ),
-    "E-05-042": every_margin,
+    "E-05-042 E-03-075": every_margin,
     "E-05-021 E-05-022": _line(INC),
     "E-05-023 E-05-024": _line(TREE),
     "E-05-025 E-05-026": _line(TORUS),

@@ -167,7 +167,6 @@ def _searched(on: str, k: int) -> Case:
 
 
 def _least_difference(most: int) -> Fraction:
-    """Of two unequal fractions up to 1 with denominators up to some number."""
     return min(b - a for a, b in pairwise(sorted({Fraction(p, q) for q in range(1, most + 1) for p in range(q + 1)})))
 
 
@@ -345,7 +344,6 @@ def _ring_and_tree_over_the_network() -> Cases:
 
 
 def _gain(n: int, machine: str = "dgx-h100") -> Fraction:
-    """What a forest gains over a ring for each card."""
     return shards(run("all-gather channels", f"{machine}:{n}")) / shards(ran(f"{machine}:{n}")) - 1
 
 

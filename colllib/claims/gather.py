@@ -54,7 +54,6 @@ def _best_of_a_chain() -> Cases:
 
 
 def _crossovers() -> Cases:
-    """Whether tree and chain cross over between 1 kB and 100 MB, each at its best P."""
     for on in ("star:16", "full-mesh:16"):
         case: dict[str, Any] = {"at": on}
         for primitive in ("broadcast", "reduce"):
@@ -62,9 +61,6 @@ def _crossovers() -> Cases:
             wins = {best_us(tree, on, message=m) < best_us(chain, on, message=m) for m in MESSAGES}
             case[primitive] = len(wins) == 2
         yield case
-
-
-# -- pipelining ------------------------------------------------------------------------------------
 
 
 def _master_formula() -> Cases:
@@ -150,7 +146,6 @@ def far_wires(ranks: int, *, far: int) -> Topology:
 
 
 def _far_first() -> Cases:
-    """Far first and near first on wires that share nothing."""
     wires, halves = far_wires(8, far=10), two_halves(8, far=10, uplink=1)
     uplink = [built(build, 8, on=halves).link_total[-1] for build in (allgather.bruck, allgather.pat)]
     for m in (1.0, 10.0, 100.0):

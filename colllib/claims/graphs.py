@@ -350,7 +350,6 @@ K22, K44, C16 = "complete-bipartite:2x2", "complete-bipartite:4x4", "circulant:1
 
 
 def _prime_factors(n: int) -> int:
-    """How many there are."""
     return 0 if n == 1 else 1 + _prime_factors(n // next(p for p in range(2, n + 1) if n % p == 0))
 
 
@@ -487,9 +486,6 @@ def _slow_link(alphas: tuple[float, ...]) -> float:
     rows = np.c_[np.eye(count), -np.ones(count)]
     done = linprog(np.r_[np.zeros(count), 1], rows, -np.array(alphas, dtype=float), [[1] * count + [0]], [1])
     return float(np.round(np.asarray(done.x)[-1], 6))
-
-
-# -- expansions -------------------------------------------------------------------------------------------
 
 
 def products() -> Cases:

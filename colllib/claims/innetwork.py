@@ -64,11 +64,7 @@ def streamed(primitive: str, ranks: int = 512) -> Quantities:
     return as_quantities(by_formula(stream_limit(primitive, ranks), f"inc-star:{ranks}", "event clock"))
 
 
-# -- what the trip costs -------------------------------------------------------------------------------
-
-
 def _saved_per_level() -> Cases:
-    """What one more tier adds: two switches in the network, two full latencies in software."""
     for switch, endpoint in ((Fraction(1, 5), 1), (Fraction(2, 5), 3)):
         price = f"endpoint={1 - switch / endpoint},switch={switch / endpoint}"
         few, many = (trip("all-reduce", f"inc-switch-tree:{ranks}x4,{price}") for ranks in (12, 36))
@@ -100,7 +96,6 @@ def _room_in_a_tree() -> Cases:
 
 
 def _latency_of_4096() -> Cases:
-    """An endpoint of 1 µs, switches of 0.2 and 0.4 us; and the ring's steps."""
     crossed, steps = switches("inc-switch-tree:4096x64"), run(RING, "star:4096").cost.n_alpha
     least, most = (1 + crossed * each_ for each_ in (0.2, 0.4))
     ring = {"steps": steps, "ms": float(steps) / 1000, "ratio": 2 * float(steps) / (least + most)}
@@ -149,7 +144,6 @@ def _regime(message: float) -> Cases:
 
 
 def _bundles() -> Schedule:
-    """An all-to-all for a switch that takes bundles apart."""
     return innetwork.scatter_bundles(topology("inc-star:8"))
 
 

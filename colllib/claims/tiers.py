@@ -14,9 +14,8 @@ import numpy as np
 
 from colllib.algorithms import allreduce
 from colllib.algorithms.nested import nested
-from colllib.claims.allreduce import HALVING, hierarchical_ring, ring_and_tree_meet
+from colllib.claims.allreduce import HALVING, hierarchical_ring
 from colllib.claims.cases import as_quantities, deferred, edges, measured, once, per, per_level, states, us
-from colllib.claims.contention import eta_of_tiers, every_margin
 from colllib.claims.innetwork import trip
 from colllib.claims.rows import runs
 from colllib.claims.runs import built, place, run, timed
@@ -114,9 +113,6 @@ def _classes_of_bytes() -> Cases:
         yield {"at": on, "n": ranks, "N": count * ranks, "s": s, "inner": 6, "load": load}
 
 
-# -- in-network at two tiers ---------------------------------------------------------------------------------
-
-
 def _both_tiers() -> Cases:
     """32 racks of 72, of which no number of pieces makes the busiest port any less busy."""
     both, outer = run("all-reduce nvls", "boxes:32x72,inc=both"), run("all-reduce collnet", "boxes:32x72,inc=network")
@@ -147,9 +143,8 @@ def against(price: dict[str, Any], count: int = 8, ranks: int = 8, narrow: int =
     on = f"boxes:{count}x{ranks}" + f",oversubscription={narrow}" * (narrow > 1)
     plain, two = run(RING, on), run(RINGS, on)
     steps = range(two.schedule.num_steps)
-    inside, between = (
-        two.cost_of(part).seconds(**price) for part in (steps[: ranks - 1], steps[ranks - 1 : 1 - ranks])
-    )
+    phases = steps[: ranks - 1], steps[ranks - 1 : 1 - ranks]
+    inside, between = (two.cost_of(phase).seconds(**price) for phase in phases)
     t, nested_t = (done.cost.seconds(**price) for done in (plain, two))
     bound, nested_bound = (done.schedule.num_steps * price["alpha"][1] + _floor(done, price) for done in (plain, two))
     latency, gb = plain.cost.seconds(**price | {"message": 0}), price["message"]
@@ -213,7 +208,7 @@ def _misplaced() -> Cases:
     yield {"at": "boxes:8x8, 1 GB", "least": min(left), "most": max(left)}
 
 
-# -- leaves, spines and rails: switches, ports, cables and routes ------------------------------------------
+# -- leaves, spines, rails and fat-trees: switches, ports and routes ------------------------------------------
 
 POD = "superpod:32"
 
@@ -246,13 +241,9 @@ def _oversubscribed() -> Cases:
 
 def _gap() -> float:
     """One message of 1 TB between racks over one in a rack, without latency."""
-    inside, outside = (
-        run("point-to-point direct", "boxes:2x72", target=rank).cost.seconds(
-            message=1, alpha=(0, 0), bandwidth=(0.9, 0.05)
-        )
-        for rank in (1, 72)
-    )
-    return outside / inside
+    inside, outside = (run("point-to-point direct", "boxes:2x72", target=rank).cost for rank in (1, 72))
+    price: dict[str, Any] = {"message": 1, "alpha": (0, 0), "bandwidth": (0.9, 0.05)}
+    return outside.seconds(**price) / inside.seconds(**price)
 
 
 def _across_rails() -> Cases:
@@ -303,9 +294,6 @@ def _pod() -> Cases:
     }
 
 
-# -- fat-trees ---------------------------------------------------------------------------------------------
-
-
 def _fat_tree(k: int) -> Case:
     topology = place(f"fat-tree:{k}")
     edge, aggregation, core = switches(topology)
@@ -354,7 +342,6 @@ TABLE: Table = {
     "M-45": _misplaced,
     "T-13 T-14 T-15 T-21": against(TSUGRII),
     "T-16": against(TSUGRII, 16),
-    "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
     "T-18": against(TSUGRII, narrow=3),
     "T-19": against({"message": 1.0, "alpha": (0.0, 0.0), "bandwidth": (1.0, 1.0)}, 2, 2),
     "M-27": against(REDDI | {"message": 140.0, "alpha": (0.0, 1.5e-3)}, 16),
@@ -365,9 +352,6 @@ TABLE: Table = {
     "E-03-065": software("broadcast", "binomial-tree"),
     "E-03-066": software("reduce", "binomial-tree"),
     "E-03-067": software("all-to-all", "pairwise"),
-    "E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
-    "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
-    "E-03-075": every_margin,
     "E-REFS-015": per((8, 64, 512), kB=lambda n: 450 * float(half_bandwidth_message(run(HALVING, f"star:{n}").cost))),
     # steps 1, 3 and 4 end the phases; the ranks of a box share chunks 0 1 and 2 3, which are blocks 0 2 and 1 3
     "E-03-016 E-03-017 E-03-018": states(hierarchical_ring, 2, 2, chunks=(0, 2, 1, 3), on="boxes:2x2"),

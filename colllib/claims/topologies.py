@@ -49,7 +49,6 @@ def _neighbors_of_three() -> Cases:
 
 
 def _per_axis(on: str) -> int:
-    """The most edges on one axis of a 2x2x2."""
     cube = place(on)
     ends = zip(cube.link_src.tolist(), cube.link_dst.tolist(), strict=True)
     axis = [(a ^ b).bit_length() - 1 for a, b in ends if a < b]
@@ -205,9 +204,6 @@ def _orders() -> Cases:
         yield {"at": f"{on}, gathers {order}", "turned": turned, "usual": usual}
 
 
-# -- halving on wires ----------------------------------------------------------------------------------
-
-
 def least_halving(axes: Lattice) -> Quantities:
     """Rabenseifner on every axis, at its best over both orders of the partners and both rules for ties."""
     tries = product(("near", "far"), (f"torus:{axes}", f"torus:{axes},tie=balanced"))
@@ -257,7 +253,6 @@ def _one_after_the_other(axes: Lattice) -> Case:
 
 
 def _times(size: int) -> Fraction:
-    """One flow after the other over both at once."""
     naive, both = (built(lattice.line_reduce_scatter, size, together=way, on=f"mesh:{size}") for way in (False, True))
     return Fraction(naive.cost.n_beta) / Fraction(both.cost.n_beta)
 

@@ -33,7 +33,6 @@ SEND = "point-to-point direct"
 
 
 def _priced(cost: Cost, alpha: float, bandwidth: float) -> Callable[[float], float]:
-    """The time of a message."""
     return lambda message: cost.seconds(message=message, alpha=alpha, bandwidth=bandwidth)
 
 
@@ -74,9 +73,6 @@ def _joules_of_ten_thousand() -> Cases:
     joules = float(cost.n_beta) * 8e9 * 30e-12
     watts = joules / _priced(cost, 0.0, 50.0)(1.0)
     yield {"at": "N = 10000", "kJ": 10_000 * joules / 1e3, "watts": watts, "percent": 100 * watts / 700}
-
-
-# -- rings and trees -----------------------------------------------------------------------------------
 
 
 def _four_times_four() -> Cases:
@@ -142,7 +138,6 @@ def _budget_of_32_layers() -> Cases:
 
 
 def _full_sharding(layers: int) -> int:
-    """Its collectives in a step."""
     return len(sharded([Layer(0.0, 0.0, 1)] * layers, float, float).on(NETWORK))
 
 
@@ -174,9 +169,6 @@ def _self_checks() -> Cases:
            "copied_GB": 140 + 140, "L": 32, "collectives": _full_sharding(32)}  # fmt: skip
 
 
-# -- experts -------------------------------------------------------------------------------------------
-
-
 def routed(extra: int) -> Schedule:
     """512 tokens on each of 8 ranks, 8 for each of 64 experts, and some more for the first one."""
     expert = np.repeat(np.arange(64), [8 + extra, *[8] * 63])
@@ -200,7 +192,7 @@ def _through_one_server() -> Fraction:
     return built(parameter_server, 1024, 1, colocated=True).cost.n_beta / ring
 
 
-# -- compression ---------------------------------------------------------------------------------------
+# -- compression and faults ---------------------------------------------------------------------------------------
 
 
 def _blocks_of_128() -> Cases:
@@ -247,9 +239,6 @@ def _training(steps: int, milliseconds: float) -> float:
     """Seconds of all steps, of 300 ms of compute and what is sent after it."""
     ops = [Op("compute", COMPUTE, 300.0), Op("send", "network", milliseconds, (0,))]
     return steps * timeline.run(ops).seconds / 1e3
-
-
-# -- faults --------------------------------------------------------------------------------------------
 
 
 def _replicas() -> Cases:
@@ -335,7 +324,6 @@ USERS = (1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1)
 
 
 def _numbers(c: int = 2, d: int = 3, a: int = 4, b: int = 5) -> dict[str, NDArray[np.float64]]:
-    """The listing, run on small arrays."""
     random = np.random.default_rng(1)
     shapes = ((a, b), (b,), (c, d, a), (c, d, b))
     found = {name: random.normal(size=shape) for name, shape in zip(PLACEHOLDERS, shapes, strict=True)}
@@ -397,8 +385,6 @@ TABLE: Table = {
     "M-22": _joules_of_ten_thousand,
     "M-29": once("N = 1024", times=_through_one_server),
     "M-33": _four_times_four,
-    "M-36": lambda: [ring_and_tree_meet(100, 5, 50)],
-    "M-39": lambda: [ring_and_tree_meet(256, 5, 25)],
     "M-37": _one_megabyte_on_64,
     "M-38": _ten_megabytes_on_64,
     "R-07": _thousand_gradients,
