@@ -262,35 +262,6 @@ def states(
         yield {"at": f"step {t}", "step": t, "state": state, **after}
 
 
-def held_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int], str]:
-    """What each rank holds of each block after t steps, ranks by their letters.
-
-    Args:
-        schedule: any schedule.
-        t: number of steps done.
-        letters: the source's letter for each rank.
-
-    Returns:
-        (letter of the rank, block) -> the letters of the ranks whose contributions it holds, sorted.
-
-    >>> from colllib.algorithms import broadcast
-    >>> held_after(broadcast.chain(3), 1, "abc")
-    {('a', 0): 'a', ('b', 0): 'a'}
-    """
-    state = list(trace(schedule))[t]
-    return {
-        (letters[rank], block): "".join(sorted(letters[source] for source in value.elements()))
-        for (rank, block), value in sorted(state.items())
-    }
-
-
-def moved(schedule: Schedule, t: int, letters: str) -> str:
-    """Who sends to whom in step t, counted from 1, as pairs of letters."""
-    step = schedule.step(t - 1)
-    ends = {letters[src] + letters[dst] for src, dst in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
-    return " ".join(sorted(ends))
-
-
 def distances(what: str, first: int = 0) -> str:
     """How far apart the partners of a butterfly of four ranks are in every step from `first` on."""
     steps = list(run(what, "star:4").schedule.steps)[first:]

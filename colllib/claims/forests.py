@@ -69,11 +69,6 @@ def logical(on: str) -> splitting.Logical:
     return splitting.without_switches(room(place, limit.unit), place.weight * limit.trees, place.ranks, on)
 
 
-def _scaled(place: forests.Fabric, unit: Fraction) -> str:
-    """The capacities that links have in trees of a bound."""
-    return " ".join(map(str, sorted({*room(place, unit).ravel().tolist()} - {0})))
-
-
 def _left(on: str) -> Fraction:
     """The bound after that."""
     plain, left, unit = replace(where(on), link_class=None), logical(on).capacity, 1 / known(on).bound.unit
@@ -99,7 +94,7 @@ def of_fabric(on: str) -> Quantities:
             "denominator": lambda: Fraction((of_fabric(on).inverse * fabric(on).unit).denominator),
             "k": lambda: known(on).bound.trees,
             "y": lambda: 1 / known(on).bound.unit,
-            "scaled": lambda: _scaled(fabric(on), known(on).bound.unit),
+            "scaled": lambda: " ".join(map(str, sorted({*room(fabric(on), known(on).bound.unit).flat} - {0}))),
             "logical": lambda: _left(on),
             "size": lambda: sum(known(on).heights.values()),
             "reached": lambda: known(on).reached(),
@@ -295,12 +290,8 @@ def _at_once(topology: Topology) -> Case:
     """What trees in and out at once need, by the linear program and executed, beside two all-gathers by the bound."""
     halves = 2 * forests.bound(fabric(topology)).inverse_throughput / topology.ranks
     executed = forests.busiest(built(allreduce.all_reduce, topology, on=topology))
-    return {
-        "at": topology.name,
-        "rate": allreduce.divided(fabric(topology)).rate,
-        "halves": halves,
-        "at_once": executed,
-    }
+    rate = allreduce.divided(fabric(topology)).rate
+    return {"at": topology.name, "rate": rate, "halves": halves, "at_once": executed}
 
 
 def _rounded(k: int) -> Case:
@@ -334,13 +325,8 @@ def _ring_and_tree_over_the_network() -> Cases:
     by_ring, by_tree = (crossings(run)["card"].total for run in (ring, tree))
     twice = sum(_crossings(ring.schedule, root) == 2 for root in range(16))
     once = {"ring_crosses": _crossings(ring.schedule, 1), "tree_crosses": _crossings(tree.schedule, 1), "twice": twice}
-    times = {
-        "ring": shards(ring),
-        "channels": shards(channels),
-        "forest": shards(ran(on)),
-        "bound": of_fabric(on).inverse,
-    }
-    yield {"at": on, **once, "traffic": by_ring / by_tree, **times}
+    times = {"ring": shards(ring), "channels": shards(channels), "forest": shards(ran(on))}
+    yield {"at": on, **once, "traffic": by_ring / by_tree, **times, "bound": of_fabric(on).inverse}
 
 
 def _gain(n: int, machine: str = "dgx-h100") -> Fraction:

@@ -75,17 +75,10 @@ def printed() -> str:
 def order() -> Cases:
     """Table 3.4 from the top to the bottom."""
     steps, loads, times = ([one[name] for one in rows()] for name in ("steps", "load", "t"))
-    yield {
-        "at": "N = 1024",
-        "rising": steps == sorted(set(steps)),
-        "falling": loads == sorted(set(loads))[::-1],
-        "top": steps[0],
-        "moore": rows()[0]["moore"],
-        "bottom": loads[-1],
-        "best": rows()[0]["best"],
-        "lowest_row": 1 + times.index(min(times)),
-        "over": min(times) / ideal(1024)["t"] - 1,
-    }
+    sides = {"rising": steps == sorted(set(steps)), "falling": loads == sorted(set(loads))[::-1]}
+    ends = {"top": steps[0], "moore": rows()[0]["moore"], "bottom": loads[-1], "best": rows()[0]["best"]}
+    fastest_row = {"lowest_row": 1 + times.index(min(times)), "over": min(times) / ideal(1024)["t"] - 1}
+    yield {"at": "N = 1024", **sides, **ends, **fastest_row}
 
 
 def _fitted(steps: int) -> float:

@@ -395,15 +395,9 @@ def figure() -> Cases:
     """The two receivers of the source's figure."""
     one, two = Transport((0b011, 0b010), (1, 1), (1, 1)), Transport((0b011, 0b110), (1, 1), (1, 1, 1))
     single, third = one.divided(1, 1), two.divided(3, 2)
-    yield {
-        "at": "Fig 3.5",
-        "least": one.least_load()[0],
-        "w1_v1": single[0][0],
-        "w2_v2": single[1][1],
-        "load": two.least_load()[0],
-        "x1": Fraction(third[0][0], 3),
-        "x2": Fraction(third[0][1], 3),
-    }
+    left = {"least": one.least_load()[0], "w1_v1": single[0][0], "w2_v2": single[1][1]}
+    right = {"load": two.least_load()[0], "x1": Fraction(third[0][0], 3), "x2": Fraction(third[0][1], 3)}
+    yield {"at": "Fig 3.5", **left, **right}
 
 
 def balances() -> Cases:

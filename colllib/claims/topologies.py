@@ -12,22 +12,11 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from colllib.algorithms import allreduce, direct, lattice, relay
-from colllib.claims.cases import (
-    Quantities,
-    along,
-    as_quantities,
-    deferred,
-    held_after,
-    measured,
-    moved,
-    of_topology,
-    once,
-    per,
-    shape,
-)
+from colllib.claims.cases import Quantities, along, as_quantities, deferred, measured, of_topology, once, per, shape
 from colllib.claims.rows import runs
 from colllib.claims.runs import built, place, proves, run
 from colllib.claims.value import Case, Cases, Table
+from colllib.execution import trace
 from colllib.schedule import Schedule, in_sequence, placed
 from colllib.topology import Lattice, full_mesh, one_port, star
 from colllib.topology.cuts import diameter, links_per_rank, wires
@@ -93,14 +82,29 @@ CUBE, CUBE_LETTERS = Lattice((2, 2, 2)), "abefcdgh"  # the source's letter of ra
 SQUARE, SQUARE_LETTERS = Lattice((3, 3)), "abcdefghi"
 
 
+def _held_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int], str]:
+    """(rank, block) after t steps -> the ranks whose contributions it holds; ranks by their letters."""
+    return {
+        (letters[rank], block): "".join(sorted(letters[source] for source in value.elements()))
+        for (rank, block), value in sorted(list(trace(schedule))[t].items())
+    }
+
+
+def _moved(schedule: Schedule, t: int, letters: str) -> str:
+    """Who sends to whom in step t, counted from 1, as pairs of letters."""
+    step = schedule.step(t - 1)
+    ends = {letters[src] + letters[dst] for src, dst in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
+    return " ".join(sorted(ends))
+
+
 @deferred
 def _spread(axes: Lattice, letters: str) -> Cases:
     """A broadcast: who has sent to whom, and who holds the vector, after each phase."""
     schedule = built(lattice.dim_chain, axes, phased=True, on=f"torus:{axes}").schedule
     case: dict[str, Any] = {"at": f"torus:{axes}"}
     for t in range(1, schedule.num_steps + 1):
-        holders = "".join(sorted(letter for letter, _ in held_after(schedule, t, letters)))
-        case |= {f"sent{t}": moved(schedule, t, letters), f"holders{t}": holders}
+        holders = "".join(sorted(letter for letter, _ in _held_after(schedule, t, letters)))
+        case |= {f"sent{t}": _moved(schedule, t, letters), f"holders{t}": holders}
     yield case
 
 
@@ -110,10 +114,10 @@ def _collected(axes: Lattice, letters: str) -> Cases:
     schedule = built(lattice.dim_chain_reduce, axes, phased=True, on=f"torus:{axes}").schedule
     case: dict[str, Any] = {"at": f"torus:{axes}"}
     for t in range(1, schedule.num_steps + 1):
-        held, steps = held_after(schedule, t, letters), range(t + 1, schedule.num_steps + 1)
-        later = "".join("".join(moved(schedule, k, letters)) for k in steps) or letters[0]
+        held, steps = _held_after(schedule, t, letters), range(t + 1, schedule.num_steps + 1)
+        later = "".join("".join(_moved(schedule, k, letters)) for k in steps) or letters[0]
         sums = (f"{letter}:{held[letter, 0]}" for letter in sorted(letters) if letter in later)
-        case |= {f"sent{t}": moved(schedule, t, letters), f"sums{t}": " ".join(sums)}
+        case |= {f"sent{t}": _moved(schedule, t, letters), f"sums{t}": " ".join(sums)}
     yield case
 
 
@@ -125,7 +129,7 @@ def _all_reduced() -> Cases:
     schedule = built(lattice.dim_ring, CUBE, on="torus:2x2x2").schedule
     number = ["acegbdfh".index(letter) for letter in CUBE_LETTERS]
     for t in range(schedule.num_steps + 1):
-        held, cells = held_after(schedule, t, CUBE_LETTERS), []
+        held, cells = _held_after(schedule, t, CUBE_LETTERS), []
         for letter in sorted(CUBE_LETTERS):
             mine = {number[block]: held[letter, block] for block in range(8) if (letter, block) in held}
             best = sorted(chunk for chunk, who in mine.items() if len(who) == max(map(len, mine.values())))
