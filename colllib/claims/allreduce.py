@@ -13,7 +13,6 @@ import numpy as np
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
 from colllib.claims.cases import best_us, deferred, distances, measured, once, per, states, us
-from colllib.claims.rows import runs
 from colllib.claims.runs import ANCHOR, SIZES, built, load_limit, makes, proves, run
 from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, crossover
@@ -261,15 +260,9 @@ TABLE: Table = {
     "E-01-072 E-01-073": _roles,
     # a chain of 18 stages at the best P: what is left over 17 alpha + M/BW
     "E-01-083": once("N = 512", correction=lambda: best_us("broadcast chain", "star:19") - us(Cost(17, 1))),
-    "E-01-086 E-01-087 E-01-121 E-01-124 E-02-116": runs(
-        "tree on full-mesh:{N} for N = 4 8 16 64", tree=allreduce.double_binary_tree
-    ),
     "E-01-064": per(
         (4,), hops=lambda n: sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
     ),
-    "E-01-070": runs("single-tree on star:{N} for N = 4", single_tree=single_tree),
-    "E-01-065 E-01-078": runs("double-tree on star:{N} for N = 4", double_tree=double_tree),
-    "E-01-071": runs("single-tree on full-mesh:{N} for N = 4", single_tree=single_tree),
     # L + P - 1 slots of M/2P: a chain of 2 log2 N stages that carries half of the vector
     "E-01-081": per(
         MESHED, limit=lambda n: Limit(load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}").value / 2)
@@ -304,9 +297,4 @@ TABLE: Table = {
     "R-05 R-06": _flat_against_nested,
     "R-12": _with_ghosts,
     "E-00-045 E-00-046": _three_phases,
-    # on the ring of neighbors that the row is for, ties upwards as the source breaks them
-    "E-01-127": runs(
-        "relay-singly on ring:{N}; all-to-all ring-relay on ring:{N} for N = 2 3 4 5 6 7 8 12 16",
-        relay_singly=relay_singly,
-    ),
 }

@@ -179,11 +179,6 @@ def measured(
     return as_quantities(built(build, *arguments, on=on, pieces=pieces), lambda: Limit.of(load, 16), **price)
 
 
-def shape(on: str, dims: Dims, **quantities: Any) -> Case:
-    """A case on a lattice."""
-    return {"at": f"{on}:{Lattice(dims)}", "d": dims, "k": len(dims), "N": Lattice(dims).ranks, **quantities}
-
-
 @deferred
 def along(
     on: str,
@@ -193,14 +188,21 @@ def along(
 ) -> Cases:
     """Lattices of one kind and several shapes: a function for each quantity, or one for several."""
     for dims in shapes:
-        of_one = {name: quantity(f"{on}:{Lattice(dims)}") for name, quantity in quantities.items()}
-        yield shape(on, dims, **of_one, **several(Lattice(dims, on == "torus")))
+        at, axes = f"{on}:{Lattice(dims)}", Lattice(dims, on == "torus")
+        of_one = {name: quantity(at) for name, quantity in quantities.items()}
+        yield {"at": at, "d": dims, "k": len(dims), "N": axes.ranks, **of_one, **several(axes)}
 
 
 @deferred
 def once(at: str, **quantities: Callable[[], Any]) -> Cases:
     """A single case."""
     yield {"at": at} | {name: quantity() for name, quantity in quantities.items()}
+
+
+@deferred
+def one_by(at: str, quantity: Callable[[Any], Any], **arguments: Any) -> Cases:
+    """A single case of one function at several arguments, each by the name of its quantity."""
+    yield {"at": at} | {name: quantity(argument) for name, argument in arguments.items()}
 
 
 @deferred

@@ -15,7 +15,7 @@ from colllib.algorithms import allreduce, direct, find, lattice
 from colllib.algorithms.innetwork import port_load
 from colllib.claims.allreduce import HALVING, TREE
 from colllib.claims.alltoall import longest
-from colllib.claims.cases import along, deferred, once, per, us
+from colllib.claims.cases import along, deferred, once, one_by, per, us
 from colllib.claims.innetwork import CUBE, RELAY, STAR, streamed, trip
 from colllib.claims.runs import best, built, load_limit, place, proves, run
 from colllib.claims.value import Case, Cases, Rows, Table
@@ -227,10 +227,8 @@ TABLE: Table = {
     "E-02-129": _replicas,
     # a link of the longest axis in an all-to-all, ties divided between the two ways
     "E-02-126 E-02-127": along("torus", ((4, 4, 4), (8, 8, 8), (16, 16, 16), (256, 2, 2)), penalty=longest),
-    "E-02-130": once(
-        "N = 64, one destination with 10 times the share",
-        star=lambda: hot("star:64"),
-        torus=lambda: hot("torus:4x4x4,tie=balanced"),
+    "E-02-130": one_by(
+        "N = 64, one destination with 10 times the share", hot, star="star:64", torus="torus:4x4x4,tie=balanced"
     ),
     "E-05-001 E-05-011 E-00-054 A-02": _crossbar,
     "E-05-012 E-00-055": _nvls,
@@ -257,11 +255,12 @@ TABLE: Table = {
     ),
     "E-05-008": along("torus", ((8, 8), (4, 4, 4), (8, 4)), _bisection),
     "E-05-010": per((1, 2, 3, 4), _rings_over_the_same_links, name="k", at=" rings over the same links"),
-    "E-05-009": once(
+    "E-05-009": one_by(
         "N = 64, one destination with 10 times the share",
-        star=lambda: hot("star:64"),
-        torus=lambda: hot("torus:8x8,tie=balanced"),
-        mesh=lambda: hot("mesh:8x8"),
+        hot,
+        star="star:64",
+        torus="torus:8x8,tie=balanced",
+        mesh="mesh:8x8",
     ),
     "E-05-020": per((2, 3), _two_boundaries, name="s2"),
     "E-05-016": eta_of_tiers(Fraction(1)),
@@ -287,11 +286,12 @@ TABLE: Table = {
         "torus:8x8x8",
         worse=lambda: 100 * float(effective(_cost(TORUS), PROFILES["torus"]).n_beta / _cost(TORUS).n_beta - 1),
     ),
-    "E-05-028": once(
+    "E-05-028": one_by(
         "N = 512, 16 MB, with the coefficients",
-        over_tree=lambda: _quotients(TREE, INC)[1],
-        over_torus=lambda: _quotients(TORUS, INC)[1],
-        over_halving=lambda: _quotients(HALVING, INC)[1],
+        lambda slower: _quotients(slower, INC)[1],
+        over_tree=TREE,
+        over_torus=TORUS,
+        over_halving=HALVING,
     ),
     "E-05-029": _line(TREE, INC),
     "E-05-030": _line(TORUS, INC),
@@ -305,11 +305,7 @@ TABLE: Table = {
     "E-05-034": _line(GATHER_TORUS),
     "E-05-035": _line(PAIRWISE),
     "E-05-036": _line(RELAY),
-    "E-05-037": once(
-        "a switch that cannot add",
-        all_gather=lambda: _gathers("all-gather"),
-        reduce_scatter=lambda: _gathers("reduce-scatter"),
-    ),
+    "E-05-037": one_by("a switch that cannot add", _gathers, all_gather="all-gather", reduce_scatter="reduce-scatter"),
     "E-05-038": _line(GATHER, GATHER_INC),
     "E-05-039": per(
         (GATHER_INC, GATHER, GATHER_TORUS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, count, pairwise
 from math import gcd
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from colllib import forest as forests
 from colllib.algorithms import allgather
-from colllib.claims.cases import Quantities, deferred, once, per
+from colllib.claims.cases import Quantities, deferred, once, one_by, per
 from colllib.claims.runs import built, makes, place, run
 from colllib.claims.value import Case, Cases, Limit, Rows, Table
 from colllib.exact import IntArray
@@ -356,7 +356,7 @@ TABLE: Table = {
     "D-4-031": _pruned,
     "D-B-010": per((1, 4, 16, 64), name="P", time=_time, limit=lambda _: Limit.of(_time)),
     "D-4-009": each("dgx-a100:2", "torus:4x4", "example"),
-    "D-4-026": once("two boxes of four", red=lambda: _after_a_split(0, 4), blue=lambda: _after_a_split(0, 1)),
+    "D-4-026": one_by("two boxes of four", partial(_after_a_split, 0), red=4, blue=1),
     "D-4-039": each("dgx-h100:2,inc=box", "boxes:2x4,inc=both"),
     "D-4-042": _unequal_parts,
     "D-4-005 D-4-006 D-4-007": _ring_and_tree_over_the_network,

@@ -11,11 +11,11 @@ import numpy as np
 
 from colllib.algorithms import allgather, broadcast, reduce, trees
 from colllib.claims.allreduce import DOUBLING
-from colllib.claims.cases import best_us, distances, edges, measured, once, per, states
+from colllib.claims.cases import best_us, deferred, distances, edges, measured, once, per, states
 from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, run, timed
-from colllib.claims.value import Cases, Limit, Rows, Table
+from colllib.claims.value import Cases, Limit, Table
 from colllib.cost import best_segments_unrounded
-from colllib.execution import Execution, trace
+from colllib.execution import trace
 from colllib.measures import busy_ports, phases, staging
 from colllib.primitives import all_gather
 from colllib.primitives import broadcast as needs
@@ -77,17 +77,13 @@ def _time_at_the_best() -> Cases:
     yield {"at": f"P = {p}", "t": run(CHAIN, "star:10", p).cost.seconds(message=1600, alpha=0.5, bandwidth=1)}
 
 
-def _interior(what: str) -> Rows:
+@deferred
+def _interior(what: str) -> Cases:
     """Of the ranks other than the root: the links that one uses at once, and the bytes through its port."""
-
-    def done(n: int) -> Execution:
-        return run(what, f"star:{n}", 2 * (n - 1).bit_length())
-
-    def links(n: int) -> int:
-        ends = (np.concatenate((step.src, step.dst)) for step in done(n).schedule.steps)
-        return max(int(np.bincount(end)[1:].max()) for end in ends)
-
-    return per((8, 64, 512), links=links, inner_port=lambda n: Limit(max(done(n).sent[1:] + done(n).received[1:])))
+    for n in (8, 64, 512):
+        done = run(what, f"star:{n}", 2 * (n - 1).bit_length())
+        links = max(int(np.bincount(np.concatenate(step[:2]))[1:].max()) for step in done.schedule.steps)
+        yield {"at": f"N = {n}", "N": n, "links": links, "inner_port": Limit(max(done.sent[1:] + done.received[1:]))}
 
 
 # -- all-gather and reduce-scatter ---------------------------------------------------------------

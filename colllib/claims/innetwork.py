@@ -13,14 +13,14 @@ from typing import Any
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
 from colllib.claims.allreduce import DOUBLING, HALVING, RING, TREE
-from colllib.claims.cases import Quantities, as_quantities, best_us, deferred, measured, once, per, shape, together, us
+from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once, per, together
 from colllib.claims.runs import ANCHOR, by_formula, load_limit, place, proves, run, timed
-from colllib.claims.value import Cases, Limit, Table
+from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.ladder import topology
 from colllib.schedule import Schedule
 from colllib.switch_race import stream_limit
-from colllib.topology import star
+from colllib.topology import Lattice, star
 
 STAR, CUBE, RELAY = "star:512", "torus:8x8x8", "all-to-all rotated-relay"
 LATENCY_MB = ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e6  # what a port sends while one alpha passes
@@ -56,12 +56,12 @@ def _pieces_for_free(primitive: str, n: int) -> Cost:
     return Cost((limit(4.0) - limit(0.0)) / 4, limit(0.0) / 64)
 
 
-def streamed(primitive: str, ranks: int = 512) -> Quantities:
+def streamed(primitive: str, ranks: int = 512, **price: Any) -> Quantities:
     """A switch that streams, on the event clock: runs of 2 and 4 ranks confirm the formula that gives it for N."""
     for n in (2, 4):
         if _pieces_for_free(primitive, n) != stream_limit(primitive, n):
             raise ValueError(f"{primitive} through a switch does not come to its formula for {n} ranks")
-    return as_quantities(by_formula(stream_limit(primitive, ranks), f"inc-star:{ranks}", "event clock"))
+    return as_quantities(by_formula(stream_limit(primitive, ranks), f"inc-star:{ranks}", "event clock"), **price)
 
 
 def _saved_per_level() -> Cases:
@@ -136,8 +136,7 @@ def _net_speed_ups() -> Cases:
 def _regime(message: float) -> Cases:
     """The double tree at its best, the best software, and the switch that streams."""
     times = {what: best_us(what, message=message) for what in (TREE, HALVING, DOUBLING)}
-    fastest, tree = min(times, key=times.__getitem__), times[TREE]
-    inc = us(streamed("all-reduce").cost, message=message)
+    fastest, tree, inc = min(times, key=times.__getitem__), times[TREE], streamed("all-reduce", message=message).t
     best_of_all = {"fastest": find(*fastest.split()).label, "fastest_us": times[fastest]}
     case = {"trip": trip("all-reduce"), "tree": tree, "inc": inc, "ratio": tree / inc, **best_of_all}
     yield {"at": f"N = 512, {message / 1e6:g} MB", "tree_ms": tree / 1e3, "inc_ms": inc / 1e3, **case}
@@ -179,12 +178,10 @@ def summary(primitive: str, small: str, on: str = STAR, large: str = "", many: b
     yield {"at": f"{primitive}, N = 512", "N": 512, "d": (8, 8, 8), "tree_beta": Limit(load), **case}
 
 
-def _summary_of_the_torus() -> Cases:
+def _summary_of_the_torus(axes: Lattice) -> Case:
     """The load of the busiest link, which slices attain; 16x16x16 is read off 16x16, as an axis decides (E-04-054)."""
-    cube, square = run(RELAY, CUBE).cost, measured("all-to-all relay", "torus:16x16")
-    for size, n_alpha, load in ((8, cube.n_alpha, Fraction(cube.n_beta)), (16, square.n_alpha, square.busiest)):
-        d = (size,) * (3 if size == 8 else 2)
-        yield shape("torus", d, small=Fraction(n_alpha) / trip("all-to-all"), large=Limit(load))
+    done = measured(RELAY if len(axes.dims) == 3 else "all-to-all relay", f"torus:{axes}")
+    return {"small": Fraction(done.n_alpha) / trip("all-to-all"), "large": Limit(done.busiest)}
 
 
 TABLE: Table = {
@@ -211,7 +208,7 @@ TABLE: Table = {
     "E-04-032": _net_speed_ups,
     "E-04-050": _only_a_fifth,
     "E-04-052": _torus_against_the_switch,
-    "E-04-067": _summary_of_the_torus,
+    "E-04-067": along("torus", ((8, 8, 8), (16, 16)), _summary_of_the_torus),
     "E-04-029": stream("all-reduce"),
     **{f"E-04-{33 + k:03}": _regime(message) for k, message in enumerate((1e4, 1e6, 16e6, 1e9))},
     # Rabenseifner's cost, whose numbers the formula takes

@@ -17,7 +17,6 @@ from colllib.algorithms.nested import nested
 from colllib.claims.allreduce import HALVING, hierarchical_ring
 from colllib.claims.cases import as_quantities, deferred, edges, measured, once, per, per_level, states, us
 from colllib.claims.innetwork import trip
-from colllib.claims.rows import runs
 from colllib.claims.runs import built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
 from colllib.cost import Cost, Price, half_bandwidth_message
@@ -336,9 +335,6 @@ TABLE: Table = {
     "M-42": _three_tiers,
     "M-35": _butterfly,
     "M-43": _large_messages,
-    "M-44": runs(
-        "rings on torus:{d}; dim_ring = all-reduce dim-ring on torus:{d} for d = 4x4 4x4x4 3x4x5", rings=axis_after_axis
-    ),
     "M-45": _misplaced,
     "T-13 T-14 T-15 T-21": against(TSUGRII),
     "T-16": against(TSUGRII, 16),

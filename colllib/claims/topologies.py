@@ -12,8 +12,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from colllib.algorithms import allreduce, direct, lattice, relay
-from colllib.claims.cases import Quantities, along, as_quantities, deferred, measured, of_topology, once, per, shape
-from colllib.claims.rows import runs
+from colllib.claims.cases import along, as_quantities, deferred, measured, of_topology, once, one_by, per
 from colllib.claims.runs import built, place, proves, run
 from colllib.claims.value import Case, Cases, Table
 from colllib.execution import trace
@@ -155,12 +154,12 @@ def flat_ring(axes: Lattice) -> Schedule:
     return placed(allreduce.ring(axes.ranks), lattice.snake(axes))
 
 
-def _of_4096() -> Cases:
+def _of_4096(axes: Lattice) -> Case:
     """The flat ring's walk has hops of one link."""
-    order = np.array(lattice.snake(Lattice((16, 16, 16))))
-    message, _ = place("torus:16x16x16").router(order, np.roll(order, -1))
-    steps = 2 * 4095 * int(np.bincount(message).max())
-    yield shape("torus", (16, 16, 16), rings=measured(DIM_RING, "torus:16x16x16"), flat_alpha=steps)
+    order = np.array(lattice.snake(axes))
+    message, _ = place(f"torus:{axes}").router(order, np.roll(order, -1))
+    steps = 2 * (axes.ranks - 1) * int(np.bincount(message).max())
+    return {"rings": measured(DIM_RING, f"torus:{axes}"), "flat_alpha": steps}
 
 
 def _hop(on: str, measure: Callable[[Any], Any]) -> Any:
@@ -208,21 +207,16 @@ def _orders() -> Cases:
         yield {"at": f"{on}, gathers {order}", "turned": turned, "usual": usual}
 
 
-def least_halving(axes: Lattice) -> Quantities:
+def _against_rings(axes: Lattice) -> Case:
     """Rabenseifner on every axis, at its best over both orders of the partners and both rules for ties."""
     tries = product(("near", "far"), (f"torus:{axes}", f"torus:{axes},tie=balanced"))
     runs = [as_quantities(built(lattice.dim_rabenseifner, axes, order=order, on=on)) for order, on in tries]
-    return min(runs, key=lambda one: (one.n_alpha, one.n_beta))
-
-
-def _against_rings(axes: Lattice) -> Case:
-    halving, rings = least_halving(axes), measured(DIM_RING, f"torus:{axes}")
+    halving = min(runs, key=lambda one: (one.n_alpha, one.n_beta))
+    rings = measured(DIM_RING, f"torus:{axes}")
     saved, compression = rings.n_alpha - halving.n_alpha, Fraction(rings.n_alpha) / Fraction(halving.n_alpha)
     ratios = {"saved_us": float(saved) * 0.5, "saving": 100 * (1 - halving.t / rings.t), "compression": compression}
     return {"halving": halving, "rings": rings, "saved": saved, **ratios}
 
-
-_HALVINGS = along("torus", ((4,), (8,), (16,), (4, 4), (4, 4, 4), (8, 8, 8)), _against_rings)
 
 # -- meshes --------------------------------------------------------------------------------------------
 
@@ -233,18 +227,18 @@ def _cut_through() -> Cases:
     yield {"at": "star:2", "switch_ns": Fraction(1, 5) * 500 * crossed}
 
 
-def _face(place_: tuple[int, ...]) -> Callable[[], int]:
-    return lambda: links_per_rank(place("mesh:3x3x3"))[int(np.dot(place_, Lattice((3, 3, 3)).strides))]
+def _links_at(place_: tuple[int, ...]) -> int:
+    return links_per_rank(place("mesh:3x3x3"))[int(np.dot(place_, Lattice((3, 3, 3)).strides))]
 
 
-def _one_by_one(axes: Lattice) -> Schedule:
+def one_by_one(axes: Lattice) -> Schedule:
     """A schedule that never lets the busiest link idle."""
     return relay.relay_one_by_one(place(f"mesh:{axes}"))
 
 
-def _busiest_over_a_port(on: str) -> Callable[[], float]:
+def _busiest_over_a_port(on: str) -> float:
     """Loads of the busiest link over the routes of all pairs, beside a star's port."""
-    return lambda: float(max(relay.link_loads(place(on))) / run(PAIRWISE, "star:512").cost.n_beta)
+    return float(max(relay.link_loads(place(on))) / run(PAIRWISE, "star:512").cost.n_beta)
 
 
 def _one_after_the_other(axes: Lattice) -> Case:
@@ -274,18 +268,16 @@ TABLE: Table = {
     "E-02-015": per((1, 2, 3), _grown, name="k"),
     " ".join(f"E-02-{number:03}" for number in range(46, 53)): _all_reduced,
     "E-02-025": _rings_at_once,
-    "E-02-056 E-02-070 E-02-028": _of_4096,
+    "E-02-056 E-02-070 E-02-028": along("torus", ((16, 16, 16),), _of_4096),
     "E-02-073": _orders,
-    "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-128": _HALVINGS,
+    "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-128": along(
+        "torus", ((4,), (8,), (16,), (4, 4), (4, 4, 4), (8, 8, 8)), _against_rings
+    ),
     "E-02-138": once(
         "torus:4x4x4", runs=lambda: proves(lattice.dim_rabenseifner, Lattice((4, 4, 4)), on="torus:4x4x4")
     ),
     "E-02-060 E-02-061 E-02-062 E-02-063 E-02-064 E-02-065 E-02-066": along(
         "torus", ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)), _phases
-    ),
-    "E-02-026 E-02-027": runs(
-        "flat = flat-ring on torus:{d}; rings = all-reduce dim-ring on torus:{d} for d = 2x2x2 8x8x8",
-        flat_ring=flat_ring,
     ),
     "E-02-029": along(
         "torus",
@@ -307,17 +299,9 @@ TABLE: Table = {
         pairwise=lambda n: Fraction(run(PAIRWISE, f"full-mesh:{n}").cost.n_beta),
         behind_one_port=lambda n: Fraction(built(direct.all_to_all, n, on=one_port(full_mesh(n))).cost.n_beta),
     ),
-    "E-02-094": once(
-        "mesh:3x3x3", body=_face((1, 1, 1)), face=_face((1, 1, 0)), edge=_face((0, 1, 0)), corner=_face((0, 0, 0))
-    ),
-    "E-02-097": runs(
-        "one-by-one on mesh:{d}; relayed = all-to-all relay on mesh:{d} for d = 4 8 6x4 8x4 2x2", one_by_one=_one_by_one
-    ),
-    "E-02-098": once(
-        "N = 512",
-        cube=_busiest_over_a_port("mesh:8x8x8"),
-        flat=_busiest_over_a_port("mesh:32x16"),
-        flat_torus=_busiest_over_a_port("torus:32x16,tie=balanced"),
+    "E-02-094": one_by("mesh:3x3x3", _links_at, body=(1, 1, 1), face=(1, 1, 0), edge=(0, 1, 0), corner=(0, 0, 0)),
+    "E-02-098": one_by(
+        "N = 512", _busiest_over_a_port, cube="mesh:8x8x8", flat="mesh:32x16", flat_torus="torus:32x16,tie=balanced"
     ),
     "E-02-099": along("mesh", ((8,), (4, 4), (8, 4), (4, 4, 2)), _one_after_the_other),
     "E-02-100": per(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from colllib.algorithms import allreduce
 from colllib.algorithms.direct import parameter_server
 from colllib.claims.allreduce import ring_and_tree_meet
-from colllib.claims.cases import once, per
+from colllib.claims.cases import once, one_by, per
 from colllib.claims.runs import built, run
 from colllib.claims.value import Cases, Table
 from colllib.cost import Cost
@@ -399,7 +399,7 @@ TABLE: Table = {
     "M-47": _blocks_of_128,
     "M-48": _index_and_value,
     "M-50": _feedback_by_hand,
-    "M-51": once("eight times fewer bytes", new=lambda: _compressed(40), fast=lambda: _compressed(1)),
+    "M-51": one_by("eight times fewer bytes", _compressed, new=40, fast=1),
     "M-52": once(
         "100,000 steps",
         slow=lambda: _training(100_000, 200),

@@ -131,9 +131,6 @@ class Said:
     statements: tuple[Statement, ...]
     where: tuple[Statement, ...] = ()
 
-    def __str__(self) -> str:
-        return ", ".join(map(str, self.statements))
-
     def about(self, cases: Sequence[Case]) -> list[Case]:
         """The cases that it is about.
 
