@@ -13,7 +13,7 @@ import pytest
 from colllib import execute
 from colllib.algorithms import expansion
 from colllib.algorithms.breadth_first import BreadthFirst
-from colllib.topology import find
+from colllib.topology.expression import find
 
 
 def _lines(base, times):

@@ -7,7 +7,7 @@ torus:8x8x8 1, dgx-a100:128 1 with its proof.
 import pytest
 
 from colllib.forest import forest
-from colllib.topology import find
+from colllib.topology.expression import find
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,10 @@ from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule, Step
-from colllib.topology import MEANINGS, OPERATIONS, PRESETS, TOPOLOGIES, Form, Topology, star
-from colllib.topology import find as find_topology
+from colllib.topology import Topology, star
+from colllib.topology.expression import MEANINGS, OPERATIONS, TOPOLOGIES, Form
+from colllib.topology.expression import find as find_topology
+from colllib.topology.presets import PRESETS
 from colllib.training.command import experts_command, step_command
 
 MOST_TRACED = 64  # ranks, and cells over all steps: more grow into pages nobody reads
@@ -82,7 +84,11 @@ def _scheduled(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.argument("primitive")
     @click.argument("algorithm")
-    @click.option("--segments", default="1", help="a whole number; for run also best (by lock-step)")
+    @click.option(
+        "--segments",
+        default="1",
+        help="a whole number; for run also best, by lock-step: each costs a latency",
+    )
     @click.option("--tiers", help="of a hierarchical schedule: an algorithm for each tier, innermost first, or for all")
     @click.option("--order", help="of a hierarchical schedule: inner-first or outer-first")
     @click.option("--root", help="where the algorithm has one (default: 0)")

@@ -175,9 +175,10 @@ class _Ranks:
         self.free = [0.0] * ranks
         self.next = {SEND: [0.0] * ranks, RECEIVE: [0.0] * ranks}
 
-    def when(self, now: float, rank: int, what: int) -> float:
-        """From when on a rank can begin to send or to receive."""
-        return max(now, self.free[rank], self.next[what][rank])
+    def when(self, now: float, rank: int, what: int, wire: float) -> float:
+        """From when on a rank can begin to send what needs so long on the wire, or to receive it once it is there."""
+        first_byte = self.next[what][rank]
+        return max(now, self.free[rank], first_byte if what == SEND else first_byte + wire)
 
     def sends(self, now: float, rank: int, wire: float) -> float:
         """Begin to send now what needs so long on the wire; when its first byte leaves."""
@@ -291,13 +292,13 @@ class _Flows:
         while queue:
             now, i, hop = heapq.heappop(queue)
             if hop in (SEND, RECEIVE):
-                begin = ranks.when(now, self.src[i] if hop == SEND else self.dst[i], hop)
+                rank, link = (self.src[i], self.links[i][0]) if hop == SEND else (self.dst[i], self.links[i][-1])
+                wire = load[i] * slowness[tier_of[link]]
+                begin = ranks.when(now, rank, hop, wire)
                 if begin > now:  # others may come first
                     heapq.heappush(queue, (begin, i, hop))
                     continue
                 if hop == SEND:
-                    link = self.links[i][0]
-                    wire = load[i] * slowness[tier_of[link]]
                     heapq.heappush(queue, (ranks.sends(now, self.src[i], wire), i, 0))
                     continue
                 arrival[i] = ranks.receives(now, self.dst[i])

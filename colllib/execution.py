@@ -11,6 +11,7 @@ import numpy as np
 
 from colllib.cost import Cost, Kind, TieredCost, whole_if_possible
 from colllib.exact import IntArray, accumulated, counted, gathered, multiplied, summed
+from colllib.limits import CROSSING, LINK, MESSAGE, MOST_CROSSINGS, STEP, check_size
 from colllib.provenance import Provenance, ScheduleError, trace
 from colllib.schedule import Schedule
 from colllib.topology import Topology, star
@@ -20,6 +21,8 @@ __all__ = ["Execution", "Ledger", "ScheduleError", "check_fit", "execute", "trac
 
 
 CHUNK = 2**17  # messages that are routed at a time: their arrays stay in the cache
+LOOKED_AT = 2**6  # messages of a step, from which the length of its routes is judged
+STEPS_LOOKED_AT = 17
 
 
 class Ledger:
@@ -311,3 +314,28 @@ def check_fit(schedule: Schedule, topology: Topology) -> None:
         )
     if schedule.switches > topology.switches:
         raise ValueError(f"the schedule uses {schedule.switches} switches, {topology.name} has {topology.switches}")
+
+
+def expected_seconds(what: str, schedule: Schedule, topology: Topology) -> float:
+    """About how long a schedule takes to execute, judged by some of its messages in some of its steps.
+
+    Raises:
+        TooLarge: if a step has so many crossings of links that they fill the memory.
+    """
+    steps = schedule.num_steps
+    looked_at = np.unique(np.linspace(0, max(steps - 1, 0), min(steps, STEPS_LOOKED_AT)).astype(np.intp))
+    nearest = np.diff([0, *((looked_at[1:] + looked_at[:-1] + 1) // 2), steps])  # how many steps each one stands for
+    seconds = steps * (STEP + LINK * topology.num_links)
+    for t, times in zip(looked_at.tolist(), nearest.tolist(), strict=False):
+        step, alike = schedule.part(t)
+        messages = len(step.src) * alike
+        crossings = int(mean_crossings(topology, step.src, step.dst) * messages)
+        check_size(f"{what}, step {t}", crossings, MOST_CROSSINGS, "crossings of links")
+        seconds += (messages * MESSAGE + crossings * CROSSING) * times
+    return seconds
+
+
+def mean_crossings(topology: Topology, src: IntArray, dst: IntArray) -> float:
+    """How many links a message crosses on average, judged by some of them."""
+    some = slice(None, None, -(-len(src) // LOOKED_AT) or 1)
+    return len(topology.router(src[some], dst[some])[0]) / max(len(src[some]), 1)

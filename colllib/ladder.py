@@ -13,13 +13,13 @@ from math import inf
 from operator import attrgetter
 from typing import Any
 
-from colllib import topology as topologies
 from colllib.algorithms import Algorithm, every, find, hierarchical, of
 from colllib.algorithms.alltoall import radices
 from colllib.algorithms.nested import flows
 from colllib.bounds import bus_factor
 from colllib.cost import Cost, Price, best_segments, check_latency
-from colllib.execution import Execution, execute
+from colllib.efficiency import IDEAL, Eta, effective
+from colllib.execution import Execution, execute, expected_seconds
 from colllib.limits import (
     IN_FULL,
     LINK,
@@ -29,13 +29,12 @@ from colllib.limits import (
     TooLarge,
     check_seconds,
     check_size,
-    expected_seconds,
 )
-from colllib.losses import IDEAL, Eta, effective
 from colllib.overlap import Pricing, Traffic, lowest, lowest_by_rounds, overlapped, whole_steps
 from colllib.schedule import Orbit, Schedule
 from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, NoRouteError, Topology, injection, star
+from colllib.topology.expression import find as find_topology
 
 # the anchor where the numbers of all chapters meet
 ANCHOR_RANKS = 512
@@ -283,7 +282,7 @@ class Rung:
 @cache
 def topology(expression: str) -> Topology:
     """The topology of an expression, made once."""
-    return topologies.find(expression)
+    return find_topology(expression)
 
 
 @cache
@@ -433,7 +432,7 @@ def _best_overlap(here: Entry, named: str, seconds: Callable[[int], float]) -> t
             STEP + LINK * topology.num_links
         )  # a further segment takes but one step more
         further = expected_seconds(named, schedule, topology) - first
-        most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // len(schedule.blocks))
+        most = min(MOST_SEGMENTS, int((OVERLAPPED - first) / further), MOST_BLOCKS // schedule.num_blocks)
         if most > 0:
             return lowest(seconds, most)
     return inf, 1
@@ -583,7 +582,7 @@ def entries(primitive: str, expression: str, trusting: bool = False) -> tuple[En
     `ladder` does that.
 
     >>> [found.algorithm.label for found in entries("all-gather", "torus:4x4")]
-    ['recursive doubling', 'dim ring', 'breadth first', 'rotated dim ring']
+    ['recursive doubling', 'dim-ring', 'breadth-first', 'rotated dim-ring']
     """
     on = topology(expression)
     at_home = (
@@ -604,7 +603,7 @@ def fastest(primitive: str, on: str, *, trusting: bool = False, **price: Any) ->
         price: message, alpha, bandwidth, and what else `Entry.priced` takes.
 
     >>> fastest("all-reduce", "torus:2x2x2", message=16e6, alpha=0.5e-6, bandwidth=900e9).label
-    'rotated dim ring'
+    'rotated dim-ring'
     """
     rungs = (one.priced(**price) for one in entries(primitive, on, trusting))
     return min(rungs, key=_seconds)

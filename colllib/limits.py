@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
 from colllib import units
-
-if TYPE_CHECKING:
-    from colllib.exact import IntArray
-    from colllib.schedule import Schedule
-    from colllib.topology import Topology
 
 MOST_NODES = 2**21
 MOST_LINKS = 2**24
@@ -28,8 +19,6 @@ STEP, LINK, MESSAGE, CROSSING = 150e-6, 4e-9, 50e-9, 80e-9
 FLOW = 5e-7  # a maximum flow, for every node
 TREE = 2.5e-6  # a tree that is packed and lowered, for every two ranks
 EVENT = 20e-6  # on the event clock, a message
-LOOKED_AT = 2**6  # messages of a step, from which the length of its routes is judged
-STEPS_LOOKED_AT = 17
 
 
 class TooLarge(ValueError):
@@ -46,31 +35,6 @@ def check_size(what: str, count: int, most: int, unit: str) -> None:
     if count > most:
         number = str(count) if count < 10**15 else f"about 10^{len(str(count)) - 1}"
         raise TooLarge(f"{units.shortened(what, 120)}: {number} {unit} are too many, at most {most} will do")
-
-
-def expected_seconds(what: str, schedule: Schedule, topology: Topology) -> float:
-    """About how long a schedule takes to execute, judged by some of its messages in some of its steps.
-
-    Raises:
-        TooLarge: if a step has so many crossings of links that they fill the memory.
-    """
-    steps = schedule.num_steps
-    looked_at = np.unique(np.linspace(0, max(steps - 1, 0), min(steps, STEPS_LOOKED_AT)).astype(np.intp))
-    nearest = np.diff([0, *((looked_at[1:] + looked_at[:-1] + 1) // 2), steps])  # how many steps each one stands for
-    seconds = steps * (STEP + LINK * topology.num_links)
-    for t, times in zip(looked_at.tolist(), nearest.tolist(), strict=False):
-        step, alike = schedule.part(t)
-        messages = len(step.src) * alike
-        crossings = int(mean_crossings(topology, step.src, step.dst) * messages)
-        check_size(f"{what}, step {t}", crossings, MOST_CROSSINGS, "crossings of links")
-        seconds += (messages * MESSAGE + crossings * CROSSING) * times
-    return seconds
-
-
-def mean_crossings(topology: Topology, src: IntArray, dst: IntArray) -> float:
-    """How many links a message crosses on average, judged by some of them."""
-    some = slice(None, None, -(-len(src) // LOOKED_AT) or 1)
-    return len(topology.router(src[some], dst[some])[0]) / max(len(src[some]), 1)
 
 
 def check_seconds(what: str, seconds: float, fewer: str = "ranks or segments") -> None:

@@ -4,7 +4,8 @@ In the file each pair of GPUs has a thread block that sends and one that receive
 one step of another thread block of its GPU; where it must wait for more, `nop` steps before it do.
 A receive with a sum (`rrc`) is an add, a receive (`r`) a copy.
 
-Source: microsoft/msccl, src/include/msccl.h (limits), src/xml_generator (the format).
+Source: microsoft/msccl, src/graph/topo.cc (what its reader takes), src/include/msccl.h (limits),
+src/collectives/device/msccl_interpreter.h (how a file is executed).
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ COLLECTIVES = {
     "all-gather": ("allgather", "o"),
     "reduce-scatter": ("reduce_scatter", "i"),
 }
-MOST_STEPS, MOST_THREAD_BLOCKS, MOST_COUNT, MOST_GPUS = 256, 32, 72, 1024
+MOST_STEPS, MOST_PEERS, MOST_COUNT, MOST_GPUS = 256, 32, 71, 1024
+IN_FLIGHT = 2  # chunks sent and not yet received: with protocol Simple each takes half of a connection's buffer
+MOST_BYTES = 2**63 - 1  # of a message; where a file says nothing MSCCL takes it below 128 MiB only
 _KINDS = ("s", "r", "rrc", "nop")
 Values = NDArray[np.int64]
 
@@ -95,7 +98,7 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
     Raises:
         ValueError: for another primitive, a schedule with switches or with a path over another GPU (which way a message
             takes through switches is the network's affair), or one beyond MSCCL's limits: 256 steps of a thread
-            block, 32 thread blocks of a GPU, 72 chunks a step.
+            block, 32 GPUs to send to, 32 to receive from, 71 chunks a step.
 
     >>> from colllib import algorithms
     >>> made = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")
@@ -142,10 +145,11 @@ def _chunks(schedule: Schedule, primitive: str) -> tuple[list[int], list[int]]:
 
 def _check(gpus: list[_Gpu], most: int) -> None:
     steps = max((len(steps) for gpu in gpus for steps in gpu.steps), default=0)
-    blocks = max(len(gpu.steps) for gpu in gpus)
+    peers = {way: max(sum(direction == way for direction, _ in gpu.blocks) for gpu in gpus) for way in ("send", "recv")}
     for what, value, limit in (
         ("steps of a thread block", steps, MOST_STEPS),
-        ("thread blocks of a GPU", blocks, MOST_THREAD_BLOCKS),
+        ("GPUs that one sends to", peers["send"], MOST_PEERS),
+        ("GPUs that one receives from", peers["recv"], MOST_PEERS),
         ("chunks in a step", most, MOST_COUNT),
     ):
         if value > limit:
@@ -157,7 +161,7 @@ def _lines(gpus: list[_Gpu], primitive: str, name: str, chunks: int) -> Iterator
     own = chunks // len(gpus)
     yield (
         f'<algo name={quoteattr(name)} proto="Simple" nchannels="1" nchunksperloop="{chunks}" '
-        f'ngpus="{len(gpus)}" coll="{collective}" inplace="1" outofplace="0">'
+        f'ngpus="{len(gpus)}" coll="{collective}" inplace="1" outofplace="0" minBytes="0" maxBytes="{MOST_BYTES}">'
     )
     for rank, gpu in enumerate(gpus):
         inputs, outputs = (own if primitive == "all-gather" else chunks), (own if collective[0] == "r" else chunks)
@@ -180,7 +184,8 @@ class _Block:
     send: int
     recv: int
     steps: list[dict[str, Any]]
-    done: int = 0
+    done: int = 0  # steps
+    moved: int = 0  # chunks of the next one
 
 
 def run(text: str, *, seed: int = 0) -> tuple[str, int]:
@@ -195,8 +200,9 @@ def run(text: str, *, seed: int = 0) -> tuple[str, int]:
         the collective's name in MSCCL, and the number of GPUs.
 
     Raises:
-        ValueError: if the file cannot be read, uses what is not defined, never ends, leaves something unreceived,
-            or ends with a wrong value, which is named by GPU and chunk.
+        ValueError: if the file cannot be read, uses what is not defined, never ends where a connection holds
+            `IN_FLIGHT` chunks, leaves something unreceived, or ends with a wrong value, which is named by GPU and
+            chunk.
     """
     algo = parsed(text, "algo")
     collective, size, chunks = algo.get("coll"), number(algo, "ngpus", 1), number(algo, "nchunksperloop", 1)
@@ -247,8 +253,9 @@ def _read_step(step: Any, s: int, rank: int, chunks: int) -> dict[str, Any]:
         raise ValueError(f"GPU {rank}, step {s}: beyond {chunks} chunks, or from one buffer to another")
     return {
         "kind": kind,
-        "from": slice(source, source + count),
-        "to": slice(target, target + count),
+        "from": source,
+        "to": target,
+        "count": count,
         "tb": number(step, "depid", -1),
         "at": number(step, "deps", -1),
     }
@@ -267,7 +274,7 @@ def _before(given: Values, collective: str) -> Values:
 
 
 def _execute(gpus: list[list[_Block]], held: Values) -> None:
-    wires: dict[tuple[int, int], deque[Values]] = {}
+    wires: dict[tuple[int, int], deque[tuple[int, int]]] = {}
     moving = True
     while moving:
         moving = False
@@ -277,30 +284,37 @@ def _execute(gpus: list[list[_Block]], held: Values) -> None:
                     moving = True
     stuck = [(rank, k) for rank, blocks in enumerate(gpus) for k, b in enumerate(blocks) if b.done < len(b.steps)]
     if stuck:
-        raise ValueError(f"deadlock: thread block {stuck[0][1]} of GPU {stuck[0][0]} waits for ever")
+        where = f"thread block {stuck[0][1]} of GPU {stuck[0][0]}"
+        raise ValueError(f"deadlock with {IN_FLIGHT} chunks in flight: {where} waits for ever")
     if any(wires.values()):
         raise ValueError("something that was sent is never received")
 
 
 def _one(
-    block: _Block, rank: int, blocks: list[_Block], held: Values, wires: dict[tuple[int, int], deque[Values]]
+    block: _Block, rank: int, blocks: list[_Block], held: Values, wires: dict[tuple[int, int], deque[tuple[int, int]]]
 ) -> bool:
-    """Take the next step, if it can be taken."""
+    """Move the next chunk of the next step, if it can be moved."""
     step = block.steps[block.done]
     if step["tb"] >= 0 and blocks[step["tb"]].done <= step["at"]:
         return False
-    kind = step["kind"]
+    kind, count = step["kind"], step["count"]
+    source, target = step["from"] + block.moved, step["to"] + block.moved
     if kind == "s":
-        wires.setdefault((rank, block.send), deque()).append(held[rank, step["from"]].copy())
-    elif kind != "nop":
-        wire = wires.get((block.recv, rank))
-        if not wire:
+        wire = wires.setdefault((rank, block.send), deque())
+        if len(wire) == IN_FLIGHT:
             return False
-        came = wire.popleft()
-        if len(came) != step["to"].stop - step["to"].start:
-            raise ValueError(f"GPU {rank} receives {len(came)} chunks where it expects another number")
-        held[rank, step["to"]] = came + (held[rank, step["from"]] if kind == "rrc" else 0)
-    block.done += 1
+        wire.append((int(held[rank, source]), count))
+    elif kind != "nop":
+        arrived = wires.get((block.recv, rank))
+        if not arrived:
+            return False
+        came, sent = arrived.popleft()
+        if sent != count:
+            raise ValueError(f"GPU {rank} receives {sent} chunks where it expects {count}")
+        held[rank, target] = came + (held[rank, source] if kind == "rrc" else 0)
+    block.moved += 1
+    if block.moved >= count:
+        block.done, block.moved = block.done + 1, 0
     return True
 
 

@@ -50,7 +50,7 @@ def at_node(primitive: str, topology: Topology, cost: Cost) -> AtNode:
         ValueError: for another primitive, switches, ranks of unequal degree, or links of unequal bandwidth.
 
     >>> from colllib.algorithms import breadth_first
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> kautz = find("kautz:4x1024")
     >>> at_node("all-gather", kautz, breadth_first.all_gather_cost(kautz))
     AtNode(n_beta=Fraction(341, 256), latency=True, bandwidth=False)
@@ -67,7 +67,7 @@ def at_node(primitive: str, topology: Topology, cost: Cost) -> AtNode:
 def breadth_first_optimal(graph: Topology) -> bool:
     """Whether a breadth-first all-gather loads every link evenly in every step, so that no schedule takes less time.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> breadth_first_optimal(find("hypercube:4")), breadth_first_optimal(find("diamond"))
     (True, False)
     """

@@ -11,8 +11,7 @@ from colllib.algorithms.nested import nested
 from colllib.closed_form import no_closed_form
 from colllib.cost import Price
 from colllib.exact import IntArray
-from colllib.execution import execute
-from colllib.limits import expected_seconds
+from colllib.execution import execute, expected_seconds
 from colllib.schedule import Schedule, placed
 from colllib.topology import Lattice, Topology
 from colllib.units import shortened, whole

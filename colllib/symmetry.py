@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from colllib.exact import IntArray, accumulated, counted, gathered, multiplied
-from colllib.execution import Execution, Ledger, check_fit
-from colllib.limits import CROSSING, MESSAGE, MOST_AT_ONCE, check_seconds, mean_crossings
+from colllib.execution import Execution, Ledger, check_fit, mean_crossings
+from colllib.limits import CROSSING, MESSAGE, MOST_AT_ONCE, check_seconds
 from colllib.moves import Numbers
 from colllib.provenance import (
     check_named,

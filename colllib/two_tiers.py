@@ -13,7 +13,9 @@ from typing import Any
 
 from colllib.formula import Formula
 from colllib.ladder import ANCHOR_MESSAGE, Rung, ladder
-from colllib.topology import PRESETS, Topology, find
+from colllib.topology import Topology
+from colllib.topology.expression import find
+from colllib.topology.presets import PRESETS
 
 #: What each is called: its topology, and the preset whose speeds it has.
 CLUSTERS = {

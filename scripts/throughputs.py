@@ -16,7 +16,7 @@ from pathlib import Path
 
 from colllib.graphs.spread import search
 from colllib.graphs.throughput import narrowed
-from colllib.topology import find
+from colllib.topology.expression import find
 
 TABLE = Path(__file__).parents[1] / "colllib" / "claims" / "throughputs.csv"
 FIELDS = ("graph", "flow", "heat", "spread", "lengths")

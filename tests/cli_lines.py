@@ -24,7 +24,8 @@ from colllib.algorithms import CATALOGUE
 from colllib.measured.machines import PRESETS as MACHINES
 from colllib.measured.write import DIALECTS
 from colllib.primitives import PRIMITIVES
-from colllib.topology import PRESETS, TOPOLOGIES
+from colllib.topology.expression import TOPOLOGIES
+from colllib.topology.presets import PRESETS
 
 SECONDS, MEMORY = 20, 4 * 2**30
 

@@ -3,7 +3,8 @@
 import networkx as nx
 from hypothesis import strategies as st
 
-from colllib.topology import Topology, find
+from colllib.topology import Topology
+from colllib.topology.expression import find
 
 BASES = [
     "ring:4",

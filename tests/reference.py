@@ -179,7 +179,9 @@ def event_times(schedule, topology, message, alpha, bandwidth, processor=None, l
         """When a message goes on: it is sent before its first link and received after its last."""
         if hop[f] < 0:
             return max(at[f], busy[f[1]], next_sent[f[1]])
-        return max(at[f], busy[f[2]], next_received[f[2]]) if hop[f] == len(route[f[1:]]) else at[f]
+        if hop[f] < len(route[f[1:]]):
+            return at[f]
+        return max(at[f], busy[f[2]], next_received[f[2]] + wire(f, route[f[1:]][-1]))
 
     while len(done) < len(flows):
         for f in flows:

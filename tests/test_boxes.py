@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colllib.topology import NoRouteError, boxes, fat_tree, find, leaf_spine
+from colllib.topology import NoRouteError, boxes, fat_tree, leaf_spine
+from colllib.topology.expression import find
 
 
 def walk(topology, src, dst):

@@ -26,8 +26,8 @@ from colllib.contention import (
     zipf,
 )
 from colllib.cost import Cost
+from colllib.efficiency import NVLINK4, NVLS_BY_RANKS, PROFILES, Eta, effective, implied_eta_beta
 from colllib.events import event_clock
-from colllib.losses import NVLINK4, NVLS_BY_RANKS, PROFILES, Eta, effective, implied_eta_beta
 from colllib.schedule import placed, scaled, side_by_side
 from colllib.topology import Lattice, boxes, from_links, leaf_spine, mesh, ring, torus
 

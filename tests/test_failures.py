@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from colllib.algorithms import channels, find, lattice
 from colllib.execution import execute
 from colllib.topology import NoRouteError, boxes
-from colllib.topology import find as topology
 from colllib.topology.cuts import bisection
+from colllib.topology.expression import find as topology
 
 
 def walk(net, src, dst):

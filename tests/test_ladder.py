@@ -10,7 +10,7 @@ from colllib.algorithms import alltoall, find, hierarchical, of
 from colllib.execution import execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, best, ladder, run
 from colllib.topology import boxes, mesh, ring, star, switch_tree, torus
-from colllib.topology import find as find_on
+from colllib.topology.expression import find as find_on
 
 ANCHOR = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
 

@@ -12,7 +12,8 @@ from colllib.algorithms.lattice import line_reduce_scatter
 from colllib.execution import execute
 from colllib.primitives import point_to_point
 from colllib.schedule import Schedule, Step, reversed_in_time
-from colllib.topology import Lattice, equal_injection, find, line, mesh, one_port, ring, star, torus, twisted_torus
+from colllib.topology import Lattice, equal_injection, line, mesh, one_port, ring, star, torus, twisted_torus
+from colllib.topology.expression import find
 from colllib.topology.lattice import shortest_way
 
 SHAPES = st.lists(st.integers(1, 5), min_size=1, max_size=3).filter(lambda dims: prod(dims) <= 60)

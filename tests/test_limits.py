@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from colllib.algorithms import CATALOGUE, broadcast, find
+from colllib.execution import expected_seconds
 from colllib.ladder import run
-from colllib.limits import MOST_SECONDS, TooLarge, expected_seconds
+from colllib.limits import MOST_SECONDS, TooLarge
 from colllib.primitives import all_gather, all_to_all
 from colllib.schedule import pipelined
-from colllib.topology import find as topology
+from colllib.topology.expression import find as topology
 
 PRICE = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
 

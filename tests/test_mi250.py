@@ -4,7 +4,7 @@ import networkx as nx
 import pytest
 from forest_fabrics import speeds_of
 
-from colllib.topology import find
+from colllib.topology.expression import find
 
 
 def test_every_die_has_seven_links_to_three_or_four_others():

@@ -29,7 +29,7 @@ from colllib.measured.read import read
 from colllib.primitives import PRIMITIVES, all_gather, all_reduce, reduce
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Schedule, Step
-from colllib.topology import find as find_topology
+from colllib.topology.expression import find as find_topology
 
 TESTS = Path(__file__).resolve().parent
 PAGE = (TESTS.parent / "book" / "witness.md").read_text(encoding="utf-8")

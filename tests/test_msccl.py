@@ -20,7 +20,8 @@ from colllib.msccl import COLLECTIVES, export, run
 from colllib.plain_xml import parsed
 from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, Step
-from colllib.topology import find, star
+from colllib.topology import star
+from colllib.topology.expression import find
 from colllib.topology.paths import Paths
 
 RING = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")
@@ -39,6 +40,30 @@ def test_every_algorithm_that_can_be_exported_ends_right_in_the_interpreter(data
         assert re.search(r"at most|several sizes|switches", str(error))  # noqa: PT017
         return
     assert run(text, seed=ranks) == (COLLECTIVES[primitive][0], ranks)
+    read_as_msccl_does(text)
+
+
+def read_as_msccl_does(text):
+    """What MSCCL's reader (src/graph/topo.cc) asks of a file beyond what the interpreter needs."""
+    algo = parsed(text, "algo")
+    ranks, chunks = int(algo.get("ngpus")), int(algo.get("nchunksperloop"))
+    assert int(algo.get("minBytes")) == 0
+    assert 2**40 < int(algo.get("maxBytes")) < 2**63
+    shards = {"allgather": "i_chunks", "reduce_scatter": "o_chunks"}.get(algo.get("coll"))
+    for gpu in algo:
+        for side in ("i_chunks", "o_chunks"):
+            assert int(gpu.get(side)) * (ranks if side == shards else 1) == chunks
+        for way in ("send", "recv"):
+            peers = [tb.get(way) for tb in gpu if tb.get(way) != "-1"]
+            assert gpu.get("id") not in peers
+            assert len(peers) == len(set(peers)) <= 32
+        for tb in gpu:
+            for step, following in zip(tb, [*tb[1:], None], strict=True):
+                if step.get("type") == "nop":  # it hands its wait to the next one, which must have one too
+                    assert step.get("hasdep") == "0"
+                    assert following.get("depid") != "-1"
+                else:
+                    assert 0 < int(step.get("cnt")) < 72
 
 
 @pytest.mark.parametrize(
@@ -69,7 +94,35 @@ def test_a_wait_in_a_circle_is_a_deadlock():
         run(f'<algo coll="allreduce" ngpus="1" nchunksperloop="1"><gpu id="0">{blocks}</gpu></algo>')
 
 
-def test_a_primitive_that_the_format_has_no_place_for_is_refused():
+def exchanged(shares, back=1):
+    """An all-reduce of two GPUs in one step: each sends all its blocks, GPU 1 in the order that back says."""
+    every = np.arange(len(shares))
+    swap = Step.of(
+        np.repeat([0, 1], len(every)), np.repeat([1, 0], len(every)), np.concatenate([every, every[::back]]), True
+    )
+    return Schedule.from_steps(all_reduce(2, shares), [swap])
+
+
+@pytest.mark.parametrize(
+    ("schedule", "ends"),
+    [
+        (exchanged([Fraction(1, 3), Fraction(2, 3)]), True),
+        (exchanged([Fraction(1, 4), Fraction(3, 4)]), False),
+        (exchanged([Fraction(1, 4)] * 4), True),
+        (exchanged([Fraction(1, 4)] * 4, back=-1), False),
+    ],
+)
+def test_a_connection_holds_two_chunks_and_who_must_send_more_before_receiving_waits_for_ever(schedule, ends):
+    """A block is received where it is sent from, so its receive waits until all of it is on its way."""
+    text = export(schedule, "all-reduce", "swap")
+    if ends:
+        assert run(text) == ("allreduce", 2)
+    else:
+        with pytest.raises(ValueError, match="deadlock with 2 chunks in flight"):
+            run(text)
+
+
+def test_a_primitive_that_is_not_written_is_refused():
     schedule = algorithms.find("broadcast", "chain").build(4)
     with pytest.raises(ValueError, match="no MSCCL file for broadcast"):
         export(schedule, "broadcast", "chain")
@@ -109,10 +162,10 @@ def by_every_other(ranks):
     [
         ("all-reduce", summed_by_gpu_0(256), None),
         ("all-reduce", summed_by_gpu_0(257), "257 steps of a thread block: MSCCL takes at most 256"),
-        ("all-reduce", summed_by_gpu_0([Fraction(1, 73), Fraction(72, 73)]), None),
-        ("all-reduce", summed_by_gpu_0([Fraction(1, 74), Fraction(73, 74)]), "73 chunks in a step: .* at most 72"),
-        ("all-gather", by_every_other(17), None),
-        ("all-gather", by_every_other(18), "34 thread blocks of a GPU: MSCCL takes at most 32"),
+        ("all-reduce", summed_by_gpu_0([Fraction(1, 72), Fraction(71, 72)]), None),
+        ("all-reduce", summed_by_gpu_0([Fraction(1, 73), Fraction(72, 73)]), "72 chunks in a step: .* at most 71"),
+        ("all-gather", by_every_other(33), None),
+        ("all-gather", by_every_other(34), "33 GPUs that one sends to: MSCCL takes at most 32"),
     ],
 )
 def test_as_much_is_written_as_msccl_takes(primitive, schedule, complaint):

@@ -9,7 +9,7 @@ from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.graphs.measures import degree
 from colllib.optimality import at_node
-from colllib.topology import find
+from colllib.topology.expression import find
 
 
 @pytest.mark.parametrize(

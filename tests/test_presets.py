@@ -8,8 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from colllib.cli import cli
-from colllib.topology import PRESETS, find
 from colllib.topology.describe import switches, wires
+from colllib.topology.expression import find
+from colllib.topology.presets import PRESETS
 
 KEYS = re.findall(
     r"^@\w+\{([^,]+),", (Path(__file__).parents[1] / "book" / "references.bib").read_text(encoding="utf-8"), re.M

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
 import tomllib
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -106,3 +108,23 @@ def test_workflows_name_the_actions_they_run_by_commit():
     for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
         for action in re.findall(r"uses: *(.*)", workflow.read_text(encoding="utf-8")):
             assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action), action
+
+
+def imported(path, names):
+    """The modules of the library that a file imports, also inside functions; not what only a type checker reads."""
+    skipped = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            skipped |= set(ast.walk(node))
+        elif isinstance(node, ast.ImportFrom) and node not in skipped:
+            for alias in node.names:
+                yield node.module if f"{node.module}.{alias.name}" not in names else f"{node.module}.{alias.name}"
+
+
+def test_no_module_needs_one_that_needs_it():
+    """But for the one catalogue: the algorithm of a tier is named in it, as is the one made of such tiers."""
+    paths = sorted((ROOT / "colllib").rglob("*.py"))
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    needs = nx.DiGraph((name, other) for name, path in names.items() for other in imported(path, names))
+    circles = [sorted(group) for group in nx.strongly_connected_components(needs) if len(group) > 1]
+    assert circles == [["colllib.algorithms", "colllib.algorithms.hierarchical"]]

@@ -21,7 +21,7 @@ from colllib.events import event_clock
 from colllib.execution import execute
 from colllib.ladder import offered
 from colllib.topology import boxes, star
-from colllib.topology import find as find_topology
+from colllib.topology.expression import find as find_topology
 
 PRICE = {"message": 64e6, "alpha": (1e-6, 4e-6), "bandwidth": (400e9, 50e9)}
 

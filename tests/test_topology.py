@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from colllib.exact import Fractions
 from colllib.limits import TooLarge
 from colllib.topology import (
-    PRESETS,
     Latency,
     Topology,
     base,
     equal_injection,
-    find,
     from_links,
     full_mesh,
     ring,
     star,
     switch_tree,
 )
+from colllib.topology.expression import find
+from colllib.topology.presets import PRESETS
 
 
 def paths(topology: Topology, src, dst):

@@ -494,7 +494,8 @@ def all_gather(topology: Topology, pieces: int = 0) -> Schedule:
         pieces: into how many pieces a shard may be cut at most (default: as many as make it exact).
 
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find, torus
+    >>> from colllib.topology import torus
+    >>> from colllib.topology.expression import find
     >>> execute(all_gather(torus((5, 4))), torus((5, 4))).cost
     Cost(n_alpha=4, n_beta=19/80)
     >>> execute(all_gather(find("twisted-torus:3")), find("twisted-torus:3")).cost
@@ -532,7 +533,7 @@ def broadcast(topology: Topology, root: int = 0) -> Schedule:
     """The root's vector takes all shortest ways, and what a rank receives is divided among its links by their width.
 
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> execute(broadcast(find("hypercube:3")), find("hypercube:3")).cost
     Cost(n_alpha=3, n_beta=11/6)
     """
@@ -560,7 +561,7 @@ def broadcast(topology: Topology, root: int = 0) -> Schedule:
 def reduce(topology: Topology, root: int = 0) -> Schedule:
     """`broadcast` on the network with its links turned round, backwards.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> reduce(find("uniring:1x4"), root=2).num_steps
     3
     """
@@ -571,7 +572,7 @@ def rooted_all_reduce(topology: Topology) -> Schedule:
     """`reduce` to the rank nearest to and from all others, then `broadcast`: few steps, many bytes.
 
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> grid = find("mesh:3x3")
     >>> [execute(build(grid), grid).cost for build in (all_reduce, rooted_all_reduce)]
     [Cost(n_alpha=8, n_beta=8/9), Cost(n_alpha=4, n_beta=3)]
@@ -591,7 +592,7 @@ def whole_vectors(topology: Topology) -> Schedule:
     It moves N times what `all_gather` does. What is added at the end is no part of the schedule.
 
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> execute(whole_vectors(find("hypercube:3")), find("hypercube:3")).cost
     Cost(n_alpha=3, n_beta=7/3)
     """

@@ -41,7 +41,7 @@ def line_graph(schedule: Schedule, graph: Topology) -> Schedule:
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> base = find("complete-bipartite:2x2")
     >>> execute(line_graph(breadth_first.all_gather(base), base), find(f"line-graph({base.name})")).cost
     Cost(n_alpha=3, n_beta=1/2)
@@ -91,7 +91,7 @@ def degree_expansion(schedule: Schedule, graph: Topology, times: int) -> Schedul
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> execute(degree_expansion(breadth_first.all_gather(find("uniring:1x4")), find("uniring:1x4"), 2),
     ...     find("degree(uniring:1x4,2)")).cost
     Cost(n_alpha=4, n_beta=7/16)
@@ -140,7 +140,7 @@ def cartesian_product(*schedules: Schedule) -> Schedule:
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> one = breadth_first.all_gather(find("uniring:1x4"))
     >>> execute(cartesian_product(one, one), find("power(uniring:1x4,2)")).cost
     Cost(n_alpha=6, n_beta=15/32)
@@ -195,7 +195,7 @@ def reduce_scatter(schedule: Schedule, graph: Topology) -> Schedule:
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> base, larger = find("kautz:2x6"), find("line-graph(kautz:2x6)")
     >>> gather = line_graph(breadth_first.all_gather(base), base)
     >>> execute(reduce_scatter(gather, larger), larger).cost == execute(gather, larger).cost
@@ -212,7 +212,7 @@ def bidirectional(schedule: Schedule, graph: Topology) -> Schedule:
 
     >>> from colllib.algorithms import breadth_first
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> one_way = find("debruijn:2x3")
     >>> gather = breadth_first.all_gather(one_way)
     >>> execute(gather, one_way).cost  # on two links a rank

@@ -39,7 +39,7 @@ def all_to_all(topology: Topology, steps: int = 0) -> Schedule:
         TooLarge: if the linear program is too large, or its solution has too small pieces.
 
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> execute(all_to_all(find("ring:5")), find("ring:5")).cost
     Cost(n_alpha=2, n_beta=3/5)
     """

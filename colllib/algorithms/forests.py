@@ -16,7 +16,7 @@ def all_gather(topology: Topology, segments: int = 1, trees: int = 0) -> Schedul
     """Trees from every rank that together use the bottleneck in full; `trees` fixes their number for each rank.
 
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> max(execute(all_gather(find("torus:4x4")), find("torus:4x4")).link_total)  # 15/16 M over four links
     Fraction(15, 64)
     """

@@ -17,9 +17,13 @@ from colllib.algorithms.nested import nested
 from colllib.closed_form import (
     CROSSED_LONG_RINGS,
     EQUAL_LINES,
+    EQUAL_LONG_POWERS,
     EQUAL_LONG_RINGS,
+    EQUAL_POWERS,
     LINES,
+    LONG_POWER_RING,
     LONG_RINGS,
+    POWER_RING,
     RINGS,
     closed_form,
 )
@@ -363,6 +367,25 @@ def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: in
     return in_sequence(down, reversed_in_time(down))
 
 
+#: Of a ring, the sum over m steps s of (1, 1, 3, 5, 11, ... = (2^(s+1) + (-1)^s)/3 links)/2^(s+1), and of a torus with
+#: equal axes the same over k steps for each; (N + 1)//(2^k + 1) is (N - (-1)^m)/(2^k + 1).
+_ON_RING = "(lg(N) + ((N + 1) // 3) / N) / 3"
+_ON_TORUS = "(2 ** k - 1) * (2 * (N - most(d)) / (2 ** k - 2) + (N + 1) // (2 ** k + 1)) / (3 * N)"
+
+
+@closed_form("2 * total(2 * d // 3)", f"{_ON_RING} + (N - 1) / N", POWER_RING, elsewhere=False)
+@closed_form("2 * total(2 * d // 3)", f"{_ON_TORUS} + (N - 1) / N", EQUAL_POWERS, elsewhere=False)
+def swing_cost(lattice: Lattice) -> Cost:
+    """Closed form of `swing`, one link per neighbor, on a torus whose axes are equal.
+
+    Of every two neighboring links that a step goes over in one direction one carries a message more: as many together
+    as the partner is links away.
+
+    >>> swing_cost(Lattice((8, 8)))
+    Cost(n_alpha=20, n_beta=33/16)
+    """
+
+
 def rotated_swing(lattice: Lattice) -> Schedule:
     """All-reduce: 2k rotated copies of `swing`, half of them mirrored, so that all links are used at once.
 
@@ -383,6 +406,18 @@ def rotated_swing(lattice: Lattice) -> Schedule:
     messages = 4 * len(lattice.dims) * lattice.ranks * (lattice.ranks - 1)  # of 2k copies, there and back
     check_size(f"copies of swing on {lattice}", messages, MOST_MESSAGES, "messages")
     return rotated(lattice, swing)
+
+
+@closed_form("2 * total(2 * d // 3)", _ON_RING, LONG_POWER_RING, elsewhere=False)
+@closed_form("2 * total(2 * d // 3)", f"{_ON_TORUS} / k", EQUAL_LONG_POWERS, elsewhere=False)
+def rotated_swing_cost(lattice: Lattice) -> Cost:
+    """Closed form of `rotated_swing`, one link per neighbor, on a torus whose axes are equal.
+
+    A copy and its mirror image load each link of an axis with as many messages as the partner is links away.
+
+    >>> rotated_swing_cost(Lattice((8, 8))), rotated_swing_cost(Lattice((16, 16, 16)))
+    (Cost(n_alpha=20, n_beta=69/128), Cost(n_alpha=60, n_beta=4235/12288))
+    """
 
 
 # -- broadcast and reduce ------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def all_gather(
         TooLarge: if the program is too large.
 
     >>> from colllib.execution import execute
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> execute(all_gather(find("diamond"), pieces=2), find("diamond")).cost
     Cost(n_alpha=3, n_beta=7/16)
     """

@@ -17,7 +17,7 @@ from colllib.claims.runs import ANCHOR, SIZES, built, load_limit, makes, proves,
 from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, crossover
 from colllib.execution import trace
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.provenance import ScheduleError

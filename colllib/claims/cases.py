@@ -12,7 +12,7 @@ from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collect
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
 from colllib.execution import Execution, trace
-from colllib.measures import busiest_link, crossings
+from colllib.metrics import busiest_link, crossings
 from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, Topology
 from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
@@ -140,7 +140,7 @@ def as_quantities(done: Execution | Cost, limit: Callable[[], Limit] | None = No
 def of_topology(topology: Topology) -> Quantities:
     """What a topology is, without any run.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> ring = of_topology(find("ring:8"))
     >>> ring["D"], ring["edges"], ring["neighbors"], str(ring["bandwidth"])
     (4, 8, 2, '2')

@@ -21,9 +21,9 @@ from colllib.claims.runs import best, built, load_limit, place, proves, run
 from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.contention import hot_destination, scattered
 from colllib.cost import Cost
+from colllib.efficiency import NVLINK4, PROFILES, effective, implied_eta_beta
 from colllib.execution import Execution
 from colllib.ladder import topology
-from colllib.losses import NVLINK4, PROFILES, effective, implied_eta_beta
 from colllib.primitives import all_reduce
 from colllib.schedule import Schedule, placed, side_by_side
 from colllib.topology import Lattice, Topology, leaf_spine, star

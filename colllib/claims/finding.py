@@ -11,10 +11,10 @@ from fractions import Fraction
 from functools import cache
 from importlib import import_module, resources
 from operator import attrgetter
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
-import colllib.claims
 from colllib.claims.runs import Used, collected
 from colllib.claims.value import (
     ORDERS,
@@ -114,7 +114,7 @@ def answers() -> dict[str, Rows]:
     """
     found: dict[str, Rows] = {}
     where: dict[str, str] = {}
-    for module in iter_modules(colllib.claims.__path__):
+    for module in iter_modules([str(Path(__file__).parent)]):
         rows: Table = getattr(import_module(f"colllib.claims.{module.name}"), "TABLE", {})
         for name, cases in ((name, cases) for ids, cases in rows.items() for name in ids.split()):
             if name in found:

@@ -21,10 +21,11 @@ from colllib.execution import Execution
 from colllib.forest import allreduce, flow, others, packing, splitting
 from colllib.forest.bound import feasible, halved, overloaded, room
 from colllib.forest.fabric import two_boxes
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.parallelism import MODELS
 from colllib.schedule import Schedule
-from colllib.topology import Topology, find, from_links
+from colllib.topology import Topology, from_links
+from colllib.topology.expression import find
 
 SMALL = ("boxes:2x2", "torus:2x2", "star:5", "mesh:3x2")
 ENDLESS = 10**9  # a capacity that no cut wants to cross

@@ -16,7 +16,7 @@ from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, run, timed
 from colllib.claims.value import Cases, Limit, Table
 from colllib.cost import best_segments_unrounded
 from colllib.execution import trace
-from colllib.measures import busy_ports, phases, staging
+from colllib.metrics import busy_ports, phases, staging
 from colllib.primitives import all_gather
 from colllib.primitives import broadcast as needs
 from colllib.schedule import Schedule, Step, reversed_in_time

@@ -19,7 +19,7 @@ from colllib.cost import Cost, Price
 from colllib.events import event_clock
 from colllib.execution import Execution, execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, CLOSED_FORM, Rung, entry
-from colllib.measures import busiest_link
+from colllib.metrics import busiest_link
 from colllib.primitives import PRIMITIVES
 from colllib.provenance import ScheduleError
 from colllib.schedule import Orbit, Schedule, pipelined

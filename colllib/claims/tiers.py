@@ -21,7 +21,7 @@ from colllib.claims.runs import built, place, run, timed
 from colllib.claims.value import Case, Cases, Table
 from colllib.cost import Cost, Price, half_bandwidth_message
 from colllib.execution import Execution
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.placement import order_of
 from colllib.schedule import Schedule, placed
 from colllib.topology import Lattice, Topology, from_links

@@ -25,6 +25,7 @@ from colllib.training import compression as squeezed
 from colllib.training import experts, faults, tensor_states, timeline
 from colllib.training.data_parallel import NETWORK, Layer, bucketed, sharded
 from colllib.training.pipelines import compute, pipeline
+from colllib.training.tensor_states.states import KEPT
 from colllib.training.timeline import COMPUTE, Op
 from colllib.values import final_values
 
@@ -287,10 +288,16 @@ def _product(**states: tuple[str, ...]) -> tuple[tensor_states.Plan, bool]:
     inputs = [node for node in nodes if node.kind == "input"]
     given = {node.name: states.pop(node.name) for node in inputs if node.name in states}
     plan = tensor_states.cheapest(graph, Machine((4,), (450e9,)), given=given, final=states)
-    random = np.random.default_rng(0)
+    return plan, _as_unsharded(plan)
+
+
+def _as_unsharded(plan: tensor_states.Plan) -> bool:
+    """Whether a plan, run on shards, gives what one device gives."""
+    graph, random = plan.graph, np.random.default_rng(0)
+    inputs = [node for node in graph.nodes if node.kind == "input"]
     values = {node.name: random.normal(size=[graph.sizes[letter] for letter in node.letters]) for node in inputs}
     whole, found = tensor_states.unsharded(graph, values), tensor_states.run(plan, values)
-    return plan, all(np.allclose(found[name], whole[name]) for name in states)
+    return all(np.allclose(found[name], whole[name]) for name in plan.final)
 
 
 def _calls(plan: tensor_states.Plan) -> str:
@@ -307,6 +314,22 @@ def _partial_product() -> Cases:
 def _fully_sharded_product() -> Cases:
     plan, right = _product(x=("t",), w=("d",), dy=("t",), y=("t",), dx=("t",), dw=("d",))
     yield {"at": "4 ranks", "calls": _calls(plan), "equal": right}
+
+
+def _computed_again() -> Cases:
+    """A block's step on four ranks, with ever less room for activations; and what leads back to what is persistent."""
+    graph = tensor_states.training_step(tensor_states.transformer_block(4, 4, 8, 4, 8))
+    for room in (9, 3, 1):
+        machine = Machine((4,), (450e9,), activations=room * graph.numbers("bsd") / 4)
+        plan = tensor_states.cheapest(graph, machine, final={"dx": ("R",), "new A": ("R",)})
+        transient = {n.name for n in graph.nodes if not (n.backward or n.keep or plan.ways[n.name].later == KEPT)}
+        met, users = set[str](), [node for node in graph.nodes if node.backward]
+        while users:
+            needed = transient.intersection(users.pop().inputs) - met
+            met |= needed
+            users += [graph.by_name[name] for name in needed]
+        again, back = (" / ".join(sorted(some)) for some in (plan.again, met))
+        yield {"at": f"room for {room} shards", "again": again, "back": back, "equal": _as_unsharded(plan)}
 
 
 #: The source's listing: a name, and which call makes it of what; its placeholders first.
@@ -412,6 +435,7 @@ TABLE: Table = {
     "M-58": _who_notices,
     "D-5-001": _partial_product,
     "D-5-003": _fully_sharded_product,
+    "D-5-004": _computed_again,
     "D-5-005 D-5-006 D-5-007 D-5-008 D-5-009 D-5-010 D-5-011 D-5-012 D-5-013": _listing,
     "D-5-014": _limit_of_the_cost_model,
     "D-5-015": _program_against_all_plans,

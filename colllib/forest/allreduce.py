@@ -25,7 +25,8 @@ from colllib.forest.splitting import matched
 from colllib.forest.trees import Forest, forest
 from colllib.limits import check_size
 from colllib.schedule import Schedule, in_sequence
-from colllib.topology import Topology, find, from_links
+from colllib.topology import Topology, from_links
+from colllib.topology.expression import find
 
 MOST_VARIABLES = 2**17
 MOST_PARTS = 2**10  # the largest denominator of a share that is looked for

@@ -48,7 +48,7 @@ def ratio(fabric: Fabric, nodes: tuple[int, ...]) -> Fraction:
         ValueError: if every rank is in the set, or nothing leaves it.
 
     >>> from colllib.forest.fabric import fabric
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> ratio(fabric(find("torus:4x4")), (0, 1, 2, 3))
     Fraction(1, 2)
     """
@@ -75,7 +75,7 @@ def bound(fabric: Fabric, *, search: str = "newton") -> Bound:
         ValueError: for an unknown search, no path between two ranks, or too many sets of nodes.
 
     >>> from colllib.forest.fabric import fabric
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> bound(fabric(find("dgx-a100:2"))).inverse_throughput  # one GPU's 15 shards at 325 GB/s
     Fraction(3, 65)
     """
@@ -188,7 +188,7 @@ def fixed(fabric: Fabric, trees: int) -> Bound:
         ValueError: for k below 1, or above 65,536.
 
     >>> from colllib.forest.fabric import fabric
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> [str(fixed(fabric(find("dgx-a100:2")), k).inverse_throughput) for k in (1, 2, 13)]
     ['7/150', '7/150', '3/65']
     """

@@ -14,8 +14,9 @@ from colllib.answering import Answer, Network, answered, bandwidth_option, lines
 from colllib.cost import Price
 from colllib.forest import Forest
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE
-from colllib.topology import PRESETS, Topology
-from colllib.topology import find as find_topology
+from colllib.topology import Topology
+from colllib.topology.expression import find as find_topology
+from colllib.topology.presets import PRESETS
 
 
 @click.command("forest")

@@ -34,7 +34,7 @@ def unwound(topology: Topology) -> Forest:
 
     Source: the preset patterns of TACCL (Shah et al. 2023) and TACOS (Won et al. 2024).
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> str(unwound(find("dgx-a100:2")).bound.inverse_throughput)  # 3/65 with the switches as they are
     '8/25'
     """

@@ -44,7 +44,7 @@ def pack_by_moves(fabric: Fabric, bound: Bound) -> list[Tree] | None:
 
     >>> from colllib.forest.bound import bound
     >>> from colllib.forest.fabric import fabric
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> place = fabric(find("torus:3"))
     >>> [batch.edges for batch in pack_by_moves(place, bound(place))]
     [((0, 1), (0, 2))]
@@ -135,7 +135,7 @@ def pack_by_boxes(fabric: Fabric, bound: Bound) -> tuple[Tree, ...] | None:
 
     >>> from colllib.forest.bound import bound
     >>> from colllib.forest.fabric import fabric
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> place = fabric(find("mi250:4"))
     >>> max(tree.height for tree in pack_by_boxes(place, bound(place)))
     10

@@ -152,7 +152,7 @@ class Traffic(NamedTuple):
 def traffic(found: Forest) -> Traffic:
     """What all links together carry, and what all ranks together send and receive, by execution.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> where = find("dgx-h100:2,inc=box")
     >>> [str(traffic(forest(where, multicast=on)).at_ranks) for on in (False, True)]
     ['30', '37/2']
@@ -200,7 +200,7 @@ def forest(
         ValueError: for what the fabric, the primitive or the way do not allow, in one line.
         TooLarge: where the general way would take more than about a minute.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> found = forest(find("dgx-a100:2"))
     >>> found.bound.inverse_throughput, found.bound.trees, found.heights, found.reached()
     (Fraction(3, 65), 13, {2: 208}, True)

@@ -13,8 +13,8 @@ from colllib.answering import Answer, answered, speeds, table, whole
 from colllib.graphs.describe import promises
 from colllib.graphs.finder import pareto
 from colllib.graphs.links import is_graph
-from colllib.topology import find as find_topology
 from colllib.topology.describe import switches, wires
+from colllib.topology.expression import find as find_topology
 
 
 @click.command("describe")

@@ -31,7 +31,7 @@ def promises(graph: Topology, *, patient: bool = False) -> dict[str, Any]:
     Raises:
         ValueError: for a topology with switches or unequal links, or one that is not strongly connected.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> found = promises(find("complete-bipartite:4x4"))
     >>> found["degree"], found["diameter"], found["moore_diameter"], str(found["f"])
     (4, 2, 2, '2/5')

@@ -24,7 +24,7 @@ from random import Random
 from colllib.algorithms.breadth_first import all_gather_cost
 from colllib.graphs.distance_regular import VALENCY_FOUR
 from colllib.graphs.measures import moore_diameter
-from colllib.topology import find
+from colllib.topology.expression import find
 
 MOST_RANKS = 2048
 MOST_PORTS = 16
@@ -36,7 +36,7 @@ class Found:
     """A graph and what its breadth-first all-gather costs.
 
     Attributes:
-        expression: what `colllib.topology.find` builds it from.
+        expression: what `colllib.topology.expression.find` builds it from.
         made: what it is called, or how it is made of its parents.
         ranks: number of ranks N.
         n_alpha: steps, one alpha each.

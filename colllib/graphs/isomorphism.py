@@ -74,7 +74,7 @@ def isomorphism(first: Topology, second: Topology, start: Sequence[tuple[int, in
     Raises:
         TooLarge: if more guesses would be needed than are made.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> isomorphism(find("hypercube:4"), find("torus:4x4")) is None, isomorphism(find("ring:4"), find("torus:3x2"))
     (False, None)
     """
@@ -121,7 +121,7 @@ def _matched(sides: tuple[_Around, _Around], colors: list[Colors], names: str) -
 def reversal(graph: Topology) -> IntArray | None:
     """Where each rank of the transpose stands in the graph, so that links become links; None if nowhere.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> reversal(find("uniring:1x3"))
     array([0, 2, 1])
     """
@@ -131,7 +131,7 @@ def reversal(graph: Topology) -> IntArray | None:
 def reverse_symmetric(graph: Topology) -> bool:
     """Whether the graph is isomorphic to its transpose, so that an all-gather on it reversed is a reduce-scatter on it.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> reverse_symmetric(find("debruijn:2x3")), reverse_symmetric(find("diamond"))
     (True, False)
     """
@@ -144,7 +144,7 @@ def orbits(graph: Topology) -> tuple[IntArray, IntArray]:
     Returns:
         of the ranks, shape (N,), and of the links of the topology, shape (L,).
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> [len(set(part.tolist())) for part in orbits(find("torus:4x3"))]
     [1, 2]
     """

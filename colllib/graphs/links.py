@@ -59,7 +59,7 @@ def _bond(width: int) -> Tier:
 def is_graph(topology: Topology) -> bool:
     """Whether a topology is of ranks and equal links alone, and so a graph.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> is_graph(find("torus:3x3")), is_graph(find("star:4"))
     (True, False)
     """
@@ -72,7 +72,7 @@ def arcs(topology: Topology) -> tuple[IntArray, IntArray]:
     Raises:
         ValueError: for a topology with switches, or whose links differ in bandwidth.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> arcs(find("uniring:2x3"))
     (array([0, 0, 1, 1, 2, 2]), array([1, 1, 2, 2, 0, 0]))
     """

@@ -16,7 +16,7 @@ def degree(graph: Topology) -> int:
     Raises:
         ValueError: if ranks differ, or have more links one way than the other.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> degree(find("debruijn:2x3")), degree(find("uniring:3x5"))
     (2, 3)
     """
@@ -30,7 +30,7 @@ def degree(graph: Topology) -> int:
 def equal_degree(graph: Topology) -> int | None:
     """The degree where it is the same for all ranks, else None.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> equal_degree(find("mesh:3x3")) is None
     True
     """
@@ -87,7 +87,7 @@ def is_undirected(graph: Topology) -> bool:
 def layers(graph: Topology) -> IntArray:
     """How many ranks are x hops before each rank: |N_x^-(u)|, shape (N, D + 1).
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> layers(find("diamond"))[:2]
     array([[1, 2, 4, 1],
            [1, 2, 4, 1]])
@@ -99,7 +99,7 @@ def layers(graph: Topology) -> IntArray:
 def even_layers(graph: Topology) -> bool:
     """Whether every rank has equally many ranks x hops before it, for all x.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> even_layers(find("kautz:2x6")), even_layers(find("diamond"))
     (True, False)
     """
@@ -110,7 +110,7 @@ def even_layers(graph: Topology) -> bool:
 def intersection_array(graph: Topology) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Of a distance-regular graph, the neighbors one hop further and one hop nearer; None if it is not one.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> intersection_array(find("hypercube:3")), intersection_array(find("torus:5x5"))
     (((3, 2, 1), (1, 2, 3)), None)
     """

@@ -23,7 +23,7 @@ def line_graph(graph: Topology) -> Topology:
     Raises:
         ValueError: for a graph without links.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> line_graph(find("complete-bipartite:2x2"))
     Topology(line-graph(complete-bipartite:2x2), 8 ranks, 0 switches, 16 links)
     """
@@ -48,7 +48,7 @@ def degree_expansion(graph: Topology, times: int) -> Topology:
     Raises:
         ValueError: for fewer than one copy, ranks of unequal degree, or self-loops.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> degree_expansion(find("ring:3"), 2)
     Topology(degree(ring:3,2), 6 ranks, 0 switches, 24 links)
     """
@@ -74,7 +74,7 @@ def cartesian_product(first: Topology, second: Topology) -> Topology:
 
     The pair (u, v) is rank u + N v, N that of the first graph, as on lattices.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> cartesian_product(find("uniring:1x4"), find("uniring:1x8"))
     Topology(product(uniring:1x4,uniring:1x8), 32 ranks, 0 switches, 64 links)
     """
@@ -85,7 +85,7 @@ def cartesian_product(first: Topology, second: Topology) -> Topology:
 def cartesian_power(graph: Topology, times: int) -> Topology:
     """The Cartesian product of n times the same graph, whose first factor runs fastest in rank order.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> cartesian_power(find("full-mesh:3"), 2).num_links == find("hamming:2x3").num_links
     True
     """
@@ -102,7 +102,7 @@ def cartesian_power(graph: Topology, times: int) -> Topology:
 def transpose(graph: Topology) -> Topology:
     """Every link the other way.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> arcs(transpose(find("uniring:1x3")))
     (array([0, 1, 2]), array([2, 0, 1]))
     """
@@ -113,7 +113,7 @@ def transpose(graph: Topology) -> Topology:
 def bidirectional(graph: Topology) -> Topology:
     """The graph and its transpose on the same ranks: twice the degree, and an opposite for every link.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> bidirectional(find("uniring:1x3"))
     Topology(bidirectional(uniring:1x3), 3 ranks, 0 switches, 6 links)
     """

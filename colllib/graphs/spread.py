@@ -40,7 +40,7 @@ class Certificate:
     def bracket(self, graph: Topology) -> tuple[float, Fraction]:
         """f of the flow, to the precision of floats, and what the lengths leave to any flow, exactly.
 
-        >>> from colllib.topology import find
+        >>> from colllib.topology.expression import find
         >>> low, high = Certificate(1, np.array([99, 98]), np.array([1, 0])).bracket(find("torus:4x3"))
         >>> round(low, 6), high
         (0.166667, Fraction(1, 6))
@@ -106,7 +106,7 @@ def search(graph: Topology, heats: Sequence[float], turns: int) -> Certificate:
         heats: from large to small, in mean lengths of links.
         turns: steps of L-BFGS at each heat.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> low, high = search(find("diamond"), (0.1, 0.01), 20).bracket(find("diamond"))
     >>> 0.1498 < low <= 0.15 <= high < 0.1502
     True

@@ -39,7 +39,7 @@ WARM, ROUNDS = 30, 300  # rounds in which links get longer with their loads, and
 def distance_bound(graph: Topology) -> Fraction:
     """What f cannot exceed: the links, self-loops left out, shared among the hops between all ranks.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> distance_bound(find("line-graph(complete-bipartite:4x4)"))
     Fraction(2, 35)
     """
@@ -58,7 +58,7 @@ def throughput(graph: Topology, most: int = MOST_VARIABLES) -> Fraction:
         TooLarge: if the program is too large, or the fraction. The distance bound remains.
         ValueError: for a graph that is not strongly connected, or with one rank only.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> throughput(find("ring:5")), throughput(find("diamond"))
     (Fraction(1, 3), Fraction(3, 20))
     """
@@ -80,7 +80,7 @@ def bracket(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) -
         TooLarge: if there are more.
         ValueError: for a graph that is not strongly connected, or with one rank only.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> bracket(find("diamond"))[1]
     Fraction(3, 20)
     """
@@ -91,7 +91,7 @@ def bracket(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) -
 def narrowed(graph: Topology, apart: float = CLOSE, most: int = MOST_VARIABLES) -> tuple[float, Fraction, IntArray]:
     """What `bracket` gives, and whole lengths of the links of each orbit that prove the bound from above.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> narrowed(find("torus:4x3"))[1:]  # rings of four bind, those of three don't
     (Fraction(1, 6), array([1, 0]))
     """

@@ -112,6 +112,8 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
     known = replace(run, collective=collective, ranks=ranks or ANY_RANKS)
+    if run.dialect == "osu" and ranks and collective in ("all-gather", "all-to-all"):  # its sizes are of a rank's part
+        known = replace(known, rows=tuple(replace(row, message=ranks * row.message) for row in run.rows))
     if ranks is None and not any(row.busbw for row in run.rows):
         return _undecided("neither the log nor the options say how many ranks ran", "--boxes and --gpus-per-box")
     try:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ PROGRAMS = {
     "all-reduce": ("all_reduce_perf", "sum", -1, False, "allr", "Allreduce"),
     "all-gather": ("all_gather_perf", "none", -1, True, "allg", "Allgather"),
     "reduce-scatter": ("reduce_scatter_perf", "sum", -1, True, "redsct", ""),
-    "all-to-all": ("alltoall_perf", "none", -1, True, "alltoall", "Alltoall"),
+    "all-to-all": ("alltoall_perf", "none", -1, True, "alltoall", "All-to-All Personalized Exchange"),
     "sendrecv": ("sendrecv_perf", "sum", -1, False, "", ""),
     "broadcast": ("broadcast_perf", "none", 0, False, "", "Broadcast"),
     "reduce": ("reduce_perf", "sum", 0, False, "", ""),
@@ -26,7 +27,7 @@ PROGRAMS = {
 COLLECTIVES = {
     name: book
     for book, (program, _, _, _, nccom, osu) in PROGRAMS.items()
-    for name in filter(None, (program.removesuffix("_perf"), nccom, osu.lower()))
+    for name in filter(None, (program.removesuffix("_perf"), nccom, osu.lower().replace("-", "")))
 } | {"bcast": "broadcast", "alltoallv": "all-to-all", "all_to_all": "all-to-all"}
 
 LEAST_RATE = 0.05e9  # bytes per second: two printed decimals of less are no time
@@ -142,11 +143,16 @@ class Run:
         >>> run.series()
         (array([4000000., 8000000.]), array([0.0005, 0.001 ]))
         """
-        kept = (row for row in self.rows if row.message > 0 and in_place in (None, row.in_place))
-        found = sorted((row.message, taken) for row in kept if (taken := self.seconds(row)) is not None)
-        size, time = np.array(found).reshape(-1, 2).T
-        sizes, first, count = np.unique(size, return_index=True, return_counts=True)
-        return sizes, (time[first + (count - 1) // 2] + time[first + count // 2]) / 2
+        found = self.times(in_place)
+        return np.array(list(found)), np.array([median(times) for times in found.values()])
+
+    def times(self, in_place: bool | None = None) -> dict[float, list[float]]:
+        """All times in seconds of each message size in bytes, both ascending; the argument as for `series`."""
+        found: dict[float, list[float]] = {}
+        for row in self.rows:
+            if row.message > 0 and in_place in (None, row.in_place) and (taken := self.seconds(row)) is not None:
+                found.setdefault(row.message, []).append(taken)
+        return {size: sorted(found[size]) for size in sorted(found)}
 
     def seconds(self, row: Row) -> float | None:
         """The time of a row, from its bandwidth where no time is printed; null where that says nothing."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from colllib.measured.log import COLLECTIVES, LEAST_RATE, Row, Run, Unread, factor
+from colllib.measured.log import COLLECTIVES, LEAST_RATE, PROGRAMS, Row, Run, Unread, factor
 from colllib.units import shortened
 
 MOST_BYTES = 64 * 2**20
@@ -22,7 +22,7 @@ MOST_LINE = 4000  # characters
 _TAG = re.compile(r"\[\d+,\d+\]<std(?:out|err)>:")
 _LABEL = re.compile(r"^\s*(?:\[\d+\](?=\s|\d)|\d+:(?:\s|$))")
 _INSIDE = re.compile(r"(?<=[\dA])(?:\[\d+\]| \d+:)(?=\s)")  # the same label again in mid-line, behind a number or N/A
-_ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
 _BYTES = {
     **dict.fromkeys(("int8", "uint8", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2"), 1),
     **dict.fromkeys(("int16", "uint16", "half", "fp16", "bf16", "bfloat16"), 2),
@@ -32,8 +32,12 @@ _BYTES = {
 _A_NUMBER = r"(?i:[+-]?(?:\d[\d_,]*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\*?|[+-]?(?:nan|inf)|N/A)(?!\S)"
 _NUMBER = re.compile(_A_NUMBER)
 _HALF = ("time", "algbw", "busbw", "wrong")
-_WORDS = ("type", "redop", "op", "algo", "proto")  # columns that hold no number
-_ALIASES = {"#wrong": "wrong", "error": "wrong", "res": "wrong"}  # what programs call a column -> our name
+_WORDS = ("type", "redop", "op", "algo", "proto", "algorithm")  # columns that hold no number
+_ALIASES = {  # what programs call a column -> our name
+    **dict.fromkeys(("#wrong", "error", "res"), "wrong"),
+    **dict.fromkeys(("cputime", "time:avg"), "time"),
+}
+_GIB = 2**30 / 1e9  # what nccom-test counts in where it prints whole microseconds
 #: Size, count, type, perhaps what is done to them, and the numbers behind.
 _ROW = re.compile(
     rf"(?<!\S)({_A_NUMBER})\s+({_A_NUMBER})\s+({'|'.join(_BYTES)})(?!\S)"
@@ -49,10 +53,13 @@ _SHORTENED = re.compile(r"last rank (\d{1,7}), (\d{1,6}) hosts in all")  # by wh
 _START = re.compile(r"nThread.*minBytes|test starting|#\s*OSU |nccom-test (?:(?!nccom).)*?-r\s*(\d{1,6})\b")
 _END = re.compile(r"Avg bus bandwidth\s*:\s*[\d.]")
 _TOOL = re.compile(
-    r"\b([a-z_]+)_perf\b|nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|alltoall|sendrecv)\b|"
-    r"#\s*OSU [^#]*?(All-?reduce|Allgather|Alltoall|Reduce_scatter|Broadcast|Bcast|Reduce)\b",
+    r"\b([a-z_]+)_perf\b|"
+    r"nccom-test\b(?:(?!nccom).)*?\b(all[rg]|redsct|all_(?:reduce|gather)|reduce_scatter|alltoall|sendrecv|permute)\b|"
+    r"#\s*OSU \S+ ([^#]*?) ?Latency\b",
     re.IGNORECASE,
 )
+_BY_COLUMN = ("columns", "osu", "nccom-test")  # dialects whose rows have exactly what their header names
+_OTHERS = ("gather", "scatter", "hypercube", "permute")  # programs that print the same columns
 _FACTS = {
     "network": re.compile(r"NCCL INFO Using (?:network|plugin) (.+?)\s*$|NET/(Socket|IB|OFI) : Using"),
     "nranks": re.compile(r"\bnranks (\d{1,8})\b"),
@@ -99,6 +106,8 @@ class _Table:
     firsts: set[str] = field(default_factory=set)  # hosts that say that they have rank 0: one of each job
     unread: list[Unread] = field(default_factory=list)
     collective: str | None = None
+    other: bool = False  # a program whose rates mean something else
+    named: str = ""  # the program of a command behind the rows: of the next table, if one follows
     ended: bool = False  # by its line of averages: what follows is said of the next
     after: dict[str, str] = field(default_factory=dict)
     reduces: bool | None = None
@@ -110,6 +119,15 @@ class _Table:
     def refuse(self, why: str) -> None:
         """Name the line that is read as one that could not be."""
         self.unread.append(Unread(self.line.number, why, shortened(self.line.text.strip())))
+
+    def name(self, program: str) -> None:
+        """Take the collective that a program runs; of others no row is read."""
+        self.collective = COLLECTIVES.get(program, self.collective)
+        if program in COLLECTIVES:
+            self.other = False
+        elif program in _OTHERS or program.startswith("osu"):
+            self.other = True
+            self.refuse(f"{program}: known are {', '.join(PROGRAMS)}")
 
     def add(self, row: Row, place: str = "") -> None:
         """One time, and its column in Markdown."""
@@ -155,11 +173,13 @@ def read(text: str) -> tuple[Run, ...]:
     tables = [_Table(_Line(0, "", ""))]
     for line in _lines(text):
         _take(tables, line)
-    whole = [table for table in tables if table.rows]
+    whole = [table for table in tables if table.rows and not table.other]
+    alone = [mark for table in tables if table.other or not table.rows for mark in table.unread]
     if not whole:
-        unread = [mark for table in tables for mark in table.unread]
-        why = f"; line {unread[0].line}: {unread[0].why}" if unread else ""
+        why = f"; line {alone[0].line}: {alone[0].why}" if alone else ""
         raise ValueError(f"no row of a benchmark table in a text of {len(text.splitlines())} lines{why}")
+    whole[-1].unread += alone
+    whole[-1].collective = whole[-1].collective or COLLECTIVES.get(whole[-1].named)
     for before, table in pairwise(whole):  # it speaks for the next one where that says nothing itself
         table.facts = table.facts or before.facts
         table.devices = table.devices or before.devices
@@ -194,15 +214,17 @@ def _lines(text: str) -> Iterator[_Line]:
 def _take(tables: list[_Table], line: _Line) -> None:
     table, text = tables[-1], line.text.strip()
     if not text.startswith("|"):
-        text = text.rstrip("| ")  # what a copy of a gist leaves
+        text = text.strip('", ').rstrip("| ")  # what a list of strings and a copy of a gist leave
     table.line = line
     if text[:1].isdigit() and _row(table, text):
         return
     columns, rank, tool = _header(text), _RANK.search(text), _TOOL.search(text)
     of_next = table.ended and (rank or (tool and "concluded" not in text))
     if table.rows and (columns or of_next or _START.search(text)):
-        table = _Table(line, table.after)
+        before, table = table, _Table(line, table.after)
         tables.append(table)
+        table.name(before.named)
+        before.named = ""
     if columns:
         table.dialect, table.columns = columns[0], columns[1:]
     units = set(_UNIT.findall(text)) if columns or text.startswith(("#", "(")) else set()
@@ -244,13 +266,17 @@ def _header(line: str) -> tuple[str, ...]:
 
 def _remarks(table: _Table, line: str, tool: re.Match[str] | None) -> None:
     if tool:
-        name = str(tool[1] or tool[2] or tool[3]).lower().replace("-", "")
-        table.collective = COLLECTIVES.get(name, table.collective)
+        name = (tool[1] or tool[2] or tool[3]).lower().replace("-", "")
+        program = f"osu {name or 'latency'}" if tool[3] is not None and name not in COLLECTIVES else name
+        if table.rows and "concluded" not in line:
+            table.named = program
+        else:
+            table.name(program)
     if (match := _START.search(line)) and match[1]:
         table.ranks = int(match[1])
     if match := _SHORTENED.search(line):
         table.ranks, table.hosts = int(match[1]) + 1, int(match[2])
-    facts = table.after if table.ended else table.facts
+    facts = table.after if table.ended or table.named else table.facts
     for name, pattern in _FACTS.items():
         if match := pattern.search(line):
             facts[name] = next(group for group in match.groups() if group)
@@ -280,16 +306,17 @@ def _launched(line: str) -> dict[str, str]:
 
 def _row(table: _Table, line: str) -> bool:
     """Whether a line is one of numbers: it is taken as a row, or refused."""
-    full, words = _ROW.search(line), line.split()
-    if table.columns == ("refused",):
+    full = _ROW.search(line)
+    words = line.split()[:2] if table.dialect == "osu" else line.split()  # what is behind the mean is not read
+    if table.other or table.columns == ("refused",):
         return full is not None
-    if full:
+    if full and table.dialect != "nccom-test":
         _full_row(table, *full.groups(""))
         return True
     numbers = (word for name, word in zip_longest(table.columns, words) if word and name not in _WORDS)
-    if table.dialect not in ("columns", "osu") or not table.columns or not all(map(_NUMBER.fullmatch, numbers)):
+    if table.dialect not in _BY_COLUMN or not table.columns or not all(map(_NUMBER.fullmatch, numbers)):
         return False
-    if len(words) == len(table.columns) or (table.dialect == "osu" and len(words) > len(table.columns)):
+    if len(words) == len(table.columns):
         _add(table, dict(zip(table.columns, words, strict=False)))
     else:
         table.refuse(f"{len(words)} numbers for {len(table.columns)} columns")
@@ -299,7 +326,7 @@ def _row(table: _Table, line: str) -> bool:
 def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behind: str) -> None:
     """One half or two, each of what the header names, or of four numbers, perhaps behind a root."""
     rest, names = behind.split(), table.columns[3 + ("redop" in table.columns or "op" in table.columns) :]
-    headed = table.dialect in ("nccl-tests", "nccom-test") and "time" in names
+    headed = table.dialect == "nccl-tests" and "time" in names
     rooted = "root" in names if headed else len(rest) % 4 == 1
     half = names[rooted:][: (len(names) - rooted) // names.count("time")] if headed else _HALF
     if len(rest) not in (rooted + len(half), rooted + 2 * len(half)):
@@ -311,7 +338,7 @@ def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behin
     parts = total / (elements * _BYTES[kind]) if elements and total else 1.0
     for first in range(0, len(rest), len(half)):
         cells = dict(zip(half, rest[first:], strict=False))
-        _add(table, {"size": size, **cells}, None if table.dialect == "nccom-test" else first > 0, parts)
+        _add(table, {"size": size, **cells}, first > 0, parts)
     if redop:
         table.reduces = redop != "none"
     if elements and total:
@@ -343,10 +370,13 @@ def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, par
     if micros and rate and message:
         rounded = 0.02 + _last_digit(cells["time"]) * unit / micros + _last_digit(cells["algbw"]) / rate
         times = message / (micros * 1000) / rate
-        if abs(times * (1 - 1 / parts) - 1) <= rounded < abs(times - 1):
-            rate *= times
-        elif abs(times - 1) > rounded:
-            return table.refuse("algbw is not size over time")
+        if rounded < abs(times - 1):
+            if abs(times * (1 - 1 / parts) - 1) <= rounded:
+                rate *= times
+            elif table.dialect == "nccom-test" and abs(times / _GIB - 1) <= rounded:
+                rate, bus = rate * _GIB, (bus or 0.0) * _GIB
+            else:
+                return table.refuse("algbw is not size over time")
     seconds, rate, bus = (None if x is None else x * unit for x, unit in ((micros, 1e-6), (rate, 1e9), (bus, 1e9)))
     table.add(Row(table.line.number, message, seconds, rate, bus, in_place, cells.get("wrong", "")))
 

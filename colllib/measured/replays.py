@@ -21,8 +21,9 @@ from colllib.events import event_clock
 from colllib.execution import execute
 from colllib.ladder import Entry
 from colllib.schedule import Schedule
-from colllib.topology import PRESETS, Topology
-from colllib.topology import find as find_topology
+from colllib.topology import Topology
+from colllib.topology.expression import find as find_topology
+from colllib.topology.presets import PRESETS
 
 STORED = Path(__file__).with_suffix(".json")
 MESSAGE = 64e6

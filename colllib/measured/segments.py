@@ -50,12 +50,19 @@ class Segment:
         return self.constant + message / self.bandwidth
 
 
-def segments(messages: Sequence[float] | Array, seconds: Sequence[float] | Array, *, seed: int = 0) -> list[Segment]:
+def segments(
+    messages: Sequence[float] | Array,
+    seconds: Sequence[float] | Array,
+    *,
+    repeats: Sequence[int] | None = None,
+    seed: int = 0,
+) -> list[Segment]:
     """The lines that describe a sweep, as few as its noise allows.
 
     Args:
         messages: sizes in bytes, ascending, at least 2.
         seconds: a time above 0 for each.
+        repeats: how often each was measured: its weight. By default all alike.
         seed: of the bootstrap.
 
     Raises:
@@ -71,20 +78,21 @@ def segments(messages: Sequence[float] | Array, seconds: Sequence[float] | Array
         raise ValueError(f"{len(size)} sizes and {len(time)} times: take at least 2 ascending sizes, one time each")
     if not (np.isfinite(time).all() and (time > 0).all() and size[0] >= 0 and np.isfinite(size[-1])):
         raise ValueError("a time that is not above 0, or a size below 0: leave the row out")
+    weight = np.ones(len(size)) if repeats is None else np.asarray(repeats) / np.mean(repeats)
     if len(size) > MOST_POINTS:
         kept = np.unique(np.linspace(0, len(size) - 1, MOST_POINTS).astype(int))
-        size, time = size[kept], time[kept]
+        size, time, weight = size[kept], time[kept], weight[kept]
     draws = np.random.default_rng(seed)
-    return [_segment(size[a:b], time[a:b], draws) for a, b in _cuts(size, time)]
+    return [_segment(size[a:b], time[a:b], weight[a:b], draws) for a, b in _cuts(size, time, weight)]
 
 
-def _cuts(size: Array, time: Array) -> list[tuple[int, int]]:
+def _cuts(size: Array, time: Array, weight: Array) -> list[tuple[int, int]]:
     """Where the segments begin and end: least squares for every range, the number by an information criterion."""
     count = len(size)
     squares = np.full((count, count + 1), np.inf)
     for a in range(count):
         ends = np.arange(a + min(FEWEST_POINTS, count), count + 1)
-        inside = (np.arange(a, count) < ends[:, None]).astype(float)
+        inside = (np.arange(a, count) < ends[:, None]) * weight[a:]
         constant, slope = _lines(size[a:], time[None, a:], inside)
         deviation = (constant[:, None] + slope[:, None] * size[a:]) / time[a:] - 1
         squares[a, ends] = (inside * deviation**2).sum(axis=1)
@@ -117,21 +125,22 @@ def _lines(size: Array, times: Array, weight: Array | float = 1.0) -> tuple[Arra
     return np.where(flat, y0 / s0, constant), np.where(flat, 0.0, slope)
 
 
-def _segment(size: Array, time: Array, draws: np.random.Generator) -> Segment:
-    (constant,), (slope,) = _lines(size, time[None])
+def _segment(size: Array, time: Array, weight: Array, draws: np.random.Generator) -> Segment:
+    (constant,), (slope,) = _lines(size, time[None], weight)
     for _ in range(10):
-        residual = (constant + slope * size) / time - 1
+        residual = ((constant + slope * size) / time - 1) * np.sqrt(weight)
         scale = max(1.4826 * float(np.median(np.abs(residual))), 1e-6)
-        weight = np.minimum(1.0, _HUBER * scale / np.maximum(np.abs(residual), 1e-300))
-        (constant,), (slope,) = _lines(size, time[None], weight)
+        robust = np.minimum(1.0, _HUBER * scale / np.maximum(np.abs(residual), 1e-300))
+        (constant,), (slope,) = _lines(size, time[None], robust * weight)
     slope = slope if slope * size[-1] > 1e-9 * constant else 0.0
     residual = time / (constant + slope * size) - 1
     free = len(size) - 2
     ends = [(0.0, np.inf), (0.0, np.inf)]
     if free > 0:
-        inflated = (residual - residual.mean()) * np.sqrt(len(size) / free / _EFFICIENCY)
-        drawn = draws.choice(inflated, (400, len(size)))
-        again = _lines(size, (constant + slope * size) * np.maximum(1 + drawn, 0.05))
+        alike = residual * np.sqrt(weight)
+        inflated = (alike - alike.mean()) * np.sqrt(len(size) / free / _EFFICIENCY)
+        drawn = draws.choice(inflated, (400, len(size))) / np.sqrt(weight)
+        again = _lines(size, (constant + slope * size) * np.maximum(1 + drawn, 0.05), weight)
         width = float(stdtrit(free, 1 - 0.05 / 4))  # 95 % for the two numbers together
         for k, (value, values) in enumerate(zip((constant, slope), again, strict=True)):
             reach = width * float(np.sqrt(((values - value) ** 2).mean()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,10 +53,11 @@ def shape(run: Run) -> Shape:
     size, time = run.series()
     if not len(size):
         raise ValueError("no row has a time, or a bandwidth that gives one")
+    repeats = [len(times) for times in run.times().values()]
     bus = size / time * factor(str(run.collective), run.ranks or 1)
     large, step = size[1:] >= LARGE, bus[1:] / bus[:-1]
     return Shape(
-        fitted=tuple(segments(size, time)) if len(size) > 1 else (),
+        fitted=tuple(segments(size, time, repeats=repeats)) if len(size) > 1 else (),
         measured=float(bus[-1]),
         largest=float(size[-1]),
         steps_back=tuple(size[:-1][(size[:-1] >= 4096) & (time[1:] < 0.87 * time[:-1])].tolist()),
@@ -69,13 +69,9 @@ def shape(run: Run) -> Shape:
 
 def _apart(run: Run) -> NDArray[np.float64]:
     """Sizes whose times, in place and out of place or repeated, differ by a third but for an eighth at either end."""
-    times: defaultdict[float, list[float]] = defaultdict(list)
-    for row in run.rows:
-        if row.message >= LARGE and (taken := run.seconds(row)) is not None:
-            times[row.message].append(taken)
     apart = []
-    for size, all_of_it in times.items():
-        ends, cut = sorted(all_of_it), len(all_of_it) // 8
-        if ends[-1 - cut] > 4 / 3 * ends[cut]:
+    for size, times in run.times().items():
+        cut = len(times) // 8
+        if size >= LARGE and times[-1 - cut] > 4 / 3 * times[cut]:
             apart.append(size)
     return np.array(apart)

@@ -109,7 +109,7 @@ def estimates(machine: Machine, collective: str) -> list[Estimate]:
     found = [_ring(machine, collective, p) for p in range(3)]
     if collective == "all-reduce":
         found += [_tree(machine, p) for p in range(3)]
-        if machine.nvls and machine.gpus > 2 and machine.linked:
+        if machine.nvls and machine.gpus > 2 and machine.linked and _heads(machine) > 1:
             found.append(_nvls(machine))
         if machine.collnet and machine.boxes > 1 and machine.linked:
             found += [_collnet(machine), _chain(machine)]
@@ -267,25 +267,30 @@ def _raised(machine: Machine, channels: int, between: float) -> float:
     return speed
 
 
+def _heads(machine: Machine) -> int:
+    """Channels of NVLS: one for each GPU, between boxes for each that has a card (search.cc:756)."""
+    return min(machine.gpus, 32, machine.cards if machine.boxes > 1 else machine.gpus)
+
+
 def _nvls(machine: Machine) -> Estimate:
-    """NVLS in a box; between boxes NVLSTree, or NVLS where the network adds; with a channel for each GPU.
+    """NVLS in a box; between boxes NVLSTree, or NVLS where the network adds.
 
     A channel books its speed twice on the link of its own GPU, both ways, and once on everybody else's: N channels
     book N + 1 speeds on every link. The model takes its share of all channels but one, and doubles it for the two
     halves of an all-reduce.
     """
     of = GENERATIONS[machine.generation]
-    link, gpus = machine.link / 1e9 * LINK_SHARE[machine.generation], min(machine.gpus, 32)
-    speed = next(s for s in (*of["speeds_inside"], link / (gpus + 1)) if (gpus + 1) * s <= link)
-    inside = 2 * speed * of["nvls"] * (gpus - 1) / gpus
-    name, bus, binding, correction = "NVLS", inside * gpus, _NVLINK, ()
+    link, heads = machine.link / 1e9 * LINK_SHARE[machine.generation], _heads(machine)
+    speed = next(s for s in (*of["speeds_inside"], link / (heads + 1)) if (heads + 1) * s <= link)
+    inside = 2 * speed * of["nvls"] * (heads - 1) / heads
+    name, bus, binding, correction = "NVLS", inside * heads, _NVLINK, ()
     step, across = _step(machine, "NVLS", 2)
     latency = step
     if machine.boxes > 1:
         most = inside if machine.collnet else of["nvls_tree"][min(machine.boxes, 3) - 1]
         outside, out = _outside(machine)
-        outside *= (2 if machine.boxes == 2 and not machine.collnet else 1) / gpus
-        bus = min(inside, outside, most) * gpus
+        outside *= (2 if machine.boxes == 2 and not machine.collnet else 1) / heads
+        bus = min(inside, outside, most) * heads
         binding = out if outside <= min(inside, most) else _NVLINK
         if machine.collnet:
             latency += across
@@ -295,7 +300,7 @@ def _nvls(machine: Machine) -> Estimate:
             if machine.generation > 2 and machine.processor != "arm":
                 correction = _CORRECTION["Simple"]
     ratio = machine.ranks / _steps(machine, "all-reduce")
-    return _made(name, 2, latency, bus * ratio, min(1.0, bus / (gpus * speed * 2)), binding, correction=correction)
+    return _made(name, 2, latency, bus * ratio, min(1.0, bus / (heads * speed * 2)), binding, correction=correction)
 
 
 def _collnet(machine: Machine) -> Estimate:

@@ -14,8 +14,8 @@ _PLAIN = {
     ),
     "nccom-test": (
         "nccom-test -r {ranks} {nccom}\n"
-        "         size(B)    count(elems)     type    time(us)    algbw(GB/s)    busbw(GB/s)",
-        "{size:16d}{size:16d}    uint8 {micros:11.2f}{algbw:15.2f}{busbw:15.2f}",
+        "         size(B)    count(elems)     type    time:avg(us)    algbw(GB/s)    busbw(GB/s)",
+        "{size:16d}{size:16d}    uint8 {micros:15.2f}{algbw:15.2f}{busbw:15.2f}",
     ),
     "osu": (
         "# OSU MPI {osu} Latency Test v7.4\n# Size       Avg Latency(us)",
@@ -40,8 +40,8 @@ def write(run: Run, dialect: str, prefix: str = "") -> str:
     >>> run = Run("columns", (Row(1, 1e6, 1e-4, 1e10, 1.75e10),), "all-reduce", 8)
     >>> print(write(run, "nccom-test"))
     nccom-test -r 8 allr
-             size(B)    count(elems)     type    time(us)    algbw(GB/s)    busbw(GB/s)
-             1000000         1000000    uint8      100.00          10.00          17.50
+             size(B)    count(elems)     type    time:avg(us)    algbw(GB/s)    busbw(GB/s)
+             1000000         1000000    uint8          100.00          10.00          17.50
     """
     if dialect not in DIALECTS:
         raise ValueError(f"dialect {dialect!r}: known are {', '.join(DIALECTS)}")

@@ -13,7 +13,8 @@ from colllib.show.explorer import Explorer
 from colllib.show.geometry import Box, between
 from colllib.show.graph_player import shards
 from colllib.show.pen import Drawing, Pen, drawing
-from colllib.topology import Topology, find
+from colllib.topology import Topology
+from colllib.topology.expression import find
 from colllib.topology.graph import from_links
 
 ROW = 40.0

@@ -17,7 +17,8 @@ from colllib.show.drawings.graphs import Spread, around, in_rows, radius_of
 from colllib.show.explorer import Explorer
 from colllib.show.pen import Pen, both_widths, legend_of
 from colllib.show.table import Table
-from colllib.topology import Topology, find
+from colllib.topology import Topology
+from colllib.topology.expression import find
 
 PANEL = 230.0  # for the base; the larger graph takes the rest
 ROOM = 304.0

@@ -14,7 +14,7 @@ from colllib.show.drawings.graphs import Link, Spread, around, in_rows, radius_o
 from colllib.show.explorer import Explorer
 from colllib.show.pen import Pen, both_widths, legend_of
 from colllib.show.theme import escape, listed
-from colllib.topology import find
+from colllib.topology.expression import find
 
 PANEL = 304.0  # each of two panels, which are below one another on a phone
 #: Expressions and what the reader sees of them; d and N stand behind.

@@ -10,7 +10,7 @@ from colllib.forest import Fabric, bound, fabric
 from colllib.show.geometry import Box, bow
 from colllib.show.pen import Pen, both_widths
 from colllib.show.theme import asset, escape, style
-from colllib.topology import find
+from colllib.topology.expression import find
 
 FABRICS = {
     **{f"dgx-a100:{n}": f"{n} boxes of A100" for n in (2, 3, 4)},

@@ -4,7 +4,7 @@ from functools import cache
 
 from colllib.algorithms import Algorithm, find, of
 from colllib.execution import Execution, execute
-from colllib.measures import busy_ports, phases
+from colllib.metrics import busy_ports, phases
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import prices, ranks

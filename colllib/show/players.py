@@ -10,7 +10,8 @@ from colllib.algorithms import Algorithm, every
 from colllib.schedule import Schedule
 from colllib.show.control import Control
 from colllib.show.player import Entry, Player, player
-from colllib.topology import Topology, boxes, find, star, torus
+from colllib.topology import Topology, boxes, star, torus
+from colllib.topology.expression import find
 
 
 @cache

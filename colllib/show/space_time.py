@@ -10,7 +10,7 @@ import numpy as np
 from colllib import units
 from colllib.events import event_clock
 from colllib.execution import Execution, execute
-from colllib.measures import busy_ports
+from colllib.metrics import busy_ports
 from colllib.schedule import Schedule, Step
 from colllib.show.figure import Chart
 from colllib.show.lines import linear_ticks

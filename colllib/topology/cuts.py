@@ -72,7 +72,7 @@ def distances(topology: Topology) -> IntArray:
     Raises:
         ValueError: if some rank cannot be reached from some other: the links must connect them strongly.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> distances(find("uniring:1x3"))
     array([[0, 1, 2],
            [2, 0, 1],
@@ -99,7 +99,8 @@ def distances(topology: Topology) -> IntArray:
 def diameter(topology: Topology) -> int:
     """The links on the shortest path between the two ranks that are farthest apart.
 
-    >>> from colllib.topology import find, star
+    >>> from colllib.topology import star
+    >>> from colllib.topology.expression import find
     >>> diameter(star(512)), diameter(find("circulant:16x3x4"))
     (2, 3)
     """

@@ -51,7 +51,7 @@ def switches(topology: Topology, radix: int = 0) -> list[Switches]:
         topology: which.
         radix: ports of the switches that are bought. A switch here may stand for several equal ones in parallel.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> for alike in switches(find("superpod:32"), radix=144):
     ...     print(*alike)
     32 {'box': 72} 0
@@ -74,7 +74,7 @@ def switches(topology: Topology, radix: int = 0) -> list[Switches]:
 def wires(topology: Topology) -> list[Wires]:
     """The links of each tier, innermost first.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> [(tier.tier, tier.cables, str(tier.bisection)) for tier in wires(find("superpod:32"))]
     [('box', 2304, '1152'), ('card', 2304, '1152'), ('uplink', 2304, '1152')]
     >>> [tier.cables for on in ("biring:2x5", "uniring:2x5") for tier in wires(find(on))]

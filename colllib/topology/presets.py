@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 
+from colllib.measured.machines import PRESETS as MACHINES
+
 PODS_OF_A_LEAF = 4  # 18 cards of each on a rail, and 72 ports of 144 down
 MOST_PODS = 576  # a spine of 144 ports reaches so many leaves
 
@@ -56,13 +58,21 @@ def _superpod(pods: int) -> str:
     return f"boxes:{sizes},rails=4,apart=true"
 
 
+def _bandwidth(name: str, links: int | None = None, GBps: tuple[float, float] | None = None) -> tuple[float, float]:
+    """Of a port and a card; a port is all links of a GPU, or one of so many, as of those that lead to one peer each."""
+    if GBps is not None:
+        return GBps[0] * 1e9, GBps[1] * 1e9
+    machine = MACHINES[name]
+    return machine.link / (links or machine.mesh or 1), machine.card
+
+
 _TABLE = tomllib.loads((files("colllib") / "topology" / "presets.toml").read_text(encoding="utf-8"))
 
 #: By name; the number behind the colon is that of boxes, racks, pods or slices.
 PRESETS = {
     name: Preset(
         row["topology"].format if "topology" in row else _superpod,
-        (row["GBps"][0] * 1e9, row["GBps"][1] * 1e9),
+        _bandwidth(name, row.get("links"), row.get("GBps")),
         tuple(row["source"]),
         row.get("note", ""),
         row.get("inc", ""),

@@ -14,7 +14,7 @@ from colllib.answering import Answer, answered, quantity, table, whole
 from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.parallelism import MODELS, Plan
 from colllib.primitives import check_counts
 from colllib.training import experts as routing
@@ -24,12 +24,12 @@ from colllib.training.step import Training, simulate
 AXES = ("tp", "pp", "dp", "ep", "cp", "zero", "replicate")
 PLAN_HELP = (
     "axes whose product is the number of ranks, tp, pp, dp and cp; ep, of the ranks of dp and cp; zero, from 0 to 3 "
-    "(FSDP); and replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16"
+    "(FSDP), 1 if not named; and replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16"
 )
 
 
 def read_plan(text: str) -> Plan:
-    """A plan such as "tp=8,pp=2,dp=8"; what is not named is 1.
+    """A plan such as "tp=8,pp=2,dp=8"; what is not named is 1, ZeRO's level included.
 
     >>> read_plan("tp=8,pp=2,dp=8").gpus
     128
@@ -81,7 +81,7 @@ def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) 
         "time_s": step.seconds,
         "stages": stages,
     }
-    yield f"{model}, {layers} layers, on {on}: {units.seconds(step.seconds, 4)} a step\n"
+    yield f"{model}, {layers} layers, on {on} at {teraflops} TFLOP/s: {units.seconds(step.seconds, 4)} a step\n"
     rows = [(stage, *map(units.seconds, spent.values())) for stage, spent in enumerate(stages)]
     yield table(("stage", "computing", "collectives in layers", "idle"), rows)
 

@@ -18,8 +18,8 @@ from colllib.algorithms.breadth_first import BreadthFirst, Transport
 from colllib.execution import execute
 from colllib.ladder import skipped
 from colllib.primitives import PRIMITIVES
-from colllib.topology import find as find_topology
 from colllib.topology import from_links, mesh, ring, star, torus
+from colllib.topology.expression import find as find_topology
 from colllib.topology.graph import transposed
 
 ONE = st.just(1)
@@ -199,7 +199,7 @@ def test_breadth_first_costs_what_it_has_cost_on_tori_with_short_axes():
 def test_a_schedule_is_the_same_in_every_process():
     """Python hashes texts anew in each; the schedule must not depend on it."""
     code = (
-        "from colllib.algorithms import breadth_first; from colllib.topology import find; "
+        "from colllib.algorithms import breadth_first; from colllib.topology.expression import find; "
         "runs = [breadth_first.all_gather(find(name)) for name in ('torus:4x4x4', 'twisted-torus:4')]; "
         "print([[part.tolist() for part in s.step(t)] for s in runs for t in range(s.num_steps)])"
     )

@@ -11,8 +11,8 @@ from colllib.execution import execute
 from colllib.graphs.measures import degree, moore_diameter
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import in_sequence, reversed_in_time, split
-from colllib.topology import find
 from colllib.topology.cuts import diameter
+from colllib.topology.expression import find
 
 FAMILIES = [
     *("full-mesh:4", "complete-bipartite:2x2", "complete-bipartite:3x3", "hamming:2x3", "hypercube:3"),

@@ -11,8 +11,8 @@ from colllib.execution import execute
 from colllib.graphs.throughput import throughput
 from colllib.limits import TooLarge
 from colllib.primitives import PRIMITIVES
-from colllib.topology import find
 from colllib.topology.cuts import diameter
+from colllib.topology.expression import find
 
 # graph, and how many steps more than its diameter are needed until no all-to-all at all is shorter
 ATTAINED = [

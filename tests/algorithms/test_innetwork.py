@@ -12,7 +12,8 @@ from colllib.algorithms import CATALOGUE, innetwork
 from colllib.execution import ScheduleError, execute
 from colllib.ladder import best, offered, run
 from colllib.primitives import PRIMITIVES
-from colllib.topology import Latency, find, mesh, star, switch_tree
+from colllib.topology import Latency, mesh, star, switch_tree
+from colllib.topology.expression import find
 
 ALL = {"combines": True, "replicates": True, "scatters": True}
 THROUGH = [algorithm for algorithm in CATALOGUE if algorithm.name.startswith("in-network")]

@@ -8,7 +8,7 @@ from colllib.algorithms import breadth_first
 from colllib.algorithms.synthesis import all_gather
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
-from colllib.topology import find
+from colllib.topology.expression import find
 
 
 def cost(expression, **how):

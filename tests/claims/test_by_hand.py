@@ -43,7 +43,7 @@ from colllib.claims.value import Limit, Words, evaluated, parsed, same
 from colllib.contention import scattered
 from colllib.schedule import Schedule, pipelined
 from colllib.topology import Lattice, boxes, star, torus
-from colllib.topology import find as find_topology
+from colllib.topology.expression import find as find_topology
 from colllib.topology.routes import alternating_torus
 
 ALPHA, LOAD = 0.5, 16e6 / 900e9 * 1e6  # microseconds at the anchor

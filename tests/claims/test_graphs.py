@@ -7,7 +7,7 @@ import pytest
 from colllib.claims.graph_tables import bracketed, product_f
 from colllib.claims.graphs import IN_FULL_STEPS, base, by_theorem, circulants, lines, on, power
 from colllib.graphs.throughput import throughput
-from colllib.topology import find
+from colllib.topology.expression import find
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from colllib.forest.allreduce import TOO_FINE, all_reduce, divided, five_ranks, 
 from colllib.primitives import PRIMITIVES
 from colllib.primitives import all_reduce as blocks_of_a_sum
 from colllib.schedule import Schedule, Step
-from colllib.topology import find, from_links, star, torus
+from colllib.topology import from_links, star, torus
+from colllib.topology.expression import find
 
 
 def weighted(edges):

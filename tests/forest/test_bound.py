@@ -11,7 +11,8 @@ from scipy.optimize import linprog
 
 from colllib.forest import bound, fabric, fixed, ratio
 from colllib.forest.bound import SEARCHES, feasible, overloaded, room
-from colllib.topology import find, from_links, star, torus
+from colllib.topology import from_links, star, torus
+from colllib.topology.expression import find
 
 MACHINES = (
     "dgx-a100:2",

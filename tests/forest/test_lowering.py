@@ -13,7 +13,7 @@ from colllib.forest.bound import room
 from colllib.forest.packing import lowered, pack
 from colllib.forest.splitting import without_switches
 from colllib.forest.tree import Tree
-from colllib.topology import find
+from colllib.topology.expression import find
 
 
 def loads(batches):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from colllib.execution import execute
 from colllib.forest import busiest, forest, traffic
 from colllib.primitives import PRIMITIVES
-from colllib.topology import find
+from colllib.topology.expression import find
 
 
 @settings(max_examples=30, deadline=None)

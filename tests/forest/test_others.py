@@ -11,7 +11,8 @@ from colllib.execution import execute
 from colllib.forest import bound, busiest, fabric
 from colllib.forest.others import greedy, one_root, unwound
 from colllib.primitives import PRIMITIVES
-from colllib.topology import find, torus
+from colllib.topology import torus
+from colllib.topology.expression import find
 
 
 def best(topology):

@@ -7,7 +7,7 @@ from forest_fabrics import balanced
 from hypothesis import given, settings
 
 from colllib.forest import forest, packing, splitting, trees
-from colllib.topology import find
+from colllib.topology.expression import find
 
 
 @settings(max_examples=40, deadline=None)

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from colllib.forest import bound, fabric, splitting
 from colllib.forest.bound import room
 from colllib.forest.splitting import without_switches
-from colllib.topology import find, from_links
+from colllib.topology import from_links
+from colllib.topology.expression import find
 
 
 def _split(topology):

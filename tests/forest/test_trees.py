@@ -14,7 +14,8 @@ from colllib.forest import bound, busiest, fabric, fixed, forest
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import in_sequence, reversed_in_time, side_by_side
 from colllib.symmetry import by_symmetry
-from colllib.topology import find, from_links, star, torus
+from colllib.topology import from_links, star, torus
+from colllib.topology.expression import find
 
 FABRICS = ("dgx-a100:2", "dgx-h100:2", "mi250-8x2", "torus:4x4", "torus:3x2", "fat-tree:4", "boxes:2x4", "star:5")
 

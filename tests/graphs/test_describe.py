@@ -9,8 +9,8 @@ from click.testing import CliRunner
 
 from colllib import cli
 from colllib.graphs import describe
-from colllib.topology import OPERATIONS, TOPOLOGIES, find
 from colllib.topology.describe import wires
+from colllib.topology.expression import OPERATIONS, TOPOLOGIES, find
 
 
 def described(expression, *options):

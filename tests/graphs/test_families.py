@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from colllib.graphs.distance_regular import VALENCY_FOUR
 from colllib.graphs.links import arcs
 from colllib.graphs.measures import degree
-from colllib.topology import find
 from colllib.topology.cuts import diameter, distances
+from colllib.topology.expression import find
 
 
 def graph_of(expression):

@@ -14,8 +14,8 @@ from colllib.execution import execute
 from colllib.graphs.finder import circulant_jumps, pareto
 from colllib.graphs.measures import degree, moore_diameter
 from colllib.optimality import breadth_first_optimal
-from colllib.topology import find
 from colllib.topology.cuts import diameter
+from colllib.topology.expression import find
 
 # (N, d, steps, bandwidth term in M/B to the printed digits) as published for graphs with breadth-first schedules,
 # and expansions of the diamond and modified de Bruijn graphs: tables 3.4, 3.5 and A.1 of Zhao's dissertation

@@ -11,7 +11,7 @@ from random_graphs import expressions, find_multigraph
 
 from colllib.graphs.isomorphism import isomorphism, orbits, reverse_symmetric
 from colllib.graphs.links import arcs, from_arcs
-from colllib.topology import find
+from colllib.topology.expression import find
 
 SMALL = expressions.filter(lambda expression: find(expression).ranks <= 40)
 

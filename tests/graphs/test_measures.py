@@ -12,8 +12,8 @@ from random_graphs import expressions, find_multigraph
 from colllib.algorithms.breadth_first import BreadthFirst
 from colllib.graphs import measures
 from colllib.graphs.describe import promises
-from colllib.topology import find
 from colllib.topology.cuts import diameter, distances
+from colllib.topology.expression import find
 
 REGULAR = expressions.filter(lambda expression: "line:" not in expression)
 

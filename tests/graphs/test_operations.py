@@ -13,7 +13,7 @@ from random_graphs import bases, expressions, find_multigraph
 from colllib import execute
 from colllib.algorithms import allgather
 from colllib.graphs.links import arcs
-from colllib.topology import find
+from colllib.topology.expression import find
 
 
 def links(graph):

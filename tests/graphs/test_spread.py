@@ -8,8 +8,8 @@ from random_graphs import expressions
 
 from colllib.graphs.spread import Certificate, Spreading, search
 from colllib.graphs.throughput import Flow, throughput
-from colllib.topology import find
 from colllib.topology.cuts import distances
+from colllib.topology.expression import find
 
 SMALL = expressions.filter(lambda expression: 2 <= find(expression).ranks <= 12)
 

@@ -13,7 +13,7 @@ from colllib.graphs.isomorphism import orbits
 from colllib.graphs.links import arcs
 from colllib.graphs.throughput import CLOSE, bracket, distance_bound, throughput
 from colllib.limits import TooLarge
-from colllib.topology import find
+from colllib.topology.expression import find
 
 
 def flow(where):

@@ -617,3 +617,13 @@ def test_a_gb10_at_the_rate_of_four_lanes_uses_one_of_two_devices():
 def test_hosts_that_are_told_are_fast_enough_if_they_are_so_for_a_card_a_gpu():
     for busbw, state in ((159e9, "healthy"), (100e9, "undecided")):
         assert diagnose(logs.run(busbw, per_box=4, gpu=""), Hints(boxes=2, gpus_per_box=4)).state == state
+
+
+@pytest.mark.parametrize("collective", ["all-gather", "all-to-all"])
+def test_the_sizes_of_osu_are_of_the_part_of_a_rank(collective):
+    """OMB calls MPI_Allgather and MPI_Alltoall with as many bytes for each rank as it prints."""
+    text = logs.text(300e9, "osu", collective=collective, boxes=1, sizes=[2**k for k in range(13, 31)])
+    found = diagnose(read(text)[0], Hints(gpus_per_box=8, boxes=1, gpu="h100"))
+    assert found.state == "healthy"
+    assert found.form.largest == 2**30
+    assert found.form.measured == pytest.approx(300e9, rel=0.01)

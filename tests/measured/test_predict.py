@@ -18,7 +18,7 @@ from colllib.measured.predict import SMALL, compared, healthy, predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.whatif import sensitivity, what_if
-from colllib.topology import find as find_topology
+from colllib.topology.expression import find as find_topology
 
 
 def test_small_messages_wait_and_large_ones_are_carried():

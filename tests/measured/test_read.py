@@ -480,3 +480,108 @@ def test_columns_of_words_keep_no_row_from_being_read():
     # as in ROCm/rocm-systems/pull/9406, without a time
     (run,) = read("size type redop busbw algo proto nchannels\n67108864 float sum 190.33 TREE SIMPLE 64\n")
     assert [(row.message, row.busbw, row.seconds) for row in run.rows] == [(67108864.0, 190.33e9, None)]
+
+
+#: As the Neuron documentation prints them (tools/neuron-sys-tools/nccom-test): the ranks, the operation, the table.
+NCCOM = {
+    "whole microseconds": (
+        (2, "allr"),
+        "size(B) count(elems) type time(us) algbw(GB/s) busbw(GB/s)",
+        (("67108864 16777216 fp32 1214 51.48 51.48", 1214), ("1073741824 268435456 fp32 18930 52.83 52.83", 18930)),
+    ),
+    "an average": (
+        (32, "allg"),
+        "size(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s)",
+        (("65536 16384 fp32 8.18 8.01 7.76", 8.18), ("524288 131072 fp32 23.11 22.69 21.98", 23.11)),
+    ),
+    "--show-input-output-size": (
+        (32, "allg"),
+        "size(B) count(elems) total_input_size(B) total_output_size(B) type time:avg(us) algbw(GB/s) busbw(GB/s)",
+        (("524288 131072 16384 524288 fp32 23.16 22.64 21.93", 23.16),),
+    ),
+    "--stats": (
+        (8, "all_gather"),
+        "size(B) count(elems) type time:avg(us) time:p25(us) time:p99(us) algbw(GB/s) busbw(GB/s)",
+        (("65536 16384 fp32 11.31 11 13 5.80 5.07", 11.31), ("524288 131072 fp32 14.83 14 17 35.34 30.92", 14.83)),
+    ),
+    "--show-algorithm": (
+        (16, "allr"),
+        "size(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s) algorithm",
+        (("536870912 134217728 fp32 9689.51 55.41 103.89 kangaring", 9689.51),),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", NCCOM)
+def test_nccom_test_is_read_as_its_documentation_prints_it(which):
+    """It says that the rates are in GiB per second, which is so where it prints whole microseconds, and no more."""
+    (ranks, operation), header, lines = NCCOM[which]
+    (run,) = read("\n".join([f"nccom-test -r {ranks} {operation}", f"  {header}", *(line for line, _ in lines)]))
+    collective = "all-reduce" if operation == "allr" else "all-gather"
+    assert (run.dialect, run.collective, run.ranks, run.unread) == ("nccom-test", collective, ranks, ())
+    assert [row.seconds for row in run.rows] == pytest.approx([micros * 1e-6 for _, micros in lines])
+    for row in run.rows[-1:]:
+        rate = row.message / row.seconds
+        assert (row.algbw, row.busbw) == pytest.approx((rate, rate * factor(collective, ranks)), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "collective"),
+    [("Allreduce", "all-reduce"), ("All-to-All Personalized Exchange", "all-to-all"), ("Broadcast", "broadcast")],
+)
+@pytest.mark.parametrize("behind", ["", "  8.0  12.0  1000", "  Pass"])
+def test_osu_tables_are_named_as_their_programs_print_it_whatever_stands_behind_the_mean(name, collective, behind):
+    (run,) = read(f"# OSU MPI-CUDA {name} Latency Test v7.5\n# Size  Avg Latency(us)\n1048576  10.00{behind}\n")
+    assert run.collective == collective
+    assert [row.seconds for row in run.rows] == pytest.approx([1e-5])
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        *(f"# Collective test starting: {name}_perf\n{HEADER}" for name in ("gather", "scatter", "hypercube")),
+        "nccom-test -r 8 permute\nsize(B) count(elems) type time:avg(us) algbw(GB/s) busbw(GB/s)\n",
+        *(
+            f"# OSU MPI{name} Latency Test v7.5\n# Size  Latency (us)\n"
+            for name in ("", " Gather", " Non-blocking Reduce")
+        ),
+    ],
+)
+def test_the_table_of_a_program_whose_rates_mean_something_else_is_no_table_of_a_known_one(above):
+    with pytest.raises(ValueError, match=r"line 1: .*: known are all-reduce"):
+        read(above + ROW + "1048576 262144 uint8 100.0 10.49 18.35\n1048576 100.0\n")
+    (run,) = read(above + ROW + "# Collective test starting: all_reduce_perf\n" + HEADER + ROW)
+    assert (len(run.rows), [mark.line for mark in run.unread]) == (2, [1])
+
+
+def test_a_table_that_was_of_another_program_by_its_last_line_is_taken_back():
+    with pytest.raises(ValueError, match=r"line 3: gather"):
+        read(HEADER + ROW + "# Collective test concluded: gather_perf\n")
+
+
+@pytest.mark.parametrize("averages", ["", "# Avg bus bandwidth    : 18.35\n"])
+def test_the_command_behind_a_table_names_the_next_and_not_the_one_before(averages):
+    asked = ("all_gather", "sendrecv", "alltoall", "all_gather")
+    sections = (f"$ mpirun -np 8 ./{name}_perf -b 1M\n{HEADER}{ROW.replace('18.35', '10.49')}" for name in asked)
+    names = {"all_gather": "all-gather", "alltoall": "all-to-all"}
+    assert [run.collective for run in read(averages.join(sections))] == [names.get(name, name) for name in asked]
+
+
+def test_a_table_may_be_named_behind_it_alone():
+    (run,) = read(HEADER + ROW.replace("18.35", "10.49") + "this was sendrecv_perf over two hosts\n")
+    assert run.collective == "sendrecv"
+
+
+@pytest.mark.parametrize(
+    "around", ['"{}",', "\x1b]0;title\x07{}\x1b(B\x1b[m", "\x1b[?25l\x1b[32m{}\x1b[0m\x1b[K", '    "{}"']
+)
+def test_quotes_of_a_list_and_what_a_terminal_adds_are_no_part_of_a_line(around):
+    text = HEADER + ROW
+    assert read("\n".join(around.format(line) for line in text.splitlines()))[0].rows == read(text)[0].rows
+
+
+def test_the_time_of_the_processor_is_a_time_where_iterations_are_reported_too():
+    half = "cputime algbw busbw #wrong i_min i_max i_p99 i_cv%"
+    (run,) = read(f"# size count type redop root {half} {half}\n" + ROW.replace("0\n", "0 95 120 119 3.2\n").replace(
+        "18.35   0    100", "18.35 0 95 120 119 3.2  100"))  # fmt: skip
+    assert [row.seconds for row in run.rows] == pytest.approx([1e-4, 1e-4])

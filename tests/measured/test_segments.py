@@ -123,3 +123,20 @@ def test_a_message_of_0_bytes_has_a_size_to_fit():
 def test_what_cannot_be_fitted_is_refused(sizes, times):
     with pytest.raises(ValueError, match=r"leave the row out|at least 2"):
         segments(sizes, times)
+
+
+def test_a_size_that_was_measured_more_often_weighs_more():
+    """Nine runs of every second size: its median scatters less, so the line must follow it."""
+    repeats = np.where(np.arange(len(SIZES)) % 2, 9, 1)
+    errors, found = {"weighted": [], "alike": []}, 0
+    for k in range(100):
+        noise = np.random.default_rng(k)
+        spread = [np.exp(np.median(noise.normal(0, 0.05, count))) for count in repeats]
+        times = line(40e-6, 100e9) * spread
+        (one, *_), (alike, *_) = segments(SIZES, times, repeats=repeats, seed=k), segments(SIZES, times, seed=k)
+        errors["weighted"].append(abs(one.constant - 40e-6))
+        errors["alike"].append(abs(alike.constant - 40e-6))
+        low, high = one.constant_interval
+        found += low <= 40e-6 <= high
+    assert np.mean(errors["weighted"]) < 0.8 * np.mean(errors["alike"])
+    assert found >= 88

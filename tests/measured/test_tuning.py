@@ -207,6 +207,9 @@ def test_over_two_boxes_a_tree_has_the_speed_of_its_channels_in_the_box(expressi
         ("dgx-h100:4", ("tree", "Simple"), 8.4 + 14 * 4.0 + 4 * 14.0, 8 * 36.0 / 2),
         ("dgx-h100:4", ("NVLSTree", "Simple"), 25.0 + 4 * 20.9, 8 * 45.5 * 32 / 62),
         ("dgx-h100:16", ("NVLSTree", "Simple"), 25.0 + 2 * 4 * 20.9, 8 * 45.5 * 128 / 254),
+        # a head for each card: at 4 of them 57.7 is the most of a channel, at 2 twice 60 GB/s, 0.85 and a half of it
+        ("dgx-h100:2,cards=4", ("NVLSTree", "Simple"), 25.0 + 2 * 20.9, 4 * 57.7 * 16 / 30),
+        ("dgx-h100:2,cards=2", ("NVLSTree", "Simple"), 25.0 + 2 * 20.9, 2 * (2 * 60 * 0.85 / 2) * 16 / 30),
         ("dgx-h100:4,collnet=true", ("NVLS", "Simple"), 25.0 + 18.0, 8 * 48 * 32 / 62),
         ("dgx-h100:4,collnet=true", ("CollNetDirect", "Simple"), 2 * (3.7 + 7 * 0.4) + 31.0, 360 * 0.85 / 2),
         ("dgx-h100:4,collnet=true", ("CollNetChain", "Simple"), 2 * 7 * 2.8 + 30.0, 360 / 2),
@@ -233,3 +236,11 @@ def test_gpus_that_share_a_card_share_its_rate_in_an_all_to_all():
     """4 boxes of 8 GPUs with 4 cards: each GPU has half of the 48 GB/s that a card gives."""
     (found,) = estimates(find("dgx-h100:4,cards=4"), "all-to-all")
     assert found.algbw == pytest.approx(48 / 2 * 31 / 24 * 32 / 31 * 1e9)
+
+
+def test_nvls_needs_two_heads_which_between_boxes_are_gpus_with_a_card():
+    """search.cc:756 and tuning.cc:308; so two boxes with half the cards take a tree for large messages."""
+    assert ("NVLSTree", "Simple") not in model("dgx-h100:2,cards=1")
+    assert ("NVLS", "Simple") in model("dgx-h100:1,cards=1")
+    assert pick(estimates(find("dgx-h100:2,cards=4"), "all-reduce"), 2**33).algorithm == "tree"
+    assert pick(estimates(find("dgx-h100:2"), "all-reduce"), 2**33).algorithm == "NVLSTree"

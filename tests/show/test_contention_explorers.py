@@ -16,7 +16,7 @@ from colllib.execution import execute
 from colllib.show.contention_explorer import FABRICS, WORKS, contention_explorer, places_of, scene
 from colllib.show.skew_explorer import FABRICS as SKEW_FABRICS
 from colllib.show.skew_explorer import STRENGTHS, equal, popularity, skew_explorer, skewed
-from colllib.topology import find
+from colllib.topology.expression import find
 
 JOBS, SKEW = contention_explorer(), skew_explorer()
 

@@ -31,7 +31,8 @@ from colllib.show.drawings import (
 from colllib.show.drawings import star as draw_star
 from colllib.show.geometry import Box
 from colllib.show.pen import ARRIVED, FINAL, HELD, NARROW, SPENT, WIDE, Pen, extent, looks
-from colllib.topology import boxes, fat_tree, find, leaf_spine, line, ring, star, torus
+from colllib.topology import boxes, fat_tree, leaf_spine, line, ring, star, torus
+from colllib.topology.expression import find
 
 ALL = [
     draw_star(star(8)),

@@ -18,8 +18,8 @@ from colllib.show.breadth_first_explorer import Reception, plan_of
 from colllib.show.drawings import Spread, graph, graphs, shard
 from colllib.show.expansion_explorer import FITS, Expanded
 from colllib.show.graph_player import GRAPHS, gathered, ways
-from colllib.topology import find
 from colllib.topology.cuts import distances
+from colllib.topology.expression import find
 
 
 def receptions(name):

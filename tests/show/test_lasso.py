@@ -12,7 +12,7 @@ from colllib.forest import bound, fabric, ratio
 from colllib.forest.flow import max_flow, with_source
 from colllib.show import Lasso
 from colllib.show.lasso import FABRICS
-from colllib.topology import find
+from colllib.topology.expression import find
 
 MIDDLES = """() => [...document.querySelectorAll("g.n")].filter((disk) => disk.getClientRects().length).map((disk) => {
   const box = disk.querySelector("circle").getBoundingClientRect();

@@ -18,7 +18,8 @@ from colllib.show import boxes_player, boxes_switch_player, still, switch_player
 from colllib.show.control import Control
 from colllib.show.player import player as play
 from colllib.show.players import FEW, variants
-from colllib.topology import boxes, find, line, star
+from colllib.topology import boxes, line, star
+from colllib.topology.expression import find
 
 PRIMITIVES = sorted({a.primitive for a in ALGORITHMS})
 PLAYERS = {

@@ -18,7 +18,8 @@ from colllib.show.pen import NARROW, WIDE, token
 from colllib.show.player import Show
 from colllib.show.players import ADDING_IN_BOXES, variants
 from colllib.show.stage import Stage, pair_of
-from colllib.topology import boxes, find, mesh, star, torus
+from colllib.topology import boxes, mesh, star, torus
+from colllib.topology.expression import find
 
 CELL = re.compile(r'<g class="c h\d([^"]*)"><rect [^>]*/><path [^>]*stroke-dasharray="([^"]*)"')
 PLACES = [

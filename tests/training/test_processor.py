@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from colllib.algorithms import allreduce, broadcast, innetwork, pointtopoint
 from colllib.events import Processor, event_clock
+from colllib.primitives import all_gather
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.schedule import Schedule, Step
 from colllib.topology import from_links, switch_tree
@@ -41,6 +42,17 @@ def test_the_next_message_leaves_a_gap_after_the_last_byte_and_never_while_the_s
     left = sorted(line.start)
     assert isclose(left[0], overhead)
     for first, then in pairwise(left):
+        assert isclose(then - first, max(overhead, size - 1 + gap), abs_tol=1e-9)
+
+
+@given(overhead=TIMES, gap=TIMES, size=st.integers(1, 50), messages=st.integers(2, 6))
+def test_the_next_message_comes_in_a_gap_after_the_last_byte_and_never_while_the_receiver_is_busy(
+    overhead, gap, size, messages
+):
+    ranks = messages + 1
+    into = Schedule.from_steps(all_gather(ranks), [Step.of(k, 0, k) for k in range(1, ranks)])
+    line = event_clock(into, message=ranks * size, alpha=3.0, bandwidth=1.0, processor=Processor(overhead, gap))
+    for first, then in pairwise(sorted(line.arrival)):
         assert isclose(then - first, max(overhead, size - 1 + gap), abs_tol=1e-9)
 
 

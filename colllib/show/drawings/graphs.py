@@ -26,7 +26,7 @@ class Spread:
     """How the shard of one rank, its owner, spreads in an all-gather.
 
     >>> from colllib.algorithms import breadth_first
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> shard = Spread(breadth_first.all_gather(find("complete-bipartite:2x2")), 0)
     >>> shard.carried[1], shard.complete
     ({(2, 1): Fraction(1, 2), (3, 1): Fraction(1, 2)}, (0, 2, 1, 1))
@@ -228,7 +228,7 @@ def _disks(pen: Pen, boxes: Sequence[Box], look: Mapping[int, tuple[str, int]], 
 def graph(topology: Topology, *, names: Sequence[str] = (), title: str = "") -> Drawing:
     """A graph: ranks round a circle by names or numbers, one-way links as arrows, links in both ways as lines.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> graph(find("kautz:2x6"))
     kautz:2x6: 6 ranks, 12 links, degree 2, diameter 2.
     """
@@ -243,7 +243,7 @@ def graph(topology: Topology, *, names: Sequence[str] = (), title: str = "") -> 
 def graphs(topologies: Mapping[str, Topology], title: str = "") -> Drawing:
     """Small pictures of several graphs, each with what it is called, its ranks N, degree d and diameter D.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> graphs({"Kautz": find("kautz:2x6"), "ring": find("ring:5")})
     Kautz: N = 6, d = 2, D = 2; ring: N = 5, d = 2, D = 2.
     """
@@ -268,7 +268,7 @@ def shard(spread: Spread, step: int, *, names: Sequence[str] = (), title: str = 
     """One shard after some steps: rows by when it is complete, with the links of the last step.
 
     >>> from colllib.algorithms import breadth_first
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> shard(Spread(breadth_first.all_gather(find("complete-bipartite:2x2")), 0), 2)
     The shard of rank 0 after 2 of 2 steps: 4 of 4 ranks have all of it.
     """

@@ -111,7 +111,7 @@ _KINDS = {
 def in_words(topology: Topology) -> str:
     """What kind of topology it is, at the start of a sentence that tells its ranks.
 
-    >>> from colllib.topology import find
+    >>> from colllib.topology.expression import find
     >>> [in_words(find(name)) for name in ("torus:4x3", "leaf-spine:4x4x2", "boxes:2x4,rails=4,inc=box")]
     ['A torus of 4 × 3', 'Leaves and spines', '2 boxes of 4 on 4 rails, switches in the boxes add']
     """

@@ -1,0 +1,295 @@
+"""Expressions that name a topology, such as "star:512", "boxes:64x8,cards=1" or "line-graph(circulant:16x3x4)"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from inspect import signature
+from typing import Any
+
+from colllib.graphs import distance_regular, families, operations
+from colllib.measured.cluster import machine_on, topology_of
+from colllib.topology.base import Topology
+from colllib.topology.boxes import boxes
+from colllib.topology.clos import fat_tree, leaf_spine
+from colllib.topology.failures import without
+from colllib.topology.graph import full_mesh
+from colllib.topology.latency import HALVES, Latency
+from colllib.topology.lattice import line, mesh, ring, torus
+from colllib.topology.mi250 import mi250
+from colllib.topology.presets import PRESETS
+from colllib.topology.star import star, switch_tree
+from colllib.topology.twisted import twisted_torus
+from colllib.units import shortened, whole
+
+MOST_SIZES = 20  # behind a colon: as many axes of two ranks as there may be ranks
+MOST_DIGITS = 18  # of a fraction
+MOST_NESTED = 20  # operations inside one another
+
+
+@dataclass(frozen=True)
+class Form:
+    """How an expression names a kind of topology.
+
+    Args:
+        build: makes it; its arguments after the sizes are the options of the expression.
+        sizes: how many numbers stand behind the colon, 0 for any number of them, which are then one argument, and None
+            for no colon.
+        example: what the command line shows.
+        words: what may stand for some sizes.
+    """
+
+    build: Callable[..., Topology]
+    sizes: int | None
+    example: str
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The options of the expression and their defaults.
+
+        >>> TOPOLOGIES["torus"].options
+        {'tie': 'up', 'order': 'none'}
+        """
+        found: dict[str, str] = {}
+        for name, parameter in list(signature(self.build).parameters.items())[max(1, self.sizes or 0) :]:
+            if name == "latency":
+                found |= {part: str(getattr(HALVES, part)) for part in ("endpoint", "hop", "switch")}
+            else:
+                found[name] = str(parameter.default).lower()
+        return found
+
+
+def _inc(build: Callable[..., Topology]) -> Callable[..., Topology]:
+    return partial(build, combines=True, replicates=True, scatters=True)
+
+
+#: The kinds of topology that an expression can name.
+TOPOLOGIES: dict[str, Form] = {
+    "star": Form(star, 1, "star:N"),
+    "ring": Form(ring, 1, "ring:N"),
+    "line": Form(line, 1, "line:N"),
+    "torus": Form(torus, 0, "torus:8x8x8"),
+    "mesh": Form(mesh, 0, "mesh:4x4"),
+    "twisted-torus": Form(twisted_torus, 1, "twisted-torus:K"),
+    "full-mesh": Form(full_mesh, 1, "full-mesh:N"),
+    "boxes": Form(boxes, 0, "boxes:64x8"),
+    "leaf-spine": Form(leaf_spine, 3, "leaf-spine:8x8x4"),
+    "fat-tree": Form(fat_tree, 1, "fat-tree:K"),
+    "switch-tree": Form(switch_tree, 2, "switch-tree:64x16"),
+    "inc-star": Form(_inc(star), 1, "inc-star:N"),
+    "inc-switch-tree": Form(_inc(switch_tree), 2, "inc-switch-tree:64x16"),
+    "mi250": Form(mi250, 1, "mi250:2"),
+    "complete-bipartite": Form(families.complete_bipartite, 0, "complete-bipartite:4x4"),
+    "hamming": Form(families.hamming, 0, "hamming:2x3"),
+    "hypercube": Form(families.hypercube, 1, "hypercube:10"),
+    "twisted-hypercube": Form(families.twisted_hypercube, 1, "twisted-hypercube:3"),
+    "uniring": Form(families.unidirectional_ring, 0, "uniring:DxM"),
+    "biring": Form(families.bidirectional_ring, 0, "biring:DxM"),
+    "shifted-ring": Form(families.shifted_ring, 0, "shifted-ring:16x5"),
+    "circulant": Form(families.circulant, 0, "circulant:16x3x4"),
+    "directed-circulant": Form(families.directed_circulant, 0, "directed-circulant:6x1x2x3x4"),
+    "kautz": Form(families.kautz, 0, "kautz:DxM"),
+    "debruijn": Form(families.de_bruijn, 0, "debruijn:DxN"),
+    "modified-debruijn": Form(families.modified_de_bruijn, 0, "modified-debruijn:2x4"),
+    "diamond": Form(families.diamond, None, "diamond"),
+    "distance-regular": Form(
+        distance_regular.distance_regular,
+        1,
+        "distance-regular:35",
+        {named.word: str(size) for size, named in distance_regular.VALENCY_FOUR.items()},
+    ),
+}
+
+
+#: What an option of an expression says, in a line.
+MEANINGS = {
+    "apart": "whether nothing joins the rails",
+    "cards": "network cards of a box (none: one for each rank)",
+    "combines": "whether switches can add",
+    "dies": "how many of a box take part",
+    "endpoint": "share of alpha in sender and receiver, with 2 hop and switch 1",
+    "hop": "share of alpha on one link",
+    "inc": "which switches add, replicate and take bundles apart: none, box, network or both",
+    "inside": "what joins the ranks of a box: switch or full-mesh",
+    "order": "in which a message travels the axes, such as 1:0 (none: as given)",
+    "oversubscription": "how many times too thin the links up are for the ranks below; for each tier: 1:3",
+    "ports": "bonded ports of a rank",
+    "rails": "on how many rails the cards of a box are",
+    "ranks": "N, where the last box has fewer than the others",
+    "replicates": "whether switches can send one block to several",
+    "routing": "which way up: fixed, hash of both ends, or spread over all",
+    "scatters": "whether switches can take bundles apart",
+    "seed": "of the hash of messages over cables (none: spread over all)",
+    "switch": "share of alpha in a switch",
+    "tie": "which way to the antipode: up or balanced",
+    "uplink": "BW of a link up, such as 2 or 1/2",
+    "uplinks": "ports of a switch that lead up",
+    "without": "what has failed, such as card 3, leaf 1 or a cable 0-1",
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """How an expression names what makes a graph from others.
+
+    Args:
+        build: makes it.
+        operands: "G" for a topology, "n" for a whole number.
+    """
+
+    build: Callable[..., Topology]
+    operands: tuple[str, ...]
+
+
+#: What an expression can make of topologies without switches, as in line-graph(ring:4).
+OPERATIONS: dict[str, Operation] = {
+    "line-graph": Operation(operations.line_graph, ("G",)),
+    "degree": Operation(operations.degree_expansion, ("G", "n")),
+    "power": Operation(operations.cartesian_power, ("G", "n")),
+    "product": Operation(operations.cartesian_product, ("G", "G")),
+    "transpose": Operation(operations.transpose, ("G",)),
+    "bidirectional": Operation(operations.bidirectional, ("G",)),
+}
+
+#: Other names that the literature has for some.
+ALIASES = {"mi250-8x2": "mi250:2,dies=8"}
+
+
+def find(expression: str) -> Topology:
+    """The topology that an expression such as "star:512", "torus:8x8x8" or "boxes:64x8,cards=1" names.
+
+    Args:
+        expression: a name, its sizes behind a colon, and options behind commas; or a preset, such as "dgx-h100:64",
+            with the options of the topology that it stands for; or the path of a cluster file (.toml), of NCCL's
+            topology file (.xml), or of what `nvidia-smi topo -m` printed (.txt); or an operation on expressions, such
+            as "line-graph(circulant:16x3x4)".
+            `without=` stands what has failed: "card 3", "leaf 1", or a cable such as "0-1".
+
+    Raises:
+        ValueError: for an unknown name or option, or a value that cannot be.
+
+    >>> find("ring:8"), find("boxes:4x8,cards=2,oversubscription=2").tiers[2].bandwidth
+    (Topology(ring:8, 8 ranks, 0 switches, 16 links), Fraction(1, 1))
+    """
+    if expression.endswith((".toml", ".xml", ".txt")):
+        return topology_of(machine_on(expression))
+    if expression.count("(") > MOST_NESTED:
+        raise ValueError(f"topology {shortened(expression)!r}: at most {MOST_NESTED} operations are taken")
+    head, *rest = _outside(ALIASES.get(expression.strip(), expression.strip()))
+    failed = [part.partition("=")[2] for part in rest if part.startswith("without=")]
+    if failed:
+        whole_topology = find(",".join([head, *(part for part in rest if not part.startswith("without="))]))
+        return without(whole_topology, *failed)
+    if "(" in head:
+        return _operation(head, rest)
+    name, _, size = head.partition(":")
+    if name in PRESETS:
+        return _preset(name, size, rest)
+    if name not in TOPOLOGIES:
+        known = ", ".join(
+            [*(form.example for form in list(TOPOLOGIES.values())[:12]), *(f"{box}:2" for box in PRESETS)]
+        )
+        raise ValueError(f"unknown topology {shortened(expression)!r}: known are {known}, and graphs: colllib list")
+    form = TOPOLOGIES[name]
+    if form.sizes is None:
+        if size or rest:
+            raise ValueError(f"topology {shortened(expression)!r}: neither a size nor an option is taken, only {name}")
+        return form.build()
+    sizes = form.words.get(size, size).split("x")
+    if len(sizes) != (form.sizes or min(len(sizes), MOST_SIZES)):
+        needed = f"{form.sizes} whole number{'s are' if form.sizes > 1 else ' is'} needed"
+        if not form.sizes:
+            needed = f"at most {MOST_SIZES} sizes are taken"
+        raise ValueError(f"topology {shortened(expression)!r}: {needed}, as in {form.example}")
+    numbers = [whole(f"topology {shortened(expression)!r}: the size", part, form.example) for part in sizes]
+    keys = [part.partition("=")[0] for part in rest]
+    if twice := [key for key in form.options if keys.count(key) > 1]:
+        raise ValueError(f"topology {shortened(expression)!r}: {twice[0]} is given {keys.count(twice[0])} times")
+    options = dict(_option(part, name, form) for part in rest)
+    parts = {part: options.pop(part) for part in ("endpoint", "hop", "switch") if part in options}
+    if parts:
+        options["latency"] = Latency(**parts)
+    return form.build(*numbers, **options) if form.sizes else form.build(tuple(numbers), **options)
+
+
+def _operation(head: str, options: list[str]) -> Topology:
+    name, _, inside = head.partition("(")
+    if name not in OPERATIONS:
+        known = ", ".join(f"{key}({','.join(operation.operands)})" for key, operation in OPERATIONS.items())
+        raise ValueError(f"unknown operation {shortened(name)!r}: known are {known}")
+    form = f"{name}({','.join(OPERATIONS[name].operands)})"
+    if options:
+        raise ValueError(f"{name} takes no option {shortened(options[0])!r}; its operands stand in brackets: {form}")
+    if not inside.endswith(")"):
+        raise ValueError(f"topology {shortened(head)!r}: its brackets do not close at its end, as in {form}")
+    operands: list[str] = []
+    for part in _outside(inside[:-1]):
+        if operands and "=" in part.partition("(")[0]:
+            operands[-1] += f",{part}"  # an option of the topology before it
+        else:
+            operands.append(part)
+    if len(operands) != len(OPERATIONS[name].operands):
+        raise ValueError(f"topology {shortened(head)!r}: {len(operands)} operands do not fit {form}")
+    return OPERATIONS[name].build(
+        *(
+            find(text) if kind == "G" else whole(f"topology {shortened(head)!r}: n", text, f"{name}(ring:4,2)")
+            for kind, text in zip(OPERATIONS[name].operands, operands, strict=True)
+        )
+    )
+
+
+def _outside(expression: str) -> list[str]:
+    """An expression cut at its commas outside brackets."""
+    parts, depth = [""], 0
+    for letter in expression:
+        depth += (letter == "(") - (letter == ")")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _preset(name: str, size: str, options: list[str]) -> Topology:
+    count = whole(f"{name}: the size", size, f"{name}:2")
+    if count < 1:
+        raise ValueError(f"{name}:{count}: must be at least 1")
+    stands_for, *fixed = PRESETS[name].expression(count).split(",")
+    given = {option.partition("=")[0] for option in options}
+    kept = [option for option in fixed if option.partition("=")[0] not in given]
+    found = find(",".join([stands_for, *kept, *options]))
+    return replace(found, speeds=PRESETS[name].speeds(found.levels))
+
+
+def _option(text: str, name: str, form: Form) -> tuple[str, Any]:
+    key, _, value = text.partition("=")
+    taken = form.options
+    if key not in taken:
+        listed = ", ".join([*(f"{option} ({default})" for option, default in taken.items()), "without"])
+        raise ValueError(f"{name} takes no option {shortened(key)!r}; its options and their defaults: {listed}")
+    what = f"option {key} of {name}"
+    if taken[key] in ("true", "false"):
+        if value not in ("true", "false"):
+            raise ValueError(f"{what} {shortened(value)!r}: must be true or false")
+        return key, value == "true"
+    if key in ("tie", "routing", "inside", "inc"):
+        return key, value
+    if key in ("cards", "seed", "ports", "uplinks", "rails", "ranks", "dies"):
+        return key, whole(what, value, f"{key}=2")
+    if key == "order":
+        return key, tuple(whole(what, part, f"{key}=1:0") for part in value.split(":"))
+    several = value.split(":") if key == "oversubscription" else [value]
+    fractions = tuple(_fraction(part, what) for part in several)
+    return key, fractions[0] if len(fractions) == 1 else fractions
+
+
+def _fraction(text: str, what: str) -> Fraction:
+    try:
+        if not text.isascii() or len(text) > MOST_DIGITS or "e" in text.lower() or "_" in text:
+            raise ValueError
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{what} {shortened(text)!r}: must be a number or a fraction, such as 2 or 8/3") from None
