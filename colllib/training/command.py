@@ -56,7 +56,12 @@ def read_plan(text: str) -> Plan:
 @click.option("--teraflops", type=whole(), default="400", help="that a rank sustains, in 10^12 operations a second")
 @click.option("--schedule", default="1f1b", help="gpipe, 1f1b, interleaved or zb-h1")
 @click.option("--chunks", type=whole(), default="1", help="of interleaved stages")
-@click.option("--bucket", type=quantity("message size"), default="25MB", help="gradients that leave together")
+@click.option(
+    "--bucket",
+    type=quantity("message size"),
+    default="25MB",
+    help="gradients that leave together, in whole layers; up to ZeRO-1",
+)
 @answered
 def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
     """A training step as a timeline.
@@ -95,7 +100,7 @@ MOST_RANKS = 256
 @click.option("--experts", type=whole(), default="64", help="divided evenly among the ranks")
 @click.option("--top-k", type=whole(), default="8", help="experts that a token chooses")
 @click.option("--tokens", type=whole(), default="64", help="of a rank")
-@click.option("--capacity", default=None, help="of an expert, in means of the load; without it no limit")
+@click.option("--capacity", default=None, help="of an expert, in means of the load over all ranks; without it no limit")
 @click.option("--gate", default="zipf", help="uniform or zipf")
 @answered
 def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: str | None, gate: str) -> Answer:

@@ -48,7 +48,7 @@ class Training:
         tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
         rate: operations per second that a rank sustains.
         schedule, chunks: as for `colllib.training.pipelines.order`.
-        bucket: bytes of gradients that leave together.
+        bucket: bytes of gradients, in whole layers, that leave together; up to ZeRO-1.
 
     Raises:
         ValueError: for a plan that is not the machine's size, or a number that cannot be.
