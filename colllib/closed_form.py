@@ -67,6 +67,11 @@ def _even_long_rings(lattice: Lattice) -> bool:
     return _long_rings(lattice) and all(size % 2 == 0 for size in _sizes(lattice))
 
 
+def _long_powers(lattice: Lattice, count: int) -> bool:
+    equal = _long_rings(lattice) and _equal(lattice) and len(_sizes(lattice)) == count
+    return equal and all(_power_of_two(size) for size in lattice.dims)
+
+
 def _one_switch(topology: Topology) -> bool:
     """Ports of BW, and half of alpha on the way up and on the way down."""
     up, down = topology.alpha[0], topology.alpha[topology.ranks]
@@ -84,6 +89,10 @@ CROSSED_LONG_RINGS = Condition("$d_i > 2,$ $k > 1$", lambda axes: _long_rings(ax
 EQUAL_LONG_RINGS = Condition("equal axes, $d > 2$", lambda axes: _long_rings(axes) and _equal(axes))
 EVEN_LONG_RINGS = Condition("even axes, $d_i > 2$", _even_long_rings)
 EQUAL_EVEN_LONG_RINGS = Condition("equal even axes, $d > 2$", lambda axes: _even_long_rings(axes) and _equal(axes))
+LONG_POWER_RING, LONG_POWER_SQUARE, LONG_POWER_CUBE = (
+    Condition(f"{said}, $d = 2^m > 2$", partial(_long_powers, count=count))
+    for count, said in enumerate(("one axis", "two equal axes", "three equal axes"), 1)
+)
 EQUAL_LINES = Condition("equal axes", _equal_lines)
 ONE_SWITCH = Condition("any", _one_switch)
 ONE_SWITCH_SEGMENTED = Condition("$P > 2$", _one_switch, segments=3)

@@ -210,9 +210,9 @@ def _digest(step: Flows) -> bytes:
 
 
 def whole_steps(schedule: Schedule) -> Iterator[Flows]:
-    """The steps of a schedule, with a flow for each message."""
-    share = schedule.blocks.share.as_floats()
-    return (Flows(step.src, step.dst, share[step.block]) for step in schedule.steps)
+    """The steps of a schedule, with a flow from each node to each that it sends to."""
+    for src, dst, share in map(schedule.carried, range(schedule.num_steps)):
+        yield Flows(src, dst, share.as_floats())
 
 
 def overlapped(

@@ -86,8 +86,8 @@ class Schedule:
     Args:
         blocks: the blocks with their shares, sources and targets: what must become true.
         num_steps: the number of steps T.
-        step: step(t) for t = 0..T-1. It is called as often as needed and must be pure; large
-            schedules never exist as a whole.
+        step: step(t) for t = 0..T-1. It is called as often as needed and must be pure, and may not
+            write to arrays that it has given before; large schedules never exist as a whole.
         switches: number of switches that take part as nodes N..N+switches-1.
         flat: where they exist as a whole, the messages of all steps and the step of each, in order.
         paths: which messages take a path of their own instead of the topology's route.
@@ -149,6 +149,11 @@ class Schedule:
         return self.ranks + self.switches
 
     @property
+    def num_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.blocks)
+
+    @property
     def num_messages(self) -> int:
         """Number of (source, destination, block) messages over all steps."""
         return sum(len(step.src) for step in self.steps)
@@ -190,7 +195,7 @@ class Schedule:
         return _carried(self.step(t), self.blocks, self.nodes)
 
     def __repr__(self) -> str:
-        return f"Schedule({self.ranks} ranks, {len(self.blocks)} blocks, {self.num_steps} steps)"
+        return f"Schedule({self.ranks} ranks, {self.num_blocks} blocks, {self.num_steps} steps)"
 
 
 def _carried(step: Step, blocks: Blocks, nodes: int) -> tuple[IntArray, IntArray, Fractions]:
@@ -267,9 +272,10 @@ class Orbit(Schedule):
         """Number of ranks N."""
         return self.seed.ranks
 
-    def __repr__(self) -> str:
-        blocks = len(self.seed.blocks) * self.apart.order
-        return f"Schedule({self.ranks} ranks, {blocks} blocks, {self.num_steps} steps)"
+    @property
+    def num_blocks(self) -> int:
+        """Number of blocks, none of which is made for it."""
+        return len(self.seed.blocks) * self.apart.order
 
     @property
     def num_messages(self) -> int:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from colllib.algorithms import every, find, relay
 from colllib.algorithms.alltoall import bruck, bruck_cost, pairwise
 from colllib.bounds import floor
+from colllib.efficiency import IDEAL, PROFILES, effective
 from colllib.execution import execute
 from colllib.ladder import (
     ANCHOR_ALPHA,
@@ -26,7 +27,6 @@ from colllib.ladder import (
     topology,
 )
 from colllib.limits import TooLarge
-from colllib.losses import IDEAL, PROFILES, effective
 from colllib.symmetry import by_symmetry
 from colllib.topology import Lattice, equal_injection, full_mesh, injection, star, torus
 

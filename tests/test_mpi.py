@@ -217,6 +217,14 @@ def test_a_benchmark_over_mpi_prints_a_table_that_the_diagnosis_reads(mpirun, al
     assert diagnose(run).state == "undecided"
 
 
+@pytest.mark.usefixtures("mpirun")
+def test_small_messages_that_are_rounded_to_the_same_number_of_elements_are_one_row(mpirun):
+    words = ("mpi-bench", "all-reduce", "--from", "4B", "--to", "256B", "--repeats", "1")
+    (run,) = read(mpirun(6, *COLLLIB[:-1], *words).stdout)
+    assert [row.message for row in run.rows] == [24, 48, 72, 144, 264]  # 4 bytes each, at least 1 for each of 6 ranks
+    assert diagnose(run).state == "undecided"
+
+
 def test_without_mpirun_the_command_runs_on_one_rank():
     done = alone("all-reduce", "ring", "--json")
     assert done.returncode == 0, done.stderr

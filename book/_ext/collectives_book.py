@@ -3,7 +3,7 @@
 - What several outputs carry, a notebook's cells being complete by themselves, is shipped once: style sheets and scripts
   as files that pages share, an explorer's data as a file that its page asks for when the reader comes near.
 - MathJax is copied out of the package that carries it, one file of 2 MB.
-- Written pages are repaired in three places where the theme or the bibliography is wrong (see ``REPAIRS``).
+- Written pages are repaired where the theme, the bibliography or the tables are wrong (see ``REPAIRS``).
 - sphinx-thebe, which jupyter-book always loads, is kept from adding its scripts: they name addresses of other projects,
   and declare one constant twice, which is a SyntaxError on every page.
 - The search page answers by section, with an excerpt, from a list of all sections (``search.js``).
@@ -37,6 +37,11 @@ REPAIRS = [
         re.compile(r'<div class="bd-sidebar-primary bd-sidebar">'),
         r'<div class="bd-sidebar-primary bd-sidebar" role="region" aria-label="Book">',
     ),
+    # The search page has the field of every page and its own, by one id.
+    (re.compile(r'(\sid="search-input".*?\sid="search-)input"', re.DOTALL), r'\1field"'),
+    # docutils does not say of what a table's heads are heads.
+    (re.compile(r'<th class="stub'), r'<th scope="row" class="stub'),
+    (re.compile(r'<th class="head'), r'<th scope="col" class="head'),
 ]
 CARRIED = re.compile(r'<(style|script) data-colllib="([\w.-]+)">(.*?)</\1>', re.DOTALL)
 DATA = re.compile(r'(<script type="application/x-colllib-grid" data-digest="(\w+)")>([\w+/=]+)</script>')
@@ -71,11 +76,15 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
 
 
 def name_rows(app: Sphinx, document: nodes.document) -> None:
-    """Make the first column of tables in Markdown the names of their rows, which a screen reader says with a cell."""
+    """Make the first column with a text in every row of a table in Markdown the rows' names, which a screen reader says
+    with a cell."""
     for group in document.findall(nodes.tgroup):
-        cells = (row[0].findall(nodes.Text) for row in group.findall(nodes.row))
-        if all(any(not isinstance(text.parent, nodes.math) for text in cell) for cell in cells):  # a formula is no name
-            next(group.findall(nodes.colspec))["stub"] = 1
+        [body] = group.findall(nodes.tbody)
+        columns = zip(*(row.children for row in body.findall(nodes.row)), strict=True)
+        for spec, cells in zip(group.findall(nodes.colspec), columns, strict=True):
+            if all(cell.astext().strip() for cell in cells):
+                spec["stub"] = 1
+                break
 
 
 def repair_pages(app: Sphinx, error: Exception | None) -> None:

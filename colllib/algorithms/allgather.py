@@ -152,7 +152,7 @@ def pat(ranks: int, *, cap: int | None = None, order: str = "depth") -> Schedule
 
     * "depth", as NCCL does it: rounds as before until A subtrees have a root, then all A subtrees at
       once depth first, so that a rank parks only what lies on the way to where the trees are (see
-      `colllib.measures`). A is rounded down to a power of two.
+      `colllib.metrics`). A is rounded down to a power of two.
     * "rounds": each round is split into steps of at most A blocks, level by level.
 
     NCCL sends to the rank below instead of the one above, which is the same schedule mirrored.

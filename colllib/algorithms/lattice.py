@@ -19,6 +19,9 @@ from colllib.closed_form import (
     EQUAL_LINES,
     EQUAL_LONG_RINGS,
     LINES,
+    LONG_POWER_CUBE,
+    LONG_POWER_RING,
+    LONG_POWER_SQUARE,
     LONG_RINGS,
     RINGS,
     closed_form,
@@ -383,6 +386,23 @@ def rotated_swing(lattice: Lattice) -> Schedule:
     messages = 4 * len(lattice.dims) * lattice.ranks * (lattice.ranks - 1)  # of 2k copies, there and back
     check_size(f"copies of swing on {lattice}", messages, MOST_MESSAGES, "messages")
     return rotated(lattice, swing)
+
+
+@closed_form("2 * total(2 * d // 3)", "(lg(N) + ((N + 1) // 3) / N) / 3", LONG_POWER_RING, elsewhere=False)
+@closed_form("2 * total(2 * d // 3)", "(N - most(d) + (N + 1) // 5) / (2 * N)", LONG_POWER_SQUARE, elsewhere=False)
+@closed_form(
+    "2 * total(2 * d // 3)", "7 * ((N - most(d)) / 3 + (N + 1) // 9) / (9 * N)", LONG_POWER_CUBE, elsewhere=False
+)
+def rotated_swing_cost(lattice: Lattice) -> Cost:
+    """Closed form of `rotated_swing`, one link per neighbor, on a torus of up to three axes, all of the same size 2^m.
+
+    A copy and its mirror image load each link of an axis with as many messages as the partner is links away, (2^(s+1) +
+    (-1)^s)/3 in its step s. The axes take turns, and each message is half of the last, from M/4k on; back it is the
+    same. In the sum (N + 1)//(2^k + 1) is (N - (-1)^m)/(2^k + 1).
+
+    >>> rotated_swing_cost(Lattice((8, 8))), rotated_swing_cost(Lattice((16, 16, 16)))
+    (Cost(n_alpha=20, n_beta=69/128), Cost(n_alpha=60, n_beta=4235/12288))
+    """
 
 
 # -- broadcast and reduce ------------------------------------------------------------------------

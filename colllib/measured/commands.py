@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import log2
 from statistics import median
 from typing import Any
 
@@ -13,17 +14,18 @@ from colllib import algorithms, units
 from colllib.answering import Answer, answered, table
 from colllib.ladder import Rung, field_of
 from colllib.limits import check_size
-from colllib.measured import machines, whatif
-from colllib.measured.cluster import machine_on, topology_of
+from colllib.measured import whatif
 from colllib.measured.diagnose import Diagnosis, diagnose
 from colllib.measured.infer import Hints
 from colllib.measured.log import COLLECTIVES, Row, Run, factor
-from colllib.measured.machines import Machine
 from colllib.measured.predict import Prediction, compared, predict
 from colllib.measured.read import read_file
 from colllib.measured.tuning import VERSION
 from colllib.measured.write import write
 from colllib.primitives import PRIMITIVES
+from colllib.topology import machines
+from colllib.topology.cluster import machine_on, topology_of
+from colllib.topology.machines import Machine
 
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison
@@ -267,13 +269,12 @@ def mpi_bench_command(primitive: str, algorithm: str | None, least: str, most: s
     schedule = chosen.build(chosen.argument(chosen.at_home(ranks)))
     timed, blocks = schedule if algorithm else None, schedule.blocks
     rows: list[Row] = []
-    while size <= last:
-        elements = mpi.fitting(blocks, max(1, int(size) // 4))
+    doubled = [size * 2**k for k in range(int(log2(last / size)) + 1)]
+    for elements in dict.fromkeys(mpi.fitting(blocks, int(each) // 4) for each in doubled):  # small ones may be alike
         took, wrong = mpi.bench(primitive, timed, world, blocks=blocks, elements=elements, repeats=repeats)
         rate = 4 * elements / took
         mark = str(wrong) if timed else "N/A"
         rows.append(Row(len(rows), 4.0 * elements, took, rate, rate * factor(primitive, ranks), False, mark))
-        size *= 2
     if world.Get_rank() == 0:
         what = f"{algorithm} by Python" if algorithm else mpi.mpi_function(primitive, blocks)
         click.echo(f"# colllib mpi-bench: {what}, {mpi.library()}, nranks {ranks}, float32, {repeats} runs a size")

@@ -124,6 +124,8 @@ class Run:
         if self.streams > 1:
             return f"{self.streams} processes print a table each: separate jobs, not ranks of one"
         sizes = [row.message for row in self.rows if not row.in_place and row.message > 0]
+        if sizes == sorted(sizes, reverse=True):  # a report may begin with the largest
+            sizes.reverse()
         pairs = list(pairwise(sizes))
         repeated = sum(a == b for a, b in pairs)  # of one size alone they are repetitions of one job
         if repeated >= 2 and repeated >= len(sizes) / 5 and len(set(sizes)) > 1:

@@ -346,6 +346,8 @@ def _full_row(table: _Table, size: str, count: str, kind: str, redop: str, behin
 
 
 def _float(text: str) -> float | None:
+    if "," in text and not re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", text):
+        return None  # a decimal comma is not guessed at
     try:
         value = float(text.replace(",", ""))
     except ValueError:
@@ -364,7 +366,7 @@ def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, par
     if message is None or message < 0:
         return table.refuse("no size")
     if "time" in cells and (micros or 0.0) <= 0 < message:
-        return table.refuse("its time is not above 0")
+        return table.refuse("its time is no number above 0")
     if any(name in cells and (-1.0 if x is None else x) < 0 for name, x in (("algbw", rate), ("busbw", bus))):
         return table.refuse("a bandwidth that is no number from 0 on")
     if micros and rate and message:

@@ -8,7 +8,7 @@ from colllib.bounds import bytes_in_fewest_steps, port_bound
 from colllib.cost import Cost
 from colllib.execution import execute
 from colllib.ladder import PRIMITIVES
-from colllib.measures import one_way_cost
+from colllib.metrics import one_way_cost
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart

@@ -12,7 +12,7 @@ from colllib.cost import Kind, Tier, TieredCost
 from colllib.exact import Fractions, IntArray
 from colllib.execution import execute
 from colllib.ladder import Entry
-from colllib.measures import Crossing, crossings
+from colllib.metrics import Crossing, crossings
 from colllib.placement import order_of
 from colllib.schedule import placed
 from colllib.show.control import Control, Quantity

@@ -8,7 +8,7 @@ import numpy as np
 from colllib.cost import TieredCost
 from colllib.exact import IntArray
 from colllib.execution import Execution, execute
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import message, two_tier_race, two_tiers
 from colllib.show.explorer import Explorer

@@ -7,9 +7,9 @@ from functools import partial
 
 from colllib import ladder
 from colllib.bounds import floor
+from colllib.efficiency import PROFILES
 from colllib.ladder import Entry
-from colllib.losses import PROFILES
-from colllib.lossy import LINES
+from colllib.realistic_ladder import LINES
 from colllib.show.control import Control, Quantity
 from colllib.show.cost_explorer import prices
 from colllib.show.explorer import Explorer
@@ -77,7 +77,7 @@ def realistic_ladder_explorer() -> Explorer:
     """The ladder with rungs of a switch that takes part, and coefficients that the reader sets for each fabric.
 
     Times with coefficients stand beside the ideal ones, each in its best number of segments: the lines of the
-    table in `colllib.lossy`, and on every fabric the fastest of all others.
+    table in `colllib.realistic_ladder`, and on every fabric the fastest of all others.
 
     Source of the coefficients shown first: Lu (2026), part 05, section 4.1.
 

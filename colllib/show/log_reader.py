@@ -3,30 +3,35 @@
 import json
 
 from colllib.measured.expected import expected
-from colllib.measured.machines import PRESETS, find
+from colllib.measured.shape import LARGE
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
 from colllib.show.theme import asset, escape, style
+from colllib.topology.machines import PRESETS, find
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv")
 BOXES = (1, 2, 4, 8, 16, 32)
 EXAMPLE, EXAMPLE_ON = "eks-p5-2n", "dgx-h100:2"
 
 
-def ranges() -> dict[str, dict[str, tuple[float, float]]]:
-    """Collective -> machine -> lowest and highest healthy bus bandwidth in GB/s.
+def ranges() -> dict[str, dict[str, tuple[float, float, int]]]:
+    """Collective -> machine -> lowest and highest healthy bus bandwidth in GB/s, and its ranks.
 
-    >>> [round(end) for end in ranges()["all-reduce"]["dgx-h100:2"]]
-    [272, 504]
+    >>> [round(value) for value in ranges()["all-reduce"]["dgx-h100:2"]]
+    [272, 504, 16]
     """
-    found: dict[str, dict[str, tuple[float, float]]] = {}
+    found: dict[str, dict[str, tuple[float, float, int]]] = {}
     for collective in COLLECTIVES:
         for preset in PRESETS:
             for boxes in BOXES:
                 machine = find(f"{preset}:{boxes}")
                 if machine.ranks > 1:
                     bound = expected(machine, collective)
-                    found.setdefault(collective, {})[f"{preset}:{boxes}"] = (bound.low / 1e9, bound.high / 1e9)
+                    found.setdefault(collective, {})[f"{preset}:{boxes}"] = (
+                        bound.low / 1e9,
+                        bound.high / 1e9,
+                        machine.ranks,
+                    )
     return found
 
 
@@ -44,9 +49,12 @@ class LogReader:
         machines = "".join(
             f"<option{' selected' if name == EXAMPLE_ON else ''}>{name}</option>" for name in known["all-reduce"]
         )
-        rounded = {key: {on: [round(end, 3) for end in ends] for on, ends in at.items()} for key, at in known.items()}
+        rounded = {
+            key: {on: [round(value, 3) for value in values] for on, values in at.items()} for key, at in known.items()
+        }
         return (
-            f'{style("theme", "log")}<div class="colllib cl-log" data-ranges="{escape(json.dumps(rounded))}">'
+            f'{style("theme", "log")}<div class="colllib cl-log" data-large="{LARGE}" '
+            f'data-ranges="{escape(json.dumps(rounded))}">'
             "<noscript>Without JavaScript, <code>colllib diagnose LOG</code> reads a log.</noscript>"
             f'<form hidden aria-label="Read a log"><label>your log'
             f'<textarea name="log" rows="7" spellcheck="false">{escape(example)}</textarea></label>'

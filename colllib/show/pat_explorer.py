@@ -5,7 +5,7 @@ from functools import cache
 from colllib.algorithms import allgather
 from colllib.cost import Cost
 from colllib.execution import execute
-from colllib.measures import staging
+from colllib.metrics import staging
 from colllib.schedule import Schedule
 from colllib.show.control import Control, Part
 from colllib.show.cost_explorer import prices

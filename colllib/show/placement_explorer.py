@@ -9,7 +9,7 @@ import numpy as np
 
 from colllib.algorithms import allgather, allreduce, alltoall, hierarchical
 from colllib.execution import Execution, execute
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.schedule import Schedule, placed
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer

@@ -25,7 +25,8 @@ def _numeric(cell: object) -> bool:
 class Table:
     """Headers, rows, a caption that states the conclusion; columns of numbers to the right.
 
-    Cells are text or anything with a ``str``; markup in them is escaped. Rows that are `lit` light up
+    Cells are text or anything with a ``str``; markup in them is escaped. The first column with a text in every row
+    names the rows, for screen readers. Rows that are `lit` light up
     together with what has the name in their first cell in the same explorer's figure.
 
     >>> Table(["algorithm", "steps"], [["ring", 14], ["tree", 6]], "Steps at N = 8")
@@ -73,11 +74,12 @@ class Table:
             f'<th scope="col"{m}>{typeset(h)}</th>' if h else "<td></td>"
             for h, m in zip(self.headers, mark, strict=True)
         )
+        names = next((k for k in range(len(self.headers)) if all(str(row[k]) for row in self.rows)), None)
         body = []
         for row in self.rows:
             cells = [f"<td{m}>{typeset(cell)}</td>" for cell, m in zip(row, mark, strict=True)]
-            if str(row[0]):
-                cells[0] = f'<th scope="row"{mark[0]}>{typeset(row[0])}</th>'
+            if names is not None:
+                cells[names] = f'<th scope="row"{mark[names]}>{typeset(row[names])}</th>'
             mine = f' data-row="{escape(row[0])}" tabindex="0"' if self.lit else ""
             body.append(f"<tr{mine}>{''.join(cells)}</tr>")
         return (

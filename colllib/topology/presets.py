@@ -11,6 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 
+from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
+from colllib.topology.machines import PRESETS as MACHINES
+
 PODS_OF_A_LEAF = 4  # 18 cards of each on a rail, and 72 ports of 144 down
 MOST_PODS = 576  # a spine of 144 ports reaches so many leaves
 
@@ -39,8 +42,6 @@ class Preset:
         >>> PRESETS["dgx-h100"].speeds(2)
         ((6e-07, 2.7e-06), (450000000000.0, 50000000000.0))
         """
-        from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
-
         inner, outer = (step["ring"][0] * 1e-6 for step in (NVLINK_STEP, NETWORK_STEP))
         return (inner, *[outer] * (levels - 1)), (self.bandwidth[0], *[self.bandwidth[1]] * (levels - 1))
 
@@ -56,13 +57,21 @@ def _superpod(pods: int) -> str:
     return f"boxes:{sizes},rails=4,apart=true"
 
 
+def _bandwidth(name: str, links: int | None = None, GBps: tuple[float, float] | None = None) -> tuple[float, float]:
+    """Of a port and a card; a port is all links of a GPU, or one of so many, as of those that lead to one peer each."""
+    if GBps is not None:
+        return GBps[0] * 1e9, GBps[1] * 1e9
+    machine = MACHINES[name]
+    return machine.link / (links or machine.mesh or 1), machine.card
+
+
 _TABLE = tomllib.loads((files("colllib") / "topology" / "presets.toml").read_text(encoding="utf-8"))
 
 #: By name; the number behind the colon is that of boxes, racks, pods or slices.
 PRESETS = {
     name: Preset(
         row["topology"].format if "topology" in row else _superpod,
-        (row["GBps"][0] * 1e9, row["GBps"][1] * 1e9),
+        _bandwidth(name, row.get("links"), row.get("GBps")),
         tuple(row["source"]),
         row.get("note", ""),
         row.get("inc", ""),

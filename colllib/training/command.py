@@ -14,7 +14,7 @@ from colllib.answering import Answer, answered, quantity, table, whole
 from colllib.execution import execute
 from colllib.ladder import topology
 from colllib.limits import check_size
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.parallelism import MODELS, Plan
 from colllib.primitives import check_counts
 from colllib.training import experts as routing
@@ -24,12 +24,12 @@ from colllib.training.step import Training, simulate
 AXES = ("tp", "pp", "dp", "ep", "cp", "zero", "replicate")
 PLAN_HELP = (
     "axes whose product is the number of ranks, tp, pp, dp and cp; ep, of the ranks of dp and cp; zero, from 0 to 3 "
-    "(FSDP); and replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16"
+    "(FSDP), 1 if not named; and replicate, the copies of what zero shards (HSDP), as in dp=128,zero=3,replicate=16"
 )
 
 
 def read_plan(text: str) -> Plan:
-    """A plan such as "tp=8,pp=2,dp=8"; what is not named is 1.
+    """A plan such as "tp=8,pp=2,dp=8"; what is not named is 1, ZeRO's level included.
 
     >>> read_plan("tp=8,pp=2,dp=8").gpus
     128
@@ -56,7 +56,12 @@ def read_plan(text: str) -> Plan:
 @click.option("--teraflops", type=whole(), default="400", help="that a rank sustains, in 10^12 operations a second")
 @click.option("--schedule", default="1f1b", help="gpipe, 1f1b, interleaved or zb-h1")
 @click.option("--chunks", type=whole(), default="1", help="of interleaved stages")
-@click.option("--bucket", type=quantity("message size"), default="25MB", help="gradients that leave together")
+@click.option(
+    "--bucket",
+    type=quantity("message size"),
+    default="25MB",
+    help="gradients that leave together, in whole layers; up to ZeRO-1",
+)
 @answered
 def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
     """A training step as a timeline.
@@ -95,7 +100,7 @@ MOST_RANKS = 256
 @click.option("--experts", type=whole(), default="64", help="divided evenly among the ranks")
 @click.option("--top-k", type=whole(), default="8", help="experts that a token chooses")
 @click.option("--tokens", type=whole(), default="64", help="of a rank")
-@click.option("--capacity", default=None, help="of an expert, in means of the load; without it no limit")
+@click.option("--capacity", default=None, help="of an expert, in means of the load over all ranks; without it no limit")
 @click.option("--gate", default="zipf", help="uniform or zipf")
 @answered
 def experts_command(on: str, experts: int, top_k: int, tokens: int, capacity: str | None, gate: str) -> Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from colllib.primitives import is_whole
@@ -126,6 +126,7 @@ def place_passes(
     gathers: Mapping[int, Op],
     leaving: Mapping[int, Sequence[Op]],
     prefetch: int = 1,
+    anew: Container[int] = (),
 ) -> list[tuple[int, int]]:
     """Append passes to a step's operations, one after the other, with what is gathered before and leaves after some.
 
@@ -133,6 +134,7 @@ def place_passes(
         passes: each the operations of one stream, at least one.
         gathers: by the place of the pass that needs it; it is asked for when the pass `prefetch` + 1 before is done.
         leaving: by the place of the pass after which they follow, one after the other.
+        anew: places of passes that begin when all before has left, and before which nothing later is asked for.
 
     Returns:
         the indices of the first and the last operation of each pass.
@@ -142,22 +144,28 @@ def place_passes(
     """
     if not is_whole(prefetch) or prefetch < 0:
         raise ValueError(f"prefetch {prefetch}: must be a whole number of layers, at least 0")
-    prefetch = min(prefetch, len(passes))
+    asks: dict[int, list[int]] = {}  # by the place of a pass, what is asked for when it is done
+    begun = 0
+    for place in range(len(passes)):
+        begun = place if place in anew else begun
+        if place in gathers:
+            asks.setdefault(max(begun, place - prefetch) - 1, []).append(place)
     asked: dict[int, int] = {}
     spans: list[tuple[int, int]] = []
-    for place in range(-1 - prefetch, len(passes)):
+    last: tuple[int, ...] = ()
+    for place in range(-1, len(passes)):
         done: tuple[int, ...] = ()
         if place >= 0:
             first, *rest = passes[place]
             spans.append((len(ops), len(ops) + len(rest)))
-            ops += [replace(first, after=(asked[place],) if place in asked else ()), *rest]
+            came = (asked[place],) if place in asked else ()
+            ops += [replace(first, after=came + last if place in anew else came), *rest]
             done = spans[-1][1:]
-        before = done
+        last = done
         for op in leaving.get(place, ()):
-            ops.append(replace(op, after=before))
-            before = (len(ops) - 1,)
-        ahead = place + 1 + prefetch
-        if ahead in gathers:
+            ops.append(replace(op, after=last))
+            last = (len(ops) - 1,)
+        for ahead in asks.get(place, ()):
             asked[ahead] = len(ops)
             ops.append(replace(gathers[ahead], after=done))
     return spans

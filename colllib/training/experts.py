@@ -286,7 +286,7 @@ def dispatch(topology: Topology, goes: IntArray, copies: str = "per rank") -> Sc
         ValueError: for other copies, or a topology that does not fit.
 
     >>> from colllib import execute
-    >>> from colllib.measures import crossings
+    >>> from colllib.metrics import crossings
     >>> from colllib.topology import boxes
     >>> goes = np.full((4, 1, 2), 2)
     >>> goes[..., 1] = 3  # one token on each rank; both its experts live in the second box

@@ -6,7 +6,9 @@ TP group, so that one rank of each stage is simulated. It has a stream for what 
 collectives of TP, CP and EP wait as well (their results are needed at once), and one for each communicator,
 as in PyTorch: gathers and scatters of the shards queue on one, the sums of several copies on another, and
 the pipeline's messages between two stages on a third. Whatever leaves the box uses the card of its rank, all
-else the rank's port in the box; what uses the same one at the same time shares it equally.
+else the rank's port in the box; what uses the same one at the same time shares it equally. Where gradients or
+parameters are sharded and there is no pipeline, a microbatch begins when the gradients of the one before have
+left, and asks for its first parameters then.
 
 Compute is 2 operations per parameter and token forward and twice that backward, at a sustained
 rate. Left out: attention's products of queries and keys, the vocabulary and its matrices, the
@@ -15,7 +17,8 @@ optimizer.
 Source for the streams: PyTorch's FSDP2, `torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py` at commit
 002a76f, lines 64 to 79 (a CUDA stream each for gathers, scatters and the copies' sums), and its pull request
 186335 (gathers and scatters share one communicator, which runs one after the other, unless asked otherwise).
-FSDP1 has the same groups (`_reduce_grad` in `_runtime_utils.py`).
+FSDP1 has the same groups (`_reduce_grad` in `_runtime_utils.py`). For where a microbatch begins: FSDP2's
+`_fsdp_state.py` at commit 01c9f4f, `_root_pre_forward` and `_root_post_backward_final_callback`.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ class Training:
         tokens, microbatches: of a microbatch, and so many microbatches of a replica's step.
         rate: operations per second that a rank sustains.
         schedule, chunks: as for `colllib.training.pipelines.order`.
-        bucket: bytes of gradients that leave together.
+        bucket: bytes of gradients, in whole layers, that leave together; up to ZeRO-1.
 
     Raises:
         ValueError: for a plan that is not the machine's size, or a number that cannot be.
@@ -160,7 +163,10 @@ def _stage(training: Training, stage: int, ops: list[Op], spans: Spans) -> None:
     split = any(work.kind == "W" for work in works)
     passes = [work for work in works for _ in range(training.layers(work.part))]
     layers = [_layer(training, work, stage, split) for work in passes]
-    placed = place_passes(ops, layers, *_network(training, stage, passes, "W" if split else "B"))
+    gathers, leaving = _network(training, stage, passes, "W" if split else "B")
+    alone = training.plan.pp == 1 and training.plan.zero > 1
+    anew = {k for k in range(1, len(passes)) if alone and passes[k].kind == "F" != passes[k - 1].kind}
+    placed = place_passes(ops, layers, gathers, leaving, anew=anew)
     for work, (first, end) in zip(passes, placed, strict=True):
         spans[work] = spans.get(work, (first,))[0], end
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from colllib.algorithms import channels, find
 from colllib.execution import execute
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Orbit
 from colllib.symmetry import by_symmetry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,10 +18,11 @@ FETCHED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "sour
 
 
 class Page(HTMLParser):
-    """The targets in a page, its links, and what it loads."""
+    """The ids in a page, all that a link may lead to, its links, and what it loads."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
+        self.ids: list[str] = []
         self.targets: set[str] = set()
         self.links: list[str] = []
         self.loads: list[str] = []
@@ -28,6 +30,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attributes}
+        self.ids += [given["id"]] if "id" in given else []
         self.targets |= {given[name] for name in ("id", "name") if name in given}
         if tag == "a" and "href" in given:
             self.links.append(given["href"])
@@ -57,6 +60,12 @@ def test_links_resolve(site, page_path):
     assert not wrong
 
 
+def test_no_id_occurs_twice_on_a_page(site, page_path):
+    """A link to it would lead to the first only."""
+    ids = read(site / page_path).ids
+    assert [name for name, times in Counter(ids).items() if times > 1] == []
+
+
 def test_nothing_is_loaded_from_elsewhere(site, page_path):
     """Scripts, styles and pictures are files of the book."""
     here = site / page_path
@@ -70,6 +79,13 @@ def test_nothing_is_loaded_from_elsewhere(site, page_path):
 def test_every_table_is_drawn(site, page_path):
     """Markdown that a cell prints may hold a table, which plain CommonMark would leave as a paragraph of bars."""
     assert not re.search(r"<p>\s*\|", (site / page_path).read_text(encoding="utf-8"))
+
+
+def test_every_row_of_a_table_has_a_head(site, page_path):
+    """A screen reader says it with each cell."""
+    text = re.sub("<script.*?</script>", "", (site / page_path).read_text(encoding="utf-8"), flags=re.DOTALL)
+    rows = [row for body in re.findall(r"<tbody>(.*?)</tbody>", text, re.DOTALL) for row in body.split("</tr>")[:-1]]
+    assert [row for row in rows if '<th scope="row"' not in row] == []
 
 
 def test_no_one_elses_addresses(site, page_path):

@@ -116,6 +116,20 @@ def test_two_sizes_measured_twice_are_one_job_and_sizes_that_fall_twice_are_not(
         assert bool(found) == bool(mixed)
 
 
+def test_a_table_that_begins_with_the_largest_size_is_one_job():
+    sizes = [2.0**k for k in range(29, 9, -1)]
+    assert not Run("columns", tuple(Row(k, size, 1.0, None, None) for k, size in enumerate(sizes))).mixed
+
+
+@pytest.mark.parametrize(("written", "seconds"), [("34,399.7", 34.3997e-3), ("34399,7", None), ("34,39,9", None)])
+def test_a_comma_stands_between_thousands_or_the_row_is_refused(written, seconds):
+    text = f"| size | time |\n| --- | --- |\n| 8589934592 | {written} |\n| 1024 | 30.0 |\n"
+    (run,) = read(text)
+    rows = {row.message: row.seconds for row in run.rows}
+    assert rows.get(8589934592.0) == (None if seconds is None else pytest.approx(seconds))
+    assert len(run.unread) == (seconds is None)
+
+
 def test_processes_that_each_print_a_table_are_a_mixture():
     (run,) = read(HEADER + "".join(f"[1,{k}]<stdout>:{ROW}" for k in range(4)))
     assert run.streams == 4
@@ -144,8 +158,8 @@ def test_a_command_behind_the_averages_of_a_run_starts_the_next():
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("100.0", "0.00"), "its time is not above 0"),
-        (("100.0", "nan"), "its time is not above 0"),
+        (("100.0", "0.00"), "its time is no number above 0"),
+        (("100.0", "nan"), "its time is no number above 0"),
         (("10.49", "nan"), "a bandwidth that is no number"),
         (("100.0", "100000"), "algbw is not size over time"),
         (("10.49", "1"), "algbw is not size over time"),

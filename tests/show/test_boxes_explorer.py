@@ -15,7 +15,7 @@ from colllib import units
 from colllib.algorithms import alltoall, find
 from colllib.execution import Execution, Ledger, execute
 from colllib.ladder import Entry
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.placement import order_of
 from colllib.schedule import placed
 from colllib.show import boxes_explorer

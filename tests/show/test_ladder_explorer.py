@@ -7,7 +7,7 @@ from shown import rows
 
 from colllib import ladder, units
 from colllib.execution import execute
-from colllib.lossy import lines_of
+from colllib.realistic_ladder import lines_of
 from colllib.show.ladder_explorer import fabric_name, ladder_explorer, realistic_ladder_explorer
 from colllib.show.race import fastest
 from colllib.topology import equal_injection
@@ -108,7 +108,7 @@ def test_what_the_chapter_asks_for_can_be_found():
         return {row.row.name: row for row in REALISTIC.parts[0].race.standings({**REALISTIC.start, **changed})}
 
     found = seconds(adding=0.4, star=1)
-    assert found["star, Rabenseifner"].seconds < found["star that adds, in network"].seconds
+    assert found["star, Rabenseifner"].seconds < found["star that adds, in-network"].seconds
     found = seconds(p="all-to-all", wires=0.2, star=1)
     assert found["star, Bruck"].seconds < min(one.seconds for name, one in found.items() if name.startswith("torus"))
 

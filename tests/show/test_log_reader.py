@@ -14,6 +14,19 @@ ALONE = """134217728 33554432 float sum -1 631.9 212.41 0.00 0 0.51 263017.30 0.
 268435456 67108864 float sum -1 1007.4 266.46 0.00 0 0.31 857621.27 0.00 0"""
 SWEEPS = [s for s in sweeps() if s.run.ranks and s.run.ranks <= 32 and all(row.seconds for row in s.run.rows)]
 FORMS = (("nccl-tests", ""), ("nccl-tests-old", ""), ("nccl-tests", "[1,0]<stdout>:"))
+#: What the page must say beyond in, above or below, of rows that are short of a healthy run of two DGX H100.
+ROWS = {
+    "1048576 262144 float sum -1 45.1 23.2 43.5 0 45.1 23.2 43.5 0": "1 MiB: 43.5 GB/s, too small a message to compare",
+    "16777216 4194304 float sum -1 210 79.9 150 0 210 79.9 150 0": "16 MiB: 150 GB/s, below the healthy range",
+    "8589934592 2147483648 float sum -1 34399 250 468 12 34399 250 468 0": "Values are wrong",
+    "8589934592 2147483648 float sum -1 34399 250 468 N/A 34399 250 468 0": "468 GB/s, in the healthy range",
+    "8589934592 2147483648 float 34399 250 468 2e-07 34399 250 468 2e-07": "468 GB/s, in the healthy range",
+    "8589934592 134217728 float none -1 34399 250 234 0 34399 250 234 0": "no all-reduce: choose the collective",
+    "\n".join(["8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0"] * 4): "4 rows read",
+    "#  Rank  0 Group  0\n#  Rank  1 Group  0\n8589934592 2147483648 float sum -1 34399 250 468 0 34399 250 468 0": (
+        "The log lists 2 ranks, dgx-h100:2 has 16: another machine ran. For causes and confidence: colllib diagnose LOG"
+    ),
+}
 PASTE = "(area, text) => { area.value = text; area.dispatchEvent(new Event('input', { bubbles: true })); }"
 
 
@@ -30,17 +43,21 @@ def test_the_page_reads_what_python_reads_from_every_published_sweep_and_refuses
             (run,) = read(text)
             area.evaluate(PASTE, text)
             last = max(run.rows, key=lambda row: row.message).busbw / 1e9
-            assert said.text_content().startswith(f"{len(run.rows)} sizes read. At "), sweep.name
+            assert said.text_content().startswith(f"{len(run.rows)} rows read. At "), sweep.name
             assert float(said.text_content().split(": ")[1].split(" GB/s")[0]) == float(f"{last:.3g}"), sweep.name
             assert tab.locator("circle").count() == len(run.rows)
         area.fill(f"0 0 float sum -1 0.12 0.00 0.00 0 0.12 0.00 0.00 0\n{text}")  # nothing sent, but a row
-        assert said.text_content().startswith(f"{len(run.rows)} sizes read. At ")
+        assert said.text_content().startswith(f"{len(run.rows)} rows read. At ")
         tab.locator("select[name=collective]").select_option("all-to-all")
         assert said.text_content().endswith("--primitive all-to-all")
         area.fill(ALONE)
         assert "Every bus bandwidth is 0" in said.text_content()
         area.fill("\n".join([ALONE.splitlines()[0]] * 4))
         assert "no measurement" in said.text_content()
+        tab.locator("select[name=collective]").select_option("all-reduce")
+        for row, why in ROWS.items():
+            area.fill(row)
+            assert why in said.text_content(), row
         area.fill("nothing of the kind")
         assert said.text_content() == "No row of an nccl-tests table in this text."
     assert troubles == []

@@ -17,6 +17,13 @@ def test_html_has_caption_scopes_and_a_focusable_scroller():
     assert '<th scope="row">ring</th><td class="cl-right">14</td>' in html
 
 
+def test_the_first_column_with_a_text_in_every_row_names_the_rows():
+    grouped = Table(["fabric", "algorithm", "n"], [["star", "ring", 1], ["", "tree", 2]]).fragment()
+    assert "<td>star</td>" in grouped
+    assert '<tr><td></td><th scope="row">tree</th>' in grouped
+    assert "<th scope" not in Table(["", ""], [["a", ""], ["", "b"]]).fragment()
+
+
 def test_cells_are_escaped():
     html = Table(["a"], [["<script>"]]).fragment()
     assert "<script>" not in html

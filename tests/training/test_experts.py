@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from colllib import execute
 from colllib.cli import main
-from colllib.measures import crossings
+from colllib.metrics import crossings
 from colllib.schedule import reversed_in_time
 from colllib.topology import boxes, star
 from colllib.training import experts

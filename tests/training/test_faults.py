@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from colllib.algorithms import allgather, allreduce, alltoall, broadcast, reducescatter
+from colllib.events import event_clock
 from colllib.execution import execute
 from colllib.primitives import PRIMITIVES
 from colllib.provenance import ScheduleError, trace
@@ -197,3 +198,20 @@ def test_the_same_shape_gives_the_same_bits_and_another_shape_does_not():
 def test_bad_input_is_refused_in_one_line(call, says):
     with pytest.raises(ValueError, match=says):
         call()
+
+
+@pytest.mark.parametrize("build", [allreduce.ring, allreduce.rabenseifner])
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_in_a_ring_or_in_halving_and_doubling_a_late_rank_makes_everybody_late_by_just_that(build, ranks):
+    usual, late = (ends(build(ranks), late) for late in ({}, {ranks // 2: 0.005}))
+    assert [after - before for before, after in zip(usual, late, strict=True)] == pytest.approx([0.005] * ranks)
+
+
+def test_where_some_ranks_fold_into_others_first_a_late_one_need_not_delay_everybody():
+    usual, late = (ends(allreduce.rabenseifner(6), late) for late in ({}, {0: 0.005}))
+    assert min(after - before for before, after in zip(usual, late, strict=True)) == pytest.approx(0)
+
+
+def ends(schedule, late):
+    line = event_clock(schedule, message=1e9, alpha=0.0, bandwidth=50e9, late=late)
+    return [line.finished(rank, 0.0) for rank in range(schedule.ranks)]

@@ -16,7 +16,7 @@ from colllib.algorithms.direct import parameter_server
 from colllib.cli import main
 from colllib.execution import execute
 from colllib.ladder import ladder
-from colllib.measures import crossings, joules
+from colllib.metrics import crossings, joules
 from colllib.parallelism import MODELS, Plan, training
 from colllib.topology import boxes
 from colllib.training.data_parallel import Layer, sharded
@@ -126,6 +126,18 @@ def test_experts_dispatch_and_combine_in_every_pass():
 def test_sharded_parameters_are_gathered_once_or_twice(zero):
     step = simulate(Training(replace(LLAMA, layers=6), Plan(dp=16, tp=8, zero=zero), MACHINE))
     assert counted(step, ["all-gather"], "network 0") == 6 * (zero - 1)
+
+
+@pytest.mark.parametrize(("plan", "gathers"), [(Plan(dp=16, tp=8, zero=3), 3 * 12), (Plan(dp=16, tp=8, zero=2), 6)])
+def test_a_microbatch_of_sharded_data_parallelism_begins_when_the_one_before_has_left(plan, gathers):
+    """With ZeRO-3 three take three times as long as one: the ends of each, a gather and a scatter, stay exposed."""
+    one, three = (simulate(Training(replace(LLAMA, layers=6), plan, MACHINE, 1024, count)) for count in (1, 3))
+    assert counted(three, ["all-gather"], "network 0") == gathers
+    begins = [three.start[i] for i in three.on("compute 0") if three.ops[i].kind == "F"][:: 6 * 2]
+    left = [three.end[i] for i in three.on("network 0") if three.ops[i].kind == "reduce-scatter"][5::6]
+    assert all(begin >= end for begin, end in zip(begins[1:], left, strict=False))
+    if plan.zero == 3:
+        assert isclose(three.seconds, 3 * one.seconds)
 
 
 @pytest.mark.parametrize("zero", [2, 3])
@@ -331,6 +343,13 @@ def test_energy_is_bits_times_picojoules_on_every_link():
     assert joules(run, 0) == (0, 0)
     with pytest.raises(ValueError, match="message size -1"):
         joules(run, -1)
+
+
+def test_every_height_of_uplinks_takes_the_energy_of_optics():
+    """By hand: of 8 hops of a ring 4 stay in a box, 2 links each, 2 in a group of boxes, 4 more, and 2 climb higher."""
+    bits = 8e9 * 7 / 4
+    least = bits * (4 * 2 * 1.3 + (2 * 4 + 2 * 6) * 15 / 0.8) * 1e-12
+    assert isclose(joules(execute(allreduce.ring(8), boxes((2, 2, 2))), 1e9)[0], least)
 
 
 def test_10_000_gpus_at_30_picojoules_a_bit_by_hand():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -277,14 +279,41 @@ def test_a_change_of_state_costs_what_the_primitive_does_by_itself():
     graph = Graph((Node("x", "ab"),), {"a": 8, "b": 8})
     machine = Machine((4,), (1.0,), width=1)
     for before, after, numbers in (("P", "R", 96), ("P", "a", 48), ("a", "R", 48), ("a", "b", 12), ("R", "a", 0)):
-        assert machine.change(graph, "ab", (before,), (after,)) == numbers
+        assert machine.change(graph, "ab", (before,), (after,))[0] == numbers
+
+
+def test_a_sum_over_two_axes_is_a_hierarchical_all_reduce_and_a_copy_on_one_axis_helps_to_sum_over_the_other():
+    """By hand, for M numbers on 4 boxes of 8: what a rank sends in the box, and between boxes of an eighth."""
+    graph, numbers = Graph((Node("x", "ab"), Node("y", "ab", ("x",), "rename")), {"a": 8, "b": 4}), 32
+    machine = Machine((4, 8), (1.0, 9.0), width=1)
+    between = 2 * 3 / 4 * numbers / 8
+    for before, in_box in ((("P", "P"), 2), (("P", "R"), 1)):
+        seconds, path = machine.change(graph, "ab", before, ("R", "R"))
+        assert seconds == pytest.approx(in_box * 7 / 8 * numbers / 9 + between)
+        assert [(axis, name) for axis, name, *_ in path] == [
+            (1, "reduce-scatter" if in_box == 2 else "slice"), (0, "all-reduce"), (1, "all-gather"),
+        ]  # fmt: skip
+        chosen = {"x": Way((), ("a", "R")), "y": Way((before,), before)}
+        values = inputs(graph)
+        assert np.allclose(ts.run(ts.Plan(graph, machine, chosen, {"y": ("R", "R")}), values)["y"], values["x"])
+
+
+@given(st.sampled_from([(2, 2), (4, 8), (3, 4), (2, 2, 3)]), st.lists(st.integers(1, 900), min_size=3, max_size=3))
+@settings(deadline=None, max_examples=10)
+def test_no_detour_over_a_third_state_costs_less(mesh, speeds):
+    graph = Graph((Node("x", "ab"),), {"a": 24, "b": 16})
+    machine = Machine(mesh, tuple(map(float, speeds[: len(mesh)])))
+    states = {way.output for way in ts.ways(graph, graph.nodes[0], mesh)} | {("P",) * len(mesh)}
+    cost = {pair: machine.change(graph, "ab", *pair)[0] for pair in product(states, repeat=2)}
+    for before, after, over in product(states, repeat=3):
+        assert cost[before, after] <= (cost[before, over] + cost[over, after]) * (1 + 1e-6)
 
 
 def test_of_two_axes_that_swap_their_letters_one_gives_way_first():
     """A rank gathers 8 of 16 numbers, 4 of which it has, exchanges half of these 8, and keeps a half."""
     graph = Graph((Node("x", "ab"), Node("y", "ab", ("x",), "rename")), {"a": 4, "b": 4})
     machine, swapped = Machine((2, 2), (1.0, 1.0), width=1), ("b", "a")
-    assert machine.change(graph, "ab", ("a", "b"), swapped) == 4 + 4
+    assert machine.change(graph, "ab", ("a", "b"), swapped)[0] == 4 + 4
     chosen = {"x": Way((), ("a", "b")), "y": Way((swapped,), swapped)}
     values = inputs(graph)
     found = ts.run(ts.Plan(graph, machine, chosen, {"y": swapped}), values)
@@ -308,6 +337,10 @@ def test_of_two_axes_that_swap_their_letters_one_gives_way_first():
             "no plan .* states that are given with at most 1 numbers on a rank",
         ),
         (lambda: ts.cheapest(mlp(8, 4, 8), Machine((1,), (1.0,), memory=1), trying_all=True), "no plan on the mesh"),
+        (
+            lambda: Machine((4,), (1.0,)).change(mlp(6, 4, 8), "td", ("P",), ("t",)),
+            r"\{'t': 6, 'd': 4\} on the mesh \(4,\) cannot come from \('P',\) to \('t',\)",
+        ),
         (lambda: Graph((Node("x", "ab"),), {"a": 1}), "x has the dimension 'b', which has no size"),
         (lambda: Graph((Node("y", "a", ("x",), "rename"),), {"a": 1}), "y needs x, which is not made before it"),
         (lambda: Machine((2,), (1.0,), stages=1), r"stages on axis 1: the mesh \(2,\) has 1 axes"),

@@ -3,6 +3,7 @@
   const form = root.querySelector("form"), plot = root.querySelector(".cl-log-plot"), says = root.querySelector("output");
   const ranges = JSON.parse(root.dataset.ranges);
   const TYPES = "float half double int8 uint8 int32 uint32 int64 uint64 bfloat16 int char fp8_e4m3 fp8_e5m2 f8e4m3 f8e5m2".split(" ");
+  const WRONG = /^([1-9]\d*|(?!1e\+00$)[1-9][\d.]*e\+\d+|.*\*)$/; // as Row.failed has it
   const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
   // size and bus bandwidth of the half out of place, as colllib.measured.read takes them
@@ -10,18 +11,20 @@
     const words = line.replace(/\[\d+,\d+\]<std(out|err)>:?/g, "").replace(/^\s*\[?\d+\]?:\s/, "").trim().split(/\s+/);
     const place = words.findIndex((word) => TYPES.includes(word));
     if (place < 2 || !words.slice(place - 2, place).every((word) => NUMBER.test(word))) return null;
-    const rest = words.slice(place + 1);
-    if (/^[a-z]{3,6}$/.test(rest[0] || "")) rest.shift();
+    const rest = words.slice(place + 1), redop = /^[a-z]{3,6}$/.test(rest[0] || "") ? rest.shift() : "";
     const first = { 4: 0, 8: 0, 5: 1, 9: 1 }[rest.length];
     const numbers = first === undefined ? [] : rest.slice(first, first + 3);
     return numbers.length === 3 && numbers.every((word) => NUMBER.test(word))
-      ? { size: Number(words[place - 2]), bus: Number(numbers[2]) } : { unread: true };
+      ? { size: Number(words[place - 2]), bus: Number(numbers[2]), redop, wrong: WRONG.test(rest[first + 3]) } : { unread: true };
   };
   const read = (text) => {
     const found = text.split("\n").map(rowOf).filter(Boolean);
     const rows = found.filter((row) => !row.unread && row.size > 0);
     const repeated = rows.filter((row, k) => k && row.size === rows[k - 1].size).length;
-    return { rows, unread: found.filter((row) => row.unread).length, mixed: repeated >= 2 && repeated >= rows.length / 5 };
+    const several = new Set(rows.map((row) => row.size)).size > 1; // one size alone is repeated by one job
+    const mixed = several && repeated >= 2 && repeated >= rows.length / 5;
+    const ranks = new Set([...text.matchAll(/#\s+Rank\s+(\d+)\s/g)].map((found) => found[1])).size;
+    return { rows, unread: found.filter((row) => row.unread).length, mixed, ranks };
   };
   const size = (bytes) => {
     const power = Math.min(4, Math.max(0, Math.floor(Math.log2(bytes) / 10)));
@@ -30,7 +33,7 @@
   const gb = (value) => `${Number(value.toPrecision(3))} GB/s`;
 
   const draw = (rows, [low, high]) => {
-    const W = Math.min(460, plot.clientWidth), H = 240, L = 44, R = 12, T = 22, B = 36;
+    const W = Math.min(460, plot.clientWidth || 460), H = 240, L = 44, R = 12, T = 22, B = 36;
     const sizes = rows.map((row) => Math.log2(row.size)), most = Math.max(high, ...rows.map((row) => row.bus)) * 1.05;
     const [a, b] = [Math.min(...sizes), Math.max(...sizes)];
     const x = (s) => L + (W - L - R) * (b > a ? (s - a) / (b - a) : 0.5), y = (v) => H - B - (H - B - T) * v / most;
@@ -49,18 +52,23 @@
   const tell = (text) => { if (says.textContent !== text) says.textContent = text; }; // all that is written is read out
   const show = () => {
     const { collective, machine } = Object.fromEntries(new FormData(form));
-    const { rows, unread, mixed } = read(form.elements.log.value);
+    const { rows, unread, mixed, ranks } = read(form.elements.log.value);
     const range = ranges[collective][machine];
     plot.innerHTML = "";
     if (!rows.length) return tell("No row of an nccl-tests table in this text.");
     if (mixed) return tell("The same size stands in row after row: several jobs wrote into one file, so this is no measurement.");
     if (!rows.some((row) => row.bus)) return tell("Every bus bandwidth is 0: jobs of one rank each, so this is no measurement.");
+    if (rows.some((row) => row.wrong)) return tell("Values are wrong: the column #wrong is not 0, so no speed of this run counts.");
     rows.sort((p, q) => p.size - q.size);
     draw(rows, range);
-    const end = rows.at(-1), place = end.bus < range[0] ? "below" : end.bus > range[1] ? "above" : "in";
-    tell(`${rows.length} sizes read${unread ? `, ${unread} rows not` : ""}. At ${size(end.size)}: ${gb(end.bus)}, `
-      + `${place} the healthy range of ${machine}, ${gb(range[0])} to ${gb(range[1])}. For causes and confidence: `
-      + `colllib diagnose LOG --on ${machine}${collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
+    const end = rows.at(-1), small = end.bus < range[0] && end.size < root.dataset.large;
+    const place = small ? "too small a message to compare with" : end.bus < range[0] ? "below" : end.bus > range[1] ? "above" : "in";
+    const none = rows.every((row) => row.redop === "none") && /reduce/.test(collective), others = ranks && ranks !== range[2];
+    const doubt = none ? `Its redop is none, so this is no ${collective}: choose the collective that ran. `
+      : others ? `The log lists ${ranks} ranks, ${machine} has ${range[2]}: another machine ran. ` : "";
+    tell(`${rows.length} ${rows.length === 1 ? "row" : "rows"} read${unread ? `, ${unread} not` : ""}. At ${size(end.size)}: ${gb(end.bus)}, `
+      + `${place} the healthy range of ${machine}, ${gb(range[0])} to ${gb(range[1])}. ${doubt}For causes and confidence: `
+      + `colllib diagnose LOG${others ? "" : ` --on ${machine}`}${collective === "all-reduce" ? "" : ` --primitive ${collective}`}`);
   };
   form.hidden = false;
   form.addEventListener("input", show);

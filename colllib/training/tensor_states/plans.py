@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from colllib.bounds import lower_bound
 from colllib.primitives import check_counts, is_whole
 from colllib.training.tensor_states.graph import Graph, Node
-from colllib.training.tensor_states.states import AGAIN, KEPT, State, Way, changes, check_state, stage, ways
+from colllib.training.tensor_states.states import AGAIN, KEPT, Change, State, Way, changes, check_state, stage, ways
 
 
 @dataclass(frozen=True)
@@ -63,13 +62,18 @@ class Machine:
         """How many stages the pipeline has, 1 without one."""
         return 1 if self.stages is None else self.mesh[self.stages]
 
-    def change(self, graph: Graph, letters: str, before: State, after: State) -> float:
-        """Seconds of a change of state: its collectives' lower bounds, without latency."""
-        return sum(
-            float(lower_bound(name, self.mesh[axis]).n_beta) * numbers * self.width / self.bandwidth[axis]
-            for axis, name, numbers, _ in changes(graph, letters, before, after, self.mesh)
-            if name != "slice"
-        )
+    def change(self, graph: Graph, letters: str, before: State, after: State) -> tuple[float, tuple[Change, ...]]:
+        """Seconds of a change of state, its collectives' lower bounds without latency; and these collectives.
+
+        Raises:
+            ValueError: for a state that the tensor cannot come to.
+        """
+        sizes = tuple((letter, graph.sizes[letter]) for letter in letters)
+        reached = changes(sizes, before, self.mesh, self.bandwidth)
+        if after not in reached:
+            raise ValueError(f"{dict(sizes)} on the mesh {self.mesh} cannot come from {before} to {after}")
+        seconds, path = reached[after]
+        return seconds * self.width, path
 
     def compute(self, graph: Graph, node: Node, way: Way) -> float:
         """Seconds of an operation: what is not cut every rank does; what is not kept it does twice."""
@@ -128,7 +132,7 @@ class Plan:
         return [
             (name, user, axis, primitive, numbers)
             for name, user, before, after, _ in self._edges
-            for axis, primitive, numbers, _ in changes(graph, graph.by_name[name].letters, before, after, mesh)
+            for axis, primitive, numbers, _ in self.machine.change(graph, graph.by_name[name].letters, before, after)[1]
             if primitive != "slice" and mesh[axis] > 1
         ]
 
@@ -196,7 +200,7 @@ def _moving(graph: Graph, machine: Machine, name: str, user: Node | None, before
     tensor, here, there = graph.by_name[name], stage(before), stage(after)
     if here != there and (user is None or tensor.keep or not tensor.backward == user.backward == (there < here)):
         return inf
-    return machine.change(graph, tensor.letters, before, after)
+    return machine.change(graph, tensor.letters, before, after)[0]
 
 
 # -- the search ----------------------------------------------------------------------------------

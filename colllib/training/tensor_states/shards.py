@@ -10,7 +10,7 @@ import numpy as np
 from colllib.algorithms import allgather, allreduce, alltoall, reducescatter
 from colllib.training.tensor_states.graph import FUNCTIONS, Floats, Graph, Node
 from colllib.training.tensor_states.plans import Plan
-from colllib.training.tensor_states.states import KEPT, PARTIAL, REPLICATED, State, changes
+from colllib.training.tensor_states.states import KEPT, PARTIAL, REPLICATED, State
 from colllib.values import run_on
 
 Shards = dict[int, Floats]  # by rank; in a pipeline of one stage's ranks
@@ -111,7 +111,7 @@ def _cut(value: Floats, letters: str, state: State, mesh: Sequence[int]) -> Shar
 
 def _changed(shards: Shards, plan: Plan, name: str, now: State, after: State) -> Shards:
     letters, mesh, found = plan.graph.by_name[name].letters, plan.machine.mesh, dict(shards)
-    for axis, primitive, _, reached in changes(plan.graph, letters, now, after, mesh):
+    for axis, primitive, _, reached in plan.machine.change(plan.graph, letters, now, after)[1]:
         for line in (line for line in _lines(mesh, axis) if found.keys() & set(line)):
             if primitive == "point-to-point":
                 found[line[int(after[axis])]] = found.pop(line[int(now[axis])])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
-from math import prod
+from math import inf, prod
 
+from colllib.bounds import lower_bound
 from colllib.training.tensor_states.graph import Graph, Node
 
 #: On each axis of the mesh "R", "P" or the letter along which the tensor is cut; on one of stages the stage's number.
@@ -127,27 +129,58 @@ def collective(before: str, after: str) -> str:
     return {REPLICATED: "all-gather", PARTIAL: "slice"}.get(after, "all-to-all")
 
 
-def changes(
-    graph: Graph, letters: str, before: State, after: State, mesh: Sequence[int]
-) -> Iterator[tuple[int, str, int, State]]:
-    """The collectives between two states, those that make the tensor smaller first.
+#: An axis, a primitive, M in numbers of the tensor that the ranks of this axis share, and the state then reached.
+Change = tuple[int, str, int, State]
 
-    Yields:
-        axis, primitive, M in numbers of the tensor that the ranks of this axis share, and the state then reached.
+
+@cache
+def changes(
+    sizes: tuple[tuple[str, int], ...], before: State, mesh: tuple[int, ...], bandwidth: tuple[float, ...]
+) -> dict[State, tuple[float, tuple[Change, ...]]]:
+    """The cheapest collectives from a state of a tensor to every other, over other states where that costs less.
+
+    A sum over two axes goes as in a hierarchical all-reduce: each rank of one axis takes a part of it over the other.
+
+    Args:
+        sizes: the tensor's letters, and how long each dimension is.
+        before: the state from which.
+        mesh: ranks on each axis.
+        bandwidth: of a port on each axis, bytes per second.
+
+    Returns:
+        by state the seconds for a number of one byte, each collective at its lower bound, and the fewest changes
+        that take them.
+
+    >>> _, path = changes((("a", 4), ("b", 4)), ("P", "P"), (2, 2), (1.0, 9.0))[("R", "R")]
+    >>> [f"{primitive} on axis {axis}" for axis, primitive, *_ in path]
+    ['reduce-scatter on axis 1', 'all-reduce on axis 0', 'all-gather on axis 1']
     """
-    order = ("slice", "reduce-scatter", "all-to-all", "point-to-point", "all-reduce", "all-gather")
-    now, axes = before, [axis for axis in range(len(mesh)) if before[axis] != after[axis]]
-    axes.sort(key=lambda axis: order.index(collective(before[axis], after[axis])))
-    while axes:
-        # a letter is free again before another axis takes it; of two that swap theirs one gives way first
-        free = [axis for axis in axes if not after[axis].islower() or after[axis] not in now]
-        axis, goal = (free[0], after[free[0]]) if free else (axes[0], REPLICATED)
-        name = collective(now[axis], goal)
-        numbers = graph.numbers(letters) // prod(
-            size for own, size in enumerate(mesh) if own != axis and now[own].islower()
-        )
-        now = (*now[:axis], goal, *now[axis + 1 :])
-        # in an all-to-all M is what one rank has
-        yield axis, name, numbers // mesh[axis] if name == "all-to-all" else numbers, now
-        if goal == after[axis]:
-            axes.remove(axis)
+    found: dict[State, tuple[float, tuple[Change, ...]]] = {before: (0.0, ())}
+    latest = [before]
+    while latest:  # what one change more has reached, or reached at a lower cost
+        reached = dict(found)
+        for now in latest:
+            seconds, path = found[now]
+            for change in _one_change(sizes, now, mesh):
+                axis, name, numbers, after = change
+                sent = 0.0 if name == "slice" else float(lower_bound(name, mesh[axis]).n_beta) * numbers
+                total = seconds + sent / bandwidth[axis]
+                if total < reached.get(after, (inf, ()))[0] * (1 - 1e-9):  # rounding is no reason for another change
+                    reached[after] = total, (*path, change)
+        latest = [state for state in reached if reached[state] is not found.get(state)]
+        found = reached
+    return found
+
+
+def _one_change(sizes: tuple[tuple[str, int], ...], now: State, mesh: tuple[int, ...]) -> Iterator[Change]:
+    """The changes on one axis; a letter is free before another axis takes it."""
+    for axis, here in enumerate(now):
+        others = now[:axis] + now[axis + 1 :]
+        cut = [letter for letter, size in sizes if size % mesh[axis] == 0 and letter not in others]
+        for goal in [str(k) for k in range(mesh[axis])] if here.isdigit() else [REPLICATED, PARTIAL, *cut]:
+            if name := collective(here, goal):
+                held = prod(n for own, n in enumerate(mesh) if own != axis and now[own].islower())
+                numbers = prod(size for _, size in sizes) // held
+                # in an all-to-all M is what one rank has
+                share = numbers // mesh[axis] if name == "all-to-all" else numbers
+                yield axis, name, share, (*now[:axis], goal, *now[axis + 1 :])

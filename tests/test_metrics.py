@@ -1,4 +1,4 @@
-"""Measures of a schedule, against second counts by the reference interpreter, sets and hands."""
+"""Metrics of a schedule, against second counts by the reference interpreter, sets and hands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import reference
 from colllib.algorithms import allgather, allreduce, broadcast, of, reducescatter
 from colllib.bounds import port_bound
 from colllib.execution import execute
-from colllib.measures import busiest_link, busy_ports, crossings, one_way_cost, phases, port_messages, staging
+from colllib.metrics import busiest_link, busy_ports, crossings, one_way_cost, phases, port_messages, staging
 from colllib.schedule import pipelined
 from colllib.topology import boxes, from_links, full_mesh, ring, star
 

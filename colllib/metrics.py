@@ -1,4 +1,4 @@
-"""Measures: how many nodes send at a time, what shares a port, what must be parked, and the energy."""
+"""Metrics: how many nodes send at a time, what shares a port, what must be parked, and the energy."""
 
 from __future__ import annotations
 
@@ -152,9 +152,10 @@ def joules(execution: Execution, message: float) -> tuple[float, float]:
         raise ValueError(f"message size {message!r}: must be a number of bytes, at least 0")
     least = most = 0.0
     for name, crossing in crossings(execution).items():
-        if crossing.total and name not in PICOJOULES:
+        kind = name.split()[0]  # the uplinks of every height
+        if crossing.total and kind not in PICOJOULES:
             raise ValueError(f"no picojoules per bit for the tier {name!r}: known are {', '.join(PICOJOULES)}")
-        low, high = PICOJOULES.get(name, (0.0, 0.0))
+        low, high = PICOJOULES.get(kind, (0.0, 0.0))
         bits = 8 * float(crossing.total) * message
         least, most = least + bits * low * 1e-12, most + bits * high * 1e-12
     return least, most

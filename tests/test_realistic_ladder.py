@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
+from colllib.efficiency import PROFILES
 from colllib.execution import execute
-from colllib.losses import PROFILES
-from colllib.lossy import LINES, Line, break_even, line, lines_of
+from colllib.realistic_ladder import LINES, Line, break_even, line, lines_of
 
 PRICE = {"message": 16e6, "alpha": 0.5e-6, "bandwidth": 900e9}
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from colllib.efficiency import PROFILES, Eta
 from colllib.ladder import Entry, Rung, entry
-from colllib.losses import PROFILES, Eta
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the lossy ladder: an entry, and what its topology is said to lose.
+    """One line of the realistic ladder: an entry, and what its topology is said to lose.
 
     Attributes:
         primitive, name, on: which entry it is.
