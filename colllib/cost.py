@@ -352,18 +352,18 @@ def best_segments(
     return found
 
 
-def check_latency(alphas: Sequence[float]) -> None:
+def check_latency(alphas: Price) -> None:
     """Refuse to look for the best number of segments where there is none.
 
     Args:
-        alphas: latencies of all levels.
+        alphas: latencies of all levels, or of the only one.
 
     Raises:
         TooLarge: if all are 0.
 
     >>> check_latency((0, 2.7e-6))
     """
-    if max(alphas) == 0:
+    if max(alphas if isinstance(alphas, Sequence) else (alphas,)) == 0:
         raise TooLarge("alpha = 0: without latency every further segment pays, and no number of them is best")
 
 

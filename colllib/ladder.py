@@ -375,7 +375,7 @@ def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
     """The best whole number of segments, by the closed form or by executing some twenty numbers of them."""
     algorithm, topology, most = here.algorithm, here.topology, MOST_SEGMENTS
     if here.how == EXECUTED:
-        while most > 1 and SEARCHED * expected_seconds(named, here.schedule(most), topology) > MOST_SECONDS:
+        while most > 1 and _to_try(here, named, most) is None:
             most //= 4
 
     def cost(pieces: int) -> Cost:
@@ -384,8 +384,9 @@ def _best_executed(here: Entry, named: str, price: dict[str, Any]) -> int:
         return here.cost(pieces)
 
     found = best_segments(cost, **price, limit=most)
-    if here.how == EXECUTED and algorithm.has_closed_form and topology.levels == 1:
-        # on other links the time along P may have several valleys: look also where the closed form is lowest
+    if here.how == EXECUTED and algorithm.has_closed_form and algorithm.takes != "topology":
+        # on other links the time along P may have several valleys: look also where the closed form is lowest, if it
+        # knows ranks or axes alone, whatever joins them
         other = min(most, best(algorithm, algorithm.argument(topology), **price))
         found = min((found, other), key=lambda pieces: here.executed_cost(pieces).seconds(**price))
     return found
@@ -404,14 +405,20 @@ def _best_over_tiers(here: Entry, named: str, price: dict[str, Any]) -> int:
     pricing = Pricing(here.topology, **price)
 
     def seconds(pieces: int) -> float:
-        with suppress(TooLarge):
-            schedule = here.schedule(pieces)
-            if SEARCHED * expected_seconds(named, schedule, here.topology) <= MOST_SECONDS:
-                return pricing.lock_step(whole_steps(schedule))
-        return inf
+        schedule = _to_try(here, named, pieces)
+        return inf if schedule is None else pricing.lock_step(whole_steps(schedule))
 
     rounds = max(1, (here.topology.ranks - 1).bit_length()) if here.algorithm.in_rounds else 1
     return lowest_by_rounds(seconds, rounds, MOST_SEGMENTS)[1]
+
+
+def _to_try(here: Entry, named: str, pieces: int) -> Schedule | None:
+    """The schedule in so many segments, if a search may execute some twenty numbers of them; else None."""
+    with suppress(TooLarge):
+        schedule = here.schedule(pieces)
+        if SEARCHED * expected_seconds(named, schedule, here.topology) <= MOST_SECONDS:
+            return schedule
+    return None
 
 
 def _can_be_built(here: Entry, pieces: int) -> bool:

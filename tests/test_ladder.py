@@ -1,5 +1,6 @@
 """Ladders: executed rungs at the best number of segments."""
 
+import re
 from contextlib import suppress
 from itertools import product
 
@@ -9,7 +10,7 @@ from colllib import ladder as ladders
 from colllib.algorithms import alltoall, find, hierarchical, of
 from colllib.execution import execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, best, ladder, run
-from colllib.topology import boxes, mesh, ring, star, switch_tree, torus
+from colllib.topology import boxes, fat_tree, leaf_spine, mesh, ring, star, switch_tree, torus
 from colllib.topology.expression import find as find_on
 
 ANCHOR = {"message": ANCHOR_MESSAGE, "alpha": ANCHOR_ALPHA, "bandwidth": ANCHOR_BANDWIDTH}
@@ -94,6 +95,34 @@ def test_on_wires_of_other_kinds_segments_are_counted_there_and_not_on_a_star(wi
 def test_a_pipelined_tree_on_a_torus_gains_from_fewer_segments_than_on_a_star():
     tree = find("all-reduce", "double-binary-tree")
     assert run(tree, torus((8, 8)), **ANCHOR).segments < best(tree, 64, **ANCHOR)
+
+
+@pytest.mark.parametrize(
+    "primitive", ["broadcast", "reduce", "all-gather", "reduce-scatter", "all-reduce", "all-to-all"]
+)
+def test_through_two_tiers_of_switches_segments_are_counted_there(primitive):
+    tree = find_on("inc-switch-tree:12x5")  # the closed form is that of one switch
+    for row in (row for row in ladder(primitive, tree, **ANCHOR) if row.algorithm.name.startswith("in-network")):
+        pieces = range(1, row.segments + 20)
+        assert row.seconds <= min(run(row.algorithm, tree, segments=p, **ANCHOR).seconds for p in pieces)
+        assert row.segments > 1
+
+
+def test_a_search_for_segments_that_are_too_many_blocks_says_how_far_it_went():
+    tree = find_on("inc-switch-tree:64x16")
+    why = ladders.field_of("all-to-all", tree, **ANCHOR)[1]["in-network"]
+    tried = int(re.search(r"the best number of segments is above (\d+), too many to look for; give one", why)[1])
+    fewer, more = (
+        run(find("all-to-all", "in-network"), tree, segments=p, **ANCHOR).seconds for p in (tried, 2 * tried)
+    )
+    assert more < fewer
+
+
+@pytest.mark.parametrize("on", [leaf_spine(2, 2, 2), fat_tree(4)], ids=str)
+def test_one_alpha_and_one_bandwidth_need_no_list_where_there_is_one_level(on):
+    listed = {"message": 16e6, "alpha": [ANCHOR["alpha"]], "bandwidth": [ANCHOR["bandwidth"]]}
+    plain = [row.label for row in ladder("all-reduce", on, **ANCHOR)]
+    assert plain == [row.label for row in ladder("all-reduce", on, **listed)]
 
 
 def test_segments_for_an_algorithm_that_takes_none_are_refused():

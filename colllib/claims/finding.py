@@ -299,7 +299,7 @@ def judged(value: str, cases: Sequence[Case]) -> tuple[Verdict, str, Case]:
         case, failed = wrong[-1]
         return Verdict.REFUTED, f"{_beside(failed, case)}{_at(case, ',')}", case
     exact = all(one.exact(case) for case in about for one in first.statements)
-    others = f", and in {len(about) - 1} other cases" if len(about) > 1 else ""
+    others = f", and in {len(about) - 1} other case{'s' * (len(about) > 2)}" if len(about) > 1 else ""
     shown = f"{_shown(first.statements, about[-1], beside=True)}{_at(about[-1])}{others}"
     return Verdict.REPRODUCED if exact else Verdict.ROUNDED, shown, about[-1]
 
