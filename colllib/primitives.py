@@ -72,6 +72,8 @@ class Blocks:
         for name, values in (("source", self.source), ("target", self.target)):
             if len(values) != len(self.share):
                 raise ValueError(f"{len(values)} {name}s for {len(self.share)} blocks: one each is needed")
+            if len(values) and values.dtype != np.intp:
+                raise ValueError(f"{name}s of type {values.dtype}: must be int64")
             if len(values) and not (values.min() >= 0 and values.max() < limit):
                 raise ValueError(f"a {name} outside 0..{limit - 1} names no rank and no group")
 

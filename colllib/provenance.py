@@ -489,6 +489,8 @@ def check_named(schedule: Schedule, when: IntArray, messages: Step) -> None:
     nodes, blocks = schedule.nodes, len(schedule.blocks)
     named = (("node", messages.src, nodes), ("node", messages.dst, nodes), ("block", messages.block, blocks))
     for name, values, limit in named:
+        if values.dtype != np.intp:  # products of smaller integers would overflow unnoticed
+            raise ValueError(f"step {when[0]}: {name}s of type {values.dtype} instead of int64: make steps by Step.of")
         if values.min() < 0 or values.max() >= limit:
             i = int(np.flatnonzero((values < 0) | (values >= limit))[0])
             raise ValueError(

@@ -147,6 +147,16 @@ def test_nodes_and_blocks_that_do_not_exist_are_refused(step, complaint):
         execute(Schedule.from_steps(broadcast_blocks(2), [step]))
 
 
+@pytest.mark.parametrize("kind", [np.int8, np.uint64, float])
+def test_numbers_whose_products_may_overflow_are_refused(kind):
+    ring4 = allgather.ring(4)
+    small = spoilt(ring4, 1, lambda step: step._replace(src=step.src.astype(kind)))
+    with pytest.raises(ValueError, match=f"^step 1: nodes of type {np.dtype(kind)} instead of int64: "):
+        execute(small)
+    with pytest.raises(ValueError, match=f"^sources of type {np.dtype(kind)}: must be int64$"):
+        replace(ring4.blocks, source=ring4.blocks.source.astype(kind))
+
+
 def test_a_topology_of_another_size_is_refused():
     with pytest.raises(ValueError, match=r"4 ranks does not fit star:5"):
         execute(allreduce.ring(4), star(5))

@@ -9,15 +9,15 @@ from importlib.resources import files
 
 from colllib.measured.expected import PAIRS, expected, filled
 from colllib.measured.log import Run
-from colllib.measured.machines import UNKNOWN, Machine
 from colllib.measured.predict import predict
 from colllib.measured.shape import LARGE, Shape
 from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
+from colllib.topology.machines import UNKNOWN, Machine
 from colllib.units import binary_size, percent
 
 _ROWS = DictReader((files("colllib") / "measured" / "causes.csv").read_text(encoding="utf-8").splitlines())
-#: By name: the words for it, and what to run next.
-CAUSES = {row["cause"]: (row["words"], row["next_test"]) for row in _ROWS}
+#: By name: the words for it, what to run next, and with which settings of the library.
+CAUSES = {row["cause"]: (row["words"], row["next_test"], row["settings"].split()) for row in _ROWS}
 CERTAIN = 3.0  # the weight of what the log itself says
 
 

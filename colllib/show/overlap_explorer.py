@@ -7,8 +7,8 @@ from colllib.parallelism import MODELS
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
-from colllib.show.gantt import gantt
 from colllib.show.lines import Mark, lines
+from colllib.show.timelines import gantt
 from colllib.training.data_parallel import NETWORK, Layer, bucketed
 from colllib.training.prices import price
 from colllib.training.timeline import COMPUTE, Step

@@ -15,10 +15,10 @@ from colllib import cli
 from colllib.measured.causes import CAUSES
 from colllib.measured.diagnose import diagnose
 from colllib.measured.infer import Hints, machine_of
-from colllib.measured.machines import find
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import DIALECTS
+from colllib.topology.machines import find
 
 H100 = Hints(gpu="h100", boxes=2, gpus_per_box=8, cards=(8, 50e9))
 
@@ -170,6 +170,17 @@ def test_boxes_of_fewer_gpus_than_usual_have_the_cards_of_their_part():
 
 def test_the_next_test_is_started_over_as_many_ranks():
     assert "mpirun -np 16 " in diagnose(logs.run(46e9), H100).next_test
+
+
+def test_settings_reach_every_box_by_mpirun_and_one_box_needs_none():
+    """Open MPI hands on to other hosts what -x names alone; nccl-tests without MPI takes the GPUs of one."""
+    two = diagnose(logs.run(370e9), H100).next_test
+    assert two.startswith("mpirun -np 16 -x NCCL_ALGO=Ring ./build/all_reduce_perf -b 1G -e 8G -f 2 -g 1")
+    assert two.endswith(", then one box alone")
+    one = diagnose(logs.run(320e9, boxes=1), Hints(machine=find("dgx-h100:1"))).next_test
+    assert one == "NCCL_ALGO=Ring ./build/all_reduce_perf -b 1G -e 8G -f 2 -g 8"
+    rack = diagnose(logs.run(800e9, boxes=1, per_box=72), Hints(machine=find("nvl72:1"))).next_test
+    assert rack.startswith("mpirun -np 72 ")
 
 
 def test_of_several_runs_in_a_log_those_of_as_many_boxes_are_judged(tmp_path):
