@@ -69,7 +69,7 @@ class Machine:
             ValueError: for a state that the tensor cannot come to.
         """
         sizes = tuple((letter, graph.sizes[letter]) for letter in letters)
-        reached = changes(sizes, before, self.mesh, self.bandwidth)
+        reached = changes(sizes, before, tuple(self.mesh), tuple(self.bandwidth))
         if after not in reached:
             raise ValueError(f"{dict(sizes)} on the mesh {self.mesh} cannot come from {before} to {after}")
         seconds, path = reached[after]
