@@ -20,6 +20,7 @@ from colllib.events import event_clock
 from colllib.execution import Execution, execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, CLOSED_FORM, Rung, entry
 from colllib.metrics import busiest_link
+from colllib.primitives import PRIMITIVES
 from colllib.provenance import ScheduleError
 from colllib.schedule import Orbit, Schedule, pipelined
 from colllib.symmetry import by_symmetry
@@ -208,6 +209,11 @@ def proves(build: Callable[..., Schedule], *arguments: Any, on: str | Topology =
         return False
 
 
+def makes(primitive: str, run: Execution) -> bool:
+    """Whether a run makes a primitive."""
+    return PRIMITIVES[primitive].accepts(run.schedule.blocks)
+
+
 def timed(
     build: Callable[..., Schedule],
     *arguments: Any,
@@ -255,7 +261,7 @@ def load_limit(what: str, on: str | Topology) -> Limit:
     """What n_beta comes to in ever more pieces, from three numbers of them, held to the busiest link of the run.
 
     >>> load_limit("broadcast chain", "star:4")
-    Limit(value=Fraction(1, 1), side='from above')
+    Limit(value=Fraction(1, 1))
     """
     limit = Limit.of(lambda pieces: at_one_speed(run(what, on, pieces).cost))
     if limit.value != busiest_link(run(what, on, 32)):

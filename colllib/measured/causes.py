@@ -9,10 +9,10 @@ from importlib.resources import files
 
 from colllib.measured.expected import PAIRS, expected, filled
 from colllib.measured.log import Run
-from colllib.measured.machines import UNKNOWN, Machine
 from colllib.measured.predict import predict
 from colllib.measured.shape import LARGE, Shape
 from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
+from colllib.topology.machines import UNKNOWN, Machine
 from colllib.units import binary_size, percent
 
 _ROWS = DictReader((files("colllib") / "measured" / "causes.csv").read_text(encoding="utf-8").splitlines())

@@ -14,17 +14,18 @@ from colllib import algorithms, units
 from colllib.answering import Answer, answered, table
 from colllib.ladder import Rung, field_of
 from colllib.limits import check_size
-from colllib.measured import machines, whatif
-from colllib.measured.cluster import machine_on, topology_of
+from colllib.measured import whatif
 from colllib.measured.diagnose import Diagnosis, diagnose
 from colllib.measured.infer import Hints
 from colllib.measured.log import COLLECTIVES, Row, Run, factor
-from colllib.measured.machines import Machine
 from colllib.measured.predict import Prediction, compared, predict
 from colllib.measured.read import read_file
 from colllib.measured.tuning import VERSION
 from colllib.measured.write import write
 from colllib.primitives import PRIMITIVES
+from colllib.topology import machines
+from colllib.topology.cluster import machine_on, topology_of
+from colllib.topology.machines import Machine
 
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison

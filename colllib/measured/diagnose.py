@@ -13,10 +13,10 @@ from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
 from colllib.measured.expected import Expected, expected
 from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, UNSURE, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run
-from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.predict import Prediction, predict
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE, Shape, shape
+from colllib.topology.machines import UNKNOWN, Machine, by_gpu
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from colllib.busbw import ideal_gain
-from colllib.measured.machines import Machine
+from colllib.topology.machines import Machine
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.64, 0.5, 0.3
@@ -58,7 +58,7 @@ def expected(machine: Machine, collective: str) -> Expected:
     Raises:
         ValueError: for fewer than 2 ranks.
 
-    >>> from colllib.measured.machines import find
+    >>> from colllib.topology.machines import find
     >>> found = expected(find("dgx-h100:2"), "all-reduce")
     >>> found.binding, round(found.low / 1e9), round(found.high / 1e9)
     ('network card', 272, 504)

@@ -15,10 +15,10 @@ from colllib import cli
 from colllib.measured.causes import CAUSES
 from colllib.measured.diagnose import diagnose
 from colllib.measured.infer import Hints, machine_of
-from colllib.measured.machines import find
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import DIALECTS
+from colllib.topology.machines import find
 
 H100 = Hints(gpu="h100", boxes=2, gpus_per_box=8, cards=(8, 50e9))
 

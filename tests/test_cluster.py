@@ -8,9 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from colllib import cli
-from colllib.measured import machines
-from colllib.measured.cluster import machine_on, read_cluster, read_nccl_xml, read_smi, topology_of
-from colllib.topology import presets
+from colllib.topology import machines, presets
+from colllib.topology.cluster import machine_on, read_cluster, read_nccl_xml, read_smi, topology_of
 from colllib.topology.expression import find
 
 FILE = 'boxes = 2\ngpus = 4\ngpu = "a100"\ncards = 2\ncard = "200Gbit/s"\n'

@@ -107,7 +107,7 @@ def _kind(row: dict[str, str]) -> Machine:
     return Machine(**{each.name: types[str(each.type)](row[each.name]) for each in columns})
 
 
-_ROWS = list(DictReader((files("colllib") / "measured" / "machines.csv").read_text(encoding="utf-8").splitlines()))
+_ROWS = list(DictReader((files("colllib") / "topology" / "machines.csv").read_text(encoding="utf-8").splitlines()))
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
 _KINDS = {row["pattern"]: _kind(row) for row in _ROWS}
 

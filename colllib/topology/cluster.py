@@ -9,11 +9,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from colllib.measured import machines
-from colllib.measured.machines import Machine, by_gpu
 from colllib.plain_xml import number, parsed
-from colllib.topology import Topology
+from colllib.topology import Topology, machines
 from colllib.topology.boxes import boxes
+from colllib.topology.machines import Machine, by_gpu
 from colllib.topology.presets import PRESETS
 from colllib.units import shortened
 
