@@ -24,6 +24,7 @@ NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
+LEAST_TO_COMPARE = 1e9  # bytes per second: below, two decimals of GB/s say little about a ratio
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,9 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     ranks = machine.ranks if machine else ranks_of(run, hints)
     collective = hints.collective or run.collective
     if collective is None:
+        both = [row.busbw / row.algbw for row in run.rows if row.busbw and row.algbw and row.algbw > LEAST_TO_COMPARE]
+        if both and max(both) < 0.995:
+            return _undecided("busbw is below algbw, as no all-reduce prints it", "--primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
     known = replace(run, collective=collective, ranks=ranks or ANY_RANKS)

@@ -319,6 +319,7 @@ def link_heat_explorer() -> Explorer:
     >>> link_heat_explorer()
     Explorer: Which link is hot? (Shape, Rule, Blocks of, Message M, Latency α, Bandwidth BW)
     """
+    every = Race(lambda shape: [_priced(shape, rule, rule) for rule in rules(shape)])
     heads = "rule = name | time | of fastest | times the links' bound = over floor | n_alpha | n_beta"
     return Explorer(
         "Which link is hot?",
@@ -331,7 +332,7 @@ def link_heat_explorer() -> Explorer:
         [
             Part(lambda shape, rule, sender: heat_map(heat(shape, rule, sender), sender), "Link map"),
             Part(_facts, "The hottest link"),
-            Rows(Race(_every), "Every rule", "Every rule in numbers", heads),
+            Rows(every, "Every rule", "Every rule in numbers", heads),
         ],
         summary=Told(
             Race(_chosen),
@@ -363,10 +364,6 @@ def _whose(sender: int | None) -> str:
 def _priced(shape: str, rule: str, name: str, way: str = "") -> Row:
     run = heat(shape, rule).run
     return Row(name, {way: Form((run.cost,))}, floor=Form((Cost(0, floor("all-to-all", run.topology).n_beta),)))
-
-
-def _every(shape: str) -> list[Row]:
-    return [_priced(shape, rule, rule) for rule in rules(shape)]
 
 
 def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:

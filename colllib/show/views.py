@@ -129,16 +129,11 @@ class Curves(View):
         frame = Frame("message M", self.y_label, 10, 10 * self.log, units.size, show, True, width, 300)
         values = "; ".join(f"{one.row.name} {show(curve.here or 0)}" for one, curve in zip(now, curves, strict=True))
         body = plot(curves, frame, ends=True, rule=Rule(here, typed, strip))
-        turning = f" {_turning(first)}" if first else ""
+        turning = "; ".join(f"from {units.size(size)} {one.row.name}" for size, one in first)
         return figure(
-            f"{self.y_label} against M. At {typed}: {values}.{turning}",
+            f"{self.y_label} against M. At {typed}: {values}." + (f" Fastest {turning}." if turning else ""),
             body + ("" if width >= NARROW else keys([(one.row.name, one.look) for one in now])),
         )
-
-
-def _turning(found: Sequence[tuple[float, Priced]]) -> str:
-    """From which message on which row is fastest, as a sentence."""
-    return f"Fastest {'; '.join(f'from {units.size(size)} {one.row.name}' for size, one in found)}."
 
 
 def keys(rows: Sequence[tuple[str, Look]], more: Iterable[str] = ()) -> str:

@@ -172,6 +172,17 @@ def test_the_next_test_is_started_over_as_many_ranks():
     assert "mpirun -np 16 " in diagnose(logs.run(46e9), H100).next_test
 
 
+@pytest.mark.parametrize("collective", ["all-gather", "all-reduce"])
+def test_a_nameless_table_whose_busbw_is_below_its_algbw_is_not_taken_for_an_all_reduce(collective):
+    run = replace(logs.run(45e9, collective=collective), collective=None)
+    found = diagnose(run, H100)
+    assert ("assumed: an all-reduce" in found.evidence) == (collective == "all-reduce")
+    if collective == "all-gather":
+        assert (found.state, found.cause, found.next_test) == ("undecided", None, "tell --primitive")
+        told = diagnose(run, replace(H100, collective=collective))
+        assert told.form.measured == pytest.approx(45e9, rel=0.01)
+
+
 def test_settings_reach_every_box_by_mpirun_and_one_box_needs_none():
     """Open MPI hands on to other hosts what -x names alone; nccl-tests without MPI takes the GPUs of one."""
     two = diagnose(logs.run(370e9), H100).next_test
