@@ -135,16 +135,12 @@ def _hops() -> Cases:
     yield dict(zip(ends, np.bincount(message).tolist(), strict=True)) | {"routes": len(routes), "chunks": chunks}
 
 
-def _one_by_one(tie: str, alternating: bool) -> Schedule:
-    return relay.relay_one_by_one(alternating_torus((4, 4)) if alternating else torus((4, 4), tie=tie))
-
-
 def _after_the_diameter() -> Cases:
     """One chunk on a link and step, the chunks with most hops to go first, over three kinds of route."""
-    for tie, alternating in (("up", False), ("balanced", False), ("balanced", True)):
-        on = alternating_torus((4, 4)) if alternating else f"{SQUARE},tie={tie}"
-        steps = built(_one_by_one, tie, alternating, on=on).schedule.num_steps
-        yield {"at": f"4x4, ties {tie}{', axes in turn' * alternating}", "diameter": 4, "steps": steps}
+    kinds = {tie: torus((4, 4), tie=tie) for tie in ("up", "balanced")}
+    for kind, on in (kinds | {"balanced, axes in turn": alternating_torus((4, 4))}).items():
+        steps = built(relay.relay_one_by_one, on, on=on).schedule.num_steps
+        yield {"at": f"4x4, ties {kind}", "diameter": 4, "steps": steps}
 
 
 def _parity_path(a: int, b: int) -> list[int]:

@@ -223,11 +223,6 @@ def per(
         yield {"at": f"{name} = {value}{at}", name: value, **of_one, **several(value)}
 
 
-def together(*rows: Rows) -> Rows:
-    """The cases of several tables."""
-    return lambda: [case for each_of in rows for case in each_of()]
-
-
 # -- states as words that a printed state can be compared with cell by cell ---------------------------
 
 

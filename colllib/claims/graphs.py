@@ -413,12 +413,8 @@ def chunked(*graphs: str) -> Cases:
     """Schedules of at most P pieces beside the exact one."""
     for graph, p in product(graphs, (1, 2, 3)):
         exact, most = on(graph), breadth_first.breadth_first(place(graph)).at_most(p)
-        load = Fraction(built(_in_pieces, graph, p, on=place(graph)).cost.n_beta) * exact["d"]
+        load = Fraction(built(breadth_first.all_gather, place(graph), p, on=place(graph)).cost.n_beta) * exact["d"]
         yield exact.case(f"{graph}, P = {p}", P=most, chunked=load)
-
-
-def _in_pieces(graph: str, pieces: int) -> Schedule:
-    return breadth_first.all_gather(place(graph), pieces)
 
 
 def _rings(*sizes: int) -> Schedule:

@@ -8,12 +8,13 @@ clock, in ever more pieces; rows of software, as everywhere in the book, in lock
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
 from colllib.claims.allreduce import DOUBLING, HALVING, RING, TREE
-from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once, per, together
+from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once, per
 from colllib.claims.runs import ANCHOR, by_formula, load_limit, place, proves, run, timed
 from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, half_bandwidth_message
@@ -37,9 +38,9 @@ def switches(on: str) -> int:
 
 
 @deferred
-def through(primitive: str, **software: str) -> Cases:
-    """A collective through one switch: its latencies, its load as a limit, and software's latencies over its own."""
-    for n in (8, 64):
+def through(*primitives: str, **software: str) -> Cases:
+    """Collectives through one switch: its latencies, its load as a limit, and software's latencies over its own."""
+    for primitive, n in product(primitives, (8, 64)):
         here, load = trip(primitive, f"inc-star:{n}"), load_limit(f"{primitive} in-network", f"inc-star:{n}")
         ratio = {key: run(f"{primitive} {what}", f"star:{n}").cost.n_alpha / here for key, what in software.items()}
         yield {"at": f"N = {n}", "N": n, "trip": here, "limit": load, "bw": 1 / load.value, **ratio}
@@ -167,15 +168,16 @@ def _torus_against_the_switch() -> Cases:
 
 
 @deferred
-def summary(primitive: str, small: str, on: str = STAR, large: str = "", many: bool = False) -> Cases:
+def summary(*primitives: str, small: str, on: str = STAR, large: str = "", many: bool = False) -> Cases:
     """Latencies of one algorithm in one piece, and the load of it or another, over the switch's; loads of wholes."""
-    if many:
-        load = load_limit(f"{primitive} {large or small}", "star:16" if on == STAR else on).value
-    else:
-        load = Fraction(round(run(f"{primitive} {small}", on).cost.n_beta))
-    times = load / round(load_limit(f"{primitive} in-network", "inc-star:8").value)
-    case: dict[str, Any] = {"trip": trip(primitive), "small": _over(primitive, small, on), "large": Limit(times)}
-    yield {"at": f"{primitive}, N = 512", "N": 512, "d": (8, 8, 8), "tree_beta": Limit(load), **case}
+    for primitive in primitives:
+        if many:
+            load = load_limit(f"{primitive} {large or small}", "star:16" if on == STAR else on).value
+        else:
+            load = Fraction(round(run(f"{primitive} {small}", on).cost.n_beta))
+        times = load / round(load_limit(f"{primitive} in-network", "inc-star:8").value)
+        case: dict[str, Any] = {"trip": trip(primitive), "small": _over(primitive, small, on), "large": Limit(times)}
+        yield {"at": f"{primitive}, N = 512", "N": 512, "d": (8, 8, 8), "tree_beta": Limit(load), **case}
 
 
 def _summary_of_the_torus(axes: Lattice) -> Case:
@@ -225,17 +227,15 @@ TABLE: Table = {
         broadcast=lambda: _over("broadcast", "binomial-tree"),
         gather=lambda: _over("all-gather", "recursive-doubling"),
     ),
-    "E-04-055": summary("all-reduce", "ring"),
-    "E-04-056": summary("all-reduce", "double-binary-tree", many=True),
-    "E-04-058": together(summary("all-gather", "ring"), summary("reduce-scatter", "ring")),
-    "E-04-060": together(
-        *(summary(name, "binomial-tree", large="two-tree", many=True) for name in ("broadcast", "reduce"))
-    ),
-    "E-04-061": together(*(through(name, over_tree="binomial-tree") for name in ("broadcast", "reduce"))),
-    "E-04-062": summary("all-to-all", "pairwise"),
-    "E-04-064": summary("all-reduce", "dim-ring", CUBE),
-    "E-04-065": together(*(summary(name, "dim-ring", CUBE) for name in ("all-gather", "reduce-scatter"))),
-    "E-04-066": together(*(summary(name, "dim-chain", CUBE, many=True) for name in ("broadcast", "reduce"))),
+    "E-04-055": summary("all-reduce", small="ring"),
+    "E-04-056": summary("all-reduce", small="double-binary-tree", many=True),
+    "E-04-058": summary("all-gather", "reduce-scatter", small="ring"),
+    "E-04-060": summary("broadcast", "reduce", small="binomial-tree", large="two-tree", many=True),
+    "E-04-061": through("broadcast", "reduce", over_tree="binomial-tree"),
+    "E-04-062": summary("all-to-all", small="pairwise"),
+    "E-04-064": summary("all-reduce", small="dim-ring", on=CUBE),
+    "E-04-065": summary("all-gather", "reduce-scatter", small="dim-ring", on=CUBE),
+    "E-04-066": summary("broadcast", "reduce", small="dim-chain", on=CUBE, many=True),
     "E-04-068": once(
         "N = 512",
         ring=lambda: _over("all-reduce", "ring"),

@@ -51,7 +51,7 @@ class Run:
 
     def schedule(self) -> Schedule:
         """The schedule, built now."""
-        with _unnoticed():  # a run that is known already is not built again, and is to count alike
+        with collected(counts=False):  # a run that is known already is not built again, and is to count alike
             return pipelined(self.build(*self.arguments, **dict(self.options)), self.pieces)
 
     def topology(self, ranks: int) -> Topology:
@@ -89,35 +89,26 @@ class Used:
 #: Every run and whether it was proved, and every run on the event clock with its price, in the order of first use.
 RECORD: dict[Run, bool] = {}
 TIMED: dict[tuple[Run, float, Price, Price], None] = {}
-_collecting: list[Used] = []
+#: What is being collected, the innermost last; outside of all, nobody asks.
+_collecting: list[Used] = [Used()]
 
 
 @contextmanager
-def collected() -> Iterator[Used]:
-    """What is used in the meantime."""
+def collected(counts: bool = True) -> Iterator[Used]:
+    """What is used in the meantime, which counts as used by what surrounds it, or does not."""
     used = Used()
     _collecting.append(used)
     try:
         yield used
     finally:
         _collecting.pop()
-
-
-@contextmanager
-def _unnoticed() -> Iterator[None]:
-    """What is used in the meantime counts for nothing."""
-    held = _collecting.copy()
-    _collecting.clear()
-    try:
-        yield
-    finally:
-        _collecting.extend(held)
+        if counts:
+            note_again(used)
 
 
 def note_again(used: Used) -> None:
     """Count what was used before as used now."""
-    for now in _collecting:
-        now.update(used)
+    _collecting[-1].update(used)
 
 
 @cache
@@ -133,13 +124,13 @@ def _name(build: Callable[..., Schedule]) -> str:
 
 
 def _note(topology: Topology, clock: str, way: str, build: Callable[..., Schedule] | None = None) -> None:
-    for used in _collecting:
-        used.topologies[topology.name] = topology
-        used.ways[way] = None
-        if clock:
-            used.clocks[clock] = None
-        if build:
-            used.runs.setdefault(_name(build), {})[topology.name] = topology
+    used = _collecting[-1]
+    used.topologies[topology.name] = topology
+    used.ways[way] = None
+    if clock:
+        used.clocks[clock] = None
+    if build:
+        used.runs.setdefault(_name(build), {})[topology.name] = topology
 
 
 def place(expression: str | Topology) -> Topology:
