@@ -190,8 +190,8 @@ def _network(
 
     These leave in buckets when they are final, with ZeRO-1 scattered, and the parameters gathered at the end; with
     more of ZeRO after each microbatch (PyTorch's pipeline stages keep whole gradients until the last one instead, as
-    ZeRO-1 does: `torch/distributed/pipelining/stage.py`, `backward_maybe_with_nosync`). The sums of several copies follow when they are final (the two hops of MiCS,
-    Zhang and others, 2022).
+    ZeRO-1 does: `torch/distributed/pipelining/stage.py`, `backward_maybe_with_nosync`). The sums of several
+    copies follow when they are final (the two hops of MiCS, Zhang and others, 2022).
     """
     plan, held = training.plan, training.held
     if plan.replicas == 1:
