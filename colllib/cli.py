@@ -32,13 +32,12 @@ from colllib.graphs.command import describe_command, find_topology_command
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, ANCHOR_RANKS, Entry, Rung, field_of
 from colllib.ladder import run as run_algorithm
 from colllib.limits import EVENT, check_seconds, check_size
-from colllib.measured import machines
 from colllib.measured.commands import COMMANDS as MEASURED
 from colllib.optimality import PASSES, at_node
 from colllib.placement import at_places, in_groups, order_of, read_groups, read_placement, sought
 from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule, Step
-from colllib.topology import Topology, star
+from colllib.topology import Topology, machines, star
 from colllib.topology.expression import MEANINGS, OPERATIONS, TOPOLOGIES, Form
 from colllib.topology.expression import find as find_topology
 from colllib.topology.presets import PRESETS

@@ -67,8 +67,9 @@ def _even_long_rings(lattice: Lattice) -> bool:
     return _long_rings(lattice) and all(size % 2 == 0 for size in _sizes(lattice))
 
 
-def _equal_powers(lattice: Lattice) -> bool:
-    return lattice.wraps and _equal(lattice) and all(_power_of_two(size) for size in lattice.dims)
+def _long_powers(lattice: Lattice, count: int) -> bool:
+    equal = _long_rings(lattice) and _equal(lattice) and len(_sizes(lattice)) == count
+    return equal and all(_power_of_two(size) for size in lattice.dims)
 
 
 def _one_switch(topology: Topology) -> bool:
@@ -88,11 +89,9 @@ CROSSED_LONG_RINGS = Condition("$d_i > 2,$ $k > 1$", lambda axes: _long_rings(ax
 EQUAL_LONG_RINGS = Condition("equal axes, $d > 2$", lambda axes: _long_rings(axes) and _equal(axes))
 EVEN_LONG_RINGS = Condition("even axes, $d_i > 2$", _even_long_rings)
 EQUAL_EVEN_LONG_RINGS = Condition("equal even axes, $d > 2$", lambda axes: _even_long_rings(axes) and _equal(axes))
-POWER_RING = Condition("one axis, $d = 2^m$", lambda axes: _equal_powers(axes) and len(_sizes(axes)) == 1)
-LONG_POWER_RING = Condition("one axis, $d = 2^m > 2$", lambda axes: POWER_RING(axes) and _long_rings(axes))
-EQUAL_POWERS = Condition("equal axes, $d = 2^m,$ $k > 1$", lambda axes: _equal_powers(axes) and len(_sizes(axes)) > 1)
-EQUAL_LONG_POWERS = Condition(
-    "equal axes, $d = 2^m > 2,$ $k > 1$", lambda axes: EQUAL_POWERS(axes) and _long_rings(axes)
+LONG_POWER_RING, LONG_POWER_SQUARE, LONG_POWER_CUBE = (
+    Condition(f"{said}, $d = 2^m > 2$", partial(_long_powers, count=count))
+    for count, said in enumerate(("one axis", "two equal axes", "three equal axes"), 1)
 )
 EQUAL_LINES = Condition("equal axes", _equal_lines)
 ONE_SWITCH = Condition("any", _one_switch)

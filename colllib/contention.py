@@ -328,16 +328,6 @@ def _normed(weights: Sequence[int]) -> list[Fraction]:
     return [Fraction(weight, total) for weight in weights]
 
 
-def capped(shares: Sequence[Sequence[Fraction]], capacity: Fraction | int) -> list[list[Fraction]]:
-    """The shares with what exceeds an expert's capacity dropped: at most capacity/N of M from each rank.
-
-    >>> [str(share) for share in capped(hot_destination(4, 3), Fraction(5, 4))[0]]
-    ['5/16', '1/6', '1/6', '1/6']
-    """
-    limit = Fraction(capacity) / len(shares)
-    return [[min(share, limit) for share in row] for row in shares]
-
-
 def skew_factor(topology: Topology, shares: Sequence[Sequence[Fraction]]) -> Fraction:
     """How many times longer the busiest link of an all-to-all needs than under uniform traffic, executed.
 

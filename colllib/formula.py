@@ -16,9 +16,8 @@ class Formula:
     """An exact expression in whole numbers and names.
 
     The grammar is a small part of Python's: ``+ - * / //`` and parentheses, whole numbers, names of one letter and
-    perhaps a digit, ``2 ** k`` for a power of two whose exponent is a name, ``lg(x)`` for the logarithm to base 2
-    rounded up, and over all axes, of which each has the size d, ``total(x)`` for the sum of x and ``most(x)`` for the
-    largest.
+    perhaps a digit, ``lg(x)`` for the logarithm to base 2 rounded up, and over all axes, of which each has the size d,
+    ``total(x)`` for the sum of x and ``most(x)`` for the largest.
 
     Args:
         text: the expression.
@@ -82,8 +81,6 @@ def _python(node: ast.expr, on_axis: bool = False) -> str:
             return name
         case ast.BinOp(left, ast.Div(), right):
             return f"Fraction({_python(left, on_axis)}, {_python(right, on_axis)})"
-        case ast.BinOp(ast.Constant(2), ast.Pow(), ast.Name()):
-            return f"2 ** {_python(node.right, on_axis)}"
         case ast.BinOp(left, op, right) if type(op) in _SIGNS:
             return f"({_python(left, on_axis)} {_SIGNS[type(op)]} {_python(right, on_axis)})"
         case ast.Call(ast.Name("lg"), [inner], []):
@@ -114,8 +111,6 @@ def _tex(node: ast.expr) -> str:
             return _product(_factor(left, last=False), _factor(right))
         case ast.BinOp(left, ast.Div(), right):
             return rf"\frac{{{_tex(left)}}}{{{_tex(right)}}}"
-        case ast.BinOp(_, ast.Pow(), right):
-            return f"2^{{{_tex(right)}}}"
         case ast.BinOp(left, ast.FloorDiv(), right):
             below = _factor(right, last=False)
             below = f"({below})" if isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mult) else below

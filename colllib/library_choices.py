@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from importlib import resources
 from math import inf
 
-from colllib.measured.machines import Machine, find
 from colllib.measured.tuning import VERSION, estimates, pick
+from colllib.topology.machines import Machine, find
 
 ELEMENT = 4  # bytes; MPICH compares counts of elements with numbers of ranks
 

@@ -4,7 +4,7 @@ In the file each pair of GPUs has a thread block that sends and one that receive
 one step of another thread block of its GPU; where it must wait for more, `nop` steps before it do.
 A receive with a sum (`rrc`) is an add, a receive (`r`) a copy.
 
-Source: microsoft/msccl, src/graph/topo.cc (what its reader takes), src/include/msccl.h (limits),
+Source: microsoft/msccl, src/graph/topo.cc and xml.h (what its reader takes), src/include/msccl.h (limits),
 src/collectives/device/msccl_interpreter.h (how a file is executed).
 """
 
@@ -31,7 +31,7 @@ COLLECTIVES = {
     "all-gather": ("allgather", "o"),
     "reduce-scatter": ("reduce_scatter", "i"),
 }
-MOST_STEPS, MOST_PEERS, MOST_COUNT, MOST_GPUS = 256, 32, 71, 1024
+MOST_STEPS, MOST_PEERS, MOST_COUNT, MOST_GPUS, MOST_ELEMENTS = 256, 32, 71, 1024, 4095
 IN_FLIGHT = 2  # chunks sent and not yet received: with protocol Simple each takes half of a connection's buffer
 MOST_BYTES = 2**63 - 1  # of a message; where a file says nothing MSCCL takes it below 128 MiB only
 _KINDS = ("s", "r", "rrc", "nop")
@@ -98,7 +98,7 @@ def export(schedule: Schedule, primitive: str, name: str) -> str:
     Raises:
         ValueError: for another primitive, a schedule with switches or with a path over another GPU (which way a message
             takes through switches is the network's affair), or one beyond MSCCL's limits: 256 steps of a thread
-            block, 32 GPUs to send to, 32 to receive from, 71 chunks a step.
+            block, 32 GPUs to send to, 32 to receive from, 71 chunks a step, 4095 XML elements that a GPU keeps.
 
     >>> from colllib import algorithms
     >>> made = export(algorithms.find("all-reduce", "ring").build(4), "all-reduce", "ring")
@@ -146,11 +146,13 @@ def _chunks(schedule: Schedule, primitive: str) -> tuple[list[int], list[int]]:
 def _check(gpus: list[_Gpu], most: int) -> None:
     steps = max((len(steps) for gpu in gpus for steps in gpu.steps), default=0)
     peers = {way: max(sum(direction == way for direction, _ in gpu.blocks) for gpu in gpus) for way in ("send", "recv")}
+    elements = 1 + len(gpus) + max(len(gpu.steps) + sum(map(len, gpu.steps)) for gpu in gpus)
     for what, value, limit in (
         ("steps of a thread block", steps, MOST_STEPS),
         ("GPUs that one sends to", peers["send"], MOST_PEERS),
         ("GPUs that one receives from", peers["recv"], MOST_PEERS),
         ("chunks in a step", most, MOST_COUNT),
+        ("XML elements of a GPU", elements, MOST_ELEMENTS),
     ):
         if value > limit:
             raise ValueError(f"{value} {what}: MSCCL takes at most {limit}")

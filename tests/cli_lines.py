@@ -21,10 +21,10 @@ from typing import Any
 
 from colllib import cli, mpi
 from colllib.algorithms import CATALOGUE
-from colllib.measured.machines import PRESETS as MACHINES
 from colllib.measured.write import DIALECTS
 from colllib.primitives import PRIMITIVES
 from colllib.topology.expression import TOPOLOGIES
+from colllib.topology.machines import PRESETS as MACHINES
 from colllib.topology.presets import PRESETS
 
 SECONDS, MEMORY = 20, 4 * 2**30

@@ -13,7 +13,7 @@ import pytest
 from colllib.algorithms import allreduce
 from colllib.cli import cli, main
 from colllib.execution import execute
-from colllib.measured import machines
+from colllib.topology import machines
 from colllib.topology.presets import PRESETS
 
 TWO_LEVELS = ["--alpha", "1us,2us", "--bandwidth", "9GB/s,9GB/s"]

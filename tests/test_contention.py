@@ -15,7 +15,6 @@ from colllib.algorithms.innetwork import port_load
 from colllib.contention import (
     Band,
     aligned,
-    capped,
     cost_of_copies,
     hot_destination,
     rounds,
@@ -215,15 +214,11 @@ def test_the_hot_port_of_a_star_decides(ranks, factor):
     assert by_rounds == execute(direct.all_to_all(ranks, shares)).cost.n_beta
 
 
-def test_zipf_is_uniform_at_exponent_0_and_capacity_cuts_the_hottest():
+def test_zipf_is_uniform_at_exponent_0():
     assert zipf(8, 0) == [[Fraction(1, 8)] * 8] * 8
     shares = zipf(8, 1.2, seed=1)
     assert sorted(shares[0]) == sorted(zipf(8, 1.2)[0])
     assert sum(shares[0]) == 1
-    cut = capped(shares, 2)
-    assert max(cut[0]) == Fraction(1, 4)
-    assert min(cut[0]) == min(shares[0])
-    assert skew_factor(star(8), cut) == 2
 
 
 # -- leaf and spine ------------------------------------------------------------------------------

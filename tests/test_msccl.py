@@ -145,11 +145,12 @@ def test_a_forest_with_paths_through_switches_is_exported_as_messages_between_gp
     assert run(export(schedule, primitive, "forest"))[1] == 16
 
 
-def summed_by_gpu_0(shares):
-    """An all-reduce of two GPUs: GPU 1 sends every block, and gets the sums back."""
-    blocks = all_reduce(2, shares)
-    every = np.arange(len(blocks.share))
-    return Schedule.from_steps(blocks, [Step.of([1], [0], every, True), Step.of([0], [1], every)])
+def summed_by_gpu_0(shares, ranks=2):
+    """An all-reduce: the other GPUs send every block, one GPU after the other, and get the sums back."""
+    blocks = all_reduce(ranks, shares)
+    every, others = np.arange(len(blocks.share)), range(1, ranks)
+    there = [Step.of([rank], [0], every, True) for rank in others]
+    return Schedule.from_steps(blocks, [*there, *(Step.of([0], [rank], every) for rank in others)])
 
 
 def by_every_other(ranks):
@@ -164,6 +165,8 @@ def by_every_other(ranks):
         ("all-reduce", summed_by_gpu_0(257), "257 steps of a thread block: MSCCL takes at most 256"),
         ("all-reduce", summed_by_gpu_0([Fraction(1, 72), Fraction(71, 72)]), None),
         ("all-reduce", summed_by_gpu_0([Fraction(1, 73), Fraction(72, 73)]), "72 chunks in a step: .* at most 71"),
+        ("all-reduce", summed_by_gpu_0(256, 8), None),
+        ("all-reduce", summed_by_gpu_0(256, 9), "4122 XML elements of a GPU: MSCCL takes at most 4095"),
         ("all-gather", by_every_other(33), None),
         ("all-gather", by_every_other(34), "33 GPUs that one sends to: MSCCL takes at most 32"),
     ],

@@ -461,7 +461,7 @@ _FOR_ONE_KIND: dict[str, tuple[_Row, ...]] = {
         ("rotated-dim-ring", lattice.rotated_dim_ring, lattice.rotated_dim_ring_cost, "sack2015", _LATTICE),
         ("breadth-first", breadth_first.all_reduce, breadth_first.all_reduce_cost, "zhao2025", _LINKED),
         ("dim-rabenseifner", lattice.dim_rabenseifner, no_closed_form, "rabenseifner2004", _HALVING),
-        ("swing", lattice.swing, lattice.swing_cost, "desensi2024", _HALVING),
+        ("swing", lattice.swing, no_closed_form, "desensi2024", _HALVING),
         ("rotated-swing", lattice.rotated_swing, lattice.rotated_swing_cost, "desensi2024", _HALVING),
         ("in-network", innetwork.one_shot_all_reduce, innetwork.whole_vector_cost, "graham2016", _BOTH),
         ("in-network-two-shot", innetwork.two_shot_all_reduce, innetwork.two_shot_cost, "klenk2020", _BOTH),

@@ -17,13 +17,12 @@ from colllib.algorithms.nested import nested
 from colllib.closed_form import (
     CROSSED_LONG_RINGS,
     EQUAL_LINES,
-    EQUAL_LONG_POWERS,
     EQUAL_LONG_RINGS,
-    EQUAL_POWERS,
     LINES,
+    LONG_POWER_CUBE,
     LONG_POWER_RING,
+    LONG_POWER_SQUARE,
     LONG_RINGS,
-    POWER_RING,
     RINGS,
     closed_form,
 )
@@ -367,25 +366,6 @@ def swing(lattice: Lattice, *, order: Sequence[int] | None = None, direction: in
     return in_sequence(down, reversed_in_time(down))
 
 
-#: Of a ring, the sum over m steps s of (1, 1, 3, 5, 11, ... = (2^(s+1) + (-1)^s)/3 links)/2^(s+1), and of a torus with
-#: equal axes the same over k steps for each; (N + 1)//(2^k + 1) is (N - (-1)^m)/(2^k + 1).
-_ON_RING = "(lg(N) + ((N + 1) // 3) / N) / 3"
-_ON_TORUS = "(2 ** k - 1) * (2 * (N - most(d)) / (2 ** k - 2) + (N + 1) // (2 ** k + 1)) / (3 * N)"
-
-
-@closed_form("2 * total(2 * d // 3)", f"{_ON_RING} + (N - 1) / N", POWER_RING, elsewhere=False)
-@closed_form("2 * total(2 * d // 3)", f"{_ON_TORUS} + (N - 1) / N", EQUAL_POWERS, elsewhere=False)
-def swing_cost(lattice: Lattice) -> Cost:
-    """Closed form of `swing`, one link per neighbor, on a torus whose axes are equal.
-
-    Of every two neighboring links that a step goes over in one direction one carries a message more: as many together
-    as the partner is links away.
-
-    >>> swing_cost(Lattice((8, 8)))
-    Cost(n_alpha=20, n_beta=33/16)
-    """
-
-
 def rotated_swing(lattice: Lattice) -> Schedule:
     """All-reduce: 2k rotated copies of `swing`, half of them mirrored, so that all links are used at once.
 
@@ -408,12 +388,17 @@ def rotated_swing(lattice: Lattice) -> Schedule:
     return rotated(lattice, swing)
 
 
-@closed_form("2 * total(2 * d // 3)", _ON_RING, LONG_POWER_RING, elsewhere=False)
-@closed_form("2 * total(2 * d // 3)", f"{_ON_TORUS} / k", EQUAL_LONG_POWERS, elsewhere=False)
+@closed_form("2 * total(2 * d // 3)", "(lg(N) + ((N + 1) // 3) / N) / 3", LONG_POWER_RING, elsewhere=False)
+@closed_form("2 * total(2 * d // 3)", "(N - most(d) + (N + 1) // 5) / (2 * N)", LONG_POWER_SQUARE, elsewhere=False)
+@closed_form(
+    "2 * total(2 * d // 3)", "7 * ((N - most(d)) / 3 + (N + 1) // 9) / (9 * N)", LONG_POWER_CUBE, elsewhere=False
+)
 def rotated_swing_cost(lattice: Lattice) -> Cost:
-    """Closed form of `rotated_swing`, one link per neighbor, on a torus whose axes are equal.
+    """Closed form of `rotated_swing`, one link per neighbor, on a torus of up to three axes, all of the same size 2^m.
 
-    A copy and its mirror image load each link of an axis with as many messages as the partner is links away.
+    A copy and its mirror image load each link of an axis with as many messages as the partner is links away, (2^(s+1) +
+    (-1)^s)/3 in its step s. The axes take turns, and each message is half of the last, from M/4k on; back it is the
+    same. In the sum (N + 1)//(2^k + 1) is (N - (-1)^m)/(2^k + 1).
 
     >>> rotated_swing_cost(Lattice((8, 8))), rotated_swing_cost(Lattice((16, 16, 16)))
     (Cost(n_alpha=20, n_beta=69/128), Cost(n_alpha=60, n_beta=4235/12288))

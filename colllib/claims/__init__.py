@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from colllib.claims.finding import FAILS, HOLDS, Basis, Cause, Finding, Verdict, causes, evidence, finding
-from colllib.claims.listed import Claim, claims, listed
+from colllib.claims.value import Claim, claims, listed
 
 __all__ = [
     "CHAPTERS",

@@ -12,18 +12,16 @@ import numpy as np
 
 from colllib.algorithms import allreduce, alltoall, broadcast, identities, of, reduce, reducescatter, trees
 from colllib.algorithms.nested import nested
-from colllib.claims.cases import deferred, measured, once, per, us
-from colllib.claims.rows import runs
-from colllib.claims.runs import ANCHOR, SIZES, best, built, load_limit, proves, run
-from colllib.claims.traces import distances, states
-from colllib.claims.value import Case, Cases, Limit, Table, Words
+from colllib.claims.cases import best_us, deferred, distances, measured, once, per, states, us
+from colllib.claims.runs import ANCHOR, SIZES, built, load_limit, makes, proves, run
+from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, crossover
-from colllib.execution import Execution, trace
-from colllib.primitives import PRIMITIVES, all_reduce
+from colllib.execution import trace
+from colllib.metrics import crossings
 from colllib.primitives import broadcast as broadcast_blocks
 from colllib.primitives import reduce_scatter as reduce_scatter_blocks
 from colllib.provenance import ScheduleError
-from colllib.schedule import Schedule, Step, in_sequence, reversed_in_time
+from colllib.schedule import Schedule, in_sequence, reversed_in_time
 from colllib.topology import Lattice
 
 RING, TREE, DOUBLING, HALVING = (
@@ -45,23 +43,11 @@ def double_tree(ranks: int = 4) -> Schedule:
     return allreduce.double_binary_tree(ranks, parents=(FIRST, SECOND))
 
 
-def doubling_in_chunks() -> Schedule:
-    """Recursive doubling of four ranks, the one block of a vector as its four chunks."""
-    steps = [allreduce.recursive_doubling(4).step(t) for t in range(2)]
-    chunk = np.tile(np.arange(4), 4)
-    wide = [Step.of(np.repeat(step.src, 4), np.repeat(step.dst, 4), chunk, True) for step in steps]
-    return Schedule.from_steps(all_reduce(4, shares=4), wide)
-
-
 # -- what it is, and what bounds it ------------------------------------------------------------------
 
 
 def _one_half_after_the_other(n: int) -> Schedule:
     return identities.of("all-reduce")[0].build(n, 0)
-
-
-def _proves_all_reduce(n: int) -> bool:
-    return PRIMITIVES["all-reduce"].accepts(built(_one_half_after_the_other, n).schedule.blocks)
 
 
 def _half(n: int) -> Schedule:
@@ -74,9 +60,10 @@ def _apart(n: int, segments: int) -> Schedule:
     return in_sequence(reduce.two_tree(n, segments=segments), broadcast.two_tree(n, segments=segments))
 
 
-def _least(primitive: str, n: int) -> Fraction:
-    """The least n_beta of all algorithms for any network."""
-    return Fraction(min(measured(f"{primitive} {a.name}", f"star:{n}").n_beta for a in of(primitive) if a.fits(n)))
+def least(primitive: str, n: int, pieces: int = 1) -> Fraction:
+    """The least n_beta of all algorithms for any network, segmented ones in so many pieces, on one port."""
+    whats = [(f"{primitive} {a.name}", pieces if a.segmented else 1) for a in of(primitive) if a.fits(n)]
+    return Fraction(min(measured(what, f"star:{n}").n_beta for what in whats))
 
 
 def _lost(name: str) -> float:
@@ -106,14 +93,12 @@ def _ring_indices() -> Cases:
 def _roles() -> Cases:
     """Per rank of four: in how many trees it is inner, and whether one tree uses one way of its link while reducing."""
     whole = built(double_tree).schedule
+    reducing = [whole.step(t) for t in range(whole.num_steps // 2)]
+    src, dst, block = (np.concatenate(parts) for parts in zip(*(step[:3] for step in reducing), strict=True))
+    tree = 2 * block // len(whole.blocks)
     for rank in range(4):
-        ways, inner = [set[str](), set[str]()], set[int]()
-        for step in map(whole.step, range(whole.num_steps // 2)):  # both trees reduce
-            for src, dst, block in zip(step.src.tolist(), step.dst.tolist(), step.block.tolist(), strict=True):
-                number = 2 * block // len(whole.blocks)
-                inner |= {number} if dst == rank else set()
-                ways[number] |= {"out"} if src == rank else {"in"} if dst == rank else set()
-        yield {"at": f"R{rank}", "inner_in": len(inner), "apart": not ways[0] & ways[1]}
+        out, into = (len(np.unique(tree[ends == rank])) for ends in (src, dst))
+        yield {"at": f"R{rank}", "inner_in": into, "apart": max(out, into) < 2}
 
 
 def _partners_in_the_pipeline(n: int) -> int:
@@ -124,23 +109,6 @@ def _partners_in_the_pipeline(n: int) -> int:
     return most
 
 
-def _half_payload(n: int) -> Limit:
-    """L + P - 1 slots of M/2P: a chain of 2 log2 N stages that carries half of the vector."""
-    whole = load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}")
-    return Limit(whole.value / 2, whole.side)
-
-
-def _root_term() -> Cases:
-    """A chain of 18 stages at the best P: what is left over 17 alpha + M/BW."""
-    correction = us(best("broadcast chain", "star:19").cost) - us(Cost(17, 1))
-    yield {"at": "N = 512", "correction": correction}
-
-
-def _paired(n: int) -> int:
-    first = run(DOUBLING, f"star:{n}").schedule.step(0)
-    return len({*first.src.tolist(), *first.dst.tolist()})
-
-
 _START = ((1, 2, 3, 4), (5, 6, 7, 8), (9, 10, 11, 12), (13, 14, 15, 16))
 
 
@@ -149,7 +117,7 @@ def _stepper() -> Cases:
     case: dict[str, Any] = {"at": "N = 4", "states": len(list(trace(run(RING, "star:4").schedule)))}
     for t, state in enumerate(trace(built(reducescatter.ring, 4, first=0).schedule)):
         cells = [[sum(_START[r][c] for r in state[rank, c].elements()) for c in range(4)] for rank in range(4)]
-        case[f"step{t}"] = Words(" / ".join(" ".join(map(str, row)) for row in cells))
+        case[f"step{t}"] = " / ".join(" ".join(map(str, row)) for row in cells)
     yield case | {"all": measured(RING, "star:4")}
 
 
@@ -184,13 +152,13 @@ def _kilobytes_from_which_the_tree_wins() -> int:
 
     def wins(kilobytes: int) -> bool:
         message = kilobytes * 1e3
-        return 1e6 * best(TREE, "star:512", message=message).seconds < us(doubling, message=message)
+        return best_us(TREE, message=message) < us(doubling, message=message)
 
     return sizes[bisect_left(sizes, True, key=wins)]
 
 
 def _small_messages() -> Cases:
-    times = {a.name: best(f"all-reduce {a.name}", "star:512", message=10e3).seconds for a in of("all-reduce")}
+    times = {a.name: best_us(f"all-reduce {a.name}", message=10e3) for a in of("all-reduce")}
     yield {"at": "N = 512, 10 kB", "doubling_fastest": min(times, key=times.__getitem__) == "recursive-doubling"}
 
 
@@ -225,14 +193,11 @@ def _flat_against_nested() -> Cases:
     steps, slow = range(rings.schedule.num_steps), 1e3 * flat.cost.seconds(**PRICE)
     phases = [1e3 * rings.cost_of(phase).seconds(**PRICE) for phase in (steps[:7], steps[7:-7], steps[-7:])]
     times = {"flat": slow, **{f"phase{k}": time for k, time in enumerate(phases, 1)}, "nested": sum(phases)}
-    leaving = {"flat_GB": _leaving(flat), "nested_GB": _leaving(rings)}
+    # what leaves the busiest node over all of its cards, as a share of M
+    leaving = {
+        f"{name}_GB": float(crossings(done)["uplink"].most) for name, done in (("flat", flat), ("nested", rings))
+    }
     yield {"at": "boxes:8x8", "ratio": slow / sum(phases), **times, **leaving}
-
-
-def _leaving(done: Execution) -> float:
-    """What leaves the busiest node over all of its cards, as a share of M."""
-    uplinks = np.flatnonzero(done.topology.link_dst == done.topology.nodes - 1)
-    return float(max(done.link_total[int(link)] for link in uplinks))
 
 
 def _ghosts(silent: bool) -> Schedule:
@@ -274,71 +239,62 @@ def relay_singly(n: int) -> Schedule:
 
 
 TABLE: Table = {
-    "E-00-016": per("N", SIZES, same=_proves_all_reduce),
-    "E-01-003": per("N", MESHED, materialized=lambda n: proves(_half, n, on=f"star:{n}")),
+    "E-00-016": per(SIZES, same=lambda n: makes("all-reduce", built(_one_half_after_the_other, n))),
+    "E-01-003": per(MESHED, materialized=lambda n: proves(_half, n, on=f"star:{n}")),
     "E-01-004": per(
-        "N",
         LARGE[:2],
         apart=lambda n: Limit.of(lambda p: built(_apart, n, p).cost.n_beta, 32),
         fused=lambda n: load_limit(TREE, f"star:{n}"),
     ),
     "E-00-018": per(
-        "N",
         SIZES,
         received=lambda n: min(min(run(f"broadcast {a.name}", f"star:{n}").received[1:]) for a in of("broadcast")),
     ),
-    "E-00-019": per("N", SIZES, bound=lambda n: _least("all-gather", n)),
-    "E-00-020": per("N", SIZES, bound=lambda n: _least("all-reduce", n)),
-    "E-00-021": per("N", SIZES, bound=lambda n: _least("all-to-all", n)),
-    "M-41": per(
-        "N", (64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")
-    ),
+    "E-00-019": per(SIZES, bound=lambda n: least("all-gather", n)),
+    "E-00-020": per(SIZES, bound=lambda n: least("all-reduce", n)),
+    "E-00-021": per(SIZES, bound=lambda n: least("all-to-all", n)),
+    "M-41": per((64,), doubling_ms=lambda n: _lost("recursive-doubling"), tree_ms=lambda n: _lost("binomial-tree")),
     "E-00-003": _every(8),
     "E-01-201": _every(64),
     "E-01-054": _ring_indices,
     "E-01-072 E-01-073": _roles,
-    "E-01-083": _root_term,
-    "E-01-086 E-01-087 E-01-121 E-01-124 E-02-116": runs(
-        "tree on full-mesh:{N} for N = 4 8 16 64", tree=allreduce.double_binary_tree
-    ),
+    # a chain of 18 stages at the best P: what is left over 17 alpha + M/BW
+    "E-01-083": once("N = 512", correction=lambda: best_us("broadcast chain", "star:19") - us(Cost(17, 1))),
     "E-01-064": per(
-        "N", (4,), hops=lambda n: sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
+        (4,), hops=lambda n: sum(int((step.block == 0).sum()) for step in run(RING, f"star:{n}").schedule.steps)
     ),
-    "E-01-070": runs("single-tree on star:{N} for N = 4", single_tree=single_tree),
-    "E-01-065 E-01-078": runs("double-tree on star:{N} for N = 4", double_tree=double_tree),
-    "E-01-071": runs("single-tree on full-mesh:{N} for N = 4", single_tree=single_tree),
-    "E-01-081": per("N", MESHED, limit=_half_payload),
+    # L + P - 1 slots of M/2P: a chain of 2 log2 N stages that carries half of the vector
+    "E-01-081": per(
+        MESHED, limit=lambda n: Limit(load_limit("broadcast chain", f"star:{2 * (n.bit_length() - 1) + 1}").value / 2)
+    ),
     "E-01-082 E-01-190": per(
-        "N", (8, 64), partners=_partners_in_the_pipeline, limit=lambda n: load_limit(TREE, f"star:{n}")
+        (8, 64), partners=_partners_in_the_pipeline, limit=lambda n: load_limit(TREE, f"star:{n}")
     ),
     "E-01-151": once(
-        "N = 4",
-        loads=lambda: Words(" ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))),
+        "N = 4", loads=lambda: " ".join(str(run(HALVING, "star:4").cost_of([t]).n_beta) for t in range(4))
     ),
-    "E-01-161": per("N", (3, 5, 6, 7, 12), paired=_paired),
+    "E-01-161": per((3, 5, 6, 7, 12), paired=lambda n: len(np.unique(run(DOUBLING, f"star:{n}").schedule.step(0)[:2]))),
     "E-01-164": once("N = 4", distances=lambda: distances(HALVING, 2)),
     "E-01-055 E-01-056 E-01-057 E-01-058 E-01-059 E-01-060": states(allreduce.ring, 4),
     "E-01-066 E-01-067 E-01-068 E-01-069": states(single_tree),
     "E-01-074 E-01-075 E-01-076 E-01-077": states(double_tree),
-    "E-01-142 E-01-143": states(doubling_in_chunks),
+    "E-01-142 E-01-143": states(allreduce.recursive_doubling, 4),
     # the source lets ranks 0 to 3 keep chunks 0, 3, 1, 2; ours keep the block of their own number
     "E-01-147 E-01-148 E-01-149 E-01-150": states(allreduce.rabenseifner, 4, chunks=(0, 3, 1, 2)),
     "R-01 R-04": _stepper,
     "E-01-158": _small_messages,
-    "E-01-090 E-01-091 E-01-092": per("N", (4, 8, 16, 64, 72, 512), _practice),
+    "E-01-090 E-01-091 E-01-092": per((4, 8, 16, 64, 72, 512), _practice),
     "E-01-093": _below_the_ring,
     "E-01-154": once("N = 512", kB=_kilobytes_from_which_the_tree_wins),
     "E-01-155": per(
-        "N", MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
+        MESHED, crossover=lambda n: crossover(run(DOUBLING, f"full-mesh:{n}").cost, _floors(n, "full-mesh")) or inf
     ),
     "R-02": _crossover_of_64,
     "R-03": lambda: [ring_and_tree_meet(256, 5, 200)],
+    "T-17": lambda: [ring_and_tree_meet(8, 5, 50)],
+    "M-36": lambda: [ring_and_tree_meet(100, 5, 50)],
+    "M-39": lambda: [ring_and_tree_meet(256, 5, 25)],
     "R-05 R-06": _flat_against_nested,
     "R-12": _with_ghosts,
     "E-00-045 E-00-046": _three_phases,
-    # on the ring of neighbors that the row is for, ties upwards as the source breaks them
-    "E-01-127": runs(
-        "relay-singly on ring:{N}; all-to-all ring-relay on ring:{N} for N = 2 3 4 5 6 7 8 12 16",
-        relay_singly=relay_singly,
-    ),
 }

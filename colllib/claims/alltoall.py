@@ -9,12 +9,12 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from colllib.algorithms import alltoall, of, relay
+from colllib.algorithms import alltoall, relay
 from colllib.bounds import middle_cut
-from colllib.claims.allreduce import relay_singly
+from colllib.claims.allreduce import least, relay_singly
 from colllib.claims.cases import Dims, along, measured, once, per
 from colllib.claims.runs import ANCHOR, SIZES, built, place, run, timed
-from colllib.claims.value import Case, Cases, Table, Words
+from colllib.claims.value import Case, Cases, Table
 from colllib.cost import crossover
 from colllib.exact import Fractions
 from colllib.execution import trace
@@ -26,19 +26,13 @@ from colllib.topology.routes import alternating_torus, blocks_on, with_routes
 PAIRWISE, BRUCK = "all-to-all pairwise", "all-to-all bruck"
 
 
-def _least(primitive: str) -> Fraction:
-    """The least n_beta of any algorithm, segmented ones in 100 pieces, for eight ranks with one port."""
-    whats = [(f"{primitive} {a.name}", 100 if a.segmented else 1) for a in of(primitive) if a.fits(8)]
-    return Fraction(min(measured(what, "star:8").n_beta for what in whats))
-
-
 def _name(n: int, block: int) -> str:
     """A block in the source's names: v01 from rank 0 to rank 1."""
     return f"v{block // n}{block % n}"
 
 
-def _rows(held: Sequence[set[str]]) -> Words:
-    return Words(" / ".join(" ".join(sorted(names)) for names in held))
+def _rows(held: Sequence[set[str]]) -> str:
+    return " / ".join(" ".join(sorted(names)) for names in held)
 
 
 def _pairwise_states() -> Cases:
@@ -71,7 +65,6 @@ def _rounds_apart() -> Cases:
 
 
 def _both_ways(n: int) -> int:
-    """Steps in which both directions of a ring are in use."""
     schedule = built(relay_singly, n, on=f"ring:{n}").schedule
     ways = [set(((step.dst - step.src) % n).tolist()) for step in schedule.steps]
     return sum(len(way) == 2 for way in ways)
@@ -80,7 +73,7 @@ def _both_ways(n: int) -> int:
 def _relay_on_a_ring(n: int) -> Case:
     done = built(relay_singly, n, on=f"ring:{n}")
     ways = {"right": done.link_total[:n], "left": done.link_total[n:]}
-    chunks = {way: Words(" ".join(map(str, sorted({load * n for load in loads})))) for way, loads in ways.items()}
+    chunks = {way: " ".join(map(str, sorted({load * n for load in loads}))) for way, loads in ways.items()}
     cost = {"n_alpha": done.cost.n_alpha, "n_beta": Fraction(done.cost.n_beta)}
     return {**cost, "chunks": max(done.link_total) * n, **chunks}
 
@@ -98,7 +91,7 @@ def _buffers() -> Cases:
     """Slot by slot, after the rotation and after each round; `bruck_buffers` walks the executed schedule's buffers."""
     built(alltoall.bruck, 4)
     for_all = (" / ".join(" ".join(_name(4, b) for b in row) for row in state) for state in alltoall.bruck_buffers(4))
-    yield {"at": "N = 4"} | {f"after{number}": Words(text) for number, text in enumerate(for_all)}
+    yield {"at": "N = 4"} | {f"after{number}": text for number, text in enumerate(for_all)}
 
 
 def _post_rotation(n: int) -> Case:
@@ -142,16 +135,12 @@ def _hops() -> Cases:
     yield dict(zip(ends, np.bincount(message).tolist(), strict=True)) | {"routes": len(routes), "chunks": chunks}
 
 
-def _one_by_one(tie: str, alternating: bool) -> Schedule:
-    return relay.relay_one_by_one(alternating_torus((4, 4)) if alternating else torus((4, 4), tie=tie))
-
-
 def _after_the_diameter() -> Cases:
     """One chunk on a link and step, the chunks with most hops to go first, over three kinds of route."""
-    for tie, alternating in (("up", False), ("balanced", False), ("balanced", True)):
-        on = alternating_torus((4, 4)) if alternating else f"{SQUARE},tie={tie}"
-        steps = built(_one_by_one, tie, alternating, on=on).schedule.num_steps
-        yield {"at": f"4x4, ties {tie}{', axes in turn' * alternating}", "diameter": 4, "steps": steps}
+    kinds = {tie: torus((4, 4), tie=tie) for tie in ("up", "balanced")}
+    for kind, on in (kinds | {"balanced, axes in turn": alternating_torus((4, 4))}).items():
+        steps = built(relay.relay_one_by_one, on, on=on).schedule.num_steps
+        yield {"at": f"4x4, ties {kind}", "diameter": 4, "steps": steps}
 
 
 def _parity_path(a: int, b: int) -> list[int]:
@@ -171,11 +160,10 @@ def _chunks_on_one_link() -> Cases:
     topology = with_routes(place(SQUARE), _parity_path)
     on_bc = sorted(f"{chr(97 + a)}{chr(97 + b)}" for a, b in blocks_on(topology, _rank("b"), _rank("c")))
     loads = {load * topology.ranks for load in relay.link_loads(topology)}
-    yield {"at": SQUARE, "on_bc": Words(" ".join(on_bc)), "least": min(loads), "most": max(loads)}
+    yield {"at": SQUARE, "on_bc": " ".join(on_bc), "least": min(loads), "most": max(loads)}
 
 
 def _cut() -> Cases:
-    """The cut through the middle of 4x4: severed links, what crosses one way, and how evenly."""
     middle, topology = middle_cut(place(SQUARE)), place(f"{SQUARE},tie=balanced")
     west = np.arange(16) % 4 < 2
     over = west[topology.link_src] & ~west[topology.link_dst]
@@ -206,7 +194,6 @@ def _over_the_diameter(lattice: Lattice) -> Case:
 
 
 def _growth() -> Cases:
-    """By how much the ratio grows from 8x8x8 to 16x16x16, and N over the diameter."""
     cube, larger = (_over_the_diameter(Lattice(dims)) for dims in ((8, 8, 8), (16, 16, 16)))
     of_n_over_diam = Fraction(16**3, larger["diam"]) / Fraction(8**3, cube["diam"])
     yield {"at": "16x16x16 over 8x8x8", "growth": larger["ratio"] / cube["ratio"], "of_N_over_diam": of_n_over_diam}
@@ -222,7 +209,7 @@ def _symmetry() -> Cases:
 def _bound_on_a_star(n: int) -> Case:
     """What a port carries in an all-to-all through a switch, and what the half of all ports that a cut severs would."""
     port, bisection = max(run("all-to-all in-network", f"inc-star:{n}").received), Fraction(n, 4) / Fraction(n, 2)
-    return {"bound": Words("port" if port > bisection else "bisection")}
+    return {"bound": "port" if port > bisection else "bisection"}
 
 
 TABLE: Table = {
@@ -233,17 +220,14 @@ TABLE: Table = {
     "E-01-168 E-01-169 E-01-170": _buffers,
     "E-01-100": once(
         "N = 8",
-        alltoall=lambda: _least("all-to-all"),
-        others=lambda: max(_least(name) for name in PRIMITIVES if name != "all-to-all"),
+        alltoall=lambda: least("all-to-all", 8, pieces=100),
+        others=lambda: max(least(name, 8, pieces=100) for name in PRIMITIVES if name != "all-to-all"),
     ),
-    "E-01-117": per(
-        "N", (4, 8), options=lambda n: int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < n - 1)
-    ),
-    "E-01-104": per("N", (4,), both_ways=_both_ways),
-    "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114": per("N", SIZES[1:], _relay_on_a_ring),
-    "E-01-171": per("N", range(3, 9), _post_rotation),
+    "E-01-117": per((4, 8), options=lambda n: int(run("all-to-all in-network", f"inc-star:{n}").cost.n_alpha < n - 1)),
+    "E-01-104": per((4,), both_ways=_both_ways),
+    "E-00-034 E-01-105 E-01-106 E-01-107 E-01-114": per(SIZES[1:], _relay_on_a_ring),
+    "E-01-171": per(range(3, 9), _post_rotation),
     "E-01-174": per(
-        "N",
         (4, 8, 64),
         crossover=lambda n: float(crossover(run(PAIRWISE, f"star:{n}").cost, run(BRUCK, f"star:{n}").cost) or 0),
     ),
@@ -257,7 +241,7 @@ TABLE: Table = {
     "E-02-160 E-02-161 E-02-162 E-02-163": along(
         "torus", ((4, 4), (8, 8), (8, 8, 8), (16, 16, 16)), _over_the_diameter
     ),
-    "A-06": per("N", (4, 8, 64), _bound_on_a_star),
+    "A-06": per((4, 8, 64), _bound_on_a_star),
     # the busiest link of shapes of 512 ranks, beside the cube's and a star's port
     "E-02-087 E-02-088 E-02-089": along(
         "torus",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial, wraps
@@ -11,9 +11,9 @@ from typing import Any, ParamSpec
 from colllib.claims.runs import ANCHOR, Used, at_one_speed, best, built, collected, load_limit, note_again, run
 from colllib.claims.value import Case, Cases, Limit, Rows
 from colllib.cost import Cost
-from colllib.execution import Execution
+from colllib.execution import Execution, trace
 from colllib.metrics import busiest_link, crossings
-from colllib.schedule import Schedule
+from colllib.schedule import Schedule, Step
 from colllib.topology import Lattice, Topology
 from colllib.topology.cuts import bisection, diameter, links_per_rank, wires
 
@@ -179,11 +179,6 @@ def measured(
     return as_quantities(built(build, *arguments, on=on, pieces=pieces), lambda: Limit.of(load, 16), **price)
 
 
-def shape(on: str, dims: Dims, **quantities: Any) -> Case:
-    """A case on a lattice."""
-    return {"at": f"{on}:{Lattice(dims)}", "d": dims, "k": len(dims), "N": Lattice(dims).ranks, **quantities}
-
-
 @deferred
 def along(
     on: str,
@@ -193,8 +188,9 @@ def along(
 ) -> Cases:
     """Lattices of one kind and several shapes: a function for each quantity, or one for several."""
     for dims in shapes:
-        of_one = {name: quantity(f"{on}:{Lattice(dims)}") for name, quantity in quantities.items()}
-        yield shape(on, dims, **of_one, **several(Lattice(dims, on == "torus")))
+        at, axes = f"{on}:{Lattice(dims)}", Lattice(dims, on == "torus")
+        of_one = {name: quantity(at) for name, quantity in quantities.items()}
+        yield {"at": at, "d": dims, "k": len(dims), "N": axes.ranks, **of_one, **several(axes)}
 
 
 @deferred
@@ -204,16 +200,22 @@ def once(at: str, **quantities: Callable[[], Any]) -> Cases:
 
 
 @deferred
+def one_by(at: str, quantity: Callable[[Any], Any], **arguments: Any) -> Cases:
+    """A single case of one function at several arguments, each by the name of its quantity."""
+    yield {"at": at} | {name: quantity(argument) for name, argument in arguments.items()}
+
+
+@deferred
 def per(
-    name: str,
     values: Sequence[Any],
     several: Callable[[Any], Case] = lambda _: {},
+    name: str = "N",
     at: str = "",
     **quantities: Callable[[Any], Any],
 ) -> Cases:
-    """Cases along one quantity: a function for each of the others, or one for several.
+    """Cases along N or another quantity: a function for each of the others, or one for several.
 
-    >>> list(per("N", (2, 3), lambda n: {"square": n * n}, half=lambda n: n / 2)())[1]
+    >>> list(per((2, 3), lambda n: {"square": n * n}, half=lambda n: n / 2)())[1]
     {'at': 'N = 3', 'N': 3, 'half': 1.5, 'square': 9}
     """
     for value in values:
@@ -221,6 +223,49 @@ def per(
         yield {"at": f"{name} = {value}{at}", name: value, **of_one, **several(value)}
 
 
-def together(*rows: Rows) -> Rows:
-    """The cases of several tables."""
-    return lambda: [case for each_of in rows for case in each_of()]
+# -- states as words that a printed state can be compared with cell by cell ---------------------------
+
+
+@deferred
+def states(
+    build: Callable[..., Schedule], *arguments: int, chunks: Sequence[int] = range(4), on: str = "star"
+) -> Cases:
+    """What each of four ranks holds in each of four chunks after every step: a row a rank, "-" for nothing.
+
+    Args:
+        build: makes the schedule from the arguments; chunks that lie in one block share its value.
+        chunks: the source's number for each of our chunks.
+        on: the topology; a star by default.
+
+    >>> from colllib.algorithms import broadcast
+    >>> list(states(broadcast.binomial_tree, 4)())[1]["state"]
+    '0 0 0 0 / 0 0 0 0 / - - - - / - - - -'
+    """
+    schedule = built(build, *arguments, on=on).schedule
+    width = 4 // len(schedule.blocks)
+    found = list[str]()
+    for held_now in trace(schedule):
+        lines = []
+        for rank in range(4):
+            row = [""] * 4
+            for block in range(len(schedule.blocks)):
+                held = "".join(map(str, sorted(held_now.get((rank, block), Counter()).elements())))
+                for k in range(width):
+                    row[chunks[block * width + k]] = held or "-"
+            lines.append(" ".join(row))
+        found.append(" / ".join(lines))
+    after = {f"after{t}": state for t, state in enumerate(found)}
+    for t, state in enumerate(found):
+        yield {"at": f"step {t}", "step": t, "state": state, **after}
+
+
+def distances(what: str, first: int = 0) -> str:
+    """How far apart the partners of a butterfly of four ranks are in every step from `first` on."""
+    steps = list(run(what, "star:4").schedule.steps)[first:]
+    return " ".join(str(int((step.src ^ step.dst)[0])) for step in steps)
+
+
+def edges(*steps: Step) -> str:
+    """The pairs of ranks that meet in some steps."""
+    ends = {(min(a, b), max(a, b)) for step in steps for a, b in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
+    return " ".join(f"{a}-{b}" for a, b in sorted(ends))

@@ -15,7 +15,7 @@ from colllib.algorithms import allreduce, direct, find, lattice
 from colllib.algorithms.innetwork import port_load
 from colllib.claims.allreduce import HALVING, TREE
 from colllib.claims.alltoall import longest
-from colllib.claims.cases import along, deferred, once, per, us
+from colllib.claims.cases import along, deferred, once, one_by, per, us
 from colllib.claims.innetwork import CUBE, RELAY, STAR, streamed, trip
 from colllib.claims.runs import best, built, load_limit, place, proves, run
 from colllib.claims.value import Case, Cases, Rows, Table
@@ -52,16 +52,10 @@ def interleaved(groups: int, running: int) -> Schedule:
     return side_by_side(*rings)
 
 
-def _sharing(groups: int) -> tuple[Cost, Cost]:
-    """What a group pays alone, and what all of them pay over the same links."""
-    alone, shared = (built(interleaved, groups, running, on="ring:12").cost for running in (1, groups))
-    return alone, shared
-
-
 def _rings_over_the_same_links(k: int) -> Case:
-    """They have eta_beta = 1/k at every size: where a coefficient can say it."""
-    alone, shared = _sharing(k)
-    of_one = {"alone_alpha": alone.n_alpha, "alone_beta": alone.n_beta}
+    """What one pays alone, and what all pay; they have eta_beta = 1/k at every size: where a coefficient can say it."""
+    alone, shared = (built(interleaved, k, running, on="ring:12").cost for running in (1, k))
+    of_one = {"alone_alpha": alone.n_alpha, "alone_beta": alone.n_beta, "share": alone.n_beta / shared.n_beta}
     return {"eta": Fraction(1, k), "n_alpha": shared.n_alpha, "n_beta": shared.n_beta, **of_one}
 
 
@@ -93,30 +87,25 @@ def _fallback() -> Cases:
     }
 
 
-def _along_x(groups: int) -> Schedule:
-    return side_by_side(*(placed(allreduce.ring(8), range(8 * k, 8 * k + 8), 512) for k in range(groups)))
-
-
 def _round_a_corner() -> Schedule:
     """A ring of eight round a 2 x 2 x 2 corner and back, hop by hop."""
     return placed(allreduce.ring(8), [0, 1, 9, 8, 72, 73, 65, 64], 512)
 
 
-def _x(groups: int) -> Execution:
-    return built(_along_x, groups, on=CUBE)
-
-
-def _groups(lines: int) -> Schedule:
+def _along_axes(groups: int) -> Schedule:
     """Ring all-reduces of 8 ranks on so many lines of an 8x8x8 torus, first all along X, then all along Y."""
-    dims = Lattice((8, 8, 8))
-    rows = [line.tolist() for axis in range(3) for line in lines_along(dims, axis)][:lines]
+    rows = [line.tolist() for axis in range(3) for line in lines_along(Lattice((8, 8, 8)), axis)][:groups]
     return side_by_side(*(placed(allreduce.ring(8), line, 512) for line in rows))
 
 
+def _x(groups: int) -> Execution:
+    return built(_along_axes, groups, on=CUBE)
+
+
 def _replicas() -> Cases:
-    alone, *crowds = (built(_groups, lines, on="torus:8x8x8").cost for lines in (1, 64, 192))
-    for axes, crowd in zip(("X", "XYZ"), crowds, strict=True):
-        yield {"at": f"{64 * len(axes)} groups along {axes}", "contend": crowd != alone}
+    for axes in ("X", "XYZ"):
+        groups = 64 * len(axes)
+        yield {"at": f"{groups} groups along {axes}", "contend": _x(groups).cost != _x(1).cost}
 
 
 def skewed(ranks: int, factor: int) -> Schedule:
@@ -135,12 +124,6 @@ def _bisection(axes: Lattice) -> Case:
     right = np.arange(axes.ranks) % axes.dims[0] >= axes.dims[0] // 2
     over = right[done.topology.link_src] != right[done.topology.link_dst]
     return {"crossing": sum((done.link_total[link] for link in np.flatnonzero(over)), Fraction(0))}
-
-
-def _eta_of_a_share(alone: Fraction) -> Fraction:
-    """What each of two jobs reaches over the same links that has so much of them alone."""
-    one, both = _sharing(2)
-    return alone * one.n_beta / both.n_beta
 
 
 # -- oversubscription ------------------------------------------------------------------------------------
@@ -166,8 +149,8 @@ def eta_of_tiers(share: Fraction, narrow: Sequence[Fraction | int] = (1, 2, 4)) 
     """Traffic inside leaves and between them, with uplinks at a share of their rate."""
     rank, within = np.arange(32), Fraction(4, 5)
     return per(
-        "s",
         narrow,
+        name="s",
         inside=lambda s: _eta_beta(_narrow(s, within), rank // 8 * 8 + (rank + 1) % 8),
         across=lambda s: _eta_beta(_narrow(s, share), (rank + 8) % 32),
     )
@@ -230,7 +213,6 @@ def _through_a_switch(primitive: str) -> Schedule:
 
 
 def _busiest_of_a_cube(size: int) -> Fraction:
-    """The busiest link of an all-to-all."""
     return max(built(direct.all_to_all, size**3, on=f"torus:{size}x{size}x{size},tie=balanced").link_total)
 
 
@@ -245,25 +227,26 @@ TABLE: Table = {
     "E-02-129": _replicas,
     # a link of the longest axis in an all-to-all, ties divided between the two ways
     "E-02-126 E-02-127": along("torus", ((4, 4, 4), (8, 8, 8), (16, 16, 16), (256, 2, 2)), penalty=longest),
-    "E-02-130": once(
-        "N = 64, one destination with 10 times the share",
-        star=lambda: hot("star:64"),
-        torus=lambda: hot("torus:4x4x4,tie=balanced"),
+    "E-02-130": one_by(
+        "N = 64, one destination with 10 times the share", hot, star="star:64", torus="torus:4x4x4,tie=balanced"
     ),
     "E-05-001 E-05-011 E-00-054 A-02": _crossbar,
     "E-05-012 E-00-055": _nvls,
     "E-05-004": _fallback,
-    "E-05-002": once("two jobs over the same links", eta=lambda: _eta_of_a_share(Fraction(4, 5))),
+    "E-05-002": once(
+        "two jobs over the same links", eta=lambda: Fraction(4, 5) * _rings_over_the_same_links(2)["share"]
+    ),
     "E-05-003": once(
         "an 8 x 2 block of torus:8x8x8",
         proved=lambda: proves(_two_rings, on="torus:8x2"),
         n_alpha=lambda: built(_block, on=CUBE).cost.n_alpha,
         n_beta=lambda: built(_block, on=CUBE).cost.n_beta,
     ),
-    "E-05-005": per("groups", (8, 64), on_a_link=lambda groups: max(_x(groups).link_total) / max(_x(1).link_total)),
+    "E-05-005": per(
+        (8, 64), name="groups", on_a_link=lambda groups: max(_x(groups).link_total) / max(_x(1).link_total)
+    ),
     "E-05-006": once(
-        "8 jobs",
-        least=lambda: int(min(max(np.bincount(axes, minlength=3)) for axes in product(range(3), repeat=8))),
+        "8 jobs", least=lambda: int(min(max(np.bincount(axes, minlength=3)) for axes in product(range(3), repeat=8)))
     ),
     "E-05-007": once(
         "64 groups along X",
@@ -271,29 +254,31 @@ TABLE: Table = {
         splits=lambda: _x(64).cost != _x(1).cost,
     ),
     "E-05-008": along("torus", ((8, 8), (4, 4, 4), (8, 4)), _bisection),
-    "E-05-010": per("k", (1, 2, 3, 4), _rings_over_the_same_links, at=" rings over the same links"),
-    "E-05-009": once(
+    "E-05-010": per((1, 2, 3, 4), _rings_over_the_same_links, name="k", at=" rings over the same links"),
+    "E-05-009": one_by(
         "N = 64, one destination with 10 times the share",
-        star=lambda: hot("star:64"),
-        torus=lambda: hot("torus:8x8,tie=balanced"),
-        mesh=lambda: hot("mesh:8x8"),
+        hot,
+        star="star:64",
+        torus="torus:8x8,tie=balanced",
+        mesh="mesh:8x8",
     ),
-    "E-05-020": per("s2", (2, 3), _two_boundaries),
+    "E-05-020": per((2, 3), _two_boundaries, name="s2"),
     "E-05-016": eta_of_tiers(Fraction(1)),
-    "E-05-017 E-05-018 E-05-019 E-00-057": eta_of_tiers(Fraction(4, 5)),
+    "E-05-017 E-05-018 E-05-019 E-00-057 E-03-071 E-03-072": eta_of_tiers(Fraction(4, 5)),
+    "E-03-073": eta_of_tiers(Fraction(4, 5), (1, Fraction(9, 8), Fraction(5, 4), 2)),
     "A-01": per(
-        "s",
         (2, 4, 8),
+        name="s",
         n_beta=lambda s: load_limit("all-reduce in-network", f"inc-switch-tree:32x{8 + 8 // s},uplinks={8 // s}"),
     ),
     "E-05-041": per(
-        "size",
         (4, 6, 8),
+        name="size",
         torus=_busiest_of_a_cube,
         torus_of_64=lambda size: _busiest_of_a_cube(4),
         star=lambda size: float(run(PAIRWISE, f"star:{size**3}").cost.n_beta),
     ),
-    "E-05-042": every_margin,
+    "E-05-042 E-03-075": every_margin,
     "E-05-021 E-05-022": _line(INC),
     "E-05-023 E-05-024": _line(TREE),
     "E-05-025 E-05-026": _line(TORUS),
@@ -301,11 +286,12 @@ TABLE: Table = {
         "torus:8x8x8",
         worse=lambda: 100 * float(effective(_cost(TORUS), PROFILES["torus"]).n_beta / _cost(TORUS).n_beta - 1),
     ),
-    "E-05-028": once(
+    "E-05-028": one_by(
         "N = 512, 16 MB, with the coefficients",
-        over_tree=lambda: _quotients(TREE, INC)[1],
-        over_torus=lambda: _quotients(TORUS, INC)[1],
-        over_halving=lambda: _quotients(HALVING, INC)[1],
+        lambda slower: _quotients(slower, INC)[1],
+        over_tree=TREE,
+        over_torus=TORUS,
+        over_halving=HALVING,
     ),
     "E-05-029": _line(TREE, INC),
     "E-05-030": _line(TORUS, INC),
@@ -319,15 +305,11 @@ TABLE: Table = {
     "E-05-034": _line(GATHER_TORUS),
     "E-05-035": _line(PAIRWISE),
     "E-05-036": _line(RELAY),
-    "E-05-037": once(
-        "a switch that cannot add",
-        all_gather=lambda: _gathers("all-gather"),
-        reduce_scatter=lambda: _gathers("reduce-scatter"),
-    ),
+    "E-05-037": one_by("a switch that cannot add", _gathers, all_gather="all-gather", reduce_scatter="reduce-scatter"),
     "E-05-038": _line(GATHER, GATHER_INC),
     "E-05-039": per(
-        "line",
         (GATHER_INC, GATHER, GATHER_TORUS),
+        name="line",
         latency_share=lambda line: 100 * us(Cost(_cost(line).n_alpha, 0)) / us(_cost(line)),
     ),
     "E-05-040": _line(PAIRWISE, RELAY),

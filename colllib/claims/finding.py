@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache
@@ -15,7 +15,6 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
-from colllib.claims.listed import listed
 from colllib.claims.runs import Used, collected
 from colllib.claims.value import (
     ORDERS,
@@ -28,6 +27,7 @@ from colllib.claims.value import (
     Table,
     Words,
     evaluated,
+    listed,
     parsed,
     same,
 )
@@ -126,7 +126,11 @@ def answers() -> dict[str, Rows]:
 @cache
 def cases_of(name: str) -> tuple[list[Case], Used]:
     """All cases that were tried for a claim, and what working them out used."""
-    return _gathered(answers()[name]) if name in answers() else (sentence(name).cases, Used())
+    if name in answers():
+        return _gathered(answers()[name])
+    texts = sentence(name).found.items()
+    found = {quantity: Words(said) if isinstance(said, str) else said for quantity, said in texts}
+    return [found] if found else [], Used()
 
 
 @cache
@@ -173,13 +177,7 @@ class Sentence:
     because: str = ""
     note: str = ""
     reference: str = ""
-    found: Mapping[str, Any] | None = None
-
-    @property
-    def cases(self) -> list[Case]:
-        """What was found in a document, as a case."""
-        texts = (self.found or {}).items()
-        return [{name: Words(said) if isinstance(said, str) else said for name, said in texts}] if self.found else []
+    found: Case = field(default_factory=dict)
 
 
 @cache
@@ -204,12 +202,6 @@ def causes() -> dict[str, Cause]:
 def sentence(name: str) -> Sentence:
     """What goes with a claim."""
     return Sentence(**_because()["claims"].get(name, {}))
-
-
-@cache
-def cause_of() -> dict[str, Cause]:
-    """Id of a claim -> its cause."""
-    return {name: cause for cause in causes().values() for name in cause.ids}
 
 
 # -- the verdict -----------------------------------------------------------------------------------
@@ -238,7 +230,7 @@ def finding(name: str, value: str) -> Finding:
     ran = _ran(name, later)
     if verdict not in FAILS:
         return Finding(verdict, executed, told.note.format_map(case), basis, told.reference, runs=ran)
-    cause = cause_of().get(name, Cause("", "", "", ()))
+    cause = next((one for one in causes().values() if name in one.ids), Cause("", "", "", ()))
     text, reference = told.because.format_map(case) or cause.text, told.reference or cause.reference
     return Finding(verdict, executed, text, basis, reference, cause.key, ran)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, count, pairwise
 from math import gcd
 from typing import Any
@@ -13,9 +13,9 @@ import numpy as np
 
 from colllib import forest as forests
 from colllib.algorithms import allgather
-from colllib.claims.cases import Quantities, deferred, once, per
-from colllib.claims.runs import built, place, run
-from colllib.claims.value import Case, Cases, Limit, Rows, Table, Words
+from colllib.claims.cases import Quantities, deferred, once, one_by, per
+from colllib.claims.runs import built, makes, place, run
+from colllib.claims.value import Case, Cases, Limit, Rows, Table
 from colllib.exact import IntArray
 from colllib.execution import Execution
 from colllib.forest import allreduce, flow, others, packing, splitting
@@ -23,7 +23,6 @@ from colllib.forest.bound import feasible, halved, overloaded, room
 from colllib.forest.fabric import two_boxes
 from colllib.metrics import crossings
 from colllib.parallelism import MODELS
-from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule
 from colllib.topology import Topology, from_links
 from colllib.topology.expression import find
@@ -65,20 +64,10 @@ def shards(run: Execution) -> Fraction:
     return forests.busiest(run) * run.topology.ranks
 
 
-def makes(primitive: str, run: Execution) -> bool:
-    """Whether a run makes a primitive."""
-    return PRIMITIVES[primitive].accepts(run.schedule.blocks)
-
-
 def logical(on: str) -> splitting.Logical:
     """Its trees' capacities after all switches are taken out."""
     place, limit = fabric(on), known(on).bound
     return splitting.without_switches(room(place, limit.unit), place.weight * limit.trees, place.ranks, on)
-
-
-def _scaled(place: forests.Fabric, unit: Fraction) -> Words:
-    """The capacities that links have in trees of a bound."""
-    return Words(" ".join(map(str, sorted({*room(place, unit).ravel().tolist()} - {0}))))
 
 
 def _left(on: str) -> Fraction:
@@ -106,7 +95,7 @@ def of_fabric(on: str) -> Quantities:
             "denominator": lambda: Fraction((of_fabric(on).inverse * fabric(on).unit).denominator),
             "k": lambda: known(on).bound.trees,
             "y": lambda: 1 / known(on).bound.unit,
-            "scaled": lambda: _scaled(fabric(on), known(on).bound.unit),
+            "scaled": lambda: " ".join(map(str, sorted({*room(fabric(on), known(on).bound.unit).flat} - {0}))),
             "logical": lambda: _left(on),
             "size": lambda: sum(known(on).heights.values()),
             "reached": lambda: known(on).reached(),
@@ -174,7 +163,6 @@ def _searched(on: str, k: int) -> Case:
 
 
 def _least_difference(most: int) -> Fraction:
-    """Of two unequal fractions up to 1 with denominators up to some number."""
     return min(b - a for a, b in pairwise(sorted({Fraction(p, q) for q in range(1, most + 1) for p in range(q + 1)})))
 
 
@@ -303,12 +291,8 @@ def _at_once(topology: Topology) -> Case:
     """What trees in and out at once need, by the linear program and executed, beside two all-gathers by the bound."""
     halves = 2 * forests.bound(fabric(topology)).inverse_throughput / topology.ranks
     executed = forests.busiest(built(allreduce.all_reduce, topology, on=topology))
-    return {
-        "at": topology.name,
-        "rate": allreduce.divided(fabric(topology)).rate,
-        "halves": halves,
-        "at_once": executed,
-    }
+    rate = allreduce.divided(fabric(topology)).rate
+    return {"at": topology.name, "rate": rate, "halves": halves, "at_once": executed}
 
 
 def _rounded(k: int) -> Case:
@@ -342,17 +326,11 @@ def _ring_and_tree_over_the_network() -> Cases:
     by_ring, by_tree = (crossings(run)["card"].total for run in (ring, tree))
     twice = sum(_crossings(ring.schedule, root) == 2 for root in range(16))
     once = {"ring_crosses": _crossings(ring.schedule, 1), "tree_crosses": _crossings(tree.schedule, 1), "twice": twice}
-    times = {
-        "ring": shards(ring),
-        "channels": shards(channels),
-        "forest": shards(ran(on)),
-        "bound": of_fabric(on).inverse,
-    }
-    yield {"at": on, **once, "traffic": by_ring / by_tree, **times}
+    times = {"ring": shards(ring), "channels": shards(channels), "forest": shards(ran(on))}
+    yield {"at": on, **once, "traffic": by_ring / by_tree, **times, "bound": of_fabric(on).inverse}
 
 
 def _gain(n: int, machine: str = "dgx-h100") -> Fraction:
-    """What a forest gains over a ring for each card."""
     return shards(run("all-gather channels", f"{machine}:{n}")) / shards(ran(f"{machine}:{n}")) - 1
 
 
@@ -374,12 +352,12 @@ TABLE: Table = {
     "D-4-013 D-4-015 D-4-018 D-B-012 D-B-024": each(*SMALL),
     "D-4-014 D-4-020 D-4-021 D-4-025 D-4-029 D-B-017": each("example", "dgx-a100:2"),
     "D-4-024 D-4-028 D-B-011 D-B-015": each("example"),
-    "D-4-061": per("n", (2, 4, 8, 16), binds=lambda n: "GPU" if of_fabric(f"dgx-h100:{n}").rank_binds else "box"),
-    "D-B-014": per("X", (2, 3, 5, 8), difference=_least_difference),
+    "D-4-061": per((2, 4, 8, 16), name="n", binds=lambda n: "GPU" if of_fabric(f"dgx-h100:{n}").rank_binds else "box"),
+    "D-B-014": per((2, 3, 5, 8), name="X", difference=_least_difference),
     "D-4-031": _pruned,
-    "D-B-010": per("P", (1, 4, 16, 64), time=_time, limit=lambda _: Limit.of(_time)),
+    "D-B-010": per((1, 4, 16, 64), name="P", time=_time, limit=lambda _: Limit.of(_time)),
     "D-4-009": each("dgx-a100:2", "torus:4x4", "example"),
-    "D-4-026": once("two boxes of four", red=lambda: _after_a_split(0, 4), blue=lambda: _after_a_split(0, 1)),
+    "D-4-026": one_by("two boxes of four", partial(_after_a_split, 0), red=4, blue=1),
     "D-4-039": each("dgx-h100:2,inc=box", "boxes:2x4,inc=both"),
     "D-4-042": _unequal_parts,
     "D-4-005 D-4-006 D-4-007": _ring_and_tree_over_the_network,
@@ -388,9 +366,9 @@ TABLE: Table = {
     "D-4-037": lambda: few_trees("mi250:2", forests.bound(fabric("mi250:2")).trees)(),
     "D-4-040 D-B-040": each("dgx-a100:2", "dgx-h100:4", "mi250-8x2"),
     "D-4-048": each("mi250-8x2", "dgx-a100:2"),
-    "D-4-058": per("n", (2,), gain=lambda n: _gain(n, "dgx-a100")),
-    "D-4-060": per("n", (16,), gain=_gain),
-    "D-4-062": per("n", (2, 4, 8, 16), gain=_gain, before=lambda n: _gain(max(2, n // 2))),
+    "D-4-058": per((2,), name="n", gain=lambda n: _gain(n, "dgx-a100")),
+    "D-4-060": per((16,), name="n", gain=_gain),
+    "D-4-062": per((2, 4, 8, 16), name="n", gain=_gain, before=lambda n: _gain(max(2, n // 2))),
     "D-4-067": once("36 layers", billions=lambda: Fraction(LLAMA.parameters, 10**9)),
     "D-4-078": each(*(f"dgx-a100:{n}" for n in (1, 2, 4, 16, 128)), "mi250-8x2"),
     "D-B-031 D-B-033 D-B-034": few_trees("dgx-a100:2", 1, 2, 3, 4, 5),
@@ -398,11 +376,11 @@ TABLE: Table = {
     "D-B-039": lambda: map(_at_once, (five(), find("torus:2x2"), find("mesh:3x2"))),
     "D-B-022": _rings_and_pairs,
     "D-B-029": _in_time_and_disjoint,
-    "D-4-019": per("x", (2, 3, 4), at=" b", flow=_capped_flow),
+    "D-4-019": per((2, 3, 4), name="x", at=" b", flow=_capped_flow),
     "D-4-023 D-B-025": lambda: (_searched(on, 1) for on in (*SMALL, "dgx-a100:2", "mi250:2")),
     "D-B-030 D-B-032 D-B-035": lambda: (_searched(on, 3) for on in (*SMALL, "dgx-a100:2", "mi250-8x2")),
     "D-4-027 D-B-019 D-B-020 D-B-021": lambda: map(_splits, ("example", "boxes:2x2", "star:5")),
-    "D-B-008": per("k", (1, 10, 1000), at=", three ranks", N=lambda k: 3, flows=_flows),
-    "D-B-027": per("fabric", ("torus:4", "mesh:3x2", "star:5"), wrong=_wrong_mus),
-    "D-B-041": per("k", (1, 3, 7, 31, 127), _rounded, at=", five ranks"),
+    "D-B-008": per((1, 10, 1000), name="k", at=", three ranks", N=lambda k: 3, flows=_flows),
+    "D-B-027": per(("torus:4", "mesh:3x2", "star:5"), name="fabric", wrong=_wrong_mus),
+    "D-B-041": per((1, 3, 7, 31, 127), _rounded, name="k", at=", five ranks"),
 }

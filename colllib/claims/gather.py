@@ -1,23 +1,92 @@
-"""Answers on all-gather and reduce-scatter."""
+"""Answers on broadcast and reduce, on pipelining, and on all-gather and reduce-scatter."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
+from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 
-from colllib.algorithms import allgather
-from colllib.claims.cases import per
-from colllib.claims.runs import built, run, timed
-from colllib.claims.traces import distances, states
-from colllib.claims.value import Cases, Table, Words
+from colllib.algorithms import allgather, broadcast, reduce, trees
+from colllib.claims.allreduce import DOUBLING
+from colllib.claims.cases import best_us, deferred, distances, edges, measured, once, per, states
+from colllib.claims.runs import ANCHOR, POWERS, SIZES, built, run, timed
+from colllib.claims.value import Cases, Limit, Table
+from colllib.cost import best_segments_unrounded
 from colllib.execution import trace
-from colllib.metrics import staging
+from colllib.metrics import busy_ports, phases, staging
 from colllib.primitives import all_gather
-from colllib.schedule import Schedule, Step
-from colllib.topology import Topology, from_links
+from colllib.primitives import broadcast as needs
+from colllib.schedule import Schedule, Step, reversed_in_time
+from colllib.topology import Topology, from_links, one_port
 
-RING, DOUBLING, HALVING = "all-gather ring", "all-gather recursive-doubling", "reduce-scatter recursive-halving"
+CHAIN, TREE, TREE_UP = "broadcast chain", "broadcast binomial-tree", "reduce binomial-tree"
+SEGMENTS = (1, 2, 3, 4, 9, 10, 16)
+MESSAGES = (1e3, 100e3, 16e6, 100e6)
+
+
+def printed_reduce_tree() -> Schedule:
+    """The tree whose steps the source traces for reduce: neighbors first."""
+    return reversed_in_time(trees.down_one_child_a_step([-1, 0, 0, 2], [0, 1, 0, 1], needs(4)))
+
+
+def _levels(k: int) -> str:
+    depth = trees.depths(trees.binomial(1 << k)).tolist()
+    return " ".join(str(depth.count(d)) for d in range(k + 1))
+
+
+def _most_partners(n: int) -> int:
+    """Of the busiest rank, in so many pieces that every edge of the tree is in use at once."""
+    return max(run(TREE, f"star:{n}", (n - 1).bit_length()).partners())
+
+
+def _best_of_a_chain() -> Cases:
+    """The whole numbers beside the root are executed against each other and against their neighbors."""
+    for stages in (3, 7, 9, 31):
+        for m in (ANCHOR["message"] / (ANCHOR["alpha"] * ANCHOR["bandwidth"]), 400.0):
+            near = int(best_segments_unrounded(stages, message=m, alpha=1, bandwidth=1))
+            costs = {p: run(CHAIN, f"star:{stages + 1}", p).cost for p in range(max(1, near - 1), near + 3)}
+            times = {p: cost.seconds(message=m, alpha=1, bandwidth=1) for p, cost in costs.items()}
+            at = f"L = {stages}, M = {m:.3g} alpha BW"
+            yield {"at": at, "L": stages, "N": stages + 1, "m": m, "best": min(times, key=times.__getitem__)}
+
+
+def _crossovers() -> Cases:
+    for on in ("star:16", "full-mesh:16"):
+        case: dict[str, Any] = {"at": on}
+        for primitive in ("broadcast", "reduce"):
+            tree, chain = f"{primitive} binomial-tree", f"{primitive} chain"
+            wins = {best_us(tree, on, message=m) < best_us(chain, on, message=m) for m in MESSAGES}
+            case[primitive] = len(wins) == 2
+        yield case
+
+
+def _master_formula() -> Cases:
+    for n, p in product(SIZES, SEGMENTS):
+        yield measured((CHAIN, p), f"star:{n}").case(f"chain, N = {n}, P = {p}", L=n - 1, P=p)
+    for what, n, p in product((TREE, DOUBLING), (4, 8, 16), SEGMENTS):
+        at = f"{what} on a full mesh, N = {n}, P = {p}"
+        yield measured((what, p), f"full-mesh:{n}").case(at, L=n.bit_length() - 1, P=p)
+
+
+def _time_at_the_best() -> Cases:
+    """At the best P, which is the whole number 160 there: L = 9, alpha = 0.5, M/BW = 1,600."""
+    p = round(best_segments_unrounded(9, message=1600, alpha=0.5, bandwidth=1))
+    yield {"at": f"P = {p}", "t": run(CHAIN, "star:10", p).cost.seconds(message=1600, alpha=0.5, bandwidth=1)}
+
+
+@deferred
+def _interior(what: str) -> Cases:
+    """Of the ranks other than the root: the links that one uses at once, and the bytes through its port."""
+    for n in (8, 64, 512):
+        done = run(what, f"star:{n}", 2 * (n - 1).bit_length())
+        links = max(int(np.bincount(np.concatenate(step[:2]))[1:].max()) for step in done.schedule.steps)
+        yield {"at": f"N = {n}", "N": n, "links": links, "inner_port": Limit(max(done.sent[1:] + done.received[1:]))}
+
+
+# -- all-gather and reduce-scatter ---------------------------------------------------------------
 
 
 def _shards(schedule: Schedule) -> list[int]:
@@ -30,9 +99,9 @@ def _pat_tree() -> Cases:
     schedule, drawn = built(allgather.pat, 8).schedule, {}
     for t, step in enumerate(schedule.steps):
         ends = zip(step.src[step.block == 0].tolist(), step.dst[step.block == 0].tolist(), strict=True)
-        drawn[f"round{t + 1}"] = Words(" ".join(sorted(f"{a}-{b}" for a, b in ends)))
+        drawn[f"round{t + 1}"] = " ".join(sorted(f"{a}-{b}" for a, b in ends))
     for t, shards in enumerate(_shards(schedule), 1):
-        yield {"at": f"round {t}", "r": t, "edges": len(drawn[f"round{t}"]), "shards": shards, **drawn}
+        yield {"at": f"round {t}", "r": t, "edges": len(drawn[f"round{t}"].split()), "shards": shards, **drawn}
 
 
 def _parked(n: int, **options: int) -> Fraction:
@@ -67,22 +136,12 @@ def far_wires(ranks: int, *, far: int) -> Topology:
     >>> far_wires(4, far=10).num_links
     20
     """
-    rank = range(ranks)
-    ports = [(r, ranks + r) for r in rank] + [(2 * ranks + r, r) for r in rank]
-    pairs = [(a, b) for a in rank for b in rank if a != b]
-    apart = [far - 1 if (2 * a >= ranks) != (2 * b >= ranks) else 0 for a, b in pairs]
-    return from_links(
-        f"far wires between two halves of {ranks // 2}",
-        ranks,
-        ports + [(ranks + a, 2 * ranks + b) for a, b in pairs],
-        switches=2 * ranks,
-        alpha=[*[Fraction(1, 2)] * len(ports), *apart],
-        port_model="one full-duplex port per rank",
-    )
+    pairs = list(permutations(range(ranks), 2))
+    alpha = [far if (2 * a >= ranks) != (2 * b >= ranks) else 1 for a, b in pairs]
+    return one_port(from_links(f"far wires between two halves of {ranks // 2}", ranks, pairs, alpha=alpha))
 
 
 def _far_first() -> Cases:
-    """Far first and near first on wires that share nothing."""
     wires, halves = far_wires(8, far=10), two_halves(8, far=10, uplink=1)
     uplink = [built(build, 8, on=halves).link_total[-1] for build in (allgather.bruck, allgather.pat)]
     for m in (1.0, 10.0, 100.0):
@@ -129,18 +188,39 @@ def _in_one_trip(n: int) -> bool:
 
 
 TABLE: Table = {
+    "E-01-015 E-01-182": _best_of_a_chain,
+    "E-01-052": _crossovers,
+    "E-01-007 E-01-008 E-01-009 E-01-010 E-01-011 E-01-012": states(partial(broadcast.chain, segments=4), 4),
+    # our reduce is the broadcast backwards and so takes the last chunk first; the source takes chunk 0 first
+    "E-01-033 E-01-034 E-01-035 E-01-036 E-01-037 E-01-038": states(
+        partial(reduce.chain, segments=4), 4, chunks=(3, 2, 1, 0)
+    ),
+    "E-01-018 E-01-019": states(broadcast.binomial_tree, 4),
+    "E-01-042 E-01-043": states(printed_reduce_tree),
+    "E-01-020": per(range(1, 8), name="k", levels=_levels),
+    "E-01-023": per(POWERS[1:], partners=_most_partners),
+    "E-01-044": once("N = 4", edges=lambda: edges(*built(broadcast.binomial_tree, 4).schedule.steps)),
+    "E-01-177": _master_formula,
+    "E-01-183": _time_at_the_best,
+    "E-01-175": per(
+        (2, 3, 4, 8),
+        name="P",
+        at=", L = 3",
+        fill=lambda p: phases(busy_ports(built(broadcast.chain, 4, segments=p).schedule)).fill,
+    ),
+    "E-01-187": _interior(TREE),
+    "E-01-188": _interior(TREE_UP),
     "E-01-131 E-01-132 E-01-133 E-01-167": _pat_tree,
     "E-01-136": _far_first,
     "E-01-140": _partners,
     "E-01-135": per(
-        "N",
         (8, 16, 64, 256),
         parked=lambda n: _parked(n, cap=1),
         of_8_ranks=lambda n: _parked(8, cap=1),
         in_log_rounds=_parked,
     ),
-    "E-01-137 E-01-138 E-01-139": per("r", (1, 2, 3), at=", N = 8", chunks=_chunks),
+    "E-01-137 E-01-138 E-01-139": per((1, 2, 3), name="r", at=", N = 8", chunks=_chunks),
     "E-01-162": states(allgather.recursive_doubling, 4),
-    "E-01-163": per("N", (4,), distances=lambda n: distances(DOUBLING)),
-    "E-01-096": per("N", (2, 5, 8), exists=_in_one_trip),
+    "E-01-163": once("N = 4", distances=lambda: distances("all-gather recursive-doubling")),
+    "E-01-096": per((2, 5, 8), exists=_in_one_trip),
 }

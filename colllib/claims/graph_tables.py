@@ -16,7 +16,7 @@ import numpy as np
 from colllib.claims.cases import Quantities, once
 from colllib.claims.graphs import ALPHA, C16, WHOLE, by_theorem, gathering, on
 from colllib.claims.runs import place, run
-from colllib.claims.value import Case, Cases, Rows, Table, Words
+from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.cost import Cost
 from colllib.graphs.finder import pareto
 from colllib.graphs.measures import moore_diameter
@@ -66,26 +66,19 @@ def shifted_ring() -> Quantities:
     return Quantities({}, at="N = 1024", t=t)
 
 
-def printed() -> Words:
+def printed() -> str:
     """Rows as a list prints them."""
     found = [*rows(), ideal(1024)]
-    return Words(" ".join(f"{one['steps']} {float(one['load']):.3f} {one['D']}" for one in found))
+    return " ".join(f"{one['steps']} {float(one['load']):.3f} {one['D']}" for one in found)
 
 
 def order() -> Cases:
     """Table 3.4 from the top to the bottom."""
     steps, loads, times = ([one[name] for one in rows()] for name in ("steps", "load", "t"))
-    yield {
-        "at": "N = 1024",
-        "rising": steps == sorted(set(steps)),
-        "falling": loads == sorted(set(loads))[::-1],
-        "top": steps[0],
-        "moore": rows()[0]["moore"],
-        "bottom": loads[-1],
-        "best": rows()[0]["best"],
-        "lowest_row": 1 + times.index(min(times)),
-        "over": min(times) / ideal(1024)["t"] - 1,
-    }
+    sides = {"rising": steps == sorted(set(steps)), "falling": loads == sorted(set(loads))[::-1]}
+    ends = {"top": steps[0], "moore": rows()[0]["moore"], "bottom": loads[-1], "best": rows()[0]["best"]}
+    fastest_row = {"lowest_row": 1 + times.index(min(times)), "over": min(times) / ideal(1024)["t"] - 1}
+    yield {"at": "N = 1024", **sides, **ends, **fastest_row}
 
 
 def _fitted(steps: int) -> float:
@@ -111,12 +104,8 @@ def fitted_to_cubes() -> Cases:
 
 def rows_of(ranks: int) -> Rows:
     """The frontier that the bases of Table A.3 lead to: steps and T_B in M/B."""
-
-    def printed() -> Words:
-        rows = pareto(ranks, 4, jumps=False)
-        return Words(" ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in rows))
-
-    return once(f"N = {ranks}", rows=printed)
+    found = partial(pareto, ranks, 4, jumps=False)
+    return once(f"N = {ranks}", rows=lambda: " ".join(f"{row.n_alpha} {float(row.n_beta_node):.3f}" for row in found()))
 
 
 def traditional_torus(side: int) -> Case:
@@ -137,7 +126,7 @@ def most_popular(whole: int) -> Case:
         found[one["ranks"]].append((price, one["made"]))
     made = Counter(min(rows)[1] for rows in found.values())
     (first, wins), (_, next_wins) = made.most_common(2)
-    own = {"first": Words(first), "wins": wins, "next": next_wins, "sizes": len(found)}
+    own = {"first": first, "wins": wins, "next": next_wins, "sizes": len(found)}
     return {"at": f"{whole} MB, {len(found)} sizes up to N = {max(map(int, found))}"} | own
 
 
@@ -148,12 +137,7 @@ SQUARED_AGAIN = "power(line-graph(power(uniring:1x4,2)),2)"
 def frontier(ranks: int, steps: int, load: Fraction, other: str) -> Cases:
     """Whether another graph of degree 4 has no fewer steps or more load than a listed one."""
     found = on(other)
-    yield {
-        "at": f"N = {ranks}",
-        "steps": found["steps"],
-        "load": found["load"],
-        "efficient": not (found["steps"] < steps and found["load"] <= load),
-    }
+    yield found.case(f"N = {ranks}", efficient=not (found["steps"] < steps and found["load"] <= load))
 
 
 # -- all-to-all ------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from colllib.algorithms import breadth_first, expansion, synthesis
 from colllib.algorithms.breadth_first import BreadthFirst, Transport
 from colllib.claims.cases import Quantities, once, per
-from colllib.claims.runs import built, by_formula, place, proves
+from colllib.claims.runs import built, by_formula, makes, place, proves
 from colllib.claims.value import Case, Cases, Rows, Table
 from colllib.cost import Cost
 from colllib.execution import Execution
@@ -26,7 +26,6 @@ from colllib.graphs.isomorphism import isomorphism, reverse_symmetric
 from colllib.graphs.links import arcs
 from colllib.graphs.operations import transpose
 from colllib.graphs.throughput import distance_bound, throughput
-from colllib.primitives import PRIMITIVES
 from colllib.schedule import Schedule, placed, reversed_in_time
 from colllib.topology import Topology
 from colllib.topology.cuts import diameter, distances
@@ -69,7 +68,10 @@ def _on(graph: str) -> Quantities:
         pieces=lambda: breadth_first.breadth_first(topology).pieces,
         run=lambda: built(breadth_first.all_gather, topology, on=topology),
         proved=lambda: proves(breadth_first.all_gather, topology, on=topology),
-        scatters=lambda: _scatters(_reversed, graph, on=transpose(topology)),
+        scatters=lambda: (
+            proves(_reversed, graph, on=transpose(topology))
+            and makes("reduce-scatter", built(_reversed, graph, on=transpose(topology)))
+        ),
         turned=lambda: _parts(built(_reversed, graph, on=transpose(topology)).cost, ports),
         image=lambda: _parts(built(_carried_over, graph, on=topology).cost, ports),
         back=lambda: _parts(built(breadth_first.reduce_scatter, topology, on=topology).cost, ports),
@@ -83,13 +85,6 @@ def _parts(cost: Cost, ports: int) -> dict[str, Any]:
 
 def _reversed(graph: str) -> Schedule:
     return reversed_in_time(breadth_first.all_gather(place(graph)))
-
-
-def _scatters(build: Callable[..., Schedule], graph: str, on: Topology) -> bool:
-    """Whether a schedule is proved to be a reduce-scatter."""
-    return proves(build, graph, on=on) and PRIMITIVES["reduce-scatter"].accepts(
-        built(build, graph, on=on).schedule.blocks
-    )
 
 
 def _carried_over(graph: str) -> Schedule:
@@ -355,16 +350,13 @@ K22, K44, C16 = "complete-bipartite:2x2", "complete-bipartite:4x4", "circulant:1
 
 
 def _prime_factors(n: int) -> int:
-    """How many there are."""
     return 0 if n == 1 else 1 + _prime_factors(n // next(p for p in range(2, n + 1) if n % p == 0))
 
 
 def _kautz(d: int, n: int) -> Case:
     """The Kautz graph by formula, and as a line graph of line graphs."""
-    formula, again = (
-        place(f"kautz:{d}x{d ** (n + 1) + d**n}"),
-        place("line-graph(" * n + f"full-mesh:{d + 1}" + ")" * n),
-    )
+    formula = place(f"kautz:{d}x{d ** (n + 1) + d**n}")
+    again = place("line-graph(" * n + f"full-mesh:{d + 1}" + ")" * n)
     return {"at": f"d = {d}, n = {n}", "alike": isomorphism(formula, again) is not None}
 
 
@@ -403,15 +395,9 @@ def figure() -> Cases:
     """The two receivers of the source's figure."""
     one, two = Transport((0b011, 0b010), (1, 1), (1, 1)), Transport((0b011, 0b110), (1, 1), (1, 1, 1))
     single, third = one.divided(1, 1), two.divided(3, 2)
-    yield {
-        "at": "Fig 3.5",
-        "least": one.least_load()[0],
-        "w1_v1": single[0][0],
-        "w2_v2": single[1][1],
-        "load": two.least_load()[0],
-        "x1": Fraction(third[0][0], 3),
-        "x2": Fraction(third[0][1], 3),
-    }
+    left = {"least": one.least_load()[0], "w1_v1": single[0][0], "w2_v2": single[1][1]}
+    right = {"load": two.least_load()[0], "x1": Fraction(third[0][0], 3), "x2": Fraction(third[0][1], 3)}
+    yield {"at": "Fig 3.5", **left, **right}
 
 
 def balances() -> Cases:
@@ -427,12 +413,8 @@ def chunked(*graphs: str) -> Cases:
     """Schedules of at most P pieces beside the exact one."""
     for graph, p in product(graphs, (1, 2, 3)):
         exact, most = on(graph), breadth_first.breadth_first(place(graph)).at_most(p)
-        load = Fraction(built(_in_pieces, graph, p, on=place(graph)).cost.n_beta) * exact["d"]
+        load = Fraction(built(breadth_first.all_gather, place(graph), p, on=place(graph)).cost.n_beta) * exact["d"]
         yield exact.case(f"{graph}, P = {p}", P=most, chunked=load)
-
-
-def _in_pieces(graph: str, pieces: int) -> Schedule:
-    return breadth_first.all_gather(place(graph), pieces)
 
 
 def _rings(*sizes: int) -> Schedule:
@@ -457,24 +439,23 @@ def together_as_one(*graphs: str) -> Cases:
 
     for graph in graphs:
         plan, ranks = breadth_first.breadth_first(place(graph)), range(place(graph).ranks)
-        steps = len(plan.layers)
-        problems = [(t, one) for t in range(steps) for u in ranks if (one := plan.transport(u, t + 1))]
-        size = steps + sum(len(one.links) * len(one.capacity) for _, one in problems)
-        busy, whole, wanted, most, first = [], [], [], [np.inf] * size, steps
-        for t, one in problems:
-            shape = len(one.links), len(one.capacity)
-            amount = first + np.arange(shape[0] * shape[1]).reshape(shape)
-            first += amount.size
-            for k, capacity in enumerate(one.capacity):
-                busy.append(np.isin(np.arange(size), amount[:, k]).astype(float))
-                busy[-1][t] = -capacity
-            for i, mask in enumerate(one.links):
-                whole.append(np.isin(np.arange(size), amount[i]))
-                wanted.append(one.owners[i])
-                for k in range(shape[1]):
-                    most[amount[i, k]] = np.inf if mask >> k & 1 else 0
-        price = (np.arange(size) < steps).astype(float)
-        done = linprog(price, busy, np.zeros(len(busy)), whole, wanted, [(0, limit) for limit in most])
+        steps = range(len(plan.layers))
+        parts = [(t, one) for t in steps for u in ranks if (one := plan.transport(u, t + 1))]
+        ways = [
+            (n, i, k)
+            for n, (_, one) in enumerate(parts)
+            for i, k in np.ndindex(len(one.links), len(one.capacity))
+            if one.links[i] >> k & 1
+        ]
+        busy, whole, wanted = list[list[float]](), list[list[float]](), list[float]()
+        for n, (step, one) in enumerate(parts):
+            for k, wide in enumerate(one.capacity):
+                busy.append([-float(wide) * (t == step) for t in steps] + [way[::2] == (n, k) for way in ways])
+            for i, owners in enumerate(one.owners):
+                whole.append([0.0] * len(steps) + [way[:2] == (n, i) for way in ways])
+                wanted.append(owners)
+        price = [1.0] * len(steps) + [0.0] * len(ways)
+        done = linprog(price, busy, np.zeros(len(busy)), whole, wanted)
         assert done.fun is not None
         yield {"at": graph, "together": Fraction(done.fun).limit_denominator(1000), "apart": sum(loads(graph))}
 
@@ -487,11 +468,6 @@ def kautz_by_degree() -> Cases:
     yield {"at": f"N = {', '.join(map(str, sizes))}", **means, "largest": max(map(max, ratios))}
 
 
-def halves(n: int) -> Fraction:
-    """What the links carry in the last step on a ring of N, in shards."""
-    return Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n
-
-
 def _slow_link(alphas: tuple[float, ...]) -> float:
     """The linear program (A.12) for one shard over links of bandwidth 1 shard and these latencies."""
     from scipy.optimize import linprog
@@ -500,9 +476,6 @@ def _slow_link(alphas: tuple[float, ...]) -> float:
     rows = np.c_[np.eye(count), -np.ones(count)]
     done = linprog(np.r_[np.zeros(count), 1], rows, -np.array(alphas, dtype=float), [[1] * count + [0]], [1])
     return float(np.round(np.asarray(done.x)[-1], 6))
-
-
-# -- expansions -------------------------------------------------------------------------------------------
 
 
 def products() -> Cases:
@@ -539,7 +512,6 @@ def kautz_family() -> Cases:
 
 TABLE: Table = {
     "D-3-015": per(
-        "N",
         (5, 6, 21, 22, 85, 1000, 1024),
         at=", d = 4",
         moore=lambda n: measures.moore_diameter(n, 4),
@@ -547,11 +519,11 @@ TABLE: Table = {
     ),
     "D-3-132": once("396 nodes", prime_factors=lambda: _prime_factors(396)),
     "D-A-024": once("trees of d links", d=lambda: 4, k=lambda: 5, bound=lambda: sum(4**i for i in range(6))),
-    "D-A-048": per("N", (3, 5, 8, 64), at=", d = 2, n = 3", before=lambda n: log(n, 2), after=lambda n: log(3 * n, 6)),
+    "D-A-048": per((3, 5, 8, 64), at=", d = 2, n = 3", before=lambda n: log(n, 2), after=lambda n: log(3 * n, 6)),
     "D-A-067": lambda: [_kautz(d, n) for d, n in ((2, 1), (2, 2), (3, 1))],
     "D-A-088": per(
-        "circulant",
         [(n, *jumps) for n in (6, 8, 9, 12, 15) for jumps in combinations(range(1, n // 2), 2)],
+        name="circulant",
         connected=lambda of: _spread(*of)[0] == of[0],
         coprime=lambda of: gcd(*of) == 1,
     ),
@@ -570,11 +542,11 @@ TABLE: Table = {
     "D-A-058": balances,
     "D-A-059 D-A-060 D-A-061": lambda: chunked("torus:5x4", "diamond", C16, "kautz:2x7", "circulant:7x2x3"),
     "D-A-063": once("K2,2", alone=lambda: _slow_link((1, 50)), after=lambda: _slow_link((1,))),
-    "D-A-065": per("N", (4, 6, 8, 10), last=halves),
+    "D-A-065": per((4, 6, 8, 10), last=lambda n: Fraction(on(f"biring:2x{n}")["run"].cost_of([n // 2 - 1]).n_beta) * n),
     "D-A-070 D-A-071": kautz_by_degree,
     "D-A-087": lambda: shells(*(f"distance-regular:{n}" for n in (6, 9, 10, 14, 15, 16, 21, 26, 32, 35))),
     "D-3-020": lambda: distances_of_pairs(K22),
-    "D-3-028": per("l", (3, 4, 5), shared=lambda n: shared_links(f"uniring:1x{n}")),
+    "D-3-028": per((3, 4, 5), name="l", shared=lambda n: shared_links(f"uniring:1x{n}")),
     "D-3-033 D-A-052": products,
     "D-A-141": once(
         "degree 1", named=lambda: topology_of("biring:1x4") is not None, hops=lambda: on("uniring:1x4")["D"]

@@ -8,24 +8,15 @@ clock, in ever more pieces; rows of software, as everywhere in the book, in lock
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from colllib.algorithms import find, innetwork
 from colllib.algorithms.innetwork import SwitchTree, room
 from colllib.claims.allreduce import DOUBLING, HALVING, RING, TREE
-from colllib.claims.cases import (
-    Quantities,
-    as_quantities,
-    best_us,
-    deferred,
-    measured,
-    once,
-    per,
-    together,
-    us,
-)
+from colllib.claims.cases import Quantities, along, as_quantities, best_us, deferred, measured, once, per
 from colllib.claims.runs import ANCHOR, by_formula, load_limit, place, proves, run, timed
-from colllib.claims.value import Cases, Limit, Table
+from colllib.claims.value import Case, Cases, Limit, Table
 from colllib.cost import Cost, half_bandwidth_message
 from colllib.ladder import topology
 from colllib.schedule import Schedule
@@ -33,6 +24,7 @@ from colllib.switch_race import stream_limit
 from colllib.topology import Lattice, star
 
 STAR, CUBE, RELAY = "star:512", "torus:8x8x8", "all-to-all rotated-relay"
+LATENCY_MB = ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e6  # what a port sends while one alpha passes
 
 
 def trip(primitive: str, on: str = "inc-star:8") -> Fraction:
@@ -46,9 +38,9 @@ def switches(on: str) -> int:
 
 
 @deferred
-def through(primitive: str, **software: str) -> Cases:
-    """A collective through one switch: its latencies, its load as a limit, and software's latencies over its own."""
-    for n in (8, 64):
+def through(*primitives: str, **software: str) -> Cases:
+    """Collectives through one switch: its latencies, its load as a limit, and software's latencies over its own."""
+    for primitive, n in product(primitives, (8, 64)):
         here, load = trip(primitive, f"inc-star:{n}"), load_limit(f"{primitive} in-network", f"inc-star:{n}")
         ratio = {key: run(f"{primitive} {what}", f"star:{n}").cost.n_alpha / here for key, what in software.items()}
         yield {"at": f"N = {n}", "N": n, "trip": here, "limit": load, "bw": 1 / load.value, **ratio}
@@ -65,24 +57,15 @@ def _pieces_for_free(primitive: str, n: int) -> Cost:
     return Cost((limit(4.0) - limit(0.0)) / 4, limit(0.0) / 64)
 
 
-def streamed(primitive: str, ranks: int = 512) -> Quantities:
+def streamed(primitive: str, ranks: int = 512, **price: Any) -> Quantities:
     """A switch that streams, on the event clock: runs of 2 and 4 ranks confirm the formula that gives it for N."""
     for n in (2, 4):
         if _pieces_for_free(primitive, n) != stream_limit(primitive, n):
             raise ValueError(f"{primitive} through a switch does not come to its formula for {n} ranks")
-    return as_quantities(by_formula(stream_limit(primitive, ranks), f"inc-star:{ranks}", "event clock"))
-
-
-# -- what the trip costs -------------------------------------------------------------------------------
-
-_AR = through("all-reduce", over_ring="ring", over_doubling="recursive-doubling")
-_REDUCE, _BC = (through(name, over_tree="binomial-tree") for name in ("reduce", "broadcast"))
-_RS, _AG = (through(name, over_ring="ring") for name in ("reduce-scatter", "all-gather"))
-_A2A = through("all-to-all", over_pairwise="pairwise")
+    return as_quantities(by_formula(stream_limit(primitive, ranks), f"inc-star:{ranks}", "event clock"), **price)
 
 
 def _saved_per_level() -> Cases:
-    """What one more tier adds: two switches in the network, two full latencies in software."""
     for switch, endpoint in ((Fraction(1, 5), 1), (Fraction(2, 5), 3)):
         price = f"endpoint={1 - switch / endpoint},switch={switch / endpoint}"
         few, many = (trip("all-reduce", f"inc-switch-tree:{ranks}x4,{price}") for ranks in (12, 36))
@@ -114,7 +97,6 @@ def _room_in_a_tree() -> Cases:
 
 
 def _latency_of_4096() -> Cases:
-    """An endpoint of 1 µs, switches of 0.2 and 0.4 us; and the ring's steps."""
     crossed, steps = switches("inc-switch-tree:4096x64"), run(RING, "star:4096").cost.n_alpha
     least, most = (1 + crossed * each_ for each_ in (0.2, 0.4))
     ring = {"steps": steps, "ms": float(steps) / 1000, "ratio": 2 * float(steps) / (least + most)}
@@ -155,27 +137,13 @@ def _net_speed_ups() -> Cases:
 def _regime(message: float) -> Cases:
     """The double tree at its best, the best software, and the switch that streams."""
     times = {what: best_us(what, message=message) for what in (TREE, HALVING, DOUBLING)}
-    fastest, tree, inc = (
-        min(times, key=times.__getitem__),
-        times[TREE],
-        us(streamed("all-reduce").cost, message=message),
-    )
+    fastest, tree, inc = min(times, key=times.__getitem__), times[TREE], streamed("all-reduce", message=message).t
     best_of_all = {"fastest": find(*fastest.split()).label, "fastest_us": times[fastest]}
     case = {"trip": trip("all-reduce"), "tree": tree, "inc": inc, "ratio": tree / inc, **best_of_all}
     yield {"at": f"N = 512, {message / 1e6:g} MB", "tree_ms": tree / 1e3, "inc_ms": inc / 1e3, **case}
 
 
-def _half_latency() -> float:
-    """Rabenseifner's cost, whose numbers the formula takes, in MB."""
-    anchor = ANCHOR["alpha"] * ANCHOR["bandwidth"] / 1e6
-    return float(half_bandwidth_message(run(HALVING, STAR).cost) * anchor)
-
-
-_ADDER = star(8, combines=True, replicates=True)
-
-
 def _bundles() -> Schedule:
-    """An all-to-all for a switch that takes bundles apart."""
     return innetwork.scatter_bundles(topology("inc-star:8"))
 
 
@@ -200,40 +168,35 @@ def _torus_against_the_switch() -> Cases:
 
 
 @deferred
-def summary(primitive: str, small: str, on: str = STAR, large: str = "", many: bool = False) -> Cases:
+def summary(*primitives: str, small: str, on: str = STAR, large: str = "", many: bool = False) -> Cases:
     """Latencies of one algorithm in one piece, and the load of it or another, over the switch's; loads of wholes."""
-    if many:
-        load = load_limit(f"{primitive} {large or small}", "star:16" if on == STAR else on).value
-    else:
-        load = Fraction(round(run(f"{primitive} {small}", on).cost.n_beta))
-    times = load / round(load_limit(f"{primitive} in-network", "inc-star:8").value)
-    case: dict[str, Any] = {"trip": trip(primitive), "small": _over(primitive, small, on), "large": Limit(times)}
-    yield {"at": f"{primitive}, N = 512", "N": 512, "d": (8, 8, 8), "tree_beta": Limit(load), **case}
+    for primitive in primitives:
+        if many:
+            load = load_limit(f"{primitive} {large or small}", "star:16" if on == STAR else on).value
+        else:
+            load = Fraction(round(run(f"{primitive} {small}", on).cost.n_beta))
+        times = load / round(load_limit(f"{primitive} in-network", "inc-star:8").value)
+        case: dict[str, Any] = {"trip": trip(primitive), "small": _over(primitive, small, on), "large": Limit(times)}
+        yield {"at": f"{primitive}, N = 512", "N": 512, "d": (8, 8, 8), "tree_beta": Limit(load), **case}
 
 
-def _summary_of_the_torus() -> Cases:
+def _summary_of_the_torus(axes: Lattice) -> Case:
     """The load of the busiest link, which slices attain; 16x16x16 is read off 16x16, as an axis decides (E-04-054)."""
-    cube, square = run(RELAY, CUBE).cost, measured("all-to-all relay", "torus:16x16")
-    for size, n_alpha, load in ((8, cube.n_alpha, Fraction(cube.n_beta)), (16, square.n_alpha, square.busiest)):
-        d = (size,) * (3 if size == 8 else 2)
-        yield {
-            "at": f"torus:{Lattice(d)}",
-            "d": d,
-            "small": Fraction(n_alpha) / trip("all-to-all"),
-            "large": Limit(load),
-        }
+    done = measured(RELAY if len(axes.dims) == 3 else "all-to-all relay", f"torus:{axes}")
+    return {"small": Fraction(done.n_alpha) / trip("all-to-all"), "large": Limit(done.busiest)}
 
 
 TABLE: Table = {
     "E-04-002": _saved_per_level,
-    "E-00-048 E-04-013 E-01-122 E-01-125 E-04-021 E-01-002 E-01-084 E-01-088 E-04-057": _AR,
-    "E-00-049 E-04-014 E-01-047 E-01-051": _REDUCE,
-    "E-00-050 E-04-015": _RS,
-    "E-00-051 E-04-016 E-04-059": _AG,
-    "E-00-052 E-04-017 E-01-026 E-01-031": _BC,
-    "E-00-053 E-04-018 E-04-063": _A2A,
+    "E-00-048 E-04-013 E-01-122 E-01-125 E-04-021 E-01-002 E-01-084 E-01-088 E-04-057": through(
+        "all-reduce", over_ring="ring", over_doubling="recursive-doubling"
+    ),
+    "E-00-049 E-04-014 E-01-047 E-01-051": through("reduce", over_tree="binomial-tree"),
+    "E-00-050 E-04-015": through("reduce-scatter", over_ring="ring"),
+    "E-00-051 E-04-016 E-04-059": through("all-gather", over_ring="ring"),
+    "E-00-052 E-04-017 E-01-026 E-01-031": through("broadcast", over_tree="binomial-tree"),
+    "E-00-053 E-04-018 E-04-063": through("all-to-all", over_pairwise="pairwise"),
     "E-04-005": per(
-        "N",
         (8, 64),
         trip=lambda n: trip("reduce-scatter", f"inc-star:{n}"),
         over_tree=lambda n: run("reduce binomial-tree", f"star:{n}").cost.n_alpha / trip("reduce"),
@@ -247,13 +210,16 @@ TABLE: Table = {
     "E-04-032": _net_speed_ups,
     "E-04-050": _only_a_fifth,
     "E-04-052": _torus_against_the_switch,
-    "E-04-067": _summary_of_the_torus,
+    "E-04-067": along("torus", ((8, 8, 8), (16, 16)), _summary_of_the_torus),
     "E-04-029": stream("all-reduce"),
     **{f"E-04-{33 + k:03}": _regime(message) for k, message in enumerate((1e4, 1e6, 16e6, 1e9))},
-    "E-04-037": once("N = 512", MB=_half_latency),
+    # Rabenseifner's cost, whose numbers the formula takes
+    "E-04-037": once("N = 512", MB=lambda: float(half_bandwidth_message(run(HALVING, STAR).cost)) * LATENCY_MB),
     "E-04-040": stream("all-gather", "reduce-scatter"),
     "E-04-044": stream("broadcast", "reduce"),
-    "E-04-047": once("a switch that adds and replicates", runs=lambda: proves(_bundles, on=_ADDER)),
+    "E-04-047": once(
+        "a switch that adds and replicates", runs=lambda: proves(_bundles, on=star(8, combines=True, replicates=True))
+    ),
     "E-04-048": stream("all-to-all"),
     "E-04-051": once(
         "N = 512",
@@ -261,17 +227,15 @@ TABLE: Table = {
         broadcast=lambda: _over("broadcast", "binomial-tree"),
         gather=lambda: _over("all-gather", "recursive-doubling"),
     ),
-    "E-04-055": summary("all-reduce", "ring"),
-    "E-04-056": summary("all-reduce", "double-binary-tree", many=True),
-    "E-04-058": together(summary("all-gather", "ring"), summary("reduce-scatter", "ring")),
-    "E-04-060": together(
-        *(summary(name, "binomial-tree", large="two-tree", many=True) for name in ("broadcast", "reduce"))
-    ),
-    "E-04-061": together(_BC, _REDUCE),
-    "E-04-062": summary("all-to-all", "pairwise"),
-    "E-04-064": summary("all-reduce", "dim-ring", CUBE),
-    "E-04-065": together(*(summary(name, "dim-ring", CUBE) for name in ("all-gather", "reduce-scatter"))),
-    "E-04-066": together(*(summary(name, "dim-chain", CUBE, many=True) for name in ("broadcast", "reduce"))),
+    "E-04-055": summary("all-reduce", small="ring"),
+    "E-04-056": summary("all-reduce", small="double-binary-tree", many=True),
+    "E-04-058": summary("all-gather", "reduce-scatter", small="ring"),
+    "E-04-060": summary("broadcast", "reduce", small="binomial-tree", large="two-tree", many=True),
+    "E-04-061": through("broadcast", "reduce", over_tree="binomial-tree"),
+    "E-04-062": summary("all-to-all", small="pairwise"),
+    "E-04-064": summary("all-reduce", small="dim-ring", on=CUBE),
+    "E-04-065": summary("all-gather", "reduce-scatter", small="dim-ring", on=CUBE),
+    "E-04-066": summary("broadcast", "reduce", small="dim-chain", on=CUBE, many=True),
     "E-04-068": once(
         "N = 512",
         ring=lambda: _over("all-reduce", "ring"),

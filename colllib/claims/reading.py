@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from colllib.bounds import bus_factor
+from colllib.claims.cases import per
 from colllib.claims.runs import SIZES
 from colllib.claims.value import Cases, Rows, Table
 
@@ -29,7 +30,7 @@ def _map_of_primitives() -> Cases:
 def factor(primitive: str) -> Rows:
     """What nccl-tests multiplies an algorithm bandwidth by."""
     name = primitive.replace("-", "_")
-    return lambda: [{"at": f"N = {n}", "N": n, name: bus_factor(primitive, n)} for n in SIZES if n > 1]
+    return per(SIZES, lambda n: {name: bus_factor(primitive, n)})
 
 
 def printed() -> Cases:

@@ -3,7 +3,7 @@
     runs  = part [ "; " part ]... [ " for " name " = " words [ " and " name " = " words ]... ]
     part  = [ name " = " ] [ what " on " ] topology
     what  = algorithm of the catalogue [ " " option "=" word ]... [ " in " pieces, or " in best" ],
-            or one that a table names, or an all-gather of `GATHERS` with numbers
+            or one of `SCHEDULES`, or an all-gather of `GATHERS` with numbers
 
 A name in braces stands for each of its words in turn: {N} for numbers of ranks, {d} for axes, {G} for graphs, {L} and
 {n} for boxes and their ranks; without words for N and d these are SIZES and SHAPES. MB, us and GBs are message, alpha
@@ -22,10 +22,14 @@ from importlib import resources
 from itertools import product
 from typing import Any
 
+from colllib.algorithms.allreduce import double_binary_tree
+from colllib.claims.allreduce import double_tree, relay_singly, single_tree
 from colllib.claims.cases import SHAPES, Quantities, as_quantities, measured, of_topology
 from colllib.claims.graph_tables import ideal
 from colllib.claims.graphs import base, both_ways, by_theorem, copies, lines, on, power
 from colllib.claims.runs import SIZES, best, place
+from colllib.claims.tiers import axis_after_axis
+from colllib.claims.topologies import flat_ring, one_by_one
 from colllib.claims.value import Case, Cases, Table
 from colllib.ladder import topology as found_topology
 from colllib.schedule import Schedule
@@ -46,6 +50,16 @@ GATHERS: Mapping[str, tuple[Callable[..., Quantities], str]] = {
     ),
     "bound": (lambda ranks: ideal(int(ranks)), "bound of all graphs of degree 4 with N ="),
 }
+#: Schedules that the catalogue does not have, each by what builds it from N, or from axes d.
+SCHEDULES: Mapping[str, Callable[..., Schedule]] = {
+    "single-tree": single_tree,
+    "double-tree": double_tree,
+    "tree": double_binary_tree,
+    "relay-singly": relay_singly,
+    "flat-ring": flat_ring,
+    "one-by-one": one_by_one,
+    "rings": axis_after_axis,
+}
 #: What a price is made of: the name in `us`, of which unit, and how that is written.
 PRICES = {"MB": ("message", 1e6, "MB"), "us": ("alpha", 1e-6, "µs"), "GBs": ("bandwidth", 1e9, "GB/s")}
 DEFAULTS = {"N": " ".join(map(str, SIZES)), "d": " ".join(str(Lattice(dims)) for dims in SHAPES)}
@@ -57,16 +71,14 @@ class Runs:
 
     Attributes:
         text: the cell.
-        builds: schedules that the cell names and the catalogue does not, each by what builds it from N, or from axes d.
 
-    >>> ring = runs("all-reduce ring on star:{N}; tree = all-reduce binomial-tree on star:{N} for N = 8")
+    >>> ring = Runs("all-reduce ring on star:{N}; tree = all-reduce binomial-tree on star:{N} for N = 8")
     >>> case = next(iter(ring()))
     >>> case["at"], case["n_alpha"], case["tree"].n_alpha
     ('N = 8', 14, 6)
     """
 
     text: str
-    builds: Mapping[str, Callable[..., Schedule]]
 
     @property
     def _parts(self) -> list[tuple[str, str]]:
@@ -85,9 +97,9 @@ class Runs:
     def words(self) -> str:
         """What is run, for a reader.
 
-        >>> print(runs("tree = broadcast two-tree in best on star:{N} for N = 8 64").words)
+        >>> print(Runs("tree = broadcast two-tree in best on star:{N} for N = 8 64").words)
         tree: broadcast two-tree in its best number of pieces on star:{N}; N = 8, 64
-        >>> print(runs("lines 1 on hamming:2x3").words)
+        >>> print(Runs("lines 1 on hamming:2x3").words)
         all-gather on the 1-fold line graph of hamming:2x3
         """
         parts = [f"{name}: {_words(part)}" if name and " on " in part else _words(part) for name, part in self._parts]
@@ -132,18 +144,13 @@ class Runs:
         if pieces == "best":
             rung = best(algorithm, topology, **price)
             return as_quantities(rung.entry.cost(rung.segments), **price).also(pieces=lambda: rung.segments)
-        if algorithm in self.builds:
+        if algorithm in SCHEDULES:
             there = found_topology(topology)
-            return measured(self.builds[algorithm], topology, there.lattice if of_axes else there.ranks)
+            return measured(SCHEDULES[algorithm], topology, there.lattice if of_axes else there.ranks)
         algorithm, *options = re.split(r" (?=\w+=)", algorithm)
         words = dict(option.split("=") for option in options)
         given = {name: int(word) if word.isdigit() else {"no": False}.get(word, word) for name, word in words.items()}
         return measured((algorithm, int(pieces or 1)), topology, options=given, **price)
-
-
-def runs(text: str, **builds: Callable[..., Schedule]) -> Runs:
-    """What a cell says, beside schedules that it names and the catalogue does not, each by what builds it."""
-    return Runs(text, {name.replace("_", "-"): build for name, build in builds.items()})
 
 
 def _words(part: str) -> str:
@@ -168,7 +175,7 @@ def _at(chosen: Mapping[str, str], topologies: list[str]) -> str:
 
 def _table() -> Table:
     text = (resources.files(__package__) / "runs.csv").read_text(encoding="utf-8")
-    return {row["claims"]: runs(row["runs"]) for row in csv.DictReader(text.splitlines())}
+    return {row["claims"]: Runs(row["runs"]) for row in csv.DictReader(text.splitlines())}
 
 
 TABLE = _table()

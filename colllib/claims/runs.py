@@ -20,6 +20,7 @@ from colllib.events import event_clock
 from colllib.execution import Execution, execute
 from colllib.ladder import ANCHOR_ALPHA, ANCHOR_BANDWIDTH, ANCHOR_MESSAGE, CLOSED_FORM, Rung, entry
 from colllib.metrics import busiest_link
+from colllib.primitives import PRIMITIVES
 from colllib.provenance import ScheduleError
 from colllib.schedule import Orbit, Schedule, pipelined
 from colllib.symmetry import by_symmetry
@@ -50,7 +51,7 @@ class Run:
 
     def schedule(self) -> Schedule:
         """The schedule, built now."""
-        with _unnoticed():  # a run that is known already is not built again, and is to count alike
+        with collected(counts=False):  # a run that is known already is not built again, and is to count alike
             return pipelined(self.build(*self.arguments, **dict(self.options)), self.pieces)
 
     def topology(self, ranks: int) -> Topology:
@@ -88,35 +89,26 @@ class Used:
 #: Every run and whether it was proved, and every run on the event clock with its price, in the order of first use.
 RECORD: dict[Run, bool] = {}
 TIMED: dict[tuple[Run, float, Price, Price], None] = {}
-_collecting: list[Used] = []
+#: What is being collected, the innermost last; outside of all, nobody asks.
+_collecting: list[Used] = [Used()]
 
 
 @contextmanager
-def collected() -> Iterator[Used]:
-    """What is used in the meantime."""
+def collected(counts: bool = True) -> Iterator[Used]:
+    """What is used in the meantime, which counts as used by what surrounds it, or does not."""
     used = Used()
     _collecting.append(used)
     try:
         yield used
     finally:
         _collecting.pop()
-
-
-@contextmanager
-def _unnoticed() -> Iterator[None]:
-    """What is used in the meantime counts for nothing."""
-    held = _collecting.copy()
-    _collecting.clear()
-    try:
-        yield
-    finally:
-        _collecting.extend(held)
+        if counts:
+            note_again(used)
 
 
 def note_again(used: Used) -> None:
     """Count what was used before as used now."""
-    for now in _collecting:
-        now.update(used)
+    _collecting[-1].update(used)
 
 
 @cache
@@ -132,13 +124,13 @@ def _name(build: Callable[..., Schedule]) -> str:
 
 
 def _note(topology: Topology, clock: str, way: str, build: Callable[..., Schedule] | None = None) -> None:
-    for used in _collecting:
-        used.topologies[topology.name] = topology
-        used.ways[way] = None
-        if clock:
-            used.clocks[clock] = None
-        if build:
-            used.runs.setdefault(_name(build), {})[topology.name] = topology
+    used = _collecting[-1]
+    used.topologies[topology.name] = topology
+    used.ways[way] = None
+    if clock:
+        used.clocks[clock] = None
+    if build:
+        used.runs.setdefault(_name(build), {})[topology.name] = topology
 
 
 def place(expression: str | Topology) -> Topology:
@@ -208,6 +200,11 @@ def proves(build: Callable[..., Schedule], *arguments: Any, on: str | Topology =
         return False
 
 
+def makes(primitive: str, run: Execution) -> bool:
+    """Whether a run makes a primitive."""
+    return PRIMITIVES[primitive].accepts(run.schedule.blocks)
+
+
 def timed(
     build: Callable[..., Schedule],
     *arguments: Any,
@@ -255,7 +252,7 @@ def load_limit(what: str, on: str | Topology) -> Limit:
     """What n_beta comes to in ever more pieces, from three numbers of them, held to the busiest link of the run.
 
     >>> load_limit("broadcast chain", "star:4")
-    Limit(value=Fraction(1, 1), side='from above')
+    Limit(value=Fraction(1, 1))
     """
     limit = Limit.of(lambda pieces: at_one_speed(run(what, on, pieces).cost))
     if limit.value != busiest_link(run(what, on, 32)):

@@ -12,21 +12,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from colllib.algorithms import allreduce, direct, lattice, relay
-from colllib.claims.cases import (
-    Quantities,
-    along,
-    as_quantities,
-    deferred,
-    measured,
-    of_topology,
-    once,
-    per,
-    shape,
-)
-from colllib.claims.rows import runs
+from colllib.claims.cases import along, as_quantities, deferred, measured, of_topology, once, one_by, per
 from colllib.claims.runs import built, place, proves, run
-from colllib.claims.traces import held_after, moved
-from colllib.claims.value import Case, Cases, Table, Words
+from colllib.claims.value import Case, Cases, Table
+from colllib.execution import trace
 from colllib.schedule import Schedule, in_sequence, placed
 from colllib.topology import Lattice, full_mesh, one_port, star
 from colllib.topology.cuts import diameter, links_per_rank, wires
@@ -42,25 +31,24 @@ def _neighbors_of_three() -> Cases:
     for name, at in (("body", (1, 1, 1)), ("corner", (0, 0, 0)), ("edge", (0, 1, 2))):
         rank = int(np.dot(at, Lattice((3, 3, 3)).strides))
         near = [Lattice((3, 3, 3)).coordinates(int(b)) for b in topology.link_dst[topology.link_src == rank]]
-        case[name] = Words(" ".join(sorted("".join(map(str, there)) for there in near)))
+        case[name] = " ".join(sorted("".join(map(str, there)) for there in near))
         case[f"{name}_wraps"] = sum(max(abs(a - b) for a, b in zip(at, there, strict=True)) == 2 for there in near)
     yield case
 
 
 def _per_axis(on: str) -> int:
-    """The most edges on one axis of a 2x2x2."""
     cube = place(on)
     ends = zip(cube.link_src.tolist(), cube.link_dst.tolist(), strict=True)
     axis = [(a ^ b).bit_length() - 1 for a, b in ends if a < b]
     return max(axis.count(k) for k in range(3))
 
 
-def _hops(on: str) -> Words:
+def _hops(on: str) -> str:
     """From the first rank of a square of three to every other."""
     square = place(on)
     message, _ = square.router(np.zeros(8, dtype=int), np.arange(1, 9))
     at = ("".join(map(str, Lattice((3, 3)).coordinates(rank))) for rank in range(1, 9))
-    return Words(" ".join(sorted(f"{place}:{count}" for place, count in zip(at, np.bincount(message), strict=True))))
+    return " ".join(sorted(f"{place}:{count}" for place, count in zip(at, np.bincount(message), strict=True)))
 
 
 def _grown(k: int) -> Case:
@@ -93,14 +81,29 @@ CUBE, CUBE_LETTERS = Lattice((2, 2, 2)), "abefcdgh"  # the source's letter of ra
 SQUARE, SQUARE_LETTERS = Lattice((3, 3)), "abcdefghi"
 
 
+def _held_after(schedule: Schedule, t: int, letters: str) -> dict[tuple[str, int], str]:
+    """(rank, block) after t steps -> the ranks whose contributions it holds; ranks by their letters."""
+    return {
+        (letters[rank], block): "".join(sorted(letters[source] for source in value.elements()))
+        for (rank, block), value in sorted(list(trace(schedule))[t].items())
+    }
+
+
+def _moved(schedule: Schedule, t: int, letters: str) -> str:
+    """Who sends to whom in step t, counted from 1, as pairs of letters."""
+    step = schedule.step(t - 1)
+    ends = {letters[src] + letters[dst] for src, dst in zip(step.src.tolist(), step.dst.tolist(), strict=True)}
+    return " ".join(sorted(ends))
+
+
 @deferred
 def _spread(axes: Lattice, letters: str) -> Cases:
     """A broadcast: who has sent to whom, and who holds the vector, after each phase."""
     schedule = built(lattice.dim_chain, axes, phased=True, on=f"torus:{axes}").schedule
     case: dict[str, Any] = {"at": f"torus:{axes}"}
     for t in range(1, schedule.num_steps + 1):
-        holders = "".join(sorted(letter for letter, _ in held_after(schedule, t, letters)))
-        case |= {f"sent{t}": moved(schedule, t, letters), f"holders{t}": Words(holders)}
+        holders = "".join(sorted(letter for letter, _ in _held_after(schedule, t, letters)))
+        case |= {f"sent{t}": _moved(schedule, t, letters), f"holders{t}": holders}
     yield case
 
 
@@ -110,10 +113,10 @@ def _collected(axes: Lattice, letters: str) -> Cases:
     schedule = built(lattice.dim_chain_reduce, axes, phased=True, on=f"torus:{axes}").schedule
     case: dict[str, Any] = {"at": f"torus:{axes}"}
     for t in range(1, schedule.num_steps + 1):
-        held, steps = held_after(schedule, t, letters), range(t + 1, schedule.num_steps + 1)
-        later = "".join("".join(moved(schedule, k, letters)) for k in steps) or letters[0]
+        held, steps = _held_after(schedule, t, letters), range(t + 1, schedule.num_steps + 1)
+        later = "".join("".join(_moved(schedule, k, letters)) for k in steps) or letters[0]
         sums = (f"{letter}:{held[letter, 0]}" for letter in sorted(letters) if letter in later)
-        case |= {f"sent{t}": moved(schedule, t, letters), f"sums{t}": Words(" ".join(sums))}
+        case |= {f"sent{t}": _moved(schedule, t, letters), f"sums{t}": " ".join(sums)}
     yield case
 
 
@@ -125,13 +128,13 @@ def _all_reduced() -> Cases:
     schedule = built(lattice.dim_ring, CUBE, on="torus:2x2x2").schedule
     number = ["acegbdfh".index(letter) for letter in CUBE_LETTERS]
     for t in range(schedule.num_steps + 1):
-        held, cells = held_after(schedule, t, CUBE_LETTERS), []
+        held, cells = _held_after(schedule, t, CUBE_LETTERS), []
         for letter in sorted(CUBE_LETTERS):
             mine = {number[block]: held[letter, block] for block in range(8) if (letter, block) in held}
             best = sorted(chunk for chunk, who in mine.items() if len(who) == max(map(len, mine.values())))
             whose = "|".join(sorted({mine[chunk] for chunk in best}))
             cells.append(f"{letter}:{''.join(map(str, best))}:{whose}")
-        yield {"at": f"step {t}", "step": t, "state": Words(" ".join(cells))}
+        yield {"at": f"step {t}", "step": t, "state": " ".join(cells)}
 
 
 # -- all-reduce along the axes -------------------------------------------------------------------------
@@ -151,12 +154,12 @@ def flat_ring(axes: Lattice) -> Schedule:
     return placed(allreduce.ring(axes.ranks), lattice.snake(axes))
 
 
-def _of_4096() -> Cases:
+def _of_4096(axes: Lattice) -> Case:
     """The flat ring's walk has hops of one link."""
-    order = np.array(lattice.snake(Lattice((16, 16, 16))))
-    message, _ = place("torus:16x16x16").router(order, np.roll(order, -1))
-    steps = 2 * 4095 * int(np.bincount(message).max())
-    yield shape("torus", (16, 16, 16), rings=measured(DIM_RING, "torus:16x16x16"), flat_alpha=steps)
+    order = np.array(lattice.snake(axes))
+    message, _ = place(f"torus:{axes}").router(order, np.roll(order, -1))
+    steps = 2 * (axes.ranks - 1) * int(np.bincount(message).max())
+    return {"rings": measured(DIM_RING, f"torus:{axes}"), "flat_alpha": steps}
 
 
 def _hop(on: str, measure: Callable[[Any], Any]) -> Any:
@@ -186,9 +189,9 @@ def _axes_at_once(on: str) -> int:
     return min(len(_in_use(schedule, axes, t)) for t in range(schedule.num_steps)) if axes else 0
 
 
-def _begins() -> Words:
+def _begins() -> str:
     schedule = run("reduce-scatter dim-ring", "torus:4x3x2").schedule
-    return Words(" ".join("XYZ"[axis] for axis in _in_use(schedule, Lattice((4, 3, 2)), 0)))
+    return " ".join("XYZ"[axis] for axis in _in_use(schedule, Lattice((4, 3, 2)), 0))
 
 
 def _gathered_in(dims: tuple[int, ...], order: tuple[int, ...]) -> Schedule:
@@ -204,24 +207,16 @@ def _orders() -> Cases:
         yield {"at": f"{on}, gathers {order}", "turned": turned, "usual": usual}
 
 
-# -- halving on wires ----------------------------------------------------------------------------------
-
-
-def least_halving(axes: Lattice) -> Quantities:
+def _against_rings(axes: Lattice) -> Case:
     """Rabenseifner on every axis, at its best over both orders of the partners and both rules for ties."""
     tries = product(("near", "far"), (f"torus:{axes}", f"torus:{axes},tie=balanced"))
     runs = [as_quantities(built(lattice.dim_rabenseifner, axes, order=order, on=on)) for order, on in tries]
-    return min(runs, key=lambda one: (one.n_alpha, one.n_beta))
-
-
-def _against_rings(axes: Lattice) -> Case:
-    halving, rings = least_halving(axes), measured(DIM_RING, f"torus:{axes}")
+    halving = min(runs, key=lambda one: (one.n_alpha, one.n_beta))
+    rings = measured(DIM_RING, f"torus:{axes}")
     saved, compression = rings.n_alpha - halving.n_alpha, Fraction(rings.n_alpha) / Fraction(halving.n_alpha)
     ratios = {"saved_us": float(saved) * 0.5, "saving": 100 * (1 - halving.t / rings.t), "compression": compression}
     return {"halving": halving, "rings": rings, "saved": saved, **ratios}
 
-
-_HALVINGS = along("torus", ((4,), (8,), (16,), (4, 4), (4, 4, 4), (8, 8, 8)), _against_rings)
 
 # -- meshes --------------------------------------------------------------------------------------------
 
@@ -232,18 +227,18 @@ def _cut_through() -> Cases:
     yield {"at": "star:2", "switch_ns": Fraction(1, 5) * 500 * crossed}
 
 
-def _face(place_: tuple[int, ...]) -> Callable[[], int]:
-    return lambda: links_per_rank(place("mesh:3x3x3"))[int(np.dot(place_, Lattice((3, 3, 3)).strides))]
+def _links_at(place_: tuple[int, ...]) -> int:
+    return links_per_rank(place("mesh:3x3x3"))[int(np.dot(place_, Lattice((3, 3, 3)).strides))]
 
 
-def _one_by_one(axes: Lattice) -> Schedule:
+def one_by_one(axes: Lattice) -> Schedule:
     """A schedule that never lets the busiest link idle."""
     return relay.relay_one_by_one(place(f"mesh:{axes}"))
 
 
-def _busiest_over_a_port(on: str) -> Callable[[], float]:
+def _busiest_over_a_port(on: str) -> float:
     """Loads of the busiest link over the routes of all pairs, beside a star's port."""
-    return lambda: float(max(relay.link_loads(place(on))) / run(PAIRWISE, "star:512").cost.n_beta)
+    return float(max(relay.link_loads(place(on))) / run(PAIRWISE, "star:512").cost.n_beta)
 
 
 def _one_after_the_other(axes: Lattice) -> Case:
@@ -256,7 +251,6 @@ def _one_after_the_other(axes: Lattice) -> Case:
 
 
 def _times(size: int) -> Fraction:
-    """One flow after the other over both at once."""
     naive, both = (built(lattice.line_reduce_scatter, size, together=way, on=f"mesh:{size}") for way in (False, True))
     return Fraction(naive.cost.n_beta) / Fraction(both.cost.n_beta)
 
@@ -271,21 +265,19 @@ TABLE: Table = {
         mesh=lambda: diameter(place("mesh:3x3")),
         hops=lambda: _hops("torus:3x3"),
     ),
-    "E-02-015": per("k", (1, 2, 3), _grown),
+    "E-02-015": per((1, 2, 3), _grown, name="k"),
     " ".join(f"E-02-{number:03}" for number in range(46, 53)): _all_reduced,
     "E-02-025": _rings_at_once,
-    "E-02-056 E-02-070 E-02-028": _of_4096,
+    "E-02-056 E-02-070 E-02-028": along("torus", ((16, 16, 16),), _of_4096),
     "E-02-073": _orders,
-    "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-128": _HALVINGS,
+    "E-00-040 E-02-131 E-02-132 E-02-133 E-02-134 E-02-135 E-02-137 E-02-128": along(
+        "torus", ((4,), (8,), (16,), (4, 4), (4, 4, 4), (8, 8, 8)), _against_rings
+    ),
     "E-02-138": once(
         "torus:4x4x4", runs=lambda: proves(lattice.dim_rabenseifner, Lattice((4, 4, 4)), on="torus:4x4x4")
     ),
     "E-02-060 E-02-061 E-02-062 E-02-063 E-02-064 E-02-065 E-02-066": along(
         "torus", ((2, 2, 2), (4, 3, 2), (2, 3, 5), (8, 8, 8)), _phases
-    ),
-    "E-02-026 E-02-027": runs(
-        "flat = flat-ring on torus:{d}; rings = all-reduce dim-ring on torus:{d} for d = 2x2x2 8x8x8",
-        flat_ring=flat_ring,
     ),
     "E-02-029": along(
         "torus",
@@ -303,30 +295,21 @@ TABLE: Table = {
     "E-02-091": _cut_through,
     "E-00-041": _mesh_and_star,
     "E-02-092": per(
-        "N",
         NS,
         pairwise=lambda n: Fraction(run(PAIRWISE, f"full-mesh:{n}").cost.n_beta),
         behind_one_port=lambda n: Fraction(built(direct.all_to_all, n, on=one_port(full_mesh(n))).cost.n_beta),
     ),
-    "E-02-094": once(
-        "mesh:3x3x3", body=_face((1, 1, 1)), face=_face((1, 1, 0)), edge=_face((0, 1, 0)), corner=_face((0, 0, 0))
-    ),
-    "E-02-097": runs(
-        "one-by-one on mesh:{d}; relayed = all-to-all relay on mesh:{d} for d = 4 8 6x4 8x4 2x2", one_by_one=_one_by_one
-    ),
-    "E-02-098": once(
-        "N = 512",
-        cube=_busiest_over_a_port("mesh:8x8x8"),
-        flat=_busiest_over_a_port("mesh:32x16"),
-        flat_torus=_busiest_over_a_port("torus:32x16,tie=balanced"),
+    "E-02-094": one_by("mesh:3x3x3", _links_at, body=(1, 1, 1), face=(1, 1, 0), edge=(0, 1, 0), corner=(0, 0, 0)),
+    "E-02-098": one_by(
+        "N = 512", _busiest_over_a_port, cube="mesh:8x8x8", flat="mesh:32x16", flat_torus="torus:32x16,tie=balanced"
     ),
     "E-02-099": along("mesh", ((8,), (4, 4), (8, 4), (4, 4, 2)), _one_after_the_other),
     "E-02-100": per(
-        "size",
         (3, 4, 5, 7, 8, 12),
+        name="size",
         n_alpha=lambda size: (
             built(lattice.dim_chain, Lattice((size,), False), root=size // 2, on=f"mesh:{size}").cost.n_alpha
         ),
     ),
-    "E-02-102": per("size", (2, 3, 4, 5, 8, 16), times=_times),
+    "E-02-102": per((2, 3, 4, 5, 8, 16), name="size", times=_times),
 }

@@ -1,4 +1,4 @@
-"""The language of the column `value`: what a source claims, as statements about named quantities.
+"""The list of claims, and the language of its column `value`: statements about named quantities.
 
     value     = said [ " | " place ": " said ]...        what the same source says elsewhere about the same thing
     said      = statement [ "; " statement ]... [ " where " statement [ " and " statement ]... ]
@@ -19,6 +19,7 @@ the words of a definition.
 from __future__ import annotations
 
 import ast
+import csv
 import operator
 import re
 from collections import ChainMap
@@ -27,6 +28,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from importlib import resources
 from math import ceil, isclose, sqrt
 from typing import Any
 
@@ -41,14 +43,13 @@ OPERATORS = ("=", *ROUNDED, "->", "<=", ">=", "<", ">", "!=")
 
 @dataclass(frozen=True)
 class Limit:
-    """What a quantity comes to in ever more pieces, and from which side.
+    """What a quantity comes to in ever more pieces.
 
     >>> Limit.of(lambda pieces: 2 + Fraction(15, pieces))
-    Limit(value=Fraction(2, 1), side='from above')
+    Limit(value=Fraction(2, 1))
     """
 
     value: Fraction
-    side: str = ""
 
     @classmethod
     def of(cls, at: Callable[[int], Fraction | int], first: int = 8) -> Limit:
@@ -64,7 +65,7 @@ class Limit:
         one, two, four = (Fraction(at(first * times)) for times in (1, 2, 4))
         if 2 * four - two != 2 * two - one:
             raise ValueError(f"{one}, {two}, {four} in {first}, {2 * first}, {4 * first} pieces are not a + b / P")
-        return cls(2 * two - one, "" if one == two else "from above" if one > two else "from below")
+        return cls(2 * two - one)
 
 
 @dataclass(frozen=True)
@@ -129,9 +130,6 @@ class Said:
     place: str
     statements: tuple[Statement, ...]
     where: tuple[Statement, ...] = ()
-
-    def __str__(self) -> str:
-        return ", ".join(map(str, self.statements))
 
     def about(self, cases: Sequence[Case]) -> list[Case]:
         """The cases that it is about.
@@ -254,6 +252,8 @@ def _value(node: ast.expr, case: Case) -> Any:
 
 
 def _plain(found: Any) -> Any:
+    if isinstance(found, str):
+        return Words(found)
     return Fraction(found) if isinstance(found, int) and not isinstance(found, bool) else found
 
 
@@ -282,3 +282,63 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "min": min,
     "max": max,
 }
+
+
+# -- the list --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a source says.
+
+    Attributes:
+        id: its name in the ledger.
+        source: the source's number, a key of `SOURCES`.
+        where: the place in the source.
+        kind: definition, formula, number, count, trace or table-cell-group.
+        statement: what is said, in our words.
+        inputs: for which N, sizes or ports.
+        claimed: the value as the source prints it.
+        value: the same as statements about named quantities (`colllib.claims.value`).
+        chapter: where a reader meets the topic; empty while the claim is open.
+        answer: what decides it: "executed", "fact" for what was read in a document, the verdict where nothing is
+            compared, or nothing while the claim is open.
+    """
+
+    id: str
+    source: str
+    where: str
+    kind: str
+    statement: str
+    inputs: str
+    claimed: str
+    value: str
+    chapter: str
+    answer: str
+
+
+@cache
+def claims() -> tuple[Claim, ...]:
+    """All claims, in the order of the sources.
+
+    >>> claims()[0].id, claims()[0].source
+    ('E-00-001', '000')
+    """
+    text = (resources.files(__package__) / "claims.csv").read_text(encoding="utf-8")
+    return tuple(Claim(**row) for row in csv.DictReader(text.splitlines()))
+
+
+@cache
+def listed(name: str) -> Claim:
+    """One claim.
+
+    Raises:
+        ValueError: for an unknown id.
+
+    >>> listed("E-01-013").where
+    'part 01, 3.1'
+    """
+    for claim in claims():
+        if claim.id == name:
+            return claim
+    raise ValueError(f"unknown claim {name!r}: ids are such as E-02-083, R-05, T-14 or M-41")

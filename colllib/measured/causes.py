@@ -9,15 +9,15 @@ from importlib.resources import files
 
 from colllib.measured.expected import PAIRS, expected, filled
 from colllib.measured.log import Run
-from colllib.measured.machines import UNKNOWN, Machine
 from colllib.measured.predict import predict
 from colllib.measured.shape import LARGE, Shape
 from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
+from colllib.topology.machines import UNKNOWN, Machine
 from colllib.units import binary_size, percent
 
 _ROWS = DictReader((files("colllib") / "measured" / "causes.csv").read_text(encoding="utf-8").splitlines())
-#: By name: the words for it, and what to run next.
-CAUSES = {row["cause"]: (row["words"], row["next_test"]) for row in _ROWS}
+#: By name: the words for it, what to run next, and with which settings of the library.
+CAUSES = {row["cause"]: (row["words"], row["next_test"], row["settings"].split()) for row in _ROWS}
 CERTAIN = 3.0  # the weight of what the log itself says
 
 
@@ -76,7 +76,7 @@ def _said_of_the_network(facts: Mapping[str, str], usual_cards: int) -> Iterator
 def of_the_numbers(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
     """What the numbers say of a slow run."""
     if machine.boxes == 1:
-        yield from _inside_a_box(machine, form)
+        yield from _inside_a_box(machine, form) if form.largest >= LARGE else ()
         return
     if form.erratic:
         text = "busbw is erratic at large sizes"
@@ -104,9 +104,7 @@ def _of_pairs(machine: Machine, form: Shape, collective: str) -> Iterator[Eviden
 
 
 def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evidence]:
-    inside, outside = NVLINK_STEP["ring"][2], NETWORK_STEP["ring"][2]  # microseconds
-    latency = 2e-6 * ((machine.ranks - machine.boxes) * inside + (machine.boxes - 1) * outside)
-    waiting, share = latency * form.measured / (2 * form.largest), form.measured / machine.network
+    waiting, share = waits(machine, form), form.measured / machine.network
     if waiting > 0.15:
         text = f"a ring's latencies over {machine.ranks} ranks are {waiting:.2g} times the time of the largest message"
         yield Evidence("latency-bound", min(2.5, 8 * waiting), text)
@@ -130,6 +128,13 @@ def _of_a_ring(machine: Machine, form: Shape, collective: str) -> Iterator[Evide
         return
     yield Evidence("no-gdr", 1.3, f"{share:.0%} of the cards' rate, about what copies through host memory leave")
     yield Evidence("misconfiguration", 0.8, "some of the cards may not be in use")
+
+
+def waits(machine: Machine, form: Shape) -> float:
+    """The latencies of a ring between boxes, over the time of the largest message."""
+    inside, outside = NVLINK_STEP["ring"][2], NETWORK_STEP["ring"][2]  # microseconds
+    latency = 1e-6 * ((machine.ranks - machine.boxes) * inside + (machine.boxes - 1) * outside)
+    return latency * form.measured / form.largest
 
 
 def _inside_a_box(machine: Machine, form: Shape) -> Iterator[Evidence]:

@@ -14,17 +14,18 @@ from colllib import algorithms, units
 from colllib.answering import Answer, answered, table
 from colllib.ladder import Rung, field_of
 from colllib.limits import check_size
-from colllib.measured import machines, whatif
-from colllib.measured.cluster import machine_on, topology_of
+from colllib.measured import whatif
 from colllib.measured.diagnose import Diagnosis, diagnose
 from colllib.measured.infer import Hints
 from colllib.measured.log import COLLECTIVES, Row, Run, factor
-from colllib.measured.machines import Machine
 from colllib.measured.predict import Prediction, compared, predict
 from colllib.measured.read import read_file
 from colllib.measured.tuning import VERSION
 from colllib.measured.write import write
 from colllib.primitives import PRIMITIVES
+from colllib.topology import machines
+from colllib.topology.cluster import machine_on, topology_of
+from colllib.topology.machines import Machine
 
 MOST_BENCHED = 2**30  # bytes of a message that is really sent
 MOST_RANKS = 256  # of schedules that are executed for a comparison
@@ -66,16 +67,20 @@ def diagnose_command(log: str, on: str | None, **told: Any) -> Answer:
 
     The verdict comes with its evidence and the next test to run. LOG is a file, or a pipe such as /dev/stdin.
     """
-    machine = None if on is None else machine_on(on, told["gpu"])
-    hints = Hints(told["gpus_per_box"], told["boxes"], told["gpu"], told["cards"], told["primitive"], machine)
+    runs = read_file(log)
+    seen = [run.gpu for run in runs if run.gpu]
+    named = told["gpu"] or next(filter(machines.by_gpu, seen), "")  # by a run or by one beside it
+    machine, kind = None if on is None else machine_on(on, named), machines.by_gpu(told["gpu"])
+    if machine and kind and machine.name.split()[0] not in (kind.name.split()[0], machines.UNKNOWN.name):
+        raise ValueError(f"--gpu {told['gpu']}: --on {on} has {machine.name}")
+    hints = Hints(
+        told["gpus_per_box"], told["boxes"], named or "".join(seen[:1]), told["cards"], told["primitive"], machine
+    )
     if machine:
         machine = replace(machine, boxes=hints.boxes or machine.boxes, gpus=hints.gpus_per_box or machine.gpus)
         if hints.cards:
             machine = replace(machine, cards=hints.cards[0], card=hints.cards[1], cards_known=True)
         hints = replace(hints, machine=machine)
-    runs = read_file(log)
-    if not (hints.gpu or hints.machine):
-        hints = replace(hints, gpu=next((run.gpu for run in runs if run.gpu), ""))  # that a run beside it names
     chosen = [run for run in runs if hints.boxes is None or run.boxes in (None, hints.boxes)] or runs
     found = [(diagnose(run, hints), run.boxes or 0) for run in chosen]
     first, _ = min(found, key=lambda each: (_STATES.index(each[0].state), -each[1], -each[0].confidence))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import isfinite, log
+from math import ceil, isfinite, log
 from statistics import median
 from typing import Any
 
 from colllib.measured import causes
 from colllib.measured.causes import CAUSES, CERTAIN, Evidence, weighed
-from colllib.measured.expected import Expected, expected
-from colllib.measured.infer import ANY_RANKS, UNSURE, Hints, at_least, decided, machine_of, ranks_of
+from colllib.measured.expected import PAIRS, Expected, expected
+from colllib.measured.infer import ANY_RANKS, LARGEST_HOST, UNSURE, Hints, at_least, decided, machine_of, ranks_of
 from colllib.measured.log import PROGRAMS, Run
-from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.predict import Prediction, predict
 from colllib.measured.segments import Segment
 from colllib.measured.shape import LARGE, Shape, shape
+from colllib.topology.machines import UNKNOWN, Machine, by_gpu
 
 FASTER_THAN_THE_WIRE = 1.15
 SLOWER = 0.85  # of the model's pick: a run that is slower took another algorithm, or fewer cards
@@ -24,6 +24,7 @@ NVLS_LEAST = 0.86  # of the link: no ring reaches it
 NORMAL = ("nvls", "pcie-limited")  # what makes a healthy run as fast as it is
 NO_HINTS = Hints()
 MOST_SURE = 0.79  # of what the numbers alone say; more only where the log says it in words
+LEAST_TO_COMPARE = 1e9  # bytes per second: below, two decimals of GB/s say little about a ratio
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,9 @@ def diagnose(run: Run, hints: Hints = NO_HINTS) -> Diagnosis:
     ranks = machine.ranks if machine else ranks_of(run, hints)
     collective = hints.collective or run.collective
     if collective is None:
+        both = [row.busbw / row.algbw for row in run.rows if row.busbw and row.algbw and row.algbw > LEAST_TO_COMPARE]
+        if both and max(both) < 0.995:
+            return _undecided("busbw is below algbw, as no all-reduce prints it", "--primitive")
         collective = "all-reduce"
         assumed.append("assumed: an all-reduce")
     known = replace(run, collective=collective, ranks=ranks or ANY_RANKS)
@@ -155,7 +159,7 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     if state == "healthy" and (not said or form.measured > UNKNOWN.pcie):
         text = f"{speed} is {why}; say --gpu to be sure."
         adds = form.measured > UNKNOWN.pcie and run.collective in (None, "all-reduce")
-        test, faster = _test("", run.ranks, run.collective), ("nvls",) if adds else ()
+        test, faster = _test("", run.boxes, run.ranks, run.collective), ("nvls",) if adds else ()
         return Diagnosis(state, None, faster, 0.5, "unknown", text, (text, *assumed), test, form)
     if not said:
         marks += _if_slow(run, form)
@@ -169,7 +173,7 @@ def _unknown_machine(run: Run, form: Shape, cards: tuple[int, float] | None, ass
     elif state:
         sure, text = 0.5, f"{speed} is {why}; most likely {CAUSES[found[0]][0]}."
     seen = (*dict.fromkeys(mark.text for mark in marks), *assumed) or (text,)
-    test = _test(cause or "", run.ranks, run.collective)
+    test = _test(cause or "", run.boxes, run.ranks, run.collective)
     return Diagnosis(state or "undecided", cause, others, sure, "unknown", text, seen, test, form)
 
 
@@ -196,7 +200,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     usual = by_gpu(machine.name)
     said = list(causes.said(run, machine.boxes, machine.cards if machine.cards_known or not usual else usual.cards))
     scatters = form.erratic and machine.boxes > 1
-    state, distance = _state(form, bound, machine, scatters or _certain(said))
+    state, distance = _state(form, bound, machine, collective, scatters or _certain(said))
     slower = form.measured < SLOWER * model.busbw
     if state == "healthy" and (scatters or (slower and _certain(said))):
         state, distance = "below-expectation", 0.0  # no healthy fabric scatters so, or the log says what is wrong
@@ -213,9 +217,10 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     evidence = [f"expected: {bound.why}", *dict.fromkeys(mark.text for mark in marks if mark.text), *assumed]
     if run.unread:
         evidence.append(f"{len(run.unread)} lines could not be read, the first is {run.unread[0].line}")
-    test = _test(cause or "", machine.ranks, collective)
+    hosts = max(machine.boxes, run.boxes or 1, ceil(machine.gpus / LARGEST_HOST))
+    test = _test(cause or "", hosts, machine.ranks, collective)
     if state == "healthy" and (_certain(said) or (slower and machine.boxes > 1)):
-        confidence, test = min(confidence, 0.5), _test("", machine.ranks, collective)
+        confidence, test = min(confidence, 0.5), _test("", hosts, machine.ranks, collective)
     boxes = "many" if run.ranks == ANY_RANKS and not run.boxes else str(machine.boxes)
     verdict = _sentence(state, cause, form, machine, bound, boxes)
     if state == "healthy" and slower:
@@ -225,7 +230,7 @@ def _judged(run: Run, form: Shape, machine: Machine, collective: str, assumed: l
     return Diagnosis(state, cause, tuple(rest), confidence, binding, verdict, tuple(evidence), test, form, bound)
 
 
-def _state(form: Shape, bound: Expected, machine: Machine, said: bool) -> tuple[str, float]:
+def _state(form: Shape, bound: Expected, machine: Machine, collective: str, said: bool) -> tuple[str, float]:
     """State, and how far from its border, as a logarithm to the base 2; near it, what the log says decides."""
     speed, guessed = form.measured, machine.boxes > 1 and not machine.cards_known
     # one bridge of the two or three that fit, or a board of PCIe 4.0, as are in use with GPUs of PCIe 5.0
@@ -235,7 +240,8 @@ def _state(form: Shape, bound: Expected, machine: Machine, said: bool) -> tuple[
         return "undecided", 0.0
     if speed >= bound.low:
         return "healthy", log(speed / bound.low, 2)
-    if form.largest < LARGE or speed >= border:
+    waiting = causes.waits(machine, form) if machine.boxes > 1 and collective not in PAIRS else 0.0
+    if form.largest < LARGE or speed >= border * (1 - waiting):  # with larger messages it may be fast enough
         return "undecided", 0.0
     return "below-expectation", log(border / speed, 2)
 
@@ -286,11 +292,17 @@ def _sentence(state: str, cause: str | None, form: Shape, machine: Machine, boun
         why = "faster than its wires, so the machine is another one" if fast else f"near the low end of {span}"
         if bound.between(form.measured):
             why = "between what the usual sets of cards give; say --cards"
-        small = form.largest < LARGE and not fast
-        return f"I cannot tell: {speed} is {'measured at small messages only' if small else why}."
+        if not fast and (form.largest < LARGE or cause == "latency-bound"):
+            why = "measured at small messages only" if form.largest < LARGE else "measured at too little for its ranks"
+        return f"I cannot tell: {speed} is {why}."
     return f"{speed} is below the {span} of {wires}; most likely {CAUSES[cause or 'other'][0]}."
 
 
-def _test(cause: str, ranks: int | None, collective: str | None = None) -> str:
-    launch = f"mpirun -np {ranks or 'N'} ./build/{PROGRAMS[collective or 'all-reduce'][0]}"
-    return CAUSES[cause or "other"][1].format(launch=launch, run=f"{launch} -b 1G -e 8G -f 2 -g 1")
+def _test(cause: str, hosts: int | None, ranks: int | None, collective: str | None = None) -> str:
+    """A command: one host needs no mpirun, nor nccl-tests built with MPI; several get their settings by -x."""
+    _, words, settings = CAUSES[cause or "other"]
+    program, alone = f"./build/{PROGRAMS[collective or 'all-reduce'][0]}", hosts == 1 and ranks is not None
+    start = ["mpirun", f"-np {ranks or 'N'}", *(f"-x {setting}" for setting in settings), program]
+    launch, gpus = (" ".join([*settings, program]), ranks) if alone else (" ".join(start), 1)
+    run, sweep = (f"{launch} {sizes} -g {gpus}" for sizes in ("-b 1G -e 8G -f 2", "-b 8 -e 16G -f 2 -n 100"))
+    return words.format(run=run, sweep=sweep, alone="" if alone else ", then one box alone")

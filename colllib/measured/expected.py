@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from colllib.busbw import ideal_gain
-from colllib.measured.machines import Machine
+from colllib.topology.machines import Machine
 
 #: Shares of the wire that healthy public measurements reach at the least (see sweeps.csv).
 CARD_SHARE, LINK_SHARE, PAIR_SHARE, SLOT_SHARE = 0.68, 0.64, 0.5, 0.3
@@ -58,7 +58,7 @@ def expected(machine: Machine, collective: str) -> Expected:
     Raises:
         ValueError: for fewer than 2 ranks.
 
-    >>> from colllib.measured.machines import find
+    >>> from colllib.topology.machines import find
     >>> found = expected(find("dgx-h100:2"), "all-reduce")
     >>> found.binding, round(found.low / 1e9), round(found.high / 1e9)
     ('network card', 272, 504)
@@ -91,7 +91,7 @@ def _outside(machine: Machine, collective: str) -> tuple[float, float, float, st
     """Busbw between boxes: of the usual algorithm, the most that the cards allow, the share that arrives; a note."""
     n, boxes, gpus, network = machine.ranks, machine.boxes, machine.gpus, machine.network
     if collective == "sendrecv":
-        pair = min(machine.rate, machine.pcie)
+        pair = min(machine.rate, machine.slot)
         return pair, pair, SEND_SHARE, ", one of them for a pair"
     if collective == "all-to-all":
         each = network / gpus * (n - 1) / (n - gpus)

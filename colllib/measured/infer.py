@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from colllib.measured.expected import CARD_SHARE, CARD_TOTALS, PAIRS, SEND_SHARE, SLOT_SHARE, expected, filled
 from colllib.measured.log import Run
-from colllib.measured.machines import UNKNOWN, Machine, by_gpu
 from colllib.measured.shape import LARGE, Shape
+from colllib.topology.machines import UNKNOWN, Machine, by_gpu
 from colllib.units import shortened
 
 ANY_RANKS = 2**20  # where only the printed busbw counts, and it is the same whatever the factor

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from colllib.measured.expected import expected
 from colllib.measured.log import factor
-from colllib.measured.machines import Machine
 from colllib.measured.sweeps import Sweep, sweeps
 from colllib.measured.tuning import Estimate, estimates, pick
+from colllib.topology.machines import Machine
 
 LARGE, SMALL = 2**28, 2**16  # from here on the wire decides; up to here the latency
 
@@ -78,7 +78,7 @@ def predict(
     Raises:
         ValueError: for fewer than 2 ranks, or a message that is not above 0.
 
-    >>> from colllib.measured.machines import find
+    >>> from colllib.topology.machines import find
     >>> found = predict(find("dgx-h100:1"), "all-reduce", 2**33)
     >>> found.picked, found.binding, 450e9 < found.busbw < 490e9
     ('NVLS/Simple', 'NVLink', True)

@@ -373,7 +373,7 @@ def _add(table: _Table, cells: dict[str, str], in_place: bool | None = None, par
         rounded = 0.02 + _last_digit(cells["time"]) * unit / micros + _last_digit(cells["algbw"]) / rate
         times = message / (micros * 1000) / rate
         if rounded < abs(times - 1):
-            if abs(times * (1 - 1 / parts) - 1) <= rounded:
+            if parts > 1 and abs(times * (1 - 1 / parts) - 1) <= rounded:
                 rate *= times
             elif table.dialect == "nccom-test" and abs(times / _GIB - 1) <= rounded:
                 rate, bus = rate * _GIB, (bus or 0.0) * _GIB

@@ -9,7 +9,7 @@ from importlib.resources import files
 from itertools import zip_longest
 
 from colllib.measured.log import Row, Run, factor
-from colllib.measured.machines import Machine, by_gpu
+from colllib.topology.machines import Machine, by_gpu
 
 
 @dataclass(frozen=True)

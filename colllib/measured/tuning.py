@@ -17,7 +17,7 @@ from importlib.resources import files
 from math import inf, log2
 from typing import Any
 
-from colllib.measured.machines import Machine
+from colllib.topology.machines import Machine
 
 VERSION = "NCCL 2.30.7"
 PROTOCOLS = ("LL", "LL128", "Simple")
@@ -97,7 +97,7 @@ def estimates(machine: Machine, collective: str) -> list[Estimate]:
     Raises:
         ValueError: for fewer than 2 ranks.
 
-    >>> from colllib.measured.machines import find
+    >>> from colllib.topology.machines import find
     >>> found = {(e.algorithm, e.protocol): e for e in estimates(find("dgx-h100:1"), "all-reduce")}
     >>> round(found["NVLS", "Simple"].algbw * 1.75 / 1e9), round(found["ring", "Simple"].algbw * 1.75 / 1e9)
     (476, 360)
@@ -130,7 +130,7 @@ def times(machine: Machine, collective: str, message: float) -> dict[tuple[str, 
     Raises:
         ValueError: for fewer than 2 ranks.
 
-    >>> from colllib.measured.machines import find
+    >>> from colllib.topology.machines import find
     >>> found = times(find("dgx-h100:512,gpus=1,cards=1"), "all-reduce", 16e6)
     >>> min(found, key=found.get), round(found["ring", "Simple"] * 1e3, 1)
     (('tree', 'LL128'), 20.7)
@@ -168,7 +168,7 @@ def _outside(machine: Machine) -> tuple[float, str]:
     speed, many = _card(machine)
     cards = machine.cards * speed * many
     if machine.slots_bind:
-        return min(cards, machine.gpus * machine.pcie / 1e9 * PCIE), "PCIe"
+        return min(cards, machine.gpus * machine.slot / 1e9 * PCIE), "PCIe"
     return cards, _CARD
 
 
@@ -338,7 +338,7 @@ def _sends(machine: Machine, collective: str) -> Estimate:
     if machine.boxes == 1:
         bus, binding = inside, machine.inner
     else:
-        share, slot = speed * many, machine.pcie / 1e9 * PCIE
+        share, slot = speed * many, machine.slot / 1e9 * PCIE
         share *= 1 if collective == "sendrecv" else machine.cards / gpus
         remote = 1.0 if collective == "sendrecv" else (n - gpus) / (n - 1)
         bus, binding = min(inside, min(share, slot) / remote), "PCIe" if slot < share else _CARD

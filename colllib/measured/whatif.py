@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from colllib.measured.machines import Machine, changed
 from colllib.measured.predict import Prediction, predict
+from colllib.topology.machines import Machine, changed
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def what_if(machine: Machine, collective: str, message: float, options: Sequence
     Raises:
         ValueError: for an option that is not known, or cannot be.
 
-    >>> from colllib.measured.machines import find
+    >>> from colllib.topology.machines import find
     >>> (narrow,) = what_if(find("dgx-a100:8"), "all-gather", 2**34, ["oversubscription=2"])
     >>> round(narrow.saved, 1)
     -1.0
@@ -57,7 +57,7 @@ def sensitivity(machine: Machine, collective: str, message: float) -> list[Chang
 
     The model has ceilings of its own (a channel's rate, NVLS's), so twice a speed may change nothing.
 
-    >>> from colllib.measured.machines import find
+    >>> from colllib.topology.machines import find
     >>> 'cards' in sensitivity(find("dgx-h100:4,cards=4"), "all-reduce", 1e9)[0].what
     True
     """

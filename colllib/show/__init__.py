@@ -26,7 +26,6 @@ from colllib.show.figure import Chart, axes, bars, svg_figure
 from colllib.show.finder_explorer import finder_explorer
 from colllib.show.flip_explorer import flip_explorer
 from colllib.show.forest_explorer import growing_explorer, splitting_explorer
-from colllib.show.gantt import gantt
 from colllib.show.graph_player import graph_player
 from colllib.show.ladder_explorer import ladder_explorer, realistic_ladder_explorer
 from colllib.show.lasso import Lasso
@@ -42,9 +41,9 @@ from colllib.show.player import still
 from colllib.show.players import boxes_player, boxes_switch_player, switch_player, torus_player, trace_player
 from colllib.show.primitive_explorer import primitive_explorer
 from colllib.show.skew_explorer import skew_explorer
-from colllib.show.space_time import space_time
 from colllib.show.stages_explorer import stages_explorer
 from colllib.show.states_explorer import states_explorer
 from colllib.show.table import Table
+from colllib.show.timelines import gantt, space_time
 from colllib.show.topology_explorer import topology_explorer
 from colllib.show.winners_map import winners_map

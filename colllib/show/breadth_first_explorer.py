@@ -169,7 +169,7 @@ def _draw(pen: Pen, here: Reception) -> None:
         for link in range(len(neighbors))
         if here.usable(owner) >> link & 1 and (owner, link) not in here.flow
     ]
-    pen.line_of(track.d for track in idle)
+    pen.lines(idle)
     end = Box(right, height / 2, 30, 30, round=True)
     for link, box in enumerate(there):
         load = sum((share for (_, by), share in here.flow.items() if by == link), Fraction(0))

@@ -160,14 +160,6 @@ def _legend(counts: IntArray) -> str:
     return legend_row((line.format(_HUES[k], _WIDTHS[k]), name) for k, name in enumerate(_LEVELS) if counts[k])
 
 
-def _paths(segments: list[list[str]]) -> str:
-    return "".join(
-        f'<path d="{"".join(part)}" style="stroke:{_HUES[k]}" stroke-width="{_WIDTHS[k]}"/>'
-        for k, part in enumerate(segments)
-        if part
-    )
-
-
 def _job_marks(here: Scene, spot: Callable[[int], tuple[float, float]], radius: float) -> str:
     """A dot for every rank, in the color of its job and with its number."""
 
@@ -202,10 +194,15 @@ def _torus_picture(here: Scene) -> str:
         length = way * (step if b - a == way * axes.strides[axis] else step * 0.55)
         side = 4 * way  # up and down on opposite sides
         segments[level].append(f"M{x - side:g} {y:g}v{length:g}" if axis else f"M{x:g} {y + side:g}h{length:g}")
+    links = "".join(
+        f'<path d="{"".join(part)}" style="stroke:{_HUES[k]}" stroke-width="{_WIDTHS[k]}"/>'
+        for k, part in enumerate(segments)
+        if part
+    )
     size = 2 * left + step * (SIDE - 1)
     return (
         f'<svg viewBox="0 0 {size} {size}" style="max-width:380px" aria-hidden="true">'
-        f'<g fill="none">{_paths(segments)}</g>{_job_marks(here, spot, 8.5)}</svg>'
+        f'<g fill="none">{links}</g>{_job_marks(here, spot, 8.5)}</svg>'
     )
 
 

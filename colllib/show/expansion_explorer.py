@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from string import ascii_lowercase
 
 from colllib.algorithms import breadth_first, expansion
 from colllib.execution import Execution, execute
@@ -17,6 +16,7 @@ from colllib.show.drawings.graphs import Spread, around, in_rows, radius_of
 from colllib.show.explorer import Explorer
 from colllib.show.pen import Pen, both_widths, legend_of
 from colllib.show.table import Table
+from colllib.show.theme import letter
 from colllib.topology import Topology
 from colllib.topology.expression import find
 
@@ -148,15 +148,6 @@ def predicted(kind: str, cost: Fraction, ranks: int) -> Fraction:
     if kind == "degree":
         return cost + Fraction(1, 2 * ranks)
     return cost * Fraction(ranks, ranks - 1) * (1 - Fraction(1, ranks**2))
-
-
-def letter(rank: int) -> str:
-    """A rank of the base.
-
-    >>> letter(2)
-    'c'
-    """
-    return ascii_lowercase[rank]
 
 
 _expanded = cache(Expanded)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -49,12 +49,13 @@ class Explorer:
     """Controls and parts, with a summary that is read out after each move.
 
     `summary` returns plain text (its parameters are controls, as a part's), or is a sentence with slots
-    about the first race of the parts (see `Told`); by default it repeats the controls.  `play` names the
-    control that Previous, Play and Next move.  `name` is the explorer's address in a page (default: its
-    title in small letters).  `note` says what it rests on, folded below everything.
+    about the first race of the parts (see `Told`).  `play` names the control that Previous, Play and Next
+    move.  `name` is the explorer's address in a page (default: its title in small letters).  `note` says
+    what it rests on, folded below everything.
 
     >>> square = Part(lambda n: f"<p>{n} squared is {n**2}</p>")
-    >>> explorer = Explorer("Squares", [Control("n", "Number n", range(5), start=2)], [square])
+    >>> numbers = Control("n", "Number n", range(5), start=2)
+    >>> explorer = Explorer("Squares", [numbers], [square], lambda n: f"{n} times {n}")
     >>> explorer
     Explorer: Squares (Number n)
     >>> explorer.grid.fragments[:2]
@@ -64,11 +65,13 @@ class Explorer:
     title: str
     controls: Sequence[Control | Quantity]
     parts: Sequence[Part | View]
-    summary: str | Part | View | Callable[..., str] | None = None
+    summary: str | Part | View | Callable[..., str]
     play: str | None = None
     name: str = ""
     note: str = ""
     note_title: str = "What is priced here"
+    _offers: dict[tuple[Any, ...], dict[Any, str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _rendered: dict[tuple[Any, ...], str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.note:
@@ -131,10 +134,7 @@ class Explorer:
             given = Told(next(part.race for part in self.parts if isinstance(part, View)), text=given)
         if isinstance(given, View):
             return (*self.parts, given)
-        every_control = tuple(control.name for control in self.controls if isinstance(control, Control))
-        made = (
-            given if isinstance(given, Part) else Part(given) if given else Part(self._repeat, depends_on=every_control)
-        )
+        made = given if isinstance(given, Part) else Part(given)
         return (*self.parts, Part(lambda **state: typeset(made.render(**state)), depends_on=made.depends_on))
 
     @cached_property
@@ -145,10 +145,6 @@ class Explorer:
 
     def _part_name(self, number: int) -> str:
         return "the summary" if number == len(self.parts) else f"part {number + 1}"
-
-    def _repeat(self, **state: Any) -> str:
-        labels = {control.name: control.label for control in self.controls}
-        return "; ".join(f"{labels[name]}: {text}" for name, text in self.texts(state).items()) + "."
 
     def texts(self, state: State) -> dict[str, str]:
         """The text of every control that `state` has a value for."""
@@ -172,10 +168,6 @@ class Explorer:
             if control.name in names:
                 found |= {place, *self.needs(place)}
         return tuple(sorted(found))
-
-    @cached_property
-    def _offers(self) -> dict[tuple[Any, ...], dict[Any, str]]:
-        return {}
 
     def choices(self, place: int, state: State) -> dict[Any, str]:
         """What control number `place` offers in `state`, as value: text."""
@@ -233,10 +225,6 @@ class Explorer:
             )
 
     # -- rendering ------------------------------------------------------------------------
-
-    @cached_property
-    def _rendered(self) -> dict[tuple[Any, ...], str]:
-        return {}
 
     def render(self, number: int, state: State) -> str:
         """The markup of a part (the last one is the summary) in `state`; a fragment is made once."""

@@ -61,7 +61,6 @@ def bars(
     log: bool = False,
     highlight: Collection[str] = (),
     title: str = "",
-    alt: str | None = None,
 ) -> Chart:
     """Horizontal bars, lowest value first, each with its value printed.
 
@@ -99,9 +98,8 @@ def bars(
     hint = ""
     if log:
         hint = f'<p class="cl-hint">Logarithmic scale; the bars start at {escape(value_format(floor))}.</p>'
-    if alt is None:
-        described = "; ".join(f"{label} {value_format(value)}" for label, value in ranked)
-        alt = f"{title + '. ' if title else ''}Bar chart, lowest first: {described}."
+    described = "; ".join(f"{label} {value_format(value)}" for label, value in ranked)
+    alt = f"{title + '. ' if title else ''}Bar chart, lowest first: {described}."
     return Chart(f'<div class="cl-bars">{"".join(cells)}</div>{hint}', alt, title)
 
 

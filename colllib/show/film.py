@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import Literal, NamedTuple
+
+import numpy as np
 
 from colllib.algorithms.trees import depths
 from colllib.execution import Execution, trace
@@ -63,7 +65,7 @@ class Film:
     >>> from colllib import execute
     >>> from colllib.algorithms import allreduce
     >>> film = Film("ring", execute(allreduce.ring(4)))
-    >>> film.kind, film.steps, film.value(1, 1, 0), film.moves(1)[0].content
+    >>> film.kind, film.steps, film.value(1, 1, 0), film.moves[1][0].content
     ('blocks', 6, 3, (0,))
     """
 
@@ -133,9 +135,8 @@ class Film:
     def _whereabouts(self, t: int) -> State:
         """Each block of an all-to-all at the rank that received it last."""
         place = self.blocks.source.tolist()
-        for k in range(t):
-            step = self.schedule.step(k)
-            for block, dst in zip(step.block.tolist(), step.dst.tolist(), strict=True):
+        for sent in self._sent[: t + 1]:
+            for _, dst, block, _ in sent:
                 place[block] = dst
         return {(node, block): Counter([int(self.blocks.source[block])]) for block, node in enumerate(place)}
 
@@ -144,11 +145,9 @@ class Film:
         """For every state the (node, block) whose value is still sent, or must be there in the end."""
         last = {(rank, block) for block, ranks in enumerate(self.targets) for rank in ranks}
         found = [frozenset(last)]
-        for t in reversed(range(self.steps)):
-            step = self.schedule.step(t)
-            moved = list(zip(*(column.tolist() for column in step), strict=True))
-            last = last - {(dst, block) for _, dst, block, add in moved if not add}
-            last |= {(src, block) for src, _, block, _ in moved}
+        for sent in reversed(self._sent[1:]):
+            last = last - {(dst, block) for _, dst, block, add in sent if not add}
+            last |= {(src, block) for src, _, block, _ in sent}
             found.append(frozenset(last))
         return tuple(reversed(found))
 
@@ -189,10 +188,10 @@ class Film:
 
     def _arrived(self, t: int, node: int, cell: int) -> bool:
         if self.kind == "contributions":
-            came = (src for src, dst, _ in self._sent[t] if dst == node)
+            came = (src for src, dst, *_ in self._sent[t] if dst == node)
             return any(cell in self.states[t - 1][src, 0] for src in came)
         blocks = self.cells[cell].blocks
-        return any(dst == node and block in blocks for _, dst, block in self._sent[t])
+        return any(dst == node and block in blocks for _, dst, block, _ in self._sent[t])
 
     def whole(self, t: int, node: int, block: int) -> bool:
         """Whether a node has all contributions to a block, each once."""
@@ -211,22 +210,19 @@ class Film:
     # -- what moves -------------------------------------------------------------------------------
 
     @cached_property
-    def _sent(self) -> list[list[tuple[int, int, int]]]:
-        """For every state the (source, destination, block) that led to it."""
+    def _sent(self) -> list[list[tuple[int, int, int, bool]]]:
+        """For every state the (source, destination, block, whether it is added) that led to it."""
         steps = map(self.schedule.step, range(self.steps))
-        return [[], *(list(zip(*(column.tolist() for column in step[:3]), strict=True)) for step in steps)]
+        return [[], *(list(zip(*(column.tolist() for column in step), strict=True)) for step in steps)]
 
     @cached_property
-    def _moves(self) -> tuple[tuple[Move, ...], ...]:
-        return ((), *(tuple(self._moves_of(t)) for t in range(1, self.steps + 1)))
-
-    def moves(self, t: int) -> tuple[Move, ...]:
-        """The messages of the step that leads to state t."""
-        return self._moves[t]
+    def moves(self) -> tuple[tuple[Move, ...], ...]:
+        """For every state the messages of the step that led to it."""
+        return tuple(tuple(self._moves_of(t)) for t in range(self.steps + 1))
 
     def _moves_of(self, t: int) -> Iterable[Move]:
         bundles: dict[tuple[int, int, int, bool], list[int]] = {}
-        for src, dst, block, add in zip(*(column.tolist() for column in self.schedule.step(t - 1)), strict=True):
+        for src, dst, block, add in self._sent[t]:
             bundles.setdefault((src, dst, self.part[block], add), []).append(block)
         for (src, dst, part, add), blocks in sorted(bundles.items()):
             yield Move(src, dst, part, add, tuple(sorted(blocks)), self._content(t, src, sorted(blocks)))
@@ -244,8 +240,7 @@ class Film:
 
     def share(self, blocks: Sequence[int]) -> Fraction:
         """How much of the message some blocks are."""
-        share = self.blocks.share
-        return Fraction(int(share.numerators[list(blocks)].sum()), share.denominator)
+        return self.blocks.share.taken(np.array(blocks)).total()
 
     @cached_property
     def part(self) -> list[int]:
@@ -270,9 +265,8 @@ class Film:
         if self.run.topology.lattice is not None or self.schedule.switches:
             return []  # their places are given
         edges: list[set[tuple[int, int]]] = [set() for _ in range(len(self.blocks))]
-        for t in range(self.steps):
-            for src, dst, block, add in zip(*(column.tolist() for column in self.schedule.step(t)), strict=True):
-                edges[block].add((src, dst) if add else (dst, src))
+        for src, dst, block, add in chain.from_iterable(self._sent):
+            edges[block].add((src, dst) if add else (dst, src))
         found: dict[tuple[int, ...], list[int]] = {}
         for block, pairs in enumerate(edges):
             parent = dict(pairs)

@@ -51,6 +51,12 @@ class Box:
         )
 
 
+def ends(parts: Sequence[Box]) -> tuple[float, float, float, float]:
+    """The left, right, upper and lower end of some boxes."""
+    left, right = min(p.x - p.width / 2 for p in parts), max(p.x + p.width / 2 for p in parts)
+    return left, right, min(p.y - p.height / 2 for p in parts), max(p.y + p.height / 2 for p in parts)
+
+
 @dataclass(frozen=True)
 class Track:
     """A way through a picture that an arrow shows and a block takes.

@@ -7,7 +7,7 @@ import numpy as np
 
 from colllib.algorithms.innetwork import SwitchTree
 from colllib.exact import IntArray
-from colllib.show.geometry import Box, Point
+from colllib.show.geometry import Box, Point, ends
 from colllib.topology import Lattice, Topology
 
 Size = tuple[float, float]
@@ -37,20 +37,20 @@ def circle(count: int, size: Size, width: float) -> list[Point]:
             across = (width - size[0]) / 2
 
 
-def snake(count: int, size: Size, width: float, gap: float = 44.0) -> list[Point]:
-    """Boxes in rows, every second one backwards, so that each is beside the one before.
+def snake(order: Sequence[int], size: Size, width: float, gap: float = 44.0) -> list[Point]:
+    """Boxes 0, 1, ... in rows, every second one backwards, so that each is beside the one before it in the order.
 
-    >>> snake(4, (80, 20), 220)
-    [(0.0, 0.0), (124.0, 0.0), (124.0, 64.0), (0.0, 64.0)]
+    >>> snake([0, 1, 3, 2], (80, 20), 220)
+    [(0.0, 0.0), (124.0, 0.0), (0.0, 64.0), (124.0, 64.0)]
     """
     columns = max(1, int((width + gap) // (size[0] + gap)))
-    rows = -(-count // columns)
-    columns = -(-count // rows)
-    found = []
-    for k in range(count):
+    rows = -(-len(order) // columns)
+    columns = -(-len(order) // rows)
+    found: list[Point] = [(0.0, 0.0)] * len(order)
+    for k, box in enumerate(order):
         row, place = divmod(k, columns)
         column = place if row % 2 == 0 else columns - 1 - place
-        found.append((column * (size[0] + gap), row * (size[1] + gap)))
+        found[box] = (column * (size[0] + gap), row * (size[1] + gap))
     return found
 
 
@@ -114,16 +114,13 @@ def direction(axes: Lattice, a: int, b: int) -> tuple[int, int]:
     return axis, 1 if up else -1
 
 
-def boxes(
-    dims: Sequence[int], size: Size, width: float, gap: float = 40.0
-) -> tuple[list[Point], list[tuple[Box, int]]]:
+def boxes(dims: Sequence[int], size: Size, width: float) -> tuple[list[Point], list[tuple[Box, int]]]:
     """Ranks in columns inside boxes, boxes beside one another or in rows, boxes of boxes alike.
 
     Args:
         dims: innermost first, as in a topology's lattice.
         size: of a rank.
         width: of the picture.
-        gap: between ranks of a box.
 
     Returns:
         the ranks' places, and the frames with their tier, the outermost first.
@@ -132,7 +129,7 @@ def boxes(
     >>> len(places), [tier for _, tier in frames]
     (4, [0, 0])
     """
-    places: list[Point] = [(0.0, k * (size[1] + gap)) for k in range(dims[0])]
+    places: list[Point] = [(0.0, k * (size[1] + 40)) for k in range(dims[0])]
     frames: list[tuple[Box, int]] = [(_around(places, size, 12.0), 0)]
     for tier, count in enumerate(dims[1:], 1):
         last = tier == len(dims) - 1
@@ -173,15 +170,9 @@ def boxes_in_a_row(
     return places, frames
 
 
-def extent(parts: Sequence[Box]) -> tuple[float, float, float, float]:
-    """The left, right, upper and lower end of some boxes."""
-    left, right = min(p.x - p.width / 2 for p in parts), max(p.x + p.width / 2 for p in parts)
-    return left, right, min(p.y - p.height / 2 for p in parts), max(p.y + p.height / 2 for p in parts)
-
-
 def _around(places: Sequence[Point], size: Size, margin: float, frames: Sequence[Box] = ()) -> Box:
     parts = [Box(x, y, *size) for x, y in places] + list(frames)
-    left, right, top, bottom = extent(parts)
+    left, right, top, bottom = ends(parts)
     top -= 14  # a line for the name
     return Box((left + right) / 2, (top + bottom) / 2, right - left + 2 * margin, bottom - top + 2 * margin)
 

@@ -85,7 +85,7 @@ def number(value: float) -> str:
 
 
 @dataclass(frozen=True)
-class _Axis:
+class Axis:
     """Maps values to positions; `base` is 0 for a linear axis."""
 
     low: float
@@ -200,11 +200,6 @@ def _leads(series: Mapping[str, Points]) -> list[tuple[float, str]]:
     return found
 
 
-def log_axis(low: float, high: float, start: float, stop: float) -> _Axis:
-    """Where values from low to high stand between two places, logarithmically."""
-    return _Axis(low, high, 10, start, stop)
-
-
 def px(value: float) -> str:
     """A coordinate to a tenth, as the page's script writes it.
 
@@ -219,7 +214,7 @@ def text(x: float, y: float, anchor: str, words: str, extra: str = "") -> str:
     return f'<text x="{px(x)}" y="{px(y)}" text-anchor="{anchor}"{extra}>{typeset_svg(words)}</text>'
 
 
-def _grid(x: _Axis, y: _Axis, frame: Frame, strip: float) -> str:
+def _grid(x: Axis, y: Axis, frame: Frame, strip: float) -> str:
     out = []
     for value in y.ticks(5):
         at = y(value)
@@ -236,7 +231,7 @@ def _grid(x: _Axis, y: _Axis, frame: Frame, strip: float) -> str:
     return "".join(out)
 
 
-def _mark(mark: Mark, x: _Axis, y: _Axis) -> str:
+def _mark(mark: Mark, x: Axis, y: Axis) -> str:
     at = x(mark.x)
     anchor, shift = ("end", -5) if at > x.start + 0.35 * (x.stop - x.start) else ("start", 5)
     if mark.y is None:
@@ -270,7 +265,7 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
     return found
 
 
-def _curve(curve: Curve, x: _Axis, y: _Axis, end: float | None, rule: Rule | None) -> str:
+def _curve(curve: Curve, x: Axis, y: Axis, end: float | None, rule: Rule | None) -> str:
     """The line, dots on few points, a wide line to point at, a dot at the rule, and the label at its end."""
     places = [f"{px(x(a))} {px(y(b))}" for a, b in zip(curve.xs, curve.ys, strict=True)]
     hue, path = curve.look.color, "L".join(places)
@@ -290,7 +285,7 @@ def _curve(curve: Curve, x: _Axis, y: _Axis, end: float | None, rule: Rule | Non
     return f'<g data-row="{escape(curve.name)}">{out}</g>'
 
 
-def _rule(rule: Rule, x: _Axis, y: _Axis) -> str:
+def _rule(rule: Rule, x: Axis, y: Axis) -> str:
     """The rule with its label, and the strip below the axis."""
     at = x(rule.x)
     label = text(min(max(at, x.start + 24), x.stop - 24), y.stop - 6, "middle", rule.label, ' font-weight="600"')
@@ -318,10 +313,10 @@ def plot(
     strip = 11 if rule and rule.strip else 0
     if strip and frame.log_y:
         low /= (high / low) ** ROOM
-    y = _Axis(low, high, frame.log_y, frame.height - BOTTOM - strip, TOP + (9 if rule else 0))
+    y = Axis(low, high, frame.log_y, frame.height - BOTTOM - strip, TOP + (9 if rule else 0))
     left = max(12 + LETTER * max(len(frame.y_format(value)) for value in y.ticks(5)), 50 if strip else 0)
     right = 18 + LETTER * max(len(curve.label) for curve in curves) if ends else RIGHT
-    x = _Axis(*_span(all_x, frame.log_x, False), frame.log_x, left, frame.width - right)
+    x = Axis(*_span(all_x, frame.log_x, False), frame.log_x, left, frame.width - right)
     tips: Sequence[float | None] = [None] * len(curves)
     if ends:
         tips = spread([y(curve.ys[-1]) for curve in curves], 15, y.stop, y.start)
@@ -352,7 +347,6 @@ def lines(
     marks: Sequence[Mark] = (),
     bands: Mapping[str, Points] | None = None,
     title: str = "",
-    alt: str | None = None,
 ) -> Chart:
     """Draw each series ``label: (xs, ys)`` in its algorithm's color and dash, or in a pair of its own.
 
@@ -386,12 +380,11 @@ N = 8 is marked at 8.
     at_ends = len(series) > 1 and max(map(len, series)) <= AT_ENDS
     frame = Frame(x_label, y_label, base_x, base_y, x_format, y_format, y_from_zero)
     body = plot(curves, frame, ends=at_ends, marks=marks)
-    if alt is None:
-        alt = describe(series, x_label, y_label, x_format, y_format)
-        alt += "".join(
-            f" Band of {name} at the end: {y_format(low[-1])} to {y_format(high[-1])}."
-            for name, (low, high) in bands.items()
-        )
-        places = [(mark.label, x_format(mark.x)) for mark in marks]
-        alt += "".join(f" {label} is marked at {x}." if label != x else f" Marked: {x}." for label, x in places)
+    alt = describe(series, x_label, y_label, x_format, y_format)
+    alt += "".join(
+        f" Band of {name} at the end: {y_format(low[-1])} to {y_format(high[-1])}."
+        for name, (low, high) in bands.items()
+    )
+    places = [(mark.label, x_format(mark.x)) for mark in marks]
+    alt += "".join(f" {label} is marked at {x}." if label != x else f" Marked: {x}." for label, x in places)
     return Chart(("" if at_ends else _legend(list(series), chosen)) + body, alt, title)

@@ -5,15 +5,14 @@ those whose messages crossed the link.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
-from string import ascii_letters
+from functools import cache, partial
 from typing import Any
 
 from colllib.algorithms import relay
-from colllib.bounds import cut, middle_cut
+from colllib.bounds import floor
 from colllib.cost import Cost
 from colllib.execution import Execution, execute
 from colllib.show.control import Control, Part, counted
@@ -23,10 +22,9 @@ from colllib.show.figure import Chart, legend_row
 from colllib.show.ladder_explorer import fabric_name
 from colllib.show.layouts import direction
 from colllib.show.race import Form, Race, Row
-from colllib.show.theme import escape
+from colllib.show.theme import escape, letter
 from colllib.show.views import Rows, Told
 from colllib.topology import Lattice, Topology, mesh, torus
-from colllib.topology.cuts import floor_by_hops
 from colllib.topology.paths import routed
 from colllib.topology.routes import alternating_torus
 
@@ -37,15 +35,16 @@ DIMS = {
 SHAPES = {f"{kind} {x} × {y}": (kind, (x, y)) for kind, sizes in DIMS.items() for x, y in sizes}
 _MOST_NAMES = 36
 
-#: Kind of a shape -> its rules, each with the options of the relay, or None for one block on a link at a time, axes in
-#: turn. Ties are a torus' matter.
-RULES: dict[str, dict[str, dict[str, Any] | None]] = {
+#: A way to run an all-to-all: the options of the relay, or the torus with the routes of one block on a link at a time.
+How = dict[str, Any] | Callable[[tuple[int, ...]], Topology]
+#: Kind of a shape -> its rules. Ties are a torus' matter.
+RULES: dict[str, dict[str, How]] = {
     "torus": {
         "X first, ties up": {"tie": "up"},
         "X first, ties balanced": {"tie": "balanced"},
         "X first, ties split": {"tie": "split"},
         "half X first, half Y first, ties split": {"tie": "split", "rotated": True},
-        "axes in turn, one block at a time": None,
+        "axes in turn, one block at a time": alternating_torus,
     },
     "mesh": {"X first": {}, "half X first, half Y first": {"rotated": True}},
 }
@@ -103,13 +102,15 @@ def heat(shape: str, rule: str, sender: int | None = None) -> Heat:
     ('0 -> 1', '3/4')
     """
     kind, dims = SHAPES[shape]
-    options, topology = RULES[kind][rule], torus(dims) if kind == "torus" else mesh(dims)
-    if options is None:
-        topology = alternating_torus(dims)
-        schedule = relay.relay_one_by_one(topology)
-    else:
-        schedule = relay.relay(Lattice(dims, kind == "torus"), **options)
-    return heat_of(execute(schedule, topology), range(schedule.num_steps), sender)
+    run = _run(RULES[kind][rule], Lattice(dims, kind == "torus"))
+    return heat_of(run, range(run.schedule.num_steps), sender)
+
+
+def _run(how: How, axes: Lattice) -> Execution:
+    if callable(how):
+        topology = how(axes.dims)
+        return execute(relay.relay_one_by_one(topology), topology)
+    return execute(relay.relay(axes, **how), torus(axes.dims) if axes.wraps else mesh(axes.dims))
 
 
 def heat_of(run: Execution, steps: Iterable[int], sender: int | None = None) -> Heat:
@@ -142,18 +143,9 @@ def heat_of(run: Execution, steps: Iterable[int], sender: int | None = None) -> 
     return Heat(run, tuple(total), tuple(crossed))
 
 
-def rank_name(rank: int) -> str:
-    """Ranks as letters, a to z, then A to Z.
-
-    >>> rank_name(2), rank_name(35)
-    ('c', 'J')
-    """
-    return ascii_letters[rank]
-
-
 def link_label(topology: Topology, link: int) -> str:
     """A link as "b→c"."""
-    return f"{rank_name(int(topology.link_src[link]))}→{rank_name(int(topology.link_dst[link]))}"
+    return f"{letter(int(topology.link_src[link]))}→{letter(int(topology.link_dst[link]))}"
 
 
 def amount(value: Fraction) -> str:
@@ -172,7 +164,7 @@ def carried(found: Heat, link: int) -> str:
     pairs: dict[str, Fraction] = {}
     ends = ((int(blocks.source[block]), int(blocks.target[block]), block) for block in found.crossings[link])
     for source, target, block in sorted(ends):
-        name = f"{rank_name(source)}→{rank_name(target)}"
+        name = f"{letter(source)}→{letter(target)}"
         pairs[name] = pairs.get(name, Fraction(0)) + share[block] * found.crossings[link][block]
     if not pairs:
         return "nothing"
@@ -265,7 +257,7 @@ def _ranks(topology: Topology, sender: int | None) -> str:
         ink = "var(--cl-bg,#fff)" if rank == sender else "currentColor"
         out.append(
             f'<circle cx="{x:g}" cy="{y:g}" r="10.5" style="fill:{fill};stroke:var(--cl-edge,#77808a)"/>'
-            f'<text x="{x:g}" y="{y + 4:g}" style="fill:{ink}">{rank_name(rank)}</text>'
+            f'<text x="{x:g}" y="{y + 4:g}" style="fill:{ink}">{letter(rank)}</text>'
         )
     return f'<g stroke-width="1" text-anchor="middle">{"".join(out)}</g>'
 
@@ -288,7 +280,7 @@ def describe(found: Heat) -> str:
     """The alt text: the busiest and the quietest links, and how many there are of each load."""
     topology = found.run.topology
     assert topology.lattice is not None
-    below = " ".join(map(rank_name, range(topology.lattice.dims[0])))
+    below = " ".join(map(letter, range(topology.lattice.dims[0])))
     kinds = Counter(found.loads)
     described = ", ".join(
         f"{count} carry {amount(load / found.unit)}" for load, count in sorted(kinds.items(), reverse=True)[:6]
@@ -327,6 +319,7 @@ def link_heat_explorer() -> Explorer:
     >>> link_heat_explorer()
     Explorer: Which link is hot? (Shape, Rule, Blocks of, Message M, Latency α, Bandwidth BW)
     """
+    every = Race(lambda shape: [_priced(shape, rule, rule) for rule in rules(shape)])
     heads = "rule = name | time | of fastest | times the links' bound = over floor | n_alpha | n_beta"
     return Explorer(
         "Which link is hot?",
@@ -337,9 +330,9 @@ def link_heat_explorer() -> Explorer:
             *prices(),
         ],
         [
-            Part(_map, "Link map"),
+            Part(lambda shape, rule, sender: heat_map(heat(shape, rule, sender), sender), "Link map"),
             Part(_facts, "The hottest link"),
-            Rows(Race(_every), "Every rule", "Every rule in numbers", heads),
+            Rows(every, "Every rule", "Every rule in numbers", heads),
         ],
         summary=Told(
             Race(_chosen),
@@ -349,24 +342,10 @@ def link_heat_explorer() -> Explorer:
     )
 
 
-def _map(shape: str, rule: str, sender: int | None) -> Chart:
-    return heat_map(heat(shape, rule, sender), sender)
-
-
-def floor(topology: Topology) -> Fraction:
-    """What the busiest link must carry in any case, in units of M: across the middle, over all hops, out of a corner.
-
-    >>> str(floor(torus((4, 4))))
-    '1/2'
-    """
-    corner = cut("all-to-all", topology, [0]).n_beta
-    return max(middle_cut(topology).n_beta, floor_by_hops(topology), corner)
-
-
 def _facts(shape: str, rule: str, sender: int | None) -> str:
     found, whole = heat(shape, rule, sender), heat(shape, rule)
     topology, link, cost = found.run.topology, found.hottest, whole.run.cost
-    least = floor(topology)
+    least = floor("all-to-all", topology).n_beta
     rows = [
         f"Hottest link{_whose(sender)}: <b>{link_label(topology, link)}</b> with "
         f"{amount(found.loads[link] / found.unit)} of M/N, that is {found.loads[link]} of M: "
@@ -379,16 +358,12 @@ def _facts(shape: str, rule: str, sender: int | None) -> str:
 
 
 def _whose(sender: int | None) -> str:
-    return "" if sender is None else f" of rank {rank_name(sender)}'s blocks"
+    return "" if sender is None else f" of rank {letter(sender)}'s blocks"
 
 
 def _priced(shape: str, rule: str, name: str, way: str = "") -> Row:
     run = heat(shape, rule).run
-    return Row(name, {way: Form((run.cost,))}, floor=Form((Cost(0, floor(run.topology)),)))
-
-
-def _every(shape: str) -> list[Row]:
-    return [_priced(shape, rule, rule) for rule in rules(shape)]
+    return Row(name, {way: Form((run.cost,))}, floor=Form((Cost(0, floor("all-to-all", run.topology).n_beta),)))
 
 
 def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:
@@ -406,15 +381,14 @@ def _chosen(shape: str, rule: str, sender: int | None) -> list[Row]:
 
 STEPPED = (4, 4)
 
-#: A way to run an all-to-all on 4 × 4 -> the routes of one block on a link at a time, or the options of bundles.
-WAYS: dict[str, Topology | dict[str, bool]] = {
-    "one block on a link: X first, ties up": torus(STEPPED),
-    "one block on a link: X first, ties balanced": torus(STEPPED, tie="balanced"),
-    "one block on a link: axes in turn": alternating_torus(STEPPED),
-    "bundles: X first": {},
-    "bundles: slices": {"rotated": True},
-    "bundles: axis after axis": {"phased": True},
-    "bundles: slices, axis after axis": {"rotated": True, "phased": True},
+WAYS: dict[str, How] = {
+    "one block on a link: X first, ties up": torus,
+    "one block on a link: X first, ties balanced": partial(torus, tie="balanced"),
+    "one block on a link: axes in turn": alternating_torus,
+    "bundles: X first": {"tie": "split"},
+    "bundles: slices": {"tie": "split", "rotated": True},
+    "bundles: axis after axis": {"tie": "split", "phased": True},
+    "bundles: slices, axis after axis": {"tie": "split", "rotated": True, "phased": True},
 }
 
 
@@ -448,14 +422,10 @@ def progress(way: str) -> Progress:
     >>> str(found.arrived[-1])
     '240'
     """
-    how = WAYS[way]
-    if isinstance(how, Topology):
-        schedule, where = relay.relay_one_by_one(how), how
-    else:
-        schedule, where = relay.relay(Lattice(STEPPED), tie="split", **how), torus(STEPPED)
-    run = execute(schedule, where)
+    run = _run(WAYS[way], Lattice(STEPPED))
+    schedule = run.schedule
     heats = [heat_of(run, [t]) for t in range(schedule.num_steps)]
-    if isinstance(how, Topology):
+    if callable(WAYS[way]):
         heats = [replace(found, most=3 * found.unit, names=_names(found)) for found in heats]
     else:
         most = max(max(found.loads) for found in heats)
@@ -465,7 +435,7 @@ def progress(way: str) -> Progress:
     for t in range(schedule.num_steps):
         step = schedule.step(t)
         home = step.block[step.dst == target[step.block]]
-        there += Fraction(int(share.numerators[home].sum()), share.denominator)
+        there += share.taken(home).total()
         arrived.append(there * schedule.ranks)
     return Progress(run, tuple(heats), tuple(arrived))
 
@@ -474,7 +444,7 @@ def _names(found: Heat) -> tuple[str, ...]:
     """The block on each link as its source and its destination: "ak"."""
     blocks = found.run.schedule.blocks
     return tuple(
-        "".join(rank_name(int(blocks.source[block])) + rank_name(int(blocks.target[block])) for block in crossed)
+        "".join(letter(int(blocks.source[block])) + letter(int(blocks.target[block])) for block in crossed)
         for crossed in found.crossings
     )
 
@@ -509,7 +479,7 @@ def _so_far(way: str, step: int) -> str:
         "<b>ak</b> beside a link is the block from a to k.",
         "Numbers on links count M/N = M/16, ties split.",
     )
-    reading = names if isinstance(WAYS[way], Topology) else numbers
+    reading = names if callable(WAYS[way]) else numbers
     return (
         f"<p>So far <i>n</i><sub>α</sub> = {step} of {run.cost.n_alpha}, "
         f"<i>n</i><sub>β</sub> = {beta} of {run.cost.n_beta} (lock-step); "

@@ -21,11 +21,11 @@ PAUSE = 900  # milliseconds between steps while playing
 class Live:
     """Widgets for an explorer; moving a control, by hand or from Python, redraws the parts.
 
-    ``controls[name]`` has an index for a choice, and for a quantity a value, which is text.
+    ``controls[name]`` has an index for a choice, and for a quantity a value, which is text; ``state`` has their values.
 
     >>> from colllib.show import Control, Explorer, Part
     >>> ring = Part(lambda n: f"<p>{2 * (n - 1)} steps</p>")
-    >>> live = Explorer("Ring", [Control("n", "Ranks N", [2, 4, 8])], [ring]).live
+    >>> live = Explorer("Ring", [Control("n", "Ranks N", [2, 4, 8])], [ring], lambda n: f"{n} ranks").live
     >>> live.controls["n"].index = 2
     >>> live.parts[0].value
     '<p>14 steps</p>'
@@ -33,39 +33,32 @@ class Live:
 
     def __init__(self, explorer: Explorer) -> None:
         self.explorer = explorer
-        self._texts: list[list[str]] = []
-        self._read = dict(explorer.start)
+        self.state: State = dict(explorer.start)
         self._busy = False
         self.controls: dict[str, Any] = {}
-        shown = []
-        for place, control in enumerate(explorer.controls):
-            if isinstance(control, Quantity):
-                self._texts.append([])
-                shown.append(self._quantity(control))
-            else:
-                shown.append(self._choice(place, control))
+        self._shown = [
+            self._quantity(control) if isinstance(control, Quantity) else self._choice(place, control)
+            for place, control in enumerate(explorer.controls)
+        ]
         self.parts = [widgets.HTML() for _ in explorer.all_parts]
         for part in self.parts:
             part.add_class("cl-part")
         head = widgets.HTML(f'{style("theme", "explorer", "pen")}<p class="cl-title">{escape(explorer.title)}</p>')
-        self._shown = shown
-        self.box = widgets.VBox([head, *shown, *self._played(), *(self.parts[k] for k in explorer.order)])
+        self.box = widgets.VBox([head, *self._shown, *self._played(), *(self.parts[k] for k in explorer.order)])
         for name in ("colllib", "cl-explorer", "cl-live"):
             self.box.add_class(name)
         self._draw()
 
     def _choice(self, place: int, control: Control) -> Any:
         offered, form = self.explorer.choices(place, self.explorer.start), self.explorer.form(place)
-        texts = list(offered.values())
         few = {"select": widgets.Dropdown, "radio": widgets.ToggleButtons}
         widget = few.get(form, widgets.SelectionSlider)(
-            options=[(text, k) for k, text in enumerate(texts)],
+            options=[(text, k) for k, text in enumerate(offered.values())],
             index=list(offered).index(self.explorer.start[control.name]),
             description=control.label,
             style=WIDE if form != "radio" else {**WIDE, "button_width": "auto"},
             layout={"max_width": "44em", "width": "auto"},
         )
-        self._texts.append(texts)
         self.controls[control.name] = widget
         widget.observe(lambda _: self._moved(place), names="index")
         return widget
@@ -90,7 +83,7 @@ class Live:
                 trouble.value = f'<span class="cl-error" role="alert">{escape(error)}</span>'
                 return
             trouble.value = ""
-            self._read[control.name] = value
+            self.state[control.name] = value
             self._busy, slider.value = True, control.at(value)
             self._busy = False
             self._draw()
@@ -109,53 +102,37 @@ class Live:
         widgets.link((self._play, "value"), (slider, "index"))
         return [self._play]
 
-    @property
-    def state(self) -> State:
-        """The values the controls stand at."""
-        state: State = {}
-        for place, control in enumerate(self.explorer.controls):
-            if isinstance(control, Quantity):
-                state[control.name] = self._read[control.name]
-            else:
-                state[control.name] = list(self.explorer.choices(place, state))[self.controls[control.name].index]
-        return state
-
     def _moved(self, moved: int) -> None:
         if self._busy:
             return
         self._busy = True
         try:
-            state: State = {}
             for place, control in enumerate(self.explorer.controls):
-                if isinstance(control, Quantity):
+                if place < moved or isinstance(control, Quantity):
                     continue
-                offered = self.explorer.choices(place, state)
+                offered = self.explorer.choices(place, self.state)
                 if place > moved:
-                    self._refit(place, list(offered.values()))
-                state[control.name] = list(offered)[self.controls[control.name].index]
+                    self._refit(control.name, list(offered.values()))
+                self.state[control.name] = list(offered)[self.controls[control.name].index]
             self._draw()
         finally:
             self._busy = False
 
-    def _refit(self, place: int, texts: list[str]) -> None:
+    def _refit(self, name: str, texts: list[str]) -> None:
         """Keep the text where the new range has it, else clamp; the page's script does the same."""
-        old = self._texts[place]
+        widget = self.controls[name]
+        old, index = [text for text, _ in widget.options], widget.index
         if texts == old:
             return
-        name = self.explorer.controls[place].name
-        widget = self.controls[name]
-        text, index = old[widget.index], widget.index
         if name == self.explorer.play:
             self._play.max = len(texts) - 1
-        self._texts[place] = texts
         widget.options = [(shown, k) for k, shown in enumerate(texts)]
-        widget.index = texts.index(text) if text in texts else min(index, len(texts) - 1)
+        widget.index = texts.index(old[index]) if old[index] in texts else min(index, len(texts) - 1)
 
     def _draw(self) -> None:
-        state = self.state
         for place, shown in enumerate(self._shown):
-            shown.layout.set_trait("display", "none" if self.explorer.idle(place, state) else None)
+            shown.layout.set_trait("display", "none" if self.explorer.idle(place, self.state) else None)
         last = len(self.parts) - 1
         for number, part in enumerate(self.parts):
-            made = self.explorer.render(number, state)
+            made = self.explorer.render(number, self.state)
             part.value = f'<p class="cl-summary" aria-live="polite">{made}</p>' if number == last else made

@@ -3,11 +3,11 @@
 import json
 
 from colllib.measured.expected import expected
-from colllib.measured.machines import PRESETS, find
 from colllib.measured.shape import LARGE
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import write
 from colllib.show.theme import asset, escape, style
+from colllib.topology.machines import PRESETS, find
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "sendrecv")
 BOXES = (1, 2, 4, 8, 16, 32)

@@ -7,8 +7,8 @@ from colllib.parallelism import MODELS
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
-from colllib.show.gantt import gantt
 from colllib.show.lines import Mark, lines
+from colllib.show.timelines import gantt
 from colllib.training.data_parallel import NETWORK, Layer, bucketed
 from colllib.training.prices import price
 from colllib.training.timeline import COMPUTE, Step
@@ -17,7 +17,7 @@ MODEL = MODELS["Llama 3.1 8B"]
 SIZES = tuple(n * 1e6 for n in (1, 5, 10, 25, 50, 100, 200, 400, 800, 1600, 3200))
 #: Those on offer: also powers of two, and what frameworks start with.
 OFFERED = tuple(sorted({*SIZES, *(n * 1e6 for n in (2, 16, 32, 40, 64, 80, 128, 256, 320, 500, 512, 640, 1000, 2000))}))
-BOXES = (1, 2, 4, 16, 32)
+BOXES = (1, 2, 4, 8, 16, 32)
 MILLISECONDS = (2, 4, 8, 16)
 WIDTHS = {2: "BF16", 4: "FP32"}
 

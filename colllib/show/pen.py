@@ -6,10 +6,9 @@ style sheet shows the one that fits, at its own size. So type is as large on a p
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import inf
 
 from colllib.show.figure import Chart, legend_row
-from colllib.show.geometry import Box, Point, Track, bow, num
+from colllib.show.geometry import Box, Point, Track, bow, ends, num
 from colllib.show.theme import SERIES, escape
 
 #: What fits a page's column beside an explorer's border, and a phone of 390 px.
@@ -120,9 +119,11 @@ def _strip(d: str, width: float, slots: int, value: int) -> str:
     return f'<path d="{d}"{thick} pathLength="{slots}" stroke-dasharray="{dashes(value, slots)}"/>'
 
 
-def arrow(track: Track, kind: str) -> str:
-    """An arrow with its head, of the classes named."""
-    return f'<g class="a {kind}"><path d="{track.d}"/><path class="d" d="{track.head}"/></g>'
+def arrows(tracks: Iterable[Track], kind: str, width: float = 0.0) -> str:
+    """Arrows with their heads that look alike, as one mark of the classes named; of a width of their own above 0."""
+    thick = f' style="stroke-width:{num(width)}"' if width else ""
+    ways, heads = ("".join(parts) for parts in zip(*((track.d, track.head) for track in tracks), strict=True))
+    return f'<g class="a {kind}"><path{thick} d="{ways}"/><path class="d" d="{heads}"/></g>'
 
 
 CHIP = Look(13, 15)
@@ -161,15 +162,12 @@ class Pen:
         self.width = width
         self.wide = width == WIDE
         self._marks: list[str] = []
-        self._left, self._top, self._right, self._bottom = inf, inf, -inf, -inf
+        self._room: list[Box] = []
 
     def put(self, markup: str, *room: Box | Point) -> None:
         """Anything, with the boxes or points that it reaches to."""
         self._marks.append(markup)
-        for part in room:
-            box = part if isinstance(part, Box) else Box(*part, 0, 0)
-            self._left, self._right = min(self._left, box.x - box.width / 2), max(self._right, box.x + box.width / 2)
-            self._top, self._bottom = min(self._top, box.y - box.height / 2), max(self._bottom, box.y + box.height / 2)
+        self._room += [part if isinstance(part, Box) else Box(*part, 0, 0) for part in room]
 
     def text(self, x: float, y: float, said: object, kind: str = "", anchor: str = "middle") -> None:
         """A text whose middle (or start, or end) is at (x, y); kind "b" is bold, "q" quiet."""
@@ -181,18 +179,18 @@ class Pen:
             f'<text x="{num(x)}" y="{num(y + 4)}"{look}{side}>{escape(said)}</text>', Box(middle, y, width, TYPE + 2)
         )
 
-    def line(self, points: Iterable[Point], kind: str = "l") -> None:
-        """A line through some points."""
+    def line(self, points: Iterable[Point], kind: str = "l", more: str = "") -> None:
+        """A line through some points, of the classes named, with further attributes."""
         way = list(points)
-        self.put(f'<path class="{kind}" d="M{"L".join(f"{num(x)} {num(y)}" for x, y in way)}"/>', *way)
+        self.put(f'<path class="{kind}"{more} d="M{"L".join(f"{num(x)} {num(y)}" for x, y in way)}"/>', *way)
 
-    def line_of(self, tracks: Iterable[str], shown: bool = True) -> None:
-        """Faint lines along some tracks, for ways on which nothing moves."""
-        self.put(f'<path class="e{"" if shown else " off"}" d="{"".join(tracks)}"/>')
+    def lines(self, tracks: Iterable[Track], kind: str = "e") -> None:
+        """Lines along some tracks, faint ones for ways on which nothing moves."""
+        self.put(f'<path class="{kind}" d="{"".join(track.d for track in tracks)}"/>')
 
     def arrow(self, track: Track, kind: str = "add", label: object = "", share: float = 0.5, index: int = -1) -> None:
         """An arrow, solid ("add") or dashed ("copy"), in a color of the palette or in that of the text."""
-        self.put(arrow(track, f"{kind} {hue(index)}" if index >= 0 else kind), *track.points)
+        self.put(arrows([track], f"{kind} {hue(index)}" if index >= 0 else kind), *track.points)
         if label != "":
             self.tag(*track.at(share), label)
 
@@ -206,12 +204,8 @@ class Pen:
             box,
         )
 
-    def node(self, x: float, y: float, name: object, kind: str = "", index: int = -1) -> None:
-        """A rank as a disk; kind "i" is filled, in a color of the palette if an index is given."""
-        self.disk(Box(x, y, 27, 27, round=True), name, kind, index)
-
     def disk(self, box: Box, name: object, kind: str = "", index: int = -1) -> None:
-        """A rank as a disk of any size."""
+        """A rank as a disk; kind "i" is filled, in a color of the palette if an index is given."""
         tint = f" {hue(index)}" if index >= 0 else ""
         small = ' class="small"' if box.width < 26 else ""
         self.put(
@@ -240,19 +234,15 @@ class Pen:
         room = Box(x + look.width / 2, y + look.height / 2, look.width, look.height)
         self.put(cell(x, y, look, index, value, marks), room)
 
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height of what was drawn, with a margin."""
-        return self._right - self._left + 4, self._bottom - self._top + 4
-
     def svg(self, kind: str = "", data: str = "") -> str:
         """The picture at its own size, with one more class and other attributes if need be."""
-        width, height = self.size
+        left, right, top, bottom = ends(self._room)
+        width, height = right - left + 4, bottom - top + 4
         if width > self.width:
             raise ValueError(
                 f"a picture of {width:.0f} px does not fit into {self.width} px: draw less, or in more rows"
             )
-        view = " ".join(map(num, (self._left - 2, self._top - 2, width, height)))
+        view = " ".join(map(num, (left - 2, top - 2, width, height)))
         return (
             f'<svg class="cl-pen cl-{"wide" if self.wide else "narrow"} {kind}" viewBox="{view}" width="{width:.0f}" '
             f'height="{height:.0f}"{data}>{"".join(self._marks)}</svg>'
@@ -304,7 +294,7 @@ def legend_of(items: Iterable[tuple[str, str]]) -> str:
 
 
 _SLOTS = Look(21, 26, 4)
-_ARROW = arrow(bow((1, 8), (27, 8)), "{}")
+_ARROW = arrows([bow((1, 8), (27, 8))], "{}")
 _LINE = '<path class="l {}" d="M1 8H27"/>'
 _DISK = '<g class="n {}"><circle cx="8" cy="8" r="6.5"/></g>'
 _PATCH = '<g class="c p f {}"><rect x="2" y="2" width="12" height="12"/></g>'

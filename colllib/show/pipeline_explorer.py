@@ -12,8 +12,8 @@ from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
 from colllib.show.lines import number
 from colllib.show.race import Form, Race, Row, only
-from colllib.show.space_time import space_time, step_edges
 from colllib.show.table import Table
+from colllib.show.timelines import space_time, step_edges
 from colllib.show.views import Told, Ways
 
 DRAWN = 8  # ranks that a diagram has at most

@@ -56,7 +56,7 @@ class Show:
 
     def frame(self, t: int) -> str:
         """The same as data, for the picture of the state before the first step."""
-        moves, keys = self.film.moves(t), list(self.stages[0].tracks)
+        moves, keys = self.film.moves[t], list(self.stages[0].tracks)
         cells = [
             16 * self.film.value(t, card.node, cell) + self.film.marks(t, card.node, cell)
             for card in self.stages[0].cards
@@ -70,7 +70,7 @@ class Show:
         """The step in a sentence, for the live region."""
         film = self.film
         ready, wanted = film.done(t)
-        moved = sum(len(move.blocks) for move in film.moves(t))
+        moved = sum(len(move.blocks) for move in film.moves[t])
         said = f"step {t} of {film.steps} moved {moved} block{'s' * (moved != 1)}" if t else "nothing has moved yet"
         return f"{film.name} on {film.schedule.ranks} ranks: {said}; {ready} of {wanted} places have their final value."
 
@@ -125,7 +125,7 @@ class Show:
 
     def _listed(self, t: int) -> str:
         """The messages of a step in words; where there are many, those that are alike counted together."""
-        moves, n = self.film.moves(t), self.film.schedule.ranks
+        moves, n = self.film.moves[t], self.film.schedule.ranks
         sentence = []
         for add, verb in ((True, "Added"), (False, "Copied")):
             some = [move for move in moves if move.add == add]
@@ -146,7 +146,7 @@ class Show:
     def legend(self) -> str:
         """What cells and arrows mean, as far as this film uses them."""
         film = self.film
-        kinds = {move.add for t in range(1, film.steps + 1) for move in film.moves(t)}
+        kinds = {move.add for t in range(1, film.steps + 1) for move in film.moves[t]}
         summed = film.kind != "destinations" and film.need(0) > 1
         words = {
             "blocks": "A tile is a rank, a cell a block of the vector"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from colllib import ladder
@@ -25,8 +25,16 @@ def variants(primitive: str) -> dict[str, Entry]:
     for algorithm in (one for one in every(primitive) if one.compared):
         for name, said, options in _options(algorithm):
             text = algorithm.label[0].upper() + algorithm.label[1:] + said
-            found[name] = Entry(text, partial(_build, algorithm, options), partial(_fits, algorithm))
+            found[name] = _entry(algorithm, text, options)
     return found
+
+
+def _entry(algorithm: Algorithm, text: str, options: dict[str, Any]) -> Entry:
+    return Entry(
+        text,
+        lambda where: algorithm.build(algorithm.argument(where), **options),
+        lambda where: ladder.skipped(algorithm, where) is None,
+    )
 
 
 def _options(algorithm: Algorithm) -> Iterable[tuple[str, str, dict[str, Any]]]:
@@ -46,14 +54,6 @@ def _options(algorithm: Algorithm) -> Iterable[tuple[str, str, dict[str, Any]]]:
         yield "ring-relay, singly", ", one block at a time", {"bundled": False}
     if name == "relay":
         yield "relay, axis after axis", ", axis after axis", {"phased": True}
-
-
-def _build(algorithm: Algorithm, options: dict[str, Any], topology: Topology) -> Schedule:
-    return algorithm.build(algorithm.argument(topology), **options)
-
-
-def _fits(algorithm: Algorithm, topology: Topology) -> bool:
-    return ladder.skipped(algorithm, topology) is None
 
 
 #: What a player shows at first; the rest is behind "all".

@@ -270,15 +270,12 @@ class Race:
     alpha: tuple[str, ...] = ("alpha",)
     bandwidth: tuple[str, ...] = ("bw",)
     levels: tuple[str, ...] = ()
+    _rows: dict[tuple[Any, ...], list[Row]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
     def depends_on(self) -> tuple[str, ...]:
         """The controls that decide the rows."""
         return reads(self.rows)
-
-    @cached_property
-    def _rows(self) -> dict[tuple[Any, ...], list[Row]]:
-        return {}
 
     def here(self, state: State) -> list[Row]:
         """The rows in a state; made once."""

@@ -134,7 +134,5 @@ def _curve(kind: str, strength: float, capacity: float) -> Chart:
         x_label="expert, by popularity",
         y_label="load over the mean",
         log_x=2,
-        alt=f"Load of the 64 experts, most popular first: {before[0]:.2f}, {before[1]:.2f}, {before[2]:.2f} to "
-        f"{before[-1]:.2f} times the mean; {described}.",
         title=f"The first expert: {before[0]:.2f} times the mean; {described}",
     )

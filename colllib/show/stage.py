@@ -11,8 +11,8 @@ import numpy as np
 from colllib.algorithms.trees import depths
 from colllib.show import layouts
 from colllib.show.film import Film, Move
-from colllib.show.geometry import Box, Point, Track, between, bow, jump, lane, num
-from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrow, cell, token
+from colllib.show.geometry import Box, Point, Track, between, bow, ends, jump, lane, num
+from colllib.show.pen import CHIP, FEW, FINAL, WIDE, Look, Pen, arrows, cell, token
 from colllib.show.theme import escape
 from colllib.topology import Lattice, Topology
 
@@ -88,7 +88,7 @@ class Stage:
         self.tracks |= {pair: self._clear(pair) for pair in self._pairs if pair not in self.tracks}
         self.says = "all"
         for self.says in ("all", "amount", "dot"):
-            if all(free for t in range(1, film.steps + 1) for _, free in self._stops(film.moves(t))):
+            if all(free for t in range(1, film.steps + 1) for _, free in self._stops(film.moves[t])):
                 break
 
     # -- cards ------------------------------------------------------------------------------------
@@ -158,8 +158,7 @@ class Stage:
         if 2 * size[0] + 44 > self.room:
             self._in_a_column()
             return
-        places = layouts.snake(len(order), size, self.room)
-        self._put([places[order.index(node)] for node in range(len(order))], self._columns)
+        self._put(layouts.snake(order, size, self.room), self._columns)
         both = any((b, a, part) in self._pairs for a, b, part in self._pairs)
         self.tracks = {
             (a, b, part): lane(self._boxes[a, part], self._boxes[b, part], 9.0 * both) for a, b, part in self._pairs
@@ -247,7 +246,7 @@ class Stage:
 
         def height(columns: int) -> float:
             _, frames = layouts.boxes(axes.dims, self._size(columns), self.room)
-            left, right, top, bottom = layouts.extent([box for box, _ in frames])
+            left, right, top, bottom = ends([box for box, _ in frames])
             return bottom - top if columns == self._columns or right - left <= self.room else inf
 
         most = len(self.film.cells) if self.look.labeled else self._columns
@@ -287,13 +286,8 @@ class Stage:
             return lane(one, other, apart)
         if axis < 2:
             dx, dy = (way, 0.0) if axis == 0 else (0.0, -way)
-            out, back = (
-                (
-                    box.x + end * dx * (box.width / 2 + 3) - apart * dy,
-                    box.y + end * dy * (box.height / 2 + 3) + apart * dx,
-                )
-                for box, end in ((one, 1), (other, -1))
-            )
+            out = lane(one, replace(one, x=one.x + dx, y=one.y + dy), apart).points[0]
+            back = lane(replace(other, x=other.x - dx, y=other.y - dy), other, apart).points[-1]
         else:  # up through the upper right corner, and in through the lower left
             dx, dy = 0.6 * way, -0.8 * way
             out = (one.x + way * (one.width / 2 - 6), one.y - way * (one.height / 2 + 3))
@@ -306,7 +300,7 @@ class Stage:
     @cached_property
     def _pairs(self) -> list[Pair]:
         """All that send to one another, in order."""
-        return sorted({pair_of(move) for t in range(1, self.film.steps + 1) for move in self.film.moves(t)})
+        return sorted({pair_of(move) for t in range(1, self.film.steps + 1) for move in self.film.moves[t]})
 
     def _clear(self, pair: Pair) -> Track:
         """An arrow between two cards, bent until it passes no third one."""
@@ -332,7 +326,7 @@ class Stage:
     def _reach(self) -> tuple[float, float]:
         """How far to the left and to the right there is room."""
         boxes = [card.box for card in self.cards] + [frame for frame, _ in self.frames]
-        left, right, _, _ = layouts.extent(boxes)
+        left, right, _, _ = ends(boxes)
         spare = (self.room - (right - left)) / 2
         return left - spare, right + spare
 
@@ -366,18 +360,18 @@ class Stage:
 
     def svg(self, t: int) -> str:
         """The picture after t steps."""
-        pen, moves = Pen(self.width), self.film.moves(t)
+        pen, moves = Pen(self.width), self.film.moves[t]
         for k, (frame, tier) in enumerate(self.frames):
             number = sum(other == tier for _, other in self.frames[:k])
             pen.group(frame, f"{('box', 'group of boxes', 'row')[tier]} {number}")
-        pen.line_of((track.d for track in self.tracks.values()), shown=self.shows_idle)
-        arrows, tokens = [], []
+        pen.lines(self.tracks.values(), "e" if self.shows_idle else "e off")
+        marks, tokens = [], []
         for move, (rest, content) in zip(moves, self.tokens(moves), strict=True):
             track, tint = self.tracks[pair_of(move)], self.tints.get(pair_of(move), "")
-            arrows.append(arrow(track, f"{'add' if move.add else 'copy'} {tint}"))
+            marks.append(arrows([track], f"{'add' if move.add else 'copy'} {tint}"))
             tokens.append(placed(content, self.kind(move), track.d, rest))
         reach = [point for track in self.tracks.values() for point in track.points]
-        pen.put(f'<g class="as" aria-hidden="true">{"".join(arrows)}</g>', *reach)
+        pen.put(f'<g class="as" aria-hidden="true">{"".join(marks)}</g>', *reach)
         for card in self.cards:
             pen.put(self._card(card, t), card.box)
         pen.put(f'<g class="ts" aria-hidden="true">{"".join(tokens)}</g>')

@@ -5,7 +5,7 @@ from functools import cache
 from colllib.show.control import Control, Part
 from colllib.show.explorer import Explorer
 from colllib.show.figure import Chart
-from colllib.show.gantt import gantt
+from colllib.show.timelines import gantt
 from colllib.training.pipelines import compute, held, pipeline
 from colllib.training.timeline import Step
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 from html import escape as _escape
 from importlib import resources
+from string import ascii_letters
 
 #: Light-theme values of the series colors ``--cl-s1`` to ``--cl-s8`` (see ``static/theme.css``).
 SERIES = (
@@ -110,6 +111,15 @@ def color(index: int) -> str:
     """
     place = index % len(SERIES)
     return f"var(--cl-s{place + 1},{SERIES[place]})"
+
+
+def letter(rank: int) -> str:
+    """Ranks as letters, a to z, then A to Z.
+
+    >>> letter(2), letter(35)
+    ('c', 'J')
+    """
+    return ascii_letters[rank]
 
 
 def listed(items: Iterable[object]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from colllib import units
 from colllib.cost import crossover
 from colllib.show.control import State
-from colllib.show.lines import LETTER, Curve, Frame, Mark, Rule, log_axis, number, plot, px, text
+from colllib.show.lines import LETTER, Axis, Curve, Frame, Mark, Rule, number, plot, px, text
 from colllib.show.looks import Look, known, letters
 from colllib.show.race import Priced, Race, fastest, turns
 from colllib.show.theme import color, escape, typeset
@@ -129,16 +129,11 @@ class Curves(View):
         frame = Frame("message M", self.y_label, 10, 10 * self.log, units.size, show, True, width, 300)
         values = "; ".join(f"{one.row.name} {show(curve.here or 0)}" for one, curve in zip(now, curves, strict=True))
         body = plot(curves, frame, ends=True, rule=Rule(here, typed, strip))
-        turning = f" {_turning(first)}" if first else ""
+        turning = "; ".join(f"from {units.size(size)} {one.row.name}" for size, one in first)
         return figure(
-            f"{self.y_label} against M. At {typed}: {values}.{turning}",
+            f"{self.y_label} against M. At {typed}: {values}." + (f" Fastest {turning}." if turning else ""),
             body + ("" if width >= NARROW else keys([(one.row.name, one.look) for one in now])),
         )
-
-
-def _turning(found: Sequence[tuple[float, Priced]]) -> str:
-    """From which message on which row is fastest, as a sentence."""
-    return f"Fastest {'; '.join(f'from {units.size(size)} {one.row.name}' for size, one in found)}."
 
 
 def keys(rows: Sequence[tuple[str, Look]], more: Iterable[str] = ()) -> str:
@@ -283,7 +278,7 @@ class Map(View):
             first.append([fastest(each)[0] for each in row])
             taken.append([next((one for one in each if one.row.takes), None) for each in row])
             body.append(_map_row(k, first[k], taken[k], cell) + text(LEFT - 5, ROW * k + 12.5, "end", str(n)))
-        x = log_axis(sizes[0] * 10 ** (-1 / 6), sizes[-1] * 10 ** (1 / 6), LEFT, width - 6)
+        x = Axis(sizes[0] * 10 ** (-1 / 6), sizes[-1] * 10 ** (1 / 6), 10, LEFT, width - 6)
         for size in sizes[:: 6 if width >= NARROW else 12]:
             label = units.size(size)
             body.append(f'<path d="M{px(x(size))} {px(bottom)}v4" stroke="currentColor"/>')

@@ -10,10 +10,10 @@ from inspect import signature
 from typing import Any
 
 from colllib.graphs import distance_regular, families, operations
-from colllib.measured.cluster import machine_on, topology_of
 from colllib.topology.base import Topology
 from colllib.topology.boxes import boxes
 from colllib.topology.clos import fat_tree, leaf_spine
+from colllib.topology.cluster import machine_on, topology_of
 from colllib.topology.failures import without
 from colllib.topology.graph import full_mesh
 from colllib.topology.latency import HALVES, Latency

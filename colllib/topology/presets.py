@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.resources import files
 
-from colllib.measured.machines import PRESETS as MACHINES
+from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
+from colllib.topology.machines import PRESETS as MACHINES
 
 PODS_OF_A_LEAF = 4  # 18 cards of each on a rail, and 72 ports of 144 down
 MOST_PODS = 576  # a spine of 144 ports reaches so many leaves
@@ -41,8 +42,6 @@ class Preset:
         >>> PRESETS["dgx-h100"].speeds(2)
         ((6e-07, 2.7e-06), (450000000000.0, 50000000000.0))
         """
-        from colllib.measured.tuning import NETWORK_STEP, NVLINK_STEP
-
         inner, outer = (step["ring"][0] * 1e-6 for step in (NVLINK_STEP, NETWORK_STEP))
         return (inner, *[outer] * (levels - 1)), (self.bandwidth[0], *[self.bandwidth[1]] * (levels - 1))
 

@@ -56,12 +56,7 @@ def read_plan(text: str) -> Plan:
 @click.option("--teraflops", type=whole(), default="400", help="that a rank sustains, in 10^12 operations a second")
 @click.option("--schedule", default="1f1b", help="gpipe, 1f1b, interleaved or zb-h1")
 @click.option("--chunks", type=whole(), default="1", help="of interleaved stages")
-@click.option(
-    "--bucket",
-    type=quantity("message size"),
-    default="25MB",
-    help="gradients that leave together, in whole layers; up to ZeRO-1",
-)
+@click.option("--bucket", type=quantity("message size"), default="25MB", help="gradients sent at once, in whole layers")
 @answered
 def step_command(on: str, plan: str, model: str, teraflops: int, **others: Any) -> Answer:
     """A training step as a timeline.

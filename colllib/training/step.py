@@ -189,8 +189,9 @@ def _network(
     """By places of passes, parameters gathered before and gradients that leave after.
 
     These leave in buckets when they are final, with ZeRO-1 scattered, and the parameters gathered at the end; with
-    more of ZeRO after each microbatch. The sums of several copies follow when they are final (the two hops of MiCS,
-    Zhang and others, 2022).
+    more of ZeRO after each microbatch (PyTorch's pipeline stages keep whole gradients until the last one instead, as
+    ZeRO-1 does: `torch/distributed/pipelining/stage.py`, `backward_maybe_with_nosync`). The sums of several
+    copies follow when they are final (the two hops of MiCS, Zhang and others, 2022).
     """
     plan, held = training.plan, training.held
     if plan.replicas == 1:

@@ -12,8 +12,12 @@ pytestmark = pytest.mark.browser
     [
         ('<img alt="" src="http://example.invalid/a.png">', "asks for http://example.invalid/a.png"),
         ('<script src="https://example.invalid/a.js"></script>', "asks for https://example.invalid/a.js"),
-        ('<script>fetch("//example.invalid/").catch(() => 0)</script>', "example.invalid"),
-        ('<script>new WebSocket("ws://example.invalid/")</script>', "example.invalid"),
+        ('<script>over = fetch("//example.invalid/").catch(() => 0)</script>', "example.invalid"),
+        (
+            '<script>over = new Promise((done) => { new WebSocket("ws://example.invalid/").onclose = () => done(); })'
+            "</script>",
+            "example.invalid",
+        ),
         ("<script>throw new Error('out')</script>", "script error: out"),
         ("<script>console.error('loud')</script>", "console error: loud"),
         ('<link rel="stylesheet" href="absent.css">', "absent.css"),
@@ -22,7 +26,7 @@ pytestmark = pytest.mark.browser
 def test_a_bad_page_fails(browser, tmp_path, opened, body, says):
     (tmp_path / "page.html").write_text(f"<!doctype html><title>Page</title>{body}", encoding="utf-8")
     with pytest.raises(AssertionError, match=says), opened(browser, tmp_path, "page.html") as tab:
-        tab.wait_for_timeout(100)
+        tab.evaluate("window.over")  # what is asked for after the page has loaded
 
 
 def test_a_good_page_passes(browser, tmp_path, opened):

@@ -38,8 +38,7 @@ from colllib.algorithms import (
 from colllib.algorithms.direct import parameter_server
 from colllib.claims.allreduce import double_tree, hierarchical_ring, single_tree
 from colllib.claims.finding import cases_of, judged
-from colllib.claims.gather import as_printed
-from colllib.claims.rooted import printed_reduce_tree
+from colllib.claims.gather import as_printed, printed_reduce_tree
 from colllib.claims.value import Limit, Words, evaluated, parsed, same
 from colllib.contention import scattered
 from colllib.schedule import Schedule, pipelined

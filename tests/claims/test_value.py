@@ -73,7 +73,6 @@ def test_a_comparison_without_spaces_is_yes_or_no_inside_a_statement(text, held)
 def test_a_limit_is_found_from_three_numbers_of_pieces(a, b):
     limit = Limit.of(lambda p: a + b / p)
     assert limit.value == a
-    assert limit.side == ("" if b == 0 else "from above" if b > 0 else "from below")
 
 
 def test_what_has_no_such_form_has_no_limit():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from colllib.measured.log import Row, Run, factor
-from colllib.measured.machines import find
 from colllib.measured.predict import predict
 from colllib.measured.write import write
+from colllib.topology.machines import find
 
 SIZES = [2**k for k in range(10, 34)]
 

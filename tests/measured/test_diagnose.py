@@ -15,10 +15,10 @@ from colllib import cli
 from colllib.measured.causes import CAUSES
 from colllib.measured.diagnose import diagnose
 from colllib.measured.infer import Hints, machine_of
-from colllib.measured.machines import find
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.write import DIALECTS
+from colllib.topology.machines import find
 
 H100 = Hints(gpu="h100", boxes=2, gpus_per_box=8, cards=(8, 50e9))
 
@@ -172,6 +172,28 @@ def test_the_next_test_is_started_over_as_many_ranks():
     assert "mpirun -np 16 " in diagnose(logs.run(46e9), H100).next_test
 
 
+@pytest.mark.parametrize("collective", ["all-gather", "all-reduce"])
+def test_a_nameless_table_whose_busbw_is_below_its_algbw_is_not_taken_for_an_all_reduce(collective):
+    run = replace(logs.run(45e9, collective=collective), collective=None)
+    found = diagnose(run, H100)
+    assert ("assumed: an all-reduce" in found.evidence) == (collective == "all-reduce")
+    if collective == "all-gather":
+        assert (found.state, found.cause, found.next_test) == ("undecided", None, "tell --primitive")
+        told = diagnose(run, replace(H100, collective=collective))
+        assert told.form.measured == pytest.approx(45e9, rel=0.01)
+
+
+def test_settings_reach_every_box_by_mpirun_and_one_box_needs_none():
+    """Open MPI hands on to other hosts what -x names alone; nccl-tests without MPI takes the GPUs of one."""
+    two = diagnose(logs.run(370e9), H100).next_test
+    assert two.startswith("mpirun -np 16 -x NCCL_ALGO=Ring ./build/all_reduce_perf -b 1G -e 8G -f 2 -g 1")
+    assert two.endswith(", then one box alone")
+    one = diagnose(logs.run(320e9, boxes=1), Hints(machine=find("dgx-h100:1"))).next_test
+    assert one == "NCCL_ALGO=Ring ./build/all_reduce_perf -b 1G -e 8G -f 2 -g 8"
+    rack = diagnose(logs.run(800e9, boxes=1, per_box=72), Hints(machine=find("nvl72:1"))).next_test
+    assert rack.startswith("mpirun -np 72 ")
+
+
 def test_of_several_runs_in_a_log_those_of_as_many_boxes_are_judged(tmp_path):
     place = tmp_path / "log.txt"
     place.write_text(logs.text(475e9, boxes=1) + "\n" + logs.text(46e9, boxes=2))
@@ -261,6 +283,24 @@ def test_latencies_of_a_long_ring_are_held_against_the_largest_message_by_hand()
     found = diagnose(run, replace(H100, boxes=128))
     assert found.cause == "latency-bound"
     assert any("over 1024 ranks are 1.4 times the time of the largest message" in text for text in found.evidence)
+
+
+def test_a_message_that_is_too_small_for_its_ranks_is_not_called_slow_by_hand():
+    """Steps of 2 x (1420 x 3.4 + 19 x 14) us = 10.2 ms of 24.9; the other 14.7 ms are 586 of at least 576 GB/s."""
+    run = logs.run(346e9, boxes=20, per_box=72, floor=0, sizes=[2**32])
+    found = diagnose(run, Hints(gpu="GB200", boxes=20, gpus_per_box=72, cards=(72, 50e9)))
+    assert (found.state, found.cause) == ("undecided", "latency-bound")
+    assert "too little for its ranks" in found.verdict
+    slow = diagnose(logs.run(250e9, boxes=20, per_box=72, floor=0, sizes=[2**32]), Hints(gpu="GB200", boxes=20))
+    assert slow.state == "below-expectation"
+
+
+def test_the_cards_of_a_grace_are_not_behind_a_slot_of_the_gpu():
+    """Four of 200 Gb/s are 100 GB/s, more than the 63 of a slot: 96 are what NVIDIA/nccl/issues/1579 measured."""
+    run = logs.run(96e9, boxes=2, per_box=1, floor=0, sizes=[2**31])
+    found = diagnose(run, Hints(gpu="GH200", boxes=2, gpus_per_box=1, cards=(4, 25e9)))
+    assert (found.state, found.binding, found.bound.high) == ("healthy", "network card", 100e9)
+    assert diagnose(run, Hints(gpu="H100", boxes=2, gpus_per_box=1, cards=(4, 25e9))).state == "undecided"
 
 
 def test_what_two_sizes_leave_open_is_a_question_mark(tmp_path):

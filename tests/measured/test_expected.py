@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from colllib.measured.expected import LINK_SHARE, PAIR_SHARE, expected
-from colllib.measured.machines import find
+from colllib.topology.machines import find
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 from measured import logs
-from measured.test_cluster import system
+from test_cluster import system
 
 from colllib import cli
 from colllib.measured.read import read

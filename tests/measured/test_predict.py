@@ -13,12 +13,12 @@ from colllib import cli
 from colllib.ladder import field_of
 from colllib.measured.diagnose import diagnose
 from colllib.measured.log import factor
-from colllib.measured.machines import PRESETS, by_gpu, cards, find
 from colllib.measured.predict import SMALL, compared, healthy, predict
 from colllib.measured.read import read
 from colllib.measured.sweeps import sweeps
 from colllib.measured.whatif import sensitivity, what_if
 from colllib.topology.expression import find as find_topology
+from colllib.topology.machines import PRESETS, by_gpu, cards, find
 
 
 def test_small_messages_wait_and_large_ones_are_carried():

@@ -162,6 +162,7 @@ def test_a_command_behind_the_averages_of_a_run_starts_the_next():
         (("100.0", "nan"), "its time is no number above 0"),
         (("10.49", "nan"), "a bandwidth that is no number"),
         (("100.0", "100000"), "algbw is not size over time"),
+        (("10.49", "1"), "algbw is not size over time"),
         (("   0\n", "\n"), "numbers where the header has"),
     ],
 )

@@ -140,3 +140,14 @@ def test_a_size_that_was_measured_more_often_weighs_more():
         found += low <= 40e-6 <= high
     assert np.mean(errors["weighted"]) < 0.8 * np.mean(errors["alike"])
     assert found >= 88
+
+
+def test_a_machine_that_gets_slower_during_the_sweep_leaves_narrow_intervals_around_wrong_numbers():
+    outside = 0
+    for k in range(50):
+        noise = np.exp(np.random.default_rng(k).normal(0, 0.02, len(SIZES)))
+        got = segments(SIZES, line(40e-6, 100e9) * noise * np.linspace(1, 1.1, len(SIZES)))
+        low, high = got[-1].bandwidth_interval
+        outside += not low <= 100e9 <= high
+        assert high < 1.2 * low
+    assert outside > 45

@@ -17,9 +17,9 @@ from measured import logs
 
 from colllib.measured.diagnose import Diagnosis, diagnose
 from colllib.measured.infer import Hints
-from colllib.measured.machines import cards
 from colllib.measured.read import read
 from colllib.measured.write import write
+from colllib.topology.machines import cards
 
 SLOW, FINE = "below-expectation", "healthy"
 #: thread on GitHub, boxes, GPUs a box, GPU, cards, collective, busbw in GB/s, what it is, one of its causes

@@ -6,8 +6,8 @@ import pytest
 
 from colllib.busbw import MEASURED, ideal_gain
 from colllib.measured.log import factor
-from colllib.measured.machines import find
 from colllib.measured.tuning import GENERATIONS, NETWORK_STEP, estimates, pick, times
+from colllib.topology.machines import find
 
 SINGLE = "dgx-h100:{},gpus=1,cards=1"  # two channels of 24 GB/s over a card of 50
 

@@ -42,7 +42,7 @@ def test_two_runs_give_the_same_bytes(script, tmp_path):
 
 def test_an_explorer_keeps_its_static_form_and_loses_its_view(script, tmp_path):
     source = """from colllib.show import Control, Explorer, Part
-Explorer("Squares", [Control("n", "n", range(3))], [Part(lambda n: str(n**2))])"""
+Explorer("Squares", [Control("n", "n", range(3))], [Part(lambda n: str(n**2))], lambda n: f"{n} squared")"""
     path = write(tmp_path / "a.ipynb", source)
     script.renew(path)
     (cell,) = nbformat.read(path, as_version=4).cells

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +25,30 @@ def write_page(folder: Path, *shown: Any, theme: str | None = None) -> Path:
     return page
 
 
+@cache
+def _browser() -> Any:
+    """One Chromium for the whole run: to start it takes as long as most tests with it."""
+    from playwright.sync_api import sync_playwright
+
+    playwright = sync_playwright().start()
+    atexit.register(playwright.stop)
+    return playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+
+
 @contextmanager
 def opened(page: Path, **options: Any) -> Iterator[tuple[Any, list[str]]]:
     """The page in Chromium, and the list of what went wrong: refused requests, script errors."""
-    from playwright.sync_api import sync_playwright
-
     troubles: list[str] = []
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=find_chromium(), args=FLAGS)
-        context = browser.new_context(**options)
 
-        def decide(route: Any) -> None:
-            if route.request.url.startswith(("file:", "data:", "blob:")):
-                route.continue_()
-            else:
-                troubles.append(f"request: {route.request.url}")
-                route.abort()
+    def decide(route: Any) -> None:
+        if route.request.url.startswith(("file:", "data:", "blob:")):
+            route.continue_()
+        else:
+            troubles.append(f"request: {route.request.url}")
+            route.abort()
 
+    context = _browser().new_context(**options)
+    try:
         context.route("**/*", decide)
         tab = context.new_page()
         tab.on("pageerror", lambda error: troubles.append(f"error: {error}"))
@@ -49,7 +58,8 @@ def opened(page: Path, **options: Any) -> Iterator[tuple[Any, list[str]]]:
         )
         tab.goto(page.resolve().as_uri())
         yield tab, troubles
-        browser.close()
+    finally:
+        context.close()
 
 
 # Every position of every control of a page, and the milliseconds of script time that each took.

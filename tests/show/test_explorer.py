@@ -17,6 +17,7 @@ from colllib.show.theme import digest
 
 N = Control("n", "Ranks N", [2, 4, 8])
 SHOW = Part(lambda n: f"<p>{n}</p>")
+SAID = Part(lambda: "said")
 
 
 def payload(html: str) -> dict:
@@ -83,23 +84,18 @@ def test_equal_fragments_are_kept_once_and_rendered_once_a_state():
 def test_a_part_is_rendered_only_for_what_it_depends_on():
     calls = []
     other = Control("m", "m", range(50))
-    Explorer("x", [N, other], [Part(lambda n: calls.append(n) or "<p></p>")]).grid  # noqa: B018
+    Explorer("x", [N, other], [Part(lambda n: calls.append(n) or "<p></p>")], summary=SAID).grid  # noqa: B018
     assert calls == [2, 4, 8]
 
 
 def test_a_dependent_range_brings_its_controls_along():
     step = Control("step", "Step", lambda n: range(n))
     kind = Control("kind", "Kind", ["a", "b"])
-    explorer = Explorer("x", [N, kind, step], [Part(lambda step: f"<p>step {step}</p>")])
+    explorer = Explorer("x", [N, kind, step], [Part(lambda step: f"<p>step {step}</p>")], summary=SAID)
     assert explorer.closure(("step",)) == (0, 2)
     assert [len(texts) for texts in explorer.grid.controls[2]["tree"]] == [2, 4, 8]
     assert [len(row) for row in explorer.grid.parts[0]["tree"]] == [2, 4, 8]
     assert len([f for f in explorer.grid.fragments if "step" in f]) == 8
-
-
-def test_default_summary_repeats_the_controls():
-    explorer = Explorer("x", [Control("n", "Ranks N", {2: "two <2>"})], [SHOW])
-    assert "Ranks N: two &lt;2&gt;." in explorer._repr_html_()
 
 
 def test_a_summary_may_depend_on_fewer_controls():
@@ -140,7 +136,7 @@ def test_static_form_reads_without_script():
 
 def test_fragments_may_be_charts_tables_or_text():
     part = Part(lambda n: Table(["n"], [[n]]))
-    html = Explorer("x", [N], [part])._repr_html_()
+    html = Explorer("x", [N], [part], summary=SAID)._repr_html_()
     assert html.count('<style data-colllib="explorer-') == 1
     assert html.split("<script")[0].count("<table") == 1
 
@@ -148,15 +144,15 @@ def test_fragments_may_be_charts_tables_or_text():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Explorer("x", [N, N], [SHOW]), "two controls have the name 'n'"),
-        (lambda: Explorer("x", [], [SHOW]), "at least one control and one part"),
-        (lambda: Explorer("x", [N], []), "at least one control and one part"),
+        (lambda: Explorer("x", [N, N], [SHOW], summary=SAID), "two controls have the name 'n'"),
+        (lambda: Explorer("x", [], [SHOW], summary=SAID), "at least one control and one part"),
+        (lambda: Explorer("x", [N], [], summary=SAID), "at least one control and one part"),
         (
-            lambda: Explorer("x", [N], [SHOW], play="m"),
+            lambda: Explorer("x", [N], [SHOW], play="m", summary=SAID),
             "play names 'm', which is no control; the controls are n",
         ),
         (
-            lambda: Explorer("x", [N], [Part(lambda m: "")]),
+            lambda: Explorer("x", [N], [Part(lambda m: "")], summary=SAID),
             "part 1 depends on 'm', which is no control",
         ),
         (
@@ -164,23 +160,23 @@ def test_fragments_may_be_charts_tables_or_text():
             "the summary depends on 'm'",
         ),
         (
-            lambda: Explorer("x", [Control("n", "N", [2], start=3)], [SHOW]),
+            lambda: Explorer("x", [Control("n", "N", [2], start=3)], [SHOW], summary=SAID),
             "starts at 3, .* among its values: 2",
         ),
         (
-            lambda: Explorer("x", [Control("n", "N", [])], [SHOW]),
+            lambda: Explorer("x", [Control("n", "N", [])], [SHOW], summary=SAID),
             "control 'n' has no values; give at least one",
         ),
         (
-            lambda: Explorer("x", [Control("n", "N", [1, 1.5], format="{:.0f}".format)], [SHOW]).grid,
+            lambda: Explorer("x", [Control("n", "N", [1, 1.5], format="{:.0f}".format)], [SHOW], summary=SAID).grid,
             None,
         ),
         (
-            lambda: Explorer("x", [Control("n", "N", [1, 1.1], format="{:.0f}".format)], [SHOW]),
+            lambda: Explorer("x", [Control("n", "N", [1, 1.1], format="{:.0f}".format)], [SHOW], summary=SAID),
             "the same text",
         ),
         (
-            lambda: Explorer("x", [Control("n", "N", [1, 2, 1])], [SHOW]),
+            lambda: Explorer("x", [Control("n", "N", [1, 2, 1])], [SHOW], summary=SAID),
             "control 'n' offers 1 twice",
         ),
         (
@@ -189,23 +185,19 @@ def test_fragments_may_be_charts_tables_or_text():
         ),
         (lambda: Control("n", "N", [1], depends_on=("m",)), "its values must be a function"),
         (
-            lambda: Explorer(
-                "x",
-                [Control("n", "N", lambda m: [1]), Control("m", "M", [1])],
-                [SHOW],
-            ),
+            lambda: Explorer("x", [Control("n", "N", lambda m: [1]), Control("m", "M", [1])], [SHOW], summary=SAID),
             "depends on 'm', which is no earlier control",
         ),
         (
-            lambda: Explorer("x", [N, Control("k", "k", lambda n: range(n - 4))], [SHOW]).grid,
+            lambda: Explorer("x", [N, Control("k", "k", lambda n: range(n - 4))], [SHOW], summary=SAID).grid,
             "control 'k' has no values where n = 2",
         ),
         (
-            lambda: Explorer("x", [Control("n", "N", range(6001))], [SHOW]).grid,
+            lambda: Explorer("x", [Control("n", "N", range(6001))], [SHOW], summary=SAID).grid,
             r"part 1 \(n\) has more than 6,000",
         ),
         (
-            lambda: Explorer("x", [Control("n", "N", range(4))], [Part(lambda n: f"{n} " * 10**6)]).grid,
+            lambda: Explorer("x", [Control("n", "N", range(4))], [Part(lambda n: f"{n} " * 10**6)], summary=SAID).grid,
             "unpacks to .* MB, over the 6 MB",
         ),
     ],
@@ -237,7 +229,7 @@ def test_widgets_follow_python():
 def test_widgets_keep_a_text_that_moves():
     powers = {"any": range(2, 9), "powers": [2, 4, 8]}
     kind = Control("kind", "Kind", list(powers), kind="select")
-    live = Explorer("x", [kind, Control("n", "N", lambda kind: powers[kind], start=4)], [SHOW]).live
+    live = Explorer("x", [kind, Control("n", "N", lambda kind: powers[kind], start=4)], [SHOW], summary=SAID).live
     live.controls["kind"].index = 1
     assert live.state == {"kind": "powers", "n": 4}
 
@@ -257,7 +249,7 @@ def test_what_plays_moves_the_slider_and_stops_where_it_ends():
 
 def test_the_answer_follows_the_figure_and_what_is_folded_comes_last():
     folded, shown = Part(SHOW.render, fold="More"), SHOW
-    explorer = Explorer("x", [N], [shown, folded, shown])
+    explorer = Explorer("x", [N], [shown, folded, shown], summary=SAID)
     assert re.findall(r'data-part="(\d)"', explorer._repr_html_()) == ["0", "3", "2", "1"]
     live = explorer.live
     assert live.box.children[-4:] == (live.parts[0], live.parts[3], live.parts[2], live.parts[1])

@@ -10,12 +10,12 @@ import pytest
 import reference
 
 from colllib import units
+from colllib.bounds import floor
 from colllib.show.link_heat import (
     SHAPES,
     amount,
     carried,
     describe,
-    floor,
     heat,
     heat_map,
     link_heat_explorer,
@@ -43,7 +43,7 @@ def test_the_loads_are_the_ledgers_and_a_second_count(shape, rule):
         for src, dst, block, _ in step:
             second[graph[src, dst]] += share[block]
     assert [second[k] for k in range(topology.num_links)] == list(found.loads)
-    assert max(found.loads) >= floor(topology)
+    assert max(found.loads) >= floor("all-to-all", topology).n_beta
     assert found.run.cost.n_beta >= max(found.loads)
 
 
@@ -92,11 +92,11 @@ def test_the_explorer_stays_within_its_budget_and_starts_where_ties_hurt():
     assert len(explorer.grid.json().encode()) < 5_000_000
     start = explorer.start
     found = heat(start["shape"], start["rule"])
-    assert max(found.loads) > floor(found.run.topology)
+    assert max(found.loads) > floor("all-to-all", found.run.topology).n_beta
     told = explorer.render(3, start)
     assert "a→b and 31 more, each with 12 of M/N" in told
     seconds = found.run.cost.seconds(message=start["m"], alpha=start["alpha"], bandwidth=start["bw"])
-    least = float(floor(found.run.topology)) * start["m"] / start["bw"]
+    least = float(floor("all-to-all", found.run.topology).n_beta) * start["m"] / start["bw"]
     assert f"take {units.seconds(seconds)} in lock-step, {seconds / least:.2f} times" in told
 
 

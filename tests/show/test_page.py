@@ -49,6 +49,8 @@ def test_every_control_moves_by_keyboard(page):
         assert troubles == []
 
 
+SAID = Part(lambda: "said")
+
 # What a screen reader says by itself from now on.
 LISTEN = """() => {
   const answer = document.querySelector("[aria-live]");
@@ -99,7 +101,7 @@ def test_a_value_that_is_typed_is_answered_once(tmp_path):
 
 def test_two_explorers_in_a_page_do_not_disturb_each_other(tmp_path):
     numbers = Control("n", "Number", range(5))
-    double = Explorer("Doubles", [numbers], [Part(lambda n: f"<p>{2 * n}</p>")])
+    double = Explorer("Doubles", [numbers], [Part(lambda n: f"<p>{2 * n}</p>")], summary=SAID)
     with opened(write_page(tmp_path, toy(), toy(), double)) as (tab, troubles):
         tab.wait_for_function("document.querySelectorAll('.cl-running').length === 3")
         tab.get_by_role("slider", name="Number").press("End")
@@ -126,7 +128,9 @@ def test_what_never_offers_more_than_three_values_is_radio_buttons_that_follow(t
         Control("which", "Which", lambda way: drawn[way], start="third", kind="select"),
         Control("only", "Only", lambda way: [f"after {way}"]),
     ]
-    page = write_page(tmp_path, Explorer("Draws", controls, [Part(lambda which, only: f"<p>{which}, {only}</p>")]))
+    page = write_page(
+        tmp_path, Explorer("Draws", controls, [Part(lambda which, only: f"<p>{which}, {only}</p>")], summary=SAID)
+    )
     with opened(page) as (tab, troubles):
         tab.wait_for_selector(".cl-running")
         assert tab.locator("select, [data-control='2']").count() == 0

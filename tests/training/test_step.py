@@ -140,6 +140,14 @@ def test_a_microbatch_of_sharded_data_parallelism_begins_when_the_one_before_has
         assert isclose(three.seconds, 3 * one.seconds)
 
 
+def test_a_stage_of_a_pipeline_asks_for_parameters_before_the_last_gradients_have_left():
+    step = simulate(Training(replace(LLAMA, layers=4), Plan(dp=8, tp=8, pp=2, zero=3), MACHINE, 1024, 4))
+    network = step.on("network 1").tolist()
+    begins = next(i for i in step.on("compute 1") if step.ops[i].name == "F1")
+    needed = next(i for i in step.ops[begins].after if i in network)
+    assert step.ops[network[network.index(needed) + 1]].kind == "reduce-scatter"
+
+
 @pytest.mark.parametrize("zero", [2, 3])
 def test_a_copy_in_each_box_is_what_hybrid_sharding_layer_by_layer_is(zero):
     """BF16 parameters are gathered among 8 ports, FP32 gradients scattered; 16 cards sum an eighth of them."""
@@ -407,6 +415,12 @@ def test_the_command_says_where_the_time_of_every_stage_goes(capsys, plan):
     for stage in found["stages"]:
         assert isclose(sum(stage.values()), found["time_s"])
         assert min(stage.values()) >= 0
+
+
+def test_the_command_says_at_what_rate_a_rank_computes(capsys):
+    with pytest.raises(SystemExit):
+        main(["step", "--teraflops", "250"])
+    assert "on dgx-h100:16 at 250 TFLOP/s: " in capsys.readouterr().out
 
 
 def test_a_copy_in_each_box_is_faster_at_the_command_than_shards_among_all(capsys):

@@ -236,6 +236,15 @@ def test_stages_of_equal_layers_take_what_the_executed_1f1b_does(stages, microba
     assert plan.seconds == pytest.approx(executed.seconds)
 
 
+@pytest.mark.parametrize("microbatches", [1, 2, 8])
+def test_one_microbatch_passes_all_stages_and_each_further_one_takes_what_the_busiest_stage_does(microbatches):
+    """By hand: of widths 64, 8, 8 and 8 the first is the busiest stage; three products of matrices for each of two."""
+    machine = Machine((2,), (1e30,), flops=1.0, touch=1e30, stages=0, microbatches=microbatches)
+    wide, narrow = (3 * 2 * 2 * 64 * 8 * inner / microbatches for inner in (64, 24))
+    plan = ts.cheapest(layers((64, 8, 8, 8)), machine)
+    assert plan.seconds == pytest.approx(wide + narrow + (microbatches - 1) * wide)
+
+
 def test_a_wide_layer_has_a_stage_to_itself_and_a_slow_network_prefers_stages_to_copies():
     graph = layers((64, 8, 8, 8))
     plan = ts.cheapest(graph, Machine((2,), (1e12,), flops=1e9, stages=0, microbatches=8))
@@ -254,7 +263,7 @@ def test_a_slow_network_prefers_stages_and_a_fast_one_cuts_the_layers():
 def test_a_pipeline_whose_activations_do_not_all_fit_gives_what_one_device_gives():
     graph = training_step(ts.transformer_block(4, 4, 8, 4, 8))
     room = graph.numbers("bsd") * 8
-    machine = Machine((2,), (BANDWIDTH,), stages=0, microbatches=4, activations=room)
+    machine = Machine((2,), (BANDWIDTH,), flops=1e9, stages=0, microbatches=4, activations=room)
     plan = ts.cheapest(graph, machine)
     assert plan.runs
     assert {state[0] for state in plan.states.values()} == {"0", "1"}

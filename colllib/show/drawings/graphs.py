@@ -10,7 +10,7 @@ from colllib.graphs.links import arcs
 from colllib.graphs.measures import equal_degree
 from colllib.schedule import Schedule
 from colllib.show.geometry import Box, Point, Track, between, lane, num
-from colllib.show.pen import NARROW, Drawing, Pen, drawing
+from colllib.show.pen import NARROW, Drawing, Pen, arrows, drawing
 from colllib.topology import Topology
 from colllib.topology.cuts import diameter
 
@@ -113,11 +113,8 @@ def around(
     links = [(a, b) for a, b in links if a != b]
     both = {(a, b) for a, b in links if (b, a) in links}
     plain = loads is not None
-    lines = [
-        between(boxes[a], boxes[b]) for a, b in links if (plain and (a, b) not in both) or ((a, b) in both and a < b)
-    ]
-    kind = "e" if plain else "l"
-    pen.put(f'<path class="{kind}" d="{"".join(track.d for track in lines)}"/>')
+    lines = [(a, b) for a, b in links if (plain and (a, b) not in both) or ((a, b) in both and a < b)]
+    pen.lines((between(boxes[a], boxes[b]) for a, b in lines), "e" if plain else "l")
     if loads is None:
         _arrows(pen, [between(boxes[a], boxes[b]) for a, b in links if (a, b) not in both], "add")
     else:
@@ -175,7 +172,7 @@ def in_rows(
         return between(boxes[a], boxes[b], 0.0 if near else 12.0)
 
     before = {link for done in spread.carried[: max(0, step - 1)] for link in done}
-    pen.line_of(way(a, b).d for a, b in sorted(before))
+    pen.lines(way(a, b) for a, b in sorted(before))
     if step:
         now = spread.carried[step - 1]
         _loaded(pen, {link: way(*link) for link in now}, now)
@@ -205,13 +202,8 @@ def _loaded(pen: Pen, ways: Mapping[Link, Track], loads: Mapping[Link, Fraction]
 
 
 def _arrows(pen: Pen, tracks: Sequence[Track], kind: str, width: float = 0.0) -> None:
-    """Arrows that look alike, as one mark."""
-    if not tracks:
-        return
-    thick = f' style="stroke-width:{num(width)}"' if width else ""
-    way, heads = "".join(track.d for track in tracks), "".join(track.head for track in tracks)
-    points = [point for track in tracks for point in track.points]
-    pen.put(f'<g class="a {kind}"><path{thick} d="{way}"/><path class="d" d="{heads}"/></g>', *points)
+    if tracks:
+        pen.put(arrows(tracks, kind, width), *(point for track in tracks for point in track.points))
 
 
 def _disks(pen: Pen, boxes: Sequence[Box], look: Mapping[int, tuple[str, int]], names: Sequence[str]) -> None:

@@ -51,7 +51,7 @@ def star(topology: Topology, run: Execution | None = None, step: int = 1, *, tit
                 _loaded(pen, lane(a, b, 4), load.get(link, Fraction(0)), idle=run is not None)
             px, py = disk.edge((0, 0), 1.0)
             pen.put(f'<circle class="port" cx="{num(px)}" cy="{num(py)}" r="4"/>', (px, py))
-            pen.node(x, y, rank)
+            pen.disk(disk, rank)
         pen.switch(0, 0, width=66)
         if not run:
             _port(pen, (radius + 180, 0.0) if pen.wide else (0.0, radius + 62))
@@ -86,7 +86,7 @@ def _port(pen: Pen, at: Point) -> None:
     pen.arrow(bow((x - 72, y - 9), (x + 58, y - 9)))
     pen.arrow(bow((x + 58, y + 9), (x - 72, y + 9)))
     pen.put(f'<rect class="port" x="{num(x - 80)}" y="{num(y - 15)}" width="8" height="30" rx="2"/>', (x - 80, y - 15))
-    pen.node(rank.x, rank.y, 0)
+    pen.disk(rank, 0)
     pen.switch(switch.x, switch.y, width=66)
     pen.text(x - 7, y - 20, "sends at BW")
     pen.text(x - 7, y + 21, "receives at BW")

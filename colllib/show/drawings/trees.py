@@ -7,7 +7,7 @@ from colllib.execution import execute
 from colllib.schedule import Schedule
 from colllib.show import layouts
 from colllib.show.film import Film
-from colllib.show.geometry import Box, Point, between
+from colllib.show.geometry import Box, between
 from colllib.show.pen import Drawing, Pen, drawing
 from colllib.show.theme import listed
 
@@ -31,7 +31,10 @@ def tree(schedule: Schedule, *, title: str = "") -> Drawing:
 
     def draw(pen: Pen) -> None:
         chain = max(map(parent.count, parent)) == 1
-        places = _chain(pen, parent) if chain else layouts.tree(parent, DISK, _gap(pen, parent), 42)
+        if chain:
+            places = layouts.snake(depths(parent).argsort().tolist(), DISK, pen.width - 8, 48)
+        else:
+            places = layouts.tree(parent, DISK, _gap(pen, parent), 42)
         boxes = [Box(x, y, *DISK, round=True) for x, y in places]
         for a, b in used:
             if up[a, b] and down[a, b]:
@@ -42,8 +45,8 @@ def tree(schedule: Schedule, *, title: str = "") -> Drawing:
             else:
                 ends = (boxes[a], boxes[b]) if down[a, b] else (boxes[b], boxes[a])
                 pen.arrow(between(*ends), "add", _span(down[a, b] or up[a, b]), 0.45)
-        for rank, (x, y) in enumerate(places):
-            pen.node(x, y, rank, "i" if parent[rank] < 0 else "")
+        for rank, box in enumerate(boxes):
+            pen.disk(box, rank, "i" if parent[rank] < 0 else "")
 
     edges = "; ".join(f"{a}→{b} in {_span([t for t, _ in steps])}" for (a, b), steps in sorted(used.items()))
     size = f"{len(parent)} ranks in {depths(parent).max() + 1} levels"
@@ -77,14 +80,13 @@ def two_trees(schedule: Schedule, *, title: str = "") -> Drawing:
         beside = sum(wide) + 50 <= pen.width - 8
         for part, places in enumerate(shapes):
             dx, dy = (part * (wide[0] + 50), 0) if beside else (0, part * (max(y for _, y in shapes[0]) + 80))
-            moved = [(x + dx, y + dy) for x, y in places]
+            boxes = [Box(x + dx, y + dy, *DISK, round=True) for x, y in places]
             kinds = {edge: "copy" if colored and steps[0][0] % 2 == 0 else "add" for edge, steps in turns[part].items()}
             pen.text(dx + wide[part] / 2 - DISK[0] / 2, dy - 26, f"{('first', 'second')[part]} tree", "b")
             for (a, b), kind in kinds.items():
-                ends = [Box(*moved[node], *DISK, round=True) for node in (a, b)]
-                pen.line(between(ends[0], ends[1]).points, f"l {kind}")
-            for rank, (x, y) in enumerate(moved):
-                pen.node(x, y, rank, "i" if rank in inner[part] else "", part)
+                pen.line(between(boxes[a], boxes[b]).points, f"l {kind}")
+            for rank, box in enumerate(boxes):
+                pen.disk(box, rank, "i" if rank in inner[part] else "", part)
 
     both = sorted(set(inner[0]) & set(inner[1]))
     alt = (
@@ -109,7 +111,7 @@ def _steps_of(film: Film, part: int = 0, copies: bool = False) -> dict[tuple[int
     parent = film.trees[part][0]
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for t in range(1, film.steps + 1):
-        for move in film.moves(t):
+        for move in film.moves[t]:
             if move.part == part and not (copies and move.add):
                 down = parent[move.dst] == move.src
                 found.setdefault((move.src, move.dst) if down else (move.dst, move.src), []).append(
@@ -133,9 +135,3 @@ def _span(steps: Sequence[int]) -> str:
 def _gap(pen: Pen, parent: Sequence[int]) -> float:
     leaves = sum(node not in parent for node in range(len(parent)))
     return max(4.0, min(60.0 if pen.wide else 36.0, (pen.width - 10 - leaves * DISK[0]) / max(1, leaves - 1)))
-
-
-def _chain(pen: Pen, parent: Sequence[int]) -> list[Point]:
-    order = depths(parent).argsort().tolist()
-    places = layouts.snake(len(order), DISK, pen.width - 8, 48)
-    return [places[order.index(node)] for node in range(len(order))]

@@ -51,7 +51,7 @@ def wiring(
             if (a, b) in stubs:
                 _stub(pen, (a, b), place, stubs[a, b], look, named=columns > 0)
             else:
-                pen.put(f'<path {look} d="M{_at(place[a])}L{_at(place[b])}"/>', place[a], place[b])
+                pen.line([place[a], place[b]], *look)
         for node, (x, y) in place.items():
             if node >= topology.ranks:
                 pen.switch(x, y, "switch")
@@ -70,26 +70,25 @@ def _described(topology: Topology, columns: int) -> str:
     return f"{said}, {len(far)} of which go round." if far else f"{said}."
 
 
-def _stub(pen: Pen, wire: tuple[int, int], place: Mapping[int, Point], way: Point, look: str, *, named: bool) -> None:
+def _stub(
+    pen: Pen, wire: tuple[int, int], place: Mapping[int, Point], way: Point, look: tuple[str, str], *, named: bool
+) -> None:
     """Both ends of a wire that goes round; where it is twisted, each says where the other end is."""
     (dx, dy), (a, b) = way, wire
     for node, sign, other in ((a, 1, b), (b, -1, a)):
         x, y = place[node]
         end = (x + sign * dx, y + sign * dy)
-        pen.put(f'<path {look} d="M{_at((x, y))}L{_at(end)}"/>', end)
+        pen.line([(x, y), end], *look)
         if named and abs(dy) > abs(dx):
             pen.text(end[0], end[1] + sign * dy * 0.35, other, "q small")
 
 
-def _at(point: Point) -> str:
-    return f"{num(point[0])} {num(point[1])}"
-
-
-def _look(cut: bool, load: float | None) -> str:
-    if load is not None:
-        kind = "busiest" if load > 0.999 else "load"
-        return f'class="l {kind}" stroke-width="{num(1 + 6 * load)}" stroke-opacity="{0.25 + 0.75 * load:.2f}"'
-    return 'class="l cut"' if cut else 'class="l"'
+def _look(cut: bool, load: float | None) -> tuple[str, str]:
+    """A wire's classes and further attributes."""
+    if load is None:
+        return "l cut" if cut else "l", ""
+    kind = "l busiest" if load > 0.999 else "l load"
+    return kind, f' stroke-width="{num(1 + 6 * load)}" stroke-opacity="{0.25 + 0.75 * load:.2f}"'
 
 
 _KINDS = {

@@ -69,7 +69,7 @@ class Machine:
             ValueError: for a state that the tensor cannot come to.
         """
         sizes = tuple((letter, graph.sizes[letter]) for letter in letters)
-        reached = changes(sizes, before, self.mesh, self.bandwidth)
+        reached = changes(sizes, before, tuple(self.mesh), tuple(self.bandwidth))
         if after not in reached:
             raise ValueError(f"{dict(sizes)} on the mesh {self.mesh} cannot come from {before} to {after}")
         seconds, path = reached[after]
@@ -138,13 +138,18 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """Computation and communication, one after the other; in a pipeline those of the busiest stage, and waiting."""
+        """Computation and communication, one after the other.
+
+        In a pipeline one microbatch passes all stages, and each further one takes what the busiest stage does for it.
+        1F1B takes just that if all stages have as much to do, and never more.
+        """
+        microbatches = self.machine.microbatches
         loads = self._by_stage(lambda node, way: self.machine.compute(self.graph, node, way))
+        total = sum(loads) + self.exposed
         for _, _, before, after, seconds in self._edges:
             for k in {stage(before), stage(after)}:
                 loads[k] += seconds
-        waiting = (self.machine.depth - 1) / self.machine.microbatches
-        return max(loads) * (1 + waiting)
+        return (total + (microbatches - 1) * max(loads)) / microbatches if total < inf else inf
 
     @property
     def exposed(self) -> float:
@@ -262,8 +267,13 @@ def _by_trial(
 Row = tuple[list[tuple[int, float]], float, float]  # a sum of columns times numbers, and its two limits
 
 
-def _solved(rows: list[Row], costs: list[float], whole: int, loads: list[list[bool]]) -> np.ndarray | None:
-    """The columns between 0 and 1, the first `whole` of them integers, whose largest load is least; or None."""
+def _solved(
+    rows: list[Row], costs: list[float], whole: int, loads: list[list[bool]], microbatches: int
+) -> np.ndarray | None:
+    """The columns between 0 and 1, the first `whole` of them integers, with the least time; or None.
+
+    The time is that of all costs, and of the largest load for each further microbatch.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
@@ -278,7 +288,7 @@ def _solved(rows: list[Row], costs: list[float], whole: int, loads: list[list[bo
     row, column, value = (np.array(part) for part in zip(*entries, strict=True))
     low, high = (np.array(limits) for limits in list(zip(*rows, strict=True))[1:])
     found = milp(
-        np.eye(most + 1)[most],
+        np.append(price, microbatches - 1),
         integrality=(np.arange(most + 1) < whole).astype(int),
         bounds=Bounds(0, np.append(np.where(possible, 1.0, 0.0), inf)),
         constraints=LinearConstraint(coo_array((value, (row, column)), shape=(len(rows), most + 1)).tocsr(), low, high),
@@ -321,7 +331,7 @@ def _by_program(
             signs = zip(ends, (1.0, -1.0), strict=True)
             rows.append(([(k, sign) for end, sign in signs for k in end.get(state, [])], 0, 0))
     rows += _limits(graph, machine, columns)
-    found = _solved(rows, costs, whole, [[k in on for on in loads] for k in range(machine.depth)])
+    found = _solved(rows, costs, whole, [[k in on for on in loads] for k in range(machine.depth)], machine.microbatches)
     if found is None:
         return None
     return {name: max(own, key=lambda column: found[column[0]])[1] for name, own in columns.items()}

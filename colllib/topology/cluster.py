@@ -8,19 +8,20 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import Element
 
-from colllib.measured import machines
-from colllib.measured.machines import Machine, by_gpu
 from colllib.plain_xml import number, parsed
-from colllib.topology import Topology
+from colllib.topology import Topology, machines
 from colllib.topology.boxes import boxes
+from colllib.topology.machines import Machine, by_gpu
 from colllib.topology.presets import PRESETS
 from colllib.units import shortened
 
 MOST_BYTES = 2**20
 MOST_LINKS = 18  # of a GPU: more between all pairs together means that they lead to a switch
 _BY_LINKS = {6: "v100", 12: "a100", 18: "h100"}
-_BY_SM = {70: "v100", 80: "a100", 90: "h100", 100: "b200", 103: "b200"}
+_BY_SM = {70: "v100", 80: "a100", 90: "h100", 100: "b200", 103: "b300"}
+_GRACE = {90: "gh200", 100: "gb200", 103: "gb300"}
 _PATH = re.compile(r"X|PIX|PXB|PHB|NODE|SYS|SOC|NV(\d{1,2})")
 
 
@@ -118,9 +119,12 @@ def read_smi(text: str, gpu: str = "") -> Machine:
         raise ValueError("no whole matrix of nvidia-smi topo -m: paste it from its header line on")
     bonds = [[int(rows[a][b].partition("NV")[2] or 0) for b in gpus if b != a] for a in gpus]
     most = max((sum(row) if sum(row) <= MOST_LINKS else max(row) for row in bonds), default=0)
+    whole = most == 6 or all(min(row) for row in bonds if row)  # but for Volta's, a pair without links means bridges
     cards = [name for name in header if name not in gpus]
-    near = sum(any(rows[gpu][card] in ("PIX", "PXB") for gpu in gpus) for card in cards)
-    return _box(len(gpus), len(cards), 0, len(cards) - near, gpu or _BY_LINKS.get(most, ""), most)
+    near = [card for card in cards if any(rows[gpu][card] in ("PIX", "PXB") for gpu in gpus)]
+    used = near or cards  # NCCL takes what is near, and leaves the others to storage and management
+    kind = gpu or (_BY_LINKS.get(most, "") if whole else "")
+    return _box(len(gpus), len(used), 0, len(used) - len(near), kind, most)
 
 
 def read_nccl_xml(text: str, gpu: str = "") -> Machine:
@@ -143,20 +147,33 @@ def read_nccl_xml(text: str, gpu: str = "") -> Machine:
     if not gpus:
         raise ValueError("a topology file without <gpu>")
     links = max(sum(number(link, "count") for link in each.iter("nvlink")) for each in gpus)
-    nets = {number(net, "dev"): net for net in system.iter("net")}
+    nets = {
+        (cpu.get("host_hash"), number(net, "dev")): net for cpu in system for net in cpu.iter("net")
+    }  # NVL72: 18 hosts
     fastest = max((number(net, "speed", 1) for net in nets.values()), default=0)
     used = [net for net in nets.values() if number(net, "speed") * 4 > fastest]  # not a management port
     far = sum(net.get("gdr", "1") == "0" for net in used)
-    kinds = {_BY_SM.get(number(each, "sm"), "") for each in gpus if each.get("sm")}
+    kinds = {_kind(each, len(gpus)) for each in gpus if each.get("sm")}
     known = gpu or (kinds.pop() if len(kinds) == 1 else "")
     made = _box(len(gpus), len(used), fastest * 1e6 / 8, far, known, links)
     vendors = {each.get("vendor") for each in system.iter("cpu")} & {"AuthenticAMD", "GenuineIntel"}
     return replace(made, processor="amd" if "AuthenticAMD" in vendors else "intel") if vendors else made
 
 
+def _kind(gpu: Element, gpus: int) -> str:
+    """By the architecture; in a PCIe slot where NVLinks lead neither to a switch nor to all others."""
+    sm, links = number(gpu, "sm"), list(gpu.iter("nvlink"))
+    kind = (_BY_SM if gpu.find("c2c") is None else _GRACE).get(sm, "")
+    peers = [link for link in links if link.get("tclass", "").startswith("0x03")]
+    apart = len(peers) == len(links) < (1 if sm == 70 else gpus - 1)
+    return f"{kind.upper()} PCIe" if kind and apart and gpus > 1 else kind
+
+
 def _box(gpus: int, cards: int, card: float, far: int, kind: str, links: int) -> Machine:
     made = by_gpu(kind)
     if made is None:
-        raise ValueError(f"the file does not tell the GPU ({links} NVLinks): say --gpu h100, or take a cluster file")
+        raise ValueError(
+            f"the file does not tell the GPU ({links} NVLinks): give diagnose its --gpu, or take a cluster file"
+        )
     made = replace(made, gpus=gpus, cards=cards or max(1, made.cards * gpus // made.gpus), far=far)
     return replace(made, card=card, cards_known=True) if card else made

@@ -6,11 +6,11 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from measured import logs
 
 from colllib import cli
-from colllib.measured import machines
-from colllib.measured.cluster import machine_on, read_cluster, read_nccl_xml, read_smi, topology_of
-from colllib.topology import presets
+from colllib.topology import machines, presets
+from colllib.topology.cluster import machine_on, read_cluster, read_nccl_xml, read_smi, topology_of
 from colllib.topology.expression import find
 
 FILE = 'boxes = 2\ngpus = 4\ngpu = "a100"\ncards = 2\ncard = "200Gbit/s"\n'
@@ -47,6 +47,37 @@ def test_cards_behind_the_processor_are_far():
     assert read_smi(matrix(4, "NV4", "NODE")).far == 4
 
 
+def test_bridges_of_pairs_do_not_tell_the_gpu():
+    pairs = (
+        "    GPU0 GPU1 GPU2 GPU3\nGPU0 X NV12 SYS SYS\nGPU1 NV12 X SYS SYS\nGPU2 SYS SYS X NV12\nGPU3 SYS SYS NV12 X"
+    )
+    with pytest.raises(ValueError, match="12 NVLinks"):
+        read_smi(pairs)
+    assert not read_smi(pairs, "H100 PCIe").linked
+
+
+def test_a_gpu_that_the_machine_has_not_is_refused(tmp_path):
+    log = tmp_path / "log.txt"
+    log.write_text(logs.text(300e9))
+    for on, gpu, refused in (("dgx-h100:2", "a100", "has H100"), ("gh200:1", "GH200", "None")):
+        found = CliRunner().invoke(cli.cli, ["diagnose", str(log), "--on", on, "--gpu", gpu])
+        assert refused in str(found.exception)
+
+
+def test_the_matrix_counts_cards_near_a_gpu_and_leaves_a_management_port():
+    text = "  GPU0 GPU1 NIC0 NIC1\nGPU0 X NV18 PIX SYS\nGPU1 NV18 X NODE SYS\nNIC0 PIX NODE X SYS\nNIC1 SYS SYS SYS X"
+    assert (read_smi(text).cards, read_smi(text).far) == (1, 0)
+
+
+def test_where_the_file_leaves_the_gpu_open_the_log_names_it(tmp_path):
+    place, log = tmp_path / "topo.txt", tmp_path / "log.txt"
+    log.write_text(logs.text(800e9, boxes=1, gpu="NVIDIA B200"))
+    for cell in ("NV8", "NV18"):  # of no machine of the table, and of H100 as well as of B200
+        place.write_text(matrix(8, cell, "PIX"))
+        found = CliRunner().invoke(cli.cli, ["diagnose", str(log), "--on", str(place)])
+        assert found.output.startswith("8 B200 at 799 GB/s busbw: normal for NVLink")
+
+
 @pytest.mark.parametrize("change", [("NV18", "NV", 1), ("GPU3\t", "", 1), ("\tSYS", "", 3)])
 def test_a_matrix_that_is_not_whole_is_refused(change):
     with pytest.raises(ValueError, match=r"nvidia-smi|matrix"):
@@ -66,6 +97,33 @@ def test_nccl_s_file_gives_a_machine_without_its_management_port(tmp_path):
     machine = machine_on(str(place))
     assert (machine.name, machine.gpus, machine.cards, machine.card) == ("H100", 8, 4, 50e9)
     assert find(str(place)).speeds[1] == (450e9, 50e9)
+
+
+def inside(sm, links, gpus=4, cards=1, host="0x1"):
+    """A host of NCCL's file, each of whose GPUs has the same elements in it."""
+    each = "".join(f'<pci busid="{k}"><gpu dev="{k}" sm="{sm}">{links}</gpu></pci>' for k in range(gpus))
+    nets = "".join(f'<nic><net name="mlx5_{k}" dev="{k}" speed="400000"/></nic>' for k in range(cards))
+    return f'<cpu host_hash="{host}">{each}{nets}</cpu>'
+
+
+PEER, SWITCH = '<nvlink target="3" count="12" tclass="0x030200"/>', '<nvlink target="ff" count="18" tclass="0x068000"/>'
+
+
+@pytest.mark.parametrize(
+    ("hosts", "name", "gpus", "cards"),
+    [
+        (inside(80, PEER), "A100 PCIe", 4, 1),  # bridges of pairs, as Azure's NC A100 v4 has them
+        (inside(90, "", gpus=8), "H100 PCIe", 8, 1),
+        (inside(80, 3 * PEER), "A100", 4, 1),  # a board of four
+        (inside(70, 4 * PEER, gpus=8), "V100", 8, 1),  # a cube: no links to three of the others
+        (inside(103, SWITCH, gpus=8), "B300", 8, 1),
+        (inside(90, "<c2c/>", gpus=1, cards=4), "GH200", 1, 4),
+        ("".join(inside(100, SWITCH + "<c2c/>", cards=4, host=f"0x{k}") for k in range(18)), "GB200 NVL72", 72, 72),
+    ],
+)
+def test_nccl_s_file_tells_bridges_from_switches_and_hosts_of_a_rack_from_one(hosts, name, gpus, cards):
+    found = read_nccl_xml(f'<system version="1">{hosts}</system>')
+    assert (found.name, found.gpus, found.cards) == (name, gpus, cards)
 
 
 @pytest.mark.parametrize(("vendor", "processor"), [("AuthenticAMD", "amd"), ("GenuineIntel", "intel"), ("", "intel")])

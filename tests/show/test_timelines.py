@@ -14,15 +14,17 @@ from colllib.cost import best_segments
 from colllib.execution import execute
 from colllib.show import pipeline_explorer, space_time
 from colllib.show.pipeline_explorer import CURVE, SEGMENTS, pipelines
-from colllib.show.space_time import bars_of
+from colllib.show.timelines import LEFT, RIGHT, THICK, WIDTH, bars_of
 
 PRICE = {"message": 12.0, "alpha": 1.0, "bandwidth": 1.0}
 
 
 def places(chart):
     """The bars of a drawing as (x from, x to, y), largest stroke only."""
-    paths = re.findall(r'<path d="([^"]*)" style="stroke:[^"]*" stroke-width="(\d+)"', chart.body)
-    return sorted((int(a), int(b), int(y)) for path, _ in paths for a, y, b in re.findall(r"M(\d+) (\d+)H(\d+)", path))
+    paths = re.findall(rf'<path d="([^"]*)" style="stroke:[^"]*" stroke-width="{THICK:g}"', chart.body)
+    number = r"([\d.]+)"
+    found = [bar for path in paths for bar in re.findall(rf"M{number} {number}H{number}", path)]
+    return sorted((float(a), float(b), float(y)) for a, y, b in found)
 
 
 @pytest.mark.parametrize(("n", "p"), [(4, 3), (6, 4), (3, 6)])
@@ -73,8 +75,10 @@ def test_the_drawing_places_each_bar_in_proportion_to_its_time():
     drawn = places(chart)
     assert len(drawn) == 9
     left = min(a for a, _, _ in drawn)
-    step = (1520 - 32 - left) / 5
-    assert sorted(a for a, _, _ in drawn) == sorted(round(left + (r + k) * step) for r in range(3) for k in range(3))
+    assert left == LEFT
+    step = (WIDTH - RIGHT - LEFT) / 5
+    expected = sorted(LEFT + (r + k) * step for r in range(3) for k in range(3))
+    assert sorted(a for a, _, _ in drawn) == pytest.approx(expected, abs=0.051)  # tenths
     assert len({y for _, _, y in drawn}) == 3
 
 

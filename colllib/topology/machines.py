@@ -77,12 +77,17 @@ class Machine:
     @property
     def network(self) -> float:
         """What the way out of a box carries, one way, in bytes per second: its cards, behind its GPUs' slots."""
-        return min(self.cards * self.rate, self.gpus * self.pcie)
+        return min(self.cards * self.rate, self.gpus * self.slot)
 
     @property
     def slots_bind(self) -> bool:
         """Whether the GPUs' PCIe slots carry less than the cards: one GPU cannot fill four cards."""
-        return self.gpus * self.pcie < self.cards * self.rate
+        return self.gpus * self.slot < self.cards * self.rate
+
+    @property
+    def slot(self) -> float:
+        """What a GPU sends to its cards, one way, in bytes per second: past its slot on a Grace (C2C, as NVLink)."""
+        return self.link if self.linked and self.processor == "arm" else self.pcie
 
     def reach(self, collective: str = "") -> float:
         """What of its links a GPU can use in its box, one way, in bytes per second: in a mesh those to peers."""
@@ -107,7 +112,7 @@ def _kind(row: dict[str, str]) -> Machine:
     return Machine(**{each.name: types[str(each.type)](row[each.name]) for each in columns})
 
 
-_ROWS = list(DictReader((files("colllib") / "measured" / "machines.csv").read_text(encoding="utf-8").splitlines()))
+_ROWS = list(DictReader((files("colllib") / "topology" / "machines.csv").read_text(encoding="utf-8").splitlines()))
 #: GPUs by the patterns of the names that drivers and people use, more special ones first.
 _KINDS = {row["pattern"]: _kind(row) for row in _ROWS}
 
