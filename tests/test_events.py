@@ -289,3 +289,11 @@ def test_a_time_beyond_floating_point_is_refused():
 def test_a_delay_or_a_slow_link_that_cannot_be_is_refused_in_one_line(wrong, says):
     with pytest.raises(ValueError, match=says):
         event_clock(allreduce.ring(3), **PRICES, **wrong)
+
+
+def test_what_is_ready_at_the_same_moment_is_served_in_schedule_order_at_prices_that_floats_round():
+    schedule, price = find("all-reduce", "reduce-broadcast").build(8, segments=5), (16 * 10**6, "1e-6", 33 * 10**9)
+    message, alpha, bandwidth = map(Fraction, price)
+    by_hand = reference.event_times(schedule, star(8), message, [alpha], [bandwidth])
+    line = event_clock(schedule, message=16e6, alpha=1e-6, bandwidth=33e9)
+    assert line.seconds == pytest.approx(float(max(done for *_, done in by_hand.values())), rel=1e-12)
