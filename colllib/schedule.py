@@ -86,8 +86,8 @@ class Schedule:
     Args:
         blocks: the blocks with their shares, sources and targets: what must become true.
         num_steps: the number of steps T.
-        step: step(t) for t = 0..T-1. It is called as often as needed and must be pure, and may not
-            write to arrays that it has given before; large schedules never exist as a whole.
+        step: step(t) for t = 0..T-1. It is called as often as needed and must be pure: the ledger makes
+            its arrays of ends read-only. Large schedules never exist as a whole.
         switches: number of switches that take part as nodes N..N+switches-1.
         flat: where they exist as a whole, the messages of all steps and the step of each, in order.
         paths: which messages take a path of their own instead of the topology's route.

@@ -711,3 +711,15 @@ def test_steps_along_the_same_edges_with_other_sizes_are_each_counted():
     assert run.sent == tuple(1 - shares[(rank + 1) % 3] for rank in range(3))
     assert run.received == tuple(1 - shares[rank] for rank in range(3))
     assert [max(run.link_load(t)) for t in range(2)] == [Fraction(1, 2)] * 2
+
+
+def test_a_step_that_writes_new_ends_into_arrays_of_an_earlier_one_is_stopped():
+    """They are known again as objects: the ledger would count each step as the first."""
+    src, dst = np.array([0]), np.array([1])
+
+    def step(t):
+        src[0], dst[0] = t, t + 1
+        return Step(src, dst, np.array([0]), np.array([False]))
+
+    with pytest.raises(ValueError, match="read-only"):
+        execute(Schedule(broadcast_blocks(4), 3, step))
