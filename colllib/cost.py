@@ -213,8 +213,8 @@ def values_per_level(
     for name, values in (("alpha", alpha), ("bandwidth", bandwidth)):
         several = tuple(values) if isinstance(values, Sequence) else (values,)
         if len(several) != levels:
-            needed = "one value is" if levels == 1 else f"{levels} values, innermost first, are"
-            raise ValueError(f"{len(several)} values for {name}: {needed} needed here")
+            needed = "1 is needed" if levels == 1 else f"{levels} are needed, innermost first"
+            raise ValueError(f"values for {name}: {len(several)}, where {needed}")
         found.append(several)
     for first, speed in zip(*found, strict=True):
         check_quantities(message=message, alpha=first, bandwidth=speed)

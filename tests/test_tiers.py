@@ -137,8 +137,8 @@ def test_costs_over_the_same_tiers_add_up():
 @pytest.mark.parametrize(
     ("price", "complaint"),
     [
-        ({"alpha": 1.0, "bandwidth": (1.0, 1.0)}, "1 values for alpha: 2 values, innermost first, are needed"),
-        ({"alpha": (1.0, 1.0), "bandwidth": (1.0,) * 3}, "3 values for bandwidth: 2 values"),
+        ({"alpha": 1.0, "bandwidth": (1.0, 1.0)}, "values for alpha: 1, where 2 are needed, innermost first"),
+        ({"alpha": (1.0, 1.0), "bandwidth": (1.0,) * 3}, "values for bandwidth: 3, where 2 are needed"),
         ({"alpha": (1.0, -1.0), "bandwidth": (1.0, 1.0)}, "alpha -1.0"),
         ({"alpha": (1.0, 1.0), "bandwidth": (1.0, 0.0)}, "bandwidth 0.0"),
     ],
