@@ -65,7 +65,8 @@ class Ledger:
         """Step t: messages with ends, sizes and, for paths, blocks, shape (n,); the totals count it so many times."""
         if not len(src):
             return
-        src.flags.writeable = dst.flags.writeable = False  # ends are known again as objects: they may not change
+        for ends in (src, dst):  # they are known again as objects: they may not change
+            ends.setflags(write=False)
         if self.route is None:
             src, dst, size = self._bundled(src, dst, size)
         sent, received, link, hops, loads = self._step(src, dst, size, block)
