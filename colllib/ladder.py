@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache, cached_property
 from inspect import signature
 from itertools import product
-from math import inf
+from math import inf, isqrt
 from operator import attrgetter
 from typing import Any
 
@@ -513,7 +513,19 @@ def field_of(
                 rungs.append(run(Entry(algorithm, topology).in_best_base(**price).algorithm, topology, **price))
         except (TooLarge, NoRouteError) as error:
             left_out[algorithm.name] = str(error)
+        else:
+            if _is_too_large_to_search(algorithm, topology):
+                most = isqrt(MOST_BLOCKS)
+                why = (
+                    f"are compared for up to {most} ranks: colllib run takes --tiers and --order, such as --tiers bruck"
+                )
+                left_out[f"{algorithm.name} with other algorithms on its tiers"] = why
     return sorted(rungs, key=_seconds), left_out
+
+
+def _is_too_large_to_search(algorithm: Algorithm, topology: Topology) -> bool:
+    """Whether an all-to-all has so many blocks, one for each two ranks, that it runs by symmetry at best."""
+    return algorithm.primitive == "all-to-all" and "tiers" in algorithm.options and topology.ranks**2 > MOST_BLOCKS
 
 
 def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, Any]) -> tuple[Algorithm, int] | None:
@@ -524,8 +536,8 @@ def _on_best_tiers(algorithm: Algorithm, topology: Topology, price: dict[str, An
     if "tiers" not in algorithm.options or topology.lattice is None:
         return None
     check_latency(price["alpha"])
-    if algorithm.primitive == "all-to-all" and topology.ranks**2 > MOST_BLOCKS:
-        return None  # a block for each two ranks, on whatever way: none can be executed
+    if _is_too_large_to_search(algorithm, topology):
+        return None
     named = f"{algorithm.primitive} {algorithm.name} on {topology.name}"
     ways = [
         (lowest(seconds := traffic.in_segments(), MOST_SEGMENTS)[0], place, seconds, way)

@@ -133,8 +133,10 @@ def test_segments_for_an_algorithm_that_takes_none_are_refused():
 def test_no_way_is_looked_for_where_an_all_to_all_has_more_blocks_than_fit(monkeypatch):
     monkeypatch.setattr(ladders, "in_every_way", lambda *_: pytest.fail("a search"))
     price = {"message": 16e6, "alpha": (0.6e-6, 2.7e-6), "bandwidth": (450e9, 50e9)}
-    left_out = ladders.field_of("all-to-all", boxes((2048, 8)), **price)[1]
-    assert f"{16384**2} blocks are too many" in left_out["hierarchical"]
+    rungs, left_out = ladders.field_of("all-to-all", boxes((2048, 8)), **price)
+    [plain] = [rung for rung in rungs if rung.algorithm.name == "hierarchical"]
+    assert (plain.how, plain.options) == ("by symmetry", [])
+    assert "for up to 4096 ranks" in left_out["hierarchical with other algorithms on its tiers"]
 
 
 def test_no_switch_adds_where_each_has_one_rank():
